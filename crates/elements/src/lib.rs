@@ -1,0 +1,2 @@
+//! castanet-elements.
+#![forbid(unsafe_code)]

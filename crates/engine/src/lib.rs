@@ -1,0 +1,2 @@
+//! castanet-engine.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! castanet-kit.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! castanet-lang.
+#![forbid(unsafe_code)]

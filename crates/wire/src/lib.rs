@@ -1,0 +1,2 @@
+//! castanet-wire.
+#![forbid(unsafe_code)]
