@@ -1,2 +1,35 @@
-//! castanet-wire.
+//! Bytes on the wire: header views with named offsets, checksums, pcap
+//! formats and packets as text.
+//!
+//! A header type is an array of bytes and nothing else. Viewing a slice as one
+//! ([`Ipv4Header::from_prefix`] and its kin) is a length check; after it, no
+//! accessor can fail. What a view does *not* say is that the bytes make sense:
+//! lengths and versions are fields like any other.
 #![forbid(unsafe_code)]
+
+#[macro_use]
+mod field;
+
+pub mod arp;
+pub mod checksum;
+pub mod ether_type;
+pub mod ethernet;
+pub mod icmp;
+pub mod ip_proto;
+pub mod ipv4;
+pub mod ipv6;
+pub mod mac;
+pub mod options;
+pub mod tcp;
+pub mod udp;
+pub mod vlan;
+
+pub use arp::Arp;
+pub use ethernet::Ethernet;
+pub use icmp::Icmp;
+pub use ipv4::Ipv4Header;
+pub use ipv6::Ipv6Header;
+pub use mac::MacAddr;
+pub use tcp::Tcp;
+pub use udp::Udp;
+pub use vlan::Vlan;

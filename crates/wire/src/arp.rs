@@ -1,0 +1,125 @@
+//! Address resolution for IPv4 over Ethernet (RFC 826).
+
+use crate::{MacAddr, ether_type};
+use std::net::Ipv4Addr;
+
+/// Hardware type of Ethernet.
+pub const HARDWARE_ETHERNET: u16 = 1;
+/// Who has the target address?
+pub const REQUEST: u16 = 1;
+/// The sender has it.
+pub const REPLY: u16 = 2;
+/// RARP: who am I?
+pub const REVERSE_REQUEST: u16 = 3;
+/// RARP: the target is.
+pub const REVERSE_REPLY: u16 = 4;
+
+header! {
+    /// An ARP message for IPv4 over Ethernet.
+    ///
+    /// ```text
+    ///  0                   1                   2                   3
+    ///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// |         Hardware Type         |         Protocol Type         |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// | Hardware Len. | Protocol Len. |           Operation           |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// |                    Sender Hardware Address                    |
+    /// +                               +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// |                               |    Sender Protocol Address    |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// |           (continued)         |                               |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+                               +
+    /// |                    Target Hardware Address                    |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// |                    Target Protocol Address                    |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// ```
+    #[derive(Debug)]
+    Arp [28] {
+        /// Kind of hardware address; 1 for Ethernet.
+        hardware_type, set_hardware_type: u16 = HARDWARE_TYPE @ 0;
+        /// Kind of protocol address, an EtherType.
+        protocol_type, set_protocol_type: u16 = PROTOCOL_TYPE @ 2;
+        /// Length of a hardware address.
+        hardware_len, set_hardware_len: u8 = HARDWARE_LEN @ 4;
+        /// Length of a protocol address.
+        protocol_len, set_protocol_len: u8 = PROTOCOL_LEN @ 5;
+        /// What is said: [`REQUEST`], [`REPLY`] …
+        operation, set_operation: u16 = OPERATION @ 6;
+        /// Who says it.
+        sender_mac, set_sender_mac: MacAddr = SENDER_MAC @ 8;
+        /// The sender's IPv4 address.
+        sender_ip, set_sender_ip: Ipv4Addr = SENDER_IP @ 14;
+        /// To whom; unknown in a request.
+        target_mac, set_target_mac: MacAddr = TARGET_MAC @ 18;
+        /// The IPv4 address asked for, or of whom is answered.
+        target_ip, set_target_ip: Ipv4Addr = TARGET_IP @ 24;
+    }
+}
+
+impl Arp {
+    /// A message for IPv4 over Ethernet.
+    pub fn new(
+        operation: u16,
+        (sender_mac, sender_ip): (MacAddr, Ipv4Addr),
+        (target_mac, target_ip): (MacAddr, Ipv4Addr),
+    ) -> Self {
+        let mut arp = Arp([0; 28]);
+        arp.set_hardware_type(HARDWARE_ETHERNET);
+        arp.set_protocol_type(ether_type::IPV4);
+        arp.set_hardware_len(6);
+        arp.set_protocol_len(4);
+        arp.set_operation(operation);
+        arp.set_sender_mac(sender_mac);
+        arp.set_sender_ip(sender_ip);
+        arp.set_target_mac(target_mac);
+        arp.set_target_ip(target_ip);
+        arp
+    }
+
+    /// Asks who has `target_ip`.
+    pub fn request(sender: (MacAddr, Ipv4Addr), target_ip: Ipv4Addr) -> Self {
+        Arp::new(REQUEST, sender, (MacAddr::ZERO, target_ip))
+    }
+
+    /// The answer to this request, given by the station at `mac`.
+    pub fn reply(&self, mac: MacAddr) -> Self {
+        Arp::new(REPLY, (mac, self.target_ip()), (self.sender_mac(), self.sender_ip()))
+    }
+
+    /// Whether the addresses are of Ethernet and IPv4, as all accessors assume.
+    #[inline]
+    pub fn is_ethernet_ipv4(&self) -> bool {
+        self.hardware_type() == HARDWARE_ETHERNET
+            && self.protocol_type() == ether_type::IPV4
+            && self.hardware_len() == 6
+            && self.protocol_len() == 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_and_its_reply_as_sent() {
+        let (a, b) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
+        let request = Arp::request((a, [1, 0, 0, 1].into()), [1, 0, 0, 2].into());
+        assert_eq!(
+            request.bytes(),
+            &[0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 2]
+        );
+        assert!(request.is_ethernet_ipv4());
+        assert_eq!(
+            request.reply(b).bytes(),
+            &[0, 1, 8, 0, 6, 4, 0, 2, 2, 0, 0, 0, 0, 2, 1, 0, 0, 2, 2, 0, 0, 0, 0, 1, 1, 0, 0, 1]
+        );
+        for at in 0..6 {
+            let mut odd = request;
+            odd.0[at] ^= 0x40;
+            assert!(!odd.is_ethernet_ipv4(), "byte {at}");
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Internet checksums: whole (RFC 1071) and incremental (RFC 1624).
+//!
+//! Sums are kept as the machine loads the bytes and turned to network order
+//! once, at the end: the ones' complement sum does not depend on byte order
+//! (RFC 1071, section 2B).
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// The Internet checksum of `bytes`; 0 if they contain a right one.
+#[inline]
+pub fn of(bytes: &[u8]) -> u16 {
+    Sum::new().slice(bytes).checksum()
+}
+
+/// The Internet checksum of an IPv4 header without options.
+#[inline(always)]
+pub fn of_header(bytes: &[u8; 20]) -> u16 {
+    let (words, _) = bytes.as_chunks::<4>();
+    let sum: u64 = words.iter().map(|w| u64::from(u32::from_ne_bytes(*w))).sum();
+    !u16::from_be(fold(sum))
+}
+
+/// A ones' complement sum under way.
+///
+/// ```
+/// use castanet_wire::checksum::{self, Sum};
+/// let whole = checksum::of(b"some bytes, in two parts");
+/// assert_eq!(Sum::new().slice(b"some ").slice(b"bytes, in two parts").checksum(), whole);
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sum {
+    /// Native-endian words added up; carries gather in the high bits.
+    total: u64,
+    /// Whether an odd number of bytes came before.
+    odd: bool,
+}
+
+impl Sum {
+    /// The sum of nothing.
+    #[inline(always)]
+    pub const fn new() -> Self {
+        Sum { total: 0, odd: false }
+    }
+
+    /// Adds bytes that follow those already added.
+    #[inline]
+    pub fn slice(mut self, bytes: &[u8]) -> Self {
+        let part = u64::from(fold(add_up(bytes)));
+        // RFC 1071, 2B: a part at an odd offset counts with its bytes swapped.
+        self.total += if self.odd { u64::from((part as u16).swap_bytes()) } else { part };
+        self.odd ^= bytes.len() & 1 != 0;
+        self
+    }
+
+    /// Adds a 16-bit number (in host order) at an even offset.
+    #[inline(always)]
+    pub const fn u16(mut self, word: u16) -> Self {
+        self.total += word.to_be() as u64;
+        self
+    }
+
+    /// Adds a 32-bit number (in host order) at an even offset.
+    #[inline(always)]
+    pub const fn u32(mut self, word: u32) -> Self {
+        self.total += word.to_be() as u64;
+        self
+    }
+
+    /// The checksum: the complement of the sum, in host order.
+    #[inline(always)]
+    pub const fn checksum(self) -> u16 {
+        !u16::from_be(fold(self.total))
+    }
+
+    /// The sum without the complement, in host order: what hardware that
+    /// finishes a checksum wants to find in the checksum's place.
+    #[inline(always)]
+    pub const fn partial(self) -> u16 {
+        u16::from_be(fold(self.total))
+    }
+}
+
+/// The sum of the pseudo header of TCP and UDP over IPv4 (RFC 9293, 3.1);
+/// `len` counts transport header and payload.
+#[inline(always)]
+pub fn pseudo_v4(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, len: usize) -> Sum {
+    Sum::new().u32(src.to_bits()).u32(dst.to_bits()).u32(u32::from(protocol)).u32(len as u32)
+}
+
+/// The sum of the pseudo header over IPv6 (RFC 8200, 8.1).
+#[inline]
+pub fn pseudo_v6(src: Ipv6Addr, dst: Ipv6Addr, next_header: u8, len: usize) -> Sum {
+    Sum::new().slice(&src.octets()).slice(&dst.octets()).u32(u32::from(next_header)).u32(len as u32)
+}
+
+/// What changes in the bytes under a checksum do to it, gathered and applied
+/// at once; a NAT computes one per flow and applies it to every packet.
+///
+/// ```
+/// use castanet_wire::checksum::{self, Delta};
+/// let check = checksum::of(&[10, 0, 0, 1, 0, 80]);
+/// let delta = Delta::new().u32(0x0a000001, 0x01020304).u16(80, 8080);
+/// assert_eq!(delta.apply(check), checksum::of(&[1, 2, 3, 4, 0x1f, 0x90]));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delta(u16);
+
+impl Delta {
+    /// No change.
+    #[inline(always)]
+    pub const fn new() -> Self {
+        Delta(0)
+    }
+
+    /// A 16-bit word changes from `old` to `new`.
+    #[inline(always)]
+    pub const fn u16(self, old: u16, new: u16) -> Self {
+        Delta(fold(self.0 as u64 + !old as u64 + new as u64))
+    }
+
+    /// A 32-bit word changes from `old` to `new`.
+    #[inline(always)]
+    pub const fn u32(self, old: u32, new: u32) -> Self {
+        Delta(fold(self.0 as u64 + !old as u64 + new as u64))
+    }
+
+    /// An IPv4 address changes from `old` to `new`.
+    #[inline(always)]
+    pub const fn addr(self, old: Ipv4Addr, new: Ipv4Addr) -> Self {
+        self.u32(old.to_bits(), new.to_bits())
+    }
+
+    /// Both these changes.
+    #[inline(always)]
+    pub const fn and(self, other: Delta) -> Self {
+        Delta(fold(self.0 as u64 + other.0 as u64))
+    }
+
+    /// The change back.
+    #[inline(always)]
+    pub const fn inverse(self) -> Self {
+        Delta(!self.0)
+    }
+
+    /// The checksum after the change (RFC 1624, eq. 3: `HC' = ~(~HC + ~m + m')`).
+    #[inline(always)]
+    pub const fn apply(self, check: u16) -> u16 {
+        !fold(!check as u64 + self.0 as u64)
+    }
+}
+
+/// The checksum `check` after the word `old` under it became `new`.
+#[inline(always)]
+pub const fn adjust(check: u16, old: u16, new: u16) -> u16 {
+    Delta::new().u16(old, new).apply(check)
+}
+
+/// The checksum `check` after the double word `old` under it became `new`.
+#[inline(always)]
+pub const fn adjust_u32(check: u16, old: u32, new: u32) -> u16 {
+    Delta::new().u32(old, new).apply(check)
+}
+
+/// Brings a sum down to 16 bits, adding carries back in.
+#[inline(always)]
+const fn fold(sum: u64) -> u16 {
+    let sum = (sum >> 32) + (sum & 0xffff_ffff);
+    let sum = (sum >> 32) + (sum & 0xffff_ffff);
+    let sum = (sum >> 16) + (sum & 0xffff);
+    let sum = (sum >> 16) + (sum & 0xffff);
+    ((sum >> 16) + sum) as u16
+}
+
+/// Adds `bytes` up as native 32-bit words; a slice can be 16 GB long before the
+/// carries run out of room.
+#[inline]
+fn add_up(bytes: &[u8]) -> u64 {
+    // Independent lanes: the compiler makes vectors of them.
+    let (blocks, rest) = bytes.as_chunks::<32>();
+    let mut lanes = [0u64; 8];
+    for block in blocks {
+        let (words, _) = block.as_chunks::<4>();
+        for (lane, word) in lanes.iter_mut().zip(words) {
+            *lane += u64::from(u32::from_ne_bytes(*word));
+        }
+    }
+    let (words, tail) = rest.as_chunks::<4>();
+    let mut sum: u64 = lanes.iter().sum();
+    for word in words {
+        sum += u64::from(u32::from_ne_bytes(*word));
+    }
+    let mut last = [0; 4];
+    last[..tail.len()].copy_from_slice(tail);
+    sum + u64::from(u32::from_ne_bytes(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition, word by word.
+    fn by_the_book(bytes: &[u8]) -> u16 {
+        let mut sum = 0u32;
+        for pair in bytes.chunks(2) {
+            sum += u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |&b| u32::from(b));
+            sum = (sum >> 16) + (sum & 0xffff);
+        }
+        !(sum as u16)
+    }
+
+    #[test]
+    fn the_example_of_rfc_1071() {
+        // Section 3: the sum of these is ddf2.
+        assert_eq!(of(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
+    }
+
+    #[test]
+    fn the_examples_of_rfc_1624() {
+        // Section 4: checksum dd2f, a word 5555 becomes 3285.
+        assert_eq!(adjust(0xdd2f, 0x5555, 0x3285), 0x0000);
+        assert_eq!(adjust_u32(0xdd2f, 0x1234_5555, 0x1234_3285), 0x0000);
+    }
+
+    #[test]
+    fn every_length_at_every_alignment() {
+        let bytes: Vec<u8> = (0..200u32).map(|i| (i * 151 + 7) as u8).collect();
+        for from in 0..16 {
+            for to in from..bytes.len() {
+                assert_eq!(of(&bytes[from..to]), by_the_book(&bytes[from..to]), "{from}..{to}");
+            }
+        }
+    }
+
+    #[test]
+    fn long_runs_of_ones_do_not_overflow() {
+        for len in [1, 2, 3, 20, 1500, 65535, 1 << 20] {
+            let ones = vec![0xff; len];
+            assert_eq!(of(&ones), by_the_book(&ones), "{len}");
+        }
+    }
+
+    #[test]
+    fn every_word_change_equals_a_fresh_checksum() {
+        let mut bytes = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        let (mut old, mut check) = (0, of(&bytes));
+        for new in (0..=u16::MAX).map(|n| n.wrapping_mul(40503)) {
+            check = adjust(check, old, new);
+            old = new;
+            bytes[4..6].copy_from_slice(&new.to_be_bytes());
+            assert_eq!(check, of(&bytes), "{new:#x}");
+            assert_eq!(check, of_header(&bytes), "{new:#x}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_book(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert_eq!(of(&bytes), by_the_book(&bytes));
+        }
+
+        #[test]
+        fn parts_add_up(bytes in proptest::collection::vec(any::<u8>(), 0..99), cut: usize, again: usize) {
+            let (a, rest) = bytes.split_at(cut % (bytes.len() + 1));
+            let (b, c) = rest.split_at(again % (rest.len() + 1));
+            prop_assert_eq!(Sum::new().slice(a).slice(b).slice(c).checksum(), by_the_book(&bytes));
+        }
+
+        #[test]
+        fn headers_agree(bytes: [u8; 20]) {
+            prop_assert_eq!(of_header(&bytes), by_the_book(&bytes));
+        }
+
+        #[test]
+        fn pseudo_headers_are_their_bytes(src: [u8; 4], dst: [u8; 4], s6: [u8; 16], d6: [u8; 16], proto: u8, len: u16) {
+            let len_bytes = u32::from(len).to_be_bytes();
+            let v4 = [&src[..], &dst, &[0, proto], &len_bytes[2..]].concat();
+            prop_assert_eq!(pseudo_v4(src.into(), dst.into(), proto, len.into()).checksum(), by_the_book(&v4));
+            let v6 = [&s6[..], &d6, &len_bytes, &[0, 0, 0, proto]].concat();
+            prop_assert_eq!(pseudo_v6(s6.into(), d6.into(), proto, len.into()).checksum(), by_the_book(&v6));
+        }
+
+        #[test]
+        fn deltas_add_up_and_go_back(old: [u8; 6], new: [u8; 6], rest in 1..=u16::MAX) {
+            let word = |b: &[u8; 6]| (u32::from_be_bytes([b[0], b[1], b[2], b[3]]), u16::from_be_bytes([b[4], b[5]]));
+            let whole = |b: &[u8; 6]| by_the_book(&[&b[..], &rest.to_be_bytes()].concat());
+            let ((a, b), (c, d)) = (word(&old), word(&new));
+            let delta = Delta::new().u32(a, c).and(Delta::new().u16(b, d));
+            prop_assert_eq!(delta.apply(whole(&old)), whole(&new));
+            prop_assert_eq!(delta.inverse().apply(whole(&new)), whole(&old));
+        }
+    }
+}

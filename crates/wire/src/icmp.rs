@@ -1,0 +1,163 @@
+//! ICMP messages (RFC 792).
+
+use crate::checksum::{self, Delta};
+
+/// Echo reply.
+pub const ECHO_REPLY: u8 = 0;
+/// Destination unreachable.
+pub const UNREACHABLE: u8 = 3;
+/// Source quench (deprecated by RFC 6633).
+pub const SOURCE_QUENCH: u8 = 4;
+/// Redirect.
+pub const REDIRECT: u8 = 5;
+/// Echo request.
+pub const ECHO: u8 = 8;
+/// Router advertisement (RFC 1256).
+pub const ROUTER_ADVERTISEMENT: u8 = 9;
+/// Router solicitation (RFC 1256).
+pub const ROUTER_SOLICITATION: u8 = 10;
+/// Time exceeded.
+pub const TIME_EXCEEDED: u8 = 11;
+/// Parameter problem.
+pub const PARAMETER_PROBLEM: u8 = 12;
+/// Timestamp request.
+pub const TIMESTAMP: u8 = 13;
+/// Timestamp reply.
+pub const TIMESTAMP_REPLY: u8 = 14;
+/// Information request.
+pub const INFO_REQUEST: u8 = 15;
+/// Information reply.
+pub const INFO_REPLY: u8 = 16;
+/// Address mask request (RFC 950).
+pub const MASK_REQUEST: u8 = 17;
+/// Address mask reply (RFC 950).
+pub const MASK_REPLY: u8 = 18;
+
+header! {
+    /// The header of an ICMP message, in the form of an echo; the second word
+    /// differs from type to type.
+    ///
+    /// ```text
+    ///  0                   1                   2                   3
+    ///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// |     Type      |     Code      |           Checksum            |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// |           Identifier          |        Sequence Number        |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// ```
+    #[derive(Debug)]
+    Icmp [8] {
+        /// What the message is: [`ECHO`], [`UNREACHABLE`] …
+        kind, set_kind: u8 = KIND @ 0;
+        /// What exactly, depending on the type.
+        code, set_code: u8 = CODE @ 1;
+        /// Checksum over the whole message.
+        checksum, set_checksum: u16 = CHECKSUM @ 2;
+        /// Identifier of an echo.
+        id, set_id: u16 = ID @ 4;
+        /// Sequence number of an echo; next-hop MTU of "fragmentation needed".
+        seq, set_seq: u16 = SEQ @ 6;
+        /// The second word whole: gateway of a redirect, unused in most errors.
+        rest, set_rest: u32 = REST @ 4;
+        /// First byte of the second word: pointer of a parameter problem.
+        pointer, set_pointer: u8 = POINTER @ 4;
+    }
+}
+
+impl Icmp {
+    /// Whether `kind` is an error message, which quotes another packet.
+    #[inline]
+    pub fn is_error(&self) -> bool {
+        matches!(
+            self.kind(),
+            UNREACHABLE | SOURCE_QUENCH | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM
+        )
+    }
+
+    /// Whether `id` and `seq` mean what they are called: queries and answers.
+    #[inline]
+    pub fn is_query(&self) -> bool {
+        matches!(
+            self.kind(),
+            ECHO_REPLY
+                | ECHO
+                | TIMESTAMP
+                | TIMESTAMP_REPLY
+                | INFO_REQUEST
+                | INFO_REPLY
+                | MASK_REQUEST
+                | MASK_REPLY
+        )
+    }
+
+    /// Whether the checksum over header and `payload` is right.
+    #[inline]
+    pub fn checksum_ok(&self, payload: &[u8]) -> bool {
+        checksum::Sum::new().slice(&self.0).slice(payload).checksum() == 0
+    }
+
+    /// Computes the checksum over header and `payload` afresh.
+    #[inline]
+    pub fn update_checksum(&mut self, payload: &[u8]) {
+        self.set_checksum(0);
+        let sum = checksum::Sum::new().slice(&self.0).slice(payload).checksum();
+        self.set_checksum(sum);
+    }
+
+    /// Mends the checksum after the change that `delta` tells.
+    #[inline]
+    pub fn adjust_checksum(&mut self, delta: Delta) {
+        self.set_checksum(delta.apply(self.checksum()));
+    }
+
+    /// Sets the identifier and mends the checksum.
+    #[inline]
+    pub fn rewrite_id(&mut self, id: u16) {
+        let delta = Delta::new().u16(self.id(), id);
+        self.set_id(id);
+        self.adjust_checksum(delta);
+    }
+
+    /// Sets the type and mends the checksum.
+    #[inline]
+    pub fn rewrite_kind(&mut self, kind: u8) {
+        let code = self.code();
+        let delta = Delta::new()
+            .u16(u16::from_be_bytes([self.kind(), code]), u16::from_be_bytes([kind, code]));
+        self.set_kind(kind);
+        self.adjust_checksum(delta);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rewriting_keeps_the_checksum_right() {
+        let mut icmp = Icmp([ECHO, 0, 0, 0, 0x12, 0x34, 0, 7]);
+        let payload = b"odd payload";
+        icmp.update_checksum(payload);
+        assert!(icmp.checksum_ok(payload));
+        for id in 0..=u16::MAX {
+            icmp.rewrite_id(id);
+            let kept = icmp.checksum();
+            icmp.update_checksum(payload);
+            assert_eq!(kept, icmp.checksum(), "id {id}");
+        }
+        icmp.rewrite_kind(ECHO_REPLY);
+        assert!(icmp.checksum_ok(payload));
+        icmp.set_code(1);
+        assert!(!icmp.checksum_ok(payload));
+    }
+
+    #[test]
+    fn a_known_ping() {
+        // By hand: 0800 + 0001 + 0001 + 6162 = 6964, whose complement is 969b.
+        let icmp = Icmp([8, 0, 0x96, 0x9b, 0, 1, 0, 1]);
+        assert!(icmp.checksum_ok(b"ab"));
+        assert!(icmp.is_query() && !icmp.is_error());
+        assert_eq!((icmp.id(), icmp.seq(), icmp.rest(), icmp.pointer()), (1, 1, 0x0001_0001, 0));
+    }
+}

@@ -1,0 +1,394 @@
+//! IPv4 headers (RFC 791, RFC 2474, RFC 3168) and their options.
+
+use crate::checksum::{self, Delta, Sum};
+use crate::options::RawOptions;
+use std::net::Ipv4Addr;
+
+/// Option: record route.
+pub const OPTION_RECORD_ROUTE: u8 = 7;
+/// Option: timestamp.
+pub const OPTION_TIMESTAMP: u8 = 68;
+/// Option: security (RFC 1108).
+pub const OPTION_SECURITY: u8 = 130;
+/// Option: loose source route.
+pub const OPTION_LOOSE_ROUTE: u8 = 131;
+/// Option: stream identifier.
+pub const OPTION_STREAM: u8 = 136;
+/// Option: strict source route.
+pub const OPTION_STRICT_ROUTE: u8 = 137;
+/// Option: router alert (RFC 2113).
+pub const OPTION_ROUTER_ALERT: u8 = 148;
+
+header! {
+    /// The fixed part of an IPv4 header.
+    ///
+    /// ```text
+    ///  0                   1                   2                   3
+    ///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// |Version|  IHL  |   DSCP    |ECN|          Total Length         |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// |         Identification        |Flags|      Fragment Offset    |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// |  Time to Live |    Protocol   |         Header Checksum       |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// |                       Source Address                          |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// |                    Destination Address                        |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// ```
+    #[derive(Debug)]
+    Ipv4Header [20] {
+        /// Version and header length, as one byte.
+        version_ihl, set_version_ihl: u8 = VERSION_IHL @ 0;
+        /// Type of service: DSCP and ECN, as one byte.
+        tos, set_tos: u8 = TOS @ 1;
+        /// Length of header and payload in bytes.
+        total_len, set_total_len: u16 = TOTAL_LEN @ 2;
+        /// Identification: equal in all fragments of a packet.
+        id, set_id: u16 = ID @ 4;
+        /// Flags and fragment offset, as one word.
+        fragment_word, set_fragment_word: u16 = FRAGMENT_WORD @ 6;
+        /// Hops the packet may still travel.
+        ttl, set_ttl: u8 = TTL @ 8;
+        /// What follows (see [`ip_proto`](crate::ip_proto)).
+        protocol, set_protocol: u8 = PROTOCOL @ 9;
+        /// Checksum over the header with its options.
+        checksum, set_checksum: u16 = CHECKSUM @ 10;
+        /// Source address.
+        src, set_src: Ipv4Addr = SRC @ 12;
+        /// Destination address.
+        dst, set_dst: Ipv4Addr = DST @ 16;
+    }
+}
+
+impl Ipv4Header {
+    /// In the fragment word: reserved, must be zero.
+    pub const RESERVED_FLAG: u16 = 0x8000;
+    /// In the fragment word: routers must not fragment.
+    pub const DONT_FRAGMENT: u16 = 0x4000;
+    /// In the fragment word: not the last fragment.
+    pub const MORE_FRAGMENTS: u16 = 0x2000;
+    /// In the fragment word: the offset, in units of 8 bytes.
+    pub const OFFSET_MASK: u16 = 0x1fff;
+
+    /// A header without options: DF clear, TTL 64, and a right checksum.
+    pub fn new(protocol: u8, src: Ipv4Addr, dst: Ipv4Addr, total_len: u16) -> Self {
+        let mut header = Ipv4Header([0; 20]);
+        header.set_version_ihl(0x45);
+        header.set_total_len(total_len);
+        header.set_ttl(64);
+        header.set_protocol(protocol);
+        header.set_src(src);
+        header.set_dst(dst);
+        header.update_checksum(&[]);
+        header
+    }
+
+    /// IP version; 4 if this is what it claims to be.
+    #[inline(always)]
+    pub fn version(&self) -> u8 {
+        self.version_ihl() >> 4
+    }
+
+    /// Length of the header with options in bytes, 0 to 60; below 20 it is
+    /// wrong.
+    #[inline(always)]
+    pub fn header_len(&self) -> usize {
+        usize::from(self.version_ihl() & 0xf) * 4
+    }
+
+    /// Sets version 4 and a header length, in bytes, of at most 60.
+    #[inline]
+    pub fn set_header_len(&mut self, len: usize) {
+        self.set_version_ihl(0x40 | (len / 4) as u8 & 0xf);
+    }
+
+    /// Differentiated services code point, 0 to 63.
+    #[inline]
+    pub fn dscp(&self) -> u8 {
+        self.tos() >> 2
+    }
+
+    /// Sets the code point to the low 6 bits of `dscp`.
+    #[inline]
+    pub fn set_dscp(&mut self, dscp: u8) {
+        self.set_tos(dscp << 2 | self.ecn());
+    }
+
+    /// Congestion notification: 0 not capable, 1 and 2 capable, 3 experienced.
+    #[inline]
+    pub fn ecn(&self) -> u8 {
+        self.tos() & 3
+    }
+
+    /// Sets congestion notification to the low 2 bits of `ecn`.
+    #[inline]
+    pub fn set_ecn(&mut self, ecn: u8) {
+        self.set_tos(self.tos() & !3 | ecn & 3);
+    }
+
+    /// The three flags, as bits 2 (reserved), 1 (DF) and 0 (MF).
+    #[inline]
+    pub fn flags(&self) -> u8 {
+        (self.fragment_word() >> 13) as u8
+    }
+
+    /// Whether routers must not fragment the packet.
+    #[inline]
+    pub fn dont_fragment(&self) -> bool {
+        self.fragment_word() & Self::DONT_FRAGMENT != 0
+    }
+
+    /// Sets whether routers must not fragment the packet.
+    #[inline]
+    pub fn set_dont_fragment(&mut self, set: bool) {
+        let others = self.fragment_word() & !Self::DONT_FRAGMENT;
+        self.set_fragment_word(others | if set { Self::DONT_FRAGMENT } else { 0 });
+    }
+
+    /// Whether more fragments follow this one.
+    #[inline]
+    pub fn more_fragments(&self) -> bool {
+        self.fragment_word() & Self::MORE_FRAGMENTS != 0
+    }
+
+    /// Sets whether more fragments follow this one.
+    #[inline]
+    pub fn set_more_fragments(&mut self, set: bool) {
+        let others = self.fragment_word() & !Self::MORE_FRAGMENTS;
+        self.set_fragment_word(others | if set { Self::MORE_FRAGMENTS } else { 0 });
+    }
+
+    /// Where in the packet this fragment lies, in bytes.
+    #[inline]
+    pub fn fragment_offset(&self) -> usize {
+        usize::from(self.fragment_word() & Self::OFFSET_MASK) * 8
+    }
+
+    /// Sets where this fragment lies, in bytes (a multiple of 8 below 65536).
+    #[inline]
+    pub fn set_fragment_offset(&mut self, bytes: usize) {
+        let flags = self.fragment_word() & !Self::OFFSET_MASK;
+        self.set_fragment_word(flags | (bytes / 8) as u16 & Self::OFFSET_MASK);
+    }
+
+    /// Whether this is a part of a packet.
+    #[inline(always)]
+    pub fn is_fragment(&self) -> bool {
+        self.fragment_word() & (Self::MORE_FRAGMENTS | Self::OFFSET_MASK) != 0
+    }
+
+    /// Whether the transport header is here: a whole packet or its first part.
+    #[inline(always)]
+    pub fn is_first_fragment(&self) -> bool {
+        self.fragment_word() & Self::OFFSET_MASK == 0
+    }
+
+    /// Source address as a number.
+    #[inline(always)]
+    pub fn src_u32(&self) -> u32 {
+        self.src().to_bits()
+    }
+
+    /// Destination address as a number.
+    #[inline(always)]
+    pub fn dst_u32(&self) -> u32 {
+        self.dst().to_bits()
+    }
+
+    /// Splits what follows the fixed header into options and the rest; `None`
+    /// if the header length is wrong or the options are cut off.
+    #[inline]
+    pub fn split_options<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        rest.split_at_checked(self.header_len().checked_sub(Self::LEN)?)
+    }
+
+    /// Whether the checksum over this header and its `options` is right.
+    #[inline(always)]
+    pub fn checksum_ok(&self, options: &[u8]) -> bool {
+        self.sum(options) == 0
+    }
+
+    /// Computes the checksum over this header and its `options` afresh.
+    #[inline(always)]
+    pub fn update_checksum(&mut self, options: &[u8]) {
+        self.set_checksum(0);
+        self.set_checksum(self.sum(options));
+    }
+
+    #[inline(always)]
+    fn sum(&self, options: &[u8]) -> u16 {
+        if options.is_empty() {
+            return checksum::of_header(&self.0);
+        }
+        Sum::new().slice(&self.0).slice(options).checksum()
+    }
+
+    /// Mends the checksum after the change that `delta` tells.
+    #[inline(always)]
+    pub fn adjust_checksum(&mut self, delta: Delta) {
+        self.set_checksum(delta.apply(self.checksum()));
+    }
+
+    /// Takes one hop off and mends the checksum; `None` at the last hop,
+    /// leaving the header untouched.
+    #[inline(always)]
+    pub fn decrement_ttl(&mut self) -> Option<u8> {
+        let left = self.ttl().checked_sub(1).filter(|&ttl| ttl > 0)?;
+        self.set_ttl(left);
+        // TTL is a high byte: the word m becomes m - 0x100, whatever m is.
+        self.adjust_checksum(const { Delta::new().u16(0x0100, 0) });
+        Some(left)
+    }
+
+    /// Sets the TTL and mends the checksum.
+    #[inline]
+    pub fn rewrite_ttl(&mut self, ttl: u8) {
+        let low = self.protocol();
+        let delta =
+            Delta::new().u16(u16::from_be_bytes([self.ttl(), low]), u16::from_be_bytes([ttl, low]));
+        self.set_ttl(ttl);
+        self.adjust_checksum(delta);
+    }
+
+    /// Sets type of service and mends the checksum.
+    #[inline]
+    pub fn rewrite_tos(&mut self, tos: u8) {
+        let delta = Delta::new().u16(u16::from(self.tos()), u16::from(tos));
+        self.set_tos(tos);
+        self.adjust_checksum(delta);
+    }
+
+    /// Sets the source address and mends the checksum; what it did goes for
+    /// the transport checksum too.
+    #[inline]
+    pub fn rewrite_src(&mut self, src: Ipv4Addr) -> Delta {
+        let delta = Delta::new().addr(self.src(), src);
+        self.set_src(src);
+        self.adjust_checksum(delta);
+        delta
+    }
+
+    /// Sets the destination address and mends the checksum; what it did goes
+    /// for the transport checksum too.
+    #[inline]
+    pub fn rewrite_dst(&mut self, dst: Ipv4Addr) -> Delta {
+        let delta = Delta::new().addr(self.dst(), dst);
+        self.set_dst(dst);
+        self.adjust_checksum(delta);
+        delta
+    }
+
+    /// The sum of the pseudo header for a transport checksum; `len` counts
+    /// transport header and payload.
+    #[inline]
+    pub fn pseudo(&self, len: usize) -> Sum {
+        checksum::pseudo_v4(self.src(), self.dst(), self.protocol(), len)
+    }
+}
+
+/// Walks the options of an IPv4 header.
+#[inline]
+pub fn options(list: &[u8]) -> RawOptions<'_> {
+    RawOptions::new(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn header(id: u16) -> Ipv4Header {
+        let mut ip = Ipv4Header::new(17, [10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 20);
+        ip.set_id(id);
+        ip.update_checksum(&[]);
+        ip
+    }
+
+    #[test]
+    fn a_known_header() {
+        let bytes = [
+            0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8,
+            0, 0xc7,
+        ];
+        let ip = Ipv4Header(bytes);
+        assert!(ip.checksum_ok(&[]));
+        assert_eq!((ip.version(), ip.header_len(), ip.total_len()), (4, 20, 115));
+        assert_eq!((ip.ttl(), ip.protocol(), ip.flags()), (64, 17, 2));
+        assert_eq!(ip.src(), Ipv4Addr::new(192, 168, 0, 1));
+        assert_eq!(ip.dst_u32(), 0xc0a8_00c7);
+        assert!(ip.dont_fragment() && !ip.is_fragment());
+    }
+
+    #[test]
+    fn decrementing_equals_a_fresh_checksum() {
+        for id in 0..=u16::MAX {
+            let mut ip = header(id);
+            assert_eq!(ip.decrement_ttl(), Some(63));
+            let mut fresh = ip;
+            fresh.update_checksum(&[]);
+            assert_eq!(ip, fresh, "id {id}");
+        }
+    }
+
+    #[test]
+    fn the_last_hop_is_left_alone() {
+        for ttl in 0..=255 {
+            let mut ip = header(7);
+            ip.rewrite_ttl(ttl);
+            assert!(ip.checksum_ok(&[]));
+            let before = ip;
+            match ip.decrement_ttl() {
+                None => assert!(ttl < 2 && ip == before),
+                Some(left) => assert!(left == ttl - 1 && left == ip.ttl() && ip.checksum_ok(&[])),
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_bytes_leave_their_neighbours() {
+        let mut ip = header(0);
+        ip.set_dscp(46);
+        ip.set_ecn(3);
+        assert_eq!((ip.tos(), ip.dscp(), ip.ecn()), (0xbb, 46, 3));
+        ip.set_more_fragments(true);
+        ip.set_fragment_offset(1480);
+        assert_eq!(ip.fragment_word(), 0x2000 | 185);
+        ip.set_dont_fragment(true);
+        ip.set_more_fragments(false);
+        assert_eq!((ip.fragment_offset(), ip.flags()), (1480, 2));
+        assert!(ip.is_fragment() && !ip.is_first_fragment());
+        ip.set_header_len(24);
+        assert_eq!((ip.version(), ip.header_len()), (4, 24));
+        assert_eq!(ip.split_options(&[1, 2, 3, 4, 5]), Some((&[1, 2, 3, 4][..], &[5][..])));
+        assert_eq!(ip.split_options(&[1]), None);
+        ip.set_header_len(16);
+        assert_eq!(ip.split_options(&[1]), None);
+    }
+
+    #[test]
+    fn options_are_under_the_checksum() {
+        let mut ip = header(0);
+        ip.set_header_len(24);
+        ip.update_checksum(&[148, 4, 0, 0]);
+        assert!(ip.checksum_ok(&[148, 4, 0, 0]));
+        assert!(!ip.checksum_ok(&[148, 4, 0, 1]));
+        assert_eq!(options(&[148, 4, 0, 0]).next().map(|o| o.kind), Some(OPTION_ROUTER_ALERT));
+    }
+
+    proptest! {
+        #[test]
+        fn rewriting_equals_a_fresh_checksum(mut bytes: [u8; 20], src: u32, dst: u32, tos: u8) {
+            bytes[0] = 0x45;
+            let mut ip = Ipv4Header(bytes);
+            ip.update_checksum(&[]);
+            ip.rewrite_src(src.into());
+            ip.rewrite_dst(dst.into());
+            ip.rewrite_tos(tos);
+            let mut fresh = ip;
+            fresh.update_checksum(&[]);
+            prop_assert_eq!(ip, fresh);
+        }
+    }
+}

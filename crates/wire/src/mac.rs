@@ -1,0 +1,204 @@
+//! Ethernet (EUI-48) addresses.
+
+use std::fmt;
+use std::str::FromStr;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// An Ethernet address, printed as Click does: `00-01-02-03-04-05`.
+#[derive(
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    FromBytes,
+    IntoBytes,
+    Unaligned,
+    KnownLayout,
+    Immutable,
+)]
+#[repr(transparent)]
+pub struct MacAddr(pub [u8; 6]);
+
+impl MacAddr {
+    /// All zeros: no address.
+    pub const ZERO: MacAddr = MacAddr([0; 6]);
+    /// All ones: every station.
+    pub const BROADCAST: MacAddr = MacAddr([0xff; 6]);
+
+    /// The six bytes as sent.
+    #[inline]
+    pub const fn octets(self) -> [u8; 6] {
+        self.0
+    }
+
+    /// Whether every station is meant.
+    #[inline]
+    pub fn is_broadcast(self) -> bool {
+        self == MacAddr::BROADCAST
+    }
+
+    /// Whether a group is meant (IEEE 802.3, I/G bit); true of broadcast too.
+    #[inline]
+    pub const fn is_multicast(self) -> bool {
+        self.0[0] & 1 != 0
+    }
+
+    /// Whether one station is meant.
+    #[inline]
+    pub const fn is_unicast(self) -> bool {
+        !self.is_multicast()
+    }
+
+    /// Whether the address was given out locally (IEEE 802, U/L bit).
+    #[inline]
+    pub const fn is_local(self) -> bool {
+        self.0[0] & 2 != 0
+    }
+
+    /// Whether no address is meant.
+    #[inline]
+    pub fn is_zero(self) -> bool {
+        self == MacAddr::ZERO
+    }
+
+    /// The group address that carries an IPv4 multicast group (RFC 1112, 6.4).
+    pub const fn of_ipv4_group(group: std::net::Ipv4Addr) -> MacAddr {
+        let [_, b, c, d] = group.octets();
+        MacAddr([1, 0, 0x5e, b & 0x7f, c, d])
+    }
+
+    /// The address as a number, the first byte most significant.
+    #[inline]
+    pub const fn to_u64(self) -> u64 {
+        let [a, b, c, d, e, f] = self.0;
+        u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+    }
+
+    /// The address whose number is the low 48 bits of `bits`.
+    #[inline]
+    pub const fn from_u64(bits: u64) -> MacAddr {
+        let [_, _, a, b, c, d, e, f] = bits.to_be_bytes();
+        MacAddr([a, b, c, d, e, f])
+    }
+
+    /// The address printed with colons, as `ip link` and tcpdump do.
+    pub fn with_colons(self) -> impl fmt::Display {
+        Separated(self, ':')
+    }
+}
+
+/// An address and what goes between its bytes.
+struct Separated(MacAddr, char);
+
+impl fmt::Display for Separated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Separated(MacAddr([a, b, c, d, e, g]), s) = self;
+        write!(f, "{a:02X}{s}{b:02X}{s}{c:02X}{s}{d:02X}{s}{e:02X}{s}{g:02X}")
+    }
+}
+
+impl fmt::Display for MacAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.width().is_some() {
+            return f.pad(&Separated(*self, '-').to_string());
+        }
+        Separated(*self, '-').fmt(f)
+    }
+}
+
+impl fmt::Debug for MacAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<[u8; 6]> for MacAddr {
+    fn from(octets: [u8; 6]) -> Self {
+        MacAddr(octets)
+    }
+}
+
+/// Why a text is not an Ethernet address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MacAddrError;
+
+impl fmt::Display for MacAddrError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not six hexadecimal bytes with ':' or '-' between them")
+    }
+}
+
+impl std::error::Error for MacAddrError {}
+
+impl FromStr for MacAddr {
+    type Err = MacAddrError;
+
+    /// Reads six bytes of one or two digits with `:` or `-` (one of them, not
+    /// both) between them.
+    fn from_str(text: &str) -> Result<Self, MacAddrError> {
+        let separator = if text.contains(':') { ':' } else { '-' };
+        let mut octets = [0; 6];
+        let mut words = text.split(separator);
+        for octet in &mut octets {
+            let word = words.next().ok_or(MacAddrError)?;
+            // `from_str_radix` would take a sign.
+            if word.is_empty() || word.len() > 2 || !word.bytes().all(|b| b.is_ascii_hexdigit()) {
+                return Err(MacAddrError);
+            }
+            *octet = u8::from_str_radix(word, 16).map_err(|_| MacAddrError)?;
+        }
+        words.next().is_none().then_some(MacAddr(octets)).ok_or(MacAddrError)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_dashes_and_reads_dashes_and_colons() {
+        let mac = MacAddr([0, 1, 2, 0xab, 0xcd, 0xef]);
+        assert_eq!(mac.to_string(), "00-01-02-AB-CD-EF");
+        assert_eq!(mac.with_colons().to_string(), "00:01:02:AB:CD:EF");
+        assert_eq!("00-01-02-ab-CD-ef".parse(), Ok(mac));
+        assert_eq!("0:1:2:ab:cd:ef".parse(), Ok(mac));
+        assert_eq!(format!("[{mac:>19}]"), "[  00-01-02-AB-CD-EF]");
+    }
+
+    #[test]
+    fn refuses_what_is_no_address() {
+        for text in [
+            "",
+            "0:1:2:3:4",
+            "0:1:2:3:4:5:6",
+            "0:1:2:3:4:",
+            "0:1-2:3:4:5",
+            "+1:2:3:4:5:6",
+            "100:2:3:4:5:6",
+            "é:1:2:3:4:5",
+        ] {
+            assert_eq!(text.parse::<MacAddr>(), Err(MacAddrError), "{text}");
+        }
+    }
+
+    #[test]
+    fn knows_groups() {
+        assert!(MacAddr::BROADCAST.is_broadcast() && MacAddr::BROADCAST.is_multicast());
+        let group = MacAddr::of_ipv4_group([239, 129, 2, 3].into());
+        assert_eq!(group, MacAddr([1, 0, 0x5e, 1, 2, 3]));
+        assert!(group.is_multicast() && !group.is_broadcast() && !group.is_unicast());
+        assert!(MacAddr([2, 0, 0, 0, 0, 1]).is_local());
+        assert!(MacAddr::ZERO.is_zero() && MacAddr::ZERO.is_unicast());
+    }
+
+    #[test]
+    fn is_its_number() {
+        let mac = MacAddr([1, 2, 3, 4, 5, 6]);
+        assert_eq!(mac.to_u64(), 0x0102_0304_0506);
+        assert_eq!(MacAddr::from_u64(0xffff_0102_0304_0506), mac);
+    }
+}

@@ -1,0 +1,107 @@
+//! UDP datagrams (RFC 768).
+
+use crate::checksum::{Delta, Sum};
+
+header! {
+    /// The header of a UDP datagram.
+    ///
+    /// ```text
+    ///  0                   1                   2                   3
+    ///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// |          Source Port          |       Destination Port        |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// |            Length             |           Checksum            |
+    /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+    /// ```
+    #[derive(Debug)]
+    Udp [8] {
+        /// Source port.
+        src_port, set_src_port: u16 = SRC_PORT @ 0;
+        /// Destination port.
+        dst_port, set_dst_port: u16 = DST_PORT @ 2;
+        /// Length of header and payload.
+        length, set_length: u16 = LENGTH @ 4;
+        /// Checksum over pseudo header, header and payload; 0 for none.
+        checksum, set_checksum: u16 = CHECKSUM @ 6;
+    }
+}
+
+impl Udp {
+    /// Whether the checksum is right, or absent. `pseudo` is the sum of the
+    /// pseudo header, `payload` what follows the UDP header, up to `length`.
+    #[inline]
+    pub fn checksum_ok(&self, pseudo: Sum, payload: &[u8]) -> bool {
+        self.checksum() == 0 || pseudo.slice(&self.0).slice(payload).checksum() == 0
+    }
+
+    /// Computes the checksum afresh.
+    #[inline]
+    pub fn update_checksum(&mut self, pseudo: Sum, payload: &[u8]) {
+        self.set_checksum(0);
+        let sum = pseudo.slice(&self.0).slice(payload).checksum();
+        self.set_checksum(present(sum));
+    }
+
+    /// Mends the checksum, if there is one, after the change that `delta`
+    /// tells.
+    #[inline]
+    pub fn adjust_checksum(&mut self, delta: Delta) {
+        if self.checksum() != 0 {
+            self.set_checksum(present(delta.apply(self.checksum())));
+        }
+    }
+
+    /// Sets the source port and mends the checksum.
+    #[inline]
+    pub fn rewrite_src_port(&mut self, port: u16) {
+        let delta = Delta::new().u16(self.src_port(), port);
+        self.set_src_port(port);
+        self.adjust_checksum(delta);
+    }
+
+    /// Sets the destination port and mends the checksum.
+    #[inline]
+    pub fn rewrite_dst_port(&mut self, port: u16) {
+        let delta = Delta::new().u16(self.dst_port(), port);
+        self.set_dst_port(port);
+        self.adjust_checksum(delta);
+    }
+}
+
+/// A computed checksum as UDP sends it: zero would mean that there is none.
+#[inline]
+const fn present(sum: u16) -> u16 {
+    if sum == 0 { 0xffff } else { sum }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checksum::pseudo_v4;
+
+    #[test]
+    fn every_port_rewrite_equals_a_fresh_checksum() {
+        let pseudo = pseudo_v4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 17, 11);
+        let mut udp = Udp([0, 53, 0, 99, 0, 11, 0, 0]);
+        udp.update_checksum(pseudo, b"abc");
+        for port in 0..=u16::MAX {
+            udp.rewrite_dst_port(port);
+            assert!(udp.checksum_ok(pseudo, b"abc") && udp.checksum() != 0);
+            let mut fresh = udp;
+            fresh.update_checksum(pseudo, b"abc");
+            assert_eq!(udp, fresh, "port {port}");
+        }
+        udp.rewrite_src_port(1);
+        assert!(udp.checksum_ok(pseudo, b"abc"));
+        assert!(!udp.checksum_ok(pseudo, b"abd"));
+    }
+
+    #[test]
+    fn no_checksum_stays_none() {
+        let mut udp = Udp([0, 53, 0, 99, 0, 8, 0, 0]);
+        udp.rewrite_src_port(7);
+        assert_eq!(udp.checksum(), 0);
+        assert!(udp.checksum_ok(Sum::new(), b""));
+    }
+}
