@@ -78,7 +78,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn walk(list: &[u8]) -> (Vec<(u8, usize, &[u8])>, bool) {
+    type Seen<'a> = (u8, usize, &'a [u8]);
+
+    fn walk(list: &[u8]) -> (Vec<Seen<'_>>, bool) {
         let mut options = RawOptions::new(list);
         let seen = options.by_ref().map(|o| (o.kind, o.at, o.data)).collect();
         (seen, options.malformed())
