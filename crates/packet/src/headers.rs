@@ -1,0 +1,163 @@
+//! Where a packet's headers are: offsets that survive stripping and pushing.
+
+use crate::frame::HEADER;
+use crate::packet::{IPV4, Packet};
+
+impl Packet {
+    /// Where the link-layer header starts, counted from the first byte;
+    /// negative after it was stripped.
+    #[inline]
+    pub fn mac_offset(&self) -> Option<isize> {
+        self.relative(self.mac)
+    }
+
+    /// Where the network header starts, counted from the first byte.
+    #[inline]
+    pub fn network_offset(&self) -> Option<isize> {
+        self.relative(self.network)
+    }
+
+    /// Where the transport header starts, counted from the first byte.
+    #[inline]
+    pub fn transport_offset(&self) -> Option<isize> {
+        self.relative(self.transport)
+    }
+
+    /// Says that the link-layer header starts at `offset` from the first
+    /// byte. An offset outside of the frame means that there is none.
+    #[inline]
+    pub fn set_mac_header(&mut self, offset: isize) {
+        self.mac = self.absolute(offset);
+    }
+
+    /// Says that the network header starts at `offset` from the first byte,
+    /// and that the transport header follows it after `header_len` bytes.
+    #[inline]
+    pub fn set_network_header(&mut self, offset: isize, header_len: usize) {
+        let network = self.absolute(offset);
+        if network != self.network {
+            self.flags &= !IPV4;
+        }
+        self.network = network;
+        self.transport = match network {
+            0 => 0,
+            _ => self.absolute(offset.saturating_add_unsigned(header_len)),
+        };
+    }
+
+    /// Says that the transport header starts at `offset` from the first byte.
+    #[inline]
+    pub fn set_transport_header(&mut self, offset: isize) {
+        self.transport = self.absolute(offset);
+    }
+
+    /// Forgets the link-layer header.
+    #[inline]
+    pub fn clear_mac_header(&mut self) {
+        self.mac = 0;
+    }
+
+    /// Forgets the network header.
+    #[inline]
+    pub fn clear_network_header(&mut self) {
+        self.network = 0;
+        self.flags &= !IPV4;
+    }
+
+    /// Forgets the transport header.
+    #[inline]
+    pub fn clear_transport_header(&mut self) {
+        self.transport = 0;
+    }
+
+    /// Forgets all headers.
+    pub(crate) fn forget_headers(&mut self) {
+        (self.mac, self.network, self.transport) = (0, 0, 0);
+        self.flags &= !IPV4;
+    }
+
+    /// The bytes from the network header to the end; empty if there is none.
+    #[inline]
+    pub fn network_bytes(&self) -> &[u8] {
+        self.bytes_from(self.network)
+    }
+
+    /// How far the transport header lies behind the network header; 0 if
+    /// either is unknown.
+    #[inline]
+    pub fn network_header_len(&self) -> usize {
+        if self.network == 0 {
+            return 0;
+        }
+        self.transport.saturating_sub(self.network).into()
+    }
+
+    /// The bytes from the transport header to the end; empty if there is none.
+    #[inline]
+    pub fn transport_bytes(&self) -> &[u8] {
+        self.bytes_from(self.transport)
+    }
+
+    /// The bytes from offset `header` to the end.
+    #[inline]
+    pub(crate) fn bytes_from(&self, header: u16) -> &[u8] {
+        let header = usize::from(header);
+        match self.end().checked_sub(header) {
+            // SAFETY: a header offset that is set lies behind the frame's
+            // header, and here before the packet's end.
+            Some(len) if header != 0 => unsafe { std::slice::from_raw_parts(self.at(header), len) },
+            _ => &[],
+        }
+    }
+
+    /// How many bytes before the contents belong to known headers.
+    pub(crate) fn lead(&self) -> usize {
+        [self.mac, self.network, self.transport]
+            .into_iter()
+            .filter(|&header| header != 0)
+            .map(|header| usize::from(self.data).saturating_sub(header.into()))
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Takes note that the contents were moved to start at offset `data`,
+    /// with `grow` new bytes before the old ones.
+    pub(crate) fn place(&mut self, data: usize, grow: usize) {
+        let (old, new) = (signed(self.data), (data + grow) as isize);
+        let moved = |header: u16| match header {
+            0 => 0,
+            _ => offset_or_unset(signed(header) - old + new),
+        };
+        (self.mac, self.network, self.transport) =
+            (moved(self.mac), moved(self.network), moved(self.transport));
+        if self.network == 0 {
+            self.flags &= !IPV4;
+        }
+        self.data = data as u16;
+        self.len += grow as u32;
+    }
+
+    /// An offset from the frame, counted from the first byte.
+    #[inline]
+    fn relative(&self, header: u16) -> Option<isize> {
+        (header != 0).then(|| signed(header) - signed(self.data))
+    }
+
+    /// An offset from the first byte, counted from the frame.
+    #[inline]
+    fn absolute(&self, offset: isize) -> u16 {
+        offset_or_unset(offset.saturating_add(signed(self.data)))
+    }
+}
+
+/// `offset` if a header can lie there, else "not set".
+#[inline]
+fn offset_or_unset(offset: isize) -> u16 {
+    u16::try_from(offset).ok().filter(|&offset| usize::from(offset) >= HEADER).unwrap_or(0)
+}
+
+/// A 16-bit offset as a signed one.
+#[inline]
+fn signed(offset: u16) -> isize {
+    offset as isize
+}

@@ -1,0 +1,596 @@
+//! The packet descriptor: 32 bytes, owned, held by value.
+//!
+//! What every element needs travels in the descriptor: where the bytes are,
+//! where the headers are, destination annotation, paint. What few need lies
+//! in the frame's header, a cache line of its own ([`crate::FrameHeader`]).
+//! The bytes are found by an offset from the frame, not by a pointer: the six
+//! bytes saved pay for the pool's number, so that freeing a packet touches no
+//! memory of its frame.
+//!
+//! Invariants that all `unsafe` code in this crate leans on, kept by the
+//! functions of this module and of `headers`:
+//! 1. `frame` is live for as long as the packet; it is ours alone unless
+//!    `SHARED` is set, and while it is shared nobody writes to it.
+//! 2. `HEADER <= data` and `data + len <=` the frame's end.
+//! 3. A header offset is 0 or at least `HEADER`. It may lie beyond the end
+//!    of the packet; users check.
+//! 4. If `IPV4` is set, 20 bytes from `network` on lie before `data + len`.
+//! 5. If `COLD` is not set, timestamp and annotations read as zeros,
+//!    whatever the frame's header says.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::ptr::NonNull;
+
+use crate::anno;
+use crate::frame::{self, DEFAULT_HEADROOM, FrameHeader, HEADER, HEAP};
+use crate::pool;
+
+/// The frame has, or had, other owners.
+pub(crate) const SHARED: u8 = 1;
+/// An IPv4 header at `network` was seen to lie within the packet.
+pub(crate) const IPV4: u8 = 2;
+/// The `FIX_IP_SRC` annotation.
+pub(crate) const FIX_IP_SRC_FLAG: u8 = 4;
+/// Timestamp and annotations in the frame's header are valid.
+pub(crate) const COLD: u8 = 8;
+
+/// Length of an IPv4 header without options.
+pub(crate) const IPV4_LEN: usize = size_of::<castanet_wire::Ipv4Header>();
+/// How far before the contents headers are still taken along.
+const MAX_LEAD: usize = 1 << 14;
+
+/// An owned packet: bytes in a frame, and what is known about them.
+///
+/// A packet cannot be cloned by accident; [`Packet::share`] makes a second
+/// packet of the same bytes on purpose, and whoever writes first then copies.
+/// Sharing counts owners atomically, only for packets that are shared at all.
+/// (Counting by plain arithmetic where one worker owns a packet for its whole
+/// life needs the graph's thread vectors; it comes with them.)
+/// Dropping a packet returns its frame to its pool.
+#[repr(C)]
+pub struct Packet {
+    pub(crate) frame: NonNull<FrameHeader>,
+    pub(crate) data: u16,
+    pub(crate) mac: u16,
+    pub(crate) network: u16,
+    pub(crate) transport: u16,
+    pub(crate) len: u32,
+    /// Network order: the octets as they lie in memory.
+    dst: u32,
+    paint: u8,
+    pub(crate) flags: u8,
+    pub(crate) pool: u8,
+    kind: PacketType,
+    device: u16,
+    /// Where the frame ends, or `u16::MAX` if further than that.
+    limit: u16,
+}
+
+const _: () = assert!(size_of::<Packet>() == 32 && size_of::<Option<Packet>>() == 32);
+
+// SAFETY: the frame is ours alone, or shared read-only with an atomic count
+// of owners; pools accept frames from any thread.
+unsafe impl Send for Packet {}
+// SAFETY: `&Packet` only reads, and `&mut Packet` is needed to share or write.
+unsafe impl Sync for Packet {}
+
+/// Whom the link layer meant a packet for, numbered as in Linux.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum PacketType {
+    /// This host.
+    #[default]
+    Host = 0,
+    /// Everyone on the link.
+    Broadcast = 1,
+    /// A group.
+    Multicast = 2,
+    /// Another host, overheard.
+    OtherHost = 3,
+    /// Sent by this host.
+    Outgoing = 4,
+}
+
+impl Packet {
+    /// A packet of `len` bytes at offset `data` of `frame`.
+    ///
+    /// # Safety
+    /// `frame` must be a live frame of `pool` that nobody else owns, and end
+    /// at `limit` (`u16::MAX` if further); the range must lie within it.
+    #[inline]
+    pub(crate) unsafe fn from_frame(
+        frame: NonNull<FrameHeader>,
+        pool: u8,
+        limit: u16,
+        data: u16,
+        len: u32,
+    ) -> Packet {
+        Packet {
+            frame,
+            data,
+            mac: 0,
+            network: 0,
+            transport: 0,
+            len,
+            dst: 0,
+            paint: 0,
+            flags: 0,
+            pool,
+            kind: PacketType::Host,
+            device: 0,
+            limit,
+        }
+    }
+
+    /// A packet of these bytes, in a frame of the general allocator, after
+    /// [`DEFAULT_HEADROOM`] bytes of headroom. For tests and where no pool is
+    /// at hand.
+    pub fn from_bytes(bytes: &[u8]) -> Packet {
+        let mut packet = Packet::heap(DEFAULT_HEADROOM + bytes.len() + DEFAULT_HEADROOM);
+        packet.fill(HEADER + DEFAULT_HEADROOM, bytes);
+        packet
+    }
+
+    /// An empty packet in a heap frame of `capacity` bytes.
+    pub(crate) fn heap(capacity: usize) -> Packet {
+        let frame = frame::heap(capacity);
+        let limit = u16::try_from(HEADER + capacity).unwrap_or(u16::MAX);
+        // SAFETY: a new heap frame with room for nothing at its start.
+        unsafe { Packet::from_frame(frame, HEAP, limit, HEADER as u16, 0) }
+    }
+
+    /// How many bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether there are no bytes at all.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: invariants 1 and 2; frames are initialised.
+        unsafe { std::slice::from_raw_parts(self.at(self.data.into()), self.len()) }
+    }
+
+    /// The bytes, to change; copies first if they are shared, and forgets
+    /// that the packet was seen to be IPv4.
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.own();
+        self.flags &= !IPV4;
+        // SAFETY: invariants 1 and 2, and the frame is ours alone.
+        unsafe { std::slice::from_raw_parts_mut(self.at(self.data.into()), self.len()) }
+    }
+
+    /// Bytes free before the contents.
+    #[inline]
+    pub fn headroom(&self) -> usize {
+        usize::from(self.data) - HEADER
+    }
+
+    /// Bytes free after the contents.
+    #[inline]
+    pub fn tailroom(&self) -> usize {
+        self.limit() - self.end()
+    }
+
+    /// Grows the packet by `n` bytes at the front and gives these, with
+    /// unspecified contents. Never fails: moves to a larger frame if the
+    /// headroom is short, and to an own one if the frame is shared.
+    ///
+    /// # Panics
+    /// If the packet gets longer than 2 GiB.
+    #[inline]
+    pub fn push_front(&mut self, n: usize) -> &mut [u8] {
+        if self.network < self.data {
+            self.flags &= !IPV4; // the new bytes lie where the header was
+        }
+        if n <= self.headroom() && !self.has(SHARED) {
+            self.data -= n as u16;
+            self.len += n as u32;
+        } else {
+            self.grow_front(n);
+        }
+        // SAFETY: invariant 2: at least `n` bytes; the frame is ours alone.
+        unsafe { std::slice::from_raw_parts_mut(self.at(self.data.into()), n) }
+    }
+
+    /// Takes `n` bytes off the front; `false` and nothing done if there are
+    /// fewer. They become headroom.
+    #[inline]
+    pub fn pull_front(&mut self, n: usize) -> bool {
+        if n > self.len() {
+            return false;
+        }
+        match u16::try_from(usize::from(self.data) + n) {
+            Ok(data) => {
+                self.data = data;
+                self.len -= n as u32;
+            }
+            Err(_) => self.pull_far(n),
+        }
+        true
+    }
+
+    /// Grows the packet by `n` zero bytes at the back and gives these. Never
+    /// fails, as [`Packet::push_front`].
+    ///
+    /// # Panics
+    /// If the packet gets longer than 2 GiB.
+    pub fn put_back(&mut self, n: usize) -> &mut [u8] {
+        let room = self.tailroom();
+        if self.has(SHARED) || n > room {
+            let tail = if n > room { n.saturating_add(DEFAULT_HEADROOM) } else { room };
+            self.relocate(self.data.into(), 0, tail);
+        }
+        let start = self.end();
+        self.len += n as u32;
+        // SAFETY: there was room for `n` more bytes, in a frame of our own.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(self.at(start), n) };
+        bytes.fill(0);
+        bytes
+    }
+
+    /// Takes `n` bytes off the back; `false` and nothing done if there are
+    /// fewer.
+    #[inline]
+    pub fn take_back(&mut self, n: usize) -> bool {
+        let Some(len) = self.len().checked_sub(n) else { return false };
+        self.truncate(len);
+        true
+    }
+
+    /// Takes off the back what is beyond `len` bytes.
+    #[inline]
+    pub fn truncate(&mut self, len: usize) {
+        if len < self.len() {
+            self.len = len as u32;
+            if usize::from(self.network) + IPV4_LEN > self.end() {
+                self.flags &= !IPV4;
+            }
+        }
+    }
+
+    /// Puts these bytes in place of the contents, after the headroom of a
+    /// new packet; the header offsets are forgotten, annotations are kept.
+    pub fn replace_contents(&mut self, bytes: &[u8]) {
+        self.forget_headers();
+        self.len = 0;
+        let room = self.limit() - HEADER;
+        if bytes.len() > room || self.has(SHARED) {
+            self.data = HEADER as u16;
+            self.relocate(HEADER, 0, 2 * DEFAULT_HEADROOM + bytes.len());
+        }
+        let room = self.limit() - HEADER;
+        self.fill(HEADER + DEFAULT_HEADROOM.min(room - bytes.len()), bytes);
+    }
+
+    /// Moves the bytes, and the headers before them, by `offset` within the
+    /// frame (towards the back if positive), so that they come to lie at
+    /// another address; moves to another frame if this one is too small.
+    /// There the address has the same remainder modulo 64.
+    pub fn shift_data(&mut self, offset: isize) {
+        let lead = self.lead().min(MAX_LEAD);
+        let data = (usize::from(self.data) as isize).saturating_add(offset);
+        let fits = data >= (HEADER + lead) as isize
+            && data <= isize::from(i16::MAX)
+            && data as usize + self.len() <= self.limit();
+        if fits && !self.has(SHARED) {
+            // SAFETY: both ranges lie in the frame, which is ours alone.
+            unsafe {
+                let from = self.at(usize::from(self.data) - lead);
+                from.offset(offset).copy_from(from, lead + self.len());
+            }
+            self.place(data as usize, 0);
+            return;
+        }
+        let line = HEADER as isize;
+        let data = HEADER + lead.next_multiple_of(HEADER) + data.rem_euclid(line) as usize;
+        self.relocate(data, 0, DEFAULT_HEADROOM);
+    }
+
+    /// A second packet of the same bytes, with the same annotations. Both
+    /// copy before they write, until one of them is left.
+    pub fn share(&mut self) -> Packet {
+        // SAFETY: we own the frame; alone, unless it is marked as shared.
+        let shared = unsafe {
+            if self.has(SHARED) {
+                FrameHeader::add_owner(self.frame)
+            } else {
+                FrameHeader::begin_sharing(self.frame);
+                true
+            }
+        };
+        if !shared {
+            return self.copy();
+        }
+        self.flags |= SHARED;
+        // SAFETY: the second owner was counted.
+        unsafe { std::ptr::read(self) }
+    }
+
+    /// A packet with a copy of the bytes, in a frame of its own.
+    pub fn copy(&self) -> Packet {
+        // SAFETY: this duplicate is only used to copy from, as a shared
+        // packet is, and gives its claim to the frame up below.
+        let mut copy = std::mem::ManuallyDrop::new(unsafe { std::ptr::read(self) });
+        copy.relocate_from(self.data.into(), 0, self.tailroom());
+        std::mem::ManuallyDrop::into_inner(copy)
+    }
+
+    /// The number of the pool that the frame belongs to, as
+    /// [`Pool::id`](crate::Pool::id); 255 for the heap.
+    #[inline]
+    pub fn pool_id(&self) -> u8 {
+        self.pool
+    }
+
+    /// Gives the frame out, for a device to fill or send; copies first if it
+    /// is shared. Annotations are forgotten. The frame counts as in use until
+    /// [`Pool::adopt`](crate::Pool::adopt) makes a packet of it again; if
+    /// nobody does, it is lost.
+    #[inline]
+    pub fn into_frame(mut self) -> NonNull<FrameHeader> {
+        self.own();
+        let frame = self.frame;
+        std::mem::forget(self);
+        frame
+    }
+
+    /// Whether the bytes may have other owners, so that a write copies.
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.has(SHARED)
+    }
+
+    /// The paint annotation.
+    #[inline]
+    pub fn paint(&self) -> u8 {
+        self.paint
+    }
+
+    /// Sets the paint annotation.
+    #[inline]
+    pub fn set_paint(&mut self, paint: u8) {
+        self.paint = paint;
+    }
+
+    /// The destination annotation: where the packet goes next.
+    #[inline]
+    pub fn dst(&self) -> Ipv4Addr {
+        Ipv4Addr::from(self.dst.to_ne_bytes())
+    }
+
+    /// Sets the destination annotation.
+    #[inline]
+    pub fn set_dst(&mut self, dst: Ipv4Addr) {
+        self.dst = u32::from_ne_bytes(dst.octets());
+    }
+
+    /// Whether `FixIPSrc` is to put this router's address in.
+    #[inline]
+    pub fn fix_ip_src(&self) -> bool {
+        self.has(FIX_IP_SRC_FLAG)
+    }
+
+    /// Sets the `FIX_IP_SRC` annotation.
+    #[inline]
+    pub fn set_fix_ip_src(&mut self, fix: bool) {
+        self.flags = self.flags & !FIX_IP_SRC_FLAG | if fix { FIX_IP_SRC_FLAG } else { 0 };
+    }
+
+    /// Whom the link layer meant the packet for.
+    #[inline]
+    pub fn packet_type(&self) -> PacketType {
+        self.kind
+    }
+
+    /// Sets whom the link layer meant the packet for.
+    #[inline]
+    pub fn set_packet_type(&mut self, kind: PacketType) {
+        self.kind = kind;
+    }
+
+    /// The device annotation: a number that devices give themselves.
+    #[inline]
+    pub fn device(&self) -> u16 {
+        self.device
+    }
+
+    /// Sets the device annotation.
+    #[inline]
+    pub fn set_device(&mut self, device: u16) {
+        self.device = device;
+    }
+
+    /// When the packet was received, in nanoseconds since 1970; 0 if nobody said.
+    #[inline]
+    pub fn timestamp(&self) -> i64 {
+        if !self.has(COLD) {
+            return 0;
+        }
+        // SAFETY: the frame is live and nobody writes to shared headers.
+        unsafe { (&raw const (*self.frame.as_ptr()).timestamp).read() }
+    }
+
+    /// Sets when the packet was received.
+    #[inline]
+    pub fn set_timestamp(&mut self, nanoseconds: i64) {
+        self.own_cold();
+        // SAFETY: the frame is ours alone.
+        unsafe { (&raw mut (*self.frame.as_ptr()).timestamp).write(nanoseconds) }
+    }
+
+    /// Whether any of `flags` is set.
+    #[inline]
+    pub(crate) fn has(&self, flags: u8) -> bool {
+        self.flags & flags != 0
+    }
+
+    /// Offset of the first byte past the contents.
+    #[inline]
+    pub(crate) fn end(&self) -> usize {
+        usize::from(self.data) + self.len()
+    }
+
+    /// Where `offset` lies; at most the end of the frame may be asked for.
+    #[inline]
+    pub(crate) fn at(&self, offset: usize) -> *mut u8 {
+        debug_assert!(offset <= self.limit());
+        // SAFETY: in the frame, as all callers see to.
+        unsafe { frame::at(self.frame, offset) }
+    }
+
+    /// The cold annotations; valid only if `COLD` is set.
+    #[inline]
+    pub(crate) fn cold_annotations(&self) -> *mut u8 {
+        // SAFETY: only the address is computed, inside the frame's header.
+        unsafe { (&raw mut (*self.frame.as_ptr()).annotations).cast() }
+    }
+
+    /// Sees to it that the frame is ours alone.
+    #[inline]
+    pub(crate) fn own(&mut self) {
+        if self.has(SHARED) {
+            self.unshare();
+        }
+    }
+
+    /// Sees to it that the frame is ours alone and its header valid.
+    #[inline]
+    pub(crate) fn own_cold(&mut self) {
+        self.own();
+        if !self.has(COLD) {
+            self.flags |= COLD;
+            // SAFETY: the frame is ours alone.
+            unsafe {
+                (&raw mut (*self.frame.as_ptr()).timestamp).write(0);
+                self.cold_annotations().write_bytes(0, anno::SIZE);
+            }
+        }
+    }
+
+    /// Becomes the only owner of a frame: of this one if the others have
+    /// gone, else of a copy.
+    #[cold]
+    fn unshare(&mut self) {
+        // SAFETY: we are one of the owners.
+        if unsafe { FrameHeader::is_alone(self.frame) } {
+            self.flags &= !SHARED;
+        } else {
+            self.relocate(self.data.into(), 0, self.tailroom());
+        }
+    }
+
+    /// The way of `push_front` that needs another frame.
+    #[cold]
+    fn grow_front(&mut self, n: usize) {
+        match self.headroom().checked_sub(n) {
+            Some(left) => self.relocate(HEADER + left, n, self.tailroom()),
+            None => self.relocate(HEADER + DEFAULT_HEADROOM, n, DEFAULT_HEADROOM),
+        }
+    }
+
+    /// The way of `pull_front` where what is left lies too far from the
+    /// frame's start to say so in 16 bits.
+    #[cold]
+    fn pull_far(&mut self, n: usize) {
+        let rest = self.bytes()[n..].to_vec();
+        self.replace_contents(&rest);
+    }
+
+    /// Where the frame ends.
+    #[inline]
+    fn limit(&self) -> usize {
+        if self.limit < u16::MAX {
+            return self.limit.into();
+        }
+        // SAFETY: invariant 1.
+        HEADER + unsafe { FrameHeader::capacity(self.frame) }
+    }
+
+    /// Makes `bytes` the contents, at offset `data`.
+    pub(crate) fn fill(&mut self, data: usize, bytes: &[u8]) {
+        assert!(HEADER <= data && data + bytes.len() <= self.limit() && !self.has(SHARED));
+        self.data = data as u16;
+        self.len = bytes.len() as u32;
+        // SAFETY: in the frame, which is ours alone.
+        unsafe { self.at(data).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    }
+
+    /// Moves into another frame; see [`Packet::relocate_from`].
+    fn relocate(&mut self, data: usize, grow: usize, tail: usize) {
+        let (frame, pool, shared) = (self.frame, self.pool, self.has(SHARED));
+        self.relocate_from(data, grow, tail);
+        // SAFETY: `self` owned that frame and now owns another.
+        unsafe {
+            if !shared || FrameHeader::remove_owner(frame) {
+                pool::recycle(frame, pool);
+            }
+        }
+    }
+
+    /// Copies into another frame, so that the contents start at offset `data`
+    /// with `grow` new bytes and have at least `tail` bytes of room after
+    /// them; the caller still owns the frame that was left. Headers before
+    /// the contents come along as far as there is room.
+    fn relocate_from(&mut self, data: usize, grow: usize, tail: usize) {
+        let lead = self.lead().min((data - HEADER).saturating_add(grow));
+        let end = (data + self.len()).saturating_add(grow).saturating_add(tail);
+        let mut fresh = pool::packet_like(self.pool, end);
+        let start = data + grow; // no overflow: such frames do not exist
+        // SAFETY: the source range lies in the old frame by invariants 2 and
+        // 3, the target in the new one, whose end is not before `end`; the
+        // frames are different and the new one is ours alone.
+        unsafe {
+            fresh.at(start - lead).copy_from_nonoverlapping(
+                self.at(usize::from(self.data) - lead),
+                lead + self.len(),
+            );
+        }
+        if self.has(COLD) {
+            fresh.set_timestamp(self.timestamp());
+            fresh.set_anno_bytes(0, self.annotations());
+        }
+        self.flags &= !SHARED;
+        self.limit = fresh.limit;
+        self.pool = fresh.pool;
+        self.frame = fresh.frame;
+        std::mem::forget(fresh);
+        self.place(data, grow);
+    }
+}
+
+/// For tests: what a packet is, briefly.
+impl fmt::Debug for Packet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packet")
+            .field("len", &self.len)
+            .field("mac", &self.mac_offset())
+            .field("network", &self.network_offset())
+            .field("transport", &self.transport_offset())
+            .field("paint", &self.paint)
+            .field("dst", &self.dst())
+            .field("shared", &self.is_shared())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Packet {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: we own the frame and never use it again.
+        unsafe {
+            if !self.has(SHARED) || FrameHeader::remove_owner(self.frame) {
+                pool::recycle(self.frame, self.pool);
+            }
+        }
+    }
+}

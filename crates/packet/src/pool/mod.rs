@@ -1,0 +1,273 @@
+//! Pools of frames: mapped memory, a free list that threads share, and a cache for each thread.
+//!
+//! A frame that is given out or taken back moves between a packet and the
+//! calling thread's cache, a plain array used as a stack; half a cache at a
+//! time moves between that and the pool's list, under a lock. So a worker
+//! that frees about as much as it takes never leaves its cache, and gets the
+//! frames that it used last, still warm.
+
+mod cache;
+mod memory;
+mod shared;
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::batch::Batch;
+use crate::frame::{DEFAULT_HEADROOM, FrameHeader, HEADER};
+use crate::packet::Packet;
+pub(crate) use cache::{recycle, recycle_all, recycle_batch, used_buffer};
+use shared::Shared;
+
+/// What a pool is to be like.
+#[derive(Clone, Debug)]
+pub struct PoolConfig {
+    /// How many frames.
+    pub frames: usize,
+    /// How many bytes of contents a frame holds at least.
+    pub data_capacity: usize,
+    /// Bytes free before the contents of a new packet.
+    pub headroom: usize,
+    /// Whether to ask for huge pages. They pay beyond some 32 000 frames.
+    pub huge_pages: bool,
+    /// The NUMA node to prefer, that of the device.
+    pub numa_node: Option<u8>,
+    /// Distance of frames in bytes, a multiple of 64, where a device asks
+    /// for one; `None` for an odd number of cache lines, which spreads frames
+    /// evenly over the CPU's cache.
+    pub stride: Option<usize>,
+}
+
+impl Default for PoolConfig {
+    fn default() -> Self {
+        PoolConfig {
+            frames: 8192,
+            data_capacity: 2048,
+            headroom: DEFAULT_HEADROOM,
+            huge_pages: false,
+            numa_node: None,
+            stride: None,
+        }
+    }
+}
+
+impl PoolConfig {
+    /// The distance of frames.
+    fn stride(&self) -> io::Result<usize> {
+        let wrong = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        let needed = HEADER.saturating_add(self.headroom).saturating_add(self.data_capacity);
+        if needed >= usize::from(u16::MAX) - HEADER {
+            return wrong("frames of a pool cannot be longer than 64 kB");
+        }
+        match self.stride {
+            None => Ok((needed.div_ceil(HEADER) | 1) * HEADER),
+            Some(stride) if stride % HEADER != 0 => wrong("the stride must be a multiple of 64"),
+            Some(stride) if stride >= usize::from(u16::MAX) => wrong("the stride is too long"),
+            Some(stride) if stride < needed => wrong("the stride is too short for the frames"),
+            Some(stride) => Ok(stride),
+        }
+    }
+
+    /// How many frames a thread may keep: an eighth of them, so that several
+    /// threads can share a small pool.
+    fn cache_size(&self) -> usize {
+        (self.frames / 8).clamp(1, cache::CACHE_SIZE)
+    }
+}
+
+/// What there is to know about a pool at some moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolStats {
+    /// All frames.
+    pub frames: usize,
+    /// Frames that packets have. Exact unless threads are just allocating.
+    pub in_use: usize,
+    /// Free frames that threads keep.
+    pub cached: usize,
+    /// Frames ever used, the most that were needed at a time.
+    pub made: usize,
+    /// How often there was no frame for a packet.
+    pub failures: u64,
+    /// How often contents did not fit in a frame and went to the heap.
+    pub oversized: u64,
+}
+
+/// A pool of frames. Clones are handles of the same pool.
+///
+/// When the last handle is dropped the memory stays until all packets have
+/// gone too. Threads keep free frames (at most an eighth of the pool, and at
+/// most 512) until they end or call [`Pool::flush_thread`].
+#[derive(Clone)]
+pub struct Pool {
+    handle: Arc<Handle>,
+}
+
+/// Closes the pool when the last [`Pool`] is dropped.
+struct Handle {
+    shared: Arc<Shared>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.close();
+        cache::forget(self.shared.id);
+    }
+}
+
+impl Pool {
+    /// Maps memory for a pool.
+    ///
+    /// Memory is touched when frames are first used, never before.
+    pub fn new(config: PoolConfig) -> io::Result<Pool> {
+        Ok(Pool { handle: Arc::new(Handle { shared: Shared::new(&config)? }) })
+    }
+
+    /// An empty packet; `None`, and counted, if all frames are in use.
+    #[inline]
+    pub fn alloc(&self) -> Option<Packet> {
+        let mut packet = None;
+        let shared = self.shared();
+        cache::take(shared, 1, |frame| packet = Some(new_packet(shared, frame)));
+        if packet.is_none() {
+            self.count_failures(1);
+        }
+        packet
+    }
+
+    /// Adds up to `n` empty packets to `batch`, and says how many.
+    #[inline]
+    pub fn alloc_batch(&self, n: usize, batch: &mut Batch) -> usize {
+        let shared = self.shared();
+        let mut space = batch.space(n);
+        let got = cache::take(shared, n, |frame| space.push(new_packet(shared, frame)));
+        drop(space);
+        if got < n {
+            self.count_failures(n - got);
+        }
+        got
+    }
+
+    /// A packet with a copy of `bytes`; on the heap if they are too long for
+    /// a frame.
+    #[inline]
+    pub fn copy_in(&self, bytes: &[u8]) -> Option<Packet> {
+        if bytes.len() > self.shared().capacity - self.shared().headroom {
+            self.shared().oversized.fetch_add(1, Ordering::Relaxed);
+            return Some(Packet::from_bytes(bytes));
+        }
+        let mut packet = self.alloc()?;
+        packet.fill(packet.data.into(), bytes);
+        Some(packet)
+    }
+
+    /// Most bytes of contents that a new packet has room for.
+    pub fn data_capacity(&self) -> usize {
+        self.shared().capacity - self.shared().headroom
+    }
+
+    /// Bytes free before the contents of a new packet.
+    pub fn headroom(&self) -> usize {
+        self.shared().headroom
+    }
+
+    /// The pool's number, as it stands in packets.
+    pub fn id(&self) -> u8 {
+        self.shared().id
+    }
+
+    /// Where the frames are and how many bytes that is, for devices that
+    /// register it. Frame `i` starts with its header at `i` times
+    /// [`Pool::stride`]; its bytes come after that.
+    pub fn memory(&self) -> (NonNull<u8>, usize) {
+        match self.shared().memory() {
+            Some(memory) => memory,
+            None => unreachable!("memory lasts as long as the handle"),
+        }
+    }
+
+    /// The distance of frames in bytes.
+    pub fn stride(&self) -> usize {
+        self.shared().stride
+    }
+
+    /// A packet of a frame that [`Packet::into_frame`] gave out, and that a
+    /// device has filled: `len` bytes from `start` on, counted from the
+    /// frame's first byte.
+    ///
+    /// # Panics
+    /// If these bytes do not lie in the frame.
+    ///
+    /// # Safety
+    /// `frame` must be from a packet of this pool, and nobody else may use it
+    /// or turn it into a packet again.
+    #[inline]
+    pub unsafe fn adopt(&self, frame: NonNull<FrameHeader>, start: usize, len: usize) -> Packet {
+        let shared = self.shared();
+        assert!(start <= shared.capacity && len <= shared.capacity - start, "beyond the frame");
+        let data = (HEADER + start) as u16;
+        // SAFETY: the caller gives us the frame; the range was just checked,
+        // and offsets in frames of pools fit in 16 bits.
+        unsafe { Packet::from_frame(frame, shared.id, shared.limit() as u16, data, len as u32) }
+    }
+
+    /// What there is to know about the pool now.
+    pub fn stats(&self) -> PoolStats {
+        self.shared().stats()
+    }
+
+    /// How many frames packets have.
+    pub fn in_use(&self) -> usize {
+        self.stats().in_use
+    }
+
+    /// Gives all free frames that the calling thread keeps back to their
+    /// pools; for threads that will be idle for long.
+    pub fn flush_thread() {
+        cache::flush_thread();
+    }
+
+    #[inline]
+    fn shared(&self) -> &Arc<Shared> {
+        &self.handle.shared
+    }
+
+    #[cold]
+    fn count_failures(&self, n: usize) {
+        self.shared().failures.fetch_add(n as u64, Ordering::Relaxed);
+    }
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").field("id", &self.id()).field("stats", &self.stats()).finish()
+    }
+}
+
+/// An empty packet in a frame that was just taken.
+#[inline]
+fn new_packet(shared: &Shared, frame: NonNull<FrameHeader>) -> Packet {
+    let data = HEADER + shared.headroom;
+    // SAFETY: `take` gave us the frame, and `PoolConfig::stride` saw to it
+    // that the headroom fits and that all offsets fit in 16 bits.
+    unsafe { Packet::from_frame(frame, shared.id, shared.limit() as u16, data as u16, 0) }
+}
+
+/// An empty packet in a frame that ends at `end` or later: of this pool if
+/// its frames are that long and one is left, else from the heap.
+pub(crate) fn packet_like(pool: u8, end: usize) -> Packet {
+    if pool != crate::frame::HEAP {
+        // SAFETY: the caller holds a packet of that pool.
+        let shared = unsafe { Shared::by_id(pool) };
+        if end <= shared.limit() {
+            let mut packet = None;
+            cache::take(&shared, 1, |frame| packet = Some(new_packet(&shared, frame)));
+            match packet {
+                Some(packet) => return packet,
+                None => shared.failures.fetch_add(1, Ordering::Relaxed),
+            };
+        }
+    }
+    Packet::heap(end.saturating_sub(HEADER))
+}

@@ -1,0 +1,469 @@
+//! Views: a packet seen through one of its headers.
+//!
+//! A view borrows the packet and dereferences to the header as `wire` knows
+//! it. Reading through a view never copies; the first write to a packet that
+//! is shared copies it, and the view goes on in the copy. A view looks its
+//! header up anew at each use, which is a flag test or a comparison, so that
+//! even [`packet_mut`](Ipv4::packet_mut) cannot lead it astray: should the
+//! header be gone afterwards, using it panics.
+
+use std::ops::{Deref, DerefMut};
+
+use castanet_wire::{Arp, Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ether_type, ip_proto};
+
+use crate::packet::{IPV4, IPV4_LEN, Packet};
+
+/// A view's header was there when the view was made, and no longer is.
+#[cold]
+fn gone(name: &str) -> ! {
+    panic!("the {name} header was removed from under its view")
+}
+
+macro_rules! view {
+    ($(#[$doc:meta])* $view:ident, $header:ty, $offset:expr) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $view<'p> {
+            packet: &'p mut Packet,
+        }
+
+        impl<'p> $view<'p> {
+            /// The whole packet.
+            #[inline]
+            pub fn packet(&self) -> &Packet {
+                self.packet
+            }
+
+            /// The whole packet, to change. If the header is no longer there
+            /// afterwards, the view panics when it is used.
+            #[inline]
+            pub fn packet_mut(&mut self) -> &mut Packet {
+                self.packet
+            }
+
+            /// The whole packet, in place of the view.
+            #[inline]
+            pub fn into_packet(self) -> &'p mut Packet {
+                self.packet
+            }
+
+            /// The bytes after the header and its options, as far as the
+            /// lengths in the headers say; padding of the link is left out.
+            #[inline]
+            pub fn payload(&self) -> &[u8] {
+                let (start, end) = self.payload_range();
+                self.packet.range(start, end)
+            }
+
+            /// The payload, to change; copies first if the packet is shared.
+            #[inline]
+            pub fn payload_mut(&mut self) -> &mut [u8] {
+                let (start, end) = self.payload_range();
+                self.packet.range_mut(start, end)
+            }
+
+            /// Where the header starts, counted from the frame.
+            #[inline]
+            fn offset(&self) -> usize {
+                let offset: fn(&Packet) -> u16 = $offset;
+                offset(self.packet).into()
+            }
+        }
+
+        impl Deref for $view<'_> {
+            type Target = $header;
+            #[inline]
+            fn deref(&self) -> &$header {
+                let bytes = self.packet.range(self.offset(), self.packet.end());
+                match <$header>::from_prefix(bytes) {
+                    Some((header, _)) => header,
+                    None => gone(stringify!($view)),
+                }
+            }
+        }
+
+        impl DerefMut for $view<'_> {
+            #[inline]
+            fn deref_mut(&mut self) -> &mut $header {
+                let (offset, end) = (self.offset(), self.packet.end());
+                match <$header>::from_prefix_mut(self.packet.range_mut(offset, end)) {
+                    Some((header, _)) => header,
+                    None => gone(stringify!($view)),
+                }
+            }
+        }
+    };
+}
+
+view! {
+    /// A packet that starts with an Ethernet header.
+    Ether, Ethernet, |packet| packet.data
+}
+view! {
+    /// A packet with an ARP header.
+    ArpPacket, Arp, arp_offset
+}
+view! {
+    /// A packet whose network header is IPv6.
+    Ipv6, Ipv6Header, |packet| packet.network
+}
+view! {
+    /// A packet with a UDP header behind its IP header.
+    UdpPacket, Udp, |packet| packet.transport
+}
+view! {
+    /// A packet with a TCP header behind its IP header.
+    TcpPacket, Tcp, |packet| packet.transport
+}
+view! {
+    /// A packet with an ICMP header behind its IPv4 header.
+    IcmpPacket, Icmp, |packet| packet.transport
+}
+
+/// A packet whose network header is IPv4.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Ipv4<'p> {
+    packet: &'p mut Packet,
+}
+
+impl<'p> Ipv4<'p> {
+    /// The whole packet.
+    #[inline]
+    pub fn packet(&self) -> &Packet {
+        self.packet
+    }
+
+    /// The whole packet, to change. If the header is no longer there
+    /// afterwards, the view panics when it is used.
+    #[inline]
+    pub fn packet_mut(&mut self) -> &mut Packet {
+        self.packet
+    }
+
+    /// The whole packet, in place of the view.
+    #[inline]
+    pub fn into_packet(self) -> &'p mut Packet {
+        self.packet
+    }
+
+    /// The bytes after the header and its options, as far as the header's
+    /// total length says; padding of the link is left out.
+    #[inline]
+    pub fn payload(&self) -> &[u8] {
+        let (start, end) = self.payload_range();
+        self.packet.range(start, end)
+    }
+
+    /// The payload, to change; copies first if the packet is shared.
+    #[inline]
+    pub fn payload_mut(&mut self) -> &mut [u8] {
+        let (start, end) = self.payload_range();
+        self.packet.range_mut(start, end)
+    }
+
+    /// The header's options; empty if there are none.
+    #[inline]
+    pub fn options(&self) -> &[u8] {
+        let (start, end) = self.options_range();
+        self.packet.range(start, end)
+    }
+
+    /// The header's options, to change; copies first if the packet is shared.
+    #[inline]
+    pub fn options_mut(&mut self) -> &mut [u8] {
+        let (start, end) = self.options_range();
+        self.packet.range_mut(start, end)
+    }
+
+    /// The header with its options and payload, without padding of the link.
+    #[inline]
+    pub fn datagram(&self) -> &[u8] {
+        let start = usize::from(self.packet.network);
+        self.packet.range(start, ipv4_end(self.packet, self))
+    }
+
+    fn options_range(&self) -> (usize, usize) {
+        let start = usize::from(self.packet.network);
+        (start + IPV4_LEN, (start + self.header_len()).min(self.packet.end()))
+    }
+
+    #[inline]
+    fn payload_range(&self) -> (usize, usize) {
+        let start = usize::from(self.packet.network) + self.header_len().max(IPV4_LEN);
+        (start, ipv4_end(self.packet, self))
+    }
+
+    /// Whether the header is still where it was; for the rare case that the
+    /// packet was changed through `packet_mut`.
+    #[cold]
+    fn check_again(&self) {
+        if self.packet.network_bytes().len() < IPV4_LEN {
+            gone("Ipv4");
+        }
+    }
+}
+
+impl Deref for Ipv4<'_> {
+    type Target = Ipv4Header;
+    #[inline]
+    fn deref(&self) -> &Ipv4Header {
+        if !self.packet.has(IPV4) {
+            self.check_again();
+        }
+        // SAFETY: the flag, or the check, says that 20 bytes from `network`
+        // on lie in the frame; the header is an array of bytes.
+        unsafe { &*self.packet.at(self.packet.network.into()).cast() }
+    }
+}
+
+impl DerefMut for Ipv4<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Ipv4Header {
+        self.packet.own();
+        if !self.packet.has(IPV4) {
+            self.check_again();
+        }
+        // SAFETY: as in `deref`, and the frame is ours alone.
+        unsafe { &mut *self.packet.at(self.packet.network.into()).cast() }
+    }
+}
+
+impl Ether<'_> {
+    fn payload_range(&self) -> (usize, usize) {
+        (self.offset() + Ethernet::LEN, self.packet.end())
+    }
+}
+
+impl ArpPacket<'_> {
+    fn payload_range(&self) -> (usize, usize) {
+        (self.offset() + Arp::LEN, self.packet.end())
+    }
+}
+
+impl Ipv6<'_> {
+    fn payload_range(&self) -> (usize, usize) {
+        (self.offset() + Ipv6Header::LEN, ipv6_end(self.packet, self))
+    }
+}
+
+impl UdpPacket<'_> {
+    fn payload_range(&self) -> (usize, usize) {
+        let end = datagram_end(self.packet);
+        let len = usize::from(self.length());
+        let end = if len < Udp::LEN { end } else { end.min(self.offset() + len) };
+        (self.offset() + Udp::LEN, end)
+    }
+}
+
+impl TcpPacket<'_> {
+    /// The header's options; empty if there are none.
+    #[inline]
+    pub fn options(&self) -> &[u8] {
+        let (start, end) = self.options_range();
+        self.packet.range(start, end)
+    }
+
+    /// The header's options, to change; copies first if the packet is shared.
+    #[inline]
+    pub fn options_mut(&mut self) -> &mut [u8] {
+        let (start, end) = self.options_range();
+        self.packet.range_mut(start, end)
+    }
+
+    fn options_range(&self) -> (usize, usize) {
+        let start = self.offset();
+        (start + Tcp::LEN, (start + self.header_len()).min(datagram_end(self.packet)))
+    }
+
+    fn payload_range(&self) -> (usize, usize) {
+        (self.offset() + self.header_len().max(Tcp::LEN), datagram_end(self.packet))
+    }
+}
+
+impl IcmpPacket<'_> {
+    fn payload_range(&self) -> (usize, usize) {
+        (self.offset() + Icmp::LEN, datagram_end(self.packet))
+    }
+}
+
+/// Where the ARP header starts: at the network header if that is known, else
+/// behind the Ethernet header.
+fn arp_offset(packet: &Packet) -> u16 {
+    match packet.network {
+        0 => packet.data.saturating_add(Ethernet::LEN as u16),
+        network => network,
+    }
+}
+
+/// Where an IPv4 packet ends according to its header: not beyond the packet's
+/// end, and there if the header's length makes no sense (0 means that the
+/// device is to segment it).
+#[inline]
+fn ipv4_end(packet: &Packet, header: &Ipv4Header) -> usize {
+    let len = usize::from(header.total_len());
+    if len < IPV4_LEN {
+        return packet.end();
+    }
+    packet.end().min(usize::from(packet.network) + len)
+}
+
+/// As [`ipv4_end`], for IPv6; a length of 0 is that of a jumbogram.
+fn ipv6_end(packet: &Packet, header: &Ipv6Header) -> usize {
+    match usize::from(header.payload_len()) {
+        0 => packet.end(),
+        len => packet.end().min(usize::from(packet.network) + Ipv6Header::LEN + len),
+    }
+}
+
+/// Where the IP packet ends according to its header.
+fn datagram_end(packet: &Packet) -> usize {
+    if let Some(header) = packet.ipv4_header() {
+        ipv4_end(packet, header)
+    } else if let Some(header) = packet.ipv6_header() {
+        ipv6_end(packet, header)
+    } else {
+        packet.end()
+    }
+}
+
+impl Packet {
+    /// The packet as one that starts with an Ethernet header, if it is long enough.
+    #[inline]
+    pub fn ether(&mut self) -> Option<Ether<'_>> {
+        self.ether_header()?;
+        Some(Ether { packet: self })
+    }
+
+    /// The packet as IPv4, if its network header is that: marked as network
+    /// header, of version 4, and not cut short. Other fields are not checked.
+    /// What was once seen to be IPv4 is not looked at again.
+    #[inline]
+    pub fn ipv4(&mut self) -> Option<Ipv4<'_>> {
+        if !self.has(IPV4) {
+            self.ipv4_header()?;
+            self.flags |= IPV4;
+        }
+        Some(Ipv4 { packet: self })
+    }
+
+    /// The packet as IPv6, if its network header is that.
+    #[inline]
+    pub fn ipv6(&mut self) -> Option<Ipv6<'_>> {
+        self.ipv6_header()?;
+        Some(Ipv6 { packet: self })
+    }
+
+    /// The packet as ARP: at its network header, or behind an Ethernet header
+    /// that says so if no network header is known.
+    #[inline]
+    pub fn arp(&mut self) -> Option<ArpPacket<'_>> {
+        self.arp_header()?;
+        Some(ArpPacket { packet: self })
+    }
+
+    /// The packet as UDP, if its IP header says so, it is not a later
+    /// fragment, and the transport header is known and not cut short.
+    #[inline]
+    pub fn udp(&mut self) -> Option<UdpPacket<'_>> {
+        self.udp_header()?;
+        Some(UdpPacket { packet: self })
+    }
+
+    /// The packet as TCP, under the same conditions.
+    #[inline]
+    pub fn tcp(&mut self) -> Option<TcpPacket<'_>> {
+        self.tcp_header()?;
+        Some(TcpPacket { packet: self })
+    }
+
+    /// The packet as ICMP over IPv4, under the same conditions.
+    #[inline]
+    pub fn icmp(&mut self) -> Option<IcmpPacket<'_>> {
+        self.icmp_header()?;
+        Some(IcmpPacket { packet: self })
+    }
+
+    /// The Ethernet header that the packet starts with, if it is long enough.
+    #[inline]
+    pub fn ether_header(&self) -> Option<&Ethernet> {
+        Some(Ethernet::from_prefix(self.bytes())?.0)
+    }
+
+    /// The IPv4 header; see [`Packet::ipv4`].
+    #[inline]
+    pub fn ipv4_header(&self) -> Option<&Ipv4Header> {
+        let (header, _) = Ipv4Header::from_prefix(self.network_bytes())?;
+        (self.has(IPV4) || header.version() == 4).then_some(header)
+    }
+
+    /// The IPv6 header; see [`Packet::ipv6`].
+    #[inline]
+    pub fn ipv6_header(&self) -> Option<&Ipv6Header> {
+        let (header, _) = Ipv6Header::from_prefix(self.network_bytes())?;
+        (header.version() == 6).then_some(header)
+    }
+
+    /// The ARP header; see [`Packet::arp`].
+    #[inline]
+    pub fn arp_header(&self) -> Option<&Arp> {
+        if self.network == 0 && self.ether_header()?.ether_type() != ether_type::ARP {
+            return None;
+        }
+        Some(Arp::from_prefix(self.bytes_from(arp_offset(self)))?.0)
+    }
+
+    /// The UDP header; see [`Packet::udp`].
+    #[inline]
+    pub fn udp_header(&self) -> Option<&Udp> {
+        Some(Udp::from_prefix(self.transport_of(ip_proto::UDP)?)?.0)
+    }
+
+    /// The TCP header; see [`Packet::tcp`].
+    #[inline]
+    pub fn tcp_header(&self) -> Option<&Tcp> {
+        Some(Tcp::from_prefix(self.transport_of(ip_proto::TCP)?)?.0)
+    }
+
+    /// The ICMP header; see [`Packet::icmp`].
+    #[inline]
+    pub fn icmp_header(&self) -> Option<&Icmp> {
+        Some(Icmp::from_prefix(self.transport_of(ip_proto::ICMP)?)?.0)
+    }
+
+    /// The bytes from the transport header on, if the IP header says that
+    /// they are `protocol`.
+    #[inline]
+    fn transport_of(&self, protocol: u8) -> Option<&[u8]> {
+        let is_it = match self.ipv4_header() {
+            Some(ip) => ip.protocol() == protocol && ip.is_first_fragment(),
+            None => self.ipv6_header()?.next_header() == protocol,
+        };
+        is_it.then(|| self.transport_bytes())
+    }
+
+    /// The bytes between two offsets, as far as they lie before the packet's
+    /// end; empty if there are none, or `start` is no header's place.
+    #[inline]
+    fn range(&self, start: usize, end: usize) -> &[u8] {
+        let end = end.min(self.end());
+        if start == 0 || start > end {
+            return &[];
+        }
+        // SAFETY: `start` is a header's offset, or lies behind one, and so
+        // behind the frame's own header; `end` is not beyond the contents.
+        unsafe { std::slice::from_raw_parts(self.at(start), end - start) }
+    }
+
+    /// As [`Packet::range`], to change; copies first if the packet is shared.
+    #[inline]
+    fn range_mut(&mut self, start: usize, end: usize) -> &mut [u8] {
+        self.own();
+        let end = end.min(self.end());
+        if start == 0 || start > end {
+            return &mut [];
+        }
+        // SAFETY: as in `range`, and the frame is ours alone.
+        unsafe { std::slice::from_raw_parts_mut(self.at(start), end - start) }
+    }
+}
