@@ -22,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 mod capture;
+pub mod demo;
 mod error;
 mod lab;
 mod namespace;
@@ -32,10 +33,11 @@ mod tools;
 mod transfer;
 
 pub use capture::Capture;
+pub use demo::demo;
 pub use error::{Error, Result};
 pub use lab::{Lab, Port};
 pub use namespace::Namespace;
 pub use process::{Command, Output, Process};
-pub use three::{Host, MTU, Router, ThreeHosts, Wiring};
+pub use three::{Host, Router, ThreeHosts, Wiring};
 pub use tools::{have, require};
 pub use transfer::{Fetched, RandomFile};

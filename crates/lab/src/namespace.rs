@@ -1,11 +1,17 @@
 //! One network namespace: the place where commands run.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::thread::{self, JoinHandle};
 
-use crate::error::Result;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::error::{Error, Result};
 use crate::process::Command;
+use crate::registry;
 use crate::tools::search_path;
 
 /// A network namespace of a [`Lab`](crate::Lab); clones name the same one.
@@ -41,6 +47,22 @@ impl Namespace {
         }
         enter.env("LC_ALL", "C");
         Command::new(enter, program.as_ref())
+    }
+
+    /// Runs a function on a thread of its own that is inside.
+    pub fn enter<T: Send + 'static>(
+        &self,
+        run: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> JoinHandle<Result<T>> {
+        let path = Path::new(registry::NETNS).join(&self.name);
+        thread::spawn(move || {
+            let doing = || Error::io(format!("enter {}", path.display()));
+            let namespace = File::open(&path).map_err(doing())?;
+            let kind = Some(LinkNameSpaceType::Network);
+            move_into_link_name_space(namespace.as_fd(), kind)
+                .map_err(|error| doing()(error.into()))?;
+            run()
+        })
     }
 
     /// Runs `ip` with words separated by spaces, inside: `ns.ip("route add default via 10.0.1.1")`.

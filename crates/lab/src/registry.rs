@@ -18,7 +18,7 @@ use crate::tools::search_path;
 const PREFIX: &str = "cst-";
 
 /// Where `ip netns` keeps the names.
-const NETNS: &str = "/run/netns";
+pub(crate) const NETNS: &str = "/run/netns";
 
 static MADE: Mutex<Made> = Mutex::new(Made::new());
 static START: Once = Once::new();
@@ -141,7 +141,9 @@ fn catch_signals() -> Result<()> {
         Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Error::io("catch signals"))?;
     thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
-            remove_all();
+            if remove_all() {
+                eprintln!("\ninterrupted: every test network is removed");
+            }
             // Only fails for signals that cannot be emulated; these three can.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
             std::process::exit(128 + signal);
@@ -150,7 +152,8 @@ fn catch_signals() -> Result<()> {
     Ok(())
 }
 
-fn remove_all() {
+/// Removes everything for good; whether there was a network.
+fn remove_all() -> bool {
     let mut made = lock();
     made.closing = true;
     for group in std::mem::take(&mut made.groups) {
@@ -162,6 +165,7 @@ fn remove_all() {
     for directory in directories {
         let _ = fs::remove_dir_all(directory);
     }
+    !namespaces.is_empty()
 }
 
 /// Removes what processes that no longer live have left behind.

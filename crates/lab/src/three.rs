@@ -15,10 +15,7 @@ use crate::namespace::Namespace;
 use crate::process::{Command, Process};
 
 /// The MTU of an ordinary link, to which the router fragments.
-pub const MTU: u32 = 1500;
-
-/// What `castanet run` prints on standard error once it forwards.
-const READY: &str = "castanet: running";
+const MTU: u32 = 1500;
 
 /// How long the router may take to open its devices.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -74,6 +71,11 @@ pub enum Router<'a> {
         /// The configuration, with variables `dev0`, `dev1`, `dev2` for the interfaces.
         config: &'a Path,
     },
+}
+
+impl Router<'_> {
+    /// What `castanet run` prints on standard error once it forwards.
+    pub const READY: &'static str = "castanet: running";
 }
 
 /// Three hosts, each on its subnet, and the namespace of the router between them.
@@ -132,7 +134,7 @@ impl ThreeHosts {
             Router::Kernel => self.forward_by_kernel().map(|()| None),
             Router::Castanet { program, config } => {
                 let mut process = self.castanet(program, config).spawn()?;
-                process.wait_for(READY, PATIENCE)?;
+                process.wait_for(Router::READY, PATIENCE)?;
                 Ok(Some(process))
             }
         }

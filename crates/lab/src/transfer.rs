@@ -1,9 +1,11 @@
-//! A file of random bytes, a server that offers it over HTTP, and a client that fetches it.
+//! A file of random bytes, and its way from one namespace to another: over HTTP by `curl`, or bare TCP.
 
 use std::fs::{self, File};
 use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
@@ -85,6 +87,69 @@ impl Namespace {
         fs::remove_file(&path).map_err(Error::io(doing()))?;
         Ok(Fetched { sha256, bytes, elapsed })
     }
+}
+
+impl RandomFile {
+    /// Sends the file over one TCP connection and takes the SHA-256 of what came: no program needed.
+    ///
+    /// The sender listens on `at`, an address of its own; neither waits for the other beyond
+    /// `patience` without a byte moving.
+    pub fn send(
+        &self,
+        sender: &Namespace,
+        at: SocketAddr,
+        receiver: &Namespace,
+        patience: Duration,
+    ) -> Result<Fetched> {
+        let listening = move || Error::io(format!("listen on {at}"));
+        let listener = join(sender.enter(move || TcpListener::bind(at).map_err(listening())))?;
+        let source = self.path.clone();
+        let sending = thread::spawn(move || offer(&listener, &source, patience));
+        let path = self.path.with_extension(format!("for-{}", receiver.name()));
+        let target = path.clone();
+        let started = Instant::now();
+        let received = join(receiver.enter(move || take(at, &target, patience)));
+        let elapsed = started.elapsed();
+        join(sending)?;
+        let bytes = received?;
+        let sha256 = sha256(&path)?;
+        fs::remove_file(&path).map_err(Error::io(format!("remove {}", path.display())))?;
+        Ok(Fetched { sha256, bytes, elapsed })
+    }
+}
+
+/// Sends a file to the first who connects.
+fn offer(listener: &TcpListener, path: &Path, patience: Duration) -> Result<()> {
+    let doing = || Error::io("send a file over TCP");
+    listener.set_nonblocking(true).map_err(doing())?;
+    let deadline = Instant::now() + patience;
+    let mut stream = loop {
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(doing()(error)),
+            Err(_) if Instant::now() < deadline => thread::sleep(Duration::from_millis(5)),
+            Err(error) => return Err(Error::Io("see a TCP client connect".into(), error)),
+        }
+    };
+    stream.set_nonblocking(false).map_err(doing())?;
+    stream.set_write_timeout(Some(patience)).map_err(doing())?;
+    let mut file = File::open(path).map_err(doing())?;
+    io::copy(&mut file, &mut stream).map_err(doing())?;
+    Ok(())
+}
+
+/// Receives a file to its end.
+fn take(from: SocketAddr, path: &Path, patience: Duration) -> Result<u64> {
+    let doing = || Error::io(format!("fetch a file over TCP from {from}"));
+    let mut stream = TcpStream::connect_timeout(&from, patience).map_err(doing())?;
+    stream.set_read_timeout(Some(patience)).map_err(doing())?;
+    let mut file = File::create(path).map_err(doing())?;
+    io::copy(&mut stream, &mut file).map_err(doing())
+}
+
+/// Waits for a thread; a panic in it goes on here.
+fn join<T>(thread: JoinHandle<Result<T>>) -> Result<T> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// The SHA-256 of a file, by a program that has nothing to do with ours.

@@ -1,4 +1,5 @@
 //! Labs are what they say, leave nothing behind, and touch nothing of the host's.
+#![allow(clippy::unwrap_used)] // In a test it is an assertion.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -53,6 +54,30 @@ fn a_switch_joins_its_ports() {
     for target in ["10.9.0.2", "10.9.0.3"] {
         hosts[0].command("ping").args(["-c", "1", "-W", "2", target]).check().unwrap();
     }
+}
+
+#[test]
+fn a_file_arrives_whole_over_http_and_over_bare_tcp() {
+    require(&["ip", "curl", "python3"]).unwrap();
+    let lab = Lab::new("file").unwrap();
+    let (a, b) = (lab.namespace("a").unwrap(), lab.namespace("b").unwrap());
+    lab.link(
+        Port::new(&a, "eth0").address("10.9.0.1/24"),
+        Port::new(&b, "eth0").address("10.9.0.2/24"),
+    )
+    .unwrap();
+    let file = lab.random_file("file", 3).unwrap();
+    let patience = Duration::from_secs(10);
+    let sent = file.send(&a, "10.9.0.1:9000".parse().unwrap(), &b, patience).unwrap();
+    assert_eq!((sent.bytes, &sent.sha256), (3 << 20, &file.sha256));
+    let _server = a.serve("10.9.0.1", 8000).unwrap();
+    let fetched = b.fetch("http://10.9.0.1:8000/file", patience).unwrap();
+    assert_eq!((fetched.bytes, &fetched.sha256), (3 << 20, &file.sha256));
+    assert!(fetched.megabits_per_second() > 0.0);
+    let missing = b.fetch("http://10.9.0.1:8000/no-such-file", patience).unwrap_err();
+    assert!(missing.to_string().contains("404"), "{missing}");
+    let nobody = file.send(&a, "10.9.0.77:9000".parse().unwrap(), &b, patience).unwrap_err();
+    assert!(nobody.to_string().contains("listen on 10.9.0.77:9000"), "{nobody}");
 }
 
 #[test]

@@ -1,0 +1,11 @@
+// Makes packets as fast as it can, counts them, and throws them away: the smallest whole graph.
+//
+//   castanet run conf/examples/count.click
+//
+// It prints
+//
+//   counted 1000000 packets, 60000000 bytes
+
+InfiniteSource(LENGTH 60, LIMIT 1000000, STOP true) -> seen :: Counter -> Discard;
+
+DriverManager(wait_stop, print "counted $(seen.count) packets, $(seen.byte_count) bytes");

@@ -1,0 +1,18 @@
+// Fills a queue faster than it is emptied: it stays full, and what finds no room is dropped and
+// counted.
+//
+//   castanet run --simtime conf/examples/queue.click
+//
+// It prints
+//
+//   100 waiting of at most 100, … dropped, … sent
+
+RatedSource(LENGTH 60, RATE 1000, STOP false)
+    -> waiting :: Queue(100)
+    -> RatedUnqueue(RATE 400)
+    -> sent :: Counter
+    -> Discard;
+
+DriverManager(wait 2s,
+    print "$(waiting.highwater_length) waiting of at most $(waiting.capacity), $(waiting.drops) dropped, $(sent.count) sent",
+    stop);

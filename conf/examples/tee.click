@@ -1,0 +1,14 @@
+// Copies each packet to two places. The copies share their bytes until one of them is changed, so
+// copying costs next to nothing.
+//
+//   castanet run conf/examples/tee.click
+//
+// It prints
+//
+//   left:    5 | 68656c6c 6f
+//   right:    3 | 6c6c6f
+
+InfiniteSource(DATA "hello", LIMIT 1, STOP true) -> copies :: Tee(2);
+
+copies[0] -> Print(left) -> Discard;
+copies[1] -> Strip(2) -> Print(right) -> Discard;

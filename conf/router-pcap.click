@@ -1,0 +1,87 @@
+// The router of router.click, fed from a pcap file instead of devices: no root needed.
+//
+// Frames enter the side that their sender is on, and what the router sends leaves in one pcap file
+// for each network. The router itself, between the two ruled lines, is router.click's, word by word.
+//
+//   castanet run conf/router-pcap.click in=conf/sample.pcap out0=0.pcap out1=1.pcap out2=2.pcap
+
+define($in conf/sample.pcap,
+       $out0 router-0.pcap, $ip0 10.0.1.1, $net0 10.0.1.0/24, $mac0 02:00:00:00:01:01,
+       $out1 router-1.pcap, $ip1 10.0.2.1, $net1 10.0.2.0/24, $mac1 02:00:00:00:02:01,
+       $out2 router-2.pcap, $ip2 10.0.3.1, $net2 10.0.3.0/24, $mac2 02:00:00:00:03:01,
+       $mtu 1500);
+
+// == The router ==
+
+AddressInfo(lan0 $ip0 $net0 $mac0,
+            lan1 $ip1 $net1 $mac1,
+            lan2 $ip2 $net2 $mac2);
+
+// One network's side of the router.
+//   input [0] frames from the device      output [0] frames for the device
+//   input [1] IP packets to send there    output [1] IP packets to be routed
+elementclass Interface { $ip, $eth, $color, $nets, $mtu |
+    // Out: the steps of forwarding. What fails one becomes an ICMP error, and is routed itself.
+    input[1] -> DropBroadcasts
+        -> same :: PaintTee($color)
+        -> options :: IPGWOptions($ip)
+        -> FixIPSrc($ip)
+        -> ttl :: DecIPTTL
+        -> fragments :: IPFragmenter($mtu)
+        -> arp :: ARPQuerier($ip, $eth)
+        -> [0] output;
+    same[1] -> ICMPError($ip, redirect, host) -> [1] output;
+    options[1] -> ICMPError($ip, parameterproblem) -> [1] output;
+    ttl[1] -> ICMPError($ip, timeexceeded) -> [1] output;
+    fragments[1] -> ICMPError($ip, unreachable, needfrag, PMTU $mtu) -> [1] output;
+
+    // In: answer ARP requests for our address, learn from replies, pass on what is sound IP.
+    input[0] -> frames :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
+    frames[0] -> ARPResponder($ip $eth) -> [0] output;
+    frames[1] -> [1] arp;
+    frames[2] -> Paint($color)
+        -> Strip(14)
+        -> CheckIPHeader(INTERFACES $nets)
+        -> GetIPAddress(16)
+        -> [1] output;
+    frames[3] -> Discard;
+}
+
+side0 :: Interface(lan0:ip, lan0:eth, 1, $net0 $net1 $net2, $mtu);
+side1 :: Interface(lan1:ip, lan1:eth, 2, $net0 $net1 $net2, $mtu);
+side2 :: Interface(lan2:ip, lan2:eth, 3, $net0 $net1 $net2, $mtu);
+
+routes :: StaticIPLookup(
+    lan0:ip 0, lan1:ip 0, lan2:ip 0,
+    lan0:ipnet 1, lan1:ipnet 2, lan2:ipnet 3,
+    0.0.0.0/0 4);
+
+side0[1] -> routes;
+side1[1] -> routes;
+side2[1] -> routes;
+routes[1] -> [1] side0;
+routes[2] -> [1] side1;
+routes[3] -> [1] side2;
+
+// For the router itself: answer ping, refuse the rest, never answer an ICMP error with another.
+// Fragments are not put together here, so what is not whole goes unanswered.
+routes[0] -> local :: IPClassifier(icmp type echo and ip unfrag, icmp, udp or tcp, -);
+local[0] -> ICMPPingResponder -> routes;
+local[1] -> Discard;
+local[2] -> ICMPError(lan0:ip, unreachable, port) -> routes;
+local[3] -> ICMPError(lan0:ip, unreachable, protocol) -> routes;
+
+// For nowhere.
+routes[4] -> ICMPError(lan0:ip, unreachable, net) -> routes;
+
+// == The devices ==
+
+// The hosts of the sample have addresses of the form 02:00:00:00:NETWORK:HOST.
+FromDump($in, STOP true) -> wires :: Classifier(6/0200000001, 6/0200000002, 6/0200000003, -);
+wires[0] -> [0] side0 [0] -> sent0 :: Counter -> ToDump($out0, ENCAP ETHER);
+wires[1] -> [0] side1 [0] -> sent1 :: Counter -> ToDump($out1, ENCAP ETHER);
+wires[2] -> [0] side2 [0] -> sent2 :: Counter -> ToDump($out2, ENCAP ETHER);
+wires[3] -> Discard;
+
+DriverManager(wait_stop,
+    print "frames sent: $(sent0.count) on network 0, $(sent1.count) on network 1, $(sent2.count) on network 2");
