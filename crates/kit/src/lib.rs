@@ -1,2 +1,5 @@
-//! castanet-kit.
+//! The algorithms behind the elements: they know bytes and numbers, but no packets, graphs or clocks.
 #![forbid(unsafe_code)]
+
+pub mod classify;
+pub mod text;

@@ -1,0 +1,78 @@
+//! What is wrong with a rule, where, and what was probably meant.
+
+use std::fmt;
+
+/// A mistake in the text of a rule, or something in it that deserves a warning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleError {
+    /// The byte of the rule's text at which the trouble starts.
+    pub offset: usize,
+    /// What is wrong, in Click's words where Click has words for it.
+    pub message: String,
+    /// What would be right.
+    pub help: Option<String>,
+}
+
+impl RuleError {
+    pub(crate) fn new(offset: usize, message: impl Into<String>) -> Self {
+        RuleError { offset, message: message.into(), help: None }
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl fmt::Display for RuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for RuleError {}
+
+/// The candidate nearest to `word`, if one is near enough to be a slip of the hand.
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let limit = word.len().div_ceil(3).min(3);
+    candidates
+        .filter(|c| c.len().abs_diff(word.len()) <= limit)
+        .map(|c| (distance(word.as_bytes(), c.as_bytes()), c))
+        .filter(|&(d, _)| d <= limit)
+        .min_by_key(|&(d, _)| d)
+        .map(|(_, c)| c)
+}
+
+/// Optimal string alignment: edits and swapped neighbours both cost one.
+fn distance(a: &[u8], b: &[u8]) -> usize {
+    let mut before: Vec<usize> = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let same = a[i - 1].eq_ignore_ascii_case(&b[j - 1]);
+            row[j] = (last[j - 1] + usize::from(!same)).min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn finds_slips_but_not_strangers() {
+        let words = ["host", "port", "proto"];
+        assert_eq!(nearest("hsot", words.into_iter()), Some("host"));
+        assert_eq!(nearest("prot", words.into_iter()), Some("port"));
+        assert_eq!(nearest("banana", words.into_iter()), None);
+    }
+}

@@ -1,0 +1,220 @@
+//! What is known about a packet on a path through a program, and what follows from it.
+
+use super::pattern::{Base, Test};
+
+/// How many facts of each kind are kept; more would cost compile time and rarely decide a test.
+const KEPT: usize = 12;
+
+/// A masked word known to be within a range, and known to be there at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Within {
+    test: Test,
+}
+
+/// Everything known on one edge. An empty value knows nothing and is always true.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    /// Bytes that each header is known to have.
+    length: [u16; 4],
+    within: Vec<Within>,
+    /// Tests known to be false, or unanswerable for want of bytes.
+    failed: Vec<Test>,
+}
+
+/// Bits of one word that are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    pub(crate) mask: u32,
+    pub(crate) value: u32,
+}
+
+impl Facts {
+    /// The bits known of the word that `test` looks at.
+    pub(crate) fn known(&self, test: &Test) -> Known {
+        let mut known = Known::default();
+        for Within { test: fact } in &self.within {
+            if fact.same_word(test) && fact.is_equality() {
+                known.mask |= fact.mask;
+                known.value |= fact.lo;
+            }
+        }
+        known
+    }
+
+    fn has(&self, base: Base, bytes: u16) -> bool {
+        self.length[base as usize] >= bytes
+    }
+
+    /// Which branch `test` takes, if that is already certain; short packets take the yes
+    /// branch if `short_yes`.
+    pub(crate) fn decide(&self, test: &Test, short_yes: bool) -> Option<bool> {
+        let there = self.has(test.base, test.needs());
+        match self.matches(test) {
+            Some(answer) if there || answer == short_yes => Some(answer),
+            None if there || !short_yes => {
+                let ruled_out = self.failed.iter().any(|failed| implies(test, failed));
+                ruled_out.then_some(false)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the word, if it is there, passes the test.
+    fn matches(&self, test: &Test) -> Option<bool> {
+        let known = self.known(test);
+        let (bits, free) = (known.value & test.mask, !known.mask & test.mask);
+        if test.is_equality() && (bits ^ test.lo) & known.mask & test.mask != 0 {
+            return Some(false);
+        }
+        let certain = range_answer(bits, bits | free, test);
+        certain.or_else(|| {
+            let mut same = self.within.iter().filter(|w| w.test.mask == test.mask);
+            same.find(|w| w.test.same_word(test))
+                .and_then(|w| range_answer(w.test.lo, w.test.hi, test))
+        })
+    }
+
+    /// Adds what taking a branch says.
+    pub(crate) fn learn(&mut self, test: &Test, short_yes: bool, branch: bool) {
+        let needs = test.needs();
+        let length = &mut self.length[test.base as usize];
+        if branch != short_yes {
+            *length = (*length).max(needs);
+        }
+        if *length < needs && !(branch || short_yes) {
+            self.fail(*test);
+        } else if *length >= needs && branch {
+            self.narrow(*test, test.lo, test.hi);
+        } else if *length >= needs {
+            self.fail(*test);
+            self.exclude(test);
+        }
+    }
+
+    fn fail(&mut self, test: Test) {
+        if self.failed.contains(&test) {
+            return;
+        }
+        if self.failed.len() == KEPT {
+            self.failed.remove(0);
+        }
+        self.failed.push(test);
+    }
+
+    /// A failed range that touches an end leaves a range.
+    fn exclude(&mut self, test: &Test) {
+        let same = self.within.iter().find(|w| w.test.mask == test.mask && w.test.same_word(test));
+        let (lo, hi) = same.map_or((0, test.mask), |w| (w.test.lo, w.test.hi));
+        if test.lo <= lo && test.hi < hi {
+            self.narrow(*test, test.hi + 1, hi);
+        } else if test.hi >= hi && test.lo > lo {
+            self.narrow(*test, lo, test.lo - 1);
+        }
+    }
+
+    fn narrow(&mut self, test: Test, mut lo: u32, mut hi: u32) {
+        // A single bit has two values, whatever lies between them.
+        if test.mask.is_power_of_two() {
+            lo = if lo > 0 { test.mask } else { 0 };
+            hi = if hi < test.mask { 0 } else { test.mask };
+        }
+        let same = |w: &&mut Within| w.test.mask == test.mask && w.test.same_word(&test);
+        if let Some(old) = self.within.iter_mut().find(same) {
+            old.test.lo = old.test.lo.max(lo);
+            old.test.hi = old.test.hi.min(hi);
+            return;
+        }
+        if self.within.len() == KEPT {
+            self.within.remove(0);
+        }
+        self.within.push(Within { test: Test { lo, hi, ..test } });
+    }
+
+    /// Keeps only what `other` knows too.
+    pub(crate) fn meet(&mut self, other: &Facts) {
+        for (mine, theirs) in self.length.iter_mut().zip(other.length) {
+            *mine = (*mine).min(theirs);
+        }
+        self.within.retain_mut(|w| {
+            let same = |o: &&Within| o.test.mask == w.test.mask && o.test.same_word(&w.test);
+            let Some(o) = other.within.iter().find(same) else { return false };
+            w.test.lo = w.test.lo.min(o.test.lo);
+            w.test.hi = w.test.hi.max(o.test.hi);
+            true
+        });
+        self.failed.retain(|f| other.failed.contains(f));
+    }
+}
+
+/// The answer of `test` for all masked words between `lo` and `hi`, if they agree.
+fn range_answer(lo: u32, hi: u32, test: &Test) -> Option<bool> {
+    if hi < test.lo || lo > test.hi {
+        Some(false)
+    } else if lo >= test.lo && hi <= test.hi {
+        Some(true)
+    } else {
+        None
+    }
+}
+
+/// Whether a packet that passes `test` is certain to pass `wider`.
+fn implies(test: &Test, wider: &Test) -> bool {
+    if !test.same_word(wider) {
+        return false;
+    }
+    if test.mask == wider.mask {
+        return wider.lo <= test.lo && test.hi <= wider.hi;
+    }
+    test.is_equality() && wider.mask & !test.mask == 0 && wider.accepts(test.lo)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test(mask: u32, lo: u32, hi: u32) -> Test {
+        Test { base: Base::Network, offset: 8, mask, lo, hi }
+    }
+
+    #[test]
+    fn a_passed_test_decides_equal_and_contrary_ones() {
+        let mut facts = Facts::default();
+        facts.learn(&test(0xFF00, 0x600, 0x600), false, true);
+        assert_eq!(facts.decide(&test(0xFF00, 0x600, 0x600), false), Some(true));
+        assert_eq!(facts.decide(&test(0xFFFF, 0x700, 0x700), false), Some(false));
+        assert_eq!(facts.decide(&test(0xFFFF, 0x601, 0x601), false), None);
+        // The last byte may be missing, and then this test would say yes.
+        assert_eq!(facts.decide(&test(0xFFFF, 0x700, 0x700), true), None);
+    }
+
+    #[test]
+    fn a_failed_test_decides_narrower_ones() {
+        let mut facts = Facts::default();
+        facts.learn(&test(0xFFFF, 10, 20), false, false);
+        assert_eq!(facts.decide(&test(0xFFFF, 12, 13), false), Some(false));
+        assert_eq!(facts.decide(&test(0xFFFF, 9, 13), false), None);
+        assert_eq!(facts.decide(&test(0xFFFF, 12, 13), true), None);
+    }
+
+    #[test]
+    fn ranges_close_from_both_ends() {
+        let mut facts = Facts::default();
+        facts.learn(&test(0xFFFF, 0, 1023), true, false);
+        facts.learn(&test(0xFFFF, 2048, 0xFFFF), false, false);
+        assert_eq!(facts.decide(&test(0xFFFF, 1024, 2047), false), Some(true));
+        facts.learn(&test(0x4, 0, 0), false, false);
+        assert_eq!(facts.decide(&test(0x4, 4, 4), true), Some(true));
+    }
+
+    #[test]
+    fn meeting_keeps_what_both_know() {
+        let (mut a, mut b) = (Facts::default(), Facts::default());
+        a.learn(&test(0xFF, 6, 6), false, true);
+        b.learn(&test(0xFF, 17, 17), false, true);
+        a.meet(&b);
+        assert_eq!(a.decide(&test(0xFF, 3, 3), false), Some(false));
+        assert_eq!(a.decide(&test(0xFF, 6, 6), false), None);
+        b.meet(&Facts::default());
+        assert_eq!(b, Facts::default());
+    }
+}

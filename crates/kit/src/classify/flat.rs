@@ -1,0 +1,250 @@
+//! The program as packets meet it: tests, and dispatches that stand for whole runs of tests.
+
+use super::dispatch::{Intervals, Runs, Slots};
+use super::graph::{DROP, Graph, OUT, Target};
+use super::pattern::{Base, Test};
+
+/// The masked word at a place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// Counted from the header `base`.
+    offset: u16,
+    base: Base,
+    /// How many of the four bytes matter.
+    needs: u8,
+    mask: u32,
+}
+
+impl Load {
+    pub(crate) fn new(test: &Test) -> (Load, u32) {
+        let needs = (test.needs() - test.offset) as u8;
+        let load = Load { offset: test.offset, base: test.base, needs, mask: test.mask };
+        // Link offsets count from two bytes before the header.
+        match (test.base, test.offset) {
+            (Base::Link, 0) => {
+                (Load { needs: needs.saturating_sub(2), mask: test.mask << 16, ..load }, 16)
+            }
+            (Base::Link, offset) => (Load { offset: offset - 2, ..load }, 0),
+            _ => (load, 0),
+        }
+    }
+}
+
+/// One step.
+#[derive(Clone, Debug)]
+enum Op {
+    /// Whether the word minus `lo` is at most `span`.
+    Test { load: Load, lo: u32, span: u32, yes: Target, no: Target, short: Target },
+    /// Where the table leads for the word; words too short go to `short`, an equal chain of tests.
+    Hash { load: Load, slots: Slots, short: Target },
+    /// Where the interval leads that the word is in.
+    Intervals { load: Load, intervals: Intervals, short: Target },
+}
+
+/// The whole program.
+#[derive(Clone, Debug)]
+pub(crate) struct Flat {
+    ops: Box<[Op]>,
+    start: Target,
+}
+
+/// Gives the words of a packet's headers.
+pub(crate) trait Words {
+    /// The header and what follows it.
+    fn header(&self, base: Base) -> &[u8];
+
+    /// The word at `offset` of the header, if all four bytes are there.
+    fn word(&self, base: Base, offset: u16) -> Option<u32>;
+}
+
+/// A packet as `Classifier` sees it.
+pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+
+impl Words for Bytes<'_> {
+    #[inline(always)]
+    fn header(&self, _: Base) -> &[u8] {
+        self.0
+    }
+
+    #[inline(always)]
+    fn word(&self, _: Base, offset: u16) -> Option<u32> {
+        self.0.get(usize::from(offset)..)?.first_chunk().map(|b| u32::from_be_bytes(*b))
+    }
+}
+
+/// A packet as the IP languages see it.
+pub(crate) struct Headers<'a> {
+    link: &'a [u8],
+    network: &'a [u8],
+    transport: usize,
+}
+
+impl<'a> Headers<'a> {
+    #[inline(always)]
+    pub(crate) fn new(link: &'a [u8], network: &'a [u8]) -> Self {
+        // The header length of RFC 791 counts words.
+        let transport = network.first().map_or(0, |b| usize::from(b & 0x0F) * 4);
+        Headers { link, network, transport }
+    }
+}
+
+impl Words for Headers<'_> {
+    #[cold]
+    fn header(&self, base: Base) -> &[u8] {
+        match base {
+            Base::Link => self.link,
+            Base::Transport => self.network.get(self.transport..).unwrap_or(&[]),
+            Base::Network | Base::Packet => self.network,
+        }
+    }
+
+    #[inline(always)]
+    fn word(&self, base: Base, offset: u16) -> Option<u32> {
+        if base == Base::Link {
+            return self
+                .link
+                .get(usize::from(offset)..)?
+                .first_chunk()
+                .map(|b| u32::from_be_bytes(*b));
+        }
+        let from = if base == Base::Transport { self.transport } else { 0 };
+        let bytes = self.network.get(from + usize::from(offset)..)?;
+        bytes.first_chunk().map(|b| u32::from_be_bytes(*b))
+    }
+}
+
+impl Flat {
+    pub(crate) fn new(graph: &Graph) -> Self {
+        let plan = Plan::new(graph);
+        let mut ops: Vec<Op> = graph
+            .nodes
+            .iter()
+            .map(|node| {
+                let (load, shift) = Load::new(&node.test);
+                let (lo, hi) = (node.test.lo << shift, node.test.hi << shift);
+                let (yes, no) = (plan.entry(node.yes), plan.entry(node.no));
+                let short = if node.short_yes { yes } else { no };
+                Op::Test { load, lo, span: hi - lo, yes, no, short }
+            })
+            .collect();
+        ops.extend(plan.dispatches(graph));
+        Flat { ops: ops.into_boxed_slice(), start: plan.entry(graph.start) }
+    }
+
+    #[inline]
+    pub(crate) fn run<W: Words>(&self, words: &W) -> Option<u8> {
+        let mut at = self.start;
+        while let Some(op) = self.ops.get(at as usize) {
+            at = match op {
+                &Op::Test { load, lo, span, yes, no, short } => {
+                    match words.word(load.base, load.offset).or_else(|| partial(words, load)) {
+                        Some(word) if (word & load.mask).wrapping_sub(lo) <= span => yes,
+                        Some(_) => no,
+                        None => short,
+                    }
+                }
+                Op::Hash { load, slots, short } => match words.word(load.base, load.offset) {
+                    Some(word) => slots.find(word & load.mask),
+                    None => *short,
+                },
+                Op::Intervals { load, intervals, short } => {
+                    match words.word(load.base, load.offset) {
+                        Some(word) => intervals.find(word & load.mask),
+                        None => *short,
+                    }
+                }
+            };
+        }
+        let output = at.wrapping_sub(OUT);
+        (at != DROP).then_some(output as u8)
+    }
+}
+
+/// The word at the very end of a packet, whose last bytes do not matter and are not there.
+#[cold]
+fn partial<W: Words>(words: &W, load: Load) -> Option<u32> {
+    let bytes = words.header(load.base).get(usize::from(load.offset)..)?;
+    if bytes.len() < usize::from(load.needs) {
+        return None;
+    }
+    let mut word = [0; 4];
+    let there = bytes.len().min(4);
+    word[..there].copy_from_slice(&bytes[..there]);
+    Some(u32::from_be_bytes(word))
+}
+
+/// Which runs of tests become dispatches, and where those stand after the tests.
+struct Plan {
+    /// For each node, the dispatch that begins with it.
+    dispatch: Vec<Target>,
+    runs: Vec<Run>,
+    nodes: Target,
+}
+
+/// A run of nodes along no branches, by their number.
+struct Run {
+    members: Vec<Target>,
+    hash: bool,
+}
+
+impl Plan {
+    fn new(graph: &Graph) -> Self {
+        let nodes = graph.nodes.len() as Target;
+        let mut plan = Plan { dispatch: vec![DROP; graph.nodes.len()], runs: Vec::new(), nodes };
+        let mut runs = Runs::new(graph);
+        let mut inside = vec![false; graph.nodes.len()];
+        for i in 0..nodes {
+            if inside[i as usize] {
+                continue;
+            }
+            let equalities = runs.equalities(i);
+            let intervals = runs.intervals(i);
+            let hash = equalities.len() * 2 >= intervals.len();
+            let members = if hash { equalities } else { intervals };
+            if members.len() < if hash { 2 } else { 4 } {
+                continue;
+            }
+            for &member in &members[1..] {
+                inside[member as usize] |= runs.entries[member as usize] == 1;
+            }
+            plan.dispatch[i as usize] = nodes + plan.runs.len() as Target;
+            plan.runs.push(Run { members, hash });
+        }
+        plan
+    }
+
+    /// Where a branch to `target` leads in the flat program.
+    fn entry(&self, target: Target) -> Target {
+        match self.dispatch.get(target as usize) {
+            Some(&dispatch) if dispatch != DROP => dispatch,
+            _ => target,
+        }
+    }
+
+    fn dispatches<'a>(&'a self, graph: &'a Graph) -> impl Iterator<Item = Op> + 'a {
+        debug_assert_eq!(self.nodes as usize, graph.nodes.len());
+        self.runs.iter().map(|run| {
+            let first = run.members[0];
+            let mask = run.members.iter().fold(0, |m, &i| m | graph.nodes[i as usize].test.mask);
+            let test = Test { mask, ..graph.nodes[first as usize].test };
+            let (load, shift) = Load::new(&test);
+            let last = graph.nodes[run.members[run.members.len() - 1] as usize];
+            let default = self.entry(last.no);
+            let ranges: Vec<(u32, u32, Target)> = run
+                .members
+                .iter()
+                .map(|&i| {
+                    let node = &graph.nodes[i as usize];
+                    // Bits below the test's own mask are free.
+                    let hi = node.test.hi | (mask & !node.test.mask);
+                    (node.test.lo << shift, hi << shift, self.entry(node.yes))
+                })
+                .collect();
+            if run.hash {
+                Op::Hash { load, slots: Slots::new(&ranges, default), short: first }
+            } else {
+                Op::Intervals { load, intervals: Intervals::new(&ranges, default), short: first }
+            }
+        })
+    }
+}

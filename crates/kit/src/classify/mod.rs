@@ -1,0 +1,31 @@
+//! Classification: Click's three pattern languages, one rule form, one compiler.
+//!
+//! Text becomes a [`Pattern`] ([`Pattern::bytes`] for `Classifier`, [`Pattern::ip`] for
+//! `IPClassifier`), patterns become [`Rule`]s, rules become a [`Program`].
+//! [`Rule::filter`] reads an `IPFilter` argument, action and pattern, at once.
+//!
+//! A test on bytes that the packet does not have is false, whatever its relation
+//! (`port != 5` as well as `port 5`); only `not` turns that around. That is Click's rule.
+
+mod bytes;
+mod dispatch;
+mod error;
+mod facts;
+mod flat;
+mod graph;
+mod lexer;
+mod lookup;
+mod names;
+mod parse;
+mod pattern;
+mod primitive;
+mod program;
+mod runs;
+
+pub use error::RuleError;
+pub use names::{Names, NoNames};
+pub use pattern::Pattern;
+pub use program::{Program, Rule};
+
+#[cfg(test)]
+mod tests;

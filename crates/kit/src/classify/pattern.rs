@@ -1,0 +1,123 @@
+//! A pattern as parsed: an expression over tests of masked words, flat in one vector.
+
+use super::error::RuleError;
+
+/// Where a test's offset counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Base {
+    /// The first byte of the packet.
+    Packet,
+    /// Two bytes before the link header, so that the network header is word-aligned.
+    Link,
+    /// The network header.
+    Network,
+    /// The transport header.
+    Transport,
+}
+
+/// True if `lo <= word & mask <= hi`, where `word` is the big-endian word at `offset`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Test {
+    pub(crate) base: Base,
+    /// A multiple of four.
+    pub(crate) offset: u16,
+    pub(crate) mask: u32,
+    pub(crate) lo: u32,
+    pub(crate) hi: u32,
+}
+
+impl Test {
+    pub(crate) fn equal(base: Base, offset: u16, mask: u32, value: u32) -> Self {
+        Test { base, offset, mask, lo: value & mask, hi: value & mask }
+    }
+
+    /// Bytes the header must have for the test to be answered: up to the last masked one.
+    pub(crate) fn needs(&self) -> u16 {
+        self.offset + 4 - (self.mask.trailing_zeros() / 8) as u16
+    }
+
+    pub(crate) fn is_equality(&self) -> bool {
+        self.lo == self.hi
+    }
+
+    pub(crate) fn same_word(&self, other: &Test) -> bool {
+        self.base == other.base && self.offset == other.offset
+    }
+
+    pub(crate) fn accepts(&self, word: u32) -> bool {
+        (self.lo..=self.hi).contains(&(word & self.mask))
+    }
+}
+
+/// A place in [`Pattern`]'s vector.
+pub(crate) type Id = u32;
+
+/// One node; operands stand before it in the vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expr {
+    Const(bool),
+    /// The test, or (`negated`) its opposite; either is false on a short packet.
+    Test {
+        test: Test,
+        negated: bool,
+    },
+    Not(Id),
+    And(Id, Id),
+    Or(Id, Id),
+    /// If the first then the second, else the third.
+    Cond(Id, Id, Id),
+}
+
+/// What a packet must look like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// Flat, so that no depth of nesting can exhaust the stack; the last node is the root.
+    pub(crate) nodes: Vec<Expr>,
+    /// Oddities that are no errors, such as relations that always hold.
+    pub(crate) warnings: Vec<RuleError>,
+}
+
+impl Pattern {
+    /// The pattern of every packet.
+    pub fn all() -> Self {
+        Pattern { nodes: vec![Expr::Const(true)], warnings: Vec::new() }
+    }
+
+    /// The pattern of no packet.
+    pub fn none() -> Self {
+        Pattern { nodes: vec![Expr::Const(false)], warnings: Vec::new() }
+    }
+
+    /// Oddities that are no errors, such as relations that always hold.
+    pub fn warnings(&self) -> &[RuleError] {
+        &self.warnings
+    }
+
+    pub(crate) fn empty() -> Self {
+        Pattern { nodes: Vec::new(), warnings: Vec::new() }
+    }
+
+    pub(crate) fn push(&mut self, node: Expr) -> Id {
+        self.nodes.push(node);
+        self.nodes.len() as Id - 1
+    }
+
+    pub(crate) fn test(&mut self, test: Test, negated: bool) -> Id {
+        if test.mask == 0 {
+            return self.push(Expr::Const((test.lo == 0) != negated));
+        }
+        self.push(Expr::Test { test, negated })
+    }
+
+    pub(crate) fn not(&mut self, a: Id, really: bool) -> Id {
+        if really { self.push(Expr::Not(a)) } else { a }
+    }
+
+    pub(crate) fn and(&mut self, a: Option<Id>, b: Id) -> Id {
+        a.map_or(b, |a| self.push(Expr::And(a, b)))
+    }
+
+    pub(crate) fn or(&mut self, a: Option<Id>, b: Id) -> Id {
+        a.map_or(b, |a| self.push(Expr::Or(a, b)))
+    }
+}
