@@ -1,1 +1,17 @@
-//! castanet-io.
+//! Devices behind one trait: how packets come from and go to the world.
+#![deny(unsafe_code)] // `sys` opts out, once
+
+pub mod af_packet;
+mod device;
+mod error;
+mod intake;
+pub mod interface;
+mod offload;
+mod outlet;
+mod scratch;
+#[allow(unsafe_code)]
+mod sys;
+pub mod tap;
+
+pub use device::{Device, DeviceStats};
+pub use error::IoError;

@@ -1,0 +1,205 @@
+//! Any interface of the kernel, by packet sockets: `TPACKET_V3` rings in, `sendmmsg` out.
+
+mod options;
+
+pub use options::{Fanout, FanoutMode, Method, Options};
+
+use crate::device::{Device, DeviceStats};
+use crate::error::IoError;
+use crate::intake::Intake;
+use crate::interface::Interface;
+use crate::offload::VnetHeader;
+use crate::outlet;
+use crate::scratch::Scratch;
+use crate::sys::packet_socket::{CALL, PacketSocket, receive_one};
+use crate::sys::rx_ring::{RingSize, RxRing};
+use crate::sys::tcx::IngressBlock;
+use castanet_packet::{Batch, Pool};
+use std::io;
+use std::os::fd::{AsFd, RawFd};
+
+/// 8 MiB of ring: some 40 ms of 64-byte packets at a million a second. A block
+/// holds three of the largest super-frames. One millisecond is the least that
+/// the kernel lets a block wait to be filled.
+const RING: RingSize = RingSize { block: 256 << 10, blocks: 32, retire: 1 };
+
+/// Bytes of packets that may wait in the kernel, to be sent or received
+/// without a ring.
+const SOCKET_BUFFER: libc::c_int = 8 << 20;
+
+/// One queue of an interface, by a packet socket of its own.
+pub struct AfPacket {
+    interface: Interface,
+    // Unmapped before the socket closes.
+    receiver: Receiver,
+    socket: PacketSocket,
+    intake: Intake,
+    options: Options,
+    _block: Option<IngressBlock>,
+}
+
+/// How frames come in.
+enum Receiver {
+    /// Not at all: the socket only sends.
+    None,
+    /// Through a ring.
+    Ring(RxRing),
+    /// By a call each.
+    Socket(Scratch),
+}
+
+impl AfPacket {
+    /// Opens the interface called `name`.
+    pub fn open(name: &str, options: Options) -> Result<AfPacket, IoError> {
+        let interface = Interface::find(name)?;
+        let failed = |doing: &str| {
+            let doing = format!("{doing} on {name}");
+            move |error| IoError::raw(doing, error)
+        };
+        let socket = PacketSocket::open(interface.index).map_err(failed("open a packet socket"))?;
+        prepare(&socket, &options).map_err(failed("set up a packet socket"))?;
+        let receiver = match options.method {
+            Method::SendOnly => Receiver::None,
+            Method::Ring => {
+                let ring = RxRing::new(socket.as_fd(), RING);
+                Receiver::Ring(ring.map_err(failed("map a TPACKET_V3 ring"))?)
+            }
+            Method::Socket => Receiver::Socket(Scratch::new()),
+        };
+        // Bound last: nothing arrives that the ring would miss.
+        let protocol = match options.method {
+            Method::SendOnly => 0,
+            Method::Ring | Method::Socket => libc::ETH_P_ALL as u16,
+        };
+        socket.bind(protocol).map_err(failed("bind a packet socket"))?;
+        if let Some(fanout) = options.fanout {
+            let joined = socket.join_fanout(fanout.group, fanout.mode.number());
+            joined.map_err(failed("join a fanout group"))?;
+        }
+        if options.promiscuous {
+            socket.set_promiscuous().map_err(failed("set promiscuous mode"))?;
+        }
+        let block = if options.exclusive { Some(block_kernel(&interface)?) } else { None };
+        let intake = Intake::new(interface.link(), options.device);
+        Ok(AfPacket { interface, receiver, socket, intake, options, _block: block })
+    }
+
+    /// The interface as it was when opened.
+    pub fn interface(&self) -> &Interface {
+        &self.interface
+    }
+}
+
+/// Sets what must be set before the socket is bound.
+fn prepare(socket: &PacketSocket, options: &Options) -> io::Result<()> {
+    socket.set(libc::PACKET_VNET_HDR, 1)?;
+    socket.set_buffer(true, SOCKET_BUFFER)?;
+    if options.bypass_qdisc {
+        socket.set(libc::PACKET_QDISC_BYPASS, 1)?;
+    }
+    if options.method != Method::SendOnly && !options.outbound {
+        // Linux 4.20. Before that, what goes out is recognised by its type.
+        drop(socket.set(libc::PACKET_IGNORE_OUTGOING, 1));
+    }
+    if options.method == Method::Socket {
+        socket.set(libc::PACKET_AUXDATA, 1)?;
+        socket.set_timestamps()?;
+        socket.set_buffer(false, SOCKET_BUFFER)?;
+    }
+    Ok(())
+}
+
+/// Keeps the kernel's own stack from what the interface receives.
+fn block_kernel(interface: &Interface) -> Result<IngressBlock, IoError> {
+    let doing = format!("keep the kernel from packets of {}", interface.name);
+    IngressBlock::new(interface.index).map_err(|error| match error.raw_os_error() {
+        Some(libc::EINVAL | libc::ENOSYS | libc::EOPNOTSUPP) => {
+            IoError::Unsupported { doing, hint: "it takes Linux 6.6 or later with BPF" }
+        }
+        _ => IoError::new(doing, error),
+    })
+}
+
+impl Device for AfPacket {
+    fn receive(&mut self, pool: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
+        let mut count = self.intake.take_spill(batch, max);
+        let outbound = self.options.outbound;
+        let wanted = |kind: u8| outbound || kind != libc::PACKET_OUTGOING;
+        while count < max {
+            match &mut self.receiver {
+                Receiver::None => return Ok(0),
+                Receiver::Ring(ring) => {
+                    let Some((frame, arrival)) = ring.next() else { break };
+                    if wanted(arrival.kind) {
+                        count += self.intake.copy(pool, frame, &arrival, batch, max - count);
+                    }
+                }
+                Receiver::Socket(scratch) => {
+                    let socket = &self.socket;
+                    let got = scratch.receive(pool, |buffer, rest| {
+                        let arrival = receive_one(socket, buffer, rest)?;
+                        Ok((arrival, arrival.wire_len))
+                    });
+                    match got {
+                        Ok((frame, arrival)) if wanted(arrival.kind) => {
+                            let left = max - count;
+                            count += frame.admit(&mut self.intake, pool, &arrival, batch, left);
+                        }
+                        Ok(_) => {}
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                        Err(error) if is_link_down(&error) => break,
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+        }
+        if count == 0 {
+            // An error pending on the socket would keep its descriptor ready
+            // for ever; that the link went down is no reason to stop, as it
+            // goes on by itself when the link is up again.
+            self.socket.take_error().or_else(|e| if is_link_down(&e) { Ok(()) } else { Err(e) })?;
+        }
+        Ok(count)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
+        let socket = &self.socket;
+        let sent = outlet::transmit(batch, &mut self.intake.stats, |packets| {
+            let packets = packets.iter().take(CALL);
+            socket.send(packets.map(|packet| (VnetHeader::default(), packet.bytes())))
+        });
+        Ok(sent)
+    }
+
+    fn fd(&self) -> Option<RawFd> {
+        Some(self.socket.raw_fd())
+    }
+
+    fn stats(&mut self) -> DeviceStats {
+        if let Ok(drops) = self.socket.take_drops() {
+            self.intake.stats.kernel_drops += u64::from(drops);
+        }
+        self.intake.stats
+    }
+
+    fn describe(&self) -> String {
+        let Interface { name, up, .. } = &self.interface;
+        let how = match self.receiver {
+            Receiver::None => "sends with sendmmsg".to_owned(),
+            Receiver::Ring(_) => format!(
+                "receives from a TPACKET_V3 ring of {} blocks of {} KiB, sends with sendmmsg",
+                RING.blocks,
+                RING.block >> 10
+            ),
+            Receiver::Socket(_) => "receives with recvmsg, sends with sendmmsg".to_owned(),
+        };
+        let qdisc = if self.options.bypass_qdisc { " past the queueing discipline" } else { "" };
+        let down = if *up { "" } else { " (the interface is down)" };
+        format!("{name}: packet socket, works with any driver; {how}{qdisc}{down}")
+    }
+}
+
+/// Whether an error only says that the interface is down.
+fn is_link_down(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENETDOWN | libc::ENXIO))
+}

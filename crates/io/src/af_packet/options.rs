@@ -1,0 +1,80 @@
+//! What can be chosen about a packet socket.
+
+/// What can be chosen about a packet socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// How to receive.
+    pub method: Method,
+    /// Whether to take in frames for other hosts too.
+    pub promiscuous: bool,
+    /// Whether to take in what the host sends.
+    pub outbound: bool,
+    /// Whether to keep what is received from the kernel's own stack.
+    pub exclusive: bool,
+    /// Whether what is sent goes past the queueing discipline, which is
+    /// faster, but then no other packet socket (`tcpdump`) sees it.
+    pub bypass_qdisc: bool,
+    /// Which other sockets to share the interface's packets with.
+    pub fanout: Option<Fanout>,
+    /// The device number that received packets carry.
+    pub device: u16,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            method: Method::Ring,
+            promiscuous: false,
+            outbound: false,
+            exclusive: false,
+            bypass_qdisc: false,
+            fanout: None,
+            device: 0,
+        }
+    }
+}
+
+/// How to receive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// Not at all.
+    SendOnly,
+    /// From a `TPACKET_V3` ring: most packets a second. A lone packet waits up
+    /// to a millisecond until the kernel hands its block over.
+    Ring,
+    /// With a system call a packet, straight into its frame: least delay.
+    Socket,
+}
+
+/// A group of sockets that share an interface's packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fanout {
+    /// The group's number, the machine's namespace over.
+    pub group: u16,
+    /// Who gets which packet.
+    pub mode: FanoutMode,
+}
+
+/// Who of a group gets which packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FanoutMode {
+    /// By the flow's hash.
+    Hash,
+    /// By the CPU that the packet arrived on.
+    Cpu,
+    /// By the hardware queue that the packet arrived in.
+    Queue,
+    /// One after the other.
+    RoundRobin,
+}
+
+impl FanoutMode {
+    pub(super) fn number(self) -> u32 {
+        match self {
+            FanoutMode::Hash => libc::PACKET_FANOUT_HASH,
+            FanoutMode::Cpu => libc::PACKET_FANOUT_CPU,
+            FanoutMode::Queue => libc::PACKET_FANOUT_QM,
+            FanoutMode::RoundRobin => libc::PACKET_FANOUT_LB,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What is known about the machine's network interfaces.
+
+use crate::error::IoError;
+use crate::offload::Link;
+use crate::sys::netif;
+use castanet_wire::MacAddr;
+use std::io;
+
+pub use crate::sys::netif::{Ipv4Net, Ipv6Net};
+
+/// A network interface as it was when looked up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub index: u32,
+    /// Its Ethernet address; `None` if it carries bare IP packets.
+    pub ether: Option<MacAddr>,
+    /// The largest packet it carries, without the link header.
+    pub mtu: usize,
+    /// Whether it is up.
+    pub up: bool,
+    /// Its IPv4 addresses.
+    pub ipv4: Vec<Ipv4Net>,
+    /// Its IPv6 addresses.
+    pub ipv6: Vec<Ipv6Net>,
+}
+
+/// Bare IP, as mobile broadband modems have it (`ARPHRD_RAWIP`).
+const RAWIP: u16 = 519;
+
+/// Names of all interfaces of the calling thread's network namespace.
+pub fn names() -> Vec<String> {
+    netif::list().into_iter().map(|(_, name)| name).collect()
+}
+
+impl Interface {
+    /// Looks up the interface called `name`.
+    pub fn find(name: &str) -> Result<Interface, IoError> {
+        let read = || -> io::Result<_> {
+            let requests = netif::Interface::new(name)?;
+            let (ipv4, ipv6) = netif::addresses(name)?;
+            let (hardware, ether) = requests.hardware()?;
+            let up = requests.flags()? & libc::IFF_UP != 0;
+            Ok((requests.index()?, hardware, ether, requests.mtu()?, up, ipv4, ipv6))
+        };
+        let (index, hardware, ether, mtu, up, ipv4, ipv6) = read().map_err(|error| {
+            // Names that cannot be one are missing like any other.
+            match (error.kind(), error.raw_os_error()) {
+                (io::ErrorKind::InvalidInput, None) | (_, Some(libc::ENODEV)) => missing(name),
+                _ => IoError::new(format!("look up interface {name}"), error),
+            }
+        })?;
+        let ether = match hardware {
+            libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Some(MacAddr(ether)),
+            libc::ARPHRD_NONE
+            | libc::ARPHRD_PPP
+            | RAWIP
+            | libc::ARPHRD_TUNNEL
+            | libc::ARPHRD_TUNNEL6
+            | libc::ARPHRD_SIT => None,
+            _ => return Err(IoError::Link { name: name.into(), hardware }),
+        };
+        Ok(Interface { name: name.into(), index, ether, mtu, up, ipv4, ipv6 })
+    }
+
+    /// What its packets begin with.
+    pub(crate) fn link(&self) -> Link {
+        if self.ether.is_some() { Link::Ethernet } else { Link::Ip }
+    }
+}
+
+/// The error for a name that no interface has.
+fn missing(name: &str) -> IoError {
+    let known = names();
+    let nearest: Option<&str> = None; // NEAREST
+    IoError::NoInterface { name: name.into(), nearest: nearest.map(Into::into), known }
+}

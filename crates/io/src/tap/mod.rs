@@ -1,0 +1,179 @@
+//! The host itself as a neighbour: TUN and TAP devices, to and from its own stack.
+
+use crate::device::{Device, DeviceStats};
+use crate::error::IoError;
+use crate::intake::{Arrival, Intake};
+use crate::interface::{Interface, Ipv4Net};
+use crate::offload::{Link, VnetHeader};
+use crate::outlet;
+use crate::scratch::Scratch;
+use crate::sys::netif;
+use crate::sys::tun::TunQueue;
+use castanet_packet::{Batch, Pool};
+use castanet_wire::MacAddr;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::RawFd;
+use std::time::SystemTime;
+
+/// What packets to and from the host begin with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// An IP header.
+    Tun,
+    /// An Ethernet header.
+    Tap,
+}
+
+/// What the host's side of a device is to be like. What is left out stays as
+/// the kernel, or an earlier owner, made it.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// The host's address, and the network that is reached this way.
+    pub ipv4: Option<Ipv4Net>,
+    /// A default route by way of this address.
+    pub gateway: Option<Ipv4Addr>,
+    /// The host's Ethernet address, for TAP devices.
+    pub ether: Option<MacAddr>,
+    /// The largest packet, without Ethernet header.
+    pub mtu: Option<usize>,
+}
+
+/// One queue of a TUN or TAP device. The kernel removes the device with the
+/// last of its queues.
+pub struct Tap {
+    kind: Kind,
+    name: String,
+    queue: TunQueue,
+    scratch: Scratch,
+    intake: Intake,
+}
+
+impl Tap {
+    /// Opens the device called `name`, which the kernel makes if there is
+    /// none; an empty name leaves it to the kernel. With `several`, it may be
+    /// opened once for each queue. Packets will carry the number `device`.
+    pub fn open(name: &str, kind: Kind, several: bool, device: u16) -> Result<Tap, IoError> {
+        let (flag, word, link) = match kind {
+            Kind::Tun => (libc::IFF_TUN, "TUN", Link::Ip),
+            Kind::Tap => (libc::IFF_TAP, "TAP", Link::Ethernet),
+        };
+        let (queue, name) = TunQueue::open(name, flag, several).map_err(|error| {
+            let doing = if name.is_empty() {
+                format!("make a {word} device")
+            } else {
+                format!("make or open {word} device {name}")
+            };
+            match error.raw_os_error() {
+                Some(libc::ENOENT | libc::ENODEV) => IoError::Unsupported {
+                    doing,
+                    hint: "there is no /dev/net/tun; it takes the kernel's ‘tun’ module",
+                },
+                Some(libc::EINVAL) => IoError::Unsupported {
+                    doing,
+                    hint: "an interface of that name exists and is of another kind",
+                },
+                _ => IoError::new(doing, error),
+            }
+        })?;
+        let (scratch, intake) = (Scratch::new(), Intake::new(link, device));
+        Ok(Tap { kind, name, queue, scratch, intake })
+    }
+
+    /// Sets up the host's side, and brings it up.
+    pub fn set_up(&self, setup: &Setup) -> Result<(), IoError> {
+        let name = &self.name;
+        let failed = |what: &str| {
+            let doing = format!("{what} of {name}");
+            move |error| IoError::new(doing, error)
+        };
+        let interface = netif::Interface::new(name).map_err(failed("change the setup"))?;
+        if let Some(ether) = setup.ether {
+            interface
+                .set_ether(ether.octets())
+                .map_err(failed(&format!("set the address {ether}")))?;
+        }
+        if let Some(mtu) = setup.mtu {
+            interface.set_mtu(mtu).map_err(failed(&format!("set the MTU {mtu}")))?;
+        }
+        if let Some(net) = setup.ipv4 {
+            let what = format!("set the address {}", net.address);
+            interface.set_ipv4(net).map_err(failed(&what))?;
+        }
+        interface.set_up(true).map_err(failed("bring up the host's side"))?;
+        if let Some(gateway) = setup.gateway {
+            let what = format!("add the default route by {gateway}");
+            interface.add_default_route(gateway).map_err(failed(&what))?;
+        }
+        Ok(())
+    }
+
+    /// The device's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The host's side of the device.
+    pub fn interface(&self) -> Result<Interface, IoError> {
+        Interface::find(&self.name)
+    }
+}
+
+/// Wall-clock time: the kernel does not say when it sent a packet here.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+impl Device for Tap {
+    fn receive(&mut self, pool: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
+        let mut count = self.intake.take_spill(batch, max);
+        let time = now();
+        while count < max {
+            let queue = &self.queue;
+            let got = self.scratch.receive(pool, |buffer, rest| {
+                let (vnet, len) = queue.receive(buffer, rest)?;
+                Ok((Arrival { wire_len: len, vnet, vlan: None, kind: 0, time }, len))
+            });
+            match got {
+                Ok((frame, arrival)) => {
+                    let left = max - count;
+                    count += frame.admit(&mut self.intake, pool, &arrival, batch, left);
+                }
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EINTR) => {}
+                    // Nothing there; or the host's side is down (EBADFD says
+                    // that a queue is detached), which may change.
+                    Some(libc::EAGAIN | libc::EIO | libc::EBADFD) => break,
+                    _ => return Err(error),
+                },
+            }
+        }
+        Ok(count)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
+        let queue = &self.queue;
+        let sent = outlet::transmit(batch, &mut self.intake.stats, |packets| {
+            let Some(first) = packets.first() else { return Ok(0) };
+            queue.send(VnetHeader::default(), first.bytes()).map(|()| 1)
+        });
+        Ok(sent)
+    }
+
+    fn fd(&self) -> Option<RawFd> {
+        Some(self.queue.raw_fd())
+    }
+
+    fn stats(&mut self) -> DeviceStats {
+        self.intake.stats
+    }
+
+    fn describe(&self) -> String {
+        let (word, what) = match self.kind {
+            Kind::Tun => ("TUN", "IP packets"),
+            Kind::Tap => ("TAP", "Ethernet frames"),
+        };
+        format!("{}: {word} device, {what} to and from the host's own stack", self.name)
+    }
+}
