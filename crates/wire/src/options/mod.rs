@@ -1,6 +1,13 @@
 //! The option lists of IPv4 (RFC 791, 3.1) and TCP (RFC 9293, 3.2), which
 //! share one coding: type, length, value.
 
+mod ip_text;
+mod tcp_text;
+mod text;
+
+pub use ip_text::{parse_ip, print_ip};
+pub use tcp_text::{TcpShow, parse_tcp, print_tcp};
+
 /// Ends the list.
 pub const END: u8 = 0;
 /// Fills a byte.

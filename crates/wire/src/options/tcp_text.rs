@@ -1,0 +1,262 @@
+//! TCP option lists as text, in the form of IP summary dumps:
+//! `mss1460;sackok;ts1:0;wscale7`.
+
+use super::text::{Cursor, fit, other};
+use super::{END, NOP, RawOption, RawOptions};
+use crate::tcp::{
+    OPTION_MSS, OPTION_SACK, OPTION_SACK_PERMITTED, OPTION_TIMESTAMPS, OPTION_WINDOW_SCALE,
+    sack_blocks,
+};
+use std::fmt::Write;
+
+/// Which options to print or to understand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcpShow {
+    /// All, with the padding.
+    All,
+    /// All but padding (`tcp_opt`).
+    NoPadding,
+    /// All but padding and timestamps (`tcp_ntopt`).
+    NoTimestamps,
+    /// Selective acknowledgments only (`tcp_sack`).
+    Sack,
+}
+
+impl TcpShow {
+    fn shows(self, kind: u8) -> bool {
+        match (self, kind) {
+            (TcpShow::All, _) => true,
+            (_, END | NOP) => false,
+            (TcpShow::NoPadding, _) => true,
+            (TcpShow::NoTimestamps, kind) => kind != OPTION_TIMESTAMPS,
+            (TcpShow::Sack, kind) => matches!(kind, OPTION_SACK | OPTION_SACK_PERMITTED),
+        }
+    }
+}
+
+/// Appends the text of `list`: `.` if there is nothing to show, `?` if it is
+/// malformed.
+pub fn print_tcp(list: &[u8], show: TcpShow, out: &mut String) {
+    let start = out.len();
+    let mut options = RawOptions::new(list);
+    for option in options.by_ref() {
+        let before = out.len();
+        if before > start {
+            out.push(';');
+        }
+        let sep = out.len();
+        if print_one(&option, show, out).is_none() {
+            out.truncate(start);
+            out.push('?');
+            return;
+        }
+        if out.len() == sep {
+            out.truncate(before);
+        }
+    }
+    if options.malformed() {
+        out.truncate(start);
+        out.push('?');
+        return;
+    }
+    if list.get(options.at()) == Some(&END) && show.shows(END) {
+        out.push_str(if out.len() > start { ";eol" } else { "eol" });
+    }
+    if out.len() == start {
+        out.push('.');
+    }
+}
+
+/// Appends the text of one option, if it is shown; `None` if its length is
+/// wrong for its type.
+fn print_one(option: &RawOption<'_>, show: TcpShow, out: &mut String) -> Option<()> {
+    if !show.shows(option.kind) {
+        return Some(());
+    }
+    let word = |bytes: &[u8]| bytes.iter().fold(0u32, |n, b| n << 8 | u32::from(*b));
+    let wrote = match (option.kind, option.data) {
+        (NOP, _) => write!(out, "nop"),
+        (OPTION_MSS, [_, _]) => write!(out, "mss{}", word(option.data)),
+        (OPTION_WINDOW_SCALE, [shift]) => write!(out, "wscale{shift}"),
+        (OPTION_SACK_PERMITTED, []) => write!(out, "sackok"),
+        (OPTION_SACK, data) if data.len() % 8 == 0 => {
+            for (i, (from, to)) in sack_blocks(data).enumerate() {
+                write!(out, "{}sack{from}-{to}", if i == 0 { "" } else { ";" }).ok()?;
+            }
+            Ok(())
+        }
+        (OPTION_TIMESTAMPS, data) if data.len() == 8 => {
+            write!(out, "ts{}:{}", word(&data[..4]), word(&data[4..]))
+        }
+        (
+            OPTION_MSS
+            | OPTION_WINDOW_SCALE
+            | OPTION_SACK_PERMITTED
+            | OPTION_SACK
+            | OPTION_TIMESTAMPS,
+            _,
+        ) => return None,
+        (kind, data) => {
+            other(kind, data, out);
+            Ok(())
+        }
+    };
+    wrote.ok()
+}
+
+/// The list that `text` describes; `None` if it is not one, or too long for a
+/// header.
+pub fn parse_tcp(text: &str, show: TcpShow) -> Option<Vec<u8>> {
+    let mut list = Vec::new();
+    if text.is_empty() || text == "." {
+        return Some(list);
+    }
+    let mut text = Cursor::new(text);
+    loop {
+        parse_one(&mut text, show, &mut list)?;
+        if !text.another()? {
+            return fit(list);
+        }
+    }
+}
+
+fn parse_one(text: &mut Cursor<'_>, show: TcpShow, list: &mut Vec<u8>) -> Option<()> {
+    // Padding is understood wherever options other than SACK are.
+    let knows = |kind| match kind {
+        END | NOP => show != TcpShow::Sack,
+        kind => show.shows(kind),
+    };
+    let start = list.len();
+    if text.eat("mss") {
+        let size = text.number(0xffff)? as u16;
+        list.extend([OPTION_MSS, 4]);
+        list.extend(size.to_be_bytes());
+    } else if text.eat("wscale") {
+        list.extend([OPTION_WINDOW_SCALE, 3, text.number(255)? as u8]);
+    } else if text.eat("sackok") {
+        list.extend([OPTION_SACK_PERMITTED, 2]);
+    } else if text.eat("sack") {
+        sack(text, list)?;
+    } else if text.eat("ts") {
+        let value = text.number(u32::MAX)?;
+        let echo = text.eat(":").then(|| text.number(u32::MAX))??;
+        if list.is_empty() {
+            // As stacks do, so that the numbers are aligned.
+            list.extend([NOP, NOP]);
+        }
+        list.extend([OPTION_TIMESTAMPS, 10]);
+        list.extend(value.to_be_bytes());
+        list.extend(echo.to_be_bytes());
+        return knows(OPTION_TIMESTAMPS).then_some(());
+    } else if text.eat("nop") {
+        list.push(NOP);
+    } else if text.eat("eol") {
+        list.push(END);
+    } else {
+        text.other(list)?;
+        return knows(u8::MAX).then_some(());
+    }
+    knows(list[start]).then_some(())
+}
+
+/// Reads the blocks of one SACK option: `A-B`, and `;sackA-B` any number of
+/// times.
+fn sack(text: &mut Cursor<'_>, list: &mut Vec<u8>) -> Option<()> {
+    let start = list.len();
+    list.extend([OPTION_SACK, 0]);
+    loop {
+        let from = text.number(u32::MAX)?;
+        // Before version 1.2 of the format a colon stood here.
+        let to = (text.eat("-") || text.eat(":")).then(|| text.number(u32::MAX))??;
+        list.extend(from.to_be_bytes());
+        list.extend(to.to_be_bytes());
+        let more = text.eat_before_digit(",sack") || text.eat_before_digit(";sack");
+        if !more {
+            break;
+        }
+    }
+    list[start + 1] = u8::try_from(list.len() - start).ok()?;
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text(list: &[u8], show: TcpShow) -> String {
+        let mut out = String::new();
+        print_tcp(list, show, &mut out);
+        out
+    }
+
+    const SYN: [u8; 20] = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8, 1, 3, 3, 7];
+
+    #[test]
+    fn a_syn_as_linux_sends_it() {
+        assert_eq!(text(&SYN, TcpShow::NoPadding), "mss1460;sackok;ts9:8;wscale7");
+        assert_eq!(text(&SYN, TcpShow::All), "mss1460;sackok;ts9:8;nop;wscale7");
+        assert_eq!(text(&SYN, TcpShow::NoTimestamps), "mss1460;sackok;wscale7");
+        assert_eq!(text(&SYN, TcpShow::Sack), "sackok");
+        assert_eq!(parse_tcp("mss1460,sackok,ts9:8;nop;wscale7", TcpShow::All), Some(SYN.into()));
+    }
+
+    #[test]
+    fn corners() {
+        assert_eq!(text(&[], TcpShow::All), ".");
+        assert_eq!(text(&[1, 1, 0, 7], TcpShow::NoPadding), ".");
+        assert_eq!(text(&[1, 0, 7], TcpShow::All), "nop;eol");
+        assert_eq!(text(&[1, 2, 3, 0], TcpShow::All), "?");
+        assert_eq!(text(&[1, 9], TcpShow::All), "?");
+        assert_eq!(text(&[99, 4, 1, 2, 98, 2], TcpShow::All), "99=1:2;98");
+        assert_eq!(parse_tcp("ts1:2", TcpShow::All).map(|l| l.len()), Some(12));
+        assert_eq!(parse_tcp(".", TcpShow::All), Some(vec![]));
+        for bad in [
+            "mss",
+            "mss65536",
+            "wscale256",
+            "sack1",
+            "sack1-",
+            "ts1",
+            "x",
+            "nop;",
+            "nop nop",
+            "99=",
+            "99=256",
+        ] {
+            assert_eq!(parse_tcp(bad, TcpShow::All), None, "{bad}");
+        }
+        assert_eq!(parse_tcp("mss1", TcpShow::Sack), None);
+        assert_eq!(parse_tcp("ts1:2", TcpShow::NoTimestamps), None);
+    }
+
+    #[test]
+    fn sack_blocks_share_an_option() {
+        let list = parse_tcp("nop;nop;sack1-2;sack3-4;nop", TcpShow::All).expect("is a list");
+        assert_eq!(list.len(), 2 + 18 + 1);
+        assert_eq!(text(&list, TcpShow::All), "nop;nop;sack1-2;sack3-4;nop");
+        assert_eq!(parse_tcp("sack1:2,sack3:4", TcpShow::Sack).map(|l| l.len()), Some(18));
+    }
+
+    #[test]
+    fn long_lists_lose_padding_first() {
+        let long = ["nop"; 41].join(";");
+        assert_eq!(parse_tcp(&long, TcpShow::All), Some(vec![1; 40]));
+        let long = format!("mss1;{long}");
+        assert_eq!(parse_tcp(&long, TcpShow::All), None);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_prints_parses_or_is_refused(list in proptest::collection::vec(any::<u8>(), 0..41)) {
+            for show in [TcpShow::All, TcpShow::NoPadding, TcpShow::NoTimestamps, TcpShow::Sack] {
+                parse_tcp(&text(&list, show), show);
+            }
+        }
+
+        #[test]
+        fn no_text_panics(text in "[a-z0-9;:=,^.{}+!-]{0,30}") {
+            parse_tcp(&text, TcpShow::All);
+        }
+    }
+}
