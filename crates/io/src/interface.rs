@@ -74,6 +74,6 @@ impl Interface {
 /// The error for a name that no interface has.
 fn missing(name: &str) -> IoError {
     let known = names();
-    let nearest: Option<&str> = None; // NEAREST
+    let nearest = castanet_lang::nearest(name, known.iter().map(String::as_str));
     IoError::NoInterface { name: name.into(), nearest: nearest.map(Into::into), known }
 }

@@ -1,0 +1,66 @@
+//! Two devices connected to each other by a thread that sleeps when there is nothing to do.
+
+use castanet_io::{Device, DeviceStats};
+use castanet_packet::{Batch, Pool, PoolConfig};
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// Ends with the value.
+pub(crate) struct Forwarder {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<[DeviceStats; 2]>>,
+}
+
+impl Forwarder {
+    /// Connects two devices.
+    pub(crate) fn new(devices: [Box<dyn Device>; 2]) -> Forwarder {
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        Forwarder { stop, thread: Some(thread::spawn(move || run(devices, &seen))) }
+    }
+
+    /// Ends it, and answers what the devices counted.
+    pub(crate) fn finish(mut self) -> [DeviceStats; 2] {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().expect("the forwarder runs without a panic")
+    }
+}
+
+impl Drop for Forwarder {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+fn run(mut devices: [Box<dyn Device>; 2], stop: &AtomicBool) -> [DeviceStats; 2] {
+    let pool = Pool::new(PoolConfig::default()).unwrap();
+    let mut poll = Poll::new().unwrap();
+    let mut events = Events::with_capacity(4);
+    for (i, device) in devices.iter().enumerate() {
+        let fd = device.fd().unwrap();
+        poll.registry().register(&mut SourceFd(&fd), Token(i), Interest::READABLE).unwrap();
+    }
+    let mut batches = [Batch::new(), Batch::new()];
+    while !stop.load(Ordering::Relaxed) {
+        let mut received = 0;
+        for from in 0..2 {
+            let batch = &mut batches[from];
+            received += devices[from].receive(&pool, batch, 32).unwrap();
+            devices[1 - from].transmit(batch).unwrap();
+            devices[1 - from].flush().unwrap();
+        }
+        if received == 0 && batches.iter().all(Batch::is_empty) {
+            poll.poll(&mut events, Some(Duration::from_millis(50))).unwrap();
+        }
+    }
+    drop(batches);
+    assert_eq!(pool.in_use(), pool.stats().in_use);
+    devices.map(|mut device| device.stats())
+}
