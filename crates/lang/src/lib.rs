@@ -1,2 +1,42 @@
-//! castanet-lang.
+//! The Click language: from text to a flat graph of elements and connections, and back to text.
+//!
+//! ```
+//! use castanet_lang::{SourceMap, expand, parse, print};
+//!
+//! let mut sources = SourceMap::new();
+//! let file = sources.add("config", "Idle -> c :: Counter -> Discard;");
+//! let (tree, errors) = parse(&mut sources, file);
+//! assert!(errors.is_empty());
+//! let known = |class: &str| ["Idle", "Counter", "Discard"].contains(&class);
+//! let (flat, errors) = expand(&tree, &known, &[]);
+//! assert!(errors.is_empty());
+//! assert_eq!(flat.elements[1].name, "c");
+//! assert_eq!(
+//!     print::flat(&flat),
+//!     "Idle@1 :: Idle;\nc :: Counter;\nDiscard@3 :: Discard;\n\n\
+//!      Idle@1 -> c\n    -> Discard@3;\n",
+//! );
+//! ```
 #![forbid(unsafe_code)]
+
+mod archive;
+pub mod args;
+mod diagnostic;
+mod expand;
+mod flat;
+mod lexer;
+mod nearest;
+mod parse;
+pub mod print;
+mod render;
+mod source;
+pub mod tree;
+
+pub use archive::Member;
+pub use diagnostic::{Diagnostic, Diagnostics, Severity};
+pub use expand::{AnyClass, ClassInfo, expand};
+pub use flat::{Connection, Flat, FlatElement, Port};
+pub use nearest::nearest;
+pub use parse::{Libraries, NoLibraries, parse, parse_with};
+pub use source::{FileId, Location, SourceMap, Span};
+pub use tree::Tree;

@@ -1,0 +1,63 @@
+//! Unix `ar` archives, in which Click configurations travel with the packages they need.
+
+/// A file in an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// Its bytes.
+    pub data: Vec<u8>,
+}
+
+const MAGIC: &[u8] = b"!<arch>\n";
+/// Name 16, date 12, user 6, group 6, mode 8, size 10, end mark 2.
+const HEADER: usize = 60;
+
+/// The members of an archive; `None` if the bytes are not one.
+pub(crate) fn read(bytes: &[u8]) -> Option<Result<Vec<Member>, String>> {
+    bytes.strip_prefix(MAGIC).map(members)
+}
+
+fn members(mut rest: &[u8]) -> Result<Vec<Member>, String> {
+    let mut members = Vec::new();
+    let mut long_names: &[u8] = b"";
+    while !rest.is_empty() {
+        let Some((header, body)) = rest.split_at_checked(HEADER) else {
+            return Err("truncated archive".to_string());
+        };
+        if &header[58..] != b"`\n" {
+            return Err("bad archive: bad header magic number".to_string());
+        }
+        let size = field(&header[48..58]);
+        let size: usize = size.parse().map_err(|_| format!("bad archive: size '{size}'"))?;
+        let Some(mut data) = body.get(..size) else {
+            return Err("truncated archive".to_string());
+        };
+        // Members begin at even offsets.
+        rest = body.get(size + size % 2..).unwrap_or(b"");
+        let raw = field(&header[..16]);
+        if raw == "//" {
+            long_names = data;
+            continue;
+        }
+        let name = if let Some(length) = raw.strip_prefix("#1/").and_then(|n| n.parse().ok()) {
+            // BSD: a long name stands before the data.
+            let (name, after) = data.split_at_checked(length).ok_or("truncated archive")?;
+            data = after;
+            field(name)
+        } else if let Some(at) = raw.strip_prefix('/').and_then(|n| n.parse::<usize>().ok()) {
+            let tail = long_names.get(at..).ok_or("bad archive: bad long name")?;
+            field(tail.split(|&b| b == b'/' || b == b'\n').next().unwrap_or(b""))
+        } else {
+            raw.strip_suffix('/').unwrap_or(&raw).to_string()
+        };
+        if !name.is_empty() && name != "/" {
+            members.push(Member { name, data: data.to_vec() });
+        }
+    }
+    Ok(members)
+}
+
+fn field(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end_matches([' ', '\0']).to_string()
+}

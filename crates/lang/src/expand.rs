@@ -1,0 +1,78 @@
+//! From syntax tree to flat graph: names and classes looked up, compounds expanded, variables
+//! substituted.
+
+mod connect;
+mod context;
+mod instance;
+mod overload;
+mod scope;
+mod tunnel;
+mod unknown;
+mod variables;
+
+use crate::diagnostic::Diagnostics;
+use crate::flat::Flat;
+use crate::tree::{Stmt, Tree};
+
+/// What classes there are.
+pub trait ClassInfo {
+    /// Whether this is a class.
+    fn knows(&self, class: &str) -> bool;
+
+    /// All classes, for suggestions.
+    fn names(&self) -> Vec<&str> {
+        Vec::new()
+    }
+}
+
+impl<F: Fn(&str) -> bool> ClassInfo for F {
+    fn knows(&self, class: &str) -> bool {
+        self(class)
+    }
+}
+
+/// For tools that have no list of classes: every name with a capital letter first is a class.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnyClass;
+
+impl ClassInfo for AnyClass {
+    fn knows(&self, class: &str) -> bool {
+        class.starts_with(|c: char| c.is_ascii_uppercase()) && !class.contains(['/', '@'])
+    }
+}
+
+/// More elements than this are taken for a mistake.
+const MAX_ELEMENTS: u64 = 1_000_000;
+
+/// Expands a configuration. `vars` are variables from the command line; they override those that
+/// the file defines.
+///
+/// Where there are errors, the graph holds what could be understood.
+pub fn expand(
+    tree: &Tree,
+    classes: &dyn ClassInfo,
+    vars: &[(String, String)],
+) -> (Flat, Diagnostics) {
+    let mut scopes = scope::Scopes::new(tree, classes);
+    scopes.file();
+    let scope::Scopes { mut diagnostics, done, classes: found, .. } = scopes;
+    let mut requirements = Vec::new();
+    collect_requirements(tree, &mut requirements);
+    let graph = instance::expand(&done, &found, vars, &mut diagnostics);
+    let mut flat = tunnel::connect(graph, classes.knows(context::DISPATCHER), &mut diagnostics);
+    flat.requirements = requirements;
+    (flat, diagnostics)
+}
+
+fn collect_requirements(tree: &Tree, into: &mut Vec<String>) {
+    for stmt in &tree.body {
+        if let Stmt::Require(require) = stmt {
+            for requirement in &require.requirements {
+                if !into.contains(requirement) {
+                    into.push(requirement.clone());
+                }
+            }
+            require.libraries.iter().for_each(|library| collect_requirements(library, into));
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Parsing of element expressions: names, classes, configuration strings, ports.
+
+use super::{Parser, Within};
+use crate::diagnostic::Diagnostic;
+use crate::lexer::{Kind, Token};
+use crate::source::Span;
+use crate::tree::{ClassExpr, Compound, ConfigText, ElementExpr, Formal, Head, Name, Ports};
+
+/// Ports are numbered below this; it keeps `[0-999999999]` from filling the memory.
+const PORTS: u32 = 1 << 16;
+
+impl Parser<'_> {
+    /// One element of a list. `first` means the first list of a chain, `lone` that nothing stands
+    /// before it in the list.
+    pub(super) fn element(&mut self, first: bool, nested: bool, lone: bool) -> Option<ElementExpr> {
+        let inputs = self.ports();
+        let token = self.next();
+        let start = inputs.as_ref().map_or(token.span, |ports| ports.span);
+        let head = match token.kind {
+            Kind::Ident => Head::Name(self.name(token)),
+            Kind::Char('{') => Head::Compound(self.compound(token)),
+            Kind::Char('(') => {
+                let body = self.nested_body(Within::Group(token.span));
+                self.accept(Kind::Char(')'));
+                Head::Group(body)
+            }
+            kind if implicit(kind, first, nested, lone, inputs.is_some()) => {
+                self.back(token);
+                return Some(implicit_element(token, first, inputs));
+            }
+            _ => {
+                self.no_element(token, first && nested, lone, inputs);
+                return None;
+            }
+        };
+        let class = self.class();
+        let config = self.config();
+        let outputs = self.ports();
+        Some(ElementExpr { inputs, head, class, config, outputs, span: start.to(self.last_end()) })
+    }
+
+    /// Where the last token that was not taken back ends.
+    fn last_end(&self) -> Span {
+        match self.pending.front() {
+            Some(next) => {
+                let before = self.lexer.tokens.partition_point(|t| t.span.start < next.span.start);
+                before.checked_sub(1).map_or(self.last, |at| self.lexer.tokens[at].span)
+            }
+            None => self.last,
+        }
+    }
+
+    fn no_element(&mut self, token: Token, opening: bool, lone: bool, ports: Option<Ports>) {
+        if let Some(ports) = ports {
+            self.error(ports.span, "stranded port ignored");
+        }
+        if opening && lone {
+            // The statement was only ports; what follows is a statement of its own.
+            self.back(token);
+            return;
+        }
+        self.syntax_error(token);
+        let closes = matches!(token.kind, Kind::Char('}' | ')' | ';') | Kind::Bars | Kind::End);
+        if closes || !lone {
+            self.back(token);
+        }
+    }
+
+    pub(super) fn name(&self, token: Token) -> Name {
+        Name { text: self.text(token).to_string(), span: token.span }
+    }
+
+    fn class(&mut self) -> Option<ClassExpr> {
+        self.accept(Kind::Colons)?;
+        let token = self.next();
+        Some(match token.kind {
+            Kind::Ident => ClassExpr::Name(self.name(token)),
+            Kind::Char('{') => ClassExpr::Compound(self.compound(token)),
+            _ => {
+                self.back(token);
+                let error = Diagnostic::error(token.span, "missing element type in declaration");
+                self.diagnostics.push(error.with_help("a class name or '{' belongs after '::'"));
+                ClassExpr::Missing
+            }
+        })
+    }
+
+    fn config(&mut self) -> Option<ConfigText> {
+        let open = self.accept(Kind::Char('('))?;
+        Some(self.config_after(open))
+    }
+
+    /// The configuration string after an opening parenthesis, and the closing one.
+    pub(super) fn config_after(&mut self, open: Token) -> ConfigText {
+        debug_assert!(self.pending.is_empty(), "a configuration string begins at its parenthesis");
+        let config = self.lexer.config();
+        if self.accept(Kind::Char(')')).is_none() {
+            let end = config.span.end as usize;
+            let error = Diagnostic::error(self.lexer.span(end, end), "expected ')'");
+            self.diagnostics.push(error.with_note(open.span, "'(' opened here"));
+        }
+        config
+    }
+
+    /// `{ … || … }`, after its opening brace.
+    pub(super) fn compound(&mut self, open: Token) -> Compound {
+        let mut overloads = Vec::new();
+        let mut extends = None;
+        loop {
+            if let Some(dots) = self.accept(Kind::Dots) {
+                let next = self.next();
+                self.back(next);
+                if overloads.is_empty() || next.kind != Kind::Char('}') {
+                    let message = "'...' should occur last, after one or more compounds";
+                    self.error(dots.span, message);
+                }
+                extends = Some(dots.span);
+            } else {
+                overloads.push(self.nested_body(Within::Compound(open.span)));
+            }
+            if self.accept(Kind::Bars).is_none() {
+                break;
+            }
+        }
+        // Where the file ends in a body, the missing brace has been reported.
+        if self.accept(Kind::Char('}')).is_none() && extends.is_some() {
+            let next = self.next();
+            self.back(next);
+            self.error(next.span, "expected '}'");
+        }
+        Compound { overloads, extends, span: open.span.to(self.last_end()) }
+    }
+
+    /// `$a, KEY $b |`
+    pub(super) fn formals(&mut self) -> Vec<Formal> {
+        let mut formals = Vec::new();
+        loop {
+            let token = self.next();
+            let formal = match token.kind {
+                Kind::Char('|') => break,
+                Kind::Variable => self.formal(None, token),
+                Kind::Ident => {
+                    let variable = self.next();
+                    if variable.kind != Kind::Variable {
+                        self.back(variable);
+                        self.back(token);
+                        self.expected_variable(token, &formals);
+                        break;
+                    }
+                    self.formal(Some(token), variable)
+                }
+                _ => {
+                    self.back(token);
+                    self.expected_variable(token, &formals);
+                    break;
+                }
+            };
+            formals.push(formal);
+            let separator = self.next();
+            match separator.kind {
+                Kind::Char('|') => break,
+                Kind::Char(',') => {}
+                _ => {
+                    self.back(separator);
+                    self.error(separator.span, "expected ',' or '|'");
+                    break;
+                }
+            }
+        }
+        formals
+    }
+
+    fn formal(&self, keyword: Option<Token>, variable: Token) -> Formal {
+        Formal {
+            name: self.text(variable)[1..].to_string(),
+            keyword: keyword.map_or_else(String::new, |token| self.text(token).to_string()),
+            span: keyword.map_or(variable.span, |token| token.span.to(variable.span)),
+        }
+    }
+
+    fn expected_variable(&mut self, token: Token, formals: &[Formal]) {
+        if !formals.is_empty() {
+            self.error(token.span, "expected variable");
+        }
+    }
+
+    /// `[0, 2-4, 7-]`, if there is a bracket.
+    fn ports(&mut self) -> Option<Ports> {
+        let open = self.accept(Kind::Char('['))?;
+        let mut ports = Ports { list: Vec::new(), open: false, span: open.span };
+        let mut range = false;
+        loop {
+            let token = self.next();
+            match token.kind {
+                Kind::Ident => self.port(token, range, &mut ports.list),
+                Kind::Char(']') => {
+                    ports.open = true;
+                    break;
+                }
+                _ => {
+                    self.back(token);
+                    self.error(token.span, "syntax error: expected port number");
+                    break;
+                }
+            }
+            let token = self.next();
+            match token.kind {
+                Kind::Char(']') => break,
+                Kind::Char('-') if !range => range = true,
+                Kind::Char(',') => range = false,
+                _ => {
+                    self.back(token);
+                    self.error(token.span, "syntax error: expected ','");
+                    break;
+                }
+            }
+        }
+        if ports.list.is_empty() {
+            ports.list.push(0);
+        }
+        ports.span = open.span.to(self.last_end());
+        Some(ports)
+    }
+
+    fn port(&mut self, token: Token, range: bool, list: &mut Vec<u32>) {
+        let port = match integer(self.text(token)) {
+            Some(port) if port < PORTS => port,
+            Some(_) => {
+                let message = format!("port number too large, the limit is {}", PORTS - 1);
+                self.error(token.span, message);
+                0
+            }
+            None => {
+                self.error(token.span, "syntax error: port number should be integer");
+                0
+            }
+        };
+        match list.last() {
+            Some(&last) if range => list.extend(last + 1..=port),
+            _ => list.push(port),
+        }
+        if list.len() > PORTS as usize {
+            self.error(token.span, "too many ports");
+            list.truncate(1);
+        }
+    }
+}
+
+/// Whether a missing element stands for `input` or `output`.
+fn implicit(next: Kind, first: bool, nested: bool, lone: bool, ports: bool) -> bool {
+    nested
+        && match next {
+            Kind::Arrow | Kind::Wide | Kind::Context => first && (ports || lone),
+            Kind::Char(',') => ports,
+            Kind::Colons => false,
+            _ => !first && (ports || lone),
+        }
+}
+
+fn implicit_element(next: Token, first: bool, ports: Option<Ports>) -> ElementExpr {
+    let span = ports.as_ref().map_or(next.span.head(), |ports| ports.span);
+    // The inputs written at the start of a chain are outputs of `input`.
+    let (inputs, outputs) = if first { (None, ports) } else { (ports, None) };
+    ElementExpr { inputs, head: Head::Implicit, class: None, config: None, outputs, span }
+}
+
+/// Decimal, `0x` hexadecimal or `0` octal.
+fn integer(text: &str) -> Option<u32> {
+    let (digits, radix) = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None if text.len() > 1 && text.starts_with('0') => (&text[1..], 8),
+        None => (text, 10),
+    };
+    if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
+        return None;
+    }
+    // Larger than any number is still a number.
+    Some(u32::from_str_radix(digits, radix).unwrap_or(u32::MAX))
+}

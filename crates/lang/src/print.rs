@@ -1,0 +1,5 @@
+//! Configurations as text and as drawings.
+
+mod flat;
+
+pub use flat::flat;

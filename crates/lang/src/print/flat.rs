@@ -1,0 +1,82 @@
+//! The flat graph in Click's form: declarations, a blank line, chains of connections.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use crate::flat::{Connection, Flat, Port};
+
+/// A flat graph as Click's tools print it.
+pub fn flat(graph: &Flat) -> String {
+    let mut out = String::new();
+    if !graph.requirements.is_empty() {
+        let _ = writeln!(out, "require({});\n", graph.requirements.join(", "));
+    }
+    for element in &graph.elements {
+        let _ = write!(out, "{} :: {}", element.name, element.class);
+        if !element.config.is_empty() {
+            let _ = write!(out, "({}", element.config);
+            // A comment mark at the very end would swallow the parenthesis.
+            out.push(')');
+        }
+        out.push_str(";\n");
+    }
+    if !graph.elements.is_empty() {
+        out.push('\n');
+    }
+    chains(graph, &mut out);
+    out
+}
+
+/// Connections, each chain as long as it goes.
+fn chains(graph: &Flat, out: &mut String) {
+    let connections = &graph.connections;
+    let next = next(connections);
+    let mut starts = vec![true; connections.len()];
+    for &next in next.iter().flatten() {
+        starts[next] = false;
+    }
+    let mut used = vec![false; connections.len()];
+    // Chains first, then what is left: circles.
+    for only_starts in [true, false] {
+        for first in 0..connections.len() {
+            if used[first] || (only_starts && !starts[first]) {
+                continue;
+            }
+            let Port { element, port } = connections[first].from;
+            out.push_str(&graph.elements[element].name);
+            if port > 0 {
+                let _ = write!(out, " [{port}]");
+            }
+            let mut at = Some(first);
+            while let Some(current) = at.filter(|&at| !used[at]) {
+                out.push_str(if current == first { " -> " } else { "\n    -> " });
+                let Port { element, port } = connections[current].to;
+                if port > 0 {
+                    let _ = write!(out, "[{port}] ");
+                }
+                out.push_str(&graph.elements[element].name);
+                used[current] = true;
+                at = next[current];
+            }
+            out.push_str(";\n");
+        }
+    }
+}
+
+/// The connection that continues each one that ends at an input 0: the first from output 0 to
+/// another input 0, else the last.
+fn next(connections: &[Connection]) -> Vec<Option<usize>> {
+    let mut from: HashMap<Port, Vec<usize>> = HashMap::new();
+    for (i, connection) in connections.iter().enumerate() {
+        from.entry(connection.from).or_default().push(i);
+    }
+    let follow = |(i, connection): (usize, &Connection)| {
+        if connection.to.port != 0 {
+            return None;
+        }
+        let others = from.get(&connection.to)?;
+        let straight = others.iter().find(|&&d| d != i && connections[d].to.port == 0);
+        straight.or_else(|| others.iter().rev().find(|&&d| d != i)).copied()
+    };
+    connections.iter().enumerate().map(follow).collect()
+}

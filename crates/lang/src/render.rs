@@ -1,0 +1,119 @@
+//! Diagnostics as text, in Click's form and in Castanet's.
+
+use std::fmt::Write;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::source::{SourceMap, Span};
+
+/// A source line longer than this is shown in part.
+const LINE: usize = 160;
+
+pub(crate) fn click(all: &Diagnostics, sources: &SourceMap) -> String {
+    let mut out = String::new();
+    for one in all {
+        let level = if one.severity == Severity::Warning { "warning: " } else { "" };
+        line(&mut out, sources, one.span, level, &one.message);
+        for (span, note) in &one.notes {
+            line(&mut out, sources, *span, if span.is_none() { "  " } else { "" }, note);
+        }
+    }
+    if all.dropped() > 0 {
+        let _ = writeln!(out, "{}", more(all));
+    }
+    out
+}
+
+fn line(out: &mut String, sources: &SourceMap, span: Option<Span>, prefix: &str, text: &str) {
+    if let Some(span) = span {
+        let _ = write!(out, "{}: ", sources.landmark(span));
+    }
+    let _ = writeln!(out, "{prefix}{}", text.replace('\n', "\n  "));
+}
+
+fn more(all: &Diagnostics) -> String {
+    let left = all.dropped();
+    let s = if left == 1 { "" } else { "s" };
+    format!("too many errors: {left} more message{s} not shown")
+}
+
+pub(crate) fn rich(all: &Diagnostics, sources: &SourceMap, color: bool) -> String {
+    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let mut out = String::new();
+    for one in all {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&renderer.render(&groups(one, sources)));
+        out.push('\n');
+    }
+    if all.dropped() > 0 {
+        let _ = writeln!(out, "\n{}", more(all));
+    }
+    out
+}
+
+fn groups<'a>(one: &'a Diagnostic, sources: &'a SourceMap) -> Vec<Group<'a>> {
+    let level = match one.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let mut first = Group::with_title(level.primary_title(printable(&one.message)));
+    if let Some(span) = one.span {
+        first = excerpt(first, sources, span);
+    }
+    let mut groups = Vec::new();
+    for (span, note) in &one.notes {
+        match span {
+            None => first = first.element(Level::NOTE.message(printable(note))),
+            Some(span) => {
+                let group = Group::with_title(Level::NOTE.secondary_title(printable(note)));
+                groups.push(excerpt(group, sources, *span));
+            }
+        }
+    }
+    if let Some(help) = &one.help {
+        first = first.element(Level::HELP.message(printable(help)));
+    }
+    groups.insert(0, first);
+    groups
+}
+
+/// Adds the source lines of a span with a mark under it.
+fn excerpt<'a>(group: Group<'a>, sources: &'a SourceMap, span: Span) -> Group<'a> {
+    let place = sources.location(span);
+    let lines = sources.lines(span);
+    // A span over many lines is marked at its first line only: a caret says where, not how long.
+    let whole = sources.slice(lines);
+    let first = whole.find(['\n', '\r']).unwrap_or(whole.len());
+    let start = ((span.start - lines.start) as usize).min(first);
+    let end = ((span.end - lines.start) as usize).clamp(start, first);
+    if first <= LINE {
+        let text = whole[..first].to_string();
+        let mark = AnnotationKind::Primary.span(start..end);
+        let snippet = Snippet::source(text).line_start(place.line as usize).path(place.name);
+        return group.element(snippet.annotation(mark));
+    }
+    let from = floor(whole, start.saturating_sub(LINE / 3));
+    let to = floor(whole, (from + LINE).min(first)).max(start);
+    let text = whole[from..to].to_string();
+    let mark = AnnotationKind::Primary.span(start - from..end.min(to) - from);
+    let origin =
+        Origin::path(place.name).line(place.line as usize).char_column(place.column as usize);
+    let snippet = Snippet::source(text).line_start(place.line as usize);
+    group.element(origin).element(snippet.annotation(mark))
+}
+
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// Control characters would move the cursor of whoever reads the message.
+fn printable(text: &str) -> String {
+    let show = |c: char| if c.is_control() && c != '\n' { '\u{fffd}' } else { c };
+    text.chars().map(show).collect()
+}
