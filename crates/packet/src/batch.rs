@@ -1,6 +1,6 @@
 //! Batches: packets that travel together, in one array.
 
-use std::mem;
+use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::ops::{Index, IndexMut};
 
 use crate::packet::Packet;
@@ -19,14 +19,15 @@ pub const MAX_BURST: usize = 256;
 /// allocated. Dropping a batch drops its packets, all at once.
 #[derive(Debug, Default)]
 pub struct Batch {
-    packets: Vec<Packet>,
+    /// Not dropped by itself: the batch's own destructor does better.
+    packets: ManuallyDrop<Vec<Packet>>,
 }
 
 impl Batch {
     /// An empty batch.
     #[inline]
     pub const fn new() -> Self {
-        Batch { packets: Vec::new() }
+        Batch { packets: ManuallyDrop::new(Vec::new()) }
     }
 
     /// How many packets.
@@ -167,18 +168,28 @@ impl Batch {
         }
     }
 
-    /// Room for `n` packets to be written at the end.
+    /// Lets `fill` write up to `n` packets at the end; it says how many.
+    ///
+    /// # Safety
+    /// `fill` must have written as many slots as it says, from the start on.
     #[inline]
-    pub(crate) fn space(&mut self, n: usize) -> Space<'_> {
+    pub(crate) unsafe fn extend_with(
+        &mut self,
+        n: usize,
+        fill: impl FnOnce(&mut [MaybeUninit<Packet>]) -> usize,
+    ) -> usize {
         self.reserve(n);
         let len = self.packets.len();
-        Space { packets: &mut self.packets, len, end: len + n }
+        let added = fill(&mut self.packets.spare_capacity_mut()[..n]);
+        // SAFETY: there was room for `n`, and that many have been written.
+        unsafe { self.packets.set_len(len + added.min(n)) };
+        added
     }
 
     #[cold]
     fn grow(&mut self, n: usize) {
         if self.packets.capacity() == 0 {
-            self.packets = pool::used_buffer().unwrap_or_default();
+            *self.packets = pool::used_buffer().unwrap_or_default();
         }
         let n = if self.packets.is_empty() { n.max(BURST) } else { n };
         self.packets.reserve(n);
@@ -250,38 +261,12 @@ impl Drop for Gap<'_> {
     }
 }
 
-/// Room at the end of a batch that is being filled. The batch gets its new
-/// length when this is dropped.
-pub(crate) struct Space<'b> {
-    packets: &'b mut Vec<Packet>,
-    len: usize,
-    end: usize,
-}
-
-impl Space<'_> {
-    /// Adds a packet.
-    #[inline]
-    pub(crate) fn push(&mut self, packet: Packet) {
-        assert!(self.len < self.end);
-        // SAFETY: the buffer was made large enough for `end` packets.
-        unsafe { self.packets.as_mut_ptr().add(self.len).write(packet) };
-        self.len += 1;
-    }
-}
-
-impl Drop for Space<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: that many packets have been written.
-        unsafe { self.packets.set_len(self.len) };
-    }
-}
-
 impl Drop for Batch {
     #[inline]
     fn drop(&mut self) {
         if self.packets.capacity() > 0 {
-            pool::recycle_batch(mem::take(&mut self.packets));
+            // SAFETY: the batch is not used after this.
+            pool::recycle_batch(unsafe { ManuallyDrop::take(&mut self.packets) });
         }
     }
 }

@@ -61,7 +61,9 @@ pub struct Packet {
     paint: u8,
     pub(crate) flags: u8,
     pub(crate) pool: u8,
-    kind: PacketType,
+    /// A [`PacketType`], as a number: `Option<Packet>` is to find its niche
+    /// in the pointer, where testing for it is cheapest.
+    kind: u8,
     device: u16,
     /// Where the frame ends, or `u16::MAX` if further than that.
     limit: u16,
@@ -92,37 +94,65 @@ pub enum PacketType {
     Outgoing = 4,
 }
 
-impl Packet {
-    /// A packet of `len` bytes at offset `data` of `frame`.
-    ///
-    /// # Safety
-    /// `frame` must be a live frame of `pool` that nobody else owns, and end
-    /// at `limit` (`u16::MAX` if further); the range must lie within it.
-    #[inline]
-    pub(crate) unsafe fn from_frame(
-        frame: NonNull<FrameHeader>,
-        pool: u8,
-        limit: u16,
-        data: u16,
-        len: u32,
-    ) -> Packet {
-        Packet {
-            frame,
-            data,
+/// What new packets of a pool have in common, in whole words.
+///
+/// A descriptor that is written word by word can be moved on at once: a CPU
+/// cannot forward several narrow stores to one wide load, and waits.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Blank {
+    offsets: u64,
+    span: u64,
+    marks: u64,
+}
+
+/// A packet as words.
+#[repr(C)]
+struct Words {
+    frame: NonNull<FrameHeader>,
+    blank: Blank,
+}
+
+const _: () = assert!(size_of::<Words>() == size_of::<Packet>());
+
+impl Blank {
+    /// Empty packets at offset `data` of frames that end at offset `limit`.
+    pub(crate) fn new(pool: u8, limit: usize, data: usize) -> Blank {
+        let packet = Packet {
+            frame: NonNull::dangling(),
+            data: data as u16,
             mac: 0,
             network: 0,
             transport: 0,
-            len,
+            len: 0,
             dst: 0,
             paint: 0,
             flags: 0,
             pool,
-            kind: PacketType::Host,
+            kind: PacketType::Host as u8,
             device: 0,
-            limit,
-        }
+            limit: u16::try_from(limit).unwrap_or(u16::MAX),
+        };
+        // SAFETY: both are 32 plain bytes without padding. The packet, whose
+        // frame is none, is not dropped.
+        unsafe { std::mem::transmute::<Packet, Words>(packet).blank }
     }
 
+    /// An empty packet in `frame`.
+    ///
+    /// # Safety
+    /// `frame` must be a live frame of the blank's pool and end at its
+    /// `limit` (or later, if that is `u16::MAX`); nobody else must own it.
+    /// The blank's `data` must lie in the frame.
+    #[inline]
+    pub(crate) unsafe fn packet(self, frame: NonNull<FrameHeader>) -> Packet {
+        // SAFETY: both are 32 plain bytes without padding, and the words are
+        // from a packet.
+        unsafe { std::mem::transmute::<Words, Packet>(Words { frame, blank: self }) }
+    }
+}
+
+impl Packet {
     /// A packet of these bytes, in a frame of the general allocator, after
     /// [`DEFAULT_HEADROOM`] bytes of headroom. For tests and where no pool is
     /// at hand.
@@ -135,9 +165,8 @@ impl Packet {
     /// An empty packet in a heap frame of `capacity` bytes.
     pub(crate) fn heap(capacity: usize) -> Packet {
         let frame = frame::heap(capacity);
-        let limit = u16::try_from(HEADER + capacity).unwrap_or(u16::MAX);
         // SAFETY: a new heap frame with room for nothing at its start.
-        unsafe { Packet::from_frame(frame, HEAP, limit, HEADER as u16, 0) }
+        unsafe { Blank::new(HEAP, HEADER + capacity, HEADER).packet(frame) }
     }
 
     /// How many bytes.
@@ -389,13 +418,19 @@ impl Packet {
     /// Whom the link layer meant the packet for.
     #[inline]
     pub fn packet_type(&self) -> PacketType {
-        self.kind
+        match self.kind {
+            1 => PacketType::Broadcast,
+            2 => PacketType::Multicast,
+            3 => PacketType::OtherHost,
+            4 => PacketType::Outgoing,
+            _ => PacketType::Host,
+        }
     }
 
     /// Sets whom the link layer meant the packet for.
     #[inline]
     pub fn set_packet_type(&mut self, kind: PacketType) {
-        self.kind = kind;
+        self.kind = kind as u8;
     }
 
     /// The device annotation: a number that devices give themselves.
@@ -432,6 +467,13 @@ impl Packet {
     #[inline]
     pub(crate) fn has(&self, flags: u8) -> bool {
         self.flags & flags != 0
+    }
+
+    /// Whether the frame is ours alone and one of `pool`; a single comparison.
+    #[inline]
+    pub(crate) fn is_alone_in(&self, pool: u8) -> bool {
+        let marks = u16::from_ne_bytes([self.flags & SHARED, self.pool]);
+        marks == u16::from_ne_bytes([0, pool])
     }
 
     /// Offset of the first byte past the contents.

@@ -1,7 +1,7 @@
 //! What each thread keeps for itself: free frames of each pool, and buffers for batches.
 
 use std::cell::{Cell, UnsafeCell};
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -69,14 +69,14 @@ impl Cache {
 
     /// Gets about half a cache of frames, at least one, from the list.
     #[cold]
-    fn refill(&self) -> bool {
+    fn refill(&self) {
         let mut len = self.len();
         let wanted = (self.shared.cache_size / 2).max(1);
         self.shared.take(wanted, |frame| {
             self.frames[len].set(frame.as_ptr());
             len += 1;
             self.set_len(len);
-        }) > 0
+        });
     }
 
     /// Gives the oldest frames to the list, so that `keep` stay.
@@ -149,6 +149,7 @@ impl Drop for AtExit {
 
 impl Local {
     /// Whether things may be kept; arranges for the thread's end.
+    #[inline]
     fn is_open(&self) -> bool {
         if self.stage.get() == Stage::Fresh {
             let alive = AT_EXIT.try_with(|_| ()).is_ok();
@@ -271,23 +272,17 @@ pub(crate) unsafe fn recycle(frame: NonNull<FrameHeader>, pool: u8) {
 }
 
 /// Drops all packets, with one access to what the thread keeps.
-#[inline]
+#[inline(never)]
 pub(crate) fn recycle_all(packets: &mut Vec<Packet>) {
     LOCAL.with(|local| local.put_all(packets));
 }
 
 /// Drops all packets, and keeps the buffer for another batch.
-#[inline]
+#[inline(never)]
 pub(crate) fn recycle_batch(mut packets: Vec<Packet>) {
     LOCAL.with(|local| {
         local.put_all(&mut packets);
-        if local.is_open() {
-            // SAFETY: nothing else borrows the buffers meanwhile.
-            let buffers = unsafe { &mut **local.buffers.get() };
-            if buffers.len() < BUFFERS {
-                buffers.push(packets);
-            }
-        }
+        local.keep(packets);
     });
 }
 
@@ -303,46 +298,136 @@ impl Local {
     fn put_all(&self, packets: &mut Vec<Packet>) {
         let len = packets.len();
         let first = packets.as_ptr();
+        let mut next = 0;
         // SAFETY: the packets are ours from here; each is given up once.
         unsafe {
             packets.set_len(0);
-            for i in 0..len {
-                let packet = &*first.add(i);
-                if !packet.has(SHARED) || FrameHeader::remove_owner(packet.frame) {
-                    self.put(packet.frame, packet.pool);
-                }
+            while next < len {
+                next += self.put_run(std::slice::from_raw_parts(first.add(next), len - next));
             }
         }
     }
+
+    /// Keeps an empty buffer for another batch, if there is need.
+    #[inline]
+    fn keep(&self, buffer: Vec<Packet>) {
+        if self.is_open() {
+            // SAFETY: nothing else borrows the buffers meanwhile.
+            let buffers = unsafe { &mut **self.buffers.get() };
+            if buffers.len() < BUFFERS {
+                buffers.push(buffer);
+            }
+        }
+    }
+
+    /// Drops packets from the start of `packets`, as many as have the same
+    /// pool, are not shared and fit in the cache, or else the first; says how
+    /// many.
+    ///
+    /// # Safety
+    /// The caller must own `packets` and not use those that were dropped.
+    #[inline]
+    unsafe fn put_run(&self, packets: &[Packet]) -> usize {
+        let Some(start) = packets.first() else { return 0 };
+        let mut dropped = 0;
+        if let Some(cache) = self.cache(start.pool) {
+            let (len, limit) = (cache.len(), cache.limit().min(CACHE_SIZE));
+            for (slot, packet) in cache.frames[len.min(limit)..limit].iter().zip(packets) {
+                if !packet.is_alone_in(start.pool) {
+                    break;
+                }
+                slot.set(packet.frame.as_ptr());
+                dropped += 1;
+            }
+            cache.set_len(len + dropped);
+        }
+        if dropped == 0 {
+            // SAFETY: we own the packet, and give that up.
+            unsafe {
+                if !start.has(SHARED) || FrameHeader::remove_owner(start.frame) {
+                    self.put(start.frame, start.pool);
+                }
+            }
+            dropped = 1;
+        }
+        dropped
+    }
 }
 
-/// Takes `n` frames of `shared` for new packets, as many as there are.
-///
-/// `give` must not drop packets of its own; it only stores what it gets.
-#[inline]
-pub(super) fn take(
-    shared: &Arc<Shared>,
-    n: usize,
-    mut give: impl FnMut(NonNull<FrameHeader>),
-) -> usize {
-    LOCAL.with(|local| {
-        let Some(cache) = local.cache_of(shared) else { return shared.take(n, give) };
-        let mut left = n;
-        while left > 0 {
+/// Fills `slots` with new packets from the start on, as far as there are
+/// frames, and says how many.
+#[inline(never)]
+pub(super) fn fill(shared: &Arc<Shared>, slots: &mut [MaybeUninit<Packet>]) -> usize {
+    LOCAL.with(|local| local.fill(shared, slots))
+}
+
+impl Local {
+    /// See [`fill`].
+    #[inline]
+    fn fill(&self, shared: &Arc<Shared>, slots: &mut [MaybeUninit<Packet>]) -> usize {
+        let blank = shared.blank;
+        let mut filled = 0;
+        if let Some(cache) = self.cache(shared.id) {
             let len = cache.len().min(CACHE_SIZE);
-            let some = left.min(len);
-            if some == 0 {
-                if cache.refill() { continue } else { break }
-            }
+            filled = slots.len().min(len);
             // From the top: what was used last is still in the CPU's cache.
-            for slot in cache.frames[len - some..len].iter().rev() {
-                // SAFETY: slots below `len` hold frames.
-                give(unsafe { NonNull::new_unchecked(slot.get()) });
+            let frames = cache.frames[len - filled..len].iter().rev();
+            for (slot, frame) in slots.iter_mut().zip(frames) {
+                // SAFETY: slots below `len` hold frames of this pool, which
+                // the cache forgets below.
+                slot.write(unsafe { blank.packet(NonNull::new_unchecked(frame.get())) });
             }
-            cache.set_len(len - some);
-            left -= some;
+            cache.set_len(len - filled);
         }
-        n - left
+        if filled < slots.len() {
+            filled += fill_slow(shared, &mut slots[filled..]);
+        }
+        filled
+    }
+}
+
+/// As [`fill`], when the cache has too few frames.
+#[cold]
+fn fill_slow(shared: &Arc<Shared>, slots: &mut [MaybeUninit<Packet>]) -> usize {
+    let mut filled = 0;
+    while let Some(slot) = slots.get_mut(filled)
+        && let Some(frame) = take_one(shared)
+    {
+        // SAFETY: a frame of this pool that was just taken.
+        slot.write(unsafe { shared.blank.packet(frame) });
+        filled += 1;
+    }
+    filled
+}
+
+/// Takes one frame of `shared` for a new packet.
+#[inline]
+pub(super) fn take_one(shared: &Arc<Shared>) -> Option<NonNull<FrameHeader>> {
+    LOCAL.with(|local| {
+        if let Some(cache) = local.cache(shared.id)
+            && let Some(top) = cache.len().checked_sub(1)
+            && let Some(slot) = cache.frames.get(top)
+        {
+            cache.set_len(top);
+            return NonNull::new(slot.get());
+        }
+        take_one_slow(shared)
+    })
+}
+
+/// Takes one frame when the cache has none: gets it some, if there are any.
+#[cold]
+fn take_one_slow(shared: &Arc<Shared>) -> Option<NonNull<FrameHeader>> {
+    LOCAL.with(|local| {
+        let Some(cache) = local.cache_of(shared) else {
+            let mut taken = None;
+            shared.take(1, |frame| taken = Some(frame));
+            return taken;
+        };
+        cache.refill();
+        let top = cache.len().checked_sub(1)?;
+        cache.set_len(top);
+        NonNull::new(cache.frames[top].get())
     })
 }
 

@@ -127,22 +127,21 @@ impl Pool {
     /// An empty packet; `None`, and counted, if all frames are in use.
     #[inline]
     pub fn alloc(&self) -> Option<Packet> {
-        let mut packet = None;
         let shared = self.shared();
-        cache::take(shared, 1, |frame| packet = Some(new_packet(shared, frame)));
-        if packet.is_none() {
-            self.count_failures(1);
+        match cache::take_one(shared) {
+            Some(frame) => Some(new_packet(shared, frame)),
+            None => {
+                self.count_failures(1);
+                None
+            }
         }
-        packet
     }
 
     /// Adds up to `n` empty packets to `batch`, and says how many.
     #[inline]
     pub fn alloc_batch(&self, n: usize, batch: &mut Batch) -> usize {
-        let shared = self.shared();
-        let mut space = batch.space(n);
-        let got = cache::take(shared, n, |frame| space.push(new_packet(shared, frame)));
-        drop(space);
+        // SAFETY: `fill` fills as many slots from the start on as it says.
+        let got = unsafe { batch.extend_with(n, |slots| cache::fill(self.shared(), slots)) };
         if got < n {
             self.count_failures(n - got);
         }
@@ -206,10 +205,12 @@ impl Pool {
     pub unsafe fn adopt(&self, frame: NonNull<FrameHeader>, start: usize, len: usize) -> Packet {
         let shared = self.shared();
         assert!(start <= shared.capacity && len <= shared.capacity - start, "beyond the frame");
-        let data = (HEADER + start) as u16;
-        // SAFETY: the caller gives us the frame; the range was just checked,
-        // and offsets in frames of pools fit in 16 bits.
-        unsafe { Packet::from_frame(frame, shared.id, shared.limit() as u16, data, len as u32) }
+        // SAFETY: the caller gives us a frame of this pool.
+        let mut packet = unsafe { shared.blank.packet(frame) };
+        // The range was just checked; offsets in a pool's frames fit 16 bits.
+        packet.data = (HEADER + start) as u16;
+        packet.len = len as u32;
+        packet
     }
 
     /// What there is to know about the pool now.
@@ -248,10 +249,9 @@ impl std::fmt::Debug for Pool {
 /// An empty packet in a frame that was just taken.
 #[inline]
 fn new_packet(shared: &Shared, frame: NonNull<FrameHeader>) -> Packet {
-    let data = HEADER + shared.headroom;
     // SAFETY: `take` gave us the frame, and `PoolConfig::stride` saw to it
     // that the headroom fits and that all offsets fit in 16 bits.
-    unsafe { Packet::from_frame(frame, shared.id, shared.limit() as u16, data as u16, 0) }
+    unsafe { shared.blank.packet(frame) }
 }
 
 /// An empty packet in a frame that ends at `end` or later: of this pool if
@@ -261,12 +261,10 @@ pub(crate) fn packet_like(pool: u8, end: usize) -> Packet {
         // SAFETY: the caller holds a packet of that pool.
         let shared = unsafe { Shared::by_id(pool) };
         if end <= shared.limit() {
-            let mut packet = None;
-            cache::take(&shared, 1, |frame| packet = Some(new_packet(&shared, frame)));
-            match packet {
-                Some(packet) => return packet,
-                None => shared.failures.fetch_add(1, Ordering::Relaxed),
-            };
+            if let Some(frame) = cache::take_one(&shared) {
+                return new_packet(&shared, frame);
+            }
+            shared.failures.fetch_add(1, Ordering::Relaxed);
         }
     }
     Packet::heap(end.saturating_sub(HEADER))

@@ -9,6 +9,7 @@ use super::cache::Cache;
 use super::memory::Mapping;
 use super::{PoolConfig, PoolStats};
 use crate::frame::{FrameHeader, HEADER};
+use crate::packet::Blank;
 
 /// How many pools there can be at a time.
 pub(super) const MAX_POOLS: usize = 254;
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub(super) capacity: usize,
     pub(super) headroom: usize,
     pub(super) cache_size: usize,
+    pub(super) blank: Blank,
     pub(super) failures: AtomicU64,
     pub(super) oversized: AtomicU64,
     list: Mutex<List>,
@@ -72,6 +74,7 @@ impl Shared {
             capacity: stride - HEADER,
             headroom: config.headroom,
             cache_size: config.cache_size(),
+            blank: Blank::new(id, stride, HEADER + config.headroom),
             failures: AtomicU64::new(0),
             oversized: AtomicU64::new(0),
             list: Mutex::new(List {
