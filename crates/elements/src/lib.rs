@@ -1,2 +1,35 @@
-//! castanet-elements.
+//! The elements, one file each. Start with [`basic::counter`].
 #![forbid(unsafe_code)]
+#![allow(missing_docs)] // the manual says it; tests/manual.rs checks it
+
+pub mod arp;
+pub mod basic;
+pub mod ether;
+pub mod icmp;
+pub mod ip;
+pub mod queue;
+pub mod source;
+pub mod tcp;
+pub mod udp;
+
+use castanet_engine::class::{Class, Library};
+
+/// The rooms, in the order of the manual.
+pub static ROOMS: &[(&str, &[Class])] = &[
+    ("source", source::CLASSES),
+    ("queue", queue::CLASSES),
+    ("basic", basic::CLASSES),
+    ("ether", ether::CLASSES),
+    ("arp", arp::CLASSES),
+    ("ip", ip::CLASSES),
+    ("icmp", icmp::CLASSES),
+    ("udp", udp::CLASSES),
+    ("tcp", tcp::CLASSES),
+];
+
+/// Every class of this crate, by name.
+pub fn library() -> Library {
+    let mut library = Library::default();
+    ROOMS.iter().flat_map(|(_, classes)| classes.iter()).for_each(|class| library.add(class));
+    library
+}

@@ -1,2 +1,40 @@
-//! castanet-engine.
+//! What an element is, and how a graph of them runs.
 #![forbid(unsafe_code)]
+
+// The derives name this crate by its name, here too.
+extern crate self as castanet_engine;
+
+pub mod args;
+pub mod class;
+pub mod cx;
+pub mod element;
+pub mod example;
+pub mod graph;
+pub mod node;
+pub mod on;
+pub mod router;
+pub mod time;
+pub mod worker;
+
+pub use castanet_packet as packet;
+pub use castanet_wire as wire;
+
+/// Everything an element's file needs: `use castanet_engine::prelude::*;`.
+pub mod prelude {
+    pub use crate::args::{ArgError, Args, Bandwidth, Data, FromArg, Names, Net, Words};
+    pub use crate::class::{Ask, Value};
+    pub use crate::cx::Cx;
+    pub use crate::element::{
+        Asked, Build, Control, Describe, Desk, Facts, Fate, Info, Local, Never, PerBatch,
+        PerPacket, Port, Setup, Source, Step, Store,
+    };
+    pub use crate::on;
+    pub use crate::time::Time;
+    pub use castanet_macros::{Args, Element, Fate, Local, handlers};
+    pub use castanet_packet::{
+        ArpPacket, Batch, Ether, IcmpPacket, Ipv4, Packet, PacketType, TcpPacket, UdpPacket,
+    };
+    pub use castanet_wire::MacAddr;
+    pub use std::net::Ipv4Addr;
+    pub use std::time::Duration;
+}

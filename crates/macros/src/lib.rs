@@ -1,1 +1,59 @@
-//! The derives.
+//! `#[derive(Element, Args, Local, Fate)]` and `#[handlers]`: what an element
+//! declares, written out.
+
+mod args;
+mod element;
+mod fate;
+mod handlers;
+mod read;
+
+use proc_macro::TokenStream;
+use proc_macro2::TokenStream as Tokens;
+use syn::{DeriveInput, ItemImpl, parse_macro_input};
+
+/// Makes a struct an element: its doc comment, its arguments, its handlers.
+///
+/// `#[element(...)]` takes `args = Type` (the element compiles its arguments
+/// in `Build`), `alias = "Name"`, `ports = "1/1-2"`, `processing = "a/ah"`,
+/// `gives = "ip"` and `methods` (there is a `#[handlers] impl`).
+#[proc_macro_derive(Element, attributes(element, arg, read))]
+pub fn element(input: TokenStream) -> TokenStream {
+    expand(input, element::element)
+}
+
+/// Makes a struct an argument list, for elements that compile theirs.
+#[proc_macro_derive(Args, attributes(arg))]
+pub fn args(input: TokenStream) -> TokenStream {
+    expand(input, |input| args::implementation(&input.ident, &read::fields(input)?))
+}
+
+/// Makes a struct per-worker state, with handlers beside its fields:
+/// `#[read]` on fields, `#[write(reset)]` on the struct for handlers that
+/// start it again, `#[local(methods)]` if there is a `#[handlers] impl`.
+#[proc_macro_derive(Local, attributes(read, write, local))]
+pub fn local(input: TokenStream) -> TokenStream {
+    expand(input, element::local)
+}
+
+/// Makes an enum the exits of an element: outputs, `#[optional]` outputs and
+/// `#[drop]` reasons, each with a sentence.
+#[proc_macro_derive(Fate, attributes(optional, drop))]
+pub fn fate(input: TokenStream) -> TokenStream {
+    expand(input, fate::implementation)
+}
+
+/// Makes the methods marked `#[read]` and `#[write]` handlers.
+///
+/// A read is `fn name(&self) -> T` or `fn name(&self, &Ask) -> T`; a write of
+/// state `fn name(&mut self, &str) -> Result<(), ArgError>`; a write of a
+/// configuration `fn name(&self, &str, &Names) -> Result<Self, ArgError>`.
+#[proc_macro_attribute]
+pub fn handlers(_: TokenStream, input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as ItemImpl);
+    handlers::implementation(input).unwrap_or_else(|e| e.to_compile_error()).into()
+}
+
+fn expand(input: TokenStream, f: impl Fn(&DeriveInput) -> syn::Result<Tokens>) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    f(&input).unwrap_or_else(|e| e.to_compile_error()).into()
+}

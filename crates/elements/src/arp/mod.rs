@@ -1,0 +1,7 @@
+//! Elements that take ARP packets.
+
+use castanet_engine::class::*;
+
+/// The classes of this room.
+pub static CLASSES: &[Class] = &[
+];

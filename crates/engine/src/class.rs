@@ -1,0 +1,423 @@
+//! Element classes as values: what the manual, the parser and a worker need.
+
+use crate::args::{ArgError, ArgSpec, Args, Names};
+use crate::element::{
+    Control, DROP, Describe, Desk, Facts, Fate, FateKind, FateSpec, Info, Local, NOT_TAKEN,
+    PerBatch, PerPacket, Setup, Source, Step, Store,
+};
+use crate::node::{
+    DuplexNode, LOOPED, NO_FRAME, Node, PANICKED, PerBatchNode, PerPacketNode, SourceNode,
+    StoreNode, shared,
+};
+use crate::on::View;
+use crate::time::Time;
+use std::sync::Arc;
+
+/// The prose, name and ports of a class.
+pub struct Spec {
+    /// Class name, as configurations spell it.
+    pub class: &'static str,
+    /// The doc comment of the element's struct.
+    pub doc: &'static str,
+    /// Where the source is.
+    pub file: &'static str,
+    /// Other names of the class that configurations may use.
+    pub aliases: &'static [&'static str],
+    /// Port counts and processing if not what the trait and the fates say:
+    /// Click's port count (`1/1-2`) and processing code (`a/ah`).
+    pub ports: Option<&'static str>,
+    /// Processing code if not the trait's own.
+    pub processing: Option<&'static str>,
+    /// What its outputs carry if not what came in: a view's name.
+    pub gives: Option<&'static str>,
+}
+
+/// What a read handler may ask: the time and the parameter.
+pub struct Ask<'a> {
+    /// When it is asked.
+    pub now: Time,
+    /// Text after the handler's name, empty for most.
+    pub param: &'a str,
+}
+
+/// A read handler of `T`.
+pub struct Read<T> {
+    /// Handler name.
+    pub name: &'static str,
+    /// The field's or method's doc comment.
+    pub doc: &'static str,
+    /// Gets the value.
+    pub get: fn(&T, &Ask) -> Value,
+}
+
+/// A write handler of a configuration: from the old value to the new.
+pub struct Write<T> {
+    /// Handler name.
+    pub name: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+    /// Makes the new value.
+    pub set: Setter<T>,
+}
+
+/// Makes a changed copy of a configuration from a handler's text.
+pub type Setter<T> = fn(&T, &str, &Names) -> Result<T, ArgError>;
+
+/// A write handler of worker state: changes it in place.
+pub struct Change<T> {
+    /// Handler name.
+    pub name: &'static str,
+    /// What it does.
+    pub doc: &'static str,
+    /// Changes the state.
+    pub apply: fn(&mut T, &str) -> Result<(), ArgError>,
+}
+
+/// What a read handler answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A count; workers' counts add up.
+    Count(u64),
+    /// A rate or another real number; workers' numbers add up.
+    Real(f64),
+    /// Anything else; all workers agree on it.
+    Text(String),
+}
+
+impl Value {
+    /// Two workers' answers as one.
+    pub fn merge(self, other: Value) -> Value {
+        match (self, other) {
+            (Value::Count(a), Value::Count(b)) => Value::Count(a + b),
+            (Value::Real(a), Value::Real(b)) => Value::Real(a + b),
+            (Value::Text(a), Value::Text(b)) if a.is_empty() => Value::Text(b),
+            (first, _) => first,
+        }
+    }
+}
+
+macro_rules! values {
+    ($($ty:ty => $make:expr;)*) => {$(
+        impl From<$ty> for Value {
+            fn from(v: $ty) -> Self {
+                #[allow(clippy::redundant_closure_call)]
+                ($make)(v)
+            }
+        }
+    )*};
+}
+
+values! {
+    u64 => Value::Count;
+    u32 => |n| Value::Count(u64::from(n));
+    u8 => |n: u8| Value::Text(n.to_string());
+    u16 => |n: u16| Value::Text(n.to_string());
+    i32 => |n: i32| Value::Text(n.to_string());
+    i64 => |n: i64| Value::Text(n.to_string());
+    f64 => Value::Real;
+    bool => |b: bool| Value::Text(b.to_string());
+    String => Value::Text;
+    &str => |s: &str| Value::Text(s.to_owned());
+    std::net::Ipv4Addr => |a: std::net::Ipv4Addr| Value::Text(a.to_string());
+    castanet_wire::MacAddr => |a: castanet_wire::MacAddr| Value::Text(a.to_string());
+}
+
+impl From<usize> for Value {
+    fn from(n: usize) -> Self {
+        Value::Count(n as u64)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(v: Option<T>) -> Self {
+        v.map_or(Value::Text(String::new()), Into::into)
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Count(n) => write!(f, "{n}"),
+            Value::Real(x) => write!(f, "{x}"),
+            Value::Text(s) => f.write_str(s),
+        }
+    }
+}
+
+/// A handler's name and documentation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HandlerDoc {
+    /// Its name.
+    pub name: &'static str,
+    /// What it reads or does.
+    pub doc: &'static str,
+}
+
+/// One element, once per worker.
+pub type Nodes = Vec<Box<dyn Node>>;
+
+/// How an element takes part in the graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Packets pass through it (or end in it).
+    Through,
+    /// It is asked for packets.
+    Source,
+    /// Both: packets end in it and it is asked for others.
+    Duplex,
+    /// Packets rest in it.
+    Store,
+    /// It declares facts.
+    Info,
+    /// It is a program on the control thread.
+    Control,
+}
+
+type Declare = fn(&str, &Names, &mut Facts) -> Result<(), Vec<ArgError>>;
+type MakeNodes = fn(&str, &Setup, usize) -> Result<Nodes, Vec<ArgError>>;
+type MakeProgram = fn(&str, &Setup) -> Result<Box<dyn Program>, Vec<ArgError>>;
+
+/// One element class, type-erased.
+pub struct Class {
+    /// Name, prose and ports.
+    pub spec: &'static Spec,
+    /// Declared arguments.
+    pub args: &'static [ArgSpec],
+    /// What packets it takes.
+    pub on: &'static str,
+    /// How it takes part.
+    pub role: Role,
+    /// Declared exits.
+    pub fates: &'static [FateSpec],
+    /// Whether the number of outputs depends on the configuration.
+    pub open_outputs: bool,
+    /// Read handlers.
+    pub reads: fn() -> Vec<HandlerDoc>,
+    /// Write handlers.
+    pub writes: fn() -> Vec<HandlerDoc>,
+    /// Builds one node per worker, sharing one configuration.
+    pub make: MakeNodes,
+    /// For `Info`: gathers what the element declares.
+    pub declare: Option<Declare>,
+    /// For `Control`: builds the program.
+    pub program: Option<MakeProgram>,
+}
+
+/// A control program with its state, type-erased.
+pub trait Program: Send {
+    /// Runs until it has to wait.
+    fn step(&mut self, desk: &mut dyn Desk) -> Step;
+    /// Whether it decides what a stop request means.
+    fn drives(&self) -> bool;
+    /// Answers a read handler.
+    fn read(&self, name: &str, ask: &Ask) -> Option<Value>;
+    /// Obeys a write handler; `None` if there is none of that name.
+    fn write(&mut self, name: &str, text: &str) -> Option<Result<(), ArgError>>;
+}
+
+struct Running<E: Control> {
+    config: E,
+    local: E::Local,
+}
+
+impl<E: Control> Program for Running<E> {
+    fn step(&mut self, desk: &mut dyn Desk) -> Step {
+        self.config.step(&mut self.local, desk)
+    }
+    fn drives(&self) -> bool {
+        self.config.drives()
+    }
+    fn read(&self, name: &str, ask: &Ask) -> Option<Value> {
+        let config = E::READS.iter().copied().flatten().find(|h| h.name == name);
+        config.map(|h| (h.get)(&self.config, ask)).or_else(|| {
+            let local = E::Local::READS.iter().copied().flatten().find(|h| h.name == name)?;
+            Some((local.get)(&self.local, ask))
+        })
+    }
+    fn write(&mut self, name: &str, text: &str) -> Option<Result<(), ArgError>> {
+        let change = E::Local::WRITES.iter().copied().flatten().find(|h| h.name == name)?;
+        Some((change.apply)(&mut self.local, text))
+    }
+}
+
+fn reads<E: Describe, L: Local>() -> Vec<HandlerDoc> {
+    let doc = |name, doc| HandlerDoc { name, doc };
+    let config = E::READS.iter().copied().flatten().map(|h| doc(h.name, h.doc));
+    config.chain(L::READS.iter().copied().flatten().map(|h| doc(h.name, h.doc))).collect()
+}
+
+fn writes<E: Describe, L: Local>() -> Vec<HandlerDoc> {
+    let doc = |name, doc| HandlerDoc { name, doc };
+    let config = E::WRITES.iter().copied().flatten().map(|h| doc(h.name, h.doc));
+    config.chain(L::WRITES.iter().copied().flatten().map(|h| doc(h.name, h.doc))).collect()
+}
+
+fn build<E: crate::element::Build>(text: &str, setup: &Setup) -> Result<E, Vec<ArgError>> {
+    let args = <E::Args as Args>::parse(text, setup.names)?;
+    E::build(args, setup).map_err(|e| vec![e])
+}
+
+fn no_nodes(_: &str, _: &Setup, _: usize) -> Result<Nodes, Vec<ArgError>> {
+    Ok(Vec::new())
+}
+
+const fn class<E: crate::element::Build + Describe, L: Local, F: Fate>(
+    on: &'static str,
+    role: Role,
+    make: MakeNodes,
+) -> Class {
+    Class {
+        spec: const { &E::SPEC },
+        args: <E::Args as Args>::ARGS,
+        on,
+        role,
+        fates: F::FATES,
+        open_outputs: F::OPEN,
+        reads: reads::<E, L>,
+        writes: writes::<E, L>,
+        make,
+        declare: None,
+        program: None,
+    }
+}
+
+fn nodes<E, N: Node + 'static>(
+    text: &str,
+    setup: &Setup,
+    workers: usize,
+    mut node: impl FnMut(Arc<E>) -> N,
+) -> Result<Nodes, Vec<ArgError>>
+where
+    E: crate::element::Build,
+{
+    let config = Arc::new(build::<E>(text, setup)?);
+    Ok((0..workers).map(|_| Box::new(node(config.clone())) as Box<dyn Node>).collect())
+}
+
+/// The class of an element that decides packet by packet.
+pub const fn per_packet<E: PerPacket>() -> Class {
+    class::<E, E::Local, E::Fate>(E::On::NAME, Role::Through, |text, setup, workers| {
+        let local = shared(E::SHARED);
+        nodes(text, setup, workers, |config| PerPacketNode::<E>::new(config, &local))
+    })
+}
+
+/// The class of an element that owns whole batches.
+pub const fn per_batch<E: PerBatch>() -> Class {
+    class::<E, E::Local, E::Fate>(E::On::NAME, Role::Through, |text, setup, workers| {
+        let local = shared(E::SHARED);
+        nodes(text, setup, workers, |config| PerBatchNode::<E>::new(config, &local))
+    })
+}
+
+/// The class of an element that is asked for packets.
+pub const fn source<E: Source>() -> Class {
+    class::<E, E::Local, E::Fate>("any", Role::Source, |text, setup, workers| {
+        nodes(text, setup, workers, SourceNode::<E>::new)
+    })
+}
+
+/// The class of an element that takes batches and is asked for packets too,
+/// with one state for both sides (tunnels, taps, sockets).
+pub const fn duplex<E>() -> Class
+where
+    E: PerBatch + Source<Local = <E as PerBatch>::Local, Fate = <E as PerBatch>::Fate>,
+{
+    class::<E, <E as PerBatch>::Local, <E as PerBatch>::Fate>(
+        <E as PerBatch>::On::NAME,
+        Role::Duplex,
+        |text, setup, workers| {
+            let local = shared(true);
+            nodes(text, setup, workers, |config| DuplexNode::<E>::new(config, &local))
+        },
+    )
+}
+
+/// The class of an element that keeps packets.
+pub const fn store<E: Store>() -> Class {
+    class::<E, E::Local, E::Fate>("any", Role::Store, |text, setup, workers| {
+        let local = shared(true);
+        nodes(text, setup, workers, |config| StoreNode::<E>::new(config, &local))
+    })
+}
+
+/// The class of an element that only declares facts.
+pub const fn info<E: Info>() -> Class {
+    let mut class =
+        class::<E, (), crate::element::Never>("any", Role::Info, |text, setup, _| {
+            build::<E>(text, setup).map(|_| Vec::new())
+        });
+    class.declare = Some(|text, names, facts| {
+        let setup =
+            Setup { name: "", inputs: 0, outputs: 0, names, started: Time::default() };
+        build::<E>(text, &setup)?.declare(facts).map_err(|e| vec![e])
+    });
+    class
+}
+
+/// The class of a control program.
+pub const fn control<E: Control>() -> Class {
+    let mut class =
+        class::<E, E::Local, crate::element::Never>("any", Role::Control, no_nodes);
+    class.program = Some(|text, setup| {
+        let config = build::<E>(text, setup)?;
+        Ok(Box::new(Running::<E> { config, local: E::Local::default() }))
+    });
+    class
+}
+
+impl Class {
+    /// The names of all reasons to drop, with their place in the ledger.
+    pub fn drop_reasons(&self) -> Vec<(u8, String, &'static str)> {
+        let own = self.fates.iter().filter(|f| f.kind == FateKind::Drop).enumerate();
+        let mut all: Vec<_> =
+            own.map(|(n, f)| (DROP - n as u8, f.name.to_owned(), f.doc)).collect();
+        if self.on != "any" {
+            let doc = "Packets that are not what the element takes.";
+            all.push((NOT_TAKEN, format!("not_{}", self.on), doc));
+        }
+        all.push((NO_FRAME, "no_frame".into(), "Packets for which the pool had no frame."));
+        all.push((LOOPED, "loop".into(), "Packets that went round the graph without end."));
+        all.push((PANICKED, "panic".into(), "Packets of bursts in which the element panicked."));
+        all
+    }
+
+    /// Declared outputs, those that must be connected first.
+    pub fn outputs(&self) -> impl Iterator<Item = &'static FateSpec> {
+        self.fates.iter().filter(|f| f.kind != FateKind::Drop)
+    }
+}
+
+/// The classes a configuration may name.
+#[derive(Clone, Default)]
+pub struct Library {
+    by_name: std::collections::BTreeMap<&'static str, &'static Class>,
+}
+
+impl Library {
+    /// A library of these classes.
+    pub fn new(rooms: &[&'static [Class]]) -> Library {
+        let mut library = Library::default();
+        rooms.iter().copied().flatten().for_each(|class| library.add(class));
+        library
+    }
+    /// Adds a class under its name and its aliases.
+    pub fn add(&mut self, class: &'static Class) {
+        self.by_name.insert(class.spec.class, class);
+        for alias in class.spec.aliases {
+            self.by_name.insert(alias, class);
+        }
+    }
+    /// The class of that name.
+    pub fn get(&self, name: &str) -> Option<&'static Class> {
+        self.by_name.get(name).copied()
+    }
+    /// Every name, aliases included, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.by_name.keys().copied()
+    }
+    /// Every class once, sorted by name.
+    pub fn classes(&self) -> impl Iterator<Item = &'static Class> + '_ {
+        self.by_name.iter().filter(|(name, class)| **name == class.spec.class).map(|(_, c)| *c)
+    }
+}

@@ -1,0 +1,170 @@
+//! What an element can reach while it runs: time, outputs, frames, timers.
+
+use crate::element::{DROP, Fate};
+use crate::node::{NO_FRAME, Slot};
+use crate::time::Time;
+use crate::worker::core::Core;
+use castanet_packet::{Batch, Packet};
+
+/// What an element can reach while it runs. It is lent for one call.
+pub struct Cx<'a> {
+    pub(crate) core: &'a mut Core,
+    pub(crate) me: usize,
+    /// The other elements of this worker, for those that pull.
+    pub(crate) nodes: Option<&'a mut [Slot]>,
+}
+
+impl Cx<'_> {
+    /// The time, read once per burst.
+    #[inline]
+    pub fn now(&self) -> Time {
+        self.core.now
+    }
+
+    /// The burst that sources are asked for by default.
+    pub fn burst(&self) -> usize {
+        self.core.burst
+    }
+
+    /// Sends `packet` where `fate` says: an output or a reason to drop.
+    #[inline]
+    pub fn emit(&mut self, fate: impl Fate, packet: Packet) {
+        self.emit_index(fate.index(), packet);
+    }
+
+    /// Sends a whole batch where `fate` says.
+    #[inline]
+    pub fn emit_batch(&mut self, fate: impl Fate, batch: Batch) {
+        self.emit_batch_index(fate.index(), batch);
+    }
+
+    #[inline]
+    pub(crate) fn emit_index(&mut self, index: u8, packet: Packet) {
+        if self.core.is_drop(index) {
+            self.core.ledger[self.me].drops[usize::from(DROP - index)] += 1;
+            return;
+        }
+        let mine = &mut self.core.emitted[self.core.mark..];
+        if let Some((_, batch)) = mine.iter_mut().rev().find(|(o, _)| *o == index) {
+            batch.push(packet);
+        } else {
+            let mut batch = Batch::new();
+            batch.push(packet);
+            self.core.emitted.push((index, batch));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn emit_batch_index(&mut self, index: u8, mut batch: Batch) {
+        if self.core.is_drop(index) {
+            self.core.ledger[self.me].drops[usize::from(DROP - index)] += batch.len() as u64;
+            return;
+        }
+        let mine = &mut self.core.emitted[self.core.mark..];
+        match mine.iter_mut().rev().find(|(o, _)| *o == index) {
+            Some((_, before)) => before.append(&mut batch),
+            None => self.core.emitted.push((index, batch)),
+        }
+    }
+
+    /// Ends packets that arrived where they were going: sent, written, used.
+    pub fn consume(&mut self, batch: Batch) {
+        self.core.ledger[self.me].consumed += batch.len() as u64;
+    }
+
+    /// Counts `n` packets that the element has taken apart itself.
+    pub fn consumed(&mut self, n: usize) {
+        self.core.ledger[self.me].consumed += n as u64;
+    }
+
+    /// Counts `n` drops whose packets the element has already let go.
+    pub fn dropped(&mut self, fate: impl Fate, n: usize) {
+        let index = fate.index();
+        debug_assert!(self.core.is_drop(index), "an output is not a reason to drop");
+        self.core.ledger[self.me].drops[usize::from(DROP - index)] += n as u64;
+    }
+
+    /// A second packet with the same bytes; they are copied when written.
+    pub fn share(&mut self, packet: &mut Packet) -> Packet {
+        self.core.ledger[self.me].made += 1;
+        packet.share()
+    }
+
+    /// An empty packet from the worker's pool; counted under `no_frame` when
+    /// the pool has none left.
+    pub fn alloc(&mut self) -> Option<Packet> {
+        let packet = self.core.pool.alloc();
+        self.count_made(packet)
+    }
+
+    /// A packet with a copy of these bytes.
+    pub fn copy_in(&mut self, bytes: &[u8]) -> Option<Packet> {
+        let packet = self.core.pool.copy_in(bytes);
+        self.count_made(packet)
+    }
+
+    fn count_made(&mut self, packet: Option<Packet>) -> Option<Packet> {
+        let ledger = &mut self.core.ledger[self.me];
+        ledger.made += 1;
+        ledger.drops[usize::from(DROP - NO_FRAME)] += u64::from(packet.is_none());
+        packet
+    }
+
+    /// Counts `n` packets that came in from outside (a device, a file).
+    pub fn received(&mut self, n: usize) {
+        self.core.ledger[self.me].made += n as u64;
+    }
+
+    /// The worker's pool, for devices that fill frames in place; what they
+    /// make is counted with [`Cx::received`].
+    pub fn pool(&self) -> &castanet_packet::Pool {
+        &self.core.pool
+    }
+
+    /// Asks for a call of `wake` at `time`; an earlier wish of the same
+    /// element is replaced.
+    pub fn wake_at(&mut self, time: Time) {
+        self.core.timers.set(self.me, time);
+    }
+
+    /// Takes back a wish of `wake_at`.
+    pub fn cancel_wake(&mut self) {
+        self.core.timers.cancel(self.me);
+    }
+
+    /// Tells whoever pulls and finds nothing when to try again.
+    pub fn retry_at(&mut self, time: Time) {
+        self.core.retry = Some(self.core.retry.map_or(time, |t| t.min(time)));
+    }
+
+    /// Pulls up to `n` packets from input `input`.
+    pub fn pull(&mut self, input: usize, n: usize) -> Batch {
+        let mut into = Batch::new();
+        if let Some(nodes) = self.nodes.as_deref_mut() {
+            crate::worker::exec::pull_input(nodes, self.core, self.me, input, n, &mut into);
+        }
+        into
+    }
+
+    /// How many inputs are connected.
+    pub fn inputs(&self) -> usize {
+        self.nodes.as_deref().map_or(0, |nodes| nodes[self.me].upstream.len())
+    }
+
+    /// Asks the whole router to stop, as Click's sources do with `STOP true`.
+    pub fn stop(&mut self) {
+        self.core.stops += 1;
+    }
+
+    /// Writes a line where Click writes what elements say: standard error.
+    pub fn chatter(&mut self, line: &str) {
+        self.core.chatter.push_str(line);
+        self.core.chatter.push('\n');
+    }
+
+    /// Sixty-four random bits; the same sequence every time under simulated
+    /// time.
+    pub fn random(&mut self) -> u64 {
+        self.core.random()
+    }
+}

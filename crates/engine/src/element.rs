@@ -1,0 +1,321 @@
+//! The contract between an element and the engine.
+
+use crate::args::{ArgError, Args, Names};
+use crate::class::{Change, Read, Spec, Value, Write};
+use crate::cx::Cx;
+use crate::time::Time;
+use castanet_packet::Batch;
+
+/// The element's page in the manual; written by `#[derive(Element)]`.
+pub trait Describe: Sized + 'static {
+    /// Class name, prose, ports and source file.
+    const SPEC: Spec;
+    /// Configuration that can be read while running.
+    const READS: &'static [&'static [Read<Self>]] = &[];
+    /// Configuration that can be replaced while running: old in, new out.
+    const WRITES: &'static [&'static [Write<Self>]] = &[];
+}
+
+/// How the arguments become an element. Elements that are nothing but their
+/// arguments get this from the derive; others compile here, once.
+pub trait Build: Sized {
+    /// What stands between the parentheses.
+    type Args: Args;
+    /// Builds the element, on the control thread, before anything runs.
+    fn build(args: Self::Args, setup: &Setup) -> Result<Self, ArgError>;
+}
+
+/// What an element may know about its place in the graph.
+pub struct Setup<'a> {
+    /// The element's name in the flat configuration.
+    pub name: &'a str,
+    /// How many inputs are connected.
+    pub inputs: usize,
+    /// How many outputs are connected.
+    pub outputs: usize,
+    /// Addresses by name, as `AddressInfo` and the machine declare them.
+    pub names: &'a Names,
+    /// Address, time and stop requests of the router being built.
+    pub started: Time,
+}
+
+/// An element that decides about one packet at a time.
+///
+/// `self` is shared by all workers and never changes; `local` belongs to the
+/// calling worker alone (or is locked by the engine for the burst where
+/// `SHARED` says so). The engine loops over batches, looks at the header once,
+/// and sends each packet to the fate returned.
+pub trait PerPacket: Describe + Build + Send + Sync {
+    /// What a packet must be to come here; others are dropped and counted.
+    type On: crate::on::View;
+    /// What each worker keeps for itself; `()` for nothing.
+    type Local: Local;
+    /// Where packets may go; `()` for straight on.
+    type Fate: Fate;
+    /// Whether all workers share one `Local`, locked by the engine per burst:
+    /// for state whose meaning is one sequence, such as a round robin.
+    const SHARED: bool = false;
+    /// Called before each burst, for what is the same for all its packets.
+    #[inline]
+    fn burst(&self, _local: &mut Self::Local, _now: Time) {}
+    /// Decides about one packet.
+    fn packet(
+        &self,
+        local: &mut Self::Local,
+        packet: <Self::On as crate::on::View>::Of<'_>,
+    ) -> Self::Fate;
+}
+
+/// An element that owns whole batches: for those that make, multiply or keep
+/// packets, that need the clock or a timer, or that have several inputs.
+pub trait PerBatch: Describe + Build + Send + Sync {
+    /// What a packet must be to come here; others are dropped and counted.
+    type On: crate::on::View;
+    /// What each worker keeps for itself; `()` for nothing.
+    type Local: Local;
+    /// Where packets may go; `()` for straight on.
+    type Fate: Fate;
+    /// Whether all workers share one `Local`, locked by the engine per burst.
+    const SHARED: bool = false;
+    /// Called once on the home worker's state before anything runs: opens
+    /// files and devices, sets the first timer.
+    fn begin(&self, _local: &mut Self::Local, _cx: &mut Cx) -> Result<(), ArgError> {
+        Ok(())
+    }
+    /// Decides about a batch that came in on input `port`: gives packets to
+    /// `cx.emit`, `cx.drop` or `cx.consume`, or keeps them in `local`.
+    fn batch(&self, local: &mut Self::Local, port: usize, batch: Batch, cx: &mut Cx);
+    /// Called when the time asked for with `cx.wake_at` has come.
+    fn wake(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
+    /// Called once when the router stops: writes out what is buffered.
+    fn end(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
+    /// How many packets are kept, for the accounting of packets.
+    fn held(&self, _local: &Self::Local) -> usize {
+        0
+    }
+}
+
+/// An element that is asked for packets: as a task where its output pushes,
+/// by its neighbour where its output is pulled. It may pull its own inputs
+/// (`cx.pull`), so that unqueuers, shapers and schedulers are sources too.
+pub trait Source: Describe + Build + Send + Sync {
+    /// State of the one worker that runs the source.
+    type Local: Local;
+    /// Where packets may go; `()` for straight on.
+    type Fate: Fate;
+    /// Called once before anything runs: opens files and devices.
+    fn begin(&self, _local: &mut Self::Local, _cx: &mut Cx) -> Result<(), ArgError> {
+        Ok(())
+    }
+    /// Emits up to `n` packets and says when to be asked again.
+    fn ask(&self, local: &mut Self::Local, n: usize, cx: &mut Cx) -> Asked;
+    /// Whether to be asked at all until a handler write says so.
+    fn active(&self, _local: &Self::Local) -> bool {
+        true
+    }
+    /// Called once when the router stops.
+    fn end(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
+}
+
+/// When a source wants to be asked again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// As soon as its turn comes: there may be more at once.
+    Again,
+    /// Not before this time.
+    At(Time),
+    /// When the file descriptor becomes readable.
+    Readable(i32),
+    /// When what it pulls from has packets again (or `cx.retry_at` said when).
+    Empty,
+    /// Never again, unless a handler write revives it.
+    Done,
+}
+
+/// An element that keeps packets between a pushing and a pulling side.
+/// One state serves all workers; the engine locks it for each burst.
+pub trait Store: Describe + Build + Send + Sync {
+    /// What is kept.
+    type Local: Local;
+    /// Where packets may go: output 0 is pulled, further ones push; and
+    /// reasons to drop, for what finds no room.
+    type Fate: Fate;
+    /// Takes a batch in.
+    fn put(&self, local: &mut Self::Local, batch: Batch, cx: &mut Cx);
+    /// Moves up to `n` packets into `into`.
+    fn take(&self, local: &mut Self::Local, n: usize, into: &mut Batch, cx: &mut Cx);
+    /// How many packets are kept, for the accounting of packets.
+    fn held(&self, local: &Self::Local) -> usize;
+}
+
+/// An element that only declares something about the graph: addresses, where
+/// tasks run. It has no ports and no state at run time.
+pub trait Info: Describe + Build + Send + Sync {
+    /// Tells the engine what it declares.
+    fn declare(&self, facts: &mut Facts) -> Result<(), ArgError>;
+}
+
+/// What `Info` elements declare, gathered before any other element is built.
+#[derive(Default)]
+pub struct Facts {
+    /// Name, then what it stands for, as `AddressInfo` writes it.
+    pub addresses: Vec<(String, String)>,
+    /// Element name (or compound prefix), then its worker.
+    pub homes: Vec<(String, usize)>,
+}
+
+/// A program that runs on the control thread: scripts and driver managers.
+/// It reaches elements only through handlers.
+pub trait Control: Describe + Build + Send + Sync {
+    /// Where the program stands.
+    type Local: Local;
+    /// Runs until it has to wait.
+    fn step(&self, local: &mut Self::Local, desk: &mut dyn Desk) -> Step;
+    /// Whether it decides what a stop request means (a driver manager).
+    fn drives(&self) -> bool {
+        false
+    }
+}
+
+/// What a control program waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// A time.
+    At(Time),
+    /// A stop request, of which it consumes one.
+    Stopped,
+    /// Nothing: it has ended.
+    Ended,
+}
+
+/// What a control program can reach.
+pub trait Desk {
+    /// The time.
+    fn now(&self) -> Time;
+    /// Reads `element.handler`, or a global handler.
+    fn read(&mut self, handler: &str) -> Result<String, ArgError>;
+    /// Writes `element.handler`, or a global handler.
+    fn write(&mut self, handler: &str, value: &str) -> Result<(), ArgError>;
+    /// Whether such a handler is there to be read (or written).
+    fn exists(&mut self, handler: &str, write: bool) -> bool;
+    /// Writes to standard output.
+    fn print(&mut self, text: &str);
+    /// Writes to standard error.
+    fn chatter(&mut self, text: &str);
+    /// Asks the router to stop with this exit status.
+    fn stop(&mut self, status: i32);
+    /// The name of the program's own element, for relative names.
+    fn name(&self) -> &str;
+}
+
+/// State that one worker owns; written by `#[derive(Local)]`.
+pub trait Local: Default + Send + 'static {
+    /// Handlers that read it; the engine merges the workers' answers.
+    const READS: &'static [&'static [Read<Self>]] = &[];
+    /// Handlers that change it, on every worker between two batches.
+    const WRITES: &'static [&'static [Change<Self>]] = &[];
+}
+
+impl Local for () {}
+
+/// The exits of an element; written by `#[derive(Fate)]` on an enum whose
+/// variants are outputs and, marked `#[drop]`, reasons to drop.
+pub trait Fate: Copy {
+    /// All exits, in order.
+    const FATES: &'static [FateSpec];
+    /// Whether the number of outputs depends on the configuration.
+    const OPEN: bool = false;
+    /// Output number, or `DROP - n` for the `n`th reason to drop.
+    fn index(self) -> u8;
+}
+
+/// The index of the first reason to drop.
+pub const DROP: u8 = u8::MAX;
+/// How many reasons to drop an element can have, the engine's own included.
+pub const REASONS: usize = 16;
+/// The index of packets that the element does not take (`type On`).
+pub const NOT_TAKEN: u8 = DROP - (REASONS as u8 - 1);
+/// One more than the highest output number.
+pub const MAX_OUTPUTS: usize = NOT_TAKEN as usize;
+
+/// One exit.
+pub struct FateSpec {
+    /// Name in lower case.
+    pub name: &'static str,
+    /// The variant's doc comment.
+    pub doc: &'static str,
+    /// What kind of exit.
+    pub kind: FateKind,
+}
+
+/// What kind of exit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FateKind {
+    /// Must be connected.
+    Output,
+    /// May be left open; its packets are then dropped and counted.
+    Optional,
+    /// A reason to drop, counted by name.
+    Drop,
+}
+
+impl Fate for () {
+    const FATES: &'static [FateSpec] =
+        &[FateSpec { name: "out", doc: "Every packet.", kind: FateKind::Output }];
+    #[inline]
+    fn index(self) -> u8 {
+        0
+    }
+}
+
+/// An output by number, for elements whose outputs depend on configuration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Port(u8);
+
+impl Port {
+    /// Drops the packet, because no rule sends it anywhere.
+    pub const DROP: Port = Port(DROP);
+    /// Output `n`; `None` past the last that can be counted.
+    pub fn new(n: usize) -> Option<Port> {
+        u8::try_from(n).ok().filter(|&n| n < NOT_TAKEN).map(Port)
+    }
+    /// Output `n` modulo the highest number: for elements that have already
+    /// checked `n` against the outputs connected.
+    #[inline]
+    pub fn nth(n: u8) -> Port {
+        Port(if n < NOT_TAKEN { n } else { DROP })
+    }
+    /// Its number; `None` for [`Port::DROP`].
+    pub fn number(self) -> Option<usize> {
+        (self != Port::DROP).then_some(usize::from(self.0))
+    }
+}
+
+impl Fate for Port {
+    const FATES: &'static [FateSpec] = &[FateSpec {
+        name: "unmatched",
+        doc: "Packets that no rule sends to an output.",
+        kind: FateKind::Drop,
+    }];
+    const OPEN: bool = true;
+    #[inline]
+    fn index(self) -> u8 {
+        self.0
+    }
+}
+
+/// The fate of elements that keep every packet they are given (sinks).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Never {}
+
+impl Fate for Never {
+    const FATES: &'static [FateSpec] = &[];
+    fn index(self) -> u8 {
+        match self {}
+    }
+}
+
+/// Answers of all workers to one read, as one.
+pub fn merged(values: impl IntoIterator<Item = Value>) -> Option<Value> {
+    values.into_iter().reduce(Value::merge)
+}

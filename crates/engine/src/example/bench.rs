@@ -1,0 +1,254 @@
+//! One example on its bench: a router, its script, and the final balance.
+
+use super::ports::{self, INPUT, OUTPUT};
+use super::is_script;
+use crate::args::{FromArg, Names};
+use crate::class::Library;
+use crate::node::Target;
+use crate::router::{Options, Router};
+use crate::worker::Console;
+use castanet_lang::{SourceMap, expand, parse};
+use castanet_packet::Batch;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Keeps the lines that elements write.
+#[derive(Default)]
+struct Lines(Mutex<VecDeque<String>>);
+
+impl Console for Lines {
+    fn chatter(&self, lines: &str) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(lines.lines().map(str::to_owned));
+    }
+    fn print(&self, text: &str) {
+        self.chatter(text);
+    }
+}
+
+/// Runs one example with that many workers and packets at a time.
+pub fn run(text: &str, library: &Library, workers: usize, burst: usize) -> Result<(), String> {
+    let lines = || text.lines().map(str::trim).filter(|l| !l.is_empty());
+    let config: String = lines().filter(|l| !is_script(l)).collect::<Vec<_>>().join("\n");
+    let feeds: Vec<&str> = lines()
+        .filter_map(|l| l.strip_prefix('>'))
+        .filter_map(|l| l.split_whitespace().next())
+        .collect();
+    let mut bench = Bench::new(&config, &feeds, library, workers, burst)?;
+    for line in lines().filter(|l| is_script(l)) {
+        bench.obey(line)?;
+    }
+    bench.finish()
+}
+
+struct Bench {
+    router: Router,
+    lines: Arc<Lines>,
+    feeds: BTreeMap<String, Target>,
+    turn: usize,
+    burst: usize,
+    workers: usize,
+    waiting: Batch,
+    waiting_for: Option<Target>,
+    seen: BTreeMap<String, VecDeque<String>>,
+}
+
+/// Enough turns for any example to come to rest.
+const TURNS: usize = 20_000;
+
+impl Bench {
+    fn new(
+        config: &str,
+        feeds: &[&str],
+        library: &Library,
+        workers: usize,
+        burst: usize,
+    ) -> Result<Bench, String> {
+        let mut library = library.clone();
+        library.add(&INPUT);
+        library.add(&OUTPUT);
+        let (text, outputs) = declare_ports(config, feeds, &library)?;
+        let lines = Arc::new(Lines::default());
+        let mut options = Options::new(lines.clone());
+        (options.workers, options.burst) = (workers, burst);
+        (options.simulated, options.frames) = (true, 4096);
+        let mut router = build(&text, &library, &options)?;
+        let targets = feeds.iter().map(|&name| {
+            let node = router.graph().find(name)?;
+            Some((name.to_owned(), router.graph().out_edges(node).next()?.to))
+        });
+        let feeds = targets.collect::<Option<_>>().ok_or("a feeding port is not connected")?;
+        router.settle(TURNS);
+        Ok(Bench {
+            router,
+            lines,
+            feeds,
+            turn: 0,
+            burst,
+            workers,
+            waiting: Batch::new(),
+            waiting_for: None,
+            seen: outputs.into_iter().map(|name| (name, VecDeque::new())).collect(),
+        })
+    }
+
+    fn obey(&mut self, line: &str) -> Result<(), String> {
+        let rest = line[1..].trim();
+        let (name, value) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let value = value.trim();
+        match line.as_bytes()[0] {
+            b'>' => self.feed(name, value),
+            b'<' => self.expect(name, value),
+            b'=' => self.answer(name, value),
+            b'!' => {
+                self.flush();
+                self.router.write(name, value).map_err(|e| e.to_string())?;
+                self.router.settle(TURNS);
+                Ok(())
+            }
+            b'~' => self.expect_line(rest),
+            _ => {
+                self.flush();
+                let time = Duration::from_arg(rest, &Names::default());
+                self.router.advance(time.map_err(|e| e.to_string())?);
+                Ok(())
+            }
+        }
+    }
+
+    fn feed(&mut self, name: &str, packet: &str) -> Result<(), String> {
+        let target = self.feeds.get(name).copied();
+        if self.waiting_for != target {
+            self.flush();
+        }
+        self.waiting_for = target;
+        self.waiting.push(ports::build(packet)?);
+        if self.waiting.len() == self.burst {
+            self.flush();
+        }
+        Ok(())
+    }
+
+    /// Hands the waiting packets to the next worker in turn, and lets
+    /// everything come to rest.
+    fn flush(&mut self) {
+        let batch = std::mem::take(&mut self.waiting);
+        let worker = self.turn % self.workers;
+        if let (Some(to), false) = (self.waiting_for, batch.is_empty()) {
+            if let Some(worker) = self.router.worker(worker) {
+                worker.inject(to.node, to.port, batch);
+            }
+            self.turn += 1;
+        }
+        self.router.settle(TURNS);
+        for (name, seen) in &mut self.seen {
+            let handler = format!("{name}.seen");
+            let text = self.router.read(&handler).unwrap_or_default();
+            seen.extend(text.lines().map(str::to_owned));
+            _ = self.router.write(&format!("{name}.forget"), "");
+        }
+    }
+
+    fn expect(&mut self, port: &str, want: &str) -> Result<(), String> {
+        self.flush();
+        match self.seen.get_mut(port).and_then(VecDeque::pop_front) {
+            Some(got) if ports::matches(&got, want)? => Ok(()),
+            Some(got) => Err(format!("at {port}\n  expected {want}\n  but got  {got}")),
+            None => Err(format!("at {port}\n  expected {want}\n  but got nothing")),
+        }
+    }
+
+    fn answer(&mut self, handler: &str, want: &str) -> Result<(), String> {
+        self.flush();
+        // A parameter stands in brackets: `= rt.lookup(1.2.3.4) 0`.
+        let handler = handler.replacen('(', " ", 1).replace(')', "");
+        let got = self.router.read(&handler).map_err(|e| e.to_string())?;
+        let got = got.trim_end().replace('\n', "\\n");
+        (got == want).then_some(()).ok_or(format!("{handler} is `{got}`, not `{want}`"))
+    }
+
+    fn expect_line(&mut self, want: &str) -> Result<(), String> {
+        self.flush();
+        let mut lines = self.lines.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match lines.pop_front() {
+            Some(got) if got.trim() == want => Ok(()),
+            Some(got) => Err(format!("expected the line\n  {want}\n  but got\n  {got}")),
+            None => Err(format!("expected the line\n  {want}\n  but there was none")),
+        }
+    }
+
+    /// Nothing is left over, every element's packets balance, and every frame
+    /// comes back.
+    fn finish(mut self) -> Result<(), String> {
+        self.flush();
+        if let Some((port, left)) = self.seen.iter().find(|(_, seen)| !seen.is_empty()) {
+            return Err(format!("at {port}\n  unexpected {}", left[0]));
+        }
+        for it in 0..self.router.graph().elements.len() {
+            balance(&mut self.router, it)?;
+        }
+        let report = self.router.dismantle();
+        match (report.leaked_frames, report.panics) {
+            (0, 0) => Ok(()),
+            (0, panics) => Err(format!("{panics} panics")),
+            (frames, _) => Err(format!("{frames} frames did not come back to the pool")),
+        }
+    }
+}
+
+/// What went in and was made has come out, was dropped by name, or is kept.
+fn balance(router: &mut Router, it: usize) -> Result<(), String> {
+    let (ledger, held) = (router.ledger(it), router.held(it) as u64);
+    let entered = ledger.input + ledger.made;
+    let left = ledger.output + ledger.consumed + ledger.lost() + held;
+    (entered == left).then_some(()).ok_or_else(|| {
+        let name = &router.graph().elements[it].name;
+        format!("packets of {name} do not balance: {entered} in, {left} out ({ledger:?}, {held} kept)")
+    })
+}
+
+/// Adds declarations for the names that the configuration leaves open.
+fn declare_ports(
+    config: &str,
+    feeds: &[&str],
+    library: &Library,
+) -> Result<(String, Vec<String>), String> {
+    let known = |class: &str| library.get(class).is_some();
+    let mut sources = SourceMap::new();
+    let file = sources.add("example", config);
+    let (tree, errors) = parse(&mut sources, file);
+    if errors.has_errors() {
+        return Err(errors.render_click(&sources));
+    }
+    let (_, errors) = expand(&tree, &known, &[]);
+    let mut outputs = Vec::new();
+    for error in &errors {
+        let open = error.message.strip_prefix("undeclared element '");
+        let Some(name) = open.and_then(|rest| rest.strip_suffix('\'')) else { continue };
+        if !feeds.contains(&name) && !outputs.iter().any(|o| o == name) {
+            outputs.push(name.to_owned());
+        }
+    }
+    let mut text = String::new();
+    let mut fed: Vec<&str> = feeds.to_vec();
+    fed.sort_unstable();
+    fed.dedup();
+    fed.iter().for_each(|name| text += &format!("{name} :: ExampleInput;\n"));
+    outputs.iter().for_each(|name| text += &format!("{name} :: ExampleOutput;\n"));
+    Ok((text + config, outputs))
+}
+
+fn build(text: &str, library: &Library, options: &Options) -> Result<Router, String> {
+    let known = |class: &str| library.get(class).is_some();
+    let mut sources = SourceMap::new();
+    let file = sources.add("example", text);
+    let (tree, mut found) = parse(&mut sources, file);
+    let (flat, more) = expand(&tree, &known, &[]);
+    found.append(more);
+    let router = match found.has_errors() {
+        true => None,
+        false => Router::build(&flat, library, options, &mut found),
+    };
+    router.ok_or_else(|| found.render_rich(&sources, false))
+}

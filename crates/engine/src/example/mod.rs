@@ -1,0 +1,44 @@
+//! Examples in doc comments, run as tests.
+//!
+//! In a block fenced as `click`, a line
+//! `> port packet` feeds a packet, `< port packet` expects one,
+//! `= handler value` expects an answer, `! handler value` writes,
+//! `~ text` expects a line that an element wrote, `+ 1.5s` lets simulated
+//! time pass; all other lines are configuration. Names that the configuration
+//! does not declare are ports of the example: those that `>` lines name feed,
+//! the others collect. After a packet, `; paint 3` sets or expects
+//! annotations. Each example runs with several burst sizes and numbers of
+//! workers and must not notice; at the end every element's packets balance.
+
+mod bench;
+mod ports;
+
+use crate::class::{Class, Library};
+pub use bench::run;
+
+/// The burst sizes and numbers of workers that every example runs with.
+pub const WAYS: [(usize, usize); 5] = [(1, 1), (1, 4), (1, 64), (3, 1), (3, 4)];
+
+/// Runs every example in the documentation of `class`; says how many.
+pub fn run_all(class: &Class, library: &Library) -> Result<usize, String> {
+    let examples: Vec<String> = blocks(class.spec.doc).collect();
+    for (n, text) in examples.iter().enumerate() {
+        for (workers, burst) in WAYS {
+            run(text, library, workers, burst).map_err(|e| {
+                let class = class.spec.class;
+                format!("{class}, example {}, {workers} worker(s), bursts of {burst}: {e}", n + 1)
+            })?;
+        }
+    }
+    Ok(examples.len())
+}
+
+/// The text of each `click` block.
+pub fn blocks(doc: &str) -> impl Iterator<Item = String> + '_ {
+    doc.split("```").skip(1).step_by(2).filter_map(|b| b.strip_prefix("click\n").map(str::to_owned))
+}
+
+/// Whether a line is the example's script rather than its configuration.
+pub fn is_script(line: &str) -> bool {
+    line.starts_with(['>', '<', '=', '!', '~', '+']) && !line.starts_with("=>")
+}

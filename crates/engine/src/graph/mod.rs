@@ -1,0 +1,114 @@
+//! From a flat configuration to a plan that can be built, in explicit steps.
+//!
+//! Each step is a function from one plain data structure to the next:
+//! [`classes::name`] → [`ports::resolve`] → [`carries::follow`] →
+//! [`assign::assign`]; [`explain`] prints each.
+
+pub mod assign;
+pub mod carries;
+pub mod classes;
+pub mod explain;
+pub mod ports;
+
+use crate::class::Class;
+use crate::node::Target;
+use castanet_lang::{FlatElement, Span};
+
+/// Whether packets are pushed or pulled through a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Flow {
+    /// The upstream element decides when.
+    Push,
+    /// The downstream element decides when.
+    Pull,
+    /// Whatever the neighbours do.
+    Agnostic,
+}
+
+impl Flow {
+    /// The word that Click uses.
+    pub fn word(self) -> &'static str {
+        match self {
+            Flow::Push => "push",
+            Flow::Pull => "pull",
+            Flow::Agnostic => "agnostic",
+        }
+    }
+}
+
+/// One element, with what is known of it so far.
+pub struct Element {
+    /// Its name in the flat configuration.
+    pub name: String,
+    /// Its class.
+    pub class: &'static Class,
+    /// The text between the parentheses.
+    pub config: String,
+    /// Where it is declared.
+    pub span: Span,
+    /// Where the parts of its text stand in the source.
+    pub source: FlatElement,
+    /// How each connected input works.
+    pub inputs: Vec<Flow>,
+    /// How each connected output works.
+    pub outputs: Vec<Flow>,
+}
+
+/// One connection.
+#[derive(Clone, Copy)]
+pub struct Edge {
+    /// Output of the upstream element.
+    pub from: Target,
+    /// Input of the downstream element.
+    pub to: Target,
+    /// Push or pull, once resolved.
+    pub flow: Flow,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// The graph as far as it is known.
+#[derive(Default)]
+pub struct Graph {
+    /// The elements, in the order of the flat configuration.
+    pub elements: Vec<Element>,
+    /// The connections.
+    pub edges: Vec<Edge>,
+    /// By element: indices of the edges that leave it.
+    pub(crate) leaving: Vec<Vec<usize>>,
+    /// By element: indices of the edges that enter it.
+    pub(crate) entering: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    /// The element of that name.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.elements.iter().position(|e| e.name == name)
+    }
+
+    /// `name :: Class`, as messages call an element.
+    pub fn label(&self, element: usize) -> String {
+        let it = &self.elements[element];
+        format!("{} :: {}", it.name, it.class.spec.class)
+    }
+
+    /// The edges that leave `element`.
+    pub fn out_edges(&self, element: usize) -> impl Iterator<Item = &Edge> {
+        self.leaving[element].iter().map(|&i| &self.edges[i])
+    }
+
+    /// The edges that enter `element`.
+    pub fn in_edges(&self, element: usize) -> impl Iterator<Item = &Edge> {
+        self.entering[element].iter().map(|&i| &self.edges[i])
+    }
+
+    /// Notes which edges leave and enter which elements.
+    pub(crate) fn link(&mut self) {
+        self.leaving = vec![Vec::new(); self.elements.len()];
+        self.entering = vec![Vec::new(); self.elements.len()];
+        for (i, edge) in self.edges.iter().enumerate() {
+            self.leaving[edge.from.node].push(i);
+            self.entering[edge.to.node].push(i);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Step: how many ports, and which of them push and which pull.
+
+use super::{Element, Flow, Graph};
+use crate::class::{Class, Role};
+use crate::element::{FateKind, MAX_OUTPUTS};
+use castanet_lang::{Diagnostic, Diagnostics};
+
+/// How many ports a class may have on each side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Counts {
+    /// Fewest and most inputs.
+    pub inputs: (usize, usize),
+    /// Fewest and most outputs.
+    pub outputs: (usize, usize),
+}
+
+/// The port counts of a class: what it says, or what its role and fates say.
+pub fn counts(class: &Class) -> Counts {
+    if let Some(text) = class.spec.ports {
+        let (inputs, outputs) = text.split_once('/').unwrap_or((text, text));
+        return Counts { inputs: range(inputs), outputs: range(outputs) };
+    }
+    let inputs = match class.role {
+        Role::Through | Role::Duplex | Role::Store => (1, 1),
+        Role::Source | Role::Info | Role::Control => (0, 0),
+    };
+    let outputs = if class.open_outputs {
+        (1, MAX_OUTPUTS)
+    } else {
+        let of = |kinds: &[FateKind]| class.fates.iter().filter(|f| kinds.contains(&f.kind)).count();
+        (of(&[FateKind::Output]), of(&[FateKind::Output, FateKind::Optional]))
+    };
+    Counts { inputs, outputs }
+}
+
+/// `1`, `1-2`, `1-` or `-` as Click writes port counts.
+fn range(text: &str) -> (usize, usize) {
+    let number = |s: &str, default| s.parse().unwrap_or(default);
+    match text.split_once('-') {
+        None => (number(text, 0), number(text, 0)),
+        Some((low, high)) => (number(low, 0), number(high, MAX_OUTPUTS)),
+    }
+}
+
+/// Click's processing code of a class, such as `a/ah`.
+pub fn code(class: &Class) -> &'static str {
+    let outputs = class.outputs().count();
+    match (class.spec.processing, class.role) {
+        (Some(code), _) => code,
+        (None, Role::Store) => "h/lh",
+        (None, Role::Source) => "a/ah",
+        (None, Role::Duplex) => "a/h",
+        (None, _) if class.open_outputs => "h/h",
+        (None, _) if outputs > 1 => "a/ah",
+        (None, _) => "a/a",
+    }
+}
+
+/// What side `0` (inputs) or `1` (outputs) of a code says of port `port`; the
+/// last letter goes for all further ports.
+fn letter(code: &str, side: usize, port: usize) -> Flow {
+    let letters = code.split('/').nth(side).unwrap_or(code).as_bytes();
+    match letters.get(port).or(letters.last()) {
+        Some(b'h') => Flow::Push,
+        Some(b'l') => Flow::Pull,
+        _ => Flow::Agnostic,
+    }
+}
+
+/// Checks counts and connections, and decides push or pull for every port.
+pub fn resolve(graph: &mut Graph, errors: &mut Diagnostics) {
+    for it in &mut graph.elements {
+        check_counts(it, errors);
+        let code = code(it.class);
+        it.inputs = (0..it.inputs.len()).map(|n| letter(code, 0, n)).collect();
+        it.outputs = (0..it.outputs.len()).map(|n| letter(code, 1, n)).collect();
+    }
+    settle(graph, errors);
+    check_connections(graph, errors);
+}
+
+fn check_counts(it: &Element, errors: &mut Diagnostics) {
+    let want = counts(it.class);
+    let sides = [
+        ("input", it.inputs.len(), want.inputs),
+        ("output", it.outputs.len(), want.outputs),
+    ];
+    for (side, have, (low, high)) in sides {
+        let label = format!("'{} :: {}'", it.name, it.class.spec.class);
+        let takes = format!("{} takes {}", it.class.spec.class, plural(low, high, side));
+        if have > high {
+            let message = format!("{label} has no {side} {high}");
+            errors.push(Diagnostic::error(it.span, message).with_help(takes));
+        } else {
+            for port in have..low {
+                let message = format!("{label} {side} {port} unused");
+                errors.push(Diagnostic::error(it.span, message).with_help(takes.clone()));
+            }
+        }
+    }
+}
+
+fn plural(low: usize, high: usize, side: &str) -> String {
+    let s = |n| if n == 1 { "" } else { "s" };
+    match (low, high) {
+        (_, 0) => format!("no {side}s"),
+        (low, high) if low == high => format!("{low} {side}{}", s(low)),
+        (low, MAX_OUTPUTS) => format!("at least {low} {side}{}", s(low)),
+        (low, high) => format!("{low} to {high} {side}s"),
+    }
+}
+
+/// Carries push and pull along edges and through agnostic elements until
+/// nothing changes; what is still open then pushes, as in Click.
+fn settle(graph: &mut Graph, errors: &mut Diagnostics) {
+    let mut work: Vec<usize> = (0..graph.edges.len()).collect();
+    let mut mismatched = vec![false; graph.edges.len()];
+    while let Some(i) = work.pop() {
+        let edge = graph.edges[i];
+        let Some(&out) = graph.elements[edge.from.node].outputs.get(edge.from.port) else {
+            continue;
+        };
+        let Some(&input) = graph.elements[edge.to.node].inputs.get(edge.to.port) else { continue };
+        let changed = match (out, input) {
+            (Flow::Agnostic, Flow::Agnostic) => continue,
+            (Flow::Agnostic, flow) => {
+                graph.elements[edge.from.node].tie(edge.from.port, true, flow);
+                edge.from.node
+            }
+            (flow, Flow::Agnostic) => {
+                graph.elements[edge.to.node].tie(edge.to.port, false, flow);
+                edge.to.node
+            }
+            (a, b) => {
+                if a != b && !std::mem::replace(&mut mismatched[i], true) {
+                    errors.push(mismatch(graph, i, a, b));
+                }
+                continue;
+            }
+        };
+        work.extend(graph.leaving[changed].iter().chain(&graph.entering[changed]));
+    }
+    for it in &mut graph.elements {
+        let open = it.inputs.iter_mut().chain(&mut it.outputs);
+        open.filter(|f| **f == Flow::Agnostic).for_each(|f| *f = Flow::Push);
+    }
+    for i in 0..graph.edges.len() {
+        let from = graph.edges[i].from;
+        let out = graph.elements[from.node].outputs.get(from.port).copied();
+        graph.edges[i].flow = out.unwrap_or(Flow::Push);
+    }
+}
+
+impl Element {
+    /// Decides an agnostic port and with it the agnostic ports of the other
+    /// side, and of its own where packets flow between them.
+    fn tie(&mut self, port: usize, output: bool, flow: Flow) {
+        let side = if output { &mut self.outputs } else { &mut self.inputs };
+        side[port] = flow;
+        let tied = matches!(self.class.role, Role::Through | Role::Duplex);
+        let shown = code(self.class);
+        if !tied || !shown.contains('a') {
+            return;
+        }
+        for other in self.inputs.iter_mut().chain(&mut self.outputs) {
+            if *other == Flow::Agnostic {
+                *other = flow;
+            }
+        }
+    }
+}
+
+/// The error for an edge whose two ends disagree. Where one of them is an
+/// agnostic element, it is the one in the wrong place.
+fn mismatch(graph: &Graph, edge: usize, out: Flow, input: Flow) -> Diagnostic {
+    let edge = graph.edges[edge];
+    let is_agnostic = |node: usize, side, port| {
+        let class = graph.elements[node].class;
+        class.role == Role::Through && letter(code(class), side, port) == Flow::Agnostic
+    };
+    let (of, to) = (edge.from, edge.to);
+    let (out_word, in_word) = (out.word(), input.word());
+    let message = if is_agnostic(of.node, 1, of.port) {
+        let label = graph.label(of.node);
+        format!(
+            "agnostic '{label}' in mixed context: {out_word} input 0, {in_word} output {}",
+            of.port
+        )
+    } else if is_agnostic(to.node, 0, to.port) {
+        let label = graph.label(to.node);
+        format!(
+            "agnostic '{label}' in mixed context: {out_word} input {}, {in_word} output 0",
+            to.port
+        )
+    } else {
+        let (from, to_label) = (graph.label(of.node), graph.label(to.node));
+        format!(
+            "'{from}' {out_word} output {} connected to '{to_label}' {in_word} input {}",
+            of.port, to.port
+        )
+    };
+    Diagnostic::error(edge.span, message).with_help(match out {
+        Flow::Push => "put a Queue between the pushing and the pulling side",
+        _ => "put an Unqueue between the pulling and the pushing side",
+    })
+}
+
+/// Each push output and each pull input has one connection; every port in
+/// between is in use.
+fn check_connections(graph: &Graph, errors: &mut Diagnostics) {
+    let uses_of = |it: &Element| (vec![0u32; it.inputs.len()], vec![0u32; it.outputs.len()]);
+    let mut uses: Vec<_> = graph.elements.iter().map(uses_of).collect();
+    for edge in &graph.edges {
+        count(&mut uses[edge.from.node].1, edge.from.port);
+        count(&mut uses[edge.to.node].0, edge.to.port);
+    }
+    for (i, (it, used)) in graph.elements.iter().zip(&uses).enumerate() {
+        let sides = [
+            ("input", &it.inputs, &used.0, Flow::Pull),
+            ("output", &it.outputs, &used.1, Flow::Push),
+        ];
+        for (side, flows, used, single) in sides {
+            for (port, (&flow, &uses)) in flows.iter().zip(used).enumerate() {
+                let label = graph.label(i);
+                if uses == 0 && !may_stay_open(it.class, side, port) {
+                    errors.error(it.span, format!("'{label}' {side} {port} unused"));
+                } else if uses > 1 && flow == single {
+                    let word = flow.word();
+                    let message = format!("illegal reuse of '{label}' {word} {side} {port}");
+                    errors.push(Diagnostic::error(it.span, message).with_help(match side {
+                        "output" => "a Tee sends copies to several places",
+                        _ => "a scheduler such as RoundRobinSched pulls from several places",
+                    }));
+                }
+            }
+        }
+    }
+}
+
+/// Whether a port may stay open although a higher one is connected.
+fn may_stay_open(class: &Class, side: &str, port: usize) -> bool {
+    let optional = |fate: &crate::element::FateSpec| fate.kind == FateKind::Optional;
+    side == "output" && class.outputs().nth(port).is_some_and(optional)
+}
+
+fn count(uses: &mut [u32], port: usize) {
+    if let Some(n) = uses.get_mut(port) {
+        *n += 1;
+    }
+}

@@ -1,0 +1,227 @@
+//! An element as one worker runs it, whatever trait it was written for.
+
+mod per_batch;
+mod per_packet;
+mod source;
+mod store;
+
+pub use per_batch::PerBatchNode;
+pub use per_packet::PerPacketNode;
+pub use source::{DuplexNode, SourceNode};
+pub use store::StoreNode;
+
+use crate::args::{ArgError, Names};
+use crate::class::{Ask, Role, Value};
+use crate::cx::Cx;
+use crate::element::{Asked, Describe, Local, NOT_TAKEN};
+use castanet_packet::Batch;
+use std::any::Any;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The reason to drop of packets for which the pool had no frame.
+pub const NO_FRAME: u8 = NOT_TAKEN + 1;
+/// The reason to drop of packets that went round the graph without end.
+pub const LOOPED: u8 = NOT_TAKEN + 2;
+/// The reason to drop of packets in whose burst the element panicked.
+pub const PANICKED: u8 = NOT_TAKEN + 3;
+
+/// A changed configuration on its way to all workers.
+pub type Rewritten = Arc<dyn Any + Send + Sync>;
+
+/// An element as one worker runs it.
+pub trait Node: Send {
+    /// Prepares the home worker's state: opens devices, sets timers.
+    fn begin(&mut self, _cx: &mut Cx) -> Result<(), ArgError> {
+        Ok(())
+    }
+    /// Takes a batch on input `port`.
+    fn push(&mut self, port: usize, batch: Batch, cx: &mut Cx);
+    /// Emits up to `n` packets.
+    fn ask(&mut self, _n: usize, _cx: &mut Cx) -> Asked {
+        Asked::Done
+    }
+    /// Moves up to `n` kept packets into `into`.
+    fn take(&mut self, _n: usize, _into: &mut Batch, _cx: &mut Cx) {}
+    /// Whether it wants to be asked as a task at all.
+    fn active(&self) -> bool {
+        true
+    }
+    /// The time asked for has come.
+    fn wake(&mut self, _cx: &mut Cx) {}
+    /// The router stops.
+    fn end(&mut self, _cx: &mut Cx) {}
+    /// How many packets it keeps.
+    fn held(&self) -> usize {
+        0
+    }
+    /// Answers a read handler; `None` if there is none of that name.
+    fn read(&self, name: &str, ask: &Ask) -> Option<Value>;
+    /// Changes its worker's state; `None` if there is no such handler.
+    fn change(&mut self, name: &str, text: &str) -> Option<Result<(), ArgError>>;
+    /// Makes a changed configuration; `None` if there is no such handler.
+    fn rewrite(
+        &self,
+        name: &str,
+        text: &str,
+        names: &Names,
+    ) -> Option<Result<Rewritten, ArgError>>;
+    /// Takes a changed configuration over.
+    fn install(&mut self, config: Rewritten);
+    /// Whether all workers share one state, so that one answers for all.
+    fn shares(&self) -> bool;
+}
+
+/// Where an output leads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target {
+    /// Index of the element.
+    pub node: usize,
+    /// Its port.
+    pub port: usize,
+}
+
+/// One element's place among the others of a worker.
+pub struct Slot {
+    /// The element; away only while it pulls, or where it has no node.
+    pub node: Option<Box<dyn Node>>,
+    /// How it takes part.
+    pub role: Role,
+    /// Where each output pushes; `None` for pull outputs and open ones.
+    pub outputs: Vec<Option<Target>>,
+    /// Where each pull input pulls; `None` for push inputs.
+    pub upstream: Vec<Option<Target>>,
+    /// The tasks to wake when packets come to rest here.
+    pub waiters: Vec<crate::worker::TaskRef>,
+}
+
+/// Configuration and state of one node.
+pub(crate) struct Body<E, L> {
+    config: Arc<E>,
+    local: State<L>,
+}
+
+/// Worker state: the worker's own, or one for all workers.
+pub(crate) enum State<L> {
+    Own(L),
+    Shared(Arc<Mutex<L>>),
+}
+
+impl<L: Default> State<L> {
+    /// Lends the state for one call. A panic in an element poisons no state:
+    /// what it left behind is used as it is.
+    #[inline]
+    fn with<R>(&mut self, f: impl FnOnce(&mut L) -> R) -> R {
+        match self {
+            State::Own(local) => f(local),
+            State::Shared(local) => f(&mut lock(local)),
+        }
+    }
+
+    fn peek<R>(&self, f: impl FnOnce(&L) -> R) -> R {
+        match self {
+            State::Own(local) => f(local),
+            State::Shared(local) => f(&lock(local)),
+        }
+    }
+}
+
+fn lock<L>(local: &Mutex<L>) -> MutexGuard<'_, L> {
+    local.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The one state of all workers, if the class shares it.
+pub(crate) fn shared<L: Default>(shared: bool) -> Option<Arc<Mutex<L>>> {
+    shared.then(Default::default)
+}
+
+impl<E, L: Local> Body<E, L> {
+    pub(crate) fn new(config: Arc<E>, local: &Option<Arc<Mutex<L>>>) -> Self {
+        let local = match local {
+            Some(local) => State::Shared(local.clone()),
+            None => State::Own(L::default()),
+        };
+        Body { config, local }
+    }
+}
+
+impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
+    fn read(&self, name: &str, ask: &Ask) -> Option<Value> {
+        let config = E::READS.iter().copied().flatten().find(|h| h.name == name);
+        config.map(|h| (h.get)(&self.config, ask)).or_else(|| {
+            let local = L::READS.iter().copied().flatten().find(|h| h.name == name)?;
+            Some(self.local.peek(|state| (local.get)(state, ask)))
+        })
+    }
+
+    fn change(&mut self, name: &str, text: &str) -> Option<Result<(), ArgError>> {
+        let change = L::WRITES.iter().copied().flatten().find(|h| h.name == name)?;
+        Some(self.local.with(|state| (change.apply)(state, text)))
+    }
+
+    fn rewrite(
+        &self,
+        name: &str,
+        text: &str,
+        names: &Names,
+    ) -> Option<Result<Rewritten, ArgError>> {
+        let write = E::WRITES.iter().copied().flatten().find(|h| h.name == name)?;
+        Some((write.set)(&self.config, text, names).map(|new| Arc::new(new) as Rewritten))
+    }
+
+    fn install(&mut self, config: Rewritten) {
+        if let Ok(config) = config.downcast::<E>() {
+            self.config = config;
+        }
+    }
+
+    fn shares(&self) -> bool {
+        matches!(self.local, State::Shared(_))
+    }
+}
+
+/// The handler half of `Node`, the same for every kind.
+macro_rules! handlers_of_body {
+    () => {
+        fn read(&self, name: &str, ask: &crate::class::Ask) -> Option<crate::class::Value> {
+            self.body.read(name, ask)
+        }
+        fn change(
+            &mut self,
+            name: &str,
+            text: &str,
+        ) -> Option<Result<(), crate::args::ArgError>> {
+            self.body.change(name, text)
+        }
+        fn rewrite(
+            &self,
+            name: &str,
+            text: &str,
+            names: &crate::args::Names,
+        ) -> Option<Result<crate::node::Rewritten, crate::args::ArgError>> {
+            self.body.rewrite(name, text, names)
+        }
+        fn install(&mut self, config: crate::node::Rewritten) {
+            self.body.install(config);
+        }
+        fn shares(&self) -> bool {
+            self.body.shares()
+        }
+    };
+}
+pub(crate) use handlers_of_body;
+
+/// Takes out of `batch` what is not `V`, counting it.
+pub(crate) fn sieve<V: crate::on::View>(batch: &mut Batch, cx: &mut Cx) {
+    let fates = &mut cx.core.fates;
+    fates.clear();
+    fates.extend(batch.iter_mut().map(|p| if V::of(p).is_some() { 0 } else { NOT_TAKEN }));
+    if fates.iter().all(|&f| f == 0) {
+        return;
+    }
+    let mut dropped = 0;
+    batch.partition(fates, 0, |_, packet| {
+        dropped += 1;
+        drop(packet);
+    });
+    cx.core.count_drops(cx.me, NOT_TAKEN, dropped);
+}

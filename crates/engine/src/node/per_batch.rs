@@ -1,0 +1,49 @@
+//! Runs a `PerBatch` element.
+
+use super::{Body, Node, handlers_of_body, sieve};
+use crate::args::ArgError;
+use crate::cx::Cx;
+use crate::element::PerBatch;
+use crate::on::View;
+use castanet_packet::Batch;
+use std::sync::{Arc, Mutex};
+
+/// A `PerBatch` element of one worker.
+#[repr(align(128))]
+pub struct PerBatchNode<E: PerBatch> {
+    body: Body<E, E::Local>,
+}
+
+impl<E: PerBatch> PerBatchNode<E> {
+    pub(crate) fn new(config: Arc<E>, local: &Option<Arc<Mutex<E::Local>>>) -> Self {
+        PerBatchNode { body: Body::new(config, local) }
+    }
+}
+
+impl<E: PerBatch> Node for PerBatchNode<E> {
+    fn begin(&mut self, cx: &mut Cx) -> Result<(), ArgError> {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.begin(local, cx))
+    }
+    fn push(&mut self, port: usize, mut batch: Batch, cx: &mut Cx) {
+        if E::On::NAME != "any" {
+            sieve::<E::On>(&mut batch, cx);
+        }
+        if !batch.is_empty() {
+            let config = &*self.body.config;
+            self.body.local.with(|local| config.batch(local, port, batch, cx));
+        }
+    }
+    fn wake(&mut self, cx: &mut Cx) {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.wake(local, cx));
+    }
+    fn end(&mut self, cx: &mut Cx) {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.end(local, cx));
+    }
+    fn held(&self) -> usize {
+        self.body.local.peek(|local| self.body.config.held(local))
+    }
+    handlers_of_body!();
+}

@@ -1,0 +1,110 @@
+//! Runs a `Source` element, and elements that are sink and source at once.
+
+use super::{Body, Node, handlers_of_body, sieve};
+use crate::args::ArgError;
+use crate::cx::Cx;
+use crate::element::{Asked, PerBatch, Source};
+use crate::on::View;
+use castanet_packet::Batch;
+use std::sync::{Arc, Mutex};
+
+/// A `Source` element of one worker.
+#[repr(align(128))]
+pub struct SourceNode<E: Source> {
+    body: Body<E, E::Local>,
+}
+
+impl<E: Source> SourceNode<E> {
+    pub(crate) fn new(config: Arc<E>) -> Self {
+        SourceNode { body: Body::new(config, &None) }
+    }
+}
+
+impl<E: Source> Node for SourceNode<E> {
+    fn begin(&mut self, cx: &mut Cx) -> Result<(), ArgError> {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.begin(local, cx))
+    }
+    /// Sources with inputs pull them; what is pushed at one all the same has
+    /// no way on. The graph check refuses such configurations.
+    fn push(&mut self, _port: usize, batch: Batch, cx: &mut Cx) {
+        cx.core.count_drops(cx.me, super::LOOPED, batch.len() as u64);
+    }
+    fn ask(&mut self, n: usize, cx: &mut Cx) -> Asked {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.ask(local, n, cx))
+    }
+    fn active(&self) -> bool {
+        self.body.local.peek(|local| self.body.config.active(local))
+    }
+    fn end(&mut self, cx: &mut Cx) {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.end(local, cx));
+    }
+    handlers_of_body!();
+}
+
+/// An element that is both `PerBatch` and `Source`, with one state.
+#[repr(align(128))]
+pub struct DuplexNode<E>
+where
+    E: PerBatch + Source<Local = <E as PerBatch>::Local>,
+{
+    body: Body<E, <E as PerBatch>::Local>,
+}
+
+impl<E> DuplexNode<E>
+where
+    E: PerBatch + Source<Local = <E as PerBatch>::Local>,
+{
+    pub(crate) fn new(
+        config: Arc<E>,
+        local: &Option<Arc<Mutex<<E as PerBatch>::Local>>>,
+    ) -> Self {
+        DuplexNode { body: Body::new(config, local) }
+    }
+}
+
+impl<E> Node for DuplexNode<E>
+where
+    E: PerBatch + Source<Local = <E as PerBatch>::Local>,
+{
+    fn begin(&mut self, cx: &mut Cx) -> Result<(), ArgError> {
+        let config = &*self.body.config;
+        self.body.local.with(|local| {
+            PerBatch::begin(config, local, cx)?;
+            Source::begin(config, local, cx)
+        })
+    }
+    fn push(&mut self, port: usize, mut batch: Batch, cx: &mut Cx) {
+        if <E::On as View>::NAME != "any" {
+            sieve::<E::On>(&mut batch, cx);
+        }
+        if !batch.is_empty() {
+            let config = &*self.body.config;
+            self.body.local.with(|local| config.batch(local, port, batch, cx));
+        }
+    }
+    fn ask(&mut self, n: usize, cx: &mut Cx) -> Asked {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.ask(local, n, cx))
+    }
+    fn active(&self) -> bool {
+        self.body.local.peek(|local| self.body.config.active(local))
+    }
+    fn wake(&mut self, cx: &mut Cx) {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.wake(local, cx));
+    }
+    fn end(&mut self, cx: &mut Cx) {
+        let config = &*self.body.config;
+        self.body.local.with(|local| {
+            PerBatch::end(config, local, cx);
+            Source::end(config, local, cx);
+        });
+    }
+    fn held(&self) -> usize {
+        self.body.local.peek(|local| self.body.config.held(local))
+    }
+    handlers_of_body!();
+}

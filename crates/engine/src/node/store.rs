@@ -1,0 +1,34 @@
+//! Runs a `Store` element: one state for all workers, locked per burst.
+
+use super::{Body, Node, handlers_of_body};
+use crate::cx::Cx;
+use crate::element::Store;
+use castanet_packet::Batch;
+use std::sync::{Arc, Mutex};
+
+/// A `Store` element, as one worker reaches it.
+#[repr(align(128))]
+pub struct StoreNode<E: Store> {
+    body: Body<E, E::Local>,
+}
+
+impl<E: Store> StoreNode<E> {
+    pub(crate) fn new(config: Arc<E>, local: &Option<Arc<Mutex<E::Local>>>) -> Self {
+        StoreNode { body: Body::new(config, local) }
+    }
+}
+
+impl<E: Store> Node for StoreNode<E> {
+    fn push(&mut self, _port: usize, batch: Batch, cx: &mut Cx) {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.put(local, batch, cx));
+    }
+    fn take(&mut self, n: usize, into: &mut Batch, cx: &mut Cx) {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.take(local, n, into, cx));
+    }
+    fn held(&self) -> usize {
+        self.body.local.peek(|local| self.body.config.held(local))
+    }
+    handlers_of_body!();
+}

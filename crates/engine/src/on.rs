@@ -1,0 +1,49 @@
+//! What a packet must be for an element to take it.
+
+use castanet_packet::Packet;
+
+/// A way to look at a packet.
+pub trait View: 'static {
+    /// Name of the room its elements live in.
+    const NAME: &'static str;
+    /// What the element gets to see.
+    type Of<'p>;
+    /// Looks; `None` if the packet is something else.
+    fn of(packet: &mut Packet) -> Option<Self::Of<'_>>;
+}
+
+macro_rules! views {
+    ($($name:ident $view:ident $word:literal $get:ident $doc:literal;)*) => {$(
+        #[doc = $doc]
+        pub struct $name;
+        impl View for $name {
+            const NAME: &'static str = $word;
+            type Of<'p> = castanet_packet::$view<'p>;
+            #[inline(always)]
+            fn of(packet: &mut Packet) -> Option<castanet_packet::$view<'_>> {
+                packet.$get()
+            }
+        }
+    )*};
+}
+
+/// Any packet at all.
+pub struct Any;
+
+impl View for Any {
+    const NAME: &'static str = "any";
+    type Of<'p> = &'p mut Packet;
+    #[inline(always)]
+    fn of(packet: &mut Packet) -> Option<&mut Packet> {
+        Some(packet)
+    }
+}
+
+views! {
+    Ether Ether "ether" ether "Packets whose data begins with an Ethernet header.";
+    Arp ArpPacket "arp" arp "Ethernet frames that carry ARP for IPv4.";
+    Ipv4 Ipv4 "ip" ipv4 "Packets with a marked IPv4 header.";
+    Udp UdpPacket "udp" udp "IPv4 packets with a whole UDP header, first fragments only.";
+    Tcp TcpPacket "tcp" tcp "IPv4 packets with a whole TCP header, first fragments only.";
+    Icmp IcmpPacket "icmp" icmp "IPv4 packets with a whole ICMP header, first fragments only.";
+}

@@ -1,0 +1,179 @@
+//! From a plan to workers that are ready to run.
+
+use super::plan::{Planned, plan, report};
+use super::{Crew, Options, Router, Run};
+use crate::args::{ArgError, Names};
+use crate::class::{Library, Nodes, Role};
+use crate::element::{Setup, Step};
+use crate::graph::{Flow, Graph};
+use crate::node::{Slot, Target};
+use crate::time::{Clock, Time};
+use crate::worker::core::Core;
+use crate::worker::{Tasks, Worker, mailbox};
+use castanet_lang::{Diagnostic, Diagnostics, Flat};
+use castanet_packet::{Pool, PoolConfig};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+impl Router {
+    /// Builds a router, or says everything that is wrong; nothing is started
+    /// half. Warnings are in `found` either way.
+    pub fn build(
+        flat: &Flat,
+        library: &Library,
+        options: &Options,
+        found: &mut Diagnostics,
+    ) -> Option<Router> {
+        let planned = plan(flat, library, options.workers, options.wording, found);
+        let system = options.interfaces.map(|ask| Arc::new(ask) as _);
+        let names = Names::new(&planned.facts.addresses, system);
+        let clock = Arc::new(if options.simulated { Clock::simulated() } else { Clock::real() });
+        let parts = make_all(&planned, &names, clock.now(), options, found);
+        if found.has_errors() {
+            return None;
+        }
+        let flat_text = castanet_lang::print::flat(flat);
+        let requirements = flat.requirements.clone();
+        let Planned { graph, assigned, .. } = planned;
+        let mut router =
+            match assemble(graph, assigned, names, parts, clock, options) {
+                Ok(router) => router,
+                Err(e) => {
+                    found.push(Diagnostic::error(None, format!("cannot start workers: {e}")));
+                    return None;
+                }
+            };
+        router.flat_text = flat_text;
+        router.requirements = requirements;
+        router.begin(options, found);
+        if found.has_errors() { None } else { Some(router) }
+    }
+
+    /// Lets every element open what it needs, in the order of the file.
+    fn begin(&mut self, options: &Options, found: &mut Diagnostics) {
+        for element in 0..self.graph.elements.len() {
+            let home = self.assigned.homes[element];
+            let begun = self.crew.here(home).map_or(Ok(()), |worker| worker.begin(element));
+            if let Err(error) = begun {
+                report(&self.graph, element, vec![error], options.wording, found);
+            }
+        }
+    }
+}
+
+/// The nodes of every element, one for each worker, and the programs.
+struct Parts {
+    nodes: Vec<Nodes>,
+    programs: Vec<Run>,
+}
+
+fn make_all(
+    planned: &Planned,
+    names: &Names,
+    started: Time,
+    options: &Options,
+    found: &mut Diagnostics,
+) -> Parts {
+    let graph = &planned.graph;
+    let mut parts = Parts { nodes: Vec::new(), programs: Vec::new() };
+    for (i, it) in graph.elements.iter().enumerate() {
+        let setup = Setup {
+            name: &it.name,
+            inputs: it.inputs.len(),
+            outputs: it.outputs.len(),
+            names,
+            started,
+        };
+        let made = match (it.class.role, it.class.program) {
+            (Role::Info, _) => Ok(Vec::new()),
+            (_, Some(make)) => make(&it.config, &setup).map(|program| {
+                parts.programs.push(Run { element: i, program, waits: Step::At(started) });
+                Vec::new()
+            }),
+            _ => (it.class.make)(&it.config, &setup, options.workers.max(1)),
+        };
+        parts.nodes.push(made.unwrap_or_else(|errors: Vec<ArgError>| {
+            report(graph, i, errors, options.wording, found);
+            Vec::new()
+        }));
+    }
+    parts
+}
+
+fn assemble(
+    graph: Graph,
+    assigned: crate::graph::assign::Plan,
+    names: Names,
+    parts: Parts,
+    clock: Arc<Clock>,
+    options: &Options,
+) -> std::io::Result<Router> {
+    let pool = Pool::new(PoolConfig { frames: options.frames, ..PoolConfig::default() })?;
+    let (notify, notices) = channel();
+    let pairs: std::io::Result<Vec<_>> =
+        assigned.tasks.iter().map(|jobs| mailbox::pair(jobs.len())).collect();
+    let (shared, mailboxes): (Vec<_>, Vec<_>) = pairs?.into_iter().unzip();
+    let shared = Arc::new(shared);
+    let mut by_worker: Vec<Vec<Slot>> = mailboxes.iter().map(|_| Vec::new()).collect();
+    for (element, nodes) in parts.nodes.into_iter().enumerate() {
+        let mut nodes = nodes.into_iter();
+        for slots in &mut by_worker {
+            let mut slot = slot(&graph, element);
+            slot.node = nodes.next();
+            slot.waiters.clone_from(&assigned.waiters[element]);
+            slots.push(slot);
+        }
+    }
+    let worker = |(index, (slots, mailbox)): (usize, (Vec<Slot>, _))| Worker {
+        index,
+        core: Core::new(slots.len(), pool.clone(), options.burst, seed(index, options.simulated)),
+        slots,
+        tasks: Tasks::new(assigned.tasks[index].iter().copied()),
+        clock: clock.clone(),
+        console: options.console.clone(),
+        shared: shared.clone(),
+        mailbox,
+        stop_line: notify.clone(),
+    };
+    let workers = by_worker.into_iter().zip(mailboxes).enumerate().map(worker).collect();
+    Ok(Router {
+        graph,
+        assigned,
+        names,
+        flat_text: String::new(),
+        requirements: Vec::new(),
+        crew: Crew::Here(workers),
+        programs: parts.programs,
+        clock,
+        console: options.console.clone(),
+        pool,
+        pin: options.pin,
+        notices,
+        notify,
+        stops: 0,
+        ending: None,
+    })
+}
+
+/// Simulated runs are the same every time; real ones are not.
+fn seed(worker: usize, simulated: bool) -> u64 {
+    let random = || {
+        use std::hash::{BuildHasher, RandomState};
+        RandomState::new().hash_one(worker)
+    };
+    if simulated { 0x9e37_79b9_7f4a_7c15 + worker as u64 } else { random() }
+}
+
+/// An element's place, without its node.
+fn slot(graph: &Graph, element: usize) -> Slot {
+    let it = &graph.elements[element];
+    let mut outputs = vec![None; it.outputs.len()];
+    for edge in graph.out_edges(element).filter(|e| e.flow != Flow::Pull) {
+        outputs[edge.from.port] = Some(edge.to);
+    }
+    let mut upstream: Vec<Option<Target>> = vec![None; it.inputs.len()];
+    for edge in graph.in_edges(element).filter(|e| e.flow == Flow::Pull) {
+        upstream[edge.to.port] = Some(edge.from);
+    }
+    Slot { node: None, role: it.class.role, outputs, upstream, waiters: Vec::new() }
+}

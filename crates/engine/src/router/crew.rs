@@ -1,0 +1,117 @@
+//! The workers: at hand before and after a run, on their threads during it.
+
+use crate::worker::{Shared, Worker, run_thread};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The workers of a router.
+pub(super) enum Crew {
+    /// At hand: the control thread runs them itself (simulated time, tests)
+    /// or has not sent them off yet.
+    Here(Vec<Worker>),
+    /// On threads of their own.
+    Away {
+        /// How to reach them.
+        shared: Arc<Vec<Shared>>,
+        /// Set when they are to come back.
+        stop: Arc<AtomicBool>,
+        /// Their threads.
+        threads: Vec<JoinHandle<Worker>>,
+    },
+}
+
+/// A worker that does not answer for this long is stuck in an element.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Room for a long chain of pulls.
+const STACK: usize = 64 << 20;
+
+impl Crew {
+    /// A worker that is at hand.
+    pub(super) fn here(&mut self, index: usize) -> Option<&mut Worker> {
+        match self {
+            Crew::Here(workers) => workers.get_mut(index),
+            Crew::Away { .. } => None,
+        }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Crew::Here(workers) => workers.len(),
+            Crew::Away { shared, .. } => shared.len(),
+        }
+    }
+
+    /// Runs `errand` on a worker between two bursts and brings the answer;
+    /// `None` if the worker is gone or stuck.
+    pub(super) fn ask<T: Send + 'static>(
+        &mut self,
+        index: usize,
+        errand: impl FnOnce(&mut Worker) -> T + Send + 'static,
+    ) -> Option<T> {
+        match self {
+            Crew::Here(workers) => workers.get_mut(index).map(errand),
+            Crew::Away { shared, .. } => {
+                let (answer, reply) = channel();
+                shared.get(index)?.send(Box::new(move |worker| _ = answer.send(errand(worker))));
+                reply.recv_timeout(PATIENCE).ok()
+            }
+        }
+    }
+
+    /// Sends the workers to threads of their own.
+    pub(super) fn send_off(&mut self, pin: bool) -> std::io::Result<()> {
+        let Crew::Here(workers) = self else { return Ok(()) };
+        let Some(shared) = workers.first().map(|w| w.shared.clone()) else { return Ok(()) };
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut threads = Vec::new();
+        for worker in std::mem::take(workers) {
+            let (stop, index) = (stop.clone(), worker.index);
+            let thread = std::thread::Builder::new()
+                .name(format!("castanet-{index}"))
+                .stack_size(STACK)
+                .spawn(move || {
+                    if pin {
+                        pin_to_core(index);
+                    }
+                    let worker = run_thread(worker, &stop);
+                    castanet_packet::Pool::flush_thread();
+                    worker
+                })?;
+            threads.push(thread);
+        }
+        *self = Crew::Away { shared, stop, threads };
+        Ok(())
+    }
+
+    /// Calls the workers back; how many of them died on the way.
+    pub(super) fn call_back(&mut self) -> usize {
+        let Crew::Away { shared, stop, threads } = self else { return 0 };
+        stop.store(true, Ordering::Release);
+        shared.iter().for_each(|s| s.send(Box::new(|_| ())));
+        let sent = threads.len();
+        let workers: Vec<Worker> =
+            std::mem::take(threads).into_iter().filter_map(|t| t.join().ok()).collect();
+        let lost = sent - workers.len();
+        *self = Crew::Here(workers);
+        lost
+    }
+}
+
+/// Keeps the calling thread on one of the cores it may use. Where the system
+/// refuses, the thread runs anywhere.
+fn pin_to_core(index: usize) {
+    use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+    let this = nix::unistd::Pid::from_raw(0);
+    let Ok(allowed) = sched_getaffinity(this) else { return };
+    let cores: Vec<usize> =
+        (0..CpuSet::count()).filter(|&c| allowed.is_set(c).unwrap_or(false)).collect();
+    let mut one = CpuSet::new();
+    let core = cores.get(index % cores.len().max(1)).copied().unwrap_or(0);
+    if one.set(core).is_ok() {
+        _ = sched_setaffinity(this, &one);
+    }
+}

@@ -1,0 +1,107 @@
+//! What control programs see of the router.
+
+use super::Router;
+use crate::args::ArgError;
+use crate::element::{Desk, Step};
+use crate::time::Time;
+
+/// The router as one program sees it.
+struct AtDesk<'a> {
+    router: &'a mut Router,
+    name: String,
+}
+
+impl AtDesk<'_> {
+    /// Names are looked for in the program's own compound first, then in the
+    /// compounds around it, as in Click.
+    fn absolute(&self, handler: &str, write: bool) -> String {
+        let path = handler.split_whitespace().next().unwrap_or_default();
+        let mut scope = self.name.as_str();
+        while let Some((outer, _)) = scope.rsplit_once('/') {
+            if self.router.has_handler(&format!("{outer}/{path}"), write) {
+                return format!("{outer}/{handler}");
+            }
+            scope = outer;
+        }
+        handler.to_owned()
+    }
+}
+
+impl Desk for AtDesk<'_> {
+    fn now(&self) -> Time {
+        self.router.clock.now()
+    }
+    fn read(&mut self, handler: &str) -> Result<String, ArgError> {
+        let path = self.absolute(handler, false);
+        self.router.read(&path)
+    }
+    fn write(&mut self, handler: &str, value: &str) -> Result<(), ArgError> {
+        let path = self.absolute(handler, true);
+        self.router.write(&path, value)
+    }
+    fn exists(&mut self, handler: &str, write: bool) -> bool {
+        let path = self.absolute(handler, write);
+        self.router.has_handler(&path, write)
+    }
+    fn print(&mut self, text: &str) {
+        self.router.console.print(text);
+    }
+    fn chatter(&mut self, text: &str) {
+        self.router.console.chatter(text);
+    }
+    fn stop(&mut self, status: i32) {
+        self.router.ending.get_or_insert(status);
+    }
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Router {
+    /// Runs every program that need not wait; whether any did.
+    pub(super) fn run_programs(&mut self) -> bool {
+        let now = self.clock.now();
+        let mut ran = false;
+        for at in 0..self.programs.len() {
+            let due = match self.programs[at].waits {
+                Step::At(time) => time <= now,
+                Step::Stopped => self.stops > 0,
+                Step::Ended => false,
+            };
+            if !due || self.ending.is_some() {
+                continue;
+            }
+            if self.programs[at].waits == Step::Stopped {
+                self.stops -= 1;
+            }
+            self.step(at);
+            ran = true;
+        }
+        ran
+    }
+
+    /// One step of one program. It is away meanwhile, so that a program that
+    /// reads its own handlers finds none rather than a deadlock.
+    fn step(&mut self, at: usize) {
+        let mut run = self.programs.swap_remove(at);
+        let name = self.graph.elements[run.element].name.clone();
+        run.waits = run.program.step(&mut AtDesk { router: self, name });
+        self.programs.push(run);
+        let last = self.programs.len() - 1;
+        self.programs.swap(at, last);
+    }
+
+    /// When the first program wants to go on by itself.
+    pub(super) fn next_program(&self) -> Option<Time> {
+        let times = self.programs.iter().filter_map(|run| match run.waits {
+            Step::At(time) => Some(time),
+            _ => None,
+        });
+        times.min()
+    }
+
+    /// Whether some program still decides what a stop request means.
+    pub(super) fn is_driven(&self) -> bool {
+        self.programs.iter().any(|run| run.program.drives() && run.waits != Step::Ended)
+    }
+}

@@ -1,0 +1,353 @@
+//! Handlers: errands that workers run between two bursts.
+
+use super::Router;
+use crate::args::ArgError;
+use crate::class::{Ask, Class, HandlerDoc, Role, Value};
+use crate::node::Rewritten;
+use crate::worker::core::Ledger;
+use castanet_lang::nearest;
+use std::fmt::Write;
+
+/// Handlers that every element has.
+const COMMON: &[HandlerDoc] = &[
+    HandlerDoc { name: "class", doc: "The element's class." },
+    HandlerDoc { name: "name", doc: "The element's name." },
+    HandlerDoc { name: "config", doc: "The element's arguments." },
+    HandlerDoc { name: "ports", doc: "The element's ports and what they are connected to." },
+    HandlerDoc { name: "handlers", doc: "The element's handlers." },
+    HandlerDoc { name: "drops", doc: "Packets dropped here, by reason." },
+];
+
+/// Handlers of the router itself.
+const GLOBAL: &[&str] = &[
+    "version", "list", "classes", "config", "flatconfig", "requirements", "handlers", "threads",
+    "drops",
+];
+
+impl Router {
+    /// Reads `element.handler`, or a global handler; words after the name are
+    /// the handler's parameter.
+    pub fn read(&mut self, handler: &str) -> Result<String, ArgError> {
+        let (path, param) = handler.split_once(char::is_whitespace).unwrap_or((handler, ""));
+        let Some((element, name)) = path.split_once('.') else { return self.read_global(path) };
+        if element.is_empty() {
+            return self.read_global(name);
+        }
+        let element = self.element(element)?;
+        self.read_element(element, name, param.trim())
+    }
+
+    /// Writes `element.handler`, or a global handler.
+    pub fn write(&mut self, handler: &str, value: &str) -> Result<(), ArgError> {
+        let (element, name) = handler.split_once('.').unwrap_or(("", handler));
+        if element.is_empty() {
+            if name == "stop" {
+                self.ending.get_or_insert(0);
+                return Ok(());
+            }
+            return Err(self.no_handler("global", name, "write", &["stop"]));
+        }
+        let element = self.element(element)?;
+        self.write_element(element, name, value)
+    }
+
+    /// Whether a handler is there.
+    pub fn has_handler(&self, handler: &str, write: bool) -> bool {
+        let (element, name) = handler.split_once('.').unwrap_or(("", handler));
+        if element.is_empty() {
+            return if write { name == "stop" } else { GLOBAL.contains(&name) };
+        }
+        let Some(element) = self.graph.find(element) else { return false };
+        self.handlers_of(element).iter().any(|(doc, writes)| doc.name == name && *writes == write)
+            || (!write && name.starts_with("drops."))
+    }
+
+    fn element(&self, name: &str) -> Result<usize, ArgError> {
+        self.graph.find(name).ok_or_else(|| {
+            let near = nearest(name, self.graph.elements.iter().map(|e| e.name.as_str()));
+            let error = ArgError::new(format!("no element named '{name}'"));
+            near.map_or(error.clone(), |n| error.help(format!("did you mean '{n}'?")))
+        })
+    }
+
+    fn no_handler(&self, label: &str, name: &str, kind: &str, known: &[&str]) -> ArgError {
+        let error = ArgError::new(format!("{label} has no {kind} handler '{name}'"));
+        match nearest(name, known.iter().copied()) {
+            Some(near) => error.help(format!("did you mean '{near}'?")),
+            None => error,
+        }
+    }
+
+    /// Every handler of an element: its page, and whether it writes.
+    pub fn handlers_of(&self, element: usize) -> Vec<(HandlerDoc, bool)> {
+        let class = self.graph.elements[element].class;
+        let reads = (class.reads)().into_iter().chain(COMMON.iter().copied());
+        let writes = (class.writes)().into_iter();
+        reads.map(|doc| (doc, false)).chain(writes.map(|doc| (doc, true))).collect()
+    }
+
+    fn read_element(&mut self, it: usize, name: &str, param: &str) -> Result<String, ArgError> {
+        if let Some(text) = self.read_common(it, name) {
+            return Ok(text);
+        }
+        let class = self.graph.elements[it].class;
+        let value = match class.role {
+            Role::Control => self.read_program(it, name, param),
+            _ => self.read_nodes(it, name, param),
+        };
+        value.map(|v| v.to_string()).ok_or_else(|| {
+            let known: Vec<_> = self.handlers_of(it).iter().filter(|h| !h.1).map(|h| h.0.name).collect();
+            self.no_handler(&format!("'{}'", self.graph.label(it)), name, "read", &known)
+        })
+    }
+
+    fn read_program(&self, it: usize, name: &str, param: &str) -> Option<Value> {
+        let run = self.programs.iter().find(|run| run.element == it)?;
+        run.program.read(name, &Ask { now: self.clock.now(), param })
+    }
+
+    /// Asks every worker that has state of its own, and adds up.
+    fn read_nodes(&mut self, it: usize, name: &str, param: &str) -> Option<Value> {
+        let home = self.assigned.homes[it];
+        let mut value = self.ask_node(it, home, name, param)?;
+        if !value.1 {
+            for worker in (0..self.crew.len()).filter(|&w| w != home) {
+                if let Some((other, _)) = self.ask_node(it, worker, name, param) {
+                    value.0 = value.0.merge(other);
+                }
+            }
+        }
+        Some(value.0)
+    }
+
+    /// One worker's answer, and whether it speaks for all.
+    fn ask_node(
+        &mut self,
+        it: usize,
+        worker: usize,
+        name: &str,
+        param: &str,
+    ) -> Option<(Value, bool)> {
+        let (name, param, now) = (name.to_owned(), param.to_owned(), self.clock.now());
+        self.crew.ask(worker, move |worker| {
+            let node = worker.slots[it].node.as_ref()?;
+            Some((node.read(&name, &Ask { now, param: &param })?, node.shares()))
+        })?
+    }
+
+    fn read_common(&mut self, it: usize, name: &str) -> Option<String> {
+        let element = &self.graph.elements[it];
+        if let Some(reason) = name.strip_prefix("drops.") {
+            let counts = drop_counts(element.class, &self.ledger(it));
+            return counts.into_iter().find(|(n, _)| n == reason).map(|(_, n)| n.to_string());
+        }
+        Some(match name {
+            "class" => element.class.spec.class.to_owned(),
+            "name" => element.name.clone(),
+            "config" => element.config.clone(),
+            "ports" => self.ports_text(it),
+            "handlers" => {
+                let mut all: Vec<(&str, &str)> = Vec::new();
+                for (doc, writes) in self.handlers_of(it) {
+                    match all.iter_mut().find(|(n, _)| *n == doc.name) {
+                        Some(entry) => entry.1 = "rw",
+                        None => all.push((doc.name, if writes { "w" } else { "r" })),
+                    }
+                }
+                all.sort_unstable();
+                all.iter().fold(String::new(), |s, (n, kind)| s + n + "\t" + kind + "\n")
+            }
+            "drops" => {
+                let counts = drop_counts(element.class, &self.ledger(it));
+                let shown = counts.into_iter().filter(|(_, n)| *n > 0);
+                shown.fold(String::new(), |s, (reason, n)| s + &format!("{reason} {n}\n"))
+            }
+            _ => return None,
+        })
+    }
+
+    fn ports_text(&self, it: usize) -> String {
+        let element = &self.graph.elements[it];
+        let mut out = String::new();
+        for (side, flows) in [("input", &element.inputs), ("output", &element.outputs)] {
+            let s = if flows.len() == 1 { "" } else { "s" };
+            _ = writeln!(out, "{} {side}{s}", flows.len());
+            for (port, flow) in flows.iter().enumerate() {
+                let ends: Vec<String> = match side {
+                    "input" => self.graph.in_edges(it).filter(|e| e.to.port == port)
+                        .map(|e| format!("{} [{}]", self.graph.elements[e.from.node].name, e.from.port))
+                        .collect(),
+                    _ => self.graph.out_edges(it).filter(|e| e.from.port == port)
+                        .map(|e| format!("[{}] {}", e.to.port, self.graph.elements[e.to.node].name))
+                        .collect(),
+                };
+                _ = writeln!(out, "{}\t-\t{}", flow.word(), ends.join(", "));
+            }
+        }
+        out
+    }
+
+    fn write_element(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {
+        if self.graph.elements[it].class.role == Role::Control {
+            let run = self.programs.iter_mut().find(|run| run.element == it);
+            if let Some(done) = run.and_then(|run| run.program.write(name, value)) {
+                return done.map_err(|e| e.at(name));
+            }
+            return Err(self.no_write(it, name));
+        }
+        match self.rewritten(it, name, value) {
+            Some(config) => {
+                let config = config.map_err(|e| e.at(name))?;
+                for worker in 0..self.crew.len() {
+                    let config = config.clone();
+                    self.crew.ask(worker, move |worker| {
+                        if let Some(node) = worker.slots[it].node.as_mut() {
+                            node.install(config);
+                        }
+                        worker.revive(it);
+                    });
+                }
+                Ok(())
+            }
+            None => self.change(it, name, value),
+        }
+    }
+
+    /// A new configuration, made from the home worker's.
+    fn rewritten(
+        &mut self,
+        it: usize,
+        name: &str,
+        value: &str,
+    ) -> Option<Result<Rewritten, ArgError>> {
+        let class = self.graph.elements[it].class;
+        if !(class.writes)().iter().any(|h| h.name == name) {
+            return None;
+        }
+        // Names are resolved where the router is: the value travels as text
+        // and the addresses that it may use travel with it.
+        let names = self.names.snapshot();
+        let (name, value) = (name.to_owned(), value.to_owned());
+        self.crew.ask(self.assigned.homes[it], move |worker| {
+            worker.slots[it].node.as_ref()?.rewrite(&name, &value, &names)
+        })?
+    }
+
+    fn change(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {
+        let home = self.assigned.homes[it];
+        let others = (0..self.crew.len()).filter(|&w| w != home);
+        for worker in std::iter::once(home).chain(others).collect::<Vec<_>>() {
+            let (text, what) = (value.to_owned(), name.to_owned());
+            let done = self.crew.ask(worker, move |worker| {
+                let node = worker.slots[it].node.as_mut()?;
+                let (done, shares) = (node.change(&what, &text)?, node.shares());
+                worker.revive(it);
+                Some((done, shares))
+            });
+            let (done, shares) = done.flatten().ok_or_else(|| self.no_write(it, name))?;
+            done.map_err(|e| e.at(name))?;
+            if shares {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn no_write(&self, it: usize, name: &str) -> ArgError {
+        let known: Vec<_> =
+            self.handlers_of(it).iter().filter(|h| h.1).map(|h| h.0.name).collect();
+        self.no_handler(&format!("'{}'", self.graph.label(it)), name, "write", &known)
+    }
+
+    fn read_global(&mut self, name: &str) -> Result<String, ArgError> {
+        let elements = &self.graph.elements;
+        Ok(match name {
+            "version" => env!("CARGO_PKG_VERSION").to_owned(),
+            "list" => {
+                let names = elements.iter().map(|e| e.name.as_str());
+                names.fold(format!("{}\n", elements.len()), |s, n| s + n + "\n")
+            }
+            "classes" => {
+                let mut names: Vec<_> = elements.iter().map(|e| e.class.spec.class).collect();
+                names.sort_unstable();
+                names.dedup();
+                names.into_iter().fold(String::new(), |s, n| s + n + "\n")
+            }
+            "config" | "flatconfig" => self.flat_text.clone(),
+            "requirements" => self.requirements.iter().fold(String::new(), |s, r| s + r + "\n"),
+            "handlers" => GLOBAL.iter().fold(String::new(), |s, n| s + n + "\tr\n") + "stop\tw\n",
+            "threads" => self.crew.len().to_string(),
+            "drops" => self.all_drops(),
+            _ => return Err(self.no_handler("the router", name, "read", GLOBAL)),
+        })
+    }
+
+    /// `element reason count` of every reason that has struck.
+    fn all_drops(&mut self) -> String {
+        let mut out = String::new();
+        for (it, ledger) in self.ledgers().iter().enumerate() {
+            let element = &self.graph.elements[it];
+            for (reason, n) in drop_counts(element.class, ledger).iter().filter(|c| c.1 > 0) {
+                _ = writeln!(out, "{} {reason} {n}", element.name);
+            }
+        }
+        out
+    }
+
+    /// The counts of one element, all workers together.
+    pub fn ledger(&mut self, it: usize) -> Ledger {
+        let mut sum = Ledger::default();
+        for worker in 0..self.crew.len() {
+            let theirs = self.crew.ask(worker, move |worker| worker.core.ledger[it].clone());
+            theirs.iter().for_each(|ledger| sum.add(ledger));
+        }
+        sum
+    }
+
+    /// The counts of every element, all workers together.
+    pub fn ledgers(&mut self) -> Vec<Ledger> {
+        let mut sums = vec![Ledger::default(); self.graph.elements.len()];
+        for worker in 0..self.crew.len() {
+            let theirs = self.crew.ask(worker, |worker| worker.core.ledger.clone());
+            for (sum, ledger) in sums.iter_mut().zip(theirs.iter().flatten()) {
+                sum.add(ledger);
+            }
+        }
+        sums
+    }
+
+    /// How many packets an element keeps.
+    pub fn held(&mut self, it: usize) -> usize {
+        let mut sum = 0;
+        for worker in 0..self.crew.len() {
+            let theirs = self.crew.ask(worker, move |worker| {
+                worker.slots[it].node.as_ref().map(|node| (node.held(), node.shares()))
+            });
+            let Some((held, shares)) = theirs.flatten() else { continue };
+            if shares {
+                return held;
+            }
+            sum += held;
+        }
+        sum
+    }
+}
+
+/// Packets that an element dropped, by the name of the reason; those for an
+/// output that is not connected count under its name.
+pub fn drop_counts(class: &Class, ledger: &Ledger) -> Vec<(String, u64)> {
+    let mut all: Vec<(String, u64)> = class
+        .drop_reasons()
+        .into_iter()
+        .map(|(index, name, _)| {
+            (name, ledger.drops[usize::from(crate::element::DROP - index)])
+        })
+        .collect();
+    for (port, fate) in class.outputs().enumerate() {
+        all.push((fate.name.to_owned(), ledger.open.get(port).copied().unwrap_or(0)));
+    }
+    for (port, &n) in ledger.open.iter().enumerate().skip(class.outputs().count()) {
+        all.push((format!("output_{port}"), n));
+    }
+    all
+}

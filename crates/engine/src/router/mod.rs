@@ -1,0 +1,127 @@
+//! A whole router: built from a flat configuration, run, read, written, ended.
+
+mod build;
+mod crew;
+mod desk;
+mod handlers;
+mod plan;
+mod run;
+
+pub use plan::{Planned, Wording, plan};
+pub use run::{Outcome, Report};
+
+use crate::args::Names;
+use crate::class::Program;
+use crate::element::Step;
+use crate::graph::{Graph, assign};
+use crate::time::Clock;
+use crate::worker::{Console, Worker};
+use castanet_packet::Pool;
+use crew::Crew;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+/// What a worker or a signal tells the driver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// An element asks the router to stop.
+    StopRequested,
+    /// The user does: nobody is asked.
+    Interrupted,
+}
+
+/// How to build and run a router.
+pub struct Options {
+    /// How many workers.
+    pub workers: usize,
+    /// Whether the driver moves the clock (`--simtime`).
+    pub simulated: bool,
+    /// How many packets sources are asked for at once.
+    pub burst: usize,
+    /// How many frames the pool has.
+    pub frames: usize,
+    /// Whether each worker stays on a core of its own.
+    pub pin: bool,
+    /// Where lines that elements write go.
+    pub console: Arc<dyn Console>,
+    /// Asks the machine for an interface's address.
+    pub interfaces: Option<InterfaceResolver>,
+    /// In whose words errors are written.
+    pub wording: Wording,
+}
+
+/// Asks the machine for an interface's address.
+pub type InterfaceResolver = fn(&str, crate::args::AddressKind) -> Option<String>;
+
+impl Options {
+    /// One worker, real time, and what the design page says for the rest.
+    pub fn new(console: Arc<dyn Console>) -> Options {
+        Options {
+            workers: 1,
+            simulated: false,
+            burst: castanet_packet::BURST,
+            frames: 16 * 1024,
+            pin: false,
+            console,
+            interfaces: None,
+            wording: Wording::Castanet,
+        }
+    }
+}
+
+/// A program of the control thread and what it waits for.
+struct Run {
+    element: usize,
+    program: Box<dyn Program>,
+    waits: Step,
+}
+
+/// A router that is ready to run, runs, or has run.
+pub struct Router {
+    graph: Graph,
+    assigned: assign::Plan,
+    names: Names,
+    flat_text: String,
+    requirements: Vec<String>,
+    crew: Crew,
+    programs: Vec<Run>,
+    clock: Arc<Clock>,
+    console: Arc<dyn Console>,
+    pool: Pool,
+    pin: bool,
+    notices: Receiver<Notice>,
+    notify: Sender<Notice>,
+    stops: u32,
+    /// Set when the router is to end, with its exit status.
+    ending: Option<i32>,
+}
+
+impl Router {
+    /// The graph it runs.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+    /// Who runs what.
+    pub fn assigned(&self) -> &assign::Plan {
+        &self.assigned
+    }
+    /// The time as its elements see it.
+    pub fn clock(&self) -> &Arc<Clock> {
+        &self.clock
+    }
+    /// The pool its frames come from.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+    /// A line to the driver, for signal handlers.
+    pub fn line(&self) -> Sender<Notice> {
+        self.notify.clone()
+    }
+    /// A worker, while the router does not run on threads of its own.
+    pub fn worker(&mut self, index: usize) -> Option<&mut Worker> {
+        match &mut self.crew {
+            Crew::Here(workers) => workers.get_mut(index),
+            Crew::Away { .. } => None,
+        }
+    }
+}

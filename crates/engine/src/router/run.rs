@@ -1,0 +1,170 @@
+//! Running a router to its end, in real or in simulated time.
+
+use super::crew::Crew;
+use super::{Notice, Router};
+use crate::time::Time;
+use crate::worker::{Turn, earlier};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// The exit status that the configuration asked for; 0 unless it did.
+    pub status: i32,
+    /// Whether the user ended it.
+    pub interrupted: bool,
+}
+
+/// What was found when a router was taken apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// Frames that did not come back to the pool: a bug of Castanet.
+    pub leaked_frames: usize,
+    /// Bursts lost to a panic in an element.
+    pub panics: u64,
+    /// Workers lost altogether.
+    pub lost_workers: usize,
+}
+
+/// The longest that the driver sleeps without looking around.
+const LONG: Duration = Duration::from_secs(3600);
+
+impl Router {
+    /// Runs until it is stopped. `watch` is called every so often, for live
+    /// views. Workers are at hand again afterwards, so that handlers can
+    /// still be read.
+    pub fn run(&mut self, watch: Option<(Duration, &mut dyn FnMut(&mut Router))>) -> Outcome {
+        match self.clock.is_simulated() {
+            true => self.run_simulated(),
+            false => self.run_real(watch),
+        }
+    }
+
+    fn run_real(&mut self, mut watch: Option<(Duration, &mut dyn FnMut(&mut Router))>) -> Outcome {
+        if let Err(e) = self.crew.send_off(self.pin) {
+            self.console.chatter(&format!("cannot start a worker: {e}\n"));
+            return Outcome { status: 1, interrupted: false };
+        }
+        let mut interrupted = false;
+        let mut next_watch = watch.as_ref().map(|(every, _)| self.clock.now() + *every);
+        loop {
+            while self.run_programs() {}
+            self.decide_stops();
+            if interrupted || self.ending.is_some() {
+                break;
+            }
+            let now = self.clock.now();
+            if let (Some((every, look)), Some(due)) = (watch.as_mut(), next_watch)
+                && due <= now
+            {
+                look(self);
+                next_watch = Some(due.max(now) + *every);
+            }
+            let until = earlier(self.next_program(), next_watch);
+            let sleep = until.map_or(LONG, |t| (t - now).min(LONG));
+            match self.notices.recv_timeout(sleep) {
+                Ok(Notice::StopRequested) => self.stops += 1,
+                Ok(Notice::Interrupted) => interrupted = true,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+        }
+        if self.crew.call_back() > 0 {
+            self.console.chatter("a worker was lost to a panic outside any element\n");
+        }
+        Outcome { status: self.ending.unwrap_or(0), interrupted }
+    }
+
+    /// Stop requests that no program waits for end the router, unless one
+    /// that drives it is still busy with something else.
+    fn decide_stops(&mut self) {
+        if self.stops > 0 && !self.is_driven() {
+            self.ending.get_or_insert(0);
+        }
+    }
+
+    fn run_simulated(&mut self) -> Outcome {
+        let mut interrupted = false;
+        while self.ending.is_none() && !interrupted {
+            let next = self.settle_a_while();
+            while let Ok(notice) = self.notices.try_recv() {
+                match notice {
+                    Notice::StopRequested => self.stops += 1,
+                    Notice::Interrupted => interrupted = true,
+                }
+            }
+            let ran = self.run_programs();
+            self.decide_stops();
+            match next {
+                Turn::Ran => {}
+                Turn::Idle(_) if ran || self.stops > 0 && self.ending.is_none() && self.can_stop() => {}
+                Turn::Idle(next) => match earlier(next, self.next_program()) {
+                    Some(time) => self.clock.jump(time),
+                    // Nothing will ever happen again.
+                    None => break,
+                },
+            }
+        }
+        Outcome { status: self.ending.unwrap_or(0), interrupted }
+    }
+
+    fn can_stop(&self) -> bool {
+        use crate::element::Step;
+        self.programs.iter().any(|run| run.waits == Step::Stopped)
+    }
+
+    /// Gives every worker a turn; idle only when all are.
+    fn settle_a_while(&mut self) -> Turn {
+        let Crew::Here(workers) = &mut self.crew else { return Turn::Idle(None) };
+        let mut all = Turn::Idle(None);
+        for worker in workers {
+            all = match (all, worker.turn()) {
+                (Turn::Idle(a), Turn::Idle(b)) => Turn::Idle(earlier(a, b)),
+                _ => Turn::Ran,
+            };
+        }
+        all
+    }
+
+    /// Runs workers at hand, without moving the clock, until nothing is left
+    /// to do or `turns` turns are over; for tests.
+    pub fn settle(&mut self, turns: usize) -> Option<Time> {
+        for _ in 0..turns {
+            if let Turn::Idle(next) = self.settle_a_while() {
+                return next;
+            }
+        }
+        None
+    }
+
+    /// Moves a simulated clock by `time`, stopping at every timer on the way.
+    pub fn advance(&mut self, time: Duration) {
+        let end = self.clock.now() + time;
+        while let Some(next) = self.settle(100_000).filter(|t| *t <= end) {
+            self.clock.jump(next);
+        }
+        self.clock.jump(end);
+        self.settle(100_000);
+    }
+
+    /// Tells every element that it is over: buffers are written out.
+    pub fn end(&mut self) {
+        let homes = self.assigned.homes.clone();
+        if let Crew::Here(workers) = &mut self.crew {
+            workers.iter_mut().for_each(|worker| worker.end(&homes));
+        }
+    }
+
+    /// Takes the router apart and balances the frames.
+    pub fn dismantle(mut self) -> Report {
+        let lost_workers = self.crew.call_back();
+        self.end();
+        let mut panics = 0;
+        if let Crew::Here(workers) = std::mem::replace(&mut self.crew, Crew::Here(Vec::new())) {
+            panics = workers.iter().map(|w| w.core.panics).sum();
+            drop(workers);
+        }
+        castanet_packet::Pool::flush_thread();
+        Report { leaked_frames: self.pool.in_use(), panics, lost_workers }
+    }
+}

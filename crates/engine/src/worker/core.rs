@@ -1,0 +1,156 @@
+//! What one worker keeps beside its elements: counts, timers, buffers.
+
+use crate::element::{DROP, MAX_OUTPUTS, REASONS};
+use crate::time::Time;
+use castanet_packet::{Batch, Pool};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Counts of one element on one worker. At every moment
+/// `input + made = output + consumed + drops + open + what it keeps`.
+#[derive(Clone, Default, Debug)]
+pub struct Ledger {
+    /// Packets that came in.
+    pub input: u64,
+    /// Packets that it made.
+    pub made: u64,
+    /// Packets that it gave to connected outputs.
+    pub output: u64,
+    /// Packets that ended here as they should.
+    pub consumed: u64,
+    /// Packets dropped, by reason.
+    pub drops: [u64; REASONS],
+    /// Packets for outputs that nothing is connected to, by output.
+    pub open: Vec<u64>,
+}
+
+impl Ledger {
+    /// All packets dropped or sent to an open output.
+    pub fn lost(&self) -> u64 {
+        self.drops.iter().sum::<u64>() + self.open.iter().sum::<u64>()
+    }
+    /// Adds another worker's counts.
+    pub fn add(&mut self, other: &Ledger) {
+        self.input += other.input;
+        self.made += other.made;
+        self.output += other.output;
+        self.consumed += other.consumed;
+        self.drops.iter_mut().zip(&other.drops).for_each(|(a, b)| *a += b);
+        self.open.resize(self.open.len().max(other.open.len()), 0);
+        self.open.iter_mut().zip(&other.open).for_each(|(a, b)| *a += b);
+    }
+}
+
+/// A batch on its way to an element.
+pub(crate) struct Hop {
+    pub(crate) node: usize,
+    pub(crate) port: usize,
+    pub(crate) depth: u32,
+    pub(crate) batch: Batch,
+}
+
+/// What one worker keeps beside its elements.
+pub struct Core {
+    pub(crate) now: Time,
+    pub(crate) burst: usize,
+    pub(crate) emitted: Vec<(u8, Batch)>,
+    pub(crate) mark: usize,
+    pub(crate) fates: Vec<u8>,
+    pub(crate) ledger: Vec<Ledger>,
+    pub(crate) stack: Vec<Hop>,
+    pub(crate) hops: u32,
+    pub(crate) timers: Timers,
+    pub(crate) retry: Option<Time>,
+    pub(crate) progress: u64,
+    pub(crate) pool: Pool,
+    pub(crate) stops: u32,
+    pub(crate) panics: u64,
+    pub(crate) chatter: String,
+    pub(crate) woken: Vec<super::TaskRef>,
+    seed: u64,
+}
+
+impl Core {
+    pub(crate) fn new(elements: usize, pool: Pool, burst: usize, seed: u64) -> Core {
+        Core {
+            now: Time::default(),
+            burst,
+            emitted: Vec::new(),
+            mark: 0,
+            fates: vec![0; castanet_packet::MAX_BURST],
+            ledger: vec![Ledger::default(); elements],
+            stack: Vec::new(),
+            hops: 0,
+            timers: Timers::new(elements),
+            retry: None,
+            progress: 0,
+            pool,
+            stops: 0,
+            panics: 0,
+            chatter: String::new(),
+            woken: Vec::new(),
+            seed: seed.max(1),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_drop(&self, index: u8) -> bool {
+        usize::from(index) >= MAX_OUTPUTS
+    }
+
+    pub(crate) fn count_drops(&mut self, node: usize, reason: u8, n: u64) {
+        self.ledger[node].drops[usize::from(DROP - reason)] += n;
+    }
+
+    /// xorshift64*: fast, and good enough for sampling and random switches.
+    pub(crate) fn random(&mut self) -> u64 {
+        self.seed ^= self.seed >> 12;
+        self.seed ^= self.seed << 25;
+        self.seed ^= self.seed >> 27;
+        self.seed.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+}
+
+/// At most one wish a holder: "wake me at".
+pub(crate) struct Timers {
+    at: Vec<Option<Time>>,
+    heap: BinaryHeap<Reverse<(Time, usize)>>,
+}
+
+impl Timers {
+    pub(crate) fn new(holders: usize) -> Timers {
+        Timers { at: vec![None; holders], heap: BinaryHeap::new() }
+    }
+
+    pub(crate) fn set(&mut self, holder: usize, time: Time) {
+        if self.at[holder] != Some(time) {
+            self.at[holder] = Some(time);
+            self.heap.push(Reverse((time, holder)));
+        }
+    }
+
+    pub(crate) fn cancel(&mut self, holder: usize) {
+        self.at[holder] = None;
+    }
+
+    /// The time of the earliest wish that still stands.
+    pub(crate) fn next(&mut self) -> Option<Time> {
+        while let Some(&Reverse((time, holder))) = self.heap.peek() {
+            if self.at[holder] == Some(time) {
+                return Some(time);
+            }
+            self.heap.pop();
+        }
+        None
+    }
+
+    /// Takes one wish that is due.
+    pub(crate) fn pop(&mut self, now: Time) -> Option<usize> {
+        if self.next()? > now {
+            return None;
+        }
+        let Reverse((_, holder)) = self.heap.pop()?;
+        self.at[holder] = None;
+        Some(holder)
+    }
+}

@@ -1,0 +1,196 @@
+//! Moves batches through the elements of one worker.
+//!
+//! Pushed batches wait on an explicit stack, so that neither long chains nor
+//! loops in the graph can exhaust the thread's own; pulls recurse, and the
+//! graph check bounds their depth.
+
+use super::core::{Core, Hop};
+use crate::class::Role;
+use crate::cx::Cx;
+use crate::element::Asked;
+use crate::node::{LOOPED, Node, PANICKED, Slot, Target};
+use castanet_packet::Batch;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// How many elements one batch may visit before it counts as going in circles.
+const MAX_DEPTH: u32 = 20_000;
+/// How many visits one burst may cause in all (a loop through a `Tee`).
+const MAX_HOPS: u32 = 1_000_000;
+
+/// Runs everything on the stack to its end.
+pub(crate) fn drain(nodes: &mut [Slot], core: &mut Core) {
+    core.hops = 0;
+    while let Some(hop) = core.stack.pop() {
+        core.hops += 1;
+        if hop.depth > MAX_DEPTH || core.hops > MAX_HOPS {
+            core.ledger[hop.node].input += hop.batch.len() as u64;
+            core.count_drops(hop.node, LOOPED, hop.batch.len() as u64);
+            continue;
+        }
+        let (node, depth) = (hop.node, hop.depth);
+        core.mark = 0;
+        push_one(&mut nodes[node], core, node, hop.port, hop.batch);
+        spread(&nodes[node], core, node, depth + 1);
+    }
+}
+
+/// Gives one batch to one element; what it emits lies behind `core.mark`.
+#[inline]
+fn push_one(slot: &mut Slot, core: &mut Core, me: usize, port: usize, batch: Batch) {
+    let count = batch.len() as u64;
+    core.ledger[me].input += count;
+    let Some(node) = slot.node.as_mut() else {
+        return core.count_drops(me, PANICKED, count);
+    };
+    let mut cx = Cx { core, me, nodes: None };
+    if catch_unwind(AssertUnwindSafe(|| node.push(port, batch, &mut cx))).is_err() {
+        lose_burst(core, me, count);
+    }
+    if !slot.waiters.is_empty() {
+        core.woken.extend_from_slice(&slot.waiters);
+    }
+}
+
+/// After a panic: what did not come out again is counted as lost to it.
+#[cold]
+fn lose_burst(core: &mut Core, me: usize, count: u64) {
+    let out: u64 = core.emitted[core.mark..].iter().map(|(_, b)| b.len() as u64).sum();
+    core.count_drops(me, PANICKED, count.saturating_sub(out));
+    core.panics += 1;
+}
+
+/// Puts what element `me` has emitted on the stack, output 0 on top.
+fn spread(slot: &Slot, core: &mut Core, me: usize, depth: u32) {
+    let from = core.mark;
+    if core.emitted.len() - from > 1 {
+        core.emitted[from..].sort_by_key(|(output, _)| *output);
+    }
+    while core.emitted.len() > from {
+        let Some((output, batch)) = core.emitted.pop() else { break };
+        let count = batch.len() as u64;
+        match slot.outputs.get(usize::from(output)) {
+            Some(Some(to)) => {
+                core.ledger[me].output += count;
+                core.stack.push(Hop { node: to.node, port: to.port, depth, batch });
+            }
+            _ => {
+                let open = &mut core.ledger[me].open;
+                open.resize(open.len().max(usize::from(output) + 1), 0);
+                open[usize::from(output)] += count;
+            }
+        }
+    }
+}
+
+/// Asks a source for up to `n` packets and pushes them on; for tasks.
+pub(crate) fn ask_and_push(nodes: &mut [Slot], core: &mut Core, me: usize, n: usize) -> Asked {
+    core.mark = core.emitted.len();
+    let asked = ask(nodes, core, me, n);
+    spread(&nodes[me], core, me, 0);
+    drain(nodes, core);
+    asked
+}
+
+/// Lets `me` emit while it may pull its inputs through `nodes`.
+fn ask(nodes: &mut [Slot], core: &mut Core, me: usize, n: usize) -> Asked {
+    let Some(mut node) = nodes[me].node.take() else { return Asked::Done };
+    let mut cx = Cx { core: &mut *core, me, nodes: Some(&mut *nodes) };
+    let asked = catch_unwind(AssertUnwindSafe(|| node.ask(n, &mut cx)));
+    nodes[me].node = Some(node);
+    asked.unwrap_or_else(|_| {
+        core.panics += 1;
+        Asked::Again
+    })
+}
+
+/// Calls the home worker's timer of element `me`.
+pub(crate) fn wake(nodes: &mut [Slot], core: &mut Core, me: usize) {
+    call(nodes, core, me, |node, cx| node.wake(cx));
+}
+
+/// Lets element `me` do something outside a burst, and runs what it emits.
+pub(crate) fn call(
+    nodes: &mut [Slot],
+    core: &mut Core,
+    me: usize,
+    f: impl FnOnce(&mut dyn Node, &mut Cx),
+) {
+    core.mark = core.emitted.len();
+    if let Some(node) = nodes[me].node.as_mut() {
+        let mut cx = Cx { core: &mut *core, me, nodes: None };
+        if catch_unwind(AssertUnwindSafe(|| f(&mut **node, &mut cx))).is_err() {
+            core.panics += 1;
+        }
+    }
+    spread(&nodes[me], core, me, 0);
+    drain(nodes, core);
+}
+
+/// Pulls up to `n` packets for input `input` of element `me`.
+pub(crate) fn pull_input(
+    nodes: &mut [Slot],
+    core: &mut Core,
+    me: usize,
+    input: usize,
+    n: usize,
+    into: &mut Batch,
+) {
+    let Some(&Some(from)) = nodes[me].upstream.get(input) else { return };
+    let before = into.len();
+    pull(nodes, core, from, n, into);
+    core.ledger[me].input += (into.len() - before) as u64;
+}
+
+/// Pulls up to `n` packets out of output `from.port` of element `from.node`.
+fn pull(nodes: &mut [Slot], core: &mut Core, from: Target, n: usize, into: &mut Batch) {
+    let me = from.node;
+    let outer = std::mem::replace(&mut core.mark, core.emitted.len());
+    match nodes[me].role {
+        Role::Store => take(&mut nodes[me], core, me, n, into),
+        Role::Source | Role::Duplex => {
+            ask(nodes, core, me, n);
+        }
+        _ => {
+            let mut batch = Batch::new();
+            if let Some(&Some(up)) = nodes[me].upstream.first() {
+                pull(nodes, core, up, n, &mut batch);
+            }
+            if !batch.is_empty() {
+                push_one(&mut nodes[me], core, me, 0, batch);
+            }
+        }
+    }
+    collect(&nodes[me], core, from, into);
+    core.mark = outer;
+}
+
+fn take(slot: &mut Slot, core: &mut Core, me: usize, n: usize, into: &mut Batch) {
+    let before = into.len();
+    if let Some(node) = slot.node.as_mut() {
+        let mut cx = Cx { core: &mut *core, me, nodes: None };
+        if catch_unwind(AssertUnwindSafe(|| node.take(n, into, &mut cx))).is_err() {
+            core.panics += 1;
+        }
+    }
+    let taken = (into.len() - before) as u64;
+    core.ledger[me].output += taken;
+    core.progress += taken;
+}
+
+/// Sorts what a pulled element emitted: its pulled output into `into`, the
+/// rest pushed on once the pull is over.
+fn collect(slot: &Slot, core: &mut Core, from: Target, into: &mut Batch) {
+    let mark = core.mark;
+    let mut at = mark;
+    while at < core.emitted.len() {
+        if usize::from(core.emitted[at].0) == from.port {
+            let (_, mut batch) = core.emitted.remove(at);
+            core.ledger[from.node].output += batch.len() as u64;
+            core.progress += batch.len() as u64;
+            into.append(&mut batch);
+        } else {
+            at += 1;
+        }
+    }
+    spread(slot, core, from.node, 0);
+}

@@ -1,0 +1,139 @@
+//! How others reach a worker: errands, wake-ups, and the end of its sleep.
+
+use super::Worker;
+use mio::{Events, Interest, Poll, Token, Waker, unix::SourceFd};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// Something to do on a worker between two bursts.
+pub(crate) type Errand = Box<dyn FnOnce(&mut Worker) + Send>;
+
+/// The token of the waker; tasks have their number.
+const WAKE: Token = Token(usize::MAX);
+
+/// What other threads may touch of a worker.
+pub(crate) struct Shared {
+    mail: AtomicBool,
+    asleep: AtomicBool,
+    waker: Waker,
+    errands: Sender<Errand>,
+    /// By task: whether it waits for somebody to put packets where it pulls.
+    waiting: Vec<AtomicBool>,
+    /// By task: whether somebody did.
+    woken: Vec<AtomicBool>,
+}
+
+/// A worker's own end.
+pub(crate) struct Mailbox {
+    poll: Poll,
+    events: Events,
+    errands: Receiver<Errand>,
+    registered: Vec<Option<i32>>,
+}
+
+/// The two ends, for a worker with that many tasks.
+pub(crate) fn pair(tasks: usize) -> io::Result<(Shared, Mailbox)> {
+    let poll = Poll::new()?;
+    let waker = Waker::new(poll.registry(), WAKE)?;
+    let (errands, receiver) = channel();
+    let flags = || (0..tasks).map(|_| AtomicBool::new(false)).collect();
+    let shared = Shared {
+        mail: AtomicBool::new(false),
+        asleep: AtomicBool::new(false),
+        waker,
+        errands,
+        waiting: flags(),
+        woken: flags(),
+    };
+    let events = Events::with_capacity(64);
+    Ok((shared, Mailbox { poll, events, errands: receiver, registered: vec![None; tasks] }))
+}
+
+impl Shared {
+    /// Leaves an errand; the worker runs it between two bursts.
+    pub(crate) fn send(&self, errand: Errand) {
+        // A worker that is gone has nothing left to be asked.
+        _ = self.errands.send(errand);
+        self.ring();
+    }
+
+    fn ring(&self) {
+        self.mail.store(true, SeqCst);
+        if self.asleep.load(SeqCst) {
+            // The worker also wakes by itself, later: a failed write loses time only.
+            _ = self.waker.wake();
+        }
+    }
+
+    /// Whether there is anything to look at; clears the sign.
+    pub(crate) fn has_mail(&self) -> bool {
+        self.mail.load(SeqCst) && self.mail.swap(false, SeqCst)
+    }
+
+    /// Wakes a task that waits for packets; does nothing if it does not.
+    pub(crate) fn wake_task(&self, task: usize) {
+        if self.waiting[task].load(SeqCst) && self.waiting[task].swap(false, SeqCst) {
+            self.woken[task].store(true, SeqCst);
+            self.ring();
+        }
+    }
+
+    /// Says that `task` waits; it must look once more before it rests.
+    pub(crate) fn wait(&self, task: usize) {
+        self.waiting[task].store(true, SeqCst);
+    }
+
+    /// Whether nobody has woken `task` since it said that it waits.
+    pub(crate) fn still_waits(&self, task: usize) -> bool {
+        self.waiting[task].load(SeqCst)
+    }
+
+    /// Takes note of the tasks that others have woken.
+    pub(crate) fn woken(&self, mut f: impl FnMut(usize)) {
+        for (task, woken) in self.woken.iter().enumerate() {
+            if woken.swap(false, SeqCst) {
+                f(task);
+            }
+        }
+    }
+}
+
+impl Mailbox {
+    /// The next errand.
+    pub(crate) fn next(&mut self) -> Option<Errand> {
+        self.errands.try_recv().ok()
+    }
+
+    /// Wants to hear when `fd` has something for `task`.
+    pub(crate) fn watch(&mut self, task: usize, fd: i32) -> io::Result<()> {
+        if self.registered[task] == Some(fd) {
+            return Ok(());
+        }
+        self.poll.registry().register(&mut SourceFd(&fd), Token(task), Interest::READABLE)?;
+        self.registered[task] = Some(fd);
+        Ok(())
+    }
+
+    /// Whether any task watches a file descriptor.
+    pub(crate) fn watches(&self) -> bool {
+        self.registered.iter().any(Option::is_some)
+    }
+
+    /// Sleeps for at most `time`, unless there is mail; then names the tasks
+    /// whose descriptors have something.
+    pub(crate) fn sleep(
+        &mut self,
+        shared: &Shared,
+        time: Option<Duration>,
+        mut ready: impl FnMut(usize),
+    ) {
+        shared.asleep.store(true, SeqCst);
+        let time = if shared.mail.load(SeqCst) { Some(Duration::ZERO) } else { time };
+        // An interrupted sleep is a short one.
+        _ = self.poll.poll(&mut self.events, time);
+        shared.asleep.store(false, SeqCst);
+        self.events.iter().filter(|e| e.token() != WAKE).for_each(|e| ready(e.token().0));
+    }
+}

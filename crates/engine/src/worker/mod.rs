@@ -1,0 +1,198 @@
+//! One worker: its elements, its tasks, its timers and its inbox.
+//!
+//! Handlers travel to the state; the state never travels. A worker looks into
+//! its inbox between two bursts, so a handler has `&mut` to its node and no
+//! element needs a lock, an atomic or `unsafe`.
+
+pub mod core;
+pub(crate) mod exec;
+pub(crate) mod mailbox;
+mod task;
+mod thread;
+
+pub(crate) use mailbox::{Mailbox, Shared};
+pub(crate) use task::{Job, Tasks};
+pub(crate) use thread::run as run_thread;
+
+use crate::args::ArgError;
+use crate::cx::Cx;
+use crate::element::Asked;
+use crate::node::Slot;
+use crate::time::{Clock, Time};
+use self::core::Core;
+use castanet_packet::Batch;
+use std::sync::Arc;
+
+/// A task of some worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TaskRef {
+    /// Which worker.
+    pub worker: usize,
+    /// Which of its tasks.
+    pub task: usize,
+}
+
+/// Where lines that elements write go; the program decides.
+pub trait Console: Send + Sync {
+    /// Whole lines for standard error.
+    fn chatter(&self, lines: &str);
+    /// Text for standard output.
+    fn print(&self, text: &str);
+}
+
+/// What a turn of a worker came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Turn {
+    /// It did something.
+    Ran,
+    /// Nothing to do before this time, or before somebody wakes it.
+    Idle(Option<Time>),
+}
+
+/// One worker.
+pub struct Worker {
+    pub(crate) index: usize,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) core: Core,
+    pub(crate) tasks: Tasks,
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) console: Arc<dyn Console>,
+    pub(crate) shared: Arc<Vec<Shared>>,
+    pub(crate) mailbox: Mailbox,
+    /// Stop requests that the elements made, on their way to the driver.
+    pub(crate) stop_line: std::sync::mpsc::Sender<crate::router::Notice>,
+}
+
+impl Worker {
+    /// Lets element `me` prepare itself; the home worker calls it.
+    pub(crate) fn begin(&mut self, me: usize) -> Result<(), ArgError> {
+        self.core.now = self.clock.now();
+        let Some(node) = self.slots[me].node.as_mut() else { return Ok(()) };
+        let done = node.begin(&mut Cx { core: &mut self.core, me, nodes: None });
+        self.after();
+        done
+    }
+
+    /// Tells every element that it is over, then lets what that emits run.
+    pub(crate) fn end(&mut self, homes: &[usize]) {
+        self.core.now = self.clock.now();
+        for (me, home) in homes.iter().enumerate() {
+            if *home == self.index {
+                exec::call(&mut self.slots, &mut self.core, me, |node, cx| node.end(cx));
+            }
+        }
+        self.after();
+    }
+
+    /// Gives a batch to an input, as if a neighbour had pushed it.
+    pub fn inject(&mut self, node: usize, port: usize, batch: Batch) {
+        self.core.now = self.clock.now();
+        self.core.stack.push(self::core::Hop { node, port, depth: 0, batch });
+        exec::drain(&mut self.slots, &mut self.core);
+        self.after();
+    }
+
+    /// One round: the inbox, due timers, one task.
+    pub(crate) fn turn(&mut self) -> Turn {
+        self.core.now = self.clock.now();
+        let mut ran = self.read_mail();
+        while let Some(me) = self.core.timers.pop(self.core.now) {
+            exec::wake(&mut self.slots, &mut self.core, me);
+            ran = true;
+        }
+        self.tasks.wake_due(self.core.now);
+        if let Some(task) = self.tasks.next_ready() {
+            self.run(task);
+            ran = true;
+        }
+        self.after();
+        match ran {
+            true => Turn::Ran,
+            false => Turn::Idle(earlier(self.core.timers.next(), self.tasks.next_time())),
+        }
+    }
+
+    fn run(&mut self, task: usize) {
+        self.core.retry = None;
+        self.core.progress = 0;
+        let asked = match self.tasks.job(task) {
+            Job::Ask(me) => {
+                let burst = self.core.burst;
+                if self.slots[me].node.as_ref().is_some_and(|n| n.active()) {
+                    exec::ask_and_push(&mut self.slots, &mut self.core, me, burst)
+                } else {
+                    Asked::Done
+                }
+            }
+            Job::Drain { node, input } => self.pull_and_push(node, input),
+        };
+        let (retry, moved) = (self.core.retry, self.core.progress > 0);
+        self.tasks.ran(task, asked, retry, moved, &self.shared[self.index], &mut self.mailbox);
+    }
+
+    /// The task of a sink in pull context: pulls a burst and hands it over.
+    fn pull_and_push(&mut self, node: usize, input: usize) -> Asked {
+        let mut batch = Batch::new();
+        let n = self.core.burst;
+        let before = self.core.ledger[node].input;
+        exec::pull_input(&mut self.slots, &mut self.core, node, input, n, &mut batch);
+        self.core.ledger[node].input = before; // the push counts them
+        let got = batch.len();
+        if got > 0 {
+            self.core.stack.insert(0, self::core::Hop { node, port: input, depth: 0, batch });
+        }
+        exec::drain(&mut self.slots, &mut self.core);
+        if got > 0 { Asked::Again } else { Asked::Empty }
+    }
+
+    /// After every call into elements: wake-ups, stop requests, lines.
+    fn after(&mut self) {
+        for i in 0..self.core.woken.len() {
+            let to = self.core.woken[i];
+            if to.worker == self.index {
+                self.tasks.wake(to.task);
+            } else {
+                self.shared[to.worker].wake_task(to.task);
+            }
+        }
+        self.core.woken.clear();
+        if !self.core.chatter.is_empty() {
+            self.console.chatter(&self.core.chatter);
+            self.core.chatter.clear();
+        }
+        for _ in 0..std::mem::take(&mut self.core.stops) {
+            // The driver is gone only when everything is being torn down.
+            _ = self.stop_line.send(crate::router::Notice::StopRequested);
+        }
+    }
+
+    fn read_mail(&mut self) -> bool {
+        if !self.shared[self.index].has_mail() {
+            return false;
+        }
+        let mut ran = false;
+        let shared = self.shared.clone();
+        shared[self.index].woken(|task| {
+            self.tasks.wake(task);
+            ran = true;
+        });
+        while let Some(errand) = self.mailbox.next() {
+            errand(self);
+            ran = true;
+        }
+        ran
+    }
+
+    /// Puts the tasks of element `me` back to work, after a handler write.
+    pub(crate) fn revive(&mut self, me: usize) {
+        self.tasks.revive(me);
+    }
+}
+
+/// The earlier of two times, where `None` is never.
+pub(crate) fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}

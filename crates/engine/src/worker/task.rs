@@ -1,0 +1,188 @@
+//! Tasks of one worker, in Click's stride order.
+//!
+//! Each ready task has a pass; the one with the lowest runs next and its pass
+//! grows by its stride, so that a task gets turns in proportion to its
+//! tickets (Waldspurger's stride scheduling, as in Click).
+
+use super::core::Timers;
+use super::{Mailbox, Shared};
+use crate::element::Asked;
+use crate::time::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What a task does when its turn comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Job {
+    /// Asks a source and pushes what it emits.
+    Ask(usize),
+    /// Pulls an input of a sink and hands the packets over.
+    Drain {
+        /// The sink.
+        node: usize,
+        /// Its pull input.
+        input: usize,
+    },
+}
+
+impl Job {
+    /// The element it belongs to.
+    pub(crate) fn element(self) -> usize {
+        match self {
+            Job::Ask(node) | Job::Drain { node, .. } => node,
+        }
+    }
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// In the queue.
+    Ready,
+    /// In the queue for a last look before it rests.
+    LastLook,
+    /// Resting until somebody wakes it.
+    Waiting,
+    /// Resting until a time or somebody wakes it.
+    Sleeping,
+    /// Ended, unless a handler revives it.
+    Done,
+}
+
+struct Task {
+    job: Job,
+    stride: u64,
+    pass: u64,
+    state: State,
+}
+
+/// The stride of a task with one ticket.
+const STRIDE1: u64 = 1 << 16;
+/// The tickets of every task unless said otherwise, as in Click.
+const DEFAULT_TICKETS: u64 = 1024;
+
+/// The tasks of one worker.
+pub(crate) struct Tasks {
+    tasks: Vec<Task>,
+    queue: BinaryHeap<Reverse<(u64, usize)>>,
+    timers: Timers,
+    pass: u64,
+}
+
+impl Tasks {
+    pub(crate) fn new(jobs: impl IntoIterator<Item = Job>) -> Tasks {
+        let stride = STRIDE1 / DEFAULT_TICKETS;
+        let new = |job| Task { job, stride, pass: 0, state: State::Ready };
+        let tasks: Vec<Task> = jobs.into_iter().map(new).collect();
+        let queue = (0..tasks.len()).map(|task| Reverse((0, task))).collect();
+        let timers = Timers::new(tasks.len());
+        Tasks { tasks, queue, timers, pass: 0 }
+    }
+
+    pub(crate) fn job(&self, task: usize) -> Job {
+        self.tasks[task].job
+    }
+
+    /// How many tasks are ready to run.
+    pub(crate) fn ready(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// The task whose turn it is; it is out of the queue until [`Tasks::ran`].
+    pub(crate) fn next_ready(&mut self) -> Option<usize> {
+        let Reverse((pass, task)) = self.queue.pop()?;
+        self.pass = pass;
+        Some(task)
+    }
+
+    /// When the first sleeping task wants to run.
+    pub(crate) fn next_time(&mut self) -> Option<Time> {
+        self.timers.next()
+    }
+
+    /// Wakes the tasks whose time has come.
+    pub(crate) fn wake_due(&mut self, now: Time) {
+        while let Some(task) = self.timers.pop(now) {
+            self.wake(task);
+        }
+    }
+
+    /// Puts a resting task into the queue.
+    pub(crate) fn wake(&mut self, task: usize) {
+        match self.tasks[task].state {
+            State::Waiting | State::Sleeping => self.enqueue(task),
+            State::LastLook => self.tasks[task].state = State::Ready,
+            State::Ready | State::Done => {}
+        }
+    }
+
+    /// Puts the tasks of an element into the queue, ended or not.
+    pub(crate) fn revive(&mut self, element: usize) {
+        for task in 0..self.tasks.len() {
+            let it = &self.tasks[task];
+            let queued = matches!(it.state, State::Ready | State::LastLook);
+            if it.job.element() == element && !queued {
+                self.enqueue(task);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, task: usize) {
+        self.timers.cancel(task);
+        let it = &mut self.tasks[task];
+        it.state = State::Ready;
+        it.pass = it.pass.max(self.pass);
+        self.queue.push(Reverse((it.pass, task)));
+    }
+
+    /// Decides what becomes of a task that has just run.
+    pub(crate) fn ran(
+        &mut self,
+        task: usize,
+        asked: Asked,
+        retry: Option<Time>,
+        moved: bool,
+        shared: &Shared,
+        mailbox: &mut Mailbox,
+    ) {
+        let last_look = self.tasks[task].state == State::LastLook;
+        self.tasks[task].state = State::Ready;
+        match asked {
+            Asked::Again => self.again(task),
+            Asked::At(time) => self.rest(task, State::Sleeping, Some(time)),
+            Asked::Done => self.rest(task, State::Done, None),
+            Asked::Readable(fd) => match mailbox.watch(task, fd) {
+                Ok(()) => self.rest(task, State::Waiting, None),
+                // A descriptor that cannot be waited for (a plain file) is polled.
+                Err(_) => self.again(task),
+            },
+            Asked::Empty if moved => self.again(task),
+            Asked::Empty if last_look && shared.still_waits(task) => {
+                let state = if retry.is_some() { State::Sleeping } else { State::Waiting };
+                self.rest(task, state, retry);
+            }
+            Asked::Empty => {
+                // Whoever put packets down before this sign went up is seen by
+                // the last look; whoever does after it wakes the task.
+                shared.wait(task);
+                self.again(task);
+                self.tasks[task].state = State::LastLook;
+            }
+        }
+    }
+
+    fn again(&mut self, task: usize) {
+        let it = &mut self.tasks[task];
+        it.pass = it.pass.max(self.pass) + it.stride;
+        self.queue.push(Reverse((it.pass, task)));
+    }
+
+    fn rest(&mut self, task: usize, state: State, until: Option<Time>) {
+        let it = &mut self.tasks[task];
+        it.state = state;
+        it.pass = it.pass.max(self.pass) + it.stride;
+        if let Some(time) = until {
+            self.timers.set(task, time);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! `Element` and `Local`: prose, ports and handlers.
+
+use crate::args::{declared, implementation as args_impl};
+use crate::read::{bare, docs, fields, marked, needed_docs};
+use proc_macro2::TokenStream as Tokens;
+use quote::quote;
+use syn::{DeriveInput, Field, Ident, LitStr, Token, Type, punctuated::Punctuated};
+
+/// What `#[element(...)]` says.
+#[derive(Default)]
+struct Options {
+    args: Option<Type>,
+    aliases: Vec<String>,
+    ports: Option<String>,
+    processing: Option<String>,
+    gives: Option<String>,
+    methods: bool,
+}
+
+fn options(input: &DeriveInput) -> syn::Result<Options> {
+    let mut it = Options::default();
+    for attr in input.attrs.iter().filter(|a| a.path().is_ident("element")) {
+        attr.parse_nested_meta(|meta| {
+            let text = || Ok::<_, syn::Error>(meta.value()?.parse::<LitStr>()?.value());
+            if meta.path.is_ident("args") {
+                it.args = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("alias") {
+                it.aliases.push(text()?);
+            } else if meta.path.is_ident("ports") {
+                it.ports = Some(text()?);
+            } else if meta.path.is_ident("processing") {
+                it.processing = Some(text()?);
+            } else if meta.path.is_ident("gives") {
+                it.gives = Some(text()?);
+            } else if meta.path.is_ident("methods") {
+                it.methods = true;
+            } else {
+                return Err(
+                    meta.error("wants args, alias, ports, processing, gives or methods")
+                );
+            }
+            Ok(())
+        })?;
+    }
+    Ok(it)
+}
+
+/// `impl Describe` and, where the element is its arguments, `Build` and `Args`.
+pub(crate) fn element(input: &DeriveInput) -> syn::Result<Tokens> {
+    let name = &input.ident;
+    let doc = needed_docs(&input.attrs, name, "an element")?;
+    let class = name.to_string();
+    let it = options(input)?;
+    let fields = fields(input)?;
+    let (reads, writes) = element_handlers(&fields)?;
+    let (more_reads, more_writes) = match it.methods {
+        true => (quote!(, Self::READ_METHODS), quote!(, Self::WRITE_METHODS)),
+        false => (quote!(), quote!()),
+    };
+    let optional = |text: &Option<String>| match text {
+        Some(text) => quote!(Some(#text)),
+        None => quote!(None),
+    };
+    let (ports, processing) = (optional(&it.ports), optional(&it.processing));
+    let (gives, aliases) = (optional(&it.gives), &it.aliases);
+    let build = match &it.args {
+        Some(_) => quote!(),
+        None => build_of_arguments(name, &fields)?,
+    };
+    let args_check = it.args.iter().map(|ty| {
+        quote!(const _: fn() = || {
+            fn same<E: ::castanet_engine::element::Build<Args = A>, A>() {}
+            same::<#name, #ty>();
+        };)
+    });
+    Ok(quote! {
+        impl ::castanet_engine::element::Describe for #name {
+            const SPEC: ::castanet_engine::class::Spec = ::castanet_engine::class::Spec {
+                class: #class, doc: #doc, file: file!(), aliases: &[#(#aliases),*],
+                ports: #ports, processing: #processing, gives: #gives,
+            };
+            const READS: &'static [&'static [::castanet_engine::class::Read<Self>]] =
+                &[&[#(#reads),*] #more_reads];
+            const WRITES: &'static [&'static [::castanet_engine::class::Write<Self>]] =
+                &[&[#(#writes),*] #more_writes];
+        }
+        #(#args_check)*
+        #build
+    })
+}
+
+fn build_of_arguments(name: &Ident, fields: &[&Field]) -> syn::Result<Tokens> {
+    let args = args_impl(name, fields)?;
+    Ok(quote! {
+        #args
+        impl ::castanet_engine::element::Build for #name {
+            type Args = Self;
+            fn build(args: Self, _: &::castanet_engine::element::Setup)
+                -> ::std::result::Result<Self, ::castanet_engine::args::ArgError>
+            {
+                ::std::result::Result::Ok(args)
+            }
+        }
+    })
+}
+
+/// Reads of `#[read]` and live fields; writes of live fields.
+fn element_handlers(fields: &[&Field]) -> syn::Result<(Vec<Tokens>, Vec<Tokens>)> {
+    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    for (field, name) in marked(fields, "read")? {
+        reads.push(read_of(field, &name)?);
+    }
+    for field in fields {
+        let Some(arg) = declared(field)?.filter(|arg| arg.live) else { continue };
+        let (ident, name) = (&field.ident, arg.name.to_lowercase());
+        let doc = docs(&field.attrs);
+        reads.push(read_of(field, &name)?);
+        writes.push(quote!(::castanet_engine::class::Write {
+            name: #name, doc: #doc,
+            set: |it, text, names| ::std::result::Result::Ok(Self {
+                #ident: ::castanet_engine::args::FromArg::from_arg(text, names)?,
+                ..::std::clone::Clone::clone(it)
+            }),
+        }));
+    }
+    Ok((reads, writes))
+}
+
+fn read_of(field: &Field, name: &str) -> syn::Result<Tokens> {
+    let ident = &field.ident;
+    let doc = needed_docs(&field.attrs, field, "a handler")?;
+    Ok(quote!(::castanet_engine::class::Read {
+        name: #name, doc: #doc, get: |it, _| ::std::clone::Clone::clone(&it.#ident).into(),
+    }))
+}
+
+/// `impl Local`.
+pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
+    let name = &input.ident;
+    let fields = fields(input)?;
+    let mut reads = Vec::new();
+    for (field, handler) in marked(&fields, "read")? {
+        reads.push(read_of(field, &handler)?);
+    }
+    let (mut writes, mut methods) = (Vec::new(), false);
+    for attr in &input.attrs {
+        if attr.path().is_ident("local") {
+            attr.parse_nested_meta(|meta| match meta.path.is_ident("methods") {
+                true => {
+                    methods = true;
+                    Ok(())
+                }
+                false => Err(meta.error("wants methods")),
+            })?;
+        } else if attr.path().is_ident("write") {
+            let names = Punctuated::<Ident, Token![,]>::parse_terminated;
+            for ident in attr.parse_args_with(names)? {
+                let text = bare(&ident);
+                writes.push(quote!(::castanet_engine::class::Change {
+                    name: #text, doc: "Starts again from zero.",
+                    apply: |it, _| {
+                        *it = ::std::default::Default::default();
+                        ::std::result::Result::Ok(())
+                    },
+                }));
+            }
+        }
+    }
+    let (more_reads, more_writes) = match methods {
+        true => (quote!(, Self::READ_METHODS), quote!(, Self::CHANGE_METHODS)),
+        false => (quote!(), quote!()),
+    };
+    Ok(quote! {
+        impl ::castanet_engine::element::Local for #name {
+            const READS: &'static [&'static [::castanet_engine::class::Read<Self>]] =
+                &[&[#(#reads),*] #more_reads];
+            const WRITES: &'static [&'static [::castanet_engine::class::Change<Self>]] =
+                &[&[#(#writes),*] #more_writes];
+        }
+    })
+}

@@ -1,0 +1,62 @@
+//! `#[handlers]`: methods that are handlers.
+
+use crate::read::{bare, needed_docs};
+use proc_macro2::TokenStream as Tokens;
+use quote::quote;
+use syn::{Attribute, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, spanned::Spanned};
+
+/// The impl block as it was, and the tables of its handlers.
+pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
+    let (mut reads, mut writes, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+    for item in &mut block.items {
+        let ImplItem::Fn(method) = item else { continue };
+        let marked = method.attrs.iter().find(|a| is_handler(a)).cloned();
+        let Some(attr) = marked else { continue };
+        method.attrs.retain(|a| !is_handler(a));
+        let doc = needed_docs(&method.attrs, &method.sig, "a handler")?;
+        let ident = &method.sig.ident;
+        let name = match &attr.meta {
+            Meta::Path(_) => bare(ident),
+            _ => bare(&attr.parse_args::<Ident>()?),
+        };
+        if attr.path().is_ident("read") {
+            let call = read_call(method)?;
+            reads.push(quote!(::castanet_engine::class::Read {
+                name: #name, doc: #doc, get: #call,
+            }));
+        } else if method.sig.receiver().is_some_and(|r| r.mutability.is_some()) {
+            changes.push(quote!(::castanet_engine::class::Change {
+                name: #name, doc: #doc, apply: Self::#ident,
+            }));
+        } else {
+            writes.push(quote!(::castanet_engine::class::Write {
+                name: #name, doc: #doc, set: Self::#ident,
+            }));
+        }
+    }
+    let ty = &block.self_ty;
+    Ok(quote! {
+        #block
+        #[allow(dead_code)]
+        impl #ty {
+            const READ_METHODS: &'static [::castanet_engine::class::Read<Self>] = &[#(#reads),*];
+            const WRITE_METHODS: &'static [::castanet_engine::class::Write<Self>] =
+                &[#(#writes),*];
+            const CHANGE_METHODS: &'static [::castanet_engine::class::Change<Self>] =
+                &[#(#changes),*];
+        }
+    })
+}
+
+fn is_handler(attr: &Attribute) -> bool {
+    attr.path().is_ident("read") || attr.path().is_ident("write")
+}
+
+fn read_call(method: &ImplItemFn) -> syn::Result<Tokens> {
+    let ident = &method.sig.ident;
+    match method.sig.inputs.len() {
+        1 => Ok(quote!(|it, _| it.#ident().into())),
+        2 => Ok(quote!(|it, ask| it.#ident(ask).into())),
+        _ => Err(syn::Error::new(method.sig.span(), "a read takes &self, and perhaps &Ask")),
+    }
+}

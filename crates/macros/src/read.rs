@@ -1,0 +1,68 @@
+//! Reading what stands in the source: fields, attributes, doc comments.
+
+use syn::{Attribute, Data, DeriveInput, Expr, Field, Ident, Lit, Meta, Type, spanned::Spanned};
+
+/// The fields of a struct.
+pub(crate) fn fields(input: &DeriveInput) -> syn::Result<Vec<&Field>> {
+    match &input.data {
+        Data::Struct(s) => Ok(s.fields.iter().collect()),
+        _ => Err(syn::Error::new(input.span(), "wants a struct")),
+    }
+}
+
+/// Fields marked `#[attr]` or `#[attr(name)]`, with the handler's name.
+pub(crate) fn marked<'a>(
+    fields: &[&'a Field],
+    attr: &str,
+) -> syn::Result<Vec<(&'a Field, String)>> {
+    let mut found = Vec::new();
+    for field in fields {
+        for a in field.attrs.iter().filter(|a| a.path().is_ident(attr)) {
+            let name = match &a.meta {
+                Meta::Path(_) => field.ident.as_ref().map(bare).unwrap_or_default(),
+                _ => a.parse_args::<Ident>()?.to_string(),
+            };
+            found.push((*field, name));
+        }
+    }
+    Ok(found)
+}
+
+/// An identifier without `r#`.
+pub(crate) fn bare(ident: &Ident) -> String {
+    ident.to_string().trim_start_matches("r#").to_owned()
+}
+
+/// The doc comment, one leading space off each line.
+pub(crate) fn docs(attrs: &[Attribute]) -> String {
+    let lines = attrs.iter().filter_map(|a| match &a.meta {
+        Meta::NameValue(nv) if nv.path.is_ident("doc") => match &nv.value {
+            Expr::Lit(lit) => match &lit.lit {
+                Lit::Str(s) => Some(s.value()),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    });
+    let lines: Vec<String> = lines.map(|l| l.strip_prefix(' ').unwrap_or(&l).to_owned()).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+/// The doc comment, or an error that asks for one.
+pub(crate) fn needed_docs(
+    attrs: &[Attribute],
+    at: impl Spanned,
+    what: &str,
+) -> syn::Result<String> {
+    let doc = docs(attrs);
+    match doc.is_empty() {
+        true => Err(syn::Error::new(at.span(), format!("{what} without a doc comment"))),
+        false => Ok(doc),
+    }
+}
+
+/// Whether a type is written `Option<...>`.
+pub(crate) fn is_option(ty: &Type) -> bool {
+    matches!(ty, Type::Path(p) if p.path.segments.last().is_some_and(|s| s.ident == "Option"))
+}
