@@ -2,4 +2,5 @@
 #![forbid(unsafe_code)]
 
 pub mod classify;
+pub mod lpm;
 pub mod text;

@@ -1,0 +1,331 @@
+//! The route list of Click's `IPRouteTable` elements: their texts, commands and errors.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use super::table::Table;
+use crate::text::{dotted, length_of, mask_of, parse_ipv4, parse_ipv4_prefix};
+
+/// Where a route leads. An address of zero means that the destination itself is the next hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NextHop {
+    /// The gateway's address in host byte order, 0 for none.
+    pub gateway: u32,
+    /// The output.
+    pub port: u32,
+}
+
+/// One route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The prefix's address, in host byte order, without host bits.
+    pub address: u32,
+    /// The prefix's length.
+    pub length: u32,
+    /// The gateway's address in host byte order, 0 for none.
+    pub gateway: u32,
+    /// The output; only routes to be removed may have none.
+    pub port: Option<u32>,
+}
+
+impl Route {
+    /// Reads `ADDR/MASK [GATEWAY] OUTPUT`, where `-` may stand for no gateway.
+    pub fn parse(text: &str) -> Option<Route> {
+        Route::words(text, false)
+    }
+
+    /// Reads `ADDR/MASK [GATEWAY OUTPUT]`: what to remove.
+    pub fn parse_removal(text: &str) -> Option<Route> {
+        Route::words(text, true)
+    }
+
+    fn words(text: &str, removal: bool) -> Option<Route> {
+        let mut words = text.split_ascii_whitespace();
+        let prefix = words.next()?;
+        let (address, mask) =
+            parse_ipv4_prefix(prefix).or_else(|| Some((parse_ipv4(prefix)?, u32::MAX)))?;
+        let length = length_of(mask)?;
+        let mut word = words.next();
+        let gateway = match word {
+            Some("-") => Some(0),
+            Some(text) => parse_ipv4(text),
+            None => None,
+        };
+        if gateway.is_some() {
+            word = words.next();
+        }
+        let port = match word {
+            Some(text) => Some(text.parse().ok()?),
+            None if removal => None,
+            None => return None,
+        };
+        let route = Route { address: address & mask, length, gateway: gateway.unwrap_or(0), port };
+        words.next().is_none().then_some(route)
+    }
+
+    /// The route as `table` handlers list it, with tabs between aligned columns.
+    pub fn row(&self) -> String {
+        let prefix = format!("{}/{}\t", dotted(self.address), self.length);
+        let gateway = format!("{}\t", Gateway(self.gateway));
+        let first = if prefix.len() < 17 { "\t" } else { "" };
+        let second = if gateway.len() < 9 { "\t" } else { "" };
+        format!("{prefix}{first}{gateway}{second}{}", Output(self.port))
+    }
+
+    fn hop(&self) -> NextHop {
+        NextHop { gateway: self.gateway, port: self.port.unwrap_or(0) }
+    }
+
+    /// Whether a request to remove `self` means `stored`.
+    fn means(&self, stored: &Route) -> bool {
+        self.port.is_none() || (self.gateway, self.port) == (stored.gateway, stored.port)
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (gateway, port) = (Gateway(self.gateway), Output(self.port));
+        write!(f, "{}/{} {gateway} {port}", dotted(self.address), self.length)
+    }
+}
+
+struct Gateway(u32);
+
+impl fmt::Display for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("-"),
+            address => write!(f, "{}", dotted(address)),
+        }
+    }
+}
+
+struct Output(Option<u32>);
+
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => f.write_str("-1"),
+            Some(port) => write!(f, "{port}"),
+        }
+    }
+}
+
+/// Why a route command failed, in Click's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RouteError {
+    /// Not `ADDR/MASK [GATEWAY] OUTPUT`.
+    Syntax,
+    /// Not `ADDR/MASK [GATEWAY OUTPUT]`.
+    RemovalSyntax,
+    /// The element has no such output.
+    BadOutput,
+    /// There is another route for the prefix.
+    Conflict(Route),
+    /// There is no such route.
+    NotFound(Route),
+    /// A line of `ctrl` that starts with none of `add`, `set` and `remove`.
+    BadCommand(String),
+}
+
+impl fmt::Display for RouteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RouteError::Syntax => f.write_str("expected 'ADDR/MASK [GATEWAY] OUTPUT'"),
+            RouteError::RemovalSyntax => f.write_str("expected 'ADDR/MASK [GATEWAY OUTPUT]'"),
+            RouteError::BadOutput => f.write_str("bad OUTPUT"),
+            RouteError::Conflict(route) => write!(f, "conflict with existing route '{route}'"),
+            RouteError::NotFound(route) => write!(f, "route '{route}' not found"),
+            RouteError::BadCommand(word) => write!(f, "bad command '{word}'"),
+        }
+    }
+}
+
+impl std::error::Error for RouteError {}
+
+/// Routes as a routing element keeps them: in Click's order, with Click's commands.
+#[derive(Clone, Debug, Default)]
+pub struct Routes {
+    table: Table<NextHop>,
+    /// In the order of `table` listings. A replaced route's place is the next to be reused.
+    slots: Vec<Option<Route>>,
+    free: Vec<usize>,
+    places: HashMap<(u32, u32), usize>,
+}
+
+/// What undoes a command.
+enum Undo {
+    Remove(Route),
+    Restore(Route),
+}
+
+impl Routes {
+    /// No routes.
+    pub fn new() -> Self {
+        Routes::default()
+    }
+
+    /// The table for lookups; its clones are cheap and do not see later changes.
+    pub fn table(&self) -> &Table<NextHop> {
+        &self.table
+    }
+
+    /// How many routes there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are no routes.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Takes over an element's arguments. Answers how many of them name a prefix that an
+    /// earlier one names too: of these, as in Click, the earlier one stays.
+    ///
+    /// Each error comes with the number of its argument.
+    pub fn configure(
+        &mut self,
+        arguments: &[Route],
+        outputs: u32,
+    ) -> Result<usize, Vec<(usize, RouteError)>> {
+        let mut errors = Vec::new();
+        let mut bulk = Vec::with_capacity(arguments.len());
+        let before = self.len() + arguments.len();
+        for (i, route) in arguments.iter().enumerate() {
+            if route.port.is_none_or(|port| port >= outputs) {
+                errors.push((i, RouteError::BadOutput));
+            } else if !self.places.contains_key(&(route.address, route.length)) {
+                self.places.insert((route.address, route.length), self.slots.len());
+                self.slots.push(Some(*route));
+                bulk.push(*route);
+            }
+        }
+        let kept = self.table.iter().map(|(a, l, hop)| (a, l, *hop));
+        let added = bulk.iter().map(|r| (r.address, r.length, r.hop()));
+        self.table = Table::build(kept.chain(added).collect::<Vec<_>>());
+        if errors.is_empty() { Ok(before - self.len()) } else { Err(errors) }
+    }
+
+    /// Adds a route for a prefix that has none.
+    pub fn add(&mut self, route: Route) -> Result<(), RouteError> {
+        match self.find(&route) {
+            Some(old) => Err(RouteError::Conflict(old)),
+            None => {
+                self.put(route);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a route or replaces the one that its prefix has, and returns that.
+    pub fn set(&mut self, route: Route) -> Option<Route> {
+        self.put(route)
+    }
+
+    /// Removes a route; without an output, whichever its prefix has.
+    pub fn remove(&mut self, route: &Route) -> Result<Route, RouteError> {
+        let old = self.find(route).filter(|old| route.means(old));
+        let old = old.ok_or(RouteError::NotFound(*route))?;
+        if let Some(place) = self.places.remove(&(route.address, route.length)) {
+            self.slots[place] = None;
+            self.free.push(place);
+        }
+        self.table.remove(route.address, route.length);
+        Ok(old)
+    }
+
+    /// Runs the lines of a `ctrl` handler, each `add`, `set` or `remove` and its route; if
+    /// one fails, undoes those before it.
+    pub fn ctrl(&mut self, text: &str, outputs: u32) -> Result<(), RouteError> {
+        let mut done = Vec::new();
+        for line in text.lines() {
+            match self.command(line, outputs) {
+                Ok(undo) => done.extend(undo),
+                Err(error) => {
+                    for undo in done.into_iter().rev() {
+                        match undo {
+                            Undo::Remove(route) => drop(self.remove(&route)),
+                            Undo::Restore(route) => drop(self.set(route)),
+                        }
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs one line of `ctrl`; lines without a word do nothing.
+    fn command(&mut self, line: &str, outputs: u32) -> Result<Option<Undo>, RouteError> {
+        let line = line.trim_start();
+        let (word, rest) = line.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((line, ""));
+        match word {
+            "" => Ok(None),
+            "add" => {
+                let route = checked(Route::parse(rest), outputs)?;
+                self.add(route)?;
+                Ok(Some(Undo::Remove(route)))
+            }
+            "set" => {
+                let route = checked(Route::parse(rest), outputs)?;
+                Ok(Some(self.set(route).map_or(Undo::Remove(route), Undo::Restore)))
+            }
+            "remove" => {
+                let route = Route::parse_removal(rest).ok_or(RouteError::RemovalSyntax)?;
+                if route.port.is_some_and(|port| port >= outputs) {
+                    return Err(RouteError::BadOutput);
+                }
+                Ok(Some(Undo::Restore(self.remove(&route)?)))
+            }
+            word => Err(RouteError::BadCommand(word.into())),
+        }
+    }
+
+    /// What the `lookup` handler answers: the output, -1 for none, and the gateway if any.
+    pub fn lookup_text(&self, address: u32) -> String {
+        match self.table.lookup(address) {
+            None => "-1".into(),
+            Some(&NextHop { gateway: 0, port }) => port.to_string(),
+            Some(&NextHop { gateway, port }) => format!("{port} {}", dotted(gateway)),
+        }
+    }
+
+    /// All routes in the order of the listing.
+    pub fn iter(&self) -> impl Iterator<Item = &Route> {
+        self.slots.iter().flatten()
+    }
+
+    /// What the `table` handler answers.
+    pub fn listing(&self) -> String {
+        self.iter().map(|route| route.row() + "\n").collect()
+    }
+
+    /// The route for exactly this prefix.
+    fn find(&self, route: &Route) -> Option<Route> {
+        let prefix = (route.address, route.length);
+        self.places.get(&prefix).and_then(|&place| self.slots[place])
+    }
+
+    fn put(&mut self, mut route: Route) -> Option<Route> {
+        route.address &= mask_of(route.length).unwrap_or(u32::MAX);
+        let place = self.free.pop().unwrap_or(self.slots.len());
+        if place == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[place] = Some(route);
+        self.table.insert(route.address, route.length, route.hop());
+        let old = self.places.insert((route.address, route.length), place)?;
+        self.free.push(old);
+        self.slots[old].take()
+    }
+}
+
+/// A route whose output exists.
+fn checked(route: Option<Route>, outputs: u32) -> Result<Route, RouteError> {
+    let route = route.ok_or(RouteError::Syntax)?;
+    match route.port {
+        Some(port) if port < outputs => Ok(route),
+        _ => Err(RouteError::BadOutput),
+    }
+}

@@ -1,0 +1,267 @@
+//! Prefixes to numbers, and prefixes to values.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use super::fib::{Fib, LARGEST, Leaf};
+use super::rib::{Entry, Rib};
+use crate::text::mask_of;
+
+/// What [`Lpm::lookup_batch`] answers for addresses without a route.
+pub const NONE: u32 = u32::MAX;
+
+/// Tables of more prefixes than this get the large root, which saves a level and takes 256 KiB.
+const SMALL: usize = 256;
+
+/// Longest-prefix match from IPv4 addresses, in host byte order, to numbers.
+///
+/// A clone costs one count for each 64 KiB of the original; after it, either side's first
+/// change of a 64 KiB chunk (256 KiB for the root) copies that chunk.
+#[derive(Clone, Debug)]
+pub struct Lpm {
+    fib: Fib,
+    rib: Rib,
+}
+
+impl Default for Lpm {
+    fn default() -> Self {
+        Lpm::new()
+    }
+}
+
+impl Lpm {
+    /// The largest number that a prefix can have; larger ones are cut to it.
+    pub const LARGEST: u32 = LARGEST;
+
+    /// No prefixes.
+    pub fn new() -> Self {
+        Lpm { fib: Fib::new(false), rib: Rib::new() }
+    }
+
+    /// All of `(address, length, number)`; among equal prefixes the last counts.
+    pub fn build(prefixes: impl IntoIterator<Item = (u32, u32, u32)>) -> Self {
+        let entries = prefixes.into_iter().map(|(a, l, v)| entry(a, l, v)).collect();
+        let rib = Rib::build(entries);
+        Lpm { fib: spread(&rib), rib }
+    }
+
+    /// How many prefixes there are.
+    pub fn len(&self) -> usize {
+        self.rib.len()
+    }
+
+    /// Whether there are no prefixes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes that lookups may touch.
+    pub fn memory(&self) -> usize {
+        self.fib.memory()
+    }
+
+    /// The number of the longest prefix that covers `address`.
+    #[inline]
+    pub fn lookup(&self, address: u32) -> Option<u32> {
+        self.fib.lookup(address)
+    }
+
+    /// Looks up many addresses at once, which hides the latency of memory; [`NONE`] stands
+    /// for no route. Does as many as the shorter slice has.
+    pub fn lookup_batch(&self, addresses: &[u32], numbers: &mut [u32]) {
+        self.fib.lookup_batch(addresses, numbers, NONE);
+    }
+
+    /// The number of exactly this prefix.
+    pub fn get(&self, address: u32, length: u32) -> Option<u32> {
+        let Entry { address, length, .. } = entry(address, length, 0);
+        self.rib.get(address, length)
+    }
+
+    /// Adds or replaces a prefix and returns the number it had.
+    ///
+    /// Bits of `address` beyond `length` do not count, lengths beyond 32 mean 32.
+    pub fn insert(&mut self, address: u32, length: u32, number: u32) -> Option<u32> {
+        let entry = entry(address, length, number);
+        let old = self.rib.insert(entry);
+        if self.rib.len() > SMALL && !self.fib.is_large() {
+            self.fib = spread(&self.rib);
+        } else {
+            self.fib.insert(entry.address, entry.length, Leaf::new(entry.length, entry.value));
+        }
+        old
+    }
+
+    /// Removes a prefix and returns the number it had.
+    pub fn remove(&mut self, address: u32, length: u32) -> Option<u32> {
+        let Entry { address, length, .. } = entry(address, length, 0);
+        let old = self.rib.remove(address, length)?;
+        let cover = self.rib.cover(address, length);
+        let leaf = cover.map_or(Leaf::EMPTY, |c| Leaf::new(c.length, c.value));
+        self.fib.remove(address, length, leaf);
+        Some(old)
+    }
+
+    /// All `(address, length, number)`: those shorter than 8 bits last, the rest by address.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u32, u32)> {
+        self.rib.iter().map(|e| (e.address, e.length, e.value))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn nodes(&self) -> usize {
+        self.fib.used()
+    }
+}
+
+fn entry(address: u32, length: u32, value: u32) -> Entry {
+    let length = length.min(32);
+    let address = address & mask_of(length).unwrap_or(u32::MAX);
+    Entry { address, length, value: value.min(LARGEST) }
+}
+
+fn spread(rib: &Rib) -> Fib {
+    let mut fib = Fib::new(rib.len() > SMALL);
+    for e in rib.iter() {
+        fib.insert(e.address, e.length, Leaf::new(e.length, e.value));
+    }
+    fib
+}
+
+/// Longest-prefix match from IPv4 addresses to values, each stored once however many
+/// prefixes have it.
+#[derive(Clone, Debug)]
+pub struct Table<V> {
+    lpm: Lpm,
+    values: Arc<Values<V>>,
+}
+
+/// The values in use, by number.
+#[derive(Clone, Debug)]
+struct Values<V> {
+    slots: Vec<V>,
+    /// How many prefixes have each value.
+    counts: Vec<usize>,
+    numbers: HashMap<V, u32>,
+    free: Vec<u32>,
+}
+
+impl<V> Default for Table<V> {
+    fn default() -> Self {
+        let values = Values {
+            slots: Vec::new(),
+            counts: Vec::new(),
+            numbers: HashMap::new(),
+            free: Vec::new(),
+        };
+        Table { lpm: Lpm::new(), values: Arc::new(values) }
+    }
+}
+
+impl<V> Table<V> {
+    /// How many prefixes there are.
+    pub fn len(&self) -> usize {
+        self.lpm.len()
+    }
+
+    /// Whether there are no prefixes.
+    pub fn is_empty(&self) -> bool {
+        self.lpm.is_empty()
+    }
+
+    /// The value of the longest prefix that covers `address`, in host byte order.
+    #[inline]
+    pub fn lookup(&self, address: u32) -> Option<&V> {
+        self.value(self.lpm.lookup(address)?)
+    }
+
+    /// The match alone, with numbers that [`Table::value`] knows; for batches.
+    pub fn lpm(&self) -> &Lpm {
+        &self.lpm
+    }
+
+    /// The value with a number from a lookup; none for [`NONE`].
+    #[inline]
+    pub fn value(&self, number: u32) -> Option<&V> {
+        self.values.slots.get(number as usize)
+    }
+
+    /// The value of exactly this prefix.
+    pub fn get(&self, address: u32, length: u32) -> Option<&V> {
+        self.value(self.lpm.get(address, length)?)
+    }
+
+    /// All `(address, length, value)`, as [`Lpm::iter`] orders them.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, u32, &V)> {
+        self.lpm.iter().filter_map(|(a, l, n)| Some((a, l, self.value(n)?)))
+    }
+}
+
+impl<V: Clone + Eq + Hash> Table<V> {
+    /// All of `(address, length, value)`; among equal prefixes the last counts.
+    pub fn build(prefixes: impl IntoIterator<Item = (u32, u32, V)>) -> Self {
+        let mut table = Table::default();
+        let values = Arc::make_mut(&mut table.values);
+        let numbered = prefixes.into_iter().map(|(a, l, v)| (a, l, values.take(v)));
+        table.lpm = Lpm::build(numbered);
+        let mut counts = vec![0; values.slots.len()];
+        table.lpm.iter().for_each(|(_, _, number)| counts[number as usize] += 1);
+        // Replaced duplicates may have been the only ones with their value.
+        let unused = (0..counts.len()).filter(|&n| counts[n] == 0);
+        let unused: Vec<u32> = unused.map(|n| n as u32).collect();
+        values.counts = counts;
+        unused.into_iter().for_each(|number| values.retire(number));
+        table
+    }
+
+    /// Adds or replaces a prefix and returns the value it had.
+    ///
+    /// More than [`Lpm::LARGEST`] different values cannot be told apart.
+    pub fn insert(&mut self, address: u32, length: u32, value: V) -> Option<V> {
+        let values = Arc::make_mut(&mut self.values);
+        let number = values.take(value);
+        let old = self.lpm.insert(address, length, number)?;
+        Some(values.release(old))
+    }
+
+    /// Removes a prefix and returns the value it had.
+    pub fn remove(&mut self, address: u32, length: u32) -> Option<V> {
+        let old = self.lpm.remove(address, length)?;
+        Some(Arc::make_mut(&mut self.values).release(old))
+    }
+}
+
+impl<V: Clone + Eq + Hash> Values<V> {
+    /// The number of a value that one more prefix has.
+    fn take(&mut self, value: V) -> u32 {
+        if let Some(&number) = self.numbers.get(&value) {
+            self.counts[number as usize] += 1;
+            return number;
+        }
+        let number = self.free.pop().unwrap_or(self.slots.len() as u32).min(LARGEST);
+        if number as usize == self.slots.len() {
+            self.slots.push(value.clone());
+            self.counts.push(1);
+        } else {
+            self.slots[number as usize] = value.clone();
+            self.counts[number as usize] += 1;
+        }
+        self.numbers.insert(value, number);
+        number
+    }
+
+    fn release(&mut self, number: u32) -> V {
+        let count = &mut self.counts[number as usize];
+        *count -= 1;
+        let value = self.slots[number as usize].clone();
+        if *count == 0 {
+            self.retire(number);
+        }
+        value
+    }
+
+    fn retire(&mut self, number: u32) {
+        self.numbers.remove(&self.slots[number as usize]);
+        self.free.push(number);
+    }
+}

@@ -1,0 +1,201 @@
+//! The tables against a list searched from end to end, and Click's texts.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::text::mask_of;
+
+/// The longest of the prefixes that cover an address.
+fn naive(list: &[(u32, u32, u32)], address: u32) -> Option<u32> {
+    let covers = |&&(a, l, _): &&(u32, u32, u32)| (a ^ address) & mask_of(l).unwrap() == 0;
+    list.iter().filter(covers).max_by_key(|e| e.1).map(|e| e.2)
+}
+
+fn upsert(list: &mut Vec<(u32, u32, u32)>, new: (u32, u32, u32)) {
+    list.retain(|e| (e.0, e.1) != (new.0, new.1));
+    list.push(new);
+}
+
+/// Addresses close enough to each other that prefixes nest.
+fn address() -> impl Strategy<Value = u32> {
+    (0u32..4, 0u32..4, 0u32..4, any::<u8>())
+        .prop_map(|(a, b, c, d)| a << 30 | b << 22 | c << 13 | u32::from(d & 0x93))
+}
+
+fn prefix() -> impl Strategy<Value = (u32, u32)> {
+    (address(), 0u32..=32).prop_map(|(a, l)| (a & mask_of(l).unwrap(), l))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn agrees_with_a_list(
+        start in prop::collection::vec((prefix(), 0u32..5), 0..400),
+        steps in prop::collection::vec((any::<bool>(), prefix(), 0u32..5), 0..80),
+        probes in prop::collection::vec(address(), 1..100),
+    ) {
+        let mut list = Vec::new();
+        start.iter().for_each(|&((a, l), v)| upsert(&mut list, (a, l, v)));
+        let mut lpm = Lpm::build(start.into_iter().map(|((a, l), v)| (a, l, v)));
+        let (snapshot, old) = (lpm.clone(), list.clone());
+        for (insert, (a, l), v) in steps {
+            let before = list.iter().find(|e| (e.0, e.1) == (a, l)).map(|e| e.2);
+            if insert {
+                upsert(&mut list, (a, l, v));
+                prop_assert_eq!(lpm.insert(a, l, v), before);
+            } else {
+                list.retain(|e| (e.0, e.1) != (a, l));
+                prop_assert_eq!(lpm.remove(a, l), before);
+            }
+        }
+        prop_assert_eq!(lpm.len(), list.len());
+        let mut batch = vec![0; probes.len()];
+        lpm.lookup_batch(&probes, &mut batch);
+        for (&address, batch) in probes.iter().zip(batch) {
+            let expected = naive(&list, address);
+            prop_assert_eq!(lpm.lookup(address), expected);
+            prop_assert_eq!(batch, expected.unwrap_or(NONE));
+            prop_assert_eq!(snapshot.lookup(address), naive(&old, address));
+        }
+        for (a, l, _) in list {
+            lpm.remove(a, l);
+        }
+        prop_assert!(lpm.is_empty());
+        prop_assert_eq!(lpm.nodes(), 0, "memory comes back");
+    }
+
+    #[test]
+    fn values_are_counted(steps in prop::collection::vec((any::<bool>(), prefix(), 0u32..5), 0..60)) {
+        let mut list: Vec<(u32, u32, u32)> = Vec::new();
+        let mut table = Table::build(Vec::new());
+        for (insert, (a, l), v) in steps {
+            if insert {
+                upsert(&mut list, (a, l, v));
+                table.insert(a, l, format!("hop {v}"));
+            } else {
+                list.retain(|e| (e.0, e.1) != (a, l));
+                table.remove(a, l);
+            }
+            for &(a, l, v) in &list {
+                let value = format!("hop {v}");
+                prop_assert_eq!(table.get(a, l), Some(&value));
+            }
+        }
+    }
+}
+
+/// A deterministic stream of numbers.
+fn noise(seed: &mut u64) -> u32 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 33) as u32
+}
+
+#[test]
+fn ten_thousand_prefixes() {
+    let mut seed = 7;
+    let mut list = Vec::new();
+    for i in 0..10_000 {
+        let length = 8 + noise(&mut seed) % 25;
+        list.push((noise(&mut seed) << 1 & mask_of(length).unwrap(), length, i));
+    }
+    let lpm = Lpm::build(list.iter().copied());
+    let mut grown = Lpm::new();
+    for &(a, l, v) in &list {
+        grown.insert(a, l, v);
+    }
+    let mut unique = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    for &e in list.iter().rev() {
+        if seen.insert((e.0, e.1)) {
+            unique.push(e);
+        }
+    }
+    for i in 0..2000 {
+        let near = list[i * 5].0 | noise(&mut seed) & 0xFF;
+        for address in [near, noise(&mut seed) << 1] {
+            let expected = naive(&unique, address);
+            assert_eq!(lpm.lookup(address), expected, "{address:x}");
+            assert_eq!(grown.lookup(address), expected, "{address:x}");
+        }
+    }
+}
+
+#[test]
+fn small_tables_stay_small() {
+    let lpm = Lpm::build([(0, 0, 1), (0x0a00_0000, 8, 2), (0x0a01_0000, 16, 3)]);
+    assert_eq!(lpm.nodes(), 1);
+    assert!(lpm.memory() <= 1024 + 65536);
+    assert_eq!(lpm.lookup(0x0a01_0203), Some(3));
+    assert_eq!(lpm.lookup(0x0b01_0203), Some(1));
+}
+
+fn route(text: &str) -> Route {
+    Route::parse(text).unwrap_or_else(|| panic!("{text}"))
+}
+
+#[test]
+fn routes_read_as_click_writes_them() {
+    let r = route("18.26.4.9/24 18.26.4.1 2");
+    assert_eq!(r.to_string(), "18.26.4.0/24 18.26.4.1 2");
+    assert_eq!(route("0/0 1").to_string(), "0.0.0.0/0 - 1");
+    assert_eq!(route("1.2.3.4 - 0").to_string(), "1.2.3.4/32 - 0");
+    assert_eq!(route("1.2.0.0/255.255.0.0 3").length, 16);
+    for bad in [
+        "",
+        "1.2.3.4",
+        "1.2.3.4/33 1",
+        "1.2.3.4/24 1 2 3",
+        "1.0.0.0/8 x",
+        "1/8 1.2.3.4",
+        "1.0.0.0/255.0.255.0 1",
+        "1.0.0.0/8 -1",
+    ] {
+        assert_eq!(Route::parse(bad), None, "{bad}");
+    }
+    assert_eq!(Route::parse_removal("1.0.0.0/8").unwrap().port, None);
+}
+
+#[test]
+fn listings_align_and_reuse_places() {
+    let mut routes = Routes::new();
+    let arguments = ["1.0.0.0/8 0", "192.168.100.0/24 192.168.100.1 1", "1.0.0.0/8 1"].map(route);
+    assert_eq!(routes.configure(&arguments, 2), Ok(1));
+    assert_eq!(routes.listing(), "1.0.0.0/8\t\t-\t\t0\n192.168.100.0/24\t192.168.100.1\t1\n");
+    assert_eq!(routes.lookup_text(0x0102_0304), "0");
+    assert_eq!(routes.lookup_text(0xc0a8_6407), "1 192.168.100.1");
+    assert_eq!(routes.lookup_text(0x0202_0304), "-1");
+    let error = routes.add(route("1.0.0.0/8 1")).unwrap_err();
+    assert_eq!(error.to_string(), "conflict with existing route '1.0.0.0/8 - 0'");
+    assert_eq!(routes.set(route("1.0.0.0/8 1")).map(|r| r.port), Some(Some(0)));
+    routes.add(route("2.0.0.0/8 0")).unwrap();
+    let order: Vec<u32> = routes.iter().map(|r| r.address >> 24).collect();
+    assert_eq!(order, [2, 192, 1]);
+    let error = routes.remove(&route("1.0.0.0/8 0")).unwrap_err();
+    assert_eq!(error.to_string(), "route '1.0.0.0/8 - 0' not found");
+    assert_eq!(routes.configure(&[route("9.0.0.0/8 7")], 2), Err(vec![(0, RouteError::BadOutput)]));
+}
+
+#[test]
+fn control_undoes_what_came_before_a_failure() {
+    let mut routes = Routes::new();
+    routes.ctrl("add 1.0.0.0/8 0\nadd 2.0.0.0/8 1\n\n", 2).unwrap();
+    let before: Vec<Route> = routes.iter().copied().collect();
+    let text = "remove 1.0.0.0/8\nset 2.0.0.0/8 0\nadd 3.0.0.0/8 0\n";
+    for (line, error) in [
+        ("frob", "bad command 'frob'"),
+        ("add 4.0.0.0/8", "expected 'ADDR/MASK [GATEWAY] OUTPUT'"),
+        ("add 4.0.0.0/8 2", "bad OUTPUT"),
+        ("remove", "expected 'ADDR/MASK [GATEWAY OUTPUT]'"),
+        ("remove 7.0.0.0/8", "route '7.0.0.0/8 - -1' not found"),
+    ] {
+        let failed = routes.ctrl(&format!("{text}{line}"), 2).unwrap_err();
+        assert_eq!(failed.to_string(), error);
+        let mut after: Vec<Route> = routes.iter().copied().collect();
+        after.sort_by_key(|r| r.address);
+        assert_eq!(after, before);
+        assert_eq!(routes.lookup_text(0x0200_0001), "1");
+    }
+    routes.ctrl(text, 2).unwrap();
+    assert_eq!(routes.len(), 2);
+}
