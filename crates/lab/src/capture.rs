@@ -9,6 +9,10 @@ use crate::process::Process;
 /// How long `tcpdump` may take to begin and to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The ring in which packets wait for `tcpdump`: a thousand slots, each as large as the largest
+/// segment that an interface with offloads hands over. The default has 256 KiB a slot, and eight.
+const RING: [&str; 4] = ["-s", "66000", "-B", "65536"];
+
 /// Words of `tcpdump -vv` for a checksum that is wrong.
 const WRONG: &[&str] = &["incorrect", "bad cksum", "wrong icmp cksum", "bad udp cksum"];
 
@@ -33,8 +37,9 @@ impl Capture {
     fn start(namespace: &Namespace, device: &str, filter: &str, way: &str) -> Result<Capture> {
         let mut process = namespace
             .command("tcpdump")
-            .args(["-i", device, "-Q", way, "-n", "-e", "-vv", "-l", "-B", "16384"])
-            .args(["--immediate-mode", filter])
+            .args(["-i", device, "-Q", way, "-n", "-e", "-vv", "-l", "--immediate-mode"])
+            .args(RING)
+            .arg(filter)
             .spawn()?;
         process.wait_for("listening on", PATIENCE)?;
         Ok(Capture { process })

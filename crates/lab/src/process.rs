@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{self, Child, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -37,6 +38,20 @@ impl Command {
         inner.arg(program);
         let shown = program.to_string_lossy().into_owned();
         Command { inner, shown, patience: PATIENCE, on_line: None }
+    }
+
+    /// A command outside any namespace, for what needs no network: the same patience, and the same
+    /// end on Ctrl-C.
+    pub fn outside(program: impl AsRef<OsStr>) -> Command {
+        let shown = program.as_ref().to_string_lossy().into_owned();
+        let inner = process::Command::new(program);
+        Command { inner, shown, patience: PATIENCE, on_line: None }
+    }
+
+    /// Sets the directory to run in.
+    pub fn current_dir(mut self, directory: impl AsRef<Path>) -> Command {
+        self.inner.current_dir(directory);
+        self
     }
 
     /// Adds an argument.

@@ -13,7 +13,7 @@ use crate::process::Process;
 use crate::three::{Host, Router, ThreeHosts, Wiring};
 use crate::tools::{have, require};
 
-pub use replay::replay;
+pub use replay::{replay, run};
 pub use report::{Row, Seen};
 
 /// The port that the demo's file is offered on.

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use crate::demo::conf;
 use crate::demo::report::{Row, Seen};
 use crate::error::{Error, Result};
+use crate::process::{Command, Output};
 use crate::registry;
 
 /// What the router must have sent to the first network because of the sample's troublesome packets.
@@ -24,16 +24,7 @@ const ANSWERS: &[(&str, u8, u8)] = &[
 pub fn replay(castanet: &Path) -> Result<Seen> {
     let directory = Scratch::new()?;
     let outs = [0, 1, 2].map(|i| directory.0.join(format!("{i}.pcap")));
-    let mut command = Command::new(castanet);
-    command.arg("run").arg(conf("router-pcap.click"));
-    command.arg(format!("in={}", conf("sample.pcap").display()));
-    for (i, out) in outs.iter().enumerate() {
-        command.arg(format!("out{i}={}", out.display()));
-    }
-    let ran = command.output().map_err(Error::io(format!("run {}", castanet.display())))?;
-    if !ran.status.success() {
-        return Err(failed(&ran));
-    }
+    run(castanet, &outs)?;
     let mut seen = Seen { rows: Vec::new(), replayed: true };
     let mut first = Vec::new();
     for (i, out) in outs.iter().enumerate() {
@@ -55,13 +46,15 @@ pub fn replay(castanet: &Path) -> Result<Seen> {
     Ok(seen)
 }
 
-fn failed(ran: &Output) -> Error {
-    let printed = [&ran.stdout[..], &ran.stderr[..]].concat();
-    Error::Failed {
-        command: "castanet run conf/router-pcap.click".to_owned(),
-        status: ran.status.to_string(),
-        printed: String::from_utf8_lossy(&printed).into_owned(),
-    }
+/// Runs the router from the sample to three pcap files and returns what it printed.
+pub fn run(castanet: &Path, outs: &[PathBuf; 3]) -> Result<Output> {
+    let files = outs.iter().enumerate().map(|(i, out)| format!("out{i}={}", out.display()));
+    Command::outside(castanet)
+        .arg("run")
+        .arg(conf("router-pcap.click"))
+        .arg(format!("in={}", conf("sample.pcap").display()))
+        .args(files)
+        .check()
 }
 
 /// The frames of a pcap file, read without the help of what is being shown.

@@ -1,0 +1,107 @@
+//! The network that a check runs in, with somebody who forwards.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use castanet_lab::{Host, Process, Router, ThreeHosts, Wiring, require};
+
+/// All programs that the checks run.
+const TOOLS: &[&str] = &[
+    "arping",
+    "curl",
+    "ethtool",
+    "ip",
+    "iperf3",
+    "nc",
+    "ping",
+    "python3",
+    "sha256sum",
+    "tcpdump",
+    "traceroute",
+];
+
+/// Three hosts and a router that forwards between them.
+pub(crate) struct Bed {
+    pub(crate) process: Option<Process>,
+    pub(crate) network: ThreeHosts,
+}
+
+impl Bed {
+    /// A network with `castanet run conf/router.click` between the hosts.
+    pub(crate) fn castanet(name: &str, wiring: &Wiring) -> Bed {
+        Bed::new(name, wiring, Router::Castanet { program: program(), config: &router_config() })
+    }
+
+    /// A network in which Linux forwards.
+    pub(crate) fn kernel(name: &str, wiring: &Wiring) -> Bed {
+        Bed::new(name, wiring, Router::Kernel)
+    }
+
+    fn new(name: &str, wiring: &Wiring, router: Router<'_>) -> Bed {
+        require(TOOLS).unwrap_or_else(|error| panic!("{error}"));
+        let network = ThreeHosts::new(name, wiring).unwrap_or_else(|error| panic!("{error}"));
+        let process = network.start(router).unwrap_or_else(|error| panic!("{error}"));
+        Bed { process, network }
+    }
+
+    pub(crate) fn hosts(&self) -> &[Host; 3] {
+        &self.network.hosts
+    }
+
+    /// Pings, and returns all that ping printed whatever came of it.
+    pub(crate) fn ping(&self, from: &Host, args: &[&str], to: &str) -> String {
+        let command = from.command("ping").args(["-n", "-i", "0.2", "-W", "2"]);
+        command.args(args).arg(to).output().unwrap_or_else(|error| panic!("{error}")).printed()
+    }
+}
+
+impl Drop for Bed {
+    /// A failing check shows what the router said.
+    fn drop(&mut self) {
+        if let (true, Some(process)) = (std::thread::panicking(), &self.process) {
+            eprintln!("== the router said ==\n{}{}", process.stdout(), process.stderr());
+        }
+    }
+}
+
+/// The program under test.
+pub(crate) fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_castanet"))
+}
+
+/// A file of the repository's `conf` directory.
+pub(crate) fn conf(name: &str) -> PathBuf {
+    root().join("conf").join(name)
+}
+
+/// The repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+pub(crate) fn router_config() -> PathBuf {
+    conf("router.click")
+}
+
+/// Long enough for anything that is not a large transfer.
+pub(crate) const SOON: Duration = Duration::from_secs(10);
+
+/// Long enough for a large transfer through a build without optimization on a busy machine.
+pub(crate) const LATER: Duration = Duration::from_secs(60);
+
+/// Makes two tests of each check: through Castanet and through Linux.
+macro_rules! through_both {
+    ($($(#[$doc:meta])* $check:ident($wiring:expr);)*) => {
+        mod castanet {
+            $($(#[$doc])* #[test] fn $check() {
+                super::$check(&crate::bed::Bed::castanet(stringify!($check), &$wiring));
+            })*
+        }
+        mod kernel {
+            $($(#[$doc])* #[test] fn $check() {
+                super::$check(&crate::bed::Bed::kernel(stringify!($check), &$wiring));
+            })*
+        }
+    };
+}
+pub(crate) use through_both;

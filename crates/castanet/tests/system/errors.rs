@@ -1,0 +1,74 @@
+//! What cannot be forwarded is answered with the ICMP error that RFC 1812 asks for.
+
+use castanet_lab::Wiring;
+
+use crate::bed::{Bed, SOON, through_both};
+
+through_both! {
+    an_expired_packet_is_reported(castanet_lab::Wiring::default());
+    what_must_not_be_fragmented_is_refused(crate::reach::jumbo());
+    a_detour_is_redirected(super::with_neighbour());
+    an_unknown_network_is_unreachable(castanet_lab::Wiring::default());
+    a_closed_port_of_the_router_is_unreachable(super::without_offloads());
+}
+
+fn with_neighbour() -> Wiring {
+    Wiring { neighbour: true, ..Wiring::default() }
+}
+
+/// The error quotes the packet, whose checksum Linux leaves unfinished where "hardware" is to do it.
+fn without_offloads() -> Wiring {
+    Wiring { offloads: false, ..Wiring::default() }
+}
+
+fn an_expired_packet_is_reported(bed: &Bed) {
+    let [h1, h2, _] = bed.hosts();
+    let said = bed.ping(h1, &["-c", "2", "-t", "1"], &h2.address);
+    assert!(said.contains("0 received"), "{said}");
+    assert!(said.contains("From 10.0.1.1 icmp_seq=1 Time to live exceeded"), "{said}");
+}
+
+fn what_must_not_be_fragmented_is_refused(bed: &Bed) {
+    let [h1, h2, _] = bed.hosts();
+    let said = bed.ping(h1, &["-c", "1", "-M", "do", "-s", "1600"], &h2.address);
+    assert!(
+        said.contains("From 10.0.1.1 icmp_seq=1 Frag needed and DF set (mtu = 1500)"),
+        "{said}"
+    );
+    // The sender has learnt how much fits, and keeps to it.
+    let route = h1.namespace.ip(&format!("route get {}", h2.address)).unwrap();
+    assert!(route.contains("mtu 1500"), "{route}");
+    let said = bed.ping(h1, &["-c", "1", "-M", "do", "-s", "1472"], &h2.address);
+    assert!(said.contains("1 received"), "{said}");
+}
+
+fn a_detour_is_redirected(bed: &Bed) {
+    let [h1, ..] = bed.hosts();
+    // The neighbour is on the same network, but the host believes it behind the router.
+    h1.namespace.sysctl("net/ipv4/conf/all/accept_redirects", "0").unwrap();
+    h1.namespace.sysctl("net/ipv4/conf/eth0/accept_redirects", "0").unwrap();
+    h1.namespace.ip("route add 10.0.1.3/32 via 10.0.1.1").unwrap();
+    let mut capture = h1.namespace.capture_arriving("eth0", "icmp").unwrap();
+    let said = bed.ping(h1, &["-c", "2"], "10.0.1.3");
+    assert!(said.contains("2 received, 0% packet loss"), "{said}");
+    capture.wait_for("ICMP redirect 10.0.1.3 to host 10.0.1.3", SOON).unwrap();
+    let seen = capture.finish().unwrap();
+    assert!(seen.contains("10.0.1.1 > 10.0.1.2: ICMP redirect 10.0.1.3 to host"), "{seen}");
+    assert!(castanet_lab::Capture::wrong_checksums(&seen).is_empty(), "{seen}");
+}
+
+fn an_unknown_network_is_unreachable(bed: &Bed) {
+    let [h1, ..] = bed.hosts();
+    let said = bed.ping(h1, &["-c", "1"], "192.0.2.1");
+    assert!(said.contains("From 10.0.1.1 icmp_seq=1 Destination Net Unreachable"), "{said}");
+}
+
+fn a_closed_port_of_the_router_is_unreachable(bed: &Bed) {
+    let [h1, ..] = bed.hosts();
+    let mut capture = h1.namespace.capture_arriving("eth0", "icmp").unwrap();
+    // What nc makes of the answer differs; what arrives must not.
+    h1.command("sh").args(["-c", "echo anybody | nc -n -u -w 1 10.0.1.1 9"]).output().unwrap();
+    capture.wait_for("10.0.1.1 udp port 9 unreachable", SOON).unwrap();
+    let seen = capture.finish().unwrap();
+    assert!(castanet_lab::Capture::wrong_checksums(&seen).is_empty(), "{seen}");
+}

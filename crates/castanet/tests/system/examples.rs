@@ -1,0 +1,94 @@
+//! Each example runs by the command in its own comment and prints what that comment says.
+
+use std::fs;
+use std::time::Duration;
+
+use castanet_lab::{Lab, require};
+
+use crate::bed::{SOON, conf, program, root};
+
+/// What an example's opening comment says.
+struct Said {
+    /// The words of the command.
+    command: Vec<String>,
+    /// The lines it prints, in order; `…` stands for anything.
+    prints: Vec<String>,
+}
+
+/// Reads the opening comment: of its indented lines the first is the command.
+fn said(text: &str) -> Said {
+    let comment = text.lines().map_while(|line| line.strip_prefix("//"));
+    let mut indented = comment.filter_map(|line| line.strip_prefix("   "));
+    let command = indented.next().expect("a command in the opening comment");
+    Said {
+        command: command.split_whitespace().map(str::to_owned).collect(),
+        prints: indented.map(str::to_owned).collect(),
+    }
+}
+
+/// Whether a line is as expected; `…` stands for anything.
+fn fits(line: &str, expected: &str) -> bool {
+    let mut rest = line;
+    let parts: Vec<&str> = expected.split('…').collect();
+    for (i, part) in parts.iter().enumerate() {
+        match rest.find(part) {
+            Some(at) if i > 0 || at == 0 => rest = &rest[at + part.len()..],
+            _ => return false,
+        }
+    }
+    rest.is_empty() || expected.ends_with('…')
+}
+
+#[test]
+fn examples_print_what_they_say() {
+    let mut names: Vec<String> = fs::read_dir(conf("examples"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "ping-tap.click")
+        .collect();
+    names.sort();
+    assert!(names.len() >= 9, "{names:?}");
+    let lab = Lab::new("examples").unwrap();
+    let place = lab.namespace("place").unwrap();
+    for name in names {
+        let said = said(&fs::read_to_string(conf("examples").join(&name)).unwrap());
+        let file = format!("conf/examples/{name}");
+        assert!(said.command[0] == "castanet" && said.command.contains(&file), "{name}");
+        assert!(!said.prints.is_empty(), "{name} does not say what it prints");
+        // In a namespace: an example that opened a device would find none of the machine.
+        let ran = place.command(program()).args(&said.command[1..]).current_dir(root());
+        let ran = ran.check().unwrap_or_else(|error| panic!("{name}: {error}"));
+        let printed = ran.printed();
+        let mut lines = printed.lines();
+        for expected in &said.prints {
+            assert!(
+                lines.any(|line| fits(line, expected)),
+                "{name}: no `{expected}` in\n{printed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_tap_answers_ping() {
+    require(&["ip", "ping"]).unwrap();
+    let lab = Lab::new("tap").unwrap();
+    let place = lab.namespace("place").unwrap();
+    let config = conf("examples/ping-tap.click");
+    let mut running = place.command(program()).arg("run").arg(config).spawn().unwrap();
+    running.wait_for(castanet_lab::Router::READY, SOON).unwrap();
+    let ping = place.command("ping").args(["-n", "-c", "3", "-i", "0.2", "-W", "2", "10.9.9.2"]);
+    let said = ping.output().unwrap().printed();
+    assert!(said.contains("3 received, 0% packet loss"), "{said}\n{}", running.stderr());
+    running.interrupt();
+    running.wait(Duration::from_secs(5)).unwrap();
+}
+
+#[test]
+fn the_wildcard_fits_what_it_should() {
+    assert!(fits("busy 500 modest 499", "busy … modest …"));
+    assert!(fits("exactly", "exactly"));
+    assert!(!fits("exactly so", "exactly"));
+    assert!(!fits("not exactly", "exactly"));
+    assert!(!fits("busy 500", "busy … modest …"));
+}

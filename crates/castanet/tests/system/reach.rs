@@ -1,0 +1,107 @@
+//! Hosts reach each other and the router.
+
+use castanet_lab::Wiring;
+
+use crate::bed::{Bed, through_both};
+
+through_both! {
+    all_pairs_ping(castanet_lab::Wiring::default());
+    fragments_pass(castanet_lab::Wiring::default());
+    the_router_answers_ping(castanet_lab::Wiring::default());
+    the_router_answers_arp(castanet_lab::Wiring::default());
+    traceroute_sees_the_router(castanet_lab::Wiring::default());
+    the_route_is_recorded(castanet_lab::Wiring::default());
+    large_packets_are_fragmented(super::jumbo());
+}
+
+/// The first host's link takes packets that the others' do not.
+pub(crate) fn jumbo() -> Wiring {
+    Wiring { first_mtu: 1800, ..Wiring::default() }
+}
+
+fn all_pairs_ping(bed: &Bed) {
+    for from in bed.hosts() {
+        for to in bed.hosts().iter().filter(|to| to.address != from.address) {
+            let said = bed.ping(from, &["-c", "3"], &to.address);
+            assert!(said.contains("3 received, 0% packet loss"), "{said}");
+            // Linux begins with 64: one hop, one less.
+            assert_eq!(said.matches("ttl=63").count(), 3, "{said}");
+            assert!(!said.contains("DUP!"), "{said}");
+        }
+    }
+}
+
+fn fragments_pass(bed: &Bed) {
+    let [h1, h2, h3] = bed.hosts();
+    for (from, to) in [(h1, h2), (h3, h1)] {
+        let said = bed.ping(from, &["-c", "3", "-s", "4000"], &to.address);
+        assert!(said.contains("3 received, 0% packet loss"), "{said}");
+        assert_eq!(said.matches("4008 bytes from").count(), 3, "{said}");
+    }
+}
+
+fn the_router_answers_ping(bed: &Bed) {
+    for host in bed.hosts() {
+        // The near side of the router, and a far one.
+        for address in [host.gateway.as_str(), "10.0.2.1"] {
+            let said = bed.ping(host, &["-c", "2"], address);
+            assert!(said.contains("2 received, 0% packet loss"), "{said}");
+            assert_eq!(said.matches(&format!("bytes from {address}:")).count(), 2, "{said}");
+        }
+    }
+}
+
+fn the_router_answers_arp(bed: &Bed) {
+    for host in bed.hosts() {
+        let arping = |address: &str| {
+            let command = host.command("arping").args(["-I", "eth0", "-c", "2", "-w", "3"]);
+            command.arg(address).output().unwrap().printed()
+        };
+        let said = arping(&host.gateway);
+        let reply = format!("reply from {} [{}]", host.gateway, host.gateway_mac.to_uppercase());
+        assert_eq!(said.matches(&reply).count(), 2, "{said}");
+        let (network, _) = host.address.rsplit_once('.').unwrap();
+        let said = arping(&format!("{network}.77"));
+        assert!(said.contains("Received 0 response"), "{said}");
+    }
+}
+
+fn traceroute_sees_the_router(bed: &Bed) {
+    let [h1, h2, h3] = bed.hosts();
+    let hops = |from: &castanet_lab::Host, how: &str, to: &str| -> Vec<String> {
+        let command = from.command("traceroute").args(["-n", "-q", "1", "-w", "2", "-m", "4", how]);
+        let said = command.arg(to).check().unwrap().stdout;
+        let hop = |line: &str| line.split_whitespace().nth(1).map(str::to_owned);
+        said.lines().skip(1).filter_map(hop).collect()
+    };
+    // UDP to a port nobody has, then ICMP echo: two ways to find the end.
+    for how in ["-U", "-I"] {
+        assert_eq!(hops(h1, how, &h2.address), ["10.0.1.1", "10.0.2.2"], "{how}");
+        assert_eq!(hops(h3, how, &h1.address), ["10.0.3.1", "10.0.1.2"], "{how}");
+        assert_eq!(hops(h2, how, &h2.gateway), ["10.0.2.1"], "{how}");
+    }
+}
+
+fn the_route_is_recorded(bed: &Bed) {
+    let [h1, h2, _] = bed.hosts();
+    let said = bed.ping(h1, &["-c", "1", "-R"], &h2.address);
+    assert!(said.contains("1 received"), "{said}");
+    // Every router on the way enters the address of the side by which the packet leaves.
+    let route = said.split("RR:").nth(1).unwrap_or_else(|| panic!("no route in {said}"));
+    let route: Vec<&str> =
+        route.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    assert_eq!(route, ["10.0.1.2", "10.0.2.1", "10.0.2.2", "10.0.2.2", "10.0.1.1", "10.0.1.2"]);
+}
+
+fn large_packets_are_fragmented(bed: &Bed) {
+    let [h1, h2, _] = bed.hosts();
+    let mut capture = h2.namespace.capture_arriving("eth0", "icmp").unwrap();
+    let said = bed.ping(h1, &["-c", "2", "-M", "dont", "-s", "1600"], &h2.address);
+    assert!(said.contains("2 received, 0% packet loss"), "{said}");
+    capture.wait_for("offset 1480", crate::bed::SOON).unwrap();
+    let seen = capture.finish().unwrap();
+    // The router cut it: what arrives has two parts, the first as large as the link allows.
+    assert_eq!(seen.matches("offset 0, flags [+]").count(), 2, "{seen}");
+    assert_eq!(seen.matches("offset 1480, flags [none]").count(), 2, "{seen}");
+    assert!(castanet_lab::Capture::wrong_checksums(&seen).is_empty(), "{seen}");
+}

@@ -1,0 +1,94 @@
+//! Bytes arrive whole, at a rate, and with their checksums right.
+
+use castanet_lab::{Capture, Wiring};
+
+use crate::bed::{Bed, LATER, SOON, through_both};
+
+through_both! {
+    a_large_file_arrives_whole(castanet_lab::Wiring::default());
+    iperf3_runs_both_ways(castanet_lab::Wiring::default());
+}
+
+fn a_large_file_arrives_whole(bed: &Bed) {
+    let [h1, h2, h3] = bed.hosts();
+    let file = bed.network.lab().random_file("large", 100).unwrap();
+    let _server = h2.namespace.serve(&h2.address, 8000).unwrap();
+    let url = format!("http://{}:8000/large", h2.address);
+    let got = h1.namespace.fetch(&url, LATER).unwrap();
+    assert_eq!((got.bytes, &got.sha256), (100 << 20, &file.sha256));
+    // Once more to another host, over bare TCP and the other way round.
+    let at = format!("{}:9000", h1.address).parse().unwrap();
+    let got = file.send(&h1.namespace, at, &h3.namespace, LATER).unwrap();
+    assert_eq!((got.bytes, &got.sha256), (100 << 20, &file.sha256));
+}
+
+fn iperf3_runs_both_ways(bed: &Bed) {
+    let [h1, h2, _] = bed.hosts();
+    for (way, megabits) in [("--forceflush", 10.0), ("--reverse", 10.0), ("--udp", 1.0)] {
+        let mut server = h2
+            .command("iperf3")
+            .args(["--server", "--one-off", "--forceflush", "--bind", &h2.address])
+            .spawn()
+            .unwrap();
+        server.wait_for("Server listening", SOON).unwrap();
+        let client = ["--client", &h2.address, "--time", "1", "--format", "m", way];
+        let said = h1.command("iperf3").args(client).check().unwrap().stdout;
+        let receiver = said.lines().find(|line| line.ends_with("receiver")).unwrap_or_default();
+        let rate = receiver.split(" Mbits/sec").next().and_then(|line| line.rsplit(' ').next());
+        let rate: f64 = rate.and_then(|rate| rate.parse().ok()).unwrap_or(0.0);
+        assert!(rate >= megabits, "{way}: {rate} Mbit/s\n{said}");
+    }
+}
+
+/// Sends all kinds of traffic and returns what tcpdump, on the receivers, makes of it.
+fn seen_by_receivers(bed: &Bed) -> String {
+    let [h1, h2, h3] = bed.hosts();
+    let at_h2 = h2.namespace.capture_arriving("eth0", "ip").unwrap();
+    let at_h1 = h1.namespace.capture_arriving("eth0", "ip").unwrap();
+    let file = bed.network.lab().random_file("small", 1).unwrap();
+    let at = format!("{}:9000", h1.address).parse().unwrap();
+    let got = file.send(&h1.namespace, at, &h2.namespace, SOON).unwrap();
+    assert_eq!(got.sha256, file.sha256);
+    for size in [1, 2, 3, 999, 1472] {
+        let send = format!("head -c {size} /dev/zero | nc -n -u -q 0 {} 5000", h2.address);
+        h3.command("sh").args(["-c", &send]).check().unwrap();
+    }
+    bed.ping(h1, &["-c", "2"], &h2.address);
+    bed.ping(h1, &["-c", "1", "-t", "1"], &h2.address);
+    format!("{}{}", at_h2.finish().unwrap(), at_h1.finish().unwrap())
+}
+
+fn no_checksum_is_wrong(bed: &Bed) {
+    let seen = seen_by_receivers(bed);
+    let wrong = Capture::wrong_checksums(&seen);
+    assert!(wrong.is_empty(), "{} wrong, the first: {}", wrong.len(), wrong[0]);
+    // Nothing was overlooked: the traffic is there, and tcpdump did look at the sums.
+    assert!(seen.contains("(correct)") && seen.contains("[udp sum ok]"), "{seen}");
+    assert!(seen.contains("ICMP echo request") && seen.contains("ICMP time exceeded"), "{seen}");
+    assert!(seen.matches("length 1448").count() > 100, "{seen}");
+}
+
+#[test]
+fn castanet_completes_checksums_and_segments() {
+    // With offloads on, the hosts leave both to "hardware": the router is the first to see them.
+    no_checksum_is_wrong(&Bed::castanet("checksums", &Wiring::default()));
+}
+
+#[test]
+fn castanet_leaves_complete_checksums_right() {
+    let wiring = Wiring { offloads: false, ..Wiring::default() };
+    no_checksum_is_wrong(&Bed::castanet("checksums", &wiring));
+}
+
+#[test]
+fn kernel_leaves_complete_checksums_right() {
+    let wiring = Wiring { offloads: false, ..Wiring::default() };
+    no_checksum_is_wrong(&Bed::kernel("checksums", &wiring));
+}
+
+#[test]
+fn a_wrong_checksum_would_be_noticed() {
+    // Linux forwards unfinished checksums between veth pairs as they are, and tcpdump says so.
+    let bed = Bed::kernel("unfinished", &Wiring::default());
+    assert!(!Capture::wrong_checksums(&seen_by_receivers(&bed)).is_empty());
+}
