@@ -1,0 +1,146 @@
+//! Batches: order, ownership, and partition against the obvious way to do it.
+#![allow(clippy::unwrap_used)]
+
+use castanet_packet::{Batch, Packet, Pool, PoolConfig};
+use proptest::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+fn batch_of(pool: &Pool, n: usize) -> Batch {
+    (0..n).map(|i| pool.copy_in(&[i as u8]).unwrap()).collect()
+}
+
+fn numbers(batch: &Batch) -> Vec<u8> {
+    batch.iter().map(|packet| packet.bytes()[0]).collect()
+}
+
+fn pool(frames: usize) -> Pool {
+    Pool::new(PoolConfig { frames, data_capacity: 64, ..PoolConfig::default() }).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn partition_keeps_and_gives_in_order(
+        fates in prop::collection::vec(prop_oneof![3 => Just(0u8), 1 => 0..4u8, 1 => Just(255)], 0..100),
+        keep in 0..3u8,
+    ) {
+        let pool = pool(128);
+        let mut batch = batch_of(&pool, fates.len());
+        let mut given = Vec::new();
+        batch.partition(&fates, keep, |fate, packet| given.push((fate, packet.bytes()[0])));
+        let pairs = || fates.iter().copied().zip(0u8..);
+        let kept: Vec<u8> = pairs().filter(|p| p.0 == keep).map(|p| p.1).collect();
+        let expected: Vec<_> = pairs().filter(|p| p.0 != keep).collect();
+        prop_assert_eq!(pool.in_use(), kept.len());
+        prop_assert_eq!(numbers(&batch), kept);
+        prop_assert_eq!(given, expected);
+        drop(batch);
+        prop_assert_eq!(pool.in_use(), 0);
+    }
+
+    #[test]
+    fn batches_behave_like_vectors(
+        ops in prop::collection::vec((0..9usize, 0..40usize), 0..60),
+    ) {
+        let pool = pool(4096);
+        let (mut batch, mut model, mut next) = (Batch::new(), Vec::new(), 0u8);
+        for (op, n) in ops {
+            match op {
+                0 => {
+                    batch.push(pool.copy_in(&[next]).unwrap());
+                    model.push(next);
+                    next = next.wrapping_add(1);
+                }
+                1 => prop_assert_eq!(batch.pop().map(|p| p.bytes()[0]), model.pop()),
+                2 => {
+                    let rest = batch.split_off(n);
+                    let model_rest = model.split_off(n.min(model.len()));
+                    prop_assert_eq!(numbers(&rest), model_rest);
+                }
+                3 => {
+                    batch.append(&mut batch_of(&pool, n));
+                    model.extend(0..n as u8);
+                }
+                4 if n % 4 == 0 => {
+                    batch.clear();
+                    model.clear();
+                }
+                5 if n < model.len() => {
+                    batch.swap(0, n);
+                    model.swap(0, n);
+                }
+                6 if n < model.len() => {
+                    prop_assert_eq!(batch.remove(n).bytes()[0], model.remove(n));
+                }
+                7 => {
+                    let taken = std::mem::take(&mut batch);
+                    let order: Vec<u8> = taken.into_iter().take(n).map(|p| p.bytes()[0]).collect();
+                    model.truncate(n);
+                    prop_assert_eq!(order, std::mem::take(&mut model));
+                }
+                8 => {
+                    batch.truncate(n);
+                    model.truncate(n);
+                }
+                _ => {}
+            }
+            prop_assert_eq!(numbers(&batch), model.clone());
+            prop_assert_eq!(pool.in_use(), model.len());
+        }
+    }
+}
+
+#[test]
+fn a_panic_in_the_sink_loses_no_frame() {
+    let pool = pool(64);
+    let mut batch = batch_of(&pool, 40);
+    let fates: Vec<u8> = (0..40).map(|i| u8::from(i % 3 == 1)).collect();
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        batch.partition(&fates, 0, |_, packet| assert!(packet.bytes()[0] < 20, "enough"));
+    }));
+    assert!(result.is_err());
+    let mut expected: Vec<u8> = (0..22).filter(|i| i % 3 != 1).collect();
+    expected.extend(23..40);
+    assert_eq!(numbers(&batch), expected);
+    assert_eq!(pool.in_use(), batch.len());
+    drop(batch);
+    assert_eq!(pool.in_use(), 0);
+}
+
+#[test]
+fn the_steady_state_reuses_the_buffer() {
+    let pool = pool(64);
+    let buffer = |batch: &Batch| batch.as_slice().as_ptr().addr();
+    let first = batch_of(&pool, 32);
+    let address = buffer(&first);
+    drop(first);
+    for _ in 0..100 {
+        let mut batch = Batch::default();
+        assert_eq!(pool.alloc_batch(32, &mut batch), 32);
+        assert_eq!(buffer(&batch), address);
+    }
+}
+
+#[test]
+fn a_batch_of_mixed_owners_is_dropped_at_once() {
+    let (one, two) = (pool(64), pool(64));
+    let mut batch = Batch::new();
+    for i in 0..60u8 {
+        let mut packet = match i % 4 {
+            0 => Packet::from_bytes(&[i]),
+            1 => two.copy_in(&[i]).unwrap(),
+            _ => one.copy_in(&[i]).unwrap(),
+        };
+        if i % 5 == 0 {
+            batch.push(packet.share());
+        }
+        batch.push(packet);
+    }
+    assert_eq!((one.in_use(), two.in_use()), (30, 15));
+    let kept = batch[0].bytes()[0];
+    let survivor = batch.remove(0);
+    drop(batch);
+    assert_eq!((one.in_use(), two.in_use()), (0, 0));
+    assert_eq!(survivor.bytes(), [kept]);
+}

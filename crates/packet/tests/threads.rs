@@ -1,0 +1,210 @@
+//! Pools and shared packets across threads: nothing lost, nothing torn.
+#![allow(clippy::unwrap_used)]
+
+use castanet_packet::{Batch, Packet, Pool, PoolConfig, anno};
+use std::cell::RefCell;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+const THREADS: usize = 4;
+const ROUNDS: usize = 1500;
+
+fn pool(frames: usize) -> Pool {
+    Pool::new(PoolConfig { frames, data_capacity: 128, ..PoolConfig::default() }).unwrap()
+}
+
+/// Bytes of which a reader can tell that they belong together.
+fn stamp(seed: u64) -> [u8; 64] {
+    let mut bytes = [0; 64];
+    for (i, chunk) in bytes.chunks_exact_mut(8).enumerate() {
+        chunk.copy_from_slice(&(seed ^ (i as u64).wrapping_mul(0x9e37_79b9)).to_ne_bytes());
+    }
+    bytes
+}
+
+/// Checks that a packet is whole, and says whose it is.
+fn seed_of(packet: &Packet) -> u64 {
+    let seed = u64::from_ne_bytes(packet.bytes()[..8].try_into().unwrap());
+    assert_eq!(packet.bytes(), stamp(seed));
+    assert_eq!(packet.anno_u64(anno::PERFCTR), seed);
+    seed
+}
+
+/// Makes packets, keeps one clone, writes to another, sends a third on.
+fn work(pool: &Pool, number: usize, next: Sender<Batch>, from: &Receiver<Batch>) -> usize {
+    let (mut sent, mut kept) = (0, Vec::new());
+    for round in 0..ROUNDS {
+        let mut batch = Batch::new();
+        pool.alloc_batch(1 + round % 40, &mut batch);
+        let mut clones = Batch::new();
+        for (i, packet) in batch.iter_mut().enumerate() {
+            let seed = (number * ROUNDS * 64 + round * 64 + i) as u64;
+            packet.replace_contents(&stamp(seed));
+            packet.set_anno_u64(anno::PERFCTR, seed);
+            clones.push(packet.share());
+            kept.push(packet.share());
+        }
+        for clone in clones.iter_mut().step_by(2) {
+            let seed = !seed_of(clone);
+            clone.bytes_mut().copy_from_slice(&stamp(seed));
+            clone.set_anno_u64(anno::PERFCTR, seed);
+            seed_of(clone);
+        }
+        batch.append(&mut clones);
+        sent += batch.len();
+        next.send(batch).unwrap();
+        from.try_iter().for_each(inspect);
+        for packet in &kept {
+            seed_of(packet);
+        }
+        if kept.len() > 60 {
+            kept.drain(..50);
+        }
+    }
+    // The next thread may end once this one has no more to say.
+    drop(next);
+    from.iter().for_each(inspect);
+    sent
+}
+
+/// Checks packets from another thread, and writes to some.
+fn inspect(mut other: Batch) {
+    for packet in &other {
+        seed_of(packet);
+    }
+    // Writers race with readers of the clones kept elsewhere.
+    for packet in other.iter_mut().step_by(3) {
+        packet.bytes_mut().fill(0);
+    }
+}
+
+#[test]
+fn packets_handed_round_are_whole_and_all_come_back() {
+    let pool = pool(4096);
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| channel()).unzip();
+    let sent: usize = thread::scope(|scope| {
+        let handles: Vec<_> = receivers
+            .into_iter()
+            .enumerate()
+            .map(|(i, from)| {
+                let (pool, next) = (pool.clone(), senders[(i + 1) % THREADS].clone());
+                scope.spawn(move || work(&pool, i, next, &from))
+            })
+            .collect();
+        drop(senders);
+        handles.into_iter().map(|handle| handle.join().unwrap()).sum()
+    });
+    assert!(sent > THREADS * ROUNDS);
+    let stats = pool.stats();
+    assert_eq!((stats.in_use, stats.cached), (0, 0));
+    assert!(stats.made <= 4096);
+}
+
+#[test]
+fn frames_cached_elsewhere_count_as_free() {
+    let pool = pool(1024);
+    let (to_worker, from_main) = channel::<Batch>();
+    let (done, is_done) = channel();
+    thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            for batch in from_main {
+                drop(batch);
+                done.send(()).unwrap();
+            }
+        });
+        for round in 0..50 {
+            let mut batch = Batch::new();
+            assert_eq!(pool.alloc_batch(200, &mut batch), 200, "round {round}");
+            assert_eq!(pool.in_use(), 200);
+            to_worker.send(batch).unwrap();
+            is_done.recv().unwrap();
+            assert_eq!(pool.in_use(), 0);
+            assert!(pool.stats().cached > 0);
+        }
+        drop(to_worker);
+        // Without this the scope would not wait for what the thread does at its end.
+        worker.join().unwrap();
+    });
+    Pool::flush_thread();
+    assert_eq!(pool.stats().cached, 0);
+    assert!(pool.stats().made <= 1024);
+}
+
+#[test]
+fn packets_may_outlive_their_pool_and_their_thread() {
+    let pool = pool(64);
+    let packet =
+        thread::scope(|scope| scope.spawn(|| pool.copy_in(b"still here").unwrap()).join().unwrap());
+    drop(pool);
+    let mut twin = packet.copy();
+    twin.push_front(4).copy_from_slice(b"yes ");
+    thread::spawn(move || assert_eq!(packet.bytes(), b"still here")).join().unwrap();
+    assert_eq!(twin.bytes(), b"yes still here");
+}
+
+#[test]
+fn numbers_of_pools_are_used_again() {
+    let (to_worker, from_main) = channel::<Packet>();
+    let worker = thread::spawn(move || {
+        for packet in from_main {
+            drop(packet);
+        }
+    });
+    // More pools than there are numbers, each known to two threads. The
+    // worker parts with a dead pool's cache when it meets the next one.
+    for _ in 0..600 {
+        let pool = pool(16);
+        to_worker.send(pool.alloc().unwrap()).unwrap();
+        drop(pool.alloc());
+        drop(pool);
+        while thread_has_backlog() {
+            thread::yield_now();
+        }
+    }
+    drop(to_worker);
+    worker.join().unwrap();
+
+    /// How many pools there are says how far the worker is behind.
+    fn thread_has_backlog() -> bool {
+        Pool::new(PoolConfig { frames: 1, ..PoolConfig::default() }).is_err()
+    }
+}
+
+thread_local! {
+    static EARLY: RefCell<Vec<Packet>> = const { RefCell::new(Vec::new()) };
+    static LATE: RefCell<Batch> = const { RefCell::new(Batch::new()) };
+}
+
+#[test]
+fn packets_in_thread_locals_come_back_when_the_thread_ends() {
+    let pool = pool(64);
+    let held = pool.clone();
+    thread::spawn(move || {
+        EARLY.with(|early| early.borrow_mut().reserve(1));
+        let packet = held.alloc().unwrap();
+        EARLY.with(|early| early.borrow_mut().push(packet));
+        LATE.with(|late| late.borrow_mut().extend(held.alloc()));
+        assert_eq!(held.in_use(), 2);
+    })
+    .join()
+    .unwrap();
+    assert_eq!(pool.in_use(), 0);
+    assert_eq!(pool.stats().cached, 0);
+}
+
+#[test]
+fn there_are_at_most_as_many_caches_as_frames_allow() {
+    // Every thread can get a share even of a small pool that others cache.
+    let pool = pool(64);
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for _ in 0..ROUNDS {
+                    let mut batch = Batch::new();
+                    assert!(pool.alloc_batch(8, &mut batch) > 0);
+                }
+            });
+        }
+    });
+    assert_eq!(pool.in_use(), 0);
+}
