@@ -1,0 +1,269 @@
+//! What a sketch says about an IP packet, and the packet it makes of it.
+
+use super::wrong;
+use crate::checksum::Sum;
+use crate::{Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ip_proto};
+use std::net::IpAddr;
+
+/// What a checksum shall be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Check {
+    #[default]
+    Right,
+    Wrong,
+    Is(u16),
+}
+
+impl Check {
+    /// The checksum, where `right` is the right one.
+    pub(super) fn of(self, right: u16) -> u16 {
+        match self {
+            Check::Right => right,
+            Check::Wrong => wrong(right),
+            Check::Is(sum) => sum,
+        }
+    }
+}
+
+/// An IP packet, field by field; `None` is what follows from the others.
+#[derive(Clone, Debug)]
+pub(super) struct Ip {
+    pub(super) src: IpAddr,
+    pub(super) dst: IpAddr,
+    pub(super) protocol: u8,
+    pub(super) ttl: u8,
+    pub(super) tos: u8,
+    pub(super) id: u16,
+    pub(super) fragment: u16,
+    pub(super) flow: u32,
+    pub(super) options: Vec<u8>,
+    pub(super) hl: Option<u8>,
+    pub(super) iplen: Option<u16>,
+    pub(super) sum: Check,
+    pub(super) transport: Transport,
+    pub(super) payload: Vec<u8>,
+    /// Length of the packet; it is filled up with zeros to it.
+    pub(super) len: Option<usize>,
+    pub(super) pad: usize,
+    pub(super) short: usize,
+}
+
+/// The fields of a transport header.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Transport {
+    pub(super) sport: u16,
+    pub(super) dport: u16,
+    pub(super) check: Check,
+    pub(super) ulen: Option<u16>,
+    pub(super) seq: u32,
+    pub(super) ack: u32,
+    pub(super) flags: u8,
+    pub(super) window: Option<u16>,
+    pub(super) urgent: u16,
+    pub(super) off: Option<u8>,
+    pub(super) reserved: u8,
+    pub(super) options: Vec<u8>,
+    pub(super) kind: Option<u8>,
+    pub(super) code: u8,
+    pub(super) rest: u32,
+}
+
+/// The window where a sketch says nothing.
+pub(super) const WINDOW: u16 = 65535;
+
+impl Ip {
+    /// A packet about which nothing is known but where it goes.
+    pub(super) fn new(src: IpAddr, dst: IpAddr) -> Self {
+        Ip {
+            src,
+            dst,
+            protocol: ip_proto::UDP,
+            ttl: 64,
+            tos: 0,
+            id: 0,
+            fragment: 0,
+            flow: 0,
+            options: Vec::new(),
+            hl: None,
+            iplen: None,
+            sum: Check::Right,
+            transport: Transport::default(),
+            payload: Vec::new(),
+            len: None,
+            pad: 0,
+            short: 0,
+        }
+    }
+
+    /// The packet.
+    pub(super) fn build(&self) -> Result<Vec<u8>, String> {
+        let head = match self.src {
+            IpAddr::V4(_) => Ipv4Header::LEN + self.options.len(),
+            IpAddr::V6(_) => Ipv6Header::LEN,
+        };
+        let first = self.fragment & Ipv4Header::OFFSET_MASK == 0;
+        let mut body = if first { self.transport.header(self.protocol) } else { Vec::new() };
+        body.extend(&self.payload);
+        let len = self.len.unwrap_or(head + body.len());
+        let missing = len.checked_sub(head + body.len());
+        let missing = missing.ok_or_else(|| {
+            format!("`len {len}` is less than the {} bytes there are", head + body.len())
+        })?;
+        body.resize(body.len() + missing, 0);
+        if first {
+            let pseudo = self.pseudo(body.len());
+            self.transport.finish(self.protocol, pseudo, &mut body);
+        }
+        let mut bytes = self.header(len)?;
+        bytes.extend(body);
+        if self.short > bytes.len() {
+            return Err(format!("`short {}` is more than the packet", self.short));
+        }
+        bytes.truncate(bytes.len() - self.short);
+        bytes.resize(bytes.len() + self.pad, 0);
+        Ok(bytes)
+    }
+
+    /// The network header of a packet of `len` bytes.
+    fn header(&self, len: usize) -> Result<Vec<u8>, String> {
+        let field = |len: usize| match self.iplen {
+            Some(len) => Ok(len),
+            None => u16::try_from(len).map_err(|_| format!("a packet of {len} bytes is too long")),
+        };
+        match (self.src, self.dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                let mut ip = Ipv4Header::new(self.protocol, src, dst, field(len)?);
+                let hl = self.hl.unwrap_or((Ipv4Header::LEN + self.options.len()) as u8);
+                ip.set_header_len(hl.into());
+                ip.set_tos(self.tos);
+                ip.set_id(self.id);
+                ip.set_fragment_word(self.fragment);
+                ip.set_ttl(self.ttl);
+                ip.update_checksum(&self.options);
+                ip.set_checksum(self.sum.of(ip.checksum()));
+                Ok([&ip.0[..], &self.options].concat())
+            }
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                let len = field(len - Ipv6Header::LEN)?;
+                let mut ip = Ipv6Header::new(self.protocol, src, dst, len);
+                ip.set_hop_limit(self.ttl);
+                ip.set_traffic_class(self.tos);
+                ip.set_flow_label(self.flow);
+                Ok(ip.0.to_vec())
+            }
+            _ => Err("source and destination are of different IP versions".into()),
+        }
+    }
+
+    /// The sum of the pseudo header over a body of `len` bytes.
+    pub(super) fn pseudo(&self, len: usize) -> Sum {
+        match (self.src, self.dst) {
+            (IpAddr::V4(_), IpAddr::V4(_)) if self.protocol == ip_proto::ICMP => Sum::new(),
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                crate::checksum::pseudo_v4(src, dst, self.protocol, len)
+            }
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                crate::checksum::pseudo_v6(src, dst, self.protocol, len)
+            }
+            _ => Sum::new(),
+        }
+    }
+}
+
+impl Transport {
+    /// The header without length and checksum.
+    fn header(&self, protocol: u8) -> Vec<u8> {
+        match protocol {
+            ip_proto::UDP => {
+                let mut udp = Udp([0; Udp::LEN]);
+                udp.set_src_port(self.sport);
+                udp.set_dst_port(self.dport);
+                udp.0.to_vec()
+            }
+            ip_proto::TCP => {
+                let mut tcp = Tcp([0; Tcp::LEN]);
+                tcp.set_src_port(self.sport);
+                tcp.set_dst_port(self.dport);
+                tcp.set_seq(self.seq);
+                tcp.set_ack(self.ack);
+                tcp.set_header_len(self.off.map_or(Tcp::LEN + self.options.len(), usize::from));
+                tcp.set_reserved(self.reserved);
+                tcp.set_flags(self.flags);
+                tcp.set_window(self.window.unwrap_or(WINDOW));
+                tcp.set_urgent(self.urgent);
+                [&tcp.0[..], &self.options].concat()
+            }
+            ip_proto::ICMP | ip_proto::ICMPV6 => {
+                let mut icmp = Icmp([0; Icmp::LEN]);
+                icmp.set_kind(self.kind.unwrap_or(default_kind(protocol)));
+                icmp.set_code(self.code);
+                icmp.set_rest(self.rest);
+                icmp.0.to_vec()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Sets length and checksum of the header at the start of `body`.
+    fn finish(&self, protocol: u8, pseudo: Sum, body: &mut [u8]) {
+        if protocol == ip_proto::UDP {
+            let len = body.len();
+            if let Some((udp, _)) = Udp::from_prefix_mut(body) {
+                udp.set_length(self.ulen.unwrap_or(len as u16));
+            }
+        }
+        let right = right_check(protocol, pseudo, body);
+        set_check(protocol, self.check.of(right), body);
+    }
+}
+
+/// The type of an ICMP message where a sketch says nothing: echo request.
+pub(super) fn default_kind(protocol: u8) -> u8 {
+    /// ICMPv6 echo request (RFC 4443, 4.1).
+    const ECHO_V6: u8 = 128;
+    if protocol == ip_proto::ICMPV6 { ECHO_V6 } else { crate::icmp::ECHO }
+}
+
+/// The right checksum for the transport header at the start of `body`,
+/// whatever is in its place.
+pub(super) fn right_check(protocol: u8, pseudo: Sum, body: &[u8]) -> u16 {
+    match protocol {
+        ip_proto::UDP => Udp::from_prefix(body).map_or(0, |(udp, rest)| {
+            let mut udp = *udp;
+            udp.update_checksum(pseudo, rest);
+            udp.checksum()
+        }),
+        ip_proto::TCP => Tcp::from_prefix(body).map_or(0, |(tcp, rest)| {
+            let mut tcp = *tcp;
+            tcp.update_checksum(pseudo, rest);
+            tcp.checksum()
+        }),
+        ip_proto::ICMP | ip_proto::ICMPV6 => Icmp::from_prefix(body).map_or(0, |(icmp, rest)| {
+            let mut icmp = *icmp;
+            icmp.set_checksum(0);
+            pseudo.slice(&icmp.0).slice(rest).checksum()
+        }),
+        _ => 0,
+    }
+}
+
+fn set_check(protocol: u8, check: u16, body: &mut [u8]) {
+    match protocol {
+        ip_proto::UDP => {
+            if let Some((udp, _)) = Udp::from_prefix_mut(body) {
+                udp.set_checksum(check);
+            }
+        }
+        ip_proto::TCP => {
+            if let Some((tcp, _)) = Tcp::from_prefix_mut(body) {
+                tcp.set_checksum(check);
+            }
+        }
+        ip_proto::ICMP | ip_proto::ICMPV6 => {
+            if let Some((icmp, _)) = Icmp::from_prefix_mut(body) {
+                icmp.set_checksum(check);
+            }
+        }
+        _ => {}
+    }
+}

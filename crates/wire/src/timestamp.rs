@@ -1,0 +1,111 @@
+//! Points in time, as packets carry them.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Nanoseconds since the Unix epoch; reaches to the year 2554.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(pub u64);
+
+impl Timestamp {
+    /// Nanoseconds in a second.
+    const SECOND: u64 = 1_000_000_000;
+
+    /// The time `nanos` after second `secs`; the last there is if that is too
+    /// late.
+    pub const fn new(secs: u64, nanos: u64) -> Self {
+        Timestamp(secs.saturating_mul(Self::SECOND).saturating_add(nanos))
+    }
+
+    /// Whole seconds.
+    pub const fn secs(self) -> u64 {
+        self.0 / Self::SECOND
+    }
+
+    /// Nanoseconds within the second.
+    pub const fn subsec_nanos(self) -> u32 {
+        (self.0 % Self::SECOND) as u32
+    }
+
+    /// Microseconds within the second.
+    pub const fn subsec_micros(self) -> u32 {
+        self.subsec_nanos() / 1000
+    }
+}
+
+impl From<Duration> for Timestamp {
+    fn from(since_epoch: Duration) -> Self {
+        Timestamp::new(since_epoch.as_secs(), since_epoch.subsec_nanos().into())
+    }
+}
+
+/// As Click prints it: six digits after the point, or nine if they are needed.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.subsec_nanos().is_multiple_of(1000) {
+            write!(f, "{}.{:06}", self.secs(), self.subsec_micros())
+        } else {
+            write!(f, "{}.{:09}", self.secs(), self.subsec_nanos())
+        }
+    }
+}
+
+/// Why a text is not a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimestampError;
+
+impl fmt::Display for TimestampError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a time in seconds, as `1000000000.5`")
+    }
+}
+
+impl std::error::Error for TimestampError {}
+
+impl FromStr for Timestamp {
+    type Err = TimestampError;
+
+    /// Reads seconds with a fraction; digits past the ninth are dropped.
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        let (secs, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+        if secs.len() + fraction.len() == 0 || !digits(secs) || !digits(fraction) {
+            return Err(TimestampError);
+        }
+        let secs = if secs.is_empty() { "0" } else { secs };
+        let secs = secs.parse().map_err(|_| TimestampError)?;
+        let padded = fraction.bytes().chain(std::iter::repeat(b'0')).take(9);
+        Ok(Timestamp::new(secs, padded.fold(0, |n, digit| n * 10 + u64::from(digit - b'0'))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_six_digits_or_nine() {
+        assert_eq!(Timestamp::new(1_000_000_000, 5000).to_string(), "1000000000.000005");
+        assert_eq!(Timestamp::new(7, 123_456_789).to_string(), "7.123456789");
+        assert_eq!(Timestamp::default().to_string(), "0.000000");
+        assert_eq!(Timestamp::new(u64::MAX, 0), Timestamp(u64::MAX));
+    }
+
+    #[test]
+    fn reads_what_it_prints_and_more() {
+        for (text, time) in [
+            ("7.123456789", Timestamp::new(7, 123_456_789)),
+            ("7.1234567891", Timestamp::new(7, 123_456_789)),
+            ("7", Timestamp::new(7, 0)),
+            ("7.5", Timestamp::new(7, 500_000_000)),
+            (".5", Timestamp(500_000_000)),
+            ("7.", Timestamp::new(7, 0)),
+        ] {
+            assert_eq!(text.parse(), Ok(time), "{text}");
+        }
+        for bad in ["", ".", "-1", "1.-5", "1.2.3", "+1", "99999999999999999999", "x"] {
+            assert_eq!(bad.parse::<Timestamp>(), Err(TimestampError), "{bad}");
+        }
+    }
+}
