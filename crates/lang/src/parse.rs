@@ -13,6 +13,9 @@ use crate::tree::{Body, Chain, Link, LinkKind, List, Stmt, Tree};
 /// Braces and parentheses may be nested this deep; Click allows 50.
 const MAX_DEPTH: usize = 100;
 
+/// A file may write this many port numbers, those within ranges too.
+const MAX_PORTS: usize = 1_000_000;
+
 /// Finds the files that `require(library FILE)` names.
 pub trait Libraries {
     /// Adds the library to the map (or finds it there), or says why not. `from` is the text that
@@ -72,6 +75,7 @@ fn parse_file(
         included,
         diagnostics,
         depth: 0,
+        ports_left: MAX_PORTS,
         last: Span { file, start: 0, end: 0 },
     };
     let body = parser.stmts(Within::File);
@@ -109,6 +113,8 @@ struct Parser<'a> {
     included: &'a mut Vec<FileId>,
     diagnostics: &'a mut Diagnostics,
     depth: usize,
+    /// Port numbers that may still be written.
+    ports_left: usize,
     /// The token taken last.
     last: Span,
 }

@@ -94,11 +94,11 @@ pub(super) fn connect_all(
             diagnostics.error(link.span, message);
         }
     }
-    let (many, few) = (outputs.ports(m.saturating_sub(n)), inputs.ports(n.saturating_sub(m)));
-    match left.checked_sub(many.len().max(few.len())) {
+    match left.checked_sub(n.max(m)) {
         Some(rest) => *left = rest,
         None => return diagnostics.error(link.span, "too many connections"),
     }
+    let (many, few) = (outputs.ports(m.saturating_sub(n)), inputs.ports(n.saturating_sub(m)));
     let mut connect = |from, to| scope.connect(from, to, link);
     match (outputs.steps(), inputs.steps()) {
         (true, false) => many.iter().for_each(|&from| connect(from, few[0])),

@@ -235,13 +235,14 @@ impl Parser<'_> {
                 0
             }
         };
-        match list.last() {
-            Some(&last) if range => list.extend(last + 1..=port),
-            _ => list.push(port),
-        }
-        if list.len() > PORTS as usize {
-            self.error(token.span, "too many ports");
-            list.truncate(1);
+        let first = list.last().filter(|_| range).map_or(port, |last| last + 1);
+        let count = (port + 1).saturating_sub(first) as usize;
+        match self.ports_left.checked_sub(count) {
+            Some(left) => {
+                self.ports_left = left;
+                list.extend(first..=port);
+            }
+            None => self.error(token.span, "too many ports"),
         }
     }
 }

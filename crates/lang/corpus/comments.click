@@ -1,0 +1,6 @@
+// first
+a :: A; // trailing
+/* block
+   comment */ b :: B;
+a /* in */ -> // here
+ b;

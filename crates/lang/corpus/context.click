@@ -1,0 +1,1 @@
+a :: A ~> b :: B; a ~IP> c :: C; a ~/TCP> c; c ~ d

@@ -1,0 +1,3 @@
+require(package foo, compact_config, bar);
+require(library nowhere.click)
+a :: A;

@@ -1,0 +1,1 @@
+define($s $s$t, $t $s$s) a :: A($s)

@@ -1,0 +1,1 @@
+a :: A -> ; -> b [0] ] } ) || ... | $x : = - > . ~ ~x elementclass define require provide

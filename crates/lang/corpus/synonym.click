@@ -1,0 +1,1 @@
+elementclass Q Queue; q :: Q(5); A -> q -> Q -> B;

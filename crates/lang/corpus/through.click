@@ -1,0 +1,1 @@
+A -> { input -> output; } -> B; A -> ( -> ) -> B;
