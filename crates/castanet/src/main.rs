@@ -1,2 +1,36 @@
-//! The program.
-fn main() {}
+//! The program: `castanet`, and `click` when it is called by that name.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod click;
+mod commands;
+mod console;
+mod library;
+mod load;
+mod signals;
+mod terminal;
+mod watch;
+
+use std::process::ExitCode;
+
+/// What the exit status says.
+pub(crate) mod exit {
+    /// The configuration is wrong, or the router could not be started.
+    pub(crate) const CONFIGURATION: i32 = 1;
+    /// The command line is wrong.
+    pub(crate) const USAGE: i32 = 2;
+    /// Castanet itself is at fault: a panic, a leak.
+    pub(crate) const BUG: i32 = 70;
+    /// Ended by the user with Ctrl-C, as shells expect.
+    pub(crate) const INTERRUPTED: i32 = 130;
+}
+
+fn main() -> ExitCode {
+    let name = std::env::args_os().next().unwrap_or_default();
+    let name = std::path::Path::new(&name).file_name().unwrap_or_default();
+    let status = match name.to_str() {
+        Some("click") => click::main(),
+        _ => cli::main(),
+    };
+    ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))
+}

@@ -10,6 +10,7 @@ pub mod cx;
 pub mod element;
 pub mod example;
 pub mod graph;
+pub mod manual;
 pub mod node;
 pub mod on;
 pub mod router;

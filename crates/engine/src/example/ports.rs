@@ -11,7 +11,7 @@ use castanet_wire::sketch::{self, Layer};
 /// Feeds the packets of an example.
 #[derive(Element)]
 #[element(processing = "h/h")]
-pub struct ExampleInput;
+pub(super) struct ExampleInput;
 
 impl Source for ExampleInput {
     type Local = ();
@@ -24,12 +24,12 @@ impl Source for ExampleInput {
 /// Collects packets as text.
 #[derive(Element)]
 #[element(processing = "a/a", ports = "1-/0")]
-pub struct ExampleOutput;
+pub(super) struct ExampleOutput;
 
 /// What has come out and was not yet expected.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Seen {
+pub(super) struct Seen {
     lines: Vec<String>,
 }
 

@@ -49,6 +49,14 @@ impl Router {
         if found.has_errors() { None } else { Some(router) }
     }
 
+    /// Goes as far as building goes without opening a file or a device.
+    pub fn check(flat: &Flat, library: &Library, options: &Options, found: &mut Diagnostics) {
+        let planned = plan(flat, library, options.workers, options.wording, found);
+        let system = options.interfaces.map(|ask| Arc::new(ask) as _);
+        let names = Names::new(&planned.facts.addresses, system);
+        make_all(&planned, &names, Time::default(), options, found);
+    }
+
     /// Lets every element open what it needs, in the order of the file.
     fn begin(&mut self, options: &Options, found: &mut Diagnostics) {
         for element in 0..self.graph.elements.len() {

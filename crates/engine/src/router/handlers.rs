@@ -335,7 +335,7 @@ impl Router {
 
 /// Packets that an element dropped, by the name of the reason; those for an
 /// output that is not connected count under its name.
-pub fn drop_counts(class: &Class, ledger: &Ledger) -> Vec<(String, u64)> {
+pub(super) fn drop_counts(class: &Class, ledger: &Ledger) -> Vec<(String, u64)> {
     let mut all: Vec<(String, u64)> = class
         .drop_reasons()
         .into_iter()

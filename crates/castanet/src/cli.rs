@@ -1,0 +1,128 @@
+//! The command line of `castanet`.
+
+use crate::commands;
+use crate::load::Origin;
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Runs packet-processing graphs written in the Click language.
+#[derive(Parser)]
+#[command(
+    name = "castanet",
+    version,
+    after_help = "Examples:
+  castanet run conf/router.click dev0=eth1 dev1=eth2 dev2=eth3
+  castanet run -e 'InfiniteSource(LIMIT 5, STOP true) -> Print -> Discard'
+  castanet check conf/router.click
+  castanet graph conf/router.click -o router.svg
+  castanet element DecIPTTL
+
+Exit status: 0 done, 1 the configuration is wrong or could not be started,
+2 the command line is wrong, 70 a bug of Castanet, 130 ended by Ctrl-C.
+Called by the name `click`, it takes Click's options instead."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a configuration
+    #[command(after_help = "Examples:
+  castanet run conf/router.click dev0=eth1 dev1=eth2 dev2=eth3 --watch
+  castanet run -e 'FromDump(in.pcap, STOP true) -> IPPrint -> Discard'")]
+    Run(commands::run::Arguments),
+    /// Say whether a configuration is right, and everything that is wrong
+    Check(commands::check::Arguments),
+    /// Show each step from the text to running workers
+    Explain(commands::explain::Arguments),
+    /// Draw the graph, as SVG or for Graphviz
+    #[command(after_help = "Examples:
+  castanet graph conf/router.click -o router.svg
+  castanet graph conf/router.click --dot | dot -Tpng > router.png")]
+    Graph(commands::graph::Arguments),
+    /// Print the graph with all compound elements expanded
+    Flatten(commands::text::Arguments),
+    /// Print the configuration in one style
+    Pretty(commands::text::Arguments),
+    /// List every element class by room
+    Elements(commands::elements::Arguments),
+    /// Show the manual page of an element class
+    Element(commands::elements::PageArguments),
+    /// Measure; each benchmark prints its limit beside it
+    Bench(commands::bench::Arguments),
+    /// Write completions for a shell to standard output
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the man pages into a directory
+    Man {
+        /// The directory
+        dir: PathBuf,
+    },
+}
+
+/// What names a configuration.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Configuration {
+    /// The configuration file (`-` is standard input), and VAR=value settings
+    #[arg(value_name = "FILE or VAR=value")]
+    words: Vec<String>,
+    /// A configuration as text
+    #[arg(short, long, value_name = "TEXT")]
+    expression: Option<String>,
+}
+
+impl Configuration {
+    /// The configuration and the variables; or what is wrong with the words.
+    pub(crate) fn sort(&self) -> Result<(Origin, Vec<(String, String)>), String> {
+        let (vars, files): (Vec<_>, Vec<_>) =
+            self.words.iter().cloned().partition(|word| as_setting(word).is_some());
+        let vars = vars.iter().filter_map(|word| as_setting(word)).collect();
+        let origin = match (&self.expression, files.as_slice()) {
+            (Some(text), []) => Origin::Expression(text.clone()),
+            (None, [file]) => Origin::File(file.into()),
+            (None, []) => return Err("no configuration: name a file or give one with -e".into()),
+            _ => return Err("more than one configuration".into()),
+        };
+        Ok((origin, vars))
+    }
+}
+
+/// `VAR=value`, if that is what a word is.
+pub(crate) fn as_setting(word: &str) -> Option<(String, String)> {
+    let (name, value) = word.split_once('=')?;
+    let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    is_name.then(|| (name.to_owned(), value.to_owned()))
+}
+
+/// Runs `castanet`; gives its exit status.
+pub(crate) fn main() -> i32 {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and version go to standard output and are no failure.
+            _ = e.print();
+            return e.exit_code();
+        }
+    };
+    match cli.command {
+        Command::Run(arguments) => commands::run::main(&arguments),
+        Command::Check(arguments) => commands::check::main(&arguments),
+        Command::Explain(arguments) => commands::explain::main(&arguments),
+        Command::Graph(arguments) => commands::graph::main(&arguments),
+        Command::Flatten(arguments) => commands::text::flatten(&arguments),
+        Command::Pretty(arguments) => commands::text::pretty(&arguments),
+        Command::Elements(arguments) => commands::elements::list(&arguments),
+        Command::Element(arguments) => commands::elements::page(&arguments),
+        Command::Bench(arguments) => commands::bench::main(&arguments),
+        Command::Completions { shell } => {
+            let mut command = Cli::command();
+            clap_complete::generate(shell, &mut command, "castanet", &mut std::io::stdout());
+            0
+        }
+        Command::Man { dir } => commands::man::main(Cli::command(), &dir),
+    }
+}

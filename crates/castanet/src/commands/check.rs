@@ -1,0 +1,83 @@
+//! `castanet check`.
+
+use crate::cli::Configuration;
+use crate::console::Terminal;
+use crate::library::library;
+use crate::load::{Loaded, load};
+use castanet_engine::router::{Options, Router, Wording};
+use castanet_lang::Severity;
+use clap::Args;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// What `castanet check` takes.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    configuration: Configuration,
+    /// Print what was found as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Finding<'a> {
+    severity: &'static str,
+    file: Option<String>,
+    line: Option<usize>,
+    column: Option<usize>,
+    message: &'a str,
+    help: Option<&'a str>,
+}
+
+/// Checks everything that can be checked without opening a device.
+pub(crate) fn main(arguments: &Arguments) -> i32 {
+    let library = library();
+    let (origin, vars) = match arguments.configuration.sort() {
+        Ok(sorted) => sorted,
+        Err(message) => {
+            eprintln!("castanet: {message}");
+            return crate::exit::USAGE;
+        }
+    };
+    let mut loaded = load(&origin, &vars, &library);
+    if !loaded.found.has_errors() {
+        let mut options = Options::new(Arc::new(Terminal));
+        options.interfaces = Some(castanet_io::elements::address_of);
+        Router::check(&loaded.flat, &library, &options, &mut loaded.found);
+    }
+    match arguments.json {
+        true => print_json(&loaded),
+        false => {
+            loaded.report(Wording::Castanet);
+            if !loaded.found.has_errors() {
+                let (elements, connections) =
+                    (loaded.flat.elements.len(), loaded.flat.connections.len());
+                println!("right: {elements} elements, {connections} connections");
+            }
+        }
+    }
+    if loaded.found.has_errors() { crate::exit::CONFIGURATION } else { 0 }
+}
+
+fn print_json(loaded: &Loaded) {
+    let findings: Vec<Finding> = loaded
+        .found
+        .iter()
+        .map(|d| {
+            let at = d.span.map(|span| loaded.sources.location(span));
+            Finding {
+                severity: match d.severity {
+                    Severity::Error => "error",
+                    Severity::Warning => "warning",
+                },
+                file: at.as_ref().map(|at| at.name.to_string()),
+                line: at.as_ref().map(|at| at.line as usize),
+                column: at.as_ref().map(|at| at.column as usize),
+                message: &d.message,
+                help: d.help.as_deref(),
+            }
+        })
+        .collect();
+    println!("{}", serde_json::to_string_pretty(&findings).unwrap_or_default());
+}

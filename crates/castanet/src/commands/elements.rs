@@ -1,0 +1,73 @@
+//! `castanet elements` and `castanet element`: the manual.
+
+use crate::library::{library, rooms};
+use crate::terminal::{bold, colours_on_stdout};
+use castanet_engine::manual;
+use castanet_lang::nearest;
+use clap::Args;
+use serde::Serialize;
+
+/// What `castanet elements` takes.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `castanet element` takes.
+#[derive(Args)]
+pub(crate) struct PageArguments {
+    /// The class
+    name: String,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    room: &'static str,
+    class: &'static str,
+    aliases: &'static [&'static str],
+    summary: String,
+}
+
+/// Lists every class by room with its one sentence.
+pub(crate) fn list(arguments: &Arguments) -> i32 {
+    let mut entries = Vec::new();
+    for (room, classes) in rooms() {
+        entries.extend(classes.iter().map(|class| Entry {
+            room,
+            class: class.spec.class,
+            aliases: class.spec.aliases,
+            summary: manual::summary(class).split_whitespace().collect::<Vec<_>>().join(" "),
+        }));
+    }
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&entries).unwrap_or_default();
+        return super::write_out(None, &(text + "\n"));
+    }
+    let colours = colours_on_stdout();
+    let mut out = String::new();
+    let mut room = "";
+    for entry in &entries {
+        if entry.room != room {
+            room = entry.room;
+            out += &format!("{}\n", bold(room, colours));
+        }
+        out += &format!("  {:<20} {}\n", entry.class, entry.summary);
+    }
+    super::write_out(None, &out)
+}
+
+/// Prints the manual page of a class.
+pub(crate) fn page(arguments: &PageArguments) -> i32 {
+    let library = library();
+    match library.get(&arguments.name) {
+        Some(class) => super::write_out(None, &manual::page(class)),
+        None => {
+            let near = nearest(&arguments.name, library.names());
+            let hint = near.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
+            eprintln!("castanet: no element class {}{hint}", arguments.name);
+            crate::exit::CONFIGURATION
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! `castanet explain`: every step from the text to running workers.
+
+use crate::cli::Configuration;
+use crate::library::library;
+use crate::terminal::{bold, colours_on_stdout};
+use castanet_engine::graph::explain;
+use castanet_engine::router::{Wording, plan};
+use clap::Args;
+
+/// What `castanet explain` takes.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    configuration: Configuration,
+    /// Plan for that many workers
+    #[arg(short = 'j', long, default_value_t = 1, value_name = "N")]
+    threads: usize,
+}
+
+/// Prints the steps; stops at the first that finds errors.
+pub(crate) fn main(arguments: &Arguments) -> i32 {
+    let library = library();
+    let mut loaded = match super::load_or_report(&arguments.configuration, &library) {
+        Ok(loaded) => loaded,
+        Err(status) => return status,
+    };
+    let workers = arguments.threads.clamp(1, 256);
+    let planned = plan(&loaded.flat, &library, workers, Wording::Castanet, &mut loaded.found);
+    loaded.report(Wording::Castanet);
+    if loaded.found.has_errors() {
+        return crate::exit::CONFIGURATION;
+    }
+    let (graph, assigned) = (&planned.graph, &planned.assigned);
+    let flat = castanet_lang::print::flat(&loaded.flat);
+    let indented = flat.lines().fold(String::new(), |s, l| s + "  " + l + "\n");
+    let steps = [
+        ("parsed and expanded", indented),
+        ("ports resolved: push, pull", explain::elements(graph)),
+        ("what each edge carries", explain::edges(graph, &planned.carries)),
+        ("devices, queues and workers assigned", explain::workers(graph, assigned)),
+        ("thread vectors: which workers reach what", explain::vectors(graph, assigned)),
+    ];
+    let colours = colours_on_stdout();
+    let mut out = String::new();
+    for (n, (title, text)) in steps.iter().enumerate() {
+        out += &bold(&format!("{}. {title}", n + 1), colours);
+        out += "\n";
+        out += text;
+        out += "\n";
+    }
+    super::write_out(None, &out)
+}

@@ -1,0 +1,70 @@
+//! `castanet graph`: the router, drawn.
+
+use crate::cli::Configuration;
+use crate::library::library;
+use castanet_engine::graph::{Flow, Graph};
+use castanet_engine::router::{Wording, plan};
+use castanet_lang::print::{Kind, PortKinds, dot, svg};
+use clap::Args;
+use std::path::PathBuf;
+
+/// What `castanet graph` takes.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    configuration: Configuration,
+    /// Write to this file; `.dot` and `.gv` are for Graphviz, all others SVG
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write Graphviz instead of SVG
+    #[arg(long)]
+    dot: bool,
+}
+
+/// Push and pull by connection, room by element.
+struct Resolved<'a>(&'a Graph);
+
+impl PortKinds for Resolved<'_> {
+    fn connection(&self, connection: usize) -> Kind {
+        match self.0.edges.get(connection).map(|e| e.flow) {
+            Some(Flow::Push) => Kind::Push,
+            Some(Flow::Pull) => Kind::Pull,
+            _ => Kind::Agnostic,
+        }
+    }
+    fn color(&self, element: usize) -> Option<String> {
+        let file = self.0.elements.get(element)?.class.spec.file;
+        let room = file.rsplit('/').nth(1).unwrap_or_default();
+        let colour = match room {
+            "source" | "elements" => "#d9f0d3",
+            "queue" => "#fde0c5",
+            "ether" | "arp" => "#e7e0f5",
+            "ip" | "ip6" => "#d6e6f7",
+            "icmp" | "udp" | "tcp" => "#cfeaf0",
+            _ => "#f4f4f4",
+        };
+        Some(colour.to_owned())
+    }
+}
+
+/// Draws the graph.
+pub(crate) fn main(arguments: &Arguments) -> i32 {
+    let library = library();
+    let mut loaded = match super::load_or_report(&arguments.configuration, &library) {
+        Ok(loaded) => loaded,
+        Err(status) => return status,
+    };
+    let planned = plan(&loaded.flat, &library, 1, Wording::Castanet, &mut loaded.found);
+    loaded.report(Wording::Castanet);
+    if loaded.found.has_errors() {
+        return crate::exit::CONFIGURATION;
+    }
+    let output = arguments.output.as_deref();
+    let extension = output.and_then(|p| p.extension()).and_then(|e| e.to_str());
+    let kinds = Resolved(&planned.graph);
+    let text = match arguments.dot || matches!(extension, Some("dot" | "gv")) {
+        true => dot(&loaded.flat, &kinds),
+        false => svg(&loaded.flat, &kinds),
+    };
+    super::write_out(output, &text)
+}

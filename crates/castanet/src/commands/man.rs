@@ -1,0 +1,15 @@
+//! `castanet man`: the man pages, written from the command line's own words.
+
+use std::path::Path;
+
+/// Writes `castanet.1` and a page for each command into `dir`.
+pub(crate) fn main(command: clap::Command, dir: &Path) -> i32 {
+    let written = std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir));
+    match written {
+        Ok(()) => 0,
+        Err(e) => {
+            eprintln!("castanet: cannot write man pages into {}: {e}", dir.display());
+            crate::exit::CONFIGURATION
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! One module a command.
+
+pub(crate) mod bench;
+pub(crate) mod check;
+pub(crate) mod elements;
+pub(crate) mod explain;
+pub(crate) mod graph;
+pub(crate) mod man;
+pub(crate) mod run;
+pub(crate) mod text;
+
+use crate::cli::Configuration;
+use crate::load::{Loaded, load};
+use castanet_engine::class::Library;
+use castanet_engine::router::Wording;
+
+/// Loads what the command line names; on failure prints why and gives the
+/// exit status.
+pub(crate) fn load_or_report(
+    configuration: &Configuration,
+    library: &Library,
+) -> Result<Loaded, i32> {
+    let (origin, vars) = configuration.sort().map_err(|message| {
+        eprintln!("castanet: {message}");
+        crate::exit::USAGE
+    })?;
+    let loaded = load(&origin, &vars, library);
+    if loaded.found.has_errors() {
+        loaded.report(Wording::Castanet);
+        return Err(crate::exit::CONFIGURATION);
+    }
+    Ok(loaded)
+}
+
+/// Writes to a file, or to standard output without one; says what went wrong.
+pub(crate) fn write_out(path: Option<&std::path::Path>, text: &str) -> i32 {
+    use std::io::Write;
+    let written = match path {
+        Some(path) => std::fs::write(path, text)
+            .map_err(|e| format!("cannot write {}: {e}", path.display())),
+        None => match std::io::stdout().lock().write_all(text.as_bytes()) {
+            // `castanet ... | head` is no failure.
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            other => other.map_err(|e| format!("cannot write: {e}")),
+        },
+    };
+    match written {
+        Ok(()) => 0,
+        Err(message) => {
+            eprintln!("castanet: {message}");
+            crate::exit::CONFIGURATION
+        }
+    }
+}

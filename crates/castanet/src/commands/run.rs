@@ -1,0 +1,117 @@
+//! `castanet run`.
+
+use crate::cli::Configuration;
+use crate::console::Terminal;
+use crate::library::library;
+use crate::watch::Watch;
+use castanet_engine::router::{Options, Outcome, Router, Wording};
+use clap::Args;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What `castanet run` takes.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    configuration: Configuration,
+    /// How many workers, one a core
+    #[arg(short = 'j', long, default_value_t = 1, value_name = "N")]
+    threads: usize,
+    /// Packets that sources are asked for at once
+    #[arg(long, default_value_t = castanet_packet::BURST, value_name = "N")]
+    burst: usize,
+    /// Frames in the pool
+    #[arg(long, default_value_t = 16 * 1024, value_name = "N")]
+    frames: usize,
+    /// Keep each worker on a core of its own (the default with several)
+    #[arg(long)]
+    pin: bool,
+    /// Simulated time: jumps from timer to timer, the same every run
+    #[arg(long)]
+    simtime: bool,
+    /// Print a handler when the router has stopped (may be repeated)
+    #[arg(long = "handler", value_name = "ELEMENT.HANDLER")]
+    handlers: Vec<String>,
+    /// Show live rates
+    #[arg(long)]
+    watch: bool,
+    /// With --watch, print JSON lines instead of a table
+    #[arg(long, requires = "watch")]
+    json: bool,
+    /// Seconds between two looks of --watch
+    #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
+    interval: f64,
+}
+
+/// Builds and runs; gives the exit status.
+pub(crate) fn main(arguments: &Arguments) -> i32 {
+    let library = library();
+    let mut loaded = match super::load_or_report(&arguments.configuration, &library) {
+        Ok(loaded) => loaded,
+        Err(status) => return status,
+    };
+    let mut options = Options::new(Arc::new(Terminal));
+    options.workers = arguments.threads.clamp(1, 256);
+    options.burst = arguments.burst.clamp(1, castanet_packet::MAX_BURST);
+    options.frames = arguments.frames.max(64);
+    options.pin = arguments.pin || arguments.threads > 1;
+    options.simulated = arguments.simtime;
+    options.interfaces = Some(castanet_io::elements::address_of);
+    let built = Router::build(&loaded.flat, &library, &options, &mut loaded.found);
+    loaded.report(Wording::Castanet);
+    let Some(mut router) = built else { return crate::exit::CONFIGURATION };
+    if let Err(e) = crate::signals::forward(router.line()) {
+        eprintln!("castanet: cannot listen for signals: {e}");
+        return crate::exit::CONFIGURATION;
+    }
+    let outcome = run(&mut router, arguments);
+    print_handlers(&mut router, &arguments.handlers) | finish(router, outcome)
+}
+
+fn run(router: &mut Router, arguments: &Arguments) -> Outcome {
+    eprintln!("castanet: running");
+    if !arguments.watch {
+        return router.run(None);
+    }
+    let mut watch = Watch::new(router, arguments.json);
+    let every = Duration::try_from_secs_f64(arguments.interval.max(0.01));
+    let outcome = router.run(Some((every.unwrap_or(Duration::from_secs(1)), &mut |router| {
+        watch.look(router);
+    })));
+    watch.end(router);
+    outcome
+}
+
+fn print_handlers(router: &mut Router, handlers: &[String]) -> i32 {
+    let mut status = 0;
+    for handler in handlers {
+        match router.read(handler) {
+            Ok(text) if handlers.len() == 1 => println!("{}", text.trim_end()),
+            Ok(text) => println!("{handler}:\n{}\n", text.trim_end()),
+            Err(e) => {
+                eprintln!("castanet: {e}");
+                status = crate::exit::CONFIGURATION;
+            }
+        }
+    }
+    status
+}
+
+/// Takes the router apart and says so if packets or bursts were lost to bugs.
+pub(crate) fn finish(router: Router, outcome: Outcome) -> i32 {
+    let report = router.dismantle();
+    if report.leaked_frames > 0 {
+        eprintln!("castanet: {} frames did not come back to the pool", report.leaked_frames);
+    }
+    if report.panics > 0 {
+        eprintln!("castanet: {} bursts were lost to panics in elements", report.panics);
+    }
+    match outcome {
+        _ if report.leaked_frames > 0 || report.panics > 0 || report.lost_workers > 0 => {
+            crate::exit::BUG
+        }
+        // Ctrl-C is how a router that runs for ever is meant to end.
+        Outcome { interrupted: true, .. } => 0,
+        Outcome { status, .. } => status,
+    }
+}

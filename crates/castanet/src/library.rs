@@ -1,0 +1,17 @@
+//! Every class that a configuration may name.
+
+use castanet_engine::class::{Class, Library};
+
+/// The rooms with their classes, in the order of the manual.
+pub(crate) fn rooms() -> Vec<(&'static str, &'static [Class])> {
+    let mut rooms = castanet_elements::ROOMS.to_vec();
+    rooms.push(("io", castanet_io::elements::CLASSES));
+    rooms
+}
+
+/// Every class by name.
+pub(crate) fn library() -> Library {
+    let mut library = Library::default();
+    rooms().iter().flat_map(|(_, classes)| classes.iter()).for_each(|class| library.add(class));
+    library
+}

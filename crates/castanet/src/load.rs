@@ -1,0 +1,125 @@
+//! From what the command line names to a flat graph.
+
+use castanet_engine::class::Library;
+use castanet_engine::router::Wording;
+use castanet_lang::{
+    ClassInfo, Diagnostic, Diagnostics, FileId, Flat, Libraries, SourceMap, Tree, expand,
+    parse_with,
+};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Where a configuration comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// A file; `-` is standard input.
+    File(PathBuf),
+    /// Text on the command line.
+    Expression(String),
+}
+
+/// A configuration on its way to a graph.
+pub(crate) struct Loaded {
+    /// Every text that took part.
+    pub(crate) sources: SourceMap,
+    /// What was found wrong so far.
+    pub(crate) found: Diagnostics,
+    /// The tree, if there was a text.
+    pub(crate) tree: Option<Tree>,
+    /// The flat graph, as far as it could be understood.
+    pub(crate) flat: Flat,
+}
+
+/// The classes as the language asks for them.
+struct Known<'a>(&'a Library);
+
+impl ClassInfo for Known<'_> {
+    fn knows(&self, class: &str) -> bool {
+        self.0.get(class).is_some()
+    }
+    fn names(&self) -> Vec<&str> {
+        self.0.names().collect()
+    }
+}
+
+/// `require(library FILE)`: beside the file that asks, then in `CLICKPATH`.
+struct Neighbours;
+
+impl Libraries for Neighbours {
+    fn library(
+        &mut self,
+        sources: &mut SourceMap,
+        name: &str,
+        from: FileId,
+    ) -> Result<FileId, String> {
+        let beside = Path::new(sources.name(from)).parent().unwrap_or(Path::new("")).join(name);
+        let path = std::env::var("CLICKPATH").unwrap_or_default();
+        let elsewhere = path.split(':').filter(|p| !p.is_empty());
+        let mut tried = vec![beside];
+        tried.extend(elsewhere.flat_map(|p| [Path::new(p).join(name), Path::new(p).join("conf").join(name)]));
+        let Some(found) = tried.iter().find(|p| p.is_file()) else {
+            let list: Vec<String> = tried.iter().map(|p| p.display().to_string()).collect();
+            return Err(format!("library '{name}' not found; looked for {}", list.join(", ")));
+        };
+        match sources.find(&found.display().to_string()) {
+            Some(file) => Ok(file),
+            None => sources.load(found).map_err(|e| e.message),
+        }
+    }
+}
+
+/// Reads, parses and expands; everything wrong is in `found`.
+pub(crate) fn load(origin: &Origin, vars: &[(String, String)], library: &Library) -> Loaded {
+    let mut loaded = Loaded {
+        sources: SourceMap::new(),
+        found: Diagnostics::new(),
+        tree: None,
+        flat: Flat::default(),
+    };
+    let file = match read(origin, &mut loaded.sources) {
+        Ok(file) => file,
+        Err(error) => {
+            loaded.found.push(error);
+            return loaded;
+        }
+    };
+    let (tree, found) = parse_with(&mut loaded.sources, file, &mut Neighbours);
+    loaded.found.append(found);
+    if !loaded.found.has_errors() {
+        let (flat, found) = expand(&tree, &Known(library), vars);
+        loaded.flat = flat;
+        loaded.found.append(found);
+    }
+    loaded.tree = Some(tree);
+    loaded
+}
+
+fn read(origin: &Origin, sources: &mut SourceMap) -> Result<FileId, Diagnostic> {
+    match origin {
+        Origin::Expression(text) => Ok(sources.add("config", text)),
+        Origin::File(path) if path.as_os_str() == "-" => {
+            let mut text = Vec::new();
+            std::io::stdin().lock().read_to_end(&mut text).map_err(|e| {
+                Diagnostic::error(None, format!("cannot read standard input: {e}"))
+            })?;
+            Ok(sources.add("<stdin>", text))
+        }
+        Origin::File(path) => sources.load(path),
+    }
+}
+
+impl Loaded {
+    /// Prints what was found, in one form or the other.
+    pub(crate) fn report(&self, wording: Wording) {
+        if self.found.is_empty() {
+            return;
+        }
+        match wording {
+            Wording::Click => eprint!("{}", self.found.render_click(&self.sources)),
+            Wording::Castanet => {
+                let colours = crate::terminal::colours_on_stderr();
+                eprint!("{}", self.found.render_rich(&self.sources, colours));
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Live rates: what each element passes and drops a second.
+
+use castanet_engine::class::Role;
+use castanet_engine::router::Router;
+use castanet_engine::time::Time;
+use castanet_engine::worker::core::Ledger;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::Write;
+
+/// One element's rates.
+#[derive(Serialize)]
+struct Row {
+    element: String,
+    class: &'static str,
+    packets: u64,
+    packets_per_second: f64,
+    drops: u64,
+    drops_per_second: f64,
+}
+
+/// One look.
+#[derive(Serialize)]
+struct Look {
+    seconds: f64,
+    elements: Vec<Row>,
+}
+
+/// A live view of a running router.
+pub(crate) struct Watch {
+    json: bool,
+    colours: bool,
+    started: Time,
+    last: (Time, Vec<Ledger>),
+    lines: usize,
+}
+
+impl Watch {
+    /// Starts counting now.
+    pub(crate) fn new(router: &mut Router, json: bool) -> Watch {
+        let now = router.clock().now();
+        let colours = crate::terminal::colours_on_stdout();
+        Watch { json, colours, started: now, last: (now, router.ledgers()), lines: 0 }
+    }
+
+    /// Looks, and prints what has changed since the last look.
+    pub(crate) fn look(&mut self, router: &mut Router) {
+        let now = router.clock().now();
+        let ledgers = router.ledgers();
+        let seconds = (now - self.last.0).as_secs_f64().max(1e-9);
+        let graph = router.graph();
+        let mut rows = Vec::new();
+        for (i, (new, old)) in ledgers.iter().zip(&self.last.1).enumerate() {
+            let it = &graph.elements[i];
+            let is_end = it.inputs.is_empty() || it.outputs.is_empty() || it.class.role == Role::Store;
+            let passed = |l: &Ledger| l.input.max(l.made);
+            let (packets, drops) = (passed(new), new.lost());
+            if packets == 0 || !(is_end || drops > 0) {
+                continue;
+            }
+            rows.push(Row {
+                element: it.name.clone(),
+                class: it.class.spec.class,
+                packets,
+                packets_per_second: (packets - passed(old)) as f64 / seconds,
+                drops,
+                drops_per_second: (drops - old.lost()) as f64 / seconds,
+            });
+        }
+        let look = Look { seconds: (now - self.started).as_secs_f64(), elements: rows };
+        self.last = (now, ledgers);
+        self.print(&look);
+    }
+
+    /// A last look, so that short runs show something too.
+    pub(crate) fn end(&mut self, router: &mut Router) {
+        self.look(router);
+    }
+
+    fn print(&mut self, look: &Look) {
+        let mut out = std::io::stdout().lock();
+        let text = match self.json {
+            true => serde_json::to_string(look).unwrap_or_default() + "\n",
+            false => self.table(look),
+        };
+        // A reader that went away is no reason to stop a router.
+        _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+
+    fn table(&mut self, look: &Look) -> String {
+        let mut text = String::new();
+        if self.colours && self.lines > 0 {
+            // Back to the first line of the table, and clear what follows.
+            _ = write!(text, "\x1b[{}A\x1b[J", self.lines);
+        }
+        let title = format!(
+            "{:<28} {:>14} {:>14} {:>12} {:>12}",
+            format!("{:.0} s", look.seconds),
+            "packets",
+            "packets/s",
+            "drops",
+            "drops/s"
+        );
+        _ = writeln!(text, "{}", crate::terminal::bold(&title, self.colours));
+        for row in &look.elements {
+            let drops = format!("{:>12} {:>12.0}", row.drops, row.drops_per_second);
+            let colour = anstyle::AnsiColor::Yellow;
+            let shown = crate::terminal::coloured(&drops, colour, self.colours && row.drops > 0);
+            let name: String = row.element.chars().take(28).collect();
+            let rate = row.packets_per_second;
+            _ = writeln!(text, "{name:<28} {:>14} {rate:>14.0} {shown}", row.packets);
+        }
+        self.lines = look.elements.len() + 1;
+        text
+    }
+}
