@@ -1,0 +1,188 @@
+//! How to divide an IPv4 packet into fragments (RFC 791, section 3.2).
+
+use crate::ipv4::*;
+
+/// One fragment to make of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// The length of its header: the first fragment keeps all options, the others those
+    /// whose copied flag says so.
+    pub header: usize,
+    /// Where its payload begins in the packet's payload.
+    pub start: usize,
+    /// How long its payload is.
+    pub length: usize,
+    /// Its field of flags and fragment offset.
+    pub field: u16,
+}
+
+impl Fragment {
+    /// The length of the whole fragment.
+    pub fn total(&self) -> usize {
+        self.header + self.length
+    }
+
+    /// Writes the fragment's header, checksum included, and returns its length.
+    ///
+    /// `original` is the header of the packet divided.
+    pub fn write_header(&self, original: &[u8], out: &mut [u8; LONGEST]) -> usize {
+        let kept = original.len().min(LONGEST);
+        out[..kept].copy_from_slice(&original[..kept]);
+        if self.start > 0 {
+            copy_options(original, out);
+        }
+        let header = &mut out[..self.header];
+        header[0] = header[0] & 0xF0 | (self.header / 4) as u8;
+        header[TOTAL_LENGTH..FRAGMENT - 2].copy_from_slice(&(self.total() as u16).to_be_bytes());
+        header[FRAGMENT..FRAGMENT + 2].copy_from_slice(&self.field.to_be_bytes());
+        set_checksum(header);
+        self.header
+    }
+}
+
+/// The fragments of one packet, in order.
+#[derive(Clone, Debug)]
+pub struct Fragments {
+    mtu: usize,
+    /// The header length of fragments after the first.
+    later: usize,
+    payload: usize,
+    field: u16,
+    next: Fragment,
+}
+
+/// Divides a packet with a `payload` of so many bytes so that none is longer than `mtu`.
+///
+/// None if that cannot be: the MTU has no room for a header and eight bytes, or the header is
+/// malformed. A packet that fits is its own only fragment. Whether the packet may be divided
+/// (`may_divide`) is the caller's business; the fragments do not forbid it.
+pub fn divide(header: &[u8], payload: usize, mtu: usize) -> Option<Fragments> {
+    let header = crate::ipv4::header(header)?;
+    let room = mtu.checked_sub(header.len())? & !7;
+    let field = u16_at(header, FRAGMENT) & !DONT_FRAGMENT;
+    // The offset counts units of eight bytes and must not wrap.
+    let end = usize::from(field & OFFSET) * 8 + payload;
+    if room < 8 || end > 0xFFFF {
+        return None;
+    }
+    let fits = header.len() + payload <= mtu;
+    let length = if fits { payload } else { room };
+    let first = Fragment { header: header.len(), start: 0, length, field };
+    let later = PLAIN + copy_options(header, &mut [0; LONGEST]);
+    Some(Fragments { mtu, later, payload, field, next: first })
+}
+
+/// Whether the packet's sender allows it to be divided.
+pub fn may_divide(header: &[u8]) -> bool {
+    u16_at(header, FRAGMENT) & DONT_FRAGMENT == 0
+}
+
+impl Iterator for Fragments {
+    type Item = Fragment;
+
+    fn next(&mut self) -> Option<Fragment> {
+        let mut fragment = self.next;
+        if fragment.start > 0 && fragment.start >= self.payload {
+            return None;
+        }
+        let end = fragment.start + fragment.length;
+        if end < self.payload {
+            fragment.field |= MORE_FRAGMENTS;
+        }
+        let length = (self.payload - end).min((self.mtu - self.later) & !7);
+        // An empty payload has one fragment, too.
+        let start = end.max(1);
+        let field = self.field + (end / 8) as u16;
+        self.next = Fragment { header: self.later, start, length, field };
+        Some(fragment)
+    }
+}
+
+/// Writes the options that every fragment carries after a plain header, padded to whole
+/// words, and returns their length.
+fn copy_options(header: &[u8], out: &mut [u8; LONGEST]) -> usize {
+    let mut end = PLAIN;
+    for option in Options::new(header).map_while(Result::ok) {
+        if option.kind & COPIED != 0 {
+            out[end..end + option.length]
+                .copy_from_slice(&header[option.at..option.at + option.length]);
+            end += option.length;
+        }
+    }
+    let padded = end.next_multiple_of(4);
+    out[end..padded].fill(END);
+    padded - PLAIN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use castanet_wire::checksum;
+    use proptest::prelude::*;
+
+    fn header(options: &[u8], field: u16) -> Vec<u8> {
+        let mut header =
+            vec![0x40, 7, 0, 0, 0x12, 0x34, 0, 0, 64, 17, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+        header.extend(options);
+        header[0] |= (header.len() / 4) as u8;
+        header[6..8].copy_from_slice(&field.to_be_bytes());
+        header
+    }
+
+    #[test]
+    fn divides_as_the_rfc_does() {
+        let header = header(&[], 0);
+        let list: Vec<Fragment> = divide(&header, 1480, 620).unwrap().collect();
+        let parts: Vec<_> = list.iter().map(|f| (f.start, f.length, f.field)).collect();
+        assert_eq!(parts, [(0, 600, 0x2000), (600, 600, 0x2000 | 75), (1200, 280, 150)]);
+        let whole: Vec<Fragment> = divide(&header, 100, 620).unwrap().collect();
+        assert_eq!(whole, [Fragment { header: 20, start: 0, length: 100, field: 0 }]);
+        assert_eq!(divide(&header, 0, 620).unwrap().count(), 1);
+        assert!(divide(&header, 100, 27).is_none() && divide(&header[..10], 9, 99).is_none());
+        assert!(may_divide(&header) && !may_divide(&super::tests::header(&[], 0x4000)));
+    }
+
+    #[test]
+    fn only_copied_options_go_along() {
+        let header = header(&[7, 7, 4, 0, 0, 0, 0, 1, 0x94, 4, 0, 0], 0);
+        let list: Vec<Fragment> = divide(&header, 100, 64).unwrap().collect();
+        assert_eq!((list[0].header, list[1].header), (32, 24));
+        let mut out = [0; LONGEST];
+        let length = list[1].write_header(&header, &mut out);
+        assert_eq!(out[20..length], [0x94, 4, 0, 0]);
+        assert_eq!(list[0].write_header(&header, &mut out), 32);
+        assert_eq!(out[20..32], header[20..]);
+    }
+
+    proptest! {
+        #[test]
+        fn fragments_make_up_the_packet(
+            options in prop::collection::vec(any::<u32>(), 0..=10),
+            payload in 0usize..5000, mtu in 0usize..2000, field in 0u16..0x4000,
+        ) {
+            let options: Vec<u8> = options.into_iter().flat_map(u32::to_be_bytes).collect();
+            let header = header(&options, field);
+            let Some(fragments) = divide(&header, payload, mtu) else {
+                let end = usize::from(field & OFFSET) * 8 + payload;
+                prop_assert!(mtu < header.len() + 8 || end > 0xFFFF);
+                return Ok(());
+            };
+            let list: Vec<Fragment> = fragments.collect();
+            let mut at = 0;
+            for (i, f) in list.iter().enumerate() {
+                let last = i + 1 == list.len();
+                prop_assert!(f.total() <= mtu && (i == 0 || f.start == at));
+                prop_assert_eq!(f.field & OFFSET, (field & OFFSET) + (at / 8) as u16);
+                prop_assert_eq!(f.field & MORE_FRAGMENTS != 0, !last || field & 0x2000 != 0);
+                prop_assert!(last || f.length % 8 == 0 && f.length > 0);
+                let mut out = [0; LONGEST];
+                let length = f.write_header(&header, &mut out);
+                prop_assert_eq!(length, usize::from(out[0] & 15) * 4);
+                prop_assert_eq!(usize::from(u16_at(&out, 2)), f.total());
+                prop_assert_eq!(checksum::of(&out[..length]), 0);
+                at += f.length;
+            }
+            prop_assert_eq!(at, payload);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! When an ICMP error message may be sent, and what of the offending packet goes into it
+//! (RFC 1812, section 4.3.2; RFC 1122, section 3.2.2).
+
+use crate::ipv4::*;
+
+const ICMP: u8 = 1;
+
+/// ICMP types that report errors.
+pub const UNREACHABLE: u8 = 3;
+/// Obsolete (RFC 6633), but Click knows it.
+pub const SOURCE_QUENCH: u8 = 4;
+/// Use another gateway.
+pub const REDIRECT: u8 = 5;
+/// Time to live or time for reassembly exceeded.
+pub const TIME_EXCEEDED: u8 = 11;
+/// The header is wrong at a given byte.
+pub const PARAMETER_PROBLEM: u8 = 12;
+
+/// Why no error message may be sent about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Silence {
+    /// The packet has no complete IPv4 header.
+    Malformed,
+    /// The packet is an ICMP error itself, or too short an ICMP packet to tell.
+    AboutError,
+    /// Its destination is a broadcast or multicast address.
+    GroupDestination,
+    /// It came as a broadcast or multicast of the link.
+    LinkGroup,
+    /// Its source does not name a single host: it is zero, loopback, multicast, broadcast or
+    /// of class E.
+    BadSource,
+    /// It is a fragment other than the first.
+    LaterFragment,
+    /// It is source-routed, and the error would be a redirect (RFC 1812, 5.2.7.2).
+    RoutedRedirect,
+}
+
+/// Whether messages of this ICMP type report errors.
+pub fn is_error(icmp_type: u8) -> bool {
+    matches!(icmp_type, UNREACHABLE | SOURCE_QUENCH | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM)
+}
+
+/// Whether an address in host byte order is that of one host, for all that can be seen from
+/// it. `bad` are addresses known to be otherwise, such as the broadcast addresses of networks.
+pub fn is_unicast(address: u32, bad: &[u32]) -> bool {
+    address != u32::MAX && address >> 28 != 0xE && !bad.contains(&address)
+}
+
+/// Whether an address may be a packet's source (RFC 1812, section 5.3.7).
+pub fn is_valid_source(address: u32, bad: &[u32]) -> bool {
+    is_unicast(address, bad) && !matches!(address >> 24, 0 | 127 | 0xF0..)
+}
+
+/// Whether an error of `icmp_type` may be sent about a `packet`, from its IPv4 header on.
+///
+/// `link_group` says that the packet came as a broadcast or multicast of its link, `bad` are
+/// addresses known not to be single hosts'.
+pub fn allowed(packet: &[u8], icmp_type: u8, link_group: bool, bad: &[u32]) -> Result<(), Silence> {
+    let header = header(packet).ok_or(Silence::Malformed)?;
+    let first = u16_at(header, FRAGMENT) & OFFSET == 0;
+    // A later fragment has no ICMP header to look at.
+    if header[PROTOCOL] == ICMP && first {
+        let message = &packet[header.len()..];
+        if message.len() < 4 || is_error(message[0]) {
+            return Err(Silence::AboutError);
+        }
+    }
+    if !is_unicast(u32_at(header, DESTINATION), bad) {
+        return Err(Silence::GroupDestination);
+    }
+    if link_group {
+        return Err(Silence::LinkGroup);
+    }
+    if !is_valid_source(u32_at(header, SOURCE), bad) {
+        return Err(Silence::BadSource);
+    }
+    if !first {
+        return Err(Silence::LaterFragment);
+    }
+    if icmp_type == REDIRECT && source_route(header).is_some() {
+        return Err(Silence::RoutedRedirect);
+    }
+    Ok(())
+}
+
+/// The source route that a reply about the packet must take: the recorded part of the
+/// packet's own, reversed (RFC 1812, section 4.3.2.6).
+///
+/// Returns the option, padded to whole words, and its length; none if there is no route, or
+/// if `problem`, the byte that a parameter problem is about, lies in it.
+pub fn reply_route(packet: &[u8], problem: Option<usize>) -> Option<([u8; 40], usize)> {
+    let header = header(packet)?;
+    let option = source_route(header)?;
+    if problem.is_some_and(|at| (option.at..option.at + option.length).contains(&at)) {
+        return None;
+    }
+    let recorded = usize::from(header[option.at + 2]) - 1;
+    let mut out = [0; 40];
+    (out[0], out[1], out[2]) = (option.kind, recorded as u8, 4);
+    let addresses = header[option.at + 3..option.at + recorded].rchunks_exact(4);
+    for (to, from) in out[3..].chunks_exact_mut(4).zip(addresses) {
+        to.copy_from_slice(from);
+    }
+    Some((out, recorded.next_multiple_of(4)))
+}
+
+/// The first source route option whose pointer makes sense.
+fn source_route(header: &[u8]) -> Option<IpOption> {
+    Options::new(header).map_while(Result::ok).find(|option| {
+        let pointer = header.get(option.at + 2).map_or(0, |&p| usize::from(p));
+        matches!(option.kind, LOOSE_ROUTE | STRICT_ROUTE)
+            && option.length >= 3
+            && pointer >= 4
+            && pointer.is_multiple_of(4)
+            && pointer <= option.length + 1
+    })
+}
+
+/// How many bytes of a packet of `length` bytes an error message has room for, if it is to be
+/// at most `mtu` bytes long (RFC 1812, 4.3.2.3 says 576) with `route` bytes of options.
+pub fn quote(length: usize, mtu: usize, route: usize) -> usize {
+    length.min(mtu.saturating_sub(PLAIN + route + 8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(protocol: u8, src: u32, dst: u32) -> Vec<u8> {
+        let mut p = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, protocol, 0, 0];
+        p.extend(src.to_be_bytes());
+        p.extend(dst.to_be_bytes());
+        p.extend([8, 0, 0, 0, 0, 0, 0, 0]);
+        p
+    }
+
+    const SRC: u32 = 0x0a00_0001;
+    const DST: u32 = 0x1400_0001;
+
+    fn verdict(packet: &[u8]) -> Result<(), Silence> {
+        allowed(packet, TIME_EXCEEDED, false, &[0x0aff_ffff])
+    }
+
+    #[test]
+    fn errors_about_ordinary_packets_are_allowed() {
+        assert_eq!(verdict(&packet(17, SRC, DST)), Ok(()));
+        assert_eq!(verdict(&packet(1, SRC, DST)), Ok(()), "an echo request");
+        let mut first = packet(17, SRC, DST);
+        first[6] = 0x20;
+        assert_eq!(verdict(&first), Ok(()), "a first fragment");
+    }
+
+    #[test]
+    fn every_silence_has_its_reason() {
+        use Silence::*;
+        for error in [UNREACHABLE, SOURCE_QUENCH, REDIRECT, TIME_EXCEEDED, PARAMETER_PROBLEM] {
+            let mut p = packet(1, SRC, DST);
+            p[20] = error;
+            assert_eq!(verdict(&p), Err(AboutError));
+        }
+        assert_eq!(verdict(&packet(1, SRC, DST)[..22]), Err(AboutError));
+        for dst in [u32::MAX, 0xE000_0001, 0x0aff_ffff] {
+            assert_eq!(verdict(&packet(17, SRC, dst)), Err(GroupDestination));
+        }
+        for src in [0, 0x7F00_0001, 0xE000_0001, 0xF000_0001, u32::MAX, 0x0aff_ffff] {
+            assert_eq!(verdict(&packet(17, src, DST)), Err(BadSource));
+        }
+        let mut later = packet(1, SRC, DST);
+        (later[7], later[20]) = (1, 3);
+        assert_eq!(verdict(&later), Err(LaterFragment));
+        assert_eq!(allowed(&packet(17, SRC, DST), 3, true, &[]), Err(LinkGroup));
+        assert_eq!(verdict(&[0x45, 0]), Err(Malformed));
+        assert_eq!(verdict(&[]), Err(Malformed));
+    }
+
+    #[test]
+    fn replies_retrace_the_route() {
+        let mut p = packet(17, SRC, DST);
+        p[0] = 0x48;
+        p.splice(20..20, [131, 11, 12, 1, 1, 1, 1, 2, 2, 2, 2, 0]);
+        assert_eq!(allowed(&p, REDIRECT, false, &[]), Err(Silence::RoutedRedirect));
+        assert_eq!(verdict(&p), Ok(()));
+        let (route, length) = reply_route(&p, None).unwrap();
+        assert_eq!(route[..length], [131, 11, 4, 2, 2, 2, 2, 1, 1, 1, 1, 0]);
+        assert_eq!(reply_route(&p, Some(22)), None);
+        assert!(reply_route(&p, Some(12)).is_some());
+        p[22] = 4;
+        assert_eq!(reply_route(&p, None).map(|(r, l)| r[..l].to_vec()), Some(vec![131, 3, 4, 0]));
+        assert_eq!(quote(1500, 576, 12), 536);
+        assert_eq!(quote(28, 576, 0), 28);
+    }
+}
