@@ -28,7 +28,7 @@ pub trait Device: Send {
     fn fd(&self) -> Option<RawFd>;
 
     /// Counts since the device was opened.
-    fn stats(&mut self) -> DeviceStats;
+    fn stats(&self) -> DeviceStats;
 
     /// How packets come and go here, and why that way.
     fn describe(&self) -> String;

@@ -3,11 +3,13 @@
 
 pub mod af_packet;
 mod device;
+pub mod elements;
 mod error;
 mod intake;
 pub mod interface;
 mod offload;
 mod outlet;
+pub mod pcap;
 mod scratch;
 #[allow(unsafe_code)]
 mod sys;

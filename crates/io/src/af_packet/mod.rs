@@ -15,6 +15,7 @@ use crate::sys::packet_socket::{CALL, PacketSocket, receive_one};
 use crate::sys::rx_ring::{RingSize, RxRing};
 use crate::sys::tcx::IngressBlock;
 use castanet_packet::{Batch, Pool};
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, RawFd};
 
@@ -34,6 +35,7 @@ pub struct AfPacket {
     receiver: Receiver,
     socket: PacketSocket,
     intake: Intake,
+    kernel_drops: Cell<u64>,
     options: Options,
     _block: Option<IngressBlock>,
 }
@@ -81,7 +83,8 @@ impl AfPacket {
         }
         let block = if options.exclusive { Some(block_kernel(&interface)?) } else { None };
         let intake = Intake::new(interface.link(), options.device);
-        Ok(AfPacket { interface, receiver, socket, intake, options, _block: block })
+        let kernel_drops = Cell::new(0);
+        Ok(AfPacket { interface, receiver, socket, intake, kernel_drops, options, _block: block })
     }
 
     /// The interface as it was when opened.
@@ -175,11 +178,12 @@ impl Device for AfPacket {
         Some(self.socket.raw_fd())
     }
 
-    fn stats(&mut self) -> DeviceStats {
+    fn stats(&self) -> DeviceStats {
+        // The kernel's own count starts again whenever it is read.
         if let Ok(drops) = self.socket.take_drops() {
-            self.intake.stats.kernel_drops += u64::from(drops);
+            self.kernel_drops.set(self.kernel_drops.get() + u64::from(drops));
         }
-        self.intake.stats
+        DeviceStats { kernel_drops: self.kernel_drops.get(), ..self.intake.stats }
     }
 
     fn describe(&self) -> String {

@@ -1,5 +1,7 @@
 //! The host itself as a neighbour: TUN and TAP devices, to and from its own stack.
 
+mod shared;
+
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
 use crate::intake::{Arrival, Intake};
@@ -14,6 +16,7 @@ use castanet_wire::MacAddr;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// What packets to and from the host begin with.
@@ -40,11 +43,12 @@ pub struct Setup {
 }
 
 /// One queue of a TUN or TAP device. The kernel removes the device with the
-/// last of its queues.
+/// last of its queues. A device opened by name again in the same process is
+/// the same queue: one side of it can receive while another sends.
 pub struct Tap {
     kind: Kind,
     name: String,
-    queue: TunQueue,
+    queue: Arc<TunQueue>,
     scratch: Scratch,
     intake: Intake,
 }
@@ -54,28 +58,11 @@ impl Tap {
     /// none; an empty name leaves it to the kernel. With `several`, it may be
     /// opened once for each queue. Packets will carry the number `device`.
     pub fn open(name: &str, kind: Kind, several: bool, device: u16) -> Result<Tap, IoError> {
-        let (flag, word, link) = match kind {
-            Kind::Tun => (libc::IFF_TUN, "TUN", Link::Ip),
-            Kind::Tap => (libc::IFF_TAP, "TAP", Link::Ethernet),
+        let link = match kind {
+            Kind::Tun => Link::Ip,
+            Kind::Tap => Link::Ethernet,
         };
-        let (queue, name) = TunQueue::open(name, flag, several).map_err(|error| {
-            let doing = if name.is_empty() {
-                format!("make a {word} device")
-            } else {
-                format!("make or open {word} device {name}")
-            };
-            match error.raw_os_error() {
-                Some(libc::ENOENT | libc::ENODEV) => IoError::Unsupported {
-                    doing,
-                    hint: "there is no /dev/net/tun; it takes the kernel's ‘tun’ module",
-                },
-                Some(libc::EINVAL) => IoError::Unsupported {
-                    doing,
-                    hint: "an interface of that name exists and is of another kind",
-                },
-                _ => IoError::new(doing, error),
-            }
-        })?;
+        let (queue, name) = shared::open(name, kind, several)?;
         let (scratch, intake) = (Scratch::new(), Intake::new(link, device));
         Ok(Tap { kind, name, queue, scratch, intake })
     }
@@ -165,7 +152,7 @@ impl Device for Tap {
         Some(self.queue.raw_fd())
     }
 
-    fn stats(&mut self) -> DeviceStats {
+    fn stats(&self) -> DeviceStats {
         self.intake.stats
     }
 

@@ -62,5 +62,5 @@ fn run(mut devices: [Box<dyn Device>; 2], stop: &AtomicBool) -> [DeviceStats; 2]
     }
     drop(batches);
     assert_eq!(pool.in_use(), pool.stats().in_use);
-    devices.map(|mut device| device.stats())
+    devices.map(|device| device.stats())
 }

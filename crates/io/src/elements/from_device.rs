@@ -1,0 +1,247 @@
+//! `FromDevice`: packets that a network interface receives.
+
+use super::ip_mark;
+use super::method::Method;
+use crate::af_packet::{self, AfPacket, Options};
+use crate::device::{Device, DeviceStats};
+use castanet_engine::prelude::*;
+use castanet_packet::anno;
+
+/// Receives packets from the network interface DEVNAME.
+///
+/// Packets come as the wire carried them: with their link header, VLAN tags
+/// in place, checksums complete, and cut to the MTU where the kernel had them
+/// joined. Their timestamp and packet type annotations are set. Any driver
+/// will do: packets come from a `TPACKET_V3` ring, at 48 ns each, unless
+/// `METHOD SOCKET` asks for one system call a packet, which takes 1.3 µs but
+/// never waits for the ring's block (at most a millisecond).
+///
+/// The host still sees what arrives, unless SNIFFER is false. What a
+/// `ToDevice` of the same interface sends is not received.
+///
+/// ```text
+/// FromDevice(eth0, PROMISC true) -> Print(in) -> Discard;
+/// ```
+#[derive(Element)]
+#[element(methods)]
+pub struct FromDevice {
+    /// The interface to receive from.
+    #[arg]
+    devname: String,
+    /// Whether to receive packets for other hosts too.
+    #[arg(keyword, default = false)]
+    promisc: bool,
+    /// Whether the host goes on receiving the same packets itself. False
+    /// takes Linux 6.6.
+    #[arg(keyword, default = true)]
+    sniffer: bool,
+    /// How many bytes of each packet to keep; 0 for all.
+    #[arg(keyword, default = 0)]
+    snaplen: u32,
+    /// Whether to emit nothing but IP packets, their IP header marked.
+    #[arg(keyword, default = false)]
+    force_ip: bool,
+    /// How packets are received.
+    #[arg(keyword, default = Method::Ring)]
+    method: Method,
+    /// The same as METHOD, as older configurations call it.
+    #[arg(keyword)]
+    capture: Option<Method>,
+    /// Whether to emit what the host sends too.
+    #[arg(keyword, default = false)]
+    outbound: bool,
+    /// Only packets of this Ethernet type; 0 for all.
+    #[arg(keyword, default = 0)]
+    protocol: u16,
+    /// How many packets to receive at once; 0 for the engine's burst.
+    #[arg(keyword, default = 0)]
+    burst: u32,
+    /// Bytes to keep free before each packet; the pool's frames always have
+    /// 128, and packets grow beyond that when they must.
+    #[arg(keyword, default = 0)]
+    headroom: u32,
+    /// Whether packets carry the time they were received at.
+    #[arg(keyword, default = true)]
+    timestamp: bool,
+}
+
+/// Where received packets go.
+#[derive(Fate)]
+pub enum Received {
+    /// Packets.
+    Packet,
+    /// With FORCE_IP, packets that are not IP.
+    #[optional]
+    NotIp,
+    /// Packets of another Ethernet type than PROTOCOL.
+    #[drop]
+    OtherProtocol,
+}
+
+/// The open interface.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Receiving {
+    device: Option<AfPacket>,
+    /// What the device had counted at the last reset.
+    before: DeviceStats,
+}
+
+#[handlers]
+impl FromDevice {
+    /// The header that packets begin with.
+    #[read]
+    fn encap(&self) -> String {
+        let link = crate::interface::Interface::find(&self.devname);
+        if link.is_ok_and(|it| it.ether.is_none()) { "IP".into() } else { "ETHER".into() }
+    }
+}
+
+#[handlers]
+impl Receiving {
+    /// Packets received since the last reset.
+    #[read]
+    fn count(&self) -> u64 {
+        self.stats().received - self.before.received
+    }
+
+    /// Bytes received since the last reset.
+    #[read]
+    fn byte_count(&self) -> u64 {
+        self.stats().received_bytes - self.before.received_bytes
+    }
+
+    /// Packets that the kernel dropped because they were not fetched in time.
+    #[read]
+    fn kernel_drops(&self) -> u64 {
+        self.stats().kernel_drops
+    }
+
+    /// Packets dropped because the pool had no frame.
+    #[read]
+    fn no_frame_drops(&self) -> u64 {
+        self.stats().no_frame
+    }
+
+    /// Packets dropped because their offload header did not fit them.
+    #[read]
+    fn malformed(&self) -> u64 {
+        self.stats().malformed
+    }
+
+    /// Super-frames that were cut into packets.
+    #[read]
+    fn super_frames(&self) -> u64 {
+        self.stats().super_frames
+    }
+
+    /// How packets are received, and why that way.
+    #[read]
+    fn device(&self) -> String {
+        self.device.as_ref().map_or_else(String::new, Device::describe)
+    }
+
+    /// Starts `count` and `byte_count` again from zero.
+    #[write]
+    fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
+        self.before = self.stats();
+        Ok(())
+    }
+
+    fn stats(&self) -> DeviceStats {
+        self.device.as_ref().map_or(self.before, Device::stats)
+    }
+}
+
+impl Source for FromDevice {
+    type Local = Receiving;
+    type Fate = Received;
+
+    fn begin(&self, local: &mut Receiving, _: &mut Cx) -> Result<(), ArgError> {
+        let method = self.capture.unwrap_or(self.method);
+        let options = Options {
+            method: method.receiving(),
+            promiscuous: self.promisc,
+            outbound: self.outbound,
+            exclusive: !self.sniffer,
+            ..Options::default()
+        };
+        local.device = Some(open(&self.devname, options)?);
+        Ok(())
+    }
+
+    fn ask(&self, local: &mut Receiving, n: usize, cx: &mut Cx) -> Asked {
+        let Some(device) = &mut local.device else { return Asked::Done };
+        let n = if self.burst > 0 { self.burst as usize } else { n };
+        let mut batch = Batch::new();
+        if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
+            cx.chatter(&format!("FromDevice({}): {error}", self.devname));
+            return Asked::At(cx.now() + Duration::from_secs(1));
+        }
+        if batch.is_empty() {
+            return device.fd().map_or(Asked::Again, Asked::Readable);
+        }
+        cx.received(batch.len());
+        let ethernet = device.interface().ether.is_some();
+        batch.iter_mut().for_each(|packet| self.dress(packet, ethernet));
+        if !self.force_ip && self.protocol == 0 {
+            cx.emit_batch(Received::Packet, batch);
+            return Asked::Again;
+        }
+        for mut packet in batch.drain() {
+            let exit = self.sort(&mut packet, ethernet);
+            cx.emit(exit, packet);
+        }
+        Asked::Again
+    }
+
+    fn end(&self, local: &mut Receiving, _: &mut Cx) {
+        local.before = local.stats();
+        local.device = None;
+    }
+}
+
+impl FromDevice {
+    /// What every packet gets.
+    fn dress(&self, packet: &mut Packet, ethernet: bool) {
+        if ethernet {
+            packet.set_mac_header(0);
+        }
+        if !self.timestamp {
+            packet.set_timestamp(0);
+        }
+        let (len, keep) = (packet.len(), self.snaplen as usize);
+        if keep > 0 && len > keep {
+            let extra = packet.anno_u32(anno::EXTRA_LENGTH);
+            packet.set_anno_u32(anno::EXTRA_LENGTH, extra.saturating_add((len - keep) as u32));
+            packet.truncate(keep);
+        }
+    }
+
+    fn sort(&self, packet: &mut Packet, ethernet: bool) -> Received {
+        let kind = packet.ether_header().filter(|_| ethernet).map(|it| it.ether_type());
+        if self.protocol != 0 && kind != Some(self.protocol) {
+            return Received::OtherProtocol;
+        }
+        let is_ip = |packet: &mut Packet| match ethernet {
+            true => ip_mark::mark_in_ethernet(packet),
+            false => ip_mark::mark_at(packet, 0),
+        };
+        if self.force_ip && !is_ip(packet) { Received::NotIp } else { Received::Packet }
+    }
+}
+
+/// Opens an interface for an element.
+pub(super) fn open(devname: &str, options: Options) -> Result<AfPacket, ArgError> {
+    let device = AfPacket::open(devname, options).map_err(|e| ArgError::new(e.to_string()));
+    let sends = options.method == af_packet::Method::SendOnly;
+    if let Ok(device) = &device
+        && !sends
+        && !device.interface().up
+    {
+        return Err(ArgError::new(format!("interface ‘{devname}’ is down"))
+            .click(format!("{devname}: network is down"))
+            .help(format!("bring it up with `ip link set {devname} up`")));
+    }
+    device
+}

@@ -1,0 +1,334 @@
+//! `FromDump`: packets of a capture file.
+
+use super::encap::{self, Encap};
+use crate::pcap::{self, DumpReader};
+use castanet_engine::prelude::*;
+use castanet_packet::anno;
+
+/// Emits the packets of the capture FILENAME, `-` for standard input.
+///
+/// Reads pcap and pcapng files. Packets carry the time they were captured at
+/// and, as extra length, what was not captured of them. With TIMING they are
+/// emitted as far apart as they were captured, otherwise as fast as they can.
+///
+/// ```text
+/// FromDump(trace.pcap, STOP true) -> c :: Counter -> Discard;
+/// ```
+#[derive(Clone, Element)]
+#[element(args = Settings, ports = "0/1-2", methods)]
+pub struct FromDump {
+    settings: Settings,
+    /// Of 2²⁸ packets, how many are emitted.
+    chance: u32,
+}
+
+/// What can be set.
+#[derive(Clone, Args)]
+pub struct Settings {
+    /// The file.
+    #[arg]
+    filename: String,
+    /// Whether to keep the time between packets.
+    #[arg(default = false)]
+    timing: bool,
+    /// Whether to ask the router to stop after the last packet.
+    #[arg(keyword, default = false)]
+    stop: bool,
+    /// The probability with which each packet is emitted.
+    #[arg(keyword, default = 1.0)]
+    sample: f64,
+    /// Whether to emit nothing but IP packets on output 0, their header marked.
+    #[arg(keyword, default = false)]
+    force_ip: bool,
+    /// The first time to emit packets of, in seconds since 1970.
+    #[arg(keyword)]
+    start: Option<Duration>,
+    /// How much of the beginning to leave out.
+    #[arg(keyword)]
+    start_after: Option<Duration>,
+    /// The first time not to emit packets of any more, in seconds since 1970.
+    #[arg(keyword)]
+    end: Option<Duration>,
+    /// How long after the first packet of the file to end.
+    #[arg(keyword)]
+    end_after: Option<Duration>,
+    /// How long after the first packet emitted to end.
+    #[arg(keyword)]
+    interval: Option<Duration>,
+    /// Whether to emit packets before `active` is written.
+    #[arg(keyword, default = true)]
+    active: bool,
+    /// For configurations that say so: how the file is read is not their choice.
+    #[arg(keyword, default = false)]
+    mmap: bool,
+    /// How many packets to emit at once; 0 for the engine's burst.
+    #[arg(keyword, default = 0)]
+    burst: u32,
+}
+
+/// Where packets of a capture go.
+#[derive(Fate)]
+pub enum Read {
+    /// Packets.
+    Packet,
+    /// With FORCE_IP, packets that are not IP.
+    #[optional]
+    NotIp,
+}
+
+/// Where reading stands.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Reading {
+    file: Option<DumpReader>,
+    /// Whether to emit packets now.
+    active: bool,
+    /// Packets emitted since the last reset.
+    #[read]
+    count: u64,
+    encap: Option<u32>,
+    /// The time of the file's first packet, and of the first emitted.
+    first: Option<Time>,
+    first_emitted: Option<Time>,
+    /// What to add to a packet's time for the time to emit it at.
+    offset: Option<i64>,
+    /// A packet whose time has not come.
+    next: Option<Packet>,
+}
+
+#[handlers]
+impl FromDump {
+    /// The probability with which each packet is emitted.
+    #[read]
+    fn sampling_prob(&self) -> f64 {
+        f64::from(self.chance) / f64::from(ALWAYS)
+    }
+
+    /// The file's name.
+    #[read]
+    fn filename(&self) -> String {
+        self.settings.filename.clone()
+    }
+
+    /// The file's size in bytes, or `-` if it has none.
+    #[read]
+    fn filesize(&self) -> String {
+        pcap::size(&self.settings.filename).map_or("-".into(), |size| size.to_string())
+    }
+}
+
+#[handlers]
+impl Reading {
+    /// What packets begin with.
+    #[read]
+    fn encap(&self) -> String {
+        self.encap.map_or_else(String::new, |link| Encap(link).to_string())
+    }
+
+    /// Whether packets are being emitted.
+    #[read(active)]
+    fn is_active(&self) -> bool {
+        self.active
+    }
+
+    /// Begins or ceases to emit packets.
+    #[write(active)]
+    fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
+        self.active = bool::from_arg(text, &Names::default())?;
+        Ok(())
+    }
+
+    /// Starts `count` again from zero.
+    #[write]
+    fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
+        self.count = 0;
+        Ok(())
+    }
+
+    /// Takes the next packet as the first, if TIMING is set.
+    #[write]
+    fn reset_timing(&mut self, _: &str) -> Result<(), ArgError> {
+        self.offset = None;
+        Ok(())
+    }
+}
+
+/// The chance of being emitted always.
+const ALWAYS: u32 = 1 << 28;
+
+impl Build for FromDump {
+    type Args = Settings;
+
+    fn build(settings: Settings, _: &Setup) -> Result<Self, ArgError> {
+        let given = |list: &[Option<Duration>]| list.iter().flatten().count();
+        if given(&[settings.start, settings.start_after]) > 1 {
+            let error = ArgError::new("START and START_AFTER exclude each other");
+            return Err(error.click("more than one of 'START', 'START_AFTER' specified"));
+        }
+        if given(&[settings.end, settings.end_after, settings.interval]) > 1 {
+            let error = ArgError::new("END, END_AFTER and INTERVAL exclude each other");
+            return Err(error.click("more than one of 'END', 'END_AFTER', 'INTERVAL' specified"));
+        }
+        if !(0.0..=1.0).contains(&settings.sample) {
+            let error = ArgError::new("is not a probability, 0 to 1").at("SAMPLE");
+            return Err(error);
+        }
+        let chance = (settings.sample * f64::from(ALWAYS)) as u32;
+        Ok(FromDump { settings, chance })
+    }
+}
+
+impl Source for FromDump {
+    type Local = Reading;
+    type Fate = Read;
+
+    fn begin(&self, local: &mut Reading, _: &mut Cx) -> Result<(), ArgError> {
+        let file = pcap::open(&self.settings.filename);
+        let file = file.map_err(|error| ArgError::new(error.to_string()))?;
+        local.encap = file.link_type();
+        (local.file, local.active) = (Some(file), self.settings.active);
+        Ok(())
+    }
+
+    fn ask(&self, local: &mut Reading, n: usize, cx: &mut Cx) -> Asked {
+        let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
+        for _ in 0..n {
+            let packet = match local.next.take() {
+                Some(packet) => packet,
+                None => match self.read(local, cx) {
+                    Ok(Some(packet)) => packet,
+                    Ok(None) => continue,
+                    Err(End) => return self.finish(local, cx),
+                },
+            };
+            if let Some(due) = self.due(local, &packet, cx) {
+                local.next = Some(packet);
+                cx.retry_at(due);
+                return Asked::At(due);
+            }
+            self.emit(local, packet, cx);
+        }
+        Asked::Again
+    }
+
+    fn active(&self, local: &Reading) -> bool {
+        local.active && (local.file.is_some() || local.next.is_some())
+    }
+
+    fn end(&self, local: &mut Reading, _: &mut Cx) {
+        (local.file, local.next) = (None, None);
+    }
+}
+
+/// The capture is over.
+struct End;
+
+impl FromDump {
+    /// Reads a packet; `None` if it is not to be emitted.
+    fn read(&self, local: &mut Reading, cx: &mut Cx) -> Result<Option<Packet>, End> {
+        let file = local.file.as_mut().ok_or(End)?;
+        let record = match file.next_packet() {
+            Ok(record) => record.ok_or(End)?,
+            Err(error) => {
+                cx.chatter(&format!("FromDump({}): {error}", self.settings.filename));
+                return Err(End);
+            }
+        };
+        let time = Time(i64::try_from(record.timestamp.0).unwrap_or(i64::MAX));
+        let first = *local.first.get_or_insert(time);
+        if self.settings.start().is_some_and(|start| time < start.after(first)) {
+            return Ok(None);
+        }
+        let from = *local.first_emitted.get_or_insert(time);
+        if self.settings.end().is_some_and(|end| time >= end.after(first, from)) {
+            return Err(End);
+        }
+        if self.chance < ALWAYS && cx.random() as u32 % ALWAYS >= self.chance {
+            return Ok(None);
+        }
+        let (wire_len, link) = (record.wire_len as usize, record.link_type);
+        let Some(mut packet) = cx.copy_in(record.data) else { return Ok(None) };
+        packet.set_timestamp(time.0);
+        if wire_len > packet.len() {
+            packet.set_anno_u32(anno::EXTRA_LENGTH, (wire_len - packet.len()) as u32);
+        }
+        local.encap = Some(link);
+        Ok(Some(packet))
+    }
+
+    /// When a packet is to be emitted, if not now.
+    fn due(&self, local: &mut Reading, packet: &Packet, cx: &Cx) -> Option<Time> {
+        if !self.settings.timing {
+            return None;
+        }
+        let offset = *local.offset.get_or_insert(cx.now().0 - packet.timestamp());
+        let due = Time(packet.timestamp().saturating_add(offset));
+        (due > cx.now()).then_some(due)
+    }
+
+    fn emit(&self, local: &mut Reading, mut packet: Packet, cx: &mut Cx) {
+        let is_ip = encap::mark(&mut packet, local.encap.unwrap_or_default());
+        let exit = if self.settings.force_ip && !is_ip { Read::NotIp } else { Read::Packet };
+        if exit.index() == Read::Packet.index() {
+            local.count += 1;
+        }
+        if let Some(ip) = packet.ipv4_header().filter(|_| self.settings.force_ip) {
+            let dst = ip.dst();
+            packet.set_dst(dst);
+        }
+        cx.emit(exit, packet);
+    }
+
+    fn finish(&self, local: &mut Reading, cx: &mut Cx) -> Asked {
+        (local.file, local.active) = (None, false);
+        if self.settings.stop {
+            cx.stop();
+        }
+        Asked::Done
+    }
+}
+
+/// A time of the file: absolute, or after its first packet.
+#[derive(Clone, Copy)]
+enum Start {
+    At(Duration),
+    After(Duration),
+}
+
+/// As [`Start`], or after the first packet emitted.
+#[derive(Clone, Copy)]
+enum Stop {
+    At(Duration),
+    After(Duration),
+    Interval(Duration),
+}
+
+impl Settings {
+    fn start(&self) -> Option<Start> {
+        self.start.map(Start::At).or(self.start_after.map(Start::After))
+    }
+
+    fn end(&self) -> Option<Stop> {
+        let end = self.end.map(Stop::At).or(self.end_after.map(Stop::After));
+        end.or(self.interval.map(Stop::Interval))
+    }
+}
+
+impl Start {
+    fn after(self, first: Time) -> Time {
+        match self {
+            Start::At(time) => Time::default() + time,
+            Start::After(time) => first + time,
+        }
+    }
+}
+
+impl Stop {
+    fn after(self, first: Time, emitted: Time) -> Time {
+        match self {
+            Stop::At(time) => Time::default() + time,
+            Stop::After(time) => first + time,
+            Stop::Interval(time) => emitted + time,
+        }
+    }
+}

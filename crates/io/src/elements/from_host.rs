@@ -1,0 +1,81 @@
+//! `FromHost`: Ethernet frames that the host's own stack sends.
+
+use super::host::{FromTheHost, Neighbour, check_gateway, ipv4_net};
+use crate::tap::{Kind, Setup as HostSetup};
+use castanet_engine::prelude::*;
+
+/// Receives the Ethernet frames that the host sends on the TAP device DEVNAME.
+///
+/// The device is made if there is none, with the address and network DST for
+/// the host. The host asks by ARP for whom it wants to reach there; somebody
+/// must answer. A `ToHost` of the same name goes the other way.
+///
+/// ```text
+/// FromHost(fake0, 192.0.2.1/24) -> c :: Classifier(12/0806, 12/0800);
+/// c[0] -> ARPResponder(0.0.0.0/0 1:1:1:1:1:1) -> ToHost(fake0);
+/// c[1] -> Print(ip) -> Discard;
+/// ```
+#[derive(Element)]
+#[element(args = Settings, ports = "0/1")]
+pub struct FromHost {
+    settings: Settings,
+}
+
+/// What can be set.
+#[derive(Args)]
+pub struct Settings {
+    /// The device's name.
+    #[arg]
+    devname: String,
+    /// The host's address, and the network that is reached this way.
+    #[arg]
+    dst: Option<Net>,
+    /// A router on that network for all else that the host sends.
+    #[arg]
+    gateway: Option<Ipv4Addr>,
+    /// Bytes to keep free before each packet; frames always have 128.
+    #[arg(default = 0)]
+    headroom: u32,
+    /// The host's Ethernet address.
+    #[arg(keyword)]
+    ether: Option<MacAddr>,
+    /// The largest packet, without Ethernet header.
+    #[arg(keyword)]
+    mtu: Option<u32>,
+}
+
+impl Build for FromHost {
+    type Args = Settings;
+
+    fn build(settings: Settings, _: &Setup) -> Result<Self, ArgError> {
+        check_gateway(settings.dst.as_ref(), settings.gateway)?;
+        Ok(FromHost { settings })
+    }
+}
+
+impl Source for FromHost {
+    type Local = Neighbour;
+    type Fate = FromTheHost;
+
+    fn begin(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
+        let it = &self.settings;
+        let setup = HostSetup {
+            ipv4: it.dst.as_ref().map(ipv4_net),
+            gateway: it.gateway,
+            ether: it.ether.or(Some(ETHER)),
+            mtu: it.mtu.map(|mtu| mtu as usize),
+        };
+        local.open(&it.devname, Kind::Tap, Some(&setup))
+    }
+
+    fn ask(&self, local: &mut Neighbour, n: usize, cx: &mut Cx) -> Asked {
+        local.receive(n, cx)
+    }
+
+    fn end(&self, local: &mut Neighbour, cx: &mut Cx) {
+        local.close(FromTheHost::Full, cx);
+    }
+}
+
+/// The host's Ethernet address unless ETHER says otherwise, as in Click.
+const ETHER: MacAddr = MacAddr([0, 1, 2, 3, 4, 5]);

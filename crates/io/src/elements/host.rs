@@ -1,0 +1,175 @@
+//! What elements that talk to the host's own stack have in common.
+
+use super::ip_mark;
+use super::sending::Waiting;
+use crate::device::{Device, DeviceStats};
+use crate::interface::Ipv4Net;
+use crate::tap::{Kind, Setup, Tap};
+use castanet_engine::prelude::*;
+
+/// How many packets may wait until the host takes them.
+const WAITING: usize = 1024;
+
+/// Where packets from the host go, and why packets to it end.
+#[derive(Fate)]
+pub enum FromTheHost {
+    /// Packets that the host sends; IP packets with their header marked.
+    Packet,
+    /// From TUN devices, packets that are not IP.
+    #[optional]
+    NotIp,
+    /// Packets that the host's stack refused: malformed, or its side is down.
+    #[drop]
+    Refused,
+    /// Packets that the host's stack had no room for.
+    #[drop]
+    Full,
+}
+
+/// The open device, and what waits for it.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Neighbour {
+    device: Option<Tap>,
+    kind: Option<Kind>,
+    waiting: Waiting,
+    before: DeviceStats,
+}
+
+#[handlers]
+impl Neighbour {
+    /// The device's name.
+    #[read]
+    fn dev_name(&self) -> String {
+        self.device.as_ref().map_or_else(String::new, |device| device.name().to_owned())
+    }
+
+    /// Packets received from the host since the last reset.
+    #[read]
+    fn packets(&self) -> u64 {
+        self.stats().received - self.before.received
+    }
+
+    /// The same as `packets`.
+    #[read]
+    fn count(&self) -> u64 {
+        self.packets()
+    }
+
+    /// Packets sent to the host since the last reset.
+    #[read]
+    fn sent(&self) -> u64 {
+        self.stats().sent - self.before.sent
+    }
+
+    /// How packets come and go.
+    #[read]
+    fn device(&self) -> String {
+        self.device.as_ref().map_or_else(String::new, Device::describe)
+    }
+
+    /// Starts the counts again from zero.
+    #[write]
+    fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
+        self.before = self.stats();
+        Ok(())
+    }
+
+    fn stats(&self) -> DeviceStats {
+        self.device.as_ref().map_or(self.before, Device::stats)
+    }
+}
+
+/// Turns an address with its mask into what the host's side gets.
+pub(super) fn ipv4_net(net: &Net) -> Ipv4Net {
+    Ipv4Net { address: net.address, netmask: net.mask }
+}
+
+/// Refuses a gateway that is not on the device's network.
+pub(super) fn check_gateway(net: Option<&Net>, gateway: Option<Ipv4Addr>) -> Result<(), ArgError> {
+    match (net, gateway) {
+        (_, None) => Ok(()),
+        (Some(net), Some(gateway)) if net.contains(gateway) => Ok(()),
+        (_, Some(gateway)) => Err(ArgError::new(format!("{gateway} is not on the device's network"))
+            .click("bad GATEWAY")
+            .at("GATEWAY")),
+    }
+}
+
+impl Neighbour {
+    /// Opens the device, and sets the host's side up if it is said how.
+    pub(super) fn open(
+        &mut self,
+        name: &str,
+        kind: Kind,
+        setup: Option<&Setup>,
+    ) -> Result<(), ArgError> {
+        let failed = |error: crate::IoError| ArgError::new(error.to_string());
+        let device = Tap::open(name, kind, false, 0).map_err(failed)?;
+        if let Some(setup) = setup {
+            device.set_up(setup).map_err(failed)?;
+        }
+        (self.device, self.kind) = (Some(device), Some(kind));
+        Ok(())
+    }
+
+    /// Emits what the host has sent.
+    pub(super) fn receive(&mut self, n: usize, cx: &mut Cx) -> Asked {
+        let Some(device) = &mut self.device else { return Asked::Done };
+        let mut batch = Batch::new();
+        if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
+            cx.chatter(&format!("{}: {error}", device.name()));
+            return Asked::At(cx.now() + Duration::from_secs(1));
+        }
+        if batch.is_empty() {
+            return device.fd().map_or(Asked::Again, Asked::Readable);
+        }
+        cx.received(batch.len());
+        for mut packet in batch.drain() {
+            let exit = match self.kind {
+                Some(Kind::Tun) if !ip_mark::mark_at(&mut packet, 0) => FromTheHost::NotIp,
+                Some(Kind::Tap) => {
+                    packet.set_mac_header(0);
+                    ip_mark::mark_in_ethernet(&mut packet);
+                    FromTheHost::Packet
+                }
+                _ => FromTheHost::Packet,
+            };
+            if let Some(ip) = packet.ipv4_header() {
+                let dst = ip.dst();
+                packet.set_dst(dst);
+            }
+            cx.emit(exit, packet);
+        }
+        Asked::Again
+    }
+
+    /// Sends packets to the host; `refused` and `full` are the reasons to
+    /// drop.
+    pub(super) fn send<F: Fate>(&mut self, batch: Batch, refused: F, full: F, cx: &mut Cx) {
+        let Some(device) = &mut self.device else {
+            cx.emit_batch(refused, batch);
+            return;
+        };
+        match self.waiting.send(device, batch, WAITING, cx) {
+            Ok(outcome) => {
+                cx.consumed(outcome.sent);
+                cx.dropped(refused, outcome.refused);
+                cx.emit_batch(full, outcome.surplus);
+            }
+            Err(error) => cx.chatter(&format!("{}: {error}", device.name())),
+        }
+    }
+
+    /// How many packets wait to be sent.
+    pub(super) fn held(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Closes the device.
+    pub(super) fn close<F: Fate>(&mut self, full: F, cx: &mut Cx) {
+        cx.emit_batch(full, self.waiting.take());
+        self.before = self.stats();
+        self.device = None;
+    }
+}

@@ -1,0 +1,69 @@
+//! Finding the IP header in what a device hands over.
+
+use castanet_packet::Packet;
+use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header, Vlan, ether_type};
+
+/// Marks the IP header that follows the Ethernet header and its tags, if the
+/// packet is IP.
+pub(super) fn mark_in_ethernet(packet: &mut Packet) -> bool {
+    let bytes = packet.bytes();
+    let Some((header, _)) = Ethernet::from_prefix(bytes) else { return false };
+    let (mut kind, mut at) = (header.ether_type(), Ethernet::LEN);
+    while matches!(kind, ether_type::VLAN | ether_type::QINQ) {
+        let Some((tag, _)) = bytes.get(at..).and_then(Vlan::from_prefix) else { return false };
+        (kind, at) = (tag.ether_type(), at + Vlan::LEN);
+    }
+    matches!(kind, ether_type::IPV4 | ether_type::IPV6) && mark_at(packet, at)
+}
+
+/// Marks the IP header at `offset`, if there is a whole one.
+pub(super) fn mark_at(packet: &mut Packet, offset: usize) -> bool {
+    let Some(ip) = packet.bytes().get(offset..) else { return false };
+    let len = match ip.first().map(|byte| byte >> 4) {
+        Some(4) => Ipv4Header::from_prefix(ip).and_then(|(header, rest)| {
+            header.split_options(rest)?;
+            let total = usize::from(header.total_len());
+            (header.header_len() <= total && total <= ip.len()).then(|| header.header_len())
+        }),
+        Some(6) => Ipv6Header::from_prefix(ip).map(|_| Ipv6Header::LEN),
+        _ => None,
+    };
+    let Some(len) = len else { return false };
+    packet.set_network_header(offset as isize, len);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    fn ip(total: u16) -> Vec<u8> {
+        let ip = Ipv4Header::new(1, Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, total);
+        [&ip.bytes()[..], &[0; 8]].concat()
+    }
+
+    #[test]
+    fn whole_headers_only_are_marked() {
+        for (bytes, good) in [(ip(28), true), (ip(20), true), (ip(29), false), (ip(19), false)] {
+            assert_eq!(mark_at(&mut Packet::from_bytes(&bytes), 0), good, "{bytes:?}");
+        }
+        for len in 0..20 {
+            assert!(!mark_at(&mut Packet::from_bytes(&ip(28)[..len]), 0));
+        }
+    }
+
+    #[test]
+    fn tags_are_passed_over() {
+        let front = [0; 12];
+        let tags = [&front[..], &[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2, 8, 0], &ip(28)].concat();
+        let mut packet = Packet::from_bytes(&tags);
+        assert!(mark_in_ethernet(&mut packet));
+        assert_eq!(packet.network_offset(), Some(22));
+        for (kind, good) in [([8, 0], true), ([0x86, 0xdd], true), ([8, 6], false)] {
+            let mut packet = Packet::from_bytes(&[&front[..], &kind, &ip(28)].concat());
+            assert_eq!(mark_in_ethernet(&mut packet), good);
+        }
+        assert!(!mark_in_ethernet(&mut Packet::from_bytes(&tags[..17])));
+    }
+}

@@ -1,0 +1,54 @@
+//! What elements that send have in common: packets that wait for room.
+
+use crate::device::Device;
+use castanet_engine::prelude::*;
+
+/// How soon a device without room is tried again.
+const RETRY: Duration = Duration::from_micros(100);
+
+/// Packets that a device has no room for yet.
+#[derive(Default)]
+pub(super) struct Waiting(Batch);
+
+/// What became of packets given to a device.
+pub(super) struct Outcome {
+    /// How many it took.
+    pub(super) sent: usize,
+    /// How many it will never take.
+    pub(super) refused: usize,
+    /// Those that found no place to wait.
+    pub(super) surplus: Batch,
+}
+
+impl Waiting {
+    /// Sends `batch` after what waits already; up to `limit` packets wait on.
+    pub(super) fn send(
+        &mut self,
+        device: &mut dyn Device,
+        mut batch: Batch,
+        limit: usize,
+        cx: &mut Cx,
+    ) -> std::io::Result<Outcome> {
+        self.0.append(&mut batch);
+        let before = self.0.len();
+        let sent = device.transmit(&mut self.0)?;
+        device.flush()?;
+        let refused = before - sent - self.0.len();
+        let surplus = self.0.split_off(limit);
+        if !self.0.is_empty() {
+            let retry = cx.now() + RETRY;
+            cx.wake_at(retry);
+        }
+        Ok(Outcome { sent, refused, surplus })
+    }
+
+    /// How many wait.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Gives up those that still wait.
+    pub(super) fn take(&mut self) -> Batch {
+        std::mem::take(&mut self.0)
+    }
+}

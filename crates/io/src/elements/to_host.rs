@@ -1,0 +1,61 @@
+//! `ToHost`: Ethernet frames for the host's own stack.
+
+use super::host::Neighbour;
+use crate::tap::Kind;
+use castanet_engine::prelude::*;
+
+/// Hands Ethernet frames to the host, as received on the TAP device DEVNAME.
+///
+/// It is the other direction of the `FromHost` of the same name, which also
+/// sets up the host's side.
+///
+/// ```text
+/// FromDevice(eth0) -> ToHost(fake0);
+/// FromHost(fake0, 192.0.2.1/24) -> ToDevice(eth0);
+/// ```
+#[derive(Element)]
+#[element(ports = "1/0", processing = "a/a")]
+pub struct ToHost {
+    /// The device's name.
+    #[arg]
+    devname: String,
+}
+
+/// Why frames end elsewhere than in the host.
+#[derive(Fate)]
+pub enum ToTheHost {
+    /// Frames that the host's stack refused: malformed, or its side is down.
+    #[drop]
+    Refused,
+    /// Frames that the host's stack had no room for.
+    #[drop]
+    Full,
+}
+
+impl PerBatch for ToHost {
+    type On = on::Any;
+    type Local = Neighbour;
+    type Fate = ToTheHost;
+    // One device, whoever sends.
+    const SHARED: bool = true;
+
+    fn begin(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
+        local.open(&self.devname, Kind::Tap, None)
+    }
+
+    fn batch(&self, local: &mut Neighbour, _: usize, batch: Batch, cx: &mut Cx) {
+        local.send(batch, ToTheHost::Refused, ToTheHost::Full, cx);
+    }
+
+    fn wake(&self, local: &mut Neighbour, cx: &mut Cx) {
+        local.send(Batch::new(), ToTheHost::Refused, ToTheHost::Full, cx);
+    }
+
+    fn end(&self, local: &mut Neighbour, cx: &mut Cx) {
+        local.close(ToTheHost::Full, cx);
+    }
+
+    fn held(&self, local: &Neighbour) -> usize {
+        local.held()
+    }
+}
