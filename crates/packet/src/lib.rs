@@ -11,6 +11,7 @@
 
 pub mod anno;
 mod batch;
+mod contents;
 mod frame;
 mod headers;
 mod packet;

@@ -3,6 +3,8 @@
 
 use castanet_packet::{Batch, Packet, Pool, PoolConfig, anno};
 use std::cell::RefCell;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
@@ -168,6 +170,57 @@ fn numbers_of_pools_are_used_again() {
     fn thread_has_backlog() -> bool {
         Pool::new(PoolConfig { frames: 1, ..PoolConfig::default() }).is_err()
     }
+}
+
+/// Owners are counted right: two threads share, write and drop at the same
+/// time. Heap frames, and handed over by one atomic only, so that a thread
+/// sanitizer sees all there is to see although it does not know `std`:
+/// `RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread
+/// -Cunsafe-allow-abi-mismatch=sanitizer" cargo test -p castanet-packet
+/// --target x86_64-unknown-linux-gnu --test threads -- --exact
+/// --test-threads=1 owners_are_counted`.
+#[test]
+fn owners_are_counted() {
+    let slot = AtomicPtr::new(ptr::null_mut::<Packet>());
+    let take = || {
+        let taken = slot.swap(ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: whoever swaps a pointer out owns the box it is from.
+        (!taken.is_null()).then(|| unsafe { Box::from_raw(taken) })
+    };
+    let put = |packet: Packet| {
+        let fresh = Box::into_raw(Box::new(packet));
+        while slot
+            .compare_exchange(ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Relaxed)
+            .is_err()
+        {
+            std::hint::spin_loop();
+        }
+    };
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut seen = 0;
+            while seen < ROUNDS {
+                let Some(mut packet) = take() else { continue };
+                let seed = seed_of(&packet);
+                let twin = packet.share();
+                packet.bytes_mut()[0] ^= 1;
+                packet.set_anno_u64(anno::PERFCTR, seed ^ 1);
+                drop(packet);
+                assert_eq!(seed_of(&twin), seed);
+                seen += 1;
+            }
+        });
+        for round in 0..ROUNDS as u64 {
+            let mut packet = Packet::from_bytes(&stamp(round));
+            packet.set_anno_u64(anno::PERFCTR, round);
+            put(packet.share());
+            assert_eq!(seed_of(&packet), round);
+            packet.bytes_mut().copy_from_slice(&stamp(!round));
+            packet.set_anno_u64(anno::PERFCTR, !round);
+            assert_eq!(seed_of(&packet), !round);
+        }
+        reader.join().unwrap();
+    });
 }
 
 thread_local! {

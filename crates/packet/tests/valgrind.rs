@@ -57,6 +57,7 @@ fn valgrind_finds_nothing() {
             "--quiet",
             "--error-exitcode=9",
             "--leak-check=full",
+            "--show-leak-kinds=definite",
             "--errors-for-leak-kinds=definite",
         ])
         .arg(std::env::current_exe().unwrap())

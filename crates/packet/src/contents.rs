@@ -1,0 +1,193 @@
+//! A packet's contents: growing, shrinking and moving them.
+
+use crate::frame::{DEFAULT_HEADROOM, FrameHeader, HEADER};
+use crate::packet::{COLD, IPV4, IPV4_LEN, Packet, SHARED};
+use crate::pool;
+
+/// How far before the contents headers are still taken along.
+const MAX_LEAD: usize = 1 << 14;
+
+impl Packet {
+    /// Grows the packet by `n` bytes at the front and gives these, with
+    /// unspecified contents. Never fails: moves to a larger frame if the
+    /// headroom is short, and to an own one if the frame is shared.
+    ///
+    /// # Panics
+    /// If the packet gets longer than 2 GiB.
+    #[inline]
+    pub fn push_front(&mut self, n: usize) -> &mut [u8] {
+        if self.network < self.data {
+            self.flags &= !IPV4; // the new bytes lie where the header was
+        }
+        if n <= self.headroom() && !self.has(SHARED) {
+            self.data -= n as u16;
+            self.len += n as u32;
+        } else {
+            self.grow_front(n);
+        }
+        // SAFETY: invariant 2: at least `n` bytes; the frame is ours alone.
+        unsafe { std::slice::from_raw_parts_mut(self.at(self.data.into()), n) }
+    }
+
+    /// Takes `n` bytes off the front; `false` and nothing done if there are
+    /// fewer. They become headroom.
+    #[inline]
+    pub fn pull_front(&mut self, n: usize) -> bool {
+        if n > self.len() {
+            return false;
+        }
+        match u16::try_from(usize::from(self.data) + n) {
+            Ok(data) => {
+                self.data = data;
+                self.len -= n as u32;
+            }
+            Err(_) => self.pull_far(n),
+        }
+        true
+    }
+
+    /// Grows the packet by `n` zero bytes at the back and gives these. Never
+    /// fails, as [`Packet::push_front`].
+    ///
+    /// # Panics
+    /// If the packet gets longer than 2 GiB.
+    pub fn put_back(&mut self, n: usize) -> &mut [u8] {
+        let room = self.tailroom();
+        if self.has(SHARED) || n > room {
+            let tail = if n > room { n.saturating_add(DEFAULT_HEADROOM) } else { room };
+            self.relocate(self.data.into(), 0, tail);
+        }
+        let start = self.end();
+        self.len += n as u32;
+        // SAFETY: there was room for `n` more bytes, in a frame of our own.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(self.at(start), n) };
+        bytes.fill(0);
+        bytes
+    }
+
+    /// Takes `n` bytes off the back; `false` and nothing done if there are
+    /// fewer.
+    #[inline]
+    pub fn take_back(&mut self, n: usize) -> bool {
+        let Some(len) = self.len().checked_sub(n) else { return false };
+        self.truncate(len);
+        true
+    }
+
+    /// Takes off the back what is beyond `len` bytes.
+    #[inline]
+    pub fn truncate(&mut self, len: usize) {
+        if len < self.len() {
+            self.len = len as u32;
+            if usize::from(self.network) + IPV4_LEN > self.end() {
+                self.flags &= !IPV4;
+            }
+        }
+    }
+
+    /// Puts these bytes in place of the contents, after the headroom of a
+    /// new packet; the header offsets are forgotten, annotations are kept.
+    pub fn replace_contents(&mut self, bytes: &[u8]) {
+        self.forget_headers();
+        self.len = 0;
+        let room = self.limit() - HEADER;
+        if bytes.len() > room || self.has(SHARED) {
+            self.data = HEADER as u16;
+            self.relocate(HEADER, 0, 2 * DEFAULT_HEADROOM + bytes.len());
+        }
+        let room = self.limit() - HEADER;
+        self.fill(HEADER + DEFAULT_HEADROOM.min(room - bytes.len()), bytes);
+    }
+
+    /// Moves the bytes, and the headers before them, by `offset` within the
+    /// frame (towards the back if positive), so that they come to lie at
+    /// another address; moves to another frame if this one is too small.
+    /// There the address has the same remainder modulo 64.
+    pub fn shift_data(&mut self, offset: isize) {
+        let lead = self.lead().min(MAX_LEAD);
+        let data = (usize::from(self.data) as isize).saturating_add(offset);
+        let fits = data >= (HEADER + lead) as isize
+            && data <= isize::from(i16::MAX)
+            && data as usize + self.len() <= self.limit();
+        if fits && !self.has(SHARED) {
+            // SAFETY: both ranges lie in the frame, which is ours alone.
+            unsafe {
+                let from = self.at(usize::from(self.data) - lead);
+                from.offset(offset).copy_from(from, lead + self.len());
+            }
+            self.place(data as usize, 0);
+            return;
+        }
+        let line = HEADER as isize;
+        let data = HEADER + lead.next_multiple_of(HEADER) + data.rem_euclid(line) as usize;
+        self.relocate(data, 0, DEFAULT_HEADROOM);
+    }
+
+    /// The way of `push_front` that needs another frame.
+    #[cold]
+    fn grow_front(&mut self, n: usize) {
+        match self.headroom().checked_sub(n) {
+            Some(left) => self.relocate(HEADER + left, n, self.tailroom()),
+            None => self.relocate(HEADER + DEFAULT_HEADROOM, n, DEFAULT_HEADROOM),
+        }
+    }
+
+    /// The way of `pull_front` where what is left lies too far from the
+    /// frame's start to say so in 16 bits.
+    #[cold]
+    fn pull_far(&mut self, n: usize) {
+        let rest = self.bytes()[n..].to_vec();
+        self.replace_contents(&rest);
+    }
+
+    /// Makes `bytes` the contents, at offset `data`.
+    pub(crate) fn fill(&mut self, data: usize, bytes: &[u8]) {
+        assert!(HEADER <= data && data + bytes.len() <= self.limit() && !self.has(SHARED));
+        self.data = data as u16;
+        self.len = bytes.len() as u32;
+        // SAFETY: in the frame, which is ours alone.
+        unsafe { self.at(data).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    }
+
+    /// Moves into another frame; see [`Packet::relocate_from`].
+    pub(crate) fn relocate(&mut self, data: usize, grow: usize, tail: usize) {
+        let (frame, pool, shared) = (self.frame, self.pool, self.has(SHARED));
+        self.relocate_from(data, grow, tail);
+        // SAFETY: `self` owned that frame and now owns another.
+        unsafe {
+            if !shared || FrameHeader::remove_owner(frame) {
+                pool::recycle(frame, pool);
+            }
+        }
+    }
+
+    /// Copies into another frame, so that the contents start at offset `data`
+    /// with `grow` new bytes and have at least `tail` bytes of room after
+    /// them; the caller still owns the frame that was left. Headers before
+    /// the contents come along as far as there is room.
+    pub(crate) fn relocate_from(&mut self, data: usize, grow: usize, tail: usize) {
+        let lead = self.lead().min((data - HEADER).saturating_add(grow));
+        let end = (data + self.len()).saturating_add(grow).saturating_add(tail);
+        let mut fresh = pool::packet_like(self.pool, end);
+        let start = data + grow; // no overflow: such frames do not exist
+        // SAFETY: the source range lies in the old frame by invariants 2 and
+        // 3, the target in the new one, whose end is not before `end`; the
+        // frames are different and the new one is ours alone.
+        unsafe {
+            fresh.at(start - lead).copy_from_nonoverlapping(
+                self.at(usize::from(self.data) - lead),
+                lead + self.len(),
+            );
+        }
+        if self.has(COLD) {
+            fresh.set_timestamp(self.timestamp());
+            fresh.set_anno_bytes(0, self.annotations());
+        }
+        self.flags &= !SHARED;
+        self.limit = fresh.limit;
+        self.pool = fresh.pool;
+        self.frame = fresh.frame;
+        std::mem::forget(fresh);
+        self.place(data, grow);
+    }
+}
