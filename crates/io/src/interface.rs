@@ -3,6 +3,7 @@
 use crate::error::IoError;
 use crate::offload::Link;
 use crate::sys::netif;
+use castanet_engine::args::AddressKind;
 use castanet_wire::MacAddr;
 use std::io;
 
@@ -76,4 +77,16 @@ fn missing(name: &str) -> IoError {
     let known = names();
     let nearest = castanet_lang::nearest(name, known.iter().map(String::as_str));
     IoError::NoInterface { name: name.into(), nearest: nearest.map(Into::into), known }
+}
+
+/// An address of the interface called `name`, as configurations write it: what
+/// `eth0`, `eth0:ip`, `eth0:ipnet` and `eth0:eth` stand for.
+pub fn address_of(name: &str, kind: AddressKind) -> Option<String> {
+    let found = Interface::find(name).ok()?;
+    let net = found.ipv4.first();
+    match kind {
+        AddressKind::Ip => net.map(|net| net.address.to_string()),
+        AddressKind::Net => net.map(|net| format!("{}/{}", net.address, net.netmask)),
+        AddressKind::Mac => found.ether.map(|ether| ether.with_colons().to_string()),
+    }
 }

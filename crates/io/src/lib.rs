@@ -1,5 +1,6 @@
 //! Devices behind one trait: how packets come from and go to the world.
 #![deny(unsafe_code)] // `sys` opts out, once
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod af_packet;
 mod device;

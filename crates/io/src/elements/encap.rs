@@ -6,7 +6,7 @@ use castanet_wire::pcap::link_type;
 
 /// What packets of a capture begin with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Encap(pub(super) u32);
+pub(crate) struct Encap(pub(super) u32);
 
 impl Encap {
     /// Ethernet, which everybody means who says nothing.

@@ -59,6 +59,7 @@ pub struct FromDevice {
     /// Bytes to keep free before each packet; the pool's frames always have
     /// 128, and packets grow beyond that when they must.
     #[arg(keyword, default = 0)]
+    #[expect(dead_code, reason = "for configurations that say so")]
     headroom: u32,
     /// Whether packets carry the time they were received at.
     #[arg(keyword, default = true)]

@@ -60,6 +60,7 @@ pub struct Settings {
     active: bool,
     /// For configurations that say so: how the file is read is not their choice.
     #[arg(keyword, default = false)]
+    #[expect(dead_code, reason = "for configurations that say so")]
     mmap: bool,
     /// How many packets to emit at once; 0 for the engine's burst.
     #[arg(keyword, default = 0)]

@@ -35,6 +35,7 @@ pub struct Settings {
     gateway: Option<Ipv4Addr>,
     /// Bytes to keep free before each packet; frames always have 128.
     #[arg(default = 0)]
+    #[expect(dead_code, reason = "for configurations that say so")]
     headroom: u32,
     /// The host's Ethernet address.
     #[arg(keyword)]

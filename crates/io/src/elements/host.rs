@@ -90,9 +90,11 @@ pub(super) fn check_gateway(net: Option<&Net>, gateway: Option<Ipv4Addr>) -> Res
     match (net, gateway) {
         (_, None) => Ok(()),
         (Some(net), Some(gateway)) if net.contains(gateway) => Ok(()),
-        (_, Some(gateway)) => Err(ArgError::new(format!("{gateway} is not on the device's network"))
-            .click("bad GATEWAY")
-            .at("GATEWAY")),
+        (_, Some(gateway)) => {
+            Err(ArgError::new(format!("{gateway} is not on the device's network"))
+                .click("bad GATEWAY")
+                .at("GATEWAY"))
+        }
     }
 }
 

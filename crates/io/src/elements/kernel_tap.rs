@@ -33,6 +33,7 @@ pub struct Settings {
     gateway: Option<Ipv4Addr>,
     /// Bytes to keep free before each packet; frames always have 128.
     #[arg(keyword, default = 0)]
+    #[expect(dead_code, reason = "for configurations that say so")]
     headroom: u32,
     /// How many packets to read at once; 0 for the engine's burst.
     #[arg(keyword, default = 0)]
@@ -48,6 +49,7 @@ pub struct Settings {
     devname: String,
     /// For configurations that say so: overflows are counted, never printed.
     #[arg(keyword, default = true)]
+    #[expect(dead_code, reason = "for configurations that say so")]
     ignore_queue_overflows: bool,
 }
 

@@ -1,11 +1,11 @@
 //! The `METHOD` argument of device elements.
 
-use castanet_engine::args::{ArgError, FromArg, Names};
 use crate::af_packet;
+use castanet_engine::args::{ArgError, FromArg, Names};
 
 /// How a device element reaches its device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Method {
+pub(crate) enum Method {
     /// A packet socket with a `TPACKET_V3` ring.
     Ring,
     /// A packet socket and a system call a packet.
@@ -30,8 +30,9 @@ impl FromArg for Method {
             // Click's names for what receives from the kernel's interfaces.
             "AF_PACKET" | "TPACKET_V3" | "LINUX" | "PCAP" | "default" => Ok(Method::Ring),
             "SOCKET" => Ok(Method::Socket),
-            _ => Err(ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))
-                .click("bad METHOD")),
+            _ => {
+                Err(ArgError::new(format!("`{text}` is not {}", Self::SYNTAX)).click("bad METHOD"))
+            }
         }
     }
 }

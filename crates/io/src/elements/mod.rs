@@ -1,22 +1,32 @@
-//! The elements that stand for devices and files.
+//! The elements by which packets enter and leave a graph, one file each.
+#![allow(missing_docs)] // the manual says it
 
-use castanet_engine::args::AddressKind;
-use castanet_engine::class::*;
+mod encap;
+pub mod from_device;
+pub mod from_dump;
+pub mod from_host;
+mod host;
+mod ip_mark;
+pub mod kernel_tap;
+pub mod kernel_tun;
+mod method;
+mod sending;
+pub mod to_device;
+pub mod to_dump;
+pub mod to_host;
 
-use crate::interface::Interface;
+use castanet_engine::class::{Class, duplex, per_batch, source};
+
+pub use crate::interface::address_of;
 
 /// The classes of this crate.
-pub static CLASSES: &[Class] = &[];
-
-/// An interface's address, for arguments that name one (`eth0:ip`).
-pub fn address_of(name: &str, kind: AddressKind) -> Option<String> {
-    let it = Interface::find(name).ok()?;
-    match kind {
-        AddressKind::Mac => Some(it.ether?.to_string()),
-        AddressKind::Ip => Some(it.ipv4.first()?.address.to_string()),
-        AddressKind::Net => {
-            let net = it.ipv4.first()?;
-            Some(format!("{}/{}", net.address, net.netmask))
-        }
-    }
-}
+pub static CLASSES: &[Class] = &[
+    source::<from_device::FromDevice>(),
+    source::<from_dump::FromDump>(),
+    source::<from_host::FromHost>(),
+    duplex::<kernel_tap::KernelTap>(),
+    duplex::<kernel_tun::KernelTun>(),
+    per_batch::<to_device::ToDevice>(),
+    per_batch::<to_dump::ToDump>(),
+    per_batch::<to_host::ToHost>(),
+];

@@ -34,9 +34,11 @@ pub struct Settings {
     devname: String,
     /// How many packets to pull at once, in Click; the engine's burst decides.
     #[arg(keyword, default = 1)]
+    #[expect(dead_code, reason = "for configurations that say so")]
     burst: u32,
     /// How packets are sent: each way is `sendmmsg`.
     #[arg(keyword, default = Method::Ring)]
+    #[expect(dead_code, reason = "for configurations that say so")]
     method: Method,
     /// How many packets may wait for room.
     #[arg(keyword, default = 1024)]

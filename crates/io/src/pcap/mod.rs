@@ -31,7 +31,7 @@ pub fn open(name: &str) -> Result<DumpReader, IoError> {
 /// How many bytes a file has; `None` for what has no end that is known.
 pub fn size(name: &str) -> Option<u64> {
     let meta = std::fs::metadata(name).ok().filter(|_| name != "-")?;
-    meta.is_file().then(|| meta.len())
+    meta.is_file().then_some(meta.len())
 }
 
 /// Makes a pcap file, `-` for standard output. Packets begin with `link_type`,

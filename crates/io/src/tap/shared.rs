@@ -10,7 +10,10 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 /// A network namespace (its inode) and a name in it.
 type Key = (u64, String);
 
-static OPEN: LazyLock<Mutex<HashMap<Key, (Kind, Weak<TunQueue>)>>> = LazyLock::new(Mutex::default);
+/// The queues that are open, as long as somebody has them.
+type Open = HashMap<Key, (Kind, Weak<TunQueue>)>;
+
+static OPEN: LazyLock<Mutex<Open>> = LazyLock::new(Mutex::default);
 
 /// The queue of the device `name`, opened if this process has not done so.
 /// With `several`, always a queue of its own. Answers the device's name too.

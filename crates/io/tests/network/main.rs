@@ -1,7 +1,9 @@
 //! Devices against the kernel's own network stack, in namespaces; needs root.
+#![allow(clippy::unwrap_used)] // a test
 
 mod annotations;
 mod bridge;
+mod elements;
 mod forwarder;
 mod tap;
 
