@@ -59,31 +59,35 @@ impl Graph {
 
     /// Lets every branch skip the tests whose outcome is certain on all paths that take it.
     ///
-    /// One pass suffices: branches lead forward, so a node's facts are complete when the
-    /// pass reaches it.
+    /// A node that is reached in different states of knowledge becomes up to `width` nodes,
+    /// after which those states are reduced to what they have in common. One pass suffices:
+    /// branches lead forward, so all ways to a node are known when the pass reaches it.
     fn thread(&mut self) {
+        // Sets of rules too long to be taken apart this way have their runs instead.
+        let width = if self.nodes.len() <= 2048 { 8 } else { 1 };
         let mut threader = Threader::new(&self.nodes);
-        let mut facts: Vec<Option<Facts>> = vec![None; self.nodes.len()];
-        self.start = threader.follow(&self.nodes, self.start, &Facts::default());
-        if let Some(first) = facts.get_mut(self.start as usize) {
-            *first = Some(Facts::default());
-        }
-        for i in 0..self.nodes.len() {
-            let Some(known) = facts[i].take() else { continue };
-            let node = self.nodes[i];
-            let mut branches = [node.no, node.yes];
-            for (yes, target) in [false, true].into_iter().zip(&mut branches) {
-                let mut known = known.clone();
-                known.learn(&node.test, node.short_yes, yes);
-                *target = threader.follow(&self.nodes, *target, &known);
-                match facts.get_mut(*target as usize) {
-                    Some(Some(met)) => met.meet(&known),
-                    Some(unmet) => *unmet = Some(known),
-                    None => {}
-                }
+        let mut copies = Copies::new(self.nodes.len(), width);
+        let start = threader.follow(&self.nodes, self.start, &Facts::default());
+        let start = copies.enter(start, &Facts::default());
+        let mut nodes = Vec::with_capacity(self.nodes.len());
+        for (i, node) in self.nodes.iter().enumerate() {
+            for (id, facts) in std::mem::take(&mut copies.of[i]) {
+                copies.number[id as usize] = nodes.len() as Target;
+                let mut branch = |yes: bool| {
+                    let mut known = facts.clone();
+                    known.learn(&node.test, node.short_yes, yes);
+                    let target = threader.follow(&self.nodes, node.branch(yes), &known);
+                    copies.enter(target, &known)
+                };
+                let (yes, no) = (branch(true), branch(false));
+                nodes.push(Node { yes, no, ..*node });
             }
-            [self.nodes[i].no, self.nodes[i].yes] = branches;
         }
+        for node in &mut nodes {
+            (node.yes, node.no) = (copies.numbered(node.yes), copies.numbered(node.no));
+        }
+        self.start = copies.numbered(start);
+        self.nodes = nodes;
     }
 
     /// Makes equal subgraphs one, drops tests that do not matter and joins tests of one word.
@@ -204,6 +208,42 @@ fn join(node: &Node, next: &Node) -> Option<Node> {
         && (a.lo ^ b.lo) & a.mask & b.mask == 0;
     let test = Test::equal(a.base, a.offset, a.mask | b.mask, a.lo | b.lo);
     fits.then_some(Node { test, yes: next.yes, ..*node })
+}
+
+/// The copies of nodes that differ in what is known there.
+struct Copies {
+    width: usize,
+    /// For each node, its copies: their identity and what is known.
+    of: Vec<Vec<(u32, Facts)>>,
+    /// For each copy, the number it gets in the new graph.
+    number: Vec<Target>,
+}
+
+impl Copies {
+    fn new(nodes: usize, width: usize) -> Self {
+        Copies { width, of: vec![Vec::new(); nodes], number: Vec::new() }
+    }
+
+    /// The copy of `target` for `facts`; ends stand for themselves.
+    fn enter(&mut self, target: Target, facts: &Facts) -> Target {
+        let Some(copies) = self.of.get_mut(target as usize) else { return target };
+        if let Some((id, _)) = copies.iter().find(|(_, known)| known == facts) {
+            return *id;
+        }
+        if copies.len() == self.width
+            && let Some((id, known)) = copies.last_mut()
+        {
+            known.meet(facts);
+            return *id;
+        }
+        copies.push((self.number.len() as u32, facts.clone()));
+        self.number.push(DROP);
+        self.number.len() as Target - 1
+    }
+
+    fn numbered(&self, target: Target) -> Target {
+        self.number.get(target as usize).copied().unwrap_or(target)
+    }
 }
 
 /// Follows branches through tests that are already decided, within a budget.
