@@ -1,6 +1,8 @@
 //! From syntax tree to flat graph: names and classes looked up, compounds expanded, variables
 //! substituted.
 
+mod chain;
+mod class;
 mod connect;
 mod context;
 mod instance;
@@ -56,6 +58,10 @@ pub fn expand(
     let mut scopes = scope::Scopes::new(tree, classes);
     scopes.file();
     let scope::Scopes { mut diagnostics, done, classes: found, .. } = scopes;
+    if diagnostics.is_full() {
+        // Garbage: a graph of it would help nobody.
+        return (Flat::default(), diagnostics);
+    }
     let mut requirements = Vec::new();
     collect_requirements(tree, &mut requirements);
     let graph = instance::expand(&done, &found, vars, &mut diagnostics);

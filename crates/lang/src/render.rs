@@ -80,17 +80,17 @@ fn groups<'a>(one: &'a Diagnostic, sources: &'a SourceMap) -> Vec<Group<'a>> {
     groups
 }
 
-/// Adds the source lines of a span with a mark under it.
+/// Adds the source line of a span with a mark under it.
 fn excerpt<'a>(group: Group<'a>, sources: &'a SourceMap, span: Span) -> Group<'a> {
     let place = sources.location(span);
-    let lines = sources.lines(span);
+    let line = sources.line(span);
     // A span over many lines is marked at its first line only: a caret says where, not how long.
-    let whole = sources.slice(lines);
-    let first = whole.find(['\n', '\r']).unwrap_or(whole.len());
-    let start = ((span.start - lines.start) as usize).min(first);
-    let end = ((span.end - lines.start) as usize).clamp(start, first);
+    let whole = sources.slice(line);
+    let first = whole.len();
+    let start = ((span.start - line.start) as usize).min(first);
+    let end = ((span.end - line.start) as usize).clamp(start, first);
     if first <= LINE {
-        let text = whole[..first].to_string();
+        let text = whole.to_string();
         let mark = AnnotationKind::Primary.span(start..end);
         let snippet = Snippet::source(text).line_start(place.line as usize).path(place.name);
         return group.element(snippet.annotation(mark));

@@ -221,12 +221,12 @@ impl SourceMap {
         }
     }
 
-    /// The stretch of whole lines that a span touches, without the last line's end.
-    pub(crate) fn lines(&self, span: Span) -> Span {
+    /// The whole line in which a span begins, without its end.
+    pub(crate) fn line(&self, span: Span) -> Span {
         let Some(source) = self.files.get(span.file.0 as usize) else { return span };
-        let start = source.line_starts[source.row(span.start)];
-        let last = source.row(span.end.max(span.start));
-        let end = source.line_starts.get(last + 1).map_or(source.text.len(), |&end| end as usize);
+        let row = source.row(span.start);
+        let start = source.line_starts[row];
+        let end = source.line_starts.get(row + 1).map_or(source.text.len(), |&end| end as usize);
         let trimmed = source.text[start as usize..end].trim_end_matches(['\n', '\r']);
         Span { file: span.file, start, end: start + trimmed.len() as u32 }
     }

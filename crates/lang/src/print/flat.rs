@@ -14,9 +14,7 @@ pub fn flat(graph: &Flat) -> String {
     for element in &graph.elements {
         let _ = write!(out, "{} :: {}", element.name, element.class);
         if !element.config.is_empty() {
-            let _ = write!(out, "({}", element.config);
-            // A comment mark at the very end would swallow the parenthesis.
-            out.push(')');
+            let _ = write!(out, "({})", element.config);
         }
         out.push_str(";\n");
     }

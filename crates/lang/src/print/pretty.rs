@@ -242,9 +242,11 @@ impl Pretty<'_> {
         };
         let indent = if boundary { own } else { own + 1 };
         let broken = match item.kind {
-            None => item.breaks > 0 || self.opens(before) && self.frame().multi && item.breaks > 0,
+            None => item.breaks > 0,
+            // Parameters stand beside their brace.
+            Some(_) if self.opens(before) && self.formals(at) => false,
             Some(Kind::Char(';' | ',' | ']')) => false,
-            Some(_) if starts || (self.opens(before) && !self.formals(at)) => self.frame().multi,
+            Some(_) if starts || self.opens(before) => self.frame().multi,
             Some(Kind::Arrow | Kind::Wide | Kind::Context) => {
                 item.breaks > 0 || self.column + self.ahead(at) > WIDTH
             }
@@ -281,7 +283,7 @@ impl Pretty<'_> {
                 _ => end += 1,
             }
         }
-        let text = self.text[self.items[at].span.start as usize..].as_bytes();
+        let text = &self.text.as_bytes()[self.items[at].span.start as usize..];
         let length = (self.items[end - 1].span.end - self.items[at].span.start) as usize;
         text[..length].iter().position(|&b| b == b'\n').unwrap_or(length) + 1
     }

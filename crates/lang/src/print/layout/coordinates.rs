@@ -65,12 +65,6 @@ fn relax(part: &mut Component, down: bool, up: bool) {
             pulls[upper.0].push((lower.0, lower.1, upper.1));
         }
     }
-    // A lane beside the box that its edge comes back to stays near it.
-    for (_, lanes, back) in &part.routes {
-        if *back && let [only] = lanes[..] {
-            pulls[only].clear();
-        }
-    }
     let depth = part.layers.len();
     for step in 0..depth {
         let layer = if down { step } else { depth - 1 - step };

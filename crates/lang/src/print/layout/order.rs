@@ -2,6 +2,9 @@
 
 use super::Component;
 
+/// An end of an edge: position in the layer, place on the node.
+type End = (usize, f64);
+
 const SWEEPS: usize = 24;
 /// Sweeps that bring nothing before the search ends.
 const PATIENCE: usize = 6;
@@ -74,18 +77,18 @@ fn sort_layers(part: &mut Component, down: bool) {
 
 /// Crossings between all neighbouring layers.
 fn crossings(part: &Component) -> usize {
-    let mut by_layer: Vec<Vec<((usize, f64), (usize, f64))>> = vec![Vec::new(); part.layers.len()];
+    let mut by_layer: Vec<Vec<(End, End)>> = vec![Vec::new(); part.layers.len()];
     for piece in &part.pieces {
         let upper = &part.nodes[piece.upper.0];
         let lower = &part.nodes[piece.lower.0];
         by_layer[upper.layer].push(((upper.order, piece.upper.1), (lower.order, piece.lower.1)));
     }
-    by_layer.iter_mut().map(inversions).sum()
+    by_layer.iter_mut().map(|edges| inversions(edges)).sum()
 }
 
 /// Pairs of edges that cross, counted with a binary indexed tree (Barth, Jünger and Mutzel 2004).
-fn inversions(edges: &mut Vec<((usize, f64), (usize, f64))>) -> usize {
-    let compare = |a: (usize, f64), b: (usize, f64)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
+fn inversions(edges: &mut [(End, End)]) -> usize {
+    let compare = |a: End, b: End| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
     let mut lower: Vec<_> = edges.iter().map(|edge| edge.1).collect();
     lower.sort_by(|&a, &b| compare(a, b));
     lower.dedup_by(|a, b| compare(*a, *b).is_eq());
