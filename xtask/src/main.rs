@@ -1,2 +1,39 @@
-//! xtask.
-fn main() {}
+//! `cargo xtask`: the developer's push button.
+#![forbid(unsafe_code)]
+
+mod steps;
+
+use std::path::Path;
+
+const USAGE: &str = "usage: cargo xtask COMMAND
+  check            everything that needs no root: format, lints, manual, tests
+  test             all tests, those in network namespaces too (needs root)
+  demo             three hosts and a router between them, live (needs root;
+                   without it the same router on a pcap file)
+  docs [--check]   write the element manual, or see whether it is current
+  new ROOM/Class   write a new element's file, e.g. cargo xtask new ip/SetIPTTL
+  packages         install the Debian packages that tests and demo need";
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    if let Err(e) = std::env::set_current_dir(root) {
+        eprintln!("xtask: cannot enter {}: {e}", root.display());
+        std::process::exit(1);
+    }
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["check"] => steps::check(),
+        ["test"] => steps::test(),
+        ["demo"] => steps::demo(),
+        ["packages"] => steps::packages(),
+        ["docs"] => xtask::docs::write(),
+        ["docs", "--check"] => xtask::docs::check(),
+        ["new", place] => xtask::new::element(place),
+        _ => Err(USAGE.into()),
+    };
+    if let Err(message) = outcome {
+        eprintln!("{message}");
+        std::process::exit(1);
+    }
+}

@@ -1,6 +1,7 @@
 //! The program: `castanet`, and `click` when it is called by that name.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod cli;
 mod click;
 mod commands;

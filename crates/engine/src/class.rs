@@ -318,7 +318,8 @@ pub const fn source<E: Source>() -> Class {
 }
 
 /// The class of an element that takes batches and is asked for packets too,
-/// with one state for both sides (tunnels, taps, sockets).
+/// with one state for both sides (tunnels, taps, sockets). Where workers other
+/// than the source's own may push into it, it must say `SHARED`.
 pub const fn duplex<E>() -> Class
 where
     E: PerBatch + Source<Local = <E as PerBatch>::Local, Fate = <E as PerBatch>::Fate>,
@@ -327,7 +328,7 @@ where
         <E as PerBatch>::On::NAME,
         Role::Duplex,
         |text, setup, workers| {
-            let local = shared(true);
+            let local = shared(<E as PerBatch>::SHARED);
             nodes(text, setup, workers, |config| DuplexNode::<E>::new(config, &local))
         },
     )

@@ -1,5 +1,92 @@
 //! `castanet bench`.
-use clap::Args;
+
+use crate::bench::router::{Plan, Record, run};
+use crate::terminal::{bold, colours_on_stdout};
+use clap::{Args, Subcommand};
+use std::time::Duration;
+
+/// What `castanet bench` takes.
 #[derive(Args)]
-pub(crate) struct Arguments {}
-pub(crate) fn main(_: &Arguments) -> i32 { 0 }
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    which: Which,
+}
+
+#[derive(Subcommand)]
+enum Which {
+    /// Bare forwarding and the whole router path, replayed from memory
+    Router(RouterArguments),
+}
+
+/// What `castanet bench router` takes.
+#[derive(Args)]
+struct RouterArguments {
+    /// Print records as JSON
+    #[arg(long)]
+    json: bool,
+    /// Frames in use
+    #[arg(long, value_delimiter = ',', default_values_t = [512, 4096, 65536])]
+    frames: Vec<usize>,
+    /// Numbers of workers
+    #[arg(short = 'j', long, value_delimiter = ',', default_values_t = [1, 2])]
+    workers: Vec<usize>,
+    /// Runs of each side
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// Milliseconds of one run
+    #[arg(long, default_value_t = 100)]
+    milliseconds: u64,
+}
+
+/// Measures; gives the exit status.
+pub(crate) fn main(arguments: &Arguments) -> i32 {
+    let Which::Router(arguments) = &arguments.which;
+    let plan = Plan {
+        frames: arguments.frames.iter().map(|f| (*f).max(64)).collect(),
+        workers: arguments.workers.iter().map(|w| (*w).clamp(1, 64)).collect(),
+        rounds: arguments.rounds.max(1),
+        time: Duration::from_millis(arguments.milliseconds.max(1)),
+    };
+    let quiet = arguments.json;
+    if !quiet {
+        heading();
+    }
+    let done = run(&plan, &mut |record| {
+        if !quiet {
+            row(record);
+        }
+    });
+    match done {
+        Ok(records) if quiet => {
+            println!("{}", serde_json::to_string_pretty(&records).unwrap_or_default());
+            0
+        }
+        Ok(_) => 0,
+        Err(message) => {
+            eprintln!("castanet: {message}");
+            crate::exit::CONFIGURATION
+        }
+    }
+}
+
+fn heading() {
+    let title = format!(
+        "{:<14} {:>7} {:>7} {:>10} {:>12} {:>8} {:>10} {:>8}",
+        "case", "frames", "workers", "ns/packet", "cycles/pkt", "Mpps", "limit ns", "of limit"
+    );
+    println!("{}", bold(&title, colours_on_stdout()));
+}
+
+fn row(r: &Record) {
+    println!(
+        "{:<14} {:>7} {:>7} {:>10.2} {:>12.1} {:>8.2} {:>10.2} {:>7.2}x",
+        r.case,
+        r.frames,
+        r.workers,
+        r.ns_per_packet,
+        r.cycles_per_packet,
+        r.mpps,
+        r.limit_ns_per_packet,
+        r.ratio
+    );
+}

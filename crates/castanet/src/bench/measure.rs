@@ -1,0 +1,52 @@
+//! Fair comparisons on a noisy machine.
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use std::time::Instant;
+
+/// One run: nanoseconds a packet on one worker, and whether the machine gave
+/// the run the processor it asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    /// Nanoseconds a packet, of one worker.
+    pub(crate) ns: f64,
+    /// Whether its processor time was at least 97 % of what it should be.
+    pub(crate) undisturbed: bool,
+}
+
+/// Times `run`, which keeps `workers` cores busy all the time and gives
+/// nanoseconds a packet.
+pub(crate) fn watched(workers: usize, run: impl FnOnce() -> f64) -> Run {
+    let (before, started) = (processor_time(), Instant::now());
+    let ns = run();
+    let (spent, wall) = (processor_time() - before, started.elapsed().as_secs_f64());
+    Run { ns, undisturbed: spent >= 0.97 * wall * workers as f64 }
+}
+
+/// Seconds of processor time that this process has had.
+fn processor_time() -> f64 {
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
+        (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
+    })
+}
+
+/// The middle of the undisturbed runs; of all runs if every one was
+/// disturbed.
+pub(crate) fn median(runs: &[Run]) -> f64 {
+    let mut ns: Vec<f64> = runs.iter().filter(|r| r.undisturbed).map(|r| r.ns).collect();
+    if ns.is_empty() {
+        ns = runs.iter().map(|r| r.ns).collect();
+    }
+    ns.sort_by(f64::total_cmp);
+    ns.get(ns.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Ticks of the time-stamp counter in a nanosecond.
+pub(crate) fn ticks_per_ns() -> f64 {
+    let clock = quanta::Clock::new();
+    let (raw, started) = (clock.raw(), Instant::now());
+    while started.elapsed().as_millis() < 20 {
+        std::hint::spin_loop();
+    }
+    (clock.raw() - raw) as f64 / started.elapsed().as_nanos() as f64
+}

@@ -1,0 +1,7 @@
+//! Benchmarks: each measures its limit beside itself in the same run.
+
+pub(crate) mod fused;
+pub(crate) mod measure;
+pub(crate) mod ring;
+pub(crate) mod router;
+pub(crate) mod traffic;

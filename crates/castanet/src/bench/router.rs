@@ -1,0 +1,197 @@
+//! `castanet bench router`: the router path, replayed from memory.
+
+use super::fused::Fused;
+use super::measure::{Run, median, ticks_per_ns, watched};
+use super::ring::BenchRing;
+use super::traffic::routes;
+use castanet_engine::class::{Class, duplex};
+use castanet_engine::router::{Notice, Options, Router};
+use castanet_engine::worker::Console;
+use castanet_lang::{Diagnostics, SourceMap, expand, parse};
+use serde::Serialize;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One line of the table.
+#[derive(Serialize)]
+pub(crate) struct Record {
+    /// What was measured.
+    pub(crate) case: &'static str,
+    /// Frames in use by each worker.
+    pub(crate) frames: usize,
+    /// Workers, each with a path of its own.
+    pub(crate) workers: usize,
+    /// Nanoseconds a packet, of one worker.
+    pub(crate) ns_per_packet: f64,
+    /// The same in ticks of the time-stamp counter.
+    pub(crate) cycles_per_packet: f64,
+    /// Million packets a second, all workers.
+    pub(crate) mpps: f64,
+    /// The fused loop beside it.
+    pub(crate) limit_ns_per_packet: f64,
+    /// How many times the limit.
+    pub(crate) ratio: f64,
+}
+
+/// How much to measure.
+pub(crate) struct Plan {
+    /// Frames in use, for each case.
+    pub(crate) frames: Vec<usize>,
+    /// Numbers of workers, for each case.
+    pub(crate) workers: Vec<usize>,
+    /// How often each side runs.
+    pub(crate) rounds: usize,
+    /// How long one run is.
+    pub(crate) time: Duration,
+}
+
+/// The cases: name, and ways that the routing table spreads packets.
+const CASES: [(&str, u32); 3] = [("forward", 0), ("router", 1), ("router-4-ways", 4)];
+
+static RING: Class = duplex::<BenchRing>();
+
+/// Measures every case; `tell` hears of each record as it is made.
+pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Record>, String> {
+    let ticks = ticks_per_ns();
+    let mut records = Vec::new();
+    for (case, ways) in CASES {
+        for &workers in &plan.workers {
+            for &frames in &plan.frames {
+                let (ours, limit) = compare(ways, frames, workers, plan)?;
+                let record = Record {
+                    case,
+                    frames,
+                    workers,
+                    ns_per_packet: ours,
+                    cycles_per_packet: ours * ticks,
+                    mpps: workers as f64 * 1e3 / ours,
+                    limit_ns_per_packet: limit,
+                    ratio: ours / limit,
+                };
+                tell(&record);
+                records.push(record);
+            }
+        }
+    }
+    Ok(records)
+}
+
+/// Runs both sides in turn; nanoseconds a packet of each.
+fn compare(ways: u32, frames: usize, workers: usize, plan: &Plan) -> Result<(f64, f64), String> {
+    let mut router = build(&configuration(ways, frames, workers), frames * workers, workers)?;
+    let mut fused: Vec<Fused> = (0..workers).map(|_| Fused::new(frames)).collect();
+    let (mut ours, mut limits) = (Vec::<Run>::new(), Vec::<Run>::new());
+    for round in 0..=plan.rounds {
+        let mine = watched(workers, || run_router(&mut router, workers, plan.time));
+        let limit = watched(workers, || run_fused(&mut fused, ways, plan.time));
+        // The first round warms up.
+        if round > 0 {
+            ours.push(mine);
+            limits.push(limit);
+        }
+    }
+    if fused.iter().any(|f| f.refused() > 0) {
+        return Err("the fused loop refused packets".into());
+    }
+    let drops = router.read("drops").map_err(|e| e.to_string())?;
+    if !drops.is_empty() {
+        return Err(format!("packets were dropped on the way:\n{drops}"));
+    }
+    Ok((median(&ours), median(&limits)))
+}
+
+fn run_router(router: &mut Router, workers: usize, time: Duration) -> f64 {
+    for worker in 0..workers {
+        // The ring is there: the configuration is ours.
+        _ = router.write(&format!("ring{worker}.reset"), "");
+    }
+    let line = router.line();
+    router.run(Some((time, &mut |_| _ = line.send(Notice::Interrupted))));
+    let mut number = |name: &str, worker: usize| -> f64 {
+        let value = router.read(&format!("ring{worker}.{name}")).unwrap_or_default();
+        value.parse().unwrap_or(f64::NAN)
+    };
+    let each = (0..workers).map(|w| number("elapsed", w) / number("count", w));
+    each.sum::<f64>() / workers as f64
+}
+
+fn run_fused(fused: &mut [Fused], ways: u32, time: Duration) -> f64 {
+    let workers = fused.len() as f64;
+    let one = |it: &mut Fused| {
+        let (ns, packets) = if ways == 0 { it.forward(time) } else { it.route(time) };
+        ns as f64 / packets as f64
+    };
+    let sum: f64 = std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            fused.iter_mut().map(|it| scope.spawn(move || one(it))).collect();
+        threads.into_iter().map(|t| t.join().unwrap_or(f64::NAN)).sum()
+    });
+    sum / workers
+}
+
+/// The path of each worker, with its own ring.
+pub(crate) fn configuration(ways: u32, frames: usize, workers: usize) -> String {
+    let homes: Vec<String> = (0..workers).map(|w| format!("ring{w} {w}")).collect();
+    let mut text = format!("StaticThreadSched({});\n", homes.join(", "));
+    for w in 0..workers {
+        text += &format!("ring{w} :: BenchRing({frames});\n");
+        text += &if ways == 0 { format!("ring{w} -> ring{w};\n") } else { path(w, ways) };
+    }
+    text
+}
+
+fn path(w: usize, ways: u32) -> String {
+    let routes: Vec<String> = routes(ways)
+        .iter()
+        .map(|(address, length, way)| format!("{}/{length} {way}", Ipv4Addr::from(*address)))
+        .collect();
+    let mut text = format!(
+        "ring{w} -> types{w} :: Classifier(12/0800, -) -> Strip(14) -> CheckIPHeader
+            -> GetIPAddress(16) -> routes{w} :: StaticIPLookup({});
+         types{w}[1] -> Discard;\n",
+        routes.join(", ")
+    );
+    for way in 0..ways {
+        text += &format!(
+            "routes{w}[{way}] -> DropBroadcasts -> same{w}_{way} :: PaintTee(2)
+                -> options{w}_{way} :: IPGWOptions(10.0.0.1) -> FixIPSrc(10.0.0.1)
+                -> ttl{w}_{way} :: DecIPTTL -> fragments{w}_{way} :: IPFragmenter(1500)
+                -> EtherEncap(0x0800, 02:00:00:00:01:02, 02:00:00:00:01:01) -> ring{w};
+             same{w}_{way}[1] -> Discard; options{w}_{way}[1] -> Discard;
+             ttl{w}_{way}[1] -> Discard; fragments{w}_{way}[1] -> Discard;\n"
+        );
+    }
+    text
+}
+
+/// Says nothing: these configurations have nothing to say.
+struct Silent;
+
+impl Console for Silent {
+    fn chatter(&self, _: &str) {}
+    fn print(&self, _: &str) {}
+}
+
+/// Builds a benchmark's configuration.
+pub(crate) fn build(text: &str, frames: usize, workers: usize) -> Result<Router, String> {
+    let mut library = crate::library::library();
+    library.add(&RING);
+    let mut sources = SourceMap::new();
+    let file = sources.add("bench", text);
+    let (tree, mut found) = parse(&mut sources, file);
+    let known = |class: &str| library.get(class).is_some();
+    let (flat, more) = expand(&tree, &known, &[]);
+    found.append(more);
+    let mut options = Options::new(Arc::new(Silent));
+    options.workers = workers;
+    options.pin = true;
+    // Room for the workers' caches beside the frames in use.
+    options.frames = frames + 4096 * workers;
+    let router = match found.has_errors() {
+        true => None,
+        false => Router::build(&flat, &library, &options, &mut found),
+    };
+    let explain = |found: &Diagnostics| found.render_rich(&sources, false);
+    router.ok_or_else(|| explain(&found))
+}

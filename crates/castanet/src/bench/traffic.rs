@@ -1,0 +1,75 @@
+//! The packets and routes that benchmarks use.
+
+use castanet_wire::{Ethernet, Ipv4Header, MacAddr, Udp, ether_type, ip_proto};
+use std::net::Ipv4Addr;
+use zerocopy::IntoBytes;
+
+/// Bytes of a frame: the smallest Ethernet frame, without its checksum.
+pub(crate) const FRAME: usize = 64;
+/// How many different packets are in the traffic.
+pub(crate) const FLOWS: usize = 256;
+/// How many routes are in the table beside the default.
+pub(crate) const ROUTES: u32 = 512;
+
+/// The same sequence of numbers every time.
+pub(crate) struct Numbers(pub(crate) u64);
+
+impl Numbers {
+    /// The next one (xorshift64*).
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+}
+
+/// Frames of UDP over IPv4 between random hosts.
+pub(crate) fn frames() -> Vec<[u8; FRAME]> {
+    let mut numbers = Numbers(0x1234_5678_9abc_def1);
+    (0..FLOWS)
+        .map(|_| {
+            // 1.x.x.x to 223.x.x.x without 10 and 127: unicast, routable.
+            let mut address = || loop {
+                let a = Ipv4Addr::from(numbers.next() as u32);
+                if !matches!(a.octets()[0], 0 | 10 | 127 | 224..) {
+                    return a;
+                }
+            };
+            let (src, dst) = (address(), address());
+            let mut frame = [0; FRAME];
+            let length = FRAME - size_of::<Ethernet>();
+            let ether = Ethernet::new(
+                MacAddr([2, 0, 0, 0, 0, 1]),
+                MacAddr([2, 0, 0, 0, 0, 2]),
+                ether_type::IPV4,
+            );
+            let mut ip = Ipv4Header::new(ip_proto::UDP, src, dst, length as u16);
+            ip.update_checksum(&[]);
+            let (head, rest) = frame.split_at_mut(size_of::<Ethernet>());
+            head.copy_from_slice(ether.as_bytes());
+            let (head, rest) = rest.split_at_mut(size_of::<Ipv4Header>());
+            head.copy_from_slice(ip.as_bytes());
+            rest[..size_of::<Udp>()].copy_from_slice(&[0, 53, 0, 53, 0, 30, 0, 0]);
+            frame
+        })
+        .collect()
+}
+
+/// Prefixes (address, length) spread over the unicast space, and one default.
+/// `ways` next hops; which one depends on the top bits, so that traffic is
+/// spread evenly.
+pub(crate) fn routes(ways: u32) -> Vec<(u32, u32, u32)> {
+    let mut numbers = Numbers(0xfeed_beef_cafe_f00d);
+    let way = |address: u32| (address >> 24) % ways;
+    let mut routes: Vec<(u32, u32, u32)> =
+        (0..256).map(|top: u32| (top << 24, 8, way(top << 24))).collect();
+    for _ in 256..ROUTES {
+        let length = 9 + (numbers.next() % 16) as u32;
+        let address = numbers.next() as u32 & (u32::MAX << (32 - length));
+        routes.push((address, length, way(address)));
+    }
+    routes.sort_unstable();
+    routes.dedup_by_key(|r| (r.0, r.1));
+    routes
+}

@@ -1,0 +1,71 @@
+//! The manual: one page an element, written from what the element declares.
+
+use castanet_engine::class::Class;
+use castanet_engine::manual;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+const FOLDER: &str = "docs/elements";
+
+/// Every class by room.
+fn rooms() -> Vec<(&'static str, &'static [Class])> {
+    let mut rooms = castanet_elements::ROOMS.to_vec();
+    rooms.push(("io", castanet_io::elements::CLASSES));
+    rooms
+}
+
+/// Every page by file name, the index too.
+pub fn pages() -> BTreeMap<String, String> {
+    let mut pages = BTreeMap::new();
+    let mut index = String::from("# The elements\n");
+    for (room, classes) in rooms() {
+        if !classes.is_empty() {
+            index += &format!("\n## {room}\n\n");
+        }
+        for class in classes {
+            let name = class.spec.class;
+            let summary = manual::summary(class).split_whitespace().collect::<Vec<_>>().join(" ");
+            index += &format!("* [{name}]({name}.md): {summary}\n");
+            pages.insert(format!("{name}.md"), manual::page(class));
+        }
+    }
+    pages.insert("README.md".into(), index);
+    pages
+}
+
+/// Writes the pages, and removes those of elements that are gone.
+pub fn write() -> Result<(), String> {
+    let pages = pages();
+    fs::create_dir_all(FOLDER).map_err(|e| format!("{FOLDER}: {e}"))?;
+    for old in existing()? {
+        if !pages.contains_key(&old) {
+            fs::remove_file(Path::new(FOLDER).join(&old)).map_err(|e| format!("{old}: {e}"))?;
+        }
+    }
+    pages.iter().try_for_each(|(name, text)| {
+        fs::write(Path::new(FOLDER).join(name), text).map_err(|e| format!("{name}: {e}"))
+    })
+}
+
+/// Says which page is not what the elements say.
+pub fn check() -> Result<(), String> {
+    let pages = pages();
+    let stale = |(name, text): &(&String, &String)| {
+        fs::read_to_string(Path::new(FOLDER).join(name)).ok().as_ref() != Some(*text)
+    };
+    if let Some((name, _)) = pages.iter().find(stale) {
+        return Err(format!("{FOLDER}/{name} is stale: run `cargo xtask docs`"));
+    }
+    match existing()?.iter().find(|name| !pages.contains_key(*name)) {
+        Some(name) => Err(format!("{FOLDER}/{name} has no element: run `cargo xtask docs`")),
+        None => Ok(()),
+    }
+}
+
+fn existing() -> Result<Vec<String>, String> {
+    let Ok(entries) = fs::read_dir(FOLDER) else { return Ok(Vec::new()) };
+    entries
+        .map(|entry| Ok(entry.map_err(|e| e.to_string())?.file_name().to_string_lossy().into_owned()))
+        .collect()
+}

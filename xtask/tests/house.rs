@@ -1,0 +1,177 @@
+//! The rules of the house, as tests: no secret checks.
+
+use std::fs::read_to_string;
+use std::path::{Path, PathBuf};
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+
+/// Floor and crate, as ARCHITECTURE.md has them.
+const FLOORS: &[(u8, &str)] = &[
+    (0, "wire"),
+    (1, "packet"),
+    (1, "lang"),
+    (2, "kit"),
+    (2, "macros"),
+    (3, "engine"),
+    (4, "elements"),
+    (4, "io"),
+    (6, "castanet"),
+    // Beside the house: networks for tests and the demo; imports no room.
+    (0, "lab"),
+];
+
+/// Where `unsafe` may stand.
+const UNSAFE_ROOMS: &[&str] = &["crates/packet/", "crates/io/src/sys/"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the root").into()
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.ends_with("target") {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// Every source file: its path from the root, and its text.
+fn all_sources() -> Vec<(String, String)> {
+    let mut paths = Vec::new();
+    ["crates", "xtask"].iter().for_each(|folder| sources(&root().join(folder), &mut paths));
+    let name = |p: &PathBuf| p.strip_prefix(root()).unwrap_or(p).display().to_string();
+    paths.iter().map(|p| (name(p), read_to_string(p).expect("is text"))).collect()
+}
+
+fn is_test(path: &str) -> bool {
+    path.contains("/tests/") || path.ends_with("tests.rs") || path.contains("/examples/")
+}
+
+#[test]
+fn imports_go_down_and_every_crate_has_a_floor() {
+    let mut wrong = Vec::new();
+    for entry in std::fs::read_dir(root().join("crates")).expect("is there").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(&(floor, _)) = FLOORS.iter().find(|f| f.1 == name) else {
+            wrong.push(format!("crates/{name} is on no floor: add it here and to ARCHITECTURE.md"));
+            continue;
+        };
+        let manifest = read_to_string(entry.path().join("Cargo.toml")).expect("is text");
+        let needs = manifest.split("[dev-dependencies]").next().unwrap_or_default().lines();
+        for below in needs.filter_map(|l| l.strip_prefix("castanet-")?.split(['.', ' ', '=']).next()) {
+            let other = FLOORS.iter().find(|f| f.1 == below).map_or(u8::MAX, |f| f.0);
+            if other >= floor {
+                wrong.push(format!("{name} (floor {floor}) imports {below} (floor {other})"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "imports go down:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn unsafe_stays_in_its_rooms() {
+    let word = ["unsafe", " {"].concat();
+    for (path, text) in all_sources() {
+        let allowed = UNSAFE_ROOMS.iter().any(|room| path.starts_with(room));
+        assert!(allowed || !text.contains(&word), "{path} has {word}");
+    }
+    for (_, name) in FLOORS.iter().filter(|f| !matches!(f.1, "packet" | "io" | "macros" | "castanet")) {
+        let lib = read_to_string(root().join(format!("crates/{name}/src/lib.rs"))).expect("is text");
+        assert!(lib.contains("#![forbid(unsafe_code)]"), "{name} does not forbid unsafe code");
+    }
+}
+
+#[test]
+fn every_file_opens_with_a_sentence() {
+    for (path, text) in all_sources() {
+        let first = text.lines().next().unwrap_or_default();
+        assert!(first.starts_with("//! "), "{path} opens with `{first}`");
+    }
+}
+
+#[test]
+fn files_and_functions_stay_readable() {
+    let mut long = Vec::new();
+    for (path, text) in all_sources().into_iter().filter(|(path, _)| !is_test(path)) {
+        let code = text.split("\n#[cfg(test)]").next().unwrap_or_default();
+        let lines = code.lines().count();
+        let most = if path.starts_with("crates/elements/src") { 150 } else { 600 };
+        if lines > most {
+            long.push(format!("{path} has {lines} lines, more than {most}"));
+        }
+        let file = syn::parse_file(code).unwrap_or_else(|e| panic!("{path}: {e}"));
+        Functions { path: &path, long: &mut long }.visit_file(&file);
+    }
+    assert!(long.is_empty(), "divide these:\n{}", long.join("\n"));
+}
+
+struct Functions<'a> {
+    path: &'a str,
+    long: &'a mut Vec<String>,
+}
+
+impl Functions<'_> {
+    fn measure(&mut self, signature: &syn::Signature, block: &syn::Block) {
+        let lines = block.span().end().line - signature.span().start().line + 1;
+        if lines > 60 {
+            let (path, name) = (self.path, &signature.ident);
+            self.long.push(format!("{path}: fn {name} has {lines} lines, more than 60"));
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Functions<'_> {
+    fn visit_item_fn(&mut self, it: &'ast syn::ItemFn) {
+        self.measure(&it.sig, &it.block);
+        visit::visit_item_fn(self, it);
+    }
+    fn visit_impl_item_fn(&mut self, it: &'ast syn::ImplItemFn) {
+        self.measure(&it.sig, &it.block);
+        visit::visit_impl_item_fn(self, it);
+    }
+}
+
+#[test]
+fn elements_share_nothing() {
+    for (path, text) in all_sources() {
+        if !path.starts_with("crates/elements/src") {
+            continue;
+        }
+        for word in ["Mutex", "RwLock", "Atomic", "RefCell", "static mut", "thread_local!", "Instant::now"] {
+            assert!(!text.contains(word), "{path} has {word}: state belongs in Local");
+        }
+    }
+}
+
+#[test]
+fn only_the_top_floor_prints() {
+    for (path, text) in all_sources().into_iter().filter(|(path, _)| !is_test(path)) {
+        let top = ["crates/castanet/", "crates/lab/", "xtask/"].iter().any(|top| path.starts_with(top));
+        let code = text.split("\n#[cfg(test)]").next().unwrap_or_default();
+        for line in code.lines().filter(|l| !l.trim_start().starts_with("//")) {
+            let prints = line.contains("println!(") || line.contains("eprint!(");
+            assert!(top || !prints, "{path}: {line}");
+        }
+    }
+}
+
+#[test]
+fn the_manual_is_current() {
+    std::env::set_current_dir(root()).expect("is there");
+    xtask::docs::check().unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let manifest = read_to_string(root().join("Cargo.toml")).expect("is text");
+    let page = read_to_string(root().join("ARCHITECTURE.md")).expect("is text");
+    let list = manifest.split("[workspace.dependencies]").nth(1).unwrap_or_default();
+    let list = list.split("\n[").next().unwrap_or_default();
+    for name in list.lines().filter_map(|l| l.split_once(" = ").map(|(name, _)| name.trim())) {
+        let named = name.starts_with("castanet-") || page.contains(&format!("`{name}`"));
+        assert!(named, "ARCHITECTURE.md does not say why {name} is used");
+    }
+}
