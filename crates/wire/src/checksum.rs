@@ -161,14 +161,12 @@ pub const fn adjust_u32(check: u16, old: u32, new: u32) -> u16 {
     Delta::new().u32(old, new).apply(check)
 }
 
-/// Brings a sum down to 16 bits, adding carries back in.
+/// Brings a sum down to 16 bits, adding carries back in: a word plus itself
+/// with its halves exchanged has, in the upper half, their sum and its carry.
 #[inline(always)]
 const fn fold(sum: u64) -> u16 {
-    let sum = (sum >> 32) + (sum & 0xffff_ffff);
-    let sum = (sum >> 32) + (sum & 0xffff_ffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    ((sum >> 16) + sum) as u16
+    let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
+    (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
 
 /// Adds `bytes` up as native 32-bit words; a slice can be 16 GB long before the

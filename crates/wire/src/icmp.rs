@@ -65,30 +65,40 @@ header! {
     }
 }
 
+/// Whether messages of this type are errors, which quote another packet.
+#[inline]
+pub const fn is_error(kind: u8) -> bool {
+    matches!(kind, UNREACHABLE | SOURCE_QUENCH | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM)
+}
+
+/// Whether messages of this type are queries or answers, which have an
+/// identifier and a sequence number.
+#[inline]
+pub const fn is_query(kind: u8) -> bool {
+    matches!(
+        kind,
+        ECHO_REPLY
+            | ECHO
+            | TIMESTAMP
+            | TIMESTAMP_REPLY
+            | INFO_REQUEST
+            | INFO_REPLY
+            | MASK_REQUEST
+            | MASK_REPLY
+    )
+}
+
 impl Icmp {
-    /// Whether `kind` is an error message, which quotes another packet.
+    /// Whether this is an error message, which quotes another packet.
     #[inline]
     pub fn is_error(&self) -> bool {
-        matches!(
-            self.kind(),
-            UNREACHABLE | SOURCE_QUENCH | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM
-        )
+        is_error(self.kind())
     }
 
     /// Whether `id` and `seq` mean what they are called: queries and answers.
     #[inline]
     pub fn is_query(&self) -> bool {
-        matches!(
-            self.kind(),
-            ECHO_REPLY
-                | ECHO
-                | TIMESTAMP
-                | TIMESTAMP_REPLY
-                | INFO_REQUEST
-                | INFO_REPLY
-                | MASK_REQUEST
-                | MASK_REPLY
-        )
+        is_query(self.kind())
     }
 
     /// Whether the checksum over header and `payload` is right.

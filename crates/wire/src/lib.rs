@@ -24,6 +24,7 @@ pub mod options;
 pub mod pcap;
 pub mod print;
 pub mod sketch;
+pub mod summary;
 pub mod tcp;
 pub mod timestamp;
 pub mod udp;

@@ -7,6 +7,7 @@ mod text;
 
 pub use ip_text::{parse_ip, print_ip};
 pub use tcp_text::{TcpShow, parse_tcp, print_tcp};
+pub(crate) use text::c_number;
 
 /// Ends the list.
 pub const END: u8 = 0;

@@ -92,6 +92,12 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// The number that `text` is, as C writes it, of at most `max`.
+pub(crate) fn c_number(text: &str, max: u32) -> Option<u32> {
+    let mut cursor = Cursor::new(text);
+    cursor.number(max).filter(|_| cursor.peek().is_none())
+}
+
 /// Makes a list fit: gives leading padding up, then fails.
 pub(super) fn fit(mut list: Vec<u8>) -> Option<Vec<u8>> {
     let over = list.len().saturating_sub(MAX);

@@ -7,7 +7,8 @@ use super::{DEPTH, Layer, wrong};
 use crate::options::{TcpShow, parse_ip, parse_tcp, print_ip, print_tcp};
 use crate::tcp::flag;
 use crate::{
-    Arp, Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, Vlan, arp, ether_type, ip_proto, names,
+    Arp, Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, Vlan, arp, ether_type, icmp, ip_proto,
+    names,
 };
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -315,7 +316,7 @@ impl Ip {
         let quoted = first
             && (self.protocol == ip_proto::IPIP
                 || self.protocol == ip_proto::ICMP
-                    && self.transport.kind.is_some_and(|kind| Icmp([kind; 8]).is_error()));
+                    && self.transport.kind.is_some_and(|kind| icmp::is_error(kind)));
         let inner = depth.checked_sub(1).filter(|_| quoted).and_then(|d| network(payload, d));
         if used == 0 {
         } else if let Some(inner) = inner {
@@ -402,7 +403,7 @@ impl Transport {
             None => {}
         }
         let query = match protocol {
-            ip_proto::ICMP => Icmp([kind; 8]).is_query(),
+            ip_proto::ICMP => icmp::is_query(kind),
             _ => matches!(kind, 128 | 129),
         };
         let (ident, seq) = (self.rest >> 16, self.rest & 0xffff);

@@ -1,0 +1,392 @@
+//! Writes packets as lines.
+
+use super::quote::quote;
+use super::view::{Bad, Missing, View};
+use super::{Field, Meta, Packet, VERSION};
+use crate::options::{TcpShow, print_ip, print_tcp};
+use crate::tcp::flag;
+use crate::{Icmp, Ipv4Header, Tcp, Udp, icmp, ip_proto, names};
+use std::fmt::Write;
+
+/// The lines that a dump of these fields begins with, each with its end.
+pub fn header(fields: &[Field], creator: Option<&str>) -> String {
+    let mut out = format!("!IPSummaryDump {}.{}\n", VERSION.0, VERSION.1);
+    if let Some(creator) = creator {
+        out.push_str("!creator ");
+        quote(creator.as_bytes(), &mut out);
+        out.push('\n');
+    }
+    out.push_str("!data");
+    for &field in fields {
+        // In text both are written the same way.
+        let field = if field == Field::Ntimestamp { Field::Timestamp } else { field };
+        let _ = write!(out, " {field}");
+    }
+    out.push('\n');
+    out
+}
+
+/// Writes packets as lines of the same fields.
+///
+/// ```
+/// use castanet_wire::sketch;
+/// use castanet_wire::summary::{Meta, Packet, Writer, fields};
+///
+/// let writer = Writer::new(fields("ip_src sport ip_dst dport proto tcp_flags")?);
+/// let bytes = sketch::build("1.0.0.1:53 > 2.0.0.2:99 udp")?.bytes;
+/// let mut line = String::new();
+/// writer.line(&Packet::of_network(&bytes), &Meta::default(), &mut line, None);
+/// assert_eq!(line, "1.0.0.1 53 2.0.0.2 99 U -");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Writer {
+    fields: Vec<Field>,
+    of_ip: bool,
+    /// Whether an IP packet that is cut off counts as bad.
+    pub careful: bool,
+    /// Whether lengths count what was cut off before.
+    pub extra_length: bool,
+}
+
+impl Writer {
+    /// Writes these fields.
+    pub fn new(fields: Vec<Field>) -> Self {
+        let of_ip = fields.iter().any(|field| field.is_of_ip());
+        Writer { fields, of_ip, careful: true, extra_length: true }
+    }
+
+    /// The fields written.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// Appends the line for a packet, without a line end; and to `bad`, if it
+    /// is wanted and the packet is bad, the `!bad` line to stand before it.
+    pub fn line(
+        &self,
+        packet: &Packet<'_>,
+        meta: &Meta,
+        out: &mut String,
+        bad: Option<&mut String>,
+    ) {
+        let mut bad = Bad(bad);
+        let view = if self.of_ip {
+            View::new(*packet, meta, self.careful, &mut bad)
+        } else {
+            View::plain(*packet, meta)
+        };
+        for (i, &field) in self.fields.iter().enumerate() {
+            if i > 0 {
+                out.push(' ');
+            }
+            if let Err((missing, len)) = self.field(field, &view, meta, out) {
+                out.push('-');
+                if let Some(missing) = missing {
+                    view.missing(missing, len, &mut bad);
+                }
+            }
+        }
+    }
+
+    fn field(&self, field: Field, view: &View<'_>, meta: &Meta, out: &mut String) -> Found {
+        match field.order().unwrap_or(500) {
+            100 => meta_field(field, view, meta, out),
+            200 => link_field(field, view, out),
+            298..=302 => self.ip_field(field, view, out),
+            399..=403 => transport_field(field, view, out),
+            _ => self.payload_field(field, view, out),
+        }
+    }
+
+    fn ip_field(&self, field: Field, view: &View<'_>, out: &mut String) -> Found {
+        let extra = if self.extra_length { view.extra_length as usize } else { 0 };
+        let needed = match field {
+            Field::IpLen => {
+                let len = if view.ip.is_some() { view.total_len } else { view.data.len() };
+                return put(out, len + extra);
+            }
+            Field::IpOpt => return ip_options(view, out),
+            Field::IpSrc => Ipv4Header::SRC + 4,
+            Field::IpDst => Ipv4Header::DST + 4,
+            Field::IpTos | Field::IpDscp | Field::IpEcn => Ipv4Header::TOS + 1,
+            Field::IpTtl => Ipv4Header::TTL + 1,
+            Field::IpFrag | Field::IpFragoff => Ipv4Header::FRAGMENT_WORD + 2,
+            Field::IpId => Ipv4Header::ID + 2,
+            Field::IpSum => Ipv4Header::CHECKSUM + 2,
+            Field::IpProto => Ipv4Header::PROTOCOL + 1,
+            _ => Ipv4Header::VERSION_IHL + 1,
+        };
+        let there = view.header(needed).ok_or((Some(Missing::Ip), needed))?;
+        let mut bytes = [0; Ipv4Header::LEN];
+        bytes[..needed].copy_from_slice(there);
+        let ip = Ipv4Header(bytes);
+        match field {
+            Field::IpSrc => put(out, ip.src()),
+            Field::IpDst => put(out, ip.dst()),
+            Field::IpTos => put(out, ip.tos()),
+            Field::IpDscp => put(out, ip.dscp()),
+            Field::IpEcn => put(out, ["no", "ect1", "ect2", "ce"][usize::from(ip.ecn())]),
+            Field::IpTtl => put(out, ip.ttl()),
+            Field::IpFrag => put(
+                out,
+                match (ip.is_fragment(), ip.is_first_fragment(), ip.dont_fragment()) {
+                    (true, true, _) => 'F',
+                    (true, false, _) => 'f',
+                    (false, _, true) => '!',
+                    (false, _, false) => '.',
+                },
+            ),
+            Field::IpFragoff => {
+                let more = if ip.more_fragments() { "+" } else { "" };
+                let dont = if ip.dont_fragment() { "!" } else { "" };
+                put(out, format_args!("{}{more}{dont}", ip.fragment_offset()))
+            }
+            Field::IpId => put(out, ip.id()),
+            Field::IpSum => put(out, ip.checksum()),
+            Field::IpProto => match ip.protocol() {
+                ip_proto::TCP => put(out, 'T'),
+                ip_proto::UDP => put(out, 'U'),
+                ip_proto::ICMP => put(out, 'I'),
+                protocol => put(out, protocol),
+            },
+            _ => put(out, ip.header_len()),
+        }
+    }
+
+    fn payload_field(&self, field: Field, view: &View<'_>, out: &mut String) -> Found {
+        let (at, len) = payload(view);
+        let there = view.data.get(at..).unwrap_or_default();
+        let there = there.get(..len).unwrap_or(there);
+        match field {
+            Field::IpCaptureLen => {
+                let len = view.ip.map_or(view.data.len(), |ip| ip.len().min(view.total_len));
+                return put(out, len);
+            }
+            Field::PayloadLen => {
+                let counts = view.ip.is_none() || self.extra_length;
+                return put(out, len + if counts { view.extra_length as usize } else { 0 });
+            }
+            _ if len > 0 && at >= view.packet.data.len() => return Err((None, 0)),
+            Field::Payload => quote(there, out),
+            Field::PayloadMd5Hex => return put(out, format_args!("{:x}", md5::compute(there))),
+            _ => md5_letters(&md5::compute(there).0, out),
+        }
+        Ok(())
+    }
+}
+
+/// Whether a field was there; if not, perhaps what was missing and how many
+/// bytes of it were wanted.
+type Found = Result<(), (Option<Missing>, usize)>;
+
+fn put(out: &mut String, value: impl std::fmt::Display) -> Found {
+    let _ = write!(out, "{value}");
+    Ok(())
+}
+
+fn meta_field(field: Field, view: &View<'_>, meta: &Meta, out: &mut String) -> Found {
+    let time = meta.timestamp;
+    match field {
+        Field::Timestamp | Field::Ntimestamp => put(out, time),
+        Field::TsSec => put(out, time.secs()),
+        Field::TsUsec => put(out, time.subsec_micros()),
+        Field::TsUsec1 => put(out, time.0 / 1000),
+        Field::FirstTimestamp | Field::FirstNtimestamp => put(out, meta.first_timestamp),
+        Field::Count => put(out, u64::from(meta.extra_packets) + 1),
+        Field::Link | Field::Paint => put(out, meta.paint),
+        Field::Direction => match meta.paint {
+            0 => put(out, '>'),
+            1 => put(out, '<'),
+            paint => put(out, paint),
+        },
+        Field::Aggregate => put(out, meta.aggregate),
+        Field::WireLen => put(out, view.packet.data.len()),
+        _ => Err((None, 0)),
+    }
+}
+
+fn link_field(field: Field, view: &View<'_>, out: &mut String) -> Found {
+    let header = view.ethernet().ok_or((Some(Missing::Ethernet), 0))?;
+    match field {
+        Field::EthSrc => put(out, header.src()),
+        Field::EthDst => put(out, header.dst()),
+        _ => put(out, format_args!("{:04X}", header.ether_type())),
+    }
+}
+
+fn ip_options(view: &View<'_>, out: &mut String) -> Found {
+    let needed = view.header_len.max(Ipv4Header::LEN);
+    if view.ip.is_some() && needed == Ipv4Header::LEN {
+        return put(out, '.');
+    }
+    let header = view.header(needed).ok_or((Some(Missing::Ip), needed))?;
+    print_ip(&header[Ipv4Header::LEN..], false, out);
+    Ok(())
+}
+
+fn transport_field(field: Field, view: &View<'_>, out: &mut String) -> Found {
+    match field {
+        Field::Sport | Field::Dport => {
+            let end = if field == Field::Sport { 2 } else { 4 };
+            let ports = view.ports().and_then(|bytes| bytes.get(end - 2..end));
+            let port = ports.ok_or((Some(Missing::Ports), end))?;
+            put(out, u16::from_be_bytes([port[0], port[1]]))
+        }
+        Field::UdpLen => {
+            let (bytes, _) = transport(view, ip_proto::UDP, Udp::LENGTH + 2)?;
+            put(out, Udp(bytes).length())
+        }
+        Field::IcmpType | Field::IcmpTypeName | Field::IcmpCode | Field::IcmpCodeName => {
+            icmp_kind(field, view, out)
+        }
+        Field::IcmpFlowid | Field::IcmpSeq | Field::IcmpNextmtu => icmp_rest(field, view, out),
+        Field::TcpOpt | Field::TcpNtopt | Field::TcpSack => tcp_options(field, view, out),
+        _ => tcp_field(field, view, out),
+    }
+}
+
+/// A transport header of which `needed` bytes must be there, the rest zero if
+/// it is not, and how many bytes there are from it on.
+fn transport<const N: usize>(
+    view: &View<'_>,
+    protocol: u8,
+    needed: usize,
+) -> Result<([u8; N], usize), (Option<Missing>, usize)> {
+    let there = view.transport(protocol).filter(|bytes| bytes.len() >= needed);
+    let there = there.ok_or((Some(Missing::Protocol(protocol)), needed))?;
+    let mut bytes = [0; N];
+    let len = there.len().min(N);
+    bytes[..len].copy_from_slice(&there[..len]);
+    Ok((bytes, there.len()))
+}
+
+fn tcp_field(field: Field, view: &View<'_>, out: &mut String) -> Found {
+    let needed = match field {
+        Field::TcpSeq => Tcp::SEQ + 4,
+        Field::TcpAck => Tcp::ACK + 4,
+        Field::TcpOff => Tcp::OFFSET_BYTE + 1,
+        Field::TcpFlags => Tcp::FLAGS + 1,
+        Field::TcpWindow => Tcp::WINDOW + 2,
+        _ => Tcp::URGENT + 2,
+    };
+    let tcp = Tcp(transport(view, ip_proto::TCP, needed)?.0);
+    match field {
+        Field::TcpSeq => put(out, tcp.seq()),
+        Field::TcpAck => put(out, tcp.ack()),
+        Field::TcpOff => put(out, tcp.header_len()),
+        Field::TcpFlags => {
+            print_flags(tcp.flags(), tcp.reserved() & 1 != 0, out);
+            Ok(())
+        }
+        Field::TcpWindow => put(out, tcp.window()),
+        _ => put(out, tcp.urgent()),
+    }
+}
+
+/// The letters of TCP's flags, from the lowest bit; the ninth is the nonce sum
+/// (RFC 3540).
+pub(super) const FLAG_LETTERS: &str = "FSRPAUECN";
+
+fn print_flags(flags: u8, nonce: bool, out: &mut String) {
+    let bits = u16::from(flags) | u16::from(nonce) << 8;
+    if bits == 0 {
+        out.push('.');
+    }
+    debug_assert_eq!(FLAG_LETTERS.find('A'), Some(flag::ACK.trailing_zeros() as usize));
+    out.extend(
+        FLAG_LETTERS.chars().enumerate().filter(|(i, _)| bits >> i & 1 != 0).map(|(_, c)| c),
+    );
+}
+
+fn tcp_options(field: Field, view: &View<'_>, out: &mut String) -> Found {
+    /// What most segments have: two NOPs and timestamps.
+    const USUAL: [u8; 4] = [1, 1, 8, 10];
+    let bytes = view.transport(ip_proto::TCP).unwrap_or_default();
+    let missing = (Some(Missing::Protocol(ip_proto::TCP)), bytes.len() + 1);
+    let offset = bytes.get(Tcp::OFFSET_BYTE).ok_or(missing)?;
+    let len = usize::from(offset >> 4) * 4;
+    let usual = len == Tcp::LEN + 12 && bytes.get(Tcp::LEN..Tcp::LEN + 4) == Some(&USUAL);
+    if len <= Tcp::LEN || usual && field != Field::TcpOpt {
+        return put(out, '.');
+    }
+    let list = bytes.get(Tcp::LEN..len).ok_or(missing)?;
+    let show = match field {
+        Field::TcpOpt => TcpShow::NoPadding,
+        Field::TcpNtopt => TcpShow::NoTimestamps,
+        _ => TcpShow::Sack,
+    };
+    print_tcp(list, show, out);
+    Ok(())
+}
+
+fn icmp_kind(field: Field, view: &View<'_>, out: &mut String) -> Found {
+    let of_type = matches!(field, Field::IcmpType | Field::IcmpTypeName);
+    let needed = if of_type { Icmp::KIND + 1 } else { Icmp::CODE + 1 };
+    let icmp = Icmp(transport(view, ip_proto::ICMP, needed)?.0);
+    let (number, name) = match field {
+        Field::IcmpType => (icmp.kind(), None),
+        Field::IcmpTypeName => (icmp.kind(), names::icmp_type_name(icmp.kind())),
+        Field::IcmpCode => (icmp.code(), None),
+        _ => (icmp.code(), names::icmp_code_name(icmp.kind(), icmp.code())),
+    };
+    match name {
+        Some(name) => put(out, name),
+        None => put(out, number),
+    }
+}
+
+fn icmp_rest(field: Field, view: &View<'_>, out: &mut String) -> Found {
+    let (bytes, len) =
+        transport(view, ip_proto::ICMP, if field == Field::IcmpNextmtu { 2 } else { 1 })?;
+    let icmp = Icmp(bytes);
+    let applies = match field {
+        Field::IcmpNextmtu => is_need_fragment(icmp.kind(), icmp.code()),
+        _ => has_flow(icmp.kind()),
+    };
+    let needed = if field == Field::IcmpFlowid { Icmp::ID + 2 } else { Icmp::SEQ + 2 };
+    if !applies {
+        return Err((None, 0));
+    } else if len < needed {
+        return Err((Some(Missing::Protocol(ip_proto::ICMP)), needed));
+    }
+    put(out, if field == Field::IcmpFlowid { icmp.id() } else { icmp.seq() })
+}
+
+/// Whether ICMP messages of this type have an identifier and a number.
+pub(super) fn has_flow(kind: u8) -> bool {
+    !matches!(kind, icmp::MASK_REQUEST | icmp::MASK_REPLY) && icmp::is_query(kind)
+}
+
+/// Whether this says that a packet must be fragmented: such a one has an MTU.
+pub(super) fn is_need_fragment(kind: u8, code: u8) -> bool {
+    (kind, code) == (icmp::UNREACHABLE, 4)
+}
+
+/// Where the payload begins, perhaps beyond what is there, and its length.
+fn payload(view: &View<'_>) -> (usize, usize) {
+    if view.ip.is_none() {
+        return (0, view.data.len());
+    }
+    let first = view.is_first_fragment();
+    let head = match view.protocol() {
+        Some(ip_proto::TCP) if first => {
+            let offset = view.after_ip().get(Tcp::OFFSET_BYTE).map_or(0, |byte| byte >> 4);
+            (usize::from(offset) * 4).max(Tcp::LEN)
+        }
+        Some(ip_proto::UDP | ip_proto::UDP_LITE) if first => Udp::LEN,
+        _ => 0,
+    };
+    let head = view.header_len + head;
+    (view.packet.network.unwrap_or(0) + head, view.total_len.saturating_sub(head))
+}
+
+/// Appends a digest in letters, six bits each, the lowest first.
+fn md5_letters(digest: &[u8; 16], out: &mut String) {
+    const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@";
+    let mut bits = u128::from_le_bytes(*digest);
+    for _ in 0..128usize.div_ceil(6) {
+        out.push(LETTERS[(bits & 63) as usize].into());
+        bits >>= 6;
+    }
+}

@@ -1,0 +1,224 @@
+//! Reads lines: packets, and what stands between them.
+
+use super::build::Build;
+use super::quote::{unquote, words};
+use super::{Field, Meta, VERSION};
+use crate::options::c_number;
+use crate::{ip_proto, names};
+use std::net::Ipv4Addr;
+
+/// Addresses and ports of packets whose lines have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Source address.
+    pub src: Ipv4Addr,
+    /// Destination address.
+    pub dst: Ipv4Addr,
+    /// Source port.
+    pub sport: u16,
+    /// Destination port.
+    pub dport: u16,
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        let none = Ipv4Addr::UNSPECIFIED;
+        Flow { src: none, dst: none, sport: 0, dport: 0 }
+    }
+}
+
+/// What holds of packets whose lines do not say otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Defaults {
+    /// The IP protocol.
+    pub protocol: u8,
+    /// Addresses and ports.
+    pub flow: Option<Flow>,
+    /// The aggregate.
+    pub aggregate: Option<u32>,
+    /// Whether to set checksums; packets are then as long as they say.
+    pub checksum: bool,
+    /// The minor version of the format the lines are in.
+    pub minor: u16,
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Defaults {
+            protocol: ip_proto::TCP,
+            flow: None,
+            aggregate: None,
+            checksum: false,
+            minor: VERSION.1,
+        }
+    }
+}
+
+/// A packet read from a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parsed {
+    /// The bytes; with an Ethernet header if the line says something of one.
+    pub bytes: Vec<u8>,
+    /// Where the IP header begins, if there is one.
+    pub network: Option<usize>,
+    /// What else the line says.
+    pub meta: Meta,
+}
+
+/// Reads the line of a packet.
+///
+/// Words that a field cannot make sense of are passed over, as Click does; the
+/// line is bad only if no field gets a value.
+pub fn parse_line(fields: &[Field], line: &str, defaults: &Defaults) -> Result<Parsed, String> {
+    if fields.is_empty() {
+        return Err("no '!data' provided".into());
+    }
+    let mut values: Vec<(u16, Field, &str)> = fields
+        .iter()
+        .zip(words(line))
+        .filter(|(_, word)| *word != "-")
+        .filter_map(|(&field, word)| Some((field.order()?, field, word)))
+        .collect();
+    values.sort_by_key(|value| value.0);
+    let mut build = Build::new(defaults);
+    let mut understood = 0;
+    for (_, field, word) in values {
+        understood += usize::from(build.field(field, word).is_some() && field != Field::None);
+    }
+    if understood == 0 {
+        return Err("packet parse error".into());
+    }
+    Ok(build.finish())
+}
+
+/// A dump being read line by line.
+///
+/// ```
+/// use castanet_wire::summary::Dump;
+///
+/// let mut dump = Dump::default();
+/// assert_eq!(dump.line("!data ip_src ip_dst ip_len"), Ok(None));
+/// let packet = dump.line("1.0.0.1 2.0.0.2 60")?.expect("a packet");
+/// assert_eq!((packet.bytes.len(), packet.meta.extra_length), (40, 20));
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Dump {
+    /// What a line consists of.
+    pub fields: Vec<Field>,
+    /// What holds of packets whose lines do not say otherwise.
+    pub defaults: Defaults,
+}
+
+impl Dump {
+    /// Reads a line; `None` if there is no packet in it. The error is for a
+    /// message: reading can go on.
+    pub fn line(&mut self, line: &str) -> Result<Option<Parsed>, String> {
+        let line = line.trim_end_matches(['\r', '\n']);
+        if line.starts_with('!') {
+            return self.directive(line).map(|()| None);
+        }
+        if line.starts_with('#') || line.trim().is_empty() {
+            return Ok(None);
+        }
+        parse_line(&self.fields, line, &self.defaults).map(Some)
+    }
+
+    /// Whether a file may well be a dump whose first line is this.
+    pub fn is_banner(line: &str) -> bool {
+        ["!IPSummaryDump", "!creator", "!data", "!contents", "!proto", "!flowid"]
+            .iter()
+            .any(|word| line.starts_with(word))
+    }
+
+    fn directive(&mut self, line: &str) -> Result<(), String> {
+        let list: Vec<&str> = words(line).collect();
+        match list.as_slice() {
+            ["!IPSummaryDump", version, ..] => self.version(version),
+            ["!data" | "!contents", names @ ..] => self.data(names),
+            ["!proto", protocol] => self.protocol(protocol, "!proto"),
+            ["!proto", ..] => Err("bad !proto".into()),
+            ["!flowid", rest @ ..] => self.flow(rest),
+            ["!aggregate", number] => {
+                self.defaults.aggregate = c_number(number, u32::MAX);
+                self.defaults.aggregate.map(|_| ()).ok_or("bad !aggregate specification".into())
+            }
+            ["!aggregate", ..] => Err("bad !aggregate specification".into()),
+            ["!binary", ..] => Err("binary summary dumps are not understood".into()),
+            // `!creator`, `!host`, `!bad` and all that is still to come.
+            _ => Ok(()),
+        }
+    }
+
+    fn version(&mut self, version: &str) -> Result<(), String> {
+        let parts = version.split_once('.').and_then(|(major, minor)| {
+            Some((major.parse::<u16>().ok()?, minor.parse::<u16>().ok()?))
+        });
+        let Some((major, minor)) = parts else { return Ok(()) };
+        if major != VERSION.0 || minor > VERSION.1 {
+            self.defaults.minor = VERSION.1;
+            return Err(format!("unexpected IPSummaryDump version {major}.{minor}"));
+        }
+        self.defaults.minor = minor;
+        Ok(())
+    }
+
+    /// Takes the fields; one that is not known holds its place.
+    fn data(&mut self, names: &[&str]) -> Result<(), String> {
+        let mut complaints = Vec::new();
+        self.fields.clear();
+        for name in names {
+            let name = String::from_utf8_lossy(&unquote(name)).into_owned();
+            let field = match name.parse::<Field>() {
+                Ok(field) if field.order().is_some() => field,
+                Ok(_) => {
+                    complaints.push(format!("content type '{name}' ignored on input"));
+                    Field::None
+                }
+                Err(unknown) => {
+                    complaints.push(unknown.to_string());
+                    Field::None
+                }
+            };
+            self.fields.push(field);
+        }
+        if names.is_empty() {
+            complaints.push("no contents specified".into());
+        }
+        if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ")) }
+    }
+
+    fn protocol(&mut self, word: &str, directive: &str) -> Result<(), String> {
+        self.defaults.protocol = match word {
+            "T" => ip_proto::TCP,
+            "U" => ip_proto::UDP,
+            "I" => ip_proto::ICMP,
+            word => names::protocol_number(word)
+                .ok_or_else(|| format!("bad protocol in {directive}"))?,
+        };
+        Ok(())
+    }
+
+    /// Takes `SRC SPORT DST DPORT [PROTO]`, each perhaps `-`.
+    fn flow(&mut self, list: &[&str]) -> Result<(), String> {
+        let addr = |word: &str| {
+            if word == "-" { Some(Ipv4Addr::UNSPECIFIED) } else { word.parse().ok() }
+        };
+        let port = |word: &str| {
+            if word == "-" { Some(0) } else { c_number(word, 0xffff).map(|n| n as u16) }
+        };
+        let flow = match list {
+            [src, sport, dst, dport, ..] => (|| {
+                let (src, dst) = (addr(src)?, addr(dst)?);
+                Some(Flow { src, dst, sport: port(sport)?, dport: port(dport)? })
+            })(),
+            _ => None,
+        };
+        self.defaults.flow = flow;
+        flow.ok_or("bad !flowid specification")?;
+        match list.get(4) {
+            Some(protocol) => self.protocol(protocol, "!flowid"),
+            None => Ok(()),
+        }
+    }
+}
