@@ -316,7 +316,7 @@ impl Ip {
         let quoted = first
             && (self.protocol == ip_proto::IPIP
                 || self.protocol == ip_proto::ICMP
-                    && self.transport.kind.is_some_and(|kind| icmp::is_error(kind)));
+                    && self.transport.kind.is_some_and(icmp::is_error));
         let inner = depth.checked_sub(1).filter(|_| quoted).and_then(|d| network(payload, d));
         if used == 0 {
         } else if let Some(inner) = inner {
