@@ -91,3 +91,17 @@ fn every_element_stands_in_the_room_of_what_it_takes() {
         assert_eq!(room, want, "{}", class.spec.file);
     }
 }
+
+#[test]
+fn hostile_packets_make_no_element_panic_and_none_is_lost_unseen() {
+    let library = library();
+    let mut failures = Vec::new();
+    for (_, class) in classes() {
+        for (n, text) in example::blocks(class.spec.doc).enumerate() {
+            if let Err(e) = example::storm(&text, &library, 0x5eed + n as u64, 40) {
+                failures.push(format!("{}, example {}: {e}", class.spec.class, n + 1));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}

@@ -42,6 +42,33 @@ pub fn run(text: &str, library: &Library, workers: usize, burst: usize) -> Resul
     bench.finish()
 }
 
+/// Feeds an example's configuration bursts of hostile packets instead of its
+/// own: no panic, no hang, no packet lost unseen, whatever the bytes are.
+pub fn storm(text: &str, library: &Library, seed: u64, bursts: usize) -> Result<(), String> {
+    let lines = || text.lines().map(str::trim).filter(|l| !l.is_empty());
+    let config: String = lines().filter(|l| !is_script(l)).collect::<Vec<_>>().join("\n");
+    let fed: Vec<(&str, &str)> = lines()
+        .filter_map(|l| l.strip_prefix('>')?.trim().split_once(char::is_whitespace))
+        .collect();
+    let feeds: Vec<&str> = fed.iter().map(|(name, _)| *name).collect();
+    let mut bench = Bench::new(&config, &feeds, library, 1, 32)?;
+    let mut hostile = super::hostile::Hostile::new(seed);
+    for burst in 0..if fed.is_empty() { 0 } else { bursts } {
+        let (name, sketch) = fed[burst % fed.len()];
+        bench.waiting_for = bench.feeds.get(name).copied();
+        let model = ports::build(sketch.trim())?;
+        (0..32).for_each(|_| bench.waiting.push(hostile.packet(&model)));
+        bench.flush();
+        bench.seen.values_mut().for_each(VecDeque::clear);
+        if burst % 8 == 7 {
+            bench.router.advance(Duration::from_millis(300));
+        }
+    }
+    bench.flush();
+    bench.seen.values_mut().for_each(VecDeque::clear);
+    bench.finish()
+}
+
 struct Bench {
     router: Router,
     lines: Arc<Lines>,

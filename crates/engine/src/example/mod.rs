@@ -11,10 +11,11 @@
 //! workers and must not notice; at the end every element's packets balance.
 
 mod bench;
+mod hostile;
 mod ports;
 
 use crate::class::{Class, Library};
-pub use bench::run;
+pub use bench::{run, storm};
 
 /// The burst sizes and numbers of workers that every example runs with.
 pub const WAYS: [(usize, usize); 5] = [(1, 1), (1, 4), (1, 64), (3, 1), (3, 4)];
