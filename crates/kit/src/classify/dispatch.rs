@@ -143,6 +143,16 @@ impl Slots {
         probes
     }
 
+    /// Where words lead that the table does not know.
+    pub(crate) fn default(&self) -> Target {
+        self.default
+    }
+
+    /// The words that the table knows, and where they lead.
+    pub(crate) fn known(&self) -> impl Iterator<Item = (u32, Target)> {
+        self.slots.iter().filter(|s| s.target != EMPTY).map(|s| (s.word, s.target))
+    }
+
     #[inline(always)]
     pub(crate) fn find(&self, word: u32) -> Target {
         let last = self.slots.len() - 1;

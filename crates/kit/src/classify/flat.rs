@@ -46,6 +46,48 @@ enum Op {
 pub(crate) struct Flat {
     ops: Box<[Op]>,
     start: Target,
+    /// The first dispatch, if it knows few words: most programs end there.
+    first: Option<Few>,
+}
+
+/// How many words [`Few`] compares with.
+const FEW: usize = 4;
+
+/// A dispatch small enough to compare with all its words and take no branch.
+#[derive(Clone, Copy, Debug)]
+struct Few {
+    load: Load,
+    words: [u32; FEW],
+    targets: [Target; FEW],
+    default: Target,
+}
+
+impl Few {
+    fn new(op: &Op) -> Option<Few> {
+        let Op::Hash { load, slots, .. } = op else { return None };
+        let mut few =
+            Few { load: *load, words: [0; FEW], targets: [0; FEW], default: slots.default() };
+        // Unused places repeat the last word.
+        let mut known = slots.known().peekable();
+        for i in 0..FEW {
+            (few.words[i], few.targets[i]) = match known.next() {
+                Some(known) => known,
+                None => (*few.words.get(i.checked_sub(1)?)?, few.targets[i - 1]),
+            };
+        }
+        known.peek().is_none().then_some(few)
+    }
+
+    /// Where to go on with a packet, if it has the word.
+    #[inline(always)]
+    fn find<W: Words>(&self, words: &W) -> Option<Target> {
+        let word = words.word(self.load.base, self.load.offset)? & self.load.mask;
+        let mut target = self.default;
+        for i in 0..FEW {
+            target = if word == self.words[i] { self.targets[i] } else { target };
+        }
+        Some(target)
+    }
 }
 
 /// Gives the words of a packet's headers.
@@ -128,12 +170,20 @@ impl Flat {
             })
             .collect();
         ops.extend(plan.dispatches(graph));
-        Flat { ops: ops.into_boxed_slice(), start: plan.entry(graph.start) }
+        let start = plan.entry(graph.start);
+        let first = ops.get(start as usize).and_then(Few::new);
+        Flat { ops: ops.into_boxed_slice(), start, first }
     }
 
     #[inline]
     pub(crate) fn run<W: Words>(&self, words: &W) -> Option<u8> {
-        let mut at = self.start;
+        let at = self.first.as_ref().and_then(|first| first.find(words)).unwrap_or(self.start);
+        let at = if at >= OUT { at } else { self.go_on(words, at) };
+        (at != DROP).then_some(at as u8)
+    }
+
+    /// Runs from `at` to an end.
+    fn go_on<W: Words>(&self, words: &W, mut at: Target) -> Target {
         while let Some(op) = self.ops.get(at as usize) {
             at = match op {
                 &Op::Test { load, lo, span, yes, no, short } => {
@@ -155,8 +205,7 @@ impl Flat {
                 }
             };
         }
-        let output = at.wrapping_sub(OUT);
-        (at != DROP).then_some(output as u8)
+        at
     }
 }
 

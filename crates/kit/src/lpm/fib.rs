@@ -101,10 +101,12 @@ impl Fib {
                 shift -= 8;
                 deeper = 0;
                 for (entry, address) in entries.iter_mut().zip(addresses) {
-                    if *entry & CHILD != 0 {
-                        *entry = self.entry(*entry, address >> shift);
-                        deeper |= *entry;
-                    }
+                    // Leaves look at node 0 for nothing, since a branch that waits for
+                    // memory would be guessed wrong and end the overlap.
+                    let child = *entry & CHILD != 0;
+                    let below = self.entry(if child { *entry } else { 0 }, address >> shift);
+                    *entry = if child { below } else { *entry };
+                    deeper |= *entry;
                 }
             }
             for (value, entry) in values.iter_mut().zip(entries) {
