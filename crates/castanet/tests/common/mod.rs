@@ -1,0 +1,60 @@
+//! Runs the built program with a time limit.
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a run came to.
+pub struct Ran {
+    /// Its exit status; `None` if a signal ended it.
+    pub status: Option<i32>,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+/// Longer than any of these runs takes on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs `castanet` with these words and this standard input.
+pub fn castanet(words: &[&str], input: &[u8]) -> Ran {
+    run(Command::new(env!("CARGO_BIN_EXE_castanet")).args(words), input)
+}
+
+/// Runs a command, fails the test if it takes too long or panics.
+pub fn run(command: &mut Command, input: &[u8]) -> Ran {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("is piped");
+    let input = input.to_vec();
+    let feeder = std::thread::spawn(move || _ = stdin.write_all(&input));
+    let reader = |mut pipe: Box<dyn Read + Send>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            _ = pipe.read_to_end(&mut bytes);
+            String::from_utf8_lossy(&bytes).into_owned()
+        })
+    };
+    let out = reader(Box::new(child.stdout.take().expect("is piped")));
+    let err = reader(Box::new(child.stderr.take().expect("is piped")));
+    let started = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("can be waited for") {
+            break status;
+        }
+        if started.elapsed() > PATIENCE {
+            _ = child.kill();
+            panic!("{command:?} hangs");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    _ = feeder.join();
+    let (out, err) = (out.join().expect("reads"), err.join().expect("reads"));
+    assert!(!err.contains("panicked at"), "{command:?} panicked:\n{err}");
+    Ran { status: status.code(), out, err }
+}
