@@ -80,6 +80,8 @@ pub enum Value {
     Count(u64),
     /// A rate or another real number; workers' numbers add up.
     Real(f64),
+    /// Counts with what they count, one a line; workers' counts add up.
+    Counts(Vec<(u64, &'static str)>),
     /// Anything else; all workers agree on it.
     Text(String),
 }
@@ -90,6 +92,9 @@ impl Value {
         match (self, other) {
             (Value::Count(a), Value::Count(b)) => Value::Count(a + b),
             (Value::Real(a), Value::Real(b)) => Value::Real(a + b),
+            (Value::Counts(a), Value::Counts(b)) => Value::Counts(
+                a.into_iter().zip(b).map(|((n, label), (more, _))| (n + more, label)).collect(),
+            ),
             (Value::Text(a), Value::Text(b)) if a.is_empty() => Value::Text(b),
             (first, _) => first,
         }
@@ -139,6 +144,9 @@ impl std::fmt::Display for Value {
         match self {
             Value::Count(n) => write!(f, "{n}"),
             Value::Real(x) => write!(f, "{x}"),
+            Value::Counts(rows) => {
+                rows.iter().try_for_each(|(n, label)| writeln!(f, "{n}\t{label}"))
+            }
             Value::Text(s) => f.write_str(s),
         }
     }

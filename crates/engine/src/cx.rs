@@ -67,6 +67,17 @@ impl Cx<'_> {
         }
     }
 
+    /// Sends each packet where its fate's index says; the first output keeps
+    /// the array.
+    pub fn route(&mut self, mut batch: Batch, fates: &[u8]) {
+        let ways = &fates[..batch.len()];
+        let keep = ways.iter().copied().find(|&f| !self.core.is_drop(f)).unwrap_or(0);
+        batch.partition(ways, keep, |fate, packet| self.emit_index(fate, packet));
+        if !batch.is_empty() {
+            self.emit_batch_index(keep, batch);
+        }
+    }
+
     /// Ends packets that arrived where they were going: sent, written, used.
     pub fn consume(&mut self, batch: Batch) {
         self.core.ledger[self.me].consumed += batch.len() as u64;

@@ -58,6 +58,10 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     /// Called before each burst, for what is the same for all its packets.
     #[inline]
     fn burst(&self, _local: &mut Self::Local, _now: Time) {}
+    /// Called after each burst, before its packets move on: says what `packet`
+    /// left in `local` to be said (`cx.chatter`).
+    #[inline]
+    fn after(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
     /// Decides about one packet.
     fn packet(
         &self,

@@ -176,6 +176,21 @@ impl<'p> Ipv4<'p> {
         self.packet.range_mut(start, end)
     }
 
+    /// The header with its options, as far as the packet goes.
+    #[inline]
+    pub fn header(&self) -> &[u8] {
+        let (_, end) = self.options_range();
+        self.packet.range(self.packet.network.into(), end)
+    }
+
+    /// The header with its options, to change; copies first if the packet is
+    /// shared.
+    #[inline]
+    pub fn header_mut(&mut self) -> &mut [u8] {
+        let (_, end) = self.options_range();
+        self.packet.range_mut(self.packet.network.into(), end)
+    }
+
     /// The header with its options and payload, without padding of the link.
     #[inline]
     pub fn datagram(&self) -> &[u8] {

@@ -104,6 +104,12 @@ impl Ipv4Header {
         self.set_version_ihl(0x40 | (len / 4) as u8 & 0xf);
     }
 
+    /// Whether options follow the fixed part.
+    #[inline(always)]
+    pub fn has_options(&self) -> bool {
+        self.header_len() > Self::LEN
+    }
+
     /// Differentiated services code point, 0 to 63.
     #[inline]
     pub fn dscp(&self) -> u8 {

@@ -2,6 +2,7 @@
 
 use super::{AddressKind, ArgError, Names};
 use castanet_lang::args::{split_words, unquote, unquote_bytes};
+use castanet_packet::anno::{self, Anno};
 use castanet_wire::MacAddr;
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -164,7 +165,11 @@ impl Net {
             Ok(n) if n <= 32 => Ipv4Addr::from(u32::MAX.checked_shl(32 - n).unwrap_or(0)),
             _ => mask.parse().ok()?,
         };
-        Some(Net { address: address.parse().ok()?, mask })
+        // `18.26/16` leaves out octets that the mask does not cover.
+        let octets = address.split('.').count();
+        let full = (octets..4).fold(address.to_owned(), |text, _| text + ".0");
+        let covered = u32::MAX.checked_shr(8 * octets as u32).unwrap_or(0) & u32::from(mask) == 0;
+        Some(Net { address: full.parse().ok().filter(|_| covered)?, mask })
     }
 }
 
@@ -240,6 +245,22 @@ impl FromArg for Bandwidth {
             u64::try_from(if bits { per_second / 8 } else { per_second }).ok()
         };
         bytes().map(Bandwidth).ok_or_else(|| wrong::<Self>(text, "invalid bandwidth"))
+    }
+}
+
+/// An annotation by name or, as in Click, by its first byte.
+impl FromArg for Anno {
+    const SYNTAX: &'static str = "an annotation such as PAINT, or its offset";
+    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
+        let bare = text.strip_suffix("_ANNO").unwrap_or(text);
+        let (offset, size) = bare.split_once('/').unwrap_or((bare, "1"));
+        let numbered = || {
+            let (offset, size) = (offset.parse().ok()?, size.parse().ok()?);
+            let within = size > 0 && offset < anno::SIZE && size <= anno::SIZE - offset;
+            within.then_some(Anno { name: "", offset, size })
+        };
+        let anno = anno::by_name(bare).or_else(numbered);
+        anno.ok_or_else(|| wrong::<Self>(text, "invalid annotation"))
     }
 }
 

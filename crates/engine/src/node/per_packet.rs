@@ -52,11 +52,12 @@ impl<E: PerPacket> Node for PerPacketNode<E> {
         }
         let now = cx.core.now;
         cx.core.fates.resize(count.max(cx.core.fates.len()), 0);
-        let fates = &mut cx.core.fates[..count];
         let config = &*self.body.config;
         let (all, any) = self.body.local.with(|local| {
             config.burst(local, now);
-            decide(config, local, &mut batch, fates)
+            let decided = decide(config, local, &mut batch, &mut cx.core.fates[..count]);
+            config.after(local, cx);
+            decided
         });
         if all == any {
             // The whole burst goes one way: nothing moves.
@@ -67,14 +68,9 @@ impl<E: PerPacket> Node for PerPacketNode<E> {
     handlers_of_body!();
 }
 
-/// Moves each packet where its fate says; the first output keeps the array.
-fn split(mut batch: Batch, cx: &mut Cx) {
+/// Moves each packet where its fate says.
+fn split(batch: Batch, cx: &mut Cx) {
     let fates = std::mem::take(&mut cx.core.fates);
-    let ways = &fates[..batch.len()];
-    let keep = ways.iter().copied().find(|&f| !cx.core.is_drop(f)).unwrap_or(0);
-    batch.partition(ways, keep, |fate, packet| cx.emit_index(fate, packet));
-    if !batch.is_empty() {
-        cx.emit_batch_index(keep, batch);
-    }
+    cx.route(batch, &fates);
     cx.core.fates = fates;
 }

@@ -81,7 +81,9 @@ impl Router {
     /// Every handler of an element: its page, and whether it writes.
     pub fn handlers_of(&self, element: usize) -> Vec<(HandlerDoc, bool)> {
         let class = self.graph.elements[element].class;
-        let reads = (class.reads)().into_iter().chain(COMMON.iter().copied());
+        let own = (class.reads)();
+        let common = COMMON.iter().copied().filter(|c| own.iter().all(|h| h.name != c.name));
+        let reads = own.iter().copied().chain(common);
         let writes = (class.writes)().into_iter();
         reads.map(|doc| (doc, false)).chain(writes.map(|doc| (doc, true))).collect()
     }
@@ -140,6 +142,10 @@ impl Router {
         if let Some(reason) = name.strip_prefix("drops.") {
             let counts = drop_counts(element.class, &self.ledger(it));
             return counts.into_iter().find(|(n, _)| n == reason).map(|(_, n)| n.to_string());
+        }
+        // Click's elements that count drops themselves say only how many.
+        if name == "drops" && (element.class.reads)().iter().any(|h| h.name == name) {
+            return None;
         }
         Some(match name {
             "class" => element.class.spec.class.to_owned(),
