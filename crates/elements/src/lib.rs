@@ -7,6 +7,7 @@ pub mod basic;
 pub mod ether;
 pub mod icmp;
 pub mod ip;
+mod ip_checks;
 pub mod queue;
 pub mod source;
 pub mod tcp;

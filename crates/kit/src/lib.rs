@@ -6,6 +6,7 @@ pub mod classify;
 pub mod ewma;
 pub mod fragment;
 pub mod icmp_error;
+pub mod ip_header;
 mod ipv4;
 pub mod lpm;
 pub mod options;

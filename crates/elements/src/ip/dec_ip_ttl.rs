@@ -12,6 +12,7 @@ use castanet_engine::prelude::*;
 /// < out     1.0.0.1 > 2.0.0.2 udp ttl 63
 /// < expired 1.0.0.1 > 2.0.0.2 udp ttl 1
 /// < out     1.0.0.1 > 224.0.0.5 udp ttl 1
+/// = ttl.drops 1
 /// ```
 #[derive(Clone, Element)]
 pub struct DecIPTTL {
@@ -21,6 +22,14 @@ pub struct DecIPTTL {
     /// Whether multicast packets lose a hop too.
     #[arg(keyword, default = true)]
     multicast: bool,
+}
+
+/// What one worker has seen.
+#[derive(Default, Local)]
+pub struct Tally {
+    /// Packets at their last hop.
+    #[read]
+    drops: u64,
 }
 
 #[derive(Fate)]
@@ -34,13 +43,17 @@ pub enum Hop {
 
 impl PerPacket for DecIPTTL {
     type On = on::Ipv4;
-    type Local = ();
+    type Local = Tally;
     type Fate = Hop;
 
-    fn packet(&self, _: &mut (), mut ip: Ipv4) -> Hop {
+    fn packet(&self, tally: &mut Tally, mut ip: Ipv4) -> Hop {
         if !self.active || (!self.multicast && ip.dst().is_multicast()) {
             return Hop::Onward;
         }
-        ip.decrement_ttl().map_or(Hop::Expired, |_| Hop::Onward)
+        if ip.decrement_ttl().is_some() {
+            return Hop::Onward;
+        }
+        tally.drops += 1;
+        Hop::Expired
     }
 }

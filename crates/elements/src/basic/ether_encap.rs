@@ -1,0 +1,44 @@
+//! `EtherEncap`: one Ethernet header for all.
+
+use castanet_engine::prelude::*;
+use castanet_engine::wire::Ethernet;
+
+/// Puts an Ethernet header before each packet.
+///
+/// ```click
+/// in -> e :: EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out eth 1:1:1:1:1:1 > 2:2:2:2:2:2 1.0.0.1 > 2.0.0.2 udp ; mac 0 network 14
+/// ! e.dst 2:2:2:2:2:3
+/// = e.src 01-01-01-01-01-01
+/// = e.ethertype 2048
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out eth 1:1:1:1:1:1 > 2:2:2:2:2:3 1.0.0.1 > 2.0.0.2 udp
+/// ```
+#[derive(Clone, Element)]
+#[element(gives = "ether")]
+pub struct EtherEncap {
+    /// What follows the header.
+    #[arg(live)]
+    ethertype: u16,
+    /// Source address.
+    #[arg(live)]
+    src: MacAddr,
+    /// Destination address.
+    #[arg(live)]
+    dst: MacAddr,
+}
+
+impl PerPacket for EtherEncap {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    fn packet(&self, _: &mut (), packet: &mut Packet) {
+        let room = packet.push_front(Ethernet::LEN);
+        if let Some((header, _)) = Ethernet::from_prefix_mut(room) {
+            *header = Ethernet::new(self.dst, self.src, self.ethertype);
+        }
+        packet.set_mac_header(0);
+    }
+}

@@ -1,0 +1,54 @@
+//! `SetIPAddress`: where packets go, said by the configuration.
+
+use castanet_engine::packet::anno::{self, Anno};
+use castanet_engine::prelude::*;
+
+/// Sets the destination annotation to one address.
+///
+/// ```click
+/// in -> s :: SetIPAddress(1.2.3.4) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp ; dst 1.2.3.4
+/// ! s.addr 1.2.3.5
+/// = s.addr 1.2.3.5
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp ; dst 1.2.3.5
+/// ```
+#[derive(Clone, Element)]
+pub struct SetIPAddress {
+    /// The address.
+    #[arg(live)]
+    addr: Ipv4Addr,
+    /// Which annotation to set.
+    #[arg(default = IpAnno(anno::DST_IP))]
+    anno: IpAnno,
+}
+
+/// An annotation with room for an IPv4 address.
+#[derive(Clone, Copy)]
+pub struct IpAnno(pub(crate) usize);
+
+impl FromArg for IpAnno {
+    const SYNTAX: &'static str = <Anno as FromArg>::SYNTAX;
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        const ADDRESS: usize = 4;
+        let Anno { offset, size, .. } = Anno::from_arg(text, names)?;
+        // A bare offset stands for as many bytes as are wanted.
+        let fits = size >= ADDRESS || (size == 1 && offset + ADDRESS <= anno::SIZE);
+        fits.then_some(IpAnno(offset)).ok_or_else(|| ArgError::new("annotation has wrong size"))
+    }
+}
+
+impl PerPacket for SetIPAddress {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    fn packet(&self, _: &mut (), packet: &mut Packet) {
+        if self.anno.0 == anno::DST_IP {
+            packet.set_dst(self.addr);
+        } else {
+            packet.set_anno_bytes(self.anno.0, self.addr.octets());
+        }
+    }
+}

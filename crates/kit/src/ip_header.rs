@@ -1,0 +1,196 @@
+//! What a router checks of an IPv4 header before it believes it (RFC 1812, 5.2.2 and 5.3.7).
+
+use castanet_wire::Ipv4Header;
+use std::net::Ipv4Addr;
+
+/// What is wrong with a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Fewer bytes than a header has.
+    Tiny,
+    /// Not version 4.
+    Version,
+    /// Shorter than the shortest header.
+    HeaderLength,
+    /// Longer than the packet, or shorter than its header.
+    Length,
+    /// The checksum is wrong.
+    Checksum,
+    /// The source is nobody's address.
+    Source,
+}
+
+impl Fault {
+    /// All faults, in the order of Click's lists.
+    pub const ALL: [Fault; 6] = [
+        Fault::Tiny,
+        Fault::Version,
+        Fault::HeaderLength,
+        Fault::Length,
+        Fault::Checksum,
+        Fault::Source,
+    ];
+
+    /// Click's words for it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Fault::Tiny => "tiny packet",
+            Fault::Version => "bad IP version",
+            Fault::HeaderLength => "bad IP header length",
+            Fault::Length => "bad IP length",
+            Fault::Checksum => "bad IP checksum",
+            Fault::Source => "bad source address",
+        }
+    }
+}
+
+/// What a good header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// Length of the header with options.
+    pub header_len: usize,
+    /// Length of the packet without padding of the link.
+    pub total_len: usize,
+    /// Where the packet goes.
+    pub dst: Ipv4Addr,
+}
+
+/// What to check.
+#[derive(Clone, Debug)]
+pub struct HeaderCheck {
+    checksum: bool,
+    bad_sources: Box<[u32]>,
+    good_destinations: Box<[u32]>,
+    /// One bit for each bad source: most good ones are told by it alone.
+    filter: u64,
+}
+
+impl HeaderCheck {
+    /// A check of the checksum or not, that refuses some sources unless the destination is
+    /// one of the good ones.
+    pub fn new(checksum: bool, bad_sources: &[Ipv4Addr], good_destinations: &[Ipv4Addr]) -> Self {
+        let bits = |list: &[Ipv4Addr]| list.iter().map(|a| a.to_bits()).collect();
+        let bad: Box<[u32]> = bits(bad_sources);
+        let filter = bad.iter().fold(0, |filter, &address| filter | filter_bit(address));
+        let good_destinations = bits(good_destinations);
+        HeaderCheck { checksum, bad_sources: bad, good_destinations, filter }
+    }
+
+    /// Checks the header that `bytes` begin with.
+    #[inline(always)]
+    pub fn check(&self, bytes: &[u8]) -> Result<Checked, Fault> {
+        const PLAIN: u8 = 0x45;
+        let (header, _) = Ipv4Header::from_prefix(bytes).ok_or(Fault::Tiny)?;
+        if header.version_ihl() != PLAIN {
+            return self.check_with_options(header, bytes);
+        }
+        let total_len = usize::from(header.total_len());
+        if total_len > bytes.len() || total_len < Ipv4Header::LEN {
+            return Err(Fault::Length);
+        }
+        if self.checksum && !header.checksum_ok(&[]) {
+            return Err(Fault::Checksum);
+        }
+        self.check_source(header)?;
+        Ok(Checked { header_len: Ipv4Header::LEN, total_len, dst: header.dst() })
+    }
+
+    #[cold]
+    fn check_with_options(&self, header: &Ipv4Header, bytes: &[u8]) -> Result<Checked, Fault> {
+        let (header_len, total_len) = (header.header_len(), usize::from(header.total_len()));
+        if header.version() != 4 {
+            return Err(Fault::Version);
+        }
+        if header_len < Ipv4Header::LEN {
+            return Err(Fault::HeaderLength);
+        }
+        if total_len > bytes.len() || total_len < header_len {
+            return Err(Fault::Length);
+        }
+        let options = bytes.get(Ipv4Header::LEN..header_len).ok_or(Fault::Length)?;
+        if self.checksum && !header.checksum_ok(options) {
+            return Err(Fault::Checksum);
+        }
+        self.check_source(header)?;
+        Ok(Checked { header_len, total_len, dst: header.dst() })
+    }
+
+    #[inline(always)]
+    fn check_source(&self, header: &Ipv4Header) -> Result<(), Fault> {
+        if self.filter & filter_bit(header.src_u32()) == 0 { Ok(()) } else { self.search(header) }
+    }
+
+    #[cold]
+    fn search(&self, header: &Ipv4Header) -> Result<(), Fault> {
+        let bad = self.bad_sources.contains(&header.src_u32());
+        let exempt = self.good_destinations.contains(&header.dst_u32());
+        if bad && !exempt { Err(Fault::Source) } else { Ok(()) }
+    }
+}
+
+/// The bit that stands for an address.
+#[inline(always)]
+fn filter_bit(address: u32) -> u64 {
+    // Multiplicative hashing (Knuth): the high bits depend on all others.
+    1 << (address.wrapping_mul(0x9E37_79B1) >> 26)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BAD: Ipv4Addr = Ipv4Addr::new(18, 26, 4, 255);
+    const ME: Ipv4Addr = Ipv4Addr::new(18, 26, 4, 9);
+
+    fn packet(change: impl Fn(&mut Ipv4Header), options: &[u8]) -> Vec<u8> {
+        let mut header = Ipv4Header::new(17, [1, 0, 0, 1].into(), [2, 0, 0, 2].into(), 0);
+        header.set_header_len(Ipv4Header::LEN + options.len());
+        header.set_total_len((Ipv4Header::LEN + options.len() + 8) as u16);
+        change(&mut header);
+        header.update_checksum(options);
+        [&header.0[..], options, &[0; 12]].concat()
+    }
+
+    #[test]
+    fn good_headers_say_where_the_packet_ends() {
+        let check = HeaderCheck::new(true, &[], &[]);
+        for options in [&[][..], &[1, 1, 1, 0]] {
+            let checked = check.check(&packet(|_| (), options)).expect("a good header");
+            assert_eq!(checked.header_len, 20 + options.len());
+            assert_eq!(checked.total_len, 28 + options.len());
+            assert_eq!(checked.dst, Ipv4Addr::new(2, 0, 0, 2));
+        }
+    }
+
+    #[test]
+    fn every_fault_is_found() {
+        let check = HeaderCheck::new(true, &[BAD], &[ME]);
+        let found = |change: fn(&mut Ipv4Header), options: &[u8]| {
+            check.check(&packet(change, options)).err()
+        };
+        assert_eq!(check.check(&[0x45; 19]), Err(Fault::Tiny));
+        assert_eq!(found(|h| h.set_version_ihl(0x65), &[]), Some(Fault::Version));
+        assert_eq!(found(|h| h.set_version_ihl(0x44), &[]), Some(Fault::HeaderLength));
+        for options in [&[][..], &[1, 1, 1, 0]] {
+            assert_eq!(found(|h| h.set_total_len(100), options), Some(Fault::Length));
+            assert_eq!(found(|h| h.set_total_len(19), options), Some(Fault::Length));
+            assert_eq!(found(|h| h.set_src(BAD), options), Some(Fault::Source));
+            let to_me = |h: &mut Ipv4Header| (h.set_src(BAD), h.set_dst(ME)).0;
+            assert_eq!(check.check(&packet(to_me, options)).err(), None);
+            let mut wrong = packet(|_| (), options);
+            wrong[11] ^= 1;
+            assert_eq!(check.check(&wrong), Err(Fault::Checksum));
+            assert!(HeaderCheck::new(false, &[], &[]).check(&wrong).is_ok());
+        }
+    }
+
+    #[test]
+    fn only_bad_sources_are_refused() {
+        let check = HeaderCheck::new(true, &[BAD, Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST], &[]);
+        for low in 0..=255 {
+            let src = Ipv4Addr::new(18, 26, 4, low);
+            let result = check.check(&packet(|h| h.set_src(src), &[]));
+            assert_eq!(result.is_err(), src == BAD, "{src}");
+        }
+    }
+}
