@@ -349,6 +349,15 @@ impl Packet {
         unsafe { (&raw mut (*self.frame.as_ptr()).timestamp).write(nanoseconds) }
     }
 
+    /// Takes over all annotations of `other`: also time, packet type and device.
+    pub fn annotate_like(&mut self, other: &Packet) {
+        self.set_annotations(other.annotations());
+        if self.timestamp() != other.timestamp() {
+            self.set_timestamp(other.timestamp());
+        }
+        (self.kind, self.device) = (other.kind, other.device);
+    }
+
     /// Whether any of `flags` is set.
     #[inline]
     pub(crate) fn has(&self, flags: u8) -> bool {

@@ -6,6 +6,7 @@ pub mod counter;
 pub mod drop_broadcasts;
 pub mod ether_encap;
 pub mod get_ip_address;
+pub mod radix_ip_lookup;
 pub mod set_ip_address;
 
 use castanet_engine::class::*;
@@ -18,5 +19,6 @@ pub static CLASSES: &[Class] = &[
     per_packet::<drop_broadcasts::DropBroadcasts>(),
     per_packet::<ether_encap::EtherEncap>(),
     per_packet::<get_ip_address::GetIPAddress>(),
+    per_batch::<radix_ip_lookup::RadixIPLookup>(),
     per_packet::<set_ip_address::SetIPAddress>(),
 ];

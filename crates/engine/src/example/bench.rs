@@ -191,7 +191,7 @@ impl Bench {
         // A parameter stands in brackets: `= rt.lookup(1.2.3.4) 0`.
         let handler = handler.replacen('(', " ", 1).replace(')', "");
         let got = self.router.read(&handler).map_err(|e| e.to_string())?;
-        let got = got.trim_end().replace('\n', "\\n");
+        let got = got.trim_end().replace('\n', "\\n").replace('\t', "\\t");
         (got == want).then_some(()).ok_or(format!("{handler} is `{got}`, not `{want}`"))
     }
 

@@ -1,0 +1,166 @@
+//! `RadixIPLookup`: where a packet goes next, by the longest prefix.
+
+use castanet_engine::prelude::*;
+use castanet_kit::lpm::{Route, RouteError, Routes};
+
+/// Sends each packet where the longest prefix of its destination annotation leads.
+///
+/// A route is `ADDR/MASK [GATEWAY] OUTPUT`; a gateway takes the destination's
+/// place in the annotation. One trie serves all of Click's lookup classes:
+/// a burst's lookups overlap their waits for memory. Routes change while the
+/// router runs, whole `ctrl` texts at once or not at all.
+///
+/// ```click
+/// in -> r :: RadixIPLookup(1.0.0.0/8 0, 1.2.0.0/16 9.9.9.9 1) -> a;  r[1] -> b
+/// > in 8.8.8.8 > 1.0.0.1 udp
+/// > in 8.8.8.8 > 1.2.0.1 udp
+/// > in 8.8.8.8 > 2.0.0.2 udp
+/// < a  8.8.8.8 > 1.0.0.1 udp ; dst 1.0.0.1
+/// < b  8.8.8.8 > 1.2.0.1 udp ; dst 9.9.9.9
+/// = r.drops.unmatched 1
+/// = r.lookup(1.2.3.4) 1 9.9.9.9
+/// ! r.add 2.0.0.0/8 1
+/// ! r.set 1.0.0.0/8 1
+/// ! r.remove 1.2.0.0/16
+/// = r.table 2.0.0.0/8\t\t-\t\t1\n1.0.0.0/8\t\t-\t\t1
+/// > in 8.8.8.8 > 2.0.0.2 udp
+/// > in 8.8.8.8 > 1.2.0.1 udp
+/// < b  8.8.8.8 > 2.0.0.2 udp
+/// < b  8.8.8.8 > 1.2.0.1 udp
+/// ! r.ctrl remove 1.0.0.0/8
+/// = r.lookup(1.2.3.4) -1
+/// ! r.flush
+/// = r.table
+/// ```
+#[derive(Clone, Element)]
+#[element(args = List, methods)]
+#[element(alias = "DirectIPLookup", alias = "RangeIPLookup", alias = "StaticIPLookup")]
+#[element(alias = "LinearIPLookup", alias = "SortedIPLookup", alias = "IndexTreesIPLookup")]
+#[element(alias = "LookupIPRoute", alias = "LookupIPRouteMP")]
+pub struct RadixIPLookup {
+    routes: Routes,
+    outputs: u32,
+}
+
+#[derive(Args)]
+pub struct List {
+    /// A route: `ADDR/MASK [GATEWAY] OUTPUT`.
+    #[arg(rest)]
+    routes: Vec<RouteArg>,
+}
+
+/// A route as a configuration has it.
+pub struct RouteArg(Route);
+
+impl FromArg for RouteArg {
+    const SYNTAX: &'static str = "ADDR/MASK [GATEWAY] OUTPUT";
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let named = || {
+            let (name, rest) = text.split_once(char::is_whitespace)?;
+            let net = Net::from_arg(name, names).ok()?;
+            Route::parse(&format!("{}/{} {rest}", net.address, net.mask))
+        };
+        Route::parse(text).or_else(named).map(RouteArg).ok_or_else(|| refused(RouteError::Syntax))
+    }
+}
+
+fn refused(error: RouteError) -> ArgError {
+    ArgError::new(error.to_string())
+}
+
+impl Build for RadixIPLookup {
+    type Args = List;
+    fn build(args: List, setup: &Setup) -> Result<Self, ArgError> {
+        let mut lookup = RadixIPLookup { routes: Routes::new(), outputs: setup.outputs as u32 };
+        let list: Vec<Route> = args.routes.into_iter().map(|route| route.0).collect();
+        match lookup.routes.configure(&list, lookup.outputs) {
+            Ok(_) => Ok(lookup),
+            Err(errors) => Err(errors.into_iter().next().map_or_else(
+                || refused(RouteError::Syntax),
+                |(n, error)| refused(error).at(format_args!("argument {}", n + 1)),
+            )),
+        }
+    }
+}
+
+#[handlers]
+impl RadixIPLookup {
+    /// All routes, a line each.
+    #[read]
+    fn table(&self) -> String {
+        self.routes.listing()
+    }
+    /// Output and gateway for the address that is the parameter, -1 for none.
+    #[read]
+    fn lookup(&self, ask: &Ask) -> String {
+        match ask.param.parse::<Ipv4Addr>() {
+            Ok(address) => self.routes.lookup_text(address.to_bits()),
+            Err(_) => "expected IP address".to_owned(),
+        }
+    }
+    /// Adds a route for a prefix that has none.
+    #[write]
+    fn add(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        self.ctrl_line("add", text)
+    }
+    /// Adds a route or replaces its prefix's.
+    #[write]
+    fn set(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        self.ctrl_line("set", text)
+    }
+    /// Removes a route.
+    #[write]
+    fn remove(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        self.ctrl_line("remove", text)
+    }
+    /// Adds, sets and removes routes, a command a line, all or nothing.
+    #[write]
+    fn ctrl(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        let mut changed = self.clone();
+        changed.routes.ctrl(text, self.outputs).map_err(refused)?;
+        Ok(changed)
+    }
+    /// Removes all routes.
+    #[write]
+    fn flush(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
+        Ok(RadixIPLookup { routes: Routes::new(), outputs: self.outputs })
+    }
+
+    fn ctrl_line(&self, command: &str, route: &str) -> Result<Self, ArgError> {
+        let mut changed = self.clone();
+        let line = format!("{command} {}", route.trim().replace('\n', " "));
+        changed.routes.ctrl(&line, self.outputs).map_err(refused)?;
+        Ok(changed)
+    }
+}
+
+/// A burst's addresses, answers and fates.
+#[derive(Default, Local)]
+pub struct Burst {
+    addresses: Vec<u32>,
+    numbers: Vec<u32>,
+    fates: Vec<u8>,
+}
+
+impl PerBatch for RadixIPLookup {
+    type On = on::Any;
+    type Local = Burst;
+    type Fate = Port;
+
+    fn batch(&self, burst: &mut Burst, _: usize, mut batch: Batch, cx: &mut Cx) {
+        let table = self.routes.table();
+        burst.addresses.clear();
+        burst.addresses.extend(batch.iter().map(|packet| packet.dst().to_bits()));
+        burst.numbers.resize(batch.len(), 0);
+        table.lpm().lookup_batch(&burst.addresses, &mut burst.numbers);
+        burst.fates.clear();
+        burst.fates.extend(batch.iter_mut().zip(&burst.numbers).map(|(packet, &number)| {
+            let Some(hop) = table.value(number) else { return Port::DROP.index() };
+            if hop.gateway != 0 {
+                packet.set_dst(Ipv4Addr::from_bits(hop.gateway));
+            }
+            Port::nth(hop.port as u8).index()
+        }));
+        cx.route(batch, &burst.fates);
+    }
+}
