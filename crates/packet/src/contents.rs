@@ -87,7 +87,19 @@ impl Packet {
 
     /// Puts these bytes in place of the contents, after the headroom of a
     /// new packet; the header offsets are forgotten, annotations are kept.
+    #[inline]
     pub fn replace_contents(&mut self, bytes: &[u8]) {
+        let data = HEADER + DEFAULT_HEADROOM;
+        if self.has(SHARED) || data + bytes.len() > self.limit() {
+            return self.replace_elsewhere(bytes);
+        }
+        self.forget_headers();
+        self.fill(data, bytes);
+    }
+
+    /// As [`Packet::replace_contents`], where there is less room than usual.
+    #[cold]
+    fn replace_elsewhere(&mut self, bytes: &[u8]) {
         self.forget_headers();
         self.len = 0;
         let room = self.limit() - HEADER;
@@ -141,6 +153,7 @@ impl Packet {
     }
 
     /// Makes `bytes` the contents, at offset `data`.
+    #[inline]
     pub(crate) fn fill(&mut self, data: usize, bytes: &[u8]) {
         assert!(HEADER <= data && data + bytes.len() <= self.limit() && !self.has(SHARED));
         self.data = data as u16;

@@ -71,6 +71,7 @@ impl Packet {
     }
 
     /// Forgets all headers.
+    #[inline]
     pub(crate) fn forget_headers(&mut self) {
         (self.mac, self.network, self.transport) = (0, 0, 0);
         self.flags &= !IPV4;

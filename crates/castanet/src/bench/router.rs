@@ -132,8 +132,8 @@ fn run_fused(fused: &mut [Fused], ways: u32, time: Duration) -> f64 {
 
 /// The path of each worker, with its own ring.
 pub(crate) fn configuration(ways: u32, frames: usize, workers: usize) -> String {
-    let homes: Vec<String> = (0..workers).map(|w| format!("ring{w} {w}")).collect();
-    let mut text = format!("StaticThreadSched({});\n", homes.join(", "));
+    // Tasks are dealt out in turn: one ring to each worker.
+    let mut text = String::new();
     for w in 0..workers {
         text += &format!("ring{w} :: BenchRing({frames});\n");
         text += &if ways == 0 { format!("ring{w} -> ring{w};\n") } else { path(w, ways) };
