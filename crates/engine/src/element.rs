@@ -97,6 +97,11 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     fn held(&self, _local: &Self::Local) -> usize {
         0
     }
+    /// Whether it pulls at all, where nobody pulls it, until a handler write
+    /// says so.
+    fn pulls(&self, _local: &Self::Local) -> bool {
+        true
+    }
 }
 
 /// An element that is asked for packets: as a task where its output pushes,

@@ -22,7 +22,7 @@ pub use castanet_wire as wire;
 
 /// Everything an element's file needs: `use castanet_engine::prelude::*;`.
 pub mod prelude {
-    pub use crate::args::{ArgError, Args, Bandwidth, Data, FromArg, Names, Net, Words};
+    pub use crate::args::{AnnoAt, ArgError, Args, Bandwidth, Data, FromArg, Names, Net, Words};
     pub use crate::class::{Ask, Value};
     pub use crate::cx::Cx;
     pub use crate::element::{
@@ -35,7 +35,7 @@ pub mod prelude {
     pub use castanet_packet::{
         ArpPacket, Batch, Ether, IcmpPacket, Ipv4, Packet, PacketType, TcpPacket, UdpPacket,
     };
-    pub use castanet_wire::MacAddr;
+    pub use castanet_wire::{MacAddr, Timestamp};
     pub use std::net::Ipv4Addr;
     pub use std::time::Duration;
 }

@@ -111,6 +111,9 @@ fn shown_default(default: &Expr) -> String {
             lit => quote!(#lit).to_string().replace('_', ""),
         },
         Expr::Path(path) if path.path.is_ident("None") => String::new(),
+        Expr::Path(path) => {
+            path.path.segments.last().map_or_else(String::new, |last| last.ident.to_string())
+        }
         Expr::Call(call) => call.args.first().map(shown_default).unwrap_or_default(),
         Expr::MethodCall(call) => shown_default(&call.receiver),
         other => quote!(#other).to_string().replace(' ', ""),

@@ -8,6 +8,33 @@ pub mod ether_encap;
 pub mod get_ip_address;
 pub mod radix_ip_lookup;
 pub mod set_ip_address;
+pub mod align;
+mod arms;
+pub mod check_length;
+pub mod check_paint;
+pub mod classifier;
+pub mod counter;
+pub mod discard;
+pub mod hash_switch;
+pub mod idle;
+pub mod mark_ip_header;
+pub mod mark_mac_header;
+pub mod null;
+pub mod paint;
+pub mod paint_switch;
+pub mod paint_tee;
+pub mod pull_null;
+pub mod pull_tee;
+pub mod push_null;
+pub mod round_robin_switch;
+pub mod set_timestamp;
+pub mod static_switch;
+pub mod strip;
+pub mod strip_to_network_header;
+pub mod switch;
+pub mod tee;
+pub mod truncate;
+pub mod unstrip;
 
 use castanet_engine::class::*;
 
@@ -21,4 +48,30 @@ pub static CLASSES: &[Class] = &[
     per_packet::<get_ip_address::GetIPAddress>(),
     per_batch::<radix_ip_lookup::RadixIPLookup>(),
     per_packet::<set_ip_address::SetIPAddress>(),
+    per_packet::<align::Align>(),
+    per_packet::<check_length::CheckLength>(),
+    per_packet::<check_paint::CheckPaint>(),
+    per_packet::<classifier::Classifier>(),
+    per_packet::<counter::Counter>(),
+    per_batch::<discard::Discard>(),
+    per_packet::<hash_switch::HashSwitch>(),
+    per_batch::<idle::Idle>(),
+    per_packet::<mark_ip_header::MarkIPHeader>(),
+    per_packet::<mark_mac_header::MarkMACHeader>(),
+    per_batch::<null::Null>(),
+    per_packet::<paint::Paint>(),
+    per_batch::<paint_switch::PaintSwitch>(),
+    per_batch::<paint_tee::PaintTee>(),
+    per_batch::<pull_null::PullNull>(),
+    per_batch::<pull_tee::PullTee>(),
+    per_batch::<push_null::PushNull>(),
+    per_packet::<round_robin_switch::RoundRobinSwitch>(),
+    per_packet::<set_timestamp::SetTimestamp>(),
+    per_packet::<static_switch::StaticSwitch>(),
+    per_packet::<strip::Strip>(),
+    per_packet::<strip_to_network_header::StripToNetworkHeader>(),
+    per_packet::<switch::Switch>(),
+    per_batch::<tee::Tee>(),
+    per_packet::<truncate::Truncate>(),
+    per_packet::<unstrip::Unstrip>(),
 ];

@@ -31,6 +31,12 @@ impl ArgError {
         self.click.get_or_insert(words.into());
         self
     }
+    /// The same error, in Click's words for this place rather than in those
+    /// for its type.
+    pub fn reworded(mut self, words: impl Into<String>) -> Self {
+        self.click = Some(words.into());
+        self
+    }
     /// What would be right.
     pub fn help(mut self, hint: impl Into<String>) -> Self {
         self.hint.get_or_insert(hint.into());

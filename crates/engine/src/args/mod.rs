@@ -1,9 +1,11 @@
 //! From `Counter(ACTIVE true)` to typed values, with errors worth reading.
 
+mod annotations;
 mod error;
 mod names;
 mod values;
 
+pub use annotations::AnnoAt;
 pub use error::ArgError;
 pub use names::{AddressKind, Names};
 pub use values::{Bandwidth, Data, FromArg, Net, Words};

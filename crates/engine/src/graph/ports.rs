@@ -157,7 +157,9 @@ impl Element {
     fn tie(&mut self, port: usize, output: bool, flow: Flow) {
         let side = if output { &mut self.outputs } else { &mut self.inputs };
         side[port] = flow;
-        let tied = matches!(self.class.role, Role::Through | Role::Duplex);
+        // Where no packet ever leaves, no port has anything to do with another.
+        let passes = self.class.open_outputs || !self.class.fates.is_empty();
+        let tied = passes && matches!(self.class.role, Role::Through | Role::Duplex);
         let shown = code(self.class);
         if !tied || !shown.contains('a') {
             return;

@@ -46,6 +46,10 @@ pub trait Node: Send {
     fn active(&self) -> bool {
         true
     }
+    /// Whether it wants to pull its inputs as a task at all.
+    fn pulls(&self) -> bool {
+        true
+    }
     /// The time asked for has come.
     fn wake(&mut self, _cx: &mut Cx) {}
     /// The router stops.
@@ -147,7 +151,9 @@ impl<E, L: Local> Body<E, L> {
 impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
     fn read(&self, name: &str, ask: &Ask) -> Option<Value> {
         let config = E::READS.iter().copied().flatten().find(|h| h.name == name);
-        config.map(|h| (h.get)(&self.config, ask)).or_else(|| {
+        // Every worker has the same: no sum, even if it is a number.
+        let agreed = |h: &crate::class::Read<E>| Value::Text((h.get)(&self.config, ask).to_string());
+        config.map(agreed).or_else(|| {
             let local = L::READS.iter().copied().flatten().find(|h| h.name == name)?;
             Some(self.local.peek(|state| (local.get)(state, ask)))
         })

@@ -42,6 +42,9 @@ impl<E: PerBatch> Node for PerBatchNode<E> {
         let config = &*self.body.config;
         self.body.local.with(|local| config.end(local, cx));
     }
+    fn pulls(&self) -> bool {
+        self.body.local.peek(|local| self.body.config.pulls(local))
+    }
     fn held(&self) -> usize {
         self.body.local.peek(|local| self.body.config.held(local))
     }

@@ -103,6 +103,9 @@ where
             Source::end(config, local, cx);
         });
     }
+    fn pulls(&self) -> bool {
+        self.body.local.peek(|local| self.body.config.pulls(local))
+    }
     fn held(&self) -> usize {
         self.body.local.peek(|local| self.body.config.held(local))
     }

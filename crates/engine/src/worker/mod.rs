@@ -132,6 +132,9 @@ impl Worker {
 
     /// The task of a sink in pull context: pulls a burst and hands it over.
     fn pull_and_push(&mut self, node: usize, input: usize) -> Asked {
+        if !self.slots[node].node.as_ref().is_some_and(|n| n.pulls()) {
+            return Asked::Done;
+        }
         let mut batch = Batch::new();
         let n = self.core.burst;
         let before = self.core.ledger[node].input;

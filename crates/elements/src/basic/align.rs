@@ -1,0 +1,79 @@
+//! `Align`: where in memory a packet starts.
+
+use castanet_engine::prelude::*;
+
+/// Moves each packet's bytes so that they start at an address of a given remainder.
+///
+/// ```click
+/// in -> Align(4, 2) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// ```
+#[derive(Element)]
+#[element(args = Remainder)]
+pub struct Align {
+    mask: usize,
+    offset: usize,
+}
+
+#[derive(Args)]
+pub struct Remainder {
+    /// The address is taken modulo 2, 4 or 8.
+    #[arg]
+    modulus: u32,
+    /// The remainder that it is to have.
+    #[arg]
+    offset: u32,
+}
+
+impl Build for Align {
+    type Args = Remainder;
+
+    fn build(args: Remainder, _: &Setup) -> Result<Self, ArgError> {
+        let (modulus, offset) = (args.modulus as usize, args.offset as usize);
+        if !matches!(modulus, 2 | 4 | 8) {
+            return Err(ArgError::new(format!("MODULUS: {modulus} is not 2, 4 or 8"))
+                .click("align modulus must be 2, 4, or 8"));
+        }
+        if offset >= modulus {
+            return Err(ArgError::new(format!("OFFSET: {offset} is no remainder of {modulus}"))
+                .click("align offset must be smaller than modulus"));
+        }
+        Ok(Align { mask: modulus - 1, offset })
+    }
+}
+
+impl PerPacket for Align {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    fn packet(&self, _: &mut (), packet: &mut Packet) {
+        let address = packet.bytes().as_ptr() as usize;
+        let off = self.offset.wrapping_sub(address) & self.mask;
+        if off != 0 {
+            packet.shift_data(off as isize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_where_it_should() {
+        for modulus in [2, 4, 8] {
+            for offset in 0..modulus {
+                for start in 0..8 {
+                    let mut packet = Packet::from_bytes(&[7; 40]);
+                    packet.pull_front(start);
+                    let shared = packet.share();
+                    Align { mask: modulus - 1, offset }.packet(&mut (), &mut packet);
+                    assert_eq!(packet.bytes().as_ptr() as usize % modulus, offset);
+                    assert_eq!(packet.bytes(), shared.bytes());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What elements with any number of outputs say about them.
+
+use castanet_engine::prelude::*;
+
+/// The argument of `Tee` and its kin.
+#[derive(Args)]
+pub struct Arms {
+    /// How many outputs there are to be; what is connected must agree.
+    #[arg]
+    n: Option<u32>,
+}
+
+impl Arms {
+    /// The number of outputs, if it is the one that was expected.
+    pub(super) fn check(&self, setup: &Setup) -> Result<u8, ArgError> {
+        let outputs = setup.outputs;
+        if self.n.is_some_and(|n| n as usize != outputs) {
+            return Err(ArgError::new(format!(
+                "N does not agree with {outputs} connected outputs"
+            ))
+            .click(format!("{outputs} outputs implies {outputs} arms")));
+        }
+        u8::try_from(outputs).map_err(|_| ArgError::new("more outputs than 255"))
+    }
+}
+
+/// The output a switch uses, of those that are connected; negative drops.
+pub(super) fn output(number: i32, outputs: usize) -> Result<Port, ArgError> {
+    let Ok(number) = usize::try_from(number) else { return Ok(Port::DROP) };
+    Port::new(number).filter(|_| number < outputs).ok_or_else(|| {
+        ArgError::new(format!("there is no output {number}"))
+            .click(format!("output must be < {outputs}"))
+            .help(format!("OUTPUT is less than {outputs}, or -1 to drop"))
+    })
+}

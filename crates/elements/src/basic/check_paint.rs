@@ -1,0 +1,54 @@
+//! `CheckPaint`: packets of one colour.
+
+use castanet_engine::packet::anno;
+use castanet_engine::prelude::*;
+
+/// Passes packets of one colour on and sends the others to output 1, or drops them.
+///
+/// ```click
+/// in -> c :: CheckPaint(7) -> out;  c[1] -> others
+/// > in     1.0.0.1 > 2.0.0.2 udp ; paint 7
+/// > in     1.0.0.1 > 2.0.0.2 udp ; paint 8
+/// < out    1.0.0.1 > 2.0.0.2 udp ; paint 7
+/// < others 1.0.0.1 > 2.0.0.2 udp ; paint 8
+/// ! c.color 8
+/// = c.color 8
+/// ```
+///
+/// ```click
+/// in -> c :: CheckPaint(7, ANNO PAINT) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp ; paint 8
+/// = c.drops.other 1
+/// ```
+#[derive(Clone, Element)]
+pub struct CheckPaint {
+    /// The colour of packets to pass on.
+    #[arg(live)]
+    color: u8,
+    /// The annotation byte that is the colour.
+    #[arg(default = AnnoAt(anno::PAINT))]
+    anno: AnnoAt<1>,
+}
+
+#[derive(Fate)]
+pub enum Colour {
+    /// Packets of the colour.
+    Same,
+    /// Packets of another colour.
+    #[optional]
+    Other,
+}
+
+impl PerPacket for CheckPaint {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Colour;
+
+    #[inline]
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> Colour {
+        match self.anno.get(packet) == self.color {
+            true => Colour::Same,
+            false => Colour::Other,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `Classifier`: an output by the first pattern that matches.
+
+use castanet_engine::prelude::*;
+use castanet_kit::classify::{Pattern, Program, Rule};
+
+/// Sends each packet where the first pattern that matches its bytes says.
+///
+/// A pattern is clauses `OFFSET/VALUE` or `OFFSET/VALUE%MASK`, all of which
+/// must hold; `?` is any hexadecimal digit, `!` in front turns a clause
+/// around, and `-` is every packet. There is one pattern for each output.
+///
+/// ```click
+/// in -> c :: Classifier(12/0806 20/0001, 12/08??, 0/01%01 !12/86dd) -> arp
+/// c[1] -> ip;  c[2] -> group
+/// > in    eth 0:0:0:0:0:1 > ff:ff:ff:ff:ff:ff arp who-has 1.0.0.1 tell 1.0.0.2 0:0:0:0:0:1
+/// > in    eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// > in    hex 01 00 5e 00 00 01 00 00 00 00 00 01 88 cc
+/// > in    hex 00 00 5e 00 00 01 00 00 00 00 00 01 88 cc
+/// < arp   eth 0:0:0:0:0:1 > ff:ff:ff:ff:ff:ff arp who-has 1.0.0.1 tell 1.0.0.2 0:0:0:0:0:1
+/// < ip    eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// < group hex 01 00 5e 00 00 01 00 00 00 00 00 01 88 cc
+/// = c.drops.unmatched 1
+/// ```
+///
+/// ```click
+/// in -> c :: Classifier(-) -> out
+/// > in  hex 01
+/// < out hex 01
+/// = c.program all->[0]\nsafe length 0\nalignment offset 0
+/// ```
+#[derive(Element)]
+#[element(args = Patterns, methods)]
+pub struct Classifier {
+    program: Program,
+}
+
+#[derive(Args)]
+pub struct Patterns {
+    /// A pattern for each output, in order.
+    #[arg(rest)]
+    patterns: Vec<String>,
+}
+
+impl Build for Classifier {
+    type Args = Patterns;
+
+    fn build(args: Patterns, setup: &Setup) -> Result<Self, ArgError> {
+        let (patterns, outputs) = (args.patterns.len(), setup.outputs);
+        if patterns != outputs {
+            return Err(ArgError::new(format!("{patterns} patterns for {outputs} outputs"))
+                .click(format!("need {outputs} arguments, one per output port"))
+                .help("each output has one pattern; `-` is every packet"));
+        }
+        let rule = |(slot, text): (usize, &String)| {
+            let output = Port::new(slot).and_then(Port::number).and_then(|n| u8::try_from(n).ok());
+            let pattern = Pattern::bytes(text).map_err(|e| {
+                let error = ArgError::new(e.message).at(format_args!("pattern {slot}"));
+                e.help.map_or(error.clone(), |help| error.help(help))
+            })?;
+            Ok(Rule::new(pattern, output))
+        };
+        let rules: Result<Vec<Rule>, ArgError> =
+            args.patterns.iter().enumerate().map(rule).collect();
+        Ok(Classifier { program: Program::compile(&rules?) })
+    }
+}
+
+#[handlers]
+impl Classifier {
+    /// The patterns as compiled, a test a line.
+    #[read]
+    fn program(&self) -> String {
+        self.program.to_string()
+    }
+}
+
+impl PerPacket for Classifier {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Port;
+
+    #[inline]
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> Port {
+        self.program.run_bytes(packet.bytes()).map_or(Port::DROP, Port::nth)
+    }
+}

@@ -1,0 +1,29 @@
+//! `Idle`: nothing ever happens.
+
+use castanet_engine::prelude::*;
+
+/// Fills ports that must be connected: sends nothing and pulls nothing.
+///
+/// Packets that are pushed to it end there.
+///
+/// ```click
+/// in -> Idle -> out
+/// > in 1.0.0.1 > 2.0.0.2 udp
+/// ```
+#[derive(Element)]
+#[element(ports = "-/-", processing = "a/a")]
+pub struct Idle;
+
+impl PerBatch for Idle {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Never;
+
+    fn batch(&self, _: &mut (), _: usize, batch: Batch, cx: &mut Cx) {
+        cx.consume(batch);
+    }
+
+    fn pulls(&self, _: &()) -> bool {
+        false
+    }
+}

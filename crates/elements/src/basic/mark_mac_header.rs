@@ -1,0 +1,40 @@
+//! `MarkMACHeader`: where the link-layer header is.
+
+use castanet_engine::prelude::*;
+
+/// Says of each packet where its link-layer header starts.
+///
+/// ```click
+/// in -> MarkMACHeader(2) -> out
+/// > in  hex 01 02 03 04
+/// < out hex 01 02 03 04 ; mac 2
+/// ```
+///
+/// ```click
+/// in -> MarkMACHeader(OFFSET 0, LENGTH 14) -> out
+/// > in  eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp ; mac 0 network 14
+/// ```
+#[derive(Element)]
+pub struct MarkMACHeader {
+    /// Where the header starts.
+    #[arg(default = 0)]
+    offset: u32,
+    /// How long it is; the network header follows. 0 says nothing about that.
+    #[arg(default = 0)]
+    length: u32,
+}
+
+impl PerPacket for MarkMACHeader {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    #[inline]
+    fn packet(&self, _: &mut (), packet: &mut Packet) {
+        packet.set_mac_header(self.offset as isize);
+        if self.length > 0 {
+            packet.set_network_header(self.offset as isize + self.length as isize, 0);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! `Paint`: a colour for packets.
+
+use castanet_engine::packet::anno;
+use castanet_engine::prelude::*;
+
+/// Sets each packet's paint annotation to a colour.
+///
+/// ```click
+/// in -> p :: Paint(7) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp ; paint 7
+/// = p.color 7
+/// ! p.color 9
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp ; paint 9
+/// ```
+///
+/// ```click
+/// in -> Paint(3, ANNO 18) -> Paint(4) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp ; paint 4
+/// ```
+#[derive(Clone, Element)]
+pub struct Paint {
+    /// The colour.
+    #[arg(live)]
+    color: u8,
+    /// The annotation byte to set.
+    #[arg(default = AnnoAt(anno::PAINT))]
+    anno: AnnoAt<1>,
+}
+
+impl PerPacket for Paint {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    #[inline]
+    fn packet(&self, _: &mut (), packet: &mut Packet) {
+        self.anno.set(packet, self.color);
+    }
+}

@@ -1,0 +1,55 @@
+//! `PaintTee`: a copy of packets of one colour.
+
+use castanet_engine::packet::anno;
+use castanet_engine::prelude::*;
+
+/// Passes every packet on, and a copy of those of one colour to output 1.
+///
+/// A router that paints packets by the interface they came in on finds with
+/// it those that leave by the same one, and sends redirects.
+///
+/// ```click
+/// in -> pt :: PaintTee(7) -> out;  pt[1] -> back
+/// > in   1.0.0.1 > 2.0.0.1 udp ; paint 7
+/// > in   1.0.0.1 > 2.0.0.2 udp
+/// < out  1.0.0.1 > 2.0.0.1 udp ; paint 7
+/// < out  1.0.0.1 > 2.0.0.2 udp
+/// < back 1.0.0.1 > 2.0.0.1 udp ; paint 7
+/// = pt.color 7
+/// ! pt.color 9
+/// > in   1.0.0.1 > 2.0.0.1 udp ; paint 7
+/// < out  1.0.0.1 > 2.0.0.1 udp ; paint 7
+/// ```
+#[derive(Clone, Element)]
+pub struct PaintTee {
+    /// The colour of packets to copy.
+    #[arg(live)]
+    color: u8,
+    /// The annotation byte that is the colour.
+    #[arg(default = AnnoAt(anno::PAINT))]
+    anno: AnnoAt<1>,
+}
+
+#[derive(Fate)]
+pub enum Painted {
+    /// Every packet.
+    Onward,
+    /// Copies of packets of the colour.
+    Copied,
+}
+
+impl PerBatch for PaintTee {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Painted;
+
+    fn batch(&self, _: &mut (), _: usize, mut batch: Batch, cx: &mut Cx) {
+        for packet in batch.iter_mut() {
+            if self.anno.get(packet) == self.color {
+                let copy = cx.share(packet);
+                cx.emit(Painted::Copied, copy);
+            }
+        }
+        cx.emit_batch(Painted::Onward, batch);
+    }
+}

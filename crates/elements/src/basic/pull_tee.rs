@@ -1,0 +1,44 @@
+//! `PullTee`: a look at what is pulled.
+
+use super::arms::Arms;
+use castanet_engine::prelude::*;
+
+/// Sends a copy of every packet that is pulled out of every other output.
+///
+/// The first output is pulled; the others push.
+///
+/// ```click
+/// in -> q :: Null; Idle -> t :: PullTee(2) -> c :: Counter -> Discard
+/// q -> out; t[1] -> seen
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// = c.count 0
+/// = t.drops.unmatched 0
+/// ```
+#[derive(Element)]
+#[element(args = Arms, processing = "l/lh")]
+pub struct PullTee {
+    outputs: u8,
+}
+
+impl Build for PullTee {
+    type Args = Arms;
+
+    fn build(args: Arms, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(PullTee { outputs: args.check(setup)? })
+    }
+}
+
+impl PerBatch for PullTee {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Port;
+
+    fn batch(&self, _: &mut (), _: usize, mut batch: Batch, cx: &mut Cx) {
+        for output in 1..self.outputs {
+            let copies = batch.iter_mut().map(|packet| cx.share(packet)).collect();
+            cx.emit_batch(Port::nth(output), copies);
+        }
+        cx.emit_batch(Port::nth(0), batch);
+    }
+}

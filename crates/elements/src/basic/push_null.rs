@@ -1,0 +1,27 @@
+//! `PushNull`: nothing at all.
+
+use castanet_engine::prelude::*;
+
+/// Passes every packet on unchanged, in a place where packets are pushed.
+///
+/// Decides for elements that could do either, such as a `Counter` between two
+/// others of that kind.
+///
+/// ```click
+/// in -> PushNull -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// ```
+#[derive(Element)]
+#[element(processing = "h/h")]
+pub struct PushNull;
+
+impl PerBatch for PushNull {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    fn batch(&self, _: &mut (), _: usize, batch: Batch, cx: &mut Cx) {
+        cx.emit_batch((), batch);
+    }
+}

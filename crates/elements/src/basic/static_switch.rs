@@ -1,0 +1,52 @@
+//! `StaticSwitch`: one output of several, for good.
+
+use super::arms::output;
+use castanet_engine::prelude::*;
+
+/// Sends all packets out of one output, or drops them.
+///
+/// A `Switch` that cannot be changed while the router runs.
+///
+/// ```click
+/// in -> s :: StaticSwitch(1) -> a;  s[1] -> b
+/// > in 1.0.0.1 > 2.0.0.2 udp
+/// < b  1.0.0.1 > 2.0.0.2 udp
+/// ```
+///
+/// ```click
+/// in -> none :: StaticSwitch(-1) -> out
+/// > in 1.0.0.1 > 2.0.0.2 udp
+/// = none.drops.unmatched 1
+/// ```
+#[derive(Element)]
+#[element(args = Fixed, ports = "1/-")]
+pub struct StaticSwitch {
+    port: Port,
+}
+
+#[derive(Args)]
+pub struct Fixed {
+    /// The output to use; -1 drops all packets.
+    #[arg]
+    output: i32,
+}
+
+impl Build for StaticSwitch {
+    type Args = Fixed;
+
+    fn build(args: Fixed, setup: &Setup) -> Result<Self, ArgError> {
+        let port = output(args.output, setup.outputs).map_err(|e| e.at("OUTPUT"))?;
+        Ok(StaticSwitch { port })
+    }
+}
+
+impl PerPacket for StaticSwitch {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Port;
+
+    #[inline]
+    fn packet(&self, _: &mut (), _: &mut Packet) -> Port {
+        self.port
+    }
+}
