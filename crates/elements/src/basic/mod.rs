@@ -1,20 +1,17 @@
 //! Elements that take any packet, whatever its bytes mean.
 
-pub mod check_ip_header;
-pub mod check_ip_header2;
-pub mod counter;
-pub mod drop_broadcasts;
-pub mod ether_encap;
-pub mod get_ip_address;
-pub mod radix_ip_lookup;
-pub mod set_ip_address;
 pub mod align;
 mod arms;
+pub mod check_ip_header2;
+pub mod check_ip_header;
 pub mod check_length;
 pub mod check_paint;
 pub mod classifier;
 pub mod counter;
 pub mod discard;
+pub mod drop_broadcasts;
+pub mod ether_encap;
+pub mod get_ip_address;
 pub mod hash_switch;
 pub mod idle;
 pub mod mark_ip_header;
@@ -26,7 +23,9 @@ pub mod paint_tee;
 pub mod pull_null;
 pub mod pull_tee;
 pub mod push_null;
+pub mod radix_ip_lookup;
 pub mod round_robin_switch;
+pub mod set_ip_address;
 pub mod set_timestamp;
 pub mod static_switch;
 pub mod strip;
@@ -40,20 +39,17 @@ use castanet_engine::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
-    per_packet::<check_ip_header::CheckIPHeader>(),
-    per_packet::<check_ip_header2::CheckIPHeader2>(),
-    per_packet::<counter::Counter>(),
-    per_packet::<drop_broadcasts::DropBroadcasts>(),
-    per_packet::<ether_encap::EtherEncap>(),
-    per_packet::<get_ip_address::GetIPAddress>(),
-    per_batch::<radix_ip_lookup::RadixIPLookup>(),
-    per_packet::<set_ip_address::SetIPAddress>(),
     per_packet::<align::Align>(),
+    per_packet::<check_ip_header2::CheckIPHeader2>(),
+    per_packet::<check_ip_header::CheckIPHeader>(),
     per_packet::<check_length::CheckLength>(),
     per_packet::<check_paint::CheckPaint>(),
     per_packet::<classifier::Classifier>(),
     per_packet::<counter::Counter>(),
     per_batch::<discard::Discard>(),
+    per_packet::<drop_broadcasts::DropBroadcasts>(),
+    per_packet::<ether_encap::EtherEncap>(),
+    per_packet::<get_ip_address::GetIPAddress>(),
     per_packet::<hash_switch::HashSwitch>(),
     per_batch::<idle::Idle>(),
     per_packet::<mark_ip_header::MarkIPHeader>(),
@@ -65,7 +61,9 @@ pub static CLASSES: &[Class] = &[
     per_batch::<pull_null::PullNull>(),
     per_batch::<pull_tee::PullTee>(),
     per_batch::<push_null::PushNull>(),
+    per_batch::<radix_ip_lookup::RadixIPLookup>(),
     per_packet::<round_robin_switch::RoundRobinSwitch>(),
+    per_packet::<set_ip_address::SetIPAddress>(),
     per_packet::<set_timestamp::SetTimestamp>(),
     per_packet::<static_switch::StaticSwitch>(),
     per_packet::<strip::Strip>(),
