@@ -247,6 +247,18 @@ impl TokenBucket {
     }
 }
 
+/// How many tokens a bucket holds at most: `size` if that is given, else as many as come in
+/// `duration` nanoseconds, 20 ms unless given; one at least. None if both are given.
+pub fn burst_capacity(rate: u64, duration: Option<u64>, size: Option<u64>) -> Option<u64> {
+    let in_time = |nanos| u128::from(rate) * u128::from(nanos) / u128::from(SECOND);
+    let tokens = match (duration, size) {
+        (Some(_), Some(_)) => return None,
+        (_, Some(size)) => size,
+        (duration, None) => in_time(duration.unwrap_or(SECOND / 50)).try_into().unwrap_or(u64::MAX),
+    };
+    Some(tokens.max(1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -339,6 +351,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn capacities_follow_rate_and_wish() {
+        assert_eq!(burst_capacity(1000, None, None), Some(20));
+        assert_eq!(burst_capacity(1, None, None), Some(1));
+        assert_eq!(burst_capacity(1000, Some(SECOND / 2), None), Some(500));
+        assert_eq!(burst_capacity(1000, None, Some(3)), Some(3));
+        assert_eq!(burst_capacity(1000, Some(1), Some(3)), None);
+        assert_eq!(burst_capacity(u64::MAX, Some(u64::MAX), None), Some(u64::MAX));
     }
 
     #[test]
