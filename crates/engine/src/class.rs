@@ -7,11 +7,12 @@ use crate::element::{
 };
 use crate::node::{
     DuplexNode, LOOPED, NO_FRAME, Node, PANICKED, PerBatchNode, PerPacketNode, SourceNode,
-    StoreNode, shared,
+    StoreNode, THROWN, shared,
 };
 use crate::on::View;
 use crate::time::Time;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The prose, name and ports of a class.
 pub struct Spec {
@@ -124,7 +125,31 @@ values! {
     String => Value::Text;
     &str => |s: &str| Value::Text(s.to_owned());
     std::net::Ipv4Addr => |a: std::net::Ipv4Addr| Value::Text(a.to_string());
+    Duration => interval;
+    crate::args::Bandwidth => bandwidth;
+    crate::args::Data => |d: crate::args::Data| Value::Text(String::from_utf8_lossy(&d.0).into());
     castanet_wire::MacAddr => |a: castanet_wire::MacAddr| Value::Text(a.to_string());
+}
+
+/// An interval in the largest unit that leaves a whole number, seconds with
+/// their fraction, as Click prints it.
+fn interval(time: Duration) -> Value {
+    let nanos = time.as_nanos();
+    Value::Text(match nanos {
+        n if n % 1_000_000_000 == 0 => format!("{}s", n / 1_000_000_000),
+        n if n > 1_000_000_000 => format!("{}s", time.as_secs_f64()),
+        n if n % 1_000_000 == 0 => format!("{}ms", n / 1_000_000),
+        n if n % 1_000 == 0 => format!("{}us", n / 1_000),
+        n => format!("{n}ns"),
+    })
+}
+
+/// A bandwidth in bits a second, in the largest unit that leaves a whole number.
+fn bandwidth(bytes: crate::args::Bandwidth) -> Value {
+    let bits = u128::from(bytes.0) * 8;
+    let units = [(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps"), (1, "bps")];
+    let unit = units.into_iter().find(|(n, _)| bits > 0 && bits % n == 0).unwrap_or((1, "bps"));
+    Value::Text(format!("{}{}", bits / unit.0, unit.1))
 }
 
 impl From<usize> for Value {
@@ -321,7 +346,8 @@ pub const fn per_batch<E: PerBatch>() -> Class {
 /// The class of an element that is asked for packets.
 pub const fn source<E: Source>() -> Class {
     class::<E, E::Local, E::Fate>("any", Role::Source, |text, setup, workers| {
-        nodes(text, setup, workers, SourceNode::<E>::new)
+        let local = shared(!setup.alone);
+        nodes(text, setup, workers, |config| SourceNode::<E>::new(config, &local))
     })
 }
 
@@ -358,7 +384,7 @@ pub const fn info<E: Info>() -> Class {
         });
     class.declare = Some(|text, names, facts| {
         let setup =
-            Setup { name: "", inputs: 0, outputs: 0, names, started: Time::default() };
+            Setup { name: "", inputs: 0, outputs: 0, alone: true, names, started: Time::default() };
         build::<E>(text, &setup)?.declare(facts).map_err(|e| vec![e])
     });
     class
@@ -387,6 +413,9 @@ impl Class {
         }
         all.push((NO_FRAME, "no_frame".into(), "Packets for which the pool had no frame."));
         all.push((LOOPED, "loop".into(), "Packets that went round the graph without end."));
+        if self.role == Role::Store {
+            all.push((THROWN, "reset".into(), "Packets that a handler threw away."));
+        }
         all.push((PANICKED, "panic".into(), "Packets of bursts in which the element panicked."));
         all
     }

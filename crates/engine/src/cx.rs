@@ -108,6 +108,18 @@ impl Cx<'_> {
         self.count_made(packet)
     }
 
+    /// A packet with a copy of these bytes after at least `headroom` bytes.
+    pub fn copy_in_after(&mut self, headroom: usize, bytes: &[u8]) -> Option<Packet> {
+        let short = headroom.saturating_sub(self.core.pool.headroom());
+        if short == 0 {
+            return self.copy_in(bytes);
+        }
+        let mut packet = self.alloc()?;
+        packet.put_back(short + bytes.len())[short..].copy_from_slice(bytes);
+        packet.pull_front(short);
+        Some(packet)
+    }
+
     /// A packet with a copy of these bytes.
     pub fn copy_in(&mut self, bytes: &[u8]) -> Option<Packet> {
         let packet = self.core.pool.copy_in(bytes);
@@ -157,6 +169,19 @@ impl Cx<'_> {
         into
     }
 
+    /// The output that a source is asked for; 0 when it is asked as a task.
+    pub fn asked(&self) -> usize {
+        self.core.asked
+    }
+
+    /// How many packets the stores that this source pushes into have room
+    /// for; no limit if its packets also go elsewhere. A source that finds
+    /// none answers `Asked::Empty` and is asked again once there is room.
+    pub fn room(&self) -> usize {
+        let nodes = self.nodes.as_deref();
+        nodes.map_or(usize::MAX, |nodes| crate::worker::exec::room_below(nodes, self.me))
+    }
+
     /// How many inputs are connected.
     pub fn inputs(&self) -> usize {
         self.nodes.as_deref().map_or(0, |nodes| nodes[self.me].upstream.len())
@@ -165,6 +190,12 @@ impl Cx<'_> {
     /// Asks the whole router to stop, as Click's sources do with `STOP true`.
     pub fn stop(&mut self) {
         self.core.stops += 1;
+    }
+
+    /// Asks the driver to write `value` to a handler: the router's own or
+    /// `element.handler`.
+    pub fn call(&mut self, handler: &str, value: &str) {
+        self.core.calls.push((handler.to_owned(), value.to_owned()));
     }
 
     /// Writes a line where Click writes what elements say: standard error.

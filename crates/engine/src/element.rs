@@ -33,6 +33,8 @@ pub struct Setup<'a> {
     pub inputs: usize,
     /// How many outputs are connected.
     pub outputs: usize,
+    /// Whether no more than one worker can reach the element.
+    pub alone: bool,
     /// Addresses by name, as `AddressInfo` and the machine declare them.
     pub names: &'a Names,
     /// Address, time and stop requests of the router being built.
@@ -124,6 +126,10 @@ pub trait Source: Describe + Build + Send + Sync {
     }
     /// Called once when the router stops.
     fn end(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
+    /// How many packets are kept, for the accounting of packets.
+    fn held(&self, _local: &Self::Local) -> usize {
+        0
+    }
 }
 
 /// When a source wants to be asked again.
@@ -135,7 +141,8 @@ pub enum Asked {
     At(Time),
     /// When the file descriptor becomes readable.
     Readable(i32),
-    /// When what it pulls from has packets again (or `cx.retry_at` said when).
+    /// When what it pulls from has packets again (or `cx.retry_at` said when),
+    /// or when the stores that it pushes into have room again.
     Empty,
     /// Never again, unless a handler write revives it.
     Done,
@@ -155,6 +162,10 @@ pub trait Store: Describe + Build + Send + Sync {
     fn take(&self, local: &mut Self::Local, n: usize, into: &mut Batch, cx: &mut Cx);
     /// How many packets are kept, for the accounting of packets.
     fn held(&self, local: &Self::Local) -> usize;
+    /// How many more packets find room, for sources that wait for it.
+    fn room(&self, _local: &Self::Local) -> usize {
+        usize::MAX
+    }
 }
 
 /// An element that only declares something about the graph: addresses, where

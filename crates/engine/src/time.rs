@@ -13,6 +13,14 @@ impl Time {
     pub fn since(self, earlier: Time) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }
+    /// Nanoseconds since the epoch, as rates and buckets count.
+    pub fn nanos(self) -> u64 {
+        self.since(Time::default())
+    }
+    /// The time that is `nanos` after the epoch.
+    pub fn from_nanos(nanos: u64) -> Time {
+        Time(i64::try_from(nanos).unwrap_or(i64::MAX))
+    }
     /// Seconds, as a fraction.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9

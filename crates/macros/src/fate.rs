@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 use syn::{Data, DeriveInput, spanned::Spanned};
 
 /// Reasons to drop that an element can have beside the engine's own.
-const MOST_REASONS: u8 = 12;
+const MOST_REASONS: u8 = 11;
 
 /// `impl Fate` for an enum.
 pub(crate) fn implementation(input: &DeriveInput) -> syn::Result<Tokens> {
@@ -25,7 +25,7 @@ pub(crate) fn implementation(input: &DeriveInput) -> syn::Result<Tokens> {
             (if marked("optional") { "Optional" } else { "Output" }, outputs - 1)
         };
         if drops > MOST_REASONS {
-            return Err(syn::Error::new(v.span(), "more than twelve reasons to drop"));
+            return Err(syn::Error::new(v.span(), "more than eleven reasons to drop"));
         }
         let doc = needed_docs(&v.attrs, v, "an exit (say which packets take it)")?;
         let (ident, kind, text) = (&v.ident, format_ident!("{kind}"), snake(&bare(&v.ident)));

@@ -95,6 +95,12 @@ impl FromArg for String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Data(pub Vec<u8>);
 
+impl From<&str> for Data {
+    fn from(text: &str) -> Data {
+        Data(text.into())
+    }
+}
+
 impl FromArg for Data {
     const SYNTAX: &'static str = "data";
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {

@@ -21,6 +21,13 @@ pub struct Plan {
     pub vectors: Vec<Vec<bool>>,
     /// By element: the tasks to wake when packets come to rest in it.
     pub waiters: Vec<Vec<TaskRef>>,
+    /// By element: the tasks that pull through it.
+    pub pullers: Vec<Vec<TaskRef>>,
+    /// By element: the tasks to wake when packets are taken out of it.
+    pub feeders: Vec<Vec<TaskRef>>,
+    /// By element: the stores where all packets that its task pushes come to
+    /// rest; empty if some go elsewhere.
+    pub stores: Vec<Vec<usize>>,
 }
 
 impl Plan {
@@ -42,6 +49,9 @@ pub fn assign(graph: &Graph, facts: &Facts, workers: usize) -> Plan {
         reasons: vec!["the first worker, as nothing says otherwise"; count],
         vectors: vec![vec![false; workers]; count],
         waiters: vec![Vec::new(); count],
+        pullers: vec![Vec::new(); count],
+        feeders: vec![Vec::new(); count],
+        stores: vec![Vec::new(); count],
     };
     let mut next = 0;
     for job in jobs(graph) {
@@ -58,6 +68,9 @@ pub fn assign(graph: &Graph, facts: &Facts, workers: usize) -> Plan {
         let task = TaskRef { worker: home, task: plan.tasks[home].len() };
         plan.tasks[home].push(job);
         wait_upstream(graph, &mut plan, job, task);
+        if let Job::Ask(source) = job {
+            feed_downstream(graph, &mut plan, source, task);
+        }
     }
     for (worker, jobs) in plan.tasks.clone().into_iter().enumerate() {
         jobs.into_iter().for_each(|job| reach(graph, &mut plan, job.element(), worker));
@@ -112,6 +125,7 @@ fn wait_upstream(graph: &Graph, plan: &mut Plan, job: Job, task: TaskRef) {
         }
         for edge in graph.in_edges(node).filter(|e| e.flow == Flow::Pull) {
             let up = edge.from.node;
+            plan.pullers[up].push(task);
             if graph.elements[up].class.role == Role::Store {
                 plan.waiters[up].push(task);
             } else {
@@ -120,6 +134,29 @@ fn wait_upstream(graph: &Graph, plan: &mut Plan, job: Job, task: TaskRef) {
             reach(graph, plan, up, task.worker);
         }
     }
+}
+
+/// Finds the stores where everything that `source` pushes comes to rest, as
+/// Click's full notification does, and puts its task on their lists.
+fn feed_downstream(graph: &Graph, plan: &mut Plan, source: usize, task: TaskRef) {
+    let mut seen = vec![false; graph.elements.len()];
+    let (mut work, mut stores) = (vec![source], Vec::new());
+    while let Some(node) = work.pop() {
+        if std::mem::replace(&mut seen[node], true) {
+            continue;
+        }
+        if graph.elements[node].class.role == Role::Store {
+            stores.push(node);
+            continue;
+        }
+        let before = work.len();
+        work.extend(graph.out_edges(node).filter(|e| e.flow == Flow::Push).map(|e| e.to.node));
+        if work.len() == before {
+            return;
+        }
+    }
+    stores.iter().for_each(|&store| plan.feeders[store].push(task));
+    plan.stores[source] = stores;
 }
 
 /// Marks what packets pushed out of `from` on `worker` can reach; stores end

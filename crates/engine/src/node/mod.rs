@@ -14,6 +14,7 @@ use crate::args::{ArgError, Names};
 use crate::class::{Ask, Role, Value};
 use crate::cx::Cx;
 use crate::element::{Asked, Describe, Local, NOT_TAKEN};
+use crate::worker::TaskRef;
 use castanet_packet::Batch;
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +25,8 @@ pub const NO_FRAME: u8 = NOT_TAKEN + 1;
 pub const LOOPED: u8 = NOT_TAKEN + 2;
 /// The reason to drop of packets in whose burst the element panicked.
 pub const PANICKED: u8 = NOT_TAKEN + 3;
+/// The reason to drop of kept packets that a handler threw away.
+pub const THROWN: u8 = NOT_TAKEN + 4;
 
 /// A changed configuration on its way to all workers.
 pub type Rewritten = Arc<dyn Any + Send + Sync>;
@@ -54,14 +57,20 @@ pub trait Node: Send {
     fn wake(&mut self, _cx: &mut Cx) {}
     /// The router stops.
     fn end(&mut self, _cx: &mut Cx) {}
+    /// How many more packets it can keep.
+    fn room(&self) -> usize {
+        usize::MAX
+    }
     /// How many packets it keeps.
     fn held(&self) -> usize {
         0
     }
-    /// Answers a read handler; `None` if there is none of that name.
-    fn read(&self, name: &str, ask: &Ask) -> Option<Value>;
-    /// Changes its worker's state; `None` if there is no such handler.
-    fn change(&mut self, name: &str, text: &str) -> Option<Result<(), ArgError>>;
+    /// Answers a read handler; `None` if there is none of that name. Says too
+    /// whether the answer is the same for all workers.
+    fn read(&self, name: &str, ask: &Ask) -> Option<(Value, bool)>;
+    /// Changes its worker's state; `None` if there is no such handler. The
+    /// number is how many kept packets that has cost.
+    fn change(&mut self, name: &str, text: &str) -> Option<(Result<(), ArgError>, u64)>;
     /// Makes a changed configuration; `None` if there is no such handler.
     fn rewrite(
         &self,
@@ -95,7 +104,13 @@ pub struct Slot {
     /// Where each pull input pulls; `None` for push inputs.
     pub upstream: Vec<Option<Target>>,
     /// The tasks to wake when packets come to rest here.
-    pub waiters: Vec<crate::worker::TaskRef>,
+    pub waiters: Vec<TaskRef>,
+    /// The tasks that pull through here, to wake after a handler write.
+    pub pullers: Vec<TaskRef>,
+    /// The tasks to wake when packets are taken out of here.
+    pub feeders: Vec<TaskRef>,
+    /// For a task that pushes: the stores where all its packets come to rest.
+    pub stores: Vec<usize>,
 }
 
 /// Configuration and state of one node.
@@ -149,19 +164,27 @@ impl<E, L: Local> Body<E, L> {
 }
 
 impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
-    fn read(&self, name: &str, ask: &Ask) -> Option<Value> {
+    fn read(&self, name: &str, ask: &Ask) -> Option<(Value, bool)> {
         let config = E::READS.iter().copied().flatten().find(|h| h.name == name);
-        // Every worker has the same: no sum, even if it is a number.
-        let agreed = |h: &crate::class::Read<E>| Value::Text((h.get)(&self.config, ask).to_string());
-        config.map(agreed).or_else(|| {
+        config.map(|h| ((h.get)(&self.config, ask), true)).or_else(|| {
             let local = L::READS.iter().copied().flatten().find(|h| h.name == name)?;
-            Some(self.local.peek(|state| (local.get)(state, ask)))
+            Some((self.local.peek(|state| (local.get)(state, ask)), self.shares()))
         })
     }
 
-    fn change(&mut self, name: &str, text: &str) -> Option<Result<(), ArgError>> {
+    fn change(
+        &mut self,
+        name: &str,
+        text: &str,
+        held: impl Fn(&E, &L) -> usize,
+    ) -> Option<(Result<(), ArgError>, u64)> {
         let change = L::WRITES.iter().copied().flatten().find(|h| h.name == name)?;
-        Some(self.local.with(|state| (change.apply)(state, text)))
+        let config = &*self.config;
+        Some(self.local.with(|state| {
+            let before = held(config, state);
+            let done = (change.apply)(state, text);
+            (done, before.saturating_sub(held(config, state)) as u64)
+        }))
     }
 
     fn rewrite(
@@ -187,16 +210,20 @@ impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
 
 /// The handler half of `Node`, the same for every kind.
 macro_rules! handlers_of_body {
-    () => {
-        fn read(&self, name: &str, ask: &crate::class::Ask) -> Option<crate::class::Value> {
+    ($held:expr) => {
+        fn read(
+            &self,
+            name: &str,
+            ask: &crate::class::Ask,
+        ) -> Option<(crate::class::Value, bool)> {
             self.body.read(name, ask)
         }
         fn change(
             &mut self,
             name: &str,
             text: &str,
-        ) -> Option<Result<(), crate::args::ArgError>> {
-            self.body.change(name, text)
+        ) -> Option<(Result<(), crate::args::ArgError>, u64)> {
+            self.body.change(name, text, $held)
         }
         fn rewrite(
             &self,

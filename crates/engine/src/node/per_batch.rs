@@ -48,5 +48,5 @@ impl<E: PerBatch> Node for PerBatchNode<E> {
     fn held(&self) -> usize {
         self.body.local.peek(|local| self.body.config.held(local))
     }
-    handlers_of_body!();
+    handlers_of_body!(|config, local| config.held(local));
 }

@@ -65,7 +65,7 @@ impl<E: PerPacket> Node for PerPacketNode<E> {
         }
         split(batch, cx);
     }
-    handlers_of_body!();
+    handlers_of_body!(|_, _| 0);
 }
 
 /// Moves each packet where its fate says.

@@ -15,8 +15,8 @@ pub struct SourceNode<E: Source> {
 }
 
 impl<E: Source> SourceNode<E> {
-    pub(crate) fn new(config: Arc<E>) -> Self {
-        SourceNode { body: Body::new(config, &None) }
+    pub(crate) fn new(config: Arc<E>, local: &Option<Arc<Mutex<E::Local>>>) -> Self {
+        SourceNode { body: Body::new(config, local) }
     }
 }
 
@@ -41,7 +41,10 @@ impl<E: Source> Node for SourceNode<E> {
         let config = &*self.body.config;
         self.body.local.with(|local| config.end(local, cx));
     }
-    handlers_of_body!();
+    fn held(&self) -> usize {
+        self.body.local.peek(|local| self.body.config.held(local))
+    }
+    handlers_of_body!(|config, local| config.held(local));
 }
 
 /// An element that is both `PerBatch` and `Source`, with one state.
@@ -107,7 +110,7 @@ where
         self.body.local.peek(|local| self.body.config.pulls(local))
     }
     fn held(&self) -> usize {
-        self.body.local.peek(|local| self.body.config.held(local))
+        self.body.local.peek(|local| PerBatch::held(&*self.body.config, local))
     }
-    handlers_of_body!();
+    handlers_of_body!(|config, local| PerBatch::held(config, local));
 }

@@ -30,5 +30,8 @@ impl<E: Store> Node for StoreNode<E> {
     fn held(&self) -> usize {
         self.body.local.peek(|local| self.body.config.held(local))
     }
-    handlers_of_body!();
+    fn room(&self) -> usize {
+        self.body.local.peek(|local| self.body.config.room(local))
+    }
+    handlers_of_body!(|config, local| config.held(local));
 }

@@ -89,6 +89,7 @@ fn make_all(
             name: &it.name,
             inputs: it.inputs.len(),
             outputs: it.outputs.len(),
+            alone: planned.assigned.vectors[i].iter().filter(|&&reaches| reaches).count() < 2,
             names,
             started,
         };
@@ -129,6 +130,9 @@ fn assemble(
             let mut slot = slot(&graph, element);
             slot.node = nodes.next();
             slot.waiters.clone_from(&assigned.waiters[element]);
+            slot.pullers.clone_from(&assigned.pullers[element]);
+            slot.feeders.clone_from(&assigned.feeders[element]);
+            slot.stores.clone_from(&assigned.stores[element]);
             slots.push(slot);
         }
     }
@@ -183,5 +187,14 @@ fn slot(graph: &Graph, element: usize) -> Slot {
     for edge in graph.in_edges(element).filter(|e| e.flow == Flow::Pull) {
         upstream[edge.to.port] = Some(edge.from);
     }
-    Slot { node: None, role: it.class.role, outputs, upstream, waiters: Vec::new() }
+    Slot {
+        node: None,
+        role: it.class.role,
+        outputs,
+        upstream,
+        waiters: Vec::new(),
+        pullers: Vec::new(),
+        feeders: Vec::new(),
+        stores: Vec::new(),
+    }
 }

@@ -3,7 +3,7 @@
 use super::Router;
 use crate::args::ArgError;
 use crate::class::{Ask, Class, HandlerDoc, Role, Value};
-use crate::node::Rewritten;
+use crate::node::{Rewritten, THROWN};
 use crate::worker::core::Ledger;
 use castanet_lang::nearest;
 use std::fmt::Write;
@@ -89,10 +89,12 @@ impl Router {
     }
 
     fn read_element(&mut self, it: usize, name: &str, param: &str) -> Result<String, ArgError> {
-        if let Some(text) = self.read_common(it, name) {
+        let class = self.graph.elements[it].class;
+        // An element's own `drops`, as a Queue has, comes before everybody's.
+        let own = class.role != Role::Control && (class.reads)().iter().any(|h| h.name == name);
+        if let Some(text) = (!own).then(|| self.read_common(it, name)).flatten() {
             return Ok(text);
         }
-        let class = self.graph.elements[it].class;
         let value = match class.role {
             Role::Control => self.read_program(it, name, param),
             _ => self.read_nodes(it, name, param),
@@ -133,7 +135,7 @@ impl Router {
         let (name, param, now) = (name.to_owned(), param.to_owned(), self.clock.now());
         self.crew.ask(worker, move |worker| {
             let node = worker.slots[it].node.as_ref()?;
-            Some((node.read(&name, &Ask { now, param: &param })?, node.shares()))
+            node.read(&name, &Ask { now, param: &param })
         })?
     }
 
@@ -246,7 +248,8 @@ impl Router {
             let (text, what) = (value.to_owned(), name.to_owned());
             let done = self.crew.ask(worker, move |worker| {
                 let node = worker.slots[it].node.as_mut()?;
-                let (done, shares) = (node.change(&what, &text)?, node.shares());
+                let ((done, thrown), shares) = (node.change(&what, &text)?, node.shares());
+                worker.core.count_drops(it, THROWN, thrown);
                 worker.revive(it);
                 Some((done, shares))
             });

@@ -22,10 +22,17 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 /// What a worker or a signal tells the driver.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// An element asks the router to stop.
     StopRequested,
+    /// An element wants a handler written.
+    Write {
+        /// Its path, as a user writes it.
+        handler: String,
+        /// The text to write.
+        value: String,
+    },
     /// The user does: nobody is asked.
     Interrupted,
 }

@@ -64,8 +64,7 @@ impl Router {
             let until = earlier(self.next_program(), next_watch);
             let sleep = until.map_or(LONG, |t| (t - now).min(LONG));
             match self.notices.recv_timeout(sleep) {
-                Ok(Notice::StopRequested) => self.stops += 1,
-                Ok(Notice::Interrupted) => interrupted = true,
+                Ok(notice) => interrupted |= self.heed(notice),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
         }
@@ -87,13 +86,12 @@ impl Router {
         let mut interrupted = false;
         while self.ending.is_none() && !interrupted {
             let next = self.settle_a_while();
+            let mut ran = false;
             while let Ok(notice) = self.notices.try_recv() {
-                match notice {
-                    Notice::StopRequested => self.stops += 1,
-                    Notice::Interrupted => interrupted = true,
-                }
+                interrupted |= self.heed(notice);
+                ran = true;
             }
-            let ran = self.run_programs();
+            ran |= self.run_programs();
             self.decide_stops();
             match next {
                 Turn::Ran => {}
@@ -106,6 +104,21 @@ impl Router {
             }
         }
         Outcome { status: self.ending.unwrap_or(0), interrupted }
+    }
+
+    /// Does what an element or a signal asks; whether it was the user, who
+    /// wants an end.
+    fn heed(&mut self, notice: Notice) -> bool {
+        match notice {
+            Notice::StopRequested => self.stops += 1,
+            Notice::Interrupted => return true,
+            Notice::Write { handler, value } => {
+                if let Err(e) = self.write(&handler, &value) {
+                    self.console.chatter(&format!("{handler}: {e}\n"));
+                }
+            }
+        }
+        false
     }
 
     fn can_stop(&self) -> bool {
@@ -130,7 +143,13 @@ impl Router {
     /// to do or `turns` turns are over; for tests.
     pub fn settle(&mut self, turns: usize) -> Option<Time> {
         for _ in 0..turns {
-            if let Turn::Idle(next) = self.settle_a_while() {
+            let turn = self.settle_a_while();
+            let mut heeded = false;
+            while let Ok(notice) = self.notices.try_recv() {
+                self.heed(notice);
+                heeded = true;
+            }
+            if let (Turn::Idle(next), false) = (turn, heeded) {
                 return next;
             }
         }

@@ -29,6 +29,11 @@ impl Ledger {
     pub fn lost(&self) -> u64 {
         self.drops.iter().sum::<u64>() + self.open.iter().sum::<u64>()
     }
+    /// Packets that entered and have not left again.
+    pub(crate) fn inside(&self) -> u64 {
+        let left = self.output + self.consumed + self.lost();
+        (self.input + self.made).saturating_sub(left)
+    }
     /// Adds another worker's counts.
     pub fn add(&mut self, other: &Ledger) {
         self.input += other.input;
@@ -61,9 +66,14 @@ pub struct Core {
     pub(crate) hops: u32,
     pub(crate) timers: Timers,
     pub(crate) retry: Option<Time>,
+    /// The output that a source is asked for.
+    pub(crate) asked: usize,
+    /// How many pulls are waiting for one another.
+    pub(crate) pulls: usize,
     pub(crate) progress: u64,
     pub(crate) pool: Pool,
     pub(crate) stops: u32,
+    pub(crate) calls: Vec<(String, String)>,
     pub(crate) panics: u64,
     pub(crate) chatter: String,
     pub(crate) woken: Vec<super::TaskRef>,
@@ -83,9 +93,12 @@ impl Core {
             hops: 0,
             timers: Timers::new(elements),
             retry: None,
+            asked: 0,
+            pulls: 0,
             progress: 0,
             pool,
             stops: 0,
+            calls: Vec::new(),
             panics: 0,
             chatter: String::new(),
             woken: Vec::new(),

@@ -11,11 +11,14 @@ use crate::element::Asked;
 use crate::node::{LOOPED, Node, PANICKED, Slot, Target};
 use castanet_packet::Batch;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 /// How many elements one batch may visit before it counts as going in circles.
 const MAX_DEPTH: u32 = 20_000;
 /// How many visits one burst may cause in all (a loop through a `Tee`).
 const MAX_HOPS: u32 = 1_000_000;
+/// When a source that panicked is asked again.
+const AFTER_PANIC: Duration = Duration::from_millis(1);
 
 /// Runs everything on the stack to its end.
 pub(crate) fn drain(nodes: &mut [Slot], core: &mut Core) {
@@ -44,18 +47,25 @@ fn push_one(slot: &mut Slot, core: &mut Core, me: usize, port: usize, batch: Bat
     };
     let mut cx = Cx { core, me, nodes: None };
     if catch_unwind(AssertUnwindSafe(|| node.push(port, batch, &mut cx))).is_err() {
-        lose_burst(core, me, count);
+        lose_burst(core, me, &**node, count);
     }
     if !slot.waiters.is_empty() {
         core.woken.extend_from_slice(&slot.waiters);
     }
 }
 
-/// After a panic: what did not come out again is counted as lost to it.
+/// After a panic: what did not come out again, was not counted and is not
+/// kept is counted as lost to it. Where workers share what is kept, only the
+/// burst of `count` packets can be told.
 #[cold]
-fn lose_burst(core: &mut Core, me: usize, count: u64) {
+fn lose_burst(core: &mut Core, me: usize, node: &dyn Node, count: u64) {
     let out: u64 = core.emitted[core.mark..].iter().map(|(_, b)| b.len() as u64).sum();
-    core.count_drops(me, PANICKED, count.saturating_sub(out));
+    let held = catch_unwind(AssertUnwindSafe(|| node.held())).unwrap_or(0) as u64;
+    let lost = match node.shares() {
+        true => count.saturating_sub(out),
+        false => core.ledger[me].inside().saturating_sub(out + held),
+    };
+    core.count_drops(me, PANICKED, lost);
     core.panics += 1;
 }
 
@@ -85,22 +95,26 @@ fn spread(slot: &Slot, core: &mut Core, me: usize, depth: u32) {
 /// Asks a source for up to `n` packets and pushes them on; for tasks.
 pub(crate) fn ask_and_push(nodes: &mut [Slot], core: &mut Core, me: usize, n: usize) -> Asked {
     core.mark = core.emitted.len();
-    let asked = ask(nodes, core, me, n);
+    let asked = ask(nodes, core, me, 0, n);
     spread(&nodes[me], core, me, 0);
     drain(nodes, core);
     asked
 }
 
-/// Lets `me` emit while it may pull its inputs through `nodes`.
-fn ask(nodes: &mut [Slot], core: &mut Core, me: usize, n: usize) -> Asked {
+/// Lets `me` emit for `output` while it may pull its inputs through `nodes`.
+fn ask(nodes: &mut [Slot], core: &mut Core, me: usize, output: usize, n: usize) -> Asked {
     let Some(mut node) = nodes[me].node.take() else { return Asked::Done };
+    let entered = |core: &Core| core.ledger[me].input + core.ledger[me].made;
+    let before = entered(core);
+    core.asked = output;
     let mut cx = Cx { core: &mut *core, me, nodes: Some(&mut *nodes) };
     let asked = catch_unwind(AssertUnwindSafe(|| node.ask(n, &mut cx)));
+    let asked = asked.unwrap_or_else(|_| {
+        lose_burst(core, me, &*node, entered(core) - before);
+        Asked::At(core.now + AFTER_PANIC)
+    });
     nodes[me].node = Some(node);
-    asked.unwrap_or_else(|_| {
-        core.panics += 1;
-        Asked::Again
-    })
+    asked
 }
 
 /// Calls the home worker's timer of element `me`.
@@ -119,7 +133,7 @@ pub(crate) fn call(
     if let Some(node) = nodes[me].node.as_mut() {
         let mut cx = Cx { core: &mut *core, me, nodes: None };
         if catch_unwind(AssertUnwindSafe(|| f(&mut **node, &mut cx))).is_err() {
-            core.panics += 1;
+            lose_burst(core, me, &**node, 0);
         }
     }
     spread(&nodes[me], core, me, 0);
@@ -144,24 +158,32 @@ pub(crate) fn pull_input(
 /// Pulls up to `n` packets out of output `from.port` of element `from.node`.
 fn pull(nodes: &mut [Slot], core: &mut Core, from: Target, n: usize, into: &mut Batch) {
     let me = from.node;
+    if core.pulls > nodes.len() {
+        // Longer than any path without a circle, where nothing can come from.
+        return;
+    }
+    core.pulls += 1;
     let outer = std::mem::replace(&mut core.mark, core.emitted.len());
     match nodes[me].role {
         Role::Store => take(&mut nodes[me], core, me, n, into),
         Role::Source | Role::Duplex => {
-            ask(nodes, core, me, n);
+            ask(nodes, core, me, from.port, n);
         }
         _ => {
+            // Where several paths run side by side, each has its own input.
+            let side = from.port.min(nodes[me].upstream.len().saturating_sub(1));
             let mut batch = Batch::new();
-            if let Some(&Some(up)) = nodes[me].upstream.first() {
+            if let Some(&Some(up)) = nodes[me].upstream.get(side) {
                 pull(nodes, core, up, n, &mut batch);
             }
             if !batch.is_empty() {
-                push_one(&mut nodes[me], core, me, 0, batch);
+                push_one(&mut nodes[me], core, me, side, batch);
             }
         }
     }
     collect(&nodes[me], core, from, into);
     core.mark = outer;
+    core.pulls -= 1;
 }
 
 fn take(slot: &mut Slot, core: &mut Core, me: usize, n: usize, into: &mut Batch) {
@@ -175,6 +197,17 @@ fn take(slot: &mut Slot, core: &mut Core, me: usize, n: usize, into: &mut Batch)
     let taken = (into.len() - before) as u64;
     core.ledger[me].output += taken;
     core.progress += taken;
+    if taken > 0 && !slot.feeders.is_empty() {
+        core.woken.extend_from_slice(&slot.feeders);
+    }
+}
+
+/// How many packets the stores that `me` pushes into have room for: as many
+/// as the emptiest; no limit if a way leads elsewhere.
+pub(crate) fn room_below(nodes: &[Slot], me: usize) -> usize {
+    let stores = nodes[me].stores.iter();
+    let rooms = stores.filter_map(|&store| nodes[store].node.as_ref()).map(|node| node.room());
+    rooms.max().unwrap_or(usize::MAX)
 }
 
 /// Sorts what a pulled element emitted: its pulled output into `into`, the

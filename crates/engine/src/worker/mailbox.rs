@@ -2,7 +2,10 @@
 
 use super::Worker;
 use mio::{Events, Interest, Poll, Token, Waker, unix::SourceFd};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -12,6 +15,11 @@ pub(crate) type Errand = Box<dyn FnOnce(&mut Worker) + Send>;
 
 /// The token of the waker; tasks have their number.
 const WAKE: Token = Token(usize::MAX);
+/// The token of the alarm clock.
+const ALARM: Token = Token(usize::MAX - 1);
+/// The shortest sleep. Who is due every few microseconds catches up in bursts
+/// instead, at some thousands of wake-ups a second.
+const NAP: Duration = Duration::from_micros(250);
 
 /// What other threads may touch of a worker.
 pub(crate) struct Shared {
@@ -31,12 +39,20 @@ pub(crate) struct Mailbox {
     events: Events,
     errands: Receiver<Errand>,
     registered: Vec<Option<i32>>,
+    /// Ends sleeps to the microsecond, where `epoll` knows milliseconds only.
+    alarm: TimerFd,
 }
 
 /// The two ends, for a worker with that many tasks.
 pub(crate) fn pair(tasks: usize) -> io::Result<(Shared, Mailbox)> {
     let poll = Poll::new()?;
     let waker = Waker::new(poll.registry(), WAKE)?;
+    let alarm = TimerFd::new(
+        ClockId::CLOCK_MONOTONIC,
+        TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
+    )?;
+    let fd = alarm.as_fd().as_raw_fd();
+    poll.registry().register(&mut SourceFd(&fd), ALARM, Interest::READABLE)?;
     let (errands, receiver) = channel();
     let flags = || (0..tasks).map(|_| AtomicBool::new(false)).collect();
     let shared = Shared {
@@ -48,7 +64,7 @@ pub(crate) fn pair(tasks: usize) -> io::Result<(Shared, Mailbox)> {
         woken: flags(),
     };
     let events = Events::with_capacity(64);
-    Ok((shared, Mailbox { poll, events, errands: receiver, registered: vec![None; tasks] }))
+    Ok((shared, Mailbox { poll, events, errands: receiver, registered: vec![None; tasks], alarm }))
 }
 
 impl Shared {
@@ -131,9 +147,20 @@ impl Mailbox {
     ) {
         shared.asleep.store(true, SeqCst);
         let time = if shared.mail.load(SeqCst) { Some(Duration::ZERO) } else { time };
+        let time = time.map(|time| if time.is_zero() { time } else { self.set_alarm(time) });
         // An interrupted sleep is a short one.
         _ = self.poll.poll(&mut self.events, time);
         shared.asleep.store(false, SeqCst);
-        self.events.iter().filter(|e| e.token() != WAKE).for_each(|e| ready(e.token().0));
+        let tasks = self.registered.len();
+        self.events.iter().map(|e| e.token().0).filter(|&task| task < tasks).for_each(&mut ready);
+    }
+
+    /// Sets the alarm in `time`; the longest that `epoll` may then sleep.
+    fn set_alarm(&self, time: Duration) -> Duration {
+        let time = time.max(NAP);
+        let at = Expiration::OneShot(TimeSpec::from_duration(time));
+        // Without an alarm the sleep is rounded to the next millisecond.
+        _ = self.alarm.set(at, TimerSetTimeFlags::empty());
+        time + Duration::from_millis(1)
     }
 }

@@ -18,6 +18,7 @@ use crate::args::ArgError;
 use crate::cx::Cx;
 use crate::element::Asked;
 use crate::node::Slot;
+use crate::router::Notice;
 use crate::time::{Clock, Time};
 use self::core::Core;
 use castanet_packet::Batch;
@@ -59,8 +60,8 @@ pub struct Worker {
     pub(crate) console: Arc<dyn Console>,
     pub(crate) shared: Arc<Vec<Shared>>,
     pub(crate) mailbox: Mailbox,
-    /// Stop requests that the elements made, on their way to the driver.
-    pub(crate) stop_line: std::sync::mpsc::Sender<crate::router::Notice>,
+    /// Stop requests and handler calls of the elements, to the driver.
+    pub(crate) stop_line: std::sync::mpsc::Sender<Notice>,
 }
 
 impl Worker {
@@ -87,6 +88,7 @@ impl Worker {
     /// Gives a batch to an input, as if a neighbour had pushed it.
     pub fn inject(&mut self, node: usize, port: usize, batch: Batch) {
         self.core.now = self.clock.now();
+        self.core.pulls = 0;
         self.core.stack.push(self::core::Hop { node, port, depth: 0, batch });
         exec::drain(&mut self.slots, &mut self.core);
         self.after();
@@ -96,7 +98,9 @@ impl Worker {
     pub(crate) fn turn(&mut self) -> Turn {
         self.core.now = self.clock.now();
         let mut ran = self.read_mail();
-        while let Some(me) = self.core.timers.pop(self.core.now) {
+        // Whoever sets a timer for this very moment waits for the next turn.
+        for _ in 0..self.slots.len() {
+            let Some(me) = self.core.timers.pop(self.core.now) else { break };
             exec::wake(&mut self.slots, &mut self.core, me);
             ran = true;
         }
@@ -115,6 +119,7 @@ impl Worker {
     fn run(&mut self, task: usize) {
         self.core.retry = None;
         self.core.progress = 0;
+        self.core.pulls = 0;
         let asked = match self.tasks.job(task) {
             Job::Ask(me) => {
                 let burst = self.core.burst;
@@ -163,9 +168,12 @@ impl Worker {
             self.console.chatter(&self.core.chatter);
             self.core.chatter.clear();
         }
+        // The driver is gone only when everything is being torn down.
         for _ in 0..std::mem::take(&mut self.core.stops) {
-            // The driver is gone only when everything is being torn down.
-            _ = self.stop_line.send(crate::router::Notice::StopRequested);
+            _ = self.stop_line.send(Notice::StopRequested);
+        }
+        for (handler, value) in self.core.calls.drain(..) {
+            _ = self.stop_line.send(Notice::Write { handler, value });
         }
     }
 
@@ -186,9 +194,14 @@ impl Worker {
         ran
     }
 
-    /// Puts the tasks of element `me` back to work, after a handler write.
+    /// Puts the tasks of element `me`, and those that pull through it, back
+    /// to work after a handler write.
     pub(crate) fn revive(&mut self, me: usize) {
         self.tasks.revive(me);
+        let slot = &self.slots[me];
+        self.core.woken.extend_from_slice(&slot.pullers);
+        self.core.woken.extend_from_slice(&slot.feeders);
+        self.after();
     }
 }
 

@@ -41,9 +41,9 @@ enum State {
     Ready,
     /// In the queue for a last look before it rests.
     LastLook,
-    /// Resting until somebody wakes it.
+    /// Resting until somebody wakes it, or a time if one was set.
     Waiting,
-    /// Resting until a time or somebody wakes it.
+    /// Resting until a time; packets do not wake it.
     Sleeping,
     /// Ended, unless a handler revives it.
     Done,
@@ -103,16 +103,18 @@ impl Tasks {
     /// Wakes the tasks whose time has come.
     pub(crate) fn wake_due(&mut self, now: Time) {
         while let Some(task) = self.timers.pop(now) {
-            self.wake(task);
+            if matches!(self.tasks[task].state, State::Waiting | State::Sleeping) {
+                self.enqueue(task);
+            }
         }
     }
 
-    /// Puts a resting task into the queue.
+    /// Puts a task that waits for packets, room or a descriptor into the queue.
     pub(crate) fn wake(&mut self, task: usize) {
         match self.tasks[task].state {
-            State::Waiting | State::Sleeping => self.enqueue(task),
+            State::Waiting => self.enqueue(task),
             State::LastLook => self.tasks[task].state = State::Ready,
-            State::Ready | State::Done => {}
+            State::Ready | State::Sleeping | State::Done => {}
         }
     }
 
@@ -158,8 +160,7 @@ impl Tasks {
             },
             Asked::Empty if moved => self.again(task),
             Asked::Empty if last_look && shared.still_waits(task) => {
-                let state = if retry.is_some() { State::Sleeping } else { State::Waiting };
-                self.rest(task, state, retry);
+                self.rest(task, State::Waiting, retry);
             }
             Asked::Empty => {
                 // Whoever put packets down before this sign went up is seen by
