@@ -1,0 +1,100 @@
+//! `FrontDropQueue`: the oldest make room.
+
+use castanet_engine::prelude::*;
+use std::collections::VecDeque;
+
+/// Keeps packets, first in first out; when it is full, the oldest make room.
+///
+/// ```click
+/// in -> q :: FrontDropQueue(2) -> u :: Unqueue(ACTIVE false) -> out
+/// q[1] -> old
+/// > in 1.0.0.1 > 2.0.0.2 udp len 60
+/// > in 1.0.0.2 > 2.0.0.2 udp len 60
+/// > in 1.0.0.3 > 2.0.0.2 udp len 60
+/// < old 1.0.0.1 > 2.0.0.2 udp len 60
+/// = q.length 2
+/// = q.drops 1
+/// = q.highwater_length 2
+/// ! u.active true
+/// < out 1.0.0.2 > 2.0.0.2 udp len 60
+/// < out 1.0.0.3 > 2.0.0.2 udp len 60
+/// ! q.reset_counts
+/// = q.drops 0
+/// ! u.active false
+/// > in 1.0.0.4 > 2.0.0.2 udp len 60
+/// ! q.reset
+/// = q.drops.reset 1
+/// = q.length 0
+/// ```
+#[derive(Clone, Element)]
+#[element(ports = "1/1-2")]
+pub struct FrontDropQueue {
+    /// How many packets find room.
+    #[arg(live, default = 1000)]
+    capacity: usize,
+}
+
+/// The packets kept, and what became of others.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Kept {
+    packets: VecDeque<Packet>,
+    /// The most packets that were ever kept at once.
+    #[read]
+    highwater_length: usize,
+    /// Packets that made room for younger ones.
+    #[read]
+    drops: u64,
+}
+
+#[handlers]
+impl Kept {
+    /// How many packets are kept.
+    #[read]
+    fn length(&self) -> usize {
+        self.packets.len()
+    }
+    /// Throws away all packets kept.
+    #[write]
+    fn reset(&mut self, _: &str) -> Result<(), ArgError> {
+        self.packets.clear();
+        Ok(())
+    }
+    /// Counts drops and the highest length from now on.
+    #[write]
+    fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
+        (self.drops, self.highwater_length) = (0, self.packets.len());
+        Ok(())
+    }
+}
+
+#[derive(Fate)]
+pub enum Way {
+    /// Packets, when they are pulled.
+    Next,
+    /// The oldest packets, when younger ones need their room.
+    #[optional]
+    Old,
+}
+
+impl Store for FrontDropQueue {
+    type Local = Kept;
+    type Fate = Way;
+
+    fn put(&self, kept: &mut Kept, mut batch: Batch, cx: &mut Cx) {
+        kept.packets.extend(batch.drain());
+        let excess = kept.packets.len().saturating_sub(self.capacity);
+        kept.drops += excess as u64;
+        kept.packets.drain(..excess).for_each(|packet| cx.emit(Way::Old, packet));
+        kept.highwater_length = kept.highwater_length.max(kept.packets.len());
+    }
+
+    fn take(&self, kept: &mut Kept, n: usize, into: &mut Batch, _: &mut Cx) {
+        let n = n.min(kept.packets.len());
+        into.extend(kept.packets.drain(..n));
+    }
+
+    fn held(&self, kept: &Kept) -> usize {
+        kept.packets.len()
+    }
+}

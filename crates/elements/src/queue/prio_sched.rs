@@ -1,0 +1,40 @@
+//! `PrioSched`: the first input first.
+
+use castanet_engine::prelude::*;
+
+/// Pulls from the first input that has packets.
+///
+/// ```click
+/// a -> Queue -> [0] s :: PrioSched -> u :: Unqueue(ACTIVE false) -> out
+/// b -> Queue -> [1] s
+/// > b 1.0.1.1 > 2.0.0.2 udp len 60
+/// > a 1.0.0.1 > 2.0.0.2 udp len 60
+/// > b 1.0.1.2 > 2.0.0.2 udp len 60
+/// > a 1.0.0.2 > 2.0.0.2 udp len 60
+/// ! u.active true
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.2 > 2.0.0.2 udp len 60
+/// < out 1.0.1.1 > 2.0.0.2 udp len 60
+/// < out 1.0.1.2 > 2.0.0.2 udp len 60
+/// ```
+#[derive(Element)]
+#[element(ports = "1-/1", processing = "l/l", alias = "SimplePrioSched")]
+pub struct PrioSched;
+
+impl Source for PrioSched {
+    type Local = ();
+    type Fate = ();
+
+    fn ask(&self, _: &mut (), n: usize, cx: &mut Cx) -> Asked {
+        let mut left = n;
+        for input in 0..cx.inputs() {
+            if left == 0 {
+                break;
+            }
+            let batch = cx.pull(input, left);
+            left -= batch.len();
+            cx.emit_batch((), batch);
+        }
+        Asked::Empty
+    }
+}

@@ -1,0 +1,142 @@
+//! `Queue`: first in, first out.
+
+use castanet_engine::prelude::*;
+use std::collections::VecDeque;
+
+/// Keeps packets, first in first out, until somebody pulls them.
+///
+/// Any number of workers may push and pull: the engine lets in one at a time,
+/// for a burst. Sources such as `InfiniteSource` wait while it is full.
+///
+/// ```click
+/// in -> q :: Queue(2) -> u :: Unqueue(ACTIVE false) -> out
+/// q[1] -> full
+/// > in 1.0.0.1 > 2.0.0.2 udp len 60
+/// > in 1.0.0.2 > 2.0.0.2 udp len 60
+/// > in 1.0.0.3 > 2.0.0.2 udp len 60
+/// < full 1.0.0.3 > 2.0.0.2 udp len 60
+/// = q.length 2
+/// = q.capacity 2
+/// = q.drops 1
+/// ! u.active true
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.2 > 2.0.0.2 udp len 60
+/// = q.length 0
+/// = q.highwater_length 2
+/// ! q.reset_counts
+/// = q.highwater_length 0
+/// = q.drops 0
+/// ```
+///
+/// ```click
+/// in -> q :: Queue -> u :: Unqueue(ACTIVE false) -> out
+/// > in 1.0.0.1 > 2.0.0.2 udp len 60
+/// > in 1.0.0.2 > 2.0.0.2 udp len 60
+/// > in 1.0.0.3 > 2.0.0.2 udp len 60
+/// ! q.capacity 1
+/// ! u.active true
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// = q.drops.beyond 2
+/// ! u.active false
+/// > in 1.0.0.4 > 2.0.0.2 udp len 60
+/// > in 1.0.0.5 > 2.0.0.2 udp len 60
+/// ! q.reset
+/// = q.length 0
+/// = q.drops.reset 1
+/// = q.drops.full 1
+/// ```
+#[derive(Clone, Element)]
+#[element(
+    ports = "1/1-2",
+    alias = "SimpleQueue",
+    alias = "NotifierQueue",
+    alias = "FullNoteQueue",
+    alias = "QuickNoteQueue",
+    alias = "ThreadSafeQueue",
+    alias = "MSQueue"
+)]
+pub struct Queue {
+    /// How many packets find room.
+    #[arg(live, default = 1000)]
+    capacity: usize,
+}
+
+/// The packets kept, and what became of others.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Kept {
+    packets: VecDeque<Packet>,
+    /// The most packets that were ever kept at once.
+    #[read]
+    highwater_length: usize,
+    /// Packets that found no room.
+    #[read]
+    drops: u64,
+}
+
+#[handlers]
+impl Kept {
+    /// How many packets are kept.
+    #[read]
+    fn length(&self) -> usize {
+        self.packets.len()
+    }
+    /// Throws away all packets kept.
+    #[write]
+    fn reset(&mut self, _: &str) -> Result<(), ArgError> {
+        self.packets.clear();
+        Ok(())
+    }
+    /// Counts drops and the highest length from now on.
+    #[write]
+    fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
+        (self.drops, self.highwater_length) = (0, self.packets.len());
+        Ok(())
+    }
+}
+
+#[derive(Fate)]
+pub enum Way {
+    /// Packets, when they are pulled.
+    Next,
+    /// Packets that found the queue full.
+    #[optional]
+    Full,
+    /// Packets beyond a capacity that was lowered.
+    #[drop]
+    Beyond,
+}
+
+impl Store for Queue {
+    type Local = Kept;
+    type Fate = Way;
+
+    fn put(&self, kept: &mut Kept, mut batch: Batch, cx: &mut Cx) {
+        let excess = batch.split_off(self.room(kept));
+        kept.packets.extend(batch.drain());
+        kept.highwater_length = kept.highwater_length.max(kept.packets.len());
+        if !excess.is_empty() {
+            kept.drops += excess.len() as u64;
+            cx.emit_batch(Way::Full, excess);
+        }
+    }
+
+    fn take(&self, kept: &mut Kept, n: usize, into: &mut Batch, cx: &mut Cx) {
+        let beyond = kept.packets.len().saturating_sub(self.capacity);
+        if beyond > 0 {
+            kept.packets.truncate(self.capacity);
+            kept.drops += beyond as u64;
+            cx.dropped(Way::Beyond, beyond);
+        }
+        let n = n.min(kept.packets.len());
+        into.extend(kept.packets.drain(..n));
+    }
+
+    fn held(&self, kept: &Kept) -> usize {
+        kept.packets.len()
+    }
+
+    fn room(&self, kept: &Kept) -> usize {
+        self.capacity.saturating_sub(kept.packets.len())
+    }
+}

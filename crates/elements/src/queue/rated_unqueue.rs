@@ -1,0 +1,98 @@
+//! `RatedUnqueue`: from pull to push, at a rate.
+
+use castanet_engine::prelude::*;
+use castanet_kit::rate::{TokenBucket, burst_capacity};
+
+/// Pulls packets at a rate and pushes them on.
+///
+/// A token bucket that holds 20 ms worth of packets keeps the rate.
+///
+/// ```click
+/// in -> q :: Queue -> u :: RatedUnqueue(4, BURST_SIZE 2) -> out
+/// > in 1.0.0.1 > 2.0.0.2 udp len 60
+/// > in 1.0.0.2 > 2.0.0.2 udp len 60
+/// > in 1.0.0.3 > 2.0.0.2 udp len 60
+/// > in 1.0.0.4 > 2.0.0.2 udp len 60
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.2 > 2.0.0.2 udp len 60
+/// = q.length 2
+/// = u.rate 4
+/// + 250ms
+/// < out 1.0.0.3 > 2.0.0.2 udp len 60
+/// ! u.active false
+/// + 1s
+/// = q.length 1
+/// ! u.rate 1000
+/// ! u.active true
+/// < out 1.0.0.4 > 2.0.0.2 udp len 60
+/// ```
+#[derive(Clone, Element, Args)]
+#[element(args = RatedUnqueue, ports = "1/1", processing = "l/h")]
+pub struct RatedUnqueue {
+    /// Packets a second; no limit if 0.
+    #[arg(live)]
+    rate: u64,
+    /// Time's worth of packets that may go at once after a pause.
+    #[arg(keyword)]
+    burst_duration: Option<Duration>,
+    /// Packets that may go at once after a pause.
+    #[arg(keyword)]
+    burst_size: Option<u64>,
+    /// Whether to pull at all.
+    #[arg(keyword, live, default = true)]
+    active: bool,
+}
+
+/// What may still go.
+#[derive(Default, Local)]
+pub struct Allowance {
+    bucket: Option<TokenBucket>,
+}
+
+impl RatedUnqueue {
+    fn capacity(&self) -> Option<u64> {
+        let duration = self.burst_duration.map(|d| d.as_nanos() as u64);
+        burst_capacity(self.rate, duration, self.burst_size)
+    }
+}
+
+impl Build for RatedUnqueue {
+    type Args = RatedUnqueue;
+
+    fn build(args: Self, _: &Setup) -> Result<Self, ArgError> {
+        match args.capacity() {
+            Some(_) => Ok(args),
+            None => Err(ArgError::new("cannot specify both BURST_DURATION and BURST_SIZE")),
+        }
+    }
+}
+
+impl Source for RatedUnqueue {
+    type Local = Allowance;
+    type Fate = ();
+
+    fn ask(&self, local: &mut Allowance, n: usize, cx: &mut Cx) -> Asked {
+        if !self.active {
+            return Asked::Done;
+        }
+        let (now, capacity) = (cx.now(), self.capacity().unwrap_or(1));
+        let bucket =
+            local.bucket.get_or_insert_with(|| TokenBucket::new(self.rate, capacity, now.nanos()));
+        if (bucket.rate(), bucket.capacity()) != (self.rate, capacity) {
+            bucket.set(self.rate, capacity, now.nanos());
+        }
+        bucket.fill(now.nanos());
+        let n = n.min(usize::try_from(bucket.tokens()).unwrap_or(n));
+        if n == 0 {
+            let wait = bucket.time_until(1).map(Duration::from_nanos);
+            return wait.map_or(Asked::Done, |wait| Asked::At(now + wait));
+        }
+        let batch = cx.pull(0, n);
+        if batch.is_empty() {
+            return Asked::Empty;
+        }
+        bucket.remove(batch.len() as u64);
+        cx.emit_batch((), batch);
+        Asked::Again
+    }
+}
