@@ -4,10 +4,12 @@
 
 pub mod arp;
 pub mod basic;
+pub mod encap;
 pub mod ether;
 pub mod icmp;
 pub mod ip;
 mod ip_checks;
+pub mod neighbours;
 pub mod queue;
 pub mod source;
 pub mod tcp;

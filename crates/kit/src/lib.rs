@@ -10,6 +10,7 @@ pub mod ip_header;
 mod ipv4;
 pub mod lpm;
 pub mod options;
+pub mod prefixes;
 pub mod rate;
 pub mod text;
 pub mod units;

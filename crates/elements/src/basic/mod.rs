@@ -2,6 +2,9 @@
 
 pub mod align;
 mod arms;
+pub mod arp_print;
+pub mod arp_querier;
+pub mod arp_responder;
 pub mod check_ip_header2;
 pub mod check_ip_header;
 pub mod check_length;
@@ -13,7 +16,9 @@ pub mod drop_broadcasts;
 pub mod ether_encap;
 pub mod get_ip_address;
 pub mod hash_switch;
+pub mod host_ether_filter;
 pub mod idle;
+pub mod ip_encap;
 pub mod mark_ip_header;
 pub mod mark_mac_header;
 pub mod null;
@@ -33,6 +38,7 @@ pub mod strip_to_network_header;
 pub mod switch;
 pub mod tee;
 pub mod truncate;
+pub mod udp_ip_encap;
 pub mod unstrip;
 
 use castanet_engine::class::*;
@@ -40,6 +46,9 @@ use castanet_engine::class::*;
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
     per_packet::<align::Align>(),
+    per_batch::<arp_print::ARPPrint>(),
+    per_batch::<arp_querier::ARPQuerier>(),
+    per_packet::<arp_responder::ARPResponder>(),
     per_packet::<check_ip_header2::CheckIPHeader2>(),
     per_packet::<check_ip_header::CheckIPHeader>(),
     per_packet::<check_length::CheckLength>(),
@@ -51,7 +60,9 @@ pub static CLASSES: &[Class] = &[
     per_packet::<ether_encap::EtherEncap>(),
     per_packet::<get_ip_address::GetIPAddress>(),
     per_packet::<hash_switch::HashSwitch>(),
+    per_packet::<host_ether_filter::HostEtherFilter>(),
     per_batch::<idle::Idle>(),
+    per_packet::<ip_encap::IPEncap>(),
     per_packet::<mark_ip_header::MarkIPHeader>(),
     per_packet::<mark_mac_header::MarkMACHeader>(),
     per_batch::<null::Null>(),
@@ -71,5 +82,6 @@ pub static CLASSES: &[Class] = &[
     per_packet::<switch::Switch>(),
     per_batch::<tee::Tee>(),
     per_packet::<truncate::Truncate>(),
+    per_packet::<udp_ip_encap::UDPIPEncap>(),
     per_packet::<unstrip::Unstrip>(),
 ];

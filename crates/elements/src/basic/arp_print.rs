@@ -1,0 +1,106 @@
+//! `ARPPrint`: ARP messages for people to read.
+
+use castanet_engine::prelude::*;
+use castanet_engine::wire::print::ArpPrint;
+use castanet_engine::wire::{Ethernet, Timestamp};
+use std::fs::File;
+use std::io::Write;
+
+/// Writes a line about each ARP message to standard error, as tcpdump does.
+///
+/// The message lies at the network header; packets without one pass in
+/// silence. A file that cannot be written is given up.
+///
+/// ```click
+/// in -> ARPPrint(q, ETHER true) -> p :: ARPPrint(TIMESTAMP false) -> out
+/// > in  eth 0:0:0:0:0:1 > ff:ff:ff:ff:ff:ff arp who-has 1.0.0.2 tell 1.0.0.1 0:0:0:0:0:1 ; network 14 time 3.5
+/// > in  hex 00 01 08 00
+/// < out eth 0:0:0:0:0:1 > ff:ff:ff:ff:ff:ff arp who-has 1.0.0.2 tell 1.0.0.1 0:0:0:0:0:1
+/// < out hex 00 01 08 00
+/// ~ q: 3.500000: 00-00-00-00-00-01 > FF-FF-FF-FF-FF-FF: arp who-has 1.0.0.2 tell 1.0.0.1
+/// ~ arp who-has 1.0.0.2 tell 1.0.0.1
+/// ! p.active false
+/// = p.active false
+/// ```
+/// ```click
+/// in -> ARPPrint(OUTFILE /dev/null) -> out
+/// > in  hex 00 01 08 00 ; network 0
+/// < out hex 00 01 08 00
+/// ```
+#[derive(Clone, Element)]
+pub struct ARPPrint {
+    /// Stands before each line.
+    #[arg(default = String::new())]
+    label: String,
+    /// Whether to print the packet's timestamp.
+    #[arg(keyword, default = true)]
+    timestamp: bool,
+    /// Whether to print the Ethernet addresses.
+    #[arg(keyword, default = false)]
+    ether: bool,
+    /// Whether to print at all.
+    #[arg(keyword, live, default = true)]
+    active: bool,
+    /// A file to write to instead.
+    #[arg(keyword)]
+    outfile: Option<String>,
+}
+
+/// What all workers write to.
+#[derive(Default, Local)]
+pub struct Output {
+    file: Option<File>,
+    lines: String,
+}
+
+impl ARPPrint {
+    /// Appends the line about a packet, if there is one.
+    fn line(&self, packet: &Packet, out: &mut String) {
+        let Some(network) = packet.network_offset() else { return };
+        let start = packet.mac_offset().unwrap_or(0);
+        let before = usize::try_from(start)
+            .ok()
+            .filter(|_| start.saturating_add_unsigned(Ethernet::LEN) <= network);
+        let ether = before.and_then(|at| Ethernet::from_prefix(packet.bytes().get(at..)?));
+        let line = ArpPrint {
+            label: &self.label,
+            timestamp: self.timestamp.then(|| Timestamp(packet.timestamp().unsigned_abs())),
+            ether: ether.map(|(header, _)| header).filter(|_| self.ether),
+        };
+        line.line(packet.network_bytes(), out);
+        out.push('\n');
+    }
+}
+
+impl PerBatch for ARPPrint {
+    type On = on::Any;
+    type Local = Output;
+    type Fate = ();
+    // One file, in one order.
+    const SHARED: bool = true;
+
+    fn begin(&self, output: &mut Output, _: &mut Cx) -> Result<(), ArgError> {
+        if let Some(path) = &self.outfile {
+            let file = File::create(path);
+            output.file = Some(file.map_err(|e| ArgError::new(format!("{path}: {e}")))?);
+        }
+        Ok(())
+    }
+
+    fn batch(&self, output: &mut Output, _: usize, batch: Batch, cx: &mut Cx) {
+        output.lines.clear();
+        let packets = if self.active { batch.as_slice() } else { &[] };
+        packets.iter().for_each(|packet| self.line(packet, &mut output.lines));
+        match (&self.outfile, &mut output.file) {
+            (Some(path), Some(file)) => {
+                if let Err(error) = file.write_all(output.lines.as_bytes()) {
+                    cx.chatter(&format!("{path}: {error}"));
+                    output.file = None;
+                }
+            }
+            (Some(_), None) => {}
+            (None, _) => output.lines.lines().for_each(|line| cx.chatter(line)),
+        }
+        cx.emit_batch((), batch);
+    }
+}

@@ -1,0 +1,162 @@
+//! What `IPEncap` and `UDPIPEncap` share.
+
+use castanet_engine::prelude::*;
+use castanet_engine::wire::{Ipv4Header, names};
+
+/// Where packets go.
+#[derive(Fate)]
+pub enum Fit {
+    /// Encapsulated packets.
+    Encapsulated,
+    /// Packets that with their headers would be longer than IPv4 allows.
+    #[drop]
+    TooLong,
+}
+
+/// The numbers that headers get.
+#[derive(Default, Local)]
+pub struct Numbers {
+    next: u16,
+}
+
+impl Numbers {
+    /// The next number.
+    #[inline]
+    pub(crate) fn next(&mut self) -> u16 {
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        number
+    }
+}
+
+/// Where packets go: one address, or where their annotation says.
+#[derive(Clone, Copy)]
+pub enum Destination {
+    Address(Ipv4Addr),
+    Annotation,
+}
+
+impl FromArg for Destination {
+    const SYNTAX: &'static str = "an IPv4 address or DST_ANNO";
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        if text == "DST_ANNO" {
+            return Ok(Destination::Annotation);
+        }
+        Ipv4Addr::from_arg(text, names).map(Destination::Address).map_err(|_| {
+            ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))
+                .click("DST argument should be IP address or 'DST_ANNO'")
+        })
+    }
+}
+
+impl From<Destination> for Value {
+    fn from(dst: Destination) -> Value {
+        match dst {
+            Destination::Address(address) => address.into(),
+            Destination::Annotation => "DST_ANNO".into(),
+        }
+    }
+}
+
+impl Destination {
+    /// Where `packet` goes; its annotation says so afterwards.
+    #[inline]
+    pub(crate) fn of(self, packet: &mut Packet) -> Ipv4Addr {
+        if let Destination::Address(address) = self {
+            packet.set_dst(address);
+        }
+        packet.dst()
+    }
+}
+
+/// A protocol by name or number.
+pub struct Protocol(u8);
+
+impl FromArg for Protocol {
+    const SYNTAX: &'static str = "an IP protocol";
+    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
+        let error = || ArgError::new(format!("`{text}` is not {}", Self::SYNTAX));
+        names::protocol_number(text).map(Protocol).ok_or_else(error)
+    }
+}
+
+/// `true`, `false` or `2`.
+pub struct Ect(u8);
+
+impl FromArg for Ect {
+    const SYNTAX: &'static str = "true, false or 2";
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        match text {
+            // ECT(0) is binary 10 (RFC 3168, 5).
+            "2" => Ok(Ect(2)),
+            _ => match bool::from_arg(text, names) {
+                Ok(ect) => Ok(Ect(ect.into())),
+                Err(error) => Err(error.click(format!("bad ECT value '{text}'"))),
+            },
+        }
+    }
+}
+
+#[derive(Args)]
+pub struct Fields {
+    /// What follows the header, by name or number.
+    #[arg]
+    proto: Protocol,
+    /// Source address.
+    #[arg]
+    src: Ipv4Addr,
+    /// Destination address, or `DST_ANNO`.
+    #[arg]
+    pub(crate) dst: Destination,
+    /// Time to live.
+    #[arg(keyword, default = 250)]
+    ttl: u8,
+    /// Type of service whole.
+    #[arg(keyword)]
+    tos: Option<u8>,
+    /// Differentiated services code point, 0 to 63.
+    #[arg(keyword)]
+    dscp: Option<u8>,
+    /// Whether transport can take congestion notification: ECT(1) or, with `2`, ECT(0).
+    #[arg(keyword, default = Ect(0))]
+    ect: Ect,
+    /// Whether congestion was experienced.
+    #[arg(keyword, default = false)]
+    ce: bool,
+    /// Whether routers must not fragment.
+    #[arg(keyword, default = false)]
+    df: bool,
+}
+
+impl Fields {
+    /// The header, but for destination, length, number and checksum.
+    pub(crate) fn header(&self) -> Result<Ipv4Header, ArgError> {
+        let mut header = Ipv4Header::new(self.proto.0, self.src, Ipv4Addr::UNSPECIFIED, 0);
+        header.set_tos(self.tos()?);
+        header.set_ttl(self.ttl);
+        header.set_dont_fragment(self.df);
+        Ok(header)
+    }
+
+    fn tos(&self) -> Result<u8, ArgError> {
+        let error = |text| Err(ArgError::new(text));
+        match (self.tos, self.dscp, self.ect.0, self.ce) {
+            (Some(_), Some(_), _, _) => error("cannot set both TOS and DSCP"),
+            (Some(_), _, 1.., _) | (Some(_), _, _, true) => {
+                error("cannot set both TOS and ECN bits")
+            }
+            (_, Some(64..), _, _) => error("DSCP too large; max 63"),
+            (_, _, 1.., true) => error("can set at most one ECN option"),
+            (tos, dscp, ect, ce) => {
+                let mut header = Ipv4Header([0; Ipv4Header::LEN]);
+                header.set_tos(tos.unwrap_or(0));
+                dscp.into_iter().for_each(|dscp| header.set_dscp(dscp));
+                match if ce { 3 } else { ect } {
+                    0 => {}
+                    ecn => header.set_ecn(ecn),
+                }
+                Ok(header.tos())
+            }
+        }
+    }
+}

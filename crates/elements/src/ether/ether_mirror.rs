@@ -1,0 +1,23 @@
+//! `EtherMirror`: back where it came from.
+
+use castanet_engine::prelude::*;
+
+/// Exchanges source and destination in the Ethernet header of each packet.
+///
+/// ```click
+/// in -> EtherMirror -> out
+/// > in  eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// < out eth 0:0:0:0:0:2 > 0:0:0:0:0:1 1.0.0.1 > 2.0.0.2 udp
+/// ```
+#[derive(Element)]
+pub struct EtherMirror;
+
+impl PerPacket for EtherMirror {
+    type On = on::Ether;
+    type Local = ();
+    type Fate = ();
+
+    fn packet(&self, _: &mut (), mut frame: Ether) {
+        frame.mirror();
+    }
+}

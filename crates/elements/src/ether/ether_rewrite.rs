@@ -1,0 +1,38 @@
+//! `EtherRewrite`: one pair of Ethernet addresses for all.
+
+use castanet_engine::prelude::*;
+
+/// Puts new addresses into the Ethernet header of each packet.
+///
+/// The type stays as it is. For links with one station at the other end.
+///
+/// ```click
+/// in -> e :: EtherRewrite(1:1:1:1:1:1, 2:2:2:2:2:2) -> out
+/// > in  eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// < out eth 1:1:1:1:1:1 > 2:2:2:2:2:2 1.0.0.1 > 2.0.0.2 udp
+/// ! e.dst 2:2:2:2:2:3
+/// = e.src 01-01-01-01-01-01
+/// > in  eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// < out eth 1:1:1:1:1:1 > 2:2:2:2:2:3 1.0.0.1 > 2.0.0.2 udp
+/// ```
+#[derive(Clone, Element)]
+pub struct EtherRewrite {
+    /// Source address.
+    #[arg(live)]
+    src: MacAddr,
+    /// Destination address.
+    #[arg(live)]
+    dst: MacAddr,
+}
+
+impl PerPacket for EtherRewrite {
+    type On = on::Ether;
+    type Local = ();
+    type Fate = ();
+
+    fn packet(&self, _: &mut (), mut frame: Ether) {
+        let header = &mut *frame;
+        header.set_src(self.src);
+        header.set_dst(self.dst);
+    }
+}

@@ -1,0 +1,41 @@
+//! Prefixes and who answers for them, as arguments say it.
+
+use castanet_engine::prelude::*;
+
+/// Prefixes that one station answers for.
+pub struct Entry {
+    pub(crate) prefixes: Vec<Net>,
+    pub(crate) owner: MacAddr,
+}
+
+impl FromArg for Entry {
+    const SYNTAX: &'static str = "IP/MASK… ETH";
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let (mut prefixes, mut owner) = (Vec::new(), None);
+        for word in text.split_whitespace() {
+            if let Ok(net) = host_or_net(word, names) {
+                prefixes.push(net);
+            } else if let Ok(mac) = MacAddr::from_arg(word, names) {
+                if owner.replace(mac).is_some() {
+                    return Err(ArgError::new("more than one ETH"));
+                }
+            } else {
+                let error = ArgError::new(format!("`{word}` is neither a prefix nor a station"));
+                return Err(error.click("expected IP/MASK ETH"));
+            }
+        }
+        if prefixes.is_empty() {
+            return Err(ArgError::new("missing IP/MASK"));
+        }
+        // A name may stand for the Ethernet address too.
+        let named = || text.split_whitespace().find_map(|w| MacAddr::from_arg(w, names).ok());
+        let owner = owner.or_else(named).ok_or_else(|| ArgError::new("missing ETH"))?;
+        Ok(Entry { prefixes, owner })
+    }
+}
+
+/// A prefix; a name that stands for an address too means the address.
+pub(crate) fn host_or_net(word: &str, names: &Names) -> Result<Net, ArgError> {
+    let host = |address| Net { address, mask: Ipv4Addr::BROADCAST };
+    Ipv4Addr::from_arg(word, names).map(host).or_else(|_| Net::from_arg(word, names))
+}

@@ -1,0 +1,126 @@
+//! A few IPv4 prefixes with values, kept in the order of a first match.
+
+use std::fmt::{self, Write};
+
+use crate::text::{dotted, length_of};
+
+/// IPv4 prefixes in host byte order, each before those that contain it.
+///
+/// For the handful of prefixes that people write into arguments; a routing table is an
+/// [`lpm`](crate::lpm). Masks need not be contiguous.
+#[derive(Clone, Debug)]
+pub struct Prefixes<T> {
+    entries: Vec<Entry<T>>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry<T> {
+    address: u32,
+    mask: u32,
+    value: T,
+}
+
+impl<T> Entry<T> {
+    fn contains(&self, address: u32, mask: u32) -> bool {
+        self.mask & mask == self.mask && address & self.mask == self.address
+    }
+}
+
+impl<T> Default for Prefixes<T> {
+    fn default() -> Self {
+        Prefixes { entries: Vec::new() }
+    }
+}
+
+impl<T> Prefixes<T> {
+    /// The value of the first prefix that contains `address`.
+    #[inline]
+    pub fn get(&self, address: u32) -> Option<&T> {
+        self.entries.iter().find(|e| address & e.mask == e.address).map(|e| &e.value)
+    }
+
+    /// Gives a prefix a value; host bits are ignored, and a value it had is replaced.
+    pub fn insert(&mut self, address: u32, mask: u32, value: T) {
+        let address = address & mask;
+        self.remove(address, mask);
+        // Whoever lies within the new prefix lies before all that contain it.
+        let at = self.entries.iter().position(|e| e.contains(address, mask));
+        self.entries.insert(at.unwrap_or(self.entries.len()), Entry { address, mask, value });
+    }
+
+    /// Takes a prefix out; those around it are not touched.
+    pub fn remove(&mut self, address: u32, mask: u32) -> Option<T> {
+        let same = |e: &Entry<T>| e.address == address & mask && e.mask == mask;
+        let at = self.entries.iter().position(same)?;
+        Some(self.entries.remove(at).value)
+    }
+}
+
+impl<T: fmt::Display> Prefixes<T> {
+    /// A line for each prefix: the prefix, a blank, the value.
+    pub fn listing(&self) -> String {
+        let mut text = String::new();
+        for Entry { address, mask, value } in &self.entries {
+            // Writing to a string cannot fail.
+            let _ = match length_of(*mask) {
+                Some(length) => writeln!(text, "{}/{length} {value}", dotted(*address)),
+                None => writeln!(text, "{}/{} {value}", dotted(*address), dotted(*mask)),
+            };
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lists_in_the_order_of_matching() {
+        let mut p = Prefixes::default();
+        for (address, mask, value) in [
+            (0x0a00_0001, u32::MAX << 24, 1),
+            (0x0a00_0001, u32::MAX, 2),
+            (0x0b00_0000, u32::MAX << 24, 3),
+            (0x0a00_0000, u32::MAX << 16, 4),
+            (0x0a00_0000, 0xff00_00ff, 5),
+            (0x0a00_0001, u32::MAX, 6),
+        ] {
+            p.insert(address, mask, value);
+        }
+        let text =
+            "10.0.0.0/16 4\n10.0.0.0/255.0.0.255 5\n10.0.0.1/32 6\n10.0.0.0/8 1\n11.0.0.0/8 3\n";
+        assert_eq!(sorted(&p.listing()), sorted(text));
+        assert_eq!(p.get(0x0a00_0001), Some(&6));
+        assert_eq!(p.get(0x0a00_0002), Some(&4));
+        assert_eq!(p.get(0x0aff_0002), Some(&1));
+        assert_eq!(p.get(0x0aff_0000), Some(&5));
+        assert_eq!(p.get(0x0c00_0000), None);
+        assert_eq!(p.remove(0x0a00_0009, u32::MAX << 24), Some(1));
+        assert_eq!(p.remove(0x0a00_0009, u32::MAX << 24), None);
+    }
+
+    fn sorted(text: &str) -> Vec<&str> {
+        let mut lines: Vec<_> = text.lines().collect();
+        lines.sort_unstable();
+        lines
+    }
+
+    proptest! {
+        #[test]
+        fn the_longest_prefix_decides(
+            list in proptest::collection::vec((0u32..256, 0u32..=8), 0..20),
+            asked in 0u32..256,
+        ) {
+            let mut p = Prefixes::default();
+            let mask = |length: u32| !(0xff >> length);
+            for &(address, length) in &list {
+                p.insert(address, mask(length), (address & mask(length), length));
+            }
+            let fits = |&&(address, length): &&(u32, u32)| (asked ^ address) & mask(length) == 0;
+            let longest = list.iter().filter(fits).map(|&(_, length)| length).max();
+            prop_assert_eq!(p.get(asked).map(|found| found.1), longest);
+        }
+    }
+}
