@@ -101,6 +101,18 @@ impl Icmp {
         is_query(self.kind())
     }
 
+    /// Whether so many bytes can follow the header: errors quote an IPv4
+    /// header, timestamps are three words, information messages end here.
+    pub fn length_ok(&self, payload: usize) -> bool {
+        const TIMESTAMPS: usize = 12;
+        match self.kind() {
+            _ if self.is_error() => payload >= crate::Ipv4Header::LEN,
+            TIMESTAMP | TIMESTAMP_REPLY => payload == TIMESTAMPS,
+            INFO_REQUEST | INFO_REPLY => payload == 0,
+            _ => true,
+        }
+    }
+
     /// Whether the checksum over header and `payload` is right.
     #[inline]
     pub fn checksum_ok(&self, payload: &[u8]) -> bool {

@@ -266,6 +266,14 @@ impl Ipv4Header {
         self.adjust_checksum(delta);
     }
 
+    /// Sets flags and fragment offset and mends the checksum.
+    #[inline]
+    pub fn rewrite_fragment_word(&mut self, word: u16) {
+        let delta = Delta::new().u16(self.fragment_word(), word);
+        self.set_fragment_word(word);
+        self.adjust_checksum(delta);
+    }
+
     /// Sets the source address and mends the checksum; what it did goes for
     /// the transport checksum too.
     #[inline]

@@ -150,6 +150,17 @@ impl Tcp {
         self.set_checksum(delta.apply(self.checksum()));
     }
 
+    /// Exchanges the ports, and the two numbers; the checksum stays right.
+    #[inline]
+    pub fn mirror(&mut self) {
+        let (src, dst) = (self.src_port(), self.dst_port());
+        self.set_src_port(dst);
+        self.set_dst_port(src);
+        let (seq, ack) = (self.seq(), self.ack());
+        self.set_seq(ack);
+        self.set_ack(seq);
+    }
+
     /// Sets the source port and mends the checksum.
     #[inline]
     pub fn rewrite_src_port(&mut self, port: u16) {

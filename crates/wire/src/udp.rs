@@ -52,6 +52,14 @@ impl Udp {
         }
     }
 
+    /// Exchanges the ports; the checksum stays right.
+    #[inline]
+    pub fn mirror(&mut self) {
+        let (src, dst) = (self.src_port(), self.dst_port());
+        self.set_src_port(dst);
+        self.set_dst_port(src);
+    }
+
     /// Sets the source port and mends the checksum.
     #[inline]
     pub fn rewrite_src_port(&mut self, port: u16) {

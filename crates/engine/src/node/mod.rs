@@ -165,6 +165,13 @@ impl<E, L: Local> Body<E, L> {
 
 impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
     fn read(&self, name: &str, ask: &Ask) -> Option<(Value, bool)> {
+        self.read_named(name, ask).or_else(|| {
+            let (name, number) = numbered(name)?;
+            self.read_named(&name, &Ask { now: ask.now, param: number })
+        })
+    }
+
+    fn read_named(&self, name: &str, ask: &Ask) -> Option<(Value, bool)> {
         let config = E::READS.iter().copied().flatten().find(|h| h.name == name);
         config.map(|h| ((h.get)(&self.config, ask), true)).or_else(|| {
             let local = L::READS.iter().copied().flatten().find(|h| h.name == name)?;
@@ -193,8 +200,15 @@ impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
         text: &str,
         names: &Names,
     ) -> Option<Result<Rewritten, ArgError>> {
-        let write = E::WRITES.iter().copied().flatten().find(|h| h.name == name)?;
-        Some((write.set)(&self.config, text, names).map(|new| Arc::new(new) as Rewritten))
+        let find = |name: &str| E::WRITES.iter().copied().flatten().find(|h| h.name == name);
+        let new = match (find(name), numbered(name)) {
+            (Some(write), _) => (write.set)(&self.config, text, names),
+            (None, Some((name, number))) => {
+                (find(&name)?.set)(&self.config, &format!("{number} {text}"), names)
+            }
+            _ => return None,
+        };
+        Some(new.map(|new| Arc::new(new) as Rewritten))
     }
 
     fn install(&mut self, config: Rewritten) {
@@ -206,6 +220,14 @@ impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
     fn shares(&self) -> bool {
         matches!(self.local, State::Shared(_))
     }
+}
+
+/// `pattern3` as the handler `pattern_` and its number: a read finds that in
+/// its parameter, a write before its text.
+pub(crate) fn numbered(name: &str) -> Option<(String, &str)> {
+    let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = &name[base.len()..];
+    (!base.is_empty() && !number.is_empty()).then(|| (format!("{base}_"), number))
 }
 
 /// The handler half of `Node`, the same for every kind.

@@ -58,7 +58,9 @@ impl Router {
             return if write { name == "stop" } else { GLOBAL.contains(&name) };
         }
         let Some(element) = self.graph.find(element) else { return false };
-        self.handlers_of(element).iter().any(|(doc, writes)| doc.name == name && *writes == write)
+        let of_many = crate::node::numbered(name).map(|(name, _)| name);
+        let names = |doc: &HandlerDoc| doc.name == name || Some(doc.name) == of_many.as_deref();
+        self.handlers_of(element).iter().any(|(doc, writes)| names(doc) && *writes == write)
             || (!write && name.starts_with("drops."))
     }
 
@@ -229,7 +231,8 @@ impl Router {
         value: &str,
     ) -> Option<Result<Rewritten, ArgError>> {
         let class = self.graph.elements[it].class;
-        if !(class.writes)().iter().any(|h| h.name == name) {
+        let of_many = crate::node::numbered(name).map(|(name, _)| name);
+        if !(class.writes)().iter().any(|h| h.name == name || Some(h.name) == of_many.as_deref()) {
             return None;
         }
         // Names are resolved where the router is: the value travels as text
