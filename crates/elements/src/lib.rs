@@ -7,12 +7,16 @@ pub mod basic;
 pub mod encap;
 pub mod ether;
 pub mod icmp;
+mod icmp_errors;
 pub mod ip;
 mod ip_checks;
 pub mod neighbours;
+mod ip_rules;
+mod outfile;
 pub mod queue;
 pub mod source;
 pub mod tcp;
+mod transport;
 pub mod udp;
 
 use castanet_engine::class::{Class, Library};

@@ -28,6 +28,8 @@ pub mod paint_tee;
 pub mod pull_null;
 pub mod pull_tee;
 pub mod push_null;
+pub mod ip_encap;
+pub mod ip_input_combo;
 pub mod radix_ip_lookup;
 pub mod round_robin_switch;
 pub mod set_ip_address;
@@ -72,6 +74,8 @@ pub static CLASSES: &[Class] = &[
     per_batch::<pull_null::PullNull>(),
     per_batch::<pull_tee::PullTee>(),
     per_batch::<push_null::PushNull>(),
+    per_packet::<ip_encap::IPEncap>(),
+    per_packet::<ip_input_combo::IPInputCombo>(),
     per_batch::<radix_ip_lookup::RadixIPLookup>(),
     per_packet::<round_robin_switch::RoundRobinSwitch>(),
     per_packet::<set_ip_address::SetIPAddress>(),

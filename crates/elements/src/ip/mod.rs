@@ -1,16 +1,38 @@
 //! Elements that read or write the IPv4 header.
 
+pub mod check_icmp_header;
+pub mod check_tcp_header;
+pub mod check_udp_header;
 pub mod dec_ip_ttl;
 pub mod fix_ip_src;
+pub mod icmp_error;
+pub mod icmp_ping_responder;
+pub mod ip_classifier;
+pub mod ip_filter;
 pub mod ip_fragmenter;
 pub mod ip_gw_options;
+pub mod ip_mirror;
+pub mod ip_output_combo;
+pub mod ip_print;
+pub mod set_ip_checksum;
 
 use castanet_engine::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
+    per_packet::<check_icmp_header::CheckICMPHeader>(),
+    per_packet::<check_tcp_header::CheckTCPHeader>(),
+    per_packet::<check_udp_header::CheckUDPHeader>(),
     per_packet::<dec_ip_ttl::DecIPTTL>(),
     per_packet::<fix_ip_src::FixIPSrc>(),
+    per_packet::<icmp_error::ICMPError>(),
+    per_packet::<icmp_ping_responder::ICMPPingResponder>(),
+    per_packet::<ip_classifier::IPClassifier>(),
+    per_packet::<ip_filter::IPFilter>(),
     per_batch::<ip_fragmenter::IPFragmenter>(),
     per_packet::<ip_gw_options::IPGWOptions>(),
+    per_packet::<ip_mirror::IPMirror>(),
+    per_batch::<ip_output_combo::IPOutputCombo>(),
+    per_batch::<ip_print::IPPrint>(),
+    per_packet::<set_ip_checksum::SetIPChecksum>(),
 ];

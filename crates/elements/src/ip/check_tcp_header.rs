@@ -1,0 +1,92 @@
+//! `CheckTCPHeader`: whether a TCP header can be believed.
+
+use crate::transport::{Checker, Checks, Fault, Faults, Verdict, segment};
+use castanet_engine::prelude::*;
+use castanet_engine::wire::Tcp;
+use castanet_engine::wire::ip_proto;
+
+/// Checks header length and checksum of TCP packets.
+///
+/// What fails leaves by output 1 or is dropped. Fragments pass. Each worker
+/// reports its first bad packet.
+///
+/// ```click
+/// in -> c :: CheckTCPHeader -> out
+/// > in  1.0.0.1:1 > 2.0.0.2:2 tcp "data"
+/// > in  1.0.0.1:1 > 2.0.0.2:2 udp
+/// > in  1.0.0.1:1 > 2.0.0.2:2 tcp off 60
+/// > in  1.0.0.1:1 > 2.0.0.2:2 tcp badcheck
+/// < out 1.0.0.1:1 > 2.0.0.2:2 tcp "data"
+/// ~ TCP header check failed: not TCP
+/// = c.drops 3
+/// = c.drops.bad_protocol 1
+/// = c.drops.bad_length 1
+/// = c.drops.bad_checksum 1
+/// = c.drop_details 1\tnot TCP\n1\tbad packet length\n1\tbad TCP checksum
+/// ```
+/// ```click
+/// in -> c :: CheckTCPHeader(VERBOSE true) -> out;  c[1] -> bad
+/// > in  1.0.0.1:1 > 2.0.0.2:2 udp
+/// < bad 1.0.0.1:1 > 2.0.0.2:2 udp
+/// ```
+#[derive(Element)]
+#[element(args = Checks)]
+pub struct CheckTCPHeader {
+    checker: Checker,
+}
+
+impl Build for CheckTCPHeader {
+    type Args = Checks;
+    fn build(args: Checks, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(CheckTCPHeader { checker: Checker::new(&args, setup) })
+    }
+}
+
+/// What one worker has found wrong.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Tally {
+    bad: Faults,
+}
+
+/// Click's words for the faults.
+const WORDS: [&str; 3] = ["not TCP", "bad packet length", "bad TCP checksum"];
+
+#[handlers]
+impl Tally {
+    /// Bad packets.
+    #[read]
+    fn drops(&self) -> u64 {
+        self.bad.total
+    }
+    /// Bad packets by fault.
+    #[read]
+    fn drop_details(&self) -> Value {
+        self.bad.details(WORDS)
+    }
+}
+
+fn check(packet: &Packet) -> Result<(), Fault> {
+    let ip = packet.ipv4_header().filter(|ip| ip.protocol() == ip_proto::TCP);
+    if ip.ok_or(Fault::Protocol)?.is_fragment() {
+        return Ok(()); // the checksum is over what is not here
+    }
+    let (pseudo, bytes) = segment(packet).ok_or(Fault::Length)?;
+    let (tcp, rest) = Tcp::from_prefix(bytes).ok_or(Fault::Length)?;
+    tcp.split_options(rest).ok_or(Fault::Length)?;
+    if tcp.checksum_ok(pseudo, rest) { Ok(()) } else { Err(Fault::Checksum) }
+}
+
+impl PerPacket for CheckTCPHeader {
+    type On = on::Ipv4;
+    type Local = Tally;
+    type Fate = Verdict;
+
+    fn packet(&self, tally: &mut Tally, ip: Ipv4) -> Verdict {
+        self.checker.judge(&mut tally.bad, check(ip.packet()))
+    }
+
+    fn after(&self, tally: &mut Tally, cx: &mut Cx) {
+        tally.bad.report("TCP", WORDS, cx);
+    }
+}

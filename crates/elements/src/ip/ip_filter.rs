@@ -1,0 +1,75 @@
+//! `IPFilter`: packets by rules.
+
+use crate::ip_rules::{Form, IpRules};
+use castanet_engine::prelude::*;
+
+/// Sends each IPv4 packet where the first matching rule says, or drops it.
+///
+/// A rule is an action and a pattern: `allow` (output 0), `deny` or `drop`,
+/// or the number of an output; the pattern is as `IPClassifier` has it.
+/// Packets that no rule matches are dropped. `pattern0` and so on read and
+/// replace single rules.
+///
+/// ```click
+/// in -> f :: IPFilter(deny src net 10.0.0.0/8, 1 tcp, allow dst port 53) -> out;  f[1] -> tcp
+/// > in  10.0.0.1:9 > 2.0.0.2:53 udp
+/// > in  1.0.0.1:99 > 2.0.0.2:80 tcp
+/// > in  1.0.0.1:99 > 2.0.0.2:53 udp
+/// > in  1.0.0.1:99 > 2.0.0.2:54 udp
+/// < tcp 1.0.0.1:99 > 2.0.0.2:80 tcp
+/// < out 1.0.0.1:99 > 2.0.0.2:53 udp
+/// = f.drops.unmatched 2
+/// = f.pattern2 allow dst port 53
+/// ! f.pattern2 allow dst port 54
+/// > in  1.0.0.1:99 > 2.0.0.2:54 udp
+/// < out 1.0.0.1:99 > 2.0.0.2:54 udp
+/// ```
+#[derive(Clone, Element)]
+#[element(args = Rules, methods)]
+pub struct IPFilter {
+    rules: IpRules,
+}
+
+#[derive(Args)]
+pub struct Rules {
+    /// `allow`, `deny`, `drop` or an output number, then a pattern.
+    #[arg(rest)]
+    rules: Vec<String>,
+}
+
+impl Build for IPFilter {
+    type Args = Rules;
+    fn build(args: Rules, setup: &Setup) -> Result<Self, ArgError> {
+        let rules = IpRules::new(Form::Filter, args.rules, setup.outputs, setup.names)?;
+        Ok(IPFilter { rules })
+    }
+}
+
+#[handlers]
+impl IPFilter {
+    /// The rules as compiled, a test a line.
+    #[read]
+    fn program(&self) -> String {
+        self.rules.program.to_string()
+    }
+    /// The rule of that number.
+    #[read(pattern_)]
+    fn pattern(&self, ask: &Ask) -> String {
+        self.rules.text(ask.param)
+    }
+    /// Replaces the rule of that number.
+    #[write(pattern_)]
+    fn set_pattern(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(IPFilter { rules: self.rules.with(text, names)? })
+    }
+}
+
+impl PerPacket for IPFilter {
+    type On = on::Ipv4;
+    type Local = ();
+    type Fate = Port;
+
+    fn packet(&self, _: &mut (), ip: Ipv4) -> Port {
+        self.rules.port(&ip)
+    }
+}

@@ -1,0 +1,111 @@
+//! What `IPFilter` and `IPClassifier` share: rules by their text, and the program of them.
+
+use castanet_engine::args::AddressKind;
+use castanet_engine::prelude::*;
+use castanet_kit::classify::{self, Pattern, Program, Rule, RuleError};
+
+/// The engine's names as patterns ask for them.
+struct PatternNames<'a>(&'a Names);
+
+impl classify::Names for PatternNames<'_> {
+    fn address(&self, name: &str) -> Option<u32> {
+        let address: Ipv4Addr = self.0.resolve(name, AddressKind::Ip)?.parse().ok()?;
+        Some(address.to_bits())
+    }
+    fn prefix(&self, name: &str) -> Option<(u32, u32)> {
+        let net = Net::from_arg(&self.0.resolve(name, AddressKind::Net)?, self.0).ok()?;
+        Some((net.address.to_bits(), net.mask.to_bits()))
+    }
+    fn ether(&self, name: &str) -> Option<[u8; 6]> {
+        let mac: MacAddr = self.0.resolve(name, AddressKind::Mac)?.parse().ok()?;
+        Some(mac.octets())
+    }
+}
+
+/// How a rule is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `allow tcp`, `3 dst port 53`.
+    Filter,
+    /// `tcp`, for the output of the same number.
+    Classifier,
+}
+
+/// Rules, and the program of them.
+#[derive(Clone)]
+pub(crate) struct IpRules {
+    form: Form,
+    outputs: usize,
+    texts: Vec<String>,
+    rules: Vec<Rule>,
+    pub(crate) program: Program,
+}
+
+impl IpRules {
+    pub(crate) fn new(
+        form: Form,
+        texts: Vec<String>,
+        outputs: usize,
+        names: &Names,
+    ) -> Result<IpRules, ArgError> {
+        let numbered = texts.iter().enumerate();
+        let rules: Result<Vec<Rule>, _> =
+            numbered.map(|(n, text)| rule(form, n, text, outputs, names)).collect();
+        let rules = rules?;
+        let program = Program::compile(&rules);
+        Ok(IpRules { form, outputs, texts, rules, program })
+    }
+
+    /// The text of rule `n`.
+    pub(crate) fn text(&self, n: &str) -> String {
+        n.parse().ok().and_then(|n: usize| self.texts.get(n)).cloned().unwrap_or_default()
+    }
+
+    /// The same rules but for one: `N RULE`.
+    pub(crate) fn with(&self, change: &str, names: &Names) -> Result<IpRules, ArgError> {
+        let (n, text) = change.split_once(' ').unwrap_or((change, ""));
+        let mut changed = self.clone();
+        let n: usize = n.parse().map_err(|_| ArgError::new("no such pattern"))?;
+        let new = rule(self.form, n, text, self.outputs, names)?;
+        match (changed.rules.get_mut(n), changed.texts.get_mut(n)) {
+            (Some(rule), Some(place)) => (*rule, *place) = (new, text.trim().to_owned()),
+            _ => return Err(ArgError::new("no such pattern")),
+        }
+        changed.program = Program::compile(&changed.rules);
+        Ok(changed)
+    }
+
+    /// The output of a packet.
+    #[inline]
+    pub(crate) fn port(&self, ip: &Ipv4) -> Port {
+        let packet = ip.packet();
+        let port = match packet.mac_offset() {
+            Some(mac) if self.program.needs_link() => {
+                let link = usize::try_from(mac).ok().and_then(|at| packet.bytes().get(at..));
+                self.program.run_frame(link.unwrap_or_default(), packet.network_bytes())
+            }
+            _ => self.program.run_ip(packet.network_bytes()),
+        };
+        port.map_or(Port::DROP, Port::nth)
+    }
+}
+
+fn rule(
+    form: Form,
+    n: usize,
+    text: &str,
+    outputs: usize,
+    names: &Names,
+) -> Result<Rule, ArgError> {
+    let names = PatternNames(names);
+    let rule = match form {
+        Form::Filter => Rule::filter_with(text, outputs, &names),
+        Form::Classifier => Pattern::ip_with(text, &names).map(|p| Rule::new(p, u8::try_from(n).ok())),
+    };
+    rule.map_err(|e| error(e).at(format_args!("pattern {n}")))
+}
+
+fn error(e: RuleError) -> ArgError {
+    let error = ArgError::new(e.message);
+    e.help.map_or(error.clone(), |help| error.help(help))
+}
