@@ -19,6 +19,7 @@ pub mod hash_switch;
 pub mod host_ether_filter;
 pub mod idle;
 pub mod ip_encap;
+pub mod ip_input_combo;
 pub mod mark_ip_header;
 pub mod mark_mac_header;
 pub mod null;
@@ -28,8 +29,6 @@ pub mod paint_tee;
 pub mod pull_null;
 pub mod pull_tee;
 pub mod push_null;
-pub mod ip_encap;
-pub mod ip_input_combo;
 pub mod radix_ip_lookup;
 pub mod round_robin_switch;
 pub mod set_ip_address;
@@ -65,6 +64,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<host_ether_filter::HostEtherFilter>(),
     per_batch::<idle::Idle>(),
     per_packet::<ip_encap::IPEncap>(),
+    per_packet::<ip_input_combo::IPInputCombo>(),
     per_packet::<mark_ip_header::MarkIPHeader>(),
     per_packet::<mark_mac_header::MarkMACHeader>(),
     per_batch::<null::Null>(),
@@ -74,8 +74,6 @@ pub static CLASSES: &[Class] = &[
     per_batch::<pull_null::PullNull>(),
     per_batch::<pull_tee::PullTee>(),
     per_batch::<push_null::PushNull>(),
-    per_packet::<ip_encap::IPEncap>(),
-    per_packet::<ip_input_combo::IPInputCombo>(),
     per_batch::<radix_ip_lookup::RadixIPLookup>(),
     per_packet::<round_robin_switch::RoundRobinSwitch>(),
     per_packet::<set_ip_address::SetIPAddress>(),
