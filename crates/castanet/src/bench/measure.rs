@@ -4,22 +4,25 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::time::Instant;
 
-/// One run: nanoseconds a packet on one worker, and whether the machine gave
-/// the run the processor it asked for.
+/// One run: nanoseconds of processor time a packet, and whether the machine
+/// gave the run the processor it asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
-    /// Nanoseconds a packet, of one worker.
+    /// Nanoseconds of processor time a packet: what others take away from a
+    /// shared machine does not count.
     pub(crate) ns: f64,
-    /// Whether its processor time was at least 97 % of what it should be.
+    /// Whether its processor time was at least 97 % of what it should be; if
+    /// not, others have used the caches meanwhile.
     pub(crate) undisturbed: bool,
 }
 
-/// Times `run`, which keeps `workers` cores busy all the time and gives
-/// nanoseconds a packet.
-pub(crate) fn watched(workers: usize, run: impl FnOnce() -> f64) -> Run {
+/// Times `run`, which keeps `workers` cores busy all the time and gives the
+/// number of packets.
+pub(crate) fn watched(workers: usize, run: impl FnOnce() -> u64) -> Run {
     let (before, started) = (processor_time(), Instant::now());
-    let ns = run();
+    let packets = run();
     let (spent, wall) = (processor_time() - before, started.elapsed().as_secs_f64());
+    let ns = spent * 1e9 / packets as f64;
     Run { ns, undisturbed: spent >= 0.97 * wall * workers as f64 }
 }
 

@@ -20,38 +20,15 @@ pub(crate) struct BenchRing {
     frames: usize,
 }
 
-/// The frames, and when which were sent.
+/// The frames that wait for their turn.
 #[derive(Default, Local)]
-#[local(methods)]
 pub(crate) struct Ring {
     waiting: VecDeque<Batch>,
     templates: Vec<[u8; FRAME]>,
     next: usize,
-    first: Option<Time>,
-    last: Time,
-    /// Packets sent since the first burst, the last burst excepted.
+    /// Packets sent.
+    #[read]
     count: u64,
-    burst: u64,
-}
-
-#[handlers]
-impl Ring {
-    /// Packets sent between the first burst and the last.
-    #[read]
-    fn count(&self) -> u64 {
-        self.count
-    }
-    /// Nanoseconds between the first burst and the last.
-    #[read]
-    fn elapsed(&self) -> u64 {
-        self.last.since(self.first.unwrap_or(self.last))
-    }
-    /// Starts counting anew.
-    #[write]
-    fn reset(&mut self, _: &str) -> Result<(), ArgError> {
-        (self.first, self.count, self.burst) = (None, 0, 0);
-        Ok(())
-    }
 }
 
 impl Source for BenchRing {
@@ -68,7 +45,9 @@ impl Source for BenchRing {
                 ring.waiting.push_back(std::mem::take(&mut batch));
             }
         }
-        ring.waiting.push_back(batch);
+        if !batch.is_empty() {
+            ring.waiting.push_back(batch);
+        }
         Ok(())
     }
 
@@ -78,10 +57,7 @@ impl Source for BenchRing {
             packet.replace_contents(&ring.templates[ring.next]);
             ring.next = (ring.next + 1) % ring.templates.len();
         }
-        ring.first.get_or_insert(cx.now());
-        ring.last = cx.now();
-        ring.count += ring.burst;
-        ring.burst = batch.len() as u64;
+        ring.count += batch.len() as u64;
         cx.received(batch.len());
         cx.emit_batch((), batch);
         Asked::Again
@@ -93,9 +69,13 @@ impl PerBatch for BenchRing {
     type Local = Ring;
     type Fate = ();
 
-    fn batch(&self, ring: &mut Ring, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, ring: &mut Ring, _: usize, mut batch: Batch, cx: &mut Cx) {
         cx.consumed(batch.len());
-        ring.waiting.push_back(batch);
+        // What the path has split comes together again, as in a device's ring.
+        match ring.waiting.back_mut() {
+            Some(last) if last.len() + batch.len() <= cx.burst() => last.append(&mut batch),
+            _ => ring.waiting.push_back(batch),
+        }
     }
 
     fn held(&self, _: &Ring) -> usize {

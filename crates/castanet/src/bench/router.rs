@@ -22,7 +22,7 @@ pub(crate) struct Record {
     pub(crate) frames: usize,
     /// Workers, each with a path of its own.
     pub(crate) workers: usize,
-    /// Nanoseconds a packet, of one worker.
+    /// Nanoseconds of processor time a packet.
     pub(crate) ns_per_packet: f64,
     /// The same in ticks of the time-stamp counter.
     pub(crate) cycles_per_packet: f64,
@@ -40,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) frames: Vec<usize>,
     /// Numbers of workers, for each case.
     pub(crate) workers: Vec<usize>,
+    /// The cases to measure; all of them if it is empty.
+    pub(crate) cases: Vec<String>,
     /// How often each side runs.
     pub(crate) rounds: usize,
     /// How long one run is.
@@ -55,7 +57,8 @@ static RING: Class = duplex::<BenchRing>();
 pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Record>, String> {
     let ticks = ticks_per_ns();
     let mut records = Vec::new();
-    for (case, ways) in CASES {
+    let wanted = |case: &str| plan.cases.is_empty() || plan.cases.iter().any(|c| c == case);
+    for (case, ways) in CASES.into_iter().filter(|(case, _)| wanted(case)) {
         for &workers in &plan.workers {
             for &frames in &plan.frames {
                 let (ours, limit) = compare(ways, frames, workers, plan)?;
@@ -101,33 +104,27 @@ fn compare(ways: u32, frames: usize, workers: usize, plan: &Plan) -> Result<(f64
     Ok((median(&ours), median(&limits)))
 }
 
-fn run_router(router: &mut Router, workers: usize, time: Duration) -> f64 {
-    for worker in 0..workers {
-        // The ring is there: the configuration is ours.
-        _ = router.write(&format!("ring{worker}.reset"), "");
-    }
+/// Runs the router for a while; packets sent by all workers.
+fn run_router(router: &mut Router, workers: usize, time: Duration) -> u64 {
+    let count = |router: &mut Router| -> u64 {
+        // The rings are there: the configuration is ours.
+        (0..workers)
+            .filter_map(|w| router.read(&format!("ring{w}.count")).ok()?.parse::<u64>().ok())
+            .sum()
+    };
+    let before = count(router);
     let line = router.line();
     router.run(Some((time, &mut |_| _ = line.send(Notice::Interrupted))));
-    let mut number = |name: &str, worker: usize| -> f64 {
-        let value = router.read(&format!("ring{worker}.{name}")).unwrap_or_default();
-        value.parse().unwrap_or(f64::NAN)
-    };
-    let each = (0..workers).map(|w| number("elapsed", w) / number("count", w));
-    each.sum::<f64>() / workers as f64
+    count(router) - before
 }
 
-fn run_fused(fused: &mut [Fused], ways: u32, time: Duration) -> f64 {
-    let workers = fused.len() as f64;
-    let one = |it: &mut Fused| {
-        let (ns, packets) = if ways == 0 { it.forward(time) } else { it.route(time) };
-        ns as f64 / packets as f64
-    };
-    let sum: f64 = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            fused.iter_mut().map(|it| scope.spawn(move || one(it))).collect();
-        threads.into_iter().map(|t| t.join().unwrap_or(f64::NAN)).sum()
-    });
-    sum / workers
+/// Runs the fused loops for as long; packets of all.
+fn run_fused(fused: &mut [Fused], ways: u32, time: Duration) -> u64 {
+    let one = |it: &mut Fused| if ways == 0 { it.forward(time) } else { it.route(time) };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = fused.iter_mut().map(|it| scope.spawn(move || one(it))).collect();
+        threads.into_iter().map(|t| t.join().unwrap_or(0)).sum()
+    })
 }
 
 /// The path of each worker, with its own ring.

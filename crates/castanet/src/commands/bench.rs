@@ -24,6 +24,9 @@ struct RouterArguments {
     /// Print records as JSON
     #[arg(long)]
     json: bool,
+    /// Only these cases: forward, router, router-4-ways
+    #[arg(long = "case", value_delimiter = ',')]
+    cases: Vec<String>,
     /// Frames in use
     #[arg(long, value_delimiter = ',', default_values_t = [512, 4096, 65536])]
     frames: Vec<usize>,
@@ -44,6 +47,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     let plan = Plan {
         frames: arguments.frames.iter().map(|f| (*f).max(64)).collect(),
         workers: arguments.workers.iter().map(|w| (*w).clamp(1, 64)).collect(),
+        cases: arguments.cases.clone(),
         rounds: arguments.rounds.max(1),
         time: Duration::from_millis(arguments.milliseconds.max(1)),
     };
