@@ -6,7 +6,11 @@ pub mod arp_print;
 pub mod arp_querier;
 pub mod arp_responder;
 pub mod check_ip_header2;
+pub mod bandwidth_meter;
+pub mod bandwidth_rated_splitter;
+pub mod block;
 pub mod check_ip_header;
+pub mod check_ip_header2;
 pub mod check_length;
 pub mod check_paint;
 pub mod classifier;
@@ -22,7 +26,9 @@ pub mod ip_encap;
 pub mod ip_input_combo;
 pub mod mark_ip_header;
 pub mod mark_mac_header;
+pub mod meter;
 pub mod null;
+pub mod pad;
 pub mod paint;
 pub mod paint_switch;
 pub mod paint_tee;
@@ -30,8 +36,11 @@ pub mod pull_null;
 pub mod pull_tee;
 pub mod push_null;
 pub mod radix_ip_lookup;
+pub mod random_sample;
+pub mod rated_splitter;
 pub mod round_robin_switch;
 pub mod set_ip_address;
+pub mod set_packet_type;
 pub mod set_timestamp;
 pub mod static_switch;
 pub mod strip;
@@ -51,7 +60,11 @@ pub static CLASSES: &[Class] = &[
     per_batch::<arp_querier::ARPQuerier>(),
     per_packet::<arp_responder::ARPResponder>(),
     per_packet::<check_ip_header2::CheckIPHeader2>(),
+    per_packet::<bandwidth_meter::BandwidthMeter>(),
+    per_packet::<bandwidth_rated_splitter::BandwidthRatedSplitter>(),
+    per_packet::<block::Block>(),
     per_packet::<check_ip_header::CheckIPHeader>(),
+    per_packet::<check_ip_header2::CheckIPHeader2>(),
     per_packet::<check_length::CheckLength>(),
     per_packet::<check_paint::CheckPaint>(),
     per_packet::<classifier::Classifier>(),
@@ -67,7 +80,9 @@ pub static CLASSES: &[Class] = &[
     per_packet::<ip_input_combo::IPInputCombo>(),
     per_packet::<mark_ip_header::MarkIPHeader>(),
     per_packet::<mark_mac_header::MarkMACHeader>(),
+    per_packet::<meter::Meter>(),
     per_batch::<null::Null>(),
+    per_packet::<pad::Pad>(),
     per_packet::<paint::Paint>(),
     per_batch::<paint_switch::PaintSwitch>(),
     per_batch::<paint_tee::PaintTee>(),
@@ -75,8 +90,11 @@ pub static CLASSES: &[Class] = &[
     per_batch::<pull_tee::PullTee>(),
     per_batch::<push_null::PushNull>(),
     per_batch::<radix_ip_lookup::RadixIPLookup>(),
+    per_batch::<random_sample::RandomSample>(),
+    per_packet::<rated_splitter::RatedSplitter>(),
     per_packet::<round_robin_switch::RoundRobinSwitch>(),
     per_packet::<set_ip_address::SetIPAddress>(),
+    per_packet::<set_packet_type::SetPacketType>(),
     per_packet::<set_timestamp::SetTimestamp>(),
     per_packet::<static_switch::StaticSwitch>(),
     per_packet::<strip::Strip>(),

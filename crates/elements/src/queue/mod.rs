@@ -2,14 +2,18 @@
 
 pub mod bandwidth_rated_unqueue;
 pub mod bandwidth_shaper;
+pub mod delay_shaper;
+pub mod delay_unqueue;
 pub mod front_drop_queue;
 pub mod prio_sched;
+pub mod pull_switch;
 #[allow(clippy::module_inception)] // the element is called what the room is
 pub mod queue;
 pub mod rated_unqueue;
 pub mod round_robin_sched;
 pub mod shaper;
 pub mod timed_sink;
+pub mod timed_unqueue;
 pub mod unqueue;
 
 use castanet_engine::class::*;
@@ -18,12 +22,16 @@ use castanet_engine::class::*;
 pub static CLASSES: &[Class] = &[
     source::<bandwidth_rated_unqueue::BandwidthRatedUnqueue>(),
     source::<bandwidth_shaper::BandwidthShaper>(),
+    source::<delay_shaper::DelayShaper>(),
+    source::<delay_unqueue::DelayUnqueue>(),
     store::<front_drop_queue::FrontDropQueue>(),
     source::<prio_sched::PrioSched>(),
+    source::<pull_switch::PullSwitch>(),
     store::<queue::Queue>(),
     source::<rated_unqueue::RatedUnqueue>(),
     source::<round_robin_sched::RoundRobinSched>(),
     source::<shaper::Shaper>(),
     source::<timed_sink::TimedSink>(),
+    source::<timed_unqueue::TimedUnqueue>(),
     source::<unqueue::Unqueue>(),
 ];

@@ -1,0 +1,62 @@
+//! `Pad`: as long as it must be.
+
+use castanet_engine::packet::anno;
+use castanet_engine::prelude::*;
+
+/// Extends packets that are too short with zero bytes.
+///
+/// Without a length it extends packets by what their `EXTRA_LENGTH`
+/// annotation says, which is then zero.
+///
+/// ```click
+/// in -> Pad(8, MAXLENGTH 10) -> out
+/// > in  eth hex 01 02 03 04 05 06
+/// > in  eth hex 01 02 03 04 05 06 07 08 09
+/// > in  eth hex 01 02 03 04 05 06 07 08 09 0a 0b
+/// < out eth hex 01 02 03 04 05 06 00 00
+/// < out eth hex 01 02 03 04 05 06 07 08 09
+/// < out eth hex 01 02 03 04 05 06 07 08 09 0a
+/// ```
+///
+/// ```click
+/// in -> Paint(2, ANNO 28) -> Pad -> out
+/// > in  eth hex 01 02
+/// < out eth hex 01 02 00 00
+/// ```
+#[derive(Element)]
+pub struct Pad {
+    /// The least length of packets.
+    #[arg]
+    length: Option<u32>,
+    /// Whether the bytes added are to be zero; they are in any case.
+    #[arg(keyword, name = "ZERO", default = true)]
+    _zero: bool,
+    /// The most length of packets, longer ones are cut; no limit if 0.
+    #[arg(keyword, default = 0)]
+    maxlength: u32,
+}
+
+impl PerPacket for Pad {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    #[inline]
+    fn packet(&self, _: &mut (), packet: &mut Packet) {
+        let extra = packet.anno_u32(anno::EXTRA_LENGTH) as usize;
+        let missing = match self.length {
+            Some(length) => (length as usize).saturating_sub(packet.len()),
+            // An annotation can say anything; packets cannot have any length.
+            None => extra.min((u16::MAX as usize).saturating_sub(packet.len())),
+        };
+        if extra > 0 {
+            packet.set_anno_u32(anno::EXTRA_LENGTH, 0);
+        }
+        if missing > 0 {
+            packet.put_back(missing);
+        }
+        if self.maxlength > 0 {
+            packet.truncate(self.maxlength as usize);
+        }
+    }
+}

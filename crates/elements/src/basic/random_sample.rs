@@ -1,0 +1,121 @@
+//! `RandomSample`: some of many.
+
+use castanet_engine::args::Names;
+use castanet_engine::prelude::*;
+
+/// Passes each packet on with some probability.
+///
+/// ```click
+/// in -> all :: RandomSample(1) -> none :: RandomSample(DROP 1) -> out;  none[1] -> rest
+/// > in   1.0.0.1 > 2.0.0.2 udp len 60
+/// < rest 1.0.0.1 > 2.0.0.2 udp len 60
+/// = none.drops 1
+/// = none.sampling_prob 0
+/// ! none.active false
+/// ! all.drop_prob 0.25
+/// = all.sampling_prob 0.75
+/// ! all.sampling_prob 1
+/// = all.drop_prob 0
+/// > in  1.0.0.2 > 2.0.0.2 udp len 60
+/// < out 1.0.0.2 > 2.0.0.2 udp len 60
+/// = none.drops 1
+/// ```
+#[derive(Clone, Element)]
+#[element(args = Chances, methods)]
+pub struct RandomSample {
+    sample: f64,
+    /// Whether to sample at all; all pass otherwise.
+    #[arg(live)]
+    active: bool,
+}
+
+#[derive(Args)]
+pub struct Chances {
+    /// The probability that a packet passes.
+    #[arg]
+    sample: Option<f64>,
+    /// The probability that a packet does not pass.
+    #[arg(keyword)]
+    drop: Option<f64>,
+    /// Whether to sample at all; all pass otherwise.
+    #[arg(keyword, default = true)]
+    active: bool,
+}
+
+/// A probability, or what is wrong with it.
+fn probability(p: f64) -> Result<f64, ArgError> {
+    let valid = (0.0..=1.0).contains(&p).then_some(p);
+    valid.ok_or_else(|| ArgError::new(format!("{p} is no probability: it wants 0 to 1")))
+}
+
+impl Build for RandomSample {
+    type Args = Chances;
+
+    fn build(args: Chances, _: &Setup) -> Result<Self, ArgError> {
+        let sample = match (args.sample, args.drop) {
+            (Some(p), None) => probability(p)?,
+            (None, Some(q)) => 1.0 - probability(q)?,
+            _ => return Err(ArgError::new("it wants one of SAMPLE and DROP")),
+        };
+        Ok(RandomSample { sample, active: args.active })
+    }
+}
+
+#[handlers]
+impl RandomSample {
+    /// The probability that a packet passes.
+    #[read]
+    fn sampling_prob(&self) -> f64 {
+        self.sample
+    }
+    /// The probability that a packet does not pass.
+    #[read]
+    fn drop_prob(&self) -> f64 {
+        1.0 - self.sample
+    }
+    /// Changes the probability that a packet passes.
+    #[write(sampling_prob)]
+    fn set_sampling_prob(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(RandomSample { sample: probability(f64::from_arg(text, names)?)?, ..self.clone() })
+    }
+    /// Changes the probability that a packet does not pass.
+    #[write(drop_prob)]
+    fn set_drop_prob(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(RandomSample { sample: 1.0 - probability(f64::from_arg(text, names)?)?, ..self.clone() })
+    }
+}
+
+/// What did not pass.
+#[derive(Default, Local)]
+pub struct Dropped {
+    /// Packets that did not pass.
+    #[read]
+    drops: u64,
+}
+
+#[derive(Fate)]
+pub enum Way {
+    /// Packets of the sample.
+    Sampled,
+    /// The other packets.
+    #[optional]
+    Other,
+}
+
+impl PerBatch for RandomSample {
+    type On = on::Any;
+    type Local = Dropped;
+    type Fate = Way;
+
+    fn batch(&self, dropped: &mut Dropped, _: usize, batch: Batch, cx: &mut Cx) {
+        if !self.active || self.sample >= 1.0 {
+            return cx.emit_batch(Way::Sampled, batch);
+        }
+        let below = self.sample * u64::MAX as f64;
+        for packet in batch {
+            let passes = (cx.random() as f64) < below;
+            dropped.drops += u64::from(!passes);
+            cx.emit(if passes { Way::Sampled } else { Way::Other }, packet);
+        }
+    }
+}

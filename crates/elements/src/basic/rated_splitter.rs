@@ -1,0 +1,97 @@
+//! `RatedSplitter`: up to a rate this way, the rest that way.
+
+use castanet_engine::prelude::*;
+use castanet_kit::rate::{TokenBucket, burst_capacity};
+
+/// Sends packets up to a rate out of the first output, and others out of the second.
+///
+/// A token bucket that holds 20 ms worth of packets keeps the rate.
+///
+/// ```click
+/// in -> s :: RatedSplitter(2, BURST_SIZE 1) -> out;  s[1] -> rest
+/// > in 1.0.0.1 > 2.0.0.2 udp len 60
+/// > in 1.0.0.2 > 2.0.0.2 udp len 60
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// < rest 1.0.0.2 > 2.0.0.2 udp len 60
+/// = s.rate 2
+/// + 500ms
+/// > in 1.0.0.3 > 2.0.0.2 udp len 60
+/// < out 1.0.0.3 > 2.0.0.2 udp len 60
+/// ! s.rate 1000
+/// > in 1.0.0.4 > 2.0.0.2 udp len 60
+/// < rest 1.0.0.4 > 2.0.0.2 udp len 60
+/// + 1ms
+/// > in 1.0.0.5 > 2.0.0.2 udp len 60
+/// < out 1.0.0.5 > 2.0.0.2 udp len 60
+/// ```
+#[derive(Clone, Element, Args)]
+#[element(args = RatedSplitter, processing = "h/h")]
+pub struct RatedSplitter {
+    /// Packets a second; no limit if 0.
+    #[arg(live)]
+    rate: u64,
+    /// Time's worth of packets that may go at once after a pause.
+    #[arg(keyword)]
+    burst_duration: Option<Duration>,
+    /// Packets that may go at once after a pause.
+    #[arg(keyword)]
+    burst_size: Option<u64>,
+}
+
+/// What may still go.
+#[derive(Default, Local)]
+pub struct Allowance {
+    bucket: Option<TokenBucket>,
+}
+
+#[derive(Fate)]
+pub enum Way {
+    /// Packets within the rate.
+    Within,
+    /// Packets beyond the rate.
+    #[optional]
+    Beyond,
+}
+
+impl RatedSplitter {
+    fn capacity(&self) -> Option<u64> {
+        let duration = self.burst_duration.map(|d| d.as_nanos() as u64);
+        burst_capacity(self.rate, duration, self.burst_size)
+    }
+}
+
+impl Build for RatedSplitter {
+    type Args = RatedSplitter;
+
+    fn build(args: Self, _: &Setup) -> Result<Self, ArgError> {
+        match args.capacity() {
+            Some(_) => Ok(args),
+            None => Err(ArgError::new("cannot specify both BURST_DURATION and BURST_SIZE")),
+        }
+    }
+}
+
+impl PerPacket for RatedSplitter {
+    type On = on::Any;
+    type Local = Allowance;
+    type Fate = Way;
+    const SHARED: bool = true;
+
+    fn burst(&self, local: &mut Allowance, now: Time) {
+        let (now, capacity) = (now.nanos(), self.capacity().unwrap_or(1));
+        let new = || TokenBucket::new(self.rate, capacity, now);
+        let bucket = local.bucket.get_or_insert_with(new);
+        if (bucket.rate(), bucket.capacity()) != (self.rate, capacity) {
+            bucket.set(self.rate, capacity, now);
+        }
+        bucket.fill(now);
+    }
+
+    #[inline]
+    fn packet(&self, local: &mut Allowance, _: &mut Packet) -> Way {
+        match local.bucket.as_mut().is_some_and(|bucket| bucket.remove_if(1)) {
+            true => Way::Within,
+            false => Way::Beyond,
+        }
+    }
+}
