@@ -10,7 +10,6 @@ pub mod bandwidth_meter;
 pub mod bandwidth_rated_splitter;
 pub mod block;
 pub mod check_ip_header;
-pub mod check_ip_header2;
 pub mod check_length;
 pub mod check_paint;
 pub mod classifier;
@@ -64,7 +63,6 @@ pub static CLASSES: &[Class] = &[
     per_packet::<bandwidth_rated_splitter::BandwidthRatedSplitter>(),
     per_packet::<block::Block>(),
     per_packet::<check_ip_header::CheckIPHeader>(),
-    per_packet::<check_ip_header2::CheckIPHeader2>(),
     per_packet::<check_length::CheckLength>(),
     per_packet::<check_paint::CheckPaint>(),
     per_packet::<classifier::Classifier>(),
