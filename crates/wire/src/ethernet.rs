@@ -31,6 +31,7 @@ header! {
 
 impl Ethernet {
     /// A header with these fields.
+    #[inline]
     pub fn new(dst: MacAddr, src: MacAddr, ether_type: u16) -> Self {
         let mut header = Ethernet([0; 14]);
         header.set_dst(dst);

@@ -117,7 +117,7 @@ impl Fused {
         if src == 0 || src == u32::MAX {
             return None;
         }
-        // GetIPAddress, StaticIPLookup, DropBroadcasts, PaintTee.
+        // StaticIPLookup, DropBroadcasts, PaintTee.
         let way = self.table.lookup(ip.dst_u32())?;
         if way != 0 || marks.broadcast || marks.paint == 2 {
             return None;

@@ -145,7 +145,7 @@ fn path(w: usize, ways: u32) -> String {
         .collect();
     let mut text = format!(
         "ring{w} -> types{w} :: Classifier(12/0800, -) -> Strip(14) -> CheckIPHeader
-            -> GetIPAddress(16) -> routes{w} :: StaticIPLookup({});
+            -> routes{w} :: StaticIPLookup({});
          types{w}[1] -> Discard;\n",
         routes.join(", ")
     );

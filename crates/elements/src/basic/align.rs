@@ -48,6 +48,7 @@ impl PerPacket for Align {
     type Local = ();
     type Fate = ();
 
+    #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
         let address = packet.bytes().as_ptr() as usize;
         let off = self.offset.wrapping_sub(address) & self.mask;

@@ -108,6 +108,7 @@ impl PerPacket for ARPResponder {
     type Local = ();
     type Fate = Answer;
 
+    #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) -> Answer {
         let Some((owner, reply)) = self.answer(packet) else { return Answer::Unanswered };
         packet.truncate(Ethernet::LEN + Arp::LEN);

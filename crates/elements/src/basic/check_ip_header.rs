@@ -61,6 +61,7 @@ impl PerPacket for CheckIPHeader {
     type Local = Tally;
     type Fate = Verdict;
 
+    #[inline]
     fn packet(&self, tally: &mut Tally, packet: &mut Packet) -> Verdict {
         self.checker.judge(tally, packet)
     }

@@ -38,6 +38,7 @@ impl PerPacket for Counter {
     type Local = Tally;
     type Fate = ();
 
+    #[inline]
     fn packet(&self, tally: &mut Tally, packet: &mut Packet) {
         tally.count += 1;
         tally.byte_count += packet.len() as u64;

@@ -33,6 +33,7 @@ impl PerPacket for DropBroadcasts {
     type Local = ();
     type Fate = For;
 
+    #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) -> For {
         match packet.packet_type() {
             PacketType::Broadcast | PacketType::Multicast => For::Group,

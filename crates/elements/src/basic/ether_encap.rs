@@ -34,6 +34,7 @@ impl PerPacket for EtherEncap {
     type Local = ();
     type Fate = ();
 
+    #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
         let room = packet.push_front(Ethernet::LEN);
         if let Some((header, _)) = Ethernet::from_prefix_mut(room) {

@@ -68,6 +68,7 @@ impl PerPacket for GetIPAddress {
     type Local = ();
     type Fate = ();
 
+    #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
         let address = match self.from {
             From::Offset(offset) => {

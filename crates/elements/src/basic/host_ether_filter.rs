@@ -61,6 +61,7 @@ impl PerPacket for HostEtherFilter {
     type Local = ();
     type Fate = Kept;
 
+    #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) -> Kept {
         let bytes = packet.bytes().get(self.offset.into()..).unwrap_or_default();
         let Some((header, _)) = Ethernet::from_prefix(bytes) else { return Kept::Short };

@@ -68,6 +68,7 @@ impl PerPacket for IPEncap {
     // A number twice would mix the fragments of two packets.
     const SHARED: bool = true;
 
+    #[inline]
     fn packet(&self, numbers: &mut Numbers, packet: &mut Packet) -> Fit {
         let Ok(len) = u16::try_from(Ipv4Header::LEN + packet.len()) else { return Fit::TooLong };
         let dst = self.dst.of(packet);

@@ -80,6 +80,7 @@ impl PerPacket for IPInputCombo {
     type Local = Tally;
     type Fate = Verdict;
 
+    #[inline]
     fn packet(&self, tally: &mut Tally, packet: &mut Packet) -> Verdict {
         packet.set_paint(self.color);
         // What is shorter than the header has no room for IPv4 either.

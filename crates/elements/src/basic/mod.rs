@@ -87,7 +87,7 @@ pub static CLASSES: &[Class] = &[
     per_batch::<pull_null::PullNull>(),
     per_batch::<pull_tee::PullTee>(),
     per_batch::<push_null::PushNull>(),
-    per_batch::<radix_ip_lookup::RadixIPLookup>(),
+    per_packet::<radix_ip_lookup::RadixIPLookup>(),
     per_batch::<random_sample::RandomSample>(),
     per_packet::<rated_splitter::RatedSplitter>(),
     per_packet::<round_robin_switch::RoundRobinSwitch>(),

@@ -44,6 +44,7 @@ impl PerPacket for SetIPAddress {
     type Local = ();
     type Fate = ();
 
+    #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
         if self.anno.0 == anno::DST_IP {
             packet.set_dst(self.addr);

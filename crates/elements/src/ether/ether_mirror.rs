@@ -17,6 +17,7 @@ impl PerPacket for EtherMirror {
     type Local = ();
     type Fate = ();
 
+    #[inline]
     fn packet(&self, _: &mut (), mut frame: Ether) {
         frame.mirror();
     }

@@ -30,6 +30,7 @@ impl PerPacket for EtherRewrite {
     type Local = ();
     type Fate = ();
 
+    #[inline]
     fn packet(&self, _: &mut (), mut frame: Ether) {
         let header = &mut *frame;
         header.set_src(self.src);

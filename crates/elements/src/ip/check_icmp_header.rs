@@ -85,6 +85,7 @@ impl PerPacket for CheckICMPHeader {
     type Local = Tally;
     type Fate = Verdict;
 
+    #[inline]
     fn packet(&self, tally: &mut Tally, ip: Ipv4) -> Verdict {
         self.checker.judge(&mut tally.bad, check(ip.packet()))
     }

@@ -46,6 +46,7 @@ impl PerPacket for DecIPTTL {
     type Local = Tally;
     type Fate = Hop;
 
+    #[inline]
     fn packet(&self, tally: &mut Tally, mut ip: Ipv4) -> Hop {
         if !self.active || (!self.multicast && ip.dst().is_multicast()) {
             return Hop::Onward;

@@ -35,6 +35,7 @@ impl PerPacket for FixIPSrc {
     type Local = ();
     type Fate = ();
 
+    #[inline]
     fn packet(&self, _: &mut (), mut ip: Ipv4) {
         fix(&mut ip, self.ipaddr);
     }

@@ -138,10 +138,12 @@ impl PerPacket for ICMPError {
     type Fate = Reply;
     const SHARED: bool = true;
 
+    #[inline]
     fn burst(&self, sequence: &mut Sequence, now: Time) {
         sequence.now = now;
     }
 
+    #[inline]
     fn packet(&self, sequence: &mut Sequence, ip: Ipv4) -> Reply {
         use PacketType::{Broadcast, Multicast};
         let group = matches!(ip.packet().packet_type(), Broadcast | Multicast);

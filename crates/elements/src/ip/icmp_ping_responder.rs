@@ -41,10 +41,12 @@ impl PerPacket for ICMPPingResponder {
     type Local = Clock;
     type Fate = Answer;
 
+    #[inline]
     fn burst(&self, clock: &mut Clock, now: Time) {
         clock.now = now;
     }
 
+    #[inline]
     fn packet(&self, clock: &mut Clock, mut ip: Ipv4) -> Answer {
         let request = ip.packet().icmp_header().is_some_and(|icmp| icmp.kind() == icmp::ECHO);
         if !request {

@@ -77,6 +77,7 @@ impl PerPacket for IPClassifier {
     type Local = ();
     type Fate = Port;
 
+    #[inline]
     fn packet(&self, _: &mut (), ip: Ipv4) -> Port {
         self.rules.port(&ip)
     }

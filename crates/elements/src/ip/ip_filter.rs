@@ -69,6 +69,7 @@ impl PerPacket for IPFilter {
     type Local = ();
     type Fate = Port;
 
+    #[inline]
     fn packet(&self, _: &mut (), ip: Ipv4) -> Port {
         self.rules.port(&ip)
     }

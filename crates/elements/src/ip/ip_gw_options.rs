@@ -90,10 +90,12 @@ impl PerPacket for IPGWOptions {
     type Local = Clerk;
     type Fate = Outcome;
 
+    #[inline]
     fn burst(&self, clerk: &mut Clerk, now: Time) {
         clerk.now = now;
     }
 
+    #[inline]
     fn packet(&self, clerk: &mut Clerk, mut ip: Ipv4) -> Outcome {
         if record(&mut ip, &self.own, clerk.now) {
             return Outcome::Onward;

@@ -33,6 +33,7 @@ impl PerPacket for IPMirror {
     type Local = ();
     type Fate = ();
 
+    #[inline]
     fn packet(&self, _: &mut (), mut ip: Ipv4) {
         let (src, dst) = (ip.src(), ip.dst());
         ip.set_src(dst);

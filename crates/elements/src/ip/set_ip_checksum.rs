@@ -32,6 +32,7 @@ impl PerPacket for SetIPChecksum {
     type Local = ();
     type Fate = Outcome;
 
+    #[inline]
     fn packet(&self, _: &mut (), mut ip: Ipv4) -> Outcome {
         let mut header = *ip;
         if header.header_len() < Ipv4Header::LEN || ip.header().len() != header.header_len() {

@@ -58,6 +58,7 @@ impl PerPacket for SetTCPChecksum {
     type Local = ();
     type Fate = Outcome;
 
+    #[inline]
     fn packet(&self, _: &mut (), mut tcp: TcpPacket) -> Outcome {
         let Some(header) = self.checked(tcp.packet()) else { return Outcome::Malformed };
         *tcp = header;

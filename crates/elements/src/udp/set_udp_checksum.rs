@@ -44,6 +44,7 @@ impl PerPacket for SetUDPChecksum {
     type Local = ();
     type Fate = Outcome;
 
+    #[inline]
     fn packet(&self, _: &mut (), mut udp: UdpPacket) -> Outcome {
         let Some(header) = checked(udp.packet()) else { return Outcome::Malformed };
         *udp = header;

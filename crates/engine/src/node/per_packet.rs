@@ -51,7 +51,9 @@ impl<E: PerPacket> Node for PerPacketNode<E> {
             return;
         }
         let now = cx.core.now;
-        cx.core.fates.resize(count.max(cx.core.fates.len()), 0);
+        if cx.core.fates.len() < count {
+            cx.core.fates.resize(count, 0);
+        }
         let config = &*self.body.config;
         let (all, any) = self.body.local.with(|local| {
             config.burst(local, now);

@@ -23,18 +23,38 @@ const AFTER_PANIC: Duration = Duration::from_millis(1);
 /// Runs everything on the stack to its end.
 pub(crate) fn drain(nodes: &mut [Slot], core: &mut Core) {
     core.hops = 0;
-    while let Some(hop) = core.stack.pop() {
-        core.hops += 1;
-        if hop.depth > MAX_DEPTH || core.hops > MAX_HOPS {
-            core.ledger[hop.node].input += hop.batch.len() as u64;
-            core.count_drops(hop.node, LOOPED, hop.batch.len() as u64);
-            continue;
+    while let Some(mut hop) = core.stack.pop() {
+        // A batch that leaves whole goes straight on, without the stack.
+        while let Some(onward) = visit(nodes, core, hop) {
+            hop = onward;
         }
-        let (node, depth) = (hop.node, hop.depth);
-        core.mark = 0;
-        push_one(&mut nodes[node], core, node, hop.port, hop.batch);
-        spread(&nodes[node], core, node, depth + 1);
     }
+}
+
+/// Runs one element on one batch. If all of it leaves by one output, that is
+/// the next visit; else what comes out lies on the stack.
+#[inline]
+fn visit(nodes: &mut [Slot], core: &mut Core, hop: Hop) -> Option<Hop> {
+    let Hop { node: me, port, depth, batch } = hop;
+    core.hops += 1;
+    if depth > MAX_DEPTH || core.hops > MAX_HOPS {
+        core.ledger[me].input += batch.len() as u64;
+        core.count_drops(me, LOOPED, batch.len() as u64);
+        return None;
+    }
+    core.mark = 0;
+    push_one(&mut nodes[me], core, me, port, batch);
+    if core.emitted.len() == 1
+        && let Some((output, batch)) = core.emitted.pop()
+    {
+        if let Some(Some(to)) = nodes[me].outputs.get(usize::from(output)) {
+            core.ledger[me].output += batch.len() as u64;
+            return Some(Hop { node: to.node, port: to.port, depth: depth + 1, batch });
+        }
+        core.emitted.push((output, batch));
+    }
+    spread(&nodes[me], core, me, depth + 1);
+    None
 }
 
 /// Gives one batch to one element; what it emits lies behind `core.mark`.
