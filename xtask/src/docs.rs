@@ -66,6 +66,8 @@ pub fn check() -> Result<(), String> {
 fn existing() -> Result<Vec<String>, String> {
     let Ok(entries) = fs::read_dir(FOLDER) else { return Ok(Vec::new()) };
     entries
-        .map(|entry| Ok(entry.map_err(|e| e.to_string())?.file_name().to_string_lossy().into_owned()))
+        .map(|entry| {
+            Ok(entry.map_err(|e| e.to_string())?.file_name().to_string_lossy().into_owned())
+        })
         .collect()
 }

@@ -61,7 +61,9 @@ fn imports_go_down_and_every_crate_has_a_floor() {
         };
         let manifest = read_to_string(entry.path().join("Cargo.toml")).expect("is text");
         let needs = manifest.split("[dev-dependencies]").next().unwrap_or_default().lines();
-        for below in needs.filter_map(|l| l.strip_prefix("castanet-")?.split(['.', ' ', '=']).next()) {
+        for below in
+            needs.filter_map(|l| l.strip_prefix("castanet-")?.split(['.', ' ', '=']).next())
+        {
             let other = FLOORS.iter().find(|f| f.1 == below).map_or(u8::MAX, |f| f.0);
             if other >= floor {
                 wrong.push(format!("{name} (floor {floor}) imports {below} (floor {other})"));
@@ -78,8 +80,11 @@ fn unsafe_stays_in_its_rooms() {
         let allowed = UNSAFE_ROOMS.iter().any(|room| path.starts_with(room));
         assert!(allowed || !text.contains(&word), "{path} has {word}");
     }
-    for (_, name) in FLOORS.iter().filter(|f| !matches!(f.1, "packet" | "io" | "macros" | "castanet")) {
-        let lib = read_to_string(root().join(format!("crates/{name}/src/lib.rs"))).expect("is text");
+    for (_, name) in
+        FLOORS.iter().filter(|f| !matches!(f.1, "packet" | "io" | "macros" | "castanet"))
+    {
+        let lib =
+            read_to_string(root().join(format!("crates/{name}/src/lib.rs"))).expect("is text");
         assert!(lib.contains("#![forbid(unsafe_code)]"), "{name} does not forbid unsafe code");
     }
 }
@@ -140,7 +145,9 @@ fn elements_share_nothing() {
         if !path.starts_with("crates/elements/src") {
             continue;
         }
-        for word in ["Mutex", "RwLock", "Atomic", "RefCell", "static mut", "thread_local!", "Instant::now"] {
+        for word in
+            ["Mutex", "RwLock", "Atomic", "RefCell", "static mut", "thread_local!", "Instant::now"]
+        {
             assert!(!text.contains(word), "{path} has {word}: state belongs in Local");
         }
     }
@@ -149,7 +156,8 @@ fn elements_share_nothing() {
 #[test]
 fn only_the_top_floor_prints() {
     for (path, text) in all_sources().into_iter().filter(|(path, _)| !is_test(path)) {
-        let top = ["crates/castanet/", "crates/lab/", "xtask/"].iter().any(|top| path.starts_with(top));
+        let top =
+            ["crates/castanet/", "crates/lab/", "xtask/"].iter().any(|top| path.starts_with(top));
         let code = text.split("\n#[cfg(test)]").next().unwrap_or_default();
         for line in code.lines().filter(|l| !l.trim_start().starts_with("//")) {
             let prints = line.contains("println!(") || line.contains("eprint!(");

@@ -116,8 +116,7 @@ impl Click {
         if !self.quit && !router.graph().elements.is_empty() {
             status = router.run(None).status;
         }
-        if let (true, Ok(before), Ok(after)) =
-            (self.time, before, getrusage(UsageWho::RUSAGE_SELF))
+        if let (true, Ok(before), Ok(after)) = (self.time, before, getrusage(UsageWho::RUSAGE_SELF))
         {
             print_time(&before, &after, started);
         }

@@ -56,7 +56,9 @@ impl Libraries for Neighbours {
         let path = std::env::var("CLICKPATH").unwrap_or_default();
         let elsewhere = path.split(':').filter(|p| !p.is_empty());
         let mut tried = vec![beside];
-        tried.extend(elsewhere.flat_map(|p| [Path::new(p).join(name), Path::new(p).join("conf").join(name)]));
+        tried.extend(
+            elsewhere.flat_map(|p| [Path::new(p).join(name), Path::new(p).join("conf").join(name)]),
+        );
         let Some(found) = tried.iter().find(|p| p.is_file()) else {
             let list: Vec<String> = tried.iter().map(|p| p.display().to_string()).collect();
             return Err(format!("library '{name}' not found; looked for {}", list.join(", ")));
@@ -99,9 +101,10 @@ fn read(origin: &Origin, sources: &mut SourceMap) -> Result<FileId, Diagnostic> 
         Origin::Expression(text) => Ok(sources.add("config", text)),
         Origin::File(path) if path.as_os_str() == "-" => {
             let mut text = Vec::new();
-            std::io::stdin().lock().read_to_end(&mut text).map_err(|e| {
-                Diagnostic::error(None, format!("cannot read standard input: {e}"))
-            })?;
+            std::io::stdin()
+                .lock()
+                .read_to_end(&mut text)
+                .map_err(|e| Diagnostic::error(None, format!("cannot read standard input: {e}")))?;
             Ok(sources.add("<stdin>", text))
         }
         Origin::File(path) => sources.load(path),

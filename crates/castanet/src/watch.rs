@@ -52,7 +52,8 @@ impl Watch {
         let mut rows = Vec::new();
         for (i, (new, old)) in ledgers.iter().zip(&self.last.1).enumerate() {
             let it = &graph.elements[i];
-            let is_end = it.inputs.is_empty() || it.outputs.is_empty() || it.class.role == Role::Store;
+            let is_end =
+                it.inputs.is_empty() || it.outputs.is_empty() || it.class.role == Role::Store;
             let passed = |l: &Ledger| l.input.max(l.made);
             let (packets, drops) = (passed(new), new.lost());
             if packets == 0 || !(is_end || drops > 0) {

@@ -378,10 +378,9 @@ pub const fn store<E: Store>() -> Class {
 
 /// The class of an element that only declares facts.
 pub const fn info<E: Info>() -> Class {
-    let mut class =
-        class::<E, (), crate::element::Never>("any", Role::Info, |text, setup, _| {
-            build::<E>(text, setup).map(|_| Vec::new())
-        });
+    let mut class = class::<E, (), crate::element::Never>("any", Role::Info, |text, setup, _| {
+        build::<E>(text, setup).map(|_| Vec::new())
+    });
     class.declare = Some(|text, names, facts| {
         let setup =
             Setup { name: "", inputs: 0, outputs: 0, alone: true, names, started: Time::default() };
@@ -392,8 +391,7 @@ pub const fn info<E: Info>() -> Class {
 
 /// The class of a control program.
 pub const fn control<E: Control>() -> Class {
-    let mut class =
-        class::<E, E::Local, crate::element::Never>("any", Role::Control, no_nodes);
+    let mut class = class::<E, E::Local, crate::element::Never>("any", Role::Control, no_nodes);
     class.program = Some(|text, setup| {
         let config = build::<E>(text, setup)?;
         Ok(Box::new(Running::<E> { config, local: E::Local::default() }))

@@ -35,9 +35,7 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
             } else if meta.path.is_ident("methods") {
                 it.methods = true;
             } else {
-                return Err(
-                    meta.error("wants args, alias, ports, processing, gives or methods")
-                );
+                return Err(meta.error("wants args, alias, ports, processing, gives or methods"));
             }
             Ok(())
         })?;

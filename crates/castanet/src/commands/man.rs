@@ -4,7 +4,8 @@ use std::path::Path;
 
 /// Writes `castanet.1` and a page for each command into `dir`.
 pub(crate) fn main(command: clap::Command, dir: &Path) -> i32 {
-    let written = std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir));
+    let written =
+        std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir));
     match written {
         Ok(()) => 0,
         Err(e) => {

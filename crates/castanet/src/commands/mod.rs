@@ -36,8 +36,9 @@ pub(crate) fn load_or_report(
 pub(crate) fn write_out(path: Option<&std::path::Path>, text: &str) -> i32 {
     use std::io::Write;
     let written = match path {
-        Some(path) => std::fs::write(path, text)
-            .map_err(|e| format!("cannot write {}: {e}", path.display())),
+        Some(path) => {
+            std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
+        }
         None => match std::io::stdout().lock().write_all(text.as_bytes()) {
             // `castanet ... | head` is no failure.
             Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

@@ -166,7 +166,11 @@ impl<'a> Taker<'a> {
         for (n, arg) in extra.into_iter().enumerate() {
             let error = ArgError::new(format!("`{}` is one argument too many", arg.text))
                 .within(arg.offset, arg.text.len());
-            self.errors.push(if n == 0 { error.click("too many arguments") } else { error.click("") });
+            self.errors.push(if n == 0 {
+                error.click("too many arguments")
+            } else {
+                error.click("")
+            });
         }
     }
 }

@@ -14,7 +14,8 @@ pub enum AddressKind {
 }
 
 /// Asks the machine for an interface's address.
-pub(crate) type Resolver = std::sync::Arc<dyn Fn(&str, AddressKind) -> Option<String> + Send + Sync>;
+pub(crate) type Resolver =
+    std::sync::Arc<dyn Fn(&str, AddressKind) -> Option<String> + Send + Sync>;
 
 /// Addresses by name, as `AddressInfo` and the machine's interfaces give them.
 #[derive(Default)]

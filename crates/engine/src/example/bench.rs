@@ -1,7 +1,7 @@
 //! One example on its bench: a router, its script, and the final balance.
 
-use super::ports::{self, INPUT, OUTPUT};
 use super::is_script;
+use super::ports::{self, INPUT, OUTPUT};
 use crate::args::{FromArg, Names};
 use crate::class::Library;
 use crate::node::Target;
@@ -231,7 +231,9 @@ fn balance(router: &mut Router, it: usize) -> Result<(), String> {
     let left = ledger.output + ledger.consumed + ledger.lost() + held;
     (entered == left).then_some(()).ok_or_else(|| {
         let name = &router.graph().elements[it].name;
-        format!("packets of {name} do not balance: {entered} in, {left} out ({ledger:?}, {held} kept)")
+        format!(
+            "packets of {name} do not balance: {entered} in, {left} out ({ledger:?}, {held} kept)"
+        )
     })
 }
 

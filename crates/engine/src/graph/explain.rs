@@ -8,7 +8,8 @@ use std::fmt::Write;
 pub fn elements(graph: &Graph) -> String {
     let mut out = String::new();
     for it in &graph.elements {
-        let flows = |flows: &[Flow]| flows.iter().map(|f| &f.word()[..4]).collect::<Vec<_>>().join(" ");
+        let flows =
+            |flows: &[Flow]| flows.iter().map(|f| &f.word()[..4]).collect::<Vec<_>>().join(" ");
         let (inputs, outputs) = (flows(&it.inputs), flows(&it.outputs));
         let dash = |s: String| if s.is_empty() { "-".to_owned() } else { s };
         _ = writeln!(

@@ -27,7 +27,8 @@ pub fn counts(class: &Class) -> Counts {
     let outputs = if class.open_outputs {
         (1, MAX_OUTPUTS)
     } else {
-        let of = |kinds: &[FateKind]| class.fates.iter().filter(|f| kinds.contains(&f.kind)).count();
+        let of =
+            |kinds: &[FateKind]| class.fates.iter().filter(|f| kinds.contains(&f.kind)).count();
         (of(&[FateKind::Output]), of(&[FateKind::Output, FateKind::Optional]))
     };
     Counts { inputs, outputs }
@@ -81,10 +82,8 @@ pub fn resolve(graph: &mut Graph, errors: &mut Diagnostics) {
 
 fn check_counts(it: &Element, errors: &mut Diagnostics) {
     let want = counts(it.class);
-    let sides = [
-        ("input", it.inputs.len(), want.inputs),
-        ("output", it.outputs.len(), want.outputs),
-    ];
+    let sides =
+        [("input", it.inputs.len(), want.inputs), ("output", it.outputs.len(), want.outputs)];
     for (side, have, (low, high)) in sides {
         let label = format!("'{} :: {}'", it.name, it.class.spec.class);
         let takes = format!("{} takes {}", it.class.spec.class, plural(low, high, side));

@@ -72,12 +72,8 @@ pub trait Node: Send {
     /// number is how many kept packets that has cost.
     fn change(&mut self, name: &str, text: &str) -> Option<(Result<(), ArgError>, u64)>;
     /// Makes a changed configuration; `None` if there is no such handler.
-    fn rewrite(
-        &self,
-        name: &str,
-        text: &str,
-        names: &Names,
-    ) -> Option<Result<Rewritten, ArgError>>;
+    fn rewrite(&self, name: &str, text: &str, names: &Names)
+    -> Option<Result<Rewritten, ArgError>>;
     /// Takes a changed configuration over.
     fn install(&mut self, config: Rewritten);
     /// Whether all workers share one state, so that one answers for all.
@@ -233,11 +229,7 @@ pub(crate) fn numbered(name: &str) -> Option<(String, &str)> {
 /// The handler half of `Node`, the same for every kind.
 macro_rules! handlers_of_body {
     ($held:expr) => {
-        fn read(
-            &self,
-            name: &str,
-            ask: &crate::class::Ask,
-        ) -> Option<(crate::class::Value, bool)> {
+        fn read(&self, name: &str, ask: &crate::class::Ask) -> Option<(crate::class::Value, bool)> {
             self.body.read(name, ask)
         }
         fn change(

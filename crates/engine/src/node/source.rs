@@ -60,10 +60,7 @@ impl<E> DuplexNode<E>
 where
     E: PerBatch + Source<Local = <E as PerBatch>::Local>,
 {
-    pub(crate) fn new(
-        config: Arc<E>,
-        local: &Option<Arc<Mutex<<E as PerBatch>::Local>>>,
-    ) -> Self {
+    pub(crate) fn new(config: Arc<E>, local: &Option<Arc<Mutex<<E as PerBatch>::Local>>>) -> Self {
         DuplexNode { body: Body::new(config, local) }
     }
 }

@@ -35,14 +35,13 @@ impl Router {
         let flat_text = castanet_lang::print::flat(flat);
         let requirements = flat.requirements.clone();
         let Planned { graph, assigned, .. } = planned;
-        let mut router =
-            match assemble(graph, assigned, names, parts, clock, options) {
-                Ok(router) => router,
-                Err(e) => {
-                    found.push(Diagnostic::error(None, format!("cannot start workers: {e}")));
-                    return None;
-                }
-            };
+        let mut router = match assemble(graph, assigned, names, parts, clock, options) {
+            Ok(router) => router,
+            Err(e) => {
+                found.push(Diagnostic::error(None, format!("cannot start workers: {e}")));
+                return None;
+            }
+        };
         router.flat_text = flat_text;
         router.requirements = requirements;
         router.begin(options, found);

@@ -1,9 +1,9 @@
 //! The workers: at hand before and after a run, on their threads during it.
 
 use crate::worker::{Shared, Worker, run_thread};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 

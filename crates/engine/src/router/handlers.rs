@@ -20,7 +20,14 @@ const COMMON: &[HandlerDoc] = &[
 
 /// Handlers of the router itself.
 const GLOBAL: &[&str] = &[
-    "version", "list", "classes", "config", "flatconfig", "requirements", "handlers", "threads",
+    "version",
+    "list",
+    "classes",
+    "config",
+    "flatconfig",
+    "requirements",
+    "handlers",
+    "threads",
     "drops",
 ];
 
@@ -102,7 +109,8 @@ impl Router {
             _ => self.read_nodes(it, name, param),
         };
         value.map(|v| v.to_string()).ok_or_else(|| {
-            let known: Vec<_> = self.handlers_of(it).iter().filter(|h| !h.1).map(|h| h.0.name).collect();
+            let known: Vec<_> =
+                self.handlers_of(it).iter().filter(|h| !h.1).map(|h| h.0.name).collect();
             self.no_handler(&format!("'{}'", self.graph.label(it)), name, "read", &known)
         })
     }
@@ -184,10 +192,18 @@ impl Router {
             _ = writeln!(out, "{} {side}{s}", flows.len());
             for (port, flow) in flows.iter().enumerate() {
                 let ends: Vec<String> = match side {
-                    "input" => self.graph.in_edges(it).filter(|e| e.to.port == port)
-                        .map(|e| format!("{} [{}]", self.graph.elements[e.from.node].name, e.from.port))
+                    "input" => self
+                        .graph
+                        .in_edges(it)
+                        .filter(|e| e.to.port == port)
+                        .map(|e| {
+                            format!("{} [{}]", self.graph.elements[e.from.node].name, e.from.port)
+                        })
                         .collect(),
-                    _ => self.graph.out_edges(it).filter(|e| e.from.port == port)
+                    _ => self
+                        .graph
+                        .out_edges(it)
+                        .filter(|e| e.from.port == port)
                         .map(|e| format!("[{}] {}", e.to.port, self.graph.elements[e.to.node].name))
                         .collect(),
                 };
@@ -266,8 +282,7 @@ impl Router {
     }
 
     fn no_write(&self, it: usize, name: &str) -> ArgError {
-        let known: Vec<_> =
-            self.handlers_of(it).iter().filter(|h| h.1).map(|h| h.0.name).collect();
+        let known: Vec<_> = self.handlers_of(it).iter().filter(|h| h.1).map(|h| h.0.name).collect();
         self.no_handler(&format!("'{}'", self.graph.label(it)), name, "write", &known)
     }
 
@@ -351,9 +366,7 @@ pub(super) fn drop_counts(class: &Class, ledger: &Ledger) -> Vec<(String, u64)> 
     let mut all: Vec<(String, u64)> = class
         .drop_reasons()
         .into_iter()
-        .map(|(index, name, _)| {
-            (name, ledger.drops[usize::from(crate::element::DROP - index)])
-        })
+        .map(|(index, name, _)| (name, ledger.drops[usize::from(crate::element::DROP - index)]))
         .collect();
     for (port, fate) in class.outputs().enumerate() {
         all.push((fate.name.to_owned(), ledger.open.get(port).copied().unwrap_or(0)));

@@ -95,7 +95,8 @@ impl Router {
             self.decide_stops();
             match next {
                 Turn::Ran => {}
-                Turn::Idle(_) if ran || self.stops > 0 && self.ending.is_none() && self.can_stop() => {}
+                Turn::Idle(_)
+                    if ran || self.stops > 0 && self.ending.is_none() && self.can_stop() => {}
                 Turn::Idle(next) => match earlier(next, self.next_program()) {
                     Some(time) => self.clock.jump(time),
                     // Nothing will ever happen again.

@@ -47,10 +47,8 @@ pub(crate) struct Mailbox {
 pub(crate) fn pair(tasks: usize) -> io::Result<(Shared, Mailbox)> {
     let poll = Poll::new()?;
     let waker = Waker::new(poll.registry(), WAKE)?;
-    let alarm = TimerFd::new(
-        ClockId::CLOCK_MONOTONIC,
-        TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC,
-    )?;
+    let alarm =
+        TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
     let fd = alarm.as_fd().as_raw_fd();
     poll.registry().register(&mut SourceFd(&fd), ALARM, Interest::READABLE)?;
     let (errands, receiver) = channel();

@@ -14,13 +14,13 @@ pub(crate) use mailbox::{Mailbox, Shared};
 pub(crate) use task::{Job, Tasks};
 pub(crate) use thread::run as run_thread;
 
+use self::core::Core;
 use crate::args::ArgError;
 use crate::cx::Cx;
 use crate::element::Asked;
 use crate::node::Slot;
 use crate::router::Notice;
 use crate::time::{Clock, Time};
-use self::core::Core;
 use castanet_packet::Batch;
 use std::sync::Arc;
 
