@@ -14,6 +14,12 @@ pub mod check_length;
 pub mod check_paint;
 pub mod classifier;
 pub mod counter;
+pub mod align;
+mod arms;
+pub mod check_length;
+pub mod check_paint;
+pub mod classifier;
+pub mod counter;
 pub mod discard;
 pub mod drop_broadcasts;
 pub mod ether_encap;
@@ -63,6 +69,11 @@ pub static CLASSES: &[Class] = &[
     per_packet::<bandwidth_rated_splitter::BandwidthRatedSplitter>(),
     per_packet::<block::Block>(),
     per_packet::<check_ip_header::CheckIPHeader>(),
+    per_packet::<check_length::CheckLength>(),
+    per_packet::<check_paint::CheckPaint>(),
+    per_packet::<classifier::Classifier>(),
+    per_packet::<counter::Counter>(),
+    per_packet::<align::Align>(),
     per_packet::<check_length::CheckLength>(),
     per_packet::<check_paint::CheckPaint>(),
     per_packet::<classifier::Classifier>(),
