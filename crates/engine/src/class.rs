@@ -242,6 +242,14 @@ pub trait Program: Send {
     fn step(&mut self, desk: &mut dyn Desk) -> Step;
     /// Whether it decides what a stop request means.
     fn drives(&self) -> bool;
+    /// Answers or obeys a handler that needs the desk.
+    fn call(
+        &mut self,
+        name: &str,
+        text: &str,
+        write: bool,
+        desk: &mut dyn Desk,
+    ) -> Option<Result<String, ArgError>>;
     /// Answers a read handler.
     fn read(&self, name: &str, ask: &Ask) -> Option<Value>;
     /// Obeys a write handler; `None` if there is none of that name.
@@ -259,6 +267,15 @@ impl<E: Control> Program for Running<E> {
     }
     fn drives(&self) -> bool {
         self.config.drives()
+    }
+    fn call(
+        &mut self,
+        name: &str,
+        text: &str,
+        write: bool,
+        desk: &mut dyn Desk,
+    ) -> Option<Result<String, ArgError>> {
+        self.config.call(&mut self.local, name, text, write, desk)
     }
     fn read(&self, name: &str, ask: &Ask) -> Option<Value> {
         let config = E::READS.iter().copied().flatten().find(|h| h.name == name);
@@ -338,8 +355,13 @@ pub const fn per_packet<E: PerPacket>() -> Class {
 /// The class of an element that owns whole batches.
 pub const fn per_batch<E: PerBatch>() -> Class {
     class::<E, E::Local, E::Fate>(E::On::NAME, Role::Through, |text, setup, workers| {
-        let local = shared(E::SHARED);
-        nodes(text, setup, workers, |config| PerBatchNode::<E>::new(config, &local))
+        let mut local = None;
+        nodes(text, setup, workers, |config: Arc<E>| {
+            if config.shares() && local.is_none() {
+                local = shared(true);
+            }
+            PerBatchNode::<E>::new(config, &local)
+        })
     })
 }
 

@@ -198,6 +198,11 @@ impl Cx<'_> {
         self.core.calls.push((handler.to_owned(), value.to_owned()));
     }
 
+    /// Which worker this is.
+    pub fn worker(&self) -> usize {
+        self.core.worker
+    }
+
     /// Writes a line where Click writes what elements say: standard error.
     pub fn chatter(&mut self, line: &str) {
         self.core.chatter.push_str(line);

@@ -99,6 +99,10 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     fn held(&self, _local: &Self::Local) -> usize {
         0
     }
+    /// Whether this one shares its `Local`, where that depends on arguments.
+    fn shares(&self) -> bool {
+        Self::SHARED
+    }
     /// Whether it pulls at all, where nobody pulls it, until a handler write
     /// says so.
     fn pulls(&self, _local: &Self::Local) -> bool {
@@ -191,6 +195,18 @@ pub trait Control: Describe + Build + Send + Sync {
     type Local: Local;
     /// Runs until it has to wait.
     fn step(&self, local: &mut Self::Local, desk: &mut dyn Desk) -> Step;
+    /// Answers a read handler or obeys a write handler that needs the desk;
+    /// `None` leaves it to those that are declared.
+    fn call(
+        &self,
+        _local: &mut Self::Local,
+        _handler: &str,
+        _text: &str,
+        _write: bool,
+        _desk: &mut dyn Desk,
+    ) -> Option<Result<String, ArgError>> {
+        None
+    }
     /// Whether it decides what a stop request means (a driver manager).
     fn drives(&self) -> bool {
         false
@@ -202,8 +218,12 @@ pub trait Control: Describe + Build + Send + Sync {
 pub enum Step {
     /// A time.
     At(Time),
-    /// A stop request, of which it consumes one.
+    /// A stop request, to be had from [`Desk::take_stop`].
     Stopped,
+    /// A time or a stop request, whichever comes first.
+    AtOrStopped(Time),
+    /// A handler write.
+    Prodded,
     /// Nothing: it has ended.
     Ended,
 }
@@ -222,8 +242,12 @@ pub trait Desk {
     fn print(&mut self, text: &str);
     /// Writes to standard error.
     fn chatter(&mut self, text: &str);
-    /// Asks the router to stop with this exit status.
+    /// Stops the router with this exit status.
     fn stop(&mut self, status: i32);
+    /// Asks the router to stop, as elements do; a driver manager may refuse.
+    fn request_stop(&mut self);
+    /// Takes one stop request, if there is one.
+    fn take_stop(&mut self) -> bool;
     /// The name of the program's own element, for relative names.
     fn name(&self) -> &str;
 }

@@ -1,11 +1,13 @@
 //! From `Counter(ACTIVE true)` to typed values, with errors worth reading.
 
 mod annotations;
+mod call;
 mod error;
 mod names;
 mod values;
 
 pub use annotations::AnnoAt;
+pub use call::Call;
 pub use error::ArgError;
 pub use names::{AddressKind, Names};
 pub use values::{Bandwidth, Data, FromArg, Net, Words};

@@ -135,9 +135,13 @@ fn assemble(
             slots.push(slot);
         }
     }
+    let core = |index, elements| {
+        let seed = seed(index, options.simulated);
+        Core { worker: index, ..Core::new(elements, pool.clone(), options.burst, seed) }
+    };
     let worker = |(index, (slots, mailbox)): (usize, (Vec<Slot>, _))| Worker {
         index,
-        core: Core::new(slots.len(), pool.clone(), options.burst, seed(index, options.simulated)),
+        core: core(index, slots.len()),
         slots,
         tasks: Tasks::new(assigned.tasks[index].iter().copied()),
         clock: clock.clone(),

@@ -1,6 +1,6 @@
 //! What control programs see of the router.
 
-use super::Router;
+use super::{Router, Run};
 use crate::args::ArgError;
 use crate::element::{Desk, Step};
 use crate::time::Time;
@@ -52,6 +52,14 @@ impl Desk for AtDesk<'_> {
     fn stop(&mut self, status: i32) {
         self.router.ending.get_or_insert(status);
     }
+    fn request_stop(&mut self) {
+        self.router.stops += 1;
+    }
+    fn take_stop(&mut self) -> bool {
+        let any = self.router.stops > 0;
+        self.router.stops -= u32::from(any);
+        any
+    }
     fn name(&self) -> &str {
         &self.name
     }
@@ -66,35 +74,57 @@ impl Router {
             let due = match self.programs[at].waits {
                 Step::At(time) => time <= now,
                 Step::Stopped => self.stops > 0,
-                Step::Ended => false,
+                Step::AtOrStopped(time) => time <= now || self.stops > 0,
+                Step::Prodded | Step::Ended => false,
             };
-            if !due || self.ending.is_some() {
-                continue;
+            if due && self.ending.is_none() {
+                self.step(at);
+                ran = true;
             }
-            if self.programs[at].waits == Step::Stopped {
-                self.stops -= 1;
-            }
-            self.step(at);
-            ran = true;
         }
         ran
     }
 
-    /// One step of one program. It is away meanwhile, so that a program that
-    /// reads its own handlers finds none rather than a deadlock.
+    /// One step of one program.
     fn step(&mut self, at: usize) {
+        self.at_desk(at, |run, desk| run.waits = run.program.step(desk));
+    }
+
+    /// Lets a program do something. It is away meanwhile, so that a program
+    /// that reads its own handlers finds none rather than a deadlock.
+    fn at_desk<T>(&mut self, at: usize, act: impl FnOnce(&mut Run, &mut dyn Desk) -> T) -> T {
         let mut run = self.programs.swap_remove(at);
         let name = self.graph.elements[run.element].name.clone();
-        run.waits = run.program.step(&mut AtDesk { router: self, name });
+        let answer = act(&mut run, &mut AtDesk { router: self, name });
         self.programs.push(run);
         let last = self.programs.len() - 1;
         self.programs.swap(at, last);
+        answer
+    }
+
+    /// Lets a program answer or obey a handler itself; `None` if it leaves
+    /// that to its declarations. After a write it has another look at what it
+    /// waits for.
+    pub(super) fn call_program(
+        &mut self,
+        element: usize,
+        handler: &str,
+        text: &str,
+        write: bool,
+    ) -> Option<Result<String, ArgError>> {
+        let at = self.programs.iter().position(|run| run.element == element)?;
+        let now = self.clock.now();
+        self.at_desk(at, |run, desk| {
+            let answer = run.program.call(handler, text, write, desk)?;
+            run.waits = Step::At(now);
+            Some(answer)
+        })
     }
 
     /// When the first program wants to go on by itself.
     pub(super) fn next_program(&self) -> Option<Time> {
         let times = self.programs.iter().filter_map(|run| match run.waits {
-            Step::At(time) => Some(time),
+            Step::At(time) | Step::AtOrStopped(time) => Some(time),
             _ => None,
         });
         times.min()

@@ -49,7 +49,7 @@ impl Router {
         let (element, name) = handler.split_once('.').unwrap_or(("", handler));
         if element.is_empty() {
             if name == "stop" {
-                self.ending.get_or_insert(0);
+                self.stops += 1;
                 return Ok(());
             }
             return Err(self.no_handler("global", name, "write", &["stop"]));
@@ -103,6 +103,9 @@ impl Router {
         let own = class.role != Role::Control && (class.reads)().iter().any(|h| h.name == name);
         if let Some(text) = (!own).then(|| self.read_common(it, name)).flatten() {
             return Ok(text);
+        }
+        if let Some(answer) = self.call_program(it, name, param, false) {
+            return answer.map_err(|e| e.at(name));
         }
         let value = match class.role {
             Role::Control => self.read_program(it, name, param),
@@ -215,6 +218,9 @@ impl Router {
 
     fn write_element(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {
         if self.graph.elements[it].class.role == Role::Control {
+            if let Some(done) = self.call_program(it, name, value, true) {
+                return done.map(drop).map_err(|e| e.at(name));
+            }
             let run = self.programs.iter_mut().find(|run| run.element == it);
             if let Some(done) = run.and_then(|run| run.program.write(name, value)) {
                 return done.map_err(|e| e.at(name));

@@ -40,7 +40,16 @@ pub fn plan(
     let mut facts = Facts::default();
     for (i, it) in graph.elements.iter().enumerate() {
         let Some(declare) = it.class.declare else { continue };
-        if let Err(errors) = declare(&it.config, &Names::default(), &mut facts) {
+        let before = facts.homes.len();
+        let declared = declare(&it.config, &Names::default(), &mut facts);
+        let mut errors = declared.err().unwrap_or_default();
+        for (name, _) in &mut facts.homes[before..] {
+            match in_scope(&graph, &it.name, name) {
+                Some(full) => *name = full,
+                None => errors.push(unknown_home(&graph, name)),
+            }
+        }
+        if !errors.is_empty() {
             report(&graph, i, errors, wording, found);
         }
     }
@@ -49,24 +58,31 @@ pub fn plan(
     if wording == Wording::Castanet {
         found.append(warnings);
     }
-    check_homes(&graph, &facts, found);
     let assigned = assign::assign(&graph, &facts, workers);
     Planned { graph, carries, facts, assigned }
 }
 
-/// `StaticThreadSched` must name elements or compounds that exist.
-fn check_homes(graph: &Graph, facts: &Facts, found: &mut Diagnostics) {
-    for (name, _) in &facts.homes {
-        let inside = format!("{name}/");
-        let known = graph.elements.iter().any(|e| e.name == *name || e.name.starts_with(&inside));
-        if !known {
-            let all = graph.elements.iter().map(|e| e.name.as_str());
-            let near = castanet_lang::nearest(name, all);
-            found.push(
-                Diagnostic::error(None, format!("StaticThreadSched: no element named '{name}'"))
-                    .with_maybe_help(near.map(|n| format!("did you mean '{n}'?"))),
-            );
+/// The element or compound that `name` means where `element` stands: in its
+/// own compound first, then in those around it.
+fn in_scope(graph: &Graph, element: &str, name: &str) -> Option<String> {
+    let mut scope = element;
+    loop {
+        let outer = scope.rsplit_once('/').map(|(outer, _)| outer);
+        let full = outer.map_or(name.to_owned(), |outer| format!("{outer}/{name}"));
+        let inside = format!("{full}/");
+        if graph.elements.iter().any(|e| e.name == full || e.name.starts_with(&inside)) {
+            return Some(full);
         }
+        scope = outer?;
+    }
+}
+
+fn unknown_home(graph: &Graph, name: &str) -> ArgError {
+    let error = ArgError::new(format!("no element named '{name}'"))
+        .click(format!("'{name}' does not name an element"));
+    match castanet_lang::nearest(name, graph.elements.iter().map(|e| e.name.as_str())) {
+        Some(near) => error.help(format!("did you mean '{near}'?")),
+        None => error,
     }
 }
 

@@ -60,6 +60,7 @@ impl Router {
             {
                 look(self);
                 next_watch = Some(due.max(now) + *every);
+                continue; // it may have written handlers
             }
             let until = earlier(self.next_program(), next_watch);
             let sleep = until.map_or(LONG, |t| (t - now).min(LONG));
@@ -95,8 +96,7 @@ impl Router {
             self.decide_stops();
             match next {
                 Turn::Ran => {}
-                Turn::Idle(_)
-                    if ran || self.stops > 0 && self.ending.is_none() && self.can_stop() => {}
+                Turn::Idle(_) if ran || self.ending.is_some() => {}
                 Turn::Idle(next) => match earlier(next, self.next_program()) {
                     Some(time) => self.clock.jump(time),
                     // Nothing will ever happen again.
@@ -122,11 +122,6 @@ impl Router {
         false
     }
 
-    fn can_stop(&self) -> bool {
-        use crate::element::Step;
-        self.programs.iter().any(|run| run.waits == Step::Stopped)
-    }
-
     /// Gives every worker a turn; idle only when all are.
     fn settle_a_while(&mut self) -> Turn {
         let Crew::Here(workers) = &mut self.crew else { return Turn::Idle(None) };
@@ -140,18 +135,19 @@ impl Router {
         all
     }
 
-    /// Runs workers at hand, without moving the clock, until nothing is left
-    /// to do or `turns` turns are over; for tests.
+    /// Runs workers at hand and programs, without moving the clock, until
+    /// nothing is left to do or `turns` turns are over; for tests.
     pub fn settle(&mut self, turns: usize) -> Option<Time> {
         for _ in 0..turns {
             let turn = self.settle_a_while();
-            let mut heeded = false;
+            let mut ran = false;
             while let Ok(notice) = self.notices.try_recv() {
                 self.heed(notice);
-                heeded = true;
+                ran = true;
             }
-            if let (Turn::Idle(next), false) = (turn, heeded) {
-                return next;
+            ran |= self.run_programs();
+            if let (Turn::Idle(next), false) = (turn, ran) {
+                return earlier(next, self.next_program());
             }
         }
         None

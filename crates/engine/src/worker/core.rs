@@ -74,10 +74,11 @@ pub struct Core {
     pub(crate) pool: Pool,
     pub(crate) stops: u32,
     pub(crate) calls: Vec<(String, String)>,
+    pub(crate) worker: usize,
     pub(crate) panics: u64,
     pub(crate) chatter: String,
     pub(crate) woken: Vec<super::TaskRef>,
-    seed: u64,
+    pub(crate) seed: u64,
 }
 
 impl Core {
@@ -99,6 +100,7 @@ impl Core {
             pool,
             stops: 0,
             calls: Vec::new(),
+            worker: 0,
             panics: 0,
             chatter: String::new(),
             woken: Vec::new(),
