@@ -14,8 +14,10 @@ pub mod check_length;
 pub mod check_paint;
 pub mod classifier;
 pub mod counter;
+pub mod address_info;
 pub mod align;
 mod arms;
+pub mod average_counter;
 pub mod check_length;
 pub mod check_paint;
 pub mod classifier;
@@ -37,6 +39,7 @@ pub mod pad;
 pub mod paint;
 pub mod paint_switch;
 pub mod paint_tee;
+pub mod print;
 pub mod pull_null;
 pub mod pull_tee;
 pub mod push_null;
@@ -48,6 +51,7 @@ pub mod set_ip_address;
 pub mod set_packet_type;
 pub mod set_timestamp;
 pub mod static_switch;
+pub mod static_thread_sched;
 pub mod strip;
 pub mod strip_to_network_header;
 pub mod switch;
@@ -73,11 +77,13 @@ pub static CLASSES: &[Class] = &[
     per_packet::<check_paint::CheckPaint>(),
     per_packet::<classifier::Classifier>(),
     per_packet::<counter::Counter>(),
+    info::<address_info::AddressInfo>(),
     per_packet::<align::Align>(),
+    per_batch::<average_counter::AverageCounter>(),
     per_packet::<check_length::CheckLength>(),
     per_packet::<check_paint::CheckPaint>(),
     per_packet::<classifier::Classifier>(),
-    per_packet::<counter::Counter>(),
+    per_batch::<counter::Counter>(),
     per_batch::<discard::Discard>(),
     per_packet::<drop_broadcasts::DropBroadcasts>(),
     per_packet::<ether_encap::EtherEncap>(),
@@ -95,6 +101,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<paint::Paint>(),
     per_batch::<paint_switch::PaintSwitch>(),
     per_batch::<paint_tee::PaintTee>(),
+    per_batch::<print::Print>(),
     per_batch::<pull_null::PullNull>(),
     per_batch::<pull_tee::PullTee>(),
     per_batch::<push_null::PushNull>(),
@@ -106,6 +113,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<set_packet_type::SetPacketType>(),
     per_packet::<set_timestamp::SetTimestamp>(),
     per_packet::<static_switch::StaticSwitch>(),
+    info::<static_thread_sched::StaticThreadSched>(),
     per_packet::<strip::Strip>(),
     per_packet::<strip_to_network_header::StripToNetworkHeader>(),
     per_packet::<switch::Switch>(),

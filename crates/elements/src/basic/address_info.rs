@@ -1,0 +1,73 @@
+//! `AddressInfo`: names for addresses.
+
+use castanet_engine::args::AddressKind;
+use castanet_engine::prelude::*;
+
+/// Gives names to addresses, for use in the arguments of other elements.
+///
+/// A name may have an IP address, a prefix and an Ethernet address; each place
+/// takes the one that fits, or what a suffix (`:ip`, `:ipnet`, `:eth`) says.
+///
+/// ```click
+/// AddressInfo(host 1.0.0.1 00:00:00:00:00:07, net 2.0.0.9/8, same host)
+/// in -> Discard
+/// > in 1.0.0.1 > 2.0.0.2 udp
+/// ```
+#[derive(Element)]
+pub struct AddressInfo {
+    /// A name, then its addresses.
+    #[arg(rest)]
+    names: Vec<Words>,
+}
+
+/// What is declared so far, and whether `text` is among it or an address itself.
+fn meaning(text: &str, facts: &Facts) -> Option<Vec<String>> {
+    let declared = Names::new(&facts.addresses, None);
+    let (base, suffix) = text.split_once(':').unwrap_or((text, ""));
+    let known: Vec<String> = match suffix {
+        "" => facts.addresses.iter().filter(|(n, _)| n == base).map(|(_, a)| a.clone()).collect(),
+        _ => [AddressKind::Ip, AddressKind::Net, AddressKind::Mac]
+            .into_iter()
+            .find_map(|kind| declared.resolve(text, kind))
+            .into_iter()
+            .collect(),
+    };
+    let is_address = MacAddr::from_arg(text, &declared).is_ok()
+        || Net::from_arg(text, &declared).is_ok()
+        || is_ipv6(text);
+    match (known.is_empty(), is_address) {
+        (false, _) => Some(known),
+        (true, true) => Some(vec![text.to_owned()]),
+        (true, false) => None,
+    }
+}
+
+/// An IPv6 address or prefix.
+fn is_ipv6(text: &str) -> bool {
+    let (address, length) = text.split_once('/').unwrap_or((text, "128"));
+    address.parse::<std::net::Ipv6Addr>().is_ok() && length.parse::<u8>().is_ok_and(|n| n <= 128)
+}
+
+impl Info for AddressInfo {
+    fn declare(&self, facts: &mut Facts) -> Result<(), ArgError> {
+        for argument in &self.names {
+            let Some((name, addresses)) = argument.words.split_first() else { continue };
+            if addresses.is_empty() {
+                return Err(ArgError::new(format!("`{name}` has no address"))
+                    .click("expected 'NAME [ADDRS]'")
+                    .help("a name is followed by its addresses, as in `host 1.0.0.1`"));
+            }
+            for text in addresses {
+                let all = meaning(text, facts).ok_or_else(|| {
+                    ArgError::new(format!("`{text}` is not an address"))
+                        .click(format!("'{text}' is not a recognizable address"))
+                        .help("1.0.0.1, 1.0.0.0/8 and 00:01:02:03:04:05 are addresses")
+                })?;
+                // Names stand for IPv4 and Ethernet addresses so far.
+                let usable = all.into_iter().filter(|address| !is_ipv6(address));
+                facts.addresses.extend(usable.map(|address| (name.clone(), address)));
+            }
+        }
+        Ok(())
+    }
+}

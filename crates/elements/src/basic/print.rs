@@ -1,0 +1,106 @@
+//! `Print`: packets for people to look at.
+
+use castanet_engine::prelude::*;
+use castanet_engine::wire::print::{Contents, Print as Line};
+
+/// Writes a line about each packet, its length and its first bytes, to standard error.
+///
+/// ```click
+/// in -> Print(ok) -> Print(MAXLENGTH 2, TIMESTAMP true) -> out
+/// > in  hex 01 02 03 04 05 06
+/// < out hex 01 02 03 04 05 06
+/// ~ ok:    6 | 01020304 0506
+/// ~ 0.000000:    6 | 0102
+/// ```
+///
+/// ```click
+/// in -> Print("a b", CONTENTS ascii, ACTIVE true) -> p :: Print(x, CONTENTS NONE, CPU false) -> out
+/// > in  hex 47 45 54 20 0a
+/// < out hex 47 45 54 20 0a
+/// ~ a b:    5 |  GET .
+/// ~ x:    5
+/// ! p.active false
+/// = p.active false
+/// ```
+#[derive(Clone, Element)]
+pub struct Print {
+    /// Stands before each line.
+    #[arg(default = String::new())]
+    label: String,
+    /// How many bytes to print; all if negative.
+    #[arg(default = 24)]
+    maxlength: i32,
+    /// Old name of `MAXLENGTH`.
+    #[arg(keyword)]
+    length: Option<i32>,
+    /// Old name of `MAXLENGTH`.
+    #[arg(keyword)]
+    nbytes: Option<i32>,
+    /// How to print the bytes.
+    #[arg(keyword, default = Shown(Contents::Hex))]
+    contents: Shown,
+    /// Whether to print the packet's timestamp.
+    #[arg(keyword, default = false)]
+    timestamp: bool,
+    /// Whether to print the annotations.
+    #[arg(keyword, default = false)]
+    printanno: bool,
+    /// Whether to print the room before and after the bytes.
+    #[arg(keyword, default = false)]
+    headroom: bool,
+    /// Whether to print the number of the worker.
+    #[arg(keyword, default = false)]
+    cpu: bool,
+    /// Whether to print at all.
+    #[arg(keyword, live, default = true)]
+    active: bool,
+}
+
+/// `NONE`, `HEX` or `ASCII`.
+#[derive(Clone, Copy)]
+pub struct Shown(Contents);
+
+impl FromArg for Shown {
+    const SYNTAX: &'static str = "NONE, HEX or ASCII";
+
+    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
+        Contents::from_word(text).map(Shown).ok_or_else(|| {
+            ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))
+                .click(format!("bad contents value '{text}'; should be 'NONE', 'HEX', or 'ASCII'"))
+        })
+    }
+}
+
+impl Print {
+    fn line(&self, packet: &Packet, worker: usize, out: &mut String) {
+        let max = self.nbytes.or(self.length).unwrap_or(self.maxlength);
+        let annotations = packet.annotations();
+        let line = Line {
+            label: &self.label,
+            cpu: self.cpu.then_some(worker),
+            timestamp: self.timestamp.then(|| Timestamp(packet.timestamp().unsigned_abs())),
+            room: self.headroom.then(|| (packet.headroom(), packet.tailroom())),
+            annotations: self.printanno.then_some(&annotations[..]),
+            contents: self.contents.0,
+            max: usize::try_from(max).ok(),
+        };
+        line.line(packet.bytes(), out);
+    }
+}
+
+impl PerBatch for Print {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    fn batch(&self, _: &mut (), _: usize, batch: Batch, cx: &mut Cx) {
+        let packets = if self.active { batch.as_slice() } else { &[] };
+        let mut line = String::new();
+        for packet in packets {
+            line.clear();
+            self.line(packet, cx.worker(), &mut line);
+            cx.chatter(&line);
+        }
+        cx.emit_batch((), batch);
+    }
+}
