@@ -18,6 +18,8 @@ pub mod address_info;
 pub mod align;
 mod arms;
 pub mod average_counter;
+pub mod check_ip_header2;
+pub mod check_ip_header;
 pub mod check_length;
 pub mod check_paint;
 pub mod classifier;
@@ -80,6 +82,8 @@ pub static CLASSES: &[Class] = &[
     info::<address_info::AddressInfo>(),
     per_packet::<align::Align>(),
     per_batch::<average_counter::AverageCounter>(),
+    per_packet::<check_ip_header2::CheckIPHeader2>(),
+    per_packet::<check_ip_header::CheckIPHeader>(),
     per_packet::<check_length::CheckLength>(),
     per_packet::<check_paint::CheckPaint>(),
     per_packet::<classifier::Classifier>(),

@@ -30,8 +30,8 @@ impl PerPacket for StripToNetworkHeader {
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
         match packet.network_offset() {
-            Some(offset @ 1..) => _ = packet.pull_front(offset as usize),
-            Some(offset @ ..0) => _ = packet.push_front(offset.unsigned_abs()),
+            Some(offset) if offset > 0 => _ = packet.pull_front(offset as usize),
+            Some(offset) if offset < 0 => _ = packet.push_front(offset.unsigned_abs()),
             _ => {}
         }
     }
