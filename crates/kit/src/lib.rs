@@ -12,5 +12,6 @@ pub mod lpm;
 pub mod options;
 pub mod prefixes;
 pub mod rate;
+pub mod script;
 pub mod text;
 pub mod units;

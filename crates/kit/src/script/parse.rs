@@ -1,0 +1,224 @@
+//! From arguments to instructions.
+
+use super::number::seconds;
+use castanet_lang::args::shift_word;
+use castanet_lang::nearest;
+
+/// A script's instructions, one for each argument.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    pub(super) instructions: Vec<Instruction>,
+}
+
+/// One instruction. Texts are substituted when it runs; `unquote` says that a
+/// layer of quotes goes afterwards.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Instruction {
+    Set { variable: String, text: String, unquote: bool },
+    /// Done once before the script runs, then passed over.
+    Init { variable: String, text: String, unquote: bool, export: bool },
+    Print { file: Option<File>, text: String, line_end: bool, unquote: bool },
+    Read { text: String, unquote: bool },
+    Write { text: String, unquote: bool },
+    Pause(u64),
+    Wait(String),
+    Label(String),
+    Goto { to: Jump, condition: String },
+    Return { text: String, unquote: bool },
+    Leave(Leave),
+    Error { text: String, unquote: bool },
+}
+
+/// A file to print to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct File {
+    pub(super) name: String,
+    pub(super) append: bool,
+}
+
+/// A way to end a script.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Leave {
+    End,
+    Exit,
+    Stop,
+}
+
+/// Where `goto` goes.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Jump {
+    /// Not yet looked up.
+    Named(String),
+    To(usize),
+    Leave(Leave),
+    Error,
+}
+
+/// What is wrong with an instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mistake {
+    /// Which argument, from zero.
+    pub argument: usize,
+    /// What is wrong.
+    pub message: String,
+    /// Click's words for it.
+    pub click: String,
+    /// What would be right.
+    pub help: Option<String>,
+}
+
+const WORDS: &[&str] = &[
+    "set", "setq", "init", "initq", "export", "exportq", "print", "printq", "printn", "printnq",
+    "save", "append", "read", "readq", "write", "writeq", "pause", "wait", "wait_step",
+    "wait_stop", "wait_time", "wait_for", "label", "goto", "loop", "return", "returnq", "end",
+    "exit", "stop", "error", "errorq",
+];
+
+impl Program {
+    /// Reads instructions; all that is wrong with them is reported. A script
+    /// that drives waits for one stop request if it says nothing, and stops
+    /// the router at its end.
+    pub fn parse<'a>(
+        arguments: impl IntoIterator<Item = &'a str>,
+        drives: bool,
+    ) -> Result<Program, Vec<Mistake>> {
+        let (mut program, mut mistakes, mut origins) = (Program::default(), Vec::new(), Vec::new());
+        for (argument, text) in arguments.into_iter().enumerate() {
+            let (word, rest) = shift_word(text);
+            if word.is_empty() {
+                continue;
+            }
+            match instruction(word, rest.trim()) {
+                Some(instruction) => {
+                    program.instructions.push(instruction);
+                    origins.push(argument);
+                }
+                None => mistakes.push(syntax(argument, word)),
+            }
+        }
+        program.link(&origins, &mut mistakes);
+        if drives && program.instructions.is_empty() {
+            program.instructions.push(Instruction::Pause(1));
+        }
+        let last = if drives { Leave::Stop } else { Leave::End };
+        program.instructions.push(Instruction::Leave(last));
+        if mistakes.is_empty() { Ok(program) } else { Err(mistakes) }
+    }
+
+    /// Where a label is.
+    pub(super) fn label(&self, name: &str) -> Option<Jump> {
+        let is_it = |i: &Instruction| matches!(i, Instruction::Label(l) if l == name);
+        self.instructions.iter().position(is_it).map(Jump::To).or(match name {
+            "begin" | "loop" => Some(Jump::To(0)),
+            "end" => Some(Jump::Leave(Leave::End)),
+            "exit" => Some(Jump::Leave(Leave::Exit)),
+            "stop" => Some(Jump::Leave(Leave::Stop)),
+            "error" => Some(Jump::Error),
+            _ => None,
+        })
+    }
+
+    fn link(&mut self, origins: &[usize], mistakes: &mut Vec<Mistake>) {
+        for at in 0..self.instructions.len() {
+            let Instruction::Goto { to: Jump::Named(name), .. } = &self.instructions[at] else {
+                continue;
+            };
+            let found = self.label(name);
+            if found.is_none() {
+                let labels = self.instructions.iter().filter_map(|i| match i {
+                    Instruction::Label(label) => Some(label.as_str()),
+                    _ => None,
+                });
+                mistakes.push(Mistake {
+                    argument: origins[at],
+                    message: format!("no such label '{name}'"),
+                    click: format!("no such label '{name}'"),
+                    help: nearest(name, labels).map(|near| format!("did you mean '{near}'?")),
+                });
+            }
+            if let (Some(found), Instruction::Goto { to, .. }) = (found, &mut self.instructions[at]) {
+                *to = found;
+            }
+        }
+    }
+}
+
+fn syntax(argument: usize, word: &str) -> Mistake {
+    let known = WORDS.contains(&word);
+    let near = if known { None } else { nearest(word, WORDS.iter().copied()) };
+    Mistake {
+        argument,
+        message: match known {
+            true => format!("'{word}' does not take these arguments"),
+            false => format!("there is no instruction '{word}'"),
+        },
+        click: format!("syntax error at '{word}'"),
+        help: near.map(|near| format!("did you mean '{near}'?")),
+    }
+}
+
+/// One instruction; `None` if there is none of that form.
+fn instruction(word: &str, rest: &str) -> Option<Instruction> {
+    let (bare, unquote) = match word {
+        "setq" | "initq" | "exportq" | "printq" | "printnq" | "readq" | "writeq" | "returnq"
+        | "errorq" => (&word[..word.len() - 1], true),
+        _ => (word, false),
+    };
+    let text = rest.to_owned();
+    Some(match bare {
+        "set" | "init" | "export" => {
+            let (variable, value) = shift_word(rest);
+            if variable.is_empty() || bare == "set" && value.is_empty() {
+                return None;
+            }
+            let (variable, text) = (variable.to_owned(), value.to_owned());
+            match bare {
+                "set" => Instruction::Set { variable, text, unquote },
+                _ => Instruction::Init { variable, text, unquote, export: bare == "export" },
+            }
+        }
+        "print" | "printn" => print(rest, bare == "print", unquote),
+        "save" | "append" => {
+            let (handler, name) = shift_word(rest);
+            let named = !matches!(name.trim(), "" | "-");
+            let file = named.then(|| File { name: name.into(), append: bare == "append" });
+            Instruction::Print { file, text: handler.into(), line_end: true, unquote: false }
+        }
+        "read" => Instruction::Read { text, unquote },
+        "write" => Instruction::Write { text, unquote },
+        "wait" if rest.is_empty() => Instruction::Pause(1),
+        "pause" | "wait_step" | "wait_stop" => match rest {
+            "" => Instruction::Pause(1),
+            count => Instruction::Pause(count.parse().ok()?),
+        },
+        "wait" | "wait_time" | "wait_for" => {
+            let fixed = !rest.contains('$');
+            if rest.is_empty() || fixed && seconds(rest).is_none() {
+                return None;
+            }
+            Instruction::Wait(text)
+        }
+        "label" if shift_word(rest).1.is_empty() && !rest.is_empty() => Instruction::Label(text),
+        "goto" if !rest.is_empty() => {
+            let (label, condition) = shift_word(rest);
+            Instruction::Goto { to: Jump::Named(label.into()), condition: condition.into() }
+        }
+        "loop" if rest.is_empty() => Instruction::Goto { to: Jump::To(0), condition: text },
+        "return" => Instruction::Return { text, unquote },
+        "end" if rest.is_empty() => Instruction::Leave(Leave::End),
+        "exit" if rest.is_empty() => Instruction::Leave(Leave::Exit),
+        "stop" if rest.is_empty() => Instruction::Leave(Leave::Stop),
+        "error" => Instruction::Error { text, unquote },
+        _ => return None,
+    })
+}
+
+fn print(rest: &str, line_end: bool, unquote: bool) -> Instruction {
+    let Some(after) = rest.strip_prefix('>') else {
+        return Instruction::Print { file: None, text: rest.into(), line_end, unquote };
+    };
+    let (append, after) = after.strip_prefix('>').map_or((false, after), |after| (true, after));
+    let (name, text) = shift_word(after);
+    let file = (name != "-").then(|| File { name: name.into(), append });
+    Instruction::Print { file, text: text.into(), line_end, unquote }
+}

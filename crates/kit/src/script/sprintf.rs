@@ -1,0 +1,122 @@
+//! C's `sprintf`, as far as scripts have it.
+
+use super::number::integer;
+use castanet_lang::args::{split_words, unquote};
+
+/// The words of a text, still quoted.
+pub(super) fn words(text: &str) -> Vec<&str> {
+    split_words(text)
+}
+
+/// What stands between `%` and the conversion.
+#[derive(Default)]
+struct Spec {
+    left: bool,
+    zero: bool,
+    plus: bool,
+    blank: bool,
+    alternate: bool,
+    width: usize,
+    precision: Option<usize>,
+}
+
+/// The widest field that makes sense; a wider one is a mistake.
+const WIDEST: usize = 4096;
+
+/// Puts the values after the first into the format that the first is.
+pub(super) fn sprintf(list: &[&str]) -> Result<String, String> {
+    let bad = || String::from("syntax error");
+    let (format, values) = list.split_first().ok_or_else(bad)?;
+    let format = unquote(format);
+    let (mut values, mut rest, mut out) = (values.iter().copied(), format.as_str(), String::new());
+    while let Some(at) = rest.find('%') {
+        out.push_str(&rest[..at]);
+        let (spec, after) = spec(&rest[at + 1..], &mut values).ok_or_else(bad)?;
+        let after = after.trim_start_matches(['h', 'l', 'L', 'q']);
+        let conversion = after.chars().next().ok_or_else(bad)?;
+        if conversion == '%' {
+            out.push('%');
+        } else {
+            let value = values.next().ok_or_else(bad)?;
+            out.push_str(&convert(conversion, value, &spec).ok_or_else(bad)?);
+        }
+        rest = &after[conversion.len_utf8()..];
+    }
+    out.push_str(rest);
+    if values.next().is_some() { Err(bad()) } else { Ok(out) }
+}
+
+fn spec<'a, 'v>(
+    text: &'a str,
+    values: &mut impl Iterator<Item = &'v str>,
+) -> Option<(Spec, &'a str)> {
+    let mut spec = Spec::default();
+    let flags = text.len() - text.trim_start_matches(['0', '#', '-', ' ', '+']).len();
+    for flag in text[..flags].chars() {
+        match flag {
+            '0' => spec.zero = true,
+            '#' => spec.alternate = true,
+            '-' => spec.left = true,
+            ' ' => spec.blank = true,
+            _ => spec.plus = true,
+        }
+    }
+    let (width, rest) = number(&text[flags..], values)?;
+    spec.left |= width < 0;
+    spec.width = width.unsigned_abs() as usize;
+    let Some(rest) = rest.strip_prefix('.') else {
+        return (spec.width <= WIDEST).then_some((spec, rest));
+    };
+    let (precision, rest) = number(rest, values)?;
+    spec.precision = Some(usize::try_from(precision).ok()?);
+    (spec.width.max(precision as usize) <= WIDEST).then_some((spec, rest))
+}
+
+/// A number in the format, or `*` for the next value; 0 if there is none.
+fn number<'a, 'v>(
+    text: &'a str,
+    values: &mut impl Iterator<Item = &'v str>,
+) -> Option<(i64, &'a str)> {
+    if let Some(rest) = text.strip_prefix('*') {
+        return Some((integer(values.next()?)?, rest));
+    }
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    Some((if digits.is_empty() { 0 } else { digits.parse().ok()? }, rest))
+}
+
+fn convert(conversion: char, value: &str, spec: &Spec) -> Option<String> {
+    if conversion == 's' {
+        let text: String =
+            unquote(value).chars().take(spec.precision.unwrap_or(usize::MAX)).collect();
+        return Some(pad(&text, "", spec, false));
+    }
+    let n = integer(value)?;
+    let (sign, digits) = match conversion {
+        'd' | 'i' => {
+            let sign = match n {
+                ..0 => "-",
+                _ if spec.plus => "+",
+                _ if spec.blank => " ",
+                _ => "",
+            };
+            (sign, n.unsigned_abs().to_string())
+        }
+        'u' => ("", (n as u64).to_string()),
+        'x' => (if spec.alternate && n != 0 { "0x" } else { "" }, format!("{n:x}")),
+        'X' => (if spec.alternate && n != 0 { "0X" } else { "" }, format!("{n:X}")),
+        'o' => (if spec.alternate { "0" } else { "" }, format!("{n:o}")),
+        _ => return None,
+    };
+    let digits = format!("{digits:0>width$}", width = spec.precision.unwrap_or(1));
+    Some(pad(&digits, sign, spec, spec.zero && spec.precision.is_none()))
+}
+
+fn pad(text: &str, sign: &str, spec: &Spec, zeros: bool) -> String {
+    let room = spec.width.saturating_sub(text.chars().count() + sign.len());
+    match (spec.left, zeros) {
+        (true, _) => format!("{sign}{text}{}", " ".repeat(room)),
+        (false, true) => format!("{sign}{}{text}", "0".repeat(room)),
+        (false, false) => format!("{}{sign}{text}", " ".repeat(room)),
+    }
+}

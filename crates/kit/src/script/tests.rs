@@ -1,0 +1,248 @@
+//! Scripts in a world of a few handlers.
+
+use super::*;
+use std::collections::BTreeMap;
+
+/// Handlers are entries of a map; what is printed is kept.
+#[derive(Default)]
+struct Toy {
+    handlers: BTreeMap<String, String>,
+    files: BTreeMap<String, String>,
+    now: i64,
+    out: String,
+    err: String,
+}
+
+impl World for Toy {
+    fn name(&self) -> &str {
+        "s"
+    }
+    fn read(&mut self, handler: &str) -> Result<String, String> {
+        self.handlers.get(handler).cloned().ok_or_else(|| format!("no handler '{handler}'"))
+    }
+    fn write(&mut self, handler: &str, value: &str) -> Result<(), String> {
+        let slot = self.handlers.get_mut(handler).ok_or_else(|| format!("no handler '{handler}'"))?;
+        value.clone_into(slot);
+        Ok(())
+    }
+    fn exists(&mut self, handler: &str, _: bool) -> bool {
+        self.handlers.contains_key(handler)
+    }
+    fn now(&self) -> i64 {
+        self.now
+    }
+    fn random(&mut self) -> u64 {
+        7
+    }
+    fn process(&self) -> u32 {
+        42
+    }
+    fn print(&mut self, text: &str) {
+        self.out += text;
+    }
+    fn report(&mut self, text: &str) {
+        self.err += text;
+    }
+    fn complain(&mut self, message: &str) {
+        self.err += &format!("! {message}\n");
+    }
+    fn save(&mut self, file: &str, text: &str, append: bool) -> Result<(), String> {
+        let slot = self.files.entry(file.into()).or_default();
+        if !append {
+            slot.clear();
+        }
+        *slot += text;
+        Ok(())
+    }
+    fn load(&mut self, file: &str) -> Result<String, String> {
+        self.files.get(file).cloned().ok_or_else(|| format!("no file {file}"))
+    }
+}
+
+fn toy() -> Toy {
+    let handlers = [("c.count", "0"), ("c.reset", ""), ("list", "2\na\nb\n")];
+    let handlers = handlers.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+    Toy { handlers, ..Toy::default() }
+}
+
+fn parsed(lines: &[&str]) -> Program {
+    Program::parse(lines.iter().copied(), false).unwrap()
+}
+
+/// Runs a script to its end or first stop; what it printed.
+fn run(lines: &[&str]) -> (String, String, State) {
+    let (program, mut world, mut machine) = (parsed(lines), toy(), Machine::default());
+    machine.initialize(&program, &mut world);
+    let state = machine.run(&program, &mut world).clone();
+    (world.out, world.err, state)
+}
+
+fn prints(lines: &[&str], want: &str) {
+    let (out, err, _) = run(lines);
+    assert_eq!((out.as_str(), err.as_str()), (want, ""), "{lines:?}");
+}
+
+#[test]
+fn quotes_stay_or_go_as_the_manual_says() {
+    prints(&["set x $(c.count)", "print $x"], "0\n");
+    prints(&["set x \"$(c.count)\"", "print $x"], "\"0\"\n");
+    prints(&["setq x \"$(c.count)\"", "print $x"], "0\n");
+    prints(&["print c.count"], "0\n");
+    prints(&["print \"c.count\""], "c.count\n");
+    prints(&["print '\"c.count\"'"], "\"c.count\"\n");
+    prints(&["set x c.count", "print $x", "print $($x)"], "c.count\n0\n");
+    prints(&["print '$x'", "print \"a\\$b\"", "print $unknown"], "$x\na$b\n$unknown\n");
+    prints(&["set x a\"b", "print \"<$x>\" ${x}"], "<a\"b> a\"b\n");
+}
+
+#[test]
+fn loops_count() {
+    let count = [
+        "set x 0",
+        "label again",
+        "printn $x",
+        "set x $(add $x 1)",
+        "goto again $(lt $(s.mul $x 1) 5)",
+        "print",
+        "print list",
+    ];
+    prints(&count, "01234\n2\na\nb\n");
+    let (_, err, state) = run(&["loop"]);
+    assert_eq!((err.as_str(), state), ("! too many jumps, giving up\n", State::Done(End::Exit)));
+}
+
+#[test]
+fn reads_writes_and_their_status() {
+    let (out, err, _) = run(&["read c.count", "write c.reset now", "print $?", "print c.reset"]);
+    assert_eq!((out.as_str(), err.as_str()), ("0\nnow\n", "c.count:\n0\n"));
+    let (out, err, _) = run(&["write d.reset", "print $?", "print d.count", "goto end maybe"]);
+    assert_eq!(out, "-1\n");
+    assert_eq!(err, "! no handler 'd.reset'\n! no handler 'd.count'\n! bad condition 'maybe'\n");
+}
+
+#[test]
+fn waits_for_time_and_steps() {
+    let program = parsed(&["pause 2", "wait $(add 0.5 1)", "print 'over'", "wait 10ms", "stop"]);
+    let (mut world, mut machine) = (toy(), Machine::default());
+    assert_eq!(machine.run(&program, &mut world), &State::Paused);
+    machine.step(1);
+    assert_eq!(machine.run(&program, &mut world), &State::Paused);
+    machine.step(1);
+    assert_eq!(machine.run(&program, &mut world), &State::Until(1_500_000_000));
+    world.now = 1_000_000_000;
+    assert_eq!(machine.run(&program, &mut world), &State::Until(1_500_000_000));
+    world.now = 1_500_000_000;
+    assert_eq!(machine.run(&program, &mut world), &State::Until(1_510_000_000));
+    machine.step(1);
+    assert_eq!(machine.run(&program, &mut world), &State::Done(End::Stop));
+    assert!(machine.jump("begin", &program));
+    assert_eq!(machine.run(&program, &mut world), &State::Paused);
+    assert!(!machine.jump("nowhere", &program));
+}
+
+#[test]
+fn calls_have_arguments_and_values() {
+    let program = parsed(&["goto no $(ne $# 2)", "returnq \"$2 $0 $write\"", "label no", "error few"]);
+    let (mut world, mut machine) = (toy(), Machine::default());
+    machine.call("run", "a \"b c\"", false);
+    let value = State::Done(End::Return("\"b c\" run false".into()));
+    assert_eq!(machine.run(&program, &mut world), &value);
+    machine.call("run", "a", false);
+    assert_eq!(machine.run(&program, &mut world), &State::Done(End::Error("few".into())));
+    assert_eq!(world.err, "! few\n");
+}
+
+#[test]
+fn prints_to_files_and_exports() {
+    let lines = ["init x 1", "export y $x", "print >f $x", "print >>f \"2\"", "append list f"];
+    let (program, mut world, mut machine) = (parsed(&lines), toy(), Machine::default());
+    machine.initialize(&program, &mut world);
+    machine.run(&program, &mut world);
+    assert_eq!(world.files["f"], "1\n2\n2\na\nb\n");
+    assert_eq!((machine.exported("y"), machine.exported("x")), (Some("1"), None));
+    assert_eq!(call("cat", "f", &machine, &mut world), Some(Ok("1\n2\n2\na\nb\n".into())));
+}
+
+#[test]
+fn functions() {
+    for (text, want) in [
+        ("add 10 5 2", "17"),
+        ("sub 10 5 2", "3"),
+        ("mul 2 0.5", "1"),
+        ("div 7 2", "3.5"),
+        ("idiv 7 2", "3"),
+        ("div 1 3", "0.333333333333"),
+        ("mul 1e10 1e10", "1e+20"),
+        ("mod 7 3", "1"),
+        ("rem 7.5 2", "1.5"),
+        ("neg 5", "-5"),
+        ("abs -5.5", "5.5"),
+        ("min 5 10 2", "2"),
+        ("max 5 10 2", "10"),
+        ("avg 5 10 3", "6"),
+        ("count 5 0 2", "3"),
+        ("popcount 5 0 2", "2"),
+        ("gt_vec 5 0 2 7", "1"),
+        ("eq 10 0xA", "true"),
+        ("le 9 8", "false"),
+        ("eq 10x 10x", "true"),
+        ("lt a b", "true"),
+        ("ge 2.5 2.5", "true"),
+        ("not false", "true"),
+        ("and true 1", "true"),
+        ("or false 0", "false"),
+        ("nand true true", "false"),
+        ("nor false", "true"),
+        ("if true a b", "a"),
+        ("in foo bar foo", "true"),
+        ("first x y", "x"),
+        ("length abcde", "5"),
+        ("unquote \"a b\"", "a b"),
+        ("sprintf \"%05x|%-4d|%+d|%s|%%|%.3s|%#o\" 127 5 6 \"a b\" abcd 8", "0007f|5   |+6|a b|%|abc|010"),
+        ("sprintf \"%*d\" 4 7", "   7"),
+        ("random 5", "2"),
+        ("random 10 12", "11"),
+        ("readable c.count list", "true"),
+        ("writable nothing", "false"),
+        ("now", "0.000000000"),
+    ] {
+        let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let answer = call(name, rest, &Machine::default(), &mut toy());
+        assert_eq!(answer, Some(Ok(want.to_owned())), "{text}");
+    }
+    for text in ["add 1 x", "mod 1 0", "eq 1", "not maybe", "if 1 2", "sprintf %d", "random 0"] {
+        let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
+        assert!(call(name, rest, &Machine::default(), &mut toy()).unwrap().is_err(), "{text}");
+    }
+    assert!(FUNCTIONS.iter().all(|(name, _)| {
+        call(name, "", &Machine::default(), &mut toy()).is_some()
+    }));
+    assert_eq!(call("nonsense", "", &Machine::default(), &mut toy()), None);
+}
+
+#[test]
+fn mistakes_are_found_before_anything_runs() {
+    let wrong = ["wiat 1s", "wait", "goto lop", "label loop1", "wait x", "stop now", "set x"];
+    let mistakes = Program::parse(wrong, false).unwrap_err();
+    let shown: Vec<_> = mistakes.iter().map(|m| (m.argument, m.click.as_str())).collect();
+    assert_eq!(
+        shown,
+        [
+            (0, "syntax error at 'wiat'"),
+            (4, "syntax error at 'wait'"),
+            (5, "syntax error at 'stop'"),
+            (6, "syntax error at 'set'"),
+            (2, "no such label 'lop'"),
+        ]
+    );
+    assert_eq!(mistakes[0].help.as_deref(), Some("did you mean 'wait'?"));
+}
+
+#[test]
+fn a_driver_waits_for_one_stop_and_stops() {
+    let program = Program::parse([], true).unwrap();
+    let (mut world, mut machine) = (toy(), Machine::default());
+    assert_eq!(machine.run(&program, &mut world), &State::Paused);
+    machine.step(1);
+    assert_eq!(machine.run(&program, &mut world), &State::Done(End::Stop));
+}
