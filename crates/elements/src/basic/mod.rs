@@ -25,6 +25,7 @@ pub mod check_paint;
 pub mod classifier;
 pub mod counter;
 pub mod discard;
+pub mod driver_manager;
 pub mod drop_broadcasts;
 pub mod ether_encap;
 pub mod get_ip_address;
@@ -49,6 +50,8 @@ pub mod radix_ip_lookup;
 pub mod random_sample;
 pub mod rated_splitter;
 pub mod round_robin_switch;
+pub mod script;
+mod scripting;
 pub mod set_ip_address;
 pub mod set_packet_type;
 pub mod set_timestamp;
@@ -89,6 +92,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<classifier::Classifier>(),
     per_batch::<counter::Counter>(),
     per_batch::<discard::Discard>(),
+    control::<driver_manager::DriverManager>(),
     per_packet::<drop_broadcasts::DropBroadcasts>(),
     per_packet::<ether_encap::EtherEncap>(),
     per_packet::<get_ip_address::GetIPAddress>(),
@@ -113,6 +117,7 @@ pub static CLASSES: &[Class] = &[
     per_batch::<random_sample::RandomSample>(),
     per_packet::<rated_splitter::RatedSplitter>(),
     per_packet::<round_robin_switch::RoundRobinSwitch>(),
+    control::<script::Script>(),
     per_packet::<set_ip_address::SetIPAddress>(),
     per_packet::<set_packet_type::SetPacketType>(),
     per_packet::<set_timestamp::SetTimestamp>(),

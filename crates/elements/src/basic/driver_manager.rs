@@ -1,0 +1,59 @@
+//! `DriverManager`: a program that decides when to stop.
+
+use super::scripting::{Instructions, Kind, Scripted, State};
+use castanet_engine::prelude::*;
+
+/// Decides by a program what happens when elements ask the router to stop.
+///
+/// Without one the first request ends the router. With one each request makes
+/// a step past a `pause` (also called `wait_stop`) or a `wait`, and the router
+/// ends when the program does. The instructions are those of `Script`, of
+/// which it is the `TYPE DRIVER`.
+///
+/// ```click
+/// in -> c :: Counter(COUNT_CALL 2 stop) -> out
+/// d :: DriverManager(wait_stop, print "at $(c.count)", pause 2, print "over", wait 1s)
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// ~ at 2
+/// ! d.step
+/// ! d.step
+/// ~ over
+/// = d.abs(-3) 3
+/// ```
+#[derive(Element)]
+#[element(args = Instructions)]
+pub struct DriverManager(Scripted);
+
+impl Build for DriverManager {
+    type Args = Instructions;
+
+    fn build(args: Instructions, _: &Setup) -> Result<Self, ArgError> {
+        Scripted::new("DriverManager", args, Kind::Driver).map(DriverManager)
+    }
+}
+
+impl Control for DriverManager {
+    type Local = State;
+
+    fn step(&self, state: &mut State, desk: &mut dyn Desk) -> Step {
+        self.0.step(state, desk)
+    }
+
+    fn call(
+        &self,
+        state: &mut State,
+        handler: &str,
+        text: &str,
+        write: bool,
+        desk: &mut dyn Desk,
+    ) -> Option<Result<String, ArgError>> {
+        self.0.call(state, handler, text, write, desk)
+    }
+
+    fn drives(&self) -> bool {
+        self.0.drives()
+    }
+}

@@ -1,0 +1,77 @@
+//! `Script`: a program that reads and writes handlers.
+
+use super::scripting::{Instructions, Kind, Scripted, State};
+use castanet_engine::prelude::*;
+
+/// Runs a program that waits, reads and writes handlers, and stops the router.
+///
+/// Each argument is an instruction: `set`, `init`, `export`, `print`,
+/// `printn`, `save`, `append`, `read`, `write`, `pause`, `wait`, `label`,
+/// `goto`, `loop`, `return`, `end`, `exit`, `stop`, `error`; a `q` after most
+/// of them takes a layer of quotes off. `$x` and `$(handler)` are replaced in
+/// their texts; functions such as `$(add 1 2)` are handlers of the script.
+///
+/// ```click
+/// in -> c :: Counter -> out
+/// Script(set x 0, label again, set x $(add $x 1), goto again $(lt $x 3), print $x,
+///     wait 1s, read c.count, write c.reset, print "reset: $(c.count)")
+/// ~ 3
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// + 1s
+/// ~ c.count:
+/// ~ 1
+/// ~ reset: 0
+/// ```
+///
+/// ```click
+/// s :: Script(TYPE PASSIVE, export base 10, returnq "$(add $base $1) of $#")
+/// w :: Script(pause, print "stepped", wait 1h, print "skipped")
+/// = s.run(5) 15 of 1
+/// = s.base 10
+/// ! s.set base 20
+/// = s.run(5) 25 of 1
+/// = s.neg(42) -42
+/// ! w.step
+/// ~ stepped
+/// ! w.step 1
+/// ~ skipped
+/// ! w.goto begin
+/// ! w.step 2
+/// ~ stepped
+/// ~ skipped
+/// ```
+#[derive(Element)]
+#[element(args = Instructions)]
+pub struct Script(Scripted);
+
+impl Build for Script {
+    type Args = Instructions;
+
+    fn build(args: Instructions, _: &Setup) -> Result<Self, ArgError> {
+        Scripted::new("Script", args, Kind::Active).map(Script)
+    }
+}
+
+impl Control for Script {
+    type Local = State;
+
+    fn step(&self, state: &mut State, desk: &mut dyn Desk) -> Step {
+        self.0.step(state, desk)
+    }
+
+    fn call(
+        &self,
+        state: &mut State,
+        handler: &str,
+        text: &str,
+        write: bool,
+        desk: &mut dyn Desk,
+    ) -> Option<Result<String, ArgError>> {
+        self.0.call(state, handler, text, write, desk)
+    }
+
+    fn drives(&self) -> bool {
+        self.0.drives()
+    }
+}

@@ -1,0 +1,163 @@
+//! What is said about wrong arguments, in Castanet's words and in Click's.
+
+use castanet_elements::library;
+use castanet_engine::router::{Options, Router, Wording};
+use castanet_engine::worker::Console;
+use castanet_lang::{SourceMap, expand, parse};
+use std::sync::Arc;
+
+struct Silence;
+
+impl Console for Silence {
+    fn chatter(&self, _: &str) {}
+    fn print(&self, _: &str) {}
+}
+
+/// What is wrong with a configuration, in those words.
+fn said(config: &str, wording: Wording) -> String {
+    let library = library();
+    let mut sources = SourceMap::new();
+    let file = sources.add("config", config);
+    let (tree, mut found) = parse(&mut sources, file);
+    let known = |class: &str| library.get(class).is_some();
+    let (flat, more) = expand(&tree, &known, &[]);
+    found.append(more);
+    let options = Options { wording, ..Options::new(Arc::new(Silence)) };
+    let router = Router::build(&flat, &library, &options, &mut found);
+    assert!(router.is_none(), "{config} is refused");
+    match wording {
+        Wording::Castanet => found.render_rich(&sources, false),
+        Wording::Click => found.render_click(&sources),
+    }
+}
+
+/// Castanet's message and hint, and Click's line of detail.
+fn golden(config: &str, castanet: &str, click: &str) {
+    let rich = said(config, Wording::Castanet);
+    for line in castanet.split(" | ") {
+        assert!(rich.contains(line), "{config}\n  lacks: {line}\n  in: {rich}");
+    }
+    let plain = said(config, Wording::Click);
+    let wanted = format!("\n  {click}");
+    assert!(plain.contains(&wanted), "{config}\n  lacks: {click}\n  in: {plain}");
+}
+
+#[test]
+fn switches() {
+    golden(
+        "Idle -> Switch(2) -> Discard",
+        "OUTPUT: there is no output 2 | OUTPUT is less than 1, or -1 to drop",
+        "OUTPUT: output must be < 1",
+    );
+    golden("Idle -> StaticSwitch -> Discard", "OUTPUT: is missing", "OUTPUT: required argument missing");
+    golden(
+        "Idle -> HashSwitch(0, 0) -> Discard",
+        "LENGTH: no bytes to choose by | LENGTH is at least 1",
+        "length must be > 0",
+    );
+    golden(
+        "Idle -> RoundRobinSwitch(MAX 3) -> Discard",
+        "MAX: 3 of 1 outputs | MAX is from 1 to 1",
+        "MAX: 3 of 1 outputs",
+    );
+    golden(
+        "Idle -> Tee(3) -> Discard",
+        "N does not agree with 1 connected outputs",
+        "1 outputs implies 1 arms",
+    );
+}
+
+#[test]
+fn patterns() {
+    golden(
+        "Idle -> Classifier(12/0800, -) -> Discard",
+        "2 patterns for 1 outputs | each output has one pattern",
+        "need 1 arguments, one per output port",
+    );
+    golden(
+        "Idle -> Classifier(12:0800) -> Discard",
+        "pattern 0: expected '/' | a clause is OFFSET/VALUE, such as 12/0800",
+        "pattern 0: expected '/'",
+    );
+}
+
+#[test]
+fn annotations_and_bytes() {
+    golden("Idle -> Paint(256) -> Discard", "COLOR: 256 is out of range", "COLOR: out of range, limit 255");
+    golden(
+        "Idle -> Paint(1, PAIN) -> Discard",
+        "`PAIN` is not an annotation | did you mean PAINT?",
+        "ANNO: syntax error",
+    );
+    golden(
+        "Idle -> CheckPaint(1, DST_IP) -> Discard",
+        "ANNO: DST_IP has 4 bytes, not 1 | PAINT",
+        "ANNO: annotation has wrong size",
+    );
+    golden("Idle -> Paint(1, 48) -> Discard", "`48` is not", "ANNO: annotation out of range");
+    golden(
+        "Idle -> Align(3, 0) -> Discard",
+        "MODULUS: 3 is not 2, 4 or 8",
+        "align modulus must be 2, 4, or 8",
+    );
+    golden(
+        "Idle -> Align(4, 4) -> Discard",
+        "OFFSET: 4 is no remainder of 4",
+        "align offset must be smaller than modulus",
+    );
+    golden(
+        "Idle -> Print(CONTENTS octal) -> Discard",
+        "CONTENTS: `octal` is not NONE, HEX or ASCII",
+        "CONTENTS: bad contents value 'octal'; should be 'NONE', 'HEX', or 'ASCII'",
+    );
+    golden(
+        "Idle -> SetTimestamp(soon) -> Discard",
+        "TIMESTAMP: `soon` is not a time in seconds",
+        "TIMESTAMP: invalid timestamp",
+    );
+    golden(
+        "Idle -> Counter(COUNT_CALL many stop) -> Discard",
+        "COUNT_CALL: `many` is not a number",
+        "COUNT_CALL: type mismatch",
+    );
+}
+
+#[test]
+fn declarations() {
+    golden(
+        "AddressInfo(host 1.0.0.1 here)",
+        "`here` is not an address | 1.0.0.1, 1.0.0.0/8 and 00:01:02:03:04:05 are addresses",
+        "'here' is not a recognizable address",
+    );
+    golden("AddressInfo(host)", "`host` has no address", "expected 'NAME [ADDRS]'");
+    golden(
+        "StaticThreadSched(counter 0); Idle -> cuonter :: Counter -> Discard",
+        "no element named 'counter' | did you mean 'cuonter'?",
+        "'counter' does not name an element",
+    );
+    golden(
+        "StaticThreadSched(c -2); Idle -> c :: Counter -> Discard",
+        "THREAD: there is no worker -2",
+        "thread preference -2 out of range",
+    );
+    golden(
+        "StaticThreadSched(c); Idle -> c :: Counter -> Discard",
+        "`c` has no worker",
+        "THREAD: required argument missing",
+    );
+}
+
+#[test]
+fn scripts() {
+    golden(
+        "Script(wiat 1s)",
+        "instruction 1: there is no instruction 'wiat' | did you mean 'wait'?",
+        "syntax error at 'wiat'",
+    );
+    golden(
+        "DriverManager(label loops, goto loop1)",
+        "instruction 2: no such label 'loop1' | did you mean 'loops'?",
+        "no such label 'loop1'",
+    );
+    golden("Script(TYPE LAZY)", "TYPE: `LAZY` is not ACTIVE", "TYPE: bad TYPE; expected");
+}
