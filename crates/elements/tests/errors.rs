@@ -49,7 +49,11 @@ fn switches() {
         "OUTPUT: there is no output 2 | OUTPUT is less than 1, or -1 to drop",
         "OUTPUT: output must be < 1",
     );
-    golden("Idle -> StaticSwitch -> Discard", "OUTPUT: is missing", "OUTPUT: required argument missing");
+    golden(
+        "Idle -> StaticSwitch -> Discard",
+        "OUTPUT: is missing",
+        "OUTPUT: required argument missing",
+    );
     golden(
         "Idle -> HashSwitch(0, 0) -> Discard",
         "LENGTH: no bytes to choose by | LENGTH is at least 1",
@@ -83,7 +87,11 @@ fn patterns() {
 
 #[test]
 fn annotations_and_bytes() {
-    golden("Idle -> Paint(256) -> Discard", "COLOR: 256 is out of range", "COLOR: out of range, limit 255");
+    golden(
+        "Idle -> Paint(256) -> Discard",
+        "COLOR: 256 is out of range",
+        "COLOR: out of range, limit 255",
+    );
     golden(
         "Idle -> Paint(1, PAIN) -> Discard",
         "`PAIN` is not an annotation | did you mean PAINT?",

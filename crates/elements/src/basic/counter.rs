@@ -164,6 +164,6 @@ fn reach(call: &Option<CallAt>, before: u64, more: u64, cx: &mut Cx) {
         && before < *count
         && before + more >= *count
     {
-        cx.call(call);
+        cx.call(&call.handler, &call.value);
     }
 }

@@ -60,8 +60,7 @@ pub struct State {
 const LISTED: [Read<State>; FUNCTIONS.len() + 1] = {
     const NONE: fn(&State, &Ask) -> Value = |_, _| Value::Text(String::new());
     let run = "The value that the program returns, called with these arguments.";
-    let mut all =
-        [const { Read { name: "run", doc: "", get: NONE } }; FUNCTIONS.len() + 1];
+    let mut all = [const { Read { name: "run", doc: "", get: NONE } }; FUNCTIONS.len() + 1];
     all[FUNCTIONS.len()].doc = run;
     let mut n = 0;
     while n < FUNCTIONS.len() {
@@ -92,8 +91,9 @@ impl Scripted {
         let program = Program::parse(texts, kind == Kind::Driver).map_err(|mistakes| {
             let first = mistakes.into_iter().next();
             first.map_or(ArgError::new("wrong instructions"), |first| {
-                let error = ArgError::new(format!("instruction {}: {}", first.argument + 1, first.message))
-                    .click(first.click);
+                let error =
+                    ArgError::new(format!("instruction {}: {}", first.argument + 1, first.message))
+                        .click(first.click);
                 first.help.map_or(error.clone(), |help| error.help(help))
             })
         })?;

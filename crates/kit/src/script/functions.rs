@@ -1,9 +1,9 @@
 //! The functions of the language: handlers that every script has.
 
+use super::World;
 use super::machine::Machine;
 use super::number::{integer, real, show, truth};
 use super::sprintf::{sprintf, words};
-use super::World;
 use castanet_lang::args::{quote, unquote};
 use std::cmp::Ordering;
 
@@ -92,9 +92,10 @@ pub fn call(
         "hz" => Ok("1000".into()),
         "cat" => world.load(&unquote(text)),
         "catq" => world.load(&unquote(text)).map(|text| quote(&text)),
-        "get" => machine.get(text.trim()).map(str::to_owned).ok_or_else(|| {
-            format!("no variable '{}'", text.trim())
-        }),
+        "get" => machine
+            .get(text.trim())
+            .map(str::to_owned)
+            .ok_or_else(|| format!("no variable '{}'", text.trim())),
         _ => return None,
     })
 }

@@ -14,19 +14,48 @@ pub struct Program {
 /// layer of quotes goes afterwards.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Instruction {
-    Set { variable: String, text: String, unquote: bool },
+    Set {
+        variable: String,
+        text: String,
+        unquote: bool,
+    },
     /// Done once before the script runs, then passed over.
-    Init { variable: String, text: String, unquote: bool, export: bool },
-    Print { file: Option<File>, text: String, line_end: bool, unquote: bool },
-    Read { text: String, unquote: bool },
-    Write { text: String, unquote: bool },
+    Init {
+        variable: String,
+        text: String,
+        unquote: bool,
+        export: bool,
+    },
+    Print {
+        file: Option<File>,
+        text: String,
+        line_end: bool,
+        unquote: bool,
+    },
+    Read {
+        text: String,
+        unquote: bool,
+    },
+    Write {
+        text: String,
+        unquote: bool,
+    },
     Pause(u64),
     Wait(String),
     Label(String),
-    Goto { to: Jump, condition: String },
-    Return { text: String, unquote: bool },
+    Goto {
+        to: Jump,
+        condition: String,
+    },
+    Return {
+        text: String,
+        unquote: bool,
+    },
     Leave(Leave),
-    Error { text: String, unquote: bool },
+    Error {
+        text: String,
+        unquote: bool,
+    },
 }
 
 /// A file to print to.
@@ -68,10 +97,38 @@ pub struct Mistake {
 }
 
 const WORDS: &[&str] = &[
-    "set", "setq", "init", "initq", "export", "exportq", "print", "printq", "printn", "printnq",
-    "save", "append", "read", "readq", "write", "writeq", "pause", "wait", "wait_step",
-    "wait_stop", "wait_time", "wait_for", "label", "goto", "loop", "return", "returnq", "end",
-    "exit", "stop", "error", "errorq",
+    "set",
+    "setq",
+    "init",
+    "initq",
+    "export",
+    "exportq",
+    "print",
+    "printq",
+    "printn",
+    "printnq",
+    "save",
+    "append",
+    "read",
+    "readq",
+    "write",
+    "writeq",
+    "pause",
+    "wait",
+    "wait_step",
+    "wait_stop",
+    "wait_time",
+    "wait_for",
+    "label",
+    "goto",
+    "loop",
+    "return",
+    "returnq",
+    "end",
+    "exit",
+    "stop",
+    "error",
+    "errorq",
 ];
 
 impl Program {
@@ -136,7 +193,8 @@ impl Program {
                     help: nearest(name, labels).map(|near| format!("did you mean '{near}'?")),
                 });
             }
-            if let (Some(found), Instruction::Goto { to, .. }) = (found, &mut self.instructions[at]) {
+            if let (Some(found), Instruction::Goto { to, .. }) = (found, &mut self.instructions[at])
+            {
                 *to = found;
             }
         }

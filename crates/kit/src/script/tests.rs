@@ -21,7 +21,8 @@ impl World for Toy {
         self.handlers.get(handler).cloned().ok_or_else(|| format!("no handler '{handler}'"))
     }
     fn write(&mut self, handler: &str, value: &str) -> Result<(), String> {
-        let slot = self.handlers.get_mut(handler).ok_or_else(|| format!("no handler '{handler}'"))?;
+        let slot =
+            self.handlers.get_mut(handler).ok_or_else(|| format!("no handler '{handler}'"))?;
         value.clone_into(slot);
         Ok(())
     }
@@ -142,7 +143,8 @@ fn waits_for_time_and_steps() {
 
 #[test]
 fn calls_have_arguments_and_values() {
-    let program = parsed(&["goto no $(ne $# 2)", "returnq \"$2 $0 $write\"", "label no", "error few"]);
+    let program =
+        parsed(&["goto no $(ne $# 2)", "returnq \"$2 $0 $write\"", "label no", "error few"]);
     let (mut world, mut machine) = (toy(), Machine::default());
     machine.call("run", "a \"b c\"", false);
     let value = State::Done(End::Return("\"b c\" run false".into()));
@@ -198,7 +200,10 @@ fn functions() {
         ("first x y", "x"),
         ("length abcde", "5"),
         ("unquote \"a b\"", "a b"),
-        ("sprintf \"%05x|%-4d|%+d|%s|%%|%.3s|%#o\" 127 5 6 \"a b\" abcd 8", "0007f|5   |+6|a b|%|abc|010"),
+        (
+            "sprintf \"%05x|%-4d|%+d|%s|%%|%.3s|%#o\" 127 5 6 \"a b\" abcd 8",
+            "0007f|5   |+6|a b|%|abc|010",
+        ),
         ("sprintf \"%*d\" 4 7", "   7"),
         ("random 5", "2"),
         ("random 10 12", "11"),
@@ -214,9 +219,11 @@ fn functions() {
         let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
         assert!(call(name, rest, &Machine::default(), &mut toy()).unwrap().is_err(), "{text}");
     }
-    assert!(FUNCTIONS.iter().all(|(name, _)| {
-        call(name, "", &Machine::default(), &mut toy()).is_some()
-    }));
+    assert!(
+        FUNCTIONS
+            .iter()
+            .all(|(name, _)| { call(name, "", &Machine::default(), &mut toy()).is_some() })
+    );
     assert_eq!(call("nonsense", "", &Machine::default(), &mut toy()), None);
 }
 
