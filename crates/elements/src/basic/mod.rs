@@ -1,5 +1,6 @@
 //! Elements that take any packet, whatever its bytes mean.
 
+pub mod address_info;
 pub mod align;
 mod arms;
 pub mod arp_print;
@@ -69,6 +70,7 @@ use castanet_engine::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
+    info::<address_info::AddressInfo>(),
     per_packet::<align::Align>(),
     per_batch::<arp_print::ARPPrint>(),
     per_batch::<arp_querier::ARPQuerier>(),
