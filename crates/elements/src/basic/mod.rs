@@ -6,19 +6,10 @@ mod arms;
 pub mod arp_print;
 pub mod arp_querier;
 pub mod arp_responder;
-pub mod check_ip_header2;
+pub mod average_counter;
 pub mod bandwidth_meter;
 pub mod bandwidth_rated_splitter;
 pub mod block;
-pub mod check_ip_header;
-pub mod check_length;
-pub mod check_paint;
-pub mod classifier;
-pub mod counter;
-pub mod address_info;
-pub mod align;
-mod arms;
-pub mod average_counter;
 pub mod check_ip_header2;
 pub mod check_ip_header;
 pub mod check_length;
@@ -75,18 +66,10 @@ pub static CLASSES: &[Class] = &[
     per_batch::<arp_print::ARPPrint>(),
     per_batch::<arp_querier::ARPQuerier>(),
     per_packet::<arp_responder::ARPResponder>(),
-    per_packet::<check_ip_header2::CheckIPHeader2>(),
+    per_batch::<average_counter::AverageCounter>(),
     per_packet::<bandwidth_meter::BandwidthMeter>(),
     per_packet::<bandwidth_rated_splitter::BandwidthRatedSplitter>(),
     per_packet::<block::Block>(),
-    per_packet::<check_ip_header::CheckIPHeader>(),
-    per_packet::<check_length::CheckLength>(),
-    per_packet::<check_paint::CheckPaint>(),
-    per_packet::<classifier::Classifier>(),
-    per_packet::<counter::Counter>(),
-    info::<address_info::AddressInfo>(),
-    per_packet::<align::Align>(),
-    per_batch::<average_counter::AverageCounter>(),
     per_packet::<check_ip_header2::CheckIPHeader2>(),
     per_packet::<check_ip_header::CheckIPHeader>(),
     per_packet::<check_length::CheckLength>(),
