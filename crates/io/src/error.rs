@@ -82,6 +82,13 @@ impl IoError {
     }
 }
 
+impl IoError {
+    /// Whether it is a file that does not exist.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, IoError::File { error, .. } if error.kind() == io::ErrorKind::NotFound)
+    }
+}
+
 impl fmt::Display for IoError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -15,6 +15,7 @@ mod scratch;
 #[allow(unsafe_code)]
 mod sys;
 pub mod tap;
+pub mod text_file;
 
 pub use device::{Device, DeviceStats};
 pub use error::IoError;

@@ -32,6 +32,28 @@ impl Timestamp {
     pub const fn subsec_micros(self) -> u32 {
         self.subsec_nanos() / 1000
     }
+
+    /// Date and time of day in UTC, as C's `asctime` writes them:
+    /// `Tue Jul 24 17:53:30 2001`.
+    pub fn calendar(self) -> String {
+        const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+        const MONTHS: [&str; 12] = [
+            "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Jan", "Feb",
+        ];
+        let (days, second) = (self.secs() / 86_400, self.secs() % 86_400);
+        // Years begin in March here, so that the leap day is the last; eras of
+        // 400 years, 146 097 days each, are all alike. The first began in 0000.
+        let since = days + 719_468;
+        let (era, day) = (since / 146_097, since % 146_097);
+        let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+        let day = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * day + 2) / 153;
+        let date = day - (153 * month + 2) / 5 + 1;
+        let year = era * 400 + year + u64::from(month >= 10);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        let (weekday, month) = (DAYS[(days % 7) as usize], MONTHS[month as usize]);
+        format!("{weekday} {month} {date:2} {hour:02}:{minute:02}:{second:02} {year}")
+    }
 }
 
 impl From<Duration> for Timestamp {
@@ -83,6 +105,22 @@ impl FromStr for Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_calendar_knows_leap_days() {
+        for (seconds, text) in [
+            (0, "Thu Jan  1 00:00:00 1970"),
+            (951_782_399, "Mon Feb 28 23:59:59 2000"),
+            (951_782_400, "Tue Feb 29 00:00:00 2000"),
+            (951_868_800, "Wed Mar  1 00:00:00 2000"),
+            (996_022_410, "Wed Jul 25 00:53:30 2001"),
+            (1_000_000_000, "Sun Sep  9 01:46:40 2001"),
+            (4_107_542_400, "Mon Mar  1 00:00:00 2100"),
+            (4_107_542_399, "Sun Feb 28 23:59:59 2100"),
+        ] {
+            assert_eq!(Timestamp::new(seconds, 0).calendar(), text);
+        }
+    }
 
     #[test]
     fn prints_six_digits_or_nine() {

@@ -5,15 +5,18 @@ mod encap;
 pub mod from_device;
 pub mod from_dump;
 pub mod from_host;
+pub mod from_ip_summary_dump;
 mod host;
 mod ip_mark;
 pub mod kernel_tap;
 pub mod kernel_tun;
 mod method;
 mod sending;
+pub mod summary;
 pub mod to_device;
 pub mod to_dump;
 pub mod to_host;
+pub mod to_ip_summary_dump;
 
 use castanet_engine::class::{Class, duplex, per_batch, source};
 
@@ -24,9 +27,11 @@ pub static CLASSES: &[Class] = &[
     source::<from_device::FromDevice>(),
     source::<from_dump::FromDump>(),
     source::<from_host::FromHost>(),
+    source::<from_ip_summary_dump::FromIPSummaryDump>(),
     duplex::<kernel_tap::KernelTap>(),
     duplex::<kernel_tun::KernelTun>(),
     per_batch::<to_device::ToDevice>(),
     per_batch::<to_dump::ToDump>(),
     per_batch::<to_host::ToHost>(),
+    per_batch::<to_ip_summary_dump::ToIPSummaryDump>(),
 ];

@@ -1,0 +1,359 @@
+//! `FromIPSummaryDump`: packets from lines about them.
+
+use super::summary::{Each, Fields, annotate};
+use crate::pcap;
+use crate::text_file::LineReader;
+use castanet_engine::prelude::*;
+use castanet_wire::summary::{Dump, Meta, Parsed};
+use castanet_wire::{Ethernet, Ipv4Header, ip_proto};
+
+/// Makes packets of the IP summary dump FILENAME, `-` for standard input.
+///
+/// A packet has what its line says; what the line leaves open is zero, TTL is
+/// 100 and PROTO the protocol. Bytes that the line counts but does not show
+/// are said in the extra length annotation, unless CHECKSUM asks for them.
+///
+/// ```click
+/// f :: FromIPSummaryDump(DATA "!data ip_src sport ip_dst dport ip_proto ip_ttl count\n1.0.0.1 53 2.0.0.2 99 U 64 1\n# no packet\n2.0.0.2 - 1.0.0.1 - I 64 2\n", CHECKSUM true, MULTIPACKET true, STOP true) -> out
+/// < out 1.0.0.1:53 > 2.0.0.2:99 udp ; dst 2.0.0.2 network 0
+/// < out 2.0.0.2 > 1.0.0.1 icmp echo-reply len 28
+/// < out 2.0.0.2 > 1.0.0.1 icmp echo-reply len 28
+/// = f.active true
+/// = f.encap IP
+/// ```
+#[derive(Clone, Element)]
+#[element(args = Settings, methods)]
+pub struct FromIPSummaryDump {
+    settings: Settings,
+    /// Of 2²⁸ packets, how many are emitted.
+    chance: u32,
+    /// What holds before the dump says otherwise.
+    start: Dump,
+}
+
+/// What can be set.
+#[derive(Clone, Args)]
+pub struct Settings {
+    /// The file.
+    #[arg]
+    filename: Option<String>,
+    /// Whether to ask the router to stop after the last packet.
+    #[arg(keyword, default = false)]
+    stop: bool,
+    /// Whether to emit packets before `active` is written.
+    #[arg(keyword, default = true)]
+    active: bool,
+    /// For configurations that say so: what no line sets is always zero.
+    #[arg(keyword, default = true)]
+    #[allow(dead_code)]
+    zero: bool,
+    /// Whether to keep the time between packets.
+    #[arg(keyword, default = false)]
+    timing: bool,
+    /// Whether to set checksums, and to make packets as long as they say.
+    #[arg(keyword, default = false)]
+    checksum: bool,
+    /// The probability with which each packet is emitted.
+    #[arg(keyword, default = 1.0)]
+    sample: f64,
+    /// The protocol of packets whose lines have none.
+    #[arg(keyword, default = ip_proto::TCP)]
+    proto: u8,
+    /// Whether a line that stands for several packets gives as many.
+    #[arg(keyword, default = false)]
+    multipacket: bool,
+    /// What lines consist of before the dump says so.
+    #[arg(keyword)]
+    fields: Option<Fields>,
+    /// Other name of FIELDS.
+    #[arg(keyword)]
+    default_fields: Option<Fields>,
+    /// Older name of FIELDS.
+    #[arg(keyword)]
+    contents: Option<Fields>,
+    /// Oldest name of FIELDS.
+    #[arg(keyword)]
+    default_contents: Option<Fields>,
+    /// Addresses and ports of packets whose lines have none: `SRC SPORT DST DPORT`, perhaps a protocol.
+    #[arg(keyword)]
+    flowid: Option<String>,
+    /// Other name of FLOWID.
+    #[arg(keyword)]
+    default_flowid: Option<String>,
+    /// Whether the file may be missing or empty.
+    #[arg(keyword, default = false)]
+    allow_nonexistent: bool,
+    /// The dump itself, instead of a file.
+    #[arg(keyword)]
+    data: Option<Data>,
+    /// How many packets to emit at once; 0 for the engine's burst.
+    #[arg(keyword, default = 0)]
+    burst: u32,
+    /// For configurations that say so: where the task runs is not its choice.
+    #[arg(keyword, default = false)]
+    #[allow(dead_code)]
+    migrate: bool,
+}
+
+/// Where reading stands.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Reading {
+    file: Option<LineReader>,
+    dump: Dump,
+    /// A line's packet, and what is known of each that it stands for.
+    packet: Option<Parsed>,
+    metas: Each,
+    /// What to add to a packet's time for the time to emit it at.
+    offset: Option<i64>,
+    /// Whether to emit packets now.
+    #[read]
+    active: bool,
+    /// Whether the dump is over.
+    done: bool,
+    /// Whether a handler has asked for the router to stop.
+    stopping: bool,
+    /// Whether a line that is no packet has been reported.
+    complained: bool,
+    /// Bytes read.
+    #[read]
+    filepos: u64,
+}
+
+#[handlers]
+impl FromIPSummaryDump {
+    /// The probability with which each packet is emitted.
+    #[read]
+    fn sampling_prob(&self) -> f64 {
+        f64::from(self.chance) / f64::from(ALWAYS)
+    }
+
+    /// What packets begin with.
+    #[read]
+    fn encap(&self) -> &'static str {
+        "IP"
+    }
+
+    /// The file's name.
+    #[read]
+    fn filename(&self) -> Option<String> {
+        self.settings.filename.clone()
+    }
+
+    /// The dump's size in bytes, or `-` if it has none.
+    #[read]
+    fn filesize(&self) -> String {
+        let given = self.settings.data.as_ref().map(|data| data.0.len() as u64);
+        let size = given.or_else(|| pcap::size(self.settings.filename.as_deref()?));
+        size.map_or("-".into(), |size| size.to_string())
+    }
+}
+
+#[handlers]
+impl Reading {
+    /// Begins or ceases to emit packets.
+    #[write(active)]
+    fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
+        self.active = bool::from_arg(text.trim(), &Names::default())?;
+        Ok(())
+    }
+
+    /// Ceases to emit packets, and asks the router to stop.
+    #[write]
+    fn stop(&mut self, _: &str) -> Result<(), ArgError> {
+        (self.active, self.stopping) = (false, true);
+        Ok(())
+    }
+}
+
+/// The chance of being emitted always.
+const ALWAYS: u32 = 1 << 28;
+
+impl Build for FromIPSummaryDump {
+    type Args = Settings;
+
+    fn build(mut it: Settings, _: &Setup) -> Result<Self, ArgError> {
+        match (&it.filename, &it.data) {
+            (Some(_), Some(_)) => return Err(ArgError::new("FILENAME and DATA conflict")),
+            (None, None) => {
+                let error = ArgError::new("is missing; it wants a file, or `-`").at("FILENAME");
+                return Err(error.click("required argument missing"));
+            }
+            _ => {}
+        }
+        if !(0.0..=1.0).contains(&it.sample) {
+            return Err(ArgError::new("is not a probability, 0 to 1").at("SAMPLE"));
+        }
+        let mut start = Dump::default();
+        start.defaults.protocol = it.proto;
+        start.defaults.checksum = it.checksum;
+        let fields = it.contents.take().or(it.fields.take());
+        let older = it.default_contents.take().or(it.default_fields.take());
+        start.fields = fields.or(older).map(|fields| fields.0).unwrap_or_default();
+        if let Some(flow) = it.flowid.take().or(it.default_flowid.take()) {
+            let set = start.line(&format!("!flowid {flow}"));
+            set.map_err(|error| ArgError::new(error).at("FLOWID"))?;
+        }
+        let chance = (it.sample * f64::from(ALWAYS)) as u32;
+        Ok(FromIPSummaryDump { settings: it, chance, start })
+    }
+}
+
+impl Source for FromIPSummaryDump {
+    type Local = Reading;
+    type Fate = ();
+
+    fn begin(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
+        let failed = |error: &dyn std::fmt::Display| Err(ArgError::new(error.to_string()));
+        (local.dump, local.active) = (self.start.clone(), self.settings.active);
+        let name = self.settings.filename.as_deref().unwrap_or("<data>");
+        let file = match &self.settings.data {
+            Some(data) => Ok(LineReader::of_text(data.0.clone())),
+            None => LineReader::open(name),
+        };
+        let mut file = match file {
+            Ok(file) => file,
+            Err(error) if self.settings.allow_nonexistent && error.is_not_found() => return Ok(()),
+            Err(error) => return failed(&error),
+        };
+        match file.at_end() {
+            Ok(true) if self.settings.allow_nonexistent => return Ok(()),
+            Ok(true) => return failed(&format_args!("{name}: empty file")),
+            Ok(false) => {}
+            Err(error) => return failed(&format_args!("{name}: {error}")),
+        }
+        if local.dump.fields.is_empty() && !file.peek(Dump::is_banner).unwrap_or(true) {
+            let what = "missing banner line; is this an IP summary dump?";
+            cx.chatter(&format!("{}: warning: {what}", file.landmark()));
+        }
+        local.file = Some(file);
+        Ok(())
+    }
+
+    fn ask(&self, local: &mut Reading, n: usize, cx: &mut Cx) -> Asked {
+        if std::mem::take(&mut local.stopping) {
+            cx.stop();
+        }
+        if !local.active {
+            return Asked::Done;
+        }
+        let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
+        for _ in 0..n {
+            if local.metas.peek().is_none() && !self.read(local, cx) {
+                return self.finish(local, cx);
+            }
+            let Some(meta) = local.metas.peek() else { continue };
+            if let Some(due) = self.due(&mut local.offset, &meta, cx.now()) {
+                cx.retry_at(due);
+                return Asked::At(due);
+            }
+            self.emit(local, cx);
+        }
+        Asked::Again
+    }
+
+    fn active(&self, local: &Reading) -> bool {
+        local.stopping || local.active && !local.done
+    }
+
+    fn end(&self, local: &mut Reading, _: &mut Cx) {
+        local.file = None;
+    }
+}
+
+impl FromIPSummaryDump {
+    /// Reads a line, and says whether there was one.
+    fn read(&self, local: &mut Reading, cx: &mut Cx) -> bool {
+        let Some(file) = &mut local.file else { return false };
+        let (found, is_packet) = match file.next_line() {
+            Ok(Some(line)) => (local.dump.line(&line), !line.starts_with('!')),
+            Ok(None) => return false,
+            Err(error) => {
+                cx.chatter(&format!("{}: {error}", file.landmark()));
+                return false;
+            }
+        };
+        local.filepos = file.position();
+        match found {
+            Ok(None) => {}
+            Ok(Some(packet)) => {
+                let len = packet.bytes.len();
+                local.metas = match self.settings.multipacket {
+                    true => Each::of(&packet.meta, len),
+                    false => Each::whole(&packet.meta),
+                };
+                local.packet = Some(packet);
+            }
+            // One line that is no packet is reported, for there may be many.
+            Err(_) if is_packet && std::mem::replace(&mut local.complained, true) => {}
+            Err(error) => cx.chatter(&format!("{}: {error}", file.landmark())),
+        }
+        true
+    }
+
+    /// When a packet is to be emitted, if not now.
+    fn due(&self, offset: &mut Option<i64>, meta: &Meta, now: Time) -> Option<Time> {
+        if !self.settings.timing {
+            return None;
+        }
+        let time = i64::try_from(meta.timestamp.0).unwrap_or(i64::MAX);
+        let offset = *offset.get_or_insert(now.0.saturating_sub(time));
+        Some(Time(time.saturating_add(offset))).filter(|due| *due > now)
+    }
+
+    /// Emits the next of the packets that a line stands for.
+    fn emit(&self, local: &mut Reading, cx: &mut Cx) {
+        let (Some(meta), Some(parsed)) = (local.metas.next(), &local.packet) else { return };
+        if self.chance < ALWAYS && cx.random() as u32 % ALWAYS >= self.chance {
+            return;
+        }
+        let Some(mut packet) = cx.copy_in(&parsed.bytes) else { return };
+        if let Some(network) = parsed.network {
+            mark(&mut packet, network);
+        }
+        annotate(&mut packet, &meta);
+        if meta.extra_packets != parsed.meta.extra_packets {
+            set_length(&mut packet, meta.extra_length, self.settings.checksum);
+        }
+        cx.emit((), packet);
+    }
+
+    fn finish(&self, local: &mut Reading, cx: &mut Cx) -> Asked {
+        (local.file, local.done) = (None, true);
+        if self.settings.stop {
+            cx.stop();
+        }
+        Asked::Done
+    }
+}
+
+/// Says where a packet's headers are, and where it goes.
+fn mark(packet: &mut Packet, network: usize) {
+    if network >= Ethernet::LEN {
+        packet.set_mac_header((network - Ethernet::LEN) as isize);
+    }
+    let bytes = packet.bytes().get(network..).unwrap_or_default();
+    let Some((ip, _)) = Ipv4Header::from_prefix(bytes) else { return };
+    let (header_len, dst) = (ip.header_len(), ip.dst());
+    packet.set_network_header(network as isize, header_len);
+    packet.set_dst(dst);
+}
+
+/// Makes a packet say that it is as long as its bytes and `extra` more.
+fn set_length(packet: &mut Packet, extra: u32, checksum: bool) {
+    let len = packet.network_bytes().len().saturating_add(extra as usize);
+    let Ok(len) = u16::try_from(len) else { return };
+    let Some(mut ip) = packet.ipv4() else { return };
+    if ip.total_len() == len {
+        return;
+    }
+    let header_len = ip.header_len() as u16;
+    ip.set_total_len(len);
+    if checksum {
+        let options = ip.options().to_vec();
+        ip.update_checksum(&options);
+    }
+    if let Some(mut udp) = packet.udp() {
+        udp.set_length(len.saturating_sub(header_len));
+    }
+}

@@ -1,0 +1,240 @@
+//! `ToIPSummaryDump`: a line about each packet.
+
+use super::summary::{Each, Fields, meta_of};
+use crate::text_file::{self, TextWriter};
+use castanet_engine::prelude::*;
+use castanet_wire::Timestamp;
+use castanet_wire::summary::{self, Field, Writer};
+use std::io::Write;
+
+/// Writes a line about each packet to the file FILENAME, `-` for standard output.
+///
+/// FIELDS says what the line consists of: `timestamp`, `ip_src`, `sport`,
+/// `tcp_flags` and so on; what a packet does not have shows as `-`. If its
+/// output is connected, packets go on there. What is written is in the file
+/// within a second.
+///
+/// ```click
+/// in -> ToIPSummaryDump(/dev/null, FIELDS ip_src sport ip_dst dport proto) -> out
+/// > in  1.0.0.1:53 > 2.0.0.2:99 udp
+/// < out 1.0.0.1:53 > 2.0.0.2:99 udp
+/// ```
+/// ```click
+/// in -> d :: ToIPSummaryDump(/dev/full, HEADER false)
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// + 1s
+/// ~ ToIPSummaryDump(/dev/full): No space left on device (os error 28)
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// = d.drops.unwritten 1
+/// ```
+#[derive(Element)]
+#[element(args = Settings, ports = "1/0-1", processing = "a/h", methods)]
+pub struct ToIPSummaryDump {
+    settings: Settings,
+    writer: Writer,
+    /// Whether packets go on.
+    passes: bool,
+}
+
+/// What can be set.
+#[derive(Args)]
+pub struct Settings {
+    /// The file.
+    #[arg]
+    filename: String,
+    /// What to write of each packet.
+    #[arg(keyword, default = Fields::of("timestamp ip_src"))]
+    fields: Fields,
+    /// Older name of FIELDS.
+    #[arg(keyword)]
+    contents: Option<Fields>,
+    /// Oldest name of FIELDS.
+    #[arg(keyword)]
+    data: Option<Fields>,
+    /// Whether to say at the beginning what the lines consist of.
+    #[arg(keyword, default = true)]
+    header: bool,
+    /// Whether to say at the beginning where and when the dump was written.
+    #[arg(keyword, default = false)]
+    verbose: bool,
+    /// What to say at the beginning about who made the dump.
+    #[arg(keyword)]
+    banner: Option<String>,
+    /// Whether a packet that stands for several gets a line for each.
+    #[arg(keyword, default = false)]
+    multipacket: bool,
+    /// Whether to say before a line what is bad about its packet.
+    #[arg(keyword, default = false)]
+    bad_packets: bool,
+    /// Whether packets shorter than their IP length are bad.
+    #[arg(keyword, default = true)]
+    careful_trunc: bool,
+    /// Whether lengths count the bytes that packets say they had beyond those there are.
+    #[arg(keyword, default = true)]
+    extra_length: bool,
+    /// Must be false: the binary form is not written.
+    #[arg(keyword, default = false)]
+    binary: bool,
+}
+
+/// Where packets go after they were written.
+#[derive(Fate)]
+pub enum Written {
+    /// Packets that were written.
+    #[optional]
+    Written,
+    /// Packets that the file did not take.
+    #[drop]
+    Unwritten,
+}
+
+/// The open file.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Writing {
+    file: Option<TextWriter>,
+    /// Lines not yet in the file's buffer.
+    lines: String,
+    /// Whether there is something in the buffer.
+    dirty: bool,
+}
+
+#[handlers]
+impl ToIPSummaryDump {
+    /// The file's name.
+    #[read]
+    fn filename(&self) -> String {
+        self.settings.filename.clone()
+    }
+}
+
+#[handlers]
+impl Writing {
+    /// Writes out what is still in the buffer.
+    #[write]
+    fn flush(&mut self, _: &str) -> Result<(), ArgError> {
+        self.dirty = false;
+        let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
+        flushed.map_err(|error| ArgError::new(error.to_string()))
+    }
+}
+
+impl Build for ToIPSummaryDump {
+    type Args = Settings;
+
+    fn build(mut it: Settings, setup: &Setup) -> Result<Self, ArgError> {
+        if it.binary {
+            let error = ArgError::new("binary summary dumps are not written").at("BINARY");
+            return Err(error.help("leave it out: the text form says the same"));
+        }
+        let older = it.data.take().or(it.contents.take());
+        let mut writer = Writer::new(older.unwrap_or_else(|| it.fields.clone()).0);
+        (writer.careful, writer.extra_length) = (it.careful_trunc, it.extra_length);
+        it.multipacket &= !writer.fields().contains(&Field::Count);
+        Ok(ToIPSummaryDump { settings: it, writer, passes: setup.outputs > 0 })
+    }
+}
+
+/// The longest that a line stays in the buffer.
+const FLUSH: Duration = Duration::from_secs(1);
+
+impl PerBatch for ToIPSummaryDump {
+    type On = on::Any;
+    type Local = Writing;
+    type Fate = Written;
+    // One file, in one order.
+    const SHARED: bool = true;
+
+    fn begin(&self, local: &mut Writing, cx: &mut Cx) -> Result<(), ArgError> {
+        let file = text_file::create(&self.settings.filename);
+        let mut file = file.map_err(|error| ArgError::new(error.to_string()))?;
+        if self.settings.header {
+            let written = file.write_all(self.header(cx.now()).as_bytes());
+            written.map_err(|error| ArgError::new(error.to_string()))?;
+        }
+        local.file = Some(file);
+        Ok(())
+    }
+
+    fn batch(&self, local: &mut Writing, _: usize, batch: Batch, cx: &mut Cx) {
+        local.lines.clear();
+        batch.iter().for_each(|packet| self.describe(packet, &mut local.lines));
+        let lines = local.lines.as_bytes();
+        let written = local.file.as_mut().map(|file| file.write_all(lines));
+        if let Some(Err(error)) = written {
+            self.give_up(local, &error, cx);
+        }
+        if local.file.is_none() {
+            return cx.emit_batch(Written::Unwritten, batch);
+        }
+        if !std::mem::replace(&mut local.dirty, true) {
+            cx.wake_at(cx.now() + FLUSH);
+        }
+        match self.passes {
+            true => cx.emit_batch(Written::Written, batch),
+            false => cx.consume(batch),
+        }
+    }
+
+    fn wake(&self, local: &mut Writing, cx: &mut Cx) {
+        if let Err(error) = local.flush("") {
+            self.give_up(local, &error, cx);
+        }
+    }
+
+    fn end(&self, local: &mut Writing, cx: &mut Cx) {
+        self.wake(local, cx);
+        local.file = None;
+    }
+}
+
+impl ToIPSummaryDump {
+    /// The lines that the dump begins with.
+    fn header(&self, now: Time) -> String {
+        let mut header = summary::header(self.writer.fields(), self.settings.banner.as_deref());
+        if !self.settings.verbose {
+            return header;
+        }
+        let now = Timestamp(u64::try_from(now.0).unwrap_or(0));
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let verbose = format!("!host {}\n!runtime {now} ({})\n", host.trim(), now.calendar());
+        header.insert_str(header.rfind("!data").unwrap_or(0), &verbose);
+        header
+    }
+
+    /// Appends the lines about a packet.
+    fn describe(&self, packet: &Packet, lines: &mut String) {
+        let meta = meta_of(packet);
+        let at = |offset: Option<isize>| offset.and_then(|at| usize::try_from(at).ok());
+        let view = summary::Packet {
+            data: packet.bytes(),
+            link: at(packet.mac_offset()),
+            network: at(packet.network_offset()),
+        };
+        if self.settings.multipacket && meta.extra_packets > 0 {
+            Each::of(&meta, packet.len()).for_each(|meta| self.line(&view, &meta, lines));
+        } else {
+            self.line(&view, &meta, lines);
+        }
+    }
+
+    fn line(&self, packet: &summary::Packet<'_>, meta: &summary::Meta, lines: &mut String) {
+        if !self.settings.bad_packets {
+            self.writer.line(packet, meta, lines, None);
+        } else {
+            let (mut line, mut bad) = (String::new(), String::new());
+            self.writer.line(packet, meta, &mut line, Some(&mut bad));
+            if !bad.is_empty() {
+                lines.push_str(&bad);
+                lines.push('\n');
+            }
+            lines.push_str(&line);
+        }
+        lines.push('\n');
+    }
+
+    fn give_up(&self, local: &mut Writing, error: &dyn std::fmt::Display, cx: &mut Cx) {
+        cx.chatter(&format!("ToIPSummaryDump({}): {error}", self.settings.filename));
+        local.file = None;
+    }
+}

@@ -1,0 +1,102 @@
+//! Text files, standard input and output among them (`-`).
+
+use crate::error::IoError;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+
+/// Bytes gathered before they are written.
+const BUFFER: usize = 64 << 10;
+
+/// A text file that is written, through a buffer.
+pub type TextWriter = BufWriter<Box<dyn Write + Send>>;
+
+/// Makes a text file, `-` for standard output.
+pub fn create(name: &str) -> Result<TextWriter, IoError> {
+    let failed = |error| IoError::File { path: name.into(), error };
+    let sink: Box<dyn Write + Send> = match name {
+        "-" => Box::new(io::stdout()),
+        _ => Box::new(File::create(name).map_err(failed)?),
+    };
+    Ok(BufWriter::with_capacity(BUFFER, sink))
+}
+
+/// A text that is read line by line, and where reading stands.
+pub struct LineReader {
+    source: Box<dyn BufRead + Send>,
+    name: String,
+    number: usize,
+    position: u64,
+    bytes: Vec<u8>,
+}
+
+impl LineReader {
+    /// Opens a file, `-` for standard input.
+    pub fn open(name: &str) -> Result<LineReader, IoError> {
+        let failed = |error| IoError::File { path: name.into(), error };
+        Ok(match name {
+            "-" => LineReader::new("<stdin>", BufReader::new(io::stdin())),
+            _ => LineReader::new(name, BufReader::new(File::open(name).map_err(failed)?)),
+        })
+    }
+
+    /// Reads a text from memory.
+    pub fn of_text(text: Vec<u8>) -> LineReader {
+        LineReader::new("<data>", io::Cursor::new(text))
+    }
+
+    fn new(name: &str, source: impl BufRead + Send + 'static) -> LineReader {
+        let (name, source) = (name.to_owned(), Box::new(source));
+        LineReader { source, name, number: 0, position: 0, bytes: Vec::new() }
+    }
+
+    /// Whether there is nothing more to read; waits until that is known.
+    pub fn at_end(&mut self) -> io::Result<bool> {
+        Ok(self.source.fill_buf()?.is_empty())
+    }
+
+    /// Whether what has been read ahead, or the first that can be, starts with a line that
+    /// `test` takes; the line is left to be read.
+    pub fn peek(&mut self, test: impl FnOnce(&str) -> bool) -> io::Result<bool> {
+        let ahead = self.source.fill_buf()?;
+        let line = ahead.split(|&b| b == b'\n').next().unwrap_or_default();
+        Ok(test(&String::from_utf8_lossy(line)))
+    }
+
+    /// The next line with its end; `None` if there is none.
+    pub fn next_line(&mut self) -> io::Result<Option<std::borrow::Cow<'_, str>>> {
+        self.bytes.clear();
+        let read = self.source.read_until(b'\n', &mut self.bytes)?;
+        self.position += read as u64;
+        self.number += 1;
+        Ok((read > 0).then(|| String::from_utf8_lossy(&self.bytes)))
+    }
+
+    /// How many bytes have been read.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// `FILE:LINE`, for messages about the line read last.
+    pub fn landmark(&self) -> String {
+        format!("{}:{}", self.name, self.number.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_numbered_and_bytes_counted() {
+        let mut text = LineReader::of_text(b"one\n\ntw\xff".to_vec());
+        assert!(text.peek(|line| line == "one").unwrap());
+        assert_eq!(text.next_line().unwrap().as_deref(), Some("one\n"));
+        assert_eq!((text.position(), text.landmark()), (4, "<data>:1".into()));
+        assert_eq!(text.next_line().unwrap().as_deref(), Some("\n"));
+        assert!(!text.at_end().unwrap());
+        assert_eq!(text.next_line().unwrap().as_deref(), Some("tw\u{fffd}"));
+        assert_eq!((text.position(), text.landmark()), (8, "<data>:3".into()));
+        assert!(text.at_end().unwrap());
+        assert_eq!(text.next_line().unwrap(), None);
+    }
+}

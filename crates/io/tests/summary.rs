@@ -1,0 +1,147 @@
+//! IP summary dumps, written and read by whole configurations.
+
+use castanet_engine::class::Library;
+use castanet_engine::example;
+use castanet_engine::router::{Options, Report, Router};
+use castanet_engine::worker::Console;
+use castanet_lang::{SourceMap, expand, parse};
+use std::sync::{Arc, Mutex};
+
+#[derive(Default)]
+struct Lines(Mutex<String>);
+
+impl Console for Lines {
+    fn chatter(&self, lines: &str) {
+        self.0.lock().unwrap().push_str(lines);
+    }
+    fn print(&self, text: &str) {
+        self.chatter(text);
+    }
+}
+
+fn library() -> Library {
+    let mut library = Library::default();
+    castanet_io::elements::CLASSES.iter().for_each(|class| library.add(class));
+    library
+}
+
+/// Runs a configuration to its end; gives what its elements said.
+fn run(text: &str) -> Result<String, String> {
+    let library = library();
+    let known = |class: &str| library.get(class).is_some();
+    let mut sources = SourceMap::new();
+    let file = sources.add("test", text);
+    let (tree, mut found) = parse(&mut sources, file);
+    let (flat, more) = expand(&tree, &known, &[]);
+    found.append(more);
+    assert!(!found.has_errors(), "{}", found.render_click(&sources));
+    let lines = Arc::new(Lines::default());
+    let mut options = Options::new(lines.clone());
+    options.simulated = true;
+    let router = Router::build(&flat, &library, &options, &mut found);
+    let mut router = router.ok_or_else(|| found.render_click(&sources))?;
+    router.run(None);
+    router.end();
+    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
+    Ok(std::mem::take(&mut *lines.0.lock().unwrap()))
+}
+
+/// What `ToIPSummaryDump` writes of what `FromIPSummaryDump` reads.
+fn copy(name: &str, from: &str, to: &str) -> (String, String) {
+    let path = std::env::temp_dir().join(format!("castanet-{}-{name}", std::process::id()));
+    let file = path.display();
+    let config = format!("FromIPSummaryDump({from}, STOP true) -> ToIPSummaryDump({file}{to})");
+    let said = run(&config).unwrap();
+    let written = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    (written, said)
+}
+
+#[test]
+fn the_examples_run() {
+    let library = library();
+    for name in ["FromIPSummaryDump", "ToIPSummaryDump"] {
+        let class = library.get(name).unwrap();
+        let count = example::run_all(class, &library).unwrap_or_else(|error| panic!("{error}"));
+        assert!(count > 0, "{name} has no example");
+    }
+}
+
+#[test]
+fn what_is_read_is_written_again() {
+    let lines = "1.500000 1.0.0.1 53 2.0.0.2 99 U 60\n2.000001 3.0.0.3 - 4.0.0.4 - I 28\n";
+    let fields = "timestamp ip_src sport ip_dst dport ip_proto ip_len";
+    let data = format!("DATA \"{}\", FIELDS {fields}", lines.replace('\n', "\\n"));
+    let (written, said) = copy("same", &data, &format!(", FIELDS {fields}, BANNER me"));
+    let header = format!("!IPSummaryDump 1.3\n!creator \"me\"\n!data {fields}\n");
+    assert_eq!(written, header + lines);
+    // What stands first is no banner, but the configuration has said what lines consist of.
+    assert_eq!(said, "");
+}
+
+#[test]
+fn several_packets_in_one_line() {
+    let data =
+        "DATA \"!data timestamp first_timestamp ip_src ip_len count\\n4 1 1.0.0.1 163 4\\n\"";
+    let (whole, _) = copy("whole", data, ", FIELDS timestamp ip_len count, HEADER false");
+    assert_eq!(whole, "4.000000 163 4\n");
+    let apart = "1.000000 40\n2.000000 40\n3.000000 40\n4.000000 43\n";
+    let multipacket = format!("{data}, MULTIPACKET true");
+    let (read, _) = copy("read", &multipacket, ", FIELDS timestamp ip_len, HEADER false");
+    assert_eq!(read, apart);
+    let to = ", FIELDS timestamp, HEADER false, MULTIPACKET true";
+    let (written, _) = copy("written", data, to);
+    assert_eq!(written, "1.000000\n2.000000\n3.000000\n4.000000\n");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    let data = "DATA \"x y\\n!data ip_src nonsense\\n1.0.0.1 2\\nx y\\nz\\n\"";
+    let (written, said) = copy("wrong", data, ", FIELDS ip_src, VERBOSE true");
+    let lines: Vec<&str> = written.lines().collect();
+    assert_eq!(lines.len(), 5, "{written}");
+    assert!(lines[1].starts_with("!host ") && lines[2].starts_with("!runtime 1000000000.0"));
+    assert!(lines[2].ends_with("(Sun Sep  9 01:46:40 2001)"), "{written}");
+    assert_eq!((lines[3], lines[4]), ("!data ip_src", "1.0.0.1"));
+    assert_eq!(
+        said,
+        "<data>:1: warning: missing banner line; is this an IP summary dump?\n\
+         <data>:1: no '!data' provided\n\
+         <data>:2: unknown content type 'nonsense'\n"
+    );
+}
+
+#[test]
+fn what_cannot_be_configured_is_refused() {
+    for (config, message) in [
+        ("FromIPSummaryDump() -> ToIPSummaryDump(/dev/null)", "FILENAME: is missing"),
+        (
+            "FromIPSummaryDump(a, DATA b) -> ToIPSummaryDump(/dev/null)",
+            "FILENAME and DATA conflict",
+        ),
+        ("FromIPSummaryDump(/nonexistent) -> ToIPSummaryDump(/dev/null)", "/nonexistent"),
+        ("FromIPSummaryDump(/dev/null) -> ToIPSummaryDump(/dev/null)", "/dev/null: empty file"),
+        ("FromIPSummaryDump(DATA x, SAMPLE 2) -> ToIPSummaryDump(/dev/null)", "SAMPLE"),
+        ("FromIPSummaryDump(DATA x, FLOWID 1) -> ToIPSummaryDump(/dev/null)", "bad !flowid"),
+        ("FromIPSummaryDump(DATA x) -> ToIPSummaryDump(/)", "/"),
+        (
+            "FromIPSummaryDump(DATA x) -> ToIPSummaryDump(/dev/null, FIELDS x)",
+            "unknown content type 'x'",
+        ),
+        ("FromIPSummaryDump(DATA x) -> ToIPSummaryDump(/dev/null, BINARY true)", "BINARY"),
+    ] {
+        let error = run(config).expect_err(config);
+        assert!(error.contains(message), "{config}: {error}");
+    }
+    for allowed in ["/nonexistent", "/dev/null"] {
+        let (written, _) = copy("none", &format!("{allowed}, ALLOW_NONEXISTENT true"), "");
+        assert_eq!(written, "!IPSummaryDump 1.3\n!data timestamp ip_src\n");
+    }
+}
+
+#[test]
+fn a_file_that_fills_up_is_given_up() {
+    let config = "FromIPSummaryDump(DATA \"!data ip_src\\n1.0.0.1\\n\", STOP true) \
+                  -> ToIPSummaryDump(/dev/full)";
+    assert!(run(config).unwrap().starts_with("ToIPSummaryDump(/dev/full): No space left"));
+}
