@@ -103,10 +103,8 @@ impl Checker {
         let header = packet.bytes().get(self.offset..).unwrap_or_default();
         match self.check.check(header) {
             Ok(good) => {
-                packet.set_network_header(self.offset as isize, good.header_len);
-                packet.truncate(self.offset + good.total_len);
+                packet.mark_ipv4(self.offset, good.header_len, good.total_len);
                 packet.set_dst(good.dst);
-                packet.ipv4(); // from now on nobody need look whether it is
                 tally.count += 1;
                 Verdict::Good
             }

@@ -1,7 +1,7 @@
 //! Where a packet's headers are: offsets that survive stripping and pushing.
 
 use crate::frame::HEADER;
-use crate::packet::{IPV4, Packet};
+use crate::packet::{IPV4_LEN, IPV4, Packet};
 
 impl Packet {
     /// Where the link-layer header starts, counted from the first byte;
@@ -43,6 +43,26 @@ impl Packet {
             0 => 0,
             _ => self.absolute(offset.saturating_add_unsigned(header_len)),
         };
+    }
+
+    /// Says that the packet is IPv4 and nothing else from `offset` on: a
+    /// header of `header_len` bytes, and `total_len` bytes in all; what follows
+    /// is cut off. The header's own fields are the caller's word. Does nothing,
+    /// and says so, if the packet is shorter than that, the header is shorter
+    /// than 20 bytes, or its version is not 4.
+    #[inline]
+    pub fn mark_ipv4(&mut self, offset: usize, header_len: usize, total_len: usize) -> bool {
+        let Some(datagram) = self.bytes().get(offset..) else { return false };
+        let fits = IPV4_LEN <= header_len && header_len <= total_len && total_len <= datagram.len();
+        if !fits || datagram[0] >> 4 != 4 {
+            return false;
+        }
+        let network = usize::from(self.data) + offset;
+        self.network = u16::try_from(network).unwrap_or(0);
+        self.transport = u16::try_from(network + header_len).unwrap_or(0);
+        self.len = (offset + total_len) as u32;
+        self.flags = if self.network == 0 { self.flags & !IPV4 } else { self.flags | IPV4 };
+        true
     }
 
     /// Says that the transport header starts at `offset` from the first byte.
@@ -147,14 +167,17 @@ impl Packet {
     /// An offset from the first byte, counted from the frame.
     #[inline]
     fn absolute(&self, offset: isize) -> u16 {
-        offset_or_unset(offset.saturating_add(signed(self.data)))
+        offset_or_unset(offset.wrapping_add(signed(self.data)))
     }
 }
 
 /// `offset` if a header can lie there, else "not set".
 #[inline]
 fn offset_or_unset(offset: isize) -> u16 {
-    u16::try_from(offset).ok().filter(|&offset| usize::from(offset) >= HEADER).unwrap_or(0)
+    // One comparison for both bounds: what lies before `HEADER`, and sums
+    // that wrapped, are huge as unsigned numbers.
+    let beyond = (offset as usize).wrapping_sub(HEADER);
+    if beyond <= u16::MAX as usize - HEADER { offset as u16 } else { 0 }
 }
 
 /// A 16-bit offset as a signed one.

@@ -1,0 +1,31 @@
+//! `mark_ipv4` marks what is there, and only that.
+
+use castanet_packet::Packet;
+
+fn datagram(len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    bytes[14] = 0x45;
+    bytes
+}
+
+#[test]
+fn a_whole_datagram_is_marked_and_its_padding_cut_off() {
+    let mut packet = Packet::from_bytes(&datagram(60));
+    assert!(packet.mark_ipv4(14, 20, 30));
+    assert_eq!((packet.len(), packet.network_offset()), (44, Some(14)));
+    assert_eq!(packet.transport_offset(), Some(34));
+    assert!(packet.ipv4().is_some());
+}
+
+#[test]
+fn what_does_not_fit_is_left_alone() {
+    for (len, offset, header, total) in
+        [(33, 14, 20, 20), (60, 14, 20, 47), (60, 14, 19, 30), (60, 14, 24, 20), (60, 61, 20, 20)]
+    {
+        let mut packet = Packet::from_bytes(&datagram(len));
+        assert!(!packet.mark_ipv4(offset, header, total), "{len} {offset} {header} {total}");
+        assert_eq!((packet.len(), packet.network_offset()), (len, None));
+    }
+    let mut other = Packet::from_bytes(&[0x60; 40]);
+    assert!(!other.mark_ipv4(0, 20, 20));
+}
