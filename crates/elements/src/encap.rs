@@ -1,4 +1,4 @@
-//! What `IPEncap` and `UDPIPEncap` share.
+//! What the elements that put an IPv4 header before packets share.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Ipv4Header, names};
@@ -26,6 +26,13 @@ impl Numbers {
         let number = self.next;
         self.next = number.wrapping_add(1);
         number
+    }
+
+    /// The next number, from 1 on.
+    #[inline]
+    pub(crate) fn next_but_zero(&mut self) -> u16 {
+        self.next = self.next.checked_add(1).unwrap_or(1);
+        self.next
     }
 }
 

@@ -23,6 +23,7 @@ pub mod ether_encap;
 pub mod get_ip_address;
 pub mod hash_switch;
 pub mod host_ether_filter;
+pub mod icmp_ping_encap;
 pub mod idle;
 pub mod ip_encap;
 pub mod ip_input_combo;
@@ -83,6 +84,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<get_ip_address::GetIPAddress>(),
     per_packet::<hash_switch::HashSwitch>(),
     per_packet::<host_ether_filter::HostEtherFilter>(),
+    per_packet::<icmp_ping_encap::ICMPPingEncap>(),
     per_batch::<idle::Idle>(),
     per_packet::<ip_encap::IPEncap>(),
     per_packet::<ip_input_combo::IPInputCombo>(),
