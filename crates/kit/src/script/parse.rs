@@ -176,7 +176,7 @@ impl Program {
     }
 
     fn link(&mut self, origins: &[usize], mistakes: &mut Vec<Mistake>) {
-        for at in 0..self.instructions.len() {
+        for (at, &argument) in origins.iter().enumerate() {
             let Instruction::Goto { to: Jump::Named(name), .. } = &self.instructions[at] else {
                 continue;
             };
@@ -187,7 +187,7 @@ impl Program {
                     _ => None,
                 });
                 mistakes.push(Mistake {
-                    argument: origins[at],
+                    argument,
                     message: format!("no such label '{name}'"),
                     click: format!("no such label '{name}'"),
                     help: nearest(name, labels).map(|near| format!("did you mean '{near}'?")),
