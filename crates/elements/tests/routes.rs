@@ -1,0 +1,73 @@
+//! Ten thousand prefixes in one element, against a naive table.
+
+use castanet_engine::router::{Options, Router};
+use castanet_engine::worker::Console;
+use castanet_lang::{SourceMap, expand, parse};
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+struct Silent;
+
+impl Console for Silent {
+    fn chatter(&self, _: &str) {}
+    fn print(&self, _: &str) {}
+}
+
+/// xorshift: the same numbers every run.
+fn next(seed: &mut u64) -> u32 {
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    (*seed >> 16) as u32
+}
+
+#[test]
+fn ten_thousand_prefixes_are_looked_up_as_in_a_naive_table() {
+    const OUTPUTS: u32 = 8;
+    let mut seed = 0x1234_5678_9abc_def1;
+    let mut routes: Vec<(u32, u32, u32, u32)> = Vec::new();
+    while routes.len() < 10_000 {
+        let length = 1 + next(&mut seed) % 32;
+        let address = next(&mut seed) & (u32::MAX << (32 - length));
+        if !routes.iter().any(|r| (r.0, r.1) == (address, length)) {
+            routes.push((address, length, next(&mut seed), next(&mut seed) % OUTPUTS));
+        }
+    }
+    let mut text = String::from("Idle -> r :: StaticIPLookup(");
+    for (n, (address, length, gateway, output)) in routes.iter().enumerate() {
+        let (address, gateway) = (Ipv4Addr::from(*address), Ipv4Addr::from(*gateway));
+        let comma = if n == 0 { "" } else { ", " };
+        _ = write!(text, "{comma}{address}/{length} {gateway} {output}");
+    }
+    text += ");\n";
+    (0..OUTPUTS).for_each(|n| _ = writeln!(text, "r[{n}] -> Discard;"));
+    let mut router = build(&text);
+    for _ in 0..10_000 {
+        // Half of the addresses lie in some prefix for certain.
+        let mut address = next(&mut seed);
+        if seed & 1 == 0 {
+            let (base, length, ..) = routes[address as usize % routes.len()];
+            address = base | (address & !(u32::MAX << (32 - length)));
+        }
+        let covers = |r: &&(u32, u32, u32, u32)| (r.0 ^ address) >> (32 - r.1) == 0;
+        let want = match routes.iter().filter(covers).max_by_key(|r| r.1) {
+            Some((_, _, gateway, output)) => format!("{output} {}", Ipv4Addr::from(*gateway)),
+            None => "-1".to_owned(),
+        };
+        let asked = format!("r.lookup {}", Ipv4Addr::from(address));
+        assert_eq!(router.read(&asked).expect("is a handler").trim(), want, "{asked}");
+    }
+}
+
+fn build(text: &str) -> Router {
+    let library = castanet_elements::library();
+    let mut sources = SourceMap::new();
+    let file = sources.add("routes", text);
+    let (tree, mut found) = parse(&mut sources, file);
+    let (flat, more) = expand(&tree, &|class: &str| library.get(class).is_some(), &[]);
+    found.append(more);
+    let options = Options::new(Arc::new(Silent));
+    let router = Router::build(&flat, &library, &options, &mut found);
+    router.unwrap_or_else(|| panic!("{}", found.render_rich(&sources, false)))
+}
