@@ -24,7 +24,9 @@ fn the_sample_is_routed_and_answered() {
     for sent in [&first, &second, &third] {
         assert!(Capture::wrong_checksums(sent).is_empty(), "{sent}");
         assert_eq!(sent.matches("Reply 10.0.").count(), 1, "ARP: {sent}");
-        let too_long = sent.lines().filter_map(|line| {
+        // What an ICMP error quotes is indented by a tab, and was longer when it was refused.
+        let own = sent.lines().filter(|line| !line.starts_with('\t'));
+        let too_long = own.filter_map(|line| {
             line.split("proto ").nth(1)?.split("length ").nth(1)?.split([')', ',']).next()
         });
         assert!(
