@@ -40,7 +40,15 @@ impl ClassInfo for Known<'_> {
     fn names(&self) -> Vec<&str> {
         self.0.names().collect()
     }
+    fn provides(&self, package: &str) -> bool {
+        PACKAGES.contains(&package) || self.knows(package)
+    }
 }
+
+/// What `require(package NAME)` may name besides a class: what Click at user level and FastClick
+/// provide by these names is built in. Packages of shared objects cannot be loaded.
+const PACKAGES: &[&str] =
+    &["batch", "castanet", "click", "fastclick", "int64", "ip6", "umultithread", "userlevel"];
 
 /// `require(library FILE)`: beside the file that asks, then in `CLICKPATH`.
 struct Neighbours;

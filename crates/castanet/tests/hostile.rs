@@ -57,7 +57,7 @@ fn written() -> Vec<(String, &'static str)> {
         ("Idle -> StaticIPLookup(0.0.0.0/0 7) -> Discard;", "7"),
         ("i :: InfiniteSource -> Discard; i -> Discard;", "reuse"),
         ("Idle -> Queue -> q :: Queue -> Discard;", "pull"),
-        ("InfiniteSource -> Unqueue -> Discard;", "push"),
+        ("TimedSource -> Unqueue -> Discard;", "push"),
         ("-> -> ->", "1:"),
         (";;;;:::;;", "1:"),
         ("a b c d e", "1:"),
@@ -68,7 +68,7 @@ fn written() -> Vec<(String, &'static str)> {
         ("elementclass X { $a, $b | input -> Null -> output } Idle -> X(1) -> Discard;", "X"),
         ("elementclass X { input[5] -> output } Idle -> X -> Discard;", "X"),
         ("Idle -> \"unclosed", "1:"),
-        ("Idle /* unclosed", "1:"),
+        ("Idle -> /* unclosed", "1:"),
         ("Idle -> Counter(\\<zz>) -> Discard;", "Counter"),
         ("Idle -> [99999999] Counter -> Discard;", "1:"),
         ("Idle[-1] -> Discard;", "1:"),
@@ -88,7 +88,7 @@ fn written() -> Vec<(String, &'static str)> {
         let next = n + 1;
         _ = writeln!(doubling, "elementclass A{next} {{ input -> A{n} -> A{n} -> output }}");
     }
-    all.push((doubling + "Idle -> A40 -> Discard;", "million"));
+    all.push((doubling + "Idle -> A40 -> Discard;", "the limit is 1000000"));
     all
 }
 

@@ -12,7 +12,8 @@ mod tunnel;
 mod unknown;
 mod variables;
 
-use crate::diagnostic::Diagnostics;
+use crate::args;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::flat::Flat;
 use crate::tree::{Stmt, Tree};
 
@@ -24,6 +25,11 @@ pub trait ClassInfo {
     /// All classes, for suggestions.
     fn names(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// Whether what `require(package NAME)` asks for is there.
+    fn provides(&self, _package: &str) -> bool {
+        true
     }
 }
 
@@ -63,22 +69,33 @@ pub fn expand(
         return (Flat::default(), diagnostics);
     }
     let mut requirements = Vec::new();
-    collect_requirements(tree, &mut requirements);
+    collect_requirements(tree, classes, &mut requirements, &mut diagnostics);
     let graph = instance::expand(&done, &found, vars, &mut diagnostics);
     let mut flat = tunnel::connect(graph, classes.knows(context::DISPATCHER), &mut diagnostics);
     flat.requirements = requirements;
     (flat, diagnostics)
 }
 
-fn collect_requirements(tree: &Tree, into: &mut Vec<String>) {
+fn collect_requirements(
+    tree: &Tree,
+    classes: &dyn ClassInfo,
+    into: &mut Vec<String>,
+    diagnostics: &mut Diagnostics,
+) {
     for stmt in &tree.body {
-        if let Stmt::Require(require) = stmt {
-            for requirement in &require.requirements {
-                if !into.contains(requirement) {
-                    into.push(requirement.clone());
-                }
+        let Stmt::Require(require) = stmt else { continue };
+        for requirement in &require.requirements {
+            if into.contains(requirement) {
+                continue;
             }
-            require.libraries.iter().for_each(|library| collect_requirements(library, into));
+            into.push(requirement.clone());
+            let package = requirement.strip_prefix("package ").map(args::unquote);
+            if let Some(package) = package.filter(|package| !classes.provides(package)) {
+                let message = format!("requirement '{package}' not available");
+                diagnostics.push(Diagnostic::error(require.span, message));
+            }
         }
+        let libraries = require.libraries.iter();
+        libraries.for_each(|library| collect_requirements(library, classes, into, diagnostics));
     }
 }

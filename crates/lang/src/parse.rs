@@ -83,6 +83,12 @@ fn parse_file(
     for fault in bad {
         diagnostics.error(fault.0, "unknown preprocessor directive");
     }
+    // The last alone can reach the end of the text.
+    if let Some(&open) = comments.last().filter(|span| unclosed(&text[span.range()])) {
+        let warning =
+            Diagnostic::warning(Span { end: open.start + 2, ..open }, "comment not closed");
+        diagnostics.push(warning.with_help("everything from here on is part of it; write '*/'"));
+    }
     for &at in sources.not_utf8(file) {
         let inside = comments.partition_point(|c| c.start <= at);
         if inside == 0 || comments[inside - 1].end <= at {
@@ -94,6 +100,10 @@ fn parse_file(
     }
     sources.set_directives(file, directives);
     Tree { file, body, tokens, comments, text }
+}
+
+fn unclosed(comment: &str) -> bool {
+    comment.strip_prefix("/*").is_some_and(|rest| !rest.ends_with("*/"))
 }
 
 /// What statements stand in.

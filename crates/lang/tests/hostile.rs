@@ -124,6 +124,19 @@ fn line_ends_and_odd_bytes() {
 }
 
 #[test]
+fn an_unclosed_comment_is_mentioned() {
+    for (text, warnings) in [("a :: A /* to the end", 1), ("a :: A /*/", 1), ("a :: A /* b */", 0)]
+    {
+        let (flat, found, errors) = run(text);
+        assert_eq!(flat.elements.len(), 1);
+        assert_eq!(
+            (errors.contains("comment not closed"), found.warnings()),
+            (warnings == 1, warnings)
+        );
+    }
+}
+
+#[test]
 fn archives() {
     let member = |name: &str, data: &str| {
         let pad = if data.len() % 2 == 1 { "\n" } else { "" };

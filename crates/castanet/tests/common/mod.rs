@@ -5,25 +5,25 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// What a run came to.
-pub struct Ran {
+pub(crate) struct Ran {
     /// Its exit status; `None` if a signal ended it.
-    pub status: Option<i32>,
+    pub(crate) status: Option<i32>,
     /// Standard output.
-    pub out: String,
+    pub(crate) out: String,
     /// Standard error.
-    pub err: String,
+    pub(crate) err: String,
 }
 
 /// Longer than any of these runs takes on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs `castanet` with these words and this standard input.
-pub fn castanet(words: &[&str], input: &[u8]) -> Ran {
+pub(crate) fn castanet(words: &[&str], input: &[u8]) -> Ran {
     run(Command::new(env!("CARGO_BIN_EXE_castanet")).args(words), input)
 }
 
 /// Runs a command, fails the test if it takes too long or panics.
-pub fn run(command: &mut Command, input: &[u8]) -> Ran {
+pub(crate) fn run(command: &mut Command, input: &[u8]) -> Ran {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
