@@ -70,12 +70,19 @@ impl Cx<'_> {
     /// Sends each packet where its fate's index says; the first output keeps
     /// the array.
     pub fn route(&mut self, mut batch: Batch, fates: &[u8]) {
-        let ways = &fates[..batch.len()];
-        let keep = ways.iter().copied().find(|&f| !self.core.is_drop(f)).unwrap_or(0);
-        batch.partition(ways, keep, |fate, packet| self.emit_index(fate, packet));
+        let keep = self.divide(&mut batch, fates);
         if !batch.is_empty() {
             self.emit_batch_index(keep, batch);
         }
+    }
+
+    /// Emits all packets but those for the first output that any of them is
+    /// for; which that is.
+    pub(crate) fn divide(&mut self, batch: &mut Batch, fates: &[u8]) -> u8 {
+        let ways = &fates[..batch.len()];
+        let keep = ways.iter().copied().find(|&f| !self.core.is_drop(f)).unwrap_or(0);
+        batch.partition(ways, keep, |fate, packet| self.emit_index(fate, packet));
+        keep
     }
 
     /// Ends packets that arrived where they were going: sent, written, used.

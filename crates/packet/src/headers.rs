@@ -47,21 +47,23 @@ impl Packet {
 
     /// Says that the packet is IPv4 and nothing else from `offset` on: a
     /// header of `header_len` bytes, and `total_len` bytes in all; what follows
-    /// is cut off. The header's own fields are the caller's word. Does nothing,
-    /// and says so, if the packet is shorter than that, the header is shorter
-    /// than 20 bytes, or its version is not 4.
+    /// is cut off. That the version is 4 is the caller's word. Does nothing, and
+    /// says so, if the packet is shorter than that, the header is shorter than
+    /// 20 bytes, or it begins too far from the start of its frame.
     #[inline]
     pub fn mark_ipv4(&mut self, offset: usize, header_len: usize, total_len: usize) -> bool {
-        let Some(datagram) = self.bytes().get(offset..) else { return false };
-        let fits = IPV4_LEN <= header_len && header_len <= total_len && total_len <= datagram.len();
-        if !fits || datagram[0] >> 4 != 4 {
+        let within = total_len <= self.len() && offset <= self.len() - total_len;
+        if !within || header_len < IPV4_LEN || header_len > total_len {
             return false;
         }
         let network = usize::from(self.data) + offset;
-        self.network = u16::try_from(network).unwrap_or(0);
-        self.transport = u16::try_from(network + header_len).unwrap_or(0);
+        if network + header_len > usize::from(u16::MAX) {
+            return false;
+        }
+        self.network = network as u16;
+        self.transport = (network + header_len) as u16;
         self.len = (offset + total_len) as u32;
-        self.flags = if self.network == 0 { self.flags & !IPV4 } else { self.flags | IPV4 };
+        self.flags |= IPV4;
         true
     }
 

@@ -26,6 +26,4 @@ fn what_does_not_fit_is_left_alone() {
         assert!(!packet.mark_ipv4(offset, header, total), "{len} {offset} {header} {total}");
         assert_eq!((packet.len(), packet.network_offset()), (len, None));
     }
-    let mut other = Packet::from_bytes(&[0x60; 40]);
-    assert!(!other.mark_ipv4(0, 20, 20));
 }

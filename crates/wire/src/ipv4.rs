@@ -243,8 +243,10 @@ impl Ipv4Header {
     pub fn decrement_ttl(&mut self) -> Option<u8> {
         let left = self.ttl().checked_sub(1).filter(|&ttl| ttl > 0)?;
         self.set_ttl(left);
-        // TTL is a high byte: the word m becomes m - 0x100, whatever m is.
-        self.adjust_checksum(const { Delta::new().u16(0x0100, 0) });
+        // RFC 1624, eq. 3: HC' = ~(~HC + ~m + m'). TTL is a high byte, so
+        // m' = m - 0x100 and ~m + m' = 0xfeff, whatever m is.
+        let (sum, carry) = (!self.checksum()).overflowing_add(0xfeff);
+        self.set_checksum(!(sum.wrapping_add(carry.into())));
         Some(left)
     }
 

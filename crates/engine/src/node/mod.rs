@@ -28,6 +28,9 @@ pub const PANICKED: u8 = NOT_TAKEN + 3;
 /// The reason to drop of kept packets that a handler threw away.
 pub const THROWN: u8 = NOT_TAKEN + 4;
 
+/// The answer of nodes that leave nothing in their batch.
+pub(crate) const NOTHING: u8 = u8::MAX;
+
 /// A changed configuration on its way to all workers.
 pub type Rewritten = Arc<dyn Any + Send + Sync>;
 
@@ -37,8 +40,9 @@ pub trait Node: Send {
     fn begin(&mut self, _cx: &mut Cx) -> Result<(), ArgError> {
         Ok(())
     }
-    /// Takes a batch on input `port`.
-    fn push(&mut self, port: usize, batch: Batch, cx: &mut Cx);
+    /// Takes a batch on input `port`. What is left in `batch` afterwards leaves
+    /// by the output that it answers; everything else it emits.
+    fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> u8;
     /// Emits up to `n` packets.
     fn ask(&mut self, _n: usize, _cx: &mut Cx) -> Asked {
         Asked::Done
@@ -258,13 +262,18 @@ macro_rules! handlers_of_body {
 pub(crate) use handlers_of_body;
 
 /// Takes out of `batch` what is not `V`, counting it.
+#[inline]
 pub(crate) fn sieve<V: crate::on::View>(batch: &mut Batch, cx: &mut Cx) {
+    if !batch.iter_mut().all(|packet| V::of(packet).is_some()) {
+        sift::<V>(batch, cx);
+    }
+}
+
+#[cold]
+fn sift<V: crate::on::View>(batch: &mut Batch, cx: &mut Cx) {
     let fates = &mut cx.core.fates;
     fates.clear();
     fates.extend(batch.iter_mut().map(|p| if V::of(p).is_some() { 0 } else { NOT_TAKEN }));
-    if fates.iter().all(|&f| f == 0) {
-        return;
-    }
     let mut dropped = 0;
     batch.partition(fates, 0, |_, packet| {
         dropped += 1;

@@ -1,6 +1,6 @@
 //! Runs a `PerBatch` element.
 
-use super::{Body, Node, handlers_of_body, sieve};
+use super::{Body, NOTHING, Node, handlers_of_body, sieve};
 use crate::args::ArgError;
 use crate::cx::Cx;
 use crate::element::PerBatch;
@@ -25,14 +25,16 @@ impl<E: PerBatch> Node for PerBatchNode<E> {
         let config = &*self.body.config;
         self.body.local.with(|local| config.begin(local, cx))
     }
-    fn push(&mut self, port: usize, mut batch: Batch, cx: &mut Cx) {
+    fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> u8 {
         if E::On::NAME != "any" {
-            sieve::<E::On>(&mut batch, cx);
+            sieve::<E::On>(batch, cx);
         }
         if !batch.is_empty() {
             let config = &*self.body.config;
+            let batch = std::mem::take(batch);
             self.body.local.with(|local| config.batch(local, port, batch, cx));
         }
+        NOTHING
     }
     fn wake(&mut self, cx: &mut Cx) {
         let config = &*self.body.config;

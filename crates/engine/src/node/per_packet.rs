@@ -1,6 +1,6 @@
 //! Runs a `PerPacket` element over batches: fates first, then one move.
 
-use super::{Body, Node, handlers_of_body};
+use super::{Body, NOTHING, Node, handlers_of_body};
 use crate::cx::Cx;
 use crate::element::{Fate, Local, NOT_TAKEN, PerPacket};
 use crate::on::View;
@@ -45,10 +45,10 @@ fn decide<E: PerPacket>(
 }
 
 impl<E: PerPacket> Node for PerPacketNode<E> {
-    fn push(&mut self, _port: usize, mut batch: Batch, cx: &mut Cx) {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx) -> u8 {
         let count = batch.len();
         if count == 0 {
-            return;
+            return NOTHING;
         }
         let now = cx.core.now;
         if cx.core.fates.len() < count {
@@ -57,22 +57,23 @@ impl<E: PerPacket> Node for PerPacketNode<E> {
         let config = &*self.body.config;
         let (all, any) = self.body.local.with(|local| {
             config.burst(local, now);
-            let decided = decide(config, local, &mut batch, &mut cx.core.fates[..count]);
+            let decided = decide(config, local, batch, &mut cx.core.fates[..count]);
             config.after(local, cx);
             decided
         });
-        if all == any {
-            // The whole burst goes one way: nothing moves.
-            return cx.emit_batch_index(all, batch);
+        if all != any || cx.core.is_drop(all) {
+            return split(batch, cx);
         }
-        split(batch, cx);
+        // The whole burst goes one way: nothing moves.
+        all
     }
     handlers_of_body!(|_, _| 0);
 }
 
-/// Moves each packet where its fate says.
-fn split(batch: Batch, cx: &mut Cx) {
+/// Moves each packet where its fate says; those for the first output stay.
+fn split(batch: &mut Batch, cx: &mut Cx) -> u8 {
     let fates = std::mem::take(&mut cx.core.fates);
-    cx.route(batch, &fates);
+    let keep = cx.divide(batch, &fates);
     cx.core.fates = fates;
+    keep
 }

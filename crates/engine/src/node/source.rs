@@ -1,6 +1,6 @@
 //! Runs a `Source` element, and elements that are sink and source at once.
 
-use super::{Body, Node, handlers_of_body, sieve};
+use super::{Body, NOTHING, Node, handlers_of_body, sieve};
 use crate::args::ArgError;
 use crate::cx::Cx;
 use crate::element::{Asked, PerBatch, Source};
@@ -27,8 +27,10 @@ impl<E: Source> Node for SourceNode<E> {
     }
     /// Sources with inputs pull them; what is pushed at one all the same has
     /// no way on. The graph check refuses such configurations.
-    fn push(&mut self, _port: usize, batch: Batch, cx: &mut Cx) {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx) -> u8 {
         cx.core.count_drops(cx.me, super::LOOPED, batch.len() as u64);
+        batch.clear();
+        NOTHING
     }
     fn ask(&mut self, n: usize, cx: &mut Cx) -> Asked {
         let config = &*self.body.config;
@@ -76,14 +78,16 @@ where
             Source::begin(config, local, cx)
         })
     }
-    fn push(&mut self, port: usize, mut batch: Batch, cx: &mut Cx) {
+    fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> u8 {
         if <E::On as View>::NAME != "any" {
-            sieve::<E::On>(&mut batch, cx);
+            sieve::<E::On>(batch, cx);
         }
         if !batch.is_empty() {
             let config = &*self.body.config;
+            let batch = std::mem::take(batch);
             self.body.local.with(|local| config.batch(local, port, batch, cx));
         }
+        NOTHING
     }
     fn ask(&mut self, n: usize, cx: &mut Cx) -> Asked {
         let config = &*self.body.config;

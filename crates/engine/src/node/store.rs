@@ -1,6 +1,6 @@
 //! Runs a `Store` element: one state for all workers, locked per burst.
 
-use super::{Body, Node, handlers_of_body};
+use super::{Body, NOTHING, Node, handlers_of_body};
 use crate::cx::Cx;
 use crate::element::Store;
 use castanet_packet::Batch;
@@ -19,9 +19,11 @@ impl<E: Store> StoreNode<E> {
 }
 
 impl<E: Store> Node for StoreNode<E> {
-    fn push(&mut self, _port: usize, batch: Batch, cx: &mut Cx) {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx) -> u8 {
         let config = &*self.body.config;
+        let batch = std::mem::take(batch);
         self.body.local.with(|local| config.put(local, batch, cx));
+        NOTHING
     }
     fn take(&mut self, n: usize, into: &mut Batch, cx: &mut Cx) {
         let config = &*self.body.config;

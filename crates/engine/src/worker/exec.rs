@@ -8,7 +8,7 @@ use super::core::{Core, Hop};
 use crate::class::Role;
 use crate::cx::Cx;
 use crate::element::Asked;
-use crate::node::{LOOPED, Node, PANICKED, Slot, Target};
+use crate::node::{LOOPED, NOTHING, Node, PANICKED, Slot, Target};
 use castanet_packet::Batch;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -23,55 +23,75 @@ const AFTER_PANIC: Duration = Duration::from_millis(1);
 /// Runs everything on the stack to its end.
 pub(crate) fn drain(nodes: &mut [Slot], core: &mut Core) {
     core.hops = 0;
-    while let Some(mut hop) = core.stack.pop() {
-        // A batch that leaves whole goes straight on, without the stack.
-        while let Some(onward) = visit(nodes, core, hop) {
-            hop = onward;
-        }
+    while let Some(hop) = core.stack.pop() {
+        follow(nodes, core, hop);
     }
 }
 
-/// Runs one element on one batch. If all of it leaves by one output, that is
-/// the next visit; else what comes out lies on the stack.
-#[inline]
-fn visit(nodes: &mut [Slot], core: &mut Core, hop: Hop) -> Option<Hop> {
-    let Hop { node: me, port, depth, batch } = hop;
-    core.hops += 1;
-    if depth > MAX_DEPTH || core.hops > MAX_HOPS {
-        core.ledger[me].input += batch.len() as u64;
-        core.count_drops(me, LOOPED, batch.len() as u64);
-        return None;
-    }
+/// Follows a batch from element to element for as long as it leaves whole by
+/// one output; what parts goes on the stack.
+fn follow(nodes: &mut [Slot], core: &mut Core, hop: Hop) {
+    let Hop { node: mut me, mut port, mut depth, mut batch } = hop;
     core.mark = 0;
-    push_one(&mut nodes[me], core, me, port, batch);
-    if core.emitted.len() == 1
-        && let Some((output, batch)) = core.emitted.pop()
-    {
-        if let Some(Some(to)) = nodes[me].outputs.get(usize::from(output)) {
-            core.ledger[me].output += batch.len() as u64;
-            return Some(Hop { node: to.node, port: to.port, depth: depth + 1, batch });
+    loop {
+        if depth > MAX_DEPTH || core.hops > MAX_HOPS {
+            core.ledger[me].input += batch.len() as u64;
+            return core.count_drops(me, LOOPED, batch.len() as u64);
         }
-        core.emitted.push((output, batch));
+        core.hops += 1;
+        depth += 1;
+        let mut output = push_one(&mut nodes[me], core, me, port, &mut batch);
+        if !core.emitted.is_empty() {
+            if !batch.is_empty() {
+                core.emitted.push((output, std::mem::take(&mut batch)));
+            }
+            match core.emitted.len() {
+                1 => (output, batch) = core.emitted.pop().unwrap_or_default(),
+                _ => return spread(&nodes[me], core, me, depth),
+            }
+        }
+        let count = batch.len() as u64;
+        if count == 0 {
+            return;
+        }
+        let Some(&Some(to)) = nodes[me].outputs.get(usize::from(output)) else {
+            return leave_open(core, me, output, count);
+        };
+        core.ledger[me].output += count;
+        (me, port) = (to.node, to.port);
     }
-    spread(&nodes[me], core, me, depth + 1);
-    None
 }
 
-/// Gives one batch to one element; what it emits lies behind `core.mark`.
+/// Counts packets for an output that nothing is connected to.
+#[cold]
+fn leave_open(core: &mut Core, me: usize, output: u8, count: u64) {
+    let open = &mut core.ledger[me].open;
+    open.resize(open.len().max(usize::from(output) + 1), 0);
+    open[usize::from(output)] += count;
+}
+
+/// Gives one batch to one element; what it emits lies behind `core.mark`, and
+/// what is left in `batch` is for the output that it answers.
 #[inline]
-fn push_one(slot: &mut Slot, core: &mut Core, me: usize, port: usize, batch: Batch) {
+fn push_one(slot: &mut Slot, core: &mut Core, me: usize, port: usize, batch: &mut Batch) -> u8 {
     let count = batch.len() as u64;
     core.ledger[me].input += count;
     let Some(node) = slot.node.as_mut() else {
-        return core.count_drops(me, PANICKED, count);
+        core.count_drops(me, PANICKED, count);
+        batch.clear();
+        return NOTHING;
     };
     let mut cx = Cx { core, me, nodes: None };
-    if catch_unwind(AssertUnwindSafe(|| node.push(port, batch, &mut cx))).is_err() {
+    let pushed = catch_unwind(AssertUnwindSafe(|| node.push(port, batch, &mut cx)));
+    let output = pushed.unwrap_or_else(|_| {
+        batch.clear();
         lose_burst(core, me, &**node, count);
-    }
+        NOTHING
+    });
     if !slot.waiters.is_empty() {
         core.woken.extend_from_slice(&slot.waiters);
     }
+    output
 }
 
 /// After a panic: what did not come out again, was not counted and is not
@@ -103,11 +123,7 @@ fn spread(slot: &Slot, core: &mut Core, me: usize, depth: u32) {
                 core.ledger[me].output += count;
                 core.stack.push(Hop { node: to.node, port: to.port, depth, batch });
             }
-            _ => {
-                let open = &mut core.ledger[me].open;
-                open.resize(open.len().max(usize::from(output) + 1), 0);
-                open[usize::from(output)] += count;
-            }
+            _ => leave_open(core, me, output, count),
         }
     }
 }
@@ -197,7 +213,10 @@ fn pull(nodes: &mut [Slot], core: &mut Core, from: Target, n: usize, into: &mut 
                 pull(nodes, core, up, n, &mut batch);
             }
             if !batch.is_empty() {
-                push_one(&mut nodes[me], core, me, side, batch);
+                let output = push_one(&mut nodes[me], core, me, side, &mut batch);
+                if !batch.is_empty() {
+                    core.emitted.push((output, batch));
+                }
             }
         }
     }

@@ -48,6 +48,40 @@ pub(crate) struct Flat {
     start: Target,
     /// The first dispatch, if it knows few words: most programs end there.
     first: Option<Few>,
+    /// The only test, if there is but one.
+    only: Option<Only>,
+}
+
+/// A program of one test.
+#[derive(Clone, Copy, Debug)]
+struct Only {
+    load: Load,
+    lo: u32,
+    span: u32,
+    yes: Target,
+    no: Target,
+}
+
+impl Only {
+    fn new(op: &Op) -> Option<Only> {
+        match *op {
+            Op::Test { load, lo, span, yes, no, .. } if yes >= OUT && no >= OUT => {
+                Some(Only { load, lo, span, yes, no })
+            }
+            _ => None,
+        }
+    }
+
+    /// Where it leads, if the packet is long enough for a whole word.
+    #[inline(always)]
+    fn find<W: Words>(&self, words: &W) -> Option<Target> {
+        let word = words.word(self.load.base, self.load.offset)?;
+        Some(if (word & self.load.mask).wrapping_sub(self.lo) <= self.span {
+            self.yes
+        } else {
+            self.no
+        })
+    }
 }
 
 /// How many words [`Few`] compares with.
@@ -172,11 +206,15 @@ impl Flat {
         ops.extend(plan.dispatches(graph));
         let start = plan.entry(graph.start);
         let first = ops.get(start as usize).and_then(Few::new);
-        Flat { ops: ops.into_boxed_slice(), start, first }
+        let only = ops.get(start as usize).and_then(Only::new);
+        Flat { ops: ops.into_boxed_slice(), start, first, only }
     }
 
     #[inline]
     pub(crate) fn run<W: Words>(&self, words: &W) -> Option<u8> {
+        if let Some(at) = self.only.as_ref().and_then(|only| only.find(words)) {
+            return (at != DROP).then_some(at as u8);
+        }
         let at = self.first.as_ref().and_then(|first| first.find(words)).unwrap_or(self.start);
         let at = if at >= OUT { at } else { self.go_on(words, at) };
         (at != DROP).then_some(at as u8)
