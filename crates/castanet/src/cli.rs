@@ -1,7 +1,7 @@
 //! The command line of `castanet`.
 
 use crate::commands;
-use crate::load::Origin;
+use crate::load::{Named, Origin};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -77,7 +77,7 @@ pub(crate) struct Configuration {
 
 impl Configuration {
     /// The configuration and the variables; or what is wrong with the words.
-    pub(crate) fn sort(&self) -> Result<(Origin, Vec<(String, String)>), String> {
+    pub(crate) fn sort(&self) -> Result<Named, String> {
         let (vars, files): (Vec<_>, Vec<_>) =
             self.words.iter().cloned().partition(|word| as_setting(word).is_some());
         let vars = vars.iter().filter_map(|word| as_setting(word)).collect();

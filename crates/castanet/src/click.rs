@@ -3,7 +3,7 @@
 use crate::cli::as_setting;
 use crate::console::Terminal;
 use crate::library::library;
-use crate::load::{Origin, load};
+use crate::load::{Named, Origin, load};
 use castanet_engine::router::{Options, Router, Wording};
 use clap::{ArgAction, Parser};
 use nix::sys::resource::{Usage, UsageWho, getrusage};
@@ -70,7 +70,7 @@ pub(crate) fn main() -> i32 {
 }
 
 impl Click {
-    fn sort(&self) -> Result<(Origin, Vec<(String, String)>), &'static str> {
+    fn sort(&self) -> Result<Named, &'static str> {
         let vars = self.words.iter().filter_map(|word| as_setting(word)).collect();
         let plain = self.words.iter().filter(|word| as_setting(word).is_none());
         let mut origins: Vec<Origin> =

@@ -18,6 +18,9 @@ pub(crate) enum Origin {
     Expression(String),
 }
 
+/// What a command line names: a configuration and its `VAR=value` settings.
+pub(crate) type Named = (Origin, Vec<(String, String)>);
+
 /// A configuration on its way to a graph.
 pub(crate) struct Loaded {
     /// Every text that took part.

@@ -187,6 +187,7 @@ fn damaged_configurations_never_panic_or_hang() {
             Some(0) => {}
             Some(1) => {
                 refused += 1;
+                assert!(ran.out.is_empty(), "what is wrong goes to standard error: {}", ran.out);
                 assert!(ran.err.contains("error"), "no error is named for\n{shown}\n{}", ran.err);
             }
             other => panic!("status {other:?} for\n{shown}\n{}", ran.err),
