@@ -5,18 +5,26 @@ use castanet_engine::router::Router;
 use castanet_engine::time::Time;
 use castanet_engine::worker::core::Ledger;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write;
+
+/// Columns for an element's name and its first argument.
+const NAME: usize = 30;
 
 /// One element's rates.
 #[derive(Serialize)]
 struct Row {
     element: String,
     class: &'static str,
+    /// Its first argument: of a device, the interface.
+    argument: String,
     packets: u64,
     packets_per_second: f64,
     drops: u64,
     drops_per_second: f64,
+    /// Why packets were dropped, and how many for each reason.
+    reasons: BTreeMap<String, u64>,
 }
 
 /// One look.
@@ -62,10 +70,12 @@ impl Watch {
             rows.push(Row {
                 element: it.name.clone(),
                 class: it.class.spec.class,
+                argument: first_argument(&it.config),
                 packets,
                 packets_per_second: (packets - passed(old)) as f64 / seconds,
                 drops,
                 drops_per_second: (drops - old.lost()) as f64 / seconds,
+                reasons: router.losses(i, new).into_iter().collect(),
             });
         }
         let look = Look { seconds: (now - self.started).as_secs_f64(), elements: rows };
@@ -95,23 +105,33 @@ impl Watch {
             _ = write!(text, "\x1b[{}A\x1b[J", self.lines);
         }
         let title = format!(
-            "{:<28} {:>14} {:>14} {:>12} {:>12}",
+            "{:<NAME$} {:>12} {:>12} {:>10} {:>10}",
             format!("{:.0} s", look.seconds),
             "packets",
             "packets/s",
             "drops",
-            "drops/s"
+            "drops/s",
         );
         _ = writeln!(text, "{}", crate::terminal::bold(&title, self.colours));
         for row in &look.elements {
-            let drops = format!("{:>12} {:>12.0}", row.drops, row.drops_per_second);
+            let mut drops = format!("{:>10} {:>10.0}", row.drops, row.drops_per_second);
+            for (reason, n) in &row.reasons {
+                _ = write!(drops, "  {reason} {n}");
+            }
             let colour = anstyle::AnsiColor::Yellow;
             let shown = crate::terminal::coloured(&drops, colour, self.colours && row.drops > 0);
-            let name: String = row.element.chars().take(28).collect();
+            let name = format!("{} {}", row.element, row.argument);
+            let name: String = name.chars().take(NAME).collect();
             let rate = row.packets_per_second;
-            _ = writeln!(text, "{name:<28} {:>14} {rate:>14.0} {shown}", row.packets);
+            _ = writeln!(text, "{name:<NAME$} {:>12} {rate:>12.0} {shown}", row.packets);
         }
         self.lines = look.elements.len() + 1;
         text
     }
+}
+
+/// The first argument of a configuration, if it is short enough to stand in a table.
+fn first_argument(config: &str) -> String {
+    let first = castanet_lang::args::split(config).into_iter().next();
+    first.map(|arg| arg.text).filter(|text| text.len() <= 16).unwrap_or_default()
 }

@@ -349,6 +349,13 @@ impl Router {
         sums
     }
 
+    /// Why an element dropped packets, and how many for each reason, from its counts.
+    pub fn losses(&self, it: usize, counts: &Ledger) -> Vec<(String, u64)> {
+        let mut losses = drop_counts(self.graph.elements[it].class, counts);
+        losses.retain(|&(_, n)| n > 0);
+        losses
+    }
+
     /// How many packets an element keeps.
     pub fn held(&mut self, it: usize) -> usize {
         let mut sum = 0;

@@ -17,7 +17,9 @@ use castanet_packet::anno;
 /// never waits for the ring's block (at most a millisecond).
 ///
 /// The host still sees what arrives, unless SNIFFER is false. What a
-/// `ToDevice` of the same interface sends is not received.
+/// `ToDevice` of the same interface sends is not received. Other programs, and
+/// another Castanet, may receive from the same interface: each sees every packet,
+/// so two routers on it forward each packet twice.
 ///
 /// ```text
 /// FromDevice(eth0, PROMISC true) -> Print(in) -> Discard;

@@ -1,5 +1,6 @@
 //! What `cargo xtask demo` shows: the router of the Click paper between three hosts, at work.
 
+mod rates;
 mod replay;
 mod report;
 
@@ -74,13 +75,13 @@ fn forward(screen: &Screen, castanet: &Path, network: &ThreeHosts) -> Result<See
     Ok(seen)
 }
 
-/// Starts the router with live rates, each line of which goes to the screen.
+/// Starts the router with live rates, a line a second on the screen.
 fn start(screen: &Screen, castanet: &Path, config: &Path, network: &ThreeHosts) -> Result<Process> {
     let live = screen.clone();
     let mut router = network
         .castanet(castanet, config)
-        .arg("--watch")
-        .on_line(move |line| live.live(line))
+        .args(["--watch", "--json"])
+        .on_line(move |line| live.live(&rates::of_devices(line).unwrap_or_else(|| line.into())))
         .spawn()?;
     router.wait_for(Router::READY, Duration::from_secs(20))?;
     Ok(router)
