@@ -9,7 +9,7 @@ use std::path::Path;
 const FOLDER: &str = "docs/elements";
 
 /// Every class by room.
-fn rooms() -> Vec<(&'static str, &'static [Class])> {
+pub fn rooms() -> Vec<(&'static str, &'static [Class])> {
     let mut rooms = castanet_elements::ROOMS.to_vec();
     rooms.push(("io", castanet_io::elements::CLASSES));
     rooms

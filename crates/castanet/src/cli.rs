@@ -2,6 +2,7 @@
 
 use crate::commands;
 use crate::load::{Named, Origin};
+use crate::terminal::complain;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -98,14 +99,25 @@ pub(crate) fn as_setting(word: &str) -> Option<(String, String)> {
     is_name.then(|| (name.to_owned(), value.to_owned()))
 }
 
+/// Shows help, the version, or what is wrong with the command line; gives an
+/// exit status if it could not be written.
+pub(crate) fn told(outcome: &clap::Error, name: &str) -> Option<i32> {
+    match outcome.print() {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe && !outcome.use_stderr() => {
+            let why = crate::load::system_words(&e);
+            complain(format_args!("{name}: cannot write: {why}"));
+            Some(crate::exit::CONFIGURATION)
+        }
+        _ => None,
+    }
+}
+
 /// Runs `castanet`; gives its exit status.
 pub(crate) fn main() -> i32 {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => {
-            // Help and version go to standard output and are no failure.
-            _ = e.print();
-            return e.exit_code();
+            return told(&e, "castanet").unwrap_or(e.exit_code());
         }
     };
     match cli.command {
@@ -119,9 +131,9 @@ pub(crate) fn main() -> i32 {
         Command::Element(arguments) => commands::elements::page(&arguments),
         Command::Bench(arguments) => commands::bench::main(&arguments),
         Command::Completions { shell } => {
-            let mut command = Cli::command();
-            clap_complete::generate(shell, &mut command, "castanet", &mut std::io::stdout());
-            0
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "castanet", &mut text);
+            commands::write_out(None, &String::from_utf8_lossy(&text))
         }
         Command::Man { dir } => commands::man::main(Cli::command(), &dir),
     }

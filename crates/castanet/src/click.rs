@@ -1,9 +1,12 @@
 //! The command line of `click`, so that programs that call it find it here.
 
-use crate::cli::as_setting;
+mod handlers;
+
+use crate::cli::{as_setting, told};
 use crate::console::Terminal;
 use crate::library::library;
-use crate::load::{Named, Origin, load};
+use crate::load::{Loaded, Named, Origin, load};
+use crate::terminal::{complain, say};
 use castanet_engine::router::{Options, Router, Wording};
 use clap::{ArgAction, Parser};
 use nix::sys::resource::{Usage, UsageWho, getrusage};
@@ -13,7 +16,12 @@ use std::time::Instant;
 
 /// Runs a Click router configuration at user level.
 #[derive(Parser)]
-#[command(name = "click", disable_help_flag = true, disable_version_flag = true)]
+#[command(
+    name = "click",
+    override_usage = "click [OPTION]... [ROUTERFILE]",
+    disable_help_flag = true,
+    disable_version_flag = true
+)]
 struct Click {
     /// The configuration file, and VAR=value settings
     #[arg(value_name = "ROUTERFILE or VAR=value")]
@@ -24,23 +32,35 @@ struct Click {
     /// Use EXPR as configuration
     #[arg(short, long, value_name = "EXPR", allow_hyphen_values = true)]
     expression: Vec<String>,
+    /// Use N workers
+    #[arg(short = 'j', long, value_name = "N", default_value_t = 1)]
+    threads: usize,
     /// Call a read handler after the run and print the result
     #[arg(short = 'h', long = "handler", value_name = "ELEMENT.H")]
     handlers: Vec<String>,
+    /// Use the value of a read handler as exit status
+    #[arg(short = 'x', long, value_name = "ELEMENT.H")]
+    exit_handler: Option<String>,
+    /// Write the flat configuration to FILE; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<String>,
     /// Do not run the router
     #[arg(short, long)]
     quit: bool,
     /// Print how long the run took
     #[arg(short, long)]
     time: bool,
-    /// Use N workers
-    #[arg(short = 'j', long, value_name = "N", default_value_t = 1)]
-    threads: usize,
+    /// Do not print warnings
+    #[arg(short = 'w', long)]
+    no_warnings: bool,
     /// Run in simulated time
-    #[arg(long)]
+    #[arg(long, visible_alias = "simulation-time")]
     simtime: bool,
+    /// Where `require(library FILE)` looks, instead of in $CLICKPATH
+    #[arg(short = 'C', long, value_name = "PATH")]
+    clickpath: Option<String>,
     /// Print the version and exit
-    #[arg(short = 'V', short_alias = 'v', long, action = ArgAction::SetTrue)]
+    #[arg(short = 'v', short_alias = 'V', long, action = ArgAction::SetTrue)]
     version: bool,
     /// Print this help and exit
     #[arg(long, action = ArgAction::Help)]
@@ -51,19 +71,29 @@ struct Click {
 pub(crate) fn main() -> i32 {
     let click = match Click::try_parse() {
         Ok(click) => click,
-        Err(e) => {
-            _ = e.print();
-            return i32::from(e.use_stderr());
-        }
+        Err(e) => return told(&e, "click").unwrap_or(i32::from(e.use_stderr())),
     };
     if click.version {
-        println!("click (Click) 2.1 compatible, Castanet {}", env!("CARGO_PKG_VERSION"));
-        return 0;
+        let ours = env!("CARGO_PKG_VERSION");
+        return say_or_fail(&format!("click (Click) 2.1 compatible, Castanet {ours}\n"));
     }
     match click.sort() {
         Ok((origin, vars)) => click.run(&origin, &vars),
         Err(message) => {
-            eprintln!("click: {message}\nTry 'click --help' for more information.");
+            complain(message);
+            complain("Usage: click [OPTION]... [ROUTERFILE]");
+            complain("Try 'click --help' for more information.");
+            1
+        }
+    }
+}
+
+/// Writes to standard output; gives the exit status.
+fn say_or_fail(text: &str) -> i32 {
+    match say(text) {
+        Ok(()) => 0,
+        Err(message) => {
+            complain(format_args!("click: {message}"));
             1
         }
     }
@@ -71,7 +101,14 @@ pub(crate) fn main() -> i32 {
 
 impl Click {
     fn sort(&self) -> Result<Named, &'static str> {
-        let vars = self.words.iter().filter_map(|word| as_setting(word)).collect();
+        let mut vars: Vec<(String, String)> = Vec::new();
+        for (name, value) in self.words.iter().filter_map(|word| as_setting(word)) {
+            // The first value stays, as in Click.
+            match vars.iter().any(|(other, _)| *other == name) {
+                true => complain(format_args!("parameter '{name}' multiply defined")),
+                false => vars.push((name, value)),
+            }
+        }
         let plain = self.words.iter().filter(|word| as_setting(word).is_none());
         let mut origins: Vec<Origin> =
             plain.chain(&self.file).map(|file| Origin::File(file.into())).collect();
@@ -86,9 +123,9 @@ impl Click {
 
     fn run(&self, origin: &Origin, vars: &[(String, String)]) -> i32 {
         let library = library();
-        let mut loaded = load(origin, vars, &library);
+        let mut loaded = load(origin, vars, &library, self.clickpath.as_deref());
         if loaded.found.has_errors() {
-            loaded.report(Wording::Click);
+            self.report(&mut loaded);
             return 1;
         }
         let mut options = Options::new(Arc::new(Terminal));
@@ -98,66 +135,70 @@ impl Click {
         options.wording = Wording::Click;
         options.interfaces = Some(castanet_io::elements::address_of);
         let built = Router::build(&loaded.flat, &library, &options, &mut loaded.found);
-        loaded.report(Wording::Click);
+        self.report(&mut loaded);
         let Some(mut router) = built else {
-            eprintln!("Router could not be initialized!");
+            complain("Router could not be initialized!");
             return 1;
         };
         if let Err(e) = crate::signals::forward(router.line()) {
-            eprintln!("click: cannot listen for signals: {e}");
+            complain(format_args!("click: cannot listen for signals: {e}"));
             return 1;
         }
-        self.drive(&mut router)
+        let written = self.write_flat(&mut router);
+        self.drive(&mut router, origin).max(written)
     }
 
-    fn drive(&self, router: &mut Router) -> i32 {
+    fn report(&self, loaded: &mut Loaded) {
+        if self.no_warnings {
+            loaded.found.forget_warnings();
+        }
+        loaded.report(Wording::Click);
+    }
+
+    /// `-o`: writes the flat configuration before the run.
+    fn write_flat(&self, router: &mut Router) -> i32 {
+        let Some(file) = &self.output else { return 0 };
+        let text = router.read("flatconfig").unwrap_or_default();
+        if file == "-" {
+            return say_or_fail(&text);
+        }
+        match std::fs::write(file, text) {
+            Ok(()) => 0,
+            Err(e) => {
+                complain(format_args!("{file}: {}", crate::load::system_words(&e)));
+                1
+            }
+        }
+    }
+
+    fn drive(&self, router: &mut Router, origin: &Origin) -> i32 {
         let (before, started) = (getrusage(UsageWho::RUSAGE_SELF), Instant::now());
         let mut status = 0;
         if !self.quit && !router.graph().elements.is_empty() {
             status = router.run(None).status;
+        } else if !self.quit && !self.no_warnings {
+            let name = origin.name();
+            complain(format_args!("warning: {name}: configuration has no elements, exiting"));
         }
         if let (true, Ok(before), Ok(after)) = (self.time, before, getrusage(UsageWho::RUSAGE_SELF))
         {
-            print_time(&before, &after, started);
+            status = status.max(say_or_fail(&time_text(&before, &after, started)));
         }
-        for handler in &self.handlers {
-            status = self.print_handler(router, handler).unwrap_or(1).max(status);
+        status = status.max(handlers::print(router, &self.handlers));
+        match &self.exit_handler {
+            Some(handler) => handlers::exit_status(router, handler),
+            None => status,
         }
-        status
-    }
-
-    /// One handler prints its bare value; several print their names too.
-    fn print_handler(&self, router: &mut Router, handler: &str) -> Option<i32> {
-        match router.read(handler) {
-            Ok(text) if self.handlers.len() == 1 => {
-                print!("{text}");
-                if !text.ends_with('\n') {
-                    println!();
-                }
-            }
-            Ok(text) => println!("{handler}:\n{text}\n"),
-            Err(e) => {
-                eprintln!("{}", e.in_click_words().unwrap_or_else(|| e.to_string()));
-                return None;
-            }
-        }
-        Some(0)
     }
 }
 
 /// `0.012u 0.003s 0:01.00`, as Click prints it.
-fn print_time(before: &Usage, after: &Usage, started: Instant) {
+fn time_text(before: &Usage, after: &Usage, started: Instant) -> String {
     let spent = |of: fn(&Usage) -> nix::sys::time::TimeVal| {
-        let milliseconds = (of(after) - of(before)).num_microseconds() / 1000;
+        let milliseconds = ((of(after) - of(before)).num_microseconds() + 500) / 1000;
         format!("{}.{:03}", milliseconds / 1000, milliseconds % 1000)
     };
-    let wall = started.elapsed().as_millis() / 10;
-    println!(
-        "{}u {}s {}:{:02}.{:02}",
-        spent(Usage::user_time),
-        spent(Usage::system_time),
-        wall / 6000,
-        wall / 100 % 60,
-        wall % 100
-    );
+    let (user, system) = (spent(Usage::user_time), spent(Usage::system_time));
+    let wall = (started.elapsed().as_millis() + 5) / 10;
+    format!("{user}u {system}s {}:{:02}.{:02}\n", wall / 6000, wall / 100 % 60, wall % 100)
 }

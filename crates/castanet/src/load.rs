@@ -1,5 +1,6 @@
 //! From what the command line names to a flat graph.
 
+use crate::terminal::complain;
 use castanet_engine::class::Library;
 use castanet_engine::router::Wording;
 use castanet_lang::{
@@ -20,6 +21,23 @@ pub(crate) enum Origin {
 
 /// What a command line names: a configuration and its `VAR=value` settings.
 pub(crate) type Named = (Origin, Vec<(String, String)>);
+
+impl Origin {
+    /// What messages call it.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Origin::Expression(_) => "config".to_owned(),
+            Origin::File(path) if path.as_os_str() == "-" => "<stdin>".to_owned(),
+            Origin::File(path) => path.display().to_string(),
+        }
+    }
+}
+
+/// The system's words for an error, without its number.
+pub(crate) fn system_words(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
 
 /// A configuration on its way to a graph.
 pub(crate) struct Loaded {
@@ -54,7 +72,10 @@ const PACKAGES: &[&str] =
     &["batch", "castanet", "click", "fastclick", "int64", "ip6", "umultithread", "userlevel"];
 
 /// `require(library FILE)`: beside the file that asks, then in `CLICKPATH`.
-struct Neighbours;
+struct Neighbours {
+    /// Folders, with colons between them.
+    path: String,
+}
 
 impl Libraries for Neighbours {
     fn library(
@@ -64,8 +85,7 @@ impl Libraries for Neighbours {
         from: FileId,
     ) -> Result<FileId, String> {
         let beside = Path::new(sources.name(from)).parent().unwrap_or(Path::new("")).join(name);
-        let path = std::env::var("CLICKPATH").unwrap_or_default();
-        let elsewhere = path.split(':').filter(|p| !p.is_empty());
+        let elsewhere = self.path.split(':').filter(|p| !p.is_empty());
         let mut tried = vec![beside];
         tried.extend(
             elsewhere.flat_map(|p| [Path::new(p).join(name), Path::new(p).join("conf").join(name)]),
@@ -82,7 +102,16 @@ impl Libraries for Neighbours {
 }
 
 /// Reads, parses and expands; everything wrong is in `found`.
-pub(crate) fn load(origin: &Origin, vars: &[(String, String)], library: &Library) -> Loaded {
+///
+/// `clickpath` stands in for the environment's `CLICKPATH`.
+pub(crate) fn load(
+    origin: &Origin,
+    vars: &[(String, String)],
+    library: &Library,
+    clickpath: Option<&str>,
+) -> Loaded {
+    let ours = || std::env::var("CLICKPATH").unwrap_or_default();
+    let mut neighbours = Neighbours { path: clickpath.map_or_else(ours, str::to_owned) };
     let mut loaded = Loaded {
         sources: SourceMap::new(),
         found: Diagnostics::new(),
@@ -96,7 +125,7 @@ pub(crate) fn load(origin: &Origin, vars: &[(String, String)], library: &Library
             return loaded;
         }
     };
-    let (tree, found) = parse_with(&mut loaded.sources, file, &mut Neighbours);
+    let (tree, found) = parse_with(&mut loaded.sources, file, &mut neighbours);
     loaded.found.append(found);
     if !loaded.found.has_errors() {
         let (flat, found) = expand(&tree, &Known(library), vars);
@@ -129,10 +158,10 @@ impl Loaded {
             return;
         }
         match wording {
-            Wording::Click => eprint!("{}", self.found.render_click(&self.sources)),
+            Wording::Click => complain(self.found.render_click(&self.sources).trim_end()),
             Wording::Castanet => {
                 let colours = crate::terminal::colours_on_stderr();
-                eprint!("{}", self.found.render_rich(&self.sources, colours));
+                complain(self.found.render_rich(&self.sources, colours).trim_end());
             }
         }
     }

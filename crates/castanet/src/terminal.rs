@@ -1,7 +1,26 @@
-//! Colours, but only where somebody sees them.
+//! Words to the user: written once for all commands, in colours only where
+//! somebody sees them.
 
+use crate::load::system_words;
 use anstyle::{AnsiColor, Style};
-use std::io::IsTerminal;
+use std::fmt::Display;
+use std::io::{ErrorKind, IsTerminal, Write};
+
+/// Writes to standard output; says what went wrong.
+pub(crate) fn say(text: &str) -> Result<(), String> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        // `castanet ... | head` is no failure.
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(|e| format!("cannot write: {}", system_words(&e))),
+    }
+}
+
+/// Writes a line to standard error. Where nobody can hear it, a complaint is
+/// no reason to stop.
+pub(crate) fn complain(line: impl Display) {
+    _ = writeln!(std::io::stderr(), "{line}");
+}
 
 /// Whether standard error is a terminal that wants colours.
 pub(crate) fn colours_on_stderr() -> bool {

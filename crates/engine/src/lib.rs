@@ -22,7 +22,9 @@ pub use castanet_wire as wire;
 
 /// Everything an element's file needs: `use castanet_engine::prelude::*;`.
 pub mod prelude {
-    pub use crate::args::{AnnoAt, ArgError, Args, Bandwidth, Call, Data, FromArg, Names, Net, Words};
+    pub use crate::args::{
+        AnnoAt, ArgError, Args, Bandwidth, Call, Data, FromArg, Names, Net, Words,
+    };
     pub use crate::class::{Ask, Value};
     pub use crate::cx::Cx;
     pub use crate::element::{

@@ -1,4 +1,5 @@
 //! Graphs of small elements, run in simulated time and on real threads: what
+#![allow(clippy::unwrap_used)] // a test
 //! goes in comes out or is counted, nothing sleeps through its wake-up, and a
 //! bug in an element costs a burst.
 

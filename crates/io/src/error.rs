@@ -111,7 +111,12 @@ impl fmt::Display for IoError {
             ),
             IoError::Busy { doing } => write!(f, "cannot {doing}: another program holds it"),
             IoError::Unsupported { doing, hint } => write!(f, "cannot {doing}: {hint}"),
-            IoError::File { path, error } => write!(f, "{}: {error}", path.display()),
+            IoError::File { path, error } => {
+                // The path and the reason, as every Unix program says it.
+                let why = error.to_string();
+                let why = why.split(" (os error").next().unwrap_or_default();
+                write!(f, "{}: {why}", path.display())
+            }
             IoError::Os { doing, error } => write!(f, "cannot {doing}: {error}"),
         }
     }

@@ -1,4 +1,5 @@
 //! IP summary dumps, written and read by whole configurations.
+#![allow(clippy::unwrap_used)] // a test
 
 use castanet_engine::class::Library;
 use castanet_engine::example;

@@ -123,6 +123,12 @@ impl Diagnostics {
         self.list.extend(other.list.into_iter().take(room));
     }
 
+    /// Keeps errors only.
+    pub fn forget_warnings(&mut self) {
+        self.list.retain(|one| one.severity == Severity::Error);
+        self.warnings = 0;
+    }
+
     /// Whether further ones are only counted: time to stop looking for suggestions.
     pub fn is_full(&self) -> bool {
         self.list.len() >= self.cap

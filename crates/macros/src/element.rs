@@ -115,10 +115,11 @@ fn element_handlers(fields: &[&Field]) -> syn::Result<(Vec<Tokens>, Vec<Tokens>)
         reads.push(read_of(field, &name)?);
         writes.push(quote!(::castanet_engine::class::Write {
             name: #name, doc: #doc,
-            set: |it, text, names| ::std::result::Result::Ok(Self {
-                #ident: ::castanet_engine::args::FromArg::from_arg(text, names)?,
-                ..::std::clone::Clone::clone(it)
-            }),
+            set: |it, text, names| {
+                let mut it: Self = ::std::clone::Clone::clone(it);
+                it.#ident = ::castanet_engine::args::FromArg::from_arg(text, names)?;
+                ::std::result::Result::Ok(it)
+            },
         }));
     }
     Ok((reads, writes))

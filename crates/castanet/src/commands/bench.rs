@@ -1,7 +1,7 @@
 //! `castanet bench`.
 
 use crate::bench::router::{Plan, Record, run};
-use crate::terminal::{bold, colours_on_stdout};
+use crate::terminal::{bold, colours_on_stdout, complain};
 use clap::{Args, Subcommand};
 use std::time::Duration;
 
@@ -52,38 +52,36 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         time: Duration::from_millis(arguments.milliseconds.max(1)),
     };
     let quiet = arguments.json;
-    if !quiet {
-        heading();
-    }
+    let mut written = if quiet { 0 } else { super::write_out(None, &heading()) };
     let done = run(&plan, &mut |record| {
-        if !quiet {
-            row(record);
+        if !quiet && written == 0 {
+            written = super::write_out(None, &row(record));
         }
     });
     match done {
         Ok(records) if quiet => {
-            println!("{}", serde_json::to_string_pretty(&records).unwrap_or_default());
-            0
+            let text = serde_json::to_string_pretty(&records).unwrap_or_default();
+            super::write_out(None, &(text + "\n"))
         }
-        Ok(_) => 0,
+        Ok(_) => written,
         Err(message) => {
-            eprintln!("castanet: {message}");
+            complain(format_args!("castanet: {message}"));
             crate::exit::CONFIGURATION
         }
     }
 }
 
-fn heading() {
+fn heading() -> String {
     let title = format!(
         "{:<14} {:>7} {:>7} {:>10} {:>12} {:>8} {:>10} {:>8}",
         "case", "frames", "workers", "ns/packet", "cycles/pkt", "Mpps", "limit ns", "of limit"
     );
-    println!("{}", bold(&title, colours_on_stdout()));
+    bold(&title, colours_on_stdout()) + "\n"
 }
 
-fn row(r: &Record) {
-    println!(
-        "{:<14} {:>7} {:>7} {:>10.2} {:>12.1} {:>8.2} {:>10.2} {:>7.2}x",
+fn row(r: &Record) -> String {
+    format!(
+        "{:<14} {:>7} {:>7} {:>10.2} {:>12.1} {:>8.2} {:>10.2} {:>7.2}x\n",
         r.case,
         r.frames,
         r.workers,
@@ -92,5 +90,5 @@ fn row(r: &Record) {
         r.mpps,
         r.limit_ns_per_packet,
         r.ratio
-    );
+    )
 }

@@ -4,6 +4,7 @@ use crate::cli::Configuration;
 use crate::console::Terminal;
 use crate::library::library;
 use crate::load::{Loaded, load};
+use crate::terminal::complain;
 use castanet_engine::router::{Options, Router, Wording};
 use castanet_lang::Severity;
 use clap::Args;
@@ -36,31 +37,34 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     let (origin, vars) = match arguments.configuration.sort() {
         Ok(sorted) => sorted,
         Err(message) => {
-            eprintln!("castanet: {message}");
+            complain(format_args!("castanet: {message}"));
             return crate::exit::USAGE;
         }
     };
-    let mut loaded = load(&origin, &vars, &library);
+    let mut loaded = load(&origin, &vars, &library, None);
     if !loaded.found.has_errors() {
         let mut options = Options::new(Arc::new(Terminal));
         options.interfaces = Some(castanet_io::elements::address_of);
         Router::check(&loaded.flat, &library, &options, &mut loaded.found);
     }
-    match arguments.json {
-        true => print_json(&loaded),
-        false => {
-            loaded.report(Wording::Castanet);
-            if !loaded.found.has_errors() {
-                let (elements, connections) =
-                    (loaded.flat.elements.len(), loaded.flat.connections.len());
-                println!("right: {elements} elements, {connections} connections");
-            }
-        }
-    }
-    if loaded.found.has_errors() { crate::exit::CONFIGURATION } else { 0 }
+    let written = super::write_out(None, &answer(&loaded, arguments.json));
+    if loaded.found.has_errors() { crate::exit::CONFIGURATION } else { written }
 }
 
-fn print_json(loaded: &Loaded) {
+/// What to write to standard output; errors for people go to standard error.
+fn answer(loaded: &Loaded, json: bool) -> String {
+    if json {
+        return as_json(loaded);
+    }
+    loaded.report(Wording::Castanet);
+    if loaded.found.has_errors() {
+        return String::new();
+    }
+    let (elements, connections) = (loaded.flat.elements.len(), loaded.flat.connections.len());
+    format!("right: {elements} elements, {connections} connections\n")
+}
+
+fn as_json(loaded: &Loaded) -> String {
     let findings: Vec<Finding> = loaded
         .found
         .iter()
@@ -79,5 +83,5 @@ fn print_json(loaded: &Loaded) {
             }
         })
         .collect();
-    println!("{}", serde_json::to_string_pretty(&findings).unwrap_or_default());
+    serde_json::to_string_pretty(&findings).unwrap_or_default() + "\n"
 }

@@ -1,7 +1,7 @@
 //! `castanet elements` and `castanet element`: the manual.
 
 use crate::library::{library, rooms};
-use crate::terminal::{bold, colours_on_stdout};
+use crate::terminal::{bold, colours_on_stdout, complain};
 use castanet_engine::manual;
 use castanet_lang::nearest;
 use clap::Args;
@@ -66,7 +66,8 @@ pub(crate) fn page(arguments: &PageArguments) -> i32 {
         None => {
             let near = nearest(&arguments.name, library.names());
             let hint = near.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
-            eprintln!("castanet: no element class {}{hint}", arguments.name);
+            let name = &arguments.name;
+            complain(format_args!("castanet: no element class {name}{hint}"));
             crate::exit::CONFIGURATION
         }
     }

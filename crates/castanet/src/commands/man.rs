@@ -1,5 +1,7 @@
 //! `castanet man`: the man pages, written from the command line's own words.
 
+use crate::load::system_words;
+use crate::terminal::complain;
 use std::path::Path;
 
 /// Writes `castanet.1` and a page for each command into `dir`.
@@ -9,7 +11,8 @@ pub(crate) fn main(command: clap::Command, dir: &Path) -> i32 {
     match written {
         Ok(()) => 0,
         Err(e) => {
-            eprintln!("castanet: cannot write man pages into {}: {e}", dir.display());
+            let (dir, e) = (dir.display(), system_words(&e));
+            complain(format_args!("castanet: cannot write man pages into {dir}: {e}"));
             crate::exit::CONFIGURATION
         }
     }

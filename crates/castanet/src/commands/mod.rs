@@ -10,7 +10,8 @@ pub(crate) mod run;
 pub(crate) mod text;
 
 use crate::cli::Configuration;
-use crate::load::{Loaded, load};
+use crate::load::{Loaded, load, system_words};
+use crate::terminal::{complain, say};
 use castanet_engine::class::Library;
 use castanet_engine::router::Wording;
 
@@ -21,10 +22,10 @@ pub(crate) fn load_or_report(
     library: &Library,
 ) -> Result<Loaded, i32> {
     let (origin, vars) = configuration.sort().map_err(|message| {
-        eprintln!("castanet: {message}");
+        complain(format_args!("castanet: {message}"));
         crate::exit::USAGE
     })?;
-    let loaded = load(&origin, &vars, library);
+    let loaded = load(&origin, &vars, library, None);
     if loaded.found.has_errors() {
         loaded.report(Wording::Castanet);
         return Err(crate::exit::CONFIGURATION);
@@ -34,21 +35,15 @@ pub(crate) fn load_or_report(
 
 /// Writes to a file, or to standard output without one; says what went wrong.
 pub(crate) fn write_out(path: Option<&std::path::Path>, text: &str) -> i32 {
-    use std::io::Write;
     let written = match path {
-        Some(path) => {
-            std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
-        }
-        None => match std::io::stdout().lock().write_all(text.as_bytes()) {
-            // `castanet ... | head` is no failure.
-            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            other => other.map_err(|e| format!("cannot write: {e}")),
-        },
+        Some(path) => std::fs::write(path, text)
+            .map_err(|e| format!("cannot write {}: {}", path.display(), system_words(&e))),
+        None => say(text),
     };
     match written {
         Ok(()) => 0,
         Err(message) => {
-            eprintln!("castanet: {message}");
+            complain(format_args!("castanet: {message}"));
             crate::exit::CONFIGURATION
         }
     }

@@ -3,6 +3,7 @@
 use crate::cli::Configuration;
 use crate::console::Terminal;
 use crate::library::library;
+use crate::terminal::{complain, say};
 use crate::watch::Watch;
 use castanet_engine::router::{Options, Outcome, Router, Wording};
 use clap::Args;
@@ -61,7 +62,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     loaded.report(Wording::Castanet);
     let Some(mut router) = built else { return crate::exit::CONFIGURATION };
     if let Err(e) = crate::signals::forward(router.line()) {
-        eprintln!("castanet: cannot listen for signals: {e}");
+        complain(format_args!("castanet: cannot listen for signals: {e}"));
         return crate::exit::CONFIGURATION;
     }
     let outcome = run(&mut router, arguments);
@@ -69,7 +70,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
 }
 
 fn run(router: &mut Router, arguments: &Arguments) -> Outcome {
-    eprintln!("castanet: running");
+    complain("castanet: running");
     if !arguments.watch {
         return router.run(None);
     }
@@ -85,13 +86,14 @@ fn run(router: &mut Router, arguments: &Arguments) -> Outcome {
 fn print_handlers(router: &mut Router, handlers: &[String]) -> i32 {
     let mut status = 0;
     for handler in handlers {
-        match router.read(handler) {
-            Ok(text) if handlers.len() == 1 => println!("{}", text.trim_end()),
-            Ok(text) => println!("{handler}:\n{}\n", text.trim_end()),
-            Err(e) => {
-                eprintln!("castanet: {e}");
-                status = crate::exit::CONFIGURATION;
-            }
+        let said = match router.read(handler) {
+            Ok(text) if handlers.len() == 1 => say(&format!("{}\n", text.trim_end())),
+            Ok(text) => say(&format!("{handler}:\n{}\n\n", text.trim_end())),
+            Err(e) => Err(e.to_string()),
+        };
+        if let Err(message) = said {
+            complain(format_args!("castanet: {message}"));
+            status = crate::exit::CONFIGURATION;
         }
     }
     status
@@ -101,10 +103,12 @@ fn print_handlers(router: &mut Router, handlers: &[String]) -> i32 {
 pub(crate) fn finish(router: Router, outcome: Outcome) -> i32 {
     let report = router.dismantle();
     if report.leaked_frames > 0 {
-        eprintln!("castanet: {} frames did not come back to the pool", report.leaked_frames);
+        let frames = report.leaked_frames;
+        complain(format_args!("castanet: {frames} frames did not come back to the pool"));
     }
     if report.panics > 0 {
-        eprintln!("castanet: {} bursts were lost to panics in elements", report.panics);
+        let bursts = report.panics;
+        complain(format_args!("castanet: {bursts} bursts were lost to panics in elements"));
     }
     match outcome {
         _ if report.leaked_frames > 0 || report.panics > 0 || report.lost_workers > 0 => {

@@ -54,7 +54,7 @@ impl PerBatch for ExampleOutput {
     type Fate = Never;
     const SHARED: bool = true;
     fn batch(&self, seen: &mut Seen, _: usize, batch: Batch, cx: &mut Cx) {
-        seen.lines.extend(batch.iter().map(|packet| show(packet)));
+        seen.lines.extend(batch.iter().map(show));
         cx.consume(batch);
     }
 }

@@ -69,32 +69,63 @@ fn letter(code: &str, side: usize, port: usize) -> Flow {
 }
 
 /// Checks counts and connections, and decides push or pull for every port.
-pub fn resolve(graph: &mut Graph, errors: &mut Diagnostics) {
+///
+/// Everything wrong is found at once; with `in_turn` the checks come one after
+/// another and stop at the first that fails, as Click's do.
+pub fn resolve(graph: &mut Graph, in_turn: bool, errors: &mut Diagnostics) {
+    let before = errors.errors();
     for it in &mut graph.elements {
-        check_counts(it, errors);
+        check_range(it, errors);
+        if !in_turn {
+            check_used(it, errors);
+        }
         let code = code(it.class);
         it.inputs = (0..it.inputs.len()).map(|n| letter(code, 0, n)).collect();
         it.outputs = (0..it.outputs.len()).map(|n| letter(code, 1, n)).collect();
     }
+    if in_turn && errors.errors() > before {
+        return;
+    }
     settle(graph, errors);
+    if in_turn && errors.errors() > before {
+        return;
+    }
     check_connections(graph, errors);
+    if in_turn {
+        graph.elements.iter().for_each(|it| check_used(it, errors));
+    }
 }
 
-fn check_counts(it: &Element, errors: &mut Diagnostics) {
+/// A side's name, how many ports it has, and how many it may have.
+type Side = (&'static str, usize, (usize, usize));
+
+fn sides(it: &Element) -> [Side; 2] {
     let want = counts(it.class);
-    let sides =
-        [("input", it.inputs.len(), want.inputs), ("output", it.outputs.len(), want.outputs)];
-    for (side, have, (low, high)) in sides {
-        let label = format!("'{} :: {}'", it.name, it.class.spec.class);
-        let takes = format!("{} takes {}", it.class.spec.class, plural(low, high, side));
+    [("input", it.inputs.len(), want.inputs), ("output", it.outputs.len(), want.outputs)]
+}
+
+/// An error about one port, with how many there should be.
+fn about(it: &Element, message: String, (side, _, (low, high)): Side) -> Diagnostic {
+    let takes = format!("{} takes {}", it.class.spec.class, plural(low, high, side));
+    Diagnostic::error(it.span, message).with_help(takes)
+}
+
+/// No port beyond those the class has.
+fn check_range(it: &Element, errors: &mut Diagnostics) {
+    for (side, have, (low, high)) in sides(it) {
         if have > high {
-            let message = format!("{label} has no {side} {high}");
-            errors.push(Diagnostic::error(it.span, message).with_help(takes));
-        } else {
-            for port in have..low {
-                let message = format!("{label} {side} {port} unused");
-                errors.push(Diagnostic::error(it.span, message).with_help(takes.clone()));
-            }
+            let message = format!("'{} :: {}' has no {side} {high}", it.name, it.class.spec.class);
+            errors.push(about(it, message, (side, have, (low, high))));
+        }
+    }
+}
+
+/// No port left open that must not be.
+fn check_used(it: &Element, errors: &mut Diagnostics) {
+    for (side, have, (low, high)) in sides(it) {
+        for port in have..low {
+            let message = format!("'{} :: {}' {side} {port} unused", it.name, it.class.spec.class);
+            errors.push(about(it, message, (side, have, (low, high))));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! From a plan to workers that are ready to run.
 
-use super::plan::{Planned, plan, report};
+use super::plan::{Planned, Wording, plan, report};
 use super::{Crew, Options, Router, Run};
 use crate::args::{ArgError, Names};
 use crate::class::{Library, Nodes, Role};
@@ -25,6 +25,10 @@ impl Router {
         found: &mut Diagnostics,
     ) -> Option<Router> {
         let planned = plan(flat, library, options.workers, options.wording, found);
+        // Click looks at arguments only where the connections are right.
+        if options.wording == Wording::Click && found.has_errors() {
+            return None;
+        }
         let system = options.interfaces.map(|ask| Arc::new(ask) as _);
         let names = Names::new(&planned.facts.addresses, system);
         let clock = Arc::new(if options.simulated { Clock::simulated() } else { Clock::real() });
@@ -62,7 +66,7 @@ impl Router {
             let home = self.assigned.homes[element];
             let begun = self.crew.here(home).map_or(Ok(()), |worker| worker.begin(element));
             if let Err(error) = begun {
-                report(&self.graph, element, vec![error], options.wording, found);
+                report(&self.graph, element, "initializing", vec![error], options.wording, found);
             }
         }
     }
@@ -101,7 +105,7 @@ fn make_all(
             _ => (it.class.make)(&it.config, &setup, options.workers.max(1)),
         };
         parts.nodes.push(made.unwrap_or_else(|errors: Vec<ArgError>| {
-            report(graph, i, errors, options.wording, found);
+            report(graph, i, "configuring", errors, options.wording, found);
             Vec::new()
         }));
     }

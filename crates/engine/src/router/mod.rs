@@ -8,7 +8,7 @@ mod plan;
 mod run;
 
 pub use plan::{Planned, Wording, plan};
-pub use run::{Outcome, Report};
+pub use run::{Outcome, Report, Watcher};
 
 use crate::args::Names;
 use crate::class::Program;

@@ -36,7 +36,7 @@ pub fn plan(
     found: &mut Diagnostics,
 ) -> Planned {
     let mut graph = classes::name(flat, library, found);
-    ports::resolve(&mut graph, found);
+    ports::resolve(&mut graph, wording == Wording::Click, found);
     let mut facts = Facts::default();
     for (i, it) in graph.elements.iter().enumerate() {
         let Some(declare) = it.class.declare else { continue };
@@ -50,7 +50,7 @@ pub fn plan(
             }
         }
         if !errors.is_empty() {
-            report(&graph, i, errors, wording, found);
+            report(&graph, i, "configuring", errors, wording, found);
         }
     }
     let mut warnings = Diagnostics::new();
@@ -86,17 +86,18 @@ fn unknown_home(graph: &Graph, name: &str) -> ArgError {
     }
 }
 
-/// Adds what is wrong with the arguments of one element.
+/// Adds what is wrong with one element; `doing` is what was being done.
 pub(crate) fn report(
     graph: &Graph,
     element: usize,
+    doing: &str,
     errors: Vec<ArgError>,
     wording: Wording,
     found: &mut Diagnostics,
 ) {
     let it = &graph.elements[element];
     if wording == Wording::Click {
-        let context = format!("While configuring '{}':", graph.label(element));
+        let context = format!("While {doing} '{}':", graph.label(element));
         let diagnostic = Diagnostic::error(it.span, context);
         let words = errors.iter().filter_map(ArgError::in_click_words);
         return found.push(words.fold(diagnostic, |d, text| d.with_note(None, text)));

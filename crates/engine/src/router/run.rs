@@ -27,6 +27,9 @@ pub struct Report {
     pub lost_workers: usize,
 }
 
+/// How often to look at a running router, and what to do then.
+pub type Watcher<'a> = (Duration, &'a mut dyn FnMut(&mut Router));
+
 /// The longest that the driver sleeps without looking around.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -34,14 +37,14 @@ impl Router {
     /// Runs until it is stopped. `watch` is called every so often, for live
     /// views. Workers are at hand again afterwards, so that handlers can
     /// still be read.
-    pub fn run(&mut self, watch: Option<(Duration, &mut dyn FnMut(&mut Router))>) -> Outcome {
+    pub fn run(&mut self, watch: Option<Watcher<'_>>) -> Outcome {
         match self.clock.is_simulated() {
             true => self.run_simulated(),
             false => self.run_real(watch),
         }
     }
 
-    fn run_real(&mut self, mut watch: Option<(Duration, &mut dyn FnMut(&mut Router))>) -> Outcome {
+    fn run_real(&mut self, mut watch: Option<Watcher<'_>>) -> Outcome {
         if let Err(e) = self.crew.send_off(self.pin) {
             self.console.chatter(&format!("cannot start a worker: {e}\n"));
             return Outcome { status: 1, interrupted: false };

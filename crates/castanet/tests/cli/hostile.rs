@@ -1,9 +1,7 @@
 //! Five hundred configurations that nobody should write: no panic, no hang,
 //! and an error that points to the place.
 
-mod common;
-
-use common::castanet;
+use crate::program::castanet;
 use std::fmt::Write;
 
 /// The same numbers every run.

@@ -1,6 +1,8 @@
 //! Runs the built program with a time limit.
 
 use std::io::{Read, Write};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,7 +21,35 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs `castanet` with these words and this standard input.
 pub(crate) fn castanet(words: &[&str], input: &[u8]) -> Ran {
-    run(Command::new(env!("CARGO_BIN_EXE_castanet")).args(words), input)
+    run(command().args(words), input)
+}
+
+/// `castanet`, to be run in the root of the repository.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_castanet"));
+    command.current_dir(root());
+    command
+}
+
+/// Runs the program by the name `click`.
+pub(crate) fn click(words: &[&str], input: &[u8]) -> Ran {
+    let link = folder("by-name").join(format!("{}/click", std::process::id()));
+    std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+    // Tests of one process share the link; the first makes it.
+    _ = symlink(env!("CARGO_BIN_EXE_castanet"), &link);
+    run(Command::new(&link).args(words).current_dir(root()), input)
+}
+
+/// The root of the repository.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// A folder for what one test writes.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
 }
 
 /// Runs a command, fails the test if it takes too long or panics.

@@ -1,0 +1,279 @@
+//! The commands of `castanet`.
+
+use crate::program::{Ran, castanet, folder, root};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+const FIVE: &str = "InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> Discard";
+
+/// What a run that goes well prints.
+fn out(words: &[&str]) -> String {
+    let Ran { status, out, err } = castanet(words, b"");
+    assert_eq!(status, Some(0), "{words:?}\n{err}");
+    out
+}
+
+/// Status and both outputs at once.
+fn all(words: &[&str], input: &str) -> (Option<i32>, String, String) {
+    let ran = castanet(words, input.as_bytes());
+    (ran.status, ran.out, ran.err)
+}
+
+#[test]
+fn help_and_version() {
+    assert_eq!(out(&["--help"]), include_str!("help.txt"));
+    assert_eq!(out(&["--version"]), concat!("castanet ", env!("CARGO_PKG_VERSION"), "\n"));
+    for command in ["run", "check", "explain", "graph", "flatten", "pretty", "elements", "element"]
+    {
+        let help = out(&[command, "--help"]);
+        assert!(help.contains(&format!("Usage: castanet {command} ")), "{help}");
+    }
+}
+
+#[test]
+fn wrong_command_lines_end_with_2() {
+    for words in [&["frobnicate"][..], &[], &["run", "--frob"], &["bench"]] {
+        let (status, out, err) = all(words, "");
+        assert_eq!((status, out.as_str()), (Some(2), ""), "{words:?}\n{err}");
+        assert!(err.contains("Usage: castanet"), "{err}");
+    }
+    let nothing = "castanet: no configuration: name a file or give one with -e\n";
+    assert_eq!(all(&["check"], ""), (Some(2), String::new(), nothing.into()));
+    let twice = "castanet: more than one configuration\n";
+    assert_eq!(all(&["check", "a", "b"], ""), (Some(2), String::new(), twice.into()));
+}
+
+#[test]
+fn run_prints_handlers() {
+    let running = "castanet: running\n".to_owned();
+    let one = all(&["run", "-e", FIVE, "--handler", "c.count"], "");
+    assert_eq!(one, (Some(0), "5\n".into(), running.clone()));
+    let two = all(&["run", "-e", FIVE, "--handler", "c.count", "--handler", "c.class"], "");
+    assert_eq!(two, (Some(0), "c.count:\n5\n\nc.class:\nCounter\n\n".into(), running));
+    let wrong = all(&["run", "-e", FIVE, "--handler", "c.cout"], "");
+    let message = "castanet: running\n\
+                   castanet: 'c :: Counter' has no read handler 'cout'; did you mean 'count'?\n";
+    assert_eq!(wrong, (Some(1), String::new(), message.into()));
+}
+
+#[test]
+fn run_takes_values_for_variables() {
+    let text = "InfiniteSource(LIMIT $n, STOP true) -> c :: Counter -> Discard";
+    assert_eq!(out(&["run", "-e", text, "n=7", "--handler", "c.count"]), "7\n");
+    let ran = castanet(&["run", "-", "n=8", "--handler", "c.count"], text.as_bytes());
+    assert_eq!((ran.status, ran.out.as_str()), (Some(0), "8\n"), "{}", ran.err);
+}
+
+#[test]
+fn run_watches() {
+    let words = ["run", "-e", FIVE, "--watch", "--json"];
+    let text = out(&words);
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let elements = last["elements"].as_array().unwrap();
+    assert_eq!(elements.len(), 2, "{text}");
+    for row in elements {
+        assert_eq!((&row["packets"], &row["drops"]), (&5.into(), &0.into()), "{text}");
+    }
+}
+
+#[test]
+fn check_says_right() {
+    assert_eq!(out(&["check", "-e", FIVE]), "right: 3 elements, 2 connections\n");
+    let router = out(&["check", "conf/router.click"]);
+    assert!(router.starts_with("right: "), "{router}");
+    assert_eq!(out(&["check", "--json", "-e", FIVE]), "[]\n");
+}
+
+const WRONG: &str = "InfiniteSource(LIMIT 5, STOP true)\n  -> Qeue(5) -> Discard;\n";
+
+#[test]
+fn check_points_at_everything_wrong() {
+    let undeclared = "\
+error: undeclared element 'Qeue'
+ --> <stdin>:2:6
+  |
+2 |   -> Qeue(5) -> Discard;
+  |      ^^^^
+  |
+  = help: did you mean 'Queue'?
+";
+    assert_eq!(all(&["check", "-"], WRONG), (Some(1), String::new(), undeclared.into()));
+    let arguments = "\
+error: Queue@2 :: Queue: CAPACITY: `five` is not a number
+ --> <stdin>:1:15
+  |
+1 | Idle -> Queue(five, six) -> Discard
+  |               ^^^^
+
+error: Queue@2 :: Queue: `six` is one argument too many
+ --> <stdin>:1:21
+  |
+1 | Idle -> Queue(five, six) -> Discard
+  |                     ^^^
+";
+    let told = all(&["check", "-"], "Idle -> Queue(five, six) -> Discard\n");
+    assert_eq!(told, (Some(1), String::new(), arguments.into()));
+    let both = "Idle -> Strip(fourteen) -> Queue(-1) -> Discard;\nIdle -> Paint(256) -> Discard";
+    let (_, _, err) = all(&["check", "-e", both], "");
+    for part in ["fourteen", "-1", "256", "config:1:", "config:2:"] {
+        assert!(err.contains(part), "{part} is not in\n{err}");
+    }
+    let missing = "error: no-such.click: No such file or directory\n";
+    assert_eq!(all(&["check", "no-such.click"], ""), (Some(1), String::new(), missing.into()));
+}
+
+#[test]
+fn check_gives_the_same_as_data() {
+    let (status, out, err) = all(&["check", "--json", "-"], WRONG);
+    assert_eq!((status, err.as_str()), (Some(1), ""));
+    let found: Value = serde_json::from_str(&out).unwrap();
+    let want = serde_json::json!([{
+        "severity": "error", "file": "<stdin>", "line": 2, "column": 6,
+        "message": "undeclared element 'Qeue'", "help": "did you mean 'Queue'?"
+    }]);
+    assert_eq!(found, want);
+}
+
+/// The names that a flat configuration declares.
+fn names(flat: &str) -> Vec<&str> {
+    let declared = flat.lines().take_while(|line| !line.is_empty());
+    declared.filter_map(|line| Some(line.split_once(" :: ")?.0)).collect()
+}
+
+#[test]
+fn explain_shows_every_step() {
+    let text = out(&["explain", "conf/router.click", "-j", "2"]);
+    let headings: Vec<&str> =
+        text.lines().filter(|l| l.starts_with(|c: char| c.is_ascii_digit())).collect();
+    let want = [
+        "1. parsed and expanded",
+        "2. ports resolved: push, pull",
+        "3. what each edge carries",
+        "4. devices, queues and workers assigned",
+        "5. thread vectors: which workers reach what",
+    ];
+    assert_eq!(headings, want);
+    let steps: Vec<&str> = want.iter().map(|title| text.split(title).nth(1).unwrap()).collect();
+    let flat = out(&["flatten", "conf/router.click"]);
+    for name in names(&flat) {
+        let ports = steps[1].contains(&format!("  {name} :: "));
+        assert!(ports || name.starts_with("AddressInfo"), "{name} has no ports in\n{}", steps[1]);
+    }
+    assert!(steps[2].contains("push, carries ip\n"), "{}", steps[2]);
+    assert!(steps[3].contains("worker 0: ") && steps[3].contains("worker 1: "), "{}", steps[3]);
+}
+
+#[test]
+fn graph_draws_every_element() {
+    let file = folder("graph").join("router.svg");
+    let path = file.to_str().unwrap();
+    assert_eq!(out(&["graph", "conf/router.click", "-o", path]), "");
+    let svg = std::fs::read_to_string(&file).unwrap();
+    assert!(svg.starts_with("<svg ") || svg.starts_with("<?xml"), "{}", &svg[..80]);
+    assert_eq!(svg, out(&["graph", "conf/router.click"]));
+    assert_eq!(svg.matches(">DecIPTTL<").count(), 3, "one for each interface");
+    let dot = out(&["graph", "conf/router.click", "--dot"]);
+    assert!(dot.starts_with("digraph "), "{dot}");
+    let flat = out(&["flatten", "conf/router.click"]);
+    assert!(names(&flat).len() > 60, "{flat}");
+    for name in names(&flat) {
+        assert!(svg.contains(name), "{name} is not in the drawing");
+        assert!(dot.contains(name), "{name} is not in\n{dot}");
+    }
+    let gv = folder("graph").join("router.gv");
+    assert_eq!(out(&["graph", "conf/router.click", "-o", gv.to_str().unwrap()]), "");
+    assert_eq!(std::fs::read_to_string(gv).unwrap(), dot);
+}
+
+#[test]
+fn flat_and_pretty_texts_stay_what_they_are() {
+    let mut files = vec![root().join("conf/router.click"), root().join("conf/router-pcap.click")];
+    let examples = std::fs::read_dir(root().join("conf/examples")).unwrap();
+    files.extend(examples.map(|entry| entry.unwrap().path()));
+    for file in files {
+        for command in ["flatten", "pretty"] {
+            let once = out(&[command, file.to_str().unwrap()]);
+            assert!(!once.is_empty(), "{command} {}", file.display());
+            let twice = castanet(&[command, "-"], once.as_bytes());
+            assert_eq!(twice.out, once, "{command} {}\n{}", file.display(), twice.err);
+        }
+    }
+    let text = "elementclass A{input->Null->output}a::A;Idle->a->Discard";
+    let flat = "\
+Idle@2 :: Idle;
+Discard@3 :: Discard;
+a/Null@1 :: Null;
+
+Idle@2 -> a/Null@1
+    -> Discard@3;
+";
+    assert_eq!(out(&["flatten", "-e", text]), flat);
+    let pretty = "\
+elementclass A { input -> Null -> output }
+a :: A;
+Idle -> a -> Discard;
+";
+    assert_eq!(out(&["pretty", "-e", text]), pretty);
+}
+
+/// Every class there is.
+fn classes() -> Vec<&'static str> {
+    let io = castanet_io::elements::CLASSES.iter();
+    let rooms = castanet_elements::ROOMS.iter().flat_map(|(_, classes)| classes.iter());
+    rooms.chain(io).map(|class| class.spec.class).collect()
+}
+
+#[test]
+fn elements_lists_every_class_once() {
+    let text = out(&["elements"]);
+    let listed = text.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    assert_eq!(listed.collect::<Vec<_>>(), classes());
+    assert_eq!(classes().iter().collect::<BTreeSet<_>>().len(), classes().len());
+    let data: Value = serde_json::from_str(&out(&["elements", "--json"])).unwrap();
+    let rows = data.as_array().unwrap();
+    assert_eq!(
+        rows.iter().map(|row| row["class"].as_str().unwrap()).collect::<Vec<_>>(),
+        classes()
+    );
+    assert!(rows.iter().all(|row| row["summary"].as_str().unwrap().ends_with('.')));
+}
+
+#[test]
+fn element_shows_the_page_of_the_manual() {
+    let page = std::fs::read_to_string(root().join("docs/elements/DecIPTTL.md")).unwrap();
+    assert_eq!(out(&["element", "DecIPTTL"]), page);
+    let told = all(&["element", "DecIPTL"], "");
+    let message = "castanet: no element class DecIPTL; did you mean DecIPTTL?\n";
+    assert_eq!(told, (Some(1), String::new(), message.into()));
+}
+
+#[test]
+fn bench_gives_records() {
+    let words = "bench router --frames 512 -j 1 --rounds 1 --milliseconds 5 --json";
+    let text = out(&words.split(' ').collect::<Vec<_>>());
+    let records: Value = serde_json::from_str(&text).unwrap();
+    let cases: Vec<&str> =
+        records.as_array().unwrap().iter().map(|r| r["case"].as_str().unwrap()).collect();
+    assert_eq!(cases, ["forward", "router", "router-4-ways"]);
+    for record in records.as_array().unwrap() {
+        assert_eq!((&record["frames"], &record["workers"]), (&512.into(), &1.into()), "{text}");
+        for key in ["ns_per_packet", "cycles_per_packet", "mpps", "limit_ns_per_packet"] {
+            assert!(record[key].as_f64().is_some_and(|value| value > 0.0), "{key} in {text}");
+        }
+    }
+}
+
+#[test]
+fn man_pages_and_completions() {
+    let dir = folder("man");
+    assert_eq!(out(&["man", dir.to_str().unwrap()]), "");
+    for (page, word) in [("castanet.1", "Exit status"), ("castanet-run.1", "simtime")] {
+        let text = std::fs::read_to_string(dir.join(page)).unwrap();
+        assert!(text.contains(".TH ") && text.contains(word), "{page}:\n{text}");
+    }
+    let bash = out(&["completions", "bash"]);
+    assert!(bash.contains("complete -F _castanet") && bash.contains("--simtime"), "{bash}");
+    for shell in ["zsh", "fish"] {
+        assert!(out(&["completions", shell]).contains("flatten"));
+    }
+}

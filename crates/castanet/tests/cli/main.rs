@@ -1,0 +1,8 @@
+//! The program from outside: what it prints, where, and how it ends.
+#![allow(clippy::unwrap_used)] // a test
+
+mod castanet;
+mod click;
+mod failing;
+mod hostile;
+mod program;

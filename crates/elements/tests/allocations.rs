@@ -1,0 +1,89 @@
+//! In the steady state bursts allocate nothing: frames come from the pool,
+//! arrays of descriptors from the thread's list.
+#![allow(clippy::unwrap_used)] // a test
+
+use castanet_elements::library;
+use castanet_engine::router::{Options, Report, Router};
+use castanet_engine::worker::Console;
+use castanet_lang::{SourceMap, expand, parse};
+use std::sync::Arc;
+
+/// An Ethernet frame with a UDP packet from 10.0.0.2 to 10.1.0.2.
+const FRAME: &str = "DATA \\<020000000001 020000000002 0800
+    4500002e 00000000 401166bb 0a000002 0a010002 00350035 001a0000
+    0000000000000000 0000000000000000 0000>";
+
+/// Every element that a packet meets on its way through a router.
+fn router_path() -> String {
+    format!(
+        "InfiniteSource({FRAME}) -> types :: Classifier(12/0806, 12/0800, -);
+         types[0] -> Discard; types[2] -> Discard;
+         types[1] -> Strip(14) -> CheckIPHeader
+            -> routes :: StaticIPLookup(10.0.0.0/16 1, 10.1.0.0/16 0, 0.0.0.0/0 1);
+         routes[1] -> Discard;
+         routes[0] -> DropBroadcasts -> same :: PaintTee(2) -> options :: IPGWOptions(10.1.0.1)
+            -> FixIPSrc(10.1.0.1) -> ttl :: DecIPTTL -> fragments :: IPFragmenter(1500)
+            -> EtherEncap(0x0800, 02:00:00:00:01:02, 02:00:00:00:01:01) -> seen :: Counter
+            -> Discard;
+         same[1] -> Discard; options[1] -> Discard; ttl[1] -> Discard; fragments[1] -> Discard;"
+    )
+}
+
+struct Silent;
+
+impl Console for Silent {
+    fn chatter(&self, _: &str) {}
+    fn print(&self, _: &str) {}
+}
+
+fn build(text: &str) -> Router {
+    let library = library();
+    let known = |class: &str| library.get(class).is_some();
+    let mut sources = SourceMap::new();
+    let file = sources.add("test", text);
+    let (tree, mut found) = parse(&mut sources, file);
+    let (flat, more) = expand(&tree, &known, &[]);
+    found.append(more);
+    assert!(!found.has_errors(), "{}", found.render_rich(&sources, false));
+    let router = Router::build(&flat, &library, &Options::new(Arc::new(Silent)), &mut found);
+    router.unwrap_or_else(|| panic!("{}", found.render_rich(&sources, false)))
+}
+
+/// Runs until lists have their lengths, then counts the allocations of as
+/// many turns; `seen` must have seen packets all the while.
+fn allocates_nothing(text: &str) {
+    let mut router = build(text);
+    let seen = |router: &mut Router| router.read("seen.count").unwrap().parse::<u64>().unwrap();
+    router.settle(500);
+    let before = seen(&mut router);
+    let counted = allocation_counter::measure(|| _ = router.settle(500));
+    let passed = seen(&mut router) - before;
+    assert!(passed > 1000, "{passed} packets:\n{text}");
+    assert_eq!(counted.count_total, 0, "{counted:?} for {passed} packets:\n{text}");
+    assert_eq!(router.read("drops").unwrap(), "");
+    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
+}
+
+#[test]
+fn the_router_path_allocates_nothing() {
+    allocates_nothing(&router_path());
+}
+
+#[test]
+fn queues_allocate_nothing() {
+    allocates_nothing("InfiniteSource -> Queue(1000) -> Unqueue -> seen :: Counter -> Discard");
+}
+
+#[test]
+fn parting_and_meeting_allocates_nothing() {
+    allocates_nothing(
+        "InfiniteSource -> s :: RoundRobinSwitch; seen :: Counter;
+         s[0] -> seen; s[1] -> seen; s[2] -> seen; seen -> t :: Tee(2); t[0] -> Paint(1) -> Discard; t[1] -> Discard",
+    );
+}
+
+#[test]
+fn the_count_would_see_an_allocation() {
+    let counted = allocation_counter::measure(|| drop(std::hint::black_box(Box::new(1))));
+    assert_eq!(counted.count_total, 1);
+}

@@ -1,0 +1,70 @@
+//! What holds for the classes of all rooms together, those that need devices too.
+
+use castanet_engine::class::Class;
+use castanet_engine::manual;
+use std::collections::BTreeSet;
+use xtask::docs::rooms;
+
+fn classes() -> impl Iterator<Item = &'static Class> {
+    rooms().into_iter().flat_map(|(_, classes)| classes)
+}
+
+#[test]
+fn every_doc_is_a_sentence() {
+    let mut wrong = Vec::new();
+    for class in classes() {
+        let name = class.spec.class;
+        let docs = class.args.iter().map(|a| a.doc).chain(class.fates.iter().map(|f| f.doc));
+        let handlers = (class.reads)().into_iter().chain((class.writes)()).map(|h| h.doc);
+        wrong.extend(
+            docs.chain(handlers)
+                .filter(|doc| !doc.ends_with('.'))
+                .map(|doc| format!("{name}: `{doc}`")),
+        );
+        let first = class.spec.doc.lines().next().unwrap_or_default();
+        if !first.ends_with('.') || first.len() > 100 {
+            wrong.push(format!("{name}: first line `{first}`"));
+        }
+    }
+    assert!(wrong.is_empty(), "no sentences:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_file_is_named_after_its_class() {
+    for class in classes() {
+        let mut path = class.spec.file.trim_end_matches(".rs").rsplit('/');
+        let stem = path.next().unwrap_or_default();
+        assert_eq!(stem.replace('_', ""), class.spec.class.to_lowercase(), "{}", class.spec.file);
+    }
+}
+
+#[test]
+fn names_are_unique_over_all_rooms() {
+    let mut seen = BTreeSet::new();
+    for class in classes() {
+        for name in [class.spec.class].iter().chain(class.spec.aliases) {
+            assert!(seen.insert(*name), "{name} twice");
+        }
+    }
+}
+
+#[test]
+fn handlers_have_one_name_each() {
+    for class in classes() {
+        for handlers in [(class.reads)(), (class.writes)()] {
+            let mut names = BTreeSet::new();
+            for handler in handlers {
+                assert!(names.insert(handler.name), "{}.{} twice", class.spec.class, handler.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_page_opens_with_the_class_and_its_sentence() {
+    for class in classes() {
+        let page = manual::page(class);
+        let start = format!("# {}\n\n{}", class.spec.class, manual::summary(class));
+        assert!(page.starts_with(&start), "{page}");
+    }
+}
