@@ -90,17 +90,13 @@ impl IpRules {
     }
 }
 
-fn rule(
-    form: Form,
-    n: usize,
-    text: &str,
-    outputs: usize,
-    names: &Names,
-) -> Result<Rule, ArgError> {
+fn rule(form: Form, n: usize, text: &str, outputs: usize, names: &Names) -> Result<Rule, ArgError> {
     let names = PatternNames(names);
     let rule = match form {
         Form::Filter => Rule::filter_with(text, outputs, &names),
-        Form::Classifier => Pattern::ip_with(text, &names).map(|p| Rule::new(p, u8::try_from(n).ok())),
+        Form::Classifier => {
+            Pattern::ip_with(text, &names).map(|p| Rule::new(p, u8::try_from(n).ok()))
+        }
     };
     rule.map_err(|e| error(e).at(format_args!("pattern {n}")))
 }

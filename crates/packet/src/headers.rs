@@ -1,7 +1,7 @@
 //! Where a packet's headers are: offsets that survive stripping and pushing.
 
 use crate::frame::HEADER;
-use crate::packet::{IPV4_LEN, IPV4, Packet};
+use crate::packet::{IPV4, IPV4_LEN, Packet};
 
 impl Packet {
     /// Where the link-layer header starts, counted from the first byte;

@@ -37,9 +37,8 @@ impl Timestamp {
     /// `Tue Jul 24 17:53:30 2001`.
     pub fn calendar(self) -> String {
         const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-        const MONTHS: [&str; 12] = [
-            "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Jan", "Feb",
-        ];
+        const MONTHS: [&str; 12] =
+            ["Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Jan", "Feb"];
         let (days, second) = (self.secs() / 86_400, self.secs() % 86_400);
         // Years begin in March here, so that the leap day is the last; eras of
         // 400 years, 146 097 days each, are all alike. The first began in 0000.

@@ -3,5 +3,4 @@
 use castanet_engine::class::*;
 
 /// The classes of this room.
-pub static CLASSES: &[Class] = &[
-];
+pub static CLASSES: &[Class] = &[];

@@ -76,9 +76,8 @@ pub struct About {
 impl Build for ICMPError {
     type Args = About;
     fn build(args: About, _: &Setup) -> Result<Self, ArgError> {
-        let kind = names::icmp_type_number(&args.kind).ok_or_else(|| {
-            ArgError::new("ICMP type must be between 0 and 255").at("TYPE")
-        })?;
+        let kind = names::icmp_type_number(&args.kind)
+            .ok_or_else(|| ArgError::new("ICMP type must be between 0 and 255").at("TYPE"))?;
         if !icmp_error::is_error(kind) {
             return Err(ArgError::new(format!("ICMP type {kind} is not an error type")));
         }

@@ -131,7 +131,8 @@ impl IPFragmenter {
         if let Some(first) = first {
             let len = first.write_header(&header[..header_len], &mut out);
             ip.header_mut().copy_from_slice(&out[..len]);
-            let end = ip.packet().network_offset().unwrap_or(0).saturating_add_unsigned(first.total());
+            let end =
+                ip.packet().network_offset().unwrap_or(0).saturating_add_unsigned(first.total());
             packet.truncate(usize::try_from(end).unwrap_or(0));
             cx.emit(Size::Fits, packet);
         }

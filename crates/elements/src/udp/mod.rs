@@ -5,6 +5,4 @@ pub mod set_udp_checksum;
 use castanet_engine::class::*;
 
 /// The classes of this room.
-pub static CLASSES: &[Class] = &[
-    per_packet::<set_udp_checksum::SetUDPChecksum>(),
-];
+pub static CLASSES: &[Class] = &[per_packet::<set_udp_checksum::SetUDPChecksum>()];
