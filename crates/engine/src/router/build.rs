@@ -126,19 +126,7 @@ fn assemble(
         assigned.tasks.iter().map(|jobs| mailbox::pair(jobs.len())).collect();
     let (shared, mailboxes): (Vec<_>, Vec<_>) = pairs?.into_iter().unzip();
     let shared = Arc::new(shared);
-    let mut by_worker: Vec<Vec<Slot>> = mailboxes.iter().map(|_| Vec::new()).collect();
-    for (element, nodes) in parts.nodes.into_iter().enumerate() {
-        let mut nodes = nodes.into_iter();
-        for slots in &mut by_worker {
-            let mut slot = slot(&graph, element);
-            slot.node = nodes.next();
-            slot.waiters.clone_from(&assigned.waiters[element]);
-            slot.pullers.clone_from(&assigned.pullers[element]);
-            slot.feeders.clone_from(&assigned.feeders[element]);
-            slot.stores.clone_from(&assigned.stores[element]);
-            slots.push(slot);
-        }
-    }
+    let by_worker = slots(&graph, &assigned, parts.nodes, mailboxes.len());
     let core = |index, elements| {
         let seed = seed(index, options.simulated);
         Core { worker: index, ..Core::new(elements, pool.clone(), options.burst, seed) }
@@ -181,6 +169,29 @@ fn seed(worker: usize, simulated: bool) -> u64 {
         RandomState::new().hash_one(worker)
     };
     if simulated { 0x9e37_79b9_7f4a_7c15 + worker as u64 } else { random() }
+}
+
+/// Every element's place on every worker.
+fn slots(
+    graph: &Graph,
+    assigned: &crate::graph::assign::Plan,
+    nodes: Vec<Nodes>,
+    workers: usize,
+) -> Vec<Vec<Slot>> {
+    let mut by_worker: Vec<Vec<Slot>> = (0..workers).map(|_| Vec::new()).collect();
+    for (element, nodes) in nodes.into_iter().enumerate() {
+        let mut nodes = nodes.into_iter();
+        for slots in &mut by_worker {
+            let mut slot = slot(graph, element);
+            slot.node = nodes.next();
+            slot.waiters.clone_from(&assigned.waiters[element]);
+            slot.pullers.clone_from(&assigned.pullers[element]);
+            slot.feeders.clone_from(&assigned.feeders[element]);
+            slot.stores.clone_from(&assigned.stores[element]);
+            slots.push(slot);
+        }
+    }
+    by_worker
 }
 
 /// An element's place, without its node.
