@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const ROOMS: &str = "crates/elements/src";
 
@@ -27,8 +28,19 @@ pub fn element(place: &str) -> Result<(), String> {
         .ok_or_else(|| format!("{} has no CLASSES", list.display()))?;
     write(&path, &template(room, class))?;
     write(&list, &text)?;
+    format(&list)?;
     println!("wrote {}; now say what it does, then `cargo xtask check`", path.display());
     Ok(())
+}
+
+/// Formats a file and the modules that it names.
+fn format(path: &Path) -> Result<(), String> {
+    let done = Command::new("rustfmt").args(["--edition", "2024"]).arg(path).status();
+    match done {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("rustfmt: {status}")),
+        Err(e) => Err(format!("cannot run rustfmt: {e}")),
+    }
 }
 
 fn write(path: &PathBuf, text: &str) -> Result<(), String> {
@@ -93,37 +105,49 @@ fn known_words(run: &str) -> Vec<String> {
     }
 }
 
-/// The room's list with the new element in its alphabetical place.
+/// The room's list with the new element in its alphabetical place, to be
+/// formatted.
 fn listed(text: &str, module: &str, class: &str, room: &str) -> Option<String> {
     let trait_word = if room == "source" || room == "queue" { "source" } else { "per_packet" };
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    insert(&mut lines, |l| l.starts_with("pub mod "), format!("pub mod {module};"), "use ")?;
-    let entry = format!("    {trait_word}::<{module}::{class}>(),");
-    insert(&mut lines, |l| l.contains("::<") && l.ends_with(">(),"), entry, "];")?;
-    Some(lines.join("\n") + "\n")
+    let (before, rest) = text.split_once("CLASSES: &[Class] =")?;
+    let (entries, after) = rest.split_once("&[")?.1.split_once("];")?;
+    let entries = entries.split(',').map(|entry| entry.trim().to_owned());
+    let mut entries: Vec<String> = entries.filter(|entry| !entry.is_empty()).collect();
+    insert(&mut entries, format!("{trait_word}::<{module}::{class}>()"));
+    let list = entries.iter().fold(String::new(), |list, entry| list + "    " + entry + ",\n");
+    let before = with_module(before, module)?;
+    Some(format!("{before}CLASSES: &[Class] = &[\n{list}];{after}"))
 }
 
-/// Puts `new` before the first of its kind whose text is greater, after the
-/// last of its kind, or before the line that begins with `or_before`.
-fn insert(
-    lines: &mut Vec<String>,
-    kind: impl Fn(&str) -> bool,
-    new: String,
-    or_before: &str,
-) -> Option<()> {
-    let key = |line: &str| line.rsplit("::<").next().unwrap_or(line).to_owned();
-    let of_kind: Vec<usize> = (0..lines.len()).filter(|&i| kind(&lines[i])).collect();
-    let greater = of_kind.iter().find(|&&i| key(&lines[i]) > key(&new)).copied();
-    let at = greater
-        .or_else(|| of_kind.last().map(|i| i + 1))
-        .or_else(|| lines.iter().position(|l| l.starts_with(or_before)))?;
-    lines.insert(at, new);
-    Some(())
+/// The room's text with `pub mod` of the new element in its place among the
+/// others, or before the imports.
+fn with_module(text: &str, module: &str) -> Option<String> {
+    let new = format!("pub mod {module};");
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    let modules = || (0..lines.len()).filter(|&n| lines[n].starts_with("pub mod "));
+    let place = modules().find(|&n| *lines[n] > *new).or(modules().last().map(|n| n + 1));
+    match place {
+        Some(place) => lines.insert(place, &new),
+        None => {
+            let imports = lines.iter().position(|line| line.starts_with("use "))?;
+            lines.splice(imports..imports, [new.as_str(), ""]);
+        }
+    }
+    Some(lines.join("\n"))
+}
+
+/// Puts `new` before the first entry whose text is greater, or last.
+fn insert(entries: &mut Vec<String>, new: String) {
+    let key = |entry: &str| entry.rsplit("::<").next().unwrap_or(entry).to_owned();
+    let greater = entries.iter().position(|entry| key(entry) > key(&new));
+    entries.insert(greater.unwrap_or(entries.len()), new);
 }
 
 fn template(room: &str, class: &str) -> String {
-    if room == "source" || room == "queue" {
-        return source_template(class);
+    match room {
+        "source" => return source_template(class),
+        "queue" => return queue_template(class),
+        _ => {}
     }
     let (on, packet, view) = match room {
         "ether" => ("Ether", "ether", "Ether"),
@@ -134,6 +158,12 @@ fn template(room: &str, class: &str) -> String {
         "tcp" => ("Tcp", "tcp", "TcpPacket"),
         _ => ("Any", "packet", "&mut Packet"),
     };
+    let shown = match room {
+        "arp" => "eth 0:0:0:0:0:1 > 0:0:0:0:0:2 arp who-has 1.0.0.2 tell 1.0.0.1 0:0:0:0:0:1",
+        "icmp" => "1.0.0.1 > 2.0.0.2 icmp echo",
+        "tcp" => "1.0.0.1:99 > 2.0.0.2:80 tcp",
+        _ => "1.0.0.1 > 2.0.0.2 udp",
+    };
     format!(
         "//! `{class}`: what it is, in a few words.
 
@@ -143,8 +173,8 @@ use castanet_engine::prelude::*;
 ///
 /// ```click
 /// in -> {class} -> out
-/// > in  1.0.0.1 > 2.0.0.2 udp
-/// < out 1.0.0.1 > 2.0.0.2 udp
+/// > in  {shown}
+/// < out {shown}
 /// ```
 #[derive(Element)]
 pub struct {class};
@@ -188,6 +218,40 @@ impl Source for {class} {{
     )
 }
 
+fn queue_template(class: &str) -> String {
+    format!(
+        "//! `{class}`: what it is, in a few words.
+
+use castanet_engine::prelude::*;
+
+/// Pulls packets as they come and pushes them on.
+///
+/// ```click
+/// in -> Queue -> {class} -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// ```
+#[derive(Element)]
+#[element(ports = \"1/1\", processing = \"l/h\")]
+pub struct {class};
+
+impl Source for {class} {{
+    type Local = ();
+    type Fate = ();
+
+    fn ask(&self, (): &mut (), n: usize, cx: &mut Cx) -> Asked {{
+        let batch = cx.pull(0, n);
+        if batch.is_empty() {{
+            return Asked::Empty;
+        }}
+        cx.emit_batch((), batch);
+        Asked::Again
+    }}
+}}
+"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,12 +274,25 @@ mod tests {
 
     #[test]
     fn new_elements_are_listed_in_their_place() {
-        let room = "//! Room.\n\npub mod a;\npub mod c;\n\nuse x::*;\n\npub static CLASSES: &[Class] = &[\n    per_packet::<a::A>(),\n    store::<c::C>(),\n];\n";
+        let room = "//! Room.\n\npub mod a;\nmod aid;\npub mod c;\n\nuse x::*;\n\npub static CLASSES: &[Class] = &[\n    per_packet::<a::A>(),\n    store::<c::C>(),\n];\n";
         let text = listed(room, "b", "B", "basic").expect("has CLASSES");
-        assert!(text.contains("pub mod a;\npub mod b;\npub mod c;"));
-        assert!(text.contains("<a::A>(),\n    per_packet::<b::B>(),\n    store::<c::C>(),"));
-        let empty = "//! Room.\n\nuse x::*;\n\npub static CLASSES: &[Class] = &[\n];\n";
+        assert!(
+            text.contains("pub mod a;\nmod aid;\npub mod b;\npub mod c;\n\nuse x::*;"),
+            "{text}"
+        );
+        let entries = "<a::A>(),\n    per_packet::<b::B>(),\n    store::<c::C>(),\n];\n";
+        assert!(text.ends_with(entries), "{text}");
+        // The short forms of rustfmt.
+        let one = "//! Room.\n\npub mod c;\n\nuse x::*;\n\npub static CLASSES: &[Class] =\n    &[store::<c::C>()];\n";
+        let text = listed(one, "b", "B", "basic").expect("has CLASSES");
+        assert!(text.contains("\n\npub mod b;\npub mod c;\n\nuse x::*;"), "{text}");
+        assert!(
+            text.ends_with("[\n    per_packet::<b::B>(),\n    store::<c::C>(),\n];\n"),
+            "{text}"
+        );
+        let empty = "//! Room.\n\nuse x::*;\n\npub static CLASSES: &[Class] = &[];\n";
         let text = listed(empty, "b", "B", "basic").expect("has CLASSES");
-        assert!(text.contains("pub mod b;\nuse x::*;") && text.contains("<b::B>(),\n];"));
+        assert!(text.contains("\n\npub mod b;\n\nuse x::*;"), "{text}");
+        assert!(text.ends_with("&[\n    per_packet::<b::B>(),\n];\n"), "{text}");
     }
 }

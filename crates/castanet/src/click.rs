@@ -7,7 +7,7 @@ use crate::console::Terminal;
 use crate::library::library;
 use crate::load::{Loaded, Named, Origin, load};
 use crate::terminal::{complain, say};
-use castanet_engine::router::{Options, Router, Wording};
+use castanet_engine::router::{Options, Outcome, Router, Wording};
 use clap::{ArgAction, Parser};
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -145,7 +145,8 @@ impl Click {
             return 1;
         }
         let written = self.write_flat(&mut router);
-        self.drive(&mut router, origin).max(written)
+        let status = self.drive(&mut router, origin).max(written);
+        crate::commands::run::finish(router, Outcome { status, interrupted: false })
     }
 
     fn report(&self, loaded: &mut Loaded) {

@@ -75,7 +75,7 @@ fn switches() {
 fn patterns() {
     golden(
         "Idle -> Classifier(12/0800, -) -> Discard",
-        "2 patterns for 1 outputs | each output has one pattern",
+        "patterns: 2, outputs: 1 | each output has one pattern",
         "need 1 arguments, one per output port",
     );
     golden(

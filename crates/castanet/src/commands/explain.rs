@@ -31,10 +31,11 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         return crate::exit::CONFIGURATION;
     }
     let (graph, assigned) = (&planned.graph, &planned.assigned);
-    let flat = castanet_lang::print::flat(&loaded.flat);
-    let indented = flat.lines().fold(String::new(), |s, l| s + "  " + l + "\n");
+    let indented = |text: String| text.lines().fold(String::new(), |s, l| s + "  " + l + "\n");
+    let parsed = loaded.tree.as_ref().map(castanet_lang::print::pretty).unwrap_or_default();
     let steps = [
-        ("parsed and expanded", indented),
+        ("parsed", indented(parsed)),
+        ("compound elements expanded", indented(castanet_lang::print::flat(&loaded.flat))),
         ("ports resolved: push, pull", explain::elements(graph)),
         ("what each edge carries", explain::edges(graph, &planned.carries)),
         ("devices, queues and workers assigned", explain::workers(graph, assigned)),

@@ -146,21 +146,22 @@ fn explain_shows_every_step() {
     let headings: Vec<&str> =
         text.lines().filter(|l| l.starts_with(|c: char| c.is_ascii_digit())).collect();
     let want = [
-        "1. parsed and expanded",
-        "2. ports resolved: push, pull",
-        "3. what each edge carries",
-        "4. devices, queues and workers assigned",
-        "5. thread vectors: which workers reach what",
+        "1. parsed",
+        "2. compound elements expanded",
+        "3. ports resolved: push, pull",
+        "4. what each edge carries",
+        "5. devices, queues and workers assigned",
+        "6. thread vectors: which workers reach what",
     ];
     assert_eq!(headings, want);
     let steps: Vec<&str> = want.iter().map(|title| text.split(title).nth(1).unwrap()).collect();
     let flat = out(&["flatten", "conf/router.click"]);
     for name in names(&flat) {
-        let ports = steps[1].contains(&format!("  {name} :: "));
-        assert!(ports || name.starts_with("AddressInfo"), "{name} has no ports in\n{}", steps[1]);
+        let ports = steps[2].contains(&format!("  {name} :: "));
+        assert!(ports || name.starts_with("AddressInfo"), "{name} has no ports in\n{}", steps[2]);
     }
-    assert!(steps[2].contains("push, carries ip\n"), "{}", steps[2]);
-    assert!(steps[3].contains("worker 0: ") && steps[3].contains("worker 1: "), "{}", steps[3]);
+    assert!(steps[3].contains("push, carries ip\n"), "{}", steps[3]);
+    assert!(steps[4].contains("worker 0: ") && steps[4].contains("worker 1: "), "{}", steps[4]);
 }
 
 #[test]

@@ -40,8 +40,9 @@ fn iperf3_runs_both_ways(bed: &Bed) {
     }
 }
 
-/// Sends all kinds of traffic and returns what tcpdump, on the receivers, makes of it.
-fn seen_by_receivers(bed: &Bed) -> String {
+/// Sends all kinds of traffic and returns what tcpdump, on the receivers, makes of it; an error
+/// if it lost packets.
+fn seen_by_receivers(bed: &Bed) -> castanet_lab::Result<String> {
     let [h1, h2, h3] = bed.hosts();
     let at_h2 = h2.namespace.capture_arriving("eth0", "ip").unwrap();
     let at_h1 = h1.namespace.capture_arriving("eth0", "ip").unwrap();
@@ -55,11 +56,17 @@ fn seen_by_receivers(bed: &Bed) -> String {
     }
     bed.ping(h1, &["-c", "2"], &h2.address);
     bed.ping(h1, &["-c", "1", "-t", "1"], &h2.address);
-    format!("{}{}", at_h2.finish().unwrap(), at_h1.finish().unwrap())
+    Ok(format!("{}{}", at_h2.finish()?, at_h1.finish()?))
+}
+
+/// The same from a try in which tcpdump kept up: on a busy machine it may lose packets, and what
+/// it has not seen it cannot judge.
+fn all_seen_by_receivers(bed: &Bed) -> String {
+    (0..5).find_map(|_| seen_by_receivers(bed).ok()).expect("tcpdump keeps up once")
 }
 
 fn no_checksum_is_wrong(bed: &Bed) {
-    let seen = seen_by_receivers(bed);
+    let seen = all_seen_by_receivers(bed);
     let wrong = Capture::wrong_checksums(&seen);
     assert!(wrong.is_empty(), "{} wrong, the first: {}", wrong.len(), wrong[0]);
     // Nothing was overlooked: the traffic is there, and tcpdump did look at the sums.
@@ -90,5 +97,5 @@ fn kernel_leaves_complete_checksums_right() {
 fn a_wrong_checksum_would_be_noticed() {
     // Linux forwards unfinished checksums between veth pairs as they are, and tcpdump says so.
     let bed = Bed::kernel("unfinished", &Wiring::default());
-    assert!(!Capture::wrong_checksums(&seen_by_receivers(&bed)).is_empty());
+    assert!(!Capture::wrong_checksums(&all_seen_by_receivers(&bed)).is_empty());
 }

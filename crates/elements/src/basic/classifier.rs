@@ -47,7 +47,7 @@ impl Build for Classifier {
     fn build(args: Patterns, setup: &Setup) -> Result<Self, ArgError> {
         let (patterns, outputs) = (args.patterns.len(), setup.outputs);
         if patterns != outputs {
-            return Err(ArgError::new(format!("{patterns} patterns for {outputs} outputs"))
+            return Err(ArgError::new(format!("patterns: {patterns}, outputs: {outputs}"))
                 .click(format!("need {outputs} arguments, one per output port"))
                 .help("each output has one pattern; `-` is every packet"));
         }
