@@ -125,7 +125,7 @@ fn with_module(text: &str, module: &str) -> Option<String> {
     let new = format!("pub mod {module};");
     let mut lines: Vec<&str> = text.split('\n').collect();
     let modules = || (0..lines.len()).filter(|&n| lines[n].starts_with("pub mod "));
-    let place = modules().find(|&n| *lines[n] > *new).or(modules().last().map(|n| n + 1));
+    let place = modules().find(|&n| *lines[n] > *new).or(modules().next_back().map(|n| n + 1));
     match place {
         Some(place) => lines.insert(place, &new),
         None => {

@@ -26,6 +26,8 @@ struct Marks {
 }
 
 /// A worker's frames and tables.
+// Two cache lines: no two workers may count in the same one.
+#[repr(align(128))]
 pub(crate) struct Fused {
     memory: Vec<u8>,
     marks: Vec<Marks>,
