@@ -22,7 +22,7 @@ pub(crate) mod exit {
     pub(crate) const USAGE: i32 = 2;
     /// Castanet itself is at fault: a panic, a leak.
     pub(crate) const BUG: i32 = 70;
-    /// Ended by the user with Ctrl-C, as shells expect.
+    /// Ended by a second Ctrl-C, before it had ended in good order.
     pub(crate) const INTERRUPTED: i32 = 130;
 }
 

@@ -37,7 +37,7 @@ pub struct Setup<'a> {
     pub alone: bool,
     /// Addresses by name, as `AddressInfo` and the machine declare them.
     pub names: &'a Names,
-    /// Address, time and stop requests of the router being built.
+    /// When the router was built.
     pub started: Time,
 }
 
@@ -89,7 +89,8 @@ pub trait PerBatch: Describe + Build + Send + Sync {
         Ok(())
     }
     /// Decides about a batch that came in on input `port`: gives packets to
-    /// `cx.emit`, `cx.drop` or `cx.consume`, or keeps them in `local`.
+    /// `cx.emit` (an output or a reason to drop) or `cx.consume`, or keeps
+    /// them in `local`.
     fn batch(&self, local: &mut Self::Local, port: usize, batch: Batch, cx: &mut Cx);
     /// Called when the time asked for with `cx.wake_at` has come.
     fn wake(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
