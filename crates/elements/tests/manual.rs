@@ -15,7 +15,10 @@ fn every_example_runs_and_every_element_has_one() {
     let mut failures = Vec::new();
     for (_, class) in classes() {
         match example::run_all(class, &library) {
-            Ok(0) => failures.push(format!("{} has no example", class.spec.class)),
+            Ok(0) => failures.push(format!(
+                "{} has no example: add a block fenced as ```click to its doc comment",
+                class.spec.file
+            )),
             Ok(_) => {}
             Err(e) => failures.push(e),
         }
@@ -25,17 +28,26 @@ fn every_example_runs_and_every_element_has_one() {
 
 #[test]
 fn every_exit_is_shown_in_an_example() {
+    let mut missing = Vec::new();
     for (_, class) in classes() {
         let shown: String = example::blocks(class.spec.doc).collect();
-        let mut wanted: Vec<String> = Vec::new();
-        let drops = class.fates.iter().filter(|f| f.kind == FateKind::Drop);
-        wanted.extend(drops.map(|f| format!("drops.{} ", f.name)));
-        let optional = class.fates.iter().enumerate().filter(|(_, f)| f.kind == FateKind::Optional);
-        wanted.extend(optional.map(|(n, _)| format!("[{n}]")));
-        for word in wanted {
-            assert!(shown.contains(&word), "{}: `{word}` is never shown", class.spec.class);
+        for (n, fate) in class.fates.iter().enumerate() {
+            let (exit, file) = (fate.name, class.spec.file);
+            let (word, remedy) = match fate.kind {
+                FateKind::Drop => {
+                    (format!("drops.{exit} "), format!("add a line `= NAME.drops.{exit} 1`"))
+                }
+                FateKind::Optional => {
+                    (format!("[{n}]"), format!("connect it: `NAME[{n}] -> {exit}`"))
+                }
+                FateKind::Output => continue,
+            };
+            if !shown.contains(&word) {
+                missing.push(format!("{file}: no example shows the exit `{exit}`: {remedy}"));
+            }
         }
     }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
 #[test]
@@ -48,17 +60,22 @@ fn every_doc_is_a_sentence() {
             assert!(doc.ends_with('.'), "{name}: `{doc}` has no full stop");
         }
         let first = class.spec.doc.lines().next().unwrap_or_default();
-        assert!(first.ends_with('.') && first.len() <= 100, "{name}: first line `{first}`");
+        let good = first.ends_with('.') && first.len() <= 100;
+        assert!(
+            good,
+            "{name}: the first line is one sentence of at most 100 letters, not `{first}`"
+        );
     }
 }
 
 #[test]
 fn every_file_is_named_after_its_class() {
     for (room, class) in classes() {
-        let mut path = class.spec.file.trim_end_matches(".rs").rsplit('/');
+        let (file, name) = (class.spec.file, class.spec.class);
+        let mut path = file.trim_end_matches(".rs").rsplit('/');
         let stem = path.next().unwrap_or_default().replace('_', "");
-        assert_eq!(stem, class.spec.class.to_lowercase(), "{}", class.spec.file);
-        assert_eq!(path.next(), Some(room), "{}", class.spec.file);
+        assert!(stem == name.to_lowercase(), "{file}: name the file after its class, {name}");
+        assert!(path.next() == Some(room), "{file}: {name} is listed in {room}/mod.rs");
     }
 }
 
@@ -88,7 +105,14 @@ fn every_element_stands_in_the_room_of_what_it_takes() {
             (_, "any") => "basic",
             (_, on) => on,
         };
-        assert_eq!(room, want, "{}", class.spec.file);
+        let file = class.spec.file;
+        assert!(
+            room == want,
+            "{file}: stands in {room}/, belongs in {want}/ as a {:?} that takes `{}` packets \
+             (CONTRIBUTING.md, \"Which room\")",
+            class.role,
+            class.on
+        );
     }
 }
 
@@ -99,7 +123,8 @@ fn hostile_packets_make_no_element_panic_and_none_is_lost_unseen() {
     for (_, class) in classes() {
         for (n, text) in example::blocks(class.spec.doc).enumerate() {
             if let Err(e) = example::storm(&text, &library, 0x5eed + n as u64, 40) {
-                failures.push(format!("{}, example {}: {e}", class.spec.class, n + 1));
+                let (file, n) = (class.spec.file, n + 1);
+                failures.push(format!("{file}, example {n} with hostile packets, {e}"));
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::read::{bare, is_option, needed_docs};
 use proc_macro2::TokenStream as Tokens;
 use quote::{format_ident, quote};
-use syn::{Expr, Field, Ident, LitStr, Meta, spanned::Spanned};
+use syn::{Expr, ExprRange, Field, Ident, LitStr, Meta, RangeLimits, spanned::Spanned};
 
 /// One field's `#[arg(...)]`.
 pub(crate) struct Declared<'a> {
@@ -12,6 +12,41 @@ pub(crate) struct Declared<'a> {
     kind: Ident,
     pub(crate) live: bool,
     default: Option<Expr>,
+    range: Option<ExprRange>,
+}
+
+impl Declared<'_> {
+    /// What a value looks like: as its type says, or as its range does.
+    fn syntax(&self) -> Tokens {
+        let ty = &self.field.ty;
+        match &self.range {
+            Some(range) => {
+                let text = shown_range(range);
+                quote!(#text)
+            }
+            None if self.kind == "Rest" => {
+                quote!(<<#ty as ::std::iter::IntoIterator>::Item
+                    as ::castanet_engine::args::FromArg>::SYNTAX)
+            }
+            None => quote!(<#ty as ::castanet_engine::args::FromArg>::SYNTAX),
+        }
+    }
+
+    /// The function from text to value.
+    pub(crate) fn parser(&self) -> syn::Result<Tokens> {
+        let ty = &self.field.ty;
+        let Some(range) = &self.range else {
+            return Ok(quote!(<#ty as ::castanet_engine::args::FromArg>::from_arg));
+        };
+        if self.kind == "Rest" || is_option(ty) {
+            let message = "a range is for one number: give Option or Vec a type of its own";
+            return Err(syn::Error::new(range.span(), message));
+        }
+        let syntax = shown_range(range);
+        Ok(quote!(|text: &str, names: &::castanet_engine::args::Names| {
+            ::castanet_engine::args::within::<#ty>(text, names, &(#range), #syntax)
+        }))
+    }
 }
 
 /// Reads `#[arg(...)]`; `None` if the field has none.
@@ -26,6 +61,7 @@ pub(crate) fn declared(field: &Field) -> syn::Result<Option<Declared<'_>>> {
         kind: format_ident!("Place"),
         live: false,
         default: None,
+        range: None,
     };
     if !matches!(attr.meta, Meta::Path(_)) {
         attr.parse_nested_meta(|meta| {
@@ -39,13 +75,27 @@ pub(crate) fn declared(field: &Field) -> syn::Result<Option<Declared<'_>>> {
                 it.name = meta.value()?.parse::<LitStr>()?.value();
             } else if meta.path.is_ident("default") {
                 it.default = Some(meta.value()?.parse::<Expr>()?);
+            } else if meta.path.is_ident("range") {
+                it.range = Some(range(meta.value()?.parse::<Expr>()?)?);
             } else {
-                return Err(meta.error("wants keyword, rest, live, name = \"\" or default = ..."));
+                return Err(meta.error(
+                    "wants keyword, rest, live, name = \"\", default = ... or range = LOW..=HIGH",
+                ));
             }
             Ok(())
         })?;
     }
     Ok(Some(it))
+}
+
+fn range(expr: Expr) -> syn::Result<ExprRange> {
+    let at = expr.span();
+    match expr {
+        Expr::Range(it) if it.end.is_none() || matches!(it.limits, RangeLimits::Closed(_)) => {
+            Ok(it)
+        }
+        _ => Err(syn::Error::new(at, "wants LOW..=HIGH, LOW.. or ..=HIGH")),
+    }
 }
 
 /// `impl Args` for a struct all of whose fields are arguments.
@@ -58,7 +108,7 @@ pub(crate) fn implementation(name: &Ident, fields: &[&Field]) -> syn::Result<Tok
             return Err(syn::Error::new(field.span(), message));
         };
         specs.push(spec(&it)?);
-        takes.push(take(i, &it));
+        takes.push(take(i, &it)?);
         idents.push(&field.ident);
     }
     Ok(quote! {
@@ -93,13 +143,10 @@ fn spec(it: &Declared) -> syn::Result<Tokens> {
         (None, true) => quote!(Some("")),
         (None, false) => quote!(None),
     };
-    let value = match it.kind == "Rest" {
-        true => quote!(<#ty as ::std::iter::IntoIterator>::Item),
-        false => quote!(#ty),
-    };
+    let syntax = it.syntax();
     Ok(quote!(::castanet_engine::args::ArgSpec {
         name: #name, kind: ::castanet_engine::args::ArgKind::#kind, live: #live, doc: #doc,
-        default: #shown, syntax: <#value as ::castanet_engine::args::FromArg>::SYNTAX,
+        default: #shown, syntax: #syntax,
     }))
 }
 
@@ -120,15 +167,27 @@ fn shown_default(default: &Expr) -> String {
     }
 }
 
-fn take(i: usize, it: &Declared) -> Tokens {
+/// `a number from 0 to 63`: the range as the manual and errors put it.
+fn shown_range(range: &ExprRange) -> String {
+    let shown = |end: &Option<Box<Expr>>| end.as_deref().map(shown_default);
+    match (shown(&range.start), shown(&range.end)) {
+        (Some(low), Some(high)) => format!("a number from {low} to {high}"),
+        (Some(low), None) => format!("a number from {low}"),
+        (None, Some(high)) => format!("a number up to {high}"),
+        (None, None) => "a number".to_owned(),
+    }
+}
+
+fn take(i: usize, it: &Declared) -> syn::Result<Tokens> {
     let (ident, ty) = (&it.field.ident, &it.field.ty);
+    let parse = it.parser()?;
     if it.kind == "Rest" {
-        return quote!(let #ident = taker.rest(#i););
+        return Ok(quote!(let #ident = taker.rest(#i);));
     }
     let fallback = match (&it.default, is_option(ty)) {
         (Some(d), _) => quote!(Some(#d)),
         (None, true) => quote!(Some(None)),
         (None, false) => quote!(None),
     };
-    quote!(let #ident = taker.take::<#ty>(#i, #fallback);)
+    Ok(quote!(let #ident = taker.take::<#ty>(#i, #fallback, #parse);))
 }

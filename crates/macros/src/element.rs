@@ -3,8 +3,10 @@
 use crate::args::{declared, implementation as args_impl};
 use crate::read::{bare, docs, fields, marked, needed_docs};
 use proc_macro2::TokenStream as Tokens;
-use quote::quote;
-use syn::{DeriveInput, Field, Ident, LitStr, Token, Type, punctuated::Punctuated};
+use quote::{quote, quote_spanned};
+use syn::{
+    DeriveInput, Field, Ident, LitStr, Token, Type, punctuated::Punctuated, spanned::Spanned,
+};
 
 /// What `#[element(...)]` says.
 #[derive(Default)]
@@ -106,18 +108,18 @@ fn build_of_arguments(name: &Ident, fields: &[&Field]) -> syn::Result<Tokens> {
 fn element_handlers(fields: &[&Field]) -> syn::Result<(Vec<Tokens>, Vec<Tokens>)> {
     let (mut reads, mut writes) = (Vec::new(), Vec::new());
     for (field, name) in marked(fields, "read")? {
-        reads.push(read_of(field, &name)?);
+        reads.push(read_of(field, &name, "a handler")?);
     }
     for field in fields {
         let Some(arg) = declared(field)?.filter(|arg| arg.live) else { continue };
-        let (ident, name) = (&field.ident, arg.name.to_lowercase());
+        let (ident, name, parse) = (&field.ident, arg.name.to_lowercase(), arg.parser()?);
         let doc = docs(&field.attrs);
-        reads.push(read_of(field, &name)?);
+        reads.push(read_of(field, &name, "an argument")?);
         writes.push(quote!(::castanet_engine::class::Write {
             name: #name, doc: #doc,
             set: |it, text, names| {
                 let mut it: Self = ::std::clone::Clone::clone(it);
-                it.#ident = ::castanet_engine::args::FromArg::from_arg(text, names)?;
+                it.#ident = (#parse)(text, names)?;
                 ::std::result::Result::Ok(it)
             },
         }));
@@ -125,11 +127,14 @@ fn element_handlers(fields: &[&Field]) -> syn::Result<(Vec<Tokens>, Vec<Tokens>)
     Ok((reads, writes))
 }
 
-fn read_of(field: &Field, name: &str) -> syn::Result<Tokens> {
+fn read_of(field: &Field, name: &str, what: &str) -> syn::Result<Tokens> {
     let ident = &field.ident;
-    let doc = needed_docs(&field.attrs, field, "a handler")?;
+    let doc = needed_docs(&field.attrs, field, what)?;
+    // A type without `From` of it for `Value` is shown where it stands.
+    let value = quote_spanned!(field.ty.span()=>
+        ::std::convert::Into::<::castanet_engine::class::Value>::into);
     Ok(quote!(::castanet_engine::class::Read {
-        name: #name, doc: #doc, get: |it, _| ::std::clone::Clone::clone(&it.#ident).into(),
+        name: #name, doc: #doc, get: |it, _| #value(::std::clone::Clone::clone(&it.#ident)),
     }))
 }
 
@@ -139,7 +144,7 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
     let fields = fields(input)?;
     let mut reads = Vec::new();
     for (field, handler) in marked(&fields, "read")? {
-        reads.push(read_of(field, &handler)?);
+        reads.push(read_of(field, &handler, "a handler")?);
     }
     let (mut writes, mut methods) = (Vec::new(), false);
     for attr in &input.attrs {

@@ -27,7 +27,7 @@ pub(crate) fn implementation(input: &DeriveInput) -> syn::Result<Tokens> {
         if drops > MOST_REASONS {
             return Err(syn::Error::new(v.span(), "more than eleven reasons to drop"));
         }
-        let doc = needed_docs(&v.attrs, v, "an exit (say which packets take it)")?;
+        let doc = needed_docs(&v.attrs, v, "an exit")?;
         let (ident, kind, text) = (&v.ident, format_ident!("{kind}"), snake(&bare(&v.ident)));
         specs.push(quote!(::castanet_engine::element::FateSpec {
             name: #text, doc: #doc, kind: ::castanet_engine::element::FateKind::#kind,

@@ -6,6 +6,8 @@ mod element;
 mod fate;
 mod handlers;
 mod read;
+#[cfg(test)]
+mod tests;
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;

@@ -57,7 +57,10 @@ pub(crate) fn needed_docs(
 ) -> syn::Result<String> {
     let doc = docs(attrs);
     match doc.is_empty() {
-        true => Err(syn::Error::new(at.span(), format!("{what} without a doc comment"))),
+        true => {
+            let message = format!("{what} without a doc comment: say after /// what it is");
+            Err(syn::Error::new(at.span(), message))
+        }
         false => Ok(doc),
     }
 }

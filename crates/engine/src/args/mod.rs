@@ -10,7 +10,7 @@ pub use annotations::AnnoAt;
 pub use call::Call;
 pub use error::ArgError;
 pub use names::{AddressKind, Names};
-pub use values::{Bandwidth, Data, FromArg, Net, Words};
+pub use values::{Bandwidth, Data, FromArg, Net, Words, within};
 
 use castanet_lang::args::{ArgText, split};
 use castanet_lang::nearest;
@@ -127,11 +127,17 @@ impl<'a> Taker<'a> {
         self.places.pop_front().filter(|p| !p.text.is_empty())
     }
 
-    /// The value of argument `i`, or `default`; records what is wrong.
-    pub fn take<T: FromArg>(&mut self, i: usize, default: Option<T>) -> Option<T> {
+    /// The value of argument `i` as `parse` reads it, or `default`; records
+    /// what is wrong.
+    pub fn take<T>(
+        &mut self,
+        i: usize,
+        default: Option<T>,
+        parse: impl Fn(&str, &Names) -> Result<T, ArgError>,
+    ) -> Option<T> {
         let spec = &self.specs[i];
         match (self.text(i), default) {
-            (Some(arg), _) => T::from_arg(&arg.text, self.names)
+            (Some(arg), _) => parse(&arg.text, self.names)
                 .map_err(|e| self.errors.push(e.within(arg.offset, arg.text.len()).at(spec.name)))
                 .ok(),
             (None, Some(default)) => Some(default),

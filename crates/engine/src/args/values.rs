@@ -4,7 +4,9 @@ use super::{AddressKind, ArgError, Names};
 use castanet_lang::args::{split_words, unquote, unquote_bytes};
 use castanet_packet::anno::{self, Anno};
 use castanet_wire::MacAddr;
+use std::fmt::Display;
 use std::net::Ipv4Addr;
+use std::ops::{Bound, RangeBounds};
 use std::time::Duration;
 
 /// A type that can stand in a configuration.
@@ -74,6 +76,31 @@ integers! {
     usize, "a number";
     i32, "an integer";
     i64, "an integer";
+}
+
+/// Parses a number that must lie in `range`, which `syntax` puts in words.
+pub fn within<T: FromArg + PartialOrd + Display>(
+    text: &str,
+    names: &Names,
+    range: &impl RangeBounds<T>,
+    syntax: &str,
+) -> Result<T, ArgError> {
+    let outside = |low: bool| {
+        let limit = match (low, range.start_bound(), range.end_bound()) {
+            (true, Bound::Included(least), _) => format!("must be >= {least}"),
+            (false, _, Bound::Included(most)) => format!("out of range, limit {most}"),
+            _ => "out of range".to_owned(),
+        };
+        ArgError::new(format!("{text} is out of range; it wants {syntax}")).click(limit)
+    };
+    let too_low = |value: &T| matches!(range.start_bound(), Bound::Included(low) if value < low);
+    match (T::from_arg(text, names), integer(text)) {
+        (Ok(value), _) if range.contains(&value) => Ok(value),
+        (Ok(value), _) => Err(outside(too_low(&value))),
+        (Err(_), Some(n)) => Err(outside(n < 0)),
+        (Err(e), None) => Err(ArgError::new(format!("`{text}` is not {syntax}"))
+            .click(e.in_click_words().unwrap_or_default())),
+    }
 }
 
 impl FromArg for f64 {
@@ -282,5 +309,32 @@ impl<T: FromArg> FromArg for Vec<T> {
     const SYNTAX: &'static str = T::SYNTAX;
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
         split_words(text).into_iter().map(|w| T::from_arg(w, names)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_kept_and_named() {
+        const SYNTAX: &str = "a number from 8 to 63";
+        let said = |text| within::<u8>(text, &Names::default(), &(8..=63), SYNTAX);
+        assert_eq!((said("8"), said("0x3f")), (Ok(8), Ok(63)));
+        for (text, castanet, click) in [
+            ("7", "7 is out of range; it wants a number from 8 to 63", "must be >= 8"),
+            ("-1", "-1 is out of range; it wants a number from 8 to 63", "must be >= 8"),
+            ("64", "64 is out of range; it wants a number from 8 to 63", "out of range, limit 63"),
+            (
+                "256",
+                "256 is out of range; it wants a number from 8 to 63",
+                "out of range, limit 63",
+            ),
+            ("ef", "`ef` is not a number from 8 to 63", "invalid number"),
+        ] {
+            let error = said(text).expect_err("is refused");
+            assert_eq!(error.to_string(), castanet);
+            assert_eq!(error.in_click_words().as_deref(), Some(click));
+        }
     }
 }

@@ -1,13 +1,14 @@
 //! One example on its bench: a router, its script, and the final balance.
 
-use super::is_script;
+use super::compare::side_by_side;
 use super::ports::{self, INPUT, OUTPUT};
+use super::script::{Script, at};
 use crate::args::{FromArg, Names};
 use crate::class::Library;
 use crate::node::Target;
 use crate::router::{Options, Router};
 use crate::worker::Console;
-use castanet_lang::{SourceMap, expand, parse};
+use castanet_lang::{SourceMap, expand, nearest, parse};
 use castanet_packet::Batch;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,15 +30,10 @@ impl Console for Lines {
 
 /// Runs one example with that many workers and packets at a time.
 pub fn run(text: &str, library: &Library, workers: usize, burst: usize) -> Result<(), String> {
-    let lines = || text.lines().map(str::trim).filter(|l| !l.is_empty());
-    let config: String = lines().filter(|l| !is_script(l)).collect::<Vec<_>>().join("\n");
-    let feeds: Vec<&str> = lines()
-        .filter_map(|l| l.strip_prefix('>'))
-        .filter_map(|l| l.split_whitespace().next())
-        .collect();
-    let mut bench = Bench::new(&config, &feeds, library, workers, burst)?;
-    for line in lines().filter(|l| is_script(l)) {
-        bench.obey(line)?;
+    let script = Script::new(text);
+    let mut bench = Bench::new(&script, library, workers, burst)?;
+    for &(n, line) in &script.lines {
+        bench.obey(line).map_err(|e| at(n, line, &e))?;
     }
     bench.finish()
 }
@@ -45,18 +41,14 @@ pub fn run(text: &str, library: &Library, workers: usize, burst: usize) -> Resul
 /// Feeds an example's configuration bursts of hostile packets instead of its
 /// own: no panic, no hang, no packet lost unseen, whatever the bytes are.
 pub fn storm(text: &str, library: &Library, seed: u64, bursts: usize) -> Result<(), String> {
-    let lines = || text.lines().map(str::trim).filter(|l| !l.is_empty());
-    let config: String = lines().filter(|l| !is_script(l)).collect::<Vec<_>>().join("\n");
-    let fed: Vec<(&str, &str)> = lines()
-        .filter_map(|l| l.strip_prefix('>')?.trim().split_once(char::is_whitespace))
-        .collect();
-    let feeds: Vec<&str> = fed.iter().map(|(name, _)| *name).collect();
-    let mut bench = Bench::new(&config, &feeds, library, 1, 32)?;
+    let script = Script::new(text);
+    let fed: Vec<(usize, &str, &str)> = script.fed().collect();
+    let mut bench = Bench::new(&script, library, 1, 32)?;
     let mut hostile = super::hostile::Hostile::new(seed);
     for burst in 0..if fed.is_empty() { 0 } else { bursts } {
-        let (name, sketch) = fed[burst % fed.len()];
+        let (n, name, sketch) = fed[burst % fed.len()];
         bench.waiting_for = bench.feeds.get(name).copied();
-        let model = ports::build(sketch.trim())?;
+        let model = ports::build(sketch).map_err(|e| at(n, sketch, &e))?;
         (0..32).for_each(|_| bench.waiting.push(hostile.packet(&model)));
         bench.flush();
         bench.seen.values_mut().for_each(VecDeque::clear);
@@ -86,8 +78,7 @@ const TURNS: usize = 20_000;
 
 impl Bench {
     fn new(
-        config: &str,
-        feeds: &[&str],
+        script: &Script,
         library: &Library,
         workers: usize,
         burst: usize,
@@ -95,13 +86,13 @@ impl Bench {
         let mut library = library.clone();
         library.add(&INPUT);
         library.add(&OUTPUT);
-        let (text, outputs) = declare_ports(config, feeds, &library)?;
+        let (declarations, outputs) = script.ports(&library)?;
         let lines = Arc::new(Lines::default());
         let mut options = Options::new(lines.clone());
         (options.workers, options.burst) = (workers, burst);
         (options.simulated, options.frames) = (true, 4096);
-        let mut router = build(&text, &library, &options)?;
-        let targets = feeds.iter().map(|&name| {
+        let mut router = build(&declarations, &script.config, &library, &options)?;
+        let targets = script.fed().map(|(_, name, _)| {
             let node = router.graph().find(name)?;
             Some((name.to_owned(), router.graph().out_edges(node).next()?.to))
         });
@@ -180,10 +171,27 @@ impl Bench {
     fn expect(&mut self, port: &str, want: &str) -> Result<(), String> {
         self.flush();
         match self.seen.get_mut(port).and_then(VecDeque::pop_front) {
-            Some(got) if ports::matches(&got, want)? => Ok(()),
-            Some(got) => Err(format!("at {port}\n  expected {want}\n  but got  {got}")),
-            None => Err(format!("at {port}\n  expected {want}\n  but got nothing")),
+            Some(got) => ports::compare(&got, want),
+            None if self.seen.contains_key(port) => Err(self.missing(&ports::sketched(want)?.0)),
+            None => {
+                let names = || self.seen.keys().map(String::as_str);
+                let near = nearest(port, names()).map(|near| format!("; did you mean `{near}`?"));
+                let all = names().collect::<Vec<_>>().join(", ");
+                let near = near.unwrap_or_default();
+                Err(format!("no output is called `{port}`, only {all}{near}"))
+            }
         }
+    }
+
+    /// That a packet did not come, and where it may have gone instead.
+    fn missing(&mut self, expected: &str) -> String {
+        let mut text = format!("  expected {expected}\n  got      nothing");
+        for (port, seen) in &self.seen {
+            seen.iter().for_each(|got| text += &format!("\n  but at {port} {got}"));
+        }
+        let dropped = self.router.read("drops").unwrap_or_default();
+        dropped.lines().for_each(|line| text += &format!("\n  dropped: {line}"));
+        text
     }
 
     fn answer(&mut self, handler: &str, want: &str) -> Result<(), String> {
@@ -192,7 +200,7 @@ impl Bench {
         let handler = handler.replacen('(', " ", 1).replace(')', "");
         let got = self.router.read(&handler).map_err(|e| e.to_string())?;
         let got = got.trim_end().replace('\n', "\\n").replace('\t', "\\t");
-        (got == want).then_some(()).ok_or(format!("{handler} is `{got}`, not `{want}`"))
+        (got == want).then_some(()).ok_or_else(|| side_by_side(want, &got))
     }
 
     fn expect_line(&mut self, want: &str) -> Result<(), String> {
@@ -200,8 +208,8 @@ impl Bench {
         let mut lines = self.lines.0.lock().unwrap_or_else(PoisonError::into_inner);
         match lines.pop_front() {
             Some(got) if got.trim() == want => Ok(()),
-            Some(got) => Err(format!("expected the line\n  {want}\n  but got\n  {got}")),
-            None => Err(format!("expected the line\n  {want}\n  but there was none")),
+            Some(got) => Err(side_by_side(want, got.trim())),
+            None => Err(format!("  expected {want}\n  got      no line")),
         }
     }
 
@@ -210,7 +218,7 @@ impl Bench {
     fn finish(mut self) -> Result<(), String> {
         self.flush();
         if let Some((port, left)) = self.seen.iter().find(|(_, seen)| !seen.is_empty()) {
-            return Err(format!("at {port}\n  unexpected {}", left[0]));
+            return Err(format!("after the last line\n  unexpected at {port}: {}", left[0]));
         }
         for it in 0..self.router.graph().elements.len() {
             balance(&mut self.router, it)?;
@@ -237,42 +245,20 @@ fn balance(router: &mut Router, it: usize) -> Result<(), String> {
     })
 }
 
-/// Adds declarations for the names that the configuration leaves open.
-fn declare_ports(
+fn build(
+    declarations: &str,
     config: &str,
-    feeds: &[&str],
     library: &Library,
-) -> Result<(String, Vec<String>), String> {
+    options: &Options,
+) -> Result<Router, String> {
     let known = |class: &str| library.get(class).is_some();
     let mut sources = SourceMap::new();
+    let file = sources.add("ports (without `>` lines they collect)", declarations);
+    let (ports, mut found) = parse(&mut sources, file);
     let file = sources.add("example", config);
-    let (tree, errors) = parse(&mut sources, file);
-    if errors.has_errors() {
-        return Err(errors.render_click(&sources));
-    }
-    let (_, errors) = expand(&tree, &known, &[]);
-    let mut outputs = Vec::new();
-    for error in &errors {
-        let open = error.message.strip_prefix("undeclared element '");
-        let Some(name) = open.and_then(|rest| rest.strip_suffix('\'')) else { continue };
-        if !feeds.contains(&name) && !outputs.iter().any(|o| o == name) {
-            outputs.push(name.to_owned());
-        }
-    }
-    let mut text = String::new();
-    let mut fed: Vec<&str> = feeds.to_vec();
-    fed.sort_unstable();
-    fed.dedup();
-    fed.iter().for_each(|name| text += &format!("{name} :: ExampleInput;\n"));
-    outputs.iter().for_each(|name| text += &format!("{name} :: ExampleOutput;\n"));
-    Ok((text + config, outputs))
-}
-
-fn build(text: &str, library: &Library, options: &Options) -> Result<Router, String> {
-    let known = |class: &str| library.get(class).is_some();
-    let mut sources = SourceMap::new();
-    let file = sources.add("example", text);
-    let (tree, mut found) = parse(&mut sources, file);
+    let (mut tree, more) = parse(&mut sources, file);
+    found.append(more);
+    tree.body.splice(0..0, ports.body);
     let (flat, more) = expand(&tree, &known, &[]);
     found.append(more);
     let router = match found.has_errors() {

@@ -11,8 +11,10 @@
 //! workers and must not notice; at the end every element's packets balance.
 
 mod bench;
+mod compare;
 mod hostile;
 mod ports;
+mod script;
 
 use crate::class::{Class, Library};
 pub use bench::{run, storm};
@@ -26,8 +28,8 @@ pub fn run_all(class: &Class, library: &Library) -> Result<usize, String> {
     for (n, text) in examples.iter().enumerate() {
         for (workers, burst) in WAYS {
             run(text, library, workers, burst).map_err(|e| {
-                let class = class.spec.class;
-                format!("{class}, example {}, {workers} worker(s), bursts of {burst}: {e}", n + 1)
+                let (file, n) = (class.spec.file, n + 1);
+                format!("{file}, example {n} (workers {workers}, bursts of {burst}), {e}")
             })?;
         }
     }

@@ -1,9 +1,11 @@
 //! The ports around an example: one class that feeds, one that collects.
 
+use super::compare::side_by_side;
 use crate::args::ArgError;
 use crate::class::{Class, per_batch, source};
 use crate::cx::Cx;
 use crate::element::{Asked, Never, PerBatch, Source};
+use castanet_lang::nearest;
 use castanet_macros::{Element, Local, handlers};
 use castanet_packet::{Batch, Packet};
 use castanet_wire::sketch::{self, Layer};
@@ -95,10 +97,38 @@ fn annotations(packet: &Packet) -> [(&'static str, String); 8] {
     ]
 }
 
+/// The annotations that a line can set or expect; `length` is only expected.
+const ANNOTATIONS: [&str; 8] =
+    ["paint", "dst", "type", "mac", "network", "fixipsrc", "time", "length"];
+
+/// Names and values after ` ; `.
+fn pairs(annotations: &str) -> Result<Vec<(&str, &str)>, String> {
+    let words: Vec<&str> = annotations.split_whitespace().collect();
+    let pair = |pair: &[_]| match *pair {
+        [name, _] if !ANNOTATIONS.contains(&name) => {
+            let near = nearest(name, ANNOTATIONS).map(|near| format!("; did you mean `{near}`?"));
+            let (all, near) = (ANNOTATIONS.join(", "), near.unwrap_or_default());
+            Err(format!("no annotation is called `{name}`, only {all}{near}"))
+        }
+        [name, value] => Ok((name, value)),
+        _ => Err(format!("after ` ; ` stand names and values; `{}` has no value", pair.join(" "))),
+    };
+    words.chunks(2).map(pair).collect()
+}
+
+/// A sketch with all that it leaves to defaults, as a packet that came out is
+/// shown; its bytes, and where they begin.
+pub(super) fn sketched(line: &str) -> Result<(String, sketch::Sketch), String> {
+    let text = line.split_once(" ; ").map_or(line, |(text, _)| text).trim();
+    let built = sketch::build(text)
+        .map_err(|e| format!("{e}\n  (`castanet_wire::sketch` has the grammar of packets)"))?;
+    Ok((sketch::print(&built.bytes, built.layer), built))
+}
+
 /// Builds the packet that a line describes.
 pub(super) fn build(line: &str) -> Result<Packet, String> {
-    let (text, annotations) = line.split_once(" ; ").unwrap_or((line, ""));
-    let sketch::Sketch { bytes, layer } = sketch::build(text.trim())?;
+    let (_, annotations) = line.split_once(" ; ").unwrap_or((line, ""));
+    let (_, sketch::Sketch { bytes, layer }) = sketched(line)?;
     let mut packet = Packet::from_bytes(&bytes);
     match layer {
         Layer::Network if bytes.first().is_some_and(|b| b >> 4 == 4) => {
@@ -112,21 +142,19 @@ pub(super) fn build(line: &str) -> Result<Packet, String> {
         Layer::Network => {}
         Layer::Ethernet => packet.set_mac_header(0),
     }
-    let words: Vec<&str> = annotations.split_whitespace().collect();
-    for pair in words.chunks(2) {
-        annotate(&mut packet, pair)?;
+    for (name, value) in pairs(annotations)? {
+        annotate(&mut packet, name, value)?;
     }
     Ok(packet)
 }
 
-fn annotate(packet: &mut Packet, pair: &[&str]) -> Result<(), String> {
+fn annotate(packet: &mut Packet, name: &str, value: &str) -> Result<(), String> {
     use castanet_packet::PacketType;
-    let [name, value] = pair else { return Err(format!("{pair:?} wants a value")) };
     let bad = || format!("`{value}` is no value for {name}");
-    match *name {
+    match name {
         "paint" => packet.set_paint(value.parse().map_err(|_| bad())?),
         "dst" => packet.set_dst(value.parse().map_err(|_| bad())?),
-        "fixipsrc" => packet.set_fix_ip_src(*value == "1"),
+        "fixipsrc" => packet.set_fix_ip_src(value == "1"),
         "mac" => packet.set_mac_header(value.parse().map_err(|_| bad())?),
         "network" => {
             let at: isize = value.parse().map_err(|_| bad())?;
@@ -137,29 +165,36 @@ fn annotate(packet: &mut Packet, pair: &[&str]) -> Result<(), String> {
             let seconds: f64 = value.parse().map_err(|_| bad())?;
             packet.set_timestamp((seconds * 1e9) as i64);
         }
-        "type" => packet.set_packet_type(match *value {
+        "type" => packet.set_packet_type(match value {
             "host" => PacketType::Host,
             "broadcast" => PacketType::Broadcast,
             "multicast" => PacketType::Multicast,
             "otherhost" => PacketType::OtherHost,
             "outgoing" => PacketType::Outgoing,
-            _ => return Err(bad()),
+            _ => return Err(format!("{}: host, broadcast, multicast, otherhost, outgoing", bad())),
         }),
-        _ => return Err(format!("no annotation `{name}`")),
+        _ => return Err(format!("`{name}` is expected of packets, not set")),
     }
     Ok(())
 }
 
 /// Whether a packet that came out is the one expected: the same bytes, and
-/// those annotations that the expectation names.
-pub(super) fn matches(got: &str, want: &str) -> Result<bool, String> {
+/// those annotations that the expectation names; if not, both.
+pub(super) fn compare(got: &str, want: &str) -> Result<(), String> {
     let (got_text, got_annotations) = got.split_once(" ; ").unwrap_or((got, ""));
-    let (want_text, want_annotations) = want.split_once(" ; ").unwrap_or((want, ""));
-    let sketch::Sketch { bytes, layer } = sketch::build(want_text.trim())?;
-    let got_words: Vec<&str> = got_annotations.split_whitespace().collect();
-    let want_words: Vec<&str> = want_annotations.split_whitespace().collect();
-    let same = want_words.chunks(2).all(|pair| got_words.chunks(2).any(|other| other == pair));
+    let (_, want_annotations) = want.split_once(" ; ").unwrap_or((want, ""));
+    let (want_text, sketch::Sketch { bytes, .. }) = sketched(want)?;
     // Bytes that are no header read the same from either layer.
-    let layers = [layer, Layer::Ethernet, Layer::Network];
-    Ok(same && layers.iter().any(|&layer| got_text == sketch::print(&bytes, layer)))
+    let layers = [Layer::Ethernet, Layer::Network];
+    let same = layers.iter().any(|&layer| got_text == sketch::print(&bytes, layer));
+    let mut expected = if same { got_text.to_owned() } else { want_text };
+    let mut shown = got_text.to_owned();
+    let all = pairs(got_annotations)?;
+    for (n, (name, value)) in pairs(want_annotations)?.into_iter().enumerate() {
+        let mark = if n == 0 { " ;" } else { "" };
+        let got = all.iter().find(|(other, _)| *other == name).map_or("-", |(_, value)| *value);
+        expected += &format!("{mark} {name} {value}");
+        shown += &format!("{mark} {name} {got}");
+    }
+    (expected == shown).then_some(()).ok_or_else(|| side_by_side(&expected, &shown))
 }

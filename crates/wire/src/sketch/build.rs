@@ -125,7 +125,7 @@ fn arp_message(words: &mut Words<'_>) -> Result<Vec<u8>, String> {
         bytes.resize(bytes.len() + words.number("pad", 0xffff)? as usize, 0);
     }
     match words.next() {
-        Some(word) => Err(format!("unknown word `{word}` after an ARP message")),
+        Some(word) => Err(format!("unknown word `{word}`; after an ARP message stands pad N")),
         None => Ok(bytes),
     }
 }
@@ -139,7 +139,9 @@ fn endpoint(text: &str) -> Result<(IpAddr, u16), String> {
     } else {
         (text, "0")
     };
-    let addr = addr.parse().map_err(|_| format!("`{addr}` is neither an IP address nor `hex`"))?;
+    let addr = addr.parse().map_err(|_| {
+        format!("`{addr}` is no IP address; a packet begins with one, or with eth, arp or hex")
+    })?;
     let port = number(port).and_then(|n| u16::try_from(n).ok());
     Ok((addr, port.ok_or_else(|| format!("bad port in `{text}`"))?))
 }
@@ -157,13 +159,40 @@ fn ip(words: &mut Words<'_>, depth: usize) -> Result<Ip, String> {
             || transport_word(&mut ip, word, words)?
             || payload_word(&mut ip, word, words, depth)?;
         if !known {
-            return Err(format!("unknown word `{word}`"));
+            return Err(unknown(&ip, word));
         }
     }
     if (sport, dport) != (0, 0) && !matches!(ip.protocol, ip_proto::TCP | ip_proto::UDP) {
         return Err("only udp and tcp have ports".into());
     }
     Ok(ip)
+}
+
+/// The words that may follow the addresses, by who understands them.
+pub(super) const PROTOCOLS: &str = "udp, tcp, icmp, icmp6, proto N";
+pub(super) const IPV4: &str = "ttl N, tos N, id N, len N, df, rf, frag N[+], ipopt TEXT, iplen N, \
+                               hl N, badsum, sum N, pad N, short N";
+pub(super) const IPV6: &str = "hop N, class N, flow N, len N, iplen N, pad N, short N";
+pub(super) const UDP: &str = "ulen N, ";
+pub(super) const TCP: &str = "seq N, ack [N], acknum N, fin, syn, rst, psh, urg, ece, cwr, \
+                              flags SA, win N, urp N, off N, reserved N, tcpopt TEXT, ";
+pub(super) const ICMP: &str = "type N, code N, ident N, seq N, rest N, ";
+pub(super) const CHECKS: &str = "badcheck, check N, nocheck";
+pub(super) const PAYLOADS: &str = "\"text\", data 0a0b, [PACKET]";
+
+/// That a word is unknown, and which are not.
+fn unknown(ip: &Ip, word: &str) -> String {
+    let network = if ip.src.is_ipv4() { IPV4 } else { IPV6 };
+    let (name, transport) = match ip.protocol {
+        ip_proto::UDP => (" of UDP", UDP),
+        ip_proto::TCP => (" of TCP", TCP),
+        ip_proto::ICMP | ip_proto::ICMPV6 => (" of ICMP", ICMP),
+        _ => ("", ""),
+    };
+    format!(
+        "unknown word `{word}`; protocols: {PROTOCOLS}; words of IP: {network}; \
+         words{name}: {transport}{CHECKS}; payload: {PAYLOADS}"
+    )
 }
 
 fn protocol(ip: &mut Ip, word: &str, words: &mut Words<'_>) -> Result<bool, String> {
