@@ -2,6 +2,7 @@
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::checksum::Sum;
+use std::marker::PhantomData;
 
 /// The transport segment of a whole IPv4 packet, as far as its lengths say, and the sum of the
 /// pseudo header; `None` for fragments and where the packet is too short.
@@ -14,13 +15,25 @@ pub(crate) fn segment(packet: &Packet) -> Option<(Sum, &[u8])> {
 
 /// What is wrong with a segment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// It is of another protocol.
     Protocol,
     /// A length is wrong.
     Length,
     /// The checksum is wrong.
     Checksum,
+}
+
+/// A transport protocol whose header can be checked.
+pub trait Protocol: Send + 'static {
+    /// Its number in IP headers.
+    const NUMBER: u8;
+    /// Its name in reports.
+    const NAME: &'static str;
+    /// Click's words for the faults.
+    const WORDS: [&'static str; 3];
+    /// Whether a whole segment's header can be believed.
+    fn check(pseudo: Sum, segment: &[u8]) -> Result<(), Fault>;
 }
 
 /// Where checked packets go.
@@ -66,19 +79,19 @@ impl Checker {
     }
 
     #[inline(always)]
-    pub(crate) fn judge(&self, bad: &mut Faults, found: Result<(), Fault>) -> Verdict {
-        match found {
+    pub(crate) fn judge<P: Protocol>(&self, bad: &mut Faults<P>, packet: &Packet) -> Verdict {
+        match check::<P>(packet) {
             Ok(()) => Verdict::Good,
             Err(fault) => self.refuse(bad, fault),
         }
     }
 
     #[cold]
-    fn refuse(&self, bad: &mut Faults, fault: Fault) -> Verdict {
-        if self.verbose || bad.total == 0 {
+    fn refuse<P: Protocol>(&self, bad: &mut Faults<P>, fault: Fault) -> Verdict {
+        if self.verbose || bad.drops == 0 {
             bad.reports.push(fault);
         }
-        bad.total += 1;
+        bad.drops += 1;
         bad.by_fault[fault as usize] += 1;
         match fault {
             _ if self.two_outputs => Verdict::Bad,
@@ -89,25 +102,48 @@ impl Checker {
     }
 }
 
-/// What one worker has found wrong.
-#[derive(Default)]
-pub(crate) struct Faults {
-    pub(crate) total: u64,
-    by_fault: [u64; 3],
-    reports: Vec<Fault>,
+#[inline(always)]
+fn check<P: Protocol>(packet: &Packet) -> Result<(), Fault> {
+    let ip = packet.ipv4_header().filter(|ip| ip.protocol() == P::NUMBER);
+    if ip.ok_or(Fault::Protocol)?.is_fragment() {
+        return Ok(()); // the checksum is over what is not here
+    }
+    let (pseudo, bytes) = segment(packet).ok_or(Fault::Length)?;
+    P::check(pseudo, bytes)
 }
 
-impl Faults {
-    /// Counts by fault, under the protocol's own words.
-    pub(crate) fn details(&self, words: [&'static str; 3]) -> Value {
-        Value::Counts(self.by_fault.into_iter().zip(words).collect())
+/// What one worker has found wrong.
+#[derive(Local)]
+#[local(methods)]
+pub struct Faults<P: Protocol> {
+    /// Bad packets.
+    #[read]
+    drops: u64,
+    by_fault: [u64; 3],
+    reports: Vec<Fault>,
+    protocol: PhantomData<P>,
+}
+
+impl<P: Protocol> Default for Faults<P> {
+    fn default() -> Self {
+        Faults { drops: 0, by_fault: [0; 3], reports: Vec::new(), protocol: PhantomData }
+    }
+}
+
+#[handlers]
+impl<P: Protocol> Faults<P> {
+    /// Bad packets by fault.
+    #[read]
+    fn drop_details(&self) -> Value {
+        Value::Counts(self.by_fault.into_iter().zip(P::WORDS).collect())
     }
 
     /// Reports the bad packets of a burst.
     #[inline]
-    pub(crate) fn report(&mut self, protocol: &str, words: [&'static str; 3], cx: &mut Cx) {
+    pub(crate) fn report(&mut self, cx: &mut Cx) {
         for fault in self.reports.drain(..) {
-            cx.chatter(&format!("{protocol} header check failed: {}", words[fault as usize]));
+            let word = P::WORDS[fault as usize];
+            cx.chatter(&format!("{} header check failed: {word}", P::NAME));
         }
     }
 }

@@ -174,8 +174,9 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
         true => (quote!(, Self::READ_METHODS), quote!(, Self::CHANGE_METHODS)),
         false => (quote!(), quote!()),
     };
+    let (generics, arguments, condition) = input.generics.split_for_impl();
     Ok(quote! {
-        impl ::castanet_engine::element::Local for #name {
+        impl #generics ::castanet_engine::element::Local for #name #arguments #condition {
             const READS: &'static [&'static [::castanet_engine::class::Read<Self>]] =
                 &[&[#(#reads),*] #more_reads];
             const WRITES: &'static [&'static [::castanet_engine::class::Change<Self>]] =

@@ -35,10 +35,11 @@ pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
         }
     }
     let ty = &block.self_ty;
+    let (generics, _, condition) = block.generics.split_for_impl();
     Ok(quote! {
         #block
         #[allow(dead_code)]
-        impl #ty {
+        impl #generics #ty #condition {
             const READ_METHODS: &'static [::castanet_engine::class::Read<Self>] = &[#(#reads),*];
             const WRITE_METHODS: &'static [::castanet_engine::class::Write<Self>] =
                 &[#(#writes),*];

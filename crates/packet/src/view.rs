@@ -19,10 +19,12 @@ fn gone(name: &str) -> ! {
     panic!("the {name} header was removed from under its view")
 }
 
+/// A view and what all of them have.
 macro_rules! view {
-    ($(#[$doc:meta])* $view:ident, $header:ty, $offset:expr) => {
+    ($(#[$doc:meta])* $view:ident) => {
         $(#[$doc])*
         #[derive(Debug)]
+        #[repr(transparent)]
         pub struct $view<'p> {
             packet: &'p mut Packet,
         }
@@ -61,7 +63,16 @@ macro_rules! view {
                 let (start, end) = self.payload_range();
                 self.packet.range_mut(start, end)
             }
+        }
+    };
+}
 
+/// A view of a header that is looked for at each use.
+macro_rules! header {
+    ($(#[$doc:meta])* $view:ident, $header:ty, $offset:expr) => {
+        view! { $(#[$doc])* $view }
+
+        impl $view<'_> {
             /// Where the header starts, counted from the frame.
             #[inline]
             fn offset(&self) -> usize {
@@ -95,87 +106,61 @@ macro_rules! view {
     };
 }
 
-view! {
+/// A view whose header has options.
+macro_rules! options {
+    ($view:ident) => {
+        impl $view<'_> {
+            /// The header's options; empty if there are none.
+            #[inline]
+            pub fn options(&self) -> &[u8] {
+                let (start, end) = self.options_range();
+                self.packet.range(start, end)
+            }
+
+            /// The header's options, to change; copies first if the packet is
+            /// shared.
+            #[inline]
+            pub fn options_mut(&mut self) -> &mut [u8] {
+                let (start, end) = self.options_range();
+                self.packet.range_mut(start, end)
+            }
+        }
+    };
+}
+
+header! {
     /// A packet that starts with an Ethernet header.
     Ether, Ethernet, |packet| packet.data
 }
-view! {
+header! {
     /// A packet with an ARP header.
     ArpPacket, Arp, arp_offset
 }
-view! {
+header! {
     /// A packet whose network header is IPv6.
     Ipv6, Ipv6Header, |packet| packet.network
 }
-view! {
+header! {
     /// A packet with a UDP header behind its IP header.
     UdpPacket, Udp, |packet| packet.transport
 }
-view! {
+header! {
     /// A packet with a TCP header behind its IP header.
     TcpPacket, Tcp, |packet| packet.transport
 }
-view! {
+header! {
     /// A packet with an ICMP header behind its IPv4 header.
     IcmpPacket, Icmp, |packet| packet.transport
 }
 
-/// A packet whose network header is IPv4.
-#[derive(Debug)]
-#[repr(transparent)]
-pub struct Ipv4<'p> {
-    packet: &'p mut Packet,
+view! {
+    /// A packet whose network header is IPv4.
+    Ipv4
 }
+options!(Ipv4);
+options!(TcpPacket);
 
-impl<'p> Ipv4<'p> {
-    /// The whole packet.
-    #[inline]
-    pub fn packet(&self) -> &Packet {
-        self.packet
-    }
-
-    /// The whole packet, to change. If the header is no longer there
-    /// afterwards, the view panics when it is used.
-    #[inline]
-    pub fn packet_mut(&mut self) -> &mut Packet {
-        self.packet
-    }
-
-    /// The whole packet, in place of the view.
-    #[inline]
-    pub fn into_packet(self) -> &'p mut Packet {
-        self.packet
-    }
-
-    /// The bytes after the header and its options, as far as the header's
-    /// total length says; padding of the link is left out.
-    #[inline]
-    pub fn payload(&self) -> &[u8] {
-        let (start, end) = self.payload_range();
-        self.packet.range(start, end)
-    }
-
-    /// The payload, to change; copies first if the packet is shared.
-    #[inline]
-    pub fn payload_mut(&mut self) -> &mut [u8] {
-        let (start, end) = self.payload_range();
-        self.packet.range_mut(start, end)
-    }
-
-    /// The header's options; empty if there are none.
-    #[inline]
-    pub fn options(&self) -> &[u8] {
-        let (start, end) = self.options_range();
-        self.packet.range(start, end)
-    }
-
-    /// The header's options, to change; copies first if the packet is shared.
-    #[inline]
-    pub fn options_mut(&mut self) -> &mut [u8] {
-        let (start, end) = self.options_range();
-        self.packet.range_mut(start, end)
-    }
-
+impl Ipv4<'_> {
     /// The header with its options, as far as the packet goes.
     #[inline]
     pub fn header(&self) -> &[u8] {
@@ -272,20 +257,6 @@ impl UdpPacket<'_> {
 }
 
 impl TcpPacket<'_> {
-    /// The header's options; empty if there are none.
-    #[inline]
-    pub fn options(&self) -> &[u8] {
-        let (start, end) = self.options_range();
-        self.packet.range(start, end)
-    }
-
-    /// The header's options, to change; copies first if the packet is shared.
-    #[inline]
-    pub fn options_mut(&mut self) -> &mut [u8] {
-        let (start, end) = self.options_range();
-        self.packet.range_mut(start, end)
-    }
-
     fn options_range(&self) -> (usize, usize) {
         let start = self.offset();
         (start + Tcp::LEN, (start + self.header_len()).min(datagram_end(self.packet)))

@@ -1,9 +1,9 @@
 //! `CheckICMPHeader`: whether an ICMP header can be believed.
 
-use crate::transport::{Checker, Checks, Fault, Faults, Verdict, segment};
+use crate::transport::{Checker, Checks, Fault, Faults, Protocol, Verdict};
 use castanet_engine::prelude::*;
-use castanet_engine::wire::Icmp;
-use castanet_engine::wire::ip_proto;
+use castanet_engine::wire::checksum::Sum;
+use castanet_engine::wire::{Icmp, ip_proto};
 
 /// Checks length and checksum of ICMP packets.
 ///
@@ -43,54 +43,31 @@ impl Build for CheckICMPHeader {
     }
 }
 
-/// What one worker has found wrong.
-#[derive(Default, Local)]
-#[local(methods)]
-pub struct Tally {
-    bad: Faults,
-}
+impl Protocol for CheckICMPHeader {
+    const NUMBER: u8 = ip_proto::ICMP;
+    const NAME: &'static str = "ICMP";
+    const WORDS: [&'static str; 3] = ["not ICMP", "bad packet length", "bad ICMP checksum"];
 
-/// Click's words for the faults.
-const WORDS: [&str; 3] = ["not ICMP", "bad packet length", "bad ICMP checksum"];
-
-#[handlers]
-impl Tally {
-    /// Bad packets.
-    #[read]
-    fn drops(&self) -> u64 {
-        self.bad.total
+    fn check(_: Sum, segment: &[u8]) -> Result<(), Fault> {
+        let (icmp, payload) = Icmp::from_prefix(segment).ok_or(Fault::Length)?;
+        if !icmp.length_ok(payload.len()) {
+            return Err(Fault::Length);
+        }
+        if icmp.checksum_ok(payload) { Ok(()) } else { Err(Fault::Checksum) }
     }
-    /// Bad packets by fault.
-    #[read]
-    fn drop_details(&self) -> Value {
-        self.bad.details(WORDS)
-    }
-}
-
-fn check(packet: &Packet) -> Result<(), Fault> {
-    let ip = packet.ipv4_header().filter(|ip| ip.protocol() == ip_proto::ICMP);
-    if ip.ok_or(Fault::Protocol)?.is_fragment() {
-        return Ok(()); // the checksum is over what is not here
-    }
-    let (_, bytes) = segment(packet).ok_or(Fault::Length)?;
-    let (icmp, payload) = Icmp::from_prefix(bytes).ok_or(Fault::Length)?;
-    if !icmp.length_ok(payload.len()) {
-        return Err(Fault::Length);
-    }
-    if icmp.checksum_ok(payload) { Ok(()) } else { Err(Fault::Checksum) }
 }
 
 impl PerPacket for CheckICMPHeader {
     type On = on::Ipv4;
-    type Local = Tally;
+    type Local = Faults<Self>;
     type Fate = Verdict;
 
     #[inline]
-    fn packet(&self, tally: &mut Tally, ip: Ipv4) -> Verdict {
-        self.checker.judge(&mut tally.bad, check(ip.packet()))
+    fn packet(&self, bad: &mut Faults<Self>, ip: Ipv4) -> Verdict {
+        self.checker.judge(bad, ip.packet())
     }
 
-    fn after(&self, tally: &mut Tally, cx: &mut Cx) {
-        tally.bad.report("ICMP", WORDS, cx);
+    fn after(&self, bad: &mut Faults<Self>, cx: &mut Cx) {
+        bad.report(cx);
     }
 }

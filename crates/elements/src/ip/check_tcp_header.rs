@@ -1,9 +1,9 @@
 //! `CheckTCPHeader`: whether a TCP header can be believed.
 
-use crate::transport::{Checker, Checks, Fault, Faults, Verdict, segment};
+use crate::transport::{Checker, Checks, Fault, Faults, Protocol, Verdict};
 use castanet_engine::prelude::*;
-use castanet_engine::wire::Tcp;
-use castanet_engine::wire::ip_proto;
+use castanet_engine::wire::checksum::Sum;
+use castanet_engine::wire::{Tcp, ip_proto};
 
 /// Checks header length and checksum of TCP packets.
 ///
@@ -42,52 +42,29 @@ impl Build for CheckTCPHeader {
     }
 }
 
-/// What one worker has found wrong.
-#[derive(Default, Local)]
-#[local(methods)]
-pub struct Tally {
-    bad: Faults,
-}
+impl Protocol for CheckTCPHeader {
+    const NUMBER: u8 = ip_proto::TCP;
+    const NAME: &'static str = "TCP";
+    const WORDS: [&'static str; 3] = ["not TCP", "bad packet length", "bad TCP checksum"];
 
-/// Click's words for the faults.
-const WORDS: [&str; 3] = ["not TCP", "bad packet length", "bad TCP checksum"];
-
-#[handlers]
-impl Tally {
-    /// Bad packets.
-    #[read]
-    fn drops(&self) -> u64 {
-        self.bad.total
+    fn check(pseudo: Sum, segment: &[u8]) -> Result<(), Fault> {
+        let (tcp, rest) = Tcp::from_prefix(segment).ok_or(Fault::Length)?;
+        tcp.split_options(rest).ok_or(Fault::Length)?;
+        if tcp.checksum_ok(pseudo, rest) { Ok(()) } else { Err(Fault::Checksum) }
     }
-    /// Bad packets by fault.
-    #[read]
-    fn drop_details(&self) -> Value {
-        self.bad.details(WORDS)
-    }
-}
-
-fn check(packet: &Packet) -> Result<(), Fault> {
-    let ip = packet.ipv4_header().filter(|ip| ip.protocol() == ip_proto::TCP);
-    if ip.ok_or(Fault::Protocol)?.is_fragment() {
-        return Ok(()); // the checksum is over what is not here
-    }
-    let (pseudo, bytes) = segment(packet).ok_or(Fault::Length)?;
-    let (tcp, rest) = Tcp::from_prefix(bytes).ok_or(Fault::Length)?;
-    tcp.split_options(rest).ok_or(Fault::Length)?;
-    if tcp.checksum_ok(pseudo, rest) { Ok(()) } else { Err(Fault::Checksum) }
 }
 
 impl PerPacket for CheckTCPHeader {
     type On = on::Ipv4;
-    type Local = Tally;
+    type Local = Faults<Self>;
     type Fate = Verdict;
 
     #[inline]
-    fn packet(&self, tally: &mut Tally, ip: Ipv4) -> Verdict {
-        self.checker.judge(&mut tally.bad, check(ip.packet()))
+    fn packet(&self, bad: &mut Faults<Self>, ip: Ipv4) -> Verdict {
+        self.checker.judge(bad, ip.packet())
     }
 
-    fn after(&self, tally: &mut Tally, cx: &mut Cx) {
-        tally.bad.report("TCP", WORDS, cx);
+    fn after(&self, bad: &mut Faults<Self>, cx: &mut Cx) {
+        bad.report(cx);
     }
 }

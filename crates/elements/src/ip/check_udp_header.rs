@@ -1,9 +1,9 @@
 //! `CheckUDPHeader`: whether a UDP header can be believed.
 
-use crate::transport::{Checker, Checks, Fault, Faults, Verdict, segment};
+use crate::transport::{Checker, Checks, Fault, Faults, Protocol, Verdict};
 use castanet_engine::prelude::*;
-use castanet_engine::wire::Udp;
-use castanet_engine::wire::ip_proto;
+use castanet_engine::wire::checksum::Sum;
+use castanet_engine::wire::{Udp, ip_proto};
 
 /// Checks length and checksum of UDP packets.
 ///
@@ -45,52 +45,29 @@ impl Build for CheckUDPHeader {
     }
 }
 
-/// What one worker has found wrong.
-#[derive(Default, Local)]
-#[local(methods)]
-pub struct Tally {
-    bad: Faults,
-}
+impl Protocol for CheckUDPHeader {
+    const NUMBER: u8 = ip_proto::UDP;
+    const NAME: &'static str = "UDP";
+    const WORDS: [&'static str; 3] = ["not UDP", "bad packet length", "bad UDP checksum"];
 
-/// Click's words for the faults.
-const WORDS: [&str; 3] = ["not UDP", "bad packet length", "bad UDP checksum"];
-
-#[handlers]
-impl Tally {
-    /// Bad packets.
-    #[read]
-    fn drops(&self) -> u64 {
-        self.bad.total
+    fn check(pseudo: Sum, segment: &[u8]) -> Result<(), Fault> {
+        let (udp, _) = Udp::from_prefix(segment).ok_or(Fault::Length)?;
+        let payload = segment.get(Udp::LEN..usize::from(udp.length())).ok_or(Fault::Length)?;
+        if udp.checksum_ok(pseudo, payload) { Ok(()) } else { Err(Fault::Checksum) }
     }
-    /// Bad packets by fault.
-    #[read]
-    fn drop_details(&self) -> Value {
-        self.bad.details(WORDS)
-    }
-}
-
-fn check(packet: &Packet) -> Result<(), Fault> {
-    let ip = packet.ipv4_header().filter(|ip| ip.protocol() == ip_proto::UDP);
-    if ip.ok_or(Fault::Protocol)?.is_fragment() {
-        return Ok(()); // the checksum is over what is not here
-    }
-    let (pseudo, bytes) = segment(packet).ok_or(Fault::Length)?;
-    let (udp, _) = Udp::from_prefix(bytes).ok_or(Fault::Length)?;
-    let payload = bytes.get(Udp::LEN..usize::from(udp.length())).ok_or(Fault::Length)?;
-    if udp.checksum_ok(pseudo, payload) { Ok(()) } else { Err(Fault::Checksum) }
 }
 
 impl PerPacket for CheckUDPHeader {
     type On = on::Ipv4;
-    type Local = Tally;
+    type Local = Faults<Self>;
     type Fate = Verdict;
 
     #[inline]
-    fn packet(&self, tally: &mut Tally, ip: Ipv4) -> Verdict {
-        self.checker.judge(&mut tally.bad, check(ip.packet()))
+    fn packet(&self, bad: &mut Faults<Self>, ip: Ipv4) -> Verdict {
+        self.checker.judge(bad, ip.packet())
     }
 
-    fn after(&self, tally: &mut Tally, cx: &mut Cx) {
-        tally.bad.report("UDP", WORDS, cx);
+    fn after(&self, bad: &mut Faults<Self>, cx: &mut Cx) {
+        bad.report(cx);
     }
 }

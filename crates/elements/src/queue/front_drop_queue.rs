@@ -1,7 +1,7 @@
 //! `FrontDropQueue`: the oldest make room.
 
+use super::kept::Kept;
 use castanet_engine::prelude::*;
-use std::collections::VecDeque;
 
 /// Keeps packets, first in first out; when it is full, the oldest make room.
 ///
@@ -34,40 +34,6 @@ pub struct FrontDropQueue {
     capacity: usize,
 }
 
-/// The packets kept, and what became of others.
-#[derive(Default, Local)]
-#[local(methods)]
-pub struct Kept {
-    packets: VecDeque<Packet>,
-    /// The most packets that were ever kept at once.
-    #[read]
-    highwater_length: usize,
-    /// Packets that made room for younger ones.
-    #[read]
-    drops: u64,
-}
-
-#[handlers]
-impl Kept {
-    /// How many packets are kept.
-    #[read]
-    fn length(&self) -> usize {
-        self.packets.len()
-    }
-    /// Throws away all packets kept.
-    #[write]
-    fn reset(&mut self, _: &str) -> Result<(), ArgError> {
-        self.packets.clear();
-        Ok(())
-    }
-    /// Counts drops and the highest length from now on.
-    #[write]
-    fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
-        (self.drops, self.highwater_length) = (0, self.packets.len());
-        Ok(())
-    }
-}
-
 #[derive(Fate)]
 pub enum Way {
     /// Packets, when they are pulled.
@@ -81,20 +47,19 @@ impl Store for FrontDropQueue {
     type Local = Kept;
     type Fate = Way;
 
-    fn put(&self, kept: &mut Kept, mut batch: Batch, cx: &mut Cx) {
-        kept.packets.extend(batch.drain());
+    fn put(&self, kept: &mut Kept, batch: Batch, cx: &mut Cx) {
+        kept.put(batch);
         let excess = kept.packets.len().saturating_sub(self.capacity);
         kept.drops += excess as u64;
         kept.packets.drain(..excess).for_each(|packet| cx.emit(Way::Old, packet));
-        kept.highwater_length = kept.highwater_length.max(kept.packets.len());
+        kept.settle();
     }
 
     fn take(&self, kept: &mut Kept, n: usize, into: &mut Batch, _: &mut Cx) {
-        let n = n.min(kept.packets.len());
-        into.extend(kept.packets.drain(..n));
+        kept.take(n, into);
     }
 
     fn held(&self, kept: &Kept) -> usize {
-        kept.packets.len()
+        kept.length()
     }
 }

@@ -5,6 +5,7 @@ pub mod bandwidth_shaper;
 pub mod delay_shaper;
 pub mod delay_unqueue;
 pub mod front_drop_queue;
+mod kept;
 pub mod prio_sched;
 pub mod pull_switch;
 #[allow(clippy::module_inception)] // the element is called what the room is

@@ -1,7 +1,7 @@
 //! `Queue`: first in, first out.
 
+use super::kept::Kept;
 use castanet_engine::prelude::*;
-use std::collections::VecDeque;
 
 /// Keeps packets, first in first out, until somebody pulls them.
 ///
@@ -61,40 +61,6 @@ pub struct Queue {
     capacity: usize,
 }
 
-/// The packets kept, and what became of others.
-#[derive(Default, Local)]
-#[local(methods)]
-pub struct Kept {
-    packets: VecDeque<Packet>,
-    /// The most packets that were ever kept at once.
-    #[read]
-    highwater_length: usize,
-    /// Packets that found no room.
-    #[read]
-    drops: u64,
-}
-
-#[handlers]
-impl Kept {
-    /// How many packets are kept.
-    #[read]
-    fn length(&self) -> usize {
-        self.packets.len()
-    }
-    /// Throws away all packets kept.
-    #[write]
-    fn reset(&mut self, _: &str) -> Result<(), ArgError> {
-        self.packets.clear();
-        Ok(())
-    }
-    /// Counts drops and the highest length from now on.
-    #[write]
-    fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
-        (self.drops, self.highwater_length) = (0, self.packets.len());
-        Ok(())
-    }
-}
-
 #[derive(Fate)]
 pub enum Way {
     /// Packets, when they are pulled.
@@ -113,8 +79,8 @@ impl Store for Queue {
 
     fn put(&self, kept: &mut Kept, mut batch: Batch, cx: &mut Cx) {
         let excess = batch.split_off(self.room(kept));
-        kept.packets.extend(batch.drain());
-        kept.highwater_length = kept.highwater_length.max(kept.packets.len());
+        kept.put(batch);
+        kept.settle();
         if !excess.is_empty() {
             kept.drops += excess.len() as u64;
             cx.emit_batch(Way::Full, excess);
@@ -128,12 +94,11 @@ impl Store for Queue {
             kept.drops += beyond as u64;
             cx.dropped(Way::Beyond, beyond);
         }
-        let n = n.min(kept.packets.len());
-        into.extend(kept.packets.drain(..n));
+        kept.take(n, into);
     }
 
     fn held(&self, kept: &Kept) -> usize {
-        kept.packets.len()
+        kept.length()
     }
 
     fn room(&self, kept: &Kept) -> usize {

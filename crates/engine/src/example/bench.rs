@@ -38,6 +38,18 @@ pub fn run(text: &str, library: &Library, workers: usize, burst: usize) -> Resul
     bench.finish()
 }
 
+/// Does what an example's script says, right or wrong, and compares nothing:
+/// for fuzzers, to whom only a panic, a hang or a packet lost unseen matters.
+/// What cannot be built, or is no script, is no fault.
+pub fn survive(text: &str, library: &Library, burst: usize) -> Result<(), String> {
+    let script = Script::new(text);
+    let Ok(mut bench) = Bench::new(&script, library, 1, burst) else { return Ok(()) };
+    script.lines.iter().for_each(|(_, line)| _ = bench.obey(line));
+    bench.flush();
+    bench.seen.values_mut().for_each(VecDeque::clear);
+    bench.finish()
+}
+
 /// Feeds an example's configuration bursts of hostile packets instead of its
 /// own: no panic, no hang, no packet lost unseen, whatever the bytes are.
 pub fn storm(text: &str, library: &Library, seed: u64, bursts: usize) -> Result<(), String> {

@@ -17,7 +17,7 @@ mod ports;
 mod script;
 
 use crate::class::{Class, Library};
-pub use bench::{run, storm};
+pub use bench::{run, storm, survive};
 
 /// The burst sizes and numbers of workers that every example runs with.
 pub const WAYS: [(usize, usize); 5] = [(1, 1), (1, 4), (1, 64), (3, 1), (3, 4)];
