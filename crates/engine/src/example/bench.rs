@@ -45,9 +45,7 @@ pub fn survive(text: &str, library: &Library, burst: usize) -> Result<(), String
     let script = Script::new(text);
     let Ok(mut bench) = Bench::new(&script, library, 1, burst) else { return Ok(()) };
     script.lines.iter().for_each(|(_, line)| _ = bench.obey(line));
-    bench.flush();
-    bench.seen.values_mut().for_each(VecDeque::clear);
-    bench.finish()
+    bench.audit()
 }
 
 /// Feeds an example's configuration bursts of hostile packets instead of its
@@ -68,9 +66,7 @@ pub fn storm(text: &str, library: &Library, seed: u64, bursts: usize) -> Result<
             bench.router.advance(Duration::from_millis(300));
         }
     }
-    bench.flush();
-    bench.seen.values_mut().for_each(VecDeque::clear);
-    bench.finish()
+    bench.audit()
 }
 
 struct Bench {
@@ -225,13 +221,20 @@ impl Bench {
         }
     }
 
-    /// Nothing is left over, every element's packets balance, and every frame
-    /// comes back.
+    /// Nothing is left over, and the books balance.
     fn finish(mut self) -> Result<(), String> {
         self.flush();
-        if let Some((port, left)) = self.seen.iter().find(|(_, seen)| !seen.is_empty()) {
-            return Err(format!("after the last line\n  unexpected at {port}: {}", left[0]));
+        match self.seen.iter().find(|(_, seen)| !seen.is_empty()) {
+            Some((port, left)) => {
+                Err(format!("after the last line\n  unexpected at {port}: {}", left[0]))
+            }
+            None => self.audit(),
         }
+    }
+
+    /// Every element's packets balance, and every frame comes back.
+    fn audit(mut self) -> Result<(), String> {
+        self.flush();
         for it in 0..self.router.graph().elements.len() {
             balance(&mut self.router, it)?;
         }

@@ -2,8 +2,9 @@
 
 use super::ip_mark;
 use super::method::Method;
+use super::opened::Opened;
 use crate::af_packet::{self, AfPacket, Options};
-use crate::device::{Device, DeviceStats};
+use crate::device::Device;
 use castanet_engine::prelude::*;
 use castanet_packet::anno;
 
@@ -85,9 +86,7 @@ pub enum Received {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct Receiving {
-    device: Option<AfPacket>,
-    /// What the device had counted at the last reset.
-    before: DeviceStats,
+    device: Opened<AfPacket>,
 }
 
 #[handlers]
@@ -105,54 +104,50 @@ impl Receiving {
     /// Packets received since the last reset.
     #[read]
     fn count(&self) -> u64 {
-        self.stats().received - self.before.received
+        self.device.since(|it| it.received)
     }
 
     /// Bytes received since the last reset.
     #[read]
     fn byte_count(&self) -> u64 {
-        self.stats().received_bytes - self.before.received_bytes
+        self.device.since(|it| it.received_bytes)
     }
 
     /// Packets that the kernel dropped because they were not fetched in time.
     #[read]
     fn kernel_drops(&self) -> u64 {
-        self.stats().kernel_drops
+        self.device.stats().kernel_drops
     }
 
     /// Packets dropped because the pool had no frame.
     #[read]
     fn no_frame_drops(&self) -> u64 {
-        self.stats().no_frame
+        self.device.stats().no_frame
     }
 
     /// Packets dropped because their offload header did not fit them.
     #[read]
     fn malformed(&self) -> u64 {
-        self.stats().malformed
+        self.device.stats().malformed
     }
 
     /// Super-frames that were cut into packets.
     #[read]
     fn super_frames(&self) -> u64 {
-        self.stats().super_frames
+        self.device.stats().super_frames
     }
 
     /// How packets are received, and why that way.
     #[read]
     fn device(&self) -> String {
-        self.device.as_ref().map_or_else(String::new, Device::describe)
+        self.device.describe()
     }
 
     /// Starts `count` and `byte_count` again from zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
-        self.before = self.stats();
+        self.device.reset();
         Ok(())
-    }
-
-    fn stats(&self) -> DeviceStats {
-        self.device.as_ref().map_or(self.before, Device::stats)
     }
 }
 
@@ -169,12 +164,12 @@ impl Source for FromDevice {
             exclusive: !self.sniffer,
             ..Options::default()
         };
-        local.device = Some(open(&self.devname, options)?);
+        local.device.set(open(&self.devname, options)?);
         Ok(())
     }
 
     fn ask(&self, local: &mut Receiving, n: usize, cx: &mut Cx) -> Asked {
-        let Some(device) = &mut local.device else { return Asked::Done };
+        let Some(device) = local.device.get_mut() else { return Asked::Done };
         let n = if self.burst > 0 { self.burst as usize } else { n };
         let mut batch = Batch::new();
         if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
@@ -199,8 +194,7 @@ impl Source for FromDevice {
     }
 
     fn end(&self, local: &mut Receiving, _: &mut Cx) {
-        local.before = local.stats();
-        local.device = None;
+        local.device.close();
     }
 }
 

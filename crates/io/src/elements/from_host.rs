@@ -1,7 +1,7 @@
 //! `FromHost`: Ethernet frames that the host's own stack sends.
 
-use super::host::{FromTheHost, Neighbour, check_gateway, ipv4_net};
-use crate::tap::{Kind, Setup as HostSetup};
+use super::host::{FromTheHost, Neighbour, host_side};
+use crate::tap::{Kind, Setup as HostSide};
 use castanet_engine::prelude::*;
 
 /// Receives the Ethernet frames that the host sends on the TAP device DEVNAME.
@@ -18,7 +18,8 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(args = Settings, ports = "0/1")]
 pub struct FromHost {
-    settings: Settings,
+    devname: String,
+    host: HostSide,
 }
 
 /// What can be set.
@@ -49,8 +50,9 @@ impl Build for FromHost {
     type Args = Settings;
 
     fn build(settings: Settings, _: &Setup) -> Result<Self, ArgError> {
-        check_gateway(settings.dst.as_ref(), settings.gateway)?;
-        Ok(FromHost { settings })
+        let Settings { devname, dst, gateway, ether, mtu, .. } = settings;
+        let host = host_side(dst.as_ref(), gateway, ether.or(Some(ETHER)), mtu)?;
+        Ok(FromHost { devname, host })
     }
 }
 
@@ -59,14 +61,7 @@ impl Source for FromHost {
     type Fate = FromTheHost;
 
     fn begin(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
-        let it = &self.settings;
-        let setup = HostSetup {
-            ipv4: it.dst.as_ref().map(ipv4_net),
-            gateway: it.gateway,
-            ether: it.ether.or(Some(ETHER)),
-            mtu: it.mtu.map(|mtu| mtu as usize),
-        };
-        local.open(&it.devname, Kind::Tap, Some(&setup))
+        local.open(&self.devname, Kind::Tap, Some(&self.host))
     }
 
     fn ask(&self, local: &mut Neighbour, n: usize, cx: &mut Cx) -> Asked {

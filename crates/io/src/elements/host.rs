@@ -1,8 +1,9 @@
 //! What elements that talk to the host's own stack have in common.
 
 use super::ip_mark;
+use super::opened::Opened;
 use super::sending::Waiting;
-use crate::device::{Device, DeviceStats};
+use crate::device::Device;
 use crate::interface::Ipv4Net;
 use crate::tap::{Kind, Setup, Tap};
 use castanet_engine::prelude::*;
@@ -30,10 +31,9 @@ pub enum FromTheHost {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct Neighbour {
-    device: Option<Tap>,
+    device: Opened<Tap>,
     kind: Option<Kind>,
     waiting: Waiting,
-    before: DeviceStats,
 }
 
 #[handlers]
@@ -41,13 +41,13 @@ impl Neighbour {
     /// The device's name.
     #[read]
     fn dev_name(&self) -> String {
-        self.device.as_ref().map_or_else(String::new, |device| device.name().to_owned())
+        self.device.get().map_or_else(String::new, |device| device.name().to_owned())
     }
 
     /// Packets received from the host since the last reset.
     #[read]
     fn packets(&self) -> u64 {
-        self.stats().received - self.before.received
+        self.device.since(|it| it.received)
     }
 
     /// The same as `packets`.
@@ -59,43 +59,36 @@ impl Neighbour {
     /// Packets sent to the host since the last reset.
     #[read]
     fn sent(&self) -> u64 {
-        self.stats().sent - self.before.sent
+        self.device.since(|it| it.sent)
     }
 
     /// How packets come and go.
     #[read]
     fn device(&self) -> String {
-        self.device.as_ref().map_or_else(String::new, Device::describe)
+        self.device.describe()
     }
 
     /// Starts the counts again from zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
-        self.before = self.stats();
+        self.device.reset();
         Ok(())
     }
-
-    fn stats(&self) -> DeviceStats {
-        self.device.as_ref().map_or(self.before, Device::stats)
-    }
 }
 
-/// Turns an address with its mask into what the host's side gets.
-pub(super) fn ipv4_net(net: &Net) -> Ipv4Net {
-    Ipv4Net { address: net.address, netmask: net.mask }
-}
-
-/// Refuses a gateway that is not on the device's network.
-pub(super) fn check_gateway(net: Option<&Net>, gateway: Option<Ipv4Addr>) -> Result<(), ArgError> {
-    match (net, gateway) {
-        (_, None) => Ok(()),
-        (Some(net), Some(gateway)) if net.contains(gateway) => Ok(()),
-        (_, Some(gateway)) => {
-            Err(ArgError::new(format!("{gateway} is not on the device's network"))
-                .click("bad GATEWAY")
-                .at("GATEWAY"))
-        }
+/// How the host's side of a device is set up.
+pub(super) fn host_side(
+    net: Option<&Net>,
+    gateway: Option<Ipv4Addr>,
+    ether: Option<MacAddr>,
+    mtu: Option<u32>,
+) -> Result<Setup, ArgError> {
+    if let Some(gateway) = gateway.filter(|it| !net.is_some_and(|net| net.contains(*it))) {
+        let error = ArgError::new(format!("{gateway} is not on the device's network"));
+        return Err(error.click("bad GATEWAY").at("GATEWAY"));
     }
+    let ipv4 = net.map(|net| Ipv4Net { address: net.address, netmask: net.mask });
+    Ok(Setup { ipv4, gateway, ether, mtu: mtu.map(|mtu| mtu as usize) })
 }
 
 impl Neighbour {
@@ -111,13 +104,14 @@ impl Neighbour {
         if let Some(setup) = setup {
             device.set_up(setup).map_err(failed)?;
         }
-        (self.device, self.kind) = (Some(device), Some(kind));
+        self.device.set(device);
+        self.kind = Some(kind);
         Ok(())
     }
 
     /// Emits what the host has sent.
     pub(super) fn receive(&mut self, n: usize, cx: &mut Cx) -> Asked {
-        let Some(device) = &mut self.device else { return Asked::Done };
+        let Some(device) = self.device.get_mut() else { return Asked::Done };
         let mut batch = Batch::new();
         if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
             cx.chatter(&format!("{}: {error}", device.name()));
@@ -149,7 +143,7 @@ impl Neighbour {
     /// Sends packets to the host; `refused` and `full` are the reasons to
     /// drop.
     pub(super) fn send<F: Fate>(&mut self, batch: Batch, refused: F, full: F, cx: &mut Cx) {
-        let Some(device) = &mut self.device else {
+        let Some(device) = self.device.get_mut() else {
             cx.emit_batch(refused, batch);
             return;
         };
@@ -171,7 +165,6 @@ impl Neighbour {
     /// Closes the device.
     pub(super) fn close<F: Fate>(&mut self, full: F, cx: &mut Cx) {
         cx.emit_batch(full, self.waiting.take());
-        self.before = self.stats();
-        self.device = None;
+        self.device.close();
     }
 }

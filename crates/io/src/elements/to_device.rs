@@ -2,9 +2,10 @@
 
 use super::from_device::open;
 use super::method::Method;
+use super::opened::Opened;
 use super::sending::Waiting;
 use crate::af_packet::{AfPacket, Method as Receiving, Options};
-use crate::device::{Device, DeviceStats};
+use crate::device::Device;
 use castanet_engine::prelude::*;
 
 /// Sends packets, link header included, on the network interface DEVNAME.
@@ -75,12 +76,10 @@ pub enum Sent {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct Sending {
-    device: Option<AfPacket>,
+    device: Opened<AfPacket>,
     waiting: Waiting,
     /// Whether opening failed on this worker.
     broken: bool,
-    /// What was counted before the last reset, or the end.
-    before: DeviceStats,
 }
 
 #[handlers]
@@ -88,42 +87,38 @@ impl Sending {
     /// Packets sent since the last reset.
     #[read]
     fn count(&self) -> u64 {
-        self.stats().sent - self.before.sent
+        self.device.since(|it| it.sent)
     }
 
     /// Bytes sent since the last reset.
     #[read]
     fn byte_count(&self) -> u64 {
-        self.stats().sent_bytes - self.before.sent_bytes
+        self.device.since(|it| it.sent_bytes)
     }
 
     /// Packets that the interface refused.
     #[read]
     fn errors(&self) -> u64 {
-        self.stats().tx_errors
+        self.device.stats().tx_errors
     }
 
     /// How often there was no room to send.
     #[read]
     fn full(&self) -> u64 {
-        self.stats().tx_full
+        self.device.stats().tx_full
     }
 
     /// How packets are sent, and why that way.
     #[read]
     fn device(&self) -> String {
-        self.device.as_ref().map_or_else(String::new, Device::describe)
+        self.device.describe()
     }
 
     /// Starts `count` and `byte_count` again from zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
-        self.before = self.stats();
+        self.device.reset();
         Ok(())
-    }
-
-    fn stats(&self) -> DeviceStats {
-        self.device.as_ref().map_or(self.before, Device::stats)
     }
 }
 
@@ -141,16 +136,21 @@ impl PerBatch for ToDevice {
     type Fate = Sent;
 
     fn begin(&self, local: &mut Sending, _: &mut Cx) -> Result<(), ArgError> {
-        local.device = Some(self.open()?);
+        local.device.set(self.open()?);
         Ok(())
     }
 
     fn batch(&self, local: &mut Sending, _: usize, batch: Batch, cx: &mut Cx) {
         // The home worker's socket was opened before anything ran; others
         // open theirs when the first packet comes by.
-        if local.device.is_none() && !local.broken {
-            local.device = self.open().map_err(|error| self.report(&error, cx)).ok();
-            local.broken = local.device.is_none();
+        if local.device.get().is_none() && !local.broken {
+            match self.open() {
+                Ok(device) => local.device.set(device),
+                Err(error) => {
+                    local.broken = true;
+                    self.report(&error, cx);
+                }
+            }
         }
         match self.outputs {
             0 => self.send(local, batch, cx),
@@ -180,7 +180,7 @@ impl ToDevice {
     }
 
     fn send(&self, local: &mut Sending, batch: Batch, cx: &mut Cx) {
-        let Some(device) = &mut local.device else {
+        let Some(device) = local.device.get_mut() else {
             cx.emit_batch(Sent::Closed, batch);
             return;
         };
@@ -199,7 +199,7 @@ impl ToDevice {
 
     /// Sends packets one by one, so that each can go on to where it belongs.
     fn send_each(&self, local: &mut Sending, mut batch: Batch, cx: &mut Cx) {
-        let Some(device) = &mut local.device else {
+        let Some(device) = local.device.get_mut() else {
             cx.emit_batch(Sent::Closed, batch);
             return;
         };

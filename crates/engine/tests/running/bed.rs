@@ -1,0 +1,65 @@
+//! The bed that the tests lie in: a router of small elements, and its balance.
+
+use crate::elements;
+use castanet_engine::class::Library;
+use castanet_engine::router::{Notice, Options, Router};
+use castanet_engine::worker::Console;
+use castanet_lang::{Diagnostics, SourceMap, expand, parse};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+struct Silent;
+
+impl Console for Silent {
+    fn chatter(&self, _: &str) {}
+    fn print(&self, _: &str) {}
+}
+
+pub(crate) fn build(text: &str, workers: usize, simulated: bool) -> Router {
+    let library = Library::new(&[elements::CLASSES]);
+    let known = |class: &str| library.get(class).is_some();
+    let mut sources = SourceMap::new();
+    let file = sources.add("test", text);
+    let (tree, mut found): (_, Diagnostics) = parse(&mut sources, file);
+    let (flat, more) = expand(&tree, &known, &[]);
+    found.append(more);
+    let mut options = Options::new(Arc::new(Silent));
+    (options.workers, options.simulated, options.frames) = (workers, simulated, 8192);
+    let router = match found.has_errors() {
+        true => None,
+        false => Router::build(&flat, &library, &options, &mut found),
+    };
+    router.unwrap_or_else(|| panic!("{}", found.render_rich(&sources, false)))
+}
+
+pub(crate) fn number(router: &mut Router, handler: &str) -> u64 {
+    router.read(handler).unwrap().parse().unwrap()
+}
+
+/// What went into each element and was made there has left it or is kept.
+pub(crate) fn balance(router: &mut Router) {
+    for it in 0..router.graph().elements.len() {
+        let (ledger, held) = (router.ledger(it), router.held(it) as u64);
+        let left = ledger.output + ledger.consumed + ledger.lost() + held;
+        let name = &router.graph().elements[it].name;
+        assert_eq!(ledger.input + ledger.made, left, "{name}: {ledger:?}, {held} kept");
+    }
+}
+
+/// Runs on threads until `done` says so, which must be soon.
+pub(crate) fn run_until(router: &mut Router, mut done: impl FnMut(&mut Router) -> bool) {
+    let line = router.line();
+    let started = Instant::now();
+    let mut look = |router: &mut Router| {
+        if done(router) || started.elapsed() > Duration::from_secs(20) {
+            line.send(Notice::Interrupted).unwrap();
+        }
+    };
+    router.run(Some((Duration::from_millis(5), &mut look)));
+    assert!(started.elapsed() < Duration::from_secs(20), "somebody sleeps for ever");
+}
+
+pub(crate) fn clean(router: Router) {
+    let report = router.dismantle();
+    assert_eq!((report.leaked_frames, report.lost_workers), (0, 0));
+}

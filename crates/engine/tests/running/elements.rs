@@ -1,0 +1,357 @@
+//! Elements that do one thing each: make, keep, move, count, stumble.
+
+use castanet_engine::class::{Class, per_batch, per_packet, source, store};
+use castanet_engine::prelude::*;
+use std::collections::VecDeque;
+
+/// Makes packets, and asks for an end of the router after the last.
+#[derive(Clone, Element)]
+struct Make {
+    /// How many packets.
+    #[arg(live)]
+    limit: u64,
+    /// How long to wait between bursts, in nanoseconds.
+    #[arg(default = 0)]
+    pause: u64,
+    /// Whether to stop the router.
+    #[arg(keyword, default = false)]
+    stop: bool,
+}
+
+#[derive(Default, Local)]
+#[write(reset)]
+struct Made {
+    /// Packets.
+    #[read]
+    count: u64,
+}
+
+impl Source for Make {
+    type Local = Made;
+    type Fate = ();
+    fn ask(&self, made: &mut Made, n: usize, cx: &mut Cx) -> Asked {
+        for _ in 0..n {
+            if made.count == self.limit {
+                if self.stop {
+                    cx.stop();
+                }
+                return Asked::Done;
+            }
+            let Some(packet) = cx.copy_in(b"some bytes") else { return Asked::Again };
+            made.count += 1;
+            cx.emit((), packet);
+        }
+        match self.pause {
+            0 => Asked::Again,
+            n => Asked::At(cx.now() + Duration::from_nanos(n)),
+        }
+    }
+}
+
+/// Makes packets while the stores below have room.
+#[derive(Element)]
+struct Fill {
+    /// How many packets.
+    #[arg]
+    limit: u64,
+}
+
+impl Source for Fill {
+    type Local = Made;
+    type Fate = ();
+    fn ask(&self, made: &mut Made, n: usize, cx: &mut Cx) -> Asked {
+        if made.count == self.limit {
+            return Asked::Done;
+        }
+        let left = usize::try_from(self.limit - made.count).unwrap_or(n);
+        let n = n.min(cx.room()).min(left);
+        if n == 0 {
+            return Asked::Empty;
+        }
+        for _ in 0..n {
+            let Some(packet) = cx.copy_in(b"some bytes") else { return Asked::Again };
+            made.count += 1;
+            cx.emit((), packet);
+        }
+        Asked::Again
+    }
+}
+
+/// Keeps packets.
+#[derive(Element)]
+struct Keep {
+    /// How many.
+    #[arg(default = 1000)]
+    capacity: usize,
+}
+
+#[derive(Default, Local)]
+#[write(reset)]
+struct Kept {
+    packets: VecDeque<Packet>,
+}
+
+#[derive(Fate)]
+#[allow(dead_code)] // what is pulled is not emitted
+enum Way {
+    /// Packets that are pulled.
+    Next,
+    /// Packets that find no room.
+    #[drop]
+    Full,
+}
+
+impl Store for Keep {
+    type Local = Kept;
+    type Fate = Way;
+    fn put(&self, kept: &mut Kept, mut batch: Batch, cx: &mut Cx) {
+        let excess = batch.split_off(self.room(kept));
+        kept.packets.extend(batch.drain());
+        cx.emit_batch(Way::Full, excess);
+    }
+    fn take(&self, kept: &mut Kept, n: usize, into: &mut Batch, _: &mut Cx) {
+        let n = n.min(kept.packets.len());
+        into.extend(kept.packets.drain(..n));
+    }
+    fn held(&self, kept: &Kept) -> usize {
+        kept.packets.len()
+    }
+    fn room(&self, kept: &Kept) -> usize {
+        self.capacity - kept.packets.len()
+    }
+}
+
+/// Pulls and pushes.
+#[derive(Clone, Element)]
+#[element(ports = "1/1", processing = "l/h")]
+struct Move {
+    /// Whether to.
+    #[arg(live, default = true)]
+    active: bool,
+}
+
+impl Source for Move {
+    type Local = ();
+    type Fate = ();
+    fn ask(&self, _: &mut (), n: usize, cx: &mut Cx) -> Asked {
+        if !self.active {
+            return Asked::Done;
+        }
+        let batch = cx.pull(0, n);
+        if batch.is_empty() {
+            return Asked::Empty;
+        }
+        cx.emit_batch((), batch);
+        Asked::Again
+    }
+}
+
+/// Lets a packet be pulled every so often.
+#[derive(Clone, Element)]
+#[element(ports = "1/1", processing = "l/l")]
+struct Slow {
+    /// Nanoseconds between packets.
+    #[arg(live)]
+    pause: u64,
+}
+
+#[derive(Default, Local)]
+struct Due {
+    at: Time,
+}
+
+impl Source for Slow {
+    type Local = Due;
+    type Fate = ();
+    fn ask(&self, due: &mut Due, _: usize, cx: &mut Cx) -> Asked {
+        if due.at > cx.now() {
+            cx.retry_at(due.at);
+            return Asked::Empty;
+        }
+        let batch = cx.pull(0, 1);
+        if !batch.is_empty() {
+            due.at = cx.now() + Duration::from_nanos(self.pause);
+        }
+        cx.emit_batch((), batch);
+        Asked::Empty
+    }
+}
+
+/// Merges pulled inputs, the first first.
+#[derive(Element)]
+#[element(ports = "1-/1", processing = "l/l")]
+struct First;
+
+impl Source for First {
+    type Local = ();
+    type Fate = ();
+    fn ask(&self, _: &mut (), n: usize, cx: &mut Cx) -> Asked {
+        for input in 0..cx.inputs() {
+            let batch = cx.pull(input, n);
+            if !batch.is_empty() {
+                cx.emit_batch((), batch);
+                break;
+            }
+        }
+        Asked::Empty
+    }
+}
+
+/// Counts and passes on.
+#[derive(Element)]
+struct Count;
+
+#[derive(Default, Local)]
+struct Seen {
+    /// Packets.
+    #[read]
+    count: u64,
+}
+
+impl PerPacket for Count {
+    type On = on::Any;
+    type Local = Seen;
+    type Fate = ();
+    fn packet(&self, seen: &mut Seen, _: &mut Packet) {
+        seen.count += 1;
+    }
+}
+
+/// Panics at every so many packets.
+#[derive(Element)]
+struct Trip {
+    /// At which.
+    #[arg]
+    every: u64,
+}
+
+impl PerPacket for Trip {
+    type On = on::Any;
+    type Local = Seen;
+    type Fate = ();
+    fn packet(&self, seen: &mut Seen, _: &mut Packet) {
+        seen.count += 1;
+        assert!(!seen.count.is_multiple_of(self.every), "tripped, as the test wants");
+    }
+}
+
+/// Pulls, gives half on, and panics with the rest in hand.
+#[derive(Element)]
+#[element(ports = "1/1", processing = "l/h")]
+struct Fumble;
+
+impl Source for Fumble {
+    type Local = Seen;
+    type Fate = ();
+    fn ask(&self, seen: &mut Seen, _: usize, cx: &mut Cx) -> Asked {
+        let mut batch = cx.pull(0, 4);
+        if batch.is_empty() {
+            return Asked::Empty;
+        }
+        seen.count += 1;
+        let rest = batch.split_off(2);
+        cx.emit_batch((), batch);
+        assert!(!seen.count.is_multiple_of(2), "fumbled, as the test wants");
+        cx.emit_batch((), rest);
+        Asked::Again
+    }
+}
+
+/// Gives a packet and copies of it to all outputs.
+#[derive(Element)]
+#[element(ports = "1/1-")]
+struct Copy {
+    /// How many outputs.
+    #[arg]
+    outputs: u8,
+}
+
+impl PerBatch for Copy {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Port;
+    fn batch(&self, _: &mut (), _: usize, batch: Batch, cx: &mut Cx) {
+        for mut packet in batch {
+            for n in 1..self.outputs {
+                let copy = cx.share(&mut packet);
+                cx.emit(Port::nth(n), copy);
+            }
+            cx.emit(Port::nth(0), packet);
+        }
+    }
+}
+
+/// Merges pushed inputs.
+#[derive(Element)]
+struct Join;
+
+impl PerPacket for Join {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+    fn packet(&self, _: &mut (), _: &mut Packet) {}
+}
+
+/// Ends packets.
+#[derive(Element)]
+#[element(processing = "a/a", ports = "1/0")]
+struct End;
+
+impl PerBatch for End {
+    type On = on::Any;
+    type Local = Seen;
+    type Fate = Never;
+    fn batch(&self, seen: &mut Seen, _: usize, batch: Batch, cx: &mut Cx) {
+        seen.count += batch.len() as u64;
+        cx.consume(batch);
+    }
+}
+
+/// Wakes itself at fixed times, and once for the moment it is in.
+#[derive(Element)]
+#[element(processing = "h/h", ports = "0/0")]
+struct Alarm;
+
+#[derive(Default, Local)]
+struct Rang {
+    /// Times, in milliseconds of simulated time.
+    #[read]
+    rings: String,
+    again: bool,
+}
+
+impl PerBatch for Alarm {
+    type On = on::Any;
+    type Local = Rang;
+    type Fate = Never;
+    fn begin(&self, _: &mut Rang, cx: &mut Cx) -> Result<(), ArgError> {
+        cx.wake_at(cx.now() + Duration::from_millis(30));
+        cx.wake_at(cx.now() + Duration::from_millis(20));
+        Ok(())
+    }
+    fn batch(&self, _: &mut Rang, _: usize, batch: Batch, cx: &mut Cx) {
+        cx.consume(batch);
+    }
+    fn wake(&self, rang: &mut Rang, cx: &mut Cx) {
+        rang.rings += &format!("{} ", cx.now().0 % 1_000_000_000 / 1_000_000);
+        rang.again = !rang.again;
+        let pause = if rang.again { 0 } else { 10 };
+        cx.wake_at(cx.now() + Duration::from_millis(pause));
+    }
+}
+
+pub(crate) static CLASSES: &[Class] = &[
+    source::<Make>(),
+    source::<Fill>(),
+    store::<Keep>(),
+    source::<Move>(),
+    source::<Slow>(),
+    source::<First>(),
+    source::<Fumble>(),
+    per_packet::<Count>(),
+    per_packet::<Trip>(),
+    per_packet::<Join>(),
+    per_batch::<Copy>(),
+    per_batch::<End>(),
+    per_batch::<Alarm>(),
+];

@@ -1,0 +1,11 @@
+//! Graphs of small elements, run in simulated time and on real threads: what
+//! goes in comes out or is counted, nothing sleeps through its wake-up, and a
+//! bug in an element costs a burst.
+#![allow(clippy::unwrap_used)] // a test
+
+mod bed;
+mod circles;
+mod elements;
+mod faults;
+mod turns;
+mod waking;

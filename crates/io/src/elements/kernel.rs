@@ -1,0 +1,76 @@
+//! What `KernelTun` and `KernelTap` are: a device that lives with the router.
+
+use super::host::{FromTheHost, Neighbour, host_side};
+use crate::tap::{Kind, Setup as HostSide};
+use castanet_engine::prelude::*;
+
+/// What can be set.
+#[derive(Args)]
+pub struct Settings {
+    /// The host's address, and the network that is reached this way.
+    #[arg]
+    addr: Net,
+    /// A router on that network for all else that the host sends.
+    #[arg]
+    gateway: Option<Ipv4Addr>,
+    /// Whether packets are Ethernet frames; those of `KernelTap` are unless
+    /// this says otherwise.
+    #[arg(keyword)]
+    tap: Option<bool>,
+    /// Bytes to keep free before each packet; frames always have 128.
+    #[arg(keyword, default = 0)]
+    #[expect(dead_code, reason = "for configurations that say so")]
+    headroom: u32,
+    /// How many packets to read at once; 0 for the engine's burst.
+    #[arg(keyword, default = 0)]
+    burst: u32,
+    /// With TAP, the host's Ethernet address; the kernel chooses one otherwise.
+    #[arg(keyword)]
+    ether: Option<MacAddr>,
+    /// The largest packet, without Ethernet header.
+    #[arg(keyword)]
+    mtu: Option<u32>,
+    /// The device's name; the kernel chooses one otherwise.
+    #[arg(keyword, default = String::new())]
+    devname: String,
+    /// For configurations that say so: overflows are counted, never printed.
+    #[arg(keyword, default = true)]
+    #[expect(dead_code, reason = "for configurations that say so")]
+    ignore_queue_overflows: bool,
+}
+
+/// A device that is made and set up.
+pub(super) struct Kernel {
+    kind: Kind,
+    devname: String,
+    burst: usize,
+    host: HostSide,
+}
+
+impl Kernel {
+    pub(super) fn new(settings: Settings, usual: Kind) -> Result<Self, ArgError> {
+        let Settings { gateway, ether, mtu, .. } = settings;
+        let host = host_side(Some(&settings.addr), gateway, ether, mtu)?;
+        if mtu.is_some_and(|mtu| mtu < 20) {
+            let error = ArgError::new("has no room for an IP header").at("MTU");
+            return Err(error.click("MTU must be greater than 20"));
+        }
+        let kind = settings.tap.map_or(usual, |tap| if tap { Kind::Tap } else { Kind::Tun });
+        Ok(Kernel { kind, devname: settings.devname, burst: settings.burst as usize, host })
+    }
+
+    pub(super) fn open(&self, local: &mut Neighbour) -> Result<(), ArgError> {
+        local.open(&self.devname, self.kind, Some(&self.host))
+    }
+
+    pub(super) fn receive(&self, local: &mut Neighbour, n: usize, cx: &mut Cx) -> Asked {
+        local.receive(if self.burst > 0 { self.burst } else { n }, cx)
+    }
+}
+
+impl Neighbour {
+    /// Sends what goes to the host, after what waits already.
+    pub(super) fn forward(&mut self, batch: Batch, cx: &mut Cx) {
+        self.send(batch, FromTheHost::Refused, FromTheHost::Full, cx);
+    }
+}
