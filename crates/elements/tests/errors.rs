@@ -131,6 +131,25 @@ fn annotations_and_bytes() {
 }
 
 #[test]
+fn numbers_within_limits() {
+    golden(
+        "Idle -> SetIPDSCP(64) -> Discard",
+        "DSCP: 64 is out of range; it wants a number from 0 to 63",
+        "DSCP: out of range, limit 63",
+    );
+    golden(
+        "Idle -> SetIPDSCP(EF) -> Discard",
+        "DSCP: `EF` is not a number from 0 to 63",
+        "DSCP: invalid number",
+    );
+    golden(
+        "Idle -> SetIPDSCP -> Discard",
+        "DSCP: is missing; it wants a number from 0 to 63",
+        "DSCP: required argument missing",
+    );
+}
+
+#[test]
 fn declarations() {
     golden(
         "AddressInfo(host 1.0.0.1 here)",

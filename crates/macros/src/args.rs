@@ -133,7 +133,7 @@ pub(crate) fn implementation(name: &Ident, fields: &[&Field]) -> syn::Result<Tok
 
 fn spec(it: &Declared) -> syn::Result<Tokens> {
     let (name, kind, live) = (&it.name, &it.kind, it.live);
-    let doc = needed_docs(&it.field.attrs, it.field, "an argument")?;
+    let doc = needed_docs(&it.field.attrs, &it.field.ident, "an argument")?;
     let ty = &it.field.ty;
     let shown = match (&it.default, is_option(ty)) {
         (Some(d), _) => {

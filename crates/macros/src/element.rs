@@ -129,7 +129,7 @@ fn element_handlers(fields: &[&Field]) -> syn::Result<(Vec<Tokens>, Vec<Tokens>)
 
 fn read_of(field: &Field, name: &str, what: &str) -> syn::Result<Tokens> {
     let ident = &field.ident;
-    let doc = needed_docs(&field.attrs, field, what)?;
+    let doc = needed_docs(&field.attrs, ident, what)?;
     // A type without `From` of it for `Value` is shown where it stands.
     let value = quote_spanned!(field.ty.span()=>
         ::std::convert::Into::<::castanet_engine::class::Value>::into);

@@ -268,6 +268,12 @@ impl Ipv4Header {
         self.adjust_checksum(delta);
     }
 
+    /// Sets the code point to the low 6 bits of `dscp` and mends the checksum.
+    #[inline]
+    pub fn rewrite_dscp(&mut self, dscp: u8) {
+        self.rewrite_tos(dscp << 2 | self.ecn());
+    }
+
     /// Sets flags and fragment offset and mends the checksum.
     #[inline]
     pub fn rewrite_fragment_word(&mut self, word: u16) {
@@ -395,13 +401,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rewriting_equals_a_fresh_checksum(mut bytes: [u8; 20], src: u32, dst: u32, tos: u8) {
+        fn rewriting_equals_a_fresh_checksum(mut bytes: [u8; 20], src: u32, dst: u32, tos: u8, dscp: u8) {
             bytes[0] = 0x45;
             let mut ip = Ipv4Header(bytes);
             ip.update_checksum(&[]);
             ip.rewrite_src(src.into());
             ip.rewrite_dst(dst.into());
             ip.rewrite_tos(tos);
+            ip.rewrite_dscp(dscp);
             let mut fresh = ip;
             fresh.update_checksum(&[]);
             prop_assert_eq!(ip, fresh);

@@ -15,6 +15,7 @@ pub mod ip_mirror;
 pub mod ip_output_combo;
 pub mod ip_print;
 pub mod set_ip_checksum;
+pub mod set_ip_dscp;
 
 use castanet_engine::class::*;
 
@@ -35,4 +36,5 @@ pub static CLASSES: &[Class] = &[
     per_batch::<ip_output_combo::IPOutputCombo>(),
     per_batch::<ip_print::IPPrint>(),
     per_packet::<set_ip_checksum::SetIPChecksum>(),
+    per_packet::<set_ip_dscp::SetIPDSCP>(),
 ];
