@@ -11,7 +11,8 @@ pub fn element(place: &str) -> Result<(), String> {
     let (room, class) = place.split_once('/').ok_or("wants ROOM/Class, e.g. ip/SetIPTTL")?;
     let folder = Path::new(ROOMS).join(room);
     if !folder.is_dir() {
-        return Err(format!("no room `{room}`; there are {}", rooms().join(", ")));
+        let rooms = rooms().join(", ");
+        return Err(format!("no room `{room}`, only {rooms} (CONTRIBUTING.md, \"Which room\")"));
     }
     let starts_right = class.starts_with(|c: char| c.is_ascii_uppercase());
     if !starts_right || !class.bytes().all(|b| b.is_ascii_alphanumeric()) {
@@ -29,7 +30,8 @@ pub fn element(place: &str) -> Result<(), String> {
     write(&path, &template(room, class))?;
     write(&list, &text)?;
     format(&list)?;
-    println!("wrote {}; now say what it does, then `cargo xtask check`", path.display());
+    let test = "cargo test -p castanet-elements --test manual";
+    println!("wrote {}; now say what it does, then `{test}`", path.display());
     Ok(())
 }
 
@@ -49,7 +51,9 @@ fn write(path: &PathBuf, text: &str) -> Result<(), String> {
 
 fn rooms() -> Vec<String> {
     let entries = fs::read_dir(ROOMS).into_iter().flatten().flatten();
-    let folders = entries.filter(|e| e.path().is_dir());
+    // Other folders hold what elements of several rooms share.
+    let lists = |e: &fs::DirEntry| fs::read_to_string(e.path().join("mod.rs"));
+    let folders = entries.filter(|e| lists(e).is_ok_and(|text| text.contains("CLASSES")));
     let mut names: Vec<String> =
         folders.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
     names.sort();

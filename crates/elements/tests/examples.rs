@@ -36,6 +36,15 @@ fn a_missing_packet_is_looked_for_elsewhere() {
 }
 
 #[test]
+fn a_packet_at_an_open_exit_is_said_to_be_dropped() {
+    let text = "in -> ttl :: DecIPTTL -> out
+> in  1.0.0.1 > 2.0.0.2 udp ttl 1
+< out 1.0.0.1 > 2.0.0.2 udp ttl 1";
+    let end = "\n  got      nothing\n  dropped: ttl expired 1";
+    assert!(said(text).ends_with(end), "{}", said(text));
+}
+
+#[test]
 fn a_packet_too_many_is_named_with_its_port() {
     let text = "in -> Null -> out\n> in 1.0.0.1 > 2.0.0.2 udp";
     let start = "after the last line\n  unexpected at out: 1.0.0.1 > 2.0.0.2 udp ttl 64 len 28";
