@@ -7,6 +7,7 @@ use crate::terminal::{complain, say};
 use crate::watch::Watch;
 use castanet_engine::router::{Options, Outcome, Router, Wording};
 use clap::Args;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +31,9 @@ pub(crate) struct Arguments {
     /// Simulated time: jumps from timer to timer, the same every run
     #[arg(long)]
     simtime: bool,
+    /// Say neither how packets come and go nor that it runs
+    #[arg(short, long)]
+    quiet: bool,
     /// Print a handler when the router has stopped (may be repeated)
     #[arg(long = "handler", value_name = "ELEMENT.HANDLER")]
     handlers: Vec<String>,
@@ -70,7 +74,10 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
 }
 
 fn run(router: &mut Router, arguments: &Arguments) -> Outcome {
-    complain("castanet: running");
+    if !arguments.quiet {
+        interfaces(router).values().for_each(|line| complain(format_args!("castanet: {line}")));
+        complain("castanet: running");
+    }
     if !arguments.watch {
         return router.run(None);
     }
@@ -81,6 +88,22 @@ fn run(router: &mut Router, arguments: &Arguments) -> Outcome {
     })));
     watch.end(router);
     outcome
+}
+
+/// For each interface, by its name, how its packets come and go, and why so.
+fn interfaces(router: &mut Router) -> BTreeMap<String, String> {
+    let names = router.graph().elements.iter().map(|it| format!("{}.device", it.name));
+    let handlers: Vec<String> = names.filter(|it| router.has_handler(it, false)).collect();
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    for line in handlers.iter().filter_map(|handler| router.read(handler).ok()) {
+        let Some((name, _)) = line.split_once(':') else { continue };
+        let said = found.entry(name.to_owned()).or_default();
+        // Who receives says also how the same device sends.
+        if said.len() < line.len() {
+            *said = line;
+        }
+    }
+    found
 }
 
 fn print_handlers(router: &mut Router, handlers: &[String]) -> i32 {

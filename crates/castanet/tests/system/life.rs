@@ -80,3 +80,25 @@ fn the_demo_sees_all_as_it_should_be() {
     let seen = castanet_lab::demo(program()).unwrap();
     assert!(!seen.replayed && seen.all_well(), "{seen:#?}");
 }
+
+#[test]
+fn it_says_how_packets_come_unless_nobody_wants_to_know() {
+    let bed = Bed::castanet("how", &Wiring::default());
+    let said = bed.process.as_ref().unwrap().stderr();
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 4, "{said}");
+    for (lan, line) in ["lan1", "lan2", "lan3"].iter().zip(&lines) {
+        let begins = format!("castanet: {lan}: packet socket, works with any driver; receives ");
+        assert!(line.starts_with(&begins) && line.contains("TPACKET_V3"), "{said}");
+    }
+    assert_eq!(lines[3], Router::READY);
+    let text = "FromDevice(lan1) -> Discard; DriverManager(stop)";
+    let click = bed.network.lab().directory().join("click");
+    std::os::unix::fs::symlink(program(), &click).unwrap();
+    let words: [&[&str]; 2] = [&["run", "--quiet", "-e", text], &["-e", text]];
+    for (program, words) in [program(), click.as_path()].into_iter().zip(words) {
+        let output = bed.network.router.command(program).args(words).output().unwrap();
+        assert!(output.success(), "{}", output.printed());
+        assert_eq!(output.printed(), "");
+    }
+}

@@ -15,7 +15,8 @@ use castanet_packet::anno;
 /// joined. Their timestamp and packet type annotations are set. Any driver
 /// will do: packets come from a `TPACKET_V3` ring, at 48 ns each, unless
 /// `METHOD SOCKET` asks for one system call a packet, which takes 1.3 µs but
-/// never waits for the ring's block (at most a millisecond).
+/// never waits for the ring's block (at most a millisecond). `castanet run`
+/// says at the start which it is, and the handler `device` whenever asked.
 ///
 /// The host still sees what arrives, unless SNIFFER is false. What a
 /// `ToDevice` of the same interface sends is not received. Other programs, and
