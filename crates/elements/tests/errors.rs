@@ -153,7 +153,7 @@ fn numbers_within_limits() {
 fn declarations() {
     golden(
         "AddressInfo(host 1.0.0.1 here)",
-        "`here` is not an address | 1.0.0.1, 1.0.0.0/8 and 00:01:02:03:04:05 are addresses",
+        "`here` is not an address | 1.0.0.1, 1.0.0.0/8, 00:01:02:03:04:05 and 2001:db8::1 are addresses",
         "'here' is not a recognizable address",
     );
     golden("AddressInfo(host)", "`host` has no address", "expected 'NAME [ADDRS]'");

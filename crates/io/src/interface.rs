@@ -6,6 +6,7 @@ use crate::sys::netif;
 use castanet_engine::args::AddressKind;
 use castanet_wire::MacAddr;
 use std::io;
+use std::net::Ipv4Addr;
 
 pub use crate::sys::netif::{Ipv4Net, Ipv6Net};
 
@@ -80,7 +81,8 @@ fn missing(name: &str) -> IoError {
 }
 
 /// An address of the interface called `name`, as configurations write it: what
-/// `eth0`, `eth0:ip`, `eth0:ipnet` and `eth0:eth` stand for.
+/// `eth0`, `eth0:ip`, `eth0:ipnet`, `eth0:eth`, `eth0:ip6`, `eth0:ip6net` and
+/// `eth0:gw` stand for.
 pub fn address_of(name: &str, kind: AddressKind) -> Option<String> {
     let found = Interface::find(name).ok()?;
     let net = found.ipv4.first();
@@ -88,5 +90,25 @@ pub fn address_of(name: &str, kind: AddressKind) -> Option<String> {
         AddressKind::Ip => net.map(|net| net.address.to_string()),
         AddressKind::Net => net.map(|net| format!("{}/{}", net.address, net.netmask)),
         AddressKind::Mac => found.ether.map(|ether| ether.with_colons().to_string()),
+        AddressKind::Ip6 => found.ipv6.first().map(|net| net.address.to_string()),
+        AddressKind::Net6 => {
+            found.ipv6.first().map(|net| format!("{}/{}", net.address, net.prefix))
+        }
+        AddressKind::Gateway => gateway(name).map(|router| router.to_string()),
     }
+}
+
+/// Whom the default route through an interface names.
+fn gateway(name: &str) -> Option<Ipv4Addr> {
+    // The thread's own network namespace, which may not be the process's.
+    let routes = std::fs::read_to_string("/proc/thread-self/net/route").ok()?;
+    routes.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [interface, destination, gateway, flags, ..] = fields[..] else { return None };
+        // Addresses are printed as the machine's own numbers.
+        let number = |text| u32::from_str_radix(text, 16).ok();
+        let by_gateway = number(flags)? & u32::from(libc::RTF_GATEWAY) != 0;
+        let found = interface == name && number(destination)? == 0 && by_gateway;
+        found.then(|| number(gateway).map(|it| Ipv4Addr::from(it.to_ne_bytes())))?
+    })
 }

@@ -5,13 +5,22 @@ use castanet_engine::prelude::*;
 
 /// Gives names to addresses, for use in the arguments of other elements.
 ///
-/// A name may have an IP address, a prefix and an Ethernet address; each place
-/// takes the one that fits, or what a suffix (`:ip`, `:ipnet`, `:eth`) says.
+/// A name may have an IP address, a prefix, an Ethernet address, an IPv6
+/// address and an IPv6 prefix; each place takes the one that fits, or what a
+/// suffix (`:ip`, `:ipnet`, `:eth`, `:ip6`, `:ip6net`) says. `NAME:bcast` is
+/// the broadcast address of its prefix. The interfaces of the machine have
+/// names without being declared: `eth0:ip` and so on, and `eth0:gw` is the
+/// router that the default route through `eth0` names.
 ///
 /// ```click
-/// AddressInfo(host 1.0.0.1 00:00:00:00:00:07, net 2.0.0.9/8, same host)
-/// in -> Discard
+/// AddressInfo(host 1.0.0.1 00:00:00:00:00:07 2001:db8::1, net 2.0.0.9/8, same host,
+///     all net:bcast)
+/// in -> SetIPAddress(net:bcast) -> out;
+/// in2 -> EtherEncap(0x0800, same, same:eth) -> SetIPAddress(all) -> out2
 /// > in 1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp ; dst 2.255.255.255
+/// > in2 1.0.0.1 > 2.0.0.2 udp
+/// < out2 eth 0:0:0:0:0:7 > 0:0:0:0:0:7 1.0.0.1 > 2.0.0.2 udp ; dst 2.255.255.255
 /// ```
 #[derive(Element)]
 pub struct AddressInfo {
@@ -23,10 +32,11 @@ pub struct AddressInfo {
 /// What is declared so far, and whether `text` is among it or an address itself.
 fn meaning(text: &str, facts: &Facts) -> Option<Vec<String>> {
     let declared = Names::new(&facts.addresses, None);
-    let (base, suffix) = text.split_once(':').unwrap_or((text, ""));
-    let known: Vec<String> = match suffix {
-        "" => facts.addresses.iter().filter(|(n, _)| n == base).map(|(_, a)| a.clone()).collect(),
-        _ => [AddressKind::Ip, AddressKind::Net, AddressKind::Mac]
+    let known: Vec<String> = match text.contains(':') {
+        false => {
+            facts.addresses.iter().filter(|(n, _)| n == text).map(|(_, a)| a.clone()).collect()
+        }
+        true => AddressKind::WRITTEN
             .into_iter()
             .find_map(|kind| declared.resolve(text, kind))
             .into_iter()
@@ -34,7 +44,8 @@ fn meaning(text: &str, facts: &Facts) -> Option<Vec<String>> {
     };
     let is_address = MacAddr::from_arg(text, &declared).is_ok()
         || Net::from_arg(text, &declared).is_ok()
-        || is_ipv6(text);
+        || is_ipv6(text)
+        || Names::is_of_interface(text);
     match (known.is_empty(), is_address) {
         (false, _) => Some(known),
         (true, true) => Some(vec![text.to_owned()]),
@@ -61,11 +72,9 @@ impl Info for AddressInfo {
                 let all = meaning(text, facts).ok_or_else(|| {
                     ArgError::new(format!("`{text}` is not an address"))
                         .click(format!("'{text}' is not a recognizable address"))
-                        .help("1.0.0.1, 1.0.0.0/8 and 00:01:02:03:04:05 are addresses")
+                        .help("1.0.0.1, 1.0.0.0/8, 00:01:02:03:04:05 and 2001:db8::1 are addresses")
                 })?;
-                // Names stand for IPv4 and Ethernet addresses so far.
-                let usable = all.into_iter().filter(|address| !is_ipv6(address));
-                facts.addresses.extend(usable.map(|address| (name.clone(), address)));
+                facts.addresses.extend(all.into_iter().map(|address| (name.clone(), address)));
             }
         }
         Ok(())

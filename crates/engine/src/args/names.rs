@@ -1,6 +1,9 @@
 //! Names that stand for addresses in arguments.
 
+use super::Net;
+use castanet_wire::MacAddr;
 use std::collections::HashMap;
+use std::net::Ipv6Addr;
 
 /// What kind of address a name is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,6 +14,30 @@ pub enum AddressKind {
     Net,
     /// `00:01:02:03:04:05`.
     Mac,
+    /// `2001:db8::1`.
+    Ip6,
+    /// `2001:db8::/32`.
+    Net6,
+    /// Whom the machine's default route through an interface names, as Ip.
+    Gateway,
+}
+
+impl AddressKind {
+    /// The kinds that addresses are written in.
+    pub const WRITTEN: [AddressKind; 5] =
+        [AddressKind::Ip, AddressKind::Net, AddressKind::Mac, AddressKind::Ip6, AddressKind::Net6];
+
+    /// The kind that a suffix picks.
+    fn of_suffix(suffix: &str) -> Option<AddressKind> {
+        Some(match suffix {
+            "ip" => AddressKind::Ip,
+            "ipnet" | "ip_prefix" => AddressKind::Net,
+            "eth" | "ether" | "ethernet" => AddressKind::Mac,
+            "ip6" => AddressKind::Ip6,
+            "ip6net" | "ip6_prefix" => AddressKind::Net6,
+            _ => return None,
+        })
+    }
 }
 
 /// Asks the machine for an interface's address.
@@ -34,32 +61,34 @@ impl Names {
         names
     }
 
-    /// What `name` stands for. A suffix (`:ip`, `:ipnet`, `:eth`) picks one of
-    /// several addresses, as in Click.
+    /// What `name` stands for. A suffix (`:ip`, `:ipnet`, `:eth`, `:ip6`,
+    /// `:ip6net`) picks one of several addresses; `:bcast` is the broadcast
+    /// address of the prefix, `:gw` an interface's gateway, as in Click.
     pub fn resolve(&self, name: &str, kind: AddressKind) -> Option<String> {
-        let (base, suffix) = name.split_once(':').unwrap_or((name, ""));
-        let fits = match suffix {
-            "" => true,
-            "ip" => kind == AddressKind::Ip,
-            "ipnet" | "ip_prefix" => kind == AddressKind::Net,
-            "eth" | "ether" | "ethernet" => kind == AddressKind::Mac,
-            _ => false,
-        };
-        if !fits || base.is_empty() {
-            return None;
-        }
-        self.declared(base, kind).or_else(|| self.system.as_ref()?(base, kind))
+        picked(name, kind, &|base, kind| {
+            self.declared(base, kind).or_else(|| self.machine(base, kind))
+        })
     }
 
+    /// What `AddressInfo` says; that can be an interface's address in turn.
     fn declared(&self, name: &str, kind: AddressKind) -> Option<String> {
-        let addresses = self.declared.get(name)?;
-        let bare = |a: &String| a.split('/').next().unwrap_or_default().to_owned();
-        let is_mac = |a: &&String| a.contains(':') || a.matches('-').count() == 5;
-        match kind {
-            AddressKind::Mac => addresses.iter().find(is_mac).cloned(),
-            AddressKind::Net => addresses.iter().find(|a| a.contains('/')).cloned(),
-            AddressKind::Ip => addresses.iter().find(|a| !is_mac(a)).map(bare),
-        }
+        self.declared.get(name)?.iter().find_map(|text| {
+            let of_interface = || picked(text, kind, &|base, kind| self.machine(base, kind));
+            literal(text, kind).or_else(of_interface)
+        })
+    }
+
+    fn machine(&self, interface: &str, kind: AddressKind) -> Option<String> {
+        self.system.as_ref()?(interface, kind)
+    }
+
+    /// Whether `text` is an interface's address by its form: `eth0:ip`.
+    pub fn is_of_interface(text: &str) -> bool {
+        text.split_once(':').is_some_and(|(base, suffix)| {
+            let known =
+                matches!(suffix, "bcast" | "gw") || AddressKind::of_suffix(suffix).is_some();
+            known && !base.is_empty()
+        })
     }
 
     /// The same names, to travel to a worker.
@@ -70,5 +99,97 @@ impl Names {
     /// Every declared name, for suggestions.
     pub fn all(&self) -> impl Iterator<Item = &str> {
         self.declared.keys().map(String::as_str)
+    }
+}
+
+/// What `name` stands for if `look` says what it stands for without its suffix.
+fn picked(
+    name: &str,
+    kind: AddressKind,
+    look: &dyn Fn(&str, AddressKind) -> Option<String>,
+) -> Option<String> {
+    let (base, suffix) = name.split_once(':').unwrap_or((name, ""));
+    if base.is_empty() {
+        return None;
+    }
+    match suffix {
+        "" => look(base, kind),
+        "bcast" if kind == AddressKind::Ip => {
+            let net = Net::parse(&look(base, AddressKind::Net)?)?;
+            Some(net.broadcast().to_string())
+        }
+        "gw" if kind == AddressKind::Ip => look(base, AddressKind::Gateway),
+        _ if AddressKind::of_suffix(suffix) == Some(kind) => look(base, kind),
+        _ => None,
+    }
+}
+
+/// The address written in `text`, if it has one of this kind.
+fn literal(text: &str, kind: AddressKind) -> Option<String> {
+    let (bare, length) = text.split_once('/').map_or((text, None), |(a, n)| (a, Some(n)));
+    let six = bare.parse::<Ipv6Addr>().ok();
+    match kind {
+        AddressKind::Ip => Some(Net::parse(text)?.address.to_string()),
+        AddressKind::Net => length.and(Net::parse(text)).map(|_| text.to_owned()),
+        AddressKind::Mac => text.parse::<MacAddr>().ok().map(|_| text.to_owned()),
+        AddressKind::Ip6 => six.map(|address| address.to_string()),
+        AddressKind::Net6 => six.and(length).map(|_| text.to_owned()),
+        AddressKind::Gateway => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::FromArg;
+
+    #[test]
+    fn suffixes_pick() {
+        let declared = [
+            ("host", "1.0.0.1"),
+            ("host", "00:00:00:00:00:07"),
+            ("host", "2001:db8::1"),
+            ("net", "18.26/16"),
+            ("net", "2001:db8::/32"),
+            ("me", "eth0:ip"),
+            ("me", "eth0:eth"),
+        ];
+        let declared = declared.map(|(name, address)| (name.to_owned(), address.to_owned()));
+        let machine = |name: &str, kind| match (name, kind) {
+            ("eth0", AddressKind::Ip) => Some("10.0.0.2".to_owned()),
+            ("eth0", AddressKind::Net) => Some("10.0.0.2/255.255.255.0".to_owned()),
+            ("eth0", AddressKind::Gateway) => Some("10.0.0.1".to_owned()),
+            _ => None,
+        };
+        let names = Names::new(&declared, Some(std::sync::Arc::new(machine)));
+        for (name, kind, meaning) in [
+            ("host", AddressKind::Ip, Some("1.0.0.1")),
+            ("host:ip", AddressKind::Ip, Some("1.0.0.1")),
+            ("host:eth", AddressKind::Ip, None),
+            ("host:eth", AddressKind::Mac, Some("00:00:00:00:00:07")),
+            ("host", AddressKind::Ip6, Some("2001:db8::1")),
+            ("host", AddressKind::Net6, None),
+            ("host:bcast", AddressKind::Ip, None),
+            ("host:gw", AddressKind::Ip, None),
+            ("net", AddressKind::Ip, Some("18.26.0.0")),
+            ("net:ipnet", AddressKind::Net, Some("18.26/16")),
+            ("net:bcast", AddressKind::Ip, Some("18.26.255.255")),
+            ("net:bcast", AddressKind::Net, None),
+            ("net:ip6net", AddressKind::Net6, Some("2001:db8::/32")),
+            ("net:ip6", AddressKind::Ip6, Some("2001:db8::")),
+            ("eth0:bcast", AddressKind::Ip, Some("10.0.0.255")),
+            ("eth0:gw", AddressKind::Ip, Some("10.0.0.1")),
+            ("me", AddressKind::Ip, Some("10.0.0.2")),
+            ("me:ip", AddressKind::Ip, Some("10.0.0.2")),
+            ("me", AddressKind::Mac, None),
+            (":ip", AddressKind::Ip, None),
+            ("host:", AddressKind::Ip, Some("1.0.0.1")),
+            ("host:what", AddressKind::Ip, None),
+        ] {
+            assert_eq!(names.resolve(name, kind).as_deref(), meaning, "{name} as {kind:?}");
+        }
+        assert_eq!(Ipv6Addr::from_arg("host:ip6", &names), Ok("2001:db8::1".parse().expect("one")));
+        let error = Ipv6Addr::from_arg("1.0.0.1", &names).expect_err("is refused");
+        assert_eq!(error.to_string(), "`1.0.0.1` is not an IPv6 address");
     }
 }

@@ -5,7 +5,7 @@ use castanet_lang::args::{split_words, unquote, unquote_bytes};
 use castanet_packet::anno::{self, Anno};
 use castanet_wire::MacAddr;
 use std::fmt::Display;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::{Bound, RangeBounds};
 use std::time::Duration;
 
@@ -160,6 +160,14 @@ impl FromArg for Ipv4Addr {
     }
 }
 
+impl FromArg for Ipv6Addr {
+    const SYNTAX: &'static str = "an IPv6 address";
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let named = || names.resolve(text, AddressKind::Ip6)?.parse().ok();
+        text.parse().ok().or_else(named).ok_or_else(|| wrong::<Self>(text, "invalid IPv6 address"))
+    }
+}
+
 impl FromArg for MacAddr {
     const SYNTAX: &'static str = "an Ethernet address";
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
@@ -192,7 +200,7 @@ impl Net {
         Ipv4Addr::from(u32::from(self.address) | !u32::from(self.mask))
     }
 
-    fn parse(text: &str) -> Option<Net> {
+    pub(super) fn parse(text: &str) -> Option<Net> {
         let (address, mask) = text.split_once('/').unwrap_or((text, "32"));
         let mask = match mask.parse::<u32>() {
             Ok(n) if n <= 32 => Ipv4Addr::from(u32::MAX.checked_shl(32 - n).unwrap_or(0)),

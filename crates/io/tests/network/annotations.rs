@@ -2,6 +2,7 @@
 
 use crate::between;
 use castanet_io::af_packet::{AfPacket, Fanout, FanoutMode, Method, Options};
+use castanet_io::elements::address_of;
 use castanet_io::interface::{self, Interface};
 use castanet_io::{Device, IoError};
 use castanet_lab::Namespace;
@@ -236,4 +237,30 @@ fn interfaces_are_found_by_name_and_missing_ones_explained() {
     assert_eq!(net, [([10, 8, 7, 6], [255, 255, 240, 0])]);
     let odd = Interface::find("no/such").unwrap_err();
     assert!(matches!(odd, IoError::NoInterface { .. }), "{odd:?}");
+}
+
+#[test]
+fn an_interface_names_its_addresses() {
+    use castanet_engine::args::AddressKind::{Gateway, Ip, Ip6, Mac, Net, Net6};
+    let net = between("names");
+    net.middle.ip("addr add 10.8.7.6/20 dev m0").unwrap();
+    net.middle.sysctl("net/ipv6/conf/m0/disable_ipv6", "0").unwrap();
+    net.middle.ip("-6 addr add 2001:db8::7/64 dev m0 nodad").unwrap();
+    net.middle.ip("link set m0 address 02:00:00:00:12:34").unwrap();
+    net.middle.ip("addr add 10.9.7.6/20 dev m1").unwrap();
+    net.middle.ip("route add 10.1.0.0/16 via 10.9.0.5 dev m1").unwrap();
+    net.middle.ip("route add default via 10.8.0.1 dev m0").unwrap();
+    let all =
+        |name| move || Ok([Ip, Net, Mac, Ip6, Net6, Gateway].map(|kind| address_of(name, kind)));
+    let [m0, m1] = ["m0", "m1"].map(|name| net.middle.enter(all(name)).join().unwrap().unwrap());
+    let said = [
+        "10.8.7.6",
+        "10.8.7.6/255.255.240.0",
+        "02:00:00:00:12:34",
+        "2001:db8::7",
+        "2001:db8::7/64",
+        "10.8.0.1",
+    ];
+    assert_eq!(m0.map(Option::unwrap), said);
+    assert_eq!((m1[0].as_deref(), m1[5].as_deref()), (Some("10.9.7.6"), None));
 }
