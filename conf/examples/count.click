@@ -6,6 +6,6 @@
 //
 //   counted 1000000 packets, 60000000 bytes
 
-InfiniteSource(LENGTH 60, LIMIT 1000000, STOP true) -> seen :: Counter -> Discard;
+InfiniteSource(LENGTH 60, LIMIT 1000000, BURST 32, STOP true) -> seen :: Counter -> Discard;
 
 DriverManager(wait_stop, print "counted $(seen.count) packets, $(seen.byte_count) bytes");

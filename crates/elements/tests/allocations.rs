@@ -16,7 +16,7 @@ const FRAME: &str = "DATA \\<020000000001 020000000002 0800
 /// Every element that a packet meets on its way through a router.
 fn router_path() -> String {
     format!(
-        "InfiniteSource({FRAME}) -> types :: Classifier(12/0806, 12/0800, -);
+        "InfiniteSource({FRAME}, BURST 32) -> types :: Classifier(12/0806, 12/0800, -);
          types[0] -> Discard; types[2] -> Discard;
          types[1] -> Strip(14) -> CheckIPHeader
             -> routes :: StaticIPLookup(10.0.0.0/16 1, 10.1.0.0/16 0, 0.0.0.0/0 1);
@@ -71,13 +71,15 @@ fn the_router_path_allocates_nothing() {
 
 #[test]
 fn queues_allocate_nothing() {
-    allocates_nothing("InfiniteSource -> Queue(1000) -> Unqueue -> seen :: Counter -> Discard");
+    allocates_nothing(
+        "InfiniteSource(BURST 32) -> Queue(1000) -> Unqueue -> seen :: Counter -> Discard",
+    );
 }
 
 #[test]
 fn parting_and_meeting_allocates_nothing() {
     allocates_nothing(
-        "InfiniteSource -> s :: RoundRobinSwitch; seen :: Counter;
+        "InfiniteSource(BURST 32) -> s :: RoundRobinSwitch; seen :: Counter;
          s[0] -> seen; s[1] -> seen; s[2] -> seen; seen -> t :: Tee(2); t[0] -> Paint(1) -> Discard; t[1] -> Discard",
     );
 }

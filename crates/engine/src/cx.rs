@@ -181,6 +181,11 @@ impl Cx<'_> {
         self.core.asked
     }
 
+    /// Whether a source is asked because somebody pulls, rather than as a task.
+    pub fn is_pulled(&self) -> bool {
+        self.core.pulls > 0
+    }
+
     /// How many packets the stores that this source pushes into have room
     /// for; no limit if its packets also go elsewhere. A source that finds
     /// none answers `Asked::Empty` and is asked again once there is room.
