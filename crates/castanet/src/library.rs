@@ -13,5 +13,6 @@ pub(crate) fn rooms() -> Vec<(&'static str, &'static [Class])> {
 pub(crate) fn library() -> Library {
     let mut library = Library::default();
     rooms().iter().flat_map(|(_, classes)| classes.iter()).for_each(|class| library.add(class));
+    library.fuse(castanet_elements::FUSIONS);
     library
 }

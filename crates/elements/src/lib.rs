@@ -6,6 +6,7 @@ pub mod arp;
 pub mod basic;
 pub mod encap;
 pub mod ether;
+mod fusions;
 pub mod icmp;
 mod icmp_errors;
 pub mod ip;
@@ -20,6 +21,8 @@ mod transport;
 pub mod udp;
 
 use castanet_engine::class::{Class, Library};
+
+pub use fusions::FUSIONS;
 
 /// The rooms, in the order of the manual.
 pub static ROOMS: &[(&str, &[Class])] = &[
@@ -38,5 +41,6 @@ pub static ROOMS: &[(&str, &[Class])] = &[
 pub fn library() -> Library {
     let mut library = Library::default();
     ROOMS.iter().flat_map(|(_, classes)| classes.iter()).for_each(|class| library.add(class));
+    library.fuse(FUSIONS);
     library
 }

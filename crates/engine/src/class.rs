@@ -5,6 +5,7 @@ use crate::element::{
     Control, DROP, Describe, Desk, Facts, Fate, FateKind, FateSpec, Info, Local, NOT_TAKEN,
     PerBatch, PerPacket, Setup, Source, Step, Store,
 };
+use crate::node::fused::Fusion;
 use crate::node::{
     DuplexNode, LOOPED, NO_FRAME, Node, PANICKED, PerBatchNode, PerPacketNode, SourceNode,
     StoreNode, THROWN, shared,
@@ -450,6 +451,7 @@ impl Class {
 #[derive(Clone, Default)]
 pub struct Library {
     by_name: std::collections::BTreeMap<&'static str, &'static Class>,
+    fusions: Vec<&'static Fusion>,
 }
 
 impl Library {
@@ -465,6 +467,14 @@ impl Library {
         for alias in class.spec.aliases {
             self.by_name.insert(alias, class);
         }
+    }
+    /// Adds passes of several classes that run as one.
+    pub fn fuse(&mut self, fusions: &'static [Fusion]) {
+        self.fusions.extend(fusions);
+    }
+    /// The passes of several classes.
+    pub fn fusions(&self) -> &[&'static Fusion] {
+        &self.fusions
     }
     /// The class of that name.
     pub fn get(&self, name: &str) -> Option<&'static Class> {

@@ -92,6 +92,18 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     /// `cx.emit` (an output or a reason to drop) or `cx.consume`, or keeps
     /// them in `local`.
     fn batch(&self, local: &mut Self::Local, port: usize, batch: Batch, cx: &mut Cx);
+    /// Whether this packet, of input 0, may go on to output 0 by itself, with
+    /// nothing else to be done than what was done here: then neighbours that
+    /// the engine runs in one pass ([`crate::node::fused`]) need no batch made
+    /// for it. Whatever is to be counted for such a packet is counted here.
+    #[inline]
+    fn passes(
+        &self,
+        _local: &mut Self::Local,
+        _packet: <Self::On as crate::on::View>::Of<'_>,
+    ) -> bool {
+        false
+    }
     /// Called when the time asked for with `cx.wake_at` has come.
     fn wake(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
     /// Called once when the router stops: writes out what is buffered.

@@ -76,27 +76,27 @@ impl HeaderCheck {
         HeaderCheck { checksum, bad_sources: bad, good_destinations, filter }
     }
 
-    /// Checks the header that `bytes` begin with.
+    /// What the header says that `bytes` begin with, if it is good and has no
+    /// options, which is how nearly all are; [`HeaderCheck::check`] tells more.
     #[inline(always)]
-    pub fn check(&self, bytes: &[u8]) -> Result<Checked, Fault> {
+    pub fn plain(&self, bytes: &[u8]) -> Option<(u16, Ipv4Addr)> {
         const PLAIN: u8 = 0x45;
-        let (header, _) = Ipv4Header::from_prefix(bytes).ok_or(Fault::Tiny)?;
-        if header.version_ihl() != PLAIN {
-            return self.check_with_options(header, bytes);
-        }
-        let total_len = usize::from(header.total_len());
-        if total_len > bytes.len() || total_len < Ipv4Header::LEN {
-            return Err(Fault::Length);
+        let (header, _) = Ipv4Header::from_prefix(bytes)?;
+        let total_len = header.total_len();
+        let fits = usize::from(total_len) <= bytes.len();
+        if header.version_ihl() != PLAIN || total_len < Ipv4Header::LEN as u16 || !fits {
+            return None;
         }
         if self.checksum && !header.checksum_ok(&[]) {
-            return Err(Fault::Checksum);
+            return None;
         }
-        self.check_source(header)?;
-        Ok(Checked { header_len: Ipv4Header::LEN, total_len, dst: header.dst() })
+        let source_good = self.filter & filter_bit(header.src_u32()) == 0;
+        source_good.then(|| (total_len, header.dst()))
     }
 
-    #[cold]
-    fn check_with_options(&self, header: &Ipv4Header, bytes: &[u8]) -> Result<Checked, Fault> {
+    /// Checks the header that `bytes` begin with.
+    pub fn check(&self, bytes: &[u8]) -> Result<Checked, Fault> {
+        let (header, _) = Ipv4Header::from_prefix(bytes).ok_or(Fault::Tiny)?;
         let (header_len, total_len) = (header.header_len(), usize::from(header.total_len()));
         if header.version() != 4 {
             return Err(Fault::Version);
@@ -111,20 +111,12 @@ impl HeaderCheck {
         if self.checksum && !header.checksum_ok(options) {
             return Err(Fault::Checksum);
         }
-        self.check_source(header)?;
-        Ok(Checked { header_len, total_len, dst: header.dst() })
-    }
-
-    #[inline(always)]
-    fn check_source(&self, header: &Ipv4Header) -> Result<(), Fault> {
-        if self.filter & filter_bit(header.src_u32()) == 0 { Ok(()) } else { self.search(header) }
-    }
-
-    #[cold]
-    fn search(&self, header: &Ipv4Header) -> Result<(), Fault> {
         let bad = self.bad_sources.contains(&header.src_u32());
         let exempt = self.good_destinations.contains(&header.dst_u32());
-        if bad && !exempt { Err(Fault::Source) } else { Ok(()) }
+        if bad && !exempt {
+            return Err(Fault::Source);
+        }
+        Ok(Checked { header_len, total_len, dst: header.dst() })
     }
 }
 

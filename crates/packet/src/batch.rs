@@ -168,6 +168,32 @@ impl Batch {
         }
     }
 
+    /// Gives the packets at `places`, which must be in order, to `sink`, and
+    /// takes their fates out too, so that those of the others stay beside them.
+    ///
+    /// # Panics
+    /// If there are fewer fates than packets.
+    pub fn take_out(
+        &mut self,
+        places: impl Iterator<Item = usize>,
+        fates: &mut [u8],
+        mut sink: impl FnMut(Packet),
+    ) {
+        let fates = &mut fates[..self.len()];
+        let mut gone = places.peekable();
+        let mut gap = Gap::new(&mut self.packets, 0);
+        let mut kept = 0;
+        for n in 0..fates.len() {
+            if gone.next_if_eq(&n).is_some() {
+                sink(gap.take());
+            } else {
+                gap.keep();
+                fates[kept] = fates[n];
+                kept += 1;
+            }
+        }
+    }
+
     /// Lets `fill` write up to `n` packets at the end; it says how many.
     ///
     /// # Safety

@@ -29,6 +29,16 @@ impl Packet {
         unsafe { std::slice::from_raw_parts_mut(self.at(self.data.into()), n) }
     }
 
+    /// As [`Packet::push_front`], and says that the link-layer header starts
+    /// with the new bytes.
+    #[inline]
+    pub fn push_mac_header(&mut self, n: usize) -> &mut [u8] {
+        self.push_front(n);
+        self.mac = self.data;
+        // SAFETY: as in `push_front`.
+        unsafe { std::slice::from_raw_parts_mut(self.at(self.data.into()), n) }
+    }
+
     /// Takes `n` bytes off the front; `false` and nothing done if there are
     /// fewer. They become headroom.
     #[inline]

@@ -417,6 +417,7 @@ impl Packet {
     /// Becomes the only owner of a frame: of this one if the others have
     /// gone, else of a copy.
     #[cold]
+    #[inline(never)]
     fn unshare(&mut self) {
         // SAFETY: we are one of the owners.
         if unsafe { FrameHeader::is_alone(self.frame) } {

@@ -3,9 +3,11 @@
 //! A view borrows the packet and dereferences to the header as `wire` knows
 //! it. Reading through a view never copies; the first write to a packet that
 //! is shared copies it, and the view goes on in the copy. A view looks its
-//! header up anew at each use, which is a flag test or a comparison, so that
-//! even [`packet_mut`](Ipv4::packet_mut) cannot lead it astray: should the
-//! header be gone afterwards, using it panics.
+//! header up anew at each use, so that even
+//! [`packet_mut`](Ether::packet_mut) cannot lead it astray: should the header
+//! be gone afterwards, using it panics. [`Ipv4`], which most elements see
+//! packets through, has no such method and nothing to look up: its header was
+//! there when the view was made, and nothing that it lets be done takes it away.
 
 use std::ops::{Deref, DerefMut};
 
@@ -33,13 +35,6 @@ macro_rules! view {
             /// The whole packet.
             #[inline]
             pub fn packet(&self) -> &Packet {
-                self.packet
-            }
-
-            /// The whole packet, to change. If the header is no longer there
-            /// afterwards, the view panics when it is used.
-            #[inline]
-            pub fn packet_mut(&mut self) -> &mut Packet {
                 self.packet
             }
 
@@ -73,6 +68,13 @@ macro_rules! header {
         view! { $(#[$doc])* $view }
 
         impl $view<'_> {
+            /// The whole packet, to change. If the header is no longer there
+            /// afterwards, the view panics when it is used.
+            #[inline]
+            pub fn packet_mut(&mut self) -> &mut Packet {
+                self.packet
+            }
+
             /// Where the header starts, counted from the frame.
             #[inline]
             fn offset(&self) -> usize {
@@ -161,6 +163,18 @@ options!(Ipv4);
 options!(TcpPacket);
 
 impl Ipv4<'_> {
+    /// Sets the `FIX_IP_SRC` annotation.
+    #[inline]
+    pub fn set_fix_ip_src(&mut self, fix: bool) {
+        self.packet.set_fix_ip_src(fix);
+    }
+
+    /// Sets an annotation byte; see [`Packet::set_anno_u8`].
+    #[inline]
+    pub fn set_anno_u8(&mut self, offset: usize, value: u8) {
+        self.packet.set_anno_u8(offset, value);
+    }
+
     /// The header with its options, as far as the packet goes.
     #[inline]
     pub fn header(&self) -> &[u8] {
@@ -193,26 +207,15 @@ impl Ipv4<'_> {
         let start = usize::from(self.packet.network) + self.header_len().max(IPV4_LEN);
         (start, ipv4_end(self.packet, self))
     }
-
-    /// Whether the header is still where it was; for the rare case that the
-    /// packet was changed through `packet_mut`.
-    #[cold]
-    fn check_again(&self) {
-        if self.packet.network_bytes().len() < IPV4_LEN {
-            gone("Ipv4");
-        }
-    }
 }
 
 impl Deref for Ipv4<'_> {
     type Target = Ipv4Header;
     #[inline]
     fn deref(&self) -> &Ipv4Header {
-        if !self.packet.has(IPV4) {
-            self.check_again();
-        }
-        // SAFETY: the flag, or the check, says that 20 bytes from `network`
-        // on lie in the frame; the header is an array of bytes.
+        // SAFETY: invariant 4, as the flag was set when the view was made and
+        // the view lets nobody clear it: 20 bytes from `network` on lie in the
+        // packet; the header is an array of bytes.
         unsafe { &*self.packet.at(self.packet.network.into()).cast() }
     }
 }
@@ -221,10 +224,7 @@ impl DerefMut for Ipv4<'_> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Ipv4Header {
         self.packet.own();
-        if !self.packet.has(IPV4) {
-            self.check_again();
-        }
-        // SAFETY: as in `deref`, and the frame is ours alone.
+        // SAFETY: as in `deref`, as copying keeps the flag, and the frame is ours alone.
         unsafe { &mut *self.packet.at(self.packet.network.into()).cast() }
     }
 }
@@ -326,11 +326,17 @@ impl Packet {
     /// What was once seen to be IPv4 is not looked at again.
     #[inline]
     pub fn ipv4(&mut self) -> Option<Ipv4<'_>> {
-        if !self.has(IPV4) {
-            self.ipv4_header()?;
+        (self.has(IPV4) || self.look_for_ipv4()).then_some(Ipv4 { packet: self })
+    }
+
+    /// Marks the packet as IPv4 if it is; whether it is.
+    #[cold]
+    fn look_for_ipv4(&mut self) -> bool {
+        let found = self.ipv4_header().is_some();
+        if found {
             self.flags |= IPV4;
         }
-        Some(Ipv4 { packet: self })
+        found
     }
 
     /// The packet as IPv6, if its network header is that.

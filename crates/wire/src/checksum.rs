@@ -20,6 +20,16 @@ pub fn of_header(bytes: &[u8; 20]) -> u16 {
     !u16::from_be(fold(sum))
 }
 
+/// Whether an IPv4 header without options sums up as a right one does.
+#[inline(always)]
+pub fn header_ok(bytes: &[u8; 20]) -> bool {
+    // A sum is right if it is a multiple of 0xffff other than 0 (RFC 1071,
+    // section 2: all ones), in either byte order.
+    let (words, _) = bytes.as_chunks::<4>();
+    let sum: u64 = words.iter().map(|w| u64::from(u32::from_ne_bytes(*w))).sum();
+    fold(sum) == u16::MAX
+}
+
 /// A ones' complement sum under way.
 ///
 /// ```

@@ -29,6 +29,13 @@ header! {
     }
 }
 
+impl Default for Ethernet {
+    /// All zeros.
+    fn default() -> Self {
+        Ethernet([0; 14])
+    }
+}
+
 impl Ethernet {
     /// A header with these fields.
     #[inline]

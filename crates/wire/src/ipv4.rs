@@ -213,7 +213,7 @@ impl Ipv4Header {
     /// Whether the checksum over this header and its `options` is right.
     #[inline(always)]
     pub fn checksum_ok(&self, options: &[u8]) -> bool {
-        self.sum(options) == 0
+        if options.is_empty() { checksum::header_ok(&self.0) } else { self.sum(options) == 0 }
     }
 
     /// Computes the checksum over this header and its `options` afresh.
@@ -241,13 +241,19 @@ impl Ipv4Header {
     /// leaving the header untouched.
     #[inline(always)]
     pub fn decrement_ttl(&mut self) -> Option<u8> {
-        let left = self.ttl().checked_sub(1).filter(|&ttl| ttl > 0)?;
-        self.set_ttl(left);
-        // RFC 1624, eq. 3: HC' = ~(~HC + ~m + m'). TTL is a high byte, so
-        // m' = m - 0x100 and ~m + m' = 0xfeff, whatever m is.
-        let (sum, carry) = (!self.checksum()).overflowing_add(0xfeff);
-        self.set_checksum(!(sum.wrapping_add(carry.into())));
-        Some(left)
+        // TTL, protocol and checksum are one word; as little-endian numbers
+        // the TTL is its lowest byte and the checksum its upper half.
+        let Some(word) = self.0[Self::TTL..].first_chunk_mut::<4>() else { return None };
+        let old = u32::from_le_bytes(*word);
+        let ttl = old as u8;
+        if ttl < 2 {
+            return None;
+        }
+        // RFC 1141: one less in the TTL is one more in the checksum, and one
+        // more again if that carries or would leave 0xffff (RFC 1624).
+        let carry = u32::from(old >= 0xfffe_0000) << 16;
+        *word = old.wrapping_add(0x1_0000 - 1).wrapping_add(carry).to_le_bytes();
+        Some(ttl - 1)
     }
 
     /// Sets the TTL and mends the checksum.

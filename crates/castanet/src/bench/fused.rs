@@ -3,7 +3,7 @@
 //! Every check, rewrite and checksum of the elements stands here once, on
 //! the bytes, with no batches, descriptors, fates or graph between them.
 
-use super::traffic::{FRAME, frames, routes};
+use super::traffic::{FLOWS, FRAME, Frames, frames, routes};
 use castanet_kit::lpm::Lpm;
 use castanet_wire::{Ethernet, Ipv4Header, MacAddr, ether_type};
 use std::hint::black_box;
@@ -31,7 +31,7 @@ struct Marks {
 pub(crate) struct Fused {
     memory: Vec<u8>,
     marks: Vec<Marks>,
-    templates: Vec<[u8; FRAME]>,
+    templates: Frames,
     table: Lpm,
     ether: Ethernet,
     /// What did not get through; nothing, in this traffic.
@@ -84,7 +84,7 @@ impl Fused {
         loop {
             for frame in 0..frames {
                 each(self, frame, template);
-                template = (template + 1) % self.templates.len();
+                template = (template + 1) % FLOWS;
             }
             packets += frames as u64;
             if started.elapsed() >= time {

@@ -1,6 +1,6 @@
 //! `BenchRing`: replays packets from memory, and takes them back.
 
-use super::traffic::{FRAME, frames};
+use super::traffic::{FLOWS, Frames, frames};
 use castanet_engine::prelude::*;
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ pub(crate) struct BenchRing {
 #[derive(Default, Local)]
 pub(crate) struct Ring {
     waiting: VecDeque<Batch>,
-    templates: Vec<[u8; FRAME]>,
+    templates: Option<Frames>,
     next: usize,
     /// Packets sent.
     #[read]
@@ -36,7 +36,7 @@ impl Source for BenchRing {
     type Fate = ();
 
     fn begin(&self, ring: &mut Ring, cx: &mut Cx) -> Result<(), ArgError> {
-        ring.templates = frames();
+        ring.templates = Some(frames());
         let mut batch = Batch::new();
         for _ in 0..self.frames {
             let packet = cx.pool().alloc();
@@ -52,11 +52,14 @@ impl Source for BenchRing {
     }
 
     fn ask(&self, ring: &mut Ring, _: usize, cx: &mut Cx) -> Asked {
+        let Some(templates) = &ring.templates else { return Asked::Done };
         let Some(mut batch) = ring.waiting.pop_front() else { return Asked::Empty };
+        let mut next = ring.next;
         for packet in batch.iter_mut() {
-            packet.replace_contents(&ring.templates[ring.next]);
-            ring.next = (ring.next + 1) % ring.templates.len();
+            packet.replace_contents(&templates[next % FLOWS]);
+            next += 1;
         }
+        ring.next = next % FLOWS;
         ring.count += batch.len() as u64;
         cx.received(batch.len());
         cx.emit_batch((), batch);

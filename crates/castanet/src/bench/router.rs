@@ -42,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) workers: Vec<usize>,
     /// The cases to measure; all of them if it is empty.
     pub(crate) cases: Vec<String>,
+    /// Whether the engine may run elements in a row as one pass.
+    pub(crate) fuse: bool,
     /// How often each side runs.
     pub(crate) rounds: usize,
     /// How long one run is.
@@ -82,7 +84,8 @@ pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Reco
 
 /// Runs both sides in turn; nanoseconds a packet of each.
 fn compare(ways: u32, frames: usize, workers: usize, plan: &Plan) -> Result<(f64, f64), String> {
-    let mut router = build(&configuration(ways, frames, workers), frames * workers, workers)?;
+    let mut router =
+        build(&configuration(ways, frames, workers), frames * workers, workers, plan.fuse)?;
     let mut fused: Vec<Fused> = (0..workers).map(|_| Fused::new(frames)).collect();
     let (mut ours, mut limits) = (Vec::<Run>::new(), Vec::<Run>::new());
     for round in 0..=plan.rounds {
@@ -171,7 +174,12 @@ impl Console for Silent {
 }
 
 /// Builds a benchmark's configuration.
-pub(crate) fn build(text: &str, frames: usize, workers: usize) -> Result<Router, String> {
+pub(crate) fn build(
+    text: &str,
+    frames: usize,
+    workers: usize,
+    fuse: bool,
+) -> Result<Router, String> {
     let mut library = crate::library::library();
     library.add(&RING);
     let mut sources = SourceMap::new();
@@ -183,6 +191,7 @@ pub(crate) fn build(text: &str, frames: usize, workers: usize) -> Result<Router,
     let mut options = Options::new(Arc::new(Silent));
     options.workers = workers;
     options.pin = true;
+    options.fuse = fuse;
     // Room for the workers' caches beside the frames in use.
     options.frames = frames + 4096 * workers;
     let router = match found.has_errors() {

@@ -25,35 +25,38 @@ impl Numbers {
 }
 
 /// Frames of UDP over IPv4 between random hosts.
-pub(crate) fn frames() -> Vec<[u8; FRAME]> {
+pub(crate) type Frames = Box<[[u8; FRAME]; FLOWS]>;
+
+/// Makes them.
+pub(crate) fn frames() -> Frames {
     let mut numbers = Numbers(0x1234_5678_9abc_def1);
-    (0..FLOWS)
-        .map(|_| {
-            // 1.x.x.x to 223.x.x.x without 10 and 127: unicast, routable.
-            let mut address = || loop {
-                let a = Ipv4Addr::from(numbers.next() as u32);
-                if !matches!(a.octets()[0], 0 | 10 | 127 | 224..) {
-                    return a;
-                }
-            };
-            let (src, dst) = (address(), address());
-            let mut frame = [0; FRAME];
-            let length = FRAME - size_of::<Ethernet>();
-            let ether = Ethernet::new(
-                MacAddr([2, 0, 0, 0, 0, 1]),
-                MacAddr([2, 0, 0, 0, 0, 2]),
-                ether_type::IPV4,
-            );
-            let mut ip = Ipv4Header::new(ip_proto::UDP, src, dst, length as u16);
-            ip.update_checksum(&[]);
-            let (head, rest) = frame.split_at_mut(size_of::<Ethernet>());
-            head.copy_from_slice(ether.as_bytes());
-            let (head, rest) = rest.split_at_mut(size_of::<Ipv4Header>());
-            head.copy_from_slice(ip.as_bytes());
-            rest[..size_of::<Udp>()].copy_from_slice(&[0, 53, 0, 53, 0, 30, 0, 0]);
-            frame
-        })
-        .collect()
+    let mut frames = Box::new([[0; FRAME]; FLOWS]);
+    frames.iter_mut().for_each(|frame| *frame = one(&mut numbers));
+    frames
+}
+
+/// The next frame.
+fn one(numbers: &mut Numbers) -> [u8; FRAME] {
+    // 1.x.x.x to 223.x.x.x without 10 and 127: unicast, routable.
+    let mut address = || loop {
+        let a = Ipv4Addr::from(numbers.next() as u32);
+        if !matches!(a.octets()[0], 0 | 10 | 127 | 224..) {
+            return a;
+        }
+    };
+    let (src, dst) = (address(), address());
+    let mut frame = [0; FRAME];
+    let length = FRAME - size_of::<Ethernet>();
+    let ether =
+        Ethernet::new(MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]), ether_type::IPV4);
+    let mut ip = Ipv4Header::new(ip_proto::UDP, src, dst, length as u16);
+    ip.update_checksum(&[]);
+    let (head, rest) = frame.split_at_mut(size_of::<Ethernet>());
+    head.copy_from_slice(ether.as_bytes());
+    let (head, rest) = rest.split_at_mut(size_of::<Ipv4Header>());
+    head.copy_from_slice(ip.as_bytes());
+    rest[..size_of::<Udp>()].copy_from_slice(&[0, 53, 0, 53, 0, 30, 0, 0]);
+    frame
 }
 
 /// Prefixes (address, length) spread over the unicast space, and one default.

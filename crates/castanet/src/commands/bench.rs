@@ -33,6 +33,9 @@ struct RouterArguments {
     /// Numbers of workers
     #[arg(short = 'j', long, value_delimiter = ',', default_values_t = [1, 2])]
     workers: Vec<usize>,
+    /// Visit each element by itself, to see what running several as one pass gains
+    #[arg(long)]
+    no_fuse: bool,
     /// Runs of each side
     #[arg(long, default_value_t = 7)]
     rounds: usize,
@@ -48,6 +51,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         frames: arguments.frames.iter().map(|f| (*f).max(64)).collect(),
         workers: arguments.workers.iter().map(|w| (*w).clamp(1, 64)).collect(),
         cases: arguments.cases.clone(),
+        fuse: !arguments.no_fuse,
         rounds: arguments.rounds.max(1),
         time: Duration::from_millis(arguments.milliseconds.max(1)),
     };

@@ -61,7 +61,7 @@ impl PerPacket for CheckIPHeader {
     type Local = Tally;
     type Fate = Verdict;
 
-    #[inline]
+    #[inline(always)]
     fn packet(&self, tally: &mut Tally, packet: &mut Packet) -> Verdict {
         self.checker.judge(tally, packet)
     }

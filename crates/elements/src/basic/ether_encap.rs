@@ -29,17 +29,27 @@ pub struct EtherEncap {
     dst: MacAddr,
 }
 
+/// The header, put together once a burst.
+#[derive(Default, Local)]
+pub struct Burst {
+    header: Ethernet,
+}
+
 impl PerPacket for EtherEncap {
     type On = on::Any;
-    type Local = ();
+    type Local = Burst;
     type Fate = ();
 
     #[inline]
-    fn packet(&self, _: &mut (), packet: &mut Packet) {
-        let room = packet.push_front(Ethernet::LEN);
+    fn burst(&self, burst: &mut Burst, _: Time) {
+        burst.header = Ethernet::new(self.dst, self.src, self.ethertype);
+    }
+
+    #[inline]
+    fn packet(&self, burst: &mut Burst, packet: &mut Packet) {
+        let room = packet.push_mac_header(Ethernet::LEN);
         if let Some((header, _)) = Ethernet::from_prefix_mut(room) {
-            *header = Ethernet::new(self.dst, self.src, self.ethertype);
+            *header = burst.header;
         }
-        packet.set_mac_header(0);
     }
 }

@@ -43,6 +43,11 @@ impl PerBatch for PaintTee {
     type Local = ();
     type Fate = Painted;
 
+    #[inline]
+    fn passes(&self, _: &mut (), packet: &mut Packet) -> bool {
+        self.anno.get(packet) != self.color
+    }
+
     fn batch(&self, _: &mut (), _: usize, mut batch: Batch, cx: &mut Cx) {
         for packet in batch.iter_mut() {
             if self.anno.get(packet) == self.color {

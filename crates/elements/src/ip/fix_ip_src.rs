@@ -25,7 +25,7 @@ pub struct FixIPSrc {
 #[inline(always)]
 pub(crate) fn fix(ip: &mut Ipv4, address: Ipv4Addr) {
     if ip.packet().fix_ip_src() {
-        ip.packet_mut().set_fix_ip_src(false);
+        ip.set_fix_ip_src(false);
         ip.rewrite_src(address);
     }
 }

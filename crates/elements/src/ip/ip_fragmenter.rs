@@ -76,6 +76,11 @@ impl PerBatch for IPFragmenter {
     type Local = Tally;
     type Fate = Size;
 
+    #[inline]
+    fn passes(&self, _: &mut Tally, ip: Ipv4) -> bool {
+        self.fits(ip.packet())
+    }
+
     fn batch(&self, tally: &mut Tally, _: usize, batch: Batch, cx: &mut Cx) {
         if batch.iter().all(|packet| self.fits(packet)) {
             return cx.emit_batch(Size::Fits, batch);

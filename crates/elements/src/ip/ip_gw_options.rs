@@ -79,7 +79,7 @@ fn process(ip: &mut Ipv4, own: &Addresses, now: Time) -> bool {
     match options::process(ip.header_mut(), own, time) {
         Ok(_) => true,
         Err(problem) => {
-            ip.packet_mut().set_anno_u8(anno::ICMP_PARAMPROB, problem.pointer);
+            ip.set_anno_u8(anno::ICMP_PARAMPROB, problem.pointer);
             false
         }
     }

@@ -36,7 +36,7 @@ impl AnnoAt<1> {
     /// The byte there.
     #[inline]
     pub fn get(self, packet: &Packet) -> u8 {
-        if self.0 == anno::PAINT { packet.paint() } else { packet.anno_u8(self.0) }
+        if self.0 == anno::PAINT { packet.paint() } else { rare(self, packet) }
     }
     /// Sets the byte there.
     #[inline]
@@ -47,6 +47,12 @@ impl AnnoAt<1> {
             packet.set_anno_u8(self.0, value)
         }
     }
+}
+
+/// A byte that is not the paint.
+#[cold]
+fn rare(at: AnnoAt<1>, packet: &Packet) -> u8 {
+    packet.anno_u8(at.0)
 }
 
 impl FromArg for Timestamp {

@@ -2,12 +2,13 @@
 //!
 //! Each step is a function from one plain data structure to the next:
 //! [`classes::name`] → [`ports::resolve`] → [`carries::follow`] →
-//! [`assign::assign`]; [`explain`] prints each.
+//! [`assign::assign`] → [`fuse::find`]; [`explain`] prints each.
 
 pub mod assign;
 pub mod carries;
 pub mod classes;
 pub mod explain;
+pub mod fuse;
 pub mod ports;
 
 use crate::class::Class;

@@ -1,5 +1,6 @@
 //! An element as one worker runs it, whatever trait it was written for.
 
+pub mod fused;
 mod per_batch;
 mod per_packet;
 mod source;
@@ -16,6 +17,7 @@ use crate::cx::Cx;
 use crate::element::{Asked, Describe, Local, NOT_TAKEN};
 use crate::worker::TaskRef;
 use castanet_packet::Batch;
+use fused::{Fused, Member};
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,7 +37,7 @@ pub(crate) const NOTHING: u8 = u8::MAX;
 pub type Rewritten = Arc<dyn Any + Send + Sync>;
 
 /// An element as one worker runs it.
-pub trait Node: Send {
+pub trait Node: Any + Send {
     /// Prepares the home worker's state: opens devices, sets timers.
     fn begin(&mut self, _cx: &mut Cx) -> Result<(), ArgError> {
         Ok(())
@@ -95,8 +97,13 @@ pub struct Target {
 
 /// One element's place among the others of a worker.
 pub struct Slot {
-    /// The element; away only while it pulls, or where it has no node.
-    pub node: Option<Box<dyn Node>>,
+    /// The element; away only while it pulls, where it has no node, and where
+    /// a pass has it. To be had from [`at`] and [`at_mut`].
+    pub(crate) node: Option<Box<dyn Node>>,
+    /// The pass that begins with it.
+    pub(crate) pass: Option<Box<Pass>>,
+    /// The element with whose pass it runs, and its stage there.
+    pub(crate) within: Option<(usize, u8)>,
     /// How it takes part.
     pub role: Role,
     /// Where each output pushes; `None` for pull outputs and open ones.
@@ -111,6 +118,30 @@ pub struct Slot {
     pub feeders: Vec<TaskRef>,
     /// For a task that pushes: the stores where all its packets come to rest.
     pub stores: Vec<usize>,
+}
+
+/// Elements that run as one pass.
+pub(crate) struct Pass {
+    pub(crate) fused: Box<dyn Fused>,
+    /// In order.
+    pub(crate) members: Vec<Member>,
+}
+
+/// The node of element `me`, wherever it is.
+pub(crate) fn at(slots: &[Slot], me: usize) -> Option<&dyn Node> {
+    match slots[me].within {
+        None => slots[me].node.as_deref(),
+        Some((head, place)) => slots[head].pass.as_ref()?.fused.peek(place),
+    }
+}
+
+/// The node of element `me`, wherever it is, to run or to change.
+#[inline]
+pub(crate) fn at_mut(slots: &mut [Slot], me: usize) -> Option<&mut dyn Node> {
+    match slots[me].within {
+        None => slots[me].node.as_deref_mut(),
+        Some((head, place)) => slots[head].pass.as_mut()?.fused.node(place),
+    }
 }
 
 /// Configuration and state of one node.

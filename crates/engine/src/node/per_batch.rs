@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 /// A `PerBatch` element of one worker.
 #[repr(align(128))]
 pub struct PerBatchNode<E: PerBatch> {
-    body: Body<E, E::Local>,
+    pub(super) body: Body<E, E::Local>,
 }
 
 impl<E: PerBatch> PerBatchNode<E> {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 // Two cache lines: neighbours prefetch in pairs, and no two workers may share one.
 #[repr(align(128))]
 pub struct PerPacketNode<E: PerPacket> {
-    body: Body<E, E::Local>,
+    pub(super) body: Body<E, E::Local>,
 }
 
 impl<E: PerPacket> PerPacketNode<E> {

@@ -5,8 +5,9 @@ use super::{Crew, Options, Router, Run};
 use crate::args::{ArgError, Names};
 use crate::class::{Library, Nodes, Role};
 use crate::element::{Setup, Step};
-use crate::graph::{Flow, Graph};
-use crate::node::{Slot, Target};
+use crate::graph::{Flow, Graph, assign, fuse};
+use crate::node::fused::{MAX_STAGES, Member};
+use crate::node::{Pass, Slot, Target};
 use crate::time::{Clock, Time};
 use crate::worker::core::Core;
 use crate::worker::{Tasks, Worker, mailbox};
@@ -38,8 +39,9 @@ impl Router {
         }
         let flat_text = castanet_lang::print::flat(flat);
         let requirements = flat.requirements.clone();
-        let Planned { graph, assigned, .. } = planned;
-        let mut router = match assemble(graph, assigned, names, parts, clock, options) {
+        let Planned { graph, assigned, fused, .. } = planned;
+        let fused = if options.fuse { fused } else { fuse::Plan::default() };
+        let mut router = match assemble(graph, assigned, fused, names, parts, clock, options) {
             Ok(router) => router,
             Err(e) => {
                 found.push(Diagnostic::error(None, format!("cannot start workers: {e}")));
@@ -114,7 +116,8 @@ fn make_all(
 
 fn assemble(
     graph: Graph,
-    assigned: crate::graph::assign::Plan,
+    assigned: assign::Plan,
+    fused: fuse::Plan,
     names: Names,
     parts: Parts,
     clock: Arc<Clock>,
@@ -126,7 +129,8 @@ fn assemble(
         assigned.tasks.iter().map(|jobs| mailbox::pair(jobs.len())).collect();
     let (shared, mailboxes): (Vec<_>, Vec<_>) = pairs?.into_iter().unzip();
     let shared = Arc::new(shared);
-    let by_worker = slots(&graph, &assigned, parts.nodes, mailboxes.len());
+    let mut by_worker = slots(&graph, &assigned, parts.nodes, mailboxes.len());
+    by_worker.iter_mut().for_each(|slots| fuse(slots, &fused));
     let core = |index, elements| {
         let seed = seed(index, options.simulated);
         Core { worker: index, ..Core::new(elements, pool.clone(), options.burst, seed) }
@@ -174,7 +178,7 @@ fn seed(worker: usize, simulated: bool) -> u64 {
 /// Every element's place on every worker.
 fn slots(
     graph: &Graph,
-    assigned: &crate::graph::assign::Plan,
+    assigned: &assign::Plan,
     nodes: Vec<Nodes>,
     workers: usize,
 ) -> Vec<Vec<Slot>> {
@@ -194,6 +198,28 @@ fn slots(
     by_worker
 }
 
+/// Lets elements whose state is their worker's own run as one pass.
+fn fuse(slots: &mut [Slot], plan: &fuse::Plan) {
+    for row in &plan.rows {
+        let own = |m: &Member| slots[m.node].node.as_ref().is_some_and(|node| !node.shares());
+        if !row.members.iter().all(own) {
+            continue;
+        }
+        let mut nodes: Vec<_> = (0..MAX_STAGES).map(|_| None).collect();
+        let mut vias = [0; MAX_STAGES];
+        for member in &row.members {
+            nodes[usize::from(member.place)] = slots[member.node].node.take();
+            vias[usize::from(member.place)] = member.via;
+        }
+        let Some(fused) = (row.fusion.build)(&mut nodes, &vias) else { continue };
+        let head = row.members[0].node;
+        for member in &row.members {
+            slots[member.node].within = Some((head, member.place));
+        }
+        slots[head].pass = Some(Box::new(Pass { fused, members: row.members.clone() }));
+    }
+}
+
 /// An element's place, without its node.
 fn slot(graph: &Graph, element: usize) -> Slot {
     let it = &graph.elements[element];
@@ -207,6 +233,8 @@ fn slot(graph: &Graph, element: usize) -> Slot {
     }
     Slot {
         node: None,
+        pass: None,
+        within: None,
         role: it.class.role,
         outputs,
         upstream,

@@ -3,7 +3,7 @@
 use super::Router;
 use crate::args::ArgError;
 use crate::class::{Ask, Class, HandlerDoc, Role, Value};
-use crate::node::{Rewritten, THROWN};
+use crate::node::{self, Rewritten, THROWN};
 use crate::worker::core::Ledger;
 use castanet_lang::nearest;
 use std::fmt::Write;
@@ -147,7 +147,7 @@ impl Router {
     ) -> Option<(Value, bool)> {
         let (name, param, now) = (name.to_owned(), param.to_owned(), self.clock.now());
         self.crew.ask(worker, move |worker| {
-            let node = worker.slots[it].node.as_ref()?;
+            let node = node::at(&worker.slots, it)?;
             node.read(&name, &Ask { now, param: &param })
         })?
     }
@@ -233,7 +233,7 @@ impl Router {
                 for worker in 0..self.crew.len() {
                     let config = config.clone();
                     self.crew.ask(worker, move |worker| {
-                        if let Some(node) = worker.slots[it].node.as_mut() {
+                        if let Some(node) = node::at_mut(&mut worker.slots, it) {
                             node.install(config);
                         }
                         worker.revive(it);
@@ -262,7 +262,7 @@ impl Router {
         let names = self.names.snapshot();
         let (name, value) = (name.to_owned(), value.to_owned());
         self.crew.ask(self.assigned.homes[it], move |worker| {
-            worker.slots[it].node.as_ref()?.rewrite(&name, &value, &names)
+            node::at(&worker.slots, it)?.rewrite(&name, &value, &names)
         })?
     }
 
@@ -272,7 +272,7 @@ impl Router {
         for worker in std::iter::once(home).chain(others).collect::<Vec<_>>() {
             let (text, what) = (value.to_owned(), name.to_owned());
             let done = self.crew.ask(worker, move |worker| {
-                let node = worker.slots[it].node.as_mut()?;
+                let node = node::at_mut(&mut worker.slots, it)?;
                 let ((done, thrown), shares) = (node.change(&what, &text)?, node.shares());
                 worker.core.count_drops(it, THROWN, thrown);
                 worker.revive(it);
@@ -361,7 +361,7 @@ impl Router {
         let mut sum = 0;
         for worker in 0..self.crew.len() {
             let theirs = self.crew.ask(worker, move |worker| {
-                worker.slots[it].node.as_ref().map(|node| (node.held(), node.shares()))
+                node::at(&worker.slots, it).map(|node| (node.held(), node.shares()))
             });
             let Some((held, shares)) = theirs.flatten() else { continue };
             if shares {

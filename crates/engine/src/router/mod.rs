@@ -49,6 +49,8 @@ pub struct Options {
     pub frames: usize,
     /// Whether each worker stays on a core of its own.
     pub pin: bool,
+    /// Whether elements in a row may run as one pass; for comparisons only.
+    pub fuse: bool,
     /// Where lines that elements write go.
     pub console: Arc<dyn Console>,
     /// Asks the machine for an interface's address.
@@ -69,6 +71,7 @@ impl Options {
             burst: castanet_packet::BURST,
             frames: 16 * 1024,
             pin: false,
+            fuse: true,
             console,
             interfaces: None,
             wording: Wording::Castanet,

@@ -3,7 +3,7 @@
 use crate::args::{ArgError, Names};
 use crate::class::Library;
 use crate::element::Facts;
-use crate::graph::{Graph, assign, carries, classes, ports};
+use crate::graph::{Graph, assign, carries, classes, fuse, ports};
 use castanet_lang::{Diagnostic, Diagnostics, Flat};
 
 /// In whose words errors about arguments are written.
@@ -25,6 +25,8 @@ pub struct Planned {
     pub facts: Facts,
     /// Who runs what.
     pub assigned: assign::Plan,
+    /// Which elements run as one pass.
+    pub fused: fuse::Plan,
 }
 
 /// Goes through the steps; everything wrong is in `found`.
@@ -59,7 +61,8 @@ pub fn plan(
         found.append(warnings);
     }
     let assigned = assign::assign(&graph, &facts, workers);
-    Planned { graph, carries, facts, assigned }
+    let fused = fuse::find(&graph, library.fusions());
+    Planned { graph, carries, facts, assigned, fused }
 }
 
 /// The element or compound that `name` means where `element` stands: in its

@@ -1,6 +1,7 @@
 //! What one worker keeps beside its elements: counts, timers, buffers.
 
 use crate::element::{DROP, MAX_OUTPUTS, REASONS};
+use crate::node::fused::Leaver;
 use crate::time::Time;
 use castanet_packet::{Batch, Pool};
 use std::cmp::Reverse;
@@ -52,6 +53,8 @@ pub(crate) struct Hop {
     pub(crate) port: usize,
     pub(crate) depth: u32,
     pub(crate) batch: Batch,
+    /// To this element alone, not to the pass that begins with it.
+    pub(crate) alone: bool,
 }
 
 /// What one worker keeps beside its elements.
@@ -61,6 +64,10 @@ pub struct Core {
     pub(crate) emitted: Vec<(u8, Batch)>,
     pub(crate) mark: usize,
     pub(crate) fates: Vec<u8>,
+    /// Packets that left a fused pass on the way, in order.
+    pub(crate) leavers: Vec<Leaver>,
+    /// The same packets by where they go, while they are sorted.
+    pub(crate) leaving: Vec<(Leaver, Batch)>,
     pub(crate) ledger: Vec<Ledger>,
     pub(crate) stack: Vec<Hop>,
     pub(crate) hops: u32,
@@ -89,6 +96,8 @@ impl Core {
             emitted: Vec::new(),
             mark: 0,
             fates: vec![0; castanet_packet::MAX_BURST],
+            leavers: Vec::new(),
+            leaving: Vec::new(),
             ledger: vec![Ledger::default(); elements],
             stack: Vec::new(),
             hops: 0,

@@ -5,10 +5,11 @@
 //! graph check bounds their depth.
 
 use super::core::{Core, Hop};
+use super::pass;
 use crate::class::Role;
 use crate::cx::Cx;
 use crate::element::Asked;
-use crate::node::{LOOPED, NOTHING, Node, PANICKED, Slot, Target};
+use crate::node::{self, LOOPED, NOTHING, Node, PANICKED, Slot, Target};
 use castanet_packet::Batch;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -31,7 +32,7 @@ pub(crate) fn drain(nodes: &mut [Slot], core: &mut Core) {
 /// Follows a batch from element to element for as long as it leaves whole by
 /// one output; what parts goes on the stack.
 fn follow(nodes: &mut [Slot], core: &mut Core, hop: Hop) {
-    let Hop { node: mut me, mut port, mut depth, mut batch } = hop;
+    let Hop { node: mut me, mut port, mut depth, mut batch, mut alone } = hop;
     core.mark = 0;
     loop {
         if depth > MAX_DEPTH || core.hops > MAX_HOPS {
@@ -40,7 +41,16 @@ fn follow(nodes: &mut [Slot], core: &mut Core, hop: Hop) {
         }
         core.hops += 1;
         depth += 1;
-        let mut output = push_one(&mut nodes[me], core, me, port, &mut batch);
+        let fused = match nodes[me].pass {
+            Some(_) if !alone => pass::through(nodes, core, me, depth, &mut batch),
+            _ => None,
+        };
+        alone = false;
+        let mut output;
+        (me, output) = match fused {
+            Some(last) => last,
+            None => (me, push_one(nodes, core, me, port, &mut batch)),
+        };
         if !core.emitted.is_empty() {
             if !batch.is_empty() {
                 core.emitted.push((output, std::mem::take(&mut batch)));
@@ -64,7 +74,7 @@ fn follow(nodes: &mut [Slot], core: &mut Core, hop: Hop) {
 
 /// Counts packets for an output that nothing is connected to.
 #[cold]
-fn leave_open(core: &mut Core, me: usize, output: u8, count: u64) {
+pub(crate) fn leave_open(core: &mut Core, me: usize, output: u8, count: u64) {
     let open = &mut core.ledger[me].open;
     open.resize(open.len().max(usize::from(output) + 1), 0);
     open[usize::from(output)] += count;
@@ -73,10 +83,10 @@ fn leave_open(core: &mut Core, me: usize, output: u8, count: u64) {
 /// Gives one batch to one element; what it emits lies behind `core.mark`, and
 /// what is left in `batch` is for the output that it answers.
 #[inline]
-fn push_one(slot: &mut Slot, core: &mut Core, me: usize, port: usize, batch: &mut Batch) -> u8 {
+fn push_one(slots: &mut [Slot], core: &mut Core, me: usize, port: usize, batch: &mut Batch) -> u8 {
     let count = batch.len() as u64;
     core.ledger[me].input += count;
-    let Some(node) = slot.node.as_mut() else {
+    let Some(node) = node::at_mut(slots, me) else {
         core.count_drops(me, PANICKED, count);
         batch.clear();
         return NOTHING;
@@ -85,11 +95,11 @@ fn push_one(slot: &mut Slot, core: &mut Core, me: usize, port: usize, batch: &mu
     let pushed = catch_unwind(AssertUnwindSafe(|| node.push(port, batch, &mut cx)));
     let output = pushed.unwrap_or_else(|_| {
         batch.clear();
-        lose_burst(core, me, &**node, count);
+        lose_burst(core, me, node, count);
         NOTHING
     });
-    if !slot.waiters.is_empty() {
-        core.woken.extend_from_slice(&slot.waiters);
+    if !slots[me].waiters.is_empty() {
+        core.woken.extend_from_slice(&slots[me].waiters);
     }
     output
 }
@@ -121,7 +131,7 @@ fn spread(slot: &Slot, core: &mut Core, me: usize, depth: u32) {
         match slot.outputs.get(usize::from(output)) {
             Some(Some(to)) => {
                 core.ledger[me].output += count;
-                core.stack.push(Hop { node: to.node, port: to.port, depth, batch });
+                core.stack.push(Hop { node: to.node, port: to.port, depth, batch, alone: false });
             }
             _ => leave_open(core, me, output, count),
         }
@@ -166,10 +176,10 @@ pub(crate) fn call(
     f: impl FnOnce(&mut dyn Node, &mut Cx),
 ) {
     core.mark = core.emitted.len();
-    if let Some(node) = nodes[me].node.as_mut() {
+    if let Some(node) = node::at_mut(nodes, me) {
         let mut cx = Cx { core: &mut *core, me, nodes: None };
-        if catch_unwind(AssertUnwindSafe(|| f(&mut **node, &mut cx))).is_err() {
-            lose_burst(core, me, &**node, 0);
+        if catch_unwind(AssertUnwindSafe(|| f(node, &mut cx))).is_err() {
+            lose_burst(core, me, node, 0);
         }
     }
     spread(&nodes[me], core, me, 0);
@@ -213,7 +223,7 @@ fn pull(nodes: &mut [Slot], core: &mut Core, from: Target, n: usize, into: &mut 
                 pull(nodes, core, up, n, &mut batch);
             }
             if !batch.is_empty() {
-                let output = push_one(&mut nodes[me], core, me, side, &mut batch);
+                let output = push_one(nodes, core, me, side, &mut batch);
                 if !batch.is_empty() {
                     core.emitted.push((output, batch));
                 }

@@ -7,6 +7,7 @@
 pub mod core;
 pub(crate) mod exec;
 pub(crate) mod mailbox;
+mod pass;
 mod task;
 mod thread;
 
@@ -18,7 +19,7 @@ use self::core::Core;
 use crate::args::ArgError;
 use crate::cx::Cx;
 use crate::element::Asked;
-use crate::node::Slot;
+use crate::node::{self, Slot};
 use crate::router::Notice;
 use crate::time::{Clock, Time};
 use castanet_packet::Batch;
@@ -68,7 +69,7 @@ impl Worker {
     /// Lets element `me` prepare itself; the home worker calls it.
     pub(crate) fn begin(&mut self, me: usize) -> Result<(), ArgError> {
         self.core.now = self.clock.now();
-        let Some(node) = self.slots[me].node.as_mut() else { return Ok(()) };
+        let Some(node) = node::at_mut(&mut self.slots, me) else { return Ok(()) };
         let done = node.begin(&mut Cx { core: &mut self.core, me, nodes: None });
         self.after();
         done
@@ -89,7 +90,7 @@ impl Worker {
     pub fn inject(&mut self, node: usize, port: usize, batch: Batch) {
         self.core.now = self.clock.now();
         self.core.pulls = 0;
-        self.core.stack.push(self::core::Hop { node, port, depth: 0, batch });
+        self.core.stack.push(self::core::Hop { node, port, depth: 0, batch, alone: false });
         exec::drain(&mut self.slots, &mut self.core);
         self.after();
     }
@@ -123,7 +124,7 @@ impl Worker {
         let asked = match self.tasks.job(task) {
             Job::Ask(me) => {
                 let burst = self.core.burst;
-                if self.slots[me].node.as_ref().is_some_and(|n| n.active()) {
+                if node::at(&self.slots, me).is_some_and(|n| n.active()) {
                     exec::ask_and_push(&mut self.slots, &mut self.core, me, burst)
                 } else {
                     Asked::Done
@@ -137,7 +138,7 @@ impl Worker {
 
     /// The task of a sink in pull context: pulls a burst and hands it over.
     fn pull_and_push(&mut self, node: usize, input: usize) -> Asked {
-        if !self.slots[node].node.as_ref().is_some_and(|n| n.pulls()) {
+        if !node::at(&self.slots, node).is_some_and(|n| n.pulls()) {
             return Asked::Done;
         }
         let mut batch = Batch::new();
@@ -147,7 +148,9 @@ impl Worker {
         self.core.ledger[node].input = before; // the push counts them
         let got = batch.len();
         if got > 0 {
-            self.core.stack.insert(0, self::core::Hop { node, port: input, depth: 0, batch });
+            self.core
+                .stack
+                .insert(0, self::core::Hop { node, port: input, depth: 0, batch, alone: false });
         }
         exec::drain(&mut self.slots, &mut self.core);
         if got > 0 { Asked::Again } else { Asked::Empty }

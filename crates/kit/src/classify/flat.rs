@@ -52,36 +52,49 @@ pub(crate) struct Flat {
     only: Option<Only>,
 }
 
-/// A program of one test.
+/// A program of one comparison. What it compares is kept as words lie in
+/// memory, so that no word need be turned around.
 #[derive(Clone, Copy, Debug)]
 struct Only {
-    load: Load,
-    lo: u32,
-    span: u32,
-    yes: Target,
-    no: Target,
+    base: Base,
+    offset: u16,
+    mask: u32,
+    value: u32,
+    /// Outputs, or [`NO_OUTPUT`].
+    yes: u8,
+    no: u8,
 }
 
 impl Only {
     fn new(op: &Op) -> Option<Only> {
         match *op {
-            Op::Test { load, lo, span, yes, no, .. } if yes >= OUT && no >= OUT => {
-                Some(Only { load, lo, span, yes, no })
-            }
+            Op::Test { load, lo, span: 0, yes, no, .. } if yes >= OUT && no >= OUT => Some(Only {
+                base: load.base,
+                offset: load.offset,
+                mask: load.mask.to_be(),
+                value: lo.to_be(),
+                yes: output(yes),
+                no: output(no),
+            }),
             _ => None,
         }
     }
 
     /// Where it leads, if the packet is long enough for a whole word.
     #[inline(always)]
-    fn find<W: Words>(&self, words: &W) -> Option<Target> {
-        let word = words.word(self.load.base, self.load.offset)?;
-        Some(if (word & self.load.mask).wrapping_sub(self.lo) <= self.span {
-            self.yes
-        } else {
-            self.no
-        })
+    fn find<W: Words>(&self, words: &W) -> Option<u8> {
+        let word = words.word(self.base, self.offset)?.to_be();
+        Some(if word & self.mask == self.value { self.yes } else { self.no })
     }
+}
+
+/// Stands for no output: the packet is dropped.
+pub(crate) const NO_OUTPUT: u8 = u8::MAX;
+
+/// The output that an end stands for.
+#[inline(always)]
+fn output(end: Target) -> u8 {
+    if end == DROP { NO_OUTPUT } else { end as u8 }
 }
 
 /// How many words [`Few`] compares with.
@@ -144,7 +157,9 @@ impl Words for Bytes<'_> {
 
     #[inline(always)]
     fn word(&self, _: Base, offset: u16) -> Option<u32> {
-        self.0.get(usize::from(offset)..)?.first_chunk().map(|b| u32::from_be_bytes(*b))
+        let from = usize::from(offset);
+        let word = self.0.get(from..from + 4)?;
+        word.first_chunk().map(|b| u32::from_be_bytes(*b))
     }
 }
 
@@ -210,14 +225,18 @@ impl Flat {
         Flat { ops: ops.into_boxed_slice(), start, first, only }
     }
 
-    #[inline]
-    pub(crate) fn run<W: Words>(&self, words: &W) -> Option<u8> {
-        if let Some(at) = self.only.as_ref().and_then(|only| only.find(words)) {
-            return (at != DROP).then_some(at as u8);
+    #[inline(always)]
+    pub(crate) fn run<W: Words>(&self, words: &W) -> u8 {
+        match &self.only {
+            Some(only) => only.find(words).unwrap_or_else(|| self.run_all(words)),
+            None => self.run_all(words),
         }
+    }
+
+    #[inline]
+    fn run_all<W: Words>(&self, words: &W) -> u8 {
         let at = self.first.as_ref().and_then(|first| first.find(words)).unwrap_or(self.start);
-        let at = if at >= OUT { at } else { self.go_on(words, at) };
-        (at != DROP).then_some(at as u8)
+        output(if at >= OUT { at } else { self.go_on(words, at) })
     }
 
     /// Runs from `at` to an end.

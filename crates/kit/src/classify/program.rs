@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::error::RuleError;
-use super::flat::{Bytes, Flat, Headers};
+use super::flat::{Bytes, Flat, Headers, NO_OUTPUT};
 use super::graph::{DROP, Graph, OUT, Target};
 use super::lexer::words;
 use super::names::{Names, NoNames};
@@ -76,7 +76,16 @@ pub struct Program {
     flat: Flat,
 }
 
+/// An output, if it is one.
+#[inline(always)]
+fn some(output: u8) -> Option<u8> {
+    (output != NO_OUTPUT).then_some(output)
+}
+
 impl Program {
+    /// No output: the packet is dropped. Output 255 cannot be told from it.
+    pub const NONE: u8 = NO_OUTPUT;
+
     /// Compiles `rules`, of which the first that matches a packet decides.
     ///
     /// Time and memory grow with the rules' length times a logarithm, never faster.
@@ -90,6 +99,12 @@ impl Program {
     /// Runs a program of `Classifier` patterns on a packet; none means drop.
     #[inline]
     pub fn run_bytes(&self, packet: &[u8]) -> Option<u8> {
+        some(self.output_of_bytes(packet))
+    }
+
+    /// As [`Program::run_bytes`], with [`Program::NONE`] for none.
+    #[inline(always)]
+    pub fn output_of_bytes(&self, packet: &[u8]) -> u8 {
         self.flat.run(&Bytes(packet))
     }
 
@@ -98,13 +113,13 @@ impl Program {
     /// Patterns that look at the link header do not match; see [`Program::run_frame`].
     #[inline]
     pub fn run_ip(&self, network: &[u8]) -> Option<u8> {
-        self.flat.run(&Headers::new(&[], network))
+        some(self.flat.run(&Headers::new(&[], network)))
     }
 
     /// Runs a program of IP patterns on a packet whose link header is at hand.
     #[inline]
     pub fn run_frame(&self, link: &[u8], network: &[u8]) -> Option<u8> {
-        self.flat.run(&Headers::new(link, network))
+        some(self.flat.run(&Headers::new(link, network)))
     }
 
     /// Whether any test looks at the link header, so that [`Program::run_frame`] is needed.
