@@ -69,6 +69,20 @@ fn the_router_path_allocates_nothing() {
     allocates_nothing(&router_path());
 }
 
+/// Frames of all kinds: good, ARP, with a bad checksum, at their last hop.
+#[test]
+fn what_leaves_a_pass_on_the_way_allocates_nothing() {
+    let bad = FRAME.replace("66bb", "66bc");
+    let last = FRAME.replace("4011 66bb", "").replace("401166bb", "0111a5bb");
+    let arp = FRAME.replace("0800\n", "0806\n");
+    let text = router_path().replacen("InfiniteSource", "all :: Null; all", 1);
+    let (_, path) = text.split_once("all(").unwrap();
+    let (_, path) = path.split_once(')').unwrap();
+    let sources =
+        [FRAME, &bad, &last, &arp].map(|frame| format!("InfiniteSource({frame}) -> all;"));
+    allocates_nothing(&format!("all :: Null; {} all {path}", sources.join("\n")));
+}
+
 #[test]
 fn queues_allocate_nothing() {
     allocates_nothing(

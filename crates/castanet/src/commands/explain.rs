@@ -40,6 +40,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         ("what each edge carries", explain::edges(graph, &planned.carries)),
         ("devices, queues and workers assigned", explain::workers(graph, assigned)),
         ("thread vectors: which workers reach what", explain::vectors(graph, assigned)),
+        ("rows of elements that run as one pass", explain::passes(graph, &planned.fused)),
     ];
     let colours = colours_on_stdout();
     let mut out = String::new();

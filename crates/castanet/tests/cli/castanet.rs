@@ -152,6 +152,7 @@ fn explain_shows_every_step() {
         "4. what each edge carries",
         "5. devices, queues and workers assigned",
         "6. thread vectors: which workers reach what",
+        "7. rows of elements that run as one pass",
     ];
     assert_eq!(headings, want);
     let steps: Vec<&str> = want.iter().map(|title| text.split(title).nth(1).unwrap()).collect();
@@ -161,6 +162,7 @@ fn explain_shows_every_step() {
         assert!(ports || name.starts_with("AddressInfo"), "{name} has no ports in\n{}", steps[2]);
     }
     assert!(steps[3].contains("push, carries ip\n"), "{}", steps[3]);
+    assert!(steps[6].contains("side0/Strip@"), "{}", steps[6]);
     assert!(steps[4].contains("worker 0: ") && steps[4].contains("worker 1: "), "{}", steps[4]);
 }
 

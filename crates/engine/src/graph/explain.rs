@@ -1,6 +1,6 @@
 //! Prints each step of the way from a configuration to running workers.
 
-use super::{Flow, Graph, assign, carries, ports};
+use super::{Flow, Graph, assign, carries, fuse, ports};
 use crate::class::Role;
 use std::fmt::Write;
 
@@ -89,6 +89,22 @@ pub fn vectors(graph: &Graph, plan: &assign::Plan) -> String {
         false => "not full push: packets rest in a Queue and may change workers",
     };
     _ = writeln!(out, "  {verdict}");
+    out
+}
+
+/// Elements in a row that run as one pass over a burst.
+pub fn passes(graph: &Graph, plan: &fuse::Plan) -> String {
+    let mut out = String::new();
+    for row in &plan.rows {
+        let names = row.members.iter().map(|member| {
+            let name = &graph.elements[member.node].name;
+            if member.via > 0 { format!("{name}[{}]", member.via) } else { name.clone() }
+        });
+        _ = writeln!(out, "  {}", names.collect::<Vec<_>>().join(" -> "));
+    }
+    if out.is_empty() {
+        out += "  none: each element is visited by itself\n";
+    }
     out
 }
 

@@ -324,12 +324,7 @@ impl Drop for AtWork<'_> {
 
 /// Lets a stage decide, watched.
 #[inline(always)]
-fn decide<S: Stage>(
-    stage: &mut S::Lent<'_>,
-    packet: &mut Packet,
-    place: u8,
-    notes: &Notes,
-) -> u8 {
+fn decide<S: Stage>(stage: &mut S::Lent<'_>, packet: &mut Packet, place: u8, notes: &Notes) -> u8 {
     let watch = AtWork { place, notes };
     let fate = S::decide(stage, packet);
     std::mem::forget(watch);

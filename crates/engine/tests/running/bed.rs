@@ -16,7 +16,17 @@ impl Console for Silent {
 }
 
 pub(crate) fn build(text: &str, workers: usize, simulated: bool) -> Router {
-    let library = Library::new(&[elements::CLASSES]);
+    build_with(Library::new(&[elements::CLASSES]), text, workers, simulated)
+}
+
+/// The same, with elements in a row as one pass where that was compiled.
+pub(crate) fn build_fused(text: &str, workers: usize) -> Router {
+    let mut library = Library::new(&[elements::CLASSES]);
+    library.fuse(elements::FUSIONS);
+    build_with(library, text, workers, true)
+}
+
+fn build_with(library: Library, text: &str, workers: usize, simulated: bool) -> Router {
     let known = |class: &str| library.get(class).is_some();
     let mut sources = SourceMap::new();
     let file = sources.add("test", text);

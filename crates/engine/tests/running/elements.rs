@@ -1,6 +1,8 @@
 //! Elements that do one thing each: make, keep, move, count, stumble.
 
 use castanet_engine::class::{Class, per_batch, per_packet, source, store};
+use castanet_engine::fuse;
+use castanet_engine::node::fused::Fusion;
 use castanet_engine::prelude::*;
 use std::collections::VecDeque;
 
@@ -307,6 +309,128 @@ impl PerBatch for End {
     }
 }
 
+/// Sends every so many packets to output 1, and drops as many.
+#[derive(Element)]
+struct Part {
+    /// At which.
+    #[arg]
+    every: u64,
+}
+
+#[derive(Fate)]
+enum Parted {
+    /// The others.
+    On,
+    /// Every so many.
+    Aside,
+    /// The one after that.
+    #[drop]
+    Unlucky,
+}
+
+impl PerPacket for Part {
+    type On = on::Any;
+    type Local = Seen;
+    type Fate = Parted;
+    fn packet(&self, seen: &mut Seen, _: &mut Packet) -> Parted {
+        seen.count += 1;
+        match seen.count % self.every {
+            0 => Parted::Aside,
+            1 => Parted::Unlucky,
+            _ => Parted::On,
+        }
+    }
+}
+
+/// Counts, and wants every so many packets in a batch.
+#[derive(Element)]
+#[element(processing = "h/h")]
+struct Weigh {
+    /// At which.
+    #[arg]
+    every: u64,
+}
+
+#[derive(Default, Local)]
+struct Weighed {
+    /// Packets.
+    #[read]
+    count: u64,
+    /// Those that came in batches.
+    #[read]
+    batched: u64,
+}
+
+impl PerBatch for Weigh {
+    type On = on::Any;
+    type Local = Weighed;
+    type Fate = ();
+    fn passes(&self, weighed: &mut Weighed, _: &mut Packet) -> bool {
+        let passes = !(weighed.count + 1).is_multiple_of(self.every);
+        weighed.count += u64::from(passes);
+        passes
+    }
+    fn batch(&self, weighed: &mut Weighed, _: usize, batch: Batch, cx: &mut Cx) {
+        weighed.count += batch.len() as u64;
+        weighed.batched += batch.len() as u64;
+        cx.emit_batch((), batch);
+    }
+}
+
+/// Sends packets to its outputs in turn.
+#[derive(Element)]
+#[element(ports = "1/2")]
+struct Deal;
+
+impl PerPacket for Deal {
+    type On = on::Any;
+    type Local = Seen;
+    type Fate = Port;
+    fn packet(&self, seen: &mut Seen, _: &mut Packet) -> Port {
+        seen.count += 1;
+        Port::nth((seen.count % 2) as u8)
+    }
+}
+
+/// Numbers packets in their first byte, or checks that the numbers go up.
+#[derive(Element)]
+struct Order {
+    /// Whether to check.
+    #[arg]
+    check: bool,
+}
+
+#[derive(Default, Local)]
+struct Ordered {
+    last: u32,
+    /// Packets whose number was not higher than that of the one before.
+    #[read]
+    wrong: u64,
+}
+
+impl PerPacket for Order {
+    type On = on::Any;
+    type Local = Ordered;
+    type Fate = ();
+    fn packet(&self, ordered: &mut Ordered, packet: &mut Packet) {
+        if self.check {
+            let number = packet.anno_u32(4);
+            ordered.wrong += u64::from(number <= ordered.last);
+            ordered.last = number;
+        } else {
+            ordered.last += 1;
+            packet.set_anno_u32(4, ordered.last);
+        }
+    }
+}
+
+/// Rows that run as one pass.
+pub(crate) static FUSIONS: &[Fusion] = &[
+    fuse!(packet Order, packet Part, batch Weigh, maybe Trip, packet Count; Deal),
+    fuse!(packet Part, maybe Trip, packet Count),
+    fuse!(packet Deal, packet Count),
+];
+
 /// Wakes itself at fixed times, and once for the moment it is in.
 #[derive(Element)]
 #[element(processing = "h/h", ports = "0/0")]
@@ -350,6 +474,10 @@ pub(crate) static CLASSES: &[Class] = &[
     source::<Fumble>(),
     per_packet::<Count>(),
     per_packet::<Trip>(),
+    per_packet::<Part>(),
+    per_packet::<Deal>(),
+    per_packet::<Order>(),
+    per_batch::<Weigh>(),
     per_packet::<Join>(),
     per_batch::<Copy>(),
     per_batch::<End>(),

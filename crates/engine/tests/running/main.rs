@@ -7,5 +7,6 @@ mod bed;
 mod circles;
 mod elements;
 mod faults;
+mod fused;
 mod turns;
 mod waking;
