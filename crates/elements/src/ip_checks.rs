@@ -92,7 +92,7 @@ impl Sources {
 /// A check that marks what it finds good.
 pub(crate) struct Checker {
     pub(crate) check: HeaderCheck,
-    pub(crate) offset: usize,
+    pub(crate) offset: u16,
     pub(crate) two_outputs: bool,
     pub(crate) verbose: bool,
     pub(crate) name: String,
@@ -101,11 +101,11 @@ pub(crate) struct Checker {
 impl Checker {
     #[inline(always)]
     pub(crate) fn judge(&self, tally: &mut Tally, packet: &mut Packet) -> Verdict {
-        let header = packet.bytes().get(self.offset..);
+        let header = packet.bytes().get(usize::from(self.offset)..);
         let Some((total_len, dst)) = header.and_then(|header| self.check.plain(header)) else {
             return self.judge_again(tally, packet);
         };
-        packet.mark_ipv4(self.offset, Ipv4Header::LEN, total_len.into());
+        packet.mark_ipv4(self.offset, Ipv4Header::LEN as u16, total_len);
         packet.set_dst(dst);
         tally.count += 1;
         Verdict::Good
@@ -115,10 +115,10 @@ impl Checker {
     #[cold]
     #[inline(never)]
     fn judge_again(&self, tally: &mut Tally, packet: &mut Packet) -> Verdict {
-        let header = packet.bytes().get(self.offset..).unwrap_or_default();
+        let header = packet.bytes().get(usize::from(self.offset)..).unwrap_or_default();
         match self.check.check(header) {
             Ok(good) => {
-                packet.mark_ipv4(self.offset, good.header_len, good.total_len);
+                packet.mark_ipv4(self.offset, good.header_len as u16, good.total_len as u16);
                 packet.set_dst(good.dst);
                 tally.count += 1;
                 Verdict::Good
@@ -192,7 +192,7 @@ impl Checks {
         let placed = offset.map(|text| u16::from_arg(text, setup.names)).transpose();
         Ok(Checker {
             check: sources.check(self.checksum.unwrap_or(checksum)),
-            offset: placed.map_err(|e| e.at("OFFSET"))?.unwrap_or(self.offset).into(),
+            offset: placed.map_err(|e| e.at("OFFSET"))?.unwrap_or(self.offset),
             two_outputs: setup.outputs > 1,
             verbose: self.verbose,
             name: setup.name.to_owned(),

@@ -342,6 +342,14 @@ impl Port {
     pub fn nth(n: u8) -> Port {
         Port(if n < NOT_TAKEN { n } else { DROP })
     }
+    /// Output `n`, or 255 to drop, where `n` was made by [`Port::new`] or checked
+    /// against the connected outputs when the element was built: nothing is
+    /// looked at again.
+    #[inline(always)]
+    pub fn known(n: u8) -> Port {
+        debug_assert!(n < NOT_TAKEN || n == DROP, "{n} is no output");
+        Port(n)
+    }
     /// Its number; `None` for [`Port::DROP`].
     pub fn number(self) -> Option<usize> {
         (self != Port::DROP).then_some(usize::from(self.0))

@@ -51,18 +51,16 @@ impl Packet {
     /// says so, if the packet is shorter than that, the header is shorter than
     /// 20 bytes, or it begins too far from the start of its frame.
     #[inline]
-    pub fn mark_ipv4(&mut self, offset: usize, header_len: usize, total_len: usize) -> bool {
-        let within = total_len <= self.len() && offset <= self.len() - total_len;
-        if !within || header_len < IPV4_LEN || header_len > total_len {
+    pub fn mark_ipv4(&mut self, offset: u16, header_len: u16, total_len: u16) -> bool {
+        let len = u32::from(offset) + u32::from(total_len);
+        if len > self.len || header_len < IPV4_LEN as u16 || header_len > total_len {
             return false;
         }
-        let network = usize::from(self.data) + offset;
-        if network + header_len > usize::from(u16::MAX) {
-            return false;
-        }
+        let network = u32::from(self.data) + u32::from(offset);
+        let Ok(transport) = u16::try_from(network + u32::from(header_len)) else { return false };
         self.network = network as u16;
-        self.transport = (network + header_len) as u16;
-        self.len = (offset + total_len) as u32;
+        self.transport = transport;
+        self.len = len;
         self.flags |= IPV4;
         true
     }

@@ -190,6 +190,13 @@ impl Ipv4<'_> {
         self.packet.range_mut(self.packet.network.into(), end)
     }
 
+    /// Bytes from the header to the end of the packet, at least 20.
+    #[inline]
+    #[allow(clippy::len_without_is_empty)] // it never is
+    pub fn len(&self) -> usize {
+        self.packet.end() - usize::from(self.packet.network)
+    }
+
     /// The header with its options and payload, without padding of the link.
     #[inline]
     pub fn datagram(&self) -> &[u8] {

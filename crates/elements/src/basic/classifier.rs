@@ -81,7 +81,6 @@ impl PerPacket for Classifier {
 
     #[inline(always)]
     fn packet(&self, _: &mut (), packet: &mut Packet) -> Port {
-        // No output is 255, which is no port either.
-        Port::nth(self.program.output_of_bytes(packet.bytes()))
+        Port::known(self.program.output_of_bytes(packet.bytes()))
     }
 }

@@ -150,6 +150,6 @@ impl PerPacket for RadixIPLookup {
         if hop.gateway != 0 {
             packet.set_dst(Ipv4Addr::from_bits(hop.gateway));
         }
-        Port::nth(hop.port as u8)
+        Port::known(hop.port as u8)
     }
 }

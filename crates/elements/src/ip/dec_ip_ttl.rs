@@ -27,6 +27,8 @@ pub struct DecIPTTL {
 /// What one worker has seen.
 #[derive(Default, Local)]
 pub struct Tally {
+    /// Whether every packet of the burst loses a hop.
+    all: bool,
     /// Packets at their last hop.
     #[read]
     drops: u64,
@@ -47,8 +49,13 @@ impl PerPacket for DecIPTTL {
     type Fate = Hop;
 
     #[inline]
+    fn burst(&self, tally: &mut Tally, _: Time) {
+        tally.all = self.active && self.multicast;
+    }
+
+    #[inline]
     fn packet(&self, tally: &mut Tally, mut ip: Ipv4) -> Hop {
-        if !self.active || (!self.multicast && ip.dst().is_multicast()) {
+        if !tally.all && (!self.active || ip.dst().is_multicast()) {
             return Hop::Onward;
         }
         if ip.decrement_ttl().is_some() {

@@ -78,7 +78,7 @@ impl PerBatch for IPFragmenter {
 
     #[inline]
     fn passes(&self, _: &mut Tally, ip: Ipv4) -> bool {
-        self.fits(ip.packet())
+        ip.len() <= self.mtu.0
     }
 
     fn batch(&self, tally: &mut Tally, _: usize, batch: Batch, cx: &mut Cx) {
