@@ -15,7 +15,7 @@ use super::pattern::{Base, Pattern};
 pub struct Rule {
     /// What a packet must look like.
     pub pattern: Pattern,
-    /// The output, none to drop.
+    /// The output, at most 254; none to drop.
     pub output: Option<u8>,
 }
 
@@ -47,7 +47,7 @@ impl Rule {
             "allow" | "accept" => Some(0),
             "deny" | "drop" => None,
             word => match crate::text::parse_u32(word) {
-                Some(slot) if (slot as usize) < outputs.min(256) => Some(slot as u8),
+                Some(slot) if (slot as usize) < outputs.min(255) => Some(slot as u8),
                 Some(slot) => {
                     return Err(error(format!("slot '{slot}' out of range"))
                         .help(format!("the element has {outputs} outputs")));
