@@ -7,7 +7,7 @@ use crate::packet::Packet;
 use crate::pool;
 
 /// How many packets travel together, unless the user says otherwise.
-pub const BURST: usize = 32;
+pub const BURST: usize = 64;
 
 /// Most packets that the engine lets travel together.
 pub const MAX_BURST: usize = 256;

@@ -243,7 +243,7 @@ impl Ipv4Header {
     pub fn decrement_ttl(&mut self) -> Option<u8> {
         // TTL, protocol and checksum are one word; as little-endian numbers
         // the TTL is its lowest byte and the checksum its upper half.
-        let Some(word) = self.0[Self::TTL..].first_chunk_mut::<4>() else { return None };
+        let word = self.0[Self::TTL..].first_chunk_mut::<4>()?;
         let old = u32::from_le_bytes(*word);
         let ttl = old as u8;
         if ttl < 2 {

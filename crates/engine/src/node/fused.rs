@@ -67,12 +67,16 @@ pub struct Need {
 /// By stage: the node of the element that is to be it.
 pub(crate) type Nodes = Vec<Option<Box<dyn Node>>>;
 
+/// By stage: the output that leads on.
+pub(crate) type Vias = [u8; MAX_STAGES];
+
+/// Puts a pass together from the nodes of a row.
+pub(crate) type Make = fn(&mut Nodes, &Vias) -> Option<Box<dyn Fused>>;
+
 /// Classes compiled into one pass.
 pub struct Fusion {
     pub(crate) needs: fn() -> Vec<Need>,
-    /// Puts a pass together from nodes of these classes, and the outputs that
-    /// lead on.
-    pub(crate) build: fn(&mut Nodes, &[u8; MAX_STAGES]) -> Option<Box<dyn Fused>>,
+    pub(crate) build: Make,
 }
 
 /// Elements of these classes, one after the other, as one pass; see [`fuse!`].
@@ -111,7 +115,7 @@ fn needs<S: Stages>() -> Vec<Need> {
     list
 }
 
-fn build<S: Stages>(nodes: &mut Nodes, vias: &[u8; MAX_STAGES]) -> Option<Box<dyn Fused>> {
+fn build<S: Stages>(nodes: &mut Nodes, vias: &Vias) -> Option<Box<dyn Fused>> {
     let stages = S::own(nodes)?;
     Some(Box::new(Pass { stages, vias: *vias }))
 }
@@ -493,8 +497,7 @@ pub(crate) trait Fused: Send {
 #[repr(align(128))]
 struct Pass<S> {
     stages: S,
-    /// By stage: the output that leads on.
-    vias: [u8; MAX_STAGES],
+    vias: Vias,
 }
 
 /// Takes the packets behind one that its stage wants as part of a batch as far

@@ -34,6 +34,8 @@ fn build_with(library: Library, text: &str, workers: usize, simulated: bool) -> 
     let (flat, more) = expand(&tree, &known, &[]);
     found.append(more);
     let mut options = Options::new(Arc::new(Silent));
+    // What the tests expect of bursts is said for this length.
+    options.burst = 32;
     (options.workers, options.simulated, options.frames) = (workers, simulated, 8192);
     let router = match found.has_errors() {
         true => None,

@@ -1,0 +1,144 @@
+//! A router's path over random packets, its elements as passes and one by one:
+//! the same packets at every exit, and the same counts everywhere.
+#![allow(clippy::unwrap_used)] // a test
+
+use castanet_engine::class::Library;
+use castanet_engine::router::{Options, Report, Router};
+use castanet_engine::worker::Console;
+use castanet_lang::{SourceMap, expand, parse};
+use castanet_wire::{Ethernet, Ipv4Header, MacAddr, ether_type};
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::Arc;
+
+struct Silent;
+
+impl Console for Silent {
+    fn chatter(&self, _: &str) {}
+    fn print(&self, _: &str) {}
+}
+
+/// xorshift: the same numbers every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+}
+
+/// A frame: mostly sound, with any of the faults and fates that a router knows.
+fn frame(numbers: &mut Numbers) -> Vec<u8> {
+    let payload = if numbers.below(8) == 0 { 700 } else { numbers.below(80) as usize };
+    let dst = Ipv4Addr::new(10, numbers.below(4) as u8, 0, 2);
+    let src = if numbers.below(16) == 0 { 255 } else { 9 };
+    let options: &[u8] = match numbers.below(10) {
+        0 => &[7, 7, 4, 0, 0, 0, 0, 0],
+        1 => &[7, 200, 4, 0],
+        _ => &[],
+    };
+    let header_len = Ipv4Header::LEN + options.len();
+    let src = Ipv4Addr::new(10, src, src, src);
+    let mut ip = Ipv4Header::new(17, src, dst, (header_len + payload) as u16);
+    ip.set_header_len(header_len);
+    ip.set_ttl([64, 64, 64, 2, 1, 0][numbers.below(6) as usize]);
+    ip.set_fragment_word([0, 0, Ipv4Header::DONT_FRAGMENT][numbers.below(3) as usize]);
+    ip.update_checksum(options);
+    let kind = if numbers.below(10) == 0 { ether_type::ARP } else { ether_type::IPV4 };
+    let ether = Ethernet::new(MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]), kind);
+    let mut bytes = [ether.bytes(), ip.bytes().as_slice(), options].concat();
+    bytes.resize(bytes.len() + payload, 7);
+    match numbers.below(12) {
+        0 => bytes.truncate(numbers.below(60) as usize),
+        1 => {
+            let at = numbers.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << numbers.below(8);
+        }
+        _ => {}
+    }
+    bytes
+}
+
+/// A pcap file with these frames, a microsecond apart.
+fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 1] {
+        file.extend(word.to_ne_bytes());
+    }
+    for (n, frame) in frames.iter().enumerate() {
+        for word in [1000, n as u32, frame.len() as u32, frame.len() as u32] {
+            file.extend(word.to_ne_bytes());
+        }
+        file.extend(frame);
+    }
+    file
+}
+
+/// Runs the path over the capture in `folder`; gives what every element counted
+/// and what came out at every exit.
+fn run(folder: &Path, fuse: bool) -> Vec<(String, Vec<u8>)> {
+    let place = folder.display();
+    let exits = ["out", "same", "options", "ttl", "large", "bad", "arp", "other", "here"];
+    let ways = exits.map(|exit| format!("{exit} :: ToDump({place}/{exit}.pcap);\n")).concat();
+    let text = format!(
+        "{ways} FromDump({place}/in.pcap, STOP true) -> types :: Classifier(12/0806, 12/0800, -);
+         types[0] -> arp; types[2] -> other;
+         types[1] -> Paint(2) -> Strip(14) -> check :: CheckIPHeader(BADSRC 10.255.255.255)
+            -> GetIPAddress(16) -> routes :: StaticIPLookup(10.0.0.0/16 0, 10.1.0.0/16 1, 10.2.0.0/16 1);
+         check[1] -> bad; routes[0] -> here;
+         routes[1] -> DropBroadcasts -> p :: PaintTee(2) -> o :: IPGWOptions(10.0.0.1)
+            -> FixIPSrc(10.0.0.1) -> t :: DecIPTTL -> f :: IPFragmenter(300)
+            -> EtherEncap(0x0800, 2:0:0:0:1:2, 2:0:0:0:1:1) -> out;
+         p[1] -> same; o[1] -> options; t[1] -> ttl; f[1] -> large;"
+    );
+    let mut library = Library::default();
+    castanet_io::elements::CLASSES.iter().for_each(|class| library.add(class));
+    let elements = castanet_elements::ROOMS.iter().flat_map(|(_, classes)| classes.iter());
+    elements.for_each(|class| library.add(class));
+    library.fuse(castanet_elements::FUSIONS);
+    let known = |class: &str| library.get(class).is_some();
+    let mut sources = SourceMap::new();
+    let file = sources.add("test", text);
+    let (tree, mut found) = parse(&mut sources, file);
+    let (flat, more) = expand(&tree, &known, &[]);
+    found.append(more);
+    let mut options = Options::new(Arc::new(Silent));
+    (options.simulated, options.fuse) = (true, fuse);
+    let router = Router::build(&flat, &library, &options, &mut found);
+    let mut router = router.unwrap_or_else(|| panic!("{}", found.render_rich(&sources, false)));
+    router.run(None);
+    router.end();
+    let elements = router.graph().elements.len();
+    let mut counts = String::new();
+    for it in 0..elements {
+        let ledger = router.ledger(it);
+        counts += &format!("{} {ledger:?}\n", router.graph().elements[it].name);
+    }
+    let counts = ("counts".to_owned(), counts.into_bytes());
+    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
+    let read = |exit: &str| std::fs::read(folder.join(format!("{exit}.pcap"))).unwrap();
+    let out = exits.iter().map(|exit| ((*exit).to_owned(), read(exit)));
+    std::iter::once(counts).chain(out).collect()
+}
+
+#[test]
+fn passes_do_what_their_elements_do() {
+    let folder = std::env::temp_dir().join(format!("castanet-fused-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut numbers = Numbers(0x1234_5678_9abc_def1);
+    let frames: Vec<_> = (0..5000).map(|_| frame(&mut numbers)).collect();
+    std::fs::write(folder.join("in.pcap"), capture(&frames)).unwrap();
+    let (fused, apart) = (run(&folder, true), run(&folder, false));
+    std::fs::remove_dir_all(&folder).unwrap();
+    for ((exit, one), (_, other)) in fused.iter().zip(&apart) {
+        assert!(one.len() > 1000, "nothing to compare at {exit}");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match exit.as_str() {
+            "counts" => assert_eq!(text(one), text(other)),
+            _ => assert!(one == other, "{exit}: {} and {} bytes", one.len(), other.len()),
+        }
+    }
+}
