@@ -405,8 +405,15 @@ pub const fn info<E: Info>() -> Class {
         build::<E>(text, setup).map(|_| Vec::new())
     });
     class.declare = Some(|text, names, facts| {
-        let setup =
-            Setup { name: "", inputs: 0, outputs: 0, alone: true, names, started: Time::default() };
+        let setup = Setup {
+            name: "",
+            inputs: 0,
+            outputs: 0,
+            workers: &[],
+            alone: true,
+            names,
+            started: Time::default(),
+        };
         build::<E>(text, &setup)?.declare(facts).map_err(|e| vec![e])
     });
     class

@@ -215,6 +215,11 @@ impl Cx<'_> {
         self.core.worker
     }
 
+    /// Whether this is the worker that runs the element's task and timers.
+    pub fn at_home(&self) -> bool {
+        self.core.at_home[self.me]
+    }
+
     /// Writes a line where Click writes what elements say: standard error.
     pub fn chatter(&mut self, line: &str) {
         self.core.chatter.push_str(line);

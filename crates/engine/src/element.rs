@@ -33,6 +33,8 @@ pub struct Setup<'a> {
     pub inputs: usize,
     /// How many outputs are connected.
     pub outputs: usize,
+    /// By worker: whether its packets can reach the element.
+    pub workers: &'a [bool],
     /// Whether no more than one worker can reach the element.
     pub alone: bool,
     /// Addresses by name, as `AddressInfo` and the machine declare them.
@@ -165,7 +167,8 @@ pub enum Asked {
     Done,
 }
 
-/// An element that keeps packets between a pushing and a pulling side.
+/// An element that keeps packets between a pushing and a pulling side, or,
+/// where its output pushes, until its home worker empties it.
 /// One state serves all workers; the engine locks it for each burst.
 pub trait Store: Describe + Build + Send + Sync {
     /// What is kept.
@@ -182,6 +185,11 @@ pub trait Store: Describe + Build + Send + Sync {
     /// How many more packets find room, for sources that wait for it.
     fn room(&self, _local: &Self::Local) -> usize {
         usize::MAX
+    }
+    /// Whether to be emptied, where the output pushes, until a handler write
+    /// says so.
+    fn active(&self, _local: &Self::Local) -> bool {
+        true
     }
 }
 

@@ -16,10 +16,12 @@ pub mod check_length;
 pub mod check_paint;
 pub mod classifier;
 pub mod counter;
+pub mod cpu_switch;
 pub mod discard;
 pub mod driver_manager;
 pub mod drop_broadcasts;
 pub mod ether_encap;
+pub mod exact_cpu_switch;
 pub mod get_ip_address;
 pub mod hash_switch;
 pub mod host_ether_filter;
@@ -77,10 +79,12 @@ pub static CLASSES: &[Class] = &[
     per_packet::<check_paint::CheckPaint>(),
     per_packet::<classifier::Classifier>(),
     per_batch::<counter::Counter>(),
+    per_batch::<cpu_switch::CPUSwitch>(),
     per_batch::<discard::Discard>(),
     control::<driver_manager::DriverManager>(),
     per_packet::<drop_broadcasts::DropBroadcasts>(),
     per_packet::<ether_encap::EtherEncap>(),
+    per_batch::<exact_cpu_switch::ExactCPUSwitch>(),
     per_packet::<get_ip_address::GetIPAddress>(),
     per_packet::<hash_switch::HashSwitch>(),
     per_packet::<host_ether_filter::HostEtherFilter>(),

@@ -6,6 +6,7 @@ pub mod delay_shaper;
 pub mod delay_unqueue;
 pub mod front_drop_queue;
 mod kept;
+pub mod pipeliner;
 pub mod prio_sched;
 pub mod pull_switch;
 #[allow(clippy::module_inception)] // the element is called what the room is
@@ -26,6 +27,7 @@ pub static CLASSES: &[Class] = &[
     source::<delay_shaper::DelayShaper>(),
     source::<delay_unqueue::DelayUnqueue>(),
     store::<front_drop_queue::FrontDropQueue>(),
+    store::<pipeliner::Pipeliner>(),
     source::<prio_sched::PrioSched>(),
     source::<pull_switch::PullSwitch>(),
     store::<queue::Queue>(),

@@ -68,6 +68,9 @@ pub fn assign(graph: &Graph, facts: &Facts, workers: usize) -> Plan {
         let task = TaskRef { worker: home, task: plan.tasks[home].len() };
         plan.tasks[home].push(job);
         wait_upstream(graph, &mut plan, job, task);
+        if let Job::Empty(store) = job {
+            plan.waiters[store].push(task);
+        }
         if let Job::Ask(source) = job {
             feed_downstream(graph, &mut plan, source, task);
         }
@@ -87,6 +90,7 @@ fn jobs(graph: &Graph) -> Vec<Job> {
         let pushes = it.outputs.first() != Some(&Flow::Pull);
         match it.class.role {
             Role::Source if pushes => jobs.push(Job::Ask(node)),
+            Role::Store if it.outputs.first() == Some(&Flow::Push) => jobs.push(Job::Empty(node)),
             Role::Duplex | Role::Through => {
                 if it.class.role == Role::Duplex && pushes && !it.outputs.is_empty() {
                     jobs.push(Job::Ask(node));

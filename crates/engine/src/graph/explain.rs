@@ -59,6 +59,7 @@ pub fn workers(graph: &Graph, plan: &assign::Plan) -> String {
             let what = match job {
                 crate::worker::Job::Ask(_) => "asks",
                 crate::worker::Job::Drain { .. } => "pulls for",
+                crate::worker::Job::Empty(_) => "empties",
             };
             let (label, reason) = (graph.label(element), plan.reasons[element]);
             _ = writeln!(out, "    {what} {label}  ({reason})");

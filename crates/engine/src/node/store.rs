@@ -29,6 +29,9 @@ impl<E: Store> Node for StoreNode<E> {
         let config = &*self.body.config;
         self.body.local.with(|local| config.take(local, n, into, cx));
     }
+    fn pulls(&self) -> bool {
+        self.body.local.peek(|local| self.body.config.active(local))
+    }
     fn held(&self) -> usize {
         self.body.local.peek(|local| self.body.config.held(local))
     }

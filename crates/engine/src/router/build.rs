@@ -94,6 +94,7 @@ fn make_all(
             name: &it.name,
             inputs: it.inputs.len(),
             outputs: it.outputs.len(),
+            workers: &planned.assigned.vectors[i],
             alone: planned.assigned.vectors[i].iter().filter(|&&reaches| reaches).count() < 2,
             names,
             started,
@@ -133,7 +134,9 @@ fn assemble(
     by_worker.iter_mut().for_each(|slots| fuse(slots, &fused));
     let core = |index, elements| {
         let seed = seed(index, options.simulated);
-        Core { worker: index, ..Core::new(elements, pool.clone(), options.burst, seed) }
+        let at_home = assigned.homes.iter().map(|&home| home == index).collect();
+        let core = Core::new(elements, pool.clone(), options.burst, seed);
+        Core { worker: index, at_home, ..core }
     };
     let worker = |(index, (slots, mailbox)): (usize, (Vec<Slot>, _))| Worker {
         index,

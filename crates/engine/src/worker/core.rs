@@ -82,6 +82,8 @@ pub struct Core {
     pub(crate) stops: u32,
     pub(crate) calls: Vec<(String, String)>,
     pub(crate) worker: usize,
+    /// By element: whether this worker is its home.
+    pub(crate) at_home: Vec<bool>,
     pub(crate) panics: u64,
     pub(crate) chatter: String,
     pub(crate) woken: Vec<super::TaskRef>,
@@ -110,6 +112,7 @@ impl Core {
             stops: 0,
             calls: Vec::new(),
             worker: 0,
+            at_home: vec![true; elements],
             panics: 0,
             chatter: String::new(),
             woken: Vec::new(),

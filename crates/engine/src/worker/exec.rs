@@ -147,6 +147,25 @@ pub(crate) fn ask_and_push(nodes: &mut [Slot], core: &mut Core, me: usize, n: us
     asked
 }
 
+/// Takes a burst out of a store and pushes it on; for tasks.
+pub(crate) fn take_and_push(nodes: &mut [Slot], core: &mut Core, me: usize) -> Asked {
+    if !node::at(nodes, me).is_some_and(|node| node.pulls()) {
+        return Asked::Done;
+    }
+    let mut batch = Batch::new();
+    let n = core.burst;
+    core.mark = core.emitted.len();
+    take(&mut nodes[me], core, me, n, &mut batch);
+    let Some(&Some(to)) = nodes[me].outputs.first() else { return Asked::Done };
+    let taken = !batch.is_empty();
+    if taken {
+        let (node, port) = (to.node, to.port);
+        core.stack.push(Hop { node, port, depth: 0, batch, alone: false });
+    }
+    drain(nodes, core);
+    if taken { Asked::Again } else { Asked::Empty }
+}
+
 /// Lets `me` emit for `output` while it may pull its inputs through `nodes`.
 fn ask(nodes: &mut [Slot], core: &mut Core, me: usize, output: usize, n: usize) -> Asked {
     let Some(mut node) = nodes[me].node.take() else { return Asked::Done };

@@ -131,6 +131,7 @@ impl Worker {
                 }
             }
             Job::Drain { node, input } => self.pull_and_push(node, input),
+            Job::Empty(me) => exec::take_and_push(&mut self.slots, &mut self.core, me),
         };
         let (retry, moved) = (self.core.retry, self.core.progress > 0);
         self.tasks.ran(task, asked, retry, moved, &self.shared[self.index], &mut self.mailbox);

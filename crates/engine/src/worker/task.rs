@@ -23,13 +23,15 @@ pub(crate) enum Job {
         /// Its pull input.
         input: usize,
     },
+    /// Takes packets out of a store whose output pushes.
+    Empty(usize),
 }
 
 impl Job {
     /// The element it belongs to.
     pub(crate) fn element(self) -> usize {
         match self {
-            Job::Ask(node) | Job::Drain { node, .. } => node,
+            Job::Ask(node) | Job::Drain { node, .. } | Job::Empty(node) => node,
         }
     }
 }

@@ -1,0 +1,39 @@
+//! `CPUSwitch`: an output by worker.
+
+use castanet_engine::prelude::*;
+
+/// Sends packets to the output with the number of the worker they are on.
+///
+/// Where there are more workers than outputs, they begin again at output 0. So
+/// two workers may share an output and others have none; `ExactCPUSwitch`
+/// spreads those that come here evenly.
+///
+/// ```click
+/// in -> s :: CPUSwitch -> zero;  s[1] -> one
+/// > in   1.0.0.1 > 2.0.0.2 udp
+/// < zero 1.0.0.1 > 2.0.0.2 udp
+/// = s.drops.unmatched 0
+/// ```
+#[derive(Element)]
+#[element(args = ())]
+pub struct CPUSwitch {
+    outputs: usize,
+}
+
+impl Build for CPUSwitch {
+    type Args = ();
+    fn build(_: (), setup: &Setup) -> Result<Self, ArgError> {
+        Ok(CPUSwitch { outputs: setup.outputs.max(1) })
+    }
+}
+
+impl PerBatch for CPUSwitch {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Port;
+
+    fn batch(&self, _: &mut (), _: usize, batch: Batch, cx: &mut Cx) {
+        let output = cx.worker() % self.outputs;
+        cx.emit_batch(Port::nth(output as u8), batch);
+    }
+}

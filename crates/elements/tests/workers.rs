@@ -1,0 +1,93 @@
+//! Several workers: packets change hands and are all there.
+#![allow(clippy::unwrap_used)] // a test
+
+use castanet_elements::library;
+use castanet_engine::router::{Notice, Options, Report, Router};
+use castanet_engine::worker::Console;
+use castanet_lang::{SourceMap, expand, parse};
+use std::sync::Arc;
+use std::time::Duration;
+
+struct Silent;
+
+impl Console for Silent {
+    fn chatter(&self, _: &str) {}
+    fn print(&self, _: &str) {}
+}
+
+fn build(text: &str, workers: usize) -> Router {
+    let library = library();
+    let known = |class: &str| library.get(class).is_some();
+    let mut sources = SourceMap::new();
+    let file = sources.add("test", text);
+    let (tree, mut found) = parse(&mut sources, file);
+    let (flat, more) = expand(&tree, &known, &[]);
+    found.append(more);
+    let mut options = Options::new(Arc::new(Silent));
+    options.workers = workers;
+    let router = Router::build(&flat, &library, &options, &mut found);
+    router.unwrap_or_else(|| panic!("{}", found.render_rich(&sources, false)))
+}
+
+fn number(router: &mut Router, handler: &str) -> u64 {
+    router.read(handler).unwrap().parse().unwrap()
+}
+
+/// Runs on threads until `handler` has reached `count`, which must be soon.
+fn run_until(router: &mut Router, handler: &str, count: u64) {
+    const LOOKS: u32 = 4000;
+    let (line, mut looks) = (router.line(), 0);
+    let mut look = |router: &mut Router| {
+        looks += 1;
+        if number(router, handler) >= count || looks == LOOKS {
+            line.send(Notice::Interrupted).unwrap();
+        }
+    };
+    router.run(Some((Duration::from_millis(5), &mut look)));
+    assert!(looks < LOOKS, "{handler} stays {}", number(router, handler));
+}
+
+fn clean(router: Router) {
+    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
+}
+
+#[test]
+fn a_pipeliner_hands_everything_to_its_own_worker() {
+    let text = "a :: InfiniteSource(LIMIT 100000, BURST 32) -> p :: Pipeliner(BLOCKING true)
+                    -> s :: CPUSwitch; s[0] -> zero :: Counter -> Discard;
+                s[1] -> one :: Counter -> Discard; s[2] -> two :: Counter -> Discard;
+                b :: InfiniteSource(LIMIT 100000, BURST 7) -> p;
+                StaticThreadSched(a 0, b 2, p 1)";
+    let mut router = build(text, 3);
+    run_until(&mut router, "one.count", 200_000);
+    assert_eq!(number(&mut router, "one.count"), 200_000);
+    assert_eq!((number(&mut router, "zero.count"), number(&mut router, "two.count")), (0, 0));
+    assert_eq!((number(&mut router, "p.count"), number(&mut router, "p.dropped")), (200_000, 0));
+    clean(router);
+}
+
+#[test]
+fn a_pipeliner_that_is_full_drops_and_counts() {
+    let text = "a :: InfiniteSource(LIMIT 100000, BURST 1) -> p :: Pipeliner(4, VERBOSE false)
+                    -> c :: Counter -> Discard; StaticThreadSched(a 0, p 1)";
+    let mut router = build(text, 2);
+    run_until(&mut router, "a.count", 100_000);
+    let (passed, dropped) = (number(&mut router, "c.count"), number(&mut router, "p.dropped"));
+    assert_eq!(dropped, number(&mut router, "p.drops.full"));
+    assert_eq!(passed + dropped + number(&mut router, "p.length"), 100_000);
+    clean(router);
+}
+
+#[test]
+fn workers_are_spread_evenly_over_outputs() {
+    let text =
+        "a :: InfiniteSource(LIMIT 100) -> s :: ExactCPUSwitch; s[0] -> x :: Counter -> Discard;
+                s[1] -> y :: Counter -> Discard; b :: InfiniteSource(LIMIT 100) -> s;
+                StaticThreadSched(a 0, b 2)";
+    let mut router = build(text, 3);
+    for counter in ["x.count", "y.count"] {
+        run_until(&mut router, counter, 100);
+    }
+    assert_eq!((number(&mut router, "x.count"), number(&mut router, "y.count")), (100, 100));
+    clean(router);
+}
