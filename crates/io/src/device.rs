@@ -23,6 +23,17 @@ pub trait Device: Send {
         Ok(())
     }
 
+    /// Whether packets that were taken still wait for another `flush`.
+    fn unsent(&self) -> bool {
+        false
+    }
+
+    /// Whether it cannot receive for want of frames, so that it must be asked
+    /// again without its descriptor becoming readable.
+    fn starved(&self) -> bool {
+        false
+    }
+
     /// Becomes readable when there may be packets to receive, and writable
     /// when there may be room to send.
     fn fd(&self) -> Option<RawFd>;

@@ -42,6 +42,13 @@ pub enum IoError {
         /// What would be right.
         hint: &'static str,
     },
+    /// The interface is not such that it would go.
+    Unfit {
+        /// What was tried.
+        doing: String,
+        /// Why not.
+        why: String,
+    },
     /// A file cannot be read or written.
     File {
         /// The file.
@@ -110,6 +117,7 @@ impl fmt::Display for IoError {
                 "interface ‘{name}’ (hardware type {hardware}) carries neither Ethernet nor bare IP"
             ),
             IoError::Busy { doing } => write!(f, "cannot {doing}: another program holds it"),
+            IoError::Unfit { doing, why } => write!(f, "cannot {doing}: {why}"),
             IoError::Unsupported { doing, hint } => write!(f, "cannot {doing}: {hint}"),
             IoError::File { path, error } => {
                 // The path and the reason, as every Unix program says it.

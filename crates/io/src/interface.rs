@@ -2,11 +2,12 @@
 
 use crate::error::IoError;
 use crate::offload::Link;
-use crate::sys::netif;
+use crate::sys::{netif, netlink};
 use castanet_engine::args::AddressKind;
 use castanet_wire::MacAddr;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::unix::fs::MetadataExt;
 
 pub use crate::sys::netif::{Ipv4Net, Ipv6Net};
 
@@ -37,6 +38,12 @@ pub fn names() -> Vec<String> {
     netif::list().into_iter().map(|(_, name)| name).collect()
 }
 
+/// The number of the calling thread's network namespace; zero for a thread
+/// that cannot see it, which is in the first.
+pub(crate) fn namespace() -> u64 {
+    std::fs::metadata("/proc/thread-self/ns/net").map_or(0, |meta| meta.ino())
+}
+
 impl Interface {
     /// Looks up the interface called `name`.
     pub fn find(name: &str) -> Result<Interface, IoError> {
@@ -65,6 +72,22 @@ impl Interface {
             _ => return Err(IoError::Link { name: name.into(), hardware }),
         };
         Ok(Interface { name: name.into(), index, ether, mtu, up, ipv4, ipv6 })
+    }
+
+    /// Why the host itself needs what arrives here, if it does: it has an
+    /// address, or a device on top. Link-local addresses do not count: every
+    /// interface has one.
+    pub(crate) fn needed_by_host(&self) -> Option<String> {
+        let v4 = self.ipv4.iter().map(|net| IpAddr::V4(net.address));
+        let v6 = self.ipv6.iter().filter(|net| !net.address.is_unicast_link_local());
+        let mut addresses = v4.chain(v6.map(|net| IpAddr::V6(net.address)));
+        if let Some(address) = addresses.next() {
+            return Some(format!("it has the address {address} there"));
+        }
+        match netlink::user_of(self.index) {
+            Ok(user) => user.map(|name| format!("its {name} uses it")),
+            Err(error) => Some(format!("it may, and does not say: {error}")),
+        }
     }
 
     /// What its packets begin with.

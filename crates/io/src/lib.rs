@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod af_packet;
+pub mod af_xdp;
 mod device;
 pub mod elements;
 mod error;

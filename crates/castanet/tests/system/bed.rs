@@ -32,6 +32,16 @@ impl Bed {
         Bed::new(name, wiring, Router::Castanet { program: program(), config: &router_config() })
     }
 
+    /// The same by packet sockets, where nothing better is to be had.
+    pub(crate) fn packet(name: &str, wiring: &Wiring) -> Bed {
+        require(TOOLS).unwrap_or_else(|error| panic!("{error}"));
+        let network = ThreeHosts::new(name, wiring).unwrap_or_else(|error| panic!("{error}"));
+        let config = packet_config(&network);
+        let router = Router::Castanet { program: program(), config: &config };
+        let process = network.start(router).unwrap_or_else(|error| panic!("{error}"));
+        Bed { process, network }
+    }
+
     /// A network in which Linux forwards.
     pub(crate) fn kernel(name: &str, wiring: &Wiring) -> Bed {
         Bed::new(name, wiring, Router::Kernel)
@@ -83,18 +93,39 @@ pub(crate) fn router_config() -> PathBuf {
     conf("router.click")
 }
 
+/// The router's configuration with packet sockets for its devices.
+pub(crate) fn packet_config(network: &ThreeHosts) -> PathBuf {
+    let mut text = std::fs::read_to_string(router_config()).unwrap();
+    for device in 0..3 {
+        text = text.replace(
+            &format!("Device($dev{device})"),
+            &format!("Device($dev{device}, METHOD AF_PACKET)"),
+        );
+    }
+    assert_eq!(text.matches("METHOD").count(), 6);
+    let path = network.lab().directory().join("router.click");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
 /// Long enough for anything that is not a large transfer.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
 
 /// Long enough for a large transfer through a build without optimization on a busy machine.
 pub(crate) const LATER: Duration = Duration::from_secs(60);
 
-/// Makes two tests of each check: through Castanet and through Linux.
-macro_rules! through_both {
+/// Makes three tests of each check: through Castanet as it comes (by AF_XDP) and by packet
+/// sockets, and through Linux.
+macro_rules! through_all {
     ($($(#[$doc:meta])* $check:ident($wiring:expr);)*) => {
         mod castanet {
             $($(#[$doc])* #[test] fn $check() {
                 super::$check(&crate::bed::Bed::castanet(stringify!($check), &$wiring));
+            })*
+        }
+        mod packet {
+            $($(#[$doc])* #[test] fn $check() {
+                super::$check(&crate::bed::Bed::packet(stringify!($check), &$wiring));
             })*
         }
         mod kernel {
@@ -104,4 +135,4 @@ macro_rules! through_both {
         }
     };
 }
-pub(crate) use through_both;
+pub(crate) use through_all;

@@ -2,9 +2,9 @@
 
 use castanet_lab::Wiring;
 
-use crate::bed::{Bed, SOON, through_both};
+use crate::bed::{Bed, SOON, through_all};
 
-through_both! {
+through_all! {
     an_expired_packet_is_reported(castanet_lab::Wiring::default());
     what_must_not_be_fragmented_is_refused(crate::reach::jumbo());
     a_detour_is_redirected(super::with_neighbour());

@@ -2,7 +2,7 @@
 
 use castanet_lab::{Router, Wiring};
 
-use crate::bed::{Bed, LATER, SOON, conf, program, router_config};
+use crate::bed::{Bed, LATER, SOON, conf, packet_config, program, router_config};
 
 fn reached(bed: &Bed) {
     let [h1, h2, _] = bed.hosts();
@@ -44,10 +44,11 @@ fn after_kill_9_it_starts_again() {
 
 #[test]
 fn a_second_one_on_the_same_devices_does_no_harm() {
-    let mut bed = Bed::castanet("twice", &Wiring::default());
+    let mut bed = Bed::packet("twice", &Wiring::default());
     reached(&bed);
-    // As with any packet sockets each sees every packet: both forward a copy.
-    let mut second = bed.network.castanet(program(), &router_config()).spawn().unwrap();
+    // With packet sockets each sees every packet: both forward a copy.
+    let config = packet_config(&bed.network);
+    let mut second = bed.network.castanet(program(), &config).spawn().unwrap();
     second.wait_for(Router::READY, SOON).unwrap();
     let [h1, h2, _] = bed.hosts().clone();
     let said = bed.ping(&h1, &["-c", "3"], &h2.address);
@@ -83,15 +84,26 @@ fn the_demo_sees_all_as_it_should_be() {
 
 #[test]
 fn it_says_how_packets_come_unless_nobody_wants_to_know() {
-    let bed = Bed::castanet("how", &Wiring::default());
+    let mut bed = Bed::castanet("how", &Wiring::default());
     let said = bed.process.as_ref().unwrap().stderr();
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 4, "{said}");
     for (lan, line) in ["lan1", "lan2", "lan3"].iter().zip(&lines) {
-        let begins = format!("castanet: {lan}: packet socket, works with any driver; receives ");
-        assert!(line.starts_with(&begins) && line.contains("TPACKET_V3"), "{said}");
+        let begins = format!("castanet: {lan}: AF_XDP in copy mode (without copies the driver ");
+        assert!(line.starts_with(&begins) && line.contains("program in the driver"), "{said}");
     }
     assert_eq!(lines[3], Router::READY);
+    let mut process = bed.process.take().unwrap();
+    process.interrupt();
+    process.wait(SOON).unwrap();
+    let config = packet_config(&bed.network);
+    let sockets = bed.network.start(Router::Castanet { program: program(), config: &config });
+    let said = sockets.unwrap().unwrap().stderr();
+    for (lan, line) in ["lan1", "lan2", "lan3"].iter().zip(said.lines()) {
+        let begins = format!("castanet: {lan}: packet socket, works with any driver; receives ");
+        assert!(line.starts_with(&begins) && line.contains("TPACKET_V3"), "{said}");
+        assert!(line.ends_with("; not AF_XDP: METHOD says so"), "{said}");
+    }
     let text = "FromDevice(lan1) -> Discard; DriverManager(stop)";
     let click = bed.network.lab().directory().join("click");
     std::os::unix::fs::symlink(program(), &click).unwrap();

@@ -2,9 +2,9 @@
 
 use castanet_lab::Wiring;
 
-use crate::bed::{Bed, through_both};
+use crate::bed::{Bed, through_all};
 
-through_both! {
+through_all! {
     all_pairs_ping(castanet_lab::Wiring::default());
     fragments_pass(castanet_lab::Wiring::default());
     the_router_answers_ping(castanet_lab::Wiring::default());

@@ -2,9 +2,9 @@
 
 use castanet_lab::{Capture, Wiring};
 
-use crate::bed::{Bed, LATER, SOON, through_both};
+use crate::bed::{Bed, LATER, SOON, through_all};
 
-through_both! {
+through_all! {
     a_large_file_arrives_whole(castanet_lab::Wiring::default());
     iperf3_runs_both_ways(castanet_lab::Wiring::default());
 }
@@ -77,8 +77,20 @@ fn no_checksum_is_wrong(bed: &Bed) {
 
 #[test]
 fn castanet_completes_checksums_and_segments() {
-    // With offloads on, the hosts leave both to "hardware": the router is the first to see them.
+    // With offloads on, the hosts leave checksums to "hardware": the router is the first to see
+    // them, and nobody tells an XDP program that they are not finished.
     no_checksum_is_wrong(&Bed::castanet("checksums", &Wiring::default()));
+}
+
+#[test]
+fn packet_sockets_complete_checksums_and_segments() {
+    no_checksum_is_wrong(&Bed::packet("checksums", &Wiring::default()));
+}
+
+#[test]
+fn packet_sockets_leave_complete_checksums_right() {
+    let wiring = Wiring { offloads: false, ..Wiring::default() };
+    no_checksum_is_wrong(&Bed::packet("checksums", &wiring));
 }
 
 #[test]

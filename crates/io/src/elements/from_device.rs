@@ -1,9 +1,9 @@
 //! `FromDevice`: packets that a network interface receives.
 
+use super::choice::{self, Chosen, Receive, Wish};
 use super::ip_mark;
 use super::method::Method;
 use super::opened::Opened;
-use crate::af_packet::{self, AfPacket, Options};
 use crate::device::Device;
 use castanet_engine::prelude::*;
 use castanet_packet::anno;
@@ -12,16 +12,23 @@ use castanet_packet::anno;
 ///
 /// Packets come as the wire carried them: with their link header, VLAN tags
 /// in place, checksums complete, and cut to the MTU where the kernel had them
-/// joined. Their timestamp and packet type annotations are set. Any driver
-/// will do: packets come from a `TPACKET_V3` ring, at 48 ns each, unless
-/// `METHOD SOCKET` asks for one system call a packet, which takes 1.3 µs but
-/// never waits for the ring's block (at most a millisecond). `castanet run`
-/// says at the start which it is, and the handler `device` whenever asked.
+/// joined. Their timestamp and packet type annotations are set.
 ///
-/// The host still sees what arrives, unless SNIFFER is false. What a
-/// `ToDevice` of the same interface sends is not received. Other programs, and
-/// another Castanet, may receive from the same interface: each sees every packet,
-/// so two routers on it forward each packet twice.
+/// By default they come the fastest way that there is. That is AF_XDP, where the
+/// driver supports it and the host itself has no need of the interface (no
+/// address there, and no bridge or other device on it): the kernel hands packets over
+/// before it has looked at them, in place where the driver can write to this
+/// program's memory. Else they come from the `TPACKET_V3` ring of a packet
+/// socket, as with `METHOD AF_PACKET`: with any driver, at 48 ns each. `METHOD
+/// SOCKET` takes one system call a packet, 1.3 µs, but never waits for the
+/// ring's block (at most a millisecond). `castanet run` says at the start which
+/// it is and why nothing better, and the handler `device` whenever asked.
+///
+/// By AF_XDP the host does not see what arrives, nor can another program receive
+/// it. By packet socket it does, unless SNIFFER is false, and other programs may
+/// receive from the same interface: each sees every packet, so two routers on it
+/// forward each packet twice. What a `ToDevice` of the same interface sends is
+/// not received.
 ///
 /// ```text
 /// FromDevice(eth0, PROMISC true) -> Print(in) -> Discard;
@@ -35,10 +42,10 @@ pub struct FromDevice {
     /// Whether to receive packets for other hosts too.
     #[arg(keyword, default = false)]
     promisc: bool,
-    /// Whether the host goes on receiving the same packets itself. False
-    /// takes Linux 6.6.
-    #[arg(keyword, default = true)]
-    sniffer: bool,
+    /// Whether the host goes on receiving the same packets itself; if nothing
+    /// is said, where it has need of them. False takes Linux 6.6 or AF_XDP.
+    #[arg(keyword)]
+    sniffer: Option<bool>,
     /// How many bytes of each packet to keep; 0 for all.
     #[arg(keyword, default = 0)]
     snaplen: u32,
@@ -46,7 +53,7 @@ pub struct FromDevice {
     #[arg(keyword, default = false)]
     force_ip: bool,
     /// How packets are received.
-    #[arg(keyword, default = Method::Ring)]
+    #[arg(keyword, default = Method::Best)]
     method: Method,
     /// The same as METHOD, as older configurations call it.
     #[arg(keyword)]
@@ -83,11 +90,16 @@ pub enum Received {
     OtherProtocol,
 }
 
+/// How soon a device without frames is asked again.
+const STARVED: Duration = Duration::from_millis(1);
+
 /// The open interface.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct Receiving {
-    device: Opened<AfPacket>,
+    device: Opened<Chosen>,
+    /// What was last written about an error.
+    said: String,
 }
 
 #[handlers]
@@ -156,16 +168,16 @@ impl Source for FromDevice {
     type Local = Receiving;
     type Fate = Received;
 
-    fn begin(&self, local: &mut Receiving, _: &mut Cx) -> Result<(), ArgError> {
-        let method = self.capture.unwrap_or(self.method);
-        let options = Options {
-            method: method.receiving(),
+    fn begin(&self, local: &mut Receiving, cx: &mut Cx) -> Result<(), ArgError> {
+        let receive = Receive {
+            sniffer: self.sniffer,
             promiscuous: self.promisc,
             outbound: self.outbound,
-            exclusive: !self.sniffer,
-            ..Options::default()
+            timestamps: self.timestamp,
         };
-        local.device.set(open(&self.devname, options)?);
+        let method = self.capture.unwrap_or(self.method);
+        let wish = Wish { method, receive: Some(receive), bypass_qdisc: false };
+        local.device.set(choice::open(&self.devname, &wish, cx.pool())?);
         Ok(())
     }
 
@@ -174,14 +186,21 @@ impl Source for FromDevice {
         let n = if self.burst > 0 { self.burst as usize } else { n };
         let mut batch = Batch::new();
         if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
-            cx.chatter(&format!("FromDevice({}): {error}", self.devname));
+            let said = format!("FromDevice({}): {error}", self.devname);
+            if said != local.said {
+                cx.chatter(&said);
+                local.said = said;
+            }
             return Asked::At(cx.now() + Duration::from_secs(1));
         }
         if batch.is_empty() {
+            if device.starved() {
+                return Asked::At(cx.now() + STARVED);
+            }
             return device.fd().map_or(Asked::Again, Asked::Readable);
         }
         cx.received(batch.len());
-        let ethernet = device.interface().ether.is_some();
+        let ethernet = device.ethernet;
         batch.iter_mut().for_each(|packet| self.dress(packet, ethernet));
         if !self.force_ip && self.protocol == 0 {
             cx.emit_batch(Received::Packet, batch);
@@ -205,7 +224,7 @@ impl FromDevice {
         if ethernet {
             packet.set_mac_header(0);
         }
-        if !self.timestamp {
+        if !self.timestamp && packet.timestamp() != 0 {
             packet.set_timestamp(0);
         }
         let (len, keep) = (packet.len(), self.snaplen as usize);
@@ -227,19 +246,4 @@ impl FromDevice {
         };
         if self.force_ip && !is_ip(packet) { Received::NotIp } else { Received::Packet }
     }
-}
-
-/// Opens an interface for an element.
-pub(super) fn open(devname: &str, options: Options) -> Result<AfPacket, ArgError> {
-    let device = AfPacket::open(devname, options).map_err(|e| ArgError::new(e.to_string()));
-    let sends = options.method == af_packet::Method::SendOnly;
-    if let Ok(device) = &device
-        && !sends
-        && !device.interface().up
-    {
-        return Err(ArgError::new(format!("interface ‘{devname}’ is down"))
-            .click(format!("{devname}: network is down"))
-            .help(format!("bring it up with `ip link set {devname} up`")));
-    }
-    device
 }

@@ -1,6 +1,7 @@
 //! The elements by which packets enter and leave a graph, one file each.
 #![allow(missing_docs)] // the manual says it
 
+mod choice;
 mod encap;
 pub mod from_device;
 pub mod from_dump;

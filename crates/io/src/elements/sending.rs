@@ -35,7 +35,7 @@ impl Waiting {
         device.flush()?;
         let refused = before - sent - self.0.len();
         let surplus = self.0.split_off(limit);
-        if !self.0.is_empty() {
+        if !self.0.is_empty() || device.unsent() {
             let retry = cx.now() + RETRY;
             cx.wake_at(retry);
         }

@@ -1,19 +1,20 @@
 //! `ToDevice`: packets for a network interface to send.
 
-use super::from_device::open;
+use super::choice::{self, Chosen, Wish};
 use super::method::Method;
 use super::opened::Opened;
 use super::sending::Waiting;
-use crate::af_packet::{AfPacket, Method as Receiving, Options};
 use crate::device::Device;
 use castanet_engine::prelude::*;
 
 /// Sends packets, link header included, on the network interface DEVNAME.
 ///
 /// It takes packets pushed and pulled alike. Packets that the interface has no
-/// room for wait, up to IQUEUE of them; each worker has its own socket. Where
-/// outputs are connected, packets that were sent go to output 0 and packets
-/// that were refused to output 1.
+/// room for wait, up to IQUEUE of them. The way they go is chosen as
+/// `FromDevice` chooses, and the handler `device` says which and why: by
+/// AF_XDP they go out in place, past the queueing discipline and `tcpdump`; by
+/// packet socket each worker has its own. Where outputs are connected, packets
+/// that were sent go to output 0 and packets that were refused to output 1.
 ///
 /// ```text
 /// FromDevice(eth0) -> Queue -> ToDevice(eth1);
@@ -37,9 +38,8 @@ pub struct Settings {
     #[arg(keyword, default = 1)]
     #[expect(dead_code, reason = "for configurations that say so")]
     burst: u32,
-    /// How packets are sent: each way is `sendmmsg`.
-    #[arg(keyword, default = Method::Ring)]
-    #[expect(dead_code, reason = "for configurations that say so")]
+    /// How packets are sent: by AF_XDP, or by `sendmmsg`.
+    #[arg(keyword, default = Method::Best)]
     method: Method,
     /// How many packets may wait for room.
     #[arg(keyword, default = 1024)]
@@ -76,7 +76,7 @@ pub enum Sent {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct Sending {
-    device: Opened<AfPacket>,
+    device: Opened<Chosen>,
     waiting: Waiting,
     /// Whether opening failed on this worker.
     broken: bool,
@@ -135,8 +135,8 @@ impl PerBatch for ToDevice {
     type Local = Sending;
     type Fate = Sent;
 
-    fn begin(&self, local: &mut Sending, _: &mut Cx) -> Result<(), ArgError> {
-        local.device.set(self.open()?);
+    fn begin(&self, local: &mut Sending, cx: &mut Cx) -> Result<(), ArgError> {
+        local.device.set(self.open(cx)?);
         Ok(())
     }
 
@@ -144,7 +144,7 @@ impl PerBatch for ToDevice {
         // The home worker's socket was opened before anything ran; others
         // open theirs when the first packet comes by.
         if local.device.get().is_none() && !local.broken {
-            match self.open() {
+            match self.open(cx) {
                 Ok(device) => local.device.set(device),
                 Err(error) => {
                     local.broken = true;
@@ -173,10 +173,10 @@ impl PerBatch for ToDevice {
 }
 
 impl ToDevice {
-    fn open(&self) -> Result<AfPacket, ArgError> {
-        let bypass_qdisc = self.settings.bypass_qdisc;
-        let options = Options { method: Receiving::SendOnly, bypass_qdisc, ..Options::default() };
-        open(&self.settings.devname, options)
+    fn open(&self, cx: &Cx) -> Result<Chosen, ArgError> {
+        let Settings { method, bypass_qdisc, .. } = self.settings;
+        let wish = Wish { method, receive: None, bypass_qdisc };
+        choice::open(&self.settings.devname, &wish, cx.pool())
     }
 
     fn send(&self, local: &mut Sending, batch: Batch, cx: &mut Cx) {
@@ -206,7 +206,7 @@ impl ToDevice {
         for mut packet in batch.drain() {
             let mut one = Batch::new();
             one.push(packet.share());
-            let sent = device.transmit(&mut one);
+            let sent = device.transmit(&mut one).and_then(|n| device.flush().map(|()| n));
             let fate = if matches!(sent, Ok(1)) { Sent::Sent } else { Sent::Failed };
             drop(one);
             cx.emit(fate, packet);

@@ -6,8 +6,10 @@
 //! what the wire would have carried, or a rewritten packet goes out broken.
 
 mod layers;
+mod partial;
 mod segment;
 
+pub(crate) use partial::finish_if_partial;
 pub(crate) use segment::Segments;
 
 use castanet_wire::checksum::Sum;

@@ -1,13 +1,18 @@
 //! The kernel's device interfaces as safe calls: the one room of this crate that may use `unsafe`.
 
+mod bpf;
+pub(crate) mod ethtool;
 pub(crate) mod netif;
+pub(crate) mod netlink;
 pub(crate) mod packet_socket;
 pub(crate) mod rx_ring;
 pub(crate) mod tcx;
 pub(crate) mod tun;
+pub(crate) mod xsk;
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
 
 /// Turns the kernel's `-1` into the error it stands for.
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -27,4 +32,44 @@ fn set_option<T: Copy>(
         libc::setsockopt(fd.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), size)
     };
     check(result).map(drop)
+}
+
+/// Does what fails as busy again for up to a second: the kernel lets go of
+/// what was closed only a little later.
+fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let deadline = Instant::now() + Duration::from_secs(1);
+    loop {
+        match attempt() {
+            Err(error)
+                if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline =>
+            {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// Descriptors as one, which is readable when any of them is.
+pub(crate) struct AnyOf(OwnedFd);
+
+impl AnyOf {
+    /// Watches descriptors, which must stay open as long as this does.
+    pub(crate) fn new(all: impl Iterator<Item = RawFd>) -> io::Result<AnyOf> {
+        // SAFETY: no pointers are passed.
+        let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        // SAFETY: the descriptor is fresh and owned by nobody else.
+        let any = AnyOf(unsafe { OwnedFd::from_raw_fd(fd) });
+        for one in all {
+            let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
+            // SAFETY: `event` is live, and the kernel only reads it.
+            check(unsafe { libc::epoll_ctl(fd, libc::EPOLL_CTL_ADD, one, &mut event) })?;
+        }
+        Ok(any)
+    }
+
+    /// The descriptor that stands for all.
+    pub(crate) fn raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
 }

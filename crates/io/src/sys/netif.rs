@@ -109,7 +109,7 @@ impl Interface {
         Ok(Interface { socket: unsafe { OwnedFd::from_raw_fd(fd) }, name })
     }
 
-    fn request(&self) -> libc::ifreq {
+    pub(super) fn request(&self) -> libc::ifreq {
         // SAFETY: numbers, addresses and a pointer, for which all bytes zero
         // is a valid value of every member.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -117,7 +117,7 @@ impl Interface {
         request
     }
 
-    fn ioctl(&self, code: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+    pub(super) fn ioctl(&self, code: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
         // SAFETY: all requests of this file read and write one `ifreq`.
         let result =
             unsafe { libc::ioctl(self.socket.as_raw_fd(), code, std::ptr::from_mut(request)) };

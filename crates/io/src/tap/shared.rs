@@ -2,9 +2,9 @@
 
 use super::Kind;
 use crate::error::IoError;
+use crate::interface;
 use crate::sys::tun::TunQueue;
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 /// A network namespace (its inode) and a name in it.
@@ -24,8 +24,7 @@ pub(super) fn open(
 ) -> Result<(Arc<TunQueue>, String), IoError> {
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     open.retain(|_, (_, queue)| queue.strong_count() > 0);
-    // A thread without a namespace of its own to be seen is in the first.
-    let namespace = std::fs::metadata("/proc/thread-self/ns/net").map_or(0, |meta| meta.ino());
+    let namespace = interface::namespace();
     let known = open.get(&(namespace, name.to_owned())).filter(|_| !several);
     if let Some((known, queue)) = known
         && *known == kind

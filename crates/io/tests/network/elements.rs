@@ -192,7 +192,7 @@ fn what_cannot_be_opened_is_explained() {
             "no network interface is called ‘m00’; did you mean ‘m0’?",
         ),
         ("FromDevice(m1) -> ToDevice(m0);", "interface ‘m1’ is down"),
-        ("FromDevice(m0, METHOD NETMAP) -> ToDevice(m0);", "`NETMAP` is not AF_PACKET"),
+        ("FromDevice(m0, METHOD NETMAP) -> ToDevice(m0);", "`NETMAP` is not AF_XDP, AF_PACKET"),
         ("FromDump(/no/such) -> ToDevice(m0);", "/no/such: No such file or directory"),
         ("KernelTun(10.0.0.1/24, 11.0.0.1) -> ToDevice(m0);", "is not on the device's network"),
         (

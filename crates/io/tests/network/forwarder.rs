@@ -18,9 +18,14 @@ pub(crate) struct Forwarder {
 impl Forwarder {
     /// Connects two devices.
     pub(crate) fn new(devices: [Box<dyn Device>; 2]) -> Forwarder {
+        Forwarder::with(devices, Pool::new(PoolConfig::default()).unwrap())
+    }
+
+    /// Connects two devices by packets of this pool.
+    pub(crate) fn with(devices: [Box<dyn Device>; 2], pool: Pool) -> Forwarder {
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
-        Forwarder { stop, thread: Some(thread::spawn(move || run(devices, &seen))) }
+        Forwarder { stop, thread: Some(thread::spawn(move || run(devices, &pool, &seen))) }
     }
 
     /// Ends it, and answers what the devices counted.
@@ -39,8 +44,7 @@ impl Drop for Forwarder {
     }
 }
 
-fn run(mut devices: [Box<dyn Device>; 2], stop: &AtomicBool) -> [DeviceStats; 2] {
-    let pool = Pool::new(PoolConfig::default()).unwrap();
+fn run(mut devices: [Box<dyn Device>; 2], pool: &Pool, stop: &AtomicBool) -> [DeviceStats; 2] {
     let mut poll = Poll::new().unwrap();
     let mut events = Events::with_capacity(4);
     for (i, device) in devices.iter().enumerate() {
@@ -52,7 +56,7 @@ fn run(mut devices: [Box<dyn Device>; 2], stop: &AtomicBool) -> [DeviceStats; 2]
         let mut received = 0;
         for from in 0..2 {
             let batch = &mut batches[from];
-            received += devices[from].receive(&pool, batch, 32).unwrap();
+            received += devices[from].receive(pool, batch, 32).unwrap();
             devices[1 - from].transmit(batch).unwrap();
             devices[1 - from].flush().unwrap();
         }
@@ -61,6 +65,9 @@ fn run(mut devices: [Box<dyn Device>; 2], stop: &AtomicBool) -> [DeviceStats; 2]
         }
     }
     drop(batches);
-    assert_eq!(pool.in_use(), pool.stats().in_use);
-    devices.map(|device| device.stats())
+    let stats = devices.each_ref().map(|device| device.stats());
+    drop(devices);
+    Pool::flush_thread();
+    assert_eq!(pool.in_use(), 0, "frames are lost");
+    stats
 }

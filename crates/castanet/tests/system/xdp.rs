@@ -1,0 +1,224 @@
+//! AF_XDP from outside: what is said about it, and that no program stays on an interface.
+
+use castanet_lab::{Namespace, Process, Router, Wiring};
+
+use crate::bed::{Bed, LATER, SOON, program, router_config};
+
+/// Whether an XDP program is on an interface.
+fn has_program(namespace: &Namespace, device: &str) -> bool {
+    namespace.ip(&format!("link show {device}")).unwrap().contains("prog/xdp")
+}
+
+fn programs(bed: &Bed) -> [bool; 3] {
+    ["lan1", "lan2", "lan3"].map(|device| has_program(&bed.network.router, device))
+}
+
+fn reached(bed: &Bed) {
+    let [h1, h2, _] = bed.hosts();
+    let said = bed.ping(h1, &["-c", "3"], &h2.address);
+    assert!(said.contains("3 received, 0% packet loss"), "{said}");
+}
+
+fn start(bed: &mut Bed) {
+    let router = Router::Castanet { program: program(), config: &router_config() };
+    bed.process = bed.network.start(router).unwrap();
+}
+
+#[test]
+fn it_takes_its_program_along_and_starts_again() {
+    let mut bed = Bed::castanet("xdp-again", &Wiring::default());
+    for _ in 0..3 {
+        assert_eq!(programs(&bed), [true; 3]);
+        reached(&bed);
+        let mut process = bed.process.take().unwrap();
+        process.interrupt();
+        let status = process.wait(SOON).unwrap();
+        // Not a frame is missing, or it would not end like this.
+        assert_eq!(status.code(), Some(0), "{status}: {}", process.stderr());
+        assert_eq!(programs(&bed), [false; 3]);
+        start(&mut bed);
+    }
+    reached(&bed);
+}
+
+#[test]
+fn kill_9_in_traffic_leaves_no_program_and_it_starts_again() {
+    let mut bed = Bed::castanet("xdp-kill", &Wiring::default());
+    let [h1, h2, _] = bed.hosts().clone();
+    let mut flood = h1.command("ping").args(["-q", "-f", "-w", "60", &h2.address]).spawn().unwrap();
+    for _ in 0..3 {
+        reached(&bed);
+        let mut process = bed.process.take().unwrap();
+        process.kill();
+        assert!(!process.wait(SOON).unwrap().success());
+        assert_eq!(programs(&bed), [false; 3]);
+        start(&mut bed);
+    }
+    reached(&bed);
+    assert!(flood.is_running());
+    flood.interrupt();
+    flood.wait(SOON).unwrap();
+}
+
+/// Runs a configuration in the router's namespace and returns what it says.
+fn said(bed: &Bed, config: &str) -> String {
+    let path = bed.network.lab().directory().join("said.click");
+    std::fs::write(&path, config).unwrap();
+    let command = bed.network.router.command(program()).arg("run").arg(&path);
+    command.timeout(LATER).output().unwrap().printed()
+}
+
+/// What a FromDevice says about its device before it stops.
+fn device(bed: &Bed, arguments: &str) -> String {
+    said(bed, &probe(arguments))
+}
+
+fn probe(arguments: &str) -> String {
+    format!("f :: FromDevice({arguments}) -> Discard; Script(print f.device, stop);")
+}
+
+#[test]
+fn what_was_chosen_and_why_is_said() {
+    let bed = Bed::kernel("xdp-why", &Wiring::default());
+    let router = &bed.network.router;
+    // The kernel forwards here, so it has addresses.
+    let text = device(&bed, "lan1");
+    let why = "not AF_XDP: the host needs lan1, it has the address 10.0.1.1 there";
+    assert!(text.contains("lan1: packet socket") && text.contains(why), "{text}");
+    let text = device(&bed, "lan1, OUTBOUND true");
+    assert!(text.contains("not AF_XDP: it does not see what the host sends"), "{text}");
+    let best = "lan1: AF_XDP in copy mode (without copies the driver cannot), one queue, \
+                XDP program in the driver";
+    let text = device(&bed, "lan1, SNIFFER false");
+    assert!(text.contains(best) && !text.contains("not AF_XDP"), "{text}");
+    router.ip("address flush dev lan1").unwrap();
+    let text = device(&bed, "lan1");
+    assert!(text.contains(best), "{text}");
+    assert!(!has_program(router, "lan1"));
+    // A bridge needs what its ports receive.
+    router.ip("link add br0 type bridge").unwrap();
+    router.ip("link set lan1 master br0").unwrap();
+    let text = device(&bed, "lan1");
+    assert!(text.contains("not AF_XDP: the host needs lan1, its br0 uses it"), "{text}");
+}
+
+#[test]
+fn where_it_cannot_work_the_message_says_why() {
+    let bed = Bed::kernel("xdp-cannot", &Wiring::default());
+    let router = &bed.network.router;
+    router.ip("address flush dev lan1").unwrap();
+    let text = device(&bed, "lan1, METHOD AF_XDP, SNIFFER true");
+    assert!(text.contains("METHOD AF_XDP will not do: it keeps packets from the host"), "{text}");
+    router.ip("link set lan1 mtu 9000").unwrap();
+    let text = device(&bed, "lan1, METHOD AF_XDP");
+    let why = "cannot use AF_XDP on lan1: packets of its MTU 9000 do not fit in frames";
+    assert!(text.contains(why), "{text}");
+    let text = device(&bed, "lan1");
+    assert!(text.contains("lan1: packet socket") && text.contains(why), "{text}");
+}
+
+#[test]
+fn without_the_right_to_load_programs_it_does_with_less() {
+    let bed = Bed::kernel("xdp-right", &Wiring::default());
+    let router = &bed.network.router;
+    router.ip("address flush dev lan1").unwrap();
+    let with_less = |arguments: &str| {
+        let command = router.command("setpriv").arg("--bounding-set=-sys_admin,-net_admin,-bpf");
+        command.arg(program()).args(["run", "-e", &probe(arguments)]).output().unwrap().printed()
+    };
+    let why = "cannot put an XDP program on lan1: not permitted; run as root or with \
+               CAP_NET_ADMIN and CAP_BPF";
+    let text = with_less("lan1");
+    assert!(text.contains("lan1: packet socket"), "{text}");
+    assert!(text.contains(&format!("not AF_XDP: {why}")), "{text}");
+    let text = with_less("lan1, METHOD AF_XDP");
+    assert!(text.contains(why) && !text.contains("packet socket"), "{text}");
+}
+
+#[test]
+fn a_second_one_on_the_same_interface_is_told() {
+    let bed = Bed::castanet("xdp-second", &Wiring::default());
+    // Also if it would take any method: no packet would be left for it.
+    let text = device(&bed, "lan1");
+    assert!(text.contains("on lan1: another program holds it"), "{text}");
+    reached(&bed);
+}
+
+#[test]
+fn a_link_that_goes_and_comes_is_used_again() {
+    let bed = Bed::castanet("xdp-link", &Wiring::default());
+    reached(&bed);
+    bed.network.router.ip("link set lan2 down").unwrap();
+    let [h1, h2, _] = bed.hosts();
+    let text = bed.ping(h1, &["-c", "2"], &h2.address);
+    assert!(text.contains("0 received"), "{text}");
+    bed.network.router.ip("link set lan2 up").unwrap();
+    reached(&bed);
+}
+
+#[test]
+fn an_interface_that_is_removed_is_reported_once() {
+    let mut bed = Bed::castanet("xdp-gone", &Wiring::default());
+    bed.network.router.ip("link del lan3").unwrap();
+    reached(&bed);
+    let process: &mut Process = bed.process.as_mut().unwrap();
+    process.wait_for("FromDevice(lan3)", SOON).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    assert_eq!(process.stderr().matches("FromDevice(lan3)").count(), 1, "{}", process.stderr());
+    process.interrupt();
+    assert_eq!(process.wait(SOON).unwrap().code(), Some(0), "{}", process.stderr());
+}
+
+#[test]
+fn several_queues_are_one_device() {
+    let wiring = Wiring { queues: 4, ..Wiring::default() };
+    let bed = Bed::castanet("xdp-queues", &wiring);
+    reached(&bed);
+    let [h1, h2, _] = bed.hosts();
+    let file = bed.network.lab().random_file("spread", 10).unwrap();
+    let at = format!("{}:9000", h1.address).parse().unwrap();
+    let got = file.send(&h1.namespace, at, &h2.namespace, LATER).unwrap();
+    assert_eq!(got.sha256, file.sha256);
+}
+
+#[test]
+fn workers_share_what_an_interface_sends() {
+    let mut bed = Bed::kernel("xdp-workers", &Wiring::default());
+    for device in ["lan1", "lan2", "lan3"] {
+        bed.network.router.ip(&format!("address flush dev {device}")).unwrap();
+    }
+    bed.network.router.sysctl("net/ipv4/ip_forward", "0").unwrap();
+    let router = bed.network.castanet(program(), &router_config()).args(["-j", "3"]);
+    let mut process = router.spawn().unwrap();
+    process.wait_for(Router::READY, SOON).unwrap();
+    bed.process = Some(process);
+    assert_eq!(programs(&bed), [true; 3]);
+    // Two of the workers send to the third's interface at a time.
+    let [h1, h2, h3] = bed.hosts();
+    let flood = ["-q", "-f", "-w", "3", &h3.address];
+    let floods = [h1, h2].map(|host| host.command("ping").args(flood).spawn().unwrap());
+    for mut flood in floods {
+        flood.wait(SOON).unwrap();
+        let said = flood.stdout();
+        let lost = said.split(", ").find_map(|part| part.split_once("% packet loss"));
+        let lost: f64 = lost.unwrap().0.parse().unwrap();
+        assert!(lost < 1.0, "{said}");
+    }
+    let process = bed.process.as_mut().unwrap();
+    process.interrupt();
+    assert_eq!(process.wait(SOON).unwrap().code(), Some(0), "{}", process.stderr());
+}
+
+#[test]
+fn generic_mode_serves_where_the_driver_cannot() {
+    let bed = Bed::kernel("xdp-generic", &Wiring::default());
+    let router = &bed.network.router;
+    router.ip("link add br0 type bridge").unwrap();
+    router.ip("link set br0 up").unwrap();
+    let text = device(&bed, "br0, METHOD AF_XDP");
+    assert!(text.contains("br0: AF_XDP in copy mode"), "{text}");
+    assert!(text.contains("generic XDP program (in the driver it cannot"), "{text}");
+    let text = device(&bed, "br0");
+    assert!(text.contains("br0: packet socket"), "{text}");
+    assert!(text.contains("not AF_XDP: cannot put an XDP program on br0"), "{text}");
+}

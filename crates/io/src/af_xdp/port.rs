@@ -1,0 +1,124 @@
+//! Interfaces whose queues have sockets in this process, so that one side can receive while another sends.
+
+use crate::error::IoError;
+use crate::interface::{self, Interface};
+use crate::sys::xsk::{self, Mode, Socket};
+use castanet_packet::{Pool, PoolConfig};
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+
+/// Bytes of a link header with one VLAN tag, which the MTU does not count.
+pub(super) const LINK: usize = castanet_wire::Ethernet::LEN + castanet_wire::Vlan::LEN;
+
+/// An interface with a socket on each of its receive queues.
+pub(super) struct Port {
+    pub(super) interface: Interface,
+    pub(super) pool: Pool,
+    pub(super) sockets: Vec<Socket>,
+    /// Why packets are copied, if they are.
+    pub(super) why_copy: Option<String>,
+}
+
+/// A network namespace (its inode), an interface's number, a pool's.
+type Key = (u64, u32, u8);
+
+/// The ports that are open, as long as somebody has them.
+static OPEN: LazyLock<Mutex<HashMap<Key, Weak<Port>>>> = LazyLock::new(Mutex::default);
+
+/// The port of an interface, opened if this process has not done so.
+pub(super) fn open(interface: Interface, queues: u32, pool: &Pool) -> Result<Arc<Port>, IoError> {
+    let key = (interface::namespace(), interface.index, pool.id());
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    open.retain(|_, port| port.strong_count() > 0);
+    if let Some(port) = open.get(&key).and_then(Weak::upgrade) {
+        return Ok(port);
+    }
+    check_fit(&interface, pool)?;
+    let port = Arc::new(bind(interface, queues, pool)?);
+    open.insert(key, Arc::downgrade(&port));
+    Ok(port)
+}
+
+/// Takes back all frames that were sent, on every port: for when there are
+/// none left and those who sent them have nothing more to send.
+#[cold]
+pub(super) fn reclaim_all() {
+    let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let ports: Vec<_> = open.values().filter_map(Weak::upgrade).collect();
+    // A port that is dropped here must not find the list locked.
+    drop(open);
+    for socket in ports.iter().flat_map(|port| &port.sockets) {
+        socket.sending().reclaim();
+    }
+}
+
+/// Whether frames of the pool suit the interface.
+fn check_fit(interface: &Interface, pool: &Pool) -> Result<(), IoError> {
+    let doing = || format!("use AF_XDP on {}", interface.name);
+    if interface.ether.is_none() {
+        return Err(IoError::Unfit { doing: doing(), why: "it carries bare IP packets".into() });
+    }
+    let (needed, room) = (interface.mtu + LINK, xsk::longest(pool).min(pool.data_capacity()));
+    if needed > room {
+        let why = format!(
+            "packets of its MTU {} do not fit in frames, which have room for {}",
+            interface.mtu,
+            room - LINK.min(room)
+        );
+        return Err(IoError::Unfit { doing: doing(), why });
+    }
+    Ok(())
+}
+
+/// Binds a socket to each queue: without copies if the driver can do that.
+fn bind(interface: Interface, queues: u32, pool: &Pool) -> Result<Port, IoError> {
+    let (sockets, why_copy) = match bind_without_copies(interface.index, queues, pool) {
+        Ok(sockets) => (Ok(sockets), None),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EBUSY) => (Err(error), None),
+            code => {
+                let cannot = code == Some(libc::EOPNOTSUPP);
+                let why = if cannot { "the driver cannot".into() } else { error.to_string() };
+                (bind_all(interface.index, queues, pool, Mode::Copy), Some(why))
+            }
+        },
+    };
+    let sockets = sockets.map_err(|error| refused(&interface, error))?;
+    Ok(Port { interface, pool: pool.clone(), sockets, why_copy })
+}
+
+fn bind_all(index: u32, queues: u32, pool: &Pool, mode: Mode) -> io::Result<Vec<Socket>> {
+    (0..queues).map(|queue| Socket::bind(index, queue, pool, mode)).collect()
+}
+
+/// Sockets whose frames the interface reads and writes itself.
+fn bind_without_copies(index: u32, queues: u32, pool: &Pool) -> io::Result<Vec<Socket>> {
+    // Asked first with a small pool: most drivers say no.
+    let trial = Pool::new(PoolConfig { frames: 64, ..PoolConfig::default() })?;
+    drop(Socket::bind(index, 0, &trial, Mode::ZeroCopy)?);
+    // A frame that crosses into a page elsewhere in memory is one that the
+    // interface cannot write to; huge pages have no such places.
+    if !xsk::make_contiguous(pool) {
+        return Err(io::Error::other("it takes huge pages"));
+    }
+    bind_all(index, queues, pool, Mode::ZeroCopy)
+}
+
+/// What it means that there is no socket.
+fn refused(interface: &Interface, error: io::Error) -> IoError {
+    let doing = format!("open an AF_XDP socket on {}", interface.name);
+    match error.raw_os_error() {
+        Some(libc::EAFNOSUPPORT) => {
+            IoError::Unsupported { doing, hint: "this kernel is built without AF_XDP" }
+        }
+        Some(libc::EOPNOTSUPP | libc::ENOPROTOOPT) => {
+            IoError::Unsupported { doing, hint: "it takes Linux 5.4 or later" }
+        }
+        Some(libc::ENOBUFS) => IoError::Unsupported {
+            doing,
+            hint: "the frames are more memory than may be locked; raise ‘ulimit -l’ or run with CAP_IPC_LOCK",
+        },
+        _ => IoError::raw(doing, error),
+    }
+}

@@ -1,0 +1,222 @@
+//! Programs that the kernel runs for us (`bpf(2)`): loading, maps, links that end with the process.
+
+use super::check;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+// From linux/bpf.h: commands.
+const BPF_MAP_CREATE: libc::c_long = 0;
+const BPF_MAP_UPDATE_ELEM: libc::c_long = 2;
+const BPF_PROG_LOAD: libc::c_long = 5;
+const BPF_LINK_CREATE: libc::c_long = 28;
+
+/// Of a loaded instruction's source register: the constant is a map's descriptor.
+pub(super) const PSEUDO_MAP_FD: u8 = 1;
+
+/// What a program is for.
+pub(super) struct Purpose {
+    /// Its type (`BPF_PROG_TYPE_…`).
+    pub(super) kind: u32,
+    /// Where it is attached (`BPF_TCX_INGRESS` and its kin).
+    pub(super) attach: u32,
+    /// Its name in the kernel's lists, at most 15 bytes.
+    pub(super) name: &'static str,
+}
+
+/// The part of `union bpf_attr` that loads a program.
+#[repr(C)]
+struct ProgramLoad {
+    kind: u32,
+    instructions: u32,
+    code: u64,
+    license: u64,
+    log_level: u32,
+    log_size: u32,
+    log: u64,
+    kernel_version: u32,
+    flags: u32,
+    name: [u8; 16],
+    ifindex: u32,
+    expected_attach: u32,
+}
+
+/// The part of `union bpf_attr` that attaches one.
+#[repr(C)]
+struct LinkCreate {
+    program: u32,
+    ifindex: u32,
+    attach: u32,
+    flags: u32,
+    relative: u32,
+    padding: u32,
+    revision: u64,
+}
+
+/// The part of `union bpf_attr` that makes a map.
+#[repr(C)]
+struct MapCreate {
+    kind: u32,
+    key: u32,
+    value: u32,
+    entries: u32,
+    flags: u32,
+    inner: u32,
+    numa_node: u32,
+    name: [u8; 16],
+}
+
+/// The part of `union bpf_attr` about one entry of a map.
+#[repr(C)]
+struct MapEntry {
+    map: u32,
+    padding: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+/// One instruction: opcode, registers, offset and constant.
+pub(super) const fn instruction(
+    opcode: u8,
+    target: u8,
+    source: u8,
+    offset: i16,
+    constant: i32,
+) -> u64 {
+    opcode as u64
+        | ((target | source << 4) as u64) << 8
+        | (offset as u16 as u64) << 16
+        | (constant as u32 as u64) << 32
+}
+
+/// Loads a program.
+pub(super) fn load(purpose: &Purpose, code: &[u64]) -> io::Result<OwnedFd> {
+    let license = c"MIT";
+    let attributes = ProgramLoad {
+        kind: purpose.kind,
+        instructions: code.len() as u32,
+        code: code.as_ptr() as u64,
+        license: license.as_ptr() as u64,
+        log_level: 0,
+        log_size: 0,
+        log: 0,
+        kernel_version: 0,
+        flags: 0,
+        name: name_of(purpose.name),
+        ifindex: 0,
+        expected_attach: purpose.attach,
+    };
+    // SAFETY: the command reads this structure and, through it, the code
+    // and the licence, which live until it returns.
+    unsafe { bpf_fd(BPF_PROG_LOAD, &attributes) }
+}
+
+/// Attaches a program to the interface of number `index`, until the link closes.
+pub(super) fn attach(
+    program: &OwnedFd,
+    purpose: &Purpose,
+    index: u32,
+    flags: u32,
+) -> io::Result<OwnedFd> {
+    let attributes = LinkCreate {
+        program: program.as_raw_fd() as u32,
+        ifindex: index,
+        attach: purpose.attach,
+        flags,
+        relative: 0,
+        padding: 0,
+        revision: 0,
+    };
+    // SAFETY: the command reads this structure, which points nowhere.
+    unsafe { bpf_fd(BPF_LINK_CREATE, &attributes) }
+}
+
+/// A map from numbers below `entries` to descriptors.
+pub(super) struct Map(OwnedFd);
+
+impl Map {
+    /// Makes an array of type `kind` (`BPF_MAP_TYPE_…`).
+    pub(super) fn new(kind: u32, entries: u32, name: &str) -> io::Result<Map> {
+        let four = size_of::<u32>() as u32;
+        let name = name_of(name);
+        let (flags, inner, numa_node) = (0, 0, 0);
+        let attributes =
+            MapCreate { kind, key: four, value: four, entries, flags, inner, numa_node, name };
+        // SAFETY: the command reads this structure, which points nowhere.
+        unsafe { bpf_fd(BPF_MAP_CREATE, &attributes) }.map(Map)
+    }
+
+    /// Puts a descriptor in place `key`.
+    pub(super) fn insert(&self, key: u32, value: BorrowedFd<'_>) -> io::Result<()> {
+        let value = value.as_raw_fd();
+        let attributes = MapEntry {
+            map: self.0.as_raw_fd() as u32,
+            padding: 0,
+            key: &raw const key as u64,
+            value: &raw const value as u64,
+            flags: 0,
+        };
+        // SAFETY: the command reads this structure and, through it, a key and
+        // a value of four bytes each, which live until this returns.
+        unsafe { bpf(BPF_MAP_UPDATE_ELEM, &attributes) }.map(drop)
+    }
+}
+
+impl AsFd for Map {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A name of at most 15 bytes, ended by zeros.
+fn name_of(name: &str) -> [u8; 16] {
+    let mut array = [0; 16];
+    for (to, from) in array.iter_mut().zip(name.bytes().take(15)) {
+        *to = from;
+    }
+    array
+}
+
+/// Calls `bpf(2)` with a command that answers with a new descriptor.
+///
+/// # Safety
+/// What `attributes` points to must be as the command expects, and alive.
+unsafe fn bpf_fd<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
+    // SAFETY: as the caller says.
+    let fd = unsafe { bpf(command, attributes) }?;
+    // SAFETY: the descriptor is fresh and owned by nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Calls `bpf(2)`.
+///
+/// # Safety
+/// What `attributes` points to must be as the command expects, and alive.
+unsafe fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<libc::c_int> {
+    // SAFETY: the structure is live and as long as stated; the rest is the
+    // caller's promise.
+    let result = unsafe {
+        libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), size_of::<T>())
+    };
+    check(result as libc::c_int)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_are_laid_out_as_the_kernel_reads_them() {
+        // r2 = *(u32 *)(r1 + 16)
+        assert_eq!(instruction(0x61, 2, 1, 16, 0).to_ne_bytes(), [0x61, 0x12, 16, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            instruction(0xb7, 0, 0, 0, -2).to_ne_bytes(),
+            [0xb7, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff]
+        );
+    }
+
+    #[test]
+    fn names_end_with_a_zero() {
+        assert_eq!(&name_of("castanet_ingress"), b"castanet_ingres\0");
+    }
+}

@@ -1,0 +1,366 @@
+//! `AF_XDP` sockets: a queue of an interface whose packets are frames of a pool, in place.
+
+mod program;
+mod ring;
+mod umem;
+
+pub(crate) use program::{Program, Stage};
+
+use super::check;
+use castanet_packet::{Batch, Packet, Pool};
+use ring::{Consumer, Producer, Which};
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use umem::{Lent, Umem};
+
+/// Entries of each ring.
+pub(crate) const RING: u32 = 2048;
+
+/// How many packets one call sends in copy mode, where the kernel lets us
+/// choose (Linux 6.18); else it is 32.
+const SEND_BUDGET: u32 = 256;
+
+/// `XDP_MAX_TX_SKB_BUDGET` of linux/if_xdp.h.
+const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
+
+/// Bytes of packets that may be on their way in the kernel.
+const SEND_BUFFER: libc::c_int = 8 << 20;
+
+/// How the kernel moves packets between the interface and our frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// The interface reads and writes them itself.
+    ZeroCopy,
+    /// The kernel copies.
+    Copy,
+}
+
+/// A socket on one queue of an interface, which receives and sends.
+///
+/// The two directions have nothing in common but the descriptor, and each has
+/// a lock of its own, so that one worker may receive while another sends.
+pub(crate) struct Socket {
+    /// Closed before frames are taken back.
+    fd: ManuallyDrop<OwnedFd>,
+    index: u32,
+    queue: u32,
+    mode: Mode,
+    receiving: Mutex<Receiving>,
+    sending: Mutex<Sending>,
+}
+
+/// What the kernel counted for a socket.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Counts {
+    /// Received packets that found no frame or no room, or were too long.
+    pub(crate) dropped: u64,
+    /// Frames that it could not use; they are lost.
+    pub(crate) invalid: u64,
+}
+
+/// The longest packet that frames of `pool` have room for.
+pub(crate) fn longest(pool: &Pool) -> usize {
+    Umem::new(pool).longest()
+}
+
+/// Moves the pool's memory to huge pages, if the kernel can; whether it did.
+pub(crate) fn make_contiguous(pool: &Pool) -> bool {
+    Umem::new(pool).make_contiguous()
+}
+
+impl Socket {
+    /// Binds a socket to queue `queue` of the interface of number `index`. The
+    /// memory of `pool` becomes its UMEM.
+    ///
+    /// Each socket registers the memory for itself: packets go from any to
+    /// any by their place in it, sockets come and go in any order, and some
+    /// may copy where others need not. (`XDP_SHARED_UMEM` would tie all of
+    /// them to the first and its mode.)
+    pub(crate) fn bind(index: u32, queue: u32, pool: &Pool, mode: Mode) -> io::Result<Socket> {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+        // SAFETY: no pointers are passed.
+        let fd = check(unsafe { libc::socket(libc::AF_XDP, kind, 0) })?;
+        // SAFETY: the descriptor is fresh and owned by nobody else.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let umem = Umem::new(pool);
+        umem.register(fd.as_fd())?;
+        for which in [Which::Fill, Which::Completion, Which::Receive, Which::Transmit] {
+            ring::request(fd.as_fd(), which, RING)?;
+        }
+        let receiving = Receiving {
+            lent: Lent::none_of(umem.frames()),
+            umem: umem.clone(),
+            fill: Producer::map(fd.as_fd(), Which::Fill, RING)?,
+            packets: Consumer::map(fd.as_fd(), Which::Receive, RING)?,
+        };
+        let sending = Sending {
+            lent: Lent::none_of(umem.frames()),
+            umem,
+            packets: Producer::map(fd.as_fd(), Which::Transmit, RING)?,
+            done: Consumer::map(fd.as_fd(), Which::Completion, RING)?,
+        };
+        bind(fd.as_fd(), index, queue, mode)?;
+        // Neither has to succeed: then a call sends fewer packets.
+        drop(super::set_option(fd.as_fd(), libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &SEND_BUDGET));
+        let force = libc::SO_SNDBUFFORCE;
+        drop(super::set_option(fd.as_fd(), libc::SOL_SOCKET, force, &SEND_BUFFER));
+        let (receiving, sending) = (Mutex::new(receiving), Mutex::new(sending));
+        Ok(Socket { fd: ManuallyDrop::new(fd), index, queue, mode, receiving, sending })
+    }
+
+    /// The direction from the interface.
+    pub(crate) fn receiving(&self) -> MutexGuard<'_, Receiving> {
+        self.receiving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The direction to the interface.
+    pub(crate) fn sending(&self) -> MutexGuard<'_, Sending> {
+        self.sending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The descriptor, for readiness.
+    pub(crate) fn raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// What the kernel counted.
+    pub(crate) fn counts(&self) -> io::Result<Counts> {
+        let mut all = libc::xdp_statistics {
+            rx_dropped: 0,
+            rx_invalid_descs: 0,
+            tx_invalid_descs: 0,
+            rx_ring_full: 0,
+            rx_fill_ring_empty_descs: 0,
+            tx_ring_empty_descs: 0,
+        };
+        self.ask(libc::SOL_XDP, libc::XDP_STATISTICS, &mut all)?;
+        Ok(Counts {
+            dropped: all.rx_dropped + all.rx_ring_full,
+            invalid: all.rx_invalid_descs + all.tx_invalid_descs,
+        })
+    }
+
+    /// Takes the error that is pending on the socket: that its interface is gone.
+    pub(crate) fn take_error(&self) -> io::Result<()> {
+        let mut error: libc::c_int = 0;
+        self.ask(libc::SOL_SOCKET, libc::SO_ERROR, &mut error)?;
+        if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+    }
+
+    /// Reads a socket option, a plain C structure or number.
+    fn ask<T: Copy>(&self, level: libc::c_int, name: libc::c_int, value: &mut T) -> io::Result<()> {
+        let mut size = size_of::<T>() as libc::socklen_t;
+        let to = std::ptr::from_mut(value).cast();
+        // SAFETY: the kernel writes at most `size` bytes into `value`, of
+        // types for which any bytes are valid.
+        check(unsafe { libc::getsockopt(self.raw_fd(), level, name, to, &mut size) }).map(drop)
+    }
+
+    /// Has the kernel send what it was given.
+    fn wake_sending(&self) -> io::Result<()> {
+        let (fd, nothing) = (self.raw_fd(), std::ptr::null());
+        // SAFETY: an empty message: nothing is read.
+        let sent = unsafe { libc::sendto(fd, nothing, 0, libc::MSG_DONTWAIT, std::ptr::null(), 0) };
+        check(sent as libc::c_int).map(drop)
+    }
+
+    /// Has the driver take new frames.
+    pub(crate) fn wake_receiving(&self) {
+        let (fd, nothing) = (self.raw_fd(), std::ptr::null_mut());
+        // SAFETY: room for no bytes: nothing is written.
+        unsafe { libc::recv(fd, nothing, 0, libc::MSG_DONTWAIT) };
+    }
+
+    /// Has the kernel send what it was given, as much as it takes now, and
+    /// says whether that was all.
+    pub(crate) fn push(&self, sending: &mut Sending) -> io::Result<bool> {
+        let mut left = sending.packets.untaken();
+        while left > 0 && sending.packets.needs_wakeup() {
+            match self.wake_sending() {
+                Ok(()) => {}
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => {}
+                    _ => return Err(error),
+                },
+            }
+            sending.reclaim();
+            let now = sending.packets.untaken();
+            if now == left {
+                return Ok(false);
+            }
+            left = now;
+        }
+        Ok(left == 0)
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // SAFETY: nothing uses the descriptor after this.
+        unsafe { ManuallyDrop::drop(&mut self.fd) };
+        let receiving = self.receiving.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let sending = self.sending.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // The kernel takes the memory from the driver some time after the
+        // socket is closed; until then the interface may still write to the
+        // frames. It has when the queue is free for another socket. Frames
+        // stay lent otherwise: missing is better than changing.
+        let pool = receiving.umem.pool();
+        if self.mode == Mode::ZeroCopy
+            && Socket::bind(self.index, self.queue, pool, Mode::Copy).is_err()
+        {
+            return;
+        }
+        // SAFETY: in copy mode only the socket's own calls and the program's
+        // redirection touch frames, and closing has waited for both; without
+        // copies the driver has let go, as was just seen.
+        unsafe {
+            take_back_all(&receiving.umem, &mut receiving.lent);
+            take_back_all(&sending.umem, &mut sending.lent);
+        }
+    }
+}
+
+/// Frees all frames that are lent.
+///
+/// # Safety
+/// The kernel must not use them any more.
+unsafe fn take_back_all(umem: &Umem, lent: &mut Lent) {
+    for frame in lent.take_all() {
+        // SAFETY: lent frames were given up; the rest is the caller's promise.
+        drop(unsafe { umem.take_back(frame, size_of::<castanet_packet::FrameHeader>(), 0) });
+    }
+}
+
+/// Binds, trying again for a while where the kernel has not yet let go of a
+/// socket that was closed before.
+fn bind(fd: BorrowedFd<'_>, index: u32, queue: u32, mode: Mode) -> io::Result<()> {
+    let flags = match mode {
+        Mode::ZeroCopy => libc::XDP_ZEROCOPY,
+        Mode::Copy => libc::XDP_COPY,
+    };
+    let address = libc::sockaddr_xdp {
+        sxdp_family: libc::AF_XDP as u16,
+        sxdp_flags: flags | libc::XDP_USE_NEED_WAKEUP,
+        sxdp_ifindex: index,
+        sxdp_queue_id: queue,
+        sxdp_shared_umem_fd: 0,
+    };
+    let size = size_of_val(&address) as libc::socklen_t;
+    super::patiently(|| {
+        // SAFETY: `address` is a live structure of `size` bytes.
+        check(unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), size) })
+    })
+    .map(drop)
+}
+
+/// The direction from the interface.
+pub(crate) struct Receiving {
+    umem: Umem,
+    lent: Lent,
+    fill: Producer<u64>,
+    packets: Consumer<libc::xdp_desc>,
+}
+
+impl Receiving {
+    /// The next packet, whose places are free again after `release`.
+    pub(crate) fn next(&mut self) -> Option<Packet> {
+        loop {
+            let entry = self.packets.next()?;
+            let (frame, start) = self.umem.locate(entry.addr);
+            if self.lent.remove(frame) {
+                // SAFETY: the frame was lent, and the kernel has just given it
+                // back with a packet in it.
+                let packet = unsafe { self.umem.take_back(frame, start, entry.len as usize) };
+                if packet.is_some() {
+                    return packet;
+                }
+            }
+        }
+    }
+
+    /// Gives the places of the packets read back to the kernel.
+    pub(crate) fn release(&self) {
+        self.packets.release();
+    }
+
+    /// How many frames the kernel has to fill.
+    pub(crate) fn lent(&self) -> usize {
+        self.lent.len()
+    }
+
+    /// Gives the kernel frames until it has `target`; says whether the driver
+    /// must be woken for them.
+    pub(crate) fn refill(&mut self, target: usize) -> bool {
+        let missing = target.saturating_sub(self.lent.len()) as u32;
+        let count = missing.min(self.fill.room(missing)) as usize;
+        if count == 0 {
+            return false;
+        }
+        let mut batch = Batch::new();
+        self.umem.pool().alloc_batch(count, &mut batch);
+        for packet in batch.drain() {
+            let place = self.umem.give_up_empty(packet);
+            self.lent.insert(place.frame);
+            self.fill.push(place.address);
+        }
+        self.fill.publish();
+        self.fill.needs_wakeup()
+    }
+}
+
+/// The direction to the interface.
+pub(crate) struct Sending {
+    umem: Umem,
+    lent: Lent,
+    packets: Producer<libc::xdp_desc>,
+    done: Consumer<u64>,
+}
+
+impl Sending {
+    /// Takes frames back whose packets were sent.
+    pub(crate) fn reclaim(&mut self) {
+        let mut free = Batch::new();
+        while let Some(address) = self.done.next() {
+            let (frame, start) = self.umem.locate(address);
+            if self.lent.remove(frame) {
+                // SAFETY: the frame was lent, and the kernel has just given it
+                // back.
+                free.extend(unsafe { self.umem.take_back(frame, start, 0) });
+            }
+        }
+        self.done.release();
+    }
+
+    /// How many packets there is room for, if `wanted` at most are of interest.
+    pub(crate) fn room(&mut self, wanted: usize) -> usize {
+        // The completion ring must have room for all that is on its way.
+        let on_its_way = self.lent.len();
+        let room = self.packets.room(wanted.min(RING as usize) as u32) as usize;
+        room.min((RING as usize).saturating_sub(on_its_way))
+    }
+
+    /// Hands a packet to the kernel, which sees it after `publish`; it comes
+    /// back if there is no room, or no frame to copy it to.
+    pub(crate) fn send(&mut self, packet: Packet) -> Result<(), Packet> {
+        if self.room(1) == 0 {
+            return Err(packet);
+        }
+        let place = self.umem.give_up(packet)?;
+        self.lent.insert(place.frame);
+        self.packets.push(libc::xdp_desc { addr: place.address, len: place.len, options: 0 });
+        Ok(())
+    }
+
+    /// Shows the kernel the packets.
+    pub(crate) fn publish(&self) {
+        self.packets.publish();
+    }
+}

@@ -1,0 +1,169 @@
+//! An AF_XDP bridge between two hosts that leave checksums and segmentation to it.
+
+use crate::between;
+use crate::forwarder::Forwarder;
+use castanet_io::Device;
+use castanet_io::af_xdp::{AfXdp, Options};
+use castanet_lab::{Capture, Namespace};
+use castanet_packet::{Batch, Packet, PacketType, Pool, PoolConfig};
+use std::time::Duration;
+
+fn pool() -> Pool {
+    Pool::new(PoolConfig::default()).unwrap()
+}
+
+fn open(namespace: &Namespace, name: &'static str, pool: &Pool) -> Result<AfXdp, String> {
+    let pool = pool.clone();
+    let opened = namespace.enter(move || {
+        Ok(AfXdp::open(name, &pool, Options::default()).map_err(|error| error.to_string()))
+    });
+    opened.join().unwrap().unwrap()
+}
+
+fn bridge(namespace: &Namespace) -> Forwarder {
+    bridge_with(namespace, pool())
+}
+
+fn bridge_with(namespace: &Namespace, pool: Pool) -> Forwarder {
+    let device = |name| Box::new(open(namespace, name, &pool).unwrap()) as Box<dyn Device>;
+    Forwarder::with([device("m0"), device("m1")], pool.clone())
+}
+
+/// What `ip link` says of the programs on an interface.
+fn program_on(namespace: &Namespace, name: &str) -> bool {
+    namespace.ip(&format!("link show {name}")).unwrap().contains("xdp")
+}
+
+#[test]
+fn ping_passes_at_once_and_the_program_goes() {
+    let net = between("xping");
+    let bridge = bridge(&net.middle);
+    assert!(program_on(&net.middle, "m0") && program_on(&net.middle, "m1"));
+    let ping = net.a.command("ping").args(["-c", "50", "-i", "0.02", "-q", "10.9.0.2"]);
+    let output = ping.check().unwrap();
+    assert!(output.stdout.contains("50 received"), "{}", output.stdout);
+    let stats = bridge.finish();
+    assert!(stats[0].received >= 50 && stats[1].sent >= 50, "{stats:?}");
+    assert!(!program_on(&net.middle, "m0") && !program_on(&net.middle, "m1"));
+}
+
+#[test]
+fn tcp_passes_with_offloads_on_and_every_checksum_right() {
+    let net = between("xtcp");
+    let file = net.lab.random_file("random", 48).unwrap();
+    let small = net.lab.random_file("small", 1).unwrap();
+    let bridge = bridge(&net.middle);
+    let _server = net.b.serve("10.9.0.2", 8000).unwrap();
+    // A small window, so that `tcpdump` keeps up.
+    let window = |bytes: &str| net.a.sysctl("net/ipv4/tcp_rmem", bytes).unwrap();
+    window("4096 32768 32768");
+    let watch = net.a.capture_arriving("eth0", "tcp and greater 100").unwrap();
+    let patience = Duration::from_secs(30);
+    let fetched = net.a.fetch("http://10.9.0.2:8000/small", patience).unwrap();
+    assert_eq!(fetched.sha256, small.sha256);
+    let text = watch.finish().unwrap();
+    assert!(text.contains("cksum") && text.lines().count() > 500, "{text}");
+    assert_eq!(Capture::wrong_checksums(&text), Vec::<&str>::new());
+    window("4096 131072 6291456");
+    let fetched = net.a.fetch("http://10.9.0.2:8000/random", patience).unwrap();
+    assert_eq!((fetched.bytes, fetched.sha256), (file.bytes, file.sha256));
+    println!("{:.0} Mb/s", fetched.bytes as f64 * 8e-6 / fetched.elapsed.as_secs_f64());
+    let stats = bridge.finish();
+    println!("{stats:?}");
+    assert_eq!([stats[0].tx_errors, stats[1].tx_errors], [0, 0], "{stats:?}");
+}
+
+#[test]
+fn a_closed_interface_opens_again_and_a_taken_one_is_named() {
+    let net = between("xagain");
+    let pool = pool();
+    for _ in 0..20 {
+        let device = open(&net.middle, "m0", &pool).unwrap();
+        assert!(device.describe().starts_with("m0: AF_XDP in copy mode (without copies the driver cannot), one queue, XDP program in the driver"), "{}", device.describe());
+        assert!(pool.in_use() > 0);
+        drop(device);
+        Pool::flush_thread();
+        assert_eq!(pool.in_use(), 0);
+    }
+    let _first = open(&net.middle, "m0", &pool).unwrap();
+    let other = Pool::new(PoolConfig::default()).unwrap();
+    let error = open(&net.middle, "m0", &other).err().unwrap();
+    assert_eq!(error, "cannot open an AF_XDP socket on m0: another program holds it");
+}
+
+#[test]
+fn packets_are_frames_of_the_pool_in_place_and_annotated() {
+    let net = between("xplace");
+    let pool = pool();
+    let mut m0 = open(&net.middle, "m0", &pool).unwrap();
+    let mut m1 = open(&net.middle, "m1", &pool).unwrap();
+    net.a.ip("neigh add 10.9.0.2 lladdr 02:00:00:00:00:99 dev eth0").unwrap();
+    let capture = net.b.capture_arriving("eth0", "icmp").unwrap();
+    net.a.command("ping").args(["-c", "1", "-W", "1", "10.9.0.2"]).output().unwrap();
+    let mut batch = Batch::new();
+    let mut seen = 0;
+    let (base, len) = pool.memory();
+    while m0.receive(&pool, &mut batch, 32).unwrap() > 0 {
+        for packet in &batch {
+            let at = packet.bytes().as_ptr().addr() - base.as_ptr().addr();
+            assert!(at < len && packet.pool_id() == pool.id());
+            // Behind our header and the kernel's headroom.
+            assert_eq!(at % pool.stride(), 64 + 256);
+            assert!(packet.timestamp() > 1_600_000_000_000_000_000);
+            assert_eq!(packet.packet_type(), PacketType::OtherHost);
+            seen += 1;
+        }
+        let in_use = pool.in_use();
+        m1.transmit(&mut batch).unwrap();
+        m1.flush().unwrap();
+        // What is sent is what was received: no frame was taken for a copy.
+        assert!(batch.is_empty() && pool.in_use() <= in_use);
+    }
+    assert_eq!(seen, 1);
+    assert!(capture.finish().unwrap().contains("ICMP echo request"));
+    for device in [m0, m1] {
+        drop(device);
+    }
+    Pool::flush_thread();
+    assert_eq!(pool.in_use(), 0);
+}
+
+#[test]
+fn a_handful_of_frames_is_enough_to_go_on() {
+    let net = between("xfew");
+    let frames = Pool::new(PoolConfig { frames: 8, ..PoolConfig::default() }).unwrap();
+    let bridge = bridge_with(&net.middle, frames);
+    // More at once than there are frames: packets are lost, and nothing else.
+    let flood = ["-q", "-f", "-c", "2000", "-l", "64", "-w", "10", "10.9.0.2"];
+    net.a.command("ping").args(flood).output().unwrap();
+    let ping = net.a.command("ping").args(["-c", "10", "-i", "0.05", "-q", "10.9.0.2"]);
+    let output = ping.check().unwrap();
+    assert!(output.stdout.contains("10 received"), "{}", output.stdout);
+    let stats = bridge.finish();
+    assert!(stats[0].kernel_drops > 0, "{stats:?}");
+}
+
+#[test]
+fn what_the_link_cannot_carry_is_refused() {
+    let net = between("xlong");
+    let pool = pool();
+    let mut device = open(&net.middle, "m0", &pool).unwrap();
+    let mut batch: Batch =
+        [13, 14, 1518, 1519].map(|len| Packet::from_bytes(&vec![0; len])).into_iter().collect();
+    assert_eq!(device.transmit(&mut batch).unwrap(), 2);
+    device.flush().unwrap();
+    let stats = device.stats();
+    assert_eq!((stats.sent, stats.sent_bytes, stats.tx_errors), (2, 14 + 1518, 2), "{stats:?}");
+    assert!(batch.is_empty());
+    net.middle.ip("link set m0 down").unwrap();
+    // The first learns that the link is down, the second is refused for it.
+    for _ in 0..2 {
+        batch.push(Packet::from_bytes(&[0; 60]));
+        device.transmit(&mut batch).unwrap();
+        device.flush().unwrap();
+    }
+    assert_eq!(device.stats().tx_errors, 3, "{:?}", device.stats());
+    net.middle.ip("link set m0 up").unwrap();
+    batch.push(Packet::from_bytes(&[0; 60]));
+    assert_eq!(device.transmit(&mut batch).unwrap(), 1);
+}
