@@ -209,6 +209,8 @@ pub enum Role {
 
 type Declare = fn(&str, &Names, &mut Facts) -> Result<(), Vec<ArgError>>;
 type MakeNodes = fn(&str, &Setup, usize) -> Result<Nodes, Vec<ArgError>>;
+/// Says what an element of these arguments would open; `None` if they are wrong.
+pub type Foresee = fn(&str, &Names) -> Option<String>;
 type MakeProgram = fn(&str, &Setup) -> Result<Box<dyn Program>, Vec<ArgError>>;
 
 /// One element class, type-erased.
@@ -235,6 +237,9 @@ pub struct Class {
     pub declare: Option<Declare>,
     /// For `Control`: builds the program.
     pub program: Option<MakeProgram>,
+    /// For devices: says, without opening anything, how packets would come and
+    /// go on this machine, and why that way.
+    pub foresee: Option<Foresee>,
 }
 
 /// A control program with its state, type-erased.
@@ -329,6 +334,7 @@ const fn class<E: crate::element::Build + Describe, L: Local, F: Fate>(
         make,
         declare: None,
         program: None,
+        foresee: None,
     }
 }
 
@@ -430,6 +436,12 @@ pub const fn control<E: Control>() -> Class {
 }
 
 impl Class {
+    /// The same class, with a word on what it would open.
+    pub const fn foreseen(mut self, foresee: Foresee) -> Class {
+        self.foresee = Some(foresee);
+        self
+    }
+
     /// The names of all reasons to drop, with their place in the ledger.
     pub fn drop_reasons(&self) -> Vec<(u8, String, &'static str)> {
         let own = self.fates.iter().filter(|f| f.kind == FateKind::Drop).enumerate();

@@ -38,7 +38,10 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         ("compound elements expanded", indented(castanet_lang::print::flat(&loaded.flat))),
         ("ports resolved: push, pull", explain::elements(graph)),
         ("what each edge carries", explain::edges(graph, &planned.carries)),
-        ("devices, queues and workers assigned", explain::workers(graph, assigned)),
+        (
+            "devices, queues and workers assigned",
+            explain::devices(graph, &planned.facts) + &explain::workers(graph, assigned),
+        ),
         ("thread vectors: which workers reach what", explain::vectors(graph, assigned)),
         ("rows of elements that run as one pass", explain::passes(graph, &planned.fused)),
     ];

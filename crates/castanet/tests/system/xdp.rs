@@ -222,3 +222,13 @@ fn generic_mode_serves_where_the_driver_cannot() {
     assert!(text.contains("br0: packet socket"), "{text}");
     assert!(text.contains("not AF_XDP: cannot put an XDP program on br0"), "{text}");
 }
+
+#[test]
+fn explain_foresees_it() {
+    let bed = Bed::castanet("xdp-explain", &Wiring::default());
+    let explain = bed.network.router.command(program()).arg("explain").arg(router_config());
+    let said = explain.args(["dev0=lan1", "dev1=lan2", "dev2=no-such0"]).check().unwrap().stdout;
+    assert!(said.contains("FromDevice: lan1 by AF_XDP where its driver supports it"), "{said}");
+    assert!(said.contains("ToDevice: lan2 by AF_XDP"), "{said}");
+    assert!(said.contains("no network interface is called ‘no-such0’"), "{said}");
+}

@@ -1,7 +1,9 @@
 //! Prints each step of the way from a configuration to running workers.
 
 use super::{Flow, Graph, assign, carries, fuse, ports};
+use crate::args::Names;
 use crate::class::Role;
+use crate::element::Facts;
 use std::fmt::Write;
 
 /// Elements with their classes, ports and processing.
@@ -64,6 +66,19 @@ pub fn workers(graph: &Graph, plan: &assign::Plan) -> String {
             let (label, reason) = (graph.label(element), plan.reasons[element]);
             _ = writeln!(out, "    {what} {label}  ({reason})");
         }
+    }
+    out
+}
+
+/// Devices: how packets will come and go, and why that way.
+pub fn devices(graph: &Graph, facts: &Facts) -> String {
+    let names = Names::new(&facts.addresses, None);
+    let mut out = String::new();
+    for (node, it) in graph.elements.iter().enumerate() {
+        let Some(text) = it.class.foresee.and_then(|foresee| foresee(&it.config, &names)) else {
+            continue;
+        };
+        _ = writeln!(out, "  {}: {text}", graph.label(node));
     }
     out
 }

@@ -75,6 +75,24 @@ pub(super) fn open(devname: &str, wish: &Wish, pool: &Pool) -> Result<Chosen, Ar
     open_packet(devname, wish, ethernet, why_not_better)
 }
 
+/// What [`open`] would do now, as far as that can be told without opening anything.
+pub(super) fn foresee(devname: &str, wish: &Wish) -> String {
+    let interface = match Interface::find(devname) {
+        Ok(interface) => interface,
+        Err(error) => return error.to_string(),
+    };
+    let socket = |why: &str| format!("{devname} by packet socket; not AF_XDP: {why}");
+    match (wish.method, obstacle(wish, &interface)) {
+        (Method::Ring | Method::Socket, _) => socket("METHOD says so"),
+        (Method::Xdp, Obstacle::Wish(why)) => format!("METHOD AF_XDP will not do: {why}"),
+        (Method::Best, Obstacle::Wish(why) | Obstacle::Host(why)) => socket(&why),
+        (Method::Xdp, _) => format!("{devname} by AF_XDP, as METHOD says"),
+        (Method::Best, Obstacle::None) => {
+            format!("{devname} by AF_XDP where its driver supports it, else by packet socket")
+        }
+    }
+}
+
 /// Why AF_XDP is not an option.
 enum Obstacle {
     None,

@@ -169,15 +169,7 @@ impl Source for FromDevice {
     type Fate = Received;
 
     fn begin(&self, local: &mut Receiving, cx: &mut Cx) -> Result<(), ArgError> {
-        let receive = Receive {
-            sniffer: self.sniffer,
-            promiscuous: self.promisc,
-            outbound: self.outbound,
-            timestamps: self.timestamp,
-        };
-        let method = self.capture.unwrap_or(self.method);
-        let wish = Wish { method, receive: Some(receive), bypass_qdisc: false };
-        local.device.set(choice::open(&self.devname, &wish, cx.pool())?);
+        local.device.set(choice::open(&self.devname, &self.wish(), cx.pool())?);
         Ok(())
     }
 
@@ -218,7 +210,24 @@ impl Source for FromDevice {
     }
 }
 
+/// How packets would come, for `castanet explain`.
+pub(super) fn foresee(config: &str, names: &Names) -> Option<String> {
+    let it = <FromDevice as Args>::parse(config, names).ok()?;
+    Some(choice::foresee(&it.devname, &it.wish()))
+}
+
 impl FromDevice {
+    fn wish(&self) -> Wish {
+        let receive = Receive {
+            sniffer: self.sniffer,
+            promiscuous: self.promisc,
+            outbound: self.outbound,
+            timestamps: self.timestamp,
+        };
+        let method = self.capture.unwrap_or(self.method);
+        Wish { method, receive: Some(receive), bypass_qdisc: false }
+    }
+
     /// What every packet gets.
     fn dress(&self, packet: &mut Packet, ethernet: bool) {
         if ethernet {

@@ -27,13 +27,13 @@ pub use crate::interface::address_of;
 
 /// The classes of this crate.
 pub static CLASSES: &[Class] = &[
-    source::<from_device::FromDevice>(),
+    source::<from_device::FromDevice>().foreseen(from_device::foresee),
     source::<from_dump::FromDump>(),
     source::<from_host::FromHost>(),
     source::<from_ip_summary_dump::FromIPSummaryDump>(),
     duplex::<kernel_tap::KernelTap>(),
     duplex::<kernel_tun::KernelTun>(),
-    per_batch::<to_device::ToDevice>(),
+    per_batch::<to_device::ToDevice>().foreseen(to_device::foresee),
     per_batch::<to_dump::ToDump>(),
     per_batch::<to_host::ToHost>(),
     per_batch::<to_ip_summary_dump::ToIPSummaryDump>(),

@@ -52,6 +52,18 @@ pub struct Settings {
     debug: bool,
 }
 
+impl Settings {
+    fn wish(&self) -> Wish {
+        Wish { method: self.method, receive: None, bypass_qdisc: self.bypass_qdisc }
+    }
+}
+
+/// How packets would go, for `castanet explain`.
+pub(super) fn foresee(config: &str, names: &Names) -> Option<String> {
+    let settings = <Settings as Args>::parse(config, names).ok()?;
+    Some(choice::foresee(&settings.devname, &settings.wish()))
+}
+
 /// Where packets go after the interface.
 #[derive(Fate)]
 pub enum Sent {
@@ -174,9 +186,7 @@ impl PerBatch for ToDevice {
 
 impl ToDevice {
     fn open(&self, cx: &Cx) -> Result<Chosen, ArgError> {
-        let Settings { method, bypass_qdisc, .. } = self.settings;
-        let wish = Wish { method, receive: None, bypass_qdisc };
-        choice::open(&self.settings.devname, &wish, cx.pool())
+        choice::open(&self.settings.devname, &self.settings.wish(), cx.pool())
     }
 
     fn send(&self, local: &mut Sending, batch: Batch, cx: &mut Cx) {
