@@ -91,3 +91,52 @@ fn workers_are_spread_evenly_over_outputs() {
     assert_eq!((number(&mut router, "x.count"), number(&mut router, "y.count")), (100, 100));
     clean(router);
 }
+
+/// An Ethernet frame with a UDP packet, its checksum and TTL as given.
+fn frame(ttl_protocol_checksum: &str) -> String {
+    format!(
+        "DATA \\<020000000001 020000000002 0800 4500002e 00000000 {ttl_protocol_checksum}
+            0a000002 0a010002 00350035 001a0000 0000000000000000 0000000000000000 0000>"
+    )
+}
+
+/// What every element counted, once both sources of a router have sent all.
+fn routed(workers: usize) -> Vec<String> {
+    let (good, last, bad) = (frame("401166bb"), frame("0111a5bb"), frame("401166bc"));
+    let mut router = build(
+        &format!(
+            "a :: InfiniteSource({good}, LIMIT 60000, BURST 32) -> mix :: Null;
+             b :: InfiniteSource({last}, LIMIT 30000, BURST 7) -> mix;
+             c :: InfiniteSource({bad}, LIMIT 20000, BURST 3) -> mix;
+             mix -> types :: Classifier(12/0800, -) -> Strip(14) -> check :: CheckIPHeader
+                -> routes :: StaticIPLookup(10.1.0.0/16 0, 0.0.0.0/0 1)
+                -> DropBroadcasts -> p :: PaintTee(2) -> o :: IPGWOptions(10.1.0.1)
+                -> FixIPSrc(10.1.0.1) -> ttl :: DecIPTTL -> f :: IPFragmenter(1500)
+                -> EtherEncap(0x0800, 2:0:0:0:1:2, 2:0:0:0:1:1) -> out :: Counter -> Discard;
+             types[1] -> Discard; routes[1] -> Discard; p[1] -> Discard; o[1] -> Discard;
+             ttl[1] -> Discard; f[1] -> Discard;"
+        ),
+        workers,
+    );
+    for (source, count) in [("a.count", 60_000), ("b.count", 30_000), ("c.count", 20_000)] {
+        run_until(&mut router, source, count);
+    }
+    assert_eq!(number(&mut router, "out.count"), 60_000);
+    assert_eq!(number(&mut router, "ttl.drops"), 30_000);
+    assert_eq!(number(&mut router, "check.drops"), 20_000);
+    let mut counts = Vec::new();
+    for it in 0..router.graph().elements.len() {
+        let ledger = router.ledger(it);
+        counts.push(format!("{} {ledger:?}", router.graph().elements[it].name));
+    }
+    clean(router);
+    counts
+}
+
+#[test]
+fn a_router_counts_the_same_on_any_number_of_workers() {
+    let alone = routed(1);
+    for workers in [2, 3] {
+        assert_eq!(routed(workers), alone, "{workers} workers");
+    }
+}
