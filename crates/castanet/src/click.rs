@@ -11,6 +11,7 @@ use castanet_engine::router::{Options, Outcome, Router, Wording};
 use clap::{ArgAction, Parser};
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -32,9 +33,12 @@ struct Click {
     /// Use EXPR as configuration
     #[arg(short, long, value_name = "EXPR", allow_hyphen_values = true)]
     expression: Vec<String>,
-    /// Use N workers
-    #[arg(short = 'j', long, value_name = "N", default_value_t = 1)]
-    threads: usize,
+    /// Start DPDK with the options up to `--`
+    #[arg(long, value_name = "EAL OPTIONS --")]
+    dpdk: Option<String>,
+    /// Use N workers; as many as DPDK has cores unless given
+    #[arg(short = 'j', long, value_name = "N")]
+    threads: Option<usize>,
     /// Call a read handler after the run and print the result
     #[arg(short = 'h', long = "handler", value_name = "ELEMENT.H")]
     handlers: Vec<String>,
@@ -69,13 +73,20 @@ struct Click {
 
 /// Runs `click`; gives its exit status, which is 1 for everything wrong.
 pub(crate) fn main() -> i32 {
-    let click = match Click::try_parse() {
+    let (words, dpdk) = without_dpdk(std::env::args_os());
+    let click = match Click::try_parse_from(words) {
         Ok(click) => click,
         Err(e) => return told(&e, "click").unwrap_or(i32::from(e.use_stderr())),
     };
     if click.version {
         let ours = env!("CARGO_PKG_VERSION");
         return say_or_fail(&format!("click (Click) 2.1 compatible, Castanet {ours}\n"));
+    }
+    if let Some(options) = dpdk
+        && let Err(error) = castanet_io::dpdk::start(&options)
+    {
+        complain(format_args!("click: {error}"));
+        return 1;
     }
     match click.sort() {
         Ok((origin, vars)) => click.run(&origin, &vars),
@@ -86,6 +97,18 @@ pub(crate) fn main() -> i32 {
             1
         }
     }
+}
+
+/// The words without `--dpdk OPTIONS --`, and the options that were there.
+fn without_dpdk(words: impl Iterator<Item = OsString>) -> (Vec<OsString>, Option<Vec<String>>) {
+    let mut words: Vec<OsString> = words.collect();
+    let Some(start) = words.iter().position(|word| word == "--dpdk") else { return (words, None) };
+    let after = words.split_off(start);
+    let mut after = after.into_iter().skip(1);
+    let options = after.by_ref().take_while(|word| word != "--");
+    let options = options.map(|word| word.to_string_lossy().into_owned()).collect();
+    words.extend(after);
+    (words, Some(options))
 }
 
 /// Writes to standard output; gives the exit status.
@@ -129,8 +152,8 @@ impl Click {
             return 1;
         }
         let mut options = Options::new(Arc::new(Terminal));
-        options.workers = self.threads.clamp(1, 256);
-        options.pin = self.threads > 1;
+        options.workers = self.threads.unwrap_or(castanet_io::dpdk::cores()).clamp(1, 256);
+        options.pin = options.workers > 1;
         options.simulated = self.simtime;
         options.wording = Wording::Click;
         options.interfaces = Some(castanet_io::elements::address_of);

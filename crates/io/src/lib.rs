@@ -5,6 +5,7 @@
 pub mod af_packet;
 pub mod af_xdp;
 mod device;
+pub mod dpdk;
 pub mod elements;
 mod error;
 mod intake;

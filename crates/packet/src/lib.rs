@@ -21,5 +21,5 @@ mod view;
 pub use batch::{BURST, Batch, IntoIter, MAX_BURST};
 pub use frame::{DEFAULT_HEADROOM, FrameHeader};
 pub use packet::{Packet, PacketType};
-pub use pool::{Pool, PoolConfig, PoolStats};
+pub use pool::{FrameStore, Pool, PoolConfig, PoolStats};
 pub use view::{ArpPacket, Ether, IcmpPacket, Ipv4, Ipv6, TcpPacket, UdpPacket};

@@ -247,6 +247,13 @@ impl Packet {
         self.pool
     }
 
+    /// Where the frame is, for a device that sends from it: the bytes start
+    /// [`Packet::headroom`] after its header.
+    #[inline]
+    pub fn frame(&self) -> NonNull<FrameHeader> {
+        self.frame
+    }
+
     /// Gives the frame out, for a device to fill or send; copies first if it
     /// is shared. Annotations are forgotten. The frame counts as in use until
     /// [`Pool::adopt`](crate::Pool::adopt) makes a packet of it again; if

@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     /// Simulated time: jumps from timer to timer, the same every run
     #[arg(long)]
     simtime: bool,
+    /// Start DPDK with these options of its environment abstraction layer
+    #[arg(long, value_name = "EAL OPTIONS", allow_hyphen_values = true)]
+    dpdk: Option<String>,
     /// Say neither how packets come and go nor that it runs
     #[arg(short, long)]
     quiet: bool,
@@ -51,6 +54,12 @@ pub(crate) struct Arguments {
 /// Builds and runs; gives the exit status.
 pub(crate) fn main(arguments: &Arguments) -> i32 {
     let library = library();
+    if let Some(options) = &arguments.dpdk
+        && let Err(error) = castanet_io::dpdk::start(&castanet_io::dpdk::words(options))
+    {
+        complain(format_args!("castanet: {error}"));
+        return crate::exit::CONFIGURATION;
+    }
     let mut loaded = match super::load_or_report(&arguments.configuration, &library) {
         Ok(loaded) => loaded,
         Err(status) => return status,

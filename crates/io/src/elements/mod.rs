@@ -2,8 +2,11 @@
 #![allow(missing_docs)] // the manual says it
 
 mod choice;
+mod dpdk;
+pub mod dpdk_info;
 mod encap;
 pub mod from_device;
+pub mod from_dpdk_device;
 pub mod from_dump;
 pub mod from_host;
 pub mod from_ip_summary_dump;
@@ -17,23 +20,27 @@ mod opened;
 mod sending;
 pub mod summary;
 pub mod to_device;
+pub mod to_dpdk_device;
 pub mod to_dump;
 pub mod to_host;
 pub mod to_ip_summary_dump;
 
-use castanet_engine::class::{Class, duplex, per_batch, source};
+use castanet_engine::class::{Class, control, duplex, per_batch, source};
 
 pub use crate::interface::address_of;
 
 /// The classes of this crate.
 pub static CLASSES: &[Class] = &[
+    control::<dpdk_info::DPDKInfo>(),
     source::<from_device::FromDevice>().foreseen(from_device::foresee),
+    source::<from_dpdk_device::FromDPDKDevice>(),
     source::<from_dump::FromDump>(),
     source::<from_host::FromHost>(),
     source::<from_ip_summary_dump::FromIPSummaryDump>(),
     duplex::<kernel_tap::KernelTap>(),
     duplex::<kernel_tun::KernelTun>(),
     per_batch::<to_device::ToDevice>().foreseen(to_device::foresee),
+    per_batch::<to_dpdk_device::ToDPDKDevice>(),
     per_batch::<to_dump::ToDump>(),
     per_batch::<to_host::ToHost>(),
     per_batch::<to_ip_summary_dump::ToIPSummaryDump>(),

@@ -7,6 +7,7 @@
 //! frames that it used last, still warm.
 
 mod cache;
+mod foreign;
 mod memory;
 mod shared;
 
@@ -19,6 +20,7 @@ use crate::batch::Batch;
 use crate::frame::{DEFAULT_HEADROOM, FrameHeader, HEADER};
 use crate::packet::Packet;
 pub(crate) use cache::{recycle, recycle_all, recycle_batch, used_buffer};
+pub use foreign::FrameStore;
 use shared::Shared;
 
 /// What a pool is to be like.
@@ -124,6 +126,21 @@ impl Pool {
         Ok(Pool { handle: Arc::new(Handle { shared: Shared::new(&config)? }) })
     }
 
+    /// A pool of frames that lie in somebody else's memory, such as a driver's.
+    /// It lasts until the process ends. The configuration says how many frames
+    /// there are and how long each is, from its header to its end (`stride`).
+    ///
+    /// # Safety
+    /// Each frame that `store` gives out must own `stride` initialised bytes,
+    /// aligned to 64, that stay mapped until the process ends, and that nobody
+    /// else uses before `store` has them back.
+    pub unsafe fn foreign(config: &PoolConfig, store: Box<dyn FrameStore>) -> io::Result<Pool> {
+        let pool = Pool { handle: Arc::new(Handle { shared: Shared::foreign(config, store)? }) };
+        // There is no telling when a driver has let go of its last frame.
+        std::mem::forget(pool.clone());
+        Ok(pool)
+    }
+
     /// An empty packet; `None`, and counted, if all frames are in use.
     #[inline]
     pub fn alloc(&self) -> Option<Packet> {
@@ -179,10 +196,13 @@ impl Pool {
     /// Where the frames are and how many bytes that is, for devices that
     /// register it. Frame `i` starts with its header at `i` times
     /// [`Pool::stride`]; its bytes come after that.
+    ///
+    /// # Panics
+    /// If the frames are foreign: those may lie anywhere.
     pub fn memory(&self) -> (NonNull<u8>, usize) {
         match self.shared().memory() {
             Some(memory) => memory,
-            None => unreachable!("memory lasts as long as the handle"),
+            None => panic!("a pool of foreign frames has no memory of its own"),
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::cache::Cache;
+use super::foreign::{self, FrameStore};
 use super::memory::Mapping;
 use super::{PoolConfig, PoolStats};
 use crate::frame::{FrameHeader, HEADER};
@@ -36,6 +37,8 @@ pub(crate) struct Shared {
     pub(super) oversized: AtomicU64,
     list: Mutex<List>,
     caches: Mutex<Vec<Weak<Cache>>>,
+    /// Where foreign frames are kept; the list is then empty for ever.
+    store: Option<Box<dyn FrameStore>>,
 }
 
 /// Frames that no thread has.
@@ -66,7 +69,25 @@ impl Shared {
         let stride = config.stride()?;
         let len = config.frames.checked_mul(stride).ok_or(io::ErrorKind::OutOfMemory)?;
         let memory = Mapping::new(len, config.huge_pages, config.numa_node)?;
+        Shared::enter(config, stride, Some(memory), None)
+    }
+
+    /// Enters a new pool of frames that `store` keeps in the list of pools.
+    pub(super) fn foreign(
+        config: &PoolConfig,
+        store: Box<dyn FrameStore>,
+    ) -> io::Result<Arc<Shared>> {
+        Shared::enter(config, config.stride()?, None, Some(store))
+    }
+
+    fn enter(
+        config: &PoolConfig,
+        stride: usize,
+        memory: Option<Mapping>,
+        store: Option<Box<dyn FrameStore>>,
+    ) -> io::Result<Arc<Shared>> {
         let id = take_id()?;
+        let free = Vec::with_capacity(if store.is_none() { config.frames } else { 0 });
         let shared = Arc::new(Shared {
             id,
             frames: config.frames,
@@ -77,13 +98,9 @@ impl Shared {
             blank: Blank::new(id, stride, HEADER + config.headroom),
             failures: AtomicU64::new(0),
             oversized: AtomicU64::new(0),
-            list: Mutex::new(List {
-                free: Vec::with_capacity(config.frames),
-                made: 0,
-                closed: false,
-                memory: Some(memory),
-            }),
+            list: Mutex::new(List { free, made: 0, closed: false, memory }),
             caches: Mutex::new(Vec::new()),
+            store,
         });
         POOLS[usize::from(id)].store(Arc::into_raw(shared.clone()).cast_mut(), Ordering::Release);
         Ok(shared)
@@ -109,6 +126,9 @@ impl Shared {
 
     /// Takes up to `n` frames off the list.
     pub(super) fn take(&self, n: usize, mut give: impl FnMut(NonNull<FrameHeader>)) -> usize {
+        if let Some(store) = &self.store {
+            return foreign::take(&**store, n, give);
+        }
         let mut list = lock(&self.list);
         let used = n.min(list.free.len());
         let keep = list.free.len() - used;
@@ -134,6 +154,10 @@ impl Shared {
     /// # Safety
     /// They must be frames of this pool, and owned by the caller.
     pub(super) unsafe fn put(&self, frames: impl Iterator<Item = NonNull<FrameHeader>>) {
+        if let Some(store) = &self.store {
+            // SAFETY: as the caller says.
+            return unsafe { foreign::put(&**store, frames) };
+        }
         let mut list = lock(&self.list);
         list.free.extend(frames);
         self.end_if_done(list);
@@ -188,11 +212,15 @@ impl Shared {
         let list = lock(&self.list);
         let cached =
             lock(&self.caches).iter().filter_map(Weak::upgrade).map(|cache| cache.len()).sum();
+        let (out, made) = match &self.store {
+            Some(store) => (store.out(), self.frames),
+            None => (list.made - list.free.len(), list.made),
+        };
         PoolStats {
             frames: self.frames,
-            in_use: (list.made - list.free.len()).saturating_sub(cached),
+            in_use: out.saturating_sub(cached),
             cached,
-            made: list.made,
+            made,
             failures: self.failures.load(Ordering::Relaxed),
             oversized: self.oversized.load(Ordering::Relaxed),
         }

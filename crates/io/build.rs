@@ -1,0 +1,41 @@
+//! Looks for DPDK, and compiles the few lines of C that its inline functions need.
+
+use std::path::Path;
+use std::process::Command;
+
+/// What the shim calls; drivers load by themselves.
+const LIBRARIES: &[&str] = &["rte_eal", "rte_ethdev", "rte_mbuf", "rte_mempool", "rte_ring"];
+
+fn main() {
+    println!("cargo::rustc-check-cfg=cfg(dpdk)");
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/sys/dpdk/shim.c");
+    println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
+    // So that DPDK is found when it is installed after a build without it.
+    let folders = pkg_config(&["--variable", "pc_path", "pkg-config"]).unwrap_or_default();
+    for folder in folders.trim().split(':').filter(|folder| Path::new(folder).is_dir()) {
+        println!("cargo::rerun-if-changed={folder}");
+    }
+    let Some(flags) = pkg_config(&["--cflags", "libdpdk"]) else { return };
+    let Some(folders) = pkg_config(&["--libs-only-L", "libdpdk"]) else { return };
+    let mut shim = cc::Build::new();
+    shim.file("src/sys/dpdk/shim.c").define("ALLOW_EXPERIMENTAL_API", None).opt_level(3);
+    // Those of other people's headers are not ours to mend.
+    shim.warnings(false).extra_warnings(false);
+    flags.split_whitespace().for_each(|flag| {
+        shim.flag(flag);
+    });
+    shim.compile("castanet_dpdk");
+    for folder in folders.split_whitespace().filter_map(|word| word.strip_prefix("-L")) {
+        println!("cargo::rustc-link-search=native={folder}");
+    }
+    LIBRARIES.iter().for_each(|library| println!("cargo::rustc-link-lib=dylib={library}"));
+    println!("cargo::rustc-cfg=dpdk");
+}
+
+/// What `pkg-config` answers, if it knows.
+fn pkg_config(words: &[&str]) -> Option<String> {
+    let output = Command::new("pkg-config").args(words).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then_some(text)
+}

@@ -1,0 +1,257 @@
+//! Who uses which queues of which port: a port is set up for all of them together.
+
+use super::options::Options;
+use crate::error::IoError;
+use crate::sys::dpdk::{self as sys, Info, Mbufs, Plan, Port};
+use castanet_packet::Packet;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What all ports have in common, as `DPDKInfo` says it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// How many mbufs each NUMA node has.
+    pub mbufs: u32,
+    /// How many bytes an mbuf has, headroom included.
+    pub mbuf_size: u16,
+    /// How many mbufs a thread keeps.
+    pub cache: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings::DEFAULT
+    }
+}
+
+impl Settings {
+    const DEFAULT: Settings = Settings { mbufs: 65536, mbuf_size: 2048 + 128, cache: 256 };
+}
+
+/// All that is claimed in this process.
+static STATE: Mutex<State> =
+    Mutex::new(State { settings: Settings::DEFAULT, pools: Vec::new(), held: Vec::new(), next: 0 });
+
+struct State {
+    settings: Settings,
+    /// By NUMA node.
+    pools: Vec<(i32, Mbufs)>,
+    held: Vec<Held>,
+    /// The next claim's number.
+    next: u64,
+}
+
+/// Queues that somebody uses.
+#[derive(Clone, Debug)]
+struct Held {
+    claim: u64,
+    port: u16,
+    rx: Range<u16>,
+    tx: Range<u16>,
+    options: Options,
+}
+
+fn state() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says what mbufs are to be like, for ports that are opened from now on.
+pub fn configure(settings: Settings) {
+    state().settings = settings;
+}
+
+/// The pools of mbufs there are: name, and how many mbufs are free.
+pub fn pools() -> Vec<(String, usize)> {
+    let state = state();
+    state.pools.iter().map(|(_, mbufs)| (mbufs.name.clone(), mbufs.available())).collect()
+}
+
+/// Queues of a port, until dropped. The port stops with the last claim.
+pub(super) struct Claim {
+    number: u64,
+    pub(super) port: Arc<Port>,
+    pub(super) info: Info,
+    pub(super) mbufs: Mbufs,
+    pub(super) rx: Range<u16>,
+    pub(super) tx: Range<u16>,
+    /// Longest packet that an mbuf has room for.
+    pub(super) longest: usize,
+}
+
+impl Claim {
+    /// Claims queues of a port, and sets it up for them.
+    pub(super) fn new(name: &str, options: &Options) -> Result<Claim, IoError> {
+        let failed = |why: String| IoError::Unfit { doing: format!("open DPDK port {name}"), why };
+        let port = find(name)?;
+        let info = port.info().map_err(failed)?;
+        let mut state = state();
+        let mbufs = state.mbufs(info.numa_node).map_err(failed)?;
+        let number = port.number();
+        let before = state.plan(number, &info);
+        let rx = state.rx(number, &info, options).map_err(failed)?;
+        let tx = tx(&info, options).map_err(failed)?;
+        let claim = state.next;
+        state.next += 1;
+        state.held.push(Held {
+            claim,
+            port: number,
+            rx: rx.clone(),
+            tx: tx.clone(),
+            options: *options,
+        });
+        let plan = state.plan(number, &info);
+        if plan != before
+            && let Err(why) = plan.map_or(Ok(()), |plan| port.start(&plan, &mbufs))
+        {
+            state.held.retain(|held| held.claim != claim);
+            return Err(failed(why));
+        }
+        let longest = mbufs.pool().data_capacity();
+        Ok(Claim { number: claim, port, info, mbufs, rx, tx, longest })
+    }
+
+    /// The queue that a claim for sending uses.
+    pub(super) fn tx_queue(&self, options: &Options) -> Option<u16> {
+        let queues = self.tx.end - self.tx.start;
+        let transmit = options.transmit.filter(|_| queues > 0)?;
+        Some(self.tx.start + transmit.mine % queues)
+    }
+
+    /// Whether a packet can never be sent: it has no Ethernet header, or would
+    /// have to be copied and has no room in an mbuf.
+    pub(super) fn refuses(&self, packet: &Packet) -> bool {
+        packet.len() < SHORTEST || packet.len() > self.longest && !sys::is_own_mbuf(packet)
+    }
+
+    /// How packets come and go.
+    pub(super) fn describe(&self) -> String {
+        let Info { mtu, .. } = self.info;
+        let (port, name, driver) = (self.port.number(), self.info.name(), self.info.driver());
+        let queues = |range: &Range<u16>| match range.len() {
+            1 => format!("queue {}", range.start),
+            _ => format!("queues {} to {}", range.start, range.end - 1),
+        };
+        let receives = match self.rx.is_empty() {
+            true => String::new(),
+            false => format!("; receives from {}", queues(&self.rx)),
+        };
+        let sends = match self.tx.is_empty() {
+            true => String::new(),
+            false => format!("; sends to {}", queues(&self.tx)),
+        };
+        format!(
+            "{name}: DPDK port {port}, driver {driver}, MTU {mtu}, mbufs in place{receives}{sends}"
+        )
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut state = state();
+        state.held.retain(|held| held.claim != self.number);
+        if !state.held.iter().any(|held| held.port == self.port.number()) {
+            // It stops or was never running; there is nobody to be told.
+            drop(self.port.stop());
+        }
+    }
+}
+
+/// The port called `name`.
+pub(super) fn find(name: &str) -> Result<Arc<Port>, IoError> {
+    let doing = || format!("open DPDK port {name}");
+    if !sys::BUILT_IN {
+        let why = sys::start(&[]).err().unwrap_or_default();
+        return Err(IoError::Unfit { doing: doing(), why });
+    }
+    if !sys::is_started() {
+        return Err(IoError::Unsupported {
+            doing: doing(),
+            hint: "DPDK has not been started; give its options with --dpdk",
+        });
+    }
+    let number = name.parse().ok().or_else(|| sys::port_named(name));
+    // A PCI address without its domain.
+    let number = number.or_else(|| sys::port_named(&format!("0000:{name}")));
+    number.and_then(sys::port).ok_or_else(|| {
+        let known: Vec<String> =
+            sys::ports().iter().map(|(number, name)| format!("{number} ({name})")).collect();
+        let why = match known.is_empty() {
+            true => "there is no such port; DPDK found none at all".to_owned(),
+            false => format!("there is no such port; there are {}", known.join(", ")),
+        };
+        IoError::Unfit { doing: doing(), why }
+    })
+}
+
+impl State {
+    /// The mbufs of a NUMA node.
+    fn mbufs(&mut self, numa_node: i32) -> Result<Mbufs, String> {
+        if let Some((_, mbufs)) = self.pools.iter().find(|(node, _)| *node == numa_node) {
+            return Ok(mbufs.clone());
+        }
+        let Settings { mbufs, mbuf_size, cache } = self.settings;
+        let name = format!("castanet_mbufs_{}", self.pools.len());
+        let made = Mbufs::new(&name, mbufs, cache, mbuf_size, numa_node).map_err(|why| {
+            format!("no memory for {mbufs} mbufs of {mbuf_size} bytes ({why}); give DPDK more with -m, or say DPDKInfo(NB_MBUF ...)")
+        })?;
+        self.pools.push((numa_node, made.clone()));
+        Ok(made)
+    }
+
+    /// Queues to receive from that nobody has.
+    fn rx(&self, port: u16, info: &Info, options: &Options) -> Result<Range<u16>, String> {
+        let Some(wanted) = options.receive else { return Ok(0..0) };
+        let others = || self.held.iter().filter(|held| held.port == port && !held.rx.is_empty());
+        let first = match wanted.first {
+            Some(first) => first,
+            None => others().map(|held| held.rx.end).max().unwrap_or(0),
+        };
+        let queues = first..first.saturating_add(wanted.queues.max(1));
+        if queues.end > info.max_rx_queues {
+            let most = info.max_rx_queues;
+            return Err(format!("its driver {} has {most} queues to receive from", info.driver()));
+        }
+        match others().find(|held| held.rx.start < queues.end && queues.start < held.rx.end) {
+            Some(_) => Err(format!("queue {first} is in use by another element")),
+            None => Ok(queues),
+        }
+    }
+
+    /// What a port is to be like for all who use it; `None` if nobody does.
+    fn plan(&self, port: u16, info: &Info) -> Option<Plan> {
+        let users = || self.held.iter().filter(|held| held.port == port);
+        let most = |of: fn(&Held) -> u16| users().map(of).max().unwrap_or(0);
+        users().next()?;
+        let descriptors = |n: u16| if n == 0 { DESCRIPTORS } else { n };
+        Some(Plan {
+            // Drivers may want a queue each way, used or not.
+            rx_queues: most(|held| held.rx.end).max(1).min(info.max_rx_queues),
+            tx_queues: most(|held| held.tx.end).max(1).min(info.max_tx_queues),
+            rx_descriptors: descriptors(most(|held| {
+                if held.rx.is_empty() { 0 } else { held.options.descriptors }
+            })),
+            tx_descriptors: descriptors(most(|held| {
+                if held.tx.is_empty() { 0 } else { held.options.descriptors }
+            })),
+            mtu: most(|held| held.options.mtu),
+            promiscuous: users().any(|held| held.options.promiscuous),
+        })
+    }
+}
+
+/// Shortest packet that is sent: an Ethernet header.
+const SHORTEST: usize = 14;
+
+/// Descriptors of a queue where nobody says: 69 µs of the shortest packets at
+/// ten gigabits a second, so that a worker may sleep for some of it.
+const DESCRIPTORS: u16 = 1024;
+
+/// Queues to send to.
+fn tx(info: &Info, options: &Options) -> Result<Range<u16>, String> {
+    let Some(wanted) = options.transmit else { return Ok(0..0) };
+    let most = info.max_tx_queues;
+    if wanted.first >= most {
+        return Err(format!("its driver {} has {most} queues to send to", info.driver()));
+    }
+    Ok(wanted.first..wanted.first.saturating_add(wanted.queues.max(1)).min(most))
+}

@@ -1,0 +1,171 @@
+//! DPDK: ports of any driver that it has, their mbufs as packets in place.
+//!
+//! A received mbuf travels as a packet without being copied: its private area
+//! is the packet's cold header, and its buffer the packet's bytes. A packet
+//! that lies in an mbuf is sent by handing the mbuf over; others are copied
+//! into one. Packets that end elsewhere give their mbufs back by the hundred.
+
+mod claims;
+mod options;
+
+use crate::device::{Device, DeviceStats};
+use crate::error::IoError;
+use crate::sys::dpdk::{self as sys, Counts, Link};
+use castanet_packet::{Batch, Pool};
+use claims::Claim;
+use std::io;
+use std::os::fd::RawFd;
+
+pub use claims::{Settings, configure, pools};
+pub use options::{Options, Receive, Transmit};
+
+/// Whether DPDK was there when this program was built.
+pub fn is_built_in() -> bool {
+    sys::BUILT_IN
+}
+
+/// Starts DPDK with the options of its environment abstraction layer. It runs
+/// until the process ends, and does not start twice.
+pub fn start(words: &[String]) -> Result<(), IoError> {
+    let failed = |why: String| IoError::Unfit { doing: "start DPDK".into(), why };
+    sys::start(&options::completed(words)).map_err(|why| failed(options::advice(why, words)))
+}
+
+/// Whether there is such a port.
+pub fn exists(port: &str) -> bool {
+    claims::find(port).is_ok()
+}
+
+/// How many cores DPDK was told to use; 0 if it has not been started.
+pub fn cores() -> usize {
+    sys::cores()
+}
+
+/// The words of a line of options; quotes keep words together.
+pub fn words(line: &str) -> Vec<String> {
+    options::words(line)
+}
+
+/// Queues of a port.
+pub struct Dpdk {
+    claim: Claim,
+    options: Options,
+    /// The queue to receive from first.
+    next: u16,
+    stats: DeviceStats,
+}
+
+impl Dpdk {
+    /// Opens queues of a port: `port` is its number, its PCI address, or the
+    /// name of a virtual device.
+    pub fn open(port: &str, options: Options) -> Result<Dpdk, IoError> {
+        let claim = Claim::new(port, &options)?;
+        Ok(Dpdk { claim, options, next: 0, stats: DeviceStats::default() })
+    }
+
+    /// The port's number.
+    pub fn port(&self) -> u16 {
+        self.claim.port.number()
+    }
+
+    /// The port's Ethernet address.
+    pub fn mac(&self) -> [u8; 6] {
+        self.claim.info.mac
+    }
+
+    /// What the hardware has counted.
+    pub(crate) fn counts(&self) -> Counts {
+        self.claim.port.counts()
+    }
+
+    /// The state of the link.
+    pub(crate) fn link(&self) -> Link {
+        self.claim.port.link()
+    }
+
+    /// How many queues of the port this is, to receive from and to send to.
+    pub fn queues(&self) -> (u16, u16) {
+        (self.claim.rx.len() as u16, self.claim.tx.len() as u16)
+    }
+
+    /// Sees to it that packets from the front of `batch` lie in mbufs of their
+    /// own, as many as will, and says how many do.
+    fn prepare(&mut self, batch: &mut Batch) -> usize {
+        let mbufs = self.claim.mbufs.pool();
+        for (n, packet) in batch.iter_mut().enumerate() {
+            if self.claim.refuses(packet) {
+                return n;
+            }
+            if !sys::is_own_mbuf(packet) {
+                match mbufs.copy_in(packet.bytes()) {
+                    Some(copy) => *packet = copy,
+                    None => return n,
+                }
+            }
+        }
+        batch.len()
+    }
+}
+
+impl Device for Dpdk {
+    fn receive(&mut self, pool: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
+        let (rx, mbufs) = (self.claim.rx.clone(), &self.claim.mbufs);
+        let (queues, first) = (rx.end - rx.start, batch.len());
+        let mut count = 0;
+        for _ in 0..queues {
+            let queue = rx.start + self.next;
+            self.next = if self.next + 1 < queues { self.next + 1 } else { 0 };
+            let found = self.claim.port.receive(queue, mbufs, pool, batch, max - count);
+            count += found.packets;
+            self.stats.no_frame += found.lost as u64;
+            if count == max {
+                break;
+            }
+        }
+        let arrived = &batch.as_slice()[first..];
+        self.stats.received += count as u64;
+        self.stats.received_bytes += arrived.iter().map(|packet| packet.len() as u64).sum::<u64>();
+        Ok(count)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
+        let Some(queue) = self.claim.tx_queue(&self.options) else { return Ok(0) };
+        let mut sent = 0;
+        while !batch.is_empty() {
+            let ready = self.prepare(batch);
+            let went = self.claim.port.transmit(queue, batch, ready, &mut self.stats.sent_bytes);
+            sent += went;
+            let Some(first) = batch.as_slice().first() else { break };
+            if went < ready {
+                self.stats.tx_full += 1;
+                break;
+            }
+            // The first that is left could not be prepared.
+            if !self.claim.refuses(first) {
+                self.stats.tx_full += 1; // no mbuf for it now
+                break;
+            }
+            self.stats.tx_errors += 1;
+            drop(batch.remove(0));
+        }
+        self.stats.sent += sent as u64;
+        Ok(sent)
+    }
+
+    fn fd(&self) -> Option<RawFd> {
+        None
+    }
+
+    fn stats(&self) -> DeviceStats {
+        let counts = self.claim.port.counts();
+        let kernel_drops = match self.claim.rx.is_empty() {
+            true => 0,
+            false => counts.rx_missed + counts.rx_no_mbuf,
+        };
+        DeviceStats { kernel_drops, ..self.stats }
+    }
+
+    fn describe(&self) -> String {
+        self.claim.describe()
+    }
+}

@@ -1,0 +1,111 @@
+//! What is wanted of a port, and of DPDK's environment.
+
+/// What is wanted of a port.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Options {
+    /// Which queues to receive from.
+    pub receive: Option<Receive>,
+    /// Which queues to send to.
+    pub transmit: Option<Transmit>,
+    /// Descriptors of each queue; zero for the driver's own choice.
+    pub descriptors: u16,
+    /// Whether to receive packets for other hosts too.
+    pub promiscuous: bool,
+    /// Longest packet without its Ethernet header; zero for what it is.
+    pub mtu: u16,
+}
+
+/// Which queues to receive from; nobody else may have them.
+#[derive(Clone, Copy, Debug)]
+pub struct Receive {
+    /// The first; the first that nobody has if not given.
+    pub first: Option<u16>,
+    /// How many.
+    pub queues: u16,
+}
+
+/// Which queues to send to; several may share one.
+#[derive(Clone, Copy, Debug)]
+pub struct Transmit {
+    /// The first.
+    pub first: u16,
+    /// How many; fewer if the port has no more.
+    pub queues: u16,
+    /// Which of them this one uses, counted around.
+    pub mine: u16,
+}
+
+/// Options that say which cores to use.
+const CORES: &[&str] = &["-l", "-c", "-S", "--lcores"];
+
+/// The options with what makes DPDK leave the cores to the engine: one core of
+/// its own, which may be anywhere, unless the user says which. The engine's
+/// workers then enter as they come.
+pub(super) fn completed(words: &[String]) -> Vec<String> {
+    let names = |word: &String| {
+        // `-l0-3` is as good as `-l 0-3`.
+        CORES.iter().any(|option| match option.starts_with("--") {
+            true => word.split('=').next() == Some(*option),
+            false => word.starts_with(option) && !word.starts_with("--"),
+        })
+    };
+    let mut words = words.to_vec();
+    if !words.iter().any(names) {
+        let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
+        words.push(format!("--lcores=0@(0-{last})"));
+    }
+    words
+}
+
+/// DPDK's reason for not starting, and what may help.
+pub(super) fn advice(why: String, words: &[String]) -> String {
+    let has = |option: &str| words.iter().any(|word| word == option);
+    if !crate::sys::dpdk::BUILT_IN || has("--no-huge") {
+        return why;
+    }
+    format!("{why}; without huge pages, say --no-huge -m 512")
+}
+
+/// The words of a line; quotes keep words together.
+pub(super) fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in line.chars() {
+        match (c, quote) {
+            (c, Some(q)) if c == q => quote = None,
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, _) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_fall_into_words() {
+        assert_eq!(words(" --no-huge  -m 512 "), ["--no-huge", "-m", "512"]);
+        assert_eq!(
+            words(r#"--vdev 'net_pcap0,rx_pcap=a b.pcap' --x="1 2"'3' ''"#),
+            ["--vdev", "net_pcap0,rx_pcap=a b.pcap", "--x=1 23", ""]
+        );
+        assert!(words("  ").is_empty());
+    }
+
+    #[test]
+    fn cores_are_left_to_the_engine_unless_named() {
+        let count = |line: &str| completed(&words(line)).len();
+        assert_eq!(count("-l 0-1 --no-pci"), 3);
+        assert_eq!(count("-c3"), 1);
+        assert_eq!(count("--lcores=0-1"), 1);
+        assert_eq!(count("--lcores 0-1"), 2);
+        assert_eq!(count("--no-pci --log-level=3"), 3);
+        assert!(completed(&[])[0].starts_with("--lcores=0@(0-"));
+    }
+}

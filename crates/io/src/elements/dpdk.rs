@@ -1,0 +1,51 @@
+//! What the elements of DPDK ports have in common.
+
+use super::opened::Opened;
+use crate::dpdk::{Dpdk, Options, is_built_in};
+use crate::sys::dpdk::{Counts, Link};
+use castanet_engine::prelude::*;
+
+/// Opens a port for an element; `None` if it may be missing, and is.
+pub(super) fn open(
+    port: &str,
+    options: Options,
+    may_be_missing: bool,
+) -> Result<Option<Dpdk>, ArgError> {
+    match Dpdk::open(port, options) {
+        Ok(device) => Ok(Some(device)),
+        Err(_) if may_be_missing && !crate::dpdk::exists(port) => Ok(None),
+        Err(error) => {
+            let error_text = ArgError::new(error.to_string());
+            Err(match crate::dpdk::exists(port) {
+                true => error_text,
+                false => error_text.click(format!("{port} : Unknown or invalid PORT")),
+            }
+            .help(if is_built_in() { HELP } else { INSTALL }))
+        }
+    }
+}
+
+const HELP: &str = "for a try without hardware: castanet run --dpdk \"--no-huge -m 512 --no-pci --vdev net_null0\"";
+const INSTALL: &str = "on Debian: apt-get install libdpdk-dev dpdk";
+
+/// What there is to know of a port; zeros if it is not open.
+pub(super) trait Hardware {
+    fn counts(&self) -> Counts;
+    fn link(&self) -> Link;
+    fn mac(&self) -> String;
+}
+
+impl Hardware for Opened<Dpdk> {
+    fn counts(&self) -> Counts {
+        self.get().map_or_else(Counts::default, Dpdk::counts)
+    }
+
+    fn link(&self) -> Link {
+        self.get().map_or_else(Link::default, Dpdk::link)
+    }
+
+    fn mac(&self) -> String {
+        let address = self.get().map(|device| castanet_wire::MacAddr(device.mac()));
+        address.map_or_else(String::new, |it| it.to_string())
+    }
+}

@@ -1,0 +1,266 @@
+//! `ToDPDKDevice`: packets for a DPDK port to send.
+
+use super::dpdk::{Hardware, open};
+use super::opened::Opened;
+use super::sending::{Outcome, Waiting};
+use crate::dpdk::{Dpdk, Options, Transmit};
+use castanet_engine::prelude::*;
+use std::time::Instant;
+
+/// Sends packets, Ethernet header included, on the DPDK port PORT.
+///
+/// PORT is a port's number, its PCI address, or the name of a virtual device.
+/// Packets that came from a DPDK port are handed over as they are; others, and
+/// those that share their bytes, are copied into an mbuf. Each worker sends to
+/// a queue of its own, or shares one where the port has fewer. What a burst
+/// brings is sent at once; what the port has no room for waits, up to IQUEUE
+/// packets, and with BLOCKING the worker waits with them.
+///
+/// ```text
+/// FromDevice(eth0) -> ToDPDKDevice(0);
+/// ```
+#[derive(Element)]
+#[element(args = Settings, ports = "1/0")]
+pub struct ToDPDKDevice {
+    settings: Settings,
+    /// How many workers may send.
+    workers: u16,
+}
+
+/// What can be set.
+#[derive(Args)]
+pub struct Settings {
+    /// The port to send on.
+    #[arg]
+    port: String,
+    /// The first queue; 0 if not given or -1.
+    #[arg(default = -1, range = -1..=65535)]
+    queue: i32,
+    /// How many queues; -1 for one a worker.
+    #[arg(default = -1, range = -1..=65535)]
+    n_queues: i32,
+    /// How many packets may wait for room.
+    #[arg(keyword, default = 1024)]
+    iqueue: u32,
+    /// Whether to wait for room, for at most a tenth of a second, rather than
+    /// to drop.
+    #[arg(keyword, default = true)]
+    blocking: bool,
+    /// Packets to gather before sending, in FastClick; here a burst brings them.
+    #[arg(keyword, default = -1)]
+    #[expect(dead_code, reason = "for configurations that say so")]
+    burst: i32,
+    /// Milliseconds until fewer are sent, in FastClick; here nothing waits for more.
+    #[arg(keyword, default = 0)]
+    #[expect(dead_code, reason = "for configurations that say so")]
+    timeout: i32,
+    /// Descriptors of each queue; 0 for 1024, or what the driver has.
+    #[arg(keyword, default = 0)]
+    ndesc: u16,
+    /// Whether a port that is not there is no error: then packets are dropped.
+    #[arg(keyword, default = false)]
+    allow_nonexistent: bool,
+    /// Most workers to send with, in FastClick.
+    #[arg(keyword, default = -1)]
+    #[expect(dead_code, reason = "for configurations that say so")]
+    maxthreads: i32,
+    /// How much to say about queues, in FastClick.
+    #[arg(keyword, default = 1)]
+    #[expect(dead_code, reason = "for configurations that say so")]
+    verbose: u32,
+}
+
+/// Why packets do not go.
+#[derive(Fate)]
+pub enum Unsent {
+    /// Packets too short for an Ethernet header or too long for an mbuf.
+    #[drop]
+    Refused,
+    /// Packets that found no place to wait.
+    #[drop]
+    Full,
+    /// Packets for a port that is not there.
+    #[drop]
+    Closed,
+}
+
+/// The worker's queue, and what waits for it.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Sending {
+    device: Opened<Dpdk>,
+    waiting: Waiting,
+    /// Packets that were dropped since the last reset.
+    dropped: u64,
+    /// Whether the port was found missing on this worker.
+    closed: bool,
+}
+
+#[handlers]
+impl Sending {
+    /// Packets sent since the last reset.
+    #[read]
+    fn count(&self) -> u64 {
+        self.device.since(|it| it.sent)
+    }
+
+    /// Bytes sent since the last reset.
+    #[read]
+    fn byte_count(&self) -> u64 {
+        self.device.since(|it| it.sent_bytes)
+    }
+
+    /// Packets dropped since the last reset.
+    #[read]
+    fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The same as `count`.
+    #[read]
+    fn n_sent(&self) -> u64 {
+        self.count()
+    }
+
+    /// The same as `dropped`.
+    #[read]
+    fn n_dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The port's number.
+    #[read]
+    fn device(&self) -> String {
+        self.device.get().map_or_else(|| "undefined".into(), |it| it.port().to_string())
+    }
+
+    /// How packets are sent: port, driver, queues.
+    #[read]
+    fn how(&self) -> String {
+        self.device.describe()
+    }
+
+    /// The port's Ethernet address.
+    #[read]
+    fn mac(&self) -> String {
+        self.device.mac()
+    }
+
+    /// Starts the counts again from zero.
+    #[write]
+    fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
+        self.device.reset();
+        self.dropped = 0;
+        Ok(())
+    }
+}
+
+impl Build for ToDPDKDevice {
+    type Args = Settings;
+
+    fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
+        // One more than the highest number of those that can come here.
+        let workers = setup.workers.iter().rposition(|&reaches| reaches).map_or(1, |it| it + 1);
+        let workers = u16::try_from(workers).unwrap_or(u16::MAX);
+        Ok(ToDPDKDevice { settings, workers })
+    }
+}
+
+impl PerBatch for ToDPDKDevice {
+    type On = on::Any;
+    type Local = Sending;
+    type Fate = Unsent;
+
+    fn begin(&self, local: &mut Sending, cx: &mut Cx) -> Result<(), ArgError> {
+        match self.open(cx.worker())? {
+            Some(device) => local.device.set(device),
+            None => local.closed = true,
+        }
+        Ok(())
+    }
+
+    fn batch(&self, local: &mut Sending, _: usize, batch: Batch, cx: &mut Cx) {
+        // The home worker's queue was opened before anything ran, with all the
+        // others; these are taken when the first packet comes by.
+        if local.device.get().is_none() && !local.closed {
+            match self.open(cx.worker()) {
+                Ok(Some(device)) => local.device.set(device),
+                Ok(None) => local.closed = true,
+                Err(error) => {
+                    local.closed = true;
+                    self.report(&error, cx);
+                }
+            }
+        }
+        self.send(local, batch, cx);
+    }
+
+    fn wake(&self, local: &mut Sending, cx: &mut Cx) {
+        self.send(local, Batch::new(), cx);
+    }
+
+    fn end(&self, local: &mut Sending, cx: &mut Cx) {
+        self.send(local, Batch::new(), cx);
+        let rest = local.waiting.take();
+        local.dropped += rest.len() as u64;
+        cx.emit_batch(Unsent::Full, rest);
+        local.device.close();
+    }
+
+    fn held(&self, local: &Sending) -> usize {
+        local.waiting.len()
+    }
+}
+
+/// How long a worker waits for room: a link that is down must not stop it.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+impl ToDPDKDevice {
+    fn open(&self, worker: usize) -> Result<Option<Dpdk>, ArgError> {
+        let settings = &self.settings;
+        let transmit = Transmit {
+            first: u16::try_from(settings.queue).unwrap_or(0),
+            queues: u16::try_from(settings.n_queues).unwrap_or(self.workers).max(1),
+            mine: u16::try_from(worker).unwrap_or(0),
+        };
+        let descriptors = settings.ndesc;
+        let options = Options { transmit: Some(transmit), descriptors, ..Options::default() };
+        open(&settings.port, options, settings.allow_nonexistent)
+    }
+
+    fn send(&self, local: &mut Sending, batch: Batch, cx: &mut Cx) {
+        let Some(device) = local.device.get_mut() else {
+            local.dropped += batch.len() as u64;
+            cx.emit_batch(Unsent::Closed, batch);
+            return;
+        };
+        let limit = self.settings.iqueue as usize;
+        let mut left = batch;
+        let mut deadline = None;
+        loop {
+            match local.waiting.send(device, left, limit, cx) {
+                Ok(Outcome { sent, refused, surplus }) => {
+                    cx.consumed(sent);
+                    cx.dropped(Unsent::Refused, refused);
+                    local.dropped += refused as u64;
+                    left = surplus;
+                }
+                Err(error) => return self.report(&error, cx),
+            }
+            if left.is_empty() || !self.settings.blocking {
+                break;
+            }
+            let now = Instant::now();
+            if now > *deadline.get_or_insert(now + PATIENCE) {
+                break;
+            }
+            std::thread::yield_now();
+        }
+        local.dropped += left.len() as u64;
+        cx.emit_batch(Unsent::Full, left);
+    }
+
+    fn report(&self, what: &dyn std::fmt::Display, cx: &mut Cx) {
+        cx.chatter(&format!("ToDPDKDevice({}): {what}", self.settings.port));
+    }
+}

@@ -1,0 +1,90 @@
+//! What stands in for DPDK where it was not there when this program was built.
+
+use super::types::{Counts, Found, Info, Link, Plan};
+use castanet_packet::{Batch, Packet, Pool};
+use std::convert::Infallible;
+use std::sync::Arc;
+
+/// Whether DPDK was there when this program was built.
+pub(crate) const BUILT_IN: bool = false;
+
+/// What to do about it.
+const ABSENT: &str =
+    "DPDK was not there when this program was built; install libdpdk-dev and build again";
+
+pub(crate) fn start(_: &[String]) -> Result<(), String> {
+    Err(ABSENT.to_owned())
+}
+
+pub(crate) fn is_started() -> bool {
+    false
+}
+
+pub(crate) fn cores() -> usize {
+    0
+}
+
+pub(crate) fn port(_: u16) -> Option<Arc<Port>> {
+    None
+}
+
+pub(crate) fn port_named(_: &str) -> Option<u16> {
+    None
+}
+
+pub(crate) fn ports() -> Vec<(u16, String)> {
+    Vec::new()
+}
+
+pub(crate) fn is_own_mbuf(_: &Packet) -> bool {
+    false
+}
+
+/// There is none.
+#[derive(Clone)]
+pub(crate) struct Mbufs {
+    pub(crate) name: String,
+    never: Infallible,
+}
+
+impl Mbufs {
+    pub(crate) fn new(_: &str, _: u32, _: u32, _: u16, _: i32) -> Result<Mbufs, String> {
+        Err(ABSENT.to_owned())
+    }
+    pub(crate) fn pool(&self) -> &Pool {
+        match self.never {}
+    }
+    pub(crate) fn available(&self) -> usize {
+        match self.never {}
+    }
+}
+
+/// There is none.
+pub(crate) struct Port(Infallible);
+
+impl Port {
+    pub(crate) fn number(&self) -> u16 {
+        match self.0 {}
+    }
+    pub(crate) fn info(&self) -> Result<Info, String> {
+        match self.0 {}
+    }
+    pub(crate) fn start(&self, _: &Plan, _: &Mbufs) -> Result<(), String> {
+        match self.0 {}
+    }
+    pub(crate) fn stop(&self) -> Result<(), String> {
+        match self.0 {}
+    }
+    pub(crate) fn receive(&self, _: u16, _: &Mbufs, _: &Pool, _: &mut Batch, _: usize) -> Found {
+        match self.0 {}
+    }
+    pub(crate) fn transmit(&self, _: u16, _: &mut Batch, _: usize, _: &mut u64) -> usize {
+        match self.0 {}
+    }
+    pub(crate) fn link(&self) -> Link {
+        match self.0 {}
+    }
+    pub(crate) fn counts(&self) -> Counts {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,25 @@
+//! DPDK as safe calls, or what stands in for it where this program was built without.
+
+#[cfg(not(dpdk))]
+mod absent;
+#[cfg(dpdk)]
+mod eal;
+#[cfg(dpdk)]
+mod pool;
+#[cfg(dpdk)]
+mod port;
+#[cfg(dpdk)]
+mod shim;
+mod types;
+
+#[cfg(not(dpdk))]
+pub(crate) use absent::{
+    BUILT_IN, Mbufs, Port, cores, is_own_mbuf, is_started, port, port_named, ports, start,
+};
+#[cfg(dpdk)]
+pub(crate) use eal::{BUILT_IN, cores, is_started, start};
+#[cfg(dpdk)]
+pub(crate) use pool::{Mbufs, is_own_mbuf};
+#[cfg(dpdk)]
+pub(crate) use port::{Port, port, port_named, ports};
+pub(crate) use types::{Counts, Info, Link, Plan};

@@ -1,0 +1,120 @@
+//! A mempool of mbufs as a pool of frames.
+
+use super::eal::{enter_thread, last_error};
+use super::shim::{self, Mempool};
+use castanet_packet::{DEFAULT_HEADROOM, FrameHeader, FrameStore, Packet, Pool, PoolConfig};
+use std::ffi::CString;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A mempool whose mbufs are frames of a pool. It lasts until the process
+/// ends, for drivers keep mbufs for as long as they please.
+#[derive(Clone)]
+pub(crate) struct Mbufs {
+    pub(super) pool: Pool,
+    pub(super) mempool: Handle,
+    /// What DPDK calls it.
+    pub(crate) name: String,
+}
+
+/// The pools whose frames are mbufs, by number. Such a pool never ends, so its
+/// number never becomes another's.
+static ARE_MBUFS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+
+/// Whether the packet is an mbuf in place that nobody else holds.
+#[inline]
+pub(crate) fn is_own_mbuf(packet: &Packet) -> bool {
+    let pool = usize::from(packet.pool_id());
+    let bits = ARE_MBUFS[pool / 64].load(Ordering::Relaxed);
+    bits >> (pool % 64) & 1 != 0 && !packet.is_shared()
+}
+
+/// A mempool that lasts until the process ends.
+#[derive(Clone, Copy)]
+pub(super) struct Handle(pub(super) NonNull<Mempool>);
+
+// SAFETY: mempools may be used from any thread: each has its own cache, by its
+// number, and those without a number have none.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+impl Mbufs {
+    /// `count` mbufs with room for `size` bytes each, the headroom included.
+    pub(crate) fn new(
+        name: &str,
+        count: u32,
+        cache: u32,
+        size: u16,
+        numa_node: i32,
+    ) -> Result<Mbufs, String> {
+        let room = size & !63; // a frame ends where the next cache line begins
+        let text = CString::new(name).map_err(|_| "a zero byte in a name".to_owned())?;
+        enter_thread();
+        // SAFETY: the environment runs, as nobody knows of a port before; the
+        // name is live.
+        let made =
+            unsafe { shim::castanet_dpdk_pool(text.as_ptr(), count, cache, room, numa_node) };
+        let Some(mempool) = NonNull::new(made).map(Handle) else { return Err(last_error()) };
+        let header = size_of::<FrameHeader>();
+        let config = PoolConfig {
+            frames: count as usize,
+            data_capacity: usize::from(room).saturating_sub(DEFAULT_HEADROOM),
+            headroom: DEFAULT_HEADROOM,
+            stride: Some(header + usize::from(room)),
+            ..PoolConfig::default()
+        };
+        // SAFETY: `castanet_dpdk_pool` makes the header the private area of
+        // each mbuf, at a multiple of 64, and puts `room` bytes right behind
+        // it. The memory is mapped, and so initialised, for good: mempools are
+        // never freed here. An mbuf that is not in the mempool belongs to who
+        // took it, or to the driver until it is received.
+        let pool = unsafe { Pool::foreign(&config, Box::new(Store { mempool, count })) };
+        let pool = pool.map_err(|error| error.to_string())?;
+        let id = usize::from(pool.id());
+        ARE_MBUFS[id / 64].fetch_or(1 << (id % 64), Ordering::Relaxed);
+        Ok(Mbufs { pool, mempool, name: name.to_owned() })
+    }
+
+    /// The pool of frames that the mbufs are.
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// How many mbufs are in the mempool.
+    pub(crate) fn available(&self) -> usize {
+        // SAFETY: the mempool is live.
+        unsafe { shim::castanet_dpdk_pool_available(self.mempool.0.as_ptr()) as usize }
+    }
+}
+
+/// Where the free frames are.
+struct Store {
+    mempool: Handle,
+    count: u32,
+}
+
+impl FrameStore for Store {
+    fn take(&self, frames: &mut [Option<NonNull<FrameHeader>>]) -> usize {
+        let n = frames.len() as u32;
+        // SAFETY: the mempool is live, and there is room for `n` pointers; an
+        // option of one is a pointer that may be null.
+        unsafe {
+            shim::castanet_dpdk_take(self.mempool.0.as_ptr(), frames.as_mut_ptr(), n) as usize
+        }
+    }
+
+    unsafe fn put(&self, frames: &[NonNull<FrameHeader>]) {
+        let n = frames.len() as u32;
+        // SAFETY: frames of this mempool, which the caller gives up. Each is
+        // whole and has one owner, as DPDK wants of free mbufs: only such are
+        // made packets of, and nothing here changes that.
+        unsafe { shim::castanet_dpdk_put(self.mempool.0.as_ptr(), frames.as_ptr(), n) }
+    }
+
+    fn out(&self) -> usize {
+        // SAFETY: the mempool is live.
+        let available = unsafe { shim::castanet_dpdk_pool_available(self.mempool.0.as_ptr()) };
+        self.count.saturating_sub(available) as usize
+    }
+}

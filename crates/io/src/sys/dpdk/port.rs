@@ -1,0 +1,275 @@
+//! Ports: each queue behind a lock of its own, so that a port can be set up anew at any time.
+
+use super::eal::{check, enter_thread, is_started};
+use super::pool::{Mbufs, is_own_mbuf};
+use super::shim::{self, BURST, Setup, Slot};
+use super::types::{Counts, Found, Info, Link, Plan};
+use castanet_packet::{Batch, Packet, Pool};
+use std::ffi::CString;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The ports that were asked for, once each.
+static PORTS: Mutex<Vec<Arc<Port>>> = Mutex::new(Vec::new());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A port of DPDK's. A worker holds the lock of a queue for a burst; nobody
+/// else wants it but who sets the port up, so it costs next to nothing.
+pub(crate) struct Port {
+    number: u16,
+    started: Mutex<bool>,
+    /// Whether there is such a queue now.
+    rx: Vec<Mutex<bool>>,
+    tx: Vec<Mutex<bool>>,
+}
+
+/// The port of this number, if there is one.
+pub(crate) fn port(number: u16) -> Option<Arc<Port>> {
+    // SAFETY: only looks into a table.
+    if !is_started() || unsafe { shim::castanet_dpdk_port_exists(number) } == 0 {
+        return None;
+    }
+    let mut ports = lock(&PORTS);
+    if let Some(port) = ports.iter().find(|port| port.number == number) {
+        return Some(port.clone());
+    }
+    let info = info(number).ok()?;
+    let queues = |n: u16| (0..n).map(|_| Mutex::new(false)).collect();
+    let (rx, tx) = (queues(info.max_rx_queues), queues(info.max_tx_queues));
+    let port = Arc::new(Port { number, started: Mutex::new(false), rx, tx });
+    ports.push(port.clone());
+    Some(port)
+}
+
+/// The number of the port that DPDK calls `name`: a PCI address or the name of
+/// a virtual device.
+pub(crate) fn port_named(name: &str) -> Option<u16> {
+    let name = CString::new(name).ok()?;
+    let mut number = 0;
+    // SAFETY: both pointers are live.
+    let found = is_started()
+        && unsafe { shim::castanet_dpdk_port_named(name.as_ptr(), &raw mut number) } == 0;
+    found.then_some(number)
+}
+
+/// The numbers and names of all ports.
+pub(crate) fn ports() -> Vec<(u16, String)> {
+    if !is_started() {
+        return Vec::new();
+    }
+    let from = |from: u16| {
+        // SAFETY: only looks into a table.
+        let next = u16::try_from(unsafe { shim::castanet_dpdk_next_port(from) }).ok()?;
+        Some((next, info(next).ok()?.name()))
+    };
+    std::iter::successors(from(0), |(last, _)| from(last + 1)).collect()
+}
+
+fn info(number: u16) -> Result<Info, String> {
+    let mut info = std::mem::MaybeUninit::<Info>::uninit();
+    // SAFETY: all of `info` is written, whatever the answer.
+    unsafe {
+        check(shim::castanet_dpdk_info(number, info.as_mut_ptr()))?;
+        Ok(info.assume_init())
+    }
+}
+
+impl Port {
+    pub(crate) fn number(&self) -> u16 {
+        self.number
+    }
+
+    pub(crate) fn info(&self) -> Result<Info, String> {
+        info(self.number)
+    }
+
+    /// Sets the port up, anew if it is running, and starts it.
+    pub(crate) fn start(&self, plan: &Plan, mbufs: &Mbufs) -> Result<(), String> {
+        let mut started = lock(&self.started);
+        let mut rx: Vec<_> = self.rx.iter().map(lock).collect();
+        let mut tx: Vec<_> = self.tx.iter().map(lock).collect();
+        rx.iter_mut().chain(&mut tx).for_each(|queue| **queue = false);
+        self.halt(&mut started)?;
+        let setup = Setup {
+            mbufs: mbufs.mempool.0.as_ptr(),
+            rx_queues: plan.rx_queues,
+            tx_queues: plan.tx_queues,
+            rx_descriptors: plan.rx_descriptors,
+            tx_descriptors: plan.tx_descriptors,
+            mtu: plan.mtu,
+            promiscuous: plan.promiscuous.into(),
+            reserved: 0,
+        };
+        // SAFETY: the port is stopped and nobody uses its queues, whose locks
+        // we hold; the mempool lasts.
+        check(unsafe { shim::castanet_dpdk_start(self.number, &raw const setup) })?;
+        *started = true;
+        rx.iter_mut().take(plan.rx_queues.into()).for_each(|queue| **queue = true);
+        tx.iter_mut().take(plan.tx_queues.into()).for_each(|queue| **queue = true);
+        Ok(())
+    }
+
+    /// Stops the port; drivers that write files finish them.
+    pub(crate) fn stop(&self) -> Result<(), String> {
+        let mut started = lock(&self.started);
+        for queue in self.rx.iter().chain(&self.tx) {
+            *lock(queue) = false;
+        }
+        self.halt(&mut started)
+    }
+
+    /// Stops the port, whose queues nobody uses any more.
+    fn halt(&self, started: &mut bool) -> Result<(), String> {
+        if std::mem::take(started) {
+            // SAFETY: no queue is in use: each has been marked under its lock.
+            check(unsafe { shim::castanet_dpdk_stop(self.number) })?;
+        }
+        Ok(())
+    }
+
+    /// Receives up to `max` packets from a queue. Mbufs of `mbufs` become
+    /// packets in place; what comes in other ways (chains, other mempools) is
+    /// copied into packets of `pool`.
+    pub(crate) fn receive(
+        &self,
+        queue: u16,
+        mbufs: &Mbufs,
+        pool: &Pool,
+        batch: &mut Batch,
+        max: usize,
+    ) -> Found {
+        let running = lock(&self.rx[usize::from(queue)]);
+        let mut found = Found::default();
+        enter_thread();
+        while *running && found.packets + found.lost < max {
+            let wanted = (max - found.packets - found.lost).min(BURST);
+            let mut slots = [const { std::mem::MaybeUninit::<Slot>::uninit() }; BURST];
+            // SAFETY: the queue is running and its lock is ours; there is room
+            // for `wanted` slots, of which as many as it says are written.
+            let slots = unsafe {
+                let first: *mut Slot = slots.as_mut_ptr().cast();
+                let got = shim::castanet_dpdk_receive(
+                    self.number,
+                    queue,
+                    mbufs.mempool.0.as_ptr(),
+                    first,
+                    wanted as u32,
+                );
+                std::slice::from_raw_parts(first, got as usize)
+            };
+            batch.reserve(slots.len());
+            for slot in slots {
+                match arrived(slot, mbufs, pool) {
+                    Some(packet) => {
+                        batch.push(packet);
+                        found.packets += 1;
+                    }
+                    None => found.lost += 1,
+                }
+            }
+            if slots.len() < wanted {
+                break;
+            }
+        }
+        found
+    }
+
+    /// Hands packets from the front of `batch` to a queue, up to the first
+    /// that is no mbuf of its own, at most `max`; says how many went, and adds
+    /// their bytes to `bytes`. These are gone from the batch.
+    pub(crate) fn transmit(
+        &self,
+        queue: u16,
+        batch: &mut Batch,
+        max: usize,
+        bytes: &mut u64,
+    ) -> usize {
+        let running = lock(&self.tx[usize::from(queue)]);
+        enter_thread();
+        let mut sent = 0;
+        while *running && sent < max {
+            let mut slots = [Slot::EMPTY; BURST];
+            let waiting = batch.as_slice()[sent..].iter().take(max - sent);
+            let ours = waiting.take_while(|packet| is_own_mbuf(packet));
+            let mut n = 0;
+            for (slot, packet) in slots.iter_mut().zip(ours) {
+                slot.frame = packet.frame().as_ptr();
+                slot.start = packet.headroom() as u32;
+                slot.len = packet.len() as u32;
+                n += 1;
+            }
+            // SAFETY: the queue is running and its lock is ours. The frames
+            // are mbufs of ours alone, with those bytes in them; as many as it
+            // says are forgotten below.
+            let went = unsafe {
+                shim::castanet_dpdk_transmit(self.number, queue, slots.as_ptr(), n as u32) as usize
+            };
+            *bytes += slots.iter().take(went).map(|slot| u64::from(slot.len)).sum::<u64>();
+            sent += went;
+            if went < BURST {
+                break;
+            }
+        }
+        drop(running);
+        forget(batch, sent);
+        sent
+    }
+
+    pub(crate) fn link(&self) -> Link {
+        let mut link = Link::default();
+        // SAFETY: `link` is live.
+        unsafe { shim::castanet_dpdk_link(self.number, &raw mut link) };
+        link
+    }
+
+    /// What the hardware has counted since the port was started.
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        // SAFETY: `counts` is live. Without an answer it stays zero.
+        unsafe { shim::castanet_dpdk_counts(self.number, &raw mut counts) };
+        counts
+    }
+}
+
+/// A packet of what was received; `None` if there is no frame to copy it to.
+#[inline]
+fn arrived(slot: &Slot, mbufs: &Mbufs, pool: &Pool) -> Option<Packet> {
+    match NonNull::new(slot.frame) {
+        // SAFETY: an mbuf of this pool that the driver gave us and nobody
+        // else has.
+        Some(frame) => {
+            Some(unsafe { mbufs.pool.adopt(frame, slot.start as usize, slot.len as usize) })
+        }
+        None => copied(slot, pool),
+    }
+}
+
+/// Copies what cannot travel in place.
+#[cold]
+fn copied(slot: &Slot, pool: &Pool) -> Option<Packet> {
+    let mut packet = pool.alloc();
+    let bytes = packet.as_mut().map(|packet| packet.put_back(slot.len as usize));
+    let to = bytes.map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
+    // SAFETY: the driver gave us the mbuf, and it is not used again; there is
+    // room for all its bytes, or none is wanted.
+    unsafe { shim::castanet_dpdk_copy_out(slot.mbuf, to, slot.len) };
+    packet
+}
+
+/// Lets the first `n` packets of a batch go without giving their frames back:
+/// they are somebody else's now.
+fn forget(batch: &mut Batch, n: usize) {
+    let rest = if n < batch.len() { batch.split_off(n) } else { Batch::new() };
+    batch.drain().for_each(|packet| drop_frame(packet));
+    if !rest.is_empty() {
+        *batch = rest;
+    }
+}
+
+#[inline]
+fn drop_frame(packet: Packet) {
+    packet.into_frame();
+}

@@ -1,0 +1,100 @@
+//! What `shim.c` offers; structures are laid out as there.
+
+use super::types::{Counts, Info, Link};
+use castanet_packet::FrameHeader;
+use std::ffi::{c_char, c_int, c_uint};
+
+/// Most packets of one call.
+pub(super) const BURST: usize = 64;
+
+/// A mempool; only DPDK knows what is in it.
+#[repr(C)]
+pub(super) struct Mempool {
+    opaque: [u8; 0],
+}
+
+/// An mbuf; only DPDK knows what is in it.
+#[repr(C)]
+pub(super) struct Mbuf {
+    opaque: [u8; 0],
+}
+
+/// A packet on its way.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Slot {
+    /// Its frame; null if it was received in a way that is not a frame's.
+    pub(super) frame: *mut FrameHeader,
+    /// When received, its mbuf.
+    pub(super) mbuf: *mut Mbuf,
+    pub(super) len: u32,
+    /// Where its bytes start, counted from the frame's first.
+    pub(super) start: u32,
+}
+
+impl Slot {
+    pub(super) const EMPTY: Slot =
+        Slot { frame: std::ptr::null_mut(), mbuf: std::ptr::null_mut(), len: 0, start: 0 };
+}
+
+/// How a port is to be set up.
+#[repr(C)]
+pub(super) struct Setup {
+    pub(super) mbufs: *mut Mempool,
+    pub(super) rx_queues: u16,
+    pub(super) tx_queues: u16,
+    pub(super) rx_descriptors: u16,
+    pub(super) tx_descriptors: u16,
+    pub(super) mtu: u16,
+    pub(super) promiscuous: u8,
+    pub(super) reserved: u8,
+}
+
+unsafe extern "C" {
+    pub(super) fn castanet_dpdk_errno() -> c_int;
+    pub(super) fn castanet_dpdk_strerror(error: c_int) -> *const c_char;
+    pub(super) fn castanet_dpdk_init(argc: c_int, argv: *const *mut c_char) -> c_int;
+    pub(super) fn castanet_dpdk_lcores() -> c_uint;
+    pub(super) fn castanet_dpdk_enter_thread() -> c_int;
+    pub(super) fn castanet_dpdk_leave_thread();
+    pub(super) fn castanet_dpdk_pool(
+        name: *const c_char,
+        mbufs: c_uint,
+        cache: c_uint,
+        room: u16,
+        numa_node: c_int,
+    ) -> *mut Mempool;
+    pub(super) fn castanet_dpdk_pool_available(pool: *const Mempool) -> c_uint;
+    pub(super) fn castanet_dpdk_take(
+        pool: *mut Mempool,
+        frames: *mut Option<std::ptr::NonNull<FrameHeader>>,
+        n: c_uint,
+    ) -> c_uint;
+    pub(super) fn castanet_dpdk_put(
+        pool: *mut Mempool,
+        frames: *const std::ptr::NonNull<FrameHeader>,
+        n: c_uint,
+    );
+    pub(super) fn castanet_dpdk_port_exists(port: u16) -> c_int;
+    pub(super) fn castanet_dpdk_port_named(name: *const c_char, port: *mut u16) -> c_int;
+    pub(super) fn castanet_dpdk_next_port(from: u16) -> u64;
+    pub(super) fn castanet_dpdk_info(port: u16, info: *mut Info) -> c_int;
+    pub(super) fn castanet_dpdk_start(port: u16, setup: *const Setup) -> c_int;
+    pub(super) fn castanet_dpdk_stop(port: u16) -> c_int;
+    pub(super) fn castanet_dpdk_link(port: u16, link: *mut Link);
+    pub(super) fn castanet_dpdk_counts(port: u16, counts: *mut Counts) -> c_int;
+    pub(super) fn castanet_dpdk_receive(
+        port: u16,
+        queue: u16,
+        pool: *const Mempool,
+        slots: *mut Slot,
+        n: c_uint,
+    ) -> c_uint;
+    pub(super) fn castanet_dpdk_copy_out(mbuf: *mut Mbuf, to: *mut u8, len: u32);
+    pub(super) fn castanet_dpdk_transmit(
+        port: u16,
+        queue: u16,
+        slots: *const Slot,
+        n: c_uint,
+    ) -> c_uint;
+}

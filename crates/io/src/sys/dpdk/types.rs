@@ -1,0 +1,97 @@
+//! What is said about ports and packets; some of it laid out as in `shim.c`.
+
+use std::ffi::{CStr, c_char};
+
+/// How a port is to be set up.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Plan {
+    pub(crate) rx_queues: u16,
+    pub(crate) tx_queues: u16,
+    pub(crate) rx_descriptors: u16,
+    pub(crate) tx_descriptors: u16,
+    /// Zero for what it is by itself.
+    pub(crate) mtu: u16,
+    pub(crate) promiscuous: bool,
+}
+
+/// What a call of `receive` found.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Found {
+    /// Packets that were added to the batch.
+    pub(crate) packets: usize,
+    /// Packets that were lost because there was no frame to copy them to.
+    pub(crate) lost: usize,
+}
+
+/// What a port is and can do.
+#[derive(Clone)]
+#[repr(C)]
+pub(crate) struct Info {
+    pub(super) name: [c_char; 64],
+    pub(super) driver: [c_char; 64],
+    /// Its Ethernet address.
+    pub(crate) mac: [u8; 6],
+    /// Most queues to receive from.
+    pub(crate) max_rx_queues: u16,
+    /// Most queues to send to.
+    pub(crate) max_tx_queues: u16,
+    /// Longest packet without its Ethernet header.
+    pub(crate) mtu: u16,
+    /// The NUMA node that it is at; negative for none.
+    pub(crate) numa_node: i32,
+}
+
+impl Info {
+    /// What DPDK calls the port.
+    pub(crate) fn name(&self) -> String {
+        text(&self.name)
+    }
+
+    /// Its driver.
+    pub(crate) fn driver(&self) -> String {
+        text(&self.driver)
+    }
+}
+
+fn text(chars: &[c_char]) -> String {
+    let bytes: Vec<u8> = chars.iter().map(|&c| c as u8).chain([0]).collect();
+    CStr::from_bytes_until_nul(&bytes).unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The state of a port's link.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Link {
+    /// Megabits a second.
+    pub(crate) speed: u32,
+    up: u8,
+    full_duplex: u8,
+    autoneg: u8,
+    reserved: u8,
+}
+
+impl Link {
+    pub(crate) fn is_up(&self) -> bool {
+        self.up != 0
+    }
+    pub(crate) fn is_full_duplex(&self) -> bool {
+        self.full_duplex != 0
+    }
+    pub(crate) fn is_negotiated(&self) -> bool {
+        self.autoneg != 0
+    }
+}
+
+/// What the hardware has counted.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Counts {
+    pub(crate) rx_packets: u64,
+    pub(crate) rx_bytes: u64,
+    pub(crate) rx_missed: u64,
+    pub(crate) rx_errors: u64,
+    pub(crate) rx_no_mbuf: u64,
+    pub(crate) tx_packets: u64,
+    pub(crate) tx_bytes: u64,
+    pub(crate) tx_errors: u64,
+}
