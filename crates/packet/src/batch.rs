@@ -93,6 +93,25 @@ impl Batch {
         pool::recycle_all(&mut self.packets);
     }
 
+    /// Gives out the frames of the first `n` packets, as
+    /// [`Packet::into_frame`] does, to a device that already knows them from
+    /// [`Packet::frame`]: the packets are gone, the frames are in use.
+    ///
+    /// # Panics
+    /// If one of them is shared, or there are not that many.
+    pub fn release(&mut self, n: usize) {
+        assert!(self.packets[..n].iter().all(|packet| !packet.is_shared()), "others own it too");
+        let rest = self.packets.len() - n;
+        // SAFETY: the first `n` packets are forgotten, and what lies behind
+        // them moves up over them.
+        unsafe {
+            self.packets.set_len(0);
+            let first = self.packets.as_mut_ptr();
+            first.copy_from(first.add(n), rest);
+            self.packets.set_len(rest);
+        }
+    }
+
     /// Drops the packets beyond the first `len`.
     pub fn truncate(&mut self, len: usize) {
         drop(self.split_off(len));

@@ -139,6 +139,25 @@ impl Blank {
         unsafe { std::mem::transmute::<Packet, Words>(packet).blank }
     }
 
+    /// A packet of `len` bytes at offset `data` of `frame`, where the
+    /// link-layer header is. Word by word, as the fields are narrower: the
+    /// packet is moved on at once.
+    ///
+    /// # Safety
+    /// As for [`Blank::packet`], and `data + len` must not lie beyond the
+    /// blank's `limit`, nor `data` before the frame's first byte.
+    #[inline]
+    pub(crate) unsafe fn filled(self, frame: NonNull<FrameHeader>, data: u16, len: u32) -> Packet {
+        let (data, len) = (u64::from(data), u64::from(len));
+        let (offsets, span) = match cfg!(target_endian = "little") {
+            true => (data | data << 16, len),
+            false => (data << 48 | data << 32, len << 32),
+        };
+        // SAFETY: as the caller says. Network and transport header are not
+        // set, the destination is none, as in every blank.
+        unsafe { Blank { offsets, span, ..self }.packet(frame) }
+    }
+
     /// An empty packet in `frame`.
     ///
     /// # Safety

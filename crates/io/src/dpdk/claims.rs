@@ -240,7 +240,7 @@ impl State {
 }
 
 /// Shortest packet that is sent: an Ethernet header.
-const SHORTEST: usize = 14;
+pub(super) const SHORTEST: usize = 14;
 
 /// Descriptors of a queue where nobody says: 69 µs of the shortest packets at
 /// ten gigabits a second, so that a worker may sleep for some of it.

@@ -88,23 +88,32 @@ impl Dpdk {
         (self.claim.rx.len() as u16, self.claim.tx.len() as u16)
     }
 
-    /// Sees to it that packets from the front of `batch` lie in mbufs of their
-    /// own, as many as will, and says how many do.
-    fn prepare(&mut self, batch: &mut Batch) -> usize {
+    /// Copies packets from the front of `batch` into mbufs where they are in
+    /// none of their own; stops at the first for which that cannot be done.
+    fn copy_in(&mut self, batch: &mut Batch) -> Obstacle {
         let mbufs = self.claim.mbufs.pool();
-        for (n, packet) in batch.iter_mut().enumerate() {
+        for packet in batch.iter_mut() {
             if self.claim.refuses(packet) {
-                return n;
+                return Obstacle::Refused;
             }
             if !sys::is_own_mbuf(packet) {
                 match mbufs.copy_in(packet.bytes()) {
                     Some(copy) => *packet = copy,
-                    None => return n,
+                    None => return Obstacle::NoMbuf,
                 }
             }
         }
-        batch.len()
+        Obstacle::None
     }
+}
+
+/// Why a packet cannot be sent.
+enum Obstacle {
+    None,
+    /// It never can.
+    Refused,
+    /// There is no mbuf for it now.
+    NoMbuf,
 }
 
 impl Device for Dpdk {
@@ -131,22 +140,23 @@ impl Device for Dpdk {
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
         let Some(queue) = self.claim.tx_queue(&self.options) else { return Ok(0) };
         let mut sent = 0;
-        while !batch.is_empty() {
-            let ready = self.prepare(batch);
-            let went = self.claim.port.transmit(queue, batch, ready, &mut self.stats.sent_bytes);
-            sent += went;
-            let Some(first) = batch.as_slice().first() else { break };
-            if went < ready {
+        let mut obstacle = Obstacle::None;
+        loop {
+            let handed = self.claim.port.transmit(queue, batch, claims::SHORTEST);
+            sent += handed.packets;
+            self.stats.sent_bytes += handed.bytes;
+            if batch.is_empty() {
+                break;
+            }
+            if handed.full || matches!(obstacle, Obstacle::NoMbuf) {
                 self.stats.tx_full += 1;
                 break;
             }
-            // The first that is left could not be prepared.
-            if !self.claim.refuses(first) {
-                self.stats.tx_full += 1; // no mbuf for it now
-                break;
+            if matches!(obstacle, Obstacle::Refused) {
+                self.stats.tx_errors += 1;
+                drop(batch.remove(0));
             }
-            self.stats.tx_errors += 1;
-            drop(batch.remove(0));
+            obstacle = self.copy_in(batch);
         }
         self.stats.sent += sent as u64;
         Ok(sent)

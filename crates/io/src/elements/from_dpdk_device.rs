@@ -264,7 +264,6 @@ impl Source for FromDPDKDevice {
         if !batch.is_empty() {
             local.idle = None;
             cx.received(batch.len());
-            batch.iter_mut().for_each(|packet| packet.set_mac_header(0));
             cx.emit_batch(Received::Packet, batch);
             return Asked::Again;
         }

@@ -233,6 +233,28 @@ impl Pool {
         packet
     }
 
+    /// As [`Pool::adopt`], for packets that begin with their link-layer header.
+    ///
+    /// # Panics
+    /// If these bytes do not lie in the frame.
+    ///
+    /// # Safety
+    /// As for [`Pool::adopt`].
+    #[inline]
+    pub unsafe fn adopt_received(
+        &self,
+        frame: NonNull<FrameHeader>,
+        start: u32,
+        len: u32,
+    ) -> Packet {
+        let shared = self.shared();
+        let capacity = shared.capacity as u32; // less than 64 kB
+        assert!(start <= capacity && len <= capacity - start, "beyond the frame");
+        // SAFETY: the caller gives us a frame of this pool; the range was just
+        // checked, and offsets in a pool's frames fit 16 bits.
+        unsafe { shared.blank.filled(frame, (HEADER as u32 + start) as u16, len) }
+    }
+
     /// What there is to know about the pool now.
     pub fn stats(&self) -> PoolStats {
         self.shared().stats()

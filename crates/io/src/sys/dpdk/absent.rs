@@ -1,6 +1,6 @@
 //! What stands in for DPDK where it was not there when this program was built.
 
-use super::types::{Counts, Found, Info, Link, Plan};
+use super::types::{Counts, Found, Handed, Info, Link, Plan};
 use castanet_packet::{Batch, Packet, Pool};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Port {
     pub(crate) fn receive(&self, _: u16, _: &Mbufs, _: &Pool, _: &mut Batch, _: usize) -> Found {
         match self.0 {}
     }
-    pub(crate) fn transmit(&self, _: u16, _: &mut Batch, _: usize, _: &mut u64) -> usize {
+    pub(crate) fn transmit(&self, _: u16, _: &mut Batch, _: usize) -> Handed {
         match self.0 {}
     }
     pub(crate) fn link(&self) -> Link {

@@ -81,7 +81,7 @@ pub(super) fn check(result: c_int) -> Result<(), String> {
 }
 
 /// This thread's number in DPDK, with which it has caches of its own; `false`
-/// if there was none left.
+/// if it had one anyway, or if there was none left.
 struct Entered(bool);
 
 impl Drop for Entered {

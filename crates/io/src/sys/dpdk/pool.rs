@@ -7,6 +7,9 @@ use std::ffi::CString;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Bytes of a cache line.
+const LINE: u16 = 64;
+
 /// A mempool whose mbufs are frames of a pool. It lasts until the process
 /// ends, for drivers keep mbufs for as long as they please.
 #[derive(Clone)]
@@ -48,7 +51,10 @@ impl Mbufs {
         size: u16,
         numa_node: i32,
     ) -> Result<Mbufs, String> {
-        let room = size & !63; // a frame ends where the next cache line begins
+        // DPDK has three more lines for an mbuf, and there is one for the frame's
+        // header: an odd number of lines in all, so that mbufs do not meet in
+        // the same sets of the CPU's cache.
+        let room = (size.div_ceil(LINE) | 1) * LINE;
         let text = CString::new(name).map_err(|_| "a zero byte in a name".to_owned())?;
         enter_thread();
         // SAFETY: the environment runs, as nobody knows of a port before; the

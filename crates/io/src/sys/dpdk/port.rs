@@ -3,9 +3,10 @@
 use super::eal::{check, enter_thread, is_started};
 use super::pool::{Mbufs, is_own_mbuf};
 use super::shim::{self, BURST, Setup, Slot};
-use super::types::{Counts, Found, Info, Link, Plan};
+use super::types::{Counts, Found, Handed, Info, Link, Plan};
 use castanet_packet::{Batch, Packet, Pool};
 use std::ffi::CString;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -69,7 +70,7 @@ pub(crate) fn ports() -> Vec<(u16, String)> {
 }
 
 fn info(number: u16) -> Result<Info, String> {
-    let mut info = std::mem::MaybeUninit::<Info>::uninit();
+    let mut info = MaybeUninit::<Info>::uninit();
     // SAFETY: all of `info` is written, whatever the answer.
     unsafe {
         check(shim::castanet_dpdk_info(number, info.as_mut_ptr()))?;
@@ -146,7 +147,7 @@ impl Port {
         enter_thread();
         while *running && found.packets + found.lost < max {
             let wanted = (max - found.packets - found.lost).min(BURST);
-            let mut slots = [const { std::mem::MaybeUninit::<Slot>::uninit() }; BURST];
+            let mut slots = [const { MaybeUninit::<Slot>::uninit() }; BURST];
             // SAFETY: the queue is running and its lock is ours; there is room
             // for `wanted` slots, of which as many as it says are written.
             let slots = unsafe {
@@ -178,44 +179,45 @@ impl Port {
     }
 
     /// Hands packets from the front of `batch` to a queue, up to the first
-    /// that is no mbuf of its own, at most `max`; says how many went, and adds
-    /// their bytes to `bytes`. These are gone from the batch.
-    pub(crate) fn transmit(
-        &self,
-        queue: u16,
-        batch: &mut Batch,
-        max: usize,
-        bytes: &mut u64,
-    ) -> usize {
+    /// that is no mbuf of its own, or shorter than `shortest`. Those that went
+    /// are gone from the batch.
+    pub(crate) fn transmit(&self, queue: u16, batch: &mut Batch, shortest: usize) -> Handed {
         let running = lock(&self.tx[usize::from(queue)]);
         enter_thread();
-        let mut sent = 0;
-        while *running && sent < max {
-            let mut slots = [Slot::EMPTY; BURST];
-            let waiting = batch.as_slice()[sent..].iter().take(max - sent);
-            let ours = waiting.take_while(|packet| is_own_mbuf(packet));
-            let mut n = 0;
+        let mut handed = Handed { full: !*running, ..Handed::default() };
+        let ready = |packet: &&Packet| is_own_mbuf(packet) && packet.len() >= shortest;
+        while !handed.full {
+            let mut slots = [const { MaybeUninit::<Slot>::uninit() }; BURST];
+            let ours = batch.as_slice()[handed.packets..].iter().take_while(ready);
+            let (mut n, mut bytes) = (0, 0);
             for (slot, packet) in slots.iter_mut().zip(ours) {
-                slot.frame = packet.frame().as_ptr();
-                slot.start = packet.headroom() as u32;
-                slot.len = packet.len() as u32;
+                let (start, len) = (packet.headroom() as u32, packet.len() as u32);
+                let (frame, mbuf) = (packet.frame().as_ptr(), std::ptr::null_mut());
+                slot.write(Slot { frame, mbuf, len, start });
+                bytes += u64::from(len);
                 n += 1;
             }
-            // SAFETY: the queue is running and its lock is ours. The frames
-            // are mbufs of ours alone, with those bytes in them; as many as it
-            // says are forgotten below.
+            // SAFETY: the queue is running and its lock is ours. The first `n`
+            // slots were written; the frames are mbufs of ours alone, with
+            // those bytes in them; as many as it says are released below.
             let went = unsafe {
-                shim::castanet_dpdk_transmit(self.number, queue, slots.as_ptr(), n as u32) as usize
+                let slots: *const Slot = slots.as_ptr().cast();
+                shim::castanet_dpdk_transmit(self.number, queue, slots, n as u32) as usize
             };
-            *bytes += slots.iter().take(went).map(|slot| u64::from(slot.len)).sum::<u64>();
-            sent += went;
-            if went < BURST {
+            if went < n {
+                let back = &batch.as_slice()[handed.packets + went..handed.packets + n];
+                bytes -= back.iter().map(|packet| packet.len() as u64).sum::<u64>();
+            }
+            handed.packets += went;
+            handed.bytes += bytes;
+            handed.full = went < n;
+            if n < BURST {
                 break;
             }
         }
         drop(running);
-        forget(batch, sent);
-        sent
+        batch.release(handed.packets);
+        handed
     }
 
     pub(crate) fn link(&self) -> Link {
@@ -240,9 +242,7 @@ fn arrived(slot: &Slot, mbufs: &Mbufs, pool: &Pool) -> Option<Packet> {
     match NonNull::new(slot.frame) {
         // SAFETY: an mbuf of this pool that the driver gave us and nobody
         // else has.
-        Some(frame) => {
-            Some(unsafe { mbufs.pool.adopt(frame, slot.start as usize, slot.len as usize) })
-        }
+        Some(frame) => Some(unsafe { mbufs.pool.adopt_received(frame, slot.start, slot.len) }),
         None => copied(slot, pool),
     }
 }
@@ -251,25 +251,14 @@ fn arrived(slot: &Slot, mbufs: &Mbufs, pool: &Pool) -> Option<Packet> {
 #[cold]
 fn copied(slot: &Slot, pool: &Pool) -> Option<Packet> {
     let mut packet = pool.alloc();
-    let bytes = packet.as_mut().map(|packet| packet.put_back(slot.len as usize));
+    let bytes = packet.as_mut().map(|packet| {
+        packet.put_back(slot.len as usize);
+        packet.set_mac_header(0);
+        packet.bytes_mut()
+    });
     let to = bytes.map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
     // SAFETY: the driver gave us the mbuf, and it is not used again; there is
     // room for all its bytes, or none is wanted.
     unsafe { shim::castanet_dpdk_copy_out(slot.mbuf, to, slot.len) };
     packet
-}
-
-/// Lets the first `n` packets of a batch go without giving their frames back:
-/// they are somebody else's now.
-fn forget(batch: &mut Batch, n: usize) {
-    let rest = if n < batch.len() { batch.split_off(n) } else { Batch::new() };
-    batch.drain().for_each(|packet| drop_frame(packet));
-    if !rest.is_empty() {
-        *batch = rest;
-    }
-}
-
-#[inline]
-fn drop_frame(packet: Packet) {
-    packet.into_frame();
 }

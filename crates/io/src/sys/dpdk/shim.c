@@ -83,9 +83,9 @@ int castanet_dpdk_init(int argc, char **argv) { return rte_eal_init(argc, argv);
 
 unsigned castanet_dpdk_lcores(void) { return rte_lcore_count(); }
 
-/* Gives the calling thread a number, and with it caches of its own. */
+/* Gives the calling thread a number, and with it caches of its own; 0 if that was done. */
 int castanet_dpdk_enter_thread(void) {
-    return rte_lcore_id() == LCORE_ID_ANY ? rte_thread_register() : 0;
+    return rte_lcore_id() == LCORE_ID_ANY ? rte_thread_register() : 1;
 }
 
 void castanet_dpdk_leave_thread(void) { rte_thread_unregister(); }

@@ -32,11 +32,6 @@ pub(super) struct Slot {
     pub(super) start: u32,
 }
 
-impl Slot {
-    pub(super) const EMPTY: Slot =
-        Slot { frame: std::ptr::null_mut(), mbuf: std::ptr::null_mut(), len: 0, start: 0 };
-}
-
 /// How a port is to be set up.
 #[repr(C)]
 pub(super) struct Setup {

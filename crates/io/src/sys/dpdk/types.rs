@@ -23,6 +23,17 @@ pub(crate) struct Found {
     pub(crate) lost: usize,
 }
 
+/// What a call of `transmit` did.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Handed {
+    /// Packets that went.
+    pub(crate) packets: usize,
+    /// Their bytes.
+    pub(crate) bytes: u64,
+    /// Whether there was no room for the next.
+    pub(crate) full: bool,
+}
+
 /// What a port is and can do.
 #[derive(Clone)]
 #[repr(C)]

@@ -1,0 +1,257 @@
+//! DPDK from outside: whole configurations over its virtual devices. Each run
+//! is a process of its own, as DPDK starts once a process.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../cli/program.rs"]
+#[allow(dead_code)]
+mod program;
+
+use program::{Ran, castanet, click, folder};
+use std::path::PathBuf;
+
+/// Without huge pages, hardware, or anything that two runs would share.
+const QUIET: &str = "--no-huge -m 512 --no-pci --no-shconf --no-telemetry --log-level=4";
+
+/// Fails where DPDK is missing: a suite that skips what it cannot check would
+/// be green on an empty machine.
+fn require_dpdk() {
+    assert!(
+        castanet_io::dpdk::is_built_in(),
+        "these tests need DPDK: apt-get install libdpdk-dev dpdk, and build again"
+    );
+}
+
+/// Runs a configuration over virtual devices; what the handlers said.
+fn run(devices: &str, config: &str, handlers: &[&str]) -> String {
+    require_dpdk();
+    let options = format!("{QUIET} {devices}");
+    let mut words = vec!["run", "--quiet", "--dpdk", &options, "-e", config];
+    handlers.iter().for_each(|handler| words.extend(["--handler", handler]));
+    let Ran { status, out, err } = castanet(&words, b"");
+    assert_eq!(status, Some(0), "{config}\n{err}");
+    out
+}
+
+/// The number that `x.y:\nNUMBER\n` gives for a handler.
+fn number(said: &str, handler: &str) -> u64 {
+    let after = said.split(&format!("{handler}:\n")).nth(1).unwrap_or_else(|| panic!("{said}"));
+    after.lines().next().unwrap().parse().unwrap_or_else(|_| panic!("{said}"))
+}
+
+/// A capture of packets of many lengths, none alike.
+fn capture(name: &str, lengths: impl Iterator<Item = usize>) -> (PathBuf, Vec<Vec<u8>>) {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 1] {
+        file.extend(word.to_le_bytes());
+    }
+    let mut packets = Vec::new();
+    for (n, len) in lengths.enumerate() {
+        let mut packet = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
+        packet.extend((14..len).map(|at| (at * 7 + n * 13) as u8));
+        for word in [1, n as u32, len as u32, len as u32] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(&packet);
+        packets.push(packet);
+    }
+    let path = folder("dpdk").join(format!("{name}.pcap"));
+    std::fs::write(&path, file).unwrap();
+    (path, packets)
+}
+
+/// The packets of a capture.
+fn packets(path: &std::path::Path) -> Vec<Vec<u8>> {
+    let file = std::fs::read(path).unwrap();
+    let (mut at, mut found) = (24, Vec::new());
+    while at < file.len() {
+        let len = u32::from_le_bytes(file[at + 8..at + 12].try_into().unwrap()) as usize;
+        found.push(file[at + 16..at + 16 + len].to_vec());
+        at += 16 + len;
+    }
+    found
+}
+
+/// The arguments of a device that reads one capture and writes another.
+fn pcap(from: &std::path::Path, to: &std::path::Path) -> String {
+    format!("--vdev net_pcap0,rx_pcap={},tx_pcap={}", from.display(), to.display())
+}
+
+#[test]
+fn captures_pass_unchanged_byte_by_byte() {
+    let (from, sent) = capture("plain", (0..3000).map(|n| 60 + n * 37 % 1455));
+    let to = folder("dpdk").join("plain-out.pcap");
+    let said = run(
+        &pcap(&from, &to),
+        "f :: FromDPDKDevice(0) -> c :: Counter -> t :: ToDPDKDevice(0);
+         i :: DPDKInfo(NB_MBUF 4096);
+         Script(label again, wait 10ms, goto again $(lt $(t.count) 3000), stop)",
+        &[
+            "f.count",
+            "f.byte_count",
+            "c.count",
+            "t.count",
+            "t.byte_count",
+            "t.dropped",
+            "f.hw_count",
+            "f.no_frame_drops",
+        ],
+    );
+    let bytes = sent.iter().map(Vec::len).sum::<usize>() as u64;
+    for handler in ["f.count", "c.count", "t.count", "f.hw_count"] {
+        assert_eq!(number(&said, handler), 3000, "{handler}");
+    }
+    assert_eq!((number(&said, "f.byte_count"), number(&said, "t.byte_count")), (bytes, bytes));
+    assert_eq!((number(&said, "t.dropped"), number(&said, "f.no_frame_drops")), (0, 0));
+    assert!(packets(&to) == sent, "what was written is not what was read");
+}
+
+#[test]
+fn what_changes_grows_or_is_shared_leaves_as_it_should() {
+    let (from, sent) = capture("changed", (0..500).map(|n| 60 + n % 900));
+    let to = folder("dpdk").join("changed-out.pcap");
+    // A header in front, into the mbuf's headroom; a second owner of the
+    // bytes; packets that lie in no mbuf at all.
+    run(
+        &pcap(&from, &to),
+        r"DPDKInfo(NB_MBUF 2048);
+          FromDPDKDevice(0) -> tee :: Tee;
+          tee[0] -> EtherEncap(0x88b6, 2:0:0:0:0:9, 2:0:0:0:0:8) -> t :: ToDPDKDevice(0);
+          tee[1] -> t;
+          InfiniteSource(LIMIT 3, DATA \<020000000007 020000000006 88b7 0102030405>) -> t;
+          Script(label again, wait 10ms, goto again $(lt $(t.count) 1003), stop)",
+        &[],
+    );
+    let mut expected = Vec::new();
+    for packet in &sent {
+        let header = vec![2, 0, 0, 0, 0, 8, 2, 0, 0, 0, 0, 9, 0x88, 0xb6];
+        expected.push([header, packet.clone()].concat());
+        expected.push(packet.clone());
+    }
+    let made = [&[2, 0, 0, 0, 0, 7, 2, 0, 0, 0, 0, 6, 0x88, 0xb7][..], &[1, 2, 3, 4, 5]].concat();
+    expected.extend([made.clone(), made.clone(), made]);
+    let mut got = packets(&to);
+    got.sort();
+    expected.sort();
+    assert!(got == expected, "{} packets, not {}", got.len(), expected.len());
+}
+
+#[test]
+fn no_mbuf_is_lost_however_packets_end() {
+    // More packets than mbufs by far: dropped, kept in a queue, copied on
+    // write, sent. What is not free in the end would be missing.
+    let said = run(
+        "--vdev net_null0,size=64",
+        "i :: DPDKInfo(1024, MBUF_CACHE_SIZE 32);
+         f :: FromDPDKDevice(0) -> rr :: RoundRobinSwitch;
+         rr[0] -> Discard; rr[1] -> t :: ToDPDKDevice(0);
+         rr[2] -> Queue(64) -> Unqueue -> tee :: Tee; tee[0] -> Discard;
+         tee[1] -> EtherRewrite(2:0:0:0:0:1, 2:0:0:0:0:2) -> t;
+         Script(label again, wait 10ms, goto again $(lt $(t.count) 200000), stop)",
+        &["f.count", "t.count", "f.no_frame_drops", "i.pools", "i.pool_count"],
+    );
+    assert!(number(&said, "f.count") > 300_000, "{said}");
+    assert!(said.contains("i.pools:\ncastanet_mbufs_0\n"), "{said}");
+    let free = said.split("i.pool_count:\n0 ").nth(1).unwrap().lines().next().unwrap();
+    // Handlers are read while packets still wait in batches and caches.
+    let free: usize = free.parse().unwrap();
+    assert!((512..=1024).contains(&free), "{said}");
+}
+
+#[test]
+fn rings_bring_back_the_mbufs_that_were_sent() {
+    let said = run(
+        "--vdev net_ring0",
+        "DPDKInfo(2048);
+         InfiniteSource(LIMIT 5000, DATA \\<020000000007 020000000006 88b7 01 02 03>)
+           -> t :: ToDPDKDevice(0);
+         f :: FromDPDKDevice(0)
+           -> same :: Classifier(0/02000000000702000000000688b7010203, -) -> c :: Counter -> Discard;
+         same[1] -> bad :: Counter -> Discard;
+         Script(label again, wait 10ms, goto again $(lt $(c.count) 5000), stop)",
+        &["t.count", "f.count", "c.count", "bad.count"],
+    );
+    for handler in ["t.count", "f.count", "c.count"] {
+        assert_eq!(number(&said, handler), 5000, "{handler}");
+    }
+    assert_eq!(number(&said, "bad.count"), 0);
+}
+
+#[test]
+fn packets_in_several_mbufs_are_joined() {
+    let (from, sent) = capture("long", (0..200).map(|n| 60 + n * 41));
+    let to = folder("dpdk").join("long-out.pcap");
+    let dump = folder("dpdk").join("long-dump.pcap");
+    let config = format!(
+        "DPDKInfo(2048);
+         f :: FromDPDKDevice(0) -> d :: ToDump({}, SNAPLEN 0) -> t :: ToDPDKDevice(0);
+         Script(label again, wait 10ms, goto again $(lt $(f.count) 200), stop)",
+        dump.display()
+    );
+    let said = run(&pcap(&from, &to), &config, &["f.count", "t.count", "t.dropped"]);
+    assert!(packets(&dump) == sent, "what was received is not what was in the capture");
+    // Those that have room in one mbuf go out again, the others are refused.
+    let short: Vec<_> = sent.iter().filter(|packet| packet.len() <= 2112).cloned().collect();
+    assert!(packets(&to) == short, "{said}");
+    assert_eq!(number(&said, "t.count") + number(&said, "t.dropped"), 200);
+}
+
+#[test]
+fn queues_workers_and_ports() {
+    // Two workers, two queues, two ports found by number and by name.
+    require_dpdk();
+    let options = format!("{QUIET} --vdev net_null0 --vdev net_null1");
+    let config = "a :: FromDPDKDevice(0, QUEUE 0) -> t :: ToDPDKDevice(net_null1);
+                  b :: FromDPDKDevice(net_null1, 0, 1) -> t;
+                  StaticThreadSched(a 0, b 1);
+                  Script(label again, wait 10ms, goto again $(lt $(b.count) 10000),
+                         goto again $(lt $(a.count) 10000), stop)";
+    let handlers = ["a.device", "b.device", "a.nb_rx_queues", "a.how", "t.how", "a.carrier"];
+    let mut words = vec!["run", "-j", "2", "--quiet", "--dpdk", &options, "-e", config];
+    handlers.iter().for_each(|handler| words.extend(["--handler", handler]));
+    let Ran { status, out, err } = castanet(&words, b"");
+    assert_eq!(status, Some(0), "{err}");
+    assert_eq!((number(&out, "a.device"), number(&out, "b.device")), (0, 1));
+    assert_eq!((number(&out, "a.nb_rx_queues"), number(&out, "a.carrier")), (1, 1));
+    assert!(out.contains("net_null0: DPDK port 0, driver net_null, "), "{out}");
+}
+
+#[test]
+fn click_takes_dpdk_options_up_to_the_dashes() {
+    require_dpdk();
+    let mut words = vec!["--dpdk"];
+    words.extend(QUIET.split(' '));
+    words.extend(["--vdev", "net_null0", "--"]);
+    words.extend(["-e", "f :: FromDPDKDevice(0) -> Discard; Script(wait 20ms, stop)"]);
+    words.extend(["-h", "f.device"]);
+    let Ran { status, out, err } = click(&words, b"");
+    assert_eq!((status, out.as_str()), (Some(0), "0\n"), "{err}");
+}
+
+#[test]
+fn errors_say_what_would_be_right() {
+    require_dpdk();
+    let options = format!("{QUIET} --vdev net_null0");
+    let wrong = |dpdk: Option<&str>, config: &str| {
+        let mut words = vec!["run"];
+        dpdk.iter().for_each(|options| words.extend(["--dpdk", *options]));
+        words.extend(["-e", config]);
+        let Ran { status, err, .. } = castanet(&words, b"");
+        assert_eq!(status, Some(1), "{err}");
+        err
+    };
+    let err = wrong(None, "FromDPDKDevice(0) -> Discard");
+    assert!(err.contains("DPDK has not been started; give its options with --dpdk"), "{err}");
+    let err = wrong(Some(&options), "FromDPDKDevice(7) -> Discard");
+    assert!(err.contains("there is no such port; there are 0 (net_null0)"), "{err}");
+    let twice = "FromDPDKDevice(0, 0) -> Discard; FromDPDKDevice(0, 0) -> Discard";
+    let err = wrong(Some(&options), twice);
+    assert!(err.contains("queue 0 is in use by another element"), "{err}");
+    let err = wrong(Some(&options), "DPDKInfo(4000000); FromDPDKDevice(0) -> Discard");
+    assert!(err.contains("no memory for 4000000 mbufs"), "{err}");
+    let err = wrong(Some("--no-such-option"), "Idle -> Discard");
+    assert!(err.contains("castanet: cannot start DPDK: "), "{err}");
+    // A port that may be missing.
+    let may = "FromDPDKDevice(7, ALLOW_NONEXISTENT true) -> Discard; Script(wait 10ms, stop)";
+    let Ran { status, err, .. } = castanet(&["run", "--dpdk", &options, "-e", may], b"");
+    assert_eq!(status, Some(0), "{err}");
+}

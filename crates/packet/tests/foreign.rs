@@ -1,0 +1,162 @@
+//! Pools of frames in somebody else's memory: every frame comes back, from any thread.
+#![allow(clippy::unwrap_used)]
+
+use castanet_packet::{Batch, FrameHeader, FrameStore, Packet, Pool, PoolConfig};
+use std::alloc::{Layout, alloc_zeroed};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex};
+
+const FRAMES: usize = 256;
+const STRIDE: usize = 64 + 1024;
+
+/// A driver: memory, and the frames of it that are free.
+#[derive(Clone, Default)]
+struct Driver(Arc<Mutex<Vec<usize>>>);
+
+impl Driver {
+    /// A driver with all its frames free.
+    fn new() -> Driver {
+        let layout = Layout::from_size_align(FRAMES * STRIDE, 64).unwrap();
+        // SAFETY: the layout is not empty. The memory is never freed.
+        let memory = unsafe { alloc_zeroed(layout) };
+        let frames = (0..FRAMES).map(|n| memory.wrapping_add(n * STRIDE).expose_provenance());
+        Driver(Arc::new(Mutex::new(frames.collect())))
+    }
+
+    fn pool(&self) -> Pool {
+        let config = PoolConfig {
+            frames: FRAMES,
+            data_capacity: 800,
+            stride: Some(STRIDE),
+            ..PoolConfig::default()
+        };
+        // SAFETY: frames of that size, aligned, zeroed and never freed; each
+        // is in the list or somebody else's.
+        unsafe { Pool::foreign(&config, Box::new(self.clone())).unwrap() }
+    }
+
+    /// As if the driver had received something into a frame of its own.
+    fn receive(&self) -> NonNull<FrameHeader> {
+        let frame = self.0.lock().unwrap().pop().unwrap();
+        NonNull::new(std::ptr::with_exposed_provenance_mut(frame)).unwrap()
+    }
+
+    fn free(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+}
+
+impl FrameStore for Driver {
+    fn take(&self, frames: &mut [Option<NonNull<FrameHeader>>]) -> usize {
+        let mut free = self.0.lock().unwrap();
+        let keep = free.len().saturating_sub(frames.len());
+        let taken = free.split_off(keep);
+        for (slot, &frame) in frames.iter_mut().zip(&taken) {
+            *slot = NonNull::new(std::ptr::with_exposed_provenance_mut(frame));
+        }
+        taken.len()
+    }
+
+    unsafe fn put(&self, frames: &[NonNull<FrameHeader>]) {
+        self.0
+            .lock()
+            .unwrap()
+            .extend(frames.iter().map(|frame| frame.as_ptr().expose_provenance()));
+    }
+
+    fn out(&self) -> usize {
+        FRAMES - self.free()
+    }
+}
+
+/// Packets that the driver has received.
+fn received(driver: &Driver, pool: &Pool, n: usize) -> Batch {
+    let adopt = |n: usize| {
+        // SAFETY: a frame that the driver just gave up.
+        let mut packet = unsafe { pool.adopt_received(driver.receive(), 128, 60) };
+        packet.bytes_mut().fill(n as u8);
+        packet
+    };
+    (0..n).map(adopt).collect()
+}
+
+#[test]
+fn received_packets_are_like_any_others() {
+    let (driver, pool) = {
+        let driver = Driver::new();
+        let pool = driver.pool();
+        (driver, pool)
+    };
+    let mut batch = received(&driver, &pool, 100);
+    assert_eq!((driver.free(), pool.in_use()), (FRAMES - 100, 100));
+    for (n, packet) in batch.iter_mut().enumerate() {
+        assert_eq!((packet.len(), packet.headroom(), packet.pool_id()), (60, 128, pool.id()));
+        assert_eq!((packet.mac_offset(), packet.network_offset()), (Some(0), None));
+        assert_eq!((packet.timestamp(), packet.paint(), packet.dst().to_bits()), (0, 0, 0));
+        assert_eq!(packet.tailroom(), 1024 - 128 - 60);
+        packet.set_timestamp(7);
+        packet.push_front(128).fill(1);
+        packet.put_back(700).fill(2);
+        assert_eq!(packet.bytes()[128..188], [n as u8; 60]);
+        assert_eq!(packet.pool_id(), pool.id(), "it had room");
+    }
+    // A write to shared bytes copies into another of the driver's frames.
+    let mut twin = batch[0].share();
+    twin.bytes_mut()[0] = 9;
+    assert_eq!((batch[0].bytes()[0], twin.pool_id()), (1, pool.id()));
+    drop((twin, batch));
+    assert_eq!(pool.in_use(), 0);
+    Pool::flush_thread();
+    assert_eq!(driver.free(), FRAMES);
+}
+
+#[test]
+fn frames_come_back_from_other_threads_and_after_the_pool() {
+    let driver = Driver::new();
+    let pool = driver.pool();
+    let mut batch = Batch::new();
+    assert_eq!(pool.alloc_batch(1000, &mut batch), FRAMES, "no more than there are");
+    assert!(pool.alloc().is_none());
+    drop(pool);
+    let half = batch.split_off(FRAMES / 2);
+    std::thread::spawn(move || drop(half)).join().unwrap();
+    assert_eq!(driver.free(), FRAMES / 2);
+    drop(batch);
+    Pool::flush_thread();
+    assert_eq!(driver.free(), FRAMES);
+}
+
+#[test]
+fn released_frames_are_the_drivers() {
+    let driver = Driver::new();
+    let pool = driver.pool();
+    let mut batch = received(&driver, &pool, 10);
+    batch.push(Packet::from_bytes(b"of the heap"));
+    let frames: Vec<_> = batch.iter().take(7).map(Packet::frame).collect();
+    batch.release(7);
+    let left: Vec<u8> = batch.iter().map(|packet| packet.bytes()[0]).collect();
+    assert_eq!(left, [7, 8, 9, b'o']);
+    drop(batch);
+    Pool::flush_thread();
+    assert_eq!(driver.free(), FRAMES - 7);
+    // SAFETY: these were released, and this is the driver.
+    unsafe { driver.put(&frames) };
+    assert_eq!(driver.free(), FRAMES);
+}
+
+#[test]
+#[should_panic(expected = "others own it too")]
+fn shared_packets_cannot_be_released() {
+    let mut batch = Batch::from(Packet::from_bytes(b"shared"));
+    let _twin = batch[0].share();
+    batch.release(1);
+}
+
+#[test]
+#[should_panic(expected = "beyond the frame")]
+fn what_lies_outside_is_not_adopted() {
+    let driver = Driver::new();
+    let pool = driver.pool();
+    // SAFETY: a frame that the driver gave up; the range is what is tested.
+    drop(unsafe { pool.adopt_received(driver.receive(), 128, 1024 - 127) });
+}
