@@ -19,6 +19,7 @@
 //!    whatever the frame's header says.
 
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::net::Ipv4Addr;
 use std::ptr::NonNull;
 
@@ -139,23 +140,31 @@ impl Blank {
         unsafe { std::mem::transmute::<Packet, Words>(packet).blank }
     }
 
-    /// A packet of `len` bytes at offset `data` of `frame`, where the
-    /// link-layer header is. Word by word, as the fields are narrower: the
-    /// packet is moved on at once.
+    /// Writes a packet of `len` bytes at offset `data` of `frame`, where its
+    /// link-layer header is, to `slot`. In whole words, not by way of a
+    /// variable: the packet is moved on at once.
     ///
     /// # Safety
     /// As for [`Blank::packet`], and `data + len` must not lie beyond the
     /// blank's `limit`, nor `data` before the frame's first byte.
     #[inline]
-    pub(crate) unsafe fn filled(self, frame: NonNull<FrameHeader>, data: u16, len: u32) -> Packet {
+    pub(crate) unsafe fn write(
+        self,
+        slot: &mut MaybeUninit<Packet>,
+        frame: NonNull<FrameHeader>,
+        data: u16,
+        len: u32,
+    ) {
         let (data, len) = (u64::from(data), u64::from(len));
         let (offsets, span) = match cfg!(target_endian = "little") {
             true => (data | data << 16, len),
             false => (data << 48 | data << 32, len << 32),
         };
-        // SAFETY: as the caller says. Network and transport header are not
-        // set, the destination is none, as in every blank.
-        unsafe { Blank { offsets, span, ..self }.packet(frame) }
+        let words = Words { frame, blank: Blank { offsets, span, ..self } };
+        // SAFETY: both are 32 plain bytes without padding, and aligned for the
+        // packet. Network and transport header are not set, the destination is
+        // none, as in every blank; the rest is as the caller says.
+        unsafe { slot.as_mut_ptr().cast::<Words>().write(words) }
     }
 
     /// An empty packet in `frame`.

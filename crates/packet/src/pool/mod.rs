@@ -233,7 +233,8 @@ impl Pool {
         packet
     }
 
-    /// As [`Pool::adopt`], for packets that begin with their link-layer header.
+    /// As [`Pool::adopt`], for a packet that begins with its link-layer header
+    /// and goes to the end of `batch`.
     ///
     /// # Panics
     /// If these bytes do not lie in the frame.
@@ -241,18 +242,26 @@ impl Pool {
     /// # Safety
     /// As for [`Pool::adopt`].
     #[inline]
-    pub unsafe fn adopt_received(
+    pub unsafe fn adopt_into(
         &self,
+        batch: &mut Batch,
         frame: NonNull<FrameHeader>,
         start: u32,
         len: u32,
-    ) -> Packet {
+    ) {
         let shared = self.shared();
         let capacity = shared.capacity as u32; // less than 64 kB
         assert!(start <= capacity && len <= capacity - start, "beyond the frame");
-        // SAFETY: the caller gives us a frame of this pool; the range was just
-        // checked, and offsets in a pool's frames fit 16 bits.
-        unsafe { shared.blank.filled(frame, (HEADER as u32 + start) as u16, len) }
+        let data = (HEADER as u32 + start) as u16;
+        // SAFETY: one slot is written. The caller gives us a frame of this
+        // pool; the range was just checked, and offsets in a pool's frames fit
+        // 16 bits.
+        unsafe {
+            batch.extend_with(1, |slots| {
+                shared.blank.write(&mut slots[0], frame, data, len);
+                1
+            });
+        }
     }
 
     /// What there is to know about the pool now.

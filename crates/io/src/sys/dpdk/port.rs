@@ -163,11 +163,14 @@ impl Port {
             };
             batch.reserve(slots.len());
             for slot in slots {
-                match arrived(slot, mbufs, pool) {
-                    Some(packet) => {
-                        batch.push(packet);
+                match NonNull::new(slot.frame) {
+                    // SAFETY: an mbuf of this pool that the driver gave us and
+                    // nobody else has.
+                    Some(frame) => unsafe {
+                        mbufs.pool.adopt_into(batch, frame, slot.start(), slot.len());
                         found.packets += 1;
-                    }
+                    },
+                    None if copied(slot, pool, batch) => found.packets += 1,
                     None => found.lost += 1,
                 }
             }
@@ -193,7 +196,7 @@ impl Port {
             for (slot, packet) in slots.iter_mut().zip(ours) {
                 let (start, len) = (packet.headroom() as u32, packet.len() as u32);
                 let (frame, mbuf) = (packet.frame().as_ptr(), std::ptr::null_mut());
-                slot.write(Slot { frame, mbuf, len, start });
+                slot.write(Slot { frame, span: u64::from(len) << 32 | u64::from(start), mbuf });
                 bytes += u64::from(len);
                 n += 1;
             }
@@ -236,29 +239,20 @@ impl Port {
     }
 }
 
-/// A packet of what was received; `None` if there is no frame to copy it to.
-#[inline]
-fn arrived(slot: &Slot, mbufs: &Mbufs, pool: &Pool) -> Option<Packet> {
-    match NonNull::new(slot.frame) {
-        // SAFETY: an mbuf of this pool that the driver gave us and nobody
-        // else has.
-        Some(frame) => Some(unsafe { mbufs.pool.adopt_received(frame, slot.start, slot.len) }),
-        None => copied(slot, pool),
-    }
-}
-
-/// Copies what cannot travel in place.
+/// Copies what cannot travel in place; `false` if there is no frame for it.
 #[cold]
-fn copied(slot: &Slot, pool: &Pool) -> Option<Packet> {
+fn copied(slot: &Slot, pool: &Pool, batch: &mut Batch) -> bool {
     let mut packet = pool.alloc();
     let bytes = packet.as_mut().map(|packet| {
-        packet.put_back(slot.len as usize);
+        packet.put_back(slot.len() as usize);
         packet.set_mac_header(0);
         packet.bytes_mut()
     });
     let to = bytes.map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
     // SAFETY: the driver gave us the mbuf, and it is not used again; there is
     // room for all its bytes, or none is wanted.
-    unsafe { shim::castanet_dpdk_copy_out(slot.mbuf, to, slot.len) };
-    packet
+    unsafe { shim::castanet_dpdk_copy_out(slot.mbuf, to, slot.len()) };
+    let found = packet.is_some();
+    batch.extend(packet);
+    found
 }

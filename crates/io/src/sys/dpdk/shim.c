@@ -25,11 +25,11 @@ _Static_assert(sizeof(struct rte_mbuf) % 64 == 0, "a frame's header is aligned t
 struct castanet_slot {
     /* Its frame; when received, NULL if the mbuf cannot travel in place. */
     void *frame;
-    /* The mbuf, if the frame is NULL. */
+    /* How many bytes, shifted by 32, and where they start, counted from the frame's first: one
+     * word, as it is read back at once. */
+    uint64_t span;
+    /* When received, the mbuf. */
     struct rte_mbuf *mbuf;
-    uint32_t len;
-    /* Where the bytes start, counted from the frame's first. */
-    uint32_t start;
 };
 
 /* What a port can do. */
@@ -237,8 +237,7 @@ unsigned castanet_dpdk_receive(uint16_t port, uint16_t queue, const struct rte_m
         bool plain = is_plain(mbuf, pool);
         slots[i].frame = plain ? frame_of(mbuf) : NULL;
         slots[i].mbuf = mbuf;
-        slots[i].len = mbuf->pkt_len;
-        slots[i].start = mbuf->data_off;
+        slots[i].span = (uint64_t)mbuf->pkt_len << 32 | mbuf->data_off;
     }
     return got;
 }
@@ -260,9 +259,10 @@ unsigned castanet_dpdk_transmit(uint16_t port, uint16_t queue, const struct cast
     n = RTE_MIN(n, (unsigned)BURST);
     for (unsigned i = 0; i < n; i++) {
         struct rte_mbuf *mbuf = mbuf_of(slots[i].frame);
-        mbuf->data_off = slots[i].start;
-        mbuf->data_len = slots[i].len;
-        mbuf->pkt_len = slots[i].len;
+        uint64_t span = slots[i].span;
+        mbuf->data_off = span;
+        mbuf->data_len = span >> 32;
+        mbuf->pkt_len = span >> 32;
         mbuf->ol_flags = 0;
         mbufs[i] = mbuf;
     }

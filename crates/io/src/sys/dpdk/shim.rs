@@ -25,11 +25,25 @@ pub(super) struct Mbuf {
 pub(super) struct Slot {
     /// Its frame; null if it was received in a way that is not a frame's.
     pub(super) frame: *mut FrameHeader,
+    /// How many bytes and, below, where they start, counted from the frame's
+    /// first: one word, as it is read back at once.
+    pub(super) span: u64,
     /// When received, its mbuf.
     pub(super) mbuf: *mut Mbuf,
-    pub(super) len: u32,
-    /// Where its bytes start, counted from the frame's first.
-    pub(super) start: u32,
+}
+
+impl Slot {
+    /// How many bytes.
+    #[inline]
+    pub(super) fn len(&self) -> u32 {
+        (self.span >> 32) as u32
+    }
+
+    /// Where they start.
+    #[inline]
+    pub(super) fn start(&self) -> u32 {
+        self.span as u32
+    }
 }
 
 /// How a port is to be set up.
