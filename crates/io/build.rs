@@ -11,6 +11,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/sys/dpdk/shim.c");
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
+    println!("cargo::rerun-if-env-changed=PKG_CONFIG_LIBDIR");
     // So that DPDK is found when it is installed after a build without it.
     let folders = pkg_config(&["--variable", "pc_path", "pkg-config"]).unwrap_or_default();
     for folder in folders.trim().split(':').filter(|folder| Path::new(folder).is_dir()) {
