@@ -204,8 +204,9 @@ fn identifiers(code: TokenStream) -> Vec<String> {
 #[test]
 fn only_the_top_floor_prints() {
     for (path, text) in all_sources().into_iter().filter(|(path, _)| !is_test(path)) {
-        let top =
-            ["crates/castanet/", "crates/lab/", "xtask/"].iter().any(|top| path.starts_with(top));
+        // A build script prints what cargo is to know.
+        let top = path.ends_with("/build.rs")
+            || ["crates/castanet/", "crates/lab/", "xtask/"].iter().any(|it| path.starts_with(it));
         let code = text.split("\n#[cfg(test)]").next().unwrap_or_default();
         for line in code.lines().filter(|l| !l.trim_start().starts_with("//")) {
             let prints = line.contains("println!(") || line.contains("eprint!(");
