@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used)] // a test
 
 use castanet_engine::class::Library;
-use castanet_engine::router::{Options, Report, Router};
+use castanet_engine::graph::explain;
+use castanet_engine::router::{Options, Report, Router, Wording, plan};
 use castanet_engine::worker::Console;
 use castanet_lang::{SourceMap, expand, parse};
 use castanet_wire::{Ethernet, Ipv4Header, MacAddr, ether_type};
@@ -105,6 +106,9 @@ fn run(folder: &Path, fuse: bool) -> Vec<(String, Vec<u8>)> {
     let (tree, mut found) = parse(&mut sources, file);
     let (flat, more) = expand(&tree, &known, &[]);
     found.append(more);
+    let planned = plan(&flat, &library, 1, Wording::Castanet, &mut found);
+    let rows = explain::passes(&planned.graph, &planned.fused);
+    assert_eq!(rows.lines().count(), 2, "one pass in and one out: {rows}");
     let mut options = Options::new(Arc::new(Silent));
     (options.simulated, options.fuse) = (true, fuse);
     let router = Router::build(&flat, &library, &options, &mut found);

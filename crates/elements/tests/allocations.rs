@@ -2,11 +2,10 @@
 //! arrays of descriptors from the thread's list.
 #![allow(clippy::unwrap_used)] // a test
 
-use castanet_elements::library;
-use castanet_engine::router::{Options, Report, Router};
-use castanet_engine::worker::Console;
-use castanet_lang::{SourceMap, expand, parse};
-use std::sync::Arc;
+mod common;
+
+use castanet_engine::router::{Report, Router};
+use common::build;
 
 /// An Ethernet frame with a UDP packet from 10.0.0.2 to 10.1.0.2.
 const FRAME: &str = "DATA \\<020000000001 020000000002 0800
@@ -29,26 +28,6 @@ fn router_path() -> String {
     )
 }
 
-struct Silent;
-
-impl Console for Silent {
-    fn chatter(&self, _: &str) {}
-    fn print(&self, _: &str) {}
-}
-
-fn build(text: &str) -> Router {
-    let library = library();
-    let known = |class: &str| library.get(class).is_some();
-    let mut sources = SourceMap::new();
-    let file = sources.add("test", text);
-    let (tree, mut found) = parse(&mut sources, file);
-    let (flat, more) = expand(&tree, &known, &[]);
-    found.append(more);
-    assert!(!found.has_errors(), "{}", found.render_rich(&sources, false));
-    let router = Router::build(&flat, &library, &Options::new(Arc::new(Silent)), &mut found);
-    router.unwrap_or_else(|| panic!("{}", found.render_rich(&sources, false)))
-}
-
 /// Runs until lists have their lengths, then counts the allocations of as
 /// many turns; `seen` must have seen packets all the while.
 fn allocates_nothing(text: &str) {
@@ -59,7 +38,7 @@ fn allocates_nothing(text: &str) {
 
 /// The same for packets of which some are dropped.
 fn allocates(text: &str) -> Router {
-    let mut router = build(text);
+    let mut router = build(text, 1);
     let seen = |router: &mut Router| router.read("seen.count").unwrap().parse::<u64>().unwrap();
     router.settle(500);
     let before = seen(&mut router);

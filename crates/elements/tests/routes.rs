@@ -1,18 +1,10 @@
 //! Ten thousand prefixes in one element, against a naive table.
 
-use castanet_engine::router::{Options, Router};
-use castanet_engine::worker::Console;
-use castanet_lang::{SourceMap, expand, parse};
+mod common;
+
+use common::build;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
-
-struct Silent;
-
-impl Console for Silent {
-    fn chatter(&self, _: &str) {}
-    fn print(&self, _: &str) {}
-}
 
 /// xorshift: the same numbers every run.
 fn next(seed: &mut u64) -> u32 {
@@ -42,7 +34,7 @@ fn ten_thousand_prefixes_are_looked_up_as_in_a_naive_table() {
     }
     text += ");\n";
     (0..OUTPUTS).for_each(|n| _ = writeln!(text, "r[{n}] -> Discard;"));
-    let mut router = build(&text);
+    let mut router = build(&text, 1);
     for _ in 0..10_000 {
         // Half of the addresses lie in some prefix for certain.
         let mut address = next(&mut seed);
@@ -58,16 +50,4 @@ fn ten_thousand_prefixes_are_looked_up_as_in_a_naive_table() {
         let asked = format!("r.lookup {}", Ipv4Addr::from(address));
         assert_eq!(router.read(&asked).expect("is a handler").trim(), want, "{asked}");
     }
-}
-
-fn build(text: &str) -> Router {
-    let library = castanet_elements::library();
-    let mut sources = SourceMap::new();
-    let file = sources.add("routes", text);
-    let (tree, mut found) = parse(&mut sources, file);
-    let (flat, more) = expand(&tree, &|class: &str| library.get(class).is_some(), &[]);
-    found.append(more);
-    let options = Options::new(Arc::new(Silent));
-    let router = Router::build(&flat, &library, &options, &mut found);
-    router.unwrap_or_else(|| panic!("{}", found.render_rich(&sources, false)))
 }

@@ -1,33 +1,11 @@
 //! Several workers: packets change hands and are all there.
 #![allow(clippy::unwrap_used)] // a test
 
-use castanet_elements::library;
-use castanet_engine::router::{Notice, Options, Report, Router};
-use castanet_engine::worker::Console;
-use castanet_lang::{SourceMap, expand, parse};
-use std::sync::Arc;
+mod common;
+
+use castanet_engine::router::{Notice, Report, Router};
+use common::build;
 use std::time::Duration;
-
-struct Silent;
-
-impl Console for Silent {
-    fn chatter(&self, _: &str) {}
-    fn print(&self, _: &str) {}
-}
-
-fn build(text: &str, workers: usize) -> Router {
-    let library = library();
-    let known = |class: &str| library.get(class).is_some();
-    let mut sources = SourceMap::new();
-    let file = sources.add("test", text);
-    let (tree, mut found) = parse(&mut sources, file);
-    let (flat, more) = expand(&tree, &known, &[]);
-    found.append(more);
-    let mut options = Options::new(Arc::new(Silent));
-    options.workers = workers;
-    let router = Router::build(&flat, &library, &options, &mut found);
-    router.unwrap_or_else(|| panic!("{}", found.render_rich(&sources, false)))
-}
 
 fn number(router: &mut Router, handler: &str) -> u64 {
     router.read(handler).unwrap().parse().unwrap()

@@ -344,8 +344,7 @@ impl Port {
     pub fn new(n: usize) -> Option<Port> {
         u8::try_from(n).ok().filter(|&n| n < NOT_TAKEN).map(Port)
     }
-    /// Output `n` modulo the highest number: for elements that have already
-    /// checked `n` against the outputs connected.
+    /// Output `n`; [`Port::DROP`] past the last that can be counted.
     #[inline]
     pub fn nth(n: u8) -> Port {
         Port(if n < NOT_TAKEN { n } else { DROP })

@@ -177,6 +177,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_plain_is_what_is_good_and_has_no_options() {
+        let check = HeaderCheck::new(true, &[BAD], &[]);
+        let good = packet(|_| (), &[]);
+        let checked = check.check(&good).expect("a good header");
+        assert_eq!(check.plain(&good), Some((checked.total_len as u16, checked.dst)));
+        assert_eq!(check.plain(&packet(|_| (), &[1; 4])), None);
+        // Every single wrong bit, and every length.
+        for bit in 0..20 * 8 {
+            let mut wrong = good.clone();
+            wrong[bit / 8] ^= 1 << (bit % 8);
+            let plain = check.plain(&wrong);
+            assert!(plain.is_none() && check.check(&wrong).is_err(), "bit {bit}");
+        }
+        for len in 0..checked.total_len {
+            assert_eq!(check.plain(&good[..len]), None, "{len} bytes");
+        }
+        assert_eq!(check.plain(&packet(|h| h.set_src(BAD), &[])), None);
+    }
+
+    #[test]
     fn only_bad_sources_are_refused() {
         let check = HeaderCheck::new(true, &[BAD, Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST], &[]);
         for low in 0..=255 {

@@ -58,6 +58,19 @@ impl Bed {
         &self.network.hosts
     }
 
+    /// Starts the router again after it has ended.
+    pub(crate) fn start(&mut self) {
+        let router = Router::Castanet { program: program(), config: &router_config() };
+        self.process = self.network.start(router).unwrap();
+    }
+
+    /// Insists that the first host reaches the second.
+    pub(crate) fn reached(&self) {
+        let [h1, h2, _] = self.hosts();
+        let said = self.ping(h1, &["-c", "3"], &h2.address);
+        assert!(said.contains("3 received, 0% packet loss"), "{said}");
+    }
+
     /// Pings, and returns all that ping printed whatever came of it.
     pub(crate) fn ping(&self, from: &Host, args: &[&str], to: &str) -> String {
         let command = from.command("ping").args(["-n", "-i", "0.2", "-W", "2"]);

@@ -2,32 +2,21 @@
 
 use castanet_lab::{Router, Wiring};
 
-use crate::bed::{Bed, LATER, SOON, conf, packet_config, program, router_config};
-
-fn reached(bed: &Bed) {
-    let [h1, h2, _] = bed.hosts();
-    let said = bed.ping(h1, &["-c", "3"], &h2.address);
-    assert!(said.contains("3 received, 0% packet loss"), "{said}");
-}
-
-fn start(bed: &mut Bed) {
-    let router = Router::Castanet { program: program(), config: &router_config() };
-    bed.process = bed.network.start(router).unwrap();
-}
+use crate::bed::{Bed, LATER, SOON, conf, packet_config, program};
 
 #[test]
 fn ctrl_c_ends_it_cleanly_and_it_starts_again() {
     let mut bed = Bed::castanet("interrupt", &Wiring::default());
     for _ in 0..3 {
-        reached(&bed);
+        bed.reached();
         let mut process = bed.process.take().unwrap();
         process.interrupt();
         let status = process.wait(SOON).unwrap();
         assert_eq!(status.code(), Some(0), "{status}: {}", process.stderr());
         assert!(!process.stderr().contains("panicked"), "{}", process.stderr());
-        start(&mut bed);
+        bed.start();
     }
-    reached(&bed);
+    bed.reached();
 }
 
 #[test]
@@ -37,15 +26,15 @@ fn after_kill_9_it_starts_again() {
         let mut process = bed.process.take().unwrap();
         process.kill();
         assert!(!process.wait(SOON).unwrap().success());
-        start(&mut bed);
-        reached(&bed);
+        bed.start();
+        bed.reached();
     }
 }
 
 #[test]
 fn a_second_one_on_the_same_devices_does_no_harm() {
     let mut bed = Bed::packet("twice", &Wiring::default());
-    reached(&bed);
+    bed.reached();
     // With packet sockets each sees every packet: both forward a copy.
     let config = packet_config(&bed.network);
     let mut second = bed.network.castanet(program(), &config).spawn().unwrap();
@@ -72,7 +61,7 @@ fn a_missing_device_is_named() {
     let said = wrong.args(["dev0=lan1", "dev1=no-such0", "dev2=lan3"]).output().unwrap();
     assert!(said.status.code().is_some_and(|code| code != 0), "{}", said.printed());
     assert!(said.stderr.contains("no-such0"), "{}", said.stderr);
-    reached(&bed);
+    bed.reached();
 }
 
 #[test]

@@ -13,32 +13,21 @@ fn programs(bed: &Bed) -> [bool; 3] {
     ["lan1", "lan2", "lan3"].map(|device| has_program(&bed.network.router, device))
 }
 
-fn reached(bed: &Bed) {
-    let [h1, h2, _] = bed.hosts();
-    let said = bed.ping(h1, &["-c", "3"], &h2.address);
-    assert!(said.contains("3 received, 0% packet loss"), "{said}");
-}
-
-fn start(bed: &mut Bed) {
-    let router = Router::Castanet { program: program(), config: &router_config() };
-    bed.process = bed.network.start(router).unwrap();
-}
-
 #[test]
 fn it_takes_its_program_along_and_starts_again() {
     let mut bed = Bed::castanet("xdp-again", &Wiring::default());
     for _ in 0..3 {
         assert_eq!(programs(&bed), [true; 3]);
-        reached(&bed);
+        bed.reached();
         let mut process = bed.process.take().unwrap();
         process.interrupt();
         let status = process.wait(SOON).unwrap();
         // Not a frame is missing, or it would not end like this.
         assert_eq!(status.code(), Some(0), "{status}: {}", process.stderr());
         assert_eq!(programs(&bed), [false; 3]);
-        start(&mut bed);
+        bed.start();
     }
-    reached(&bed);
+    bed.reached();
 }
 
 #[test]
@@ -47,14 +36,14 @@ fn kill_9_in_traffic_leaves_no_program_and_it_starts_again() {
     let [h1, h2, _] = bed.hosts().clone();
     let mut flood = h1.command("ping").args(["-q", "-f", "-w", "60", &h2.address]).spawn().unwrap();
     for _ in 0..3 {
-        reached(&bed);
+        bed.reached();
         let mut process = bed.process.take().unwrap();
         process.kill();
         assert!(!process.wait(SOON).unwrap().success());
         assert_eq!(programs(&bed), [false; 3]);
-        start(&mut bed);
+        bed.start();
     }
-    reached(&bed);
+    bed.reached();
     assert!(flood.is_running());
     flood.interrupt();
     flood.wait(SOON).unwrap();
@@ -141,26 +130,26 @@ fn a_second_one_on_the_same_interface_is_told() {
     // Also if it would take any method: no packet would be left for it.
     let text = device(&bed, "lan1");
     assert!(text.contains("on lan1: another program holds it"), "{text}");
-    reached(&bed);
+    bed.reached();
 }
 
 #[test]
 fn a_link_that_goes_and_comes_is_used_again() {
     let bed = Bed::castanet("xdp-link", &Wiring::default());
-    reached(&bed);
+    bed.reached();
     bed.network.router.ip("link set lan2 down").unwrap();
     let [h1, h2, _] = bed.hosts();
     let text = bed.ping(h1, &["-c", "2"], &h2.address);
     assert!(text.contains("0 received"), "{text}");
     bed.network.router.ip("link set lan2 up").unwrap();
-    reached(&bed);
+    bed.reached();
 }
 
 #[test]
 fn an_interface_that_is_removed_is_reported_once() {
     let mut bed = Bed::castanet("xdp-gone", &Wiring::default());
     bed.network.router.ip("link del lan3").unwrap();
-    reached(&bed);
+    bed.reached();
     let process: &mut Process = bed.process.as_mut().unwrap();
     process.wait_for("FromDevice(lan3)", SOON).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(2500));
@@ -173,7 +162,7 @@ fn an_interface_that_is_removed_is_reported_once() {
 fn several_queues_are_one_device() {
     let wiring = Wiring { queues: 4, ..Wiring::default() };
     let bed = Bed::castanet("xdp-queues", &wiring);
-    reached(&bed);
+    bed.reached();
     let [h1, h2, _] = bed.hosts();
     let file = bed.network.lab().random_file("spread", 10).unwrap();
     let at = format!("{}:9000", h1.address).parse().unwrap();

@@ -257,8 +257,6 @@ impl<S: Stage> Stage for Maybe<S> {
 
 /// The stages of a pass: a nested pair of [`Stage`]s that ends in `()` or [`End`].
 pub trait Stages: Send + Sized + 'static {
-    /// How many.
-    const LEN: u8;
     /// Whether the last stage's fates are the pass's.
     const ENDS: bool;
     /// The stages' configurations and states, for one burst.
@@ -343,7 +341,6 @@ pub struct Link<'a, S: Stage, T> {
 }
 
 impl<S: Stage, T: Stages> Stages for (S, T) {
-    const LEN: u8 = 1 + T::LEN;
     const ENDS: bool = T::ENDS;
     type Lent<'a> = Link<'a, S, T::Lent<'a>>;
 
@@ -399,7 +396,6 @@ impl<S: Stage, T: Visit> Visit for Link<'_, S, T> {
 }
 
 impl Stages for () {
-    const LEN: u8 = 0;
     const ENDS: bool = false;
     type Lent<'a> = ();
     fn list(_: &mut Vec<Need>) {}
@@ -433,7 +429,6 @@ pub struct End<S>(S);
 pub struct Last<'a, S: Stage>(S::Lent<'a>, PhantomData<S>);
 
 impl<S: Stage> Stages for End<S> {
-    const LEN: u8 = 1;
     const ENDS: bool = true;
     type Lent<'a> = Last<'a, S>;
     fn list(into: &mut Vec<Need>) {

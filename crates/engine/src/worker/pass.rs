@@ -36,14 +36,7 @@ pub(crate) fn through(
         }
     };
     if core.leavers.is_empty() {
-        let count = batch.len() as u64;
-        for member in &*members {
-            let ledger = &mut core.ledger[member.node];
-            ledger.input += count;
-            ledger.output += count;
-        }
-        // What the last one puts out is counted with where it goes.
-        core.ledger[last].output -= count;
+        keep_books(members, core, batch.len() as u64, &[0; MAX_STAGES]);
     } else {
         part(slots, core, head, depth, batch);
     }
@@ -89,7 +82,7 @@ fn part(slots: &[Slot], core: &mut Core, head: usize, depth: u32, batch: &mut Ba
 }
 
 /// Counts what went in and on; `left` is how many packets each stage kept
-/// from the next one.
+/// from the next one. What the last one puts out is counted with where it goes.
 fn keep_books(members: &[Member], core: &mut Core, mut count: u64, left: &[u64; MAX_STAGES]) {
     let mut before: Option<&Member> = None;
     for member in members {
@@ -127,15 +120,9 @@ fn send(member: Member, leaver: Leaver, slots: &[Slot], core: &mut Core, depth: 
 #[cold]
 fn lose(members: &[Member], core: &mut Core, at: u8, batch: &mut Batch) {
     let count = batch.len() as u64;
-    let mut before: Option<&Member> = None;
-    for member in members.iter().filter(|member| member.place <= at) {
-        if let Some(before) = before {
-            core.ledger[before.node].output += count;
-        }
-        core.ledger[member.node].input += count;
-        before = Some(member);
-    }
-    if let Some(member) = before {
+    let reached = &members[..members.partition_point(|member| member.place <= at)];
+    keep_books(reached, core, count, &[0; MAX_STAGES]);
+    if let Some(member) = reached.last() {
         core.count_drops(member.node, PANICKED, count);
     }
     core.leavers.clear();

@@ -33,6 +33,8 @@ pub(super) trait Hardware {
     fn counts(&self) -> Counts;
     fn link(&self) -> Link;
     fn mac(&self) -> String;
+    /// The port's number, as FastClick's `device` handlers say it.
+    fn port(&self) -> String;
 }
 
 impl Hardware for Opened<Dpdk> {
@@ -47,5 +49,9 @@ impl Hardware for Opened<Dpdk> {
     fn mac(&self) -> String {
         let address = self.get().map(|device| castanet_wire::MacAddr(device.mac()));
         address.map_or_else(String::new, |it| it.to_string())
+    }
+
+    fn port(&self) -> String {
+        self.get().map_or_else(|| "undefined".into(), |it| it.port().to_string())
     }
 }

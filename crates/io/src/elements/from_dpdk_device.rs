@@ -114,7 +114,7 @@ impl Receiving {
     /// The port's number.
     #[read]
     fn device(&self) -> String {
-        self.device.get().map_or_else(|| "undefined".into(), |it| it.port().to_string())
+        self.device.port()
     }
 
     /// How packets are received: port, driver, queues.

@@ -131,7 +131,7 @@ impl Sending {
     /// The port's number.
     #[read]
     fn device(&self) -> String {
-        self.device.get().map_or_else(|| "undefined".into(), |it| it.port().to_string())
+        self.device.port()
     }
 
     /// How packets are sent: port, driver, queues.
