@@ -100,11 +100,15 @@ impl Packet {
     #[inline]
     pub fn replace_contents(&mut self, bytes: &[u8]) {
         let data = HEADER + DEFAULT_HEADROOM;
-        if self.has(SHARED) || data + bytes.len() > self.limit() {
+        // Where the frame ends beyond what `limit` can say, that is still a bound.
+        if data + bytes.len() > usize::from(self.limit) || self.has(SHARED) {
             return self.replace_elsewhere(bytes);
         }
         self.forget_headers();
-        self.fill(data, bytes);
+        self.data = data as u16;
+        self.len = bytes.len() as u32;
+        // SAFETY: in the frame, as was just seen, which is ours alone.
+        unsafe { self.at(data).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 
     /// As [`Packet::replace_contents`], where there is less room than usual.

@@ -298,16 +298,29 @@ pub struct Notes<'a> {
 
 impl Notes<'_> {
     /// Notes a packet that does not go on from stage `place`.
+    #[inline(always)]
+    fn leave(&mut self, packet: &Packet, place: u8, fate: u8) -> u8 {
+        self.note(packet, place, fate);
+        LEFT
+    }
+
+    /// Whether a stage wants all that come after the last packet noted.
+    // Never inlined: the processor would ask it for packets that go on, too.
     #[cold]
     #[inline(never)]
-    fn leave(&mut self, packet: &Packet, place: u8, fate: u8) -> u8 {
+    fn has_stopped(&self) -> bool {
+        self.stopped != NOWHERE
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, packet: &Packet, place: u8, fate: u8) {
         let index = (std::ptr::from_ref(packet).addr() - self.start) / size_of::<Packet>();
         if fate == STOP {
             self.stopped = place;
         }
         let fate = (fate != STOP).then_some(fate);
         self.leavers.push(Leaver { index: index as u16, place, fate });
-        LEFT
     }
 }
 
@@ -533,29 +546,22 @@ impl<S: Stages> Fused for Pass<S> {
         let start = packets.as_ptr().addr();
         let panicked = Cell::from_mut(panicked);
         let mut notes = Notes { leavers, start, stopped: NOWHERE, panicked };
-        let (mut all, mut any) = (u8::MAX, 0);
-        if S::ENDS {
-            for (packet, slot) in packets.iter_mut().zip(fates) {
-                let fate = stages.visit(packet, 0, NOWHERE, &mut notes);
+        for (packet, slot) in packets.iter_mut().zip(&mut *fates) {
+            let fate = stages.visit(packet, 0, NOWHERE, &mut notes);
+            if S::ENDS {
                 *slot = fate;
-                all &= fate;
-                any |= fate;
-                if notes.stopped != NOWHERE {
-                    break;
-                }
             }
-        } else {
-            all = 0;
-            for packet in packets.iter_mut() {
-                stages.visit(packet, 0, NOWHERE, &mut notes);
-                if notes.stopped != NOWHERE {
-                    break;
-                }
+            if fate == LEFT && notes.has_stopped() {
+                break;
             }
         }
         if notes.stopped != NOWHERE {
             visit_rest(&mut stages, packets, &mut notes);
         }
+        // Many fates at once, which costs less than each beside its packet.
+        let decided = if S::ENDS { &fates[..packets.len()] } else { &[0][..] };
+        let all = decided.iter().fold(u8::MAX, |all, fate| all & fate);
+        let any = decided.iter().fold(0, |any, fate| any | fate);
         stages.after(members, 0, core);
         Some((all, any))
     }
