@@ -70,6 +70,25 @@ fn workers_are_spread_evenly_over_outputs() {
     clean(router);
 }
 
+#[test]
+fn each_worker_has_a_queue_of_its_own() {
+    let text = "a :: InfiniteSource(LIMIT 100, BURST 10) -> b :: BatchStats -> q :: CPUQueue(70);
+                c :: InfiniteSource(LIMIT 60, BURST 10) -> b;
+                q -> u :: Unqueue(ACTIVE false) -> x :: Counter -> Discard;
+                q[1] -> v :: Unqueue(ACTIVE false) -> x;
+                StaticThreadSched(a 0, c 1, u 0, v 1)";
+    let mut router = build(text, 2);
+    run_until(&mut router, "q.length", 130);
+    run_until(&mut router, "q.drops", 30);
+    assert_eq!(router.read("b.dump").expect("a distribution"), "10: 16\n");
+    for unqueue in ["u.active", "v.active"] {
+        router.write(unqueue, "true").expect("an unqueuer");
+    }
+    run_until(&mut router, "x.count", 130);
+    assert_eq!(number(&mut router, "q.length"), 0);
+    clean(router);
+}
+
 /// An Ethernet frame with a UDP packet, its checksum and TTL as given.
 fn frame(ttl_protocol_checksum: &str) -> String {
     format!(

@@ -84,8 +84,36 @@ pub enum Value {
     Real(f64),
     /// Counts with what they count, one a line; workers' counts add up.
     Counts(Vec<(u64, &'static str)>),
+    /// Something worked out from counts; workers' counts add up first.
+    Sums(Sums),
     /// Anything else; all workers agree on it.
     Text(String),
+}
+
+/// Counts, and what they say: a mean, a median, a distribution.
+#[derive(Clone, Debug)]
+pub struct Sums {
+    /// The counts. Of two workers' the shorter ones go on with zeros.
+    pub counts: Vec<u64>,
+    /// What they say.
+    pub say: fn(&[u64]) -> String,
+}
+
+impl Sums {
+    fn merge(self, other: Sums) -> Sums {
+        let (mut counts, more) = match self.counts.len() >= other.counts.len() {
+            true => (self.counts, other.counts),
+            false => (other.counts, self.counts),
+        };
+        counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
+        Sums { counts, ..self }
+    }
+}
+
+impl PartialEq for Sums {
+    fn eq(&self, other: &Sums) -> bool {
+        self.counts == other.counts && (self.say)(&self.counts) == (other.say)(&other.counts)
+    }
 }
 
 impl Value {
@@ -97,6 +125,7 @@ impl Value {
             (Value::Counts(a), Value::Counts(b)) => Value::Counts(
                 a.into_iter().zip(b).map(|((n, label), (more, _))| (n + more, label)).collect(),
             ),
+            (Value::Sums(a), Value::Sums(b)) => Value::Sums(a.merge(b)),
             (Value::Text(a), Value::Text(b)) if a.is_empty() => Value::Text(b),
             (first, _) => first,
         }
@@ -153,6 +182,12 @@ fn bandwidth(bytes: crate::args::Bandwidth) -> Value {
     Value::Text(format!("{}{}", bits / unit.0, unit.1))
 }
 
+impl From<Sums> for Value {
+    fn from(sums: Sums) -> Self {
+        Value::Sums(sums)
+    }
+}
+
 impl From<usize> for Value {
     fn from(n: usize) -> Self {
         Value::Count(n as u64)
@@ -173,6 +208,7 @@ impl std::fmt::Display for Value {
             Value::Counts(rows) => {
                 rows.iter().try_for_each(|(n, label)| writeln!(f, "{n}\t{label}"))
             }
+            Value::Sums(sums) => f.write_str(&(sums.say)(&sums.counts)),
             Value::Text(s) => f.write_str(s),
         }
     }

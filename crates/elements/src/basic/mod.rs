@@ -6,9 +6,11 @@ mod arms;
 pub mod arp_print;
 pub mod arp_querier;
 pub mod arp_responder;
+pub mod average_batch_counter;
 pub mod average_counter;
 pub mod bandwidth_meter;
 pub mod bandwidth_rated_splitter;
+pub mod batch_stats;
 pub mod block;
 pub mod check_ip_header;
 pub mod check_ip_header2;
@@ -69,9 +71,11 @@ pub static CLASSES: &[Class] = &[
     per_batch::<arp_print::ARPPrint>(),
     per_batch::<arp_querier::ARPQuerier>(),
     per_packet::<arp_responder::ARPResponder>(),
+    per_batch::<average_batch_counter::AverageBatchCounter>(),
     per_batch::<average_counter::AverageCounter>(),
     per_packet::<bandwidth_meter::BandwidthMeter>(),
     per_packet::<bandwidth_rated_splitter::BandwidthRatedSplitter>(),
+    per_batch::<batch_stats::BatchStats>(),
     per_packet::<block::Block>(),
     per_packet::<check_ip_header2::CheckIPHeader2>(),
     per_packet::<check_ip_header::CheckIPHeader>(),

@@ -2,6 +2,7 @@
 
 pub mod bandwidth_rated_unqueue;
 pub mod bandwidth_shaper;
+pub mod cpu_queue;
 pub mod delay_shaper;
 pub mod delay_unqueue;
 pub mod front_drop_queue;
@@ -24,6 +25,7 @@ use castanet_engine::class::*;
 pub static CLASSES: &[Class] = &[
     source::<bandwidth_rated_unqueue::BandwidthRatedUnqueue>(),
     source::<bandwidth_shaper::BandwidthShaper>(),
+    store::<cpu_queue::CPUQueue>(),
     source::<delay_shaper::DelayShaper>(),
     source::<delay_unqueue::DelayUnqueue>(),
     store::<front_drop_queue::FrontDropQueue>(),
