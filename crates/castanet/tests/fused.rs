@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test
 
 use castanet_engine::class::Library;
+use castanet_engine::cores::Cores;
 use castanet_engine::graph::explain;
 use castanet_engine::router::{Options, Report, Router, Wording, plan};
 use castanet_engine::worker::Console;
@@ -106,7 +107,7 @@ fn run(folder: &Path, fuse: bool) -> Vec<(String, Vec<u8>)> {
     let (tree, mut found) = parse(&mut sources, file);
     let (flat, more) = expand(&tree, &known, &[]);
     found.append(more);
-    let planned = plan(&flat, &library, 1, Wording::Castanet, &mut found);
+    let planned = plan(&flat, &library, &Cores::here(1, &[]), Wording::Castanet, &mut found);
     let rows = explain::passes(&planned.graph, &planned.fused);
     assert_eq!(rows.lines().count(), 2, "one pass in and one out: {rows}");
     let mut options = Options::new(Arc::new(Silent));

@@ -5,6 +5,7 @@ use crate::element::{
     Control, DROP, Describe, Desk, Facts, Fate, FateKind, FateSpec, Info, Local, NOT_TAKEN,
     PerBatch, PerPacket, Setup, Source, Step, Store,
 };
+use crate::graph::devices::Device;
 use crate::node::fused::Fusion;
 use crate::node::{
     DuplexNode, LOOPED, NO_FRAME, Node, PANICKED, PerBatchNode, PerPacketNode, SourceNode,
@@ -245,8 +246,9 @@ pub enum Role {
 
 type Declare = fn(&str, &Names, &mut Facts) -> Result<(), Vec<ArgError>>;
 type MakeNodes = fn(&str, &Setup, usize) -> Result<Nodes, Vec<ArgError>>;
-/// Says what an element of these arguments would open; `None` if they are wrong.
-pub type Foresee = fn(&str, &Names) -> Option<String>;
+/// Says which device an element of these arguments stands for, and what it
+/// wants of it; `None` if they are wrong. Opens nothing.
+pub type FindDevice = fn(&str, &Names) -> Option<Device>;
 type MakeProgram = fn(&str, &Setup) -> Result<Box<dyn Program>, Vec<ArgError>>;
 
 /// One element class, type-erased.
@@ -273,9 +275,11 @@ pub struct Class {
     pub declare: Option<Declare>,
     /// For `Control`: builds the program.
     pub program: Option<MakeProgram>,
-    /// For devices: says, without opening anything, how packets would come and
-    /// go on this machine, and why that way.
-    pub foresee: Option<Foresee>,
+    /// For devices: says, without opening anything, which it is on this
+    /// machine, and what it wants of the workers.
+    pub device: Option<FindDevice>,
+    /// Whether it begins and ends on every worker that runs or reaches it.
+    pub each: bool,
 }
 
 /// A control program with its state, type-erased.
@@ -370,7 +374,8 @@ const fn class<E: crate::element::Build + Describe, L: Local, F: Fate>(
         make,
         declare: None,
         program: None,
-        foresee: None,
+        device: None,
+        each: false,
     }
 }
 
@@ -406,14 +411,16 @@ pub const fn per_batch<E: PerBatch>() -> Class {
             PerBatchNode::<E>::new(config, &local)
         })
     })
+    .on_each(E::EACH)
 }
 
 /// The class of an element that is asked for packets.
 pub const fn source<E: Source>() -> Class {
     class::<E, E::Local, E::Fate>("any", Role::Source, |text, setup, workers| {
-        let local = shared(!setup.alone);
+        let local = shared(!setup.alone && !E::EACH);
         nodes(text, setup, workers, |config| SourceNode::<E>::new(config, &local))
     })
+    .on_each(E::EACH)
 }
 
 /// The class of an element that takes batches and is asked for packets too,
@@ -453,6 +460,7 @@ pub const fn info<E: Info>() -> Class {
             outputs: 0,
             workers: &[],
             alone: true,
+            shares: &[],
             names,
             started: Time::default(),
         };
@@ -472,9 +480,16 @@ pub const fn control<E: Control>() -> Class {
 }
 
 impl Class {
-    /// The same class, with a word on what it would open.
-    pub const fn foreseen(mut self, foresee: Foresee) -> Class {
-        self.foresee = Some(foresee);
+    /// The same class, with the device that an element of it stands for: a
+    /// source may then run on several workers, with queues of its own on each.
+    pub const fn with_device(mut self, device: FindDevice) -> Class {
+        self.device = Some(device);
+        self
+    }
+
+    /// The same class, for elements that begin and end on each worker.
+    const fn on_each(mut self, each: bool) -> Class {
+        self.each = each;
         self
     }
 

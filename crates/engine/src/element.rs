@@ -3,6 +3,7 @@
 use crate::args::{ArgError, Args, Names};
 use crate::class::{Change, Read, Spec, Value, Write};
 use crate::cx::Cx;
+use crate::graph::devices::Share;
 use crate::time::Time;
 use castanet_packet::Batch;
 
@@ -37,6 +38,8 @@ pub struct Setup<'a> {
     pub workers: &'a [bool],
     /// Whether no more than one worker can reach the element.
     pub alone: bool,
+    /// For an element that stands for a device: what each worker has of it.
+    pub shares: &'a [Share],
     /// Addresses by name, as `AddressInfo` and the machine declare them.
     pub names: &'a Names,
     /// When the router was built.
@@ -85,6 +88,9 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     type Fate: Fate;
     /// Whether all workers share one `Local`, locked by the engine per burst.
     const SHARED: bool = false;
+    /// Whether each worker whose packets can reach it has a queue of a device,
+    /// which it opens itself: then `begin` and `end` are called on all of them.
+    const EACH: bool = false;
     /// Called once on the home worker's state before anything runs: opens
     /// files and devices, sets the first timer.
     fn begin(&self, _local: &mut Self::Local, _cx: &mut Cx) -> Result<(), ArgError> {
@@ -133,6 +139,10 @@ pub trait Source: Describe + Build + Send + Sync {
     type Local: Local;
     /// Where packets may go; `()` for straight on.
     type Fate: Fate;
+    /// Whether it may run on several workers, each with a state of its own and
+    /// queues of a device: then `begin` and `end` are called on all of them.
+    /// Any other source runs on one.
+    const EACH: bool = false;
     /// Called once before anything runs: opens files and devices.
     fn begin(&self, _local: &mut Self::Local, _cx: &mut Cx) -> Result<(), ArgError> {
         Ok(())

@@ -6,6 +6,7 @@ extern crate self as castanet_engine;
 
 pub mod args;
 pub mod class;
+pub mod cores;
 pub mod cx;
 pub mod element;
 pub mod example;
@@ -31,6 +32,7 @@ pub mod prelude {
         Asked, Build, Control, Describe, Desk, Facts, Fate, Info, Local, Never, PerBatch,
         PerPacket, Port, Setup, Source, Step, Store,
     };
+    pub use crate::graph::devices::Share;
     pub use crate::on;
     pub use crate::time::Time;
     pub use castanet_macros::{Args, Element, Fate, Local, handlers};

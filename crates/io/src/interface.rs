@@ -2,7 +2,7 @@
 
 use crate::error::IoError;
 use crate::offload::Link;
-use crate::sys::{netif, netlink};
+use crate::sys::{ethtool, netif, netlink};
 use castanet_engine::args::AddressKind;
 use castanet_wire::MacAddr;
 use std::io;
@@ -88,6 +88,19 @@ impl Interface {
             Ok(user) => user.map(|name| format!("its {name} uses it")),
             Err(error) => Some(format!("it may, and does not say: {error}")),
         }
+    }
+
+    /// How many queues it has now, to receive from and to send to.
+    pub(crate) fn queues(&self) -> (usize, usize) {
+        let requests = netif::Interface::new(&self.name);
+        requests.map_or((1, 1), |it| {
+            (ethtool::receive_queues(&it) as usize, ethtool::transmit_queues(&it) as usize)
+        })
+    }
+
+    /// The NUMA node that it is at, if that is known.
+    pub(crate) fn numa_node(&self) -> Option<usize> {
+        ethtool::numa_node(&netif::Interface::new(&self.name).ok()?)
     }
 
     /// What its packets begin with.

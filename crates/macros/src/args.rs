@@ -69,6 +69,8 @@ pub(crate) fn declared(field: &Field) -> syn::Result<Option<Declared<'_>>> {
                 it.kind = format_ident!("Keyword");
             } else if meta.path.is_ident("rest") {
                 it.kind = format_ident!("Rest");
+            } else if meta.path.is_ident("flatten") {
+                it.kind = format_ident!("Flatten");
             } else if meta.path.is_ident("live") {
                 it.live = true;
             } else if meta.path.is_ident("name") {
@@ -79,7 +81,7 @@ pub(crate) fn declared(field: &Field) -> syn::Result<Option<Declared<'_>>> {
                 it.range = Some(range(meta.value()?.parse::<Expr>()?)?);
             } else {
                 return Err(meta.error(
-                    "wants keyword, rest, live, name = \"\", default = ... or range = LOW..=HIGH",
+                    "wants keyword, rest, flatten, live, name = \"\", default = ... or range = LOW..=HIGH",
                 ));
             }
             Ok(())
@@ -98,33 +100,60 @@ fn range(expr: Expr) -> syn::Result<ExprRange> {
     }
 }
 
-/// `impl Args` for a struct all of whose fields are arguments.
+/// `impl Args` for a struct all of whose fields are arguments, or have some of
+/// their own (`flatten`), which come after all others.
 pub(crate) fn implementation(name: &Ident, fields: &[&Field]) -> syn::Result<Tokens> {
     let (mut specs, mut takes, mut idents) = (Vec::new(), Vec::new(), Vec::new());
-    for (i, field) in fields.iter().enumerate() {
+    let (mut parts, mut more) = (Vec::new(), Vec::new());
+    for field in fields {
         let Some(it) = declared(field)? else {
             let message = "a field without #[arg]: state belongs in Local, and what is compiled \
                            from arguments wants #[element(args = ...)]";
             return Err(syn::Error::new(field.span(), message));
         };
-        specs.push(spec(&it)?);
-        takes.push(take(i, &it)?);
         idents.push(&field.ident);
+        if it.kind == "Flatten" {
+            let (ident, ty) = (&field.ident, &field.ty);
+            more.push(quote! {
+                let #ident = <#ty as ::castanet_engine::args::Args>::take(taker, __next);
+                __next += <#ty as ::castanet_engine::args::Args>::ARGS.len();
+            });
+            parts.push(quote!(<#ty as ::castanet_engine::args::Args>::ARGS));
+            continue;
+        }
+        takes.push(take(specs.len(), &it)?);
+        specs.push(spec(&it)?);
     }
+    let count = specs.len();
+    let all = match parts.is_empty() {
+        true => quote!(&[#(#specs),*]),
+        false => quote!({
+            const PARTS: &[&[::castanet_engine::args::ArgSpec]] = &[&[#(#specs),*], #(#parts),*];
+            const ALL: [::castanet_engine::args::ArgSpec; ::castanet_engine::args::total(PARTS)] =
+                ::castanet_engine::args::joined(PARTS);
+            &ALL
+        }),
+    };
+    let after = match more.is_empty() {
+        true => quote!(),
+        false => quote! {
+            let mut __next = __first + #count;
+            #(#more)*
+            let _ = __next;
+        },
+    };
     Ok(quote! {
         impl ::castanet_engine::args::Args for #name {
-            const ARGS: &'static [::castanet_engine::args::ArgSpec] = &[#(#specs),*];
-            fn parse(text: &str, names: &::castanet_engine::args::Names)
-                -> ::std::result::Result<Self, ::std::vec::Vec<::castanet_engine::args::ArgError>>
+            const ARGS: &'static [::castanet_engine::args::ArgSpec] = #all;
+            #[allow(unused_variables)]
+            fn take(taker: &mut ::castanet_engine::args::Taker, __first: usize)
+                -> ::std::option::Option<Self>
             {
-                #[allow(unused_mut)]
-                let mut taker = ::castanet_engine::args::Taker::new(text, Self::ARGS, names);
                 #(#takes)*
-                taker.finish();
+                #after
                 match (#(#idents,)*) {
-                    (#(Some(#idents),)*) if taker.errors.is_empty() =>
-                        ::std::result::Result::Ok(Self { #(#idents),* }),
-                    _ => ::std::result::Result::Err(taker.errors),
+                    (#(Some(#idents),)*) => ::std::option::Option::Some(Self { #(#idents),* }),
+                    _ => ::std::option::Option::None,
                 }
             }
         }
@@ -182,12 +211,12 @@ fn take(i: usize, it: &Declared) -> syn::Result<Tokens> {
     let (ident, ty) = (&it.field.ident, &it.field.ty);
     let parse = it.parser()?;
     if it.kind == "Rest" {
-        return Ok(quote!(let #ident = taker.rest(#i);));
+        return Ok(quote!(let #ident = taker.rest(__first + #i);));
     }
     let fallback = match (&it.default, is_option(ty)) {
         (Some(d), _) => quote!(Some(#d)),
         (None, true) => quote!(Some(None)),
         (None, false) => quote!(None),
     };
-    Ok(quote!(let #ident = taker.take::<#ty>(#i, #fallback, #parse);))
+    Ok(quote!(let #ident = taker.take::<#ty>(__first + #i, #fallback, #parse);))
 }

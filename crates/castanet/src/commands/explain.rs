@@ -3,6 +3,7 @@
 use crate::cli::Configuration;
 use crate::library::library;
 use crate::terminal::{bold, colours_on_stdout};
+use castanet_engine::cores::Cores;
 use castanet_engine::graph::explain;
 use castanet_engine::router::{Wording, plan};
 use clap::Args;
@@ -24,8 +25,8 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
-    let workers = arguments.threads.clamp(1, 256);
-    let planned = plan(&loaded.flat, &library, workers, Wording::Castanet, &mut loaded.found);
+    let cores = Cores::here(arguments.threads.clamp(1, 256), &[]);
+    let planned = plan(&loaded.flat, &library, &cores, Wording::Castanet, &mut loaded.found);
     loaded.report(Wording::Castanet);
     if loaded.found.has_errors() {
         return crate::exit::CONFIGURATION;
@@ -40,7 +41,8 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         ("what each edge carries", explain::edges(graph, &planned.carries)),
         (
             "devices, queues and workers assigned",
-            explain::devices(graph, &planned.facts) + &explain::workers(graph, assigned),
+            explain::devices(graph, &planned.devices, assigned)
+                + &explain::workers(graph, assigned, &cores),
         ),
         ("thread vectors: which workers reach what", explain::vectors(graph, assigned)),
         ("rows of elements that run as one pass", explain::passes(graph, &planned.fused)),

@@ -2,6 +2,7 @@
 
 use crate::cli::Configuration;
 use crate::library::library;
+use castanet_engine::cores::Cores;
 use castanet_engine::graph::{Flow, Graph};
 use castanet_engine::router::{Wording, plan};
 use castanet_lang::print::{Kind, PortKinds, dot, svg};
@@ -54,7 +55,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
-    let planned = plan(&loaded.flat, &library, 1, Wording::Castanet, &mut loaded.found);
+    let planned = plan(&loaded.flat, &library, &Cores::here(1, &[]), Wording::Castanet, &mut loaded.found);
     loaded.report(Wording::Castanet);
     if loaded.found.has_errors() {
         return crate::exit::CONFIGURATION;

@@ -12,4 +12,5 @@ mod life;
 mod reach;
 mod replay;
 mod transfer;
+mod workers;
 mod xdp;

@@ -17,6 +17,7 @@ use castanet_lang::nearest;
 use std::collections::VecDeque;
 
 /// One declared argument, as the manual and the parser both see it.
+#[derive(Clone, Copy)]
 pub struct ArgSpec {
     /// Keyword, in capitals as Click spells it.
     pub name: &'static str,
@@ -47,17 +48,58 @@ pub enum ArgKind {
 pub trait Args: Sized {
     /// The declared arguments, in order.
     const ARGS: &'static [ArgSpec];
+    /// Takes the arguments out of a list in which the first of them is number
+    /// `first`; what is wrong is noted there.
+    fn take(taker: &mut Taker, first: usize) -> Option<Self>;
     /// Parses the text between the parentheses; reports all that is wrong.
-    fn parse(text: &str, names: &Names) -> Result<Self, Vec<ArgError>>;
+    fn parse(text: &str, names: &Names) -> Result<Self, Vec<ArgError>> {
+        let mut taker = Taker::new(text, Self::ARGS, names);
+        let taken = Self::take(&mut taker, 0);
+        taker.finish();
+        taken.filter(|_| taker.errors.is_empty()).ok_or(taker.errors)
+    }
 }
 
 impl Args for () {
     const ARGS: &'static [ArgSpec] = &[];
-    fn parse(text: &str, names: &Names) -> Result<Self, Vec<ArgError>> {
-        let mut taker = Taker::new(text, Self::ARGS, names);
-        taker.finish();
-        if taker.errors.is_empty() { Ok(()) } else { Err(taker.errors) }
+    fn take(_: &mut Taker, _: usize) -> Option<()> {
+        Some(())
     }
+}
+
+/// How many arguments there are in all.
+#[doc(hidden)]
+pub const fn total(parts: &[&[ArgSpec]]) -> usize {
+    let (mut count, mut part) = (0, 0);
+    while part < parts.len() {
+        count += parts[part].len();
+        part += 1;
+    }
+    count
+}
+
+/// All arguments in order; `N` is how many they are.
+#[doc(hidden)]
+pub const fn joined<const N: usize>(parts: &[&[ArgSpec]]) -> [ArgSpec; N] {
+    const NONE: ArgSpec = ArgSpec {
+        name: "",
+        kind: ArgKind::Keyword,
+        syntax: "",
+        default: None,
+        live: false,
+        doc: "",
+    };
+    let (mut all, mut count, mut part) = ([NONE; N], 0, 0);
+    while part < parts.len() {
+        let mut at = 0;
+        while at < parts[part].len() {
+            all[count] = parts[part][at];
+            count += 1;
+            at += 1;
+        }
+        part += 1;
+    }
+    all
 }
 
 /// The argument list while the derived parser takes it apart.

@@ -1,9 +1,9 @@
 //! Prints each step of the way from a configuration to running workers.
 
+use super::devices::{Device, Queues, Share};
 use super::{Flow, Graph, assign, carries, fuse, ports};
-use crate::args::Names;
 use crate::class::Role;
-use crate::element::Facts;
+use crate::cores::{Core, Cores};
 use std::fmt::Write;
 
 /// Elements with their classes, ports and processing.
@@ -52,35 +52,72 @@ pub fn edges(graph: &Graph, plan: &carries::Plan) -> String {
 }
 
 /// Tasks by worker, and why.
-pub fn workers(graph: &Graph, plan: &assign::Plan) -> String {
+pub fn workers(graph: &Graph, plan: &assign::Plan, cores: &Cores) -> String {
     let mut out = String::new();
     for (worker, jobs) in plan.tasks.iter().enumerate() {
-        _ = writeln!(out, "  worker {worker}: {} task{}", jobs.len(), s(jobs.len()));
+        let Core { number, node } = cores.of(worker);
+        let tasks = format!("{} task{}", jobs.len(), s(jobs.len()));
+        _ = writeln!(out, "  worker {worker}: {tasks}; core {number}, NUMA node {node}");
         for job in jobs {
-            let element = job.element();
-            let what = match job {
-                crate::worker::Job::Ask(_) => "asks",
-                crate::worker::Job::Drain { .. } => "pulls for",
-                crate::worker::Job::Empty(_) => "empties",
-            };
-            let (label, reason) = (graph.label(element), plan.reasons[element]);
-            _ = writeln!(out, "    {what} {label}  ({reason})");
+            let (label, reason) = (graph.label(job.element()), &plan.reasons[job.element()]);
+            _ = writeln!(out, "    {} {label}  ({reason})", job.verb());
         }
     }
     out
 }
 
-/// Devices: how packets will come and go, and why that way.
-pub fn devices(graph: &Graph, facts: &Facts) -> String {
-    let names = Names::new(&facts.addresses, None);
+/// Devices: how packets will come and go, and why that way; who has which
+/// queues, and where workers wait for each other.
+pub fn devices(graph: &Graph, devices: &[Option<Device>], plan: &assign::Plan) -> String {
     let mut out = String::new();
-    for (node, it) in graph.elements.iter().enumerate() {
-        let Some(text) = it.class.foresee.and_then(|foresee| foresee(&it.config, &names)) else {
-            continue;
-        };
-        _ = writeln!(out, "  {}: {text}", graph.label(node));
+    for (node, device) in devices.iter().enumerate() {
+        let Some(device) = device else { continue };
+        _ = writeln!(out, "  {}: {}", graph.label(node), device.how);
+        let at = device.node.map_or("unknown".to_owned(), |node| node.to_string());
+        _ = writeln!(out, "    NUMA node {at}; {}", offers(device));
+        for share in &plan.shares[node] {
+            let does = match graph.elements[node].class.role {
+                Role::Through => sends(device, share),
+                _ => receives(device, share),
+            };
+            _ = writeln!(out, "    worker {} {does}", share.worker);
+        }
     }
     out
+}
+
+/// How many queues there are for an element.
+fn offers(device: &Device) -> String {
+    let Queues { first, least, most, sockets } = device.queues;
+    let from = first.filter(|&first| first > 0).map_or(String::new(), |it| format!(" from {it} on"));
+    match (sockets, most) {
+        (true, _) => "as many sockets as workers".to_owned(),
+        (false, usize::MAX) => format!("as many queues as the driver has{from}"),
+        (false, most) if least == most => format!("{most} queue{}{from}", s(most)),
+        (false, most) => format!("up to {most} queue{}{from}", s(most)),
+    }
+}
+
+fn receives(device: &Device, share: &Share) -> String {
+    let queues = &share.queues;
+    match (device.queues.sockets, queues.len()) {
+        (true, _) => "receives from a socket of its own; flows are spread over them".to_owned(),
+        (false, 1) => format!("receives from queue {}", queues.start),
+        (false, _) => format!("receives from queues {} to {}", queues.start, queues.end - 1),
+    }
+}
+
+fn sends(device: &Device, share: &Share) -> String {
+    let queue = share.queues.start;
+    if device.queues.sockets {
+        return "sends by a socket of its own: no lock".to_owned();
+    }
+    if share.with.is_empty() {
+        return format!("sends to queue {queue}, alone: it never waits for a lock");
+    }
+    let others: Vec<String> = share.with.iter().map(ToString::to_string).collect();
+    let (others, s) = (others.join(", "), s(share.with.len()));
+    format!("sends to queue {queue}, locked for each burst: so does worker{s} {others}")
 }
 
 /// Thread vectors: which workers reach which elements, and what follows.

@@ -2,11 +2,12 @@
 //!
 //! Each step is a function from one plain data structure to the next:
 //! [`classes::name`] → [`ports::resolve`] → [`carries::follow`] →
-//! [`assign::assign`] → [`fuse::find`]; [`explain`] prints each.
+//! [`devices::find`] → [`assign::assign`] → [`fuse::find`]; [`explain`] prints each.
 
 pub mod assign;
 pub mod carries;
 pub mod classes;
+pub mod devices;
 pub mod explain;
 pub mod fuse;
 pub mod ports;

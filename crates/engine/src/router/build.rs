@@ -25,7 +25,7 @@ impl Router {
         options: &Options,
         found: &mut Diagnostics,
     ) -> Option<Router> {
-        let planned = plan(flat, library, options.workers, options.wording, found);
+        let planned = plan(flat, library, &options.cores(), options.wording, found);
         // Click looks at arguments only where the connections are right.
         if options.wording == Wording::Click && found.has_errors() {
             return None;
@@ -39,7 +39,7 @@ impl Router {
         }
         let flat_text = castanet_lang::print::flat(flat);
         let requirements = flat.requirements.clone();
-        let Planned { graph, assigned, fused, .. } = planned;
+        let Planned { graph, assigned, fused, cores, .. } = planned;
         let fused = if options.fuse { fused } else { fuse::Plan::default() };
         let mut router = match assemble(graph, assigned, fused, names, parts, clock, options) {
             Ok(router) => router,
@@ -48,6 +48,7 @@ impl Router {
                 return None;
             }
         };
+        router.pin = options.pin.then_some(cores);
         router.flat_text = flat_text;
         router.requirements = requirements;
         router.begin(options, found);
@@ -56,18 +57,19 @@ impl Router {
 
     /// Goes as far as building goes without opening a file or a device.
     pub fn check(flat: &Flat, library: &Library, options: &Options, found: &mut Diagnostics) {
-        let planned = plan(flat, library, options.workers, options.wording, found);
+        let planned = plan(flat, library, &options.cores(), options.wording, found);
         let system = options.interfaces.map(|ask| Arc::new(ask) as _);
         let names = Names::new(&planned.facts.addresses, system);
         make_all(&planned, &names, Time::default(), options, found);
     }
 
-    /// Lets every element open what it needs, in the order of the file.
+    /// Lets every element open what it needs, in the order of the file; where
+    /// one fails, it is not asked on other workers.
     fn begin(&mut self, options: &Options, found: &mut Diagnostics) {
         for element in 0..self.graph.elements.len() {
-            let home = self.assigned.homes[element];
-            let begun = self.crew.here(home).map_or(Ok(()), |worker| worker.begin(element));
-            if let Err(error) = begun {
+            let mut workers = self.assigned.begins(&self.graph, element).into_iter();
+            let begin = |worker| self.crew.here(worker).map_or(Ok(()), |it| it.begin(element));
+            if let Err(error) = workers.try_for_each(begin) {
                 report(&self.graph, element, "initializing", vec![error], options.wording, found);
             }
         }
@@ -96,6 +98,7 @@ fn make_all(
             outputs: it.outputs.len(),
             workers: &planned.assigned.vectors[i],
             alone: planned.assigned.vectors[i].iter().filter(|&&reaches| reaches).count() < 2,
+            shares: &planned.assigned.shares[i],
             names,
             started,
         };
@@ -161,7 +164,7 @@ fn assemble(
         clock,
         console: options.console.clone(),
         pool,
-        pin: options.pin,
+        pin: None,
         notices,
         notify,
         stops: 0,

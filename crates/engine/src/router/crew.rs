@@ -1,5 +1,6 @@
 //! The workers: at hand before and after a run, on their threads during it.
 
+use crate::cores::Cores;
 use crate::worker::{Shared, Worker, run_thread};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,19 +64,19 @@ impl Crew {
     }
 
     /// Sends the workers to threads of their own.
-    pub(super) fn send_off(&mut self, pin: bool) -> std::io::Result<()> {
+    pub(super) fn send_off(&mut self, pin: Option<&Cores>) -> std::io::Result<()> {
         let Crew::Here(workers) = self else { return Ok(()) };
         let Some(shared) = workers.first().map(|w| w.shared.clone()) else { return Ok(()) };
         let stop = Arc::new(AtomicBool::new(false));
         let mut threads = Vec::new();
         for worker in std::mem::take(workers) {
-            let (stop, index) = (stop.clone(), worker.index);
+            let (stop, index, cores) = (stop.clone(), worker.index, pin.cloned());
             let thread = std::thread::Builder::new()
                 .name(format!("castanet-{index}"))
                 .stack_size(STACK)
                 .spawn(move || {
-                    if pin {
-                        pin_to_core(index);
+                    if let Some(cores) = cores {
+                        cores.pin(index);
                     }
                     let worker = run_thread(worker, &stop);
                     castanet_packet::Pool::flush_thread();
@@ -98,20 +99,5 @@ impl Crew {
         let lost = sent - workers.len();
         *self = Crew::Here(workers);
         lost
-    }
-}
-
-/// Keeps the calling thread on one of the cores it may use. Where the system
-/// refuses, the thread runs anywhere.
-fn pin_to_core(index: usize) {
-    use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-    let this = nix::unistd::Pid::from_raw(0);
-    let Ok(allowed) = sched_getaffinity(this) else { return };
-    let cores: Vec<usize> =
-        (0..CpuSet::count()).filter(|&c| allowed.is_set(c).unwrap_or(false)).collect();
-    let mut one = CpuSet::new();
-    let core = cores.get(index % cores.len().max(1)).copied().unwrap_or(0);
-    if one.set(core).is_ok() {
-        _ = sched_setaffinity(this, &one);
     }
 }

@@ -12,6 +12,7 @@ pub use run::{Outcome, Report, Watcher};
 
 use crate::args::Names;
 use crate::class::Program;
+use crate::cores::Cores;
 use crate::element::Step;
 use crate::graph::{Graph, assign};
 use crate::time::Clock;
@@ -49,6 +50,8 @@ pub struct Options {
     pub frames: usize,
     /// Whether each worker stays on a core of its own.
     pub pin: bool,
+    /// The cores to use, in order; those that the process may use if empty.
+    pub cores: Vec<usize>,
     /// Whether elements in a row may run as one pass; for comparisons only.
     pub fuse: bool,
     /// Where lines that elements write go.
@@ -63,6 +66,11 @@ pub struct Options {
 pub type InterfaceResolver = fn(&str, crate::args::AddressKind) -> Option<String>;
 
 impl Options {
+    /// The cores of the workers.
+    pub(crate) fn cores(&self) -> Cores {
+        Cores::here(self.workers, &self.cores)
+    }
+
     /// One worker, real time, and what the design page says for the rest.
     pub fn new(console: Arc<dyn Console>) -> Options {
         Options {
@@ -71,6 +79,7 @@ impl Options {
             burst: castanet_packet::BURST,
             frames: 16 * 1024,
             pin: false,
+            cores: Vec::new(),
             fuse: true,
             console,
             interfaces: None,
@@ -98,7 +107,8 @@ pub struct Router {
     clock: Arc<Clock>,
     console: Arc<dyn Console>,
     pool: Pool,
-    pin: bool,
+    /// Where workers stay, if they do.
+    pin: Option<Cores>,
     notices: Receiver<Notice>,
     notify: Sender<Notice>,
     stops: u32,

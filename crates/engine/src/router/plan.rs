@@ -3,6 +3,8 @@
 use crate::args::{ArgError, Names};
 use crate::class::Library;
 use crate::element::Facts;
+use crate::cores::Cores;
+use crate::graph::devices::{self, Device};
 use crate::graph::{Graph, assign, carries, classes, fuse, ports};
 use castanet_lang::{Diagnostic, Diagnostics, Flat};
 
@@ -23,6 +25,10 @@ pub struct Planned {
     pub carries: carries::Plan,
     /// What information elements declare.
     pub facts: Facts,
+    /// By element: the device that it stands for.
+    pub devices: Vec<Option<Device>>,
+    /// The cores of the workers.
+    pub cores: Cores,
     /// Who runs what.
     pub assigned: assign::Plan,
     /// Which elements run as one pass.
@@ -33,7 +39,7 @@ pub struct Planned {
 pub fn plan(
     flat: &Flat,
     library: &Library,
-    workers: usize,
+    cores: &Cores,
     wording: Wording,
     found: &mut Diagnostics,
 ) -> Planned {
@@ -60,9 +66,10 @@ pub fn plan(
     if wording == Wording::Castanet {
         found.append(warnings);
     }
-    let assigned = assign::assign(&graph, &facts, workers);
+    let devices = devices::find(&graph, &facts);
+    let assigned = assign::assign(&graph, &facts, &devices, cores);
     let fused = fuse::find(&graph, library.fusions());
-    Planned { graph, carries, facts, assigned, fused }
+    Planned { graph, carries, facts, devices, cores: cores.clone(), assigned, fused }
 }
 
 /// The element or compound that `name` means where `element` stands: in its

@@ -45,7 +45,7 @@ impl Router {
     }
 
     fn run_real(&mut self, mut watch: Option<Watcher<'_>>) -> Outcome {
-        if let Err(e) = self.crew.send_off(self.pin) {
+        if let Err(e) = self.crew.send_off(self.pin.as_ref()) {
             self.console.chatter(&format!("cannot start a worker: {e}\n"));
             return Outcome { status: 1, interrupted: false };
         }
@@ -168,9 +168,10 @@ impl Router {
 
     /// Tells every element that it is over: buffers are written out.
     pub fn end(&mut self) {
-        let homes = self.assigned.homes.clone();
+        let elements = 0..self.graph.elements.len();
+        let begun: Vec<Vec<usize>> = elements.map(|it| self.assigned.begins(&self.graph, it)).collect();
         if let Crew::Here(workers) = &mut self.crew {
-            workers.iter_mut().for_each(|worker| worker.end(&homes));
+            workers.iter_mut().for_each(|worker| worker.end(&begun));
         }
     }
 

@@ -66,7 +66,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Lets element `me` prepare itself; the home worker calls it.
+    /// Lets element `me` prepare itself, on its home worker or on each.
     pub(crate) fn begin(&mut self, me: usize) -> Result<(), ArgError> {
         self.core.now = self.clock.now();
         let Some(node) = node::at_mut(&mut self.slots, me) else { return Ok(()) };
@@ -75,11 +75,12 @@ impl Worker {
         done
     }
 
-    /// Tells every element that it is over, then lets what that emits run.
-    pub(crate) fn end(&mut self, homes: &[usize]) {
+    /// Tells every element that began here that it is over, then lets what
+    /// that emits run. `begun` says by element where it began.
+    pub(crate) fn end(&mut self, begun: &[Vec<usize>]) {
         self.core.now = self.clock.now();
-        for (me, home) in homes.iter().enumerate() {
-            if *home == self.index {
+        for (me, workers) in begun.iter().enumerate() {
+            if workers.contains(&self.index) {
                 exec::call(&mut self.slots, &mut self.core, me, |node, cx| node.end(cx));
             }
         }

@@ -28,6 +28,15 @@ pub(crate) enum Job {
 }
 
 impl Job {
+    /// What it does with that element, in a word.
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            Job::Ask(_) => "asks",
+            Job::Drain { .. } => "pulls for",
+            Job::Empty(_) => "empties",
+        }
+    }
+
     /// The element it belongs to.
     pub(crate) fn element(self) -> usize {
         match self {

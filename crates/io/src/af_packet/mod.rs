@@ -2,7 +2,7 @@
 
 mod options;
 
-pub use options::{Fanout, FanoutMode, Method, Options};
+pub use options::{Fanout, FanoutMode, Group, Method, Options};
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
@@ -73,10 +73,12 @@ impl AfPacket {
             Method::SendOnly => 0,
             Method::Ring | Method::Socket => libc::ETH_P_ALL as u16,
         };
-        socket.bind(protocol).map_err(failed("bind a packet socket"))?;
-        if let Some(fanout) = options.fanout {
-            let joined = socket.join_fanout(fanout.group, fanout.mode.number());
-            joined.map_err(failed("join a fanout group"))?;
+        match &options.fanout {
+            None => socket.bind(protocol).map_err(failed("bind a packet socket"))?,
+            Some(fanout) => {
+                let join = |number| socket.bind_within(protocol, number, fanout.mode.number());
+                fanout.group.join(join).map_err(failed("join a fanout group"))?;
+            }
         }
         if options.promiscuous {
             socket.set_promiscuous().map_err(failed("set promiscuous mode"))?;

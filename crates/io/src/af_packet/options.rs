@@ -1,7 +1,10 @@
 //! What can be chosen about a packet socket.
 
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
 /// What can be chosen about a packet socket.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// How to receive.
     pub method: Method,
@@ -50,12 +53,30 @@ pub enum Method {
 }
 
 /// A group of sockets that share an interface's packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Fanout {
-    /// The group's number, the machine's namespace over.
-    pub group: u16,
+    /// Which.
+    pub group: Group,
     /// Who gets which packet.
     pub mode: FanoutMode,
+}
+
+/// A fanout group of this process, whose number the kernel finds when its
+/// first socket joins.
+#[derive(Clone, Default, Debug)]
+pub struct Group(Arc<Mutex<Option<u16>>>);
+
+impl Group {
+    /// Has a socket join, by the group's number or as the first, which is to
+    /// answer the number found.
+    pub(super) fn join(
+        &self,
+        join: impl FnOnce(Option<u16>) -> io::Result<u16>,
+    ) -> io::Result<()> {
+        let mut number = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *number = Some(join(*number)?);
+        Ok(())
+    }
 }
 
 /// Who of a group gets which packet.

@@ -1,30 +1,30 @@
 //! Interfaces by `AF_XDP`: an XDP program hands packets over before the kernel's stack sees them.
 
 mod port;
+mod reception;
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
-use crate::intake::{Arrival, Intake};
+use crate::intake::Intake;
 use crate::interface::Interface;
-use crate::offload;
-use crate::sys::netlink::Watch;
-use crate::sys::packet_socket::PacketSocket;
-use crate::sys::xsk::{Program, RING, Sending, Socket, Stage};
-use crate::sys::{AnyOf, ethtool, netif};
+use crate::sys::xsk::{Sending, Socket};
+use crate::sys::{ethtool, netif};
 use castanet_packet::{Batch, Packet, Pool};
-use castanet_wire::{Ethernet, MacAddr};
+use castanet_wire::Ethernet;
 use port::{LINK, Port};
+use reception::Reception;
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 /// What can be chosen about an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Whether to receive too. Then the kernel's own stack no longer sees
-    /// what arrives.
-    pub receive: bool,
+    /// The queues to receive from, if any. The kernel's own stack no longer
+    /// sees what arrives there.
+    pub receive: Option<Queues>,
+    /// The queue to send to, counted around.
+    pub transmit: u32,
     /// Whether to take in frames for other hosts too.
     pub promiscuous: bool,
     /// Whether a driver without XDP will do: the kernel then runs the program
@@ -38,19 +38,27 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { receive: true, promiscuous: false, generic: true, timestamps: true, device: 0 }
+        let receive = Some(Queues::ALL);
+        let (promiscuous, generic, timestamps) = (false, true, true);
+        Options { receive, transmit: 0, promiscuous, generic, timestamps, device: 0 }
     }
 }
 
-/// Drivers of virtual links, whose other end may leave checksums unfinished.
-const VIRTUAL: [&str; 3] = ["veth", "tun", "virtio_net"];
+/// Queues of an interface, one after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queues {
+    /// The first.
+    pub first: u32,
+    /// How many; beyond the last there are none.
+    pub count: u32,
+}
 
-/// The share of the free frames that waits on an interface to be filled: of
-/// 16 384 frames, 2048 bridge two milliseconds at a million packets a second,
-/// and however many interfaces there are, none takes all.
-const SHARE: usize = 8;
+impl Queues {
+    /// All that there are.
+    pub const ALL: Queues = Queues { first: 0, count: u32::MAX };
+}
 
-/// All queues of an interface, by a socket each.
+/// An interface: some of its queues to receive from, and one to send to.
 pub struct AfXdp {
     // The program goes before the sockets that it names.
     reception: Option<Reception>,
@@ -65,35 +73,12 @@ pub struct AfXdp {
     down: bool,
 }
 
-/// What it takes to receive.
-struct Reception {
-    _program: Program,
-    ether: MacAddr,
-    /// Whether checksums may come unfinished.
-    unfinished: bool,
-    /// Why the program is not in the driver, if it is not.
-    why_generic: Option<String>,
-    /// How many frames each queue gets to fill.
-    target: usize,
-    /// The queue to begin with.
-    turn: usize,
-    /// Whether a queue has no frame at all.
-    starved: bool,
-    /// Readable when any queue is, or the interface changes.
-    any: AnyOf,
-    /// An AF_XDP socket whose interface goes has an error, but wakes nobody
-    /// who waits for it.
-    watch: Watch,
-    _promiscuous: Option<PacketSocket>,
-    /// The interface is gone for good.
-    gone: bool,
-}
-
 impl AfXdp {
     /// Opens the interface called `name`; packets will be frames of `pool`.
     ///
     /// Opened again in the same process with the same pool it is the same
-    /// interface: one side of it can receive while another sends.
+    /// interface: one may receive while another sends, and several may receive,
+    /// each from queues of its own.
     pub fn open(name: &str, pool: &Pool, options: Options) -> Result<AfXdp, IoError> {
         let interface = Interface::find(name)?;
         let requests = netif::Interface::new(name)
@@ -101,9 +86,10 @@ impl AfXdp {
         let queues = ethtool::receive_queues(&requests);
         let longest = (interface.mtu + LINK).min(pool.data_capacity());
         let intake = Intake::new(interface.link(), options.device);
-        let port = port::open(interface, queues, pool)?;
-        let reception =
-            options.receive.then(|| Reception::begin(&port, &requests, &options)).transpose()?;
+        let senders = ethtool::transmit_queues(&requests);
+        let port = port::open(interface, (queues, senders), pool)?;
+        let reception = options.receive.map(|it| Reception::begin(&port, it, &requests, &options));
+        let reception = reception.transpose()?;
         Ok(AfXdp { reception, port, intake, options, longest, unsent: false, down: false })
     }
 
@@ -117,182 +103,25 @@ impl AfXdp {
         (Ethernet::LEN..=self.longest).contains(&packet.len())
     }
 
-    /// Where to send: one queue, which workers share burst by burst.
+    /// Where to send: a queue of its own where there are enough, else one
+    /// that workers share burst by burst.
     fn outlet(&self) -> Option<&Socket> {
-        self.port.sockets.first()
+        outlet(&self.port, &self.options)
     }
 
     /// Sends what is waiting in the ring, as far as the kernel takes it.
     fn push(&mut self) {
-        let port = Arc::clone(&self.port);
-        let Some(socket) = port.sockets.first() else { return };
+        let Some(socket) = outlet(&self.port, &self.options) else { return };
         let pushed = socket.push(&mut socket.sending());
         self.down = pushed.is_err();
         self.unsent = !pushed.unwrap_or(true);
     }
 }
 
-impl Reception {
-    /// Puts the program on the interface and leads its queues to the sockets.
-    fn begin(
-        port: &Port,
-        requests: &netif::Interface,
-        options: &Options,
-    ) -> Result<Reception, IoError> {
-        let Interface { name, index, ether, .. } = &port.interface;
-        let failed = |doing: &str| {
-            let doing = format!("{doing} {name}");
-            move |error| IoError::new(doing, error)
-        };
-        let queues = port.sockets.len();
-        let (program, why_generic) = attach(*index, queues as u32, options.generic)
-            .map_err(failed("put an XDP program on"))
-            .map_err(|error| match error {
-                IoError::NotPermitted { doing, .. } => {
-                    IoError::NotPermitted { doing, needs: "CAP_NET_ADMIN and CAP_BPF" }
-                }
-                other => other,
-            })?;
-        let stage = if why_generic.is_some() { Stage::Generic } else { Stage::Driver };
-        let pool = port.pool.stats();
-        let free = pool.frames.saturating_sub(pool.in_use);
-        let target = (free / SHARE / queues.max(1)).clamp(1, RING as usize);
-        let mut starved = false;
-        for (queue, socket) in (0..).zip(&port.sockets) {
-            // Frames first: what arrives finds one.
-            starved |= fill(socket, target);
-            program.insert(queue, socket).map_err(failed("lead packets to a socket on"))?;
-        }
-        let watch = Watch::new().map_err(failed("watch"))?;
-        let promiscuous = options.promiscuous.then(|| promiscuous(*index)).transpose();
-        let fds = port.sockets.iter().map(Socket::raw_fd).chain([watch.raw_fd()]);
-        let any = AnyOf::new(fds).map_err(failed("watch the queues of"))?;
-        let driver = ethtool::driver(requests).unwrap_or_default();
-        let why_generic = why_generic.map(|why| match ethtool::joins_received(requests) {
-            true => {
-                format!("{why}; what the kernel joins is lost, see `ethtool -K {name} gro off`")
-            }
-            false => why,
-        });
-        Ok(Reception {
-            _program: program,
-            ether: ether.unwrap_or_default(),
-            unfinished: stage == Stage::Generic || VIRTUAL.contains(&driver.as_str()),
-            why_generic,
-            target,
-            turn: 0,
-            starved,
-            any,
-            watch,
-            _promiscuous: promiscuous.map_err(failed("set promiscuous mode on"))?,
-            gone: false,
-        })
-    }
-
-    /// Whom the link meant a frame for.
-    fn kind(&self, packet: &Packet) -> u8 {
-        let Some((header, _)) = Ethernet::from_prefix(packet.bytes()) else { return 0 };
-        let dst = header.dst();
-        if dst == self.ether {
-            libc::PACKET_HOST
-        } else if dst == MacAddr([0xff; 6]) {
-            libc::PACKET_BROADCAST
-        } else if dst.0[0] & 1 != 0 {
-            libc::PACKET_MULTICAST
-        } else {
-            libc::PACKET_OTHERHOST
-        }
-    }
-}
-
-/// Attaches the program in the driver, or else where any driver will do and
-/// that is allowed; then says why.
-fn attach(index: u32, queues: u32, generic: bool) -> io::Result<(Program, Option<String>)> {
-    match Program::new(index, queues, Stage::Driver) {
-        Ok(program) => Ok((program, None)),
-        Err(error) if generic && error.raw_os_error() != Some(libc::EBUSY) => {
-            let why = match error.raw_os_error() {
-                Some(libc::EOPNOTSUPP | libc::EINVAL) => "it cannot".to_owned(),
-                _ => error.to_string(),
-            };
-            Program::new(index, queues, Stage::Generic).map(|program| (program, Some(why)))
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// A socket that keeps the interface in promiscuous mode while it is open.
-fn promiscuous(index: u32) -> io::Result<PacketSocket> {
-    let socket = PacketSocket::open(index)?;
-    socket.set_promiscuous()?;
-    Ok(socket)
-}
-
-/// Gives the kernel frames to fill; says whether it has none.
-fn fill(socket: &Socket, target: usize) -> bool {
-    let mut receiving = socket.receiving();
-    if receiving.refill(target) {
-        socket.wake_receiving();
-    }
-    receiving.lent() == 0
-}
-
-/// Wall-clock time: the kernel does not say when a packet arrived.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-}
-
-/// Makes packets of up to `max` frames of one queue.
-fn take(
-    socket: &Socket,
-    reception: &Reception,
-    intake: &mut Intake,
-    timestamps: bool,
-    batch: &mut Batch,
-    max: usize,
-) -> usize {
-    let mut receiving = socket.receiving();
-    let (mut count, mut time) = (0, 0);
-    while count < max
-        && let Some(mut packet) = receiving.next()
-    {
-        if reception.unfinished {
-            offload::finish_if_partial(packet.bytes_mut(), intake.link);
-        }
-        if timestamps && time == 0 {
-            time = now();
-        }
-        let (wire_len, kind) = (packet.len(), reception.kind(&packet));
-        let arrival = Arrival { wire_len, kind, time, ..Arrival::default() };
-        count += intake.keep(packet, &arrival, batch);
-    }
-    receiving.release();
-    count
-}
-
 impl Device for AfXdp {
     fn receive(&mut self, _: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
         let Some(reception) = &mut self.reception else { return Ok(0) };
-        let sockets = &self.port.sockets;
-        let (first, mut count) = (reception.turn, 0);
-        reception.turn = (first + 1) % sockets.len().max(1);
-        reception.starved = false;
-        for socket in sockets.iter().cycle().skip(first).take(sockets.len()) {
-            let (timestamps, left) = (self.options.timestamps, max - count);
-            count += take(socket, reception, &mut self.intake, timestamps, batch, left);
-            if fill(socket, reception.target) {
-                port::reclaim_all();
-                reception.starved |= fill(socket, reception.target);
-            }
-        }
-        if count == 0 && reception.watch.has_changed() {
-            reception.gone |= sockets.iter().any(|socket| socket.take_error().is_err());
-        }
-        if reception.gone {
-            return Err(io::Error::new(io::ErrorKind::NotConnected, "the interface is gone"));
-        }
-        Ok(count)
+        reception.receive(&mut self.intake, self.options.timestamps, batch, max)
     }
 
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
@@ -330,17 +159,16 @@ impl Device for AfXdp {
     }
 
     fn starved(&self) -> bool {
-        self.reception.as_ref().is_some_and(|it| it.starved)
+        self.reception.as_ref().is_some_and(Reception::is_starved)
     }
 
     fn fd(&self) -> Option<RawFd> {
-        let any = self.reception.as_ref().map(|it| it.any.raw_fd());
+        let any = self.reception.as_ref().map(Reception::raw_fd);
         any.or_else(|| self.outlet().map(Socket::raw_fd))
     }
 
     fn stats(&self) -> DeviceStats {
-        let counts = self.port.sockets.iter().filter_map(|socket| socket.counts().ok());
-        let kernel_drops = counts.map(|it| it.dropped + it.invalid).sum();
+        let kernel_drops = self.reception.as_ref().map_or(0, Reception::kernel_drops);
         DeviceStats { kernel_drops, ..self.intake.stats }
     }
 
@@ -356,7 +184,8 @@ impl Device for AfXdp {
             n => format!(", {n} queues"),
         };
         if let Some(reception) = &self.reception {
-            match &reception.why_generic {
+            text += &reception.part();
+            match reception.why_generic() {
                 None => text += ", XDP program in the driver",
                 Some(why) => text += &format!(", generic XDP program (in the driver {why})"),
             }
@@ -366,6 +195,10 @@ impl Device for AfXdp {
         }
         text
     }
+}
+
+fn outlet<'a>(port: &'a Port, options: &Options) -> Option<&'a Socket> {
+    port.sockets.get(options.transmit as usize % port.sending_queues().max(1))
 }
 
 /// Sends from the front of `batch` what there is room for; says how many

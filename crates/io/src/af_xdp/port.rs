@@ -1,23 +1,44 @@
 //! Interfaces whose queues have sockets in this process, so that one side can receive while another sends.
 
+use super::reception::Inlet;
 use crate::error::IoError;
 use crate::interface::{self, Interface};
 use crate::sys::xsk::{self, Mode, Socket};
 use castanet_packet::{Pool, PoolConfig};
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Bytes of a link header with one VLAN tag, which the MTU does not count.
 pub(super) const LINK: usize = castanet_wire::Ethernet::LEN + castanet_wire::Vlan::LEN;
 
-/// An interface with a socket on each of its receive queues.
+/// An interface with a socket on each of its queues.
 pub(super) struct Port {
     pub(super) interface: Interface,
     pub(super) pool: Pool,
     pub(super) sockets: Vec<Socket>,
     /// Why packets are copied, if they are.
     pub(super) why_copy: Option<String>,
+    /// How many of the queues packets arrive in, and can be sent to.
+    queues: (usize, usize),
+    inlet: Mutex<Inlet>,
+}
+
+impl Port {
+    /// How many queues packets arrive in.
+    pub(super) fn receiving_queues(&self) -> usize {
+        self.queues.0
+    }
+
+    /// How many queues can be sent to.
+    pub(super) fn sending_queues(&self) -> usize {
+        self.queues.1
+    }
+
+    /// Who receives.
+    pub(super) fn inlet(&self) -> MutexGuard<'_, Inlet> {
+        self.inlet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A network namespace (its inode), an interface's number, a pool's.
@@ -26,8 +47,13 @@ type Key = (u64, u32, u8);
 /// The ports that are open, as long as somebody has them.
 static OPEN: LazyLock<Mutex<HashMap<Key, Weak<Port>>>> = LazyLock::new(Mutex::default);
 
-/// The port of an interface, opened if this process has not done so.
-pub(super) fn open(interface: Interface, queues: u32, pool: &Pool) -> Result<Arc<Port>, IoError> {
+/// The port of an interface, opened if this process has not done so; `queues`
+/// are how many there are to receive from and to send to.
+pub(super) fn open(
+    interface: Interface,
+    queues: (u32, u32),
+    pool: &Pool,
+) -> Result<Arc<Port>, IoError> {
     let key = (interface::namespace(), interface.index, pool.id());
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     open.retain(|_, port| port.strong_count() > 0);
@@ -72,20 +98,23 @@ fn check_fit(interface: &Interface, pool: &Pool) -> Result<(), IoError> {
 }
 
 /// Binds a socket to each queue: without copies if the driver can do that.
-fn bind(interface: Interface, queues: u32, pool: &Pool) -> Result<Port, IoError> {
-    let (sockets, why_copy) = match bind_without_copies(interface.index, queues, pool) {
+fn bind(interface: Interface, queues: (u32, u32), pool: &Pool) -> Result<Port, IoError> {
+    let all = queues.0.max(queues.1);
+    let (sockets, why_copy) = match bind_without_copies(interface.index, all, pool) {
         Ok(sockets) => (Ok(sockets), None),
         Err(error) => match error.raw_os_error() {
             Some(libc::EBUSY) => (Err(error), None),
             code => {
                 let cannot = code == Some(libc::EOPNOTSUPP);
                 let why = if cannot { "the driver cannot".into() } else { error.to_string() };
-                (bind_all(interface.index, queues, pool, Mode::Copy), Some(why))
+                (bind_all(interface.index, all, pool, Mode::Copy), Some(why))
             }
         },
     };
     let sockets = sockets.map_err(|error| refused(&interface, error))?;
-    Ok(Port { interface, pool: pool.clone(), sockets, why_copy })
+    let queues = (queues.0 as usize, queues.1 as usize);
+    let (pool, inlet) = (pool.clone(), Mutex::default());
+    Ok(Port { interface, pool, sockets, why_copy, queues, inlet })
 }
 
 fn bind_all(index: u32, queues: u32, pool: &Pool, mode: Mode) -> io::Result<Vec<Socket>> {

@@ -2,8 +2,8 @@
 
 use super::method::Method;
 use crate::IoError;
-use crate::af_packet::{self, AfPacket};
-use crate::af_xdp::{self, AfXdp};
+use crate::af_packet::{self, AfPacket, Fanout, FanoutMode, Group};
+use crate::af_xdp::{self, AfXdp, Queues};
 use crate::device::{Device, DeviceStats};
 use crate::interface::Interface;
 use castanet_engine::prelude::*;
@@ -12,18 +12,29 @@ use std::io;
 use std::os::fd::RawFd;
 
 /// What an element wants of its device.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Wish {
     pub(super) method: Method,
     /// Whether to receive, and how.
     pub(super) receive: Option<Receive>,
+    /// The queue to send to, where there are queues.
+    pub(super) transmit: u32,
     /// For packet sockets: whether to send past the queueing discipline.
     pub(super) bypass_qdisc: bool,
 }
 
 /// How to receive.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Receive {
+    /// From which queues, where there are queues.
+    pub(super) queues: Queues,
+    /// Whether the user wants those and no others.
+    pub(super) exactly: bool,
+    /// The workers that share what arrives, by sockets where there are no
+    /// queues, and how many they are.
+    pub(super) group: Option<(Group, usize)>,
+    /// Whether this worker sees to what is done once for all of them.
+    pub(super) leads: bool,
     /// Whether the host must go on receiving; if the user does not say, it
     /// must where it has a use for the interface.
     pub(super) sniffer: Option<bool>,
@@ -37,6 +48,8 @@ pub(super) struct Chosen {
     device: Box<dyn Device>,
     pub(super) ethernet: bool,
     why_not_better: Option<String>,
+    /// How many workers receive.
+    workers: usize,
 }
 
 /// Opens the interface `devname`; packets received will be of `pool`.
@@ -61,7 +74,8 @@ pub(super) fn open(devname: &str, wish: &Wish, pool: &Pool) -> Result<Chosen, Ar
     if why_not_better.is_none() {
         match (open_xdp(devname, wish, pool), wish.method) {
             (Ok(device), _) => {
-                return Ok(Chosen { device: Box::new(device), ethernet, why_not_better: None });
+                let (device, workers) = (Box::new(device), wish.workers());
+                return Ok(Chosen { device, ethernet, why_not_better: None, workers });
             }
             // Who holds it gets all that arrives: a packet socket would wait in vain.
             (Err(error), Method::Best)
@@ -76,13 +90,35 @@ pub(super) fn open(devname: &str, wish: &Wish, pool: &Pool) -> Result<Chosen, Ar
 }
 
 /// What [`open`] would do now, as far as that can be told without opening anything.
-pub(super) fn foresee(devname: &str, wish: &Wish) -> String {
+pub(super) struct Foreseen {
+    /// In words.
+    pub(super) how: String,
+    /// By AF_XDP: how many queues there are to receive from and to send to.
+    pub(super) queues: Option<(usize, usize)>,
+    pub(super) numa_node: Option<usize>,
+}
+
+/// Foresees what [`open`] would do.
+pub(super) fn foresee(devname: &str, wish: &Wish) -> Foreseen {
     let interface = match Interface::find(devname) {
         Ok(interface) => interface,
-        Err(error) => return error.to_string(),
+        Err(error) => {
+            return Foreseen { how: error.to_string(), queues: Some((1, 1)), numa_node: None };
+        }
     };
+    let obstacle = obstacle(wish, &interface);
+    let socket = match (wish.method, &obstacle) {
+        (Method::Ring | Method::Socket, _) => true,
+        (Method::Best, Obstacle::Wish(_) | Obstacle::Host(_)) => true,
+        (Method::Best | Method::Xdp, _) => false,
+    };
+    let queues = (!socket).then(|| interface.queues());
+    Foreseen { how: in_words(devname, wish, obstacle), queues, numa_node: interface.numa_node() }
+}
+
+fn in_words(devname: &str, wish: &Wish, obstacle: Obstacle) -> String {
     let socket = |why: &str| format!("{devname} by packet socket; not AF_XDP: {why}");
-    match (wish.method, obstacle(wish, &interface)) {
+    match (wish.method, obstacle) {
         (Method::Ring | Method::Socket, _) => socket("METHOD says so"),
         (Method::Xdp, Obstacle::Wish(why)) => format!("METHOD AF_XDP will not do: {why}"),
         (Method::Best, Obstacle::Wish(why) | Obstacle::Host(why)) => socket(&why),
@@ -103,7 +139,8 @@ enum Obstacle {
 }
 
 fn obstacle(wish: &Wish, interface: &Interface) -> Obstacle {
-    let (sniffer, outbound) = wish.receive.map_or((None, false), |it| (it.sniffer, it.outbound));
+    let receive = wish.receive.as_ref();
+    let (sniffer, outbound) = receive.map_or((None, false), |it| (it.sniffer, it.outbound));
     match (sniffer, interface.needed_by_host()) {
         _ if outbound => Obstacle::Wish("it does not see what the host sends (OUTBOUND)".into()),
         (Some(true), _) => Obstacle::Wish("it keeps packets from the host (SNIFFER)".into()),
@@ -114,9 +151,10 @@ fn obstacle(wish: &Wish, interface: &Interface) -> Obstacle {
 
 fn open_xdp(devname: &str, wish: &Wish, pool: &Pool) -> Result<AfXdp, IoError> {
     let options = af_xdp::Options {
-        receive: wish.receive.is_some(),
-        promiscuous: wish.receive.is_some_and(|it| it.promiscuous),
-        timestamps: wish.receive.is_some_and(|it| it.timestamps),
+        receive: wish.receive.as_ref().map(|it| it.queues),
+        transmit: wish.transmit,
+        promiscuous: wish.receive.as_ref().is_some_and(|it| it.promiscuous),
+        timestamps: wish.receive.as_ref().is_some_and(|it| it.timestamps),
         // A packet socket does better than a program behind the driver.
         generic: wish.method == Method::Xdp,
         device: 0,
@@ -130,7 +168,12 @@ fn open_packet(
     ethernet: bool,
     why_not_better: Option<String>,
 ) -> Result<Chosen, ArgError> {
-    let receive = wish.receive;
+    let receive = wish.receive.as_ref();
+    if receive.is_some_and(|it| it.exactly) {
+        let why = why_not_better.unwrap_or_default();
+        return Err(ArgError::new(format!("QUEUE takes AF_XDP, and that will not do: {why}")));
+    }
+    let group = receive.and_then(|it| it.group.as_ref());
     let options = af_packet::Options {
         method: match (receive, wish.method) {
             (None, _) => af_packet::Method::SendOnly,
@@ -139,13 +182,22 @@ fn open_packet(
         },
         promiscuous: receive.is_some_and(|it| it.promiscuous),
         outbound: receive.is_some_and(|it| it.outbound),
-        exclusive: receive.is_some_and(|it| it.sniffer == Some(false)),
+        exclusive: receive.is_some_and(|it| it.leads && it.sniffer == Some(false)),
         bypass_qdisc: wish.bypass_qdisc,
+        fanout: group.map(|it| Fanout { group: it.0.clone(), mode: FanoutMode::Hash }),
         ..af_packet::Options::default()
     };
     let device =
         AfPacket::open(devname, options).map_err(|error| ArgError::new(error.to_string()))?;
-    Ok(Chosen { device: Box::new(device), ethernet, why_not_better })
+    let (device, workers) = (Box::new(device), wish.workers());
+    Ok(Chosen { device, ethernet, why_not_better, workers })
+}
+
+impl Wish {
+    /// How many workers share what arrives.
+    fn workers(&self) -> usize {
+        self.receive.as_ref().and_then(|it| it.group.as_ref()).map_or(1, |it| it.1)
+    }
 }
 
 impl Device for Chosen {
@@ -178,7 +230,10 @@ impl Device for Chosen {
     }
 
     fn describe(&self) -> String {
-        let text = self.device.describe();
+        let mut text = self.device.describe();
+        if self.workers > 1 {
+            text += &format!("; {} workers receive", self.workers);
+        }
         match &self.why_not_better {
             None => text,
             Some(why) => format!("{text}; not AF_XDP: {why}"),

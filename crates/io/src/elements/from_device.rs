@@ -4,7 +4,11 @@ use super::choice::{self, Chosen, Receive, Wish};
 use super::ip_mark;
 use super::method::Method;
 use super::opened::Opened;
+use super::spread::{Offer, Spread, given};
+use crate::af_packet::Group;
+use crate::af_xdp::Queues;
 use crate::device::Device;
+use castanet_engine::graph::devices;
 use castanet_engine::prelude::*;
 use castanet_packet::anno;
 
@@ -30,12 +34,27 @@ use castanet_packet::anno;
 /// forward each packet twice. What a `ToDevice` of the same interface sends is
 /// not received.
 ///
+/// With several workers (`-j`) each device is received from by its share of
+/// them: by AF_XDP each worker has hardware queues of its own, and by packet
+/// socket a socket of its own, over which the kernel spreads flows. `castanet
+/// explain` shows who has what.
+///
 /// ```text
 /// FromDevice(eth0, PROMISC true) -> Print(in) -> Discard;
 /// ```
 #[derive(Element)]
-#[element(methods)]
+#[element(args = Settings, methods)]
 pub struct FromDevice {
+    settings: Settings,
+    /// What each worker has of the device.
+    shares: Vec<Share>,
+    /// The sockets of several workers, where there are no queues.
+    group: Option<Group>,
+}
+
+/// What can be set.
+#[derive(Args)]
+pub struct Settings {
     /// The interface to receive from.
     #[arg]
     devname: String,
@@ -75,6 +94,17 @@ pub struct FromDevice {
     /// Whether packets carry the time they were received at.
     #[arg(keyword, default = true)]
     timestamp: bool,
+    /// By AF_XDP, the first queue to receive from; the others are left to the
+    /// kernel. -1 for all.
+    #[arg(keyword, default = -1, range = -1..=65535)]
+    queue: i32,
+    /// By AF_XDP, how many queues to receive from; -1 for all, or one where
+    /// QUEUE is given.
+    #[arg(keyword, default = -1, range = -1..=65535)]
+    n_queues: i32,
+    /// Who receives.
+    #[arg(flatten)]
+    spread: Spread,
 }
 
 /// Where received packets go.
@@ -107,7 +137,7 @@ impl FromDevice {
     /// The header that packets begin with.
     #[read]
     fn encap(&self) -> String {
-        let link = crate::interface::Interface::find(&self.devname);
+        let link = crate::interface::Interface::find(&self.settings.devname);
         if link.is_ok_and(|it| it.ether.is_none()) { "IP".into() } else { "ETHER".into() }
     }
 }
@@ -164,21 +194,32 @@ impl Receiving {
     }
 }
 
+impl Build for FromDevice {
+    type Args = Settings;
+
+    fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
+        let group = (setup.shares.len() > 1).then(Group::default);
+        Ok(FromDevice { settings, shares: setup.shares.to_vec(), group })
+    }
+}
+
 impl Source for FromDevice {
     type Local = Receiving;
     type Fate = Received;
+    const EACH: bool = true;
 
     fn begin(&self, local: &mut Receiving, cx: &mut Cx) -> Result<(), ArgError> {
-        local.device.set(choice::open(&self.devname, &self.wish(), cx.pool())?);
+        let wish = self.wish(cx.worker(), cx.at_home());
+        local.device.set(choice::open(&self.settings.devname, &wish, cx.pool())?);
         Ok(())
     }
 
     fn ask(&self, local: &mut Receiving, n: usize, cx: &mut Cx) -> Asked {
         let Some(device) = local.device.get_mut() else { return Asked::Done };
-        let n = if self.burst > 0 { self.burst as usize } else { n };
+        let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
         let mut batch = Batch::new();
         if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
-            let said = format!("FromDevice({}): {error}", self.devname);
+            let said = format!("FromDevice({}): {error}", self.settings.devname);
             if said != local.said {
                 cx.chatter(&said);
                 local.said = said;
@@ -194,7 +235,7 @@ impl Source for FromDevice {
         cx.received(batch.len());
         let ethernet = device.ethernet;
         batch.iter_mut().for_each(|packet| self.dress(packet, ethernet));
-        if !self.force_ip && self.protocol == 0 {
+        if !self.settings.force_ip && self.settings.protocol == 0 {
             cx.emit_batch(Received::Packet, batch);
             return Asked::Again;
         }
@@ -210,22 +251,49 @@ impl Source for FromDevice {
     }
 }
 
-/// How packets would come, for `castanet explain`.
-pub(super) fn foresee(config: &str, names: &Names) -> Option<String> {
-    let it = <FromDevice as Args>::parse(config, names).ok()?;
-    Some(choice::foresee(&it.devname, &it.wish()))
+/// The interface, and what is wanted of it.
+pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
+    let it = <Settings as Args>::parse(config, names).ok()?;
+    let found = choice::foresee(&it.devname, &it.wish());
+    let offer = found.queues.map_or(Offer::Sockets, |(receive, _)| Offer::All(receive));
+    Some(devices::Device {
+        how: found.how,
+        node: it.spread.node(found.numa_node),
+        queues: it.spread.queues(given(it.queue), given(it.n_queues), offer),
+        crew: it.spread.crew(),
+        name: it.devname,
+    })
 }
 
-impl FromDevice {
+impl Settings {
     fn wish(&self) -> Wish {
         let receive = Receive {
+            queues: Queues::ALL,
+            exactly: self.queue >= 0,
+            group: None,
+            leads: true,
             sniffer: self.sniffer,
             promiscuous: self.promisc,
             outbound: self.outbound,
             timestamps: self.timestamp,
         };
         let method = self.capture.unwrap_or(self.method);
-        Wish { method, receive: Some(receive), bypass_qdisc: false }
+        Wish { method, receive: Some(receive), transmit: 0, bypass_qdisc: false }
+    }
+}
+
+impl FromDevice {
+    /// What a worker opens.
+    fn wish(&self, worker: usize, at_home: bool) -> Wish {
+        let mut wish = self.settings.wish();
+        let share = self.shares.iter().find(|share| share.worker == worker);
+        if let (Some(receive), Some(Share { queues, .. })) = (&mut wish.receive, share) {
+            let (first, count) = (queues.start as u32, queues.len() as u32);
+            receive.queues = Queues { first, count };
+            receive.group = self.group.clone().map(|group| (group, self.shares.len()));
+            receive.leads = at_home;
+        }
+        wish
     }
 
     /// What every packet gets.
@@ -233,10 +301,10 @@ impl FromDevice {
         if ethernet {
             packet.set_mac_header(0);
         }
-        if !self.timestamp && packet.timestamp() != 0 {
+        if !self.settings.timestamp && packet.timestamp() != 0 {
             packet.set_timestamp(0);
         }
-        let (len, keep) = (packet.len(), self.snaplen as usize);
+        let (len, keep) = (packet.len(), self.settings.snaplen as usize);
         if keep > 0 && len > keep {
             let extra = packet.anno_u32(anno::EXTRA_LENGTH);
             packet.set_anno_u32(anno::EXTRA_LENGTH, extra.saturating_add((len - keep) as u32));
@@ -246,13 +314,13 @@ impl FromDevice {
 
     fn sort(&self, packet: &mut Packet, ethernet: bool) -> Received {
         let kind = packet.ether_header().filter(|_| ethernet).map(|it| it.ether_type());
-        if self.protocol != 0 && kind != Some(self.protocol) {
+        if self.settings.protocol != 0 && kind != Some(self.settings.protocol) {
             return Received::OtherProtocol;
         }
         let is_ip = |packet: &mut Packet| match ethernet {
             true => ip_mark::mark_in_ethernet(packet),
             false => ip_mark::mark_at(packet, 0),
         };
-        if self.force_ip && !is_ip(packet) { Received::NotIp } else { Received::Packet }
+        if self.settings.force_ip && !is_ip(packet) { Received::NotIp } else { Received::Packet }
     }
 }

@@ -147,7 +147,7 @@ impl Neighbour {
             cx.emit_batch(refused, batch);
             return;
         };
-        match self.waiting.send(device, batch, WAITING, cx) {
+        match self.waiting.send(device, batch, WAITING, false, cx) {
             Ok(outcome) => {
                 cx.consumed(outcome.sent);
                 cx.dropped(refused, outcome.refused);

@@ -18,6 +18,7 @@ pub mod kernel_tun;
 mod method;
 mod opened;
 mod sending;
+mod spread;
 pub mod summary;
 pub mod to_device;
 pub mod to_dpdk_device;
@@ -32,14 +33,14 @@ pub use crate::interface::address_of;
 /// The classes of this crate.
 pub static CLASSES: &[Class] = &[
     control::<dpdk_info::DPDKInfo>(),
-    source::<from_device::FromDevice>().foreseen(from_device::foresee),
+    source::<from_device::FromDevice>().with_device(from_device::device),
     source::<from_dpdk_device::FromDPDKDevice>(),
     source::<from_dump::FromDump>(),
     source::<from_host::FromHost>(),
     source::<from_ip_summary_dump::FromIPSummaryDump>(),
     duplex::<kernel_tap::KernelTap>(),
     duplex::<kernel_tun::KernelTun>(),
-    per_batch::<to_device::ToDevice>().foreseen(to_device::foresee),
+    per_batch::<to_device::ToDevice>().with_device(to_device::device),
     per_batch::<to_dpdk_device::ToDPDKDevice>(),
     per_batch::<to_dump::ToDump>(),
     per_batch::<to_host::ToHost>(),

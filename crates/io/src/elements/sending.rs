@@ -2,9 +2,13 @@
 
 use crate::device::Device;
 use castanet_engine::prelude::*;
+use std::time::Instant;
 
 /// How soon a device without room is tried again.
 const RETRY: Duration = Duration::from_micros(100);
+
+/// How long a worker waits for room: a link that is down must not stop it.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Packets that a device has no room for yet.
 #[derive(Default)]
@@ -22,17 +26,28 @@ pub(super) struct Outcome {
 
 impl Waiting {
     /// Sends `batch` after what waits already; up to `limit` packets wait on.
+    /// With `blocking` the worker waits until there are no more.
     pub(super) fn send(
         &mut self,
         device: &mut dyn Device,
         mut batch: Batch,
         limit: usize,
+        blocking: bool,
         cx: &mut Cx,
     ) -> std::io::Result<Outcome> {
         self.0.append(&mut batch);
-        let before = self.0.len();
-        let sent = device.transmit(&mut self.0)?;
-        device.flush()?;
+        let (before, mut sent, mut since) = (self.0.len(), 0, None);
+        loop {
+            sent += device.transmit(&mut self.0)?;
+            device.flush()?;
+            if !blocking || self.0.len() <= limit {
+                break;
+            }
+            if since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                break;
+            }
+            std::thread::yield_now();
+        }
         let refused = before - sent - self.0.len();
         let surplus = self.0.split_off(limit);
         if !self.0.is_empty() || device.unsent() {

@@ -4,17 +4,22 @@ use super::choice::{self, Chosen, Wish};
 use super::method::Method;
 use super::opened::Opened;
 use super::sending::Waiting;
+use super::spread::given;
 use crate::device::Device;
+use castanet_engine::graph::devices::{self, Crew, Queues};
 use castanet_engine::prelude::*;
 
 /// Sends packets, link header included, on the network interface DEVNAME.
 ///
-/// It takes packets pushed and pulled alike. Packets that the interface has no
-/// room for wait, up to IQUEUE of them. The way they go is chosen as
-/// `FromDevice` chooses, and the handler `device` says which and why: by
-/// AF_XDP they go out in place, past the queueing discipline and `tcpdump`; by
-/// packet socket each worker has its own. Where outputs are connected, packets
-/// that were sent go to output 0 and packets that were refused to output 1.
+/// It takes packets pushed and pulled alike, and sends what a burst brings at
+/// once. Packets that the interface has no room for wait, up to IQUEUE of them
+/// on each worker. The way they go is chosen as `FromDevice` chooses, and the
+/// handler `device` says which and why: by AF_XDP they go out in place, past the
+/// queueing discipline and `tcpdump`. Each worker whose packets can come here
+/// has a hardware queue of its own, or shares one where there are fewer, as
+/// `castanet explain` shows; by packet socket each has a socket of its own.
+/// Where outputs are connected, packets that were sent go to output 0 and
+/// packets that were refused to output 1.
 ///
 /// ```text
 /// FromDevice(eth0) -> Queue -> ToDevice(eth1);
@@ -26,6 +31,8 @@ pub struct ToDevice {
     settings: Settings,
     /// How many outputs are connected.
     outputs: usize,
+    /// What each worker has of the device.
+    shares: Vec<Share>,
 }
 
 /// What can be set.
@@ -41,9 +48,19 @@ pub struct Settings {
     /// How packets are sent: by AF_XDP, or by `sendmmsg`.
     #[arg(keyword, default = Method::Best)]
     method: Method,
-    /// How many packets may wait for room.
+    /// How many packets of each worker may wait for room.
     #[arg(keyword, default = 1024)]
     iqueue: u32,
+    /// Whether a worker whose packets find no place to wait waits itself, for
+    /// at most a tenth of a second, rather than drop them.
+    #[arg(keyword, default = false)]
+    blocking: bool,
+    /// By AF_XDP, the first queue to send to; -1 for 0.
+    #[arg(keyword, default = -1, range = -1..=65535)]
+    queue: i32,
+    /// By AF_XDP, how many queues to send to; -1 for one a worker.
+    #[arg(keyword, default = -1, range = -1..=65535)]
+    n_queues: i32,
     /// Whether to pass by the interface's queueing discipline, and `tcpdump`.
     #[arg(keyword, default = false)]
     bypass_qdisc: bool,
@@ -53,15 +70,25 @@ pub struct Settings {
 }
 
 impl Settings {
-    fn wish(&self) -> Wish {
-        Wish { method: self.method, receive: None, bypass_qdisc: self.bypass_qdisc }
+    /// What to open, to send to that queue.
+    fn wish(&self, transmit: u32) -> Wish {
+        let (method, bypass_qdisc) = (self.method, self.bypass_qdisc);
+        Wish { method, receive: None, transmit, bypass_qdisc }
     }
 }
 
-/// How packets would go, for `castanet explain`.
-pub(super) fn foresee(config: &str, names: &Names) -> Option<String> {
-    let settings = <Settings as Args>::parse(config, names).ok()?;
-    Some(choice::foresee(&settings.devname, &settings.wish()))
+/// The interface, and what is wanted of it.
+pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
+    let it = <Settings as Args>::parse(config, names).ok()?;
+    let found = choice::foresee(&it.devname, &it.wish(0));
+    let first = given(it.queue);
+    let most = found.queues.map_or(usize::MAX, |(_, transmit)| {
+        let left = transmit.saturating_sub(first.unwrap_or(0));
+        given(it.n_queues).unwrap_or(left).min(left)
+    });
+    let queues = Queues { first, least: 1, most: most.max(1), sockets: found.queues.is_none() };
+    let (name, how, node) = (it.devname, found.how, found.numa_node);
+    Some(devices::Device { name, how, node, queues, crew: Crew::default() })
 }
 
 /// Where packets go after the interface.
@@ -79,7 +106,7 @@ pub enum Sent {
     /// Packets that found no place to wait.
     #[drop]
     Full,
-    /// Packets for an interface that could not be opened.
+    /// Packets that come before the interface is open or after it was closed.
     #[drop]
     Closed,
 }
@@ -90,8 +117,6 @@ pub enum Sent {
 pub struct Sending {
     device: Opened<Chosen>,
     waiting: Waiting,
-    /// Whether opening failed on this worker.
-    broken: bool,
 }
 
 #[handlers]
@@ -138,7 +163,7 @@ impl Build for ToDevice {
     type Args = Settings;
 
     fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(ToDevice { settings, outputs: setup.outputs })
+        Ok(ToDevice { settings, outputs: setup.outputs, shares: setup.shares.to_vec() })
     }
 }
 
@@ -146,24 +171,16 @@ impl PerBatch for ToDevice {
     type On = on::Any;
     type Local = Sending;
     type Fate = Sent;
+    const EACH: bool = true;
 
     fn begin(&self, local: &mut Sending, cx: &mut Cx) -> Result<(), ArgError> {
-        local.device.set(self.open(cx)?);
+        let share = self.shares.iter().find(|share| share.worker == cx.worker());
+        let wish = self.settings.wish(share.map_or(0, |share| share.queues.start as u32));
+        local.device.set(choice::open(&self.settings.devname, &wish, cx.pool())?);
         Ok(())
     }
 
     fn batch(&self, local: &mut Sending, _: usize, batch: Batch, cx: &mut Cx) {
-        // The home worker's socket was opened before anything ran; others
-        // open theirs when the first packet comes by.
-        if local.device.get().is_none() && !local.broken {
-            match self.open(cx) {
-                Ok(device) => local.device.set(device),
-                Err(error) => {
-                    local.broken = true;
-                    self.report(&error, cx);
-                }
-            }
-        }
         match self.outputs {
             0 => self.send(local, batch, cx),
             _ => self.send_each(local, batch, cx),
@@ -185,16 +202,13 @@ impl PerBatch for ToDevice {
 }
 
 impl ToDevice {
-    fn open(&self, cx: &Cx) -> Result<Chosen, ArgError> {
-        choice::open(&self.settings.devname, &self.settings.wish(), cx.pool())
-    }
-
     fn send(&self, local: &mut Sending, batch: Batch, cx: &mut Cx) {
         let Some(device) = local.device.get_mut() else {
             cx.emit_batch(Sent::Closed, batch);
             return;
         };
-        match local.waiting.send(device, batch, self.settings.iqueue as usize, cx) {
+        let Settings { iqueue, blocking, .. } = self.settings;
+        match local.waiting.send(device, batch, iqueue as usize, blocking, cx) {
             Ok(outcome) => {
                 cx.consumed(outcome.sent);
                 cx.dropped(Sent::Refused, outcome.refused);

@@ -5,7 +5,6 @@ use super::opened::Opened;
 use super::sending::{Outcome, Waiting};
 use crate::dpdk::{Dpdk, Options, Transmit};
 use castanet_engine::prelude::*;
-use std::time::Instant;
 
 /// Sends packets, Ethernet header included, on the DPDK port PORT.
 ///
@@ -212,9 +211,6 @@ impl PerBatch for ToDPDKDevice {
     }
 }
 
-/// How long a worker waits for room: a link that is down must not stop it.
-const PATIENCE: Duration = Duration::from_millis(100);
-
 impl ToDPDKDevice {
     fn open(&self, worker: usize) -> Result<Option<Dpdk>, ArgError> {
         let settings = &self.settings;
@@ -234,30 +230,16 @@ impl ToDPDKDevice {
             cx.emit_batch(Unsent::Closed, batch);
             return;
         };
-        let limit = self.settings.iqueue as usize;
-        let mut left = batch;
-        let mut deadline = None;
-        loop {
-            match local.waiting.send(device, left, limit, cx) {
-                Ok(Outcome { sent, refused, surplus }) => {
-                    cx.consumed(sent);
-                    cx.dropped(Unsent::Refused, refused);
-                    local.dropped += refused as u64;
-                    left = surplus;
-                }
-                Err(error) => return self.report(&error, cx),
+        let Settings { iqueue, blocking, .. } = self.settings;
+        match local.waiting.send(device, batch, iqueue as usize, blocking, cx) {
+            Ok(Outcome { sent, refused, surplus }) => {
+                cx.consumed(sent);
+                cx.dropped(Unsent::Refused, refused);
+                local.dropped += (refused + surplus.len()) as u64;
+                cx.emit_batch(Unsent::Full, surplus);
             }
-            if left.is_empty() || !self.settings.blocking {
-                break;
-            }
-            let now = Instant::now();
-            if now > *deadline.get_or_insert(now + PATIENCE) {
-                break;
-            }
-            std::thread::yield_now();
+            Err(error) => self.report(&error, cx),
         }
-        local.dropped += left.len() as u64;
-        cx.emit_batch(Unsent::Full, left);
     }
 
     fn report(&self, what: &dyn std::fmt::Display, cx: &mut Cx) {

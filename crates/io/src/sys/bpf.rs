@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 // From linux/bpf.h: commands.
 const BPF_MAP_CREATE: libc::c_long = 0;
 const BPF_MAP_UPDATE_ELEM: libc::c_long = 2;
+const BPF_MAP_DELETE_ELEM: libc::c_long = 3;
 const BPF_PROG_LOAD: libc::c_long = 5;
 const BPF_LINK_CREATE: libc::c_long = 28;
 
@@ -159,6 +160,18 @@ impl Map {
         // SAFETY: the command reads this structure and, through it, a key and
         // a value of four bytes each, which live until this returns.
         unsafe { bpf(BPF_MAP_UPDATE_ELEM, &attributes) }.map(drop)
+    }
+}
+
+impl Map {
+    /// Takes out what is in place `key`.
+    pub(super) fn remove(&self, key: u32) -> io::Result<()> {
+        let map = self.0.as_raw_fd() as u32;
+        let key = &raw const key as u64;
+        let attributes = MapEntry { map, padding: 0, key, value: 0, flags: 0 };
+        // SAFETY: the command reads this structure and, through it, a key of
+        // four bytes, which lives until this returns.
+        unsafe { bpf(BPF_MAP_DELETE_ELEM, &attributes) }.map(drop)
     }
 }
 

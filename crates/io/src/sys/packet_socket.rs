@@ -61,10 +61,58 @@ impl PacketSocket {
         set_option(self.fd.as_fd(), libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
     }
 
-    /// Shares the interface's packets with other sockets of the same group.
-    pub(crate) fn join_fanout(&self, group: u16, mode: u32) -> io::Result<()> {
-        let request = u32::from(group) | mode << 16;
-        set_option(self.fd.as_fd(), libc::SOL_PACKET, libc::PACKET_FANOUT, &request)
+    /// Binds to the interface and shares its packets with the other sockets of
+    /// a group, or begins one; answers its number.
+    pub(crate) fn bind_within(
+        &self,
+        protocol: u16,
+        group: Option<u16>,
+        mode: u32,
+    ) -> io::Result<u16> {
+        let fanout = |request: u32| {
+            set_option(self.fd.as_fd(), libc::SOL_PACKET, libc::PACKET_FANOUT, &request)
+        };
+        let Some(group) = group else {
+            self.bind(protocol)?;
+            fanout((mode | libc::PACKET_FANOUT_FLAG_UNIQUEID) << 16)?;
+            return self.fanout_group();
+        };
+        // Only bound sockets can join, and until it has joined it would get
+        // what others get too.
+        self.set_deaf(true)?;
+        self.bind(protocol)?;
+        fanout(u32::from(group) | mode << 16)?;
+        self.set_deaf(false)?;
+        Ok(group)
+    }
+
+    /// The number of the group that the socket has joined.
+    fn fanout_group(&self) -> io::Result<u16> {
+        let (mut answer, mut size) = (0 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
+        // SAFETY: the kernel writes at most `size` bytes into `answer`.
+        let result = unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_FANOUT,
+                std::ptr::from_mut(&mut answer).cast(),
+                &mut size,
+            )
+        };
+        check(result)?;
+        Ok(answer as u16)
+    }
+
+    /// Whether to receive nothing, by a filter that takes no packet.
+    fn set_deaf(&self, deaf: bool) -> io::Result<()> {
+        if !deaf {
+            let level = libc::SOL_SOCKET;
+            return set_option(self.fd.as_fd(), level, libc::SO_DETACH_FILTER, &(0 as libc::c_int));
+        }
+        // BPF_RET | BPF_K: the answer is how many bytes to keep.
+        let mut code = libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0 };
+        let filter = libc::sock_fprog { len: 1, filter: &raw mut code };
+        set_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter)
     }
 
     /// Binds to the interface; `protocol` zero receives nothing.

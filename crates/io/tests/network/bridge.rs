@@ -13,7 +13,7 @@ fn open(namespace: &Namespace, name: &'static str, options: Options) -> AfPacket
 
 fn bridge(namespace: &Namespace, method: Method) -> Forwarder {
     let options = Options { method, promiscuous: true, ..Options::default() };
-    let device = |name| Box::new(open(namespace, name, options)) as Box<dyn Device>;
+    let device = |name| Box::new(open(namespace, name, options.clone())) as Box<dyn Device>;
     Forwarder::new([device("m0"), device("m1")])
 }
 

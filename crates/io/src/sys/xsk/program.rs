@@ -51,6 +51,11 @@ impl Program {
     pub(crate) fn insert(&self, queue: u32, socket: &Socket) -> io::Result<()> {
         self.map.insert(queue, socket.as_fd())
     }
+
+    /// Leaves what arrives in queue `queue` to the kernel again.
+    pub(crate) fn remove(&self, queue: u32) -> io::Result<()> {
+        self.map.remove(queue)
+    }
 }
 
 /// `return bpf_redirect_map(map, context->rx_queue_index, XDP_PASS)`: the last

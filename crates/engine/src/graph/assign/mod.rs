@@ -1,13 +1,19 @@
-//! Step: which worker runs what, and which workers reach each element
-//! (FastClick paper, section 5.6).
+//! Step: which worker runs what, which queues it has of which device, and
+//! which workers reach each element (FastClick paper, section 5.6).
 
+mod crews;
+mod queues;
+
+use super::devices::{Device, Share};
 use super::{Flow, Graph};
 use crate::class::Role;
+use crate::cores::Cores;
 use crate::element::Facts;
 use crate::node::Target;
 use crate::worker::{Job, TaskRef};
+use queues::User;
 
-/// Tasks, homes and thread vectors.
+/// Tasks, homes, queues and thread vectors.
 pub struct Plan {
     /// How many workers.
     pub workers: usize,
@@ -15,8 +21,10 @@ pub struct Plan {
     pub(crate) tasks: Vec<Vec<Job>>,
     /// By element: the worker whose state begins, ends and owns timers.
     pub homes: Vec<usize>,
-    /// By element: why it has that home.
-    pub reasons: Vec<&'static str>,
+    /// By element: why it has that home, and those workers.
+    pub reasons: Vec<String>,
+    /// By element that stands for a device: what each worker has of it.
+    pub shares: Vec<Vec<Share>>,
     /// By element: the workers whose packets can reach it (thread vector).
     pub vectors: Vec<Vec<bool>>,
     /// By element: the tasks to wake when packets come to rest in it.
@@ -31,55 +39,128 @@ pub struct Plan {
 }
 
 impl Plan {
+    fn new(workers: usize, count: usize) -> Plan {
+        Plan {
+            workers,
+            tasks: vec![Vec::new(); workers],
+            homes: vec![0; count],
+            reasons: vec!["the first worker, as nothing says otherwise".into(); count],
+            shares: vec![Vec::new(); count],
+            vectors: vec![vec![false; workers]; count],
+            waiters: vec![Vec::new(); count],
+            pullers: vec![Vec::new(); count],
+            feeders: vec![Vec::new(); count],
+            stores: vec![Vec::new(); count],
+        }
+    }
+
     /// Whether every packet stays on one worker from device to device, so
     /// that no count of references need be shared.
     pub fn full_push(&self, graph: &Graph) -> bool {
         graph.elements.iter().all(|e| e.class.role != Role::Store)
     }
+
+    /// The workers that an element begins and ends on, its home first.
+    pub(crate) fn begins(&self, graph: &Graph, element: usize) -> Vec<usize> {
+        let home = self.homes[element];
+        let each = graph.elements[element].class.each;
+        let mut all: Vec<usize> = self.reaching(element).filter(|_| each).collect();
+        all.sort_by_key(|&worker| worker != home);
+        if all.is_empty() { vec![home] } else { all }
+    }
+
+    /// The workers that run or reach an element.
+    pub fn reaching(&self, element: usize) -> impl Iterator<Item = usize> + '_ {
+        (0..self.workers).filter(move |&worker| self.vectors[element][worker])
+    }
 }
 
-/// Assigns every task and element to workers.
-pub fn assign(graph: &Graph, facts: &Facts, workers: usize) -> Plan {
-    let workers = workers.max(1);
-    let count = graph.elements.len();
-    let mut plan = Plan {
-        workers,
-        tasks: vec![Vec::new(); workers],
-        homes: vec![0; count],
-        reasons: vec!["the first worker, as nothing says otherwise"; count],
-        vectors: vec![vec![false; workers]; count],
-        waiters: vec![Vec::new(); count],
-        pullers: vec![Vec::new(); count],
-        feeders: vec![Vec::new(); count],
-        stores: vec![Vec::new(); count],
-    };
-    let mut next = 0;
-    for job in jobs(graph) {
-        let element = job.element();
-        let (home, reason) = match wished(graph, facts, element) {
-            Some(worker) => (worker % workers, "StaticThreadSched says so"),
-            None => {
-                next += 1;
-                ((next - 1) % workers, "tasks are dealt out in turn")
-            }
-        };
-        plan.homes[element] = home;
-        plan.reasons[element] = reason;
-        let task = TaskRef { worker: home, task: plan.tasks[home].len() };
-        plan.tasks[home].push(job);
-        wait_upstream(graph, &mut plan, job, task);
-        if let Job::Empty(store) = job {
-            plan.waiters[store].push(task);
-        }
-        if let Job::Ask(source) = job {
-            feed_downstream(graph, &mut plan, source, task);
-        }
+/// Assigns every task, element and queue to workers.
+pub fn assign(graph: &Graph, facts: &Facts, devices: &[Option<Device>], cores: &Cores) -> Plan {
+    let workers = cores.workers();
+    let mut plan = Plan::new(workers, graph.elements.len());
+    let jobs = jobs(graph);
+    let crews = crews(graph, facts, devices, cores, &jobs);
+    let mut load = vec![0; workers];
+    crews.iter().flatten().flat_map(|(crew, _)| crew).for_each(|&worker| load[worker] += 1);
+    for (job, crew) in jobs.into_iter().zip(crews) {
+        let (crew, reason) = crew.unwrap_or_else(|| {
+            let least = (0..workers).min_by_key(|&worker| load[worker]).unwrap_or(0);
+            load[least] += 1;
+            (vec![least], "the worker with the fewest tasks".into())
+        });
+        plan.homes[job.element()] = crew[0];
+        plan.reasons[job.element()] = reason;
+        crew.into_iter().for_each(|worker| plan.add(graph, job, worker));
     }
     for (worker, jobs) in plan.tasks.clone().into_iter().enumerate() {
         jobs.into_iter().for_each(|job| reach(graph, &mut plan, job.element(), worker));
     }
     settle_homes(graph, facts, &mut plan);
+    share_queues(graph, devices, &mut plan);
     plan
+}
+
+/// By job: the workers that have it and why, where a user or a device says so.
+fn crews(
+    graph: &Graph,
+    facts: &Facts,
+    devices: &[Option<Device>],
+    cores: &Cores,
+    jobs: &[Job],
+) -> Vec<Option<(Vec<usize>, String)>> {
+    let mut crews = Vec::new();
+    for job in jobs {
+        let worker = wished(graph, facts, job.element());
+        crews.push(worker.map(|it| (vec![it % cores.workers()], "StaticThreadSched says so".into())));
+    }
+    let taken: Vec<usize> = crews.iter().flatten().flat_map(|(crew, _)| crew.clone()).collect();
+    let mut free: Vec<usize> = (0..cores.workers()).filter(|it| !taken.contains(it)).collect();
+    if free.is_empty() {
+        free = (0..cores.workers()).collect();
+    }
+    let receives = |n: &usize| crews[*n].is_none() && matches!(jobs[*n], Job::Ask(_));
+    let device = |n: usize| Some((n, devices[jobs[n].element()].as_ref()?));
+    let automatic: Vec<(usize, &Device)> =
+        (0..jobs.len()).filter(receives).filter_map(device).collect();
+    let wanted: Vec<&Device> = automatic.iter().map(|(_, device)| *device).collect();
+    for ((n, _), crew) in automatic.iter().zip(crews::divide(&wanted, &free, cores)) {
+        crews[*n] = Some((crew.workers, crew.why));
+    }
+    crews
+}
+
+impl Plan {
+    /// Gives a task to a worker.
+    fn add(&mut self, graph: &Graph, job: Job, worker: usize) {
+        let task = TaskRef { worker, task: self.tasks[worker].len() };
+        self.tasks[worker].push(job);
+        wait_upstream(graph, self, job, task);
+        if let Job::Empty(store) = job {
+            self.waiters[store].push(task);
+        }
+        if let Job::Ask(source) = job {
+            feed_downstream(graph, self, source, task);
+        }
+    }
+}
+
+/// Divides the queues of devices among the workers that run or reach the
+/// elements that stand for them.
+fn share_queues(graph: &Graph, devices: &[Option<Device>], plan: &mut Plan) {
+    let is_source = |n: usize| graph.elements[n].class.role != Role::Through;
+    for receiving in [true, false] {
+        let elements: Vec<usize> = (0..devices.len())
+            .filter(|&n| is_source(n) == receiving && plan.reaching(n).next().is_some())
+            .collect();
+        let user = |&n: &usize| {
+            Some(User { device: devices[n].as_ref()?, workers: plan.reaching(n).collect() })
+        };
+        let users: Vec<User> = elements.iter().filter_map(user).collect();
+        let shares = if receiving { queues::to_poll(&users) } else { queues::to_send(&users) };
+        let with_device = elements.into_iter().filter(|&n| devices[n].is_some());
+        with_device.zip(shares).for_each(|(n, shares)| plan.shares[n] = shares);
+    }
 }
 
 /// The tasks a graph needs: one for each source that pushes, and one for each
@@ -190,10 +271,14 @@ fn settle_homes(graph: &Graph, facts: &Facts, plan: &mut Plan) {
         }
         if let Some(worker) = wished(graph, facts, node) {
             plan.homes[node] = worker % plan.workers;
-            plan.reasons[node] = "StaticThreadSched says so";
+            plan.reasons[node] = "StaticThreadSched says so".into();
+            // Its timers run there, and what they emit goes on from there.
+            if !graph.elements[node].outputs.is_empty() {
+                reach(graph, plan, node, plan.homes[node]);
+            }
         } else if let Some(worker) = plan.vectors[node].iter().position(|&reached| reached) {
             plan.homes[node] = worker;
-            plan.reasons[node] = "the first worker whose packets reach it";
+            plan.reasons[node] = "the first worker whose packets reach it".into();
         }
     }
 }
