@@ -65,6 +65,36 @@ enum Command {
     },
 }
 
+/// Which workers there are, and where.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Workers {
+    /// How many workers, one a core
+    #[arg(short = 'j', long, default_value_t = 1, value_name = "N")]
+    pub(crate) threads: usize,
+    /// Keep workers on these cores, such as 0,4-7, in order; else on those that the process may use
+    #[arg(long, value_name = "CORES", value_parser = cores)]
+    affinity: Option<std::sync::Arc<[usize]>>,
+}
+
+impl Workers {
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.threads.clamp(1, 256)
+    }
+
+    /// The cores that the user names.
+    pub(crate) fn wanted(&self) -> &[usize] {
+        self.affinity.as_deref().unwrap_or_default()
+    }
+}
+
+fn cores(text: &str) -> Result<std::sync::Arc<[usize]>, String> {
+    match castanet_engine::cores::listed(text) {
+        Some(cores) if !cores.is_empty() => Ok(cores.into()),
+        _ => Err("this is no list of cores such as 0,4-7".into()),
+    }
+}
+
 /// What names a configuration.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Configuration {

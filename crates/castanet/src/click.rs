@@ -39,6 +39,9 @@ struct Click {
     /// Use N workers; as many as DPDK has cores unless given
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<usize>,
+    /// Pin workers to cores, from number N on
+    #[arg(short, long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    affinity: Option<usize>,
     /// Call a read handler after the run and print the result
     #[arg(short = 'h', long = "handler", value_name = "ELEMENT.H")]
     handlers: Vec<String>,
@@ -153,7 +156,9 @@ impl Click {
         }
         let mut options = Options::new(Arc::new(Terminal));
         options.workers = self.threads.unwrap_or(castanet_io::dpdk::cores()).clamp(1, 256);
-        options.pin = options.workers > 1;
+        options.pin = options.workers > 1 || self.affinity.is_some();
+        let cores = self.affinity.map(|first| (first..first + options.workers).collect());
+        options.cores = cores.unwrap_or_default();
         options.simulated = self.simtime;
         options.wording = Wording::Click;
         options.interfaces = Some(castanet_io::elements::address_of);

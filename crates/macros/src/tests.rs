@@ -78,7 +78,8 @@ fn what_has_no_sentence_is_called_what_it_is() {
 
 #[test]
 fn arguments_say_what_may_be_declared() {
-    let options = "wants keyword, rest, flatten, live, name = \"\", default = ... or range = LOW..=HIGH";
+    let options =
+        "wants keyword, rest, flatten, live, name = \"\", default = ... or range = LOW..=HIGH";
     assert_eq!(
         of_args(parse_quote!(
             struct A {

@@ -1,6 +1,7 @@
 //! `castanet explain`: every step from the text to running workers.
 
-use crate::cli::Configuration;
+use super::explained::explained;
+use crate::cli::{Configuration, Workers};
 use crate::library::library;
 use crate::terminal::{bold, colours_on_stdout};
 use castanet_engine::cores::Cores;
@@ -13,23 +14,35 @@ use clap::Args;
 pub(crate) struct Arguments {
     #[command(flatten)]
     configuration: Configuration,
-    /// Plan for that many workers
-    #[arg(short = 'j', long, default_value_t = 1, value_name = "N")]
-    threads: usize,
+    #[command(flatten)]
+    workers: Workers,
+    /// Start DPDK with these options of its environment abstraction layer, to see its ports
+    #[arg(long, value_name = "EAL OPTIONS", allow_hyphen_values = true)]
+    dpdk: Option<String>,
+    /// Print devices, queues, workers and what reaches what as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Prints the steps; stops at the first that finds errors.
 pub(crate) fn main(arguments: &Arguments) -> i32 {
+    if let Err(status) = super::start_dpdk(arguments.dpdk.as_deref()) {
+        return status;
+    }
     let library = library();
     let mut loaded = match super::load_or_report(&arguments.configuration, &library) {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
-    let cores = Cores::here(arguments.threads.clamp(1, 256), &[]);
+    let cores = Cores::here(arguments.workers.count(), arguments.workers.wanted());
     let planned = plan(&loaded.flat, &library, &cores, Wording::Castanet, &mut loaded.found);
     loaded.report(Wording::Castanet);
     if loaded.found.has_errors() {
         return crate::exit::CONFIGURATION;
+    }
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&explained(&planned)).unwrap_or_default();
+        return super::write_out(None, &(text + "\n"));
     }
     let (graph, assigned) = (&planned.graph, &planned.assigned);
     let indented = |text: String| text.lines().fold(String::new(), |s, l| s + "  " + l + "\n");

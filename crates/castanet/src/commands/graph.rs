@@ -55,7 +55,8 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
-    let planned = plan(&loaded.flat, &library, &Cores::here(1, &[]), Wording::Castanet, &mut loaded.found);
+    let planned =
+        plan(&loaded.flat, &library, &Cores::here(1, &[]), Wording::Castanet, &mut loaded.found);
     loaded.report(Wording::Castanet);
     if loaded.found.has_errors() {
         return crate::exit::CONFIGURATION;

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod elements;
 pub(crate) mod explain;
+mod explained;
 pub(crate) mod graph;
 pub(crate) mod man;
 pub(crate) mod run;
@@ -14,6 +15,16 @@ use crate::load::{Loaded, load, system_words};
 use crate::terminal::{complain, say};
 use castanet_engine::class::Library;
 use castanet_engine::router::Wording;
+
+/// Starts DPDK if there are options for it; on failure prints why and gives
+/// the exit status.
+pub(crate) fn start_dpdk(options: Option<&str>) -> Result<(), i32> {
+    let Some(options) = options else { return Ok(()) };
+    castanet_io::dpdk::start(&castanet_io::dpdk::words(options)).map_err(|error| {
+        complain(format_args!("castanet: {error}"));
+        crate::exit::CONFIGURATION
+    })
+}
 
 /// Loads what the command line names; on failure prints why and gives the
 /// exit status.

@@ -1,6 +1,6 @@
 //! `castanet run`.
 
-use crate::cli::Configuration;
+use crate::cli::{Configuration, Workers};
 use crate::console::Terminal;
 use crate::library::library;
 use crate::terminal::{complain, say};
@@ -16,9 +16,8 @@ use std::time::Duration;
 pub(crate) struct Arguments {
     #[command(flatten)]
     configuration: Configuration,
-    /// How many workers, one a core
-    #[arg(short = 'j', long, default_value_t = 1, value_name = "N")]
-    threads: usize,
+    #[command(flatten)]
+    workers: Workers,
     /// Packets that sources are asked for at once
     #[arg(long, default_value_t = castanet_packet::BURST, value_name = "N")]
     burst: usize,
@@ -54,21 +53,19 @@ pub(crate) struct Arguments {
 /// Builds and runs; gives the exit status.
 pub(crate) fn main(arguments: &Arguments) -> i32 {
     let library = library();
-    if let Some(options) = &arguments.dpdk
-        && let Err(error) = castanet_io::dpdk::start(&castanet_io::dpdk::words(options))
-    {
-        complain(format_args!("castanet: {error}"));
-        return crate::exit::CONFIGURATION;
+    if let Err(status) = super::start_dpdk(arguments.dpdk.as_deref()) {
+        return status;
     }
     let mut loaded = match super::load_or_report(&arguments.configuration, &library) {
         Ok(loaded) => loaded,
         Err(status) => return status,
     };
     let mut options = Options::new(Arc::new(Terminal));
-    options.workers = arguments.threads.clamp(1, 256);
+    options.workers = arguments.workers.count();
+    options.cores = arguments.workers.wanted().to_vec();
     options.burst = arguments.burst.clamp(1, castanet_packet::MAX_BURST);
     options.frames = arguments.frames.max(64);
-    options.pin = arguments.pin || arguments.threads > 1;
+    options.pin = arguments.pin || options.workers > 1 || !options.cores.is_empty();
     options.simulated = arguments.simtime;
     options.interfaces = Some(castanet_io::elements::address_of);
     let built = Router::build(&loaded.flat, &library, &options, &mut loaded.found);

@@ -167,6 +167,43 @@ fn explain_shows_every_step() {
 }
 
 #[test]
+fn explain_says_who_runs_what_as_data() {
+    let config = "i :: InfiniteSource -> q :: Queue -> u :: Unqueue -> d :: Discard;
+                  j :: InfiniteSource -> q; StaticThreadSched(j 1)";
+    let text = out(&["explain", "-j", "2", "--json", "-e", config]);
+    let said: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(said["full_push"], false);
+    let tasks: Vec<(&str, &str)> = said["workers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|worker| worker["tasks"].as_array().unwrap())
+        .map(|task| (task["element"].as_str().unwrap(), task["why"].as_str().unwrap()))
+        .collect();
+    let fewest = "the worker with the fewest tasks";
+    let want = [("i", fewest), ("u", fewest), ("j", "StaticThreadSched says so")];
+    assert_eq!(tasks, want);
+    let reached = said["elements"].as_array().unwrap();
+    let workers = |name: &str| &reached.iter().find(|it| it["element"] == name).unwrap()["workers"];
+    assert_eq!((workers("q"), workers("d")), (&serde_json::json!([0, 1]), &serde_json::json!([0])));
+    assert_eq!(said["devices"], serde_json::json!([]));
+}
+
+#[test]
+fn workers_keep_to_the_cores_that_are_named() {
+    let config = "InfiniteSource -> Discard";
+    let text = out(&["explain", "-j", "3", "--affinity", "1,0", "-e", config]);
+    for line in
+        ["worker 0: 1 task; core 1, ", "worker 1: 0 tasks; core 0, ", "worker 2: 0 tasks; core 1, "]
+    {
+        assert!(text.contains(line), "{text}");
+    }
+    let Ran { status, err, .. } = castanet(&["run", "--affinity", "2-1", "-e", config], b"");
+    assert_eq!(status, Some(2));
+    assert!(err.contains("this is no list of cores such as 0,4-7"), "{err}");
+}
+
+#[test]
 fn graph_draws_every_element() {
     let file = folder("graph").join("router.svg");
     let path = file.to_str().unwrap();

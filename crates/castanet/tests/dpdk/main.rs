@@ -216,6 +216,60 @@ fn queues_workers_and_ports() {
 }
 
 #[test]
+fn workers_receive_from_one_port_by_queues_of_their_own() {
+    // Two queues each way, a file each.
+    let (one, first) = capture("queue-0", (0..700).map(|n| 60 + n % 400));
+    let (two, second) = capture("queue-1", (0..900).map(|n| 460 + n % 400));
+    let outs = ["queue-0-out", "queue-1-out"].map(|name| folder("dpdk").join(name));
+    let [to_one, to_two] = outs.each_ref().map(|path| format!("tx_pcap={}", path.display()));
+    let (one, two) = (one.display(), two.display());
+    let device = format!("--vdev net_pcap0,rx_pcap={one},rx_pcap={two},{to_one},{to_two}");
+    let config = "f :: FromDPDKDevice(0) -> s :: CPUSwitch; t :: ToDPDKDevice(net_pcap0);
+                  s[0] -> w0 :: Counter -> t; s[1] -> w1 :: Counter -> t;
+                  Script(label again, wait 10ms, goto again $(lt $(t.count) 1600), stop)";
+    require_dpdk();
+    let options = format!("{QUIET} {device}");
+    let mut words = vec!["run", "-j", "2", "--quiet", "--dpdk", &options, "-e", config];
+    let counts = ["f.count", "t.count", "w0.count", "w1.count", "f.hw_count", "f.nb_rx_queues"];
+    counts.iter().chain(&["f.how"]).for_each(|handler| words.extend(["--handler", handler]));
+    let Ran { status, out, err } = castanet(&words, b"");
+    assert_eq!(status, Some(0), "{err}");
+    let counts = counts.map(|handler| number(&out, handler));
+    assert_eq!(counts, [1600, 1600, 700, 900, 1600, 2], "{out}");
+    assert!(out.contains("; 2 workers receive"), "{out}");
+    // Each worker sent what it had received to a queue of its own.
+    assert!(packets(&outs[0]) == first && packets(&outs[1]) == second);
+    // Before it is opened, it can be told who will have what.
+    let words = ["explain", "-j", "2", "--dpdk", &options, "-e", config];
+    let Ran { status, out, err } = castanet(&words, b"");
+    assert_eq!(status, Some(0), "{err}");
+    for line in [
+        "f :: FromDPDKDevice: net_pcap0: DPDK port 0, driver net_pcap",
+        "up to 2 queues",
+        "worker 1 receives from queue 1",
+        "worker 1 sends to queue 1, alone: it never waits for a lock",
+        "asks f :: FromDPDKDevice  (2 of 2 workers)",
+    ] {
+        assert!(out.contains(line), "{line} is not in\n{out}");
+    }
+}
+
+#[test]
+fn explain_says_what_it_can_without_dpdk_running() {
+    require_dpdk();
+    let config = "FromDPDKDevice(0, MAXQUEUES 2) -> ToDPDKDevice(1, N_QUEUES 1)";
+    let Ran { status, out, err } = castanet(&["explain", "-j", "3", "-e", config], b"");
+    assert_eq!(status, Some(0), "{err}");
+    for line in [
+        "port 0 of DPDK, which is not started; give its options with --dpdk to know more",
+        "(2 of 3 workers; it has 2 queues to use)",
+        "worker 0 sends to queue 0, locked for each burst: so does worker 1",
+    ] {
+        assert!(out.contains(line), "{line} is not in\n{out}");
+    }
+}
+
+#[test]
 fn click_takes_dpdk_options_up_to_the_dashes() {
     require_dpdk();
     let mut words = vec!["--dpdk"];

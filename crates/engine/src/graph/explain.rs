@@ -89,7 +89,8 @@ pub fn devices(graph: &Graph, devices: &[Option<Device>], plan: &assign::Plan) -
 /// How many queues there are for an element.
 fn offers(device: &Device) -> String {
     let Queues { first, least, most, sockets } = device.queues;
-    let from = first.filter(|&first| first > 0).map_or(String::new(), |it| format!(" from {it} on"));
+    let from =
+        first.filter(|&first| first > 0).map_or(String::new(), |it| format!(" from {it} on"));
     match (sockets, most) {
         (true, _) => "as many sockets as workers".to_owned(),
         (false, usize::MAX) => format!("as many queues as the driver has{from}"),

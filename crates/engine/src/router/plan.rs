@@ -2,8 +2,8 @@
 
 use crate::args::{ArgError, Names};
 use crate::class::Library;
-use crate::element::Facts;
 use crate::cores::Cores;
+use crate::element::Facts;
 use crate::graph::devices::{self, Device};
 use crate::graph::{Graph, assign, carries, classes, fuse, ports};
 use castanet_lang::{Diagnostic, Diagnostics, Flat};

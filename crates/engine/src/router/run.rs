@@ -169,7 +169,8 @@ impl Router {
     /// Tells every element that it is over: buffers are written out.
     pub fn end(&mut self) {
         let elements = 0..self.graph.elements.len();
-        let begun: Vec<Vec<usize>> = elements.map(|it| self.assigned.begins(&self.graph, it)).collect();
+        let begun: Vec<Vec<usize>> =
+            elements.map(|it| self.assigned.begins(&self.graph, it)).collect();
         if let Crew::Here(workers) = &mut self.crew {
             workers.iter_mut().for_each(|worker| worker.end(&begun));
         }

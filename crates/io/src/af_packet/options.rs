@@ -69,10 +69,7 @@ pub struct Group(Arc<Mutex<Option<u16>>>);
 impl Group {
     /// Has a socket join, by the group's number or as the first, which is to
     /// answer the number found.
-    pub(super) fn join(
-        &self,
-        join: impl FnOnce(Option<u16>) -> io::Result<u16>,
-    ) -> io::Result<()> {
+    pub(super) fn join(&self, join: impl FnOnce(Option<u16>) -> io::Result<u16>) -> io::Result<()> {
         let mut number = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *number = Some(join(*number)?);
         Ok(())

@@ -36,6 +36,41 @@ pub fn exists(port: &str) -> bool {
     claims::find(port).is_ok()
 }
 
+/// A port as it can be seen without opening it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Foreseen {
+    /// The same for each name of the port.
+    pub(crate) name: String,
+    /// In words.
+    pub(crate) how: String,
+    /// Most queues to receive from and to send to; no number where only the
+    /// driver knows.
+    pub(crate) queues: Option<(usize, usize)>,
+    pub(crate) numa_node: Option<usize>,
+}
+
+/// What can be said of a port without opening it.
+pub(crate) fn foresee(port: &str) -> Foreseen {
+    let unknown = |how| Foreseen { name: port.to_owned(), how, queues: None, numa_node: None };
+    if sys::BUILT_IN && !sys::is_started() {
+        let why = "which is not started; give its options with --dpdk to know more";
+        return unknown(format!("port {port} of DPDK, {why}"));
+    }
+    let info = match claims::find(port).map(|it| (it.number(), it.info())) {
+        Ok((number, Ok(info))) => (number, info),
+        Ok((_, Err(why))) => return unknown(why),
+        Err(error) => return unknown(error.to_string()),
+    };
+    let (number, info) = info;
+    let (name, driver) = (info.name(), info.driver());
+    Foreseen {
+        name: format!("DPDK port {number}"),
+        how: format!("{name}: DPDK port {number}, driver {driver}"),
+        queues: Some((info.max_rx_queues.into(), info.max_tx_queues.into())),
+        numa_node: usize::try_from(info.numa_node).ok(),
+    }
+}
+
 /// How many cores DPDK was told to use; 0 if it has not been started.
 pub fn cores() -> usize {
     sys::cores()

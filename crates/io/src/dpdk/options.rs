@@ -22,6 +22,9 @@ pub struct Receive {
     pub first: Option<u16>,
     /// How many.
     pub queues: u16,
+    /// How many the port is to have at least, for others who will receive: it
+    /// need not be set up anew for each.
+    pub reserved: u16,
 }
 
 /// Which queues to send to; several may share one.

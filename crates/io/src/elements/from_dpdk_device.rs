@@ -2,8 +2,11 @@
 
 use super::dpdk::{Hardware, open};
 use super::opened::Opened;
+use super::spread::{Offer, Spread, given};
 use crate::device::Device;
 use crate::dpdk::{Dpdk, Options, Receive};
+use crate::sys::dpdk::Counts;
+use castanet_engine::graph::devices;
 use castanet_engine::prelude::*;
 
 /// Receives packets from the DPDK port PORT.
@@ -13,9 +16,10 @@ use castanet_engine::prelude::*;
 /// OPTIONS --`. The kernel sees nothing of such a port. Packets travel in
 /// their mbufs, without a copy, until they are sent on a DPDK port or end.
 ///
-/// Each element has queues of its own, which one worker polls: with several
-/// of the same PORT the port spreads packets over them by their addresses and
-/// ports. When nothing has come for a millisecond the worker looks only every
+/// With several workers (`-j`) the port is received from by its share of those
+/// at its NUMA node, each from a queue of its own; the port spreads packets over
+/// the queues by their addresses and ports. `castanet explain` shows who has
+/// what. Several elements of the same PORT have queues of their own each. When nothing has come for a millisecond the worker looks only every
 /// 50 µs, unless BUSY is true.
 ///
 /// ```text
@@ -23,22 +27,30 @@ use castanet_engine::prelude::*;
 /// FromDPDKDevice(0000:03:00.0, QUEUE 1, PROMISC true) -> Discard;
 /// ```
 #[derive(Clone, Element)]
-#[element(ports = "0/0-1")]
+#[element(args = Settings, ports = "0/0-1", methods)]
 pub struct FromDPDKDevice {
+    settings: Settings,
+    /// What each worker has of the port.
+    shares: Vec<Share>,
+}
+
+/// What can be set.
+#[derive(Args, Clone)]
+pub struct Settings {
     /// The port to receive from.
     #[arg]
     port: String,
     /// The first queue; the first that is free if not given or -1.
     #[arg(default = -1, range = -1..=65535)]
     queue: i32,
-    /// How many queues; -1 for one.
+    /// How many queues; -1 for one a worker, or one where QUEUE is given.
     #[arg(default = -1, range = -1..=65535)]
     n_queues: i32,
     /// Whether to receive packets for other hosts too.
     #[arg(keyword, default = false)]
     promisc: bool,
     /// How many packets to receive at once; 0 for the engine's burst.
-    #[arg(keyword, live, default = 0)]
+    #[arg(keyword, default = 0)]
     burst: u32,
     /// Descriptors of each queue; 0 for 1024, or what the driver has.
     #[arg(keyword, default = 0)]
@@ -55,22 +67,9 @@ pub struct FromDPDKDevice {
     /// Whether to look for packets all the time, however long none came.
     #[arg(keyword, default = false)]
     busy: bool,
-    /// Most workers to receive with, in FastClick; here one does.
-    #[arg(keyword, default = -1)]
-    #[expect(dead_code, reason = "for configurations that say so")]
-    maxthreads: i32,
-    /// The first worker to receive with, in FastClick; `StaticThreadSched` says it.
-    #[arg(keyword, default = -1)]
-    #[expect(dead_code, reason = "for configurations that say so")]
-    threadoffset: i32,
-    /// Whether memory is the port's NUMA node's; it always is.
-    #[arg(keyword, default = true)]
-    #[expect(dead_code, reason = "for configurations that say so")]
-    numa: bool,
-    /// How much to say about queues, in FastClick.
-    #[arg(keyword, default = 1)]
-    #[expect(dead_code, reason = "for configurations that say so")]
-    verbose: u32,
+    /// Who receives.
+    #[arg(flatten)]
+    spread: Spread,
 }
 
 /// Where received packets go.
@@ -86,8 +85,36 @@ pub enum Received {
 #[local(methods)]
 pub struct Receiving {
     device: Opened<Dpdk>,
+    /// Whether this is the worker that says what is the port's, not a queue's.
+    leads: bool,
+    /// How many workers receive.
+    workers: usize,
     /// Since when nothing has come.
     idle: Option<Time>,
+}
+
+#[handlers]
+impl FromDPDKDevice {
+    /// How many packets to receive at once; 0 for the engine's burst.
+    #[read]
+    fn burst(&self) -> u32 {
+        self.settings.burst
+    }
+
+    /// Sets how many packets to receive at once.
+    #[write(burst)]
+    fn set_burst(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        let mut changed = self.clone();
+        changed.settings.burst = u32::from_arg(text, names)?;
+        Ok(changed)
+    }
+}
+
+impl Receiving {
+    /// What the port has counted, for one of the workers to say.
+    fn counts(&self) -> Counts {
+        if self.leads { self.device.counts() } else { Counts::default() }
+    }
 }
 
 #[handlers]
@@ -120,7 +147,10 @@ impl Receiving {
     /// How packets are received: port, driver, queues.
     #[read]
     fn how(&self) -> String {
-        self.device.describe()
+        match (self.device.describe(), self.workers) {
+            (text, 0 | 1) => text,
+            (text, workers) => format!("{text}; {workers} workers receive"),
+        }
     }
 
     /// Whether the port is open.
@@ -157,55 +187,55 @@ impl Receiving {
     /// The link's speed in megabits a second.
     #[read]
     fn speed(&self) -> u32 {
-        self.device.link().speed
+        if self.leads { self.device.link().speed } else { 0 }
     }
 
     /// How many queues this element receives from.
     #[read]
-    fn nb_rx_queues(&self) -> u16 {
-        self.device.get().map_or(0, |it| it.queues().0)
+    fn nb_rx_queues(&self) -> u32 {
+        self.device.get().map_or(0, |it| it.queues().0.into())
     }
 
     /// Packets that the port has received.
     #[read]
     fn hw_count(&self) -> u64 {
-        self.device.counts().rx_packets
+        self.counts().rx_packets
     }
 
     /// Their bytes.
     #[read]
     fn hw_bytes(&self) -> u64 {
-        self.device.counts().rx_bytes
+        self.counts().rx_bytes
     }
 
     /// Packets that the port dropped because they were not fetched in time.
     #[read]
     fn hw_dropped(&self) -> u64 {
-        self.device.counts().rx_missed
+        self.counts().rx_missed
     }
 
     /// Packets that the port found damaged.
     #[read]
     fn hw_errors(&self) -> u64 {
-        self.device.counts().rx_errors
+        self.counts().rx_errors
     }
 
     /// Packets that the port has sent.
     #[read]
     fn tx_count(&self) -> u64 {
-        self.device.counts().tx_packets
+        self.counts().tx_packets
     }
 
     /// Their bytes.
     #[read]
     fn tx_bytes(&self) -> u64 {
-        self.device.counts().tx_bytes
+        self.counts().tx_bytes
     }
 
     /// Packets that the port could not send.
     #[read]
     fn tx_errors(&self) -> u64 {
-        self.device.counts().tx_errors
+        self.counts().tx_errors
     }
 
     /// Starts `count` and `byte_count` again from zero.
@@ -229,36 +259,71 @@ const ALERT: Duration = Duration::from_millis(1);
 /// queue hold at ten gigabits a second.
 const NAP: Duration = Duration::from_micros(50);
 
+impl Build for FromDPDKDevice {
+    type Args = Settings;
+
+    fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(FromDPDKDevice { settings, shares: setup.shares.to_vec() })
+    }
+}
+
+/// The port, and what is wanted of it.
+pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
+    let it = <Settings as Args>::parse(config, names).ok()?;
+    let found = crate::dpdk::foresee(&it.port);
+    let most = found.queues.map_or(usize::MAX, |(receive, _)| receive);
+    Some(devices::Device {
+        name: found.name,
+        how: found.how,
+        node: it.spread.node(found.numa_node),
+        queues: it.spread.queues(given(it.queue), given(it.n_queues), Offer::UpTo(most)),
+        crew: it.spread.crew(),
+    })
+}
+
+impl FromDPDKDevice {
+    /// What a worker opens.
+    fn options(&self, worker: usize) -> Options {
+        let settings = &self.settings;
+        let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+        let mine = self.shares.iter().find(|share| share.worker == worker);
+        let receive = Receive {
+            first: mine.map(|share| number(share.queues.start)),
+            queues: mine.map_or(1, |share| number(share.queues.len())),
+            reserved: number(self.shares.iter().map(|share| share.queues.end).max().unwrap_or(0)),
+        };
+        Options {
+            receive: Some(receive),
+            descriptors: settings.ndesc,
+            promiscuous: settings.promisc,
+            mtu: settings.mtu,
+            ..Options::default()
+        }
+    }
+}
+
 impl Source for FromDPDKDevice {
     type Local = Receiving;
     type Fate = Received;
+    const EACH: bool = true;
 
-    fn begin(&self, local: &mut Receiving, _: &mut Cx) -> Result<(), ArgError> {
-        let receive = Receive {
-            first: u16::try_from(self.queue).ok(),
-            queues: u16::try_from(self.n_queues).unwrap_or(1).max(1),
-        };
-        let options = Options {
-            receive: Some(receive),
-            descriptors: self.ndesc,
-            promiscuous: self.promisc,
-            mtu: self.mtu,
-            ..Options::default()
-        };
-        if let Some(device) = open(&self.port, options, self.allow_nonexistent)? {
+    fn begin(&self, local: &mut Receiving, cx: &mut Cx) -> Result<(), ArgError> {
+        (local.leads, local.workers) = (cx.at_home(), self.shares.len());
+        let options = self.options(cx.worker());
+        if let Some(device) = open(&self.settings.port, options, self.settings.allow_nonexistent)? {
             local.device.set(device);
         }
         Ok(())
     }
 
     fn ask(&self, local: &mut Receiving, n: usize, cx: &mut Cx) -> Asked {
-        let Some(device) = local.device.get_mut().filter(|_| self.active) else {
+        let Some(device) = local.device.get_mut().filter(|_| self.settings.active) else {
             return Asked::Done;
         };
-        let n = if self.burst > 0 { self.burst as usize } else { n };
+        let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
         let mut batch = Batch::new();
         if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
-            cx.chatter(&format!("FromDPDKDevice({}): {error}", self.port));
+            cx.chatter(&format!("FromDPDKDevice({}): {error}", self.settings.port));
             return Asked::At(cx.now() + Duration::from_secs(1));
         }
         if !batch.is_empty() {
@@ -268,7 +333,7 @@ impl Source for FromDPDKDevice {
             return Asked::Again;
         }
         let since = *local.idle.get_or_insert(cx.now());
-        if self.busy || cx.now() < since + ALERT {
+        if self.settings.busy || cx.now() < since + ALERT {
             return Asked::Again;
         }
         Asked::At(cx.now() + NAP)

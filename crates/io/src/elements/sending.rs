@@ -35,12 +35,21 @@ impl Waiting {
         blocking: bool,
         cx: &mut Cx,
     ) -> std::io::Result<Outcome> {
-        self.0.append(&mut batch);
-        let (before, mut sent, mut since) = (self.0.len(), 0, None);
+        if !self.0.is_empty() {
+            self.0.append(&mut batch);
+            std::mem::swap(&mut self.0, &mut batch);
+        }
+        // Nothing waits now: all are in `batch`.
+        let (before, mut sent, mut since) = (batch.len(), 0, None);
         loop {
-            sent += device.transmit(&mut self.0)?;
-            device.flush()?;
-            if !blocking || self.0.len() <= limit {
+            match device.transmit(&mut batch).and_then(|n| device.flush().map(|()| n)) {
+                Ok(went) => sent += went,
+                Err(error) => {
+                    self.0 = batch;
+                    return Err(error);
+                }
+            }
+            if !blocking || batch.len() <= limit {
                 break;
             }
             if since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
@@ -48,12 +57,14 @@ impl Waiting {
             }
             std::thread::yield_now();
         }
-        let refused = before - sent - self.0.len();
-        let surplus = self.0.split_off(limit);
-        if !self.0.is_empty() || device.unsent() {
-            let retry = cx.now() + RETRY;
-            cx.wake_at(retry);
+        let refused = before - sent - batch.len();
+        if batch.is_empty() && !device.unsent() {
+            return Ok(Outcome { sent, refused, surplus: batch });
         }
+        let surplus = batch.split_off(limit);
+        self.0 = batch;
+        let retry = cx.now() + RETRY;
+        cx.wake_at(retry);
         Ok(Outcome { sent, refused, surplus })
     }
 

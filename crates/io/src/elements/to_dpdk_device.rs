@@ -3,15 +3,18 @@
 use super::dpdk::{Hardware, open};
 use super::opened::Opened;
 use super::sending::{Outcome, Waiting};
+use super::spread::given;
 use crate::dpdk::{Dpdk, Options, Transmit};
+use castanet_engine::graph::devices::{self, Crew, Queues};
 use castanet_engine::prelude::*;
 
 /// Sends packets, Ethernet header included, on the DPDK port PORT.
 ///
 /// PORT is a port's number, its PCI address, or the name of a virtual device.
 /// Packets that came from a DPDK port are handed over as they are; others, and
-/// those that share their bytes, are copied into an mbuf. Each worker sends to
-/// a queue of its own, or shares one where the port has fewer. What a burst
+/// those that share their bytes, are copied into an mbuf. Each worker whose
+/// packets can come here sends to a queue of its own, or shares one where the
+/// port has fewer (`castanet explain` shows it). What a burst
 /// brings is sent at once; what the port has no room for waits, up to IQUEUE
 /// packets, and with BLOCKING the worker waits with them.
 ///
@@ -22,8 +25,8 @@ use castanet_engine::prelude::*;
 #[element(args = Settings, ports = "1/0")]
 pub struct ToDPDKDevice {
     settings: Settings,
-    /// How many workers may send.
-    workers: u16,
+    /// What each worker has of the port.
+    shares: Vec<Share>,
 }
 
 /// What can be set.
@@ -38,7 +41,7 @@ pub struct Settings {
     /// How many queues; -1 for one a worker.
     #[arg(default = -1, range = -1..=65535)]
     n_queues: i32,
-    /// How many packets may wait for room.
+    /// How many packets of each worker may wait for room.
     #[arg(keyword, default = 1024)]
     iqueue: u32,
     /// Whether to wait for room, for at most a tenth of a second, rather than
@@ -59,9 +62,8 @@ pub struct Settings {
     /// Whether a port that is not there is no error: then packets are dropped.
     #[arg(keyword, default = false)]
     allow_nonexistent: bool,
-    /// Most workers to send with, in FastClick.
-    #[arg(keyword, default = -1)]
-    #[expect(dead_code, reason = "for configurations that say so")]
+    /// Most workers to have a queue of their own; -1 for all that can come here.
+    #[arg(keyword, default = -1, range = -1..=65535)]
     maxthreads: i32,
     /// How much to say about queues, in FastClick.
     #[arg(keyword, default = 1)]
@@ -91,8 +93,6 @@ pub struct Sending {
     waiting: Waiting,
     /// Packets that were dropped since the last reset.
     dropped: u64,
-    /// Whether the port was found missing on this worker.
-    closed: bool,
 }
 
 #[handlers]
@@ -158,39 +158,39 @@ impl Build for ToDPDKDevice {
     type Args = Settings;
 
     fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
-        // One more than the highest number of those that can come here.
-        let workers = setup.workers.iter().rposition(|&reaches| reaches).map_or(1, |it| it + 1);
-        let workers = u16::try_from(workers).unwrap_or(u16::MAX);
-        Ok(ToDPDKDevice { settings, workers })
+        Ok(ToDPDKDevice { settings, shares: setup.shares.to_vec() })
     }
+}
+
+/// The port, and what is wanted of it.
+pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
+    let it = <Settings as Args>::parse(config, names).ok()?;
+    let found = crate::dpdk::foresee(&it.port);
+    let first = given(it.queue);
+    let left = found
+        .queues
+        .map_or(usize::MAX, |(_, transmit)| transmit.saturating_sub(first.unwrap_or(0)));
+    let limits = [it.n_queues, it.maxthreads].map(|limit| given(limit).unwrap_or(usize::MAX));
+    let most = limits.into_iter().fold(left, usize::min).max(1);
+    let queues = Queues { first, least: 1, most, sockets: false };
+    let (name, how, node) = (found.name, found.how, found.numa_node);
+    Some(devices::Device { name, how, node, queues, crew: Crew::default() })
 }
 
 impl PerBatch for ToDPDKDevice {
     type On = on::Any;
     type Local = Sending;
     type Fate = Unsent;
+    const EACH: bool = true;
 
     fn begin(&self, local: &mut Sending, cx: &mut Cx) -> Result<(), ArgError> {
-        match self.open(cx.worker())? {
-            Some(device) => local.device.set(device),
-            None => local.closed = true,
+        if let Some(device) = self.open(cx.worker())? {
+            local.device.set(device);
         }
         Ok(())
     }
 
     fn batch(&self, local: &mut Sending, _: usize, batch: Batch, cx: &mut Cx) {
-        // The home worker's queue was opened before anything ran, with all the
-        // others; these are taken when the first packet comes by.
-        if local.device.get().is_none() && !local.closed {
-            match self.open(cx.worker()) {
-                Ok(Some(device)) => local.device.set(device),
-                Ok(None) => local.closed = true,
-                Err(error) => {
-                    local.closed = true;
-                    self.report(&error, cx);
-                }
-            }
-        }
         self.send(local, batch, cx);
     }
 
@@ -214,10 +214,15 @@ impl PerBatch for ToDPDKDevice {
 impl ToDPDKDevice {
     fn open(&self, worker: usize) -> Result<Option<Dpdk>, ArgError> {
         let settings = &self.settings;
+        let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+        let all = self.shares.iter().map(|share| share.queues.clone());
+        let first = all.clone().map(|queues| queues.start).min().unwrap_or(0);
+        let end = all.map(|queues| queues.end).max().unwrap_or(first + 1);
+        let mine = self.shares.iter().find(|share| share.worker == worker);
         let transmit = Transmit {
-            first: u16::try_from(settings.queue).unwrap_or(0),
-            queues: u16::try_from(settings.n_queues).unwrap_or(self.workers).max(1),
-            mine: u16::try_from(worker).unwrap_or(0),
+            first: number(first),
+            queues: number(end - first),
+            mine: number(mine.map_or(0, |share| share.queues.start - first)),
         };
         let descriptors = settings.ndesc;
         let options = Options { transmit: Some(transmit), descriptors, ..Options::default() };

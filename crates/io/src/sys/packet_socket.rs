@@ -88,7 +88,8 @@ impl PacketSocket {
 
     /// The number of the group that the socket has joined.
     fn fanout_group(&self) -> io::Result<u16> {
-        let (mut answer, mut size) = (0 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
+        let (mut answer, mut size) =
+            (0 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
         // SAFETY: the kernel writes at most `size` bytes into `answer`.
         let result = unsafe {
             libc::getsockopt(

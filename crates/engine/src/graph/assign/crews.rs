@@ -16,9 +16,8 @@ pub(super) struct Crew {
 /// than it has queues.
 pub(super) fn divide(devices: &[&Device], free: &[usize], cores: &Cores) -> Vec<Crew> {
     let on = |node: usize| free.iter().copied().filter(move |&w| cores.of(w).node == node);
-    let known = |device: &Device| {
-        device.node.filter(|&node| device.crew.numa && on(node).next().is_some())
-    };
+    let known =
+        |device: &Device| device.node.filter(|&node| device.crew.numa && on(node).next().is_some());
     let mut groups: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for (n, device) in devices.iter().enumerate() {
         groups.entry(known(device)).or_default().push(n);
@@ -33,8 +32,7 @@ pub(super) fn divide(devices: &[&Device], free: &[usize], cores: &Cores) -> Vec<
     let mut crews: Vec<Option<Crew>> = vec![None; devices.len()];
     for (node, members) in groups {
         let pool: Vec<usize> = node.map_or(free.to_vec(), |node| on(node).collect());
-        let members: Vec<(usize, &Device)> =
-            members.into_iter().map(|n| (n, devices[n])).collect();
+        let members: Vec<(usize, &Device)> = members.into_iter().map(|n| (n, devices[n])).collect();
         for (n, workers, mut why) in among(&members, &pool) {
             if let Some(node) = devices[n].node.filter(|_| devices[n].crew.numa && node.is_none()) {
                 why += &format!("; no free worker is on its NUMA node {node}");
@@ -47,7 +45,8 @@ pub(super) fn divide(devices: &[&Device], free: &[usize], cores: &Cores) -> Vec<
 
 /// Divides the workers of one node among the devices at it.
 fn among(members: &[(usize, &Device)], pool: &[usize]) -> Vec<(usize, Vec<usize>, String)> {
-    let says_all = |d: &Device| d.crew.parallel || (d.crew.most.is_some() && d.crew.offset.is_some());
+    let says_all =
+        |d: &Device| d.crew.parallel || (d.crew.most.is_some() && d.crew.offset.is_some());
     let sharing: Vec<&Device> = members.iter().map(|m| m.1).filter(|d| !says_all(d)).collect();
     let caps: Vec<usize> = sharing.iter().map(|device| cap(device)).collect();
     let mut counts = deal(&caps, pool.len()).into_iter();
@@ -188,7 +187,8 @@ mod tests {
     #[test]
     fn reasons_are_given() {
         let why = |devices: &[Device], workers: usize| {
-            let (devices, free): (Vec<_>, Vec<_>) = (devices.iter().collect(), (0..workers).collect());
+            let (devices, free): (Vec<_>, Vec<_>) =
+                (devices.iter().collect(), (0..workers).collect());
             let crews = divide(&devices, &free, &Cores::on_nodes(&vec![0; workers]));
             crews.into_iter().map(|crew| crew.why).collect::<Vec<_>>()
         };

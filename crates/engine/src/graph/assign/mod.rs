@@ -69,6 +69,11 @@ impl Plan {
         if all.is_empty() { vec![home] } else { all }
     }
 
+    /// What a worker does, and with which elements.
+    pub fn tasks_of(&self, worker: usize) -> impl Iterator<Item = (&'static str, usize)> + '_ {
+        self.tasks[worker].iter().map(|job| (job.verb(), job.element()))
+    }
+
     /// The workers that run or reach an element.
     pub fn reaching(&self, element: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.workers).filter(move |&worker| self.vectors[element][worker])
@@ -112,7 +117,9 @@ fn crews(
     let mut crews = Vec::new();
     for job in jobs {
         let worker = wished(graph, facts, job.element());
-        crews.push(worker.map(|it| (vec![it % cores.workers()], "StaticThreadSched says so".into())));
+        crews.push(
+            worker.map(|it| (vec![it % cores.workers()], "StaticThreadSched says so".into())),
+        );
     }
     let taken: Vec<usize> = crews.iter().flatten().flat_map(|(crew, _)| crew.clone()).collect();
     let mut free: Vec<usize> = (0..cores.workers()).filter(|it| !taken.contains(it)).collect();

@@ -1,0 +1,115 @@
+//! `castanet explain --json`: who runs what, as data.
+
+use castanet_engine::class::Role;
+use castanet_engine::graph::devices::{Device, Share};
+use castanet_engine::router::Planned;
+use serde::Serialize;
+
+/// What follows from a configuration for the machine.
+#[derive(Serialize)]
+pub(crate) struct Explained {
+    workers: Vec<Worker>,
+    devices: Vec<OfElement>,
+    elements: Vec<Reached>,
+    /// Whether every packet stays on the worker that received it.
+    full_push: bool,
+}
+
+/// A worker, and what it does.
+#[derive(Serialize)]
+struct Worker {
+    worker: usize,
+    core: usize,
+    numa_node: usize,
+    tasks: Vec<Task>,
+}
+
+#[derive(Serialize)]
+struct Task {
+    does: &'static str,
+    element: String,
+    why: String,
+}
+
+/// A device, as one element uses it.
+#[derive(Serialize)]
+struct OfElement {
+    element: String,
+    class: &'static str,
+    device: String,
+    how: String,
+    numa_node: Option<usize>,
+    receives: bool,
+    /// Whether workers have sockets of their own rather than queues.
+    sockets: bool,
+    workers: Vec<Queues>,
+}
+
+/// What one worker has of a device.
+#[derive(Serialize)]
+struct Queues {
+    worker: usize,
+    /// Absent where workers have sockets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queues: Option<Vec<usize>>,
+    /// Whether a burst waits for others that send to the same queue.
+    locked: bool,
+    /// The workers that do.
+    with: Vec<usize>,
+}
+
+/// An element and its thread vector.
+#[derive(Serialize)]
+struct Reached {
+    element: String,
+    home: usize,
+    workers: Vec<usize>,
+}
+
+/// The plan as data.
+pub(crate) fn explained(planned: &Planned) -> Explained {
+    let (graph, plan) = (&planned.graph, &planned.assigned);
+    let worker = |worker| {
+        let core = planned.cores.of(worker);
+        let tasks = plan.tasks_of(worker).map(|(does, element)| Task {
+            does,
+            element: graph.elements[element].name.clone(),
+            why: plan.reasons[element].clone(),
+        });
+        Worker { worker, core: core.number, numa_node: core.node, tasks: tasks.collect() }
+    };
+    let of_element = |(n, device): (usize, &Option<Device>)| {
+        let (device, it) = (device.as_ref()?, &graph.elements[n]);
+        let sockets = device.queues.sockets;
+        Some(OfElement {
+            element: it.name.clone(),
+            class: it.class.spec.class,
+            device: device.name.clone(),
+            how: device.how.clone(),
+            numa_node: device.node,
+            receives: it.class.role != Role::Through,
+            sockets,
+            workers: plan.shares[n].iter().map(|share| queues(share, sockets)).collect(),
+        })
+    };
+    let reached = |(n, it): (usize, &castanet_engine::graph::Element)| Reached {
+        element: it.name.clone(),
+        home: plan.homes[n],
+        workers: plan.reaching(n).collect(),
+    };
+    Explained {
+        workers: (0..plan.workers).map(worker).collect(),
+        devices: planned.devices.iter().enumerate().filter_map(of_element).collect(),
+        elements: graph.elements.iter().enumerate().map(reached).collect(),
+        full_push: plan.full_push(graph),
+    }
+}
+
+fn queues(share: &Share, sockets: bool) -> Queues {
+    Queues {
+        worker: share.worker,
+        queues: (!sockets).then(|| share.queues.clone().collect()),
+        locked: !sockets && !share.with.is_empty(),
+        with: share.with.clone(),
+    }
+}
