@@ -461,6 +461,7 @@ pub const fn info<E: Info>() -> Class {
             workers: &[],
             alone: true,
             shares: &[],
+            used: (0, 0),
             names,
             started: Time::default(),
         };

@@ -40,6 +40,9 @@ pub struct Setup<'a> {
     pub alone: bool,
     /// For an element that stands for a device: what each worker has of it.
     pub shares: &'a [Share],
+    /// For such an element: how many of the device's queues all elements
+    /// together receive from and send to, from queue 0 on.
+    pub used: (usize, usize),
     /// Addresses by name, as `AddressInfo` and the machine declare them.
     pub names: &'a Names,
     /// When the router was built.

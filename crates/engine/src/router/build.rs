@@ -99,6 +99,7 @@ fn make_all(
             workers: &planned.assigned.vectors[i],
             alone: planned.assigned.vectors[i].iter().filter(|&&reaches| reaches).count() < 2,
             shares: &planned.assigned.shares[i],
+            used: planned.assigned.used[i],
             names,
             started,
         };

@@ -51,13 +51,6 @@ struct Held {
     options: Options,
 }
 
-impl Held {
-    /// How many queues to receive from the port must have.
-    fn rx_queues(&self) -> u16 {
-        self.rx.end.max(self.options.receive.map_or(0, |it| it.reserved))
-    }
-}
-
 fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -232,8 +225,12 @@ impl State {
         let descriptors = |n: u16| if n == 0 { DESCRIPTORS } else { n };
         Some(Plan {
             // Drivers may want a queue each way, used or not.
-            rx_queues: most(Held::rx_queues).max(1).min(info.max_rx_queues),
-            tx_queues: most(|held| held.tx.end).max(1).min(info.max_tx_queues),
+            rx_queues: most(|held| held.rx.end.max(held.options.reserved.0))
+                .max(1)
+                .min(info.max_rx_queues),
+            tx_queues: most(|held| held.tx.end.max(held.options.reserved.1))
+                .max(1)
+                .min(info.max_tx_queues),
             rx_descriptors: descriptors(most(|held| {
                 if held.rx.is_empty() { 0 } else { held.options.descriptors }
             })),

@@ -7,6 +7,10 @@ pub struct Options {
     pub receive: Option<Receive>,
     /// Which queues to send to.
     pub transmit: Option<Transmit>,
+    /// How many queues the port is to have at least, to receive from and to
+    /// send to, for all who will use it: it need not be set up anew for each,
+    /// and some drivers cannot have more later.
+    pub reserved: (u16, u16),
     /// Descriptors of each queue; zero for the driver's own choice.
     pub descriptors: u16,
     /// Whether to receive packets for other hosts too.
@@ -22,9 +26,6 @@ pub struct Receive {
     pub first: Option<u16>,
     /// How many.
     pub queues: u16,
-    /// How many the port is to have at least, for others who will receive: it
-    /// need not be set up anew for each.
-    pub reserved: u16,
 }
 
 /// Which queues to send to; several may share one.

@@ -25,6 +25,11 @@ pub(super) fn open(
     }
 }
 
+/// A number of queues as DPDK counts them.
+pub(super) fn count(n: usize) -> u16 {
+    u16::try_from(n).unwrap_or(u16::MAX)
+}
+
 const HELP: &str = "for a try without hardware: castanet run --dpdk \"--no-huge -m 512 --no-pci --vdev net_null0\"";
 const INSTALL: &str = "on Debian: apt-get install libdpdk-dev dpdk";
 

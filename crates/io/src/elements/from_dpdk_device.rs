@@ -1,6 +1,6 @@
 //! `FromDPDKDevice`: packets that a DPDK port receives.
 
-use super::dpdk::{Hardware, open};
+use super::dpdk::{Hardware, count, open};
 use super::opened::Opened;
 use super::spread::{Offer, Spread, given};
 use crate::device::Device;
@@ -32,6 +32,8 @@ pub struct FromDPDKDevice {
     settings: Settings,
     /// What each worker has of the port.
     shares: Vec<Share>,
+    /// How many queues the port is to have, each way.
+    reserved: (u16, u16),
 }
 
 /// What can be set.
@@ -263,7 +265,8 @@ impl Build for FromDPDKDevice {
     type Args = Settings;
 
     fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(FromDPDKDevice { settings, shares: setup.shares.to_vec() })
+        let reserved = (count(setup.used.0), count(setup.used.1));
+        Ok(FromDPDKDevice { settings, shares: setup.shares.to_vec(), reserved })
     }
 }
 
@@ -285,15 +288,14 @@ impl FromDPDKDevice {
     /// What a worker opens.
     fn options(&self, worker: usize) -> Options {
         let settings = &self.settings;
-        let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
         let mine = self.shares.iter().find(|share| share.worker == worker);
         let receive = Receive {
-            first: mine.map(|share| number(share.queues.start)),
-            queues: mine.map_or(1, |share| number(share.queues.len())),
-            reserved: number(self.shares.iter().map(|share| share.queues.end).max().unwrap_or(0)),
+            first: mine.map(|share| count(share.queues.start)),
+            queues: mine.map_or(1, |share| count(share.queues.len())),
         };
         Options {
             receive: Some(receive),
+            reserved: self.reserved,
             descriptors: settings.ndesc,
             promiscuous: settings.promisc,
             mtu: settings.mtu,

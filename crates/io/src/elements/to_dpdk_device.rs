@@ -1,6 +1,6 @@
 //! `ToDPDKDevice`: packets for a DPDK port to send.
 
-use super::dpdk::{Hardware, open};
+use super::dpdk::{Hardware, count, open};
 use super::opened::Opened;
 use super::sending::{Outcome, Waiting};
 use super::spread::given;
@@ -27,6 +27,8 @@ pub struct ToDPDKDevice {
     settings: Settings,
     /// What each worker has of the port.
     shares: Vec<Share>,
+    /// How many queues the port is to have, each way.
+    reserved: (u16, u16),
 }
 
 /// What can be set.
@@ -158,7 +160,8 @@ impl Build for ToDPDKDevice {
     type Args = Settings;
 
     fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(ToDPDKDevice { settings, shares: setup.shares.to_vec() })
+        let reserved = (count(setup.used.0), count(setup.used.1));
+        Ok(ToDPDKDevice { settings, shares: setup.shares.to_vec(), reserved })
     }
 }
 
@@ -214,18 +217,13 @@ impl PerBatch for ToDPDKDevice {
 impl ToDPDKDevice {
     fn open(&self, worker: usize) -> Result<Option<Dpdk>, ArgError> {
         let settings = &self.settings;
-        let number = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
-        let all = self.shares.iter().map(|share| share.queues.clone());
-        let first = all.clone().map(|queues| queues.start).min().unwrap_or(0);
-        let end = all.map(|queues| queues.end).max().unwrap_or(first + 1);
         let mine = self.shares.iter().find(|share| share.worker == worker);
-        let transmit = Transmit {
-            first: number(first),
-            queues: number(end - first),
-            mine: number(mine.map_or(0, |share| share.queues.start - first)),
-        };
+        let first = mine.map_or(0, |share| count(share.queues.start));
+        let transmit = Transmit { first, queues: 1, mine: 0 };
+        let reserved = self.reserved;
         let descriptors = settings.ndesc;
-        let options = Options { transmit: Some(transmit), descriptors, ..Options::default() };
+        let options =
+            Options { transmit: Some(transmit), reserved, descriptors, ..Options::default() };
         open(&settings.port, options, settings.allow_nonexistent)
     }
 

@@ -25,6 +25,9 @@ pub struct Plan {
     pub reasons: Vec<String>,
     /// By element that stands for a device: what each worker has of it.
     pub shares: Vec<Vec<Share>>,
+    /// By element that stands for a device: how many of the device's queues
+    /// all elements together receive from and send to, from queue 0 on.
+    pub used: Vec<(usize, usize)>,
     /// By element: the workers whose packets can reach it (thread vector).
     pub vectors: Vec<Vec<bool>>,
     /// By element: the tasks to wake when packets come to rest in it.
@@ -46,6 +49,7 @@ impl Plan {
             homes: vec![0; count],
             reasons: vec!["the first worker, as nothing says otherwise".into(); count],
             shares: vec![Vec::new(); count],
+            used: vec![(0, 0); count],
             vectors: vec![vec![false; workers]; count],
             waiters: vec![Vec::new(); count],
             pullers: vec![Vec::new(); count],
@@ -167,6 +171,15 @@ fn share_queues(graph: &Graph, devices: &[Option<Device>], plan: &mut Plan) {
         let shares = if receiving { queues::to_poll(&users) } else { queues::to_send(&users) };
         let with_device = elements.into_iter().filter(|&n| devices[n].is_some());
         with_device.zip(shares).for_each(|(n, shares)| plan.shares[n] = shares);
+    }
+    for (n, device) in devices.iter().enumerate() {
+        let Some(device) = device else { continue };
+        let same = |n: &usize| devices[*n].as_ref().is_some_and(|it| it.name == device.name);
+        let end = |receiving| {
+            let users = (0..devices.len()).filter(same).filter(|&n| is_source(n) == receiving);
+            users.flat_map(|n| &plan.shares[n]).map(|share| share.queues.end).max().unwrap_or(0)
+        };
+        plan.used[n] = (end(true), end(false));
     }
 }
 
