@@ -198,6 +198,18 @@ impl Process {
         matches!(registry::reap(&mut self.child), Ok(None))
     }
 
+    /// Processor time that the threads of the process have used so far.
+    pub fn cpu_time(&self) -> Duration {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let of_thread = |entry: std::fs::DirEntry| -> Option<u64> {
+            // Nanoseconds on a processor, then waiting for one, then how often.
+            let text = std::fs::read_to_string(entry.path().join("schedstat")).ok()?;
+            text.split(' ').next()?.parse().ok()
+        };
+        let nanos = threads.into_iter().flatten().flatten().filter_map(of_thread).sum();
+        Duration::from_nanos(nanos)
+    }
+
     /// Asks the process to end, as Ctrl-C does.
     pub fn interrupt(&self) {
         registry::signal(&self.child, Signal::INT);

@@ -8,6 +8,7 @@ mod program;
 
 use program::{Ran, castanet, click, folder};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Without huge pages, hardware, or anything that two runs would share.
 const QUIET: &str = "--no-huge -m 512 --no-pci --no-shconf --no-telemetry --log-level=4";
@@ -252,6 +253,44 @@ fn workers_receive_from_one_port_by_queues_of_their_own() {
     ] {
         assert!(out.contains(line), "{line} is not in\n{out}");
     }
+}
+
+/// Processor time that the threads of a process have used.
+fn cpu_time(process: u32) -> Duration {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let of_thread = |entry: std::fs::DirEntry| -> u64 {
+        let text = std::fs::read_to_string(entry.path().join("schedstat")).unwrap_or_default();
+        text.split(' ').next().unwrap_or_default().parse().unwrap_or(0)
+    };
+    Duration::from_nanos(threads.map(|entry| of_thread(entry.unwrap())).sum())
+}
+
+#[test]
+fn an_idle_port_costs_little_and_loses_nothing_when_packets_come() {
+    require_dpdk();
+    // A million packets a second, for as long as the descriptors hold, after three seconds of
+    // nothing; they come back by the ring.
+    let config = "DPDKInfo(4096);
+        s :: InfiniteSource(LIMIT 1000, BURST 32, ACTIVE false, DATA \\<020000000007 020000000006
+            88b7 01 02 03>) -> t :: ToDPDKDevice(0);
+        f :: FromDPDKDevice(0) -> c :: Counter -> Discard;
+        Script(wait 3s, write s.active true, label again, wait 10ms,
+               goto again $(lt $(c.count) 1000), stop)";
+    let options = format!("{QUIET} --vdev net_ring0");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_castanet"));
+    command.args(["run", "--quiet", "--dpdk", &options, "-e", config]);
+    command.args(["--handler", "c.count", "--handler", "f.hw_dropped"]);
+    let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(800));
+    let before = cpu_time(child.id());
+    std::thread::sleep(Duration::from_secs(2));
+    let used = cpu_time(child.id()) - before;
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!((number(&said, "c.count"), number(&said, "f.hw_dropped")), (1000, 0), "{said}");
+    // A worker that polled all the time would take two seconds.
+    assert!(used < Duration::from_millis(100), "{used:?}");
 }
 
 #[test]

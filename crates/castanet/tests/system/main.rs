@@ -8,6 +8,7 @@
 mod bed;
 mod errors;
 mod examples;
+mod idle;
 mod life;
 mod reach;
 mod replay;

@@ -8,6 +8,7 @@ use crate::dpdk::{Dpdk, Options, Receive};
 use crate::sys::dpdk::Counts;
 use castanet_engine::graph::devices;
 use castanet_engine::prelude::*;
+use std::ops::RangeInclusive;
 
 /// Receives packets from the DPDK port PORT.
 ///
@@ -19,8 +20,12 @@ use castanet_engine::prelude::*;
 /// With several workers (`-j`) the port is received from by its share of those
 /// at its NUMA node, each from a queue of its own; the port spreads packets over
 /// the queues by their addresses and ports. `castanet explain` shows who has
-/// what. Several elements of the same PORT have queues of their own each. When nothing has come for a millisecond the worker looks only every
-/// 50 µs, unless BUSY is true.
+/// what. Several elements of the same PORT have queues of their own each.
+///
+/// When nothing has come for a millisecond the worker looks less and less often,
+/// in the end once a millisecond, unless BUSY is true. In that time the
+/// descriptors of a queue (NDESC) must hold what arrives: a million packets a
+/// second, by default.
 ///
 /// ```text
 /// FromDPDKDevice(0) -> ToDPDKDevice(1);
@@ -257,9 +262,12 @@ impl Receiving {
 /// How long to look all the time after a packet came.
 const ALERT: Duration = Duration::from_millis(1);
 
-/// How long to sleep between two looks after that: what the descriptors of a
-/// queue hold at ten gigabits a second.
-const NAP: Duration = Duration::from_micros(50);
+/// How long to sleep between two looks after that: a fraction of the time that
+/// nothing came, so that a pause between bursts costs little delay, and a night
+/// little power. In the longest nap the descriptors of a queue hold a million
+/// packets a second.
+const NAP: RangeInclusive<Duration> = Duration::from_micros(50)..=Duration::from_millis(1);
+const PART: u32 = 8;
 
 impl Build for FromDPDKDevice {
     type Args = Settings;
@@ -338,7 +346,8 @@ impl Source for FromDPDKDevice {
         if self.settings.busy || cx.now() < since + ALERT {
             return Asked::Again;
         }
-        Asked::At(cx.now() + NAP)
+        let nap = (cx.now() - since) / PART;
+        Asked::At(cx.now() + nap.clamp(*NAP.start(), *NAP.end()))
     }
 
     fn end(&self, local: &mut Receiving, _: &mut Cx) {

@@ -1,0 +1,60 @@
+//! A router with nothing to do costs next to nothing, and misses nothing when something comes.
+
+use castanet_lab::{Lab, Namespace, Port, Router, require};
+use std::time::Duration;
+
+use crate::bed::{SOON, program};
+
+/// How long there is nothing to do.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// The most of one core that may take, in percent. A worker that polls takes 100.
+const MOST: u128 = 5;
+
+/// Two hosts and a bridge of `workers` workers between them; checks what the idle bridge costs,
+/// and that the first packets then pass, without a second try.
+fn idle(name: &str, workers: &str, method: &str) {
+    require(&["ip", "ping"]).unwrap();
+    let lab = Lab::new(name).unwrap();
+    let [a, middle, b]: [Namespace; 3] = ["a", "m", "b"].map(|it| lab.namespace(it).unwrap());
+    for (host, end, device) in [(&a, 1, "m0"), (&b, 2, "m1")] {
+        let host = Port::new(host, "eth0").address(&format!("10.9.0.{end}/24")).queues(2);
+        lab.link(host, Port::new(&middle, device).queues(2)).unwrap();
+    }
+    // Nobody speaks unless asked.
+    for (namespace, device) in [(&a, "eth0"), (&middle, "m0"), (&middle, "m1"), (&b, "eth0")] {
+        namespace.sysctl(&format!("net/ipv6/conf/{device}/disable_ipv6"), "1").unwrap();
+    }
+    let text = format!(
+        "FromDevice(m0, PROMISC true, METHOD {method}) -> ToDevice(m1, METHOD {method});
+         FromDevice(m1, PROMISC true, METHOD {method}) -> ToDevice(m0, METHOD {method})"
+    );
+    let command = middle.command(program()).args(["run", "-j", workers, "-e", &text]);
+    let mut router = command.spawn().unwrap();
+    router.wait_for(Router::READY, SOON).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let before = router.cpu_time();
+    std::thread::sleep(QUIET);
+    let used = router.cpu_time() - before;
+    assert!(used.as_micros() * 100 <= QUIET.as_micros() * MOST, "{used:?} in {QUIET:?}");
+    // The request for the address is the first; it is asked again only after a second.
+    let said = a.command("ping").args(["-c", "1", "-W", "0.9", "10.9.0.2"]).output().unwrap();
+    assert!(said.stdout.contains(" 1 received"), "{}", said.printed());
+    router.interrupt();
+    assert_eq!(router.wait(SOON).unwrap().code(), Some(0), "{}", router.stderr());
+}
+
+#[test]
+fn af_xdp_sleeps_and_wakes() {
+    idle("idle-xdp", "1", "AF_XDP");
+}
+
+#[test]
+fn af_xdp_sleeps_and_wakes_on_several_workers() {
+    idle("idle-xdps", "4", "AF_XDP");
+}
+
+#[test]
+fn packet_sockets_sleep_and_wake() {
+    idle("idle-packet", "2", "AF_PACKET");
+}
