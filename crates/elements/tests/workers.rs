@@ -89,6 +89,18 @@ fn each_worker_has_a_queue_of_its_own() {
     clean(router);
 }
 
+#[test]
+fn elements_say_who_comes_to_them_and_whether_past_a_queue() {
+    let text = "a :: InfiniteSource -> n :: Null -> q :: Queue -> u :: Unqueue -> d :: Discard;
+                b :: InfiniteSource -> n; StaticThreadSched(a 0, b 2, u 1)";
+    let mut router = build(text, 3);
+    let mut read = |handler: &str| router.read(handler).expect("a common handler");
+    assert_eq!((read("n.workers"), read("n.full_push")), ("0 2".into(), "true".into()));
+    assert_eq!((read("d.workers"), read("d.full_push")), ("1".into(), "false".into()));
+    assert_eq!(read("q.full_push"), "false");
+    clean(router);
+}
+
 /// An Ethernet frame with a UDP packet, its checksum and TTL as given.
 fn frame(ttl_protocol_checksum: &str) -> String {
     format!(

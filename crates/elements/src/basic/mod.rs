@@ -34,6 +34,7 @@ pub mod ip_input_combo;
 pub mod mark_ip_header;
 pub mod mark_mac_header;
 pub mod meter;
+pub mod min_batch;
 pub mod null;
 pub mod pad;
 pub mod paint;
@@ -99,6 +100,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<mark_ip_header::MarkIPHeader>(),
     per_packet::<mark_mac_header::MarkMACHeader>(),
     per_packet::<meter::Meter>(),
+    per_batch::<min_batch::MinBatch>(),
     per_batch::<null::Null>(),
     per_packet::<pad::Pad>(),
     per_packet::<paint::Paint>(),

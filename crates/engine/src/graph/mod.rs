@@ -12,7 +12,7 @@ pub mod explain;
 pub mod fuse;
 pub mod ports;
 
-use crate::class::Class;
+use crate::class::{Class, Role};
 use crate::node::Target;
 use castanet_lang::{FlatElement, Span};
 
@@ -102,6 +102,22 @@ impl Graph {
     /// The edges that enter `element`.
     pub fn in_edges(&self, element: usize) -> impl Iterator<Item = &Edge> {
         self.entering[element].iter().map(|&i| &self.edges[i])
+    }
+
+    /// Whether no packet rests anywhere before it comes to `element`, so that it
+    /// comes on the worker that made it.
+    pub(crate) fn is_full_push(&self, element: usize) -> bool {
+        let mut seen = vec![false; self.elements.len()];
+        let mut above = vec![element];
+        while let Some(element) = above.pop() {
+            if self.elements[element].class.role == Role::Store {
+                return false;
+            }
+            if !std::mem::replace(&mut seen[element], true) {
+                above.extend(self.in_edges(element).map(|edge| edge.from.node));
+            }
+        }
+        true
     }
 
     /// Notes which edges leave and enter which elements.

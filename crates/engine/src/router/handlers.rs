@@ -16,6 +16,11 @@ const COMMON: &[HandlerDoc] = &[
     HandlerDoc { name: "ports", doc: "The element's ports and what they are connected to." },
     HandlerDoc { name: "handlers", doc: "The element's handlers." },
     HandlerDoc { name: "drops", doc: "Packets dropped here, by reason." },
+    HandlerDoc { name: "workers", doc: "The workers whose packets can come here." },
+    HandlerDoc {
+        name: "full_push",
+        doc: "Whether packets come here on the worker that made them, past no queue.",
+    },
 ];
 
 /// Handlers of the router itself.
@@ -167,6 +172,12 @@ impl Router {
             "name" => element.name.clone(),
             "config" => element.config.clone(),
             "ports" => self.ports_text(it),
+            "workers" => {
+                let workers: Vec<String> =
+                    self.assigned.reaching(it).map(|worker| worker.to_string()).collect();
+                workers.join(" ")
+            }
+            "full_push" => self.graph.is_full_push(it).to_string(),
             "handlers" => {
                 let mut all: Vec<(&str, &str)> = Vec::new();
                 for (doc, writes) in self.handlers_of(it) {
