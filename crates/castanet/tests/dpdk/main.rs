@@ -294,6 +294,27 @@ fn an_idle_port_costs_little_and_loses_nothing_when_packets_come() {
 }
 
 #[test]
+fn what_finds_no_room_waits_and_then_is_dropped_and_counted() {
+    // A ring of 1024 that nobody empties.
+    let config = |arguments: &str| {
+        format!(
+            "DPDKInfo(8192); s :: InfiniteSource(LIMIT 3000, BURST 32) -> t :: ToDPDKDevice(0{arguments});
+             Script(label again, wait 10ms, goto again $(lt $(s.count) 3000), stop)"
+        )
+    };
+    let handlers = ["t.count", "t.drops.full", "t.dropped"];
+    let counts = |arguments| {
+        let said = run("--vdev net_ring0", &config(arguments), &handlers);
+        handlers.map(|handler| number(&said, handler))
+    };
+    let [sent, full, dropped] = counts(", BLOCKING false, IQUEUE 100");
+    assert!((1000..=1024).contains(&sent), "{sent}");
+    assert_eq!((full, dropped), (3000 - 100 - sent, full));
+    let [sent, full, dropped] = counts(", BLOCKING false, IQUEUE 4000");
+    assert_eq!((full, dropped), (0, 0), "all wait, but {sent} that were sent");
+}
+
+#[test]
 fn explain_says_what_it_can_without_dpdk_running() {
     require_dpdk();
     let config = "FromDPDKDevice(0, MAXQUEUES 2) -> ToDPDKDevice(1, N_QUEUES 1)";

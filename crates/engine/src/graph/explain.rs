@@ -143,6 +143,8 @@ pub fn vectors(graph: &Graph, plan: &assign::Plan) -> String {
         false => "not full push: packets rest in a Queue and may change workers",
     };
     _ = writeln!(out, "  {verdict}");
+    let counts = "packets with one owner count nothing, clones count theirs atomically";
+    _ = writeln!(out, "  {counts}");
     out
 }
 
