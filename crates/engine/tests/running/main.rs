@@ -5,6 +5,7 @@
 
 mod bed;
 mod circles;
+mod devices;
 mod elements;
 mod faults;
 mod fused;
