@@ -97,11 +97,17 @@ impl Intake {
             let extra = u32::try_from(arrival.wire_len - stored).unwrap_or(u32::MAX);
             packet.set_anno_u32(anno::EXTRA_LENGTH, extra);
         }
-        self.annotate(&mut packet, arrival);
-        self.stats.received += 1;
-        self.stats.received_bytes += packet.len() as u64;
+        self.note(&mut packet, arrival.kind, arrival.time);
         batch.push(packet);
         1
+    }
+
+    /// Annotates and counts a packet that is as the wire carried it.
+    #[inline]
+    pub(crate) fn note(&mut self, packet: &mut Packet, kind: u8, time: i64) {
+        self.annotate(packet, kind, time);
+        self.stats.received += 1;
+        self.stats.received_bytes += packet.len() as u64;
     }
 
     /// Cuts a super-frame into packets.
@@ -128,9 +134,7 @@ impl Intake {
             if let Some(tag) = arrival.vlan {
                 insert_tag(&mut packet, tag);
             }
-            self.annotate(&mut packet, arrival);
-            self.stats.received += 1;
-            self.stats.received_bytes += packet.len() as u64;
+            self.note(&mut packet, arrival.kind, arrival.time);
             if count < max {
                 batch.push(packet);
                 count += 1;
@@ -142,8 +146,8 @@ impl Intake {
     }
 
     #[inline]
-    fn annotate(&self, packet: &mut Packet, arrival: &Arrival) {
-        packet.set_packet_type(match i32::from(arrival.kind) {
+    fn annotate(&self, packet: &mut Packet, kind: u8, time: i64) {
+        packet.set_packet_type(match i32::from(kind) {
             BROADCAST => PacketType::Broadcast,
             MULTICAST => PacketType::Multicast,
             OTHER_HOST => PacketType::OtherHost,
@@ -152,8 +156,8 @@ impl Intake {
         });
         packet.set_device(self.device);
         // The time lies in the frame's cold header: none costs nothing.
-        if arrival.time != 0 {
-            packet.set_timestamp(arrival.time);
+        if time != 0 {
+            packet.set_timestamp(time);
         }
     }
 }

@@ -18,6 +18,7 @@ mod scratch;
 mod sys;
 pub mod tap;
 pub mod text_file;
+pub mod traffic;
 
 pub use device::{Device, DeviceStats};
 pub use error::IoError;

@@ -1,7 +1,7 @@
 //! Commands inside a namespace: run to the end within a time, or kept in the background until dropped.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{self, Child, ExitStatus, Stdio};
@@ -29,6 +29,7 @@ pub struct Command {
     shown: String,
     patience: Duration,
     on_line: Option<OnLine>,
+    listens: bool,
 }
 
 impl Command {
@@ -37,7 +38,7 @@ impl Command {
         let mut inner = enter;
         inner.arg(program);
         let shown = program.to_string_lossy().into_owned();
-        Command { inner, shown, patience: PATIENCE, on_line: None }
+        Command { inner, shown, patience: PATIENCE, on_line: None, listens: false }
     }
 
     /// A command outside any namespace, for what needs no network: the same patience, and the same
@@ -45,7 +46,7 @@ impl Command {
     pub fn outside(program: impl AsRef<OsStr>) -> Command {
         let shown = program.as_ref().to_string_lossy().into_owned();
         let inner = process::Command::new(program);
-        Command { inner, shown, patience: PATIENCE, on_line: None }
+        Command { inner, shown, patience: PATIENCE, on_line: None, listens: false }
     }
 
     /// Sets the directory to run in.
@@ -85,6 +86,12 @@ impl Command {
         self
     }
 
+    /// Lets [`Process::say`] write to the command's standard input, which is empty otherwise.
+    pub fn listens(mut self) -> Command {
+        self.listens = true;
+        self
+    }
+
     /// Runs the command to its end, whatever its exit status.
     pub fn output(self) -> Result<Output> {
         let patience = self.patience;
@@ -109,7 +116,7 @@ impl Command {
         // Its own group: Ctrl-C reaches this process alone, which then ends all others in order,
         // and what a command starts itself is ended with it.
         self.inner
-            .stdin(Stdio::null())
+            .stdin(if self.listens { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
@@ -160,6 +167,18 @@ pub struct Process {
 }
 
 impl Process {
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Writes a line to its standard input, if it [listens](Command::listens).
+    pub fn say(&mut self, line: &str) -> Result<()> {
+        let Some(pipe) = &mut self.child.stdin else { return Ok(()) };
+        let written = pipe.write_all(format!("{line}\n").as_bytes()).and_then(|()| pipe.flush());
+        written.map_err(Error::io(format!("tell `{}` `{line}`", self.shown)))
+    }
+
     /// Waits until the process has printed `text`, on either stream.
     pub fn wait_for(&mut self, text: &str, patience: Duration) -> Result<()> {
         let deadline = Instant::now() + patience;

@@ -1,5 +1,6 @@
 //! Interfaces by `AF_XDP`: an XDP program hands packets over before the kernel's stack sees them.
 
+pub mod minimal;
 mod port;
 mod reception;
 
@@ -7,7 +8,7 @@ use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
 use crate::intake::Intake;
 use crate::interface::Interface;
-use crate::sys::xsk::{Sending, Socket};
+use crate::sys::xsk::Socket;
 use crate::sys::{ethtool, netif};
 use castanet_packet::{Batch, Packet, Pool};
 use castanet_wire::Ethernet;
@@ -141,7 +142,10 @@ impl Device for AfXdp {
             *batch = batch.drain().filter(|packet| self.is_fit(packet)).collect();
         }
         let Some(socket) = self.outlet() else { return Ok(0) };
-        let (sent, bytes) = send(&mut socket.sending(), batch);
+        let mut sending = socket.sending();
+        sending.reclaim();
+        let (sent, bytes) = sending.send(batch);
+        drop(sending);
         let stats = &mut self.intake.stats;
         stats.sent += sent as u64;
         stats.sent_bytes += bytes;
@@ -199,25 +203,4 @@ impl Device for AfXdp {
 
 fn outlet<'a>(port: &'a Port, options: &Options) -> Option<&'a Socket> {
     port.sockets.get(options.transmit as usize % port.sending_queues().max(1))
-}
-
-/// Sends from the front of `batch` what there is room for; says how many
-/// packets and bytes.
-fn send(sending: &mut Sending, batch: &mut Batch) -> (usize, u64) {
-    sending.reclaim();
-    let mut rest = batch.split_off(sending.room(batch.len()));
-    let (mut sent, mut bytes) = (0, 0);
-    let mut kept = Batch::new();
-    for packet in batch.drain() {
-        let len = packet.len() as u64;
-        // Without a frame to copy it to, a packet stays, and those behind it.
-        match if kept.is_empty() { sending.send(packet) } else { Err(packet) } {
-            Ok(()) => (sent, bytes) = (sent + 1, bytes + len),
-            Err(packet) => kept.push(packet),
-        }
-    }
-    sending.publish();
-    kept.append(&mut rest);
-    *batch = kept;
-    (sent, bytes)
 }

@@ -3,7 +3,7 @@
 use super::port::{self, Port};
 use super::{Options, Queues};
 use crate::error::IoError;
-use crate::intake::{Arrival, Intake};
+use crate::intake::Intake;
 use crate::interface::Interface;
 use crate::offload;
 use crate::sys::netlink::Watch;
@@ -14,7 +14,7 @@ use castanet_packet::{Batch, Packet};
 use castanet_wire::{Ethernet, MacAddr};
 use std::io;
 use std::ops::Range;
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd, RawFd};
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
@@ -105,7 +105,7 @@ impl Reception {
             // Frames first: what arrives finds one.
             let socket = &port.sockets[queue];
             it.starved |= fill(socket, it.target);
-            let led = it.attached.program.insert(queue as u32, socket);
+            let led = it.attached.program.insert(queue as u32, socket.as_fd());
             led.map_err(failed("lead packets to a socket on"))?;
         }
         Ok(it)
@@ -313,21 +313,16 @@ fn take(
     batch: &mut Batch,
     max: usize,
 ) -> usize {
-    let mut receiving = socket.receiving();
-    let (mut count, mut time) = (0, 0);
-    while count < max
-        && let Some(mut packet) = receiving.next()
-    {
+    let first = batch.len();
+    socket.receiving().take(batch, max);
+    let packets = batch.iter_mut().skip(first);
+    let count = packets.len();
+    let time = if timestamps && count > 0 { now() } else { 0 };
+    for packet in packets {
         if reception.unfinished {
             offload::finish_if_partial(packet.bytes_mut(), intake.link);
         }
-        if timestamps && time == 0 {
-            time = now();
-        }
-        let (wire_len, kind) = (packet.len(), reception.kind(&packet));
-        let arrival = Arrival { wire_len, kind, time, ..Arrival::default() };
-        count += intake.keep(packet, &arrival, batch);
+        intake.note(packet, reception.kind(packet), time);
     }
-    receiving.release();
     count
 }

@@ -2,17 +2,22 @@
 
 use super::check;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 // From linux/bpf.h: commands.
 const BPF_MAP_CREATE: libc::c_long = 0;
+const BPF_MAP_LOOKUP_ELEM: libc::c_long = 1;
 const BPF_MAP_UPDATE_ELEM: libc::c_long = 2;
 const BPF_MAP_DELETE_ELEM: libc::c_long = 3;
 const BPF_PROG_LOAD: libc::c_long = 5;
+const BPF_PROG_TEST_RUN: libc::c_long = 10;
 const BPF_LINK_CREATE: libc::c_long = 28;
 
 /// Of a loaded instruction's source register: the constant is a map's descriptor.
 pub(super) const PSEUDO_MAP_FD: u8 = 1;
+
+/// The most processors that Linux can be built for.
+const PROCESSORS: usize = 8192;
 
 /// What a program is for.
 pub(super) struct Purpose {
@@ -76,6 +81,27 @@ struct MapEntry {
     flags: u64,
 }
 
+/// The part of `union bpf_attr` that runs a program.
+#[repr(C)]
+struct TestRun {
+    program: u32,
+    returned: u32,
+    data_size_in: u32,
+    data_size_out: u32,
+    data_in: u64,
+    data_out: u64,
+    repeat: u32,
+    duration: u32,
+    context_size_in: u32,
+    context_size_out: u32,
+    context_in: u64,
+    context_out: u64,
+    flags: u32,
+    cpu: u32,
+    batch: u32,
+    padding: u32,
+}
+
 /// One instruction: opcode, registers, offset and constant.
 pub(super) const fn instruction(
     opcode: u8,
@@ -132,19 +158,82 @@ pub(super) fn attach(
     unsafe { bpf_fd(BPF_LINK_CREATE, &attributes) }
 }
 
-/// A map from numbers below `entries` to descriptors.
+/// Runs an XDP program `times` times, each time on a packet of the kernel's
+/// that begins as `frame` and then goes where the program says; up to `batch`
+/// of them at once. A signal ends it early (Linux 5.18).
+pub(super) fn run_on_live_frames(
+    program: &OwnedFd,
+    frame: &[u8],
+    times: u32,
+    batch: u32,
+) -> io::Result<()> {
+    const LIVE_FRAMES: u32 = 1 << 1;
+    let mut attributes = TestRun {
+        program: program.as_raw_fd() as u32,
+        returned: 0,
+        data_size_in: frame.len() as u32,
+        data_size_out: 0,
+        data_in: frame.as_ptr() as u64,
+        data_out: 0,
+        repeat: times,
+        duration: 0,
+        context_size_in: 0,
+        context_size_out: 0,
+        context_in: 0,
+        context_out: 0,
+        flags: LIVE_FRAMES,
+        cpu: 0,
+        batch,
+        padding: 0,
+    };
+    // SAFETY: the command reads this structure and, through it, the frame,
+    // which lives until it returns; what it writes are numbers, into the
+    // structure, which may be written to.
+    match unsafe { bpf(BPF_PROG_TEST_RUN, &raw mut attributes) } {
+        Err(error) if error.raw_os_error() != Some(libc::EINTR) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A map from numbers below `entries` to descriptors or counts.
 pub(super) struct Map(OwnedFd);
 
 impl Map {
-    /// Makes an array of type `kind` (`BPF_MAP_TYPE_…`).
+    /// Makes an array of descriptors, of type `kind` (`BPF_MAP_TYPE_…`).
     pub(super) fn new(kind: u32, entries: u32, name: &str) -> io::Result<Map> {
-        let four = size_of::<u32>() as u32;
+        Map::of(kind, size_of::<RawFd>() as u32, entries, name)
+    }
+
+    /// Makes an array that has `entries` counts for each processor.
+    pub(super) fn of_counts(entries: u32, name: &str) -> io::Result<Map> {
+        const BPF_MAP_TYPE_PERCPU_ARRAY: u32 = 6;
+        Map::of(BPF_MAP_TYPE_PERCPU_ARRAY, size_of::<u64>() as u32, entries, name)
+    }
+
+    fn of(kind: u32, value: u32, entries: u32, name: &str) -> io::Result<Map> {
+        let key = size_of::<u32>() as u32;
         let name = name_of(name);
         let (flags, inner, numa_node) = (0, 0, 0);
-        let attributes =
-            MapCreate { kind, key: four, value: four, entries, flags, inner, numa_node, name };
+        let attributes = MapCreate { kind, key, value, entries, flags, inner, numa_node, name };
         // SAFETY: the command reads this structure, which points nowhere.
         unsafe { bpf_fd(BPF_MAP_CREATE, &attributes) }.map(Map)
+    }
+
+    /// The count in place `key`, of all processors.
+    pub(super) fn count(&self, key: u32) -> io::Result<u64> {
+        let mut counts = vec![0u64; PROCESSORS];
+        let attributes = MapEntry {
+            map: self.0.as_raw_fd() as u32,
+            padding: 0,
+            key: &raw const key as u64,
+            value: counts.as_mut_ptr() as u64,
+            flags: 0,
+        };
+        // SAFETY: the command reads this structure and a key of four bytes
+        // through it, and writes eight bytes for each processor that is
+        // possible, for which there is room.
+        unsafe { bpf(BPF_MAP_LOOKUP_ELEM, &attributes) }?;
+        Ok(counts.iter().sum())
     }
 
     /// Puts a descriptor in place `key`.
@@ -161,9 +250,7 @@ impl Map {
         // a value of four bytes each, which live until this returns.
         unsafe { bpf(BPF_MAP_UPDATE_ELEM, &attributes) }.map(drop)
     }
-}
 
-impl Map {
     /// Takes out what is in place `key`.
     pub(super) fn remove(&self, key: u32) -> io::Result<()> {
         let map = self.0.as_raw_fd() as u32;
@@ -205,12 +292,10 @@ unsafe fn bpf_fd<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd
 ///
 /// # Safety
 /// What `attributes` points to must be as the command expects, and alive.
-unsafe fn bpf<T>(command: libc::c_long, attributes: &T) -> io::Result<libc::c_int> {
+unsafe fn bpf<T>(command: libc::c_long, attributes: *const T) -> io::Result<libc::c_int> {
     // SAFETY: the structure is live and as long as stated; the rest is the
     // caller's promise.
-    let result = unsafe {
-        libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), size_of::<T>())
-    };
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, attributes, size_of::<T>()) };
     check(result as libc::c_int)
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod packet_socket;
 pub(crate) mod rx_ring;
 pub(crate) mod tcx;
 pub(crate) mod tun;
+pub(crate) mod xdp;
 pub(crate) mod xsk;
 
 use std::io;
@@ -33,6 +34,18 @@ fn set_option<T: Copy>(
         libc::setsockopt(fd.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), size)
     };
     check(result).map(drop)
+}
+
+/// Has the processor fetch the cache line at an address, which may be any.
+#[inline(always)]
+fn prefetch(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which no address makes fault; every such processor has it.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }
 
 /// Does what fails as busy again for up to a second: the kernel lets go of

@@ -1,13 +1,15 @@
 //! `AF_XDP` sockets: a queue of an interface whose packets are frames of a pool, in place.
 
+mod minimal;
 mod program;
 mod ring;
 mod umem;
 
+pub(crate) use minimal::Relay;
 pub(crate) use program::{Program, Stage};
 
 use super::check;
-use castanet_packet::{Batch, Packet, Pool};
+use castanet_packet::{Batch, Pool};
 use ring::{Consumer, Producer, Which};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -79,11 +81,7 @@ impl Socket {
     /// may copy where others need not. (`XDP_SHARED_UMEM` would tie all of
     /// them to the first and its mode.)
     pub(crate) fn bind(index: u32, queue: u32, pool: &Pool, mode: Mode) -> io::Result<Socket> {
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-        // SAFETY: no pointers are passed.
-        let fd = check(unsafe { libc::socket(libc::AF_XDP, kind, 0) })?;
-        // SAFETY: the descriptor is fresh and owned by nobody else.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = open_socket()?;
         let umem = Umem::new(pool);
         umem.register(fd.as_fd())?;
         for which in [Which::Fill, Which::Completion, Which::Receive, Which::Transmit] {
@@ -101,11 +99,8 @@ impl Socket {
             packets: Producer::map(fd.as_fd(), Which::Transmit, RING)?,
             done: Consumer::map(fd.as_fd(), Which::Completion, RING)?,
         };
-        bind(fd.as_fd(), index, queue, mode)?;
-        // Neither has to succeed: then a call sends fewer packets.
-        drop(super::set_option(fd.as_fd(), libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &SEND_BUDGET));
-        let force = libc::SO_SNDBUFFORCE;
-        drop(super::set_option(fd.as_fd(), libc::SOL_SOCKET, force, &SEND_BUFFER));
+        bind_as(fd.as_fd(), index, queue, mode, None)?;
+        prepare_to_send(fd.as_fd());
         let (receiving, sending) = (Mutex::new(receiving), Mutex::new(sending));
         Ok(Socket { fd: ManuallyDrop::new(fd), index, queue, mode, receiving, sending })
     }
@@ -158,14 +153,6 @@ impl Socket {
         check(unsafe { libc::getsockopt(self.raw_fd(), level, name, to, &mut size) }).map(drop)
     }
 
-    /// Has the kernel send what it was given.
-    fn wake_sending(&self) -> io::Result<()> {
-        let (fd, nothing) = (self.raw_fd(), std::ptr::null());
-        // SAFETY: an empty message: nothing is read.
-        let sent = unsafe { libc::sendto(fd, nothing, 0, libc::MSG_DONTWAIT, std::ptr::null(), 0) };
-        check(sent as libc::c_int).map(drop)
-    }
-
     /// Has the driver take new frames.
     pub(crate) fn wake_receiving(&self) {
         let (fd, nothing) = (self.raw_fd(), std::ptr::null_mut());
@@ -178,7 +165,7 @@ impl Socket {
     pub(crate) fn push(&self, sending: &mut Sending) -> io::Result<bool> {
         let mut left = sending.packets.untaken();
         while left > 0 && sending.packets.needs_wakeup() {
-            match self.wake_sending() {
+            match send_now(self.as_fd()) {
                 Ok(()) => {}
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => {}
@@ -233,25 +220,59 @@ impl Drop for Socket {
 /// # Safety
 /// The kernel must not use them any more.
 unsafe fn take_back_all(umem: &Umem, lent: &mut Lent) {
+    let mut free = Batch::new();
     for frame in lent.take_all() {
+        let start = size_of::<castanet_packet::FrameHeader>();
         // SAFETY: lent frames were given up; the rest is the caller's promise.
-        drop(unsafe { umem.take_back(frame, size_of::<castanet_packet::FrameHeader>(), 0) });
+        unsafe { umem.take_back(frame, start, 0, &mut free) };
     }
 }
 
+/// A socket that is bound to nothing.
+fn open_socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    // SAFETY: no pointers are passed.
+    let fd = check(unsafe { libc::socket(libc::AF_XDP, kind, 0) })?;
+    // SAFETY: the descriptor is fresh and owned by nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Raises how much one call sends. Neither has to succeed: then it sends fewer
+/// packets.
+fn prepare_to_send(fd: BorrowedFd<'_>) {
+    drop(super::set_option(fd, libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &SEND_BUDGET));
+    drop(super::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER));
+}
+
+/// Has the kernel send what it was given.
+fn send_now(fd: BorrowedFd<'_>) -> io::Result<()> {
+    let (fd, nothing) = (fd.as_raw_fd(), std::ptr::null());
+    // SAFETY: an empty message: nothing is read.
+    let sent = unsafe { libc::sendto(fd, nothing, 0, libc::MSG_DONTWAIT, std::ptr::null(), 0) };
+    check(sent as libc::c_int).map(drop)
+}
+
 /// Binds, trying again for a while where the kernel has not yet let go of a
-/// socket that was closed before.
-fn bind(fd: BorrowedFd<'_>, index: u32, queue: u32, mode: Mode) -> io::Result<()> {
-    let flags = match mode {
-        Mode::ZeroCopy => libc::XDP_ZEROCOPY,
-        Mode::Copy => libc::XDP_COPY,
+/// socket that was closed before. A socket that has no memory of its own uses
+/// that of `owner`, in the owner's mode.
+fn bind_as(
+    fd: BorrowedFd<'_>,
+    index: u32,
+    queue: u32,
+    mode: Mode,
+    owner: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
+    let flags = match (owner, mode) {
+        (Some(_), _) => libc::XDP_SHARED_UMEM,
+        (None, Mode::ZeroCopy) => libc::XDP_ZEROCOPY | libc::XDP_USE_NEED_WAKEUP,
+        (None, Mode::Copy) => libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP,
     };
     let address = libc::sockaddr_xdp {
         sxdp_family: libc::AF_XDP as u16,
-        sxdp_flags: flags | libc::XDP_USE_NEED_WAKEUP,
+        sxdp_flags: flags,
         sxdp_ifindex: index,
         sxdp_queue_id: queue,
-        sxdp_shared_umem_fd: 0,
+        sxdp_shared_umem_fd: owner.map_or(0, |owner| owner.as_raw_fd() as u32),
     };
     let size = size_of_val(&address) as libc::socklen_t;
     super::patiently(|| {
@@ -270,24 +291,26 @@ pub(crate) struct Receiving {
 }
 
 impl Receiving {
-    /// The next packet, whose places are free again after `release`.
-    pub(crate) fn next(&mut self) -> Option<Packet> {
-        loop {
-            let entry = self.packets.next()?;
+    /// Adds up to `max` packets to `batch`.
+    pub(crate) fn take(&mut self, batch: &mut Batch, max: usize) {
+        let count = self.packets.look().min(max as u32);
+        // The core that received them has written them: one after the other
+        // they would take 100 ns each.
+        for ahead in 0..count {
+            if let Some(entry) = self.packets.ahead(ahead) {
+                self.umem.prefetch(entry.addr);
+            }
+        }
+        batch.reserve(count as usize);
+        for _ in 0..count {
+            let Some(entry) = self.packets.next() else { break };
             let (frame, start) = self.umem.locate(entry.addr);
             if self.lent.remove(frame) {
                 // SAFETY: the frame was lent, and the kernel has just given it
                 // back with a packet in it.
-                let packet = unsafe { self.umem.take_back(frame, start, entry.len as usize) };
-                if packet.is_some() {
-                    return packet;
-                }
+                unsafe { self.umem.take_back(frame, start, entry.len as usize, batch) };
             }
         }
-    }
-
-    /// Gives the places of the packets read back to the kernel.
-    pub(crate) fn release(&self) {
         self.packets.release();
     }
 
@@ -306,11 +329,12 @@ impl Receiving {
         }
         let mut batch = Batch::new();
         self.umem.pool().alloc_batch(count, &mut batch);
-        for packet in batch.drain() {
-            let place = self.umem.give_up_empty(packet);
+        for packet in batch.iter() {
+            let place = self.umem.empty_place(packet);
             self.lent.insert(place.frame);
             self.fill.push(place.address);
         }
+        batch.release(batch.len());
         self.fill.publish();
         self.fill.needs_wakeup()
     }
@@ -333,34 +357,37 @@ impl Sending {
             if self.lent.remove(frame) {
                 // SAFETY: the frame was lent, and the kernel has just given it
                 // back.
-                free.extend(unsafe { self.umem.take_back(frame, start, 0) });
+                unsafe { self.umem.take_back(frame, start, 0, &mut free) };
             }
         }
         self.done.release();
     }
 
     /// How many packets there is room for, if `wanted` at most are of interest.
-    pub(crate) fn room(&mut self, wanted: usize) -> usize {
+    fn room(&mut self, wanted: usize) -> usize {
         // The completion ring must have room for all that is on its way.
         let on_its_way = self.lent.len();
         let room = self.packets.room(wanted.min(RING as usize) as u32) as usize;
         room.min((RING as usize).saturating_sub(on_its_way))
     }
 
-    /// Hands a packet to the kernel, which sees it after `publish`; it comes
-    /// back if there is no room, or no frame to copy it to.
-    pub(crate) fn send(&mut self, packet: Packet) -> Result<(), Packet> {
-        if self.room(1) == 0 {
-            return Err(packet);
+    /// Hands packets from the front of `batch` to the kernel, up to the first
+    /// for which there is no room, or no frame to copy it to; says how many
+    /// packets and bytes.
+    pub(crate) fn send(&mut self, batch: &mut Batch) -> (usize, u64) {
+        let room = self.room(batch.len());
+        let (mut sent, mut bytes) = (0, 0);
+        for packet in batch.iter_mut().take(room) {
+            if !self.umem.take_in(packet) {
+                break;
+            }
+            let place = self.umem.place(packet);
+            self.lent.insert(place.frame);
+            self.packets.push(libc::xdp_desc { addr: place.address, len: place.len, options: 0 });
+            (sent, bytes) = (sent + 1, bytes + u64::from(place.len));
         }
-        let place = self.umem.give_up(packet)?;
-        self.lent.insert(place.frame);
-        self.packets.push(libc::xdp_desc { addr: place.address, len: place.len, options: 0 });
-        Ok(())
-    }
-
-    /// Shows the kernel the packets.
-    pub(crate) fn publish(&self) {
+        batch.release(sent);
         self.packets.publish();
+        (sent, bytes)
     }
 }

@@ -1,22 +1,17 @@
 //! The XDP program: what arrives in a queue that has a socket goes there, the rest to the kernel.
 
-use super::super::bpf::{self, Map, PSEUDO_MAP_FD, Purpose, instruction};
-use super::Socket;
+use super::super::bpf::{self, Map, PSEUDO_MAP_FD, instruction};
+use super::super::xdp::{PURPOSE, XDP_PASS};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 // From linux/bpf.h and linux/if_link.h.
 const BPF_MAP_TYPE_XSKMAP: u32 = 17;
-const BPF_PROG_TYPE_XDP: u32 = 6;
-const BPF_XDP: u32 = 37;
-const XDP_PASS: i32 = 2;
 const REDIRECT_MAP: i32 = 51;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 /// Where `struct xdp_md` has the number of the queue.
 const RX_QUEUE_INDEX: i16 = 16;
-
-const PURPOSE: Purpose = Purpose { kind: BPF_PROG_TYPE_XDP, attach: BPF_XDP, name: "castanet_xdp" };
 
 /// Where in its way through the kernel a packet meets the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,8 +43,8 @@ impl Program {
     }
 
     /// Sends what arrives in queue `queue` to `socket` from now on.
-    pub(crate) fn insert(&self, queue: u32, socket: &Socket) -> io::Result<()> {
-        self.map.insert(queue, socket.as_fd())
+    pub(crate) fn insert(&self, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
+        self.map.insert(queue, socket)
     }
 
     /// Leaves what arrives in queue `queue` to the kernel again.

@@ -199,6 +199,25 @@ impl<T: Entry> Consumer<T> {
         Some(entry)
     }
 
+    /// The entry that comes `ahead` places after the next, if the kernel had
+    /// written it when we last looked.
+    pub(super) fn ahead(&self, ahead: u32) -> Option<T> {
+        let ring = &self.0;
+        if ahead >= ring.seen.wrapping_sub(ring.at) {
+            return None;
+        }
+        // SAFETY: the kernel has written this entry and leaves it alone until
+        // `release`; any bytes are a valid entry.
+        Some(unsafe { ring.entry(ring.at.wrapping_add(ahead)).read() })
+    }
+
+    /// Looks how far the kernel has come; says how many entries there are.
+    pub(super) fn look(&mut self) -> u32 {
+        let ring = &mut self.0;
+        ring.seen = ring.word(ring.offset.producer).load(Ordering::Acquire);
+        ring.seen.wrapping_sub(ring.at)
+    }
+
     /// Gives the places of what was read back to the kernel.
     pub(super) fn release(&self) {
         self.0.word(self.0.offset.consumer).store(self.0.at, Ordering::Release);

@@ -1,7 +1,7 @@
 //! A pool's memory as the kernel's: frames go to it and come back, each once.
 
-use super::super::{check, set_option};
-use castanet_packet::{FrameHeader, Packet, Pool};
+use super::super::{check, prefetch, set_option};
+use castanet_packet::{Batch, FrameHeader, Packet, Pool};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
@@ -94,30 +94,43 @@ impl Umem {
         steps.into_iter().all(|advice| (0..5).any(|_| take(advice)))
     }
 
-    /// Gives the packet's frame up. A packet that does not lie in this memory,
-    /// or shares its frame, is copied into a frame of its own first; it comes
-    /// back if there is none or it is longer than frames are.
-    pub(super) fn give_up(&self, mut packet: Packet) -> Result<Place, Packet> {
+    /// Makes a packet one that can be given up: one that does not lie in this
+    /// memory, or shares its frame, is copied into a frame of its own. `false`
+    /// if there is none or it is longer than frames are.
+    #[inline]
+    pub(super) fn take_in(&self, packet: &mut Packet) -> bool {
         if packet.is_shared() {
             packet.bytes_mut(); // makes it the only owner
         }
-        if packet.pool_id() != self.pool.id() {
-            match self.pool.copy_in(packet.bytes()) {
-                Some(copy) if copy.pool_id() == self.pool.id() => packet = copy,
-                _ => return Err(packet),
-            }
-        }
-        let (data, len) = (packet.bytes().as_ptr().addr(), packet.len() as u32);
-        let start = packet.into_frame().as_ptr().addr();
-        let base = start - self.base.as_ptr().addr();
-        let address = base as u64 | ((data - start) as u64) << OFFSET_SHIFT;
-        Ok(Place { frame: base / self.stride, address, len })
+        packet.pool_id() == self.pool.id() || self.copy_in(packet)
     }
 
-    /// Gives an empty packet's frame up, for the kernel to fill.
-    pub(super) fn give_up_empty(&self, packet: Packet) -> Place {
-        let start = packet.into_frame().as_ptr().addr();
+    #[cold]
+    fn copy_in(&self, packet: &mut Packet) -> bool {
+        match self.pool.copy_in(packet.bytes()) {
+            Some(copy) if copy.pool_id() == self.pool.id() => {
+                *packet = copy;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Where the bytes are of a packet that was taken in, for the kernel to
+    /// send. The packet itself is the caller's to give up, `Batch::release`.
+    #[inline]
+    pub(super) fn place(&self, packet: &Packet) -> Place {
+        let (data, len) = (packet.bytes().as_ptr().addr(), packet.len() as u32);
+        let start = packet.frame().as_ptr().addr();
         let base = start - self.base.as_ptr().addr();
+        let address = base as u64 | ((data - start) as u64) << OFFSET_SHIFT;
+        Place { frame: base / self.stride, address, len }
+    }
+
+    /// Where a packet's frame is, for the kernel to fill; as with `place`.
+    #[inline]
+    pub(super) fn empty_place(&self, packet: &Packet) -> Place {
+        let base = packet.frame().as_ptr().addr() - self.base.as_ptr().addr();
         Place { frame: base / self.stride, address: base as u64, len: 0 }
     }
 
@@ -129,27 +142,41 @@ impl Umem {
         (at / self.stride, at % self.stride)
     }
 
-    /// A packet of `len` bytes, `start` from the beginning of a frame; nothing
-    /// if they do not lie in it, which loses the frame.
+    /// Has the processor fetch the beginning of a packet, and its frame's header.
+    #[inline]
+    pub(super) fn prefetch(&self, address: u64) {
+        let (base, offset) = (address & ((1 << OFFSET_SHIFT) - 1), address >> OFFSET_SHIFT);
+        let frame = self.base.as_ptr().wrapping_add(base as usize);
+        prefetch(frame);
+        prefetch(frame.wrapping_add(offset as usize));
+    }
+
+    /// Adds a packet of `len` bytes, `start` from the beginning of a frame, to
+    /// `batch`. Says no if they do not lie in it, which loses the frame.
     ///
     /// # Safety
     /// The frame must have been given up, and the kernel must have done with it.
+    #[inline]
     pub(super) unsafe fn take_back(
         &self,
         frame: usize,
         start: usize,
         len: usize,
-    ) -> Option<Packet> {
-        let data = start.checked_sub(HEADER)?;
-        if frame >= self.frames || len > self.stride.checked_sub(start)? {
-            return None;
+        batch: &mut Batch,
+    ) -> bool {
+        let room = self.stride.checked_sub(start);
+        let (Some(data), Some(room)) = (start.checked_sub(HEADER), room) else { return false };
+        if frame >= self.frames || len > room {
+            return false;
         }
         // SAFETY: the frame's number is in range, so its header lies in the
         // memory, and it was a packet's of this pool, as the caller says.
-        Some(unsafe {
+        // Both numbers are less than the stride.
+        unsafe {
             let header = self.base.add(frame * self.stride).cast::<FrameHeader>();
-            self.pool.adopt(header, data, len)
-        })
+            self.pool.adopt_into(batch, header, data as u32, len as u32);
+        }
+        true
     }
 }
 
@@ -209,6 +236,26 @@ mod tests {
     use super::*;
     use castanet_packet::PoolConfig;
 
+    /// Gives a packet's frame up; the packet comes back if that cannot be.
+    fn give_up(umem: &Umem, mut packet: Packet) -> Result<Place, Packet> {
+        if !umem.take_in(&mut packet) {
+            return Err(packet);
+        }
+        let place = umem.place(&packet);
+        let mut batch = Batch::from_iter([packet]);
+        batch.release(1);
+        Ok(place)
+    }
+
+    /// Takes a packet back, of a frame that no kernel has.
+    fn take_back(umem: &Umem, frame: usize, start: usize, len: usize) -> Option<Packet> {
+        let mut batch = Batch::new();
+        // SAFETY: it was given up, and no kernel has it; or it is refused.
+        let taken = unsafe { umem.take_back(frame, start, len, &mut batch) };
+        assert_eq!(taken, !batch.is_empty());
+        batch.drain().next()
+    }
+
     #[test]
     fn frames_are_lent_once_and_come_back_once() {
         let mut lent = Lent::none_of(130);
@@ -228,12 +275,11 @@ mod tests {
         for _ in 0..3 {
             let packet = pool.copy_in(b"there and back").unwrap();
             let at = packet.bytes().as_ptr();
-            let Ok(place) = umem.give_up(packet) else { panic!("it is the pool's") };
+            let Ok(place) = give_up(&umem, packet) else { panic!("it is the pool's") };
             let (frame, start) = umem.locate(place.address);
             assert_eq!((frame, start), (place.frame, 64 + pool.headroom()));
             assert_eq!(pool.in_use(), 1);
-            // SAFETY: no kernel has it.
-            let packet = unsafe { umem.take_back(frame, start, place.len as usize) }.unwrap();
+            let packet = take_back(&umem, frame, start, place.len as usize).unwrap();
             assert_eq!((packet.bytes(), packet.bytes().as_ptr()), (&b"there and back"[..], at));
         }
         assert_eq!(pool.in_use(), 0);
@@ -258,15 +304,14 @@ mod tests {
         let shared = original.share();
         for packet in [shared, Packet::from_bytes(b"twice")] {
             let at = packet.bytes().as_ptr();
-            let Ok(place) = umem.give_up(packet) else { panic!("there are frames") };
+            let Ok(place) = give_up(&umem, packet) else { panic!("there are frames") };
             let (frame, start) = umem.locate(place.address);
-            // SAFETY: no kernel has it.
-            let back = unsafe { umem.take_back(frame, start, place.len as usize) }.unwrap();
+            let back = take_back(&umem, frame, start, place.len as usize).unwrap();
             assert_eq!(back.bytes(), b"twice");
             assert_ne!(back.bytes().as_ptr(), at);
         }
         let long = Packet::from_bytes(&[0; 4000]);
-        assert!(umem.give_up(long).is_err_and(|packet| packet.len() == 4000));
+        assert!(give_up(&umem, long).is_err_and(|packet| packet.len() == 4000));
         drop(original);
         assert_eq!(pool.in_use(), 0);
     }
@@ -283,8 +328,7 @@ mod tests {
             (0, stride + 1, 0),
             (0, 64, stride),
         ] {
-            // SAFETY: all are refused before the frame is touched.
-            assert!(unsafe { umem.take_back(frame, start, len) }.is_none());
+            assert!(take_back(&umem, frame, start, len).is_none());
         }
     }
 }

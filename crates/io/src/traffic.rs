@@ -1,0 +1,68 @@
+//! Traffic within the kernel: who makes packets, counts them and sends them on there, to measure others by.
+
+use crate::error::IoError;
+use crate::interface::Interface;
+use crate::sys::xdp;
+
+/// Packets that the kernel makes and sends on an interface, faster than any
+/// program can: 13 million a second into a veth pair (Linux 5.18).
+pub struct Source(xdp::Source);
+
+/// The bytes of a frame that a [`Source`] writes anew for each packet: all
+/// that a router changes, and the addresses.
+const REWRITTEN: usize = 36;
+/// The lower halves of an IPv4 packet's addresses, after an Ethernet header.
+const SRC_LOW: i16 = 28;
+const DST_LOW: i16 = 32;
+
+impl Source {
+    /// Frames of IPv4 over Ethernet for the interface `name` of the calling
+    /// thread's namespace, all like `frame` but for the lower 16 bits of their
+    /// addresses. The frame must have zeros there in its destination and ones
+    /// in its source.
+    pub fn new(name: &str, frame: &[u8]) -> Result<Source, IoError> {
+        let index = Interface::find(name)?.index;
+        xdp::Source::new(index, frame, REWRITTEN, DST_LOW, SRC_LOW)
+            .map(Source)
+            .map_err(|error| IoError::new(format!("make packets for {name}"), error))
+    }
+
+    /// Sends that many packets, or fewer if a signal comes. The calling thread
+    /// must be in the namespace.
+    pub fn send(&self, packets: u32) -> Result<(), IoError> {
+        self.0.send(packets).map_err(|error| IoError::new("make packets", error))
+    }
+}
+
+/// Counts the packets that an interface receives, and drops them.
+pub struct Sink(xdp::Sink);
+
+impl Sink {
+    /// On the interface `name` of the calling thread's namespace, until dropped.
+    pub fn new(name: &str) -> Result<Sink, IoError> {
+        let index = Interface::find(name)?.index;
+        xdp::Sink::new(index)
+            .map(Sink)
+            .map_err(|error| IoError::new(format!("count packets on {name}"), error))
+    }
+
+    /// How many have come so far.
+    pub fn count(&self) -> Result<u64, IoError> {
+        self.0.count().map_err(|error| IoError::new("read a count of packets", error))
+    }
+}
+
+/// Sends all that one interface receives on another, as fast as the kernel can.
+pub struct Shortcut {
+    _it: xdp::Shortcut,
+}
+
+impl Shortcut {
+    /// Between two interfaces of the calling thread's namespace, until dropped.
+    pub fn new(from: &str, to: &str) -> Result<Shortcut, IoError> {
+        let (here, there) = (Interface::find(from)?.index, Interface::find(to)?.index);
+        let it = xdp::Shortcut::new(here, there);
+        it.map(|it| Shortcut { _it: it })
+            .map_err(|error| IoError::new(format!("redirect packets from {from} to {to}"), error))
+    }
+}
