@@ -136,18 +136,24 @@ pub(crate) fn configuration(ways: u32, frames: usize, workers: usize) -> String 
     let mut text = String::new();
     for w in 0..workers {
         text += &format!("ring{w} :: BenchRing({frames});\n");
-        text += &if ways == 0 { format!("ring{w} -> ring{w};\n") } else { path(w, ways) };
+        text += &if ways == 0 {
+            format!("ring{w} -> ring{w};\n")
+        } else {
+            path(w, ways, &format!("ring{w}"), &format!("ring{w}"))
+        };
     }
     text
 }
 
-fn path(w: usize, ways: u32) -> String {
+/// The eleven elements, in as many ways as the packets are to leave, between
+/// two others; `w` keeps the names of several paths apart.
+pub(crate) fn path(w: usize, ways: u32, from: &str, to: &str) -> String {
     let routes: Vec<String> = routes(ways)
         .iter()
         .map(|(address, length, way)| format!("{}/{length} {way}", Ipv4Addr::from(*address)))
         .collect();
     let mut text = format!(
-        "ring{w} -> types{w} :: Classifier(12/0800, -) -> Strip(14) -> CheckIPHeader
+        "{from} -> types{w} :: Classifier(12/0800, -) -> Strip(14) -> CheckIPHeader
             -> routes{w} :: StaticIPLookup({});
          types{w}[1] -> Discard;\n",
         routes.join(", ")
@@ -157,7 +163,7 @@ fn path(w: usize, ways: u32) -> String {
             "routes{w}[{way}] -> DropBroadcasts -> same{w}_{way} :: PaintTee(2)
                 -> options{w}_{way} :: IPGWOptions(10.0.0.1) -> FixIPSrc(10.0.0.1)
                 -> ttl{w}_{way} :: DecIPTTL -> fragments{w}_{way} :: IPFragmenter(1500)
-                -> EtherEncap(0x0800, 02:00:00:00:01:02, 02:00:00:00:01:01) -> ring{w};
+                -> EtherEncap(0x0800, 02:00:00:00:01:02, 02:00:00:00:01:01) -> {to};
              same{w}_{way}[1] -> Discard; options{w}_{way}[1] -> Discard;
              ttl{w}_{way}[1] -> Discard; fragments{w}_{way}[1] -> Discard;\n"
         );

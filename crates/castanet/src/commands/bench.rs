@@ -1,5 +1,7 @@
 //! `castanet bench`.
 
+mod io;
+
 use crate::bench::router::{Plan, Record, run};
 use crate::terminal::{bold, colours_on_stdout, complain};
 use clap::{Args, Subcommand};
@@ -15,7 +17,12 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum Which {
     /// Bare forwarding and the whole router path, replayed from memory
+    #[command(after_help = "Examples:
+  castanet bench router
+  castanet bench router --case forward,router --frames 512 -j 1 --json")]
     Router(RouterArguments),
+    /// Devices: packets through one core, beside programs that only forward
+    Io(io::Arguments),
 }
 
 /// What `castanet bench router` takes.
@@ -46,7 +53,13 @@ struct RouterArguments {
 
 /// Measures; gives the exit status.
 pub(crate) fn main(arguments: &Arguments) -> i32 {
-    let Which::Router(arguments) = &arguments.which;
+    match &arguments.which {
+        Which::Router(arguments) => router(arguments),
+        Which::Io(arguments) => io::main(arguments),
+    }
+}
+
+fn router(arguments: &RouterArguments) -> i32 {
     let plan = Plan {
         frames: arguments.frames.iter().map(|f| (*f).max(64)).collect(),
         workers: arguments.workers.iter().map(|w| (*w).clamp(1, 64)).collect(),

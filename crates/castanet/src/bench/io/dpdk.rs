@@ -1,0 +1,276 @@
+//! DPDK's devices: what the driver carries, by `dpdk-testpmd` and by Castanet.
+
+use super::cores::Cores;
+use super::meter::{Meter, Sample};
+use super::ours::{Castanet, OUT};
+use super::testpmd::{PROGRAM, Testpmd};
+use super::{Audience, FORWARD, Plan, ROUTER, Record, Row, Side, compare, named, packets};
+use crate::bench::router;
+use castanet_lab::{Command, Lab, have};
+use std::path::Path;
+use std::time::Duration;
+
+/// What both sides are told.
+pub(super) struct Settings {
+    pub(super) descriptors: u16,
+    pub(super) mbufs: u32,
+    pub(super) mbuf_size: u16,
+    pub(super) cache: u16,
+}
+
+pub(super) const SETTINGS: Settings =
+    Settings { descriptors: 1024, mbufs: 16384, mbuf_size: 2176, cache: 256 };
+
+/// How long a run goes before it is measured.
+const WARM_UP: Duration = Duration::from_millis(200);
+
+/// A device and, where it leads to another process, that process's device.
+struct Device {
+    name: &'static str,
+    /// The options of whoever forwards.
+    ours: String,
+    /// Those of whoever feeds it.
+    peer: Option<String>,
+}
+
+/// What they are called.
+const NAMES: [&str; 4] = ["net_null", "net_pcap", "net_memif", "vhost"];
+
+/// All of them; their files lie in `folder`. `shared` says that processes can
+/// share their memory.
+fn devices(folder: &Path, shared: bool) -> [Device; 4] {
+    let file = |name: &str| folder.join(name).display().to_string();
+    let capture = file(CAPTURE);
+    let pcap = format!("net_pcap0,rx_pcap={capture},infinite_rx=1");
+    let (memif, vhost) = (file("memif"), file("vhost"));
+    let memif = format!("net_memif0,socket={memif},socket-abstract=no");
+    // Whoever forwards copies; the peer, where its memory can be shared, does
+    // not, so that it is not the peer that is measured.
+    let zero_copy = if shared { ",zero-copy=yes" } else { "" };
+    let [null, repeated, shared_memory, card] = NAMES;
+    [
+        Device { name: null, ours: "net_null0,size=64".into(), peer: None },
+        Device { name: repeated, ours: pcap, peer: None },
+        Device {
+            name: shared_memory,
+            ours: format!("{memif},role=server"),
+            peer: Some(format!("{memif},role=client{zero_copy}")),
+        },
+        Device {
+            name: card,
+            ours: format!("net_vhost0,iface={vhost}"),
+            peer: Some(format!("net_virtio_user0,path={vhost}")),
+        },
+    ]
+}
+
+/// The file with the packets.
+const CAPTURE: &str = "packets.pcap";
+
+/// DPDK's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Memory {
+    /// In huge pages of so many kilobytes.
+    Huge(u64),
+    /// In ordinary ones.
+    Plain,
+}
+
+/// Megabytes that each process gets.
+const MEGABYTES: u64 = 192;
+
+impl Memory {
+    /// Huge pages, if there are enough for two processes.
+    fn choose(wanted: bool) -> Memory {
+        let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        if wanted { Memory::of(&text) } else { Memory::Plain }
+    }
+
+    fn of(meminfo: &str) -> Memory {
+        let number = |name: &str| -> u64 {
+            let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.and_then(|it| it.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+        };
+        let size = number("Hugepagesize");
+        let free = number("HugePages_Free") * size;
+        if free >= 2 * MEGABYTES * 1024 { Memory::Huge(size) } else { Memory::Plain }
+    }
+
+    /// As the user reads it.
+    fn shown(self) -> &'static str {
+        match self {
+            Memory::Huge(1_048_576) => "1 GB pages",
+            Memory::Huge(_) => "2 MB pages",
+            Memory::Plain => "no huge pages",
+        }
+    }
+
+    /// As DPDK reads it.
+    fn options(self) -> Vec<String> {
+        let text = match self {
+            // One file, for what two processes share is handed over by descriptors.
+            Memory::Huge(_) => format!("--in-memory --single-file-segments -m {MEGABYTES}"),
+            Memory::Plain => "--no-huge -m 512 --no-shconf".into(),
+        };
+        let all = text + " --no-pci --no-telemetry --log-level=4";
+        all.split(' ').map(str::to_owned).collect()
+    }
+}
+
+/// Measures the rows of DPDK's devices.
+pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Audience) -> Vec<Record> {
+    if NAMES.iter().all(|name| plan.rows(&rows(name)).is_empty()) {
+        return Vec::new();
+    }
+    let memory = Memory::choose(plan.huge);
+    let lab = Lab::new("bench").map_err(|error| error.to_string()).and_then(|lab| {
+        packets::write_capture(&lab.directory().join(CAPTURE))?;
+        Ok(lab)
+    });
+    let folder = lab.as_ref().map_or(Path::new(""), |lab| lab.directory());
+    let mut records = Vec::new();
+    for device in &devices(folder, memory != Memory::Plain) {
+        let rows = plan.rows(&rows(device.name));
+        if rows.is_empty() {
+            continue;
+        }
+        let ready = lab.as_ref().map_err(Clone::clone).and_then(|_| needs(device, cores));
+        match ready {
+            Ok(()) => {
+                let bed = Bed { device, folder, memory, cores };
+                let mut sides = bed.sides();
+                let pages = Some(memory.shown());
+                records.extend(compare(plan, &rows, &mut sides, pages, audience));
+            }
+            Err(why) => audience.missing(&named(&rows), &why),
+        }
+    }
+    records
+}
+
+/// Whether a device can be measured.
+fn needs(device: &Device, cores: &Cores) -> Result<(), String> {
+    if !castanet_io::dpdk::is_built_in() {
+        return Err(
+            "this castanet was built without DPDK: apt-get install libdpdk-dev, and build again"
+                .into(),
+        );
+    }
+    if !have(PROGRAM) {
+        return Err(format!("{PROGRAM} is not installed: apt-get install dpdk"));
+    }
+    match device.peer {
+        Some(_) => cores.feed().map(drop),
+        None => Ok(()),
+    }
+}
+
+/// The rows of a device. What `net_null` makes is no IP packet.
+fn rows(device: &'static str) -> Vec<Row> {
+    let forward = Row { device, case: FORWARD, ours: 1, theirs: 0 };
+    let router = Row { device, case: ROUTER, ours: 2, theirs: 0 };
+    if device == NAMES[0] { vec![forward] } else { vec![forward, router] }
+}
+
+/// A device, and who can be put to it.
+struct Bed<'a> {
+    device: &'a Device,
+    folder: &'a Path,
+    memory: Memory,
+    cores: &'a Cores,
+}
+
+impl Bed<'_> {
+    fn sides(&self) -> [Side<'_>; 3] {
+        let ours = |router: bool| move |time| self.castanet(router, time);
+        [
+            Side { name: PROGRAM, run: Box::new(|time| self.testpmd(time)) },
+            Side { name: "castanet forward", run: Box::new(ours(false)) },
+            Side { name: "castanet router", run: Box::new(ours(true)) },
+        ]
+    }
+
+    /// The options of DPDK's environment.
+    fn environment(&self, devices: &[&str]) -> Vec<String> {
+        let mut words = self.memory.options();
+        words.extend(devices.iter().map(|device| format!("--vdev={device}")));
+        words
+    }
+
+    /// Whoever feeds the device: it sends the capture's packets again and
+    /// again, and drops what comes.
+    fn peer(&self) -> Result<Option<Testpmd>, String> {
+        let Some(device) = &self.device.peer else { return Ok(None) };
+        let capture = self.folder.join(CAPTURE);
+        let source = format!("net_pcap0,rx_pcap={},infinite_rx=1", capture.display());
+        let environment = self.environment(&[&source, device]);
+        Testpmd::start(self.cores.feed()?, &environment).map(Some)
+    }
+
+    /// Takes the sockets of the run before away.
+    fn clear(&self) {
+        for name in ["memif", "vhost"] {
+            // There are none in the first run.
+            _ = std::fs::remove_file(self.folder.join(name));
+        }
+    }
+
+    fn testpmd(&self, time: Duration) -> Result<Sample, String> {
+        self.clear();
+        let environment = self.environment(&[&self.device.ours]);
+        let mut forwards = Testpmd::start(self.cores.forward, &environment)?;
+        let peer = self.peer()?;
+        forwards.warm_up(WARM_UP)?;
+        forwards.measure(time, &feeder(peer.as_ref()))
+    }
+
+    fn castanet(&self, router: bool, time: Duration) -> Result<Sample, String> {
+        self.clear();
+        let core = self.cores.forward;
+        let mut words: Vec<String> = self.environment(&[&self.device.ours]);
+        words.push(format!("--lcores=0@{core}"));
+        let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let words = ["--dpdk".to_owned(), quoted.join(" ")];
+        let config = configuration(router);
+        let command = Command::outside(program);
+        let mut forwards = Castanet::start(core, command, &words, &config, time)?;
+        let peer = self.peer()?;
+        let (meter, feeder) = (forwards.meter(), feeder(peer.as_ref()));
+        forwards.warm_up(WARM_UP)?;
+        forwards.look_anew()?;
+        let (before, fed) = (meter.read(), feeder.read());
+        let rate = forwards.look_anew()?;
+        let (ours, theirs) = (meter.since(before), feeder.since(fed));
+        Ok(Sample { mpps: rate / 1e6 / ours.had, disturbed: ours.disturbed || theirs.disturbed })
+    }
+}
+
+/// The time of whoever feeds, if anybody does.
+fn feeder(peer: Option<&Testpmd>) -> Meter {
+    peer.map(Testpmd::meter).unwrap_or_default()
+}
+
+/// One port, by itself or with the router path between its two sides.
+fn configuration(router: bool) -> String {
+    let Settings { descriptors, mbufs, mbuf_size, cache } = SETTINGS;
+    let path = if router { router::path(0, 1, "in", OUT) } else { format!("in -> {OUT};\n") };
+    format!(
+        "DPDKInfo({mbufs}, MBUF_SIZE {mbuf_size}, MBUF_CACHE_SIZE {cache});
+         in :: FromDPDKDevice(0, NDESC {descriptors});
+         {OUT} :: ToDPDKDevice(0, NDESC {descriptors});
+         {path}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn huge_pages_are_used_where_there_are_enough() {
+        let of = |free| Memory::of(&format!("HugePages_Free: {free}\nHugepagesize: 2048 kB\n"));
+        assert_eq!((of(192), of(191)), (Memory::Huge(2048), Memory::Plain));
+        assert_eq!(Memory::of(""), Memory::Plain);
+    }
+}

@@ -1,0 +1,159 @@
+//! How much of its core somebody had, and how long it had to wait for others.
+
+use std::fs::read_to_string;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Packets that waited for a core for more than this share of a run make it a
+/// disturbed one, as in `castanet bench router`.
+const DISTURBED: f64 = 0.03;
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    /// Million packets a second of processor time.
+    pub(super) mpps: f64,
+    /// Whether others used the cores too.
+    pub(super) disturbed: bool,
+}
+
+/// Several runs.
+#[derive(Debug, PartialEq)]
+pub(super) struct Middle {
+    /// The median of the undisturbed ones, or of all if every one was disturbed.
+    pub(super) mpps: f64,
+    /// How many had their cores to themselves.
+    pub(super) undisturbed: usize,
+}
+
+/// The middle of several runs.
+pub(super) fn middle(samples: &[Sample]) -> Middle {
+    let quiet: Vec<f64> = samples.iter().filter(|it| !it.disturbed).map(|it| it.mpps).collect();
+    let undisturbed = quiet.len();
+    let mut rates = match undisturbed {
+        0 => samples.iter().map(|it| it.mpps).collect(),
+        _ => quiet,
+    };
+    rates.sort_by(f64::total_cmp);
+    let mpps = rates.get(rates.len() / 2).copied().unwrap_or(f64::NAN);
+    Middle { mpps, undisturbed }
+}
+
+/// Threads whose time is counted together.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Meter {
+    /// Folders of threads in `/proc`.
+    threads: Vec<PathBuf>,
+    /// Folders with the folders of all threads of a process.
+    processes: Vec<PathBuf>,
+}
+
+/// Seconds so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    at: Instant,
+    /// Had of a core.
+    had: f64,
+    /// Ready to run, but waiting for a core.
+    waited: f64,
+}
+
+/// Shares of an interval.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shares {
+    /// Seconds.
+    pub(super) seconds: f64,
+    /// What share of a core was had.
+    pub(super) had: f64,
+    /// Whether others had it too.
+    pub(super) disturbed: bool,
+}
+
+impl Meter {
+    /// All threads of a process.
+    pub(super) fn process(mut self, id: u32) -> Meter {
+        self.processes.push(format!("/proc/{id}/task").into());
+        self
+    }
+
+    /// A thread, by its folder in `/proc`.
+    pub(super) fn thread(mut self, folder: PathBuf) -> Meter {
+        self.threads.push(folder);
+        self
+    }
+
+    /// The threads that work on the kernel's behalf on a core.
+    pub(super) fn soft_interrupts(self, core: usize) -> Meter {
+        match kernel_thread(&format!("ksoftirqd/{core}")) {
+            Some((_, folder)) => self.thread(folder),
+            None => self,
+        }
+    }
+
+    /// Reads the clock, and all threads' time.
+    pub(super) fn read(&self) -> Reading {
+        let mut reading = Reading { at: Instant::now(), had: 0.0, waited: 0.0 };
+        let inside = self.processes.iter().filter_map(|it| std::fs::read_dir(it).ok());
+        let inside = inside.flatten().filter_map(|entry| Some(entry.ok()?.path()));
+        for thread in self.threads.iter().cloned().chain(inside) {
+            // Nanoseconds on a core, nanoseconds waiting for one, times.
+            let text = read_to_string(thread.join("schedstat")).unwrap_or_default();
+            let mut words = text.split_whitespace().map(|word| word.parse().unwrap_or(0.0) / 1e9);
+            reading.had += words.next().unwrap_or(0.0);
+            reading.waited += words.next().unwrap_or(0.0);
+        }
+        reading
+    }
+
+    /// What there was of a core since `before`.
+    pub(super) fn since(&self, before: Reading) -> Shares {
+        let now = self.read();
+        let seconds = (now.at - before.at).as_secs_f64();
+        let had = (now.had - before.had) / seconds;
+        // A kernel that does not count gives no reason to doubt.
+        let had = if now.had > 0.0 { had } else { 1.0 };
+        let disturbed = (now.waited - before.waited) / seconds > DISTURBED;
+        Shares { seconds, had, disturbed }
+    }
+}
+
+/// A kernel's thread whose name begins so: its number, and its folder in `/proc`.
+pub(super) fn kernel_thread(name: &str) -> Option<(i32, PathBuf)> {
+    let folders = std::fs::read_dir("/proc").ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut numbered = folders.filter_map(|folder| {
+        let number = folder.file_name()?.to_str()?.parse().ok()?;
+        Some((number, folder))
+    });
+    numbered.find(|(_, folder)| {
+        let is = read_to_string(folder.join("comm")).is_ok_and(|comm| comm.starts_with(name));
+        // A program may call itself anything, but has a command line.
+        is && read_to_string(folder.join("cmdline")).is_ok_and(|line| line.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disturbed_runs_count_only_where_there_are_no_others() {
+        let of = |rates: &[(f64, bool)]| {
+            let sample = |&(mpps, disturbed)| Sample { mpps, disturbed };
+            let middle = middle(&rates.iter().map(sample).collect::<Vec<_>>());
+            (middle.mpps, middle.undisturbed)
+        };
+        assert_eq!(of(&[(1.0, false), (9.0, true), (2.0, false), (3.0, false)]), (2.0, 3));
+        assert_eq!(of(&[(1.0, true), (9.0, true), (2.0, true)]), (2.0, 0));
+    }
+
+    #[test]
+    fn time_on_a_core_is_counted() {
+        let meter = Meter::default().process(std::process::id());
+        let before = meter.read();
+        while before.at.elapsed().as_millis() < 30 {
+            std::hint::spin_loop();
+        }
+        let shares = meter.since(before);
+        assert!(shares.seconds >= 0.03 && shares.had > 0.0, "{shares:?}");
+    }
+}

@@ -1,0 +1,159 @@
+//! `castanet bench io`: what devices carry through one core, beside those who do nothing but forward.
+
+mod cores;
+mod dpdk;
+mod meter;
+mod ours;
+mod packets;
+mod testpmd;
+mod veth;
+
+use self::cores::Cores;
+use self::meter::Sample;
+use serde::Serialize;
+use std::time::Duration;
+
+/// Packets go on as they came.
+pub(crate) const FORWARD: &str = "forward";
+/// Packets go along the router path, or Linux routes them.
+pub(crate) const ROUTER: &str = "router";
+
+/// One line of the table.
+#[derive(Serialize)]
+pub(crate) struct Record {
+    /// What happens to packets.
+    pub(crate) case: &'static str,
+    /// Where they come from and go to.
+    pub(crate) device: &'static str,
+    /// Million packets a second of the core's time.
+    pub(crate) mpps: f64,
+    /// Who was measured beside it.
+    pub(crate) reference: &'static str,
+    /// Its million packets a second.
+    pub(crate) reference_mpps: f64,
+    /// What share of the reference that is.
+    pub(crate) ratio: f64,
+    /// What pages DPDK's memory had.
+    pub(crate) memory: Option<&'static str>,
+    /// Runs of each side.
+    pub(crate) rounds: usize,
+    /// How many of them had their cores to themselves.
+    pub(crate) undisturbed: usize,
+}
+
+/// How much to measure.
+pub(crate) struct Plan {
+    /// The cases to measure; all of them if it is empty.
+    pub(crate) cases: Vec<String>,
+    /// The devices to measure; all of them if it is empty.
+    pub(crate) devices: Vec<String>,
+    /// Whether DPDK may have huge pages.
+    pub(crate) huge: bool,
+    /// How often each side runs.
+    pub(crate) rounds: usize,
+    /// How long one run is.
+    pub(crate) time: Duration,
+}
+
+impl Plan {
+    fn wants(&self, device: &str, case: &str) -> bool {
+        let named = |list: &[String], name| list.is_empty() || list.iter().any(|it| it == name);
+        named(&self.devices, device) && named(&self.cases, case)
+    }
+
+    /// The rows of a bed that are wanted.
+    fn rows(&self, bed: &[Row]) -> Vec<Row> {
+        bed.iter().filter(|row| self.wants(row.device, row.case)).copied().collect()
+    }
+}
+
+/// A row of the table: who is measured beside whom.
+#[derive(Clone, Copy)]
+struct Row {
+    device: &'static str,
+    case: &'static str,
+    /// Numbers of the sides.
+    ours: usize,
+    theirs: usize,
+}
+
+/// Somebody who forwards packets, started anew for each run.
+struct Side<'a> {
+    name: &'static str,
+    run: Box<dyn FnMut(Duration) -> Result<Sample, String> + 'a>,
+}
+
+/// Who hears how it goes.
+pub(crate) trait Audience {
+    /// What is being done.
+    fn progress(&mut self, doing: &str);
+    /// A row is there.
+    fn row(&mut self, record: &Record);
+    /// Rows will not be there, and why.
+    fn missing(&mut self, rows: &str, why: &str);
+}
+
+/// Rows by their devices and cases.
+fn named(rows: &[Row]) -> String {
+    let names: Vec<String> =
+        rows.iter().map(|row| format!("{} {}", row.device, row.case)).collect();
+    names.join(", ")
+}
+
+/// Measures every row that is wanted and can be.
+pub(crate) fn run(plan: &Plan, audience: &mut dyn Audience) -> Vec<Record> {
+    let cores = Cores::choose();
+    let mut records = dpdk::run(plan, &cores, audience);
+    records.extend(veth::run(plan, &cores, audience));
+    records
+}
+
+/// Runs all sides that the rows need in turn, round by round.
+fn compare(
+    plan: &Plan,
+    rows: &[Row],
+    sides: &mut [Side<'_>],
+    memory: Option<&'static str>,
+    audience: &mut dyn Audience,
+) -> Vec<Record> {
+    let mut found: Vec<Result<Vec<Sample>, String>> =
+        sides.iter().map(|_| Ok(Vec::new())).collect();
+    let device = rows.first().map_or("", |row| row.device);
+    for round in 1..=plan.rounds {
+        for (n, (side, samples)) in sides.iter_mut().zip(&mut found).enumerate() {
+            let needed = rows.iter().any(|row| row.ours == n || row.theirs == n);
+            let Ok(list) = samples else { continue };
+            if needed {
+                let (name, rounds) = (side.name, plan.rounds);
+                audience.progress(&format!("{device}: {name}, run {round} of {rounds}"));
+                match (side.run)(plan.time) {
+                    Ok(sample) => list.push(sample),
+                    Err(why) => *samples = Err(format!("{name}: {}", why.trim_end())),
+                }
+            }
+        }
+    }
+    let mut records = Vec::new();
+    for &Row { device, case, ours, theirs } in rows {
+        match (&found[ours], &found[theirs]) {
+            (Ok(mine), Ok(other)) => {
+                let (mine, other) = (meter::middle(mine), meter::middle(other));
+                let record = Record {
+                    case,
+                    device,
+                    mpps: mine.mpps,
+                    reference: sides[theirs].name,
+                    reference_mpps: other.mpps,
+                    ratio: mine.mpps / other.mpps,
+                    memory,
+                    rounds: plan.rounds,
+                    undisturbed: mine.undisturbed.min(other.undisturbed),
+                };
+                audience.row(&record);
+                records.push(record);
+            }
+            (Err(why), _) | (_, Err(why)) => audience.missing(&format!("{device} {case}"), why),
+        }
+    }
+    records
+}

@@ -1,0 +1,100 @@
+//! Castanet itself, as a process like the others.
+
+use super::cores;
+use super::meter::Meter;
+use castanet_lab::{Command, Process};
+use serde_json::Value;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// How long it may take to start, and for packets to come.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What it says once it forwards.
+const READY: &str = "castanet: running";
+
+/// What the element is called that sends.
+pub(super) const OUT: &str = "out";
+
+/// A running `castanet run`.
+pub(super) struct Castanet {
+    process: Process,
+    looks: Receiver<f64>,
+}
+
+impl Castanet {
+    /// Starts it on one core, to say every `interval` what it sends a second.
+    /// `command` is the program, where it is to run.
+    pub(super) fn start(
+        core: usize,
+        command: Command,
+        words: &[String],
+        configuration: &str,
+        interval: Duration,
+    ) -> Result<Castanet, String> {
+        let (sender, looks) = channel();
+        let interval = interval.as_secs_f64().max(0.01);
+        let command = command
+            .args(["run", "--watch", "--json", "--interval", &interval.to_string()])
+            .args(words)
+            .args(["-e", configuration])
+            .on_line(move |line| _ = rate(line).map(|rate| sender.send(rate)));
+        let spawned = cores::on(core, || command.spawn())?;
+        let mut process = spawned.map_err(|error| error.to_string())?;
+        process.wait_for(READY, PATIENCE).map_err(|error| error.to_string())?;
+        Ok(Castanet { process, looks })
+    }
+
+    /// Waits until packets have been sent for `time`.
+    pub(super) fn warm_up(&mut self, time: Duration) -> Result<(), String> {
+        let mut deadline = Instant::now() + PATIENCE;
+        while self.look(deadline)? == 0.0 {}
+        deadline = Instant::now() + time;
+        while Instant::now() < deadline {
+            self.look(Instant::now() + PATIENCE)?;
+        }
+        Ok(())
+    }
+
+    /// Packets a second since the look before.
+    pub(super) fn look(&mut self, deadline: Instant) -> Result<f64, String> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.looks.recv_timeout(left).map_err(|_| match self.process.is_running() {
+            true => "no packets came".to_owned(),
+            false => format!("it has ended: {}", self.process.stderr()),
+        })
+    }
+
+    /// The same, from the next look to the one after it, whatever was said before.
+    pub(super) fn look_anew(&mut self) -> Result<f64, String> {
+        while self.looks.try_recv().is_ok() {}
+        self.look(Instant::now() + PATIENCE)
+    }
+
+    /// Its time.
+    pub(super) fn meter(&self) -> Meter {
+        Meter::default().process(self.process.id())
+    }
+}
+
+/// What the sending element sends a second, from a line of `--watch --json`.
+fn rate(line: &str) -> Option<f64> {
+    let look: Value = serde_json::from_str(line).ok()?;
+    let elements = look.get("elements")?.as_array()?;
+    let out = elements.iter().find(|it| it.get("element").is_some_and(|name| name == OUT));
+    Some(out.and_then(|it| it.get("packets_per_second")?.as_f64()).unwrap_or(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_those_of_the_sending_element() {
+        let line = r#"{"seconds":1.0,"elements":[{"element":"in","packets_per_second":5.0},
+            {"element":"out","packets_per_second":4.5}]}"#;
+        assert_eq!(rate(line), Some(4.5));
+        assert_eq!(rate(r#"{"seconds":1.0,"elements":[]}"#), Some(0.0));
+        assert_eq!(rate("castanet: running"), None);
+    }
+}

@@ -1,0 +1,318 @@
+//! Two veth pairs between namespaces: who forwards from one to the other, and how fast.
+//!
+//! ```text
+//! generator in0 ── in ┐            the generator's core: makes packets, and brings
+//!                     ├ forwarder                        them to the forwarder's interface
+//!   counter out0 ─ out ┘           the other core: forwards, sends, and counts
+//! ```
+
+use super::cores::{self, Cores};
+use super::meter::{self, Meter, Sample};
+use super::ours::{Castanet, OUT};
+use super::{Audience, FORWARD, Plan, ROUTER, Record, Row, Side, compare, named, packets};
+use crate::bench::router;
+use castanet_io::af_xdp::minimal::Minimal;
+use castanet_io::interface::Interface;
+use castanet_io::traffic::{Shortcut, Sink, Source};
+use castanet_lab::{Lab, Namespace, Port, require};
+use castanet_wire::MacAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long a run goes before it is measured.
+const WARM_UP: Duration = Duration::from_millis(200);
+
+/// How many packets the generator makes before it looks at its stop sign: a
+/// few milliseconds' worth.
+const STRIDE: u32 = 16 * 1024;
+
+/// The programs that set the network up.
+const TOOLS: &[&str] = &["ip", "ethtool"];
+
+/// Numbers of the sides.
+const KERNEL: usize = 0;
+const SHORTCUT: usize = 1;
+const MINIMAL: usize = 2;
+const PACKET: usize = 3;
+const PACKET_ROUTER: usize = 4;
+const XDP: usize = 5;
+const XDP_ROUTER: usize = 6;
+
+const ROWS: [Row; 5] = [
+    Row { device: "kernel", case: ROUTER, ours: KERNEL, theirs: SHORTCUT },
+    Row { device: "af_packet", case: FORWARD, ours: PACKET, theirs: KERNEL },
+    Row { device: "af_packet", case: ROUTER, ours: PACKET_ROUTER, theirs: KERNEL },
+    Row { device: "af_xdp", case: FORWARD, ours: XDP, theirs: MINIMAL },
+    Row { device: "af_xdp", case: ROUTER, ours: XDP_ROUTER, theirs: MINIMAL },
+];
+
+/// Measures the rows between veth pairs.
+pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Audience) -> Vec<Record> {
+    let rows = plan.rows(&ROWS);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let tools = || require(TOOLS).map_err(|error| error.to_string());
+    match cores.feed().and_then(|feed| tools().and_then(|()| Bed::new(cores.forward, feed))) {
+        Ok(bed) => compare(plan, &rows, &mut bed.sides(), None, audience),
+        Err(why) => {
+            audience.missing(&named(&rows), &why);
+            Vec::new()
+        }
+    }
+}
+
+/// The network.
+struct Bed {
+    forward: usize,
+    feed: usize,
+    /// The forwarder's interfaces.
+    from: String,
+    to: String,
+    generator: Namespace,
+    forwarder: Namespace,
+    source: Arc<Source>,
+    sink: Sink,
+    // Last, so that what runs in the namespaces is gone before them.
+    _lab: Lab,
+}
+
+/// An Ethernet address as `ip` reads it.
+fn shown(mac: MacAddr) -> String {
+    mac.0.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+/// Does something in a namespace.
+fn within<T: Send + 'static>(
+    namespace: &Namespace,
+    run: impl FnOnce() -> Result<T, castanet_io::IoError> + Send + 'static,
+) -> Result<T, String> {
+    let done = namespace.enter(move || Ok(run().map_err(|error| error.to_string())));
+    done.join().map_err(|_| "a thread of the benchmark died")?.map_err(|error| error.to_string())?
+}
+
+impl Bed {
+    fn new(forward: usize, feed: usize) -> Result<Bed, String> {
+        let said = |error: castanet_lab::Error| error.to_string();
+        let lab = Lab::new("bench").map_err(said)?;
+        let [generator, forwarder, counter] =
+            ["source", "forwarder", "sink"].map(|name| lab.namespace(name).map_err(said));
+        let (generator, forwarder, counter) = (generator?, forwarder?, counter?);
+        // The kernel's threads are named by the interface, in all namespaces.
+        let id = std::process::id();
+        let (from, to) = (format!("in{id}"), format!("out{id}"));
+        let port = |namespace, name: &str| Port::new(namespace, name).offloads(false);
+        lab.link(port(&generator, "source0"), port(&forwarder, &from)).map_err(said)?;
+        lab.link(port(&forwarder, &to), port(&counter, "sink0")).map_err(said)?;
+        let there = within(&counter, || Interface::find("sink0"))?;
+        let sink = within(&counter, || Sink::new("sink0"))?;
+        let name = from.clone();
+        let here = within(&forwarder, move || Interface::find(&name))?;
+        let source0 = within(&generator, || Interface::find("source0"))?;
+        let mac = |it: &Interface| it.ether.unwrap_or_default();
+        let frame = packets::frame(mac(&here), mac(&source0));
+        let source = within(&generator, move || Source::new("source0", &frame))?;
+        // Receive offload is what makes veth take bursts without an XDP program.
+        let gro = ["-K", &from, "gro", "on"];
+        forwarder.command("ethtool").args(gro).check().map_err(said)?;
+        let next = "10.9.1.2";
+        let (route, neighbour) = (
+            format!("route add 20.1.0.0/16 via {next} dev {to} onlink"),
+            format!("neigh add {next} lladdr {} dev {to} nud permanent", shown(mac(&there))),
+        );
+        for words in [&route, &neighbour] {
+            forwarder.ip(words).map_err(said)?;
+        }
+        for name in ["all", "default", &from] {
+            let name = format!("net/ipv4/conf/{name}/rp_filter");
+            forwarder.sysctl(&name, "0").map_err(said)?;
+        }
+        let source = Arc::new(source);
+        Ok(Bed { forward, feed, from, to, generator, forwarder, source, sink, _lab: lab })
+    }
+
+    fn sides(&self) -> [Side<'_>; 7] {
+        let ours = |method, router| move |time| self.castanet(method, router, time);
+        let names = [
+            "kernel forwarding",
+            "XDP redirect in the kernel",
+            "minimal AF_XDP forwarder",
+            "castanet AF_PACKET forward",
+            "castanet AF_PACKET router",
+            "castanet AF_XDP forward",
+            "castanet AF_XDP router",
+        ];
+        type Run<'a> = Box<dyn FnMut(Duration) -> Result<Sample, String> + 'a>;
+        let runs: [Run<'_>; 7] = [
+            Box::new(|time| self.kernel(time)),
+            Box::new(|time| self.shortcut(time)),
+            Box::new(|time| self.minimal(time)),
+            Box::new(ours("AF_PACKET", false)),
+            Box::new(ours("AF_PACKET", true)),
+            Box::new(ours("AF_XDP", false)),
+            Box::new(ours("AF_XDP", true)),
+        ];
+        let mut names = names.into_iter();
+        runs.map(|run| Side { name: names.next().unwrap_or_default(), run })
+    }
+
+    /// Sends packets and counts those that come through; `meter` is the time
+    /// of whoever forwards.
+    fn measure(&self, time: Duration, meter: &Meter) -> Result<Sample, String> {
+        // The counter's side of the work may be left to the kernel's thread.
+        let meter = meter.clone().soft_interrupts(self.forward);
+        let (generator, feeder) = Generator::start(self)?;
+        std::thread::sleep(WARM_UP);
+        let count = || self.sink.count().map_err(|error| error.to_string());
+        let (before, had, fed) = (count()?, meter.read(), feeder.read());
+        std::thread::sleep(time);
+        let (after, ours, theirs) = (count()?, meter.since(had), feeder.since(fed));
+        generator.end()?;
+        if after == before {
+            return Err("no packets came through".into());
+        }
+        let rate = (after - before) as f64 / ours.seconds;
+        Ok(Sample { mpps: rate / 1e6 / ours.had, disturbed: ours.disturbed || theirs.disturbed })
+    }
+
+    /// Linux routes.
+    fn kernel(&self, time: Duration) -> Result<Sample, String> {
+        let forwarding = |value| self.forwarder.sysctl("net/ipv4/ip_forward", value);
+        forwarding("1").map_err(|error| error.to_string())?;
+        let sample = self.in_the_kernel(time);
+        forwarding("0").map_err(|error| error.to_string())?;
+        sample
+    }
+
+    /// The driver sends on.
+    fn shortcut(&self, time: Duration) -> Result<Sample, String> {
+        let (from, to) = (self.from.clone(), self.to.clone());
+        let _until_measured = within(&self.forwarder, move || Shortcut::new(&from, &to))?;
+        self.in_the_kernel(time)
+    }
+
+    /// Measures with a kernel's thread that receives on the forwarder's core:
+    /// otherwise the generator's would do all the work.
+    fn in_the_kernel(&self, time: Duration) -> Result<Sample, String> {
+        self.set_threaded(true)?;
+        let sample = self.thread().and_then(|(number, folder)| {
+            cores::pin(number, self.forward)?;
+            self.measure(time, &Meter::default().thread(folder))
+        });
+        self.set_threaded(false)?;
+        sample
+    }
+
+    fn set_threaded(&self, on: bool) -> Result<(), String> {
+        let file = format!("/sys/class/net/{}/threaded", self.from);
+        let line = "echo \"$1\" > \"$2\"";
+        let words = ["-c", line, "sh", if on { "1" } else { "0" }, &file];
+        let told = self.forwarder.command("sh").args(words).check();
+        told.map(drop).map_err(|_| "this kernel receives in no threads; it takes Linux 5.12".into())
+    }
+
+    /// The kernel's thread that receives on the forwarder's interface.
+    fn thread(&self) -> Result<(i32, PathBuf), String> {
+        let name = format!("napi/{}-", self.from);
+        meter::kernel_thread(&name).ok_or_else(|| "the kernel's thread is not found".into())
+    }
+
+    /// Two sockets, four rings, a loop.
+    fn minimal(&self, time: Duration) -> Result<Sample, String> {
+        let (from, to) = (self.from.clone(), self.to.clone());
+        let mut minimal = within(&self.forwarder, move || Minimal::open(&from, &to))?;
+        let worker =
+            Worker::start(&self.forwarder, self.forward, move |stop| minimal.run(stop).map(drop))?;
+        let sample = self.measure(time, &Meter::default().thread(worker.folder.clone()));
+        worker.end()?;
+        sample
+    }
+
+    fn castanet(&self, method: &str, router: bool, time: Duration) -> Result<Sample, String> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let (from, to) = (&self.from, &self.to);
+        // Linux is not to look at the packets as well.
+        let path = if router { router::path(0, 1, "in", OUT) } else { format!("in -> {OUT};\n") };
+        let config = format!(
+            "in :: FromDevice({from}, METHOD {method}, SNIFFER false);
+             {OUT} :: ToDevice({to}, METHOD {method});
+             {path}"
+        );
+        let command = self.forwarder.command(program);
+        let castanet = Castanet::start(self.forward, command, &[], &config, time)?;
+        self.measure(time, &castanet.meter())
+    }
+}
+
+/// A thread of the benchmark's own, on one core within a namespace.
+struct Worker {
+    /// Its folder in `/proc`.
+    folder: PathBuf,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<castanet_lab::Result<Result<(), String>>>,
+}
+
+impl Worker {
+    /// Starts it; `run` goes on until it sees the stop sign.
+    fn start(
+        namespace: &Namespace,
+        core: usize,
+        run: impl FnOnce(&AtomicBool) -> Result<(), castanet_io::IoError> + Send + 'static,
+    ) -> Result<Worker, String> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (sign, (sender, started)) = (Arc::clone(&stop), channel());
+        let thread = namespace.enter(move || {
+            Ok(settle(core, &sender).and_then(|()| run(&sign).map_err(|error| error.to_string())))
+        });
+        match started.recv() {
+            Ok(folder) => Ok(Worker { folder, stop, thread }),
+            Err(_) => Err(ended(thread).err().unwrap_or_default()),
+        }
+    }
+
+    /// Ends it.
+    fn end(self) -> Result<(), String> {
+        self.stop.store(true, Ordering::Relaxed);
+        ended(self.thread)
+    }
+}
+
+/// Puts the calling thread on its core, and says where in `/proc` it is.
+fn settle(core: usize, started: &Sender<PathBuf>) -> Result<(), String> {
+    cores::pin(0, core)?;
+    let folder = std::fs::read_link("/proc/thread-self").map_err(|error| error.to_string())?;
+    started.send(PathBuf::from("/proc").join(folder)).map_err(|error| error.to_string())
+}
+
+/// What became of a thread.
+fn ended(thread: JoinHandle<castanet_lab::Result<Result<(), String>>>) -> Result<(), String> {
+    thread
+        .join()
+        .map_err(|_| "a thread of the benchmark died")?
+        .map_err(|error| error.to_string())?
+}
+
+/// Who makes the packets.
+struct Generator(Worker);
+
+impl Generator {
+    fn start(bed: &Bed) -> Result<(Generator, Meter), String> {
+        let source = Arc::clone(&bed.source);
+        let worker = Worker::start(&bed.generator, bed.feed, move |stop| {
+            while !stop.load(Ordering::Relaxed) {
+                source.send(STRIDE)?;
+            }
+            Ok(())
+        })?;
+        let meter = Meter::default().thread(worker.folder.clone());
+        Ok((Generator(worker), meter))
+    }
+
+    fn end(self) -> Result<(), String> {
+        self.0.end()
+    }
+}

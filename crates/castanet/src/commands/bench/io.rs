@@ -1,0 +1,167 @@
+//! `castanet bench io`.
+
+use crate::bench::io::{Audience, Plan, Record, run};
+use crate::commands::write_out;
+use crate::terminal::{bold, colours_on_stdout, complain};
+use clap::Args;
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+/// What `castanet bench io` takes.
+#[derive(Args)]
+#[command(
+    long_about = "Devices: packets through one core, beside programs that only forward.
+
+Packets have 64 bytes. Whoever forwards has a core to itself, and whoever makes
+the packets and takes them back another. All sides of a device are started in
+turn, round by round; the median of the rounds counts, of those during which no
+other program used the cores if there are any. Rates are for a second of the
+core's time, so that what other programs take away does not count.
+
+  net_null    DPDK's device of empty packets (no IP: only `forward`)
+  net_pcap    DPDK's device that repeats a capture
+  net_memif   shared memory between two processes, the peer being dpdk-testpmd
+  vhost       a virtual machine's network card, likewise
+  kernel      Linux routing between two veth pairs
+  af_packet   Castanet between the same pairs, by packet sockets
+  af_xdp      the same by AF_XDP, in copy mode
+
+`forward` sends packets on as they came, `router` takes them along the eleven
+elements of `castanet bench router`. The reference is what only forwards: for
+DPDK dpdk-testpmd in its mode `io`, with the same burst, descriptors and mbufs;
+for AF_XDP a loop of two sockets; for packet sockets Linux's routing; for that a
+redirection in the driver. What Linux itself does, it does on the forwarder's
+core; where Castanet and the loop forward, the generator's core also brings the
+packets to them.
+
+DPDK's devices need dpdk-testpmd, the others root. What cannot be measured is
+named, with the reason, and left out.",
+    after_help = "Examples:
+  castanet bench io
+  castanet bench io --device net_pcap,af_xdp --case forward --rounds 9
+  castanet bench io --seconds 2 --json > io.json
+
+Exit status: 0 something was measured, 1 nothing could be, 2 the command line is
+wrong."
+)]
+pub(crate) struct Arguments {
+    /// Print records as JSON
+    #[arg(long)]
+    json: bool,
+    /// Only these cases
+    #[arg(long = "case", value_delimiter = ',', value_parser = ["forward", "router"])]
+    cases: Vec<String>,
+    /// Only these devices
+    #[arg(
+        long = "device",
+        value_delimiter = ',',
+        value_parser = ["net_null", "net_pcap", "net_memif", "vhost", "kernel", "af_packet", "af_xdp"]
+    )]
+    devices: Vec<String>,
+    /// Leave huge pages alone, even if the system has them
+    #[arg(long)]
+    no_huge: bool,
+    /// Runs of each side
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Milliseconds of one run, without its start and warm-up
+    #[arg(long, default_value_t = 500)]
+    milliseconds: u64,
+    /// The same in seconds
+    #[arg(long, conflicts_with = "milliseconds")]
+    seconds: Option<f64>,
+}
+
+/// Measures; gives the exit status.
+pub(super) fn main(arguments: &Arguments) -> i32 {
+    let milliseconds = Duration::from_millis(arguments.milliseconds);
+    let seconds = arguments.seconds.and_then(|it| Duration::try_from_secs_f64(it).ok());
+    let plan = Plan {
+        cases: arguments.cases.clone(),
+        devices: arguments.devices.clone(),
+        huge: !arguments.no_huge,
+        rounds: arguments.rounds.max(1),
+        time: seconds.unwrap_or(milliseconds).max(Duration::from_millis(10)),
+    };
+    let mut teller = Teller {
+        json: arguments.json,
+        live: std::io::stderr().is_terminal(),
+        titled: false,
+        status: 0,
+    };
+    let records = run(&plan, &mut teller);
+    teller.progress("");
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&records).unwrap_or_default();
+        teller.status = write_out(None, &(text + "\n"));
+    } else {
+        teller.close(&records);
+    }
+    match records.is_empty() {
+        true => crate::exit::CONFIGURATION,
+        false => teller.status,
+    }
+}
+
+/// Writes the table line by line, and on a terminal what is being done.
+struct Teller {
+    json: bool,
+    live: bool,
+    /// Whether the table's head stands.
+    titled: bool,
+    status: i32,
+}
+
+impl Teller {
+    fn print(&mut self, text: &str) {
+        if self.status == 0 {
+            self.status = write_out(None, text);
+        }
+    }
+
+    /// What is to be known about the table.
+    fn close(&mut self, records: &[Record]) {
+        let mut text = String::new();
+        if let Some(memory) = records.iter().find_map(|record| record.memory) {
+            text += &format!("DPDK's memory: {memory}.\n");
+        }
+        if records.iter().any(|record| record.undisturbed == 0) {
+            text += "(!) Other programs used the cores during every run of a side.\n";
+        }
+        self.print(&text);
+    }
+}
+
+impl Audience for Teller {
+    fn progress(&mut self, doing: &str) {
+        if self.live {
+            // Where nobody can hear it, there is nothing to be done.
+            _ = write!(std::io::stderr(), "\r\x1b[K{doing}");
+        }
+    }
+
+    fn row(&mut self, record: &Record) {
+        if self.json {
+            return;
+        }
+        self.progress("");
+        if !std::mem::replace(&mut self.titled, true) {
+            let title = format!(
+                "{:<10} {:<8} {:>8}  {:<28} {:>8} {:>9}",
+                "device", "case", "Mpps", "reference", "Mpps", "of it"
+            );
+            self.print(&(bold(&title, colours_on_stdout()) + "\n"));
+        }
+        let Record { device, case, mpps, reference, reference_mpps, .. } = record;
+        let share = 100.0 * record.ratio;
+        let mark = if record.undisturbed == 0 { "  (!)" } else { "" };
+        self.print(&format!(
+            "{device:<10} {case:<8} {mpps:>8.2}  {reference:<28} {reference_mpps:>8.2} {share:>7.1} %{mark}\n"
+        ));
+    }
+
+    fn missing(&mut self, rows: &str, why: &str) {
+        self.progress("");
+        complain(format_args!("castanet: without {rows}: {why}"));
+    }
+}

@@ -1,0 +1,120 @@
+//! `castanet bench io`: what it measures has the promised shape, and it leaves nothing behind.
+
+use std::path::Path;
+
+use castanet_lab::{Command, Output, require};
+use serde_json::Value;
+
+use crate::bed::{LATER, SOON, program};
+
+/// `castanet bench io` with short runs, whose numbers mean nothing.
+fn bench(words: &[&str]) -> Command {
+    require(&["ip", "ethtool", "dpdk-testpmd"]).unwrap_or_else(|error| panic!("{error}"));
+    let short = ["bench", "io", "--json", "--rounds", "1", "--milliseconds", "30"];
+    Command::outside(program()).args(short).args(words).timeout(LATER)
+}
+
+/// The records that it printed.
+fn records(output: &Output) -> Vec<Value> {
+    assert!(output.success(), "{}", output.printed());
+    serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{}", output.printed()))
+}
+
+/// Insists on a record for a device and a case, with that reference.
+fn found(records: &[Value], device: &str, case: &str, reference: &str) {
+    let is = |it: &&Value| it["device"] == device && it["case"] == case;
+    let record = records.iter().find(is).unwrap_or_else(|| panic!("{device} {case}: {records:?}"));
+    assert_eq!(record["reference"], reference, "{record}");
+    let number = |name: &str| record[name].as_f64().unwrap_or_else(|| panic!("{name}: {record}"));
+    // Something came through, and no more than any machine could do.
+    for rate in ["mpps", "reference_mpps"] {
+        assert!((1e-4..2000.0).contains(&number(rate)), "{rate}: {record}");
+    }
+    let ratio = number("mpps") / number("reference_mpps");
+    assert!((number("ratio") / ratio - 1.0).abs() < 1e-9, "{record}");
+    assert!(number("undisturbed") <= number("rounds"), "{record}");
+    assert_eq!(record["memory"].is_string(), device.starts_with("net_") || device == "vhost");
+}
+
+/// What networks or folders are left of a process that has ended.
+fn left_behind(id: u32) -> Vec<String> {
+    let names = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        entries.filter_map(|it| it.ok()?.file_name().into_string().ok()).collect::<Vec<_>>()
+    };
+    let all = [Path::new("/run/netns"), &std::env::temp_dir()].map(names).concat();
+    all.into_iter().filter(|name| name.starts_with(&format!("cst-{id}-"))).collect()
+}
+
+#[test]
+fn veth_pairs_are_measured_and_removed() {
+    let mut process = bench(&["--device", "kernel,af_packet,af_xdp"]).spawn().unwrap();
+    let id = process.id();
+    let status = process.wait(LATER).unwrap();
+    let output = Output { status, stdout: process.stdout(), stderr: process.stderr() };
+    let records = records(&output);
+    assert_eq!(records.len(), 5, "{records:?}");
+    found(&records, "kernel", "router", "XDP redirect in the kernel");
+    found(&records, "af_packet", "forward", "kernel forwarding");
+    found(&records, "af_packet", "router", "kernel forwarding");
+    found(&records, "af_xdp", "forward", "minimal AF_XDP forwarder");
+    found(&records, "af_xdp", "router", "minimal AF_XDP forwarder");
+    assert_eq!(left_behind(id), [""; 0]);
+    // Nobody watches: no progress.
+    assert_eq!(output.stderr, "");
+}
+
+#[test]
+fn dpdk_s_devices_are_measured_with_and_without_another_process() {
+    let words = ["--no-huge", "--device", "net_pcap,vhost", "--case", "router"];
+    let output = bench(&words).output().unwrap();
+    let records = records(&output);
+    assert_eq!(records.len(), 2, "{records:?}");
+    found(&records, "net_pcap", "router", "dpdk-testpmd");
+    found(&records, "vhost", "router", "dpdk-testpmd");
+    assert!(records.iter().all(|it| it["memory"] == "no huge pages"), "{records:?}");
+}
+
+#[test]
+fn the_table_names_both_sides() {
+    require(&["ip", "ethtool"]).unwrap();
+    let words = ["bench", "io", "--rounds", "1", "--seconds", "0.03", "--device", "kernel"];
+    let output = Command::outside(program()).args(words).check().unwrap();
+    let lines: Vec<&str> = output.stdout.lines().collect();
+    assert!(lines[0].starts_with("device     case         Mpps  reference"), "{lines:?}");
+    assert!(lines[1].starts_with("kernel     router"), "{lines:?}");
+    assert!(lines[1].contains("XDP redirect in the kernel"), "{lines:?}");
+}
+
+#[test]
+fn ctrl_c_leaves_nothing_behind() {
+    let mut process = bench(&["--device", "af_xdp", "--rounds", "99"]).spawn().unwrap();
+    let id = process.id();
+    let namespace = format!("/run/netns/cst-{id}-bench0-sink");
+    let began = std::time::Instant::now();
+    while !Path::new(&namespace).exists() {
+        assert!(began.elapsed() < SOON, "{}", process.stderr());
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // Well into a run.
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    process.interrupt();
+    assert!(!process.wait(SOON).unwrap().success());
+    assert!(process.stderr().contains("every test network is removed"), "{}", process.stderr());
+    assert_eq!(left_behind(id), [""; 0]);
+}
+
+#[test]
+fn what_cannot_be_measured_is_named_and_nothing_is_a_failure() {
+    // Confined to one core, nobody can feed another.
+    let words = ["-c", "0", program().to_str().unwrap()];
+    let taskset = Command::outside("taskset").args(words);
+    let run = taskset.args(["bench", "io", "--json", "--device", "af_xdp,vhost"]);
+    let output = run.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", output.printed());
+    assert_eq!(output.stdout, "[]\n");
+    for rows in ["vhost forward, vhost router", "af_xdp forward, af_xdp router"] {
+        let line = format!("castanet: without {rows}: it takes two cores");
+        assert!(output.stderr.contains(&line), "{}", output.stderr);
+    }
+}
