@@ -6,6 +6,7 @@ mod bridge;
 mod elements;
 mod forwarder;
 mod tap;
+mod traffic;
 mod xdp;
 
 use castanet_lab::{Lab, Namespace, Port, require};

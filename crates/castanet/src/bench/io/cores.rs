@@ -77,7 +77,7 @@ mod tests {
     fn lists_are_read_as_the_kernel_writes_them() {
         assert_eq!(list("0-2,5"), [0, 1, 2, 5]);
         assert_eq!(list("3"), [3]);
-        assert_eq!(list(""), []);
+        assert!(list("").is_empty());
     }
 
     #[test]

@@ -97,11 +97,10 @@ impl Memory {
     }
 
     /// As the user reads it.
-    fn shown(self) -> &'static str {
+    fn shown(self) -> String {
         match self {
-            Memory::Huge(1_048_576) => "1 GB pages",
-            Memory::Huge(_) => "2 MB pages",
-            Memory::Plain => "no huge pages",
+            Memory::Huge(size) => format!("huge pages of {} MB", size / 1024),
+            Memory::Plain => "no huge pages".into(),
         }
     }
 
@@ -140,7 +139,7 @@ pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Audience) -> Ve
                 let bed = Bed { device, folder, memory, cores };
                 let mut sides = bed.sides();
                 let pages = Some(memory.shown());
-                records.extend(compare(plan, &rows, &mut sides, pages, audience));
+                records.extend(compare(plan, &rows, &mut sides, pages.as_deref(), audience));
             }
             Err(why) => audience.missing(&named(&rows), &why),
         }

@@ -13,10 +13,17 @@ use self::meter::Sample;
 use serde::Serialize;
 use std::time::Duration;
 
+/// Where packets come from and go to.
+pub(crate) const DEVICES: [&str; 7] =
+    ["net_null", "net_pcap", "net_memif", "vhost", "kernel", "af_packet", "af_xdp"];
+
+/// What happens to them.
+pub(crate) const CASES: [&str; 2] = [FORWARD, ROUTER];
+
 /// Packets go on as they came.
-pub(crate) const FORWARD: &str = "forward";
+const FORWARD: &str = "forward";
 /// Packets go along the router path, or Linux routes them.
-pub(crate) const ROUTER: &str = "router";
+const ROUTER: &str = "router";
 
 /// One line of the table.
 #[derive(Serialize)]
@@ -34,7 +41,7 @@ pub(crate) struct Record {
     /// What share of the reference that is.
     pub(crate) ratio: f64,
     /// What pages DPDK's memory had.
-    pub(crate) memory: Option<&'static str>,
+    pub(crate) memory: Option<String>,
     /// Runs of each side.
     pub(crate) rounds: usize,
     /// How many of them had their cores to themselves.
@@ -113,7 +120,7 @@ fn compare(
     plan: &Plan,
     rows: &[Row],
     sides: &mut [Side<'_>],
-    memory: Option<&'static str>,
+    memory: Option<&str>,
     audience: &mut dyn Audience,
 ) -> Vec<Record> {
     let mut found: Vec<Result<Vec<Sample>, String>> =
@@ -145,7 +152,7 @@ fn compare(
                     reference: sides[theirs].name,
                     reference_mpps: other.mpps,
                     ratio: mine.mpps / other.mpps,
-                    memory,
+                    memory: memory.map(str::to_owned),
                     rounds: plan.rounds,
                     undisturbed: mine.undisturbed.min(other.undisturbed),
                 };

@@ -1,6 +1,6 @@
 //! `castanet bench io`.
 
-use crate::bench::io::{Audience, Plan, Record, run};
+use crate::bench::io::{Audience, CASES, DEVICES, Plan, Record, run};
 use crate::commands::write_out;
 use crate::terminal::{bold, colours_on_stdout, complain};
 use clap::Args;
@@ -49,14 +49,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     /// Only these cases
-    #[arg(long = "case", value_delimiter = ',', value_parser = ["forward", "router"])]
+    #[arg(long = "case", value_delimiter = ',', value_parser = CASES)]
     cases: Vec<String>,
     /// Only these devices
-    #[arg(
-        long = "device",
-        value_delimiter = ',',
-        value_parser = ["net_null", "net_pcap", "net_memif", "vhost", "kernel", "af_packet", "af_xdp"]
-    )]
+    #[arg(long = "device", value_delimiter = ',', value_parser = DEVICES)]
     devices: Vec<String>,
     /// Leave huge pages alone, even if the system has them
     #[arg(long)]
@@ -122,7 +118,7 @@ impl Teller {
     /// What is to be known about the table.
     fn close(&mut self, records: &[Record]) {
         let mut text = String::new();
-        if let Some(memory) = records.iter().find_map(|record| record.memory) {
+        if let Some(memory) = records.iter().find_map(|record| record.memory.as_ref()) {
             text += &format!("DPDK's memory: {memory}.\n");
         }
         if records.iter().any(|record| record.undisturbed == 0) {

@@ -23,6 +23,8 @@ pub(super) struct Umem {
     base: NonNull<u8>,
     stride: usize,
     frames: usize,
+    /// 2^64 divided by the stride, rounded up.
+    inverse: u64,
 }
 
 // SAFETY: the base only names memory, which lives as long as the pool that is
@@ -44,7 +46,9 @@ impl Umem {
     pub(super) fn new(pool: &Pool) -> Umem {
         let (base, len) = pool.memory();
         let stride = pool.stride();
-        Umem { pool: pool.clone(), base, stride, frames: len / stride }
+        // The stride is more than one: a frame has a header.
+        let inverse = u64::MAX / stride as u64 + 1;
+        Umem { pool: pool.clone(), base, stride, frames: len / stride, inverse }
     }
 
     /// How many frames the memory has.
@@ -124,14 +128,14 @@ impl Umem {
         let start = packet.frame().as_ptr().addr();
         let base = start - self.base.as_ptr().addr();
         let address = base as u64 | ((data - start) as u64) << OFFSET_SHIFT;
-        Place { frame: base / self.stride, address, len }
+        Place { frame: self.frame_at(base), address, len }
     }
 
     /// Where a packet's frame is, for the kernel to fill; as with `place`.
     #[inline]
     pub(super) fn empty_place(&self, packet: &Packet) -> Place {
         let base = packet.frame().as_ptr().addr() - self.base.as_ptr().addr();
-        Place { frame: base / self.stride, address: base as u64, len: 0 }
+        Place { frame: self.frame_at(base), address: base as u64, len: 0 }
     }
 
     /// The frame that an address of the kernel's lies in, and how far from the
@@ -139,7 +143,17 @@ impl Umem {
     pub(super) fn locate(&self, address: u64) -> (usize, usize) {
         let base = address & ((1 << OFFSET_SHIFT) - 1);
         let at = base as usize + (address >> OFFSET_SHIFT) as usize;
-        (at / self.stride, at % self.stride)
+        let frame = self.frame_at(at);
+        (frame, at - frame * self.stride)
+    }
+
+    /// The frame in which a byte of the memory lies: `at / stride`, by a
+    /// multiplication, for it is asked four times a packet. The
+    /// product is too large by less than `at / 2^64`: less than a step as long
+    /// as `at * stride` is below 2^64 (it is below 2^48 * 2^16).
+    #[inline]
+    fn frame_at(&self, at: usize) -> usize {
+        ((at as u128 * u128::from(self.inverse)) >> 64) as usize
     }
 
     /// Has the processor fetch the beginning of a packet, and its frame's header.
@@ -283,6 +297,25 @@ mod tests {
             assert_eq!((packet.bytes(), packet.bytes().as_ptr()), (&b"there and back"[..], at));
         }
         assert_eq!(pool.in_use(), 0);
+    }
+
+    #[test]
+    fn frames_are_found_without_division() {
+        for frames in [1, 64, 5000] {
+            let pool = Pool::new(PoolConfig { frames, ..PoolConfig::default() }).unwrap();
+            let umem = Umem::new(&pool);
+            let stride = umem.stride;
+            for frame in 0..umem.frames() {
+                for at in [0, 1, stride / 2, stride - 1] {
+                    assert_eq!(umem.locate((frame * stride + at) as u64), (frame, at));
+                }
+            }
+            // As far as addresses go at all.
+            for at in [(1 << 48) - 1, (1 << 48) / stride * stride, (1 << 48) / stride * stride - 1]
+            {
+                assert_eq!(umem.frame_at(at), at / stride);
+            }
+        }
     }
 
     #[test]

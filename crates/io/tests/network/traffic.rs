@@ -1,0 +1,122 @@
+//! Packets that the kernel makes, counts and sends on, and the minimal forwarder between them.
+
+use crate::{Between, between};
+use castanet_io::Device;
+use castanet_io::IoError;
+use castanet_io::af_xdp::minimal::Minimal;
+use castanet_io::af_xdp::{AfXdp, Options};
+use castanet_io::interface::Interface;
+use castanet_io::traffic::{Shortcut, Sink, Source};
+use castanet_lab::Namespace;
+use castanet_packet::{Batch, Pool, PoolConfig};
+use castanet_wire::{Ethernet, Ipv4Header, ether_type, ip_proto};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use zerocopy::IntoBytes;
+
+/// Fewer than a veth pair's ring holds, so that none is lost.
+const FEW: u32 = 200;
+
+/// Does something in a namespace.
+fn within<T: Send + 'static>(
+    namespace: &Namespace,
+    run: impl FnOnce() -> Result<T, IoError> + Send + 'static,
+) -> T {
+    let done = namespace.enter(move || Ok(run().map_err(|error| error.to_string())));
+    done.join().unwrap().unwrap().unwrap()
+}
+
+/// Packets from the first host to the middle.
+fn source(net: &Between) -> Arc<Source> {
+    let to = within(&net.middle, || Interface::find("m0")).ether.unwrap();
+    Arc::new(within(&net.a, move || {
+        let from = Interface::find("eth0")?.ether.unwrap();
+        let ether = Ethernet::new(to, from, ether_type::IPV4);
+        let (src, dst) = ([10, 1, 255, 255].into(), [20, 1, 0, 0].into());
+        let mut ip = Ipv4Header::new(ip_proto::UDP, src, dst, 50);
+        ip.update_checksum(&[]);
+        let mut frame = [ether.as_bytes(), ip.as_bytes()].concat();
+        frame.extend([0, 53, 0, 53, 0, 30, 0, 0]);
+        frame.resize(64, 0x5a);
+        Source::new("eth0", &frame)
+    }))
+}
+
+fn send(net: &Between, source: &Arc<Source>, packets: u32) {
+    let source = Arc::clone(source);
+    within(&net.a, move || source.send(packets));
+}
+
+/// Waits until that many have come, and a little for more.
+fn counted(sink: &Sink, packets: u64) {
+    let began = Instant::now();
+    while sink.count().unwrap() < packets && began.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(sink.count().unwrap(), packets);
+}
+
+#[test]
+fn packets_come_as_they_were_made_each_time() {
+    let net = between("tsource");
+    let source = source(&net);
+    let pool = Pool::new(PoolConfig::default()).unwrap();
+    let theirs = pool.clone();
+    let mut device = within(&net.middle, move || AfXdp::open("m0", &theirs, Options::default()));
+    let mut destinations = Vec::new();
+    // Frames come back as they were left, and are used again.
+    for _ in 0..5 {
+        send(&net, &source, FEW);
+        let (began, mut batch) = (Instant::now(), Batch::new());
+        while batch.len() < FEW as usize && began.elapsed() < Duration::from_secs(10) {
+            device.receive(&pool, &mut batch, 64).unwrap();
+        }
+        assert_eq!(batch.len(), FEW as usize);
+        for packet in batch.iter_mut() {
+            let bytes = packet.bytes_mut();
+            assert_eq!((bytes.len(), bytes[63]), (64, 0x5a));
+            let (ip, _) = Ipv4Header::from_prefix(&bytes[Ethernet::LEN..]).unwrap();
+            assert!(ip.checksum_ok(&[]) && ip.ttl() == 64, "{bytes:?}");
+            assert_eq!(ip.src_u32() & 0xffff, !ip.dst_u32() & 0xffff);
+            destinations.push(ip.dst_u32());
+        }
+    }
+    destinations.sort_unstable();
+    destinations.dedup();
+    assert!(destinations.len() > 900, "{}", destinations.len());
+}
+
+#[test]
+fn the_driver_sends_on_what_it_is_told_to() {
+    let net = between("tshort");
+    let source = source(&net);
+    let sink = within(&net.b, || Sink::new("eth0"));
+    send(&net, &source, FEW);
+    counted(&sink, 0);
+    let shortcut = within(&net.middle, || Shortcut::new("m0", "m1"));
+    send(&net, &source, FEW);
+    counted(&sink, u64::from(FEW));
+    drop(shortcut);
+    send(&net, &source, FEW);
+    counted(&sink, u64::from(FEW));
+}
+
+#[test]
+fn the_minimal_forwarder_loses_nothing_and_uses_each_frame_again() {
+    let net = between("tminimal");
+    let source = source(&net);
+    let sink = within(&net.b, || Sink::new("eth0"));
+    let mut minimal = within(&net.middle, || Minimal::open("m0", "m1"));
+    let stop = Arc::new(AtomicBool::new(false));
+    let sign = Arc::clone(&stop);
+    let thread = std::thread::spawn(move || minimal.run(&sign));
+    // More than it has frames.
+    for round in 1..=20 {
+        send(&net, &source, FEW);
+        counted(&sink, round * u64::from(FEW));
+    }
+    stop.store(true, Ordering::Relaxed);
+    assert_eq!(thread.join().unwrap().unwrap(), 20 * u64::from(FEW));
+}
