@@ -88,7 +88,9 @@ fn the_table_names_both_sides() {
 
 #[test]
 fn ctrl_c_leaves_nothing_behind() {
-    let mut process = bench(&["--device", "af_xdp", "--rounds", "99"]).spawn().unwrap();
+    require(&["ip", "ethtool"]).unwrap();
+    let words = ["bench", "io", "--device", "af_xdp", "--seconds", "9"];
+    let mut process = Command::outside(program()).args(words).spawn().unwrap();
     let id = process.id();
     let namespace = format!("/run/netns/cst-{id}-bench0-sink");
     let began = std::time::Instant::now();
