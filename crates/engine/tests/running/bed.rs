@@ -61,9 +61,11 @@ pub(crate) fn balance(router: &mut Router) {
 /// Runs on threads until `done` says so, which must be soon.
 pub(crate) fn run_until(router: &mut Router, mut done: impl FnMut(&mut Router) -> bool) {
     let line = router.line();
-    let started = Instant::now();
+    let (started, mut told) = (Instant::now(), false);
     let mut look = |router: &mut Router| {
-        if done(router) || started.elapsed() > Duration::from_secs(20) {
+        // Once: a word too many would end the next run before its time.
+        if !told && (done(router) || started.elapsed() > Duration::from_secs(20)) {
+            told = true;
             line.send(Notice::Interrupted).unwrap();
         }
     };
