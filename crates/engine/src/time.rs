@@ -51,8 +51,10 @@ pub enum Clock {
     Real {
         /// The wall clock when the router was built.
         wall: Time,
-        /// The steady clock at the same moment.
-        steady: quanta::Instant,
+        /// The steady clock.
+        steady: quanta::Clock,
+        /// What it showed at the same moment, in its own unit.
+        start: u64,
     },
     /// One that only the driver moves.
     Simulated(AtomicI64),
@@ -62,10 +64,9 @@ impl Clock {
     /// The machine's clock.
     pub fn real() -> Clock {
         let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        Clock::Real {
-            wall: Time::default() + wall.unwrap_or_default(),
-            steady: quanta::Instant::now(),
-        }
+        let steady = quanta::Clock::new();
+        let start = steady.raw();
+        Clock::Real { wall: Time::default() + wall.unwrap_or_default(), steady, start }
     }
     /// A clock that stands still until moved.
     pub fn simulated() -> Clock {
@@ -74,7 +75,10 @@ impl Clock {
     /// The time.
     pub fn now(&self) -> Time {
         match self {
-            Clock::Real { wall, steady } => *wall + steady.elapsed(),
+            Clock::Real { wall, steady, start } => {
+                let nanos = steady.delta_as_nanos(*start, steady.raw());
+                Time(wall.0.saturating_add_unsigned(nanos))
+            }
             Clock::Simulated(at) => Time(at.load(Ordering::Acquire)),
         }
     }

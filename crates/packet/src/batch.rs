@@ -5,6 +5,7 @@ use std::ops::{Index, IndexMut};
 
 use crate::packet::Packet;
 use crate::pool;
+use crate::raw::RawPacket;
 
 /// How many packets travel together, unless the user says otherwise.
 pub const BURST: usize = 64;
@@ -93,22 +94,38 @@ impl Batch {
         pool::recycle_all(&mut self.packets);
     }
 
+    /// The packets as words, for a device that sends from their frames.
+    #[inline]
+    pub fn as_raw(&self) -> &[RawPacket] {
+        let packets: &[Packet] = &self.packets;
+        // SAFETY: a packet is laid out as its raw form, of which every value
+        // may be read.
+        unsafe { std::slice::from_raw_parts(packets.as_ptr().cast(), packets.len()) }
+    }
+
     /// Gives out the frames of the first `n` packets, as
-    /// [`Packet::into_frame`] does, to a device that already knows them from
-    /// [`Packet::frame`]: the packets are gone, the frames are in use.
+    /// [`Packet::into_frame`] does, to a device that already knows them: the
+    /// packets are gone, the frames are in use.
     ///
     /// # Panics
-    /// If one of them is shared, or there are not that many.
-    pub fn release(&mut self, n: usize) {
-        assert!(self.packets[..n].iter().all(|packet| !packet.is_shared()), "others own it too");
-        let rest = self.packets.len() - n;
+    /// If there are not that many.
+    ///
+    /// # Safety
+    /// None of them must be shared: the device may write to the frames, and
+    /// give them back to their pool.
+    #[inline]
+    pub unsafe fn release(&mut self, n: usize) {
+        debug_assert!(self.packets[..n].iter().all(|packet| !packet.is_shared()));
+        let rest = self.packets[n..].len();
         // SAFETY: the first `n` packets are forgotten, and what lies behind
         // them moves up over them.
         unsafe {
             self.packets.set_len(0);
-            let first = self.packets.as_mut_ptr();
-            first.copy_from(first.add(n), rest);
-            self.packets.set_len(rest);
+            if rest > 0 {
+                let first = self.packets.as_mut_ptr();
+                first.copy_from(first.add(n), rest);
+                self.packets.set_len(rest);
+            }
         }
     }
 
@@ -231,10 +248,15 @@ impl Batch {
         added
     }
 
-    #[cold]
+    #[inline(never)]
     fn grow(&mut self, n: usize) {
-        if self.packets.capacity() == 0 {
-            *self.packets = pool::used_buffer().unwrap_or_default();
+        if self.packets.capacity() == 0
+            && let Some(used) = pool::used_buffer()
+        {
+            *self.packets = used;
+            if self.packets.capacity() >= n {
+                return;
+            }
         }
         let n = if self.packets.is_empty() { n.max(BURST) } else { n };
         self.packets.reserve(n);

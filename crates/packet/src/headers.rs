@@ -71,6 +71,19 @@ impl Packet {
         self.transport = self.absolute(offset);
     }
 
+    /// Takes over where the headers of `other` are, a packet of the same
+    /// bytes. Those that lie outside of this packet's frame are forgotten.
+    pub fn headers_like(&mut self, other: &Packet) {
+        self.forget_headers();
+        if let Some(at) = other.mac_offset() {
+            self.set_mac_header(at);
+        }
+        if let Some(at) = other.network_offset() {
+            self.set_network_header(at, 0);
+        }
+        self.transport = other.transport_offset().map_or(0, |at| self.absolute(at));
+    }
+
     /// Forgets the link-layer header.
     #[inline]
     pub fn clear_mac_header(&mut self) {

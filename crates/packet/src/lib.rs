@@ -16,10 +16,12 @@ mod frame;
 mod headers;
 mod packet;
 mod pool;
+mod raw;
 mod view;
 
 pub use batch::{BURST, Batch, IntoIter, MAX_BURST};
 pub use frame::{DEFAULT_HEADROOM, FrameHeader};
 pub use packet::{Packet, PacketType};
 pub use pool::{FrameStore, Pool, PoolConfig, PoolStats};
+pub use raw::RawPacket;
 pub use view::{ArpPacket, Ether, IcmpPacket, Ipv4, Ipv6, TcpPacket, UdpPacket};

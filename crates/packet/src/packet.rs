@@ -19,13 +19,13 @@
 //!    whatever the frame's header says.
 
 use std::fmt;
-use std::mem::MaybeUninit;
 use std::net::Ipv4Addr;
 use std::ptr::NonNull;
 
 use crate::anno;
 use crate::frame::{self, DEFAULT_HEADROOM, FrameHeader, HEADER, HEAP};
 use crate::pool;
+use crate::raw::Blank;
 
 /// The frame has, or had, other owners.
 pub(crate) const SHARED: u8 = 1;
@@ -59,14 +59,14 @@ pub struct Packet {
     pub(crate) transport: u16,
     pub(crate) len: u32,
     /// Network order: the octets as they lie in memory.
-    dst: u32,
-    paint: u8,
+    pub(crate) dst: u32,
+    pub(crate) paint: u8,
     pub(crate) flags: u8,
     pub(crate) pool: u8,
     /// A [`PacketType`], as a number: `Option<Packet>` is to find its niche
     /// in the pointer, where testing for it is cheapest.
-    kind: u8,
-    device: u16,
+    pub(crate) kind: u8,
+    pub(crate) device: u16,
     /// Where the frame ends, or `u16::MAX` if further than that.
     pub(crate) limit: u16,
 }
@@ -94,91 +94,6 @@ pub enum PacketType {
     OtherHost = 3,
     /// Sent by this host.
     Outgoing = 4,
-}
-
-/// What new packets of a pool have in common, in whole words.
-///
-/// A descriptor that is written word by word can be moved on at once: a CPU
-/// cannot forward several narrow stores to one wide load, and waits.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub(crate) struct Blank {
-    offsets: u64,
-    span: u64,
-    marks: u64,
-}
-
-/// A packet as words.
-#[repr(C)]
-struct Words {
-    frame: NonNull<FrameHeader>,
-    blank: Blank,
-}
-
-const _: () = assert!(size_of::<Words>() == size_of::<Packet>());
-
-impl Blank {
-    /// Empty packets at offset `data` of frames that end at offset `limit`.
-    pub(crate) fn new(pool: u8, limit: usize, data: usize) -> Blank {
-        let packet = Packet {
-            frame: NonNull::dangling(),
-            data: data as u16,
-            mac: 0,
-            network: 0,
-            transport: 0,
-            len: 0,
-            dst: 0,
-            paint: 0,
-            flags: 0,
-            pool,
-            kind: PacketType::Host as u8,
-            device: 0,
-            limit: u16::try_from(limit).unwrap_or(u16::MAX),
-        };
-        // SAFETY: both are 32 plain bytes without padding. The packet, whose
-        // frame is none, is not dropped.
-        unsafe { std::mem::transmute::<Packet, Words>(packet).blank }
-    }
-
-    /// Writes a packet of `len` bytes at offset `data` of `frame`, where its
-    /// link-layer header is, to `slot`. In whole words, not by way of a
-    /// variable: the packet is moved on at once.
-    ///
-    /// # Safety
-    /// As for [`Blank::packet`], and `data + len` must not lie beyond the
-    /// blank's `limit`, nor `data` before the frame's first byte.
-    #[inline]
-    pub(crate) unsafe fn write(
-        self,
-        slot: &mut MaybeUninit<Packet>,
-        frame: NonNull<FrameHeader>,
-        data: u16,
-        len: u32,
-    ) {
-        let (data, len) = (u64::from(data), u64::from(len));
-        let (offsets, span) = match cfg!(target_endian = "little") {
-            true => (data | data << 16, len),
-            false => (data << 48 | data << 32, len << 32),
-        };
-        let words = Words { frame, blank: Blank { offsets, span, ..self } };
-        // SAFETY: both are 32 plain bytes without padding, and aligned for the
-        // packet. Network and transport header are not set, the destination is
-        // none, as in every blank; the rest is as the caller says.
-        unsafe { slot.as_mut_ptr().cast::<Words>().write(words) }
-    }
-
-    /// An empty packet in `frame`.
-    ///
-    /// # Safety
-    /// `frame` must be a live frame of the blank's pool and end at its
-    /// `limit` (or later, if that is `u16::MAX`); nobody else must own it.
-    /// The blank's `data` must lie in the frame.
-    #[inline]
-    pub(crate) unsafe fn packet(self, frame: NonNull<FrameHeader>) -> Packet {
-        // SAFETY: both are 32 plain bytes without padding, and the words are
-        // from a packet.
-        unsafe { std::mem::transmute::<Words, Packet>(Words { frame, blank: self }) }
-    }
 }
 
 impl Packet {

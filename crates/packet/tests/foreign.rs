@@ -1,7 +1,7 @@
 //! Pools of frames in somebody else's memory: every frame comes back, from any thread.
 #![allow(clippy::unwrap_used)]
 
-use castanet_packet::{Batch, FrameHeader, FrameStore, Packet, Pool, PoolConfig};
+use castanet_packet::{Batch, FrameHeader, FrameStore, Packet, Pool, PoolConfig, RawPacket};
 use std::alloc::{Layout, alloc_zeroed};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
@@ -71,11 +71,26 @@ impl FrameStore for Driver {
 
 /// Packets that the driver has received.
 fn received(driver: &Driver, pool: &Pool, n: usize) -> Batch {
-    let mut batch = Batch::new();
-    for n in 0..n {
-        // SAFETY: a frame that the driver just gave up.
-        unsafe { pool.adopt_into(&mut batch, driver.receive(), 128, 60) };
-        batch[n].bytes_mut().fill(n as u8);
+    let mut batch = Batch::from(Packet::from_bytes(b"was there before"));
+    let raw = || RawPacket {
+        frame: driver.receive(),
+        offsets: (64 + 128) * 0x1_0001,
+        span: 60,
+        marks: pool.marks(),
+    };
+    // SAFETY: frames that the driver just gave up, with those bytes in them,
+    // as many as it says.
+    let added = unsafe {
+        pool.adopt_raw(&mut batch, n + 1, |place| {
+            (0..n).for_each(|n| place.add(n).write(raw()));
+            n
+        })
+    };
+    assert_eq!(added, n);
+    drop(batch.remove(0));
+    assert_eq!(batch.len(), n);
+    for (n, packet) in batch.iter_mut().enumerate() {
+        packet.bytes_mut().fill(n as u8);
     }
     batch
 }
@@ -132,8 +147,21 @@ fn released_frames_are_the_drivers() {
     let pool = driver.pool();
     let mut batch = received(&driver, &pool, 10);
     batch.push(Packet::from_bytes(b"of the heap"));
-    let frames: Vec<_> = batch.iter().take(7).map(Packet::frame).collect();
-    batch.release(7);
+    batch[1].set_paint(3);
+    let twin = batch[8].share();
+    let raw = batch.as_raw().to_vec();
+    assert_eq!(raw.len(), 11);
+    let frames: Vec<_> = raw[..7].iter().map(|raw| raw.frame).collect();
+    assert_eq!(frames, batch.iter().take(7).map(Packet::frame).collect::<Vec<_>>());
+    assert_eq!((raw[1].offsets & 0xffff, raw[1].span, raw[1].marks & 0xff), (64 + 128, 60, 3));
+    assert_eq!(
+        (raw[1].marks >> 16 & 0xff, raw[1].marks & RawPacket::SHARED),
+        (pool.id().into(), 0)
+    );
+    assert_eq!(raw[8].marks & RawPacket::SHARED, RawPacket::SHARED);
+    drop(twin);
+    // SAFETY: none of these is shared.
+    unsafe { batch.release(7) };
     let left: Vec<u8> = batch.iter().map(|packet| packet.bytes()[0]).collect();
     assert_eq!(left, [7, 8, 9, b'o']);
     drop(batch);
@@ -145,11 +173,22 @@ fn released_frames_are_the_drivers() {
 }
 
 #[test]
-#[should_panic(expected = "others own it too")]
-fn shared_packets_cannot_be_released() {
-    let mut batch = Batch::from(Packet::from_bytes(b"shared"));
-    let _twin = batch[0].share();
-    batch.release(1);
+#[should_panic(expected = "range")]
+fn no_more_can_be_released_than_there_are() {
+    let mut batch = Batch::from(Packet::from_bytes(b"one"));
+    // SAFETY: none is shared.
+    unsafe { batch.release(2) };
+}
+
+#[test]
+fn single_packets_are_adopted_too() {
+    let driver = Driver::new();
+    let pool = driver.pool();
+    let mut batch = Batch::new();
+    // SAFETY: a frame that the driver gave up.
+    unsafe { pool.adopt_into(&mut batch, driver.receive(), 128, 1024 - 128) };
+    assert_eq!((batch[0].headroom(), batch[0].len(), batch[0].tailroom()), (128, 896, 0));
+    assert_eq!(batch[0].mac_offset(), Some(0));
 }
 
 #[test]

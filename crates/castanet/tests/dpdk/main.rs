@@ -6,6 +6,8 @@
 #[allow(dead_code)]
 mod program;
 
+mod peers;
+
 use program::{Ran, castanet, click, folder};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -175,6 +177,42 @@ fn rings_bring_back_the_mbufs_that_were_sent() {
         assert_eq!(number(&said, handler), 5000, "{handler}");
     }
     assert_eq!(number(&said, "bad.count"), 0);
+}
+
+#[test]
+fn rings_of_the_elements_join_two_workers() {
+    // From anywhere into mbufs, through a ring to another worker, some shared,
+    // one too long for any mbuf; and through a ring that nobody empties.
+    let config = "DPDKInfo(4096);
+         s :: InfiniteSource(LIMIT 5000, DATA \\<020000000007 020000000006 88b7 01 02 03>)
+           -> e :: EnsureDPDKBuffer -> tee :: Tee;
+         tee[0] -> t :: ToDPDKRing(1, near, far, NDESC 500, BLOCKING true);
+         tee[1] -> full :: ToDPDKRing(FROM_PROC x, TO_PROC y, NDESC 100, IQUEUE 10);
+         f :: FromDPDKRing(FROM_PROC far, TO_PROC near, FORCE_LOOKUP true)
+           -> same :: Classifier(0/02000000000702000000000688b7010203, -) -> c :: Counter -> Discard;
+         same[1] -> bad :: Counter -> Discard;
+         InfiniteSource(LIMIT 1, LENGTH 4000) -> long :: EnsureDPDKBuffer -> bad;
+         StaticThreadSched(f 1);
+         Script(label again, wait 10ms, goto again $(lt $(c.count) 5000), stop)";
+    let handlers = [
+        "t.count",
+        "f.count",
+        "c.count",
+        "bad.count",
+        "full.n_sent",
+        "full.n_dropped",
+        "full.length",
+        "long.dropped",
+        "f.how",
+    ];
+    require_dpdk();
+    let mut words = vec!["run", "-j", "2", "--quiet", "--dpdk", QUIET, "-e", config];
+    handlers.iter().for_each(|handler| words.extend(["--handler", handler]));
+    let Ran { status, out, err } = castanet(&words, b"");
+    assert_eq!(status, Some(0), "{err}");
+    let counts: Vec<u64> = handlers[..8].iter().map(|handler| number(&out, handler)).collect();
+    assert_eq!(counts, [5000, 5000, 5000, 0, 100, 4890, 100, 1], "{out}");
+    assert!(out.contains("near_2_far: DPDK ring, mbufs in place"), "{out}");
 }
 
 #[test]
@@ -362,6 +400,10 @@ fn errors_say_what_would_be_right() {
     assert!(err.contains("queue 0 is in use by another element"), "{err}");
     let err = wrong(Some(&options), "DPDKInfo(4000000); FromDPDKDevice(0) -> Discard");
     assert!(err.contains("no memory for 4000000 mbufs"), "{err}");
+    let err = wrong(Some(&options), "FromDPDKRing(1, a, b, FORCE_LOOKUP true) -> Discard");
+    assert!(err.contains("cannot open DPDK ring b_2_a: no other process has made it"), "{err}");
+    let err = wrong(None, "Idle -> EnsureDPDKBuffer -> Discard");
+    assert!(err.contains("DPDK has not been started; give its options with --dpdk"), "{err}");
     let err = wrong(Some("--no-such-option"), "Idle -> Discard");
     assert!(err.contains("castanet: cannot start DPDK: "), "{err}");
     // A port that may be missing.

@@ -142,6 +142,21 @@ fn spread(slot: &Slot, core: &mut Core, me: usize, depth: u32) {
 pub(crate) fn ask_and_push(nodes: &mut [Slot], core: &mut Core, me: usize, n: usize) -> Asked {
     core.mark = core.emitted.len();
     let asked = ask(nodes, core, me, 0, n);
+    if core.mark == 0
+        && core.emitted.len() == 1
+        && let Some(Some(to)) = nodes[me].outputs.get(usize::from(core.emitted[0].0))
+        && let Some((_, batch)) = core.emitted.pop()
+    {
+        // One batch, and nothing else waits: it need not either.
+        core.ledger[me].output += batch.len() as u64;
+        core.hops = 0;
+        let hop = Hop { node: to.node, port: to.port, depth: 0, batch, alone: false };
+        follow(nodes, core, hop);
+        while let Some(hop) = core.stack.pop() {
+            follow(nodes, core, hop);
+        }
+        return asked;
+    }
     spread(&nodes[me], core, me, 0);
     drain(nodes, core);
     asked

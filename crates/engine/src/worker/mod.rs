@@ -177,8 +177,10 @@ impl Worker {
         for _ in 0..std::mem::take(&mut self.core.stops) {
             _ = self.stop_line.send(Notice::StopRequested);
         }
-        for (handler, value) in self.core.calls.drain(..) {
-            _ = self.stop_line.send(Notice::Write { handler, value });
+        if !self.core.calls.is_empty() {
+            for (handler, value) in self.core.calls.drain(..) {
+                _ = self.stop_line.send(Notice::Write { handler, value });
+            }
         }
     }
 

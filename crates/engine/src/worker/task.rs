@@ -8,8 +8,7 @@ use super::core::Timers;
 use super::{Mailbox, Shared};
 use crate::element::Asked;
 use crate::time::Time;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 
 /// What a task does when its turn comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,7 +74,9 @@ const DEFAULT_TICKETS: u64 = 1024;
 /// The tasks of one worker.
 pub(crate) struct Tasks {
     tasks: Vec<Task>,
-    queue: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The ready ones by pass, the next in front. Who has just run mostly goes
+    /// to the end.
+    queue: VecDeque<(u64, usize)>,
     timers: Timers,
     pass: u64,
 }
@@ -85,7 +86,7 @@ impl Tasks {
         let stride = STRIDE1 / DEFAULT_TICKETS;
         let new = |job| Task { job, stride, pass: 0, state: State::Ready };
         let tasks: Vec<Task> = jobs.into_iter().map(new).collect();
-        let queue = (0..tasks.len()).map(|task| Reverse((0, task))).collect();
+        let queue = (0..tasks.len()).map(|task| (0, task)).collect();
         let timers = Timers::new(tasks.len());
         Tasks { tasks, queue, timers, pass: 0 }
     }
@@ -101,7 +102,7 @@ impl Tasks {
 
     /// The task whose turn it is; it is out of the queue until [`Tasks::ran`].
     pub(crate) fn next_ready(&mut self) -> Option<usize> {
-        let Reverse((pass, task)) = self.queue.pop()?;
+        let (pass, task) = self.queue.pop_front()?;
         self.pass = pass;
         Some(task)
     }
@@ -145,7 +146,19 @@ impl Tasks {
         let it = &mut self.tasks[task];
         it.state = State::Ready;
         it.pass = it.pass.max(self.pass);
-        self.queue.push(Reverse((it.pass, task)));
+        let place = (it.pass, task);
+        self.put(place);
+    }
+
+    /// Puts a task into the queue, where its pass says.
+    fn put(&mut self, place: (u64, usize)) {
+        match self.queue.back() {
+            Some(last) if *last > place => {
+                let at = self.queue.partition_point(|other| *other < place);
+                self.queue.insert(at, place);
+            }
+            _ => self.queue.push_back(place),
+        }
     }
 
     /// Decides what becomes of a task that has just run.
@@ -186,7 +199,8 @@ impl Tasks {
     fn again(&mut self, task: usize) {
         let it = &mut self.tasks[task];
         it.pass = it.pass.max(self.pass) + it.stride;
-        self.queue.push(Reverse((it.pass, task)));
+        let place = (it.pass, task);
+        self.put(place);
     }
 
     fn rest(&mut self, task: usize, state: State, until: Option<Time>) {

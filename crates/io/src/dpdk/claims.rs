@@ -3,7 +3,6 @@
 use super::options::Options;
 use crate::error::IoError;
 use crate::sys::dpdk::{self as sys, Info, Mbufs, Plan, Port};
-use castanet_packet::Packet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -74,8 +73,6 @@ pub(super) struct Claim {
     pub(super) mbufs: Mbufs,
     pub(super) rx: Range<u16>,
     pub(super) tx: Range<u16>,
-    /// Longest packet that an mbuf has room for.
-    pub(super) longest: usize,
 }
 
 impl Claim {
@@ -106,8 +103,7 @@ impl Claim {
             state.held.retain(|held| held.claim != claim);
             return Err(failed(why));
         }
-        let longest = mbufs.pool().data_capacity();
-        Ok(Claim { number: claim, port, info, mbufs, rx, tx, longest })
+        Ok(Claim { number: claim, port, info, mbufs, rx, tx })
     }
 
     /// The queue that a claim for sending uses.
@@ -115,12 +111,6 @@ impl Claim {
         let queues = self.tx.end - self.tx.start;
         let transmit = options.transmit.filter(|_| queues > 0)?;
         Some(self.tx.start + transmit.mine % queues)
-    }
-
-    /// Whether a packet can never be sent: it has no Ethernet header, or would
-    /// have to be copied and has no room in an mbuf.
-    pub(super) fn refuses(&self, packet: &Packet) -> bool {
-        packet.len() < SHORTEST || packet.len() > self.longest && !sys::is_own_mbuf(packet)
     }
 
     /// How packets come and go.
@@ -156,9 +146,9 @@ impl Drop for Claim {
     }
 }
 
-/// The port called `name`.
-pub(super) fn find(name: &str) -> Result<Arc<Port>, IoError> {
-    let doing = || format!("open DPDK port {name}");
+/// Insists that DPDK is there and runs.
+fn require_started(doing: &str) -> Result<(), IoError> {
+    let doing = || doing.to_owned();
     if !sys::BUILT_IN {
         let why = sys::start(&[]).err().unwrap_or_default();
         return Err(IoError::Unfit { doing: doing(), why });
@@ -169,6 +159,19 @@ pub(super) fn find(name: &str) -> Result<Arc<Port>, IoError> {
             hint: "DPDK has not been started; give its options with --dpdk",
         });
     }
+    Ok(())
+}
+
+/// The mbufs of a NUMA node.
+pub(super) fn mbufs(doing: &str, numa_node: i32) -> Result<Mbufs, IoError> {
+    require_started(doing)?;
+    state().mbufs(numa_node).map_err(|why| IoError::Unfit { doing: doing.to_owned(), why })
+}
+
+/// The port called `name`.
+pub(super) fn find(name: &str) -> Result<Arc<Port>, IoError> {
+    let doing = || format!("open DPDK port {name}");
+    require_started(&doing())?;
     let number = name.parse().ok().or_else(|| sys::port_named(name));
     // A PCI address without its domain.
     let number = number.or_else(|| sys::port_named(&format!("0000:{name}")));
@@ -186,7 +189,9 @@ pub(super) fn find(name: &str) -> Result<Arc<Port>, IoError> {
 impl State {
     /// The mbufs of a NUMA node.
     fn mbufs(&mut self, numa_node: i32) -> Result<Mbufs, String> {
-        if let Some((_, mbufs)) = self.pools.iter().find(|(node, _)| *node == numa_node) {
+        // What is at none can do with the first's.
+        let key = numa_node.max(0);
+        if let Some((_, mbufs)) = self.pools.iter().find(|(node, _)| *node == key) {
             return Ok(mbufs.clone());
         }
         let Settings { mbufs, mbuf_size, cache } = self.settings;
@@ -194,7 +199,7 @@ impl State {
         let made = Mbufs::new(&name, mbufs, cache, mbuf_size, numa_node).map_err(|why| {
             format!("no memory for {mbufs} mbufs of {mbuf_size} bytes ({why}); give DPDK more with -m, or say DPDKInfo(NB_MBUF ...)")
         })?;
-        self.pools.push((numa_node, made.clone()));
+        self.pools.push((key, made.clone()));
         Ok(made)
     }
 
@@ -242,9 +247,6 @@ impl State {
         })
     }
 }
-
-/// Shortest packet that is sent: an Ethernet header.
-pub(super) const SHORTEST: usize = 14;
 
 /// Descriptors of a queue where nobody says: 69 µs of the shortest packets at
 /// ten gigabits a second, so that a worker may sleep for some of it.

@@ -6,7 +6,9 @@
 //! into one. Packets that end elsewhere give their mbufs back by the hundred.
 
 mod claims;
+mod handing;
 mod options;
+mod ring;
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
@@ -15,9 +17,12 @@ use castanet_packet::{Batch, Pool};
 use claims::Claim;
 use std::io;
 use std::os::fd::RawFd;
+use std::time::{Duration, Instant};
 
 pub use claims::{Settings, configure, pools};
+pub use handing::Buffers;
 pub use options::{Options, Receive, Transmit};
+pub use ring::{Ring, RingOptions};
 
 /// Whether DPDK was there when this program was built.
 pub fn is_built_in() -> bool {
@@ -88,14 +93,20 @@ pub struct Dpdk {
     /// The queue to receive from first.
     next: u16,
     stats: DeviceStats,
+    /// When to look after the port again, if it needs that.
+    care: Option<Instant>,
 }
+
+/// How often a port is looked after whose link is down.
+const CARE: Duration = Duration::from_secs(1);
 
 impl Dpdk {
     /// Opens queues of a port: `port` is its number, its PCI address, or the
     /// name of a virtual device.
     pub fn open(port: &str, options: Options) -> Result<Dpdk, IoError> {
         let claim = Claim::new(port, &options)?;
-        Ok(Dpdk { claim, options, next: 0, stats: DeviceStats::default() })
+        let care = claim.port.needs_care.then(|| Instant::now() + CARE);
+        Ok(Dpdk { claim, options, next: 0, stats: DeviceStats::default(), care })
     }
 
     /// The port's number.
@@ -123,77 +134,50 @@ impl Dpdk {
         (self.claim.rx.len() as u16, self.claim.tx.len() as u16)
     }
 
-    /// Copies packets from the front of `batch` into mbufs where they are in
-    /// none of their own; stops at the first for which that cannot be done.
-    fn copy_in(&mut self, batch: &mut Batch) -> Obstacle {
-        let mbufs = self.claim.mbufs.pool();
-        for packet in batch.iter_mut() {
-            if self.claim.refuses(packet) {
-                return Obstacle::Refused;
-            }
-            if !sys::is_own_mbuf(packet) {
-                match mbufs.copy_in(packet.bytes()) {
-                    Some(copy) => *packet = copy,
-                    None => return Obstacle::NoMbuf,
-                }
-            }
+    /// Looks after a port over which nothing goes.
+    #[cold]
+    fn look_after(&mut self) {
+        let now = Instant::now();
+        if self.care.is_some_and(|time| time <= now) {
+            self.care = Some(now + CARE);
+            self.claim.port.revive();
         }
-        Obstacle::None
     }
-}
-
-/// Why a packet cannot be sent.
-enum Obstacle {
-    None,
-    /// It never can.
-    Refused,
-    /// There is no mbuf for it now.
-    NoMbuf,
 }
 
 impl Device for Dpdk {
     fn receive(&mut self, pool: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
-        let (rx, mbufs) = (self.claim.rx.clone(), &self.claim.mbufs);
-        let (queues, first) = (rx.end - rx.start, batch.len());
+        let Claim { port, rx, mbufs, .. } = &self.claim;
+        let queues = rx.end - rx.start;
         let mut count = 0;
         for _ in 0..queues {
             let queue = rx.start + self.next;
             self.next = if self.next + 1 < queues { self.next + 1 } else { 0 };
-            let found = self.claim.port.receive(queue, mbufs, pool, batch, max - count);
+            let found = port.receive(queue, mbufs, pool, batch, max - count);
             count += found.packets;
+            self.stats.received_bytes += found.bytes;
             self.stats.no_frame += found.lost as u64;
             if count == max {
                 break;
             }
         }
-        let arrived = &batch.as_slice()[first..];
         self.stats.received += count as u64;
-        self.stats.received_bytes += arrived.iter().map(|packet| packet.len() as u64).sum::<u64>();
+        if count == 0 && self.care.is_some() {
+            self.look_after();
+        }
         Ok(count)
     }
 
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
         let Some(queue) = self.claim.tx_queue(&self.options) else { return Ok(0) };
-        let mut sent = 0;
-        let mut obstacle = Obstacle::None;
-        loop {
-            let handed = self.claim.port.transmit(queue, batch, claims::SHORTEST);
-            sent += handed.packets;
-            self.stats.sent_bytes += handed.bytes;
-            if batch.is_empty() {
-                break;
-            }
-            if handed.full || matches!(obstacle, Obstacle::NoMbuf) {
-                self.stats.tx_full += 1;
-                break;
-            }
-            if matches!(obstacle, Obstacle::Refused) {
-                self.stats.tx_errors += 1;
-                drop(batch.remove(0));
-            }
-            obstacle = self.copy_in(batch);
+        let Claim { port, mbufs, .. } = &self.claim;
+        let shortest = handing::SHORTEST;
+        let sent = handing::transmit(batch, mbufs, shortest as usize, &mut self.stats, |batch| {
+            port.transmit(queue, batch, shortest)
+        });
+        if sent == 0 && self.care.is_some() {
+            self.look_after();
         }
-        self.stats.sent += sent as u64;
         Ok(sent)
     }
 

@@ -1,6 +1,6 @@
 //! `FromDPDKDevice`: packets that a DPDK port receives.
 
-use super::dpdk::{Hardware, count, open};
+use super::dpdk::{Hardware, Wait, count, open};
 use super::opened::Opened;
 use super::spread::{Offer, Spread, given};
 use crate::device::Device;
@@ -8,7 +8,6 @@ use crate::dpdk::{Dpdk, Options, Receive};
 use crate::sys::dpdk::Counts;
 use castanet_engine::graph::devices;
 use castanet_engine::prelude::*;
-use std::ops::RangeInclusive;
 
 /// Receives packets from the DPDK port PORT.
 ///
@@ -96,8 +95,7 @@ pub struct Receiving {
     leads: bool,
     /// How many workers receive.
     workers: usize,
-    /// Since when nothing has come.
-    idle: Option<Time>,
+    wait: Wait,
 }
 
 #[handlers]
@@ -259,16 +257,6 @@ impl Receiving {
     }
 }
 
-/// How long to look all the time after a packet came.
-const ALERT: Duration = Duration::from_millis(1);
-
-/// How long to sleep between two looks after that: a fraction of the time that
-/// nothing came, so that a pause between bursts costs little delay, and a night
-/// little power. In the longest nap the descriptors of a queue hold a million
-/// packets a second.
-const NAP: RangeInclusive<Duration> = Duration::from_micros(50)..=Duration::from_millis(1);
-const PART: u32 = 8;
-
 impl Build for FromDPDKDevice {
     type Args = Settings;
 
@@ -337,17 +325,12 @@ impl Source for FromDPDKDevice {
             return Asked::At(cx.now() + Duration::from_secs(1));
         }
         if !batch.is_empty() {
-            local.idle = None;
+            local.wait.over();
             cx.received(batch.len());
             cx.emit_batch(Received::Packet, batch);
             return Asked::Again;
         }
-        let since = *local.idle.get_or_insert(cx.now());
-        if self.settings.busy || cx.now() < since + ALERT {
-            return Asked::Again;
-        }
-        let nap = (cx.now() - since) / PART;
-        Asked::At(cx.now() + nap.clamp(*NAP.start(), *NAP.end()))
+        local.wait.longer(cx.now(), self.settings.busy)
     }
 
     fn end(&self, local: &mut Receiving, _: &mut Cx) {

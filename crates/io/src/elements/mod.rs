@@ -5,8 +5,10 @@ mod choice;
 mod dpdk;
 pub mod dpdk_info;
 mod encap;
+pub mod ensure_dpdk_buffer;
 pub mod from_device;
 pub mod from_dpdk_device;
+pub mod from_dpdk_ring;
 pub mod from_dump;
 pub mod from_host;
 pub mod from_ip_summary_dump;
@@ -22,6 +24,7 @@ mod spread;
 pub mod summary;
 pub mod to_device;
 pub mod to_dpdk_device;
+pub mod to_dpdk_ring;
 pub mod to_dump;
 pub mod to_host;
 pub mod to_ip_summary_dump;
@@ -33,8 +36,10 @@ pub use crate::interface::address_of;
 /// The classes of this crate.
 pub static CLASSES: &[Class] = &[
     control::<dpdk_info::DPDKInfo>(),
+    per_batch::<ensure_dpdk_buffer::EnsureDPDKBuffer>(),
     source::<from_device::FromDevice>().with_device(from_device::device),
     source::<from_dpdk_device::FromDPDKDevice>().with_device(from_dpdk_device::device),
+    source::<from_dpdk_ring::FromDPDKRing>(),
     source::<from_dump::FromDump>(),
     source::<from_host::FromHost>(),
     source::<from_ip_summary_dump::FromIPSummaryDump>(),
@@ -42,6 +47,7 @@ pub static CLASSES: &[Class] = &[
     duplex::<kernel_tun::KernelTun>(),
     per_batch::<to_device::ToDevice>().with_device(to_device::device),
     per_batch::<to_dpdk_device::ToDPDKDevice>().with_device(to_dpdk_device::device),
+    per_batch::<to_dpdk_ring::ToDPDKRing>(),
     per_batch::<to_dump::ToDump>(),
     per_batch::<to_host::ToHost>(),
     per_batch::<to_ip_summary_dump::ToIPSummaryDump>(),

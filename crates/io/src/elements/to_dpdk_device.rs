@@ -16,7 +16,8 @@ use castanet_engine::prelude::*;
 /// packets can come here sends to a queue of its own, or shares one where the
 /// port has fewer (`castanet explain` shows it). What a burst
 /// brings is sent at once; what the port has no room for waits, up to IQUEUE
-/// packets, and with BLOCKING the worker waits with them.
+/// packets, and with BLOCKING the worker waits with them; but not again before
+/// something has gone, if it has waited for a tenth of a second in vain.
 ///
 /// ```text
 /// FromDevice(eth0) -> ToDPDKDevice(0);

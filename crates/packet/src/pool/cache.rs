@@ -281,7 +281,9 @@ pub(crate) fn recycle_all(packets: &mut Vec<Packet>) {
 #[inline(never)]
 pub(crate) fn recycle_batch(mut packets: Vec<Packet>) {
     LOCAL.with(|local| {
-        local.put_all(&mut packets);
+        if !packets.is_empty() {
+            local.put_all(&mut packets);
+        }
         local.keep(packets);
     });
 }

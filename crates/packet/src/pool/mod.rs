@@ -19,6 +19,7 @@ use std::sync::atomic::Ordering;
 use crate::batch::Batch;
 use crate::frame::{DEFAULT_HEADROOM, FrameHeader, HEADER};
 use crate::packet::Packet;
+use crate::raw::RawPacket;
 pub(crate) use cache::{recycle, recycle_all, recycle_batch, used_buffer};
 pub use foreign::FrameStore;
 use shared::Shared;
@@ -252,16 +253,42 @@ impl Pool {
         let shared = self.shared();
         let capacity = shared.capacity as u32; // less than 64 kB
         assert!(start <= capacity && len <= capacity - start, "beyond the frame");
-        let data = (HEADER as u32 + start) as u16;
-        // SAFETY: one slot is written. The caller gives us a frame of this
+        let raw = shared.blank.received(frame, (HEADER as u32 + start) as u16, len);
+        // SAFETY: one packet is written. The caller gives us a frame of this
         // pool; the range was just checked, and offsets in a pool's frames fit
         // 16 bits.
         unsafe {
-            batch.extend_with(1, |slots| {
-                shared.blank.write(&mut slots[0], frame, data, len);
+            self.adopt_raw(batch, 1, |place| {
+                place.write(raw);
                 1
             });
         }
+    }
+
+    /// Lets a device write up to `n` packets at the end of `batch`, of frames
+    /// as for [`Pool::adopt`]; `fill` is given the place of the first, and
+    /// says how many it wrote.
+    ///
+    /// # Safety
+    /// `fill` must write as many packets as it says, one behind the other, and
+    /// no more than `n`. Each must be in a frame as for [`Pool::adopt`], its
+    /// bytes and headers within the frame, with the marks of
+    /// [`Pool::marks`].
+    #[inline]
+    pub unsafe fn adopt_raw(
+        &self,
+        batch: &mut Batch,
+        n: usize,
+        fill: impl FnOnce(*mut RawPacket) -> usize,
+    ) -> usize {
+        // SAFETY: a packet is laid out as its raw form; the rest is as the
+        // caller says.
+        unsafe { batch.extend_with(n, |slots| fill(slots.as_mut_ptr().cast())) }
+    }
+
+    /// What marks new packets of this pool, as [`RawPacket::marks`].
+    pub fn marks(&self) -> u64 {
+        self.shared().blank.marks
     }
 
     /// What there is to know about the pool now.

@@ -10,7 +10,7 @@ use super::foreign::{self, FrameStore};
 use super::memory::Mapping;
 use super::{PoolConfig, PoolStats};
 use crate::frame::{FrameHeader, HEADER};
-use crate::packet::Blank;
+use crate::raw::Blank;
 
 /// How many pools there can be at a time.
 pub(super) const MAX_POOLS: usize = 254;

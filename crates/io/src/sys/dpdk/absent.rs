@@ -1,6 +1,6 @@
 //! What stands in for DPDK where it was not there when this program was built.
 
-use super::types::{Counts, Found, Handed, Info, Link, Plan};
+use super::types::{Counts, Found, Handed, Info, Link, Plan, RingPlan};
 use castanet_packet::{Batch, Packet, Pool};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -60,31 +60,62 @@ impl Mbufs {
 }
 
 /// There is none.
-pub(crate) struct Port(Infallible);
+pub(crate) struct Port {
+    pub(crate) needs_care: bool,
+    never: Infallible,
+}
 
 impl Port {
+    pub(crate) fn revive(&self) {
+        match self.never {}
+    }
     pub(crate) fn number(&self) -> u16 {
-        match self.0 {}
+        match self.never {}
     }
     pub(crate) fn info(&self) -> Result<Info, String> {
-        match self.0 {}
+        match self.never {}
     }
     pub(crate) fn start(&self, _: &Plan, _: &Mbufs) -> Result<(), String> {
-        match self.0 {}
+        match self.never {}
     }
     pub(crate) fn stop(&self) -> Result<(), String> {
-        match self.0 {}
+        match self.never {}
     }
     pub(crate) fn receive(&self, _: u16, _: &Mbufs, _: &Pool, _: &mut Batch, _: usize) -> Found {
-        match self.0 {}
+        match self.never {}
     }
-    pub(crate) fn transmit(&self, _: u16, _: &mut Batch, _: usize) -> Handed {
-        match self.0 {}
+    pub(crate) fn transmit(&self, _: u16, _: &mut Batch, _: u32) -> Handed {
+        match self.never {}
     }
     pub(crate) fn link(&self) -> Link {
-        match self.0 {}
+        match self.never {}
     }
     pub(crate) fn counts(&self) -> Counts {
+        match self.never {}
+    }
+}
+
+pub(crate) fn is_primary() -> bool {
+    false
+}
+
+/// There is none.
+pub(crate) struct Ring(Infallible);
+
+impl Ring {
+    pub(crate) fn open(_: &str, _: Option<&RingPlan>) -> Result<Arc<Ring>, String> {
+        Err(ABSENT.to_owned())
+    }
+    pub(crate) fn name(&self) -> &str {
+        match self.0 {}
+    }
+    pub(crate) fn len(&self) -> usize {
+        match self.0 {}
+    }
+    pub(crate) fn receive(&self, _: &Mbufs, _: &Pool, _: &mut Batch, _: usize) -> Found {
+        match self.0 {}
+    }
+    pub(crate) fn transmit(&self, _: &mut Batch) -> Handed {
         match self.0 {}
     }
 }

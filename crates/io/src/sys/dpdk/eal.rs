@@ -76,8 +76,8 @@ pub(super) fn last_error() -> String {
 }
 
 /// Turns a negative error number into its words.
-pub(super) fn check(result: c_int) -> Result<(), String> {
-    if result < 0 { Err(words(-result)) } else { Ok(()) }
+pub(super) fn check(result: c_int) -> Result<c_int, String> {
+    if result < 0 { Err(words(-result)) } else { Ok(result) }
 }
 
 /// This thread's number in DPDK, with which it has caches of its own; `false`

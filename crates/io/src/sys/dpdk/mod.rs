@@ -3,18 +3,23 @@
 #[cfg(not(dpdk))]
 mod absent;
 #[cfg(dpdk)]
+mod burst;
+#[cfg(dpdk)]
 mod eal;
 #[cfg(dpdk)]
 mod pool;
 #[cfg(dpdk)]
 mod port;
 #[cfg(dpdk)]
+mod ring;
+#[cfg(dpdk)]
 mod shim;
 mod types;
 
 #[cfg(not(dpdk))]
 pub(crate) use absent::{
-    BUILT_IN, Mbufs, Port, cores, is_own_mbuf, is_started, port, port_named, ports, start,
+    BUILT_IN, Mbufs, Port, Ring, cores, is_own_mbuf, is_primary, is_started, port, port_named,
+    ports, start,
 };
 #[cfg(dpdk)]
 pub(crate) use eal::{BUILT_IN, cores, is_started, start};
@@ -22,4 +27,6 @@ pub(crate) use eal::{BUILT_IN, cores, is_started, start};
 pub(crate) use pool::{Mbufs, is_own_mbuf};
 #[cfg(dpdk)]
 pub(crate) use port::{Port, port, port_named, ports};
-pub(crate) use types::{Counts, Info, Link, Plan};
+#[cfg(dpdk)]
+pub(crate) use ring::{Ring, is_primary};
+pub(crate) use types::{Counts, Handed, Info, Link, Plan, RingPlan};

@@ -1,7 +1,7 @@
 //! A mempool of mbufs as a pool of frames.
 
 use super::eal::{enter_thread, last_error};
-use super::shim::{self, Mempool};
+use super::shim::{self, Kind, Mempool};
 use castanet_packet::{DEFAULT_HEADROOM, FrameHeader, FrameStore, Packet, Pool, PoolConfig};
 use std::ffi::CString;
 use std::ptr::NonNull;
@@ -15,7 +15,9 @@ const LINE: u16 = 64;
 #[derive(Clone)]
 pub(crate) struct Mbufs {
     pub(super) pool: Pool,
-    pub(super) mempool: Handle,
+    mempool: Handle,
+    /// What its packets have in common.
+    kind: Kinds,
     /// What DPDK calls it.
     pub(crate) name: String,
 }
@@ -23,6 +25,11 @@ pub(crate) struct Mbufs {
 /// The pools whose frames are mbufs, by number. Such a pool never ends, so its
 /// number never becomes another's.
 static ARE_MBUFS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+
+/// Their bits, 64 to a word.
+pub(super) fn are_mbufs() -> [u64; 4] {
+    [0, 1, 2, 3].map(|word| ARE_MBUFS[word].load(Ordering::Relaxed))
+}
 
 /// Whether the packet is an mbuf in place that nobody else holds.
 #[inline]
@@ -41,6 +48,15 @@ pub(super) struct Handle(pub(super) NonNull<Mempool>);
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
+
+/// A mempool that lasts, and what its packets have in common.
+#[derive(Clone, Copy)]
+struct Kinds(Kind);
+
+// SAFETY: as for `Handle`; only the mempool's address is used.
+unsafe impl Send for Kinds {}
+// SAFETY: as above.
+unsafe impl Sync for Kinds {}
 
 impl Mbufs {
     /// `count` mbufs with room for `size` bytes each, the headroom included.
@@ -79,7 +95,20 @@ impl Mbufs {
         let pool = pool.map_err(|error| error.to_string())?;
         let id = usize::from(pool.id());
         ARE_MBUFS[id / 64].fetch_or(1 << (id % 64), Ordering::Relaxed);
-        Ok(Mbufs { pool, mempool, name: name.to_owned() })
+        let marks = pool.marks();
+        let kind = Kind { pool: made, marks, room: u64::from(room) };
+        Ok(Mbufs { pool, mempool, kind: Kinds(kind), name: name.to_owned() })
+    }
+
+    /// The mempool.
+    pub(super) fn mempool(&self) -> *mut Mempool {
+        self.mempool.0.as_ptr()
+    }
+
+    /// What its packets have in common.
+    #[inline]
+    pub(super) fn kind(&self) -> &Kind {
+        &self.kind.0
     }
 
     /// The pool of frames that the mbufs are.

@@ -1,13 +1,13 @@
 //! Ports: each queue behind a lock of its own, so that a port can be set up anew at any time.
 
-use super::eal::{check, enter_thread, is_started};
-use super::pool::{Mbufs, is_own_mbuf};
-use super::shim::{self, BURST, Setup, Slot};
+use super::burst;
+use super::eal::{check, is_started};
+use super::pool::Mbufs;
+use super::shim::{self, Setup};
 use super::types::{Counts, Found, Handed, Info, Link, Plan};
-use castanet_packet::{Batch, Packet, Pool};
+use castanet_packet::{Batch, Pool};
 use std::ffi::CString;
 use std::mem::MaybeUninit;
-use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The ports that were asked for, once each.
@@ -21,10 +21,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// else wants it but who sets the port up, so it costs next to nothing.
 pub(crate) struct Port {
     number: u16,
-    started: Mutex<bool>,
+    /// How it was set up, if it was.
+    plan: Mutex<Option<Plan>>,
+    /// Whether it goes on receiving and sending only if somebody looks after
+    /// it: see [`Port::revive`].
+    pub(crate) needs_care: bool,
     /// Whether there is such a queue now.
     rx: Vec<Mutex<bool>>,
     tx: Vec<Mutex<bool>>,
+}
+
+/// The locks of all queues of one direction.
+type Queues<'a> = Vec<MutexGuard<'a, bool>>;
+
+/// Lets those queues be used that there are.
+fn open(rx: &mut Queues<'_>, tx: &mut Queues<'_>, plan: &Plan) {
+    rx.iter_mut().take(plan.rx_queues.into()).for_each(|queue| **queue = true);
+    tx.iter_mut().take(plan.tx_queues.into()).for_each(|queue| **queue = true);
 }
 
 /// The port of this number, if there is one.
@@ -40,7 +53,8 @@ pub(crate) fn port(number: u16) -> Option<Arc<Port>> {
     let info = info(number).ok()?;
     let queues = |n: u16| (0..n).map(|_| Mutex::new(false)).collect();
     let (rx, tx) = (queues(info.max_rx_queues), queues(info.max_tx_queues));
-    let port = Arc::new(Port { number, started: Mutex::new(false), rx, tx });
+    let needs_care = info.driver() == "net_memif";
+    let port = Arc::new(Port { number, plan: Mutex::new(None), needs_care, rx, tx });
     ports.push(port.clone());
     Some(port)
 }
@@ -89,13 +103,10 @@ impl Port {
 
     /// Sets the port up, anew if it is running, and starts it.
     pub(crate) fn start(&self, plan: &Plan, mbufs: &Mbufs) -> Result<(), String> {
-        let mut started = lock(&self.started);
-        let mut rx: Vec<_> = self.rx.iter().map(lock).collect();
-        let mut tx: Vec<_> = self.tx.iter().map(lock).collect();
-        rx.iter_mut().chain(&mut tx).for_each(|queue| **queue = false);
-        self.halt(&mut started)?;
+        let mut planned = lock(&self.plan);
+        let (mut rx, mut tx) = self.halt(&mut planned)?;
         let setup = Setup {
-            mbufs: mbufs.mempool.0.as_ptr(),
+            mbufs: mbufs.mempool(),
             rx_queues: plan.rx_queues,
             tx_queues: plan.tx_queues,
             rx_descriptors: plan.rx_descriptors,
@@ -106,29 +117,52 @@ impl Port {
         };
         // SAFETY: the port is stopped and nobody uses its queues, whose locks
         // we hold; the mempool lasts.
-        check(unsafe { shim::castanet_dpdk_start(self.number, &raw const setup) })?;
-        *started = true;
-        rx.iter_mut().take(plan.rx_queues.into()).for_each(|queue| **queue = true);
-        tx.iter_mut().take(plan.tx_queues.into()).for_each(|queue| **queue = true);
+        let started = check(unsafe { shim::castanet_dpdk_start(self.number, &raw const setup) })?;
+        if started == 0 {
+            open(&mut rx, &mut tx, plan);
+        }
+        *planned = Some(*plan);
         Ok(())
     }
 
     /// Stops the port; drivers that write files finish them.
     pub(crate) fn stop(&self) -> Result<(), String> {
-        let mut started = lock(&self.started);
-        for queue in self.rx.iter().chain(&self.tx) {
-            *lock(queue) = false;
-        }
-        self.halt(&mut started)
+        self.halt(&mut lock(&self.plan)).map(|_| ())
     }
 
-    /// Stops the port, whose queues nobody uses any more.
-    fn halt(&self, started: &mut bool) -> Result<(), String> {
-        if std::mem::take(started) {
+    /// Stops the port when nobody uses its queues any more, and keeps them locked.
+    fn halt(&self, planned: &mut Option<Plan>) -> Result<(Queues<'_>, Queues<'_>), String> {
+        let (rx, tx) = self.closed();
+        if planned.take().is_some() {
             // SAFETY: no queue is in use: each has been marked under its lock.
             check(unsafe { shim::castanet_dpdk_stop(self.number) })?;
         }
-        Ok(())
+        Ok((rx, tx))
+    }
+
+    /// All queues, which nobody uses until they are marked again.
+    fn closed(&self) -> (Queues<'_>, Queues<'_>) {
+        let mut rx: Queues<'_> = self.rx.iter().map(lock).collect();
+        let mut tx: Queues<'_> = self.tx.iter().map(lock).collect();
+        rx.iter_mut().chain(&mut tx).for_each(|queue| **queue = false);
+        (rx, tx)
+    }
+
+    /// Starts the port once more if its link is down and that may help: an end
+    /// of shared memory whose other end was not there, or has come back.
+    pub(crate) fn revive(&self) {
+        // Somebody else who is at it does as well.
+        let Ok(planned) = self.plan.try_lock() else { return };
+        let Some(plan) = &*planned else { return };
+        if self.link().is_up() {
+            return;
+        }
+        let (mut rx, mut tx) = self.closed();
+        // SAFETY: the port was set up, and nobody uses its queues, whose locks
+        // we hold.
+        if unsafe { shim::castanet_dpdk_revive(self.number) } == 0 {
+            open(&mut rx, &mut tx, plan);
+        }
     }
 
     /// Receives up to `max` packets from a queue. Mbufs of `mbufs` become
@@ -143,84 +177,33 @@ impl Port {
         max: usize,
     ) -> Found {
         let running = lock(&self.rx[usize::from(queue)]);
-        let mut found = Found::default();
-        enter_thread();
-        while *running && found.packets + found.lost < max {
-            let wanted = (max - found.packets - found.lost).min(BURST);
-            let mut slots = [const { MaybeUninit::<Slot>::uninit() }; BURST];
-            // SAFETY: the queue is running and its lock is ours; there is room
-            // for `wanted` slots, of which as many as it says are written.
-            let slots = unsafe {
-                let first: *mut Slot = slots.as_mut_ptr().cast();
-                let got = shim::castanet_dpdk_receive(
-                    self.number,
-                    queue,
-                    mbufs.mempool.0.as_ptr(),
-                    first,
-                    wanted as u32,
-                );
-                std::slice::from_raw_parts(first, got as usize)
-            };
-            batch.reserve(slots.len());
-            for slot in slots {
-                match NonNull::new(slot.frame) {
-                    // SAFETY: an mbuf of this pool that the driver gave us and
-                    // nobody else has.
-                    Some(frame) => unsafe {
-                        mbufs.pool.adopt_into(batch, frame, slot.start(), slot.len());
-                        found.packets += 1;
-                    },
-                    None if copied(slot, pool, batch) => found.packets += 1,
-                    None => found.lost += 1,
-                }
-            }
-            if slots.len() < wanted {
-                break;
-            }
+        if !*running {
+            return Found::default();
         }
-        found
+        // SAFETY: the queue is running and its lock is ours; there is room for
+        // what is received, which the driver gives up.
+        unsafe {
+            burst::receive(mbufs, pool, batch, max, |kind, packets, first, n| {
+                shim::castanet_dpdk_receive(self.number, queue, kind, packets, first, n)
+            })
+        }
     }
 
     /// Hands packets from the front of `batch` to a queue, up to the first
     /// that is no mbuf of its own, or shorter than `shortest`. Those that went
     /// are gone from the batch.
-    pub(crate) fn transmit(&self, queue: u16, batch: &mut Batch, shortest: usize) -> Handed {
+    pub(crate) fn transmit(&self, queue: u16, batch: &mut Batch, shortest: u32) -> Handed {
         let running = lock(&self.tx[usize::from(queue)]);
-        enter_thread();
-        let mut handed = Handed { full: !*running, ..Handed::default() };
-        let ready = |packet: &&Packet| is_own_mbuf(packet) && packet.len() >= shortest;
-        while !handed.full {
-            let mut slots = [const { MaybeUninit::<Slot>::uninit() }; BURST];
-            let ours = batch.as_slice()[handed.packets..].iter().take_while(ready);
-            let (mut n, mut bytes) = (0, 0);
-            for (slot, packet) in slots.iter_mut().zip(ours) {
-                let (start, len) = (packet.headroom() as u32, packet.len() as u32);
-                let (frame, mbuf) = (packet.frame().as_ptr(), std::ptr::null_mut());
-                slot.write(Slot { frame, span: u64::from(len) << 32 | u64::from(start), mbuf });
-                bytes += u64::from(len);
-                n += 1;
-            }
-            // SAFETY: the queue is running and its lock is ours. The first `n`
-            // slots were written; the frames are mbufs of ours alone, with
-            // those bytes in them; as many as it says are released below.
-            let went = unsafe {
-                let slots: *const Slot = slots.as_ptr().cast();
-                shim::castanet_dpdk_transmit(self.number, queue, slots, n as u32) as usize
-            };
-            if went < n {
-                let back = &batch.as_slice()[handed.packets + went..handed.packets + n];
-                bytes -= back.iter().map(|packet| packet.len() as u64).sum::<u64>();
-            }
-            handed.packets += went;
-            handed.bytes += bytes;
-            handed.full = went < n;
-            if n < BURST {
-                break;
-            }
+        if !*running {
+            return Handed { full: true, ..Handed::default() };
         }
-        drop(running);
-        batch.release(handed.packets);
-        handed
+        // SAFETY: the queue is running and its lock is ours; the packets are
+        // live, and the driver has those that it takes.
+        unsafe {
+            burst::transmit(batch, |packets, n, ours| {
+                shim::castanet_dpdk_transmit(self.number, queue, packets, n, ours, shortest)
+            })
+        }
     }
 
     pub(crate) fn link(&self) -> Link {
@@ -237,22 +220,4 @@ impl Port {
         unsafe { shim::castanet_dpdk_counts(self.number, &raw mut counts) };
         counts
     }
-}
-
-/// Copies what cannot travel in place; `false` if there is no frame for it.
-#[cold]
-fn copied(slot: &Slot, pool: &Pool, batch: &mut Batch) -> bool {
-    let mut packet = pool.alloc();
-    let bytes = packet.as_mut().map(|packet| {
-        packet.put_back(slot.len() as usize);
-        packet.set_mac_header(0);
-        packet.bytes_mut()
-    });
-    let to = bytes.map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
-    // SAFETY: the driver gave us the mbuf, and it is not used again; there is
-    // room for all its bytes, or none is wanted.
-    unsafe { shim::castanet_dpdk_copy_out(slot.mbuf, to, slot.len()) };
-    let found = packet.is_some();
-    batch.extend(packet);
-    found
 }

@@ -1,7 +1,7 @@
 //! What `shim.c` offers; structures are laid out as there.
 
 use super::types::{Counts, Info, Link};
-use castanet_packet::FrameHeader;
+use castanet_packet::{FrameHeader, RawPacket};
 use std::ffi::{c_char, c_int, c_uint};
 
 /// Most packets of one call.
@@ -13,37 +13,50 @@ pub(super) struct Mempool {
     opaque: [u8; 0],
 }
 
+/// A ring; only DPDK knows what is in it.
+#[repr(C)]
+pub(super) struct RteRing {
+    opaque: [u8; 0],
+}
+
 /// An mbuf; only DPDK knows what is in it.
 #[repr(C)]
 pub(super) struct Mbuf {
     opaque: [u8; 0],
 }
 
-/// A packet on its way.
+/// What the mbufs of a mempool have in common as packets.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(super) struct Slot {
-    /// Its frame; null if it was received in a way that is not a frame's.
-    pub(super) frame: *mut FrameHeader,
-    /// How many bytes and, below, where they start, counted from the frame's
-    /// first: one word, as it is read back at once.
-    pub(super) span: u64,
-    /// When received, its mbuf.
-    pub(super) mbuf: *mut Mbuf,
+pub(super) struct Kind {
+    pub(super) pool: *const Mempool,
+    /// Of packets that were just received.
+    pub(super) marks: u64,
+    /// Bytes of a frame.
+    pub(super) room: u64,
 }
 
-impl Slot {
-    /// How many bytes.
-    #[inline]
-    pub(super) fn len(&self) -> u32 {
-        (self.span >> 32) as u32
-    }
+/// What was received.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct Received {
+    pub(super) all: u32,
+    /// How many of these, from the first on, became packets in place.
+    pub(super) placed: u32,
+    /// Their bytes.
+    pub(super) bytes: u64,
+}
 
-    /// Where they start.
-    #[inline]
-    pub(super) fn start(&self) -> u32 {
-        self.span as u32
-    }
+/// What was sent.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct Sent {
+    /// How many could be.
+    pub(super) ready: u32,
+    /// How many of these were.
+    pub(super) sent: u32,
+    /// Their bytes.
+    pub(super) bytes: u64,
 }
 
 /// How a port is to be set up.
@@ -89,21 +102,54 @@ unsafe extern "C" {
     pub(super) fn castanet_dpdk_next_port(from: u16) -> u64;
     pub(super) fn castanet_dpdk_info(port: u16, info: *mut Info) -> c_int;
     pub(super) fn castanet_dpdk_start(port: u16, setup: *const Setup) -> c_int;
+    pub(super) fn castanet_dpdk_revive(port: u16) -> c_int;
     pub(super) fn castanet_dpdk_stop(port: u16) -> c_int;
     pub(super) fn castanet_dpdk_link(port: u16, link: *mut Link);
     pub(super) fn castanet_dpdk_counts(port: u16, counts: *mut Counts) -> c_int;
     pub(super) fn castanet_dpdk_receive(
         port: u16,
         queue: u16,
-        pool: *const Mempool,
-        slots: *mut Slot,
+        kind: *const Kind,
+        packets: *mut RawPacket,
+        mbufs: *mut *mut Mbuf,
         n: c_uint,
-    ) -> c_uint;
+    ) -> Received;
+    pub(super) fn castanet_dpdk_place(
+        mbuf: *const Mbuf,
+        kind: *const Kind,
+        packet: *mut RawPacket,
+        bytes: *mut u64,
+    ) -> bool;
+    pub(super) fn castanet_dpdk_length(mbuf: *const Mbuf) -> u32;
     pub(super) fn castanet_dpdk_copy_out(mbuf: *mut Mbuf, to: *mut u8, len: u32);
     pub(super) fn castanet_dpdk_transmit(
         port: u16,
         queue: u16,
-        slots: *const Slot,
+        packets: *const RawPacket,
         n: c_uint,
-    ) -> c_uint;
+        ours: *const u64,
+        shortest: u32,
+    ) -> Sent;
+    pub(super) fn castanet_dpdk_dequeue(
+        ring: *mut RteRing,
+        kind: *const Kind,
+        packets: *mut RawPacket,
+        mbufs: *mut *mut Mbuf,
+        n: c_uint,
+    ) -> Received;
+    pub(super) fn castanet_dpdk_enqueue(
+        ring: *mut RteRing,
+        packets: *const RawPacket,
+        n: c_uint,
+        ours: *const u64,
+    ) -> Sent;
+    pub(super) fn castanet_dpdk_is_primary() -> bool;
+    pub(super) fn castanet_dpdk_ring(
+        name: *const c_char,
+        descriptors: c_uint,
+        numa_node: c_int,
+        one_sender: bool,
+        one_receiver: bool,
+    ) -> *mut RteRing;
+    pub(super) fn castanet_dpdk_ring_count(ring: *const RteRing) -> c_uint;
 }

@@ -14,11 +14,26 @@ pub(crate) struct Plan {
     pub(crate) promiscuous: bool,
 }
 
+/// How a ring is to be made.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RingPlan {
+    /// How many packets it has room for.
+    pub(crate) descriptors: u32,
+    /// Where its memory is; negative for anywhere.
+    pub(crate) numa_node: i32,
+    /// Whether only one at a time will put packets in, of all processes.
+    pub(crate) one_sender: bool,
+    /// Whether only one at a time will take packets out.
+    pub(crate) one_receiver: bool,
+}
+
 /// What a call of `receive` found.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Found {
     /// Packets that were added to the batch.
     pub(crate) packets: usize,
+    /// Their bytes.
+    pub(crate) bytes: u64,
     /// Packets that were lost because there was no frame to copy them to.
     pub(crate) lost: usize,
 }

@@ -1,0 +1,86 @@
+//! A ring of mbufs as a device.
+
+use super::{claims, handing};
+use crate::device::{Device, DeviceStats};
+use crate::error::IoError;
+use crate::sys::dpdk::{self as sys, Mbufs, RingPlan};
+use castanet_packet::{Batch, Pool};
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+/// What is wanted of a ring.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct RingOptions {
+    /// How many packets it has room for, if this process makes it.
+    pub descriptors: u32,
+    /// The NUMA node that its memory and its mbufs are at; negative for any.
+    pub numa_node: i32,
+    /// Whether only one at a time puts packets in, of all processes.
+    pub one_sender: bool,
+    /// Whether only one at a time takes packets out.
+    pub one_receiver: bool,
+    /// Whether to make it if there is none; by itself, the process does that
+    /// makes what others find.
+    pub create: Option<bool>,
+}
+
+/// One end of a ring.
+pub struct Ring {
+    ring: Arc<sys::Ring>,
+    mbufs: Mbufs,
+    stats: DeviceStats,
+}
+
+impl Ring {
+    /// Opens the ring from `us` to `them`: who makes it says so; who finds it
+    /// was told the two the other way around.
+    pub fn open(us: &str, them: &str, options: RingOptions) -> Result<Ring, IoError> {
+        let doing = |name: &str| format!("open DPDK ring {name}");
+        let create = options.create.unwrap_or_else(sys::is_primary);
+        let (from, to) = if create { (us, them) } else { (them, us) };
+        let name = format!("{from}_2_{to}");
+        let mbufs = claims::mbufs(&doing(&name), options.numa_node)?;
+        let plan = RingPlan {
+            descriptors: options.descriptors,
+            numa_node: options.numa_node,
+            one_sender: options.one_sender,
+            one_receiver: options.one_receiver,
+        };
+        let ring = sys::Ring::open(&name, create.then_some(&plan))
+            .map_err(|why| IoError::Unfit { doing: doing(&name), why })?;
+        Ok(Ring { ring, mbufs, stats: DeviceStats::default() })
+    }
+
+    /// How many packets are in it.
+    pub fn waiting(&self) -> usize {
+        self.ring.len()
+    }
+}
+
+impl Device for Ring {
+    fn receive(&mut self, pool: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
+        let found = self.ring.receive(&self.mbufs, pool, batch, max);
+        self.stats.received += found.packets as u64;
+        self.stats.received_bytes += found.bytes;
+        self.stats.no_frame += found.lost as u64;
+        Ok(found.packets)
+    }
+
+    fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
+        let Ring { ring, mbufs, stats } = self;
+        Ok(handing::transmit(batch, mbufs, 0, stats, |batch| ring.transmit(batch)))
+    }
+
+    fn fd(&self) -> Option<RawFd> {
+        None
+    }
+
+    fn stats(&self) -> DeviceStats {
+        self.stats
+    }
+
+    fn describe(&self) -> String {
+        format!("{}: DPDK ring, mbufs in place", self.ring.name())
+    }
+}

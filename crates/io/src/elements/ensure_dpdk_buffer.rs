@@ -1,0 +1,75 @@
+//! `EnsureDPDKBuffer`: packets in mbufs.
+
+use super::dpdk::told;
+use crate::dpdk::Buffers;
+use castanet_engine::prelude::*;
+
+/// Copies each packet that is in no mbuf, or shares one, into an mbuf of its own.
+///
+/// A DPDK port, or a ring to another process, does so by itself; here it is
+/// done where there is time, or on a worker that is to bear the cost. What is
+/// known about a packet stays with it.
+///
+/// ```text
+/// FromDevice(eth0) -> EnsureDPDKBuffer -> Queue -> Unqueue -> ToDPDKDevice(0);
+/// ```
+#[derive(Clone, Element)]
+#[element(ports = "1/1")]
+pub struct EnsureDPDKBuffer;
+
+/// Where packets go.
+#[derive(Fate)]
+pub enum Ensured {
+    /// Packets in mbufs.
+    Packet,
+    /// Packets that found no mbuf, or none long enough.
+    #[drop]
+    NoMbuf,
+}
+
+/// The mbufs.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Mbufs {
+    buffers: Option<Buffers>,
+    /// Packets that found no mbuf.
+    dropped: u64,
+}
+
+#[handlers]
+impl Mbufs {
+    /// Packets that found no mbuf, or none long enough.
+    #[read]
+    fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+impl PerBatch for EnsureDPDKBuffer {
+    type On = on::Any;
+    type Local = Mbufs;
+    type Fate = Ensured;
+    const EACH: bool = true;
+
+    fn begin(&self, local: &mut Mbufs, _: &mut Cx) -> Result<(), ArgError> {
+        local.buffers = Some(Buffers::open().map_err(|error| told(&error))?);
+        Ok(())
+    }
+
+    fn batch(&self, local: &mut Mbufs, _: usize, mut batch: Batch, cx: &mut Cx) {
+        let Some(buffers) = &local.buffers else {
+            return cx.emit_batch(Ensured::NoMbuf, batch);
+        };
+        if batch.iter_mut().all(|packet| buffers.ensure(packet)) {
+            return cx.emit_batch(Ensured::Packet, batch);
+        }
+        for mut packet in batch {
+            if buffers.ensure(&mut packet) {
+                cx.emit(Ensured::Packet, packet);
+            } else {
+                local.dropped += 1;
+                cx.emit(Ensured::NoMbuf, packet);
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! `FromDPDKRing`: packets that another process has put into a ring of DPDK's.
+
+use super::dpdk::{Wait, told};
+use super::opened::Opened;
+use crate::device::Device;
+use crate::dpdk::{Ring, RingOptions};
+use castanet_engine::prelude::*;
+
+/// Receives packets from a ring of DPDK's, which another process fills.
+///
+/// The other end is a `ToDPDKRing` that was told the two names the other way
+/// around. The ring is made by the primary process, the one that was started
+/// without `--proc-type=secondary`, as FROM_PROC_2_TO_PROC; secondary ones
+/// find it. With FORCE_CREATE and FORCE_LOOKUP it can be otherwise. Two ends
+/// in one process need the same names. Packets travel in their mbufs, without
+/// a copy, where the processes share them: both are Castanet, with the same
+/// `DPDKInfo`; what comes in other mbufs is copied.
+///
+/// When nothing has come for a millisecond the worker looks less and less often,
+/// in the end once a millisecond.
+///
+/// ```text
+/// FromDPDKRing(MEM_POOL 1, FROM_PROC nf1, TO_PROC nf2) -> Discard;
+/// ```
+#[derive(Clone, Element)]
+#[element(ports = "0/0-1")]
+pub struct FromDPDKRing {
+    /// Where mbufs come from, in FastClick; here all have the same.
+    #[arg(default = "0".to_owned())]
+    #[expect(dead_code, reason = "for configurations that say so")]
+    mem_pool: String,
+    /// What this process is called in the ring's name.
+    #[arg]
+    from_proc: String,
+    /// What the process at the other end is called.
+    #[arg]
+    to_proc: String,
+    /// How many packets to take at once; 0 for the engine's burst.
+    #[arg(keyword, live, default = 0)]
+    burst: u32,
+    /// How many packets the ring has room for, if it is made here.
+    #[arg(keyword, default = 1024, range = 1..=16777216)]
+    ndesc: u32,
+    /// The NUMA node of the ring's memory; -1 for any.
+    #[arg(keyword, default = 0)]
+    numa_zone: i32,
+    /// Whether only one worker at a time puts packets in, of all processes.
+    #[arg(keyword, default = false)]
+    sp_enq: bool,
+    /// Whether only one worker at a time takes packets out.
+    #[arg(keyword, default = false)]
+    sc_deq: bool,
+    /// Whether to find the ring, whatever process this is.
+    #[arg(keyword, default = false)]
+    force_lookup: bool,
+    /// Whether to make the ring, whatever process this is.
+    #[arg(keyword, default = false)]
+    force_create: bool,
+}
+
+/// Where packets go.
+#[derive(Fate)]
+pub enum Received {
+    /// Packets.
+    #[optional]
+    Packet,
+}
+
+/// The ring's end.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Receiving {
+    ring: Opened<Ring>,
+    wait: Wait,
+}
+
+#[handlers]
+impl Receiving {
+    /// Packets taken out.
+    #[read]
+    fn count(&self) -> u64 {
+        self.ring.stats().received
+    }
+
+    /// The same as `count`.
+    #[read]
+    fn pkt_count(&self) -> u64 {
+        self.count()
+    }
+
+    /// Bytes taken out.
+    #[read]
+    fn byte_count(&self) -> u64 {
+        self.ring.stats().received_bytes
+    }
+
+    /// Packets dropped because there was no frame to copy them to.
+    #[read]
+    fn no_frame_drops(&self) -> u64 {
+        self.ring.stats().no_frame
+    }
+
+    /// Packets that are in the ring.
+    #[read]
+    fn length(&self) -> usize {
+        self.ring.get().map_or(0, Ring::waiting)
+    }
+
+    /// The ring's name, and how packets travel.
+    #[read]
+    fn how(&self) -> String {
+        self.ring.describe()
+    }
+}
+
+impl Source for FromDPDKRing {
+    type Local = Receiving;
+    type Fate = Received;
+
+    fn begin(&self, local: &mut Receiving, _: &mut Cx) -> Result<(), ArgError> {
+        let options = RingOptions {
+            descriptors: self.ndesc,
+            numa_node: self.numa_zone,
+            one_sender: self.sp_enq,
+            one_receiver: self.sc_deq,
+            create: made(self.force_create, self.force_lookup),
+        };
+        let ring = Ring::open(&self.from_proc, &self.to_proc, options);
+        local.ring.set(ring.map_err(|error| told(&error))?);
+        Ok(())
+    }
+
+    fn ask(&self, local: &mut Receiving, n: usize, cx: &mut Cx) -> Asked {
+        let Some(ring) = local.ring.get_mut() else { return Asked::Done };
+        let n = if self.burst > 0 { self.burst as usize } else { n };
+        let mut batch = Batch::new();
+        if let Err(error) = ring.receive(cx.pool(), &mut batch, n) {
+            cx.chatter(&format!("FromDPDKRing({}): {error}", self.from_proc));
+            return Asked::At(cx.now() + Duration::from_secs(1));
+        }
+        if batch.is_empty() {
+            return local.wait.longer(cx.now(), false);
+        }
+        local.wait.over();
+        cx.received(batch.len());
+        cx.emit_batch(Received::Packet, batch);
+        Asked::Again
+    }
+
+    fn end(&self, local: &mut Receiving, _: &mut Cx) {
+        local.ring.close();
+    }
+}
+
+/// Whether a ring is to be made, if somebody said.
+pub(super) fn made(create: bool, lookup: bool) -> Option<bool> {
+    match (create, lookup) {
+        (true, _) => Some(true),
+        (false, true) => Some(false),
+        (false, false) => None,
+    }
+}

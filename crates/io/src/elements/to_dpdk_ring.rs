@@ -1,0 +1,196 @@
+//! `ToDPDKRing`: packets for another process, into a ring of DPDK's.
+
+use super::dpdk::told;
+use super::from_dpdk_ring::made;
+use super::opened::Opened;
+use super::sending::{Outcome, Waiting};
+use crate::dpdk::{Ring, RingOptions};
+use castanet_engine::prelude::*;
+
+/// Puts packets into a ring of DPDK's, which another process empties.
+///
+/// See `FromDPDKRing` for the ring's name and who makes it. Packets in mbufs
+/// are handed over as they are; others, and those that share their bytes, are
+/// copied into one. What the ring has no room for waits, up to IQUEUE packets.
+///
+/// ```text
+/// FromDPDKDevice(0) -> ToDPDKRing(MEM_POOL 1, FROM_PROC nf1, TO_PROC nf2);
+/// ```
+#[derive(Clone, Element)]
+#[element(ports = "1/0")]
+pub struct ToDPDKRing {
+    /// Where mbufs come from, in FastClick; here all have the same.
+    #[arg(default = "0".to_owned())]
+    #[expect(dead_code, reason = "for configurations that say so")]
+    mem_pool: String,
+    /// What this process is called in the ring's name.
+    #[arg]
+    from_proc: String,
+    /// What the process at the other end is called.
+    #[arg]
+    to_proc: String,
+    /// How many packets may wait for room.
+    #[arg(keyword, default = 1024)]
+    iqueue: u32,
+    /// Whether to wait for room, for at most a tenth of a second, rather than
+    /// to drop.
+    #[arg(keyword, default = false)]
+    blocking: bool,
+    /// Packets to gather first, in FastClick; here a burst brings them.
+    #[arg(keyword, default = 0)]
+    #[expect(dead_code, reason = "for configurations that say so")]
+    burst: i32,
+    /// Milliseconds until fewer are sent, in FastClick; here nothing waits for more.
+    #[arg(keyword, default = 0)]
+    #[expect(dead_code, reason = "for configurations that say so")]
+    timeout: i32,
+    /// How many packets the ring has room for, if it is made here.
+    #[arg(keyword, default = 1024, range = 1..=16777216)]
+    ndesc: u32,
+    /// The NUMA node of the ring's memory; -1 for any.
+    #[arg(keyword, default = 0)]
+    numa_zone: i32,
+    /// Whether only one worker at a time puts packets in, of all processes.
+    #[arg(keyword, default = false)]
+    sp_enq: bool,
+    /// Whether only one worker at a time takes packets out.
+    #[arg(keyword, default = false)]
+    sc_deq: bool,
+    /// Whether to find the ring, whatever process this is.
+    #[arg(keyword, default = false)]
+    force_lookup: bool,
+    /// Whether to make the ring, whatever process this is.
+    #[arg(keyword, default = false)]
+    force_create: bool,
+}
+
+/// Why packets do not go.
+#[derive(Fate)]
+pub enum Unsent {
+    /// Packets too long for an mbuf.
+    #[drop]
+    Refused,
+    /// Packets that found no place to wait.
+    #[drop]
+    Full,
+}
+
+/// The ring's end, and what waits for it.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Sending {
+    ring: Opened<Ring>,
+    waiting: Waiting,
+    /// Packets that were dropped.
+    dropped: u64,
+}
+
+#[handlers]
+impl Sending {
+    /// Packets put in.
+    #[read]
+    fn count(&self) -> u64 {
+        self.ring.stats().sent
+    }
+
+    /// Bytes put in.
+    #[read]
+    fn byte_count(&self) -> u64 {
+        self.ring.stats().sent_bytes
+    }
+
+    /// Packets dropped.
+    #[read]
+    fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The same as `count`.
+    #[read]
+    fn n_sent(&self) -> u64 {
+        self.count()
+    }
+
+    /// The same as `dropped`.
+    #[read]
+    fn n_dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Packets that are in the ring.
+    #[read]
+    fn length(&self) -> usize {
+        self.ring.get().map_or(0, Ring::waiting)
+    }
+
+    /// The ring's name, and how packets travel.
+    #[read]
+    fn how(&self) -> String {
+        self.ring.describe()
+    }
+}
+
+impl PerBatch for ToDPDKRing {
+    type On = on::Any;
+    type Local = Sending;
+    type Fate = Unsent;
+    const EACH: bool = true;
+
+    fn begin(&self, local: &mut Sending, _: &mut Cx) -> Result<(), ArgError> {
+        local.ring.set(self.open()?);
+        Ok(())
+    }
+
+    fn batch(&self, local: &mut Sending, _: usize, batch: Batch, cx: &mut Cx) {
+        self.send(local, batch, cx);
+    }
+
+    fn wake(&self, local: &mut Sending, cx: &mut Cx) {
+        self.send(local, Batch::new(), cx);
+    }
+
+    fn end(&self, local: &mut Sending, cx: &mut Cx) {
+        self.send(local, Batch::new(), cx);
+        let rest = local.waiting.take();
+        self.give_up(local, rest, cx);
+        local.ring.close();
+    }
+
+    fn held(&self, local: &Sending) -> usize {
+        local.waiting.len()
+    }
+}
+
+impl ToDPDKRing {
+    fn open(&self) -> Result<Ring, ArgError> {
+        let options = RingOptions {
+            descriptors: self.ndesc,
+            numa_node: self.numa_zone,
+            one_sender: self.sp_enq,
+            one_receiver: self.sc_deq,
+            create: made(self.force_create, self.force_lookup),
+        };
+        Ring::open(&self.from_proc, &self.to_proc, options).map_err(|error| told(&error))
+    }
+
+    fn send(&self, local: &mut Sending, batch: Batch, cx: &mut Cx) {
+        let Some(ring) = local.ring.get_mut() else { return self.give_up(local, batch, cx) };
+        match local.waiting.send(ring, batch, self.iqueue as usize, self.blocking, cx) {
+            Ok(Outcome { sent, refused, surplus }) => {
+                cx.consumed(sent);
+                cx.dropped(Unsent::Refused, refused);
+                local.dropped += refused as u64;
+                self.give_up(local, surplus, cx);
+            }
+            Err(error) => cx.chatter(&format!("ToDPDKRing({}): {error}", self.from_proc)),
+        }
+    }
+
+    /// Drops packets that have no place to wait.
+    fn give_up(&self, local: &mut Sending, left: Batch, cx: &mut Cx) {
+        if !left.is_empty() {
+            local.dropped += left.len() as u64;
+            cx.emit_batch(Unsent::Full, left);
+        }
+    }
+}

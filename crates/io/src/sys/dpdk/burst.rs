@@ -1,0 +1,126 @@
+//! Bursts of mbufs as batches of packets, and back.
+
+use super::eal::enter_thread;
+use super::pool::{Mbufs, are_mbufs};
+use super::shim::{self, BURST, Kind, Mbuf, Received, Sent};
+use super::types::{Found, Handed};
+use castanet_packet::{Batch, Pool, RawPacket};
+use std::mem::MaybeUninit;
+
+/// Receives up to `max` packets from `call`, which is to fill packets and
+/// mbufs as `castanet_dpdk_receive` does. Mbufs of `mbufs` become packets in
+/// place; what comes in other ways is copied into packets of `pool`.
+///
+/// # Safety
+/// `call` must do as said, and give up the mbufs.
+#[inline]
+pub(super) unsafe fn receive(
+    mbufs: &Mbufs,
+    pool: &Pool,
+    batch: &mut Batch,
+    max: usize,
+    mut call: impl FnMut(*const Kind, *mut RawPacket, *mut *mut Mbuf, u32) -> Received,
+) -> Found {
+    let mut found = Found::default();
+    enter_thread();
+    while found.packets + found.lost < max {
+        let wanted = (max - found.packets - found.lost).min(BURST);
+        let mut burst = [const { MaybeUninit::<*mut Mbuf>::uninit() }; BURST];
+        let first = burst.as_mut_ptr().cast();
+        let mut got = Received::default();
+        // SAFETY: there is room for `wanted` packets and mbufs. Those that
+        // become packets are of this pool, and nobody else has them. As many
+        // mbufs as it says are written.
+        let rest = unsafe {
+            mbufs.pool().adopt_raw(batch, wanted, |packets| {
+                got = call(mbufs.kind(), packets, first, wanted as u32);
+                got.placed as usize
+            });
+            let rest = (got.all - got.placed) as usize;
+            std::slice::from_raw_parts(first.add(got.placed as usize), rest)
+        };
+        found.packets += got.placed as usize;
+        found.bytes += got.bytes;
+        if !rest.is_empty() {
+            receive_slowly(rest, mbufs, pool, batch, &mut found);
+        }
+        if (got.all as usize) < wanted {
+            break;
+        }
+    }
+    found
+}
+
+/// Hands packets from the front of `batch` to `call`, which is to take them as
+/// `castanet_dpdk_transmit` does. Those that went are gone from the batch.
+///
+/// # Safety
+/// `call` must do as said, and be the owner of the frames that it says went.
+#[inline]
+pub(super) unsafe fn transmit(
+    batch: &mut Batch,
+    mut call: impl FnMut(*const RawPacket, u32, *const u64) -> Sent,
+) -> Handed {
+    enter_thread();
+    let ours = are_mbufs();
+    let mut handed = Handed::default();
+    while !handed.full {
+        let packets = &batch.as_raw()[handed.packets..];
+        let n = packets.len().min(BURST) as u32;
+        let went = call(packets.as_ptr(), n, ours.as_ptr());
+        handed.packets += went.sent as usize;
+        handed.bytes += went.bytes;
+        handed.full = went.sent < went.ready;
+        if (went.ready as usize) < BURST {
+            break;
+        }
+    }
+    // SAFETY: these have another owner; none is shared.
+    unsafe { batch.release(handed.packets) };
+    handed
+}
+
+/// Makes packets of mbufs some of which cannot travel in place: those are copied.
+#[cold]
+fn receive_slowly(
+    rest: &[*mut Mbuf],
+    mbufs: &Mbufs,
+    pool: &Pool,
+    batch: &mut Batch,
+    found: &mut Found,
+) {
+    for &mbuf in rest {
+        // SAFETY: the driver gave us the mbuf; if it becomes a packet, it is
+        // one of this pool and nobody else has it.
+        let placed = unsafe {
+            mbufs.pool().adopt_raw(batch, 1, |packet| {
+                shim::castanet_dpdk_place(mbuf, mbufs.kind(), packet, &raw mut found.bytes).into()
+            })
+        };
+        if placed == 1 || copied(mbuf, pool, batch, found) {
+            found.packets += 1;
+        } else {
+            found.lost += 1;
+        }
+    }
+}
+
+/// Copies what cannot travel in place; `false` if there is no frame for it.
+fn copied(mbuf: *mut Mbuf, pool: &Pool, batch: &mut Batch, found: &mut Found) -> bool {
+    // SAFETY: the driver gave us the mbuf.
+    let len = unsafe { shim::castanet_dpdk_length(mbuf) };
+    let mut packet = pool.alloc();
+    let bytes = packet.as_mut().map(|packet| {
+        found.bytes += u64::from(len);
+        packet.put_back(len as usize);
+        packet.set_mac_header(0);
+        packet.bytes_mut()
+    });
+    let to = bytes.map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
+    // SAFETY: the driver gave us the mbuf, and it is not used again; there is
+    // room for all its bytes, or none is wanted.
+    unsafe { shim::castanet_dpdk_copy_out(mbuf, to, len) };
+    let got = packet.is_some();
+    batch.extend(packet);
+    got
+}

@@ -1,0 +1,109 @@
+//! Rings: mbufs on their way to another process, or to another element of this one.
+
+use super::burst;
+use super::eal::{is_started, last_error};
+use super::pool::Mbufs;
+use super::shim::{self, RteRing};
+use super::types::{Found, Handed, RingPlan};
+use castanet_packet::{Batch, Pool};
+use std::ffi::CString;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The rings that were asked for, once each.
+static RINGS: Mutex<Vec<Arc<Ring>>> = Mutex::new(Vec::new());
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A ring of DPDK's. It lasts until the process ends, or longer, for other
+/// processes may have it. A worker holds the lock of its end for a burst, as
+/// the ring may have been made for one sender or one receiver.
+pub(crate) struct Ring {
+    name: String,
+    ring: NonNull<RteRing>,
+    rx: Mutex<()>,
+    tx: Mutex<()>,
+}
+
+// SAFETY: DPDK's rings are made to be used by several threads and processes;
+// each end only under its lock.
+unsafe impl Send for Ring {}
+// SAFETY: as above.
+unsafe impl Sync for Ring {}
+
+/// Whether this process is the one that makes what others find.
+pub(crate) fn is_primary() -> bool {
+    // SAFETY: only reads what `start` has set.
+    is_started() && unsafe { shim::castanet_dpdk_is_primary() }
+}
+
+impl Ring {
+    /// The ring of this name, made as the plan says if there is none and it may be.
+    pub(crate) fn open(name: &str, plan: Option<&RingPlan>) -> Result<Arc<Ring>, String> {
+        let mut rings = lock(&RINGS);
+        if let Some(ring) = rings.iter().find(|ring| ring.name == name) {
+            return Ok(ring.clone());
+        }
+        let text = CString::new(name).map_err(|_| "a zero byte in its name".to_owned())?;
+        let RingPlan { descriptors, numa_node, one_sender, one_receiver } =
+            plan.copied().unwrap_or_default();
+        // SAFETY: the environment runs, as who asks has seen to; the name is live.
+        let ring = unsafe {
+            let name = text.as_ptr();
+            shim::castanet_dpdk_ring(name, descriptors, numa_node, one_sender, one_receiver)
+        };
+        let Some(ring) = NonNull::new(ring) else {
+            return Err(match plan {
+                Some(_) => last_error(),
+                None => "no other process has made it".to_owned(),
+            });
+        };
+        let (rx, tx) = (Mutex::new(()), Mutex::new(()));
+        let ring = Arc::new(Ring { name: name.to_owned(), ring, rx, tx });
+        rings.push(ring.clone());
+        Ok(ring)
+    }
+
+    /// What DPDK calls it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many packets are in it.
+    pub(crate) fn len(&self) -> usize {
+        // SAFETY: the ring is live.
+        unsafe { shim::castanet_dpdk_ring_count(self.ring.as_ptr()) as usize }
+    }
+
+    /// Takes up to `max` packets out: see [`super::Port::receive`].
+    pub(crate) fn receive(
+        &self,
+        mbufs: &Mbufs,
+        pool: &Pool,
+        batch: &mut Batch,
+        max: usize,
+    ) -> Found {
+        let _alone = lock(&self.rx);
+        // SAFETY: the ring is live and this end's lock is ours; there is room
+        // for what comes out, and who put it in gave it up.
+        unsafe {
+            burst::receive(mbufs, pool, batch, max, |kind, packets, first, n| {
+                shim::castanet_dpdk_dequeue(self.ring.as_ptr(), kind, packets, first, n)
+            })
+        }
+    }
+
+    /// Puts packets from the front of `batch` in: see [`super::Port::transmit`].
+    pub(crate) fn transmit(&self, batch: &mut Batch) -> Handed {
+        let _alone = lock(&self.tx);
+        // SAFETY: the ring is live and this end's lock is ours; the packets
+        // are live, and who takes them out has those that went.
+        unsafe {
+            burst::transmit(batch, |packets, n, ours| {
+                shim::castanet_dpdk_enqueue(self.ring.as_ptr(), packets, n, ours)
+            })
+        }
+    }
+}
