@@ -229,6 +229,15 @@ impl Process {
         Duration::from_nanos(nanos)
     }
 
+    /// Bytes of memory that it has now (`VmRSS` of proc(5)); 0 if it has ended.
+    pub fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let line = status.unwrap_or_default().lines().find_map(|line| {
+            line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse::<u64>().ok()
+        });
+        line.unwrap_or(0) * 1024
+    }
+
     /// Asks the process to end, as Ctrl-C does.
     pub fn interrupt(&self) {
         registry::signal(&self.child, Signal::INT);

@@ -3,6 +3,8 @@
 pub(crate) mod fused;
 pub(crate) mod io;
 pub(crate) mod measure;
+pub(crate) mod models;
 pub(crate) mod ring;
 pub(crate) mod router;
+mod supply;
 pub(crate) mod traffic;

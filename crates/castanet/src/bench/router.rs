@@ -3,8 +3,9 @@
 use super::fused::Fused;
 use super::measure::{Run, median, ticks_per_ns, watched};
 use super::ring::BenchRing;
+use super::supply::BenchSource;
 use super::traffic::routes;
-use castanet_engine::class::{Class, duplex};
+use castanet_engine::class::{Class, duplex, source};
 use castanet_engine::router::{Notice, Options, Router};
 use castanet_engine::worker::Console;
 use castanet_lang::{Diagnostics, SourceMap, expand, parse};
@@ -54,6 +55,7 @@ pub(crate) struct Plan {
 const CASES: [(&str, u32); 3] = [("forward", 0), ("router", 1), ("router-4-ways", 4)];
 
 static RING: Class = duplex::<BenchRing>();
+static SUPPLY: Class = source::<BenchSource>();
 
 /// Measures every case; `tell` hears of each record as it is made.
 pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Record>, String> {
@@ -188,6 +190,7 @@ pub(crate) fn build(
 ) -> Result<Router, String> {
     let mut library = crate::library::library();
     library.add(&RING);
+    library.add(&SUPPLY);
     let mut sources = SourceMap::new();
     let file = sources.add("bench", text);
     let (tree, mut found) = parse(&mut sources, file);

@@ -1,6 +1,7 @@
 //! `castanet bench`.
 
 mod io;
+mod models;
 
 use crate::bench::router::{Plan, Record, run};
 use crate::terminal::{bold, colours_on_stdout, complain};
@@ -23,6 +24,8 @@ enum Which {
     Router(RouterArguments),
     /// Devices: packets through one core, beside programs that only forward
     Io(io::Arguments),
+    /// Ways to divide one path between workers: full push, queues, pipelines
+    Models(models::Arguments),
 }
 
 /// What `castanet bench router` takes.
@@ -56,6 +59,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     match &arguments.which {
         Which::Router(arguments) => router(arguments),
         Which::Io(arguments) => io::main(arguments),
+        Which::Models(arguments) => models::main(arguments),
     }
 }
 

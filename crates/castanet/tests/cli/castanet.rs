@@ -304,6 +304,24 @@ fn bench_gives_records() {
 }
 
 #[test]
+fn bench_models_gives_records() {
+    let words = "bench models --case pipeliner,full-push-2-workers --rounds 1 --milliseconds 5";
+    let text = out(&words.split(' ').chain(["--json"]).collect::<Vec<_>>());
+    let records: Value = serde_json::from_str(&text).unwrap();
+    let said = |r: &Value| (r["case"].as_str().unwrap().to_owned(), r["workers"].as_u64());
+    let cases: Vec<_> = records.as_array().unwrap().iter().map(said).collect();
+    let models = [("full-push", 1), ("pipeliner", 2), ("full-push-2-workers", 2)];
+    assert_eq!(cases, models.map(|(case, workers)| (case.to_owned(), Some(workers))));
+    for record in records.as_array().unwrap() {
+        assert_eq!(record["reference"], "full-push");
+        assert!(record["lost"].as_f64().is_some_and(|lost| (0.0..1.0).contains(&lost)), "{text}");
+        for key in ["mpps", "ns_per_packet", "reference_mpps"] {
+            assert!(record[key].as_f64().is_some_and(|value| value > 0.0), "{key} in {text}");
+        }
+    }
+}
+
+#[test]
 fn man_pages_and_completions() {
     let dir = folder("man");
     assert_eq!(out(&["man", dir.to_str().unwrap()]), "");

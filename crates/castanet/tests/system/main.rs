@@ -13,6 +13,7 @@ mod idle;
 mod life;
 mod reach;
 mod replay;
+mod soak;
 mod transfer;
 mod workers;
 mod xdp;

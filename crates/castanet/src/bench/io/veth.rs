@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a run goes before it is measured.
 const WARM_UP: Duration = Duration::from_millis(200);
@@ -65,6 +65,9 @@ pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Audience) -> Ve
         }
     }
 }
+
+/// How long to wait for the first packet.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The network.
 struct Bed {
@@ -169,8 +172,13 @@ impl Bed {
         std::thread::sleep(WARM_UP);
         let count = || self.sink.count().map_err(|error| error.to_string());
         let (before, had, fed) = (count()?, meter.read(), feeder.read());
-        std::thread::sleep(time);
-        let (after, ours, theirs) = (count()?, meter.since(had), feeder.since(fed));
+        let (began, mut after) = (Instant::now(), before);
+        // On a busy machine a short run may be over before it got a core.
+        while after == before && began.elapsed() < PATIENCE {
+            std::thread::sleep(time);
+            after = count()?;
+        }
+        let (ours, theirs) = (meter.since(had), feeder.since(fed));
         generator.end()?;
         if after == before {
             return Err("no packets came through".into());

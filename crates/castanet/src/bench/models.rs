@@ -1,0 +1,188 @@
+//! `castanet bench models`: one path, and the ways to divide it between workers
+//! (FastClick paper, 5.3).
+
+use super::measure::{Run, median, watched};
+use super::router::{self, path};
+use castanet_engine::router::{Notice, Router};
+use serde::Serialize;
+use std::time::{Duration, Instant};
+
+/// One line of the table.
+#[derive(Serialize)]
+pub(crate) struct Record {
+    /// How the path is divided.
+    pub(crate) case: &'static str,
+    /// Workers that run it.
+    pub(crate) workers: usize,
+    /// Million packets a second at the end of the path.
+    pub(crate) mpps: f64,
+    /// Nanoseconds of processor time a packet, all workers together.
+    pub(crate) ns_per_packet: f64,
+    /// What share of the packets found a queue full.
+    pub(crate) lost: f64,
+    /// What all are compared with.
+    pub(crate) reference: &'static str,
+    /// Its million packets a second.
+    pub(crate) reference_mpps: f64,
+}
+
+/// How much to measure.
+pub(crate) struct Plan {
+    /// The models to measure; all of them if it is empty.
+    pub(crate) cases: Vec<String>,
+    /// How often each runs.
+    pub(crate) rounds: usize,
+    /// How long one run is.
+    pub(crate) time: Duration,
+}
+
+/// A way to divide the path: what stands between its halves, and who runs what.
+struct Model {
+    name: &'static str,
+    between: &'static str,
+    sched: &'static str,
+    workers: usize,
+}
+
+/// The models of the paper.
+const MODELS: [Model; 5] = [
+    Model { name: REFERENCE, between: "->", sched: "", workers: 1 },
+    Model {
+        name: "queue",
+        between: "-> Queue(1024) -> puller :: Unqueue(BURST 64) ->",
+        sched: "",
+        workers: 1,
+    },
+    Model {
+        name: "queue-2-workers",
+        between: "-> Queue(1024) -> puller :: Unqueue(BURST 64) ->",
+        sched: "StaticThreadSched(source 0, puller 1);",
+        workers: 2,
+    },
+    Model {
+        name: "pipeliner",
+        between: "-> hand :: Pipeliner(64) ->",
+        sched: "StaticThreadSched(source 0, hand 1);",
+        workers: 2,
+    },
+    Model {
+        name: "full-push-2-workers",
+        between: "->",
+        sched: "StaticThreadSched(source 0, source2 1); source2 :: BenchSource -> begin;",
+        workers: 2,
+    },
+];
+
+/// Their names.
+pub(crate) const NAMES: [&str; MODELS.len()] = {
+    let mut names = [""; MODELS.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = MODELS[i].name;
+        i += 1;
+    }
+    names
+};
+
+/// One worker takes each packet all the way.
+const REFERENCE: &str = "full-push";
+
+/// Frames in use: enough for the fullest queue.
+const FRAMES: usize = 32768;
+
+/// Packets a second and nanoseconds of processor time a packet.
+struct Sample {
+    rate: f64,
+    run: Run,
+}
+
+/// Measures the models in turn, round after round.
+pub(crate) fn run(plan: &Plan) -> Result<Vec<Record>, String> {
+    let wanted = |m: &&Model| {
+        plan.cases.is_empty() || m.name == REFERENCE || plan.cases.iter().any(|c| c == m.name)
+    };
+    let mut beds = Vec::new();
+    for model in MODELS.iter().filter(wanted) {
+        let text = configuration(model);
+        let router = router::build(&text, FRAMES, model.workers, true)?;
+        beds.push((model, router, Vec::new()));
+    }
+    for round in 0..=plan.rounds {
+        for (model, router, samples) in &mut beds {
+            let sample = sample(router, model.workers, plan.time);
+            // The first round warms up.
+            if round > 0 {
+                samples.push(sample);
+            }
+        }
+    }
+    let mut rates: Vec<f64> = beds.iter().map(|(_, _, samples)| middle(samples)).collect();
+    let reference = rates.first().copied().unwrap_or(f64::NAN);
+    let rows = beds.iter_mut().zip(rates.drain(..));
+    rows.map(|((model, router, samples), mpps)| {
+        let (lost, arrived) = (lost(router)?, counted(router));
+        let runs: Vec<Run> = samples.iter().map(|s| s.run).collect();
+        Ok(Record {
+            case: model.name,
+            workers: model.workers,
+            mpps,
+            ns_per_packet: median(&runs),
+            lost: lost as f64 / (lost + arrived).max(1) as f64,
+            reference: REFERENCE,
+            reference_mpps: reference,
+        })
+    })
+    .collect()
+}
+
+/// The middle rate of the undisturbed samples, of all if every one was
+/// disturbed; million packets a second.
+fn middle(samples: &[Sample]) -> f64 {
+    let calm = samples.iter().filter(|s| s.run.undisturbed);
+    let mut rates: Vec<f64> = calm.map(|s| s.rate).collect();
+    if rates.is_empty() {
+        rates = samples.iter().map(|s| s.rate).collect();
+    }
+    rates.sort_by(f64::total_cmp);
+    rates.get(rates.len() / 2).copied().unwrap_or(f64::NAN) / 1e6
+}
+
+/// Runs for a while; what came to the end of the path.
+fn sample(router: &mut Router, workers: usize, time: Duration) -> Sample {
+    let (mut packets, mut seconds) = (0, 0.0);
+    let run = watched(workers, || {
+        let started = Instant::now();
+        let before = counted(router);
+        let line = router.line();
+        router.run(Some((time, &mut |_| _ = line.send(Notice::Interrupted))));
+        packets = counted(router) - before;
+        seconds = started.elapsed().as_secs_f64();
+        packets
+    });
+    Sample { rate: packets as f64 / seconds, run }
+}
+
+fn counted(router: &mut Router) -> u64 {
+    // It is there: the configuration is ours.
+    router.read("end.count").ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// How many packets found a queue full; nothing else may drop any.
+fn lost(router: &mut Router) -> Result<u64, String> {
+    let drops = router.read("drops").map_err(|e| e.to_string())?;
+    let full = |line: &str| line.split_once(" full ")?.1.parse::<u64>().ok();
+    drops
+        .lines()
+        .map(|line| full(line).ok_or_else(|| format!("packets were dropped: {line}")))
+        .sum()
+}
+
+/// The router path, divided where packets would be sent.
+fn configuration(model: &Model) -> String {
+    let path = path(0, 1, "begin", "middle");
+    let (between, sched) = (model.between, model.sched);
+    format!(
+        "source :: BenchSource -> begin :: Null; middle :: Null; end :: Discard;
+         {path} middle {between} end; {sched}"
+    )
+}

@@ -1,0 +1,49 @@
+//! `BenchSource`: packets as devices hand them over, each in a fresh frame.
+
+use super::traffic::{FLOWS, Frames, frames};
+use castanet_engine::prelude::*;
+
+/// Makes packets without end, in frames of the pool; whoever sends them drops
+/// them, and the frames go back.
+///
+/// ```click
+/// BenchSource -> out
+/// ```
+#[derive(Element)]
+pub(crate) struct BenchSource;
+
+/// How long to wait for frames when there are none.
+const FAMINE: Duration = Duration::from_micros(10);
+
+/// Where in the traffic it is.
+#[derive(Default, Local)]
+pub(crate) struct Supply {
+    templates: Option<Frames>,
+    next: usize,
+}
+
+impl Source for BenchSource {
+    type Local = Supply;
+    type Fate = ();
+
+    fn begin(&self, supply: &mut Supply, _: &mut Cx) -> Result<(), ArgError> {
+        supply.templates = Some(frames());
+        Ok(())
+    }
+
+    fn ask(&self, supply: &mut Supply, n: usize, cx: &mut Cx) -> Asked {
+        let Some(templates) = &supply.templates else { return Asked::Done };
+        let n = n.min(cx.burst()).min(cx.room());
+        let mut batch = Batch::new();
+        batch.reserve(n);
+        while batch.len() < n {
+            let Some(packet) = cx.copy_in(&templates[supply.next % FLOWS]) else { break };
+            supply.next += 1;
+            batch.push(packet);
+        }
+        let short = batch.len() < n;
+        cx.emit_batch((), batch);
+        // Nobody says when frames come back from another worker.
+        if short { Asked::At(cx.now() + FAMINE) } else { Asked::Again }
+    }
+}

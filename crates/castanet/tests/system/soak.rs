@@ -1,0 +1,105 @@
+//! Full load with frames held in a queue: memory stays as it is, and at the end not a frame is
+//! missing. A few seconds by default; `CASTANET_SOAK_SECONDS=600` makes it ten minutes.
+
+use castanet_io::interface::Interface;
+use castanet_io::traffic::Source;
+use castanet_lab::{Lab, Namespace, Port, Router, require};
+use castanet_wire::{Ethernet, Ipv4Header, ether_type, ip_proto};
+use std::time::{Duration, Instant};
+use zerocopy::IntoBytes;
+
+use crate::bed::{SOON, program};
+
+/// How long the load lasts where nobody says otherwise.
+const SECONDS: u64 = 4;
+/// How many packets the queue holds, once it is full.
+const HELD: usize = 5000;
+/// What the load is sent in.
+const PACKETS: u32 = 1 << 16;
+/// How much memory may come after a quarter of the time: an allocator may keep
+/// what it was given once, but no packet may cost any.
+const SLACK: u64 = 512 << 10;
+
+fn seconds() -> u64 {
+    let told = std::env::var("CASTANET_SOAK_SECONDS").ok();
+    told.map_or(SECONDS, |text| text.parse().expect("CASTANET_SOAK_SECONDS is a number"))
+}
+
+/// A UDP packet for nobody, from a veth to its other end.
+fn frame(from: &Interface) -> Vec<u8> {
+    let ether = Ethernet::new([2, 0, 0, 0, 0, 9].into(), from.ether.unwrap(), ether_type::IPV4);
+    let (src, dst) = ([10, 1, 255, 255].into(), [20, 1, 0, 0].into());
+    let mut ip = Ipv4Header::new(ip_proto::UDP, src, dst, 50);
+    ip.update_checksum(&[]);
+    let mut frame = [ether.as_bytes(), ip.as_bytes()].concat();
+    frame.extend([0, 53, 0, 53, 0, 30, 0, 0]);
+    frame.resize(64, 0);
+    frame
+}
+
+/// Loads `eth0` of a namespace as the kernel can, until the time is over.
+fn load(namespace: &Namespace, time: Duration) {
+    let thread = namespace.enter(move || {
+        let sent = || {
+            let interface = Interface::find("eth0")?;
+            let source = Source::new("eth0", &frame(&interface))?;
+            let began = Instant::now();
+            while began.elapsed() < time {
+                source.send(PACKETS)?;
+            }
+            Ok(())
+        };
+        Ok(sent().map_err(|error: castanet_io::IoError| error.to_string()))
+    });
+    thread.join().unwrap().unwrap().unwrap();
+}
+
+fn soak(name: &str, method: &str) {
+    require(&["ethtool", "ip"]).unwrap();
+    let lab = Lab::new(name).unwrap();
+    let [a, middle, b]: [Namespace; 3] = ["a", "m", "b"].map(|it| lab.namespace(it).unwrap());
+    for (host, device) in [(&a, "m0"), (&b, "m1")] {
+        lab.link(Port::new(host, "eth0"), Port::new(&middle, device)).unwrap();
+    }
+    // A veth takes packets that the kernel makes only if it batches what it receives.
+    middle.command("ethtool").args(["-K", "m0", "gro", "on"]).check().unwrap();
+    // The queue fills up and stays full: what is sent is less than what comes.
+    let text = format!(
+        "FromDevice(m0, PROMISC true, METHOD {method}) -> q :: Queue({HELD})
+             -> RatedUnqueue(20000) -> c :: Counter -> ToDevice(m1, METHOD {method});
+         FromDevice(m1, PROMISC true, METHOD {method}) -> ToDevice(m0, METHOD {method})"
+    );
+    let handlers = ["q.highwater_length", "q.drops", "c.count"];
+    let shown = handlers.iter().flat_map(|handler| ["--handler", *handler]);
+    let command = middle.command(program()).args(["run", "-e", &text]).args(shown);
+    let mut router = command.spawn().unwrap();
+    router.wait_for(Router::READY, SOON).unwrap();
+    let time = Duration::from_secs(seconds());
+    load(&a, time / 4);
+    let before = router.memory();
+    load(&a, time - time / 4);
+    let after = router.memory();
+    assert!(before > 0 && after <= before + SLACK, "{before} bytes became {after}");
+    router.interrupt();
+    let status = router.wait(SOON).unwrap();
+    // Not a frame is missing, or it would not end like this.
+    assert_eq!(status.code(), Some(0), "{status}: {}", router.stderr());
+    let said = router.stdout();
+    let number = |name: &str| {
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let at = words.iter().position(|word| word.trim_end_matches(':') == name);
+        at.and_then(|at| words.get(at + 1)?.parse::<u64>().ok()).unwrap_or_else(|| panic!("{said}"))
+    };
+    assert_eq!(number("q.highwater_length"), HELD as u64);
+    assert!(number("q.drops") > 0 && number("c.count") > 0, "{said}");
+}
+
+#[test]
+fn af_xdp_under_full_load_keeps_its_memory() {
+    soak("soak-xdp", "AF_XDP");
+}
+
+#[test]
+fn packet_sockets_under_full_load_keep_their_memory() {
+    soak("soak-packet", "AF_PACKET");
+}
