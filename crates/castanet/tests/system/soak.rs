@@ -1,9 +1,10 @@
-//! Full load with frames held in a queue: memory stays as it is, and at the end not a frame is
-//! missing. A few seconds by default; `CASTANET_SOAK_SECONDS=600` makes it ten minutes.
+//! Full load: with frames held in a queue memory stays as it is, and at the end not a frame is
+//! missing; no packet costs a system call. A few seconds by default; `CASTANET_SOAK_SECONDS=600`
+//! makes it ten minutes.
 
 use castanet_io::interface::Interface;
 use castanet_io::traffic::Source;
-use castanet_lab::{Lab, Namespace, Port, Router, require};
+use castanet_lab::{Command, Lab, Namespace, Port, Router, require};
 use castanet_wire::{Ethernet, Ipv4Header, ether_type, ip_proto};
 use std::time::{Duration, Instant};
 use zerocopy::IntoBytes;
@@ -54,15 +55,28 @@ fn load(namespace: &Namespace, time: Duration) {
     thread.join().unwrap().unwrap().unwrap();
 }
 
-fn soak(name: &str, method: &str) {
-    require(&["ethtool", "ip"]).unwrap();
-    let lab = Lab::new(name).unwrap();
+/// A namespace that makes packets, one that forwards from `m0` to `m1`, one behind that.
+fn namespaces(lab: &Lab) -> [Namespace; 3] {
     let [a, middle, b]: [Namespace; 3] = ["a", "m", "b"].map(|it| lab.namespace(it).unwrap());
     for (host, device) in [(&a, "m0"), (&b, "m1")] {
         lab.link(Port::new(host, "eth0"), Port::new(&middle, device)).unwrap();
     }
     // A veth takes packets that the kernel makes only if it batches what it receives.
     middle.command("ethtool").args(["-K", "m0", "gro", "on"]).check().unwrap();
+    [a, middle, b]
+}
+
+/// The number after a handler's name.
+fn number(said: &str, name: &str) -> u64 {
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let at = words.iter().position(|word| word.trim_end_matches(':') == name);
+    at.and_then(|at| words.get(at + 1)?.parse().ok()).unwrap_or_else(|| panic!("{name}: {said}"))
+}
+
+fn soak(name: &str, method: &str) {
+    require(&["ethtool", "ip"]).unwrap();
+    let lab = Lab::new(name).unwrap();
+    let [a, middle, _b] = namespaces(&lab);
     // The queue fills up and stays full: what is sent is less than what comes.
     let text = format!(
         "FromDevice(m0, PROMISC true, METHOD {method}) -> q :: Queue({HELD})
@@ -85,13 +99,44 @@ fn soak(name: &str, method: &str) {
     // Not a frame is missing, or it would not end like this.
     assert_eq!(status.code(), Some(0), "{status}: {}", router.stderr());
     let said = router.stdout();
-    let number = |name: &str| {
-        let words: Vec<&str> = said.split_whitespace().collect();
-        let at = words.iter().position(|word| word.trim_end_matches(':') == name);
-        at.and_then(|at| words.get(at + 1)?.parse::<u64>().ok()).unwrap_or_else(|| panic!("{said}"))
-    };
-    assert_eq!(number("q.highwater_length"), HELD as u64);
-    assert!(number("q.drops") > 0 && number("c.count") > 0, "{said}");
+    assert_eq!(number(&said, "q.highwater_length"), HELD as u64);
+    assert!(number(&said, "q.drops") > 0 && number(&said, "c.count") > 0, "{said}");
+}
+
+/// The system calls of a process while `run` runs, by `strace -c`.
+fn system_calls(lab: &Lab, process: u32, run: impl FnOnce()) -> (u64, String) {
+    let path = lab.directory().join("calls");
+    let words = ["-f", "-c", "-o", path.to_str().unwrap(), "-p", &process.to_string()];
+    let mut strace = Command::outside("strace").args(words).spawn().unwrap();
+    strace.wait_for("attached", SOON).unwrap();
+    run();
+    strace.interrupt();
+    strace.wait(SOON).unwrap();
+    let table = std::fs::read_to_string(path).unwrap();
+    let total =
+        table.lines().find(|line| line.ends_with(" total")).unwrap_or_else(|| panic!("{table}"));
+    // Share of time, seconds, microseconds a call, calls.
+    (total.split_whitespace().nth(3).unwrap().parse().unwrap(), table)
+}
+
+#[test]
+fn af_xdp_makes_no_system_call_for_each_packet() {
+    require(&["ethtool", "ip", "strace"]).unwrap();
+    let lab = Lab::new("calls").unwrap();
+    let [a, middle, _b] = namespaces(&lab);
+    let text = "FromDevice(m0, PROMISC true, METHOD AF_XDP) -> c :: Counter
+                    -> ToDevice(m1, METHOD AF_XDP)";
+    let command = middle.command(program()).args(["run", "-e", text, "--handler", "c.count"]);
+    let mut router = command.spawn().unwrap();
+    router.wait_for(Router::READY, SOON).unwrap();
+    let (calls, table) = system_calls(&lab, router.id(), || load(&a, Duration::from_secs(1)));
+    router.interrupt();
+    assert_eq!(router.wait(SOON).unwrap().code(), Some(0), "{}", router.stderr());
+    let packets: u64 = router.stdout().trim().parse().unwrap();
+    println!("{calls} calls, {packets} packets:\n{table}");
+    // One for a burst that is to be sent, of up to 64 packets, and some more
+    // around moments in which nothing came.
+    assert!(packets > 1000 && calls * 8 < packets, "{calls} calls, {packets} packets:\n{table}");
 }
 
 #[test]
