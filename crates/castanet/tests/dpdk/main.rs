@@ -182,11 +182,12 @@ fn rings_bring_back_the_mbufs_that_were_sent() {
 #[test]
 fn rings_of_the_elements_join_two_workers() {
     // From anywhere into mbufs, through a ring to another worker, some shared,
-    // one too long for any mbuf; and through a ring that nobody empties.
-    let config = "DPDKInfo(4096);
+    // one too long for any mbuf; and through a ring that nobody empties. All
+    // may wait: who empties the ring may be kept from it for any time.
+    let config = "DPDKInfo(8192);
          s :: InfiniteSource(LIMIT 5000, DATA \\<020000000007 020000000006 88b7 01 02 03>)
            -> e :: EnsureDPDKBuffer -> tee :: Tee;
-         tee[0] -> t :: ToDPDKRing(1, near, far, NDESC 500, BLOCKING true);
+         tee[0] -> t :: ToDPDKRing(1, near, far, NDESC 500, IQUEUE 5000);
          tee[1] -> full :: ToDPDKRing(FROM_PROC x, TO_PROC y, NDESC 100, IQUEUE 10);
          f :: FromDPDKRing(FROM_PROC far, TO_PROC near, FORCE_LOOKUP true)
            -> same :: Classifier(0/02000000000702000000000688b7010203, -) -> c :: Counter -> Discard;

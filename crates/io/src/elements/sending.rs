@@ -7,7 +7,8 @@ use std::time::Instant;
 /// How soon a device without room is tried again.
 const RETRY: Duration = Duration::from_micros(100);
 
-/// How long a worker waits for room, once: a link that is down must not stop it.
+/// How long a worker waits for a device that takes nothing, once: a link that
+/// is down must not stop it.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Packets that a device has no room for yet.
@@ -35,10 +36,27 @@ impl Waiting {
     pub(super) fn send(
         &mut self,
         device: &mut dyn Device,
-        mut batch: Batch,
+        batch: Batch,
         limit: usize,
         blocking: bool,
         cx: &mut Cx,
+    ) -> std::io::Result<Outcome> {
+        let outcome = self.hand_over(device, batch, limit, blocking.then_some(PATIENCE))?;
+        if !self.packets.is_empty() || device.unsent() {
+            let retry = cx.now() + RETRY;
+            cx.wake_at(retry);
+        }
+        Ok(outcome)
+    }
+
+    /// The same, without seeing to it that what waits is tried again; waits
+    /// for a device that takes nothing until `patience` is at its end.
+    fn hand_over(
+        &mut self,
+        device: &mut dyn Device,
+        mut batch: Batch,
+        limit: usize,
+        patience: Option<Duration>,
     ) -> std::io::Result<Outcome> {
         if !self.packets.is_empty() {
             self.packets.append(&mut batch);
@@ -48,32 +66,30 @@ impl Waiting {
         let (before, mut sent, mut since) = (batch.len(), 0, None);
         loop {
             match device.transmit(&mut batch).and_then(|n| device.flush().map(|()| n)) {
+                Ok(0) => {}
                 Ok(went) => {
                     sent += went;
-                    self.stuck &= went == 0;
+                    self.stuck = false;
+                    since = None;
                 }
                 Err(error) => {
                     self.packets = batch;
                     return Err(error);
                 }
             }
-            if !blocking || self.stuck || batch.len() <= limit {
+            let Some(patience) = patience else { break };
+            if self.stuck || batch.len() <= limit {
                 break;
             }
-            if since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            if since.get_or_insert_with(Instant::now).elapsed() > patience {
                 self.stuck = true;
                 break;
             }
             std::thread::yield_now();
         }
         let refused = before - sent - batch.len();
-        if batch.is_empty() && !device.unsent() {
-            return Ok(Outcome { sent, refused, surplus: batch });
-        }
-        let surplus = batch.split_off(limit);
+        let surplus = if batch.len() > limit { batch.split_off(limit) } else { Batch::new() };
         self.packets = batch;
-        let retry = cx.now() + RETRY;
-        cx.wake_at(retry);
         Ok(Outcome { sent, refused, surplus })
     }
 
@@ -85,5 +101,81 @@ impl Waiting {
     /// Gives up those that still wait.
     pub(super) fn take(&mut self) -> Batch {
         std::mem::take(&mut self.packets)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::DeviceStats;
+    use castanet_packet::{Pool, PoolConfig};
+    use std::io;
+    use std::os::fd::RawFd;
+
+    /// Takes a packet each time it has been asked so often, or never.
+    struct Slow {
+        every: Option<usize>,
+        asked: usize,
+    }
+
+    impl Device for Slow {
+        fn receive(&mut self, _: &Pool, _: &mut Batch, _: usize) -> io::Result<usize> {
+            Ok(0)
+        }
+
+        fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
+            self.asked += 1;
+            if self.every.is_none_or(|every| self.asked % every != 0) {
+                return Ok(0);
+            }
+            Ok(usize::from(!batch.is_empty() && batch.remove(0).len() == 6))
+        }
+
+        fn fd(&self) -> Option<RawFd> {
+            None
+        }
+
+        fn stats(&self) -> DeviceStats {
+            DeviceStats::default()
+        }
+
+        fn describe(&self) -> String {
+            "slow".into()
+        }
+    }
+
+    fn packets(pool: &Pool, n: usize) -> Batch {
+        (0..n).map(|_| pool.copy_in(b"packet").unwrap()).collect()
+    }
+
+    #[test]
+    fn waits_for_a_slow_device_but_only_once_for_one_that_takes_nothing() {
+        let pool = Pool::new(PoolConfig { frames: 64, ..PoolConfig::default() }).unwrap();
+        let mut waiting = Waiting::default();
+        let day = Some(Duration::from_secs(86400));
+        // 20 packets, each asked for five times; two may wait on.
+        let mut slow = Slow { every: Some(5), asked: 0 };
+        let done = waiting.hand_over(&mut slow, packets(&pool, 20), 2, day).unwrap();
+        assert_eq!((done.sent, done.refused, done.surplus.len(), waiting.len()), (18, 0, 0, 2));
+        assert_eq!(slow.asked, 90);
+        // Who does not wait asks once.
+        let done = waiting.hand_over(&mut slow, packets(&pool, 3), 2, None).unwrap();
+        assert_eq!((done.sent, done.surplus.len(), waiting.len(), slow.asked), (0, 3, 2, 91));
+        // Nothing goes: patience ends, and is not spent again.
+        let mut dead = Slow { every: None, asked: 0 };
+        let short = Some(Duration::from_millis(1));
+        let done = waiting.hand_over(&mut dead, packets(&pool, 4), 2, short).unwrap();
+        assert_eq!((done.sent, done.surplus.len(), waiting.len()), (0, 4, 2));
+        let asked = dead.asked;
+        assert!(asked > 1);
+        let done = waiting.hand_over(&mut dead, packets(&pool, 4), 2, day).unwrap();
+        assert_eq!((done.sent, done.surplus.len(), dead.asked), (0, 4, asked + 1));
+        // Something goes again: so does patience.
+        let done = waiting.hand_over(&mut slow, packets(&pool, 0), 0, day).unwrap();
+        assert_eq!((done.sent, waiting.len()), (0, 0));
+        assert_eq!(done.surplus.len(), 2);
+        slow.asked = 4;
+        let done = waiting.hand_over(&mut slow, packets(&pool, 9), 0, day).unwrap();
+        assert_eq!((done.sent, done.surplus.len(), waiting.len()), (9, 0, 0));
     }
 }

@@ -51,8 +51,8 @@ pub struct Settings {
     /// How many packets of each worker may wait for room.
     #[arg(keyword, default = 1024)]
     iqueue: u32,
-    /// Whether a worker whose packets find no place to wait waits itself, for
-    /// at most a tenth of a second, rather than drop them.
+    /// Whether a worker whose packets find no place to wait waits itself,
+    /// until none has gone for a tenth of a second, rather than drop them.
     #[arg(keyword, default = false)]
     blocking: bool,
     /// By AF_XDP, the first queue to send to; -1 for 0.

@@ -47,8 +47,8 @@ pub struct Settings {
     /// How many packets of each worker may wait for room.
     #[arg(keyword, default = 1024)]
     iqueue: u32,
-    /// Whether to wait for room, for at most a tenth of a second, rather than
-    /// to drop.
+    /// Whether to wait for room, until none has gone for a tenth of a second,
+    /// rather than to drop.
     #[arg(keyword, default = true)]
     blocking: bool,
     /// Packets to gather before sending, in FastClick; here a burst brings them.

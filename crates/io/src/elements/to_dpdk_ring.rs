@@ -32,8 +32,8 @@ pub struct ToDPDKRing {
     /// How many packets may wait for room.
     #[arg(keyword, default = 1024)]
     iqueue: u32,
-    /// Whether to wait for room, for at most a tenth of a second, rather than
-    /// to drop.
+    /// Whether to wait for room, until none has gone for a tenth of a second,
+    /// rather than to drop.
     #[arg(keyword, default = false)]
     blocking: bool,
     /// Packets to gather first, in FastClick; here a burst brings them.
