@@ -105,10 +105,8 @@ impl Packet {
             return self.replace_elsewhere(bytes);
         }
         self.forget_headers();
-        self.data = data as u16;
-        self.len = bytes.len() as u32;
         // SAFETY: in the frame, as was just seen, which is ours alone.
-        unsafe { self.at(data).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+        unsafe { self.set_contents(data, bytes) }
     }
 
     /// As [`Packet::replace_contents`], where there is less room than usual.
@@ -170,9 +168,21 @@ impl Packet {
     #[inline]
     pub(crate) fn fill(&mut self, data: usize, bytes: &[u8]) {
         assert!(HEADER <= data && data + bytes.len() <= self.limit() && !self.has(SHARED));
+        // SAFETY: in the frame, which is ours alone.
+        unsafe { self.set_contents(data, bytes) }
+    }
+
+    /// As [`Packet::fill`], for who has looked.
+    ///
+    /// # Safety
+    /// The frame must be the packet's alone, and have room for the bytes from
+    /// offset `data` on, which must not lie before the header's end.
+    #[inline]
+    unsafe fn set_contents(&mut self, data: usize, bytes: &[u8]) {
         self.data = data as u16;
         self.len = bytes.len() as u32;
-        // SAFETY: in the frame, which is ours alone.
+        // SAFETY: the caller has seen that they fit, in a frame that nobody
+        // else can have `bytes` in.
         unsafe { self.at(data).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 

@@ -37,15 +37,23 @@ fn processor_time() -> f64 {
     })
 }
 
-/// The middle of the undisturbed runs; of all runs if every one was
-/// disturbed.
+/// The middle of the undisturbed runs, in nanoseconds; of all runs if every one
+/// was disturbed.
 pub(crate) fn median(runs: &[Run]) -> f64 {
-    let mut ns: Vec<f64> = runs.iter().filter(|r| r.undisturbed).map(|r| r.ns).collect();
-    if ns.is_empty() {
-        ns = runs.iter().map(|r| r.ns).collect();
+    middle(runs.iter().map(|run| (run.ns, run.undisturbed))).0
+}
+
+/// The middle of the values beside which stands that nothing disturbed them, or
+/// of all if there are none, and how many of these there are.
+pub(crate) fn middle(values: impl Iterator<Item = (f64, bool)>) -> (f64, usize) {
+    let (mut calm, mut others) = (Vec::new(), Vec::new());
+    for (value, undisturbed) in values {
+        if undisturbed { &mut calm } else { &mut others }.push(value);
     }
-    ns.sort_by(f64::total_cmp);
-    ns.get(ns.len() / 2).copied().unwrap_or(f64::NAN)
+    let undisturbed = calm.len();
+    let mut counted = if calm.is_empty() { others } else { calm };
+    counted.sort_by(f64::total_cmp);
+    (counted.get(counted.len() / 2).copied().unwrap_or(f64::NAN), undisturbed)
 }
 
 /// Ticks of the time-stamp counter in a nanosecond.
@@ -56,4 +64,17 @@ pub(crate) fn ticks_per_ns() -> f64 {
         std::hint::spin_loop();
     }
     (clock.raw() - raw) as f64 / started.elapsed().as_nanos() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::middle;
+
+    #[test]
+    fn disturbed_runs_count_only_where_there_are_no_others() {
+        let calm = [(1.0, true), (9.0, false), (2.0, true), (3.0, true)];
+        assert_eq!(middle(calm.into_iter()), (2.0, 3));
+        assert_eq!(middle([(1.0, false), (9.0, false), (2.0, false)].into_iter()), (2.0, 0));
+        assert!(middle(std::iter::empty()).0.is_nan());
+    }
 }

@@ -1,9 +1,9 @@
 //! `castanet bench models`: one path, and the ways to divide it between workers
 //! (FastClick paper, 5.3).
 
-use super::measure::{Run, median, watched};
+use super::measure::{Run, median, middle, watched};
 use super::router::{self, path};
-use castanet_engine::router::{Notice, Router};
+use castanet_engine::router::Router;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 
@@ -74,15 +74,9 @@ const MODELS: [Model; 5] = [
 ];
 
 /// Their names.
-pub(crate) const NAMES: [&str; MODELS.len()] = {
-    let mut names = [""; MODELS.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = MODELS[i].name;
-        i += 1;
-    }
-    names
-};
+pub(crate) fn names() -> [&'static str; MODELS.len()] {
+    MODELS.each_ref().map(|model| model.name)
+}
 
 /// One worker takes each packet all the way.
 const REFERENCE: &str = "full-push";
@@ -116,9 +110,9 @@ pub(crate) fn run(plan: &Plan) -> Result<Vec<Record>, String> {
             }
         }
     }
-    let mut rates: Vec<f64> = beds.iter().map(|(_, _, samples)| middle(samples)).collect();
+    let rates: Vec<f64> = beds.iter().map(|(_, _, samples)| rate(samples)).collect();
     let reference = rates.first().copied().unwrap_or(f64::NAN);
-    let rows = beds.iter_mut().zip(rates.drain(..));
+    let rows = beds.iter_mut().zip(rates);
     rows.map(|((model, router, samples), mpps)| {
         let (lost, arrived) = (lost(router)?, counted(router));
         let runs: Vec<Run> = samples.iter().map(|s| s.run).collect();
@@ -135,16 +129,9 @@ pub(crate) fn run(plan: &Plan) -> Result<Vec<Record>, String> {
     .collect()
 }
 
-/// The middle rate of the undisturbed samples, of all if every one was
-/// disturbed; million packets a second.
-fn middle(samples: &[Sample]) -> f64 {
-    let calm = samples.iter().filter(|s| s.run.undisturbed);
-    let mut rates: Vec<f64> = calm.map(|s| s.rate).collect();
-    if rates.is_empty() {
-        rates = samples.iter().map(|s| s.rate).collect();
-    }
-    rates.sort_by(f64::total_cmp);
-    rates.get(rates.len() / 2).copied().unwrap_or(f64::NAN) / 1e6
+/// The middle rate; million packets a second.
+fn rate(samples: &[Sample]) -> f64 {
+    middle(samples.iter().map(|sample| (sample.rate, sample.run.undisturbed))).0 / 1e6
 }
 
 /// Runs for a while; what came to the end of the path.
@@ -152,10 +139,7 @@ fn sample(router: &mut Router, workers: usize, time: Duration) -> Sample {
     let (mut packets, mut seconds) = (0, 0.0);
     let run = watched(workers, || {
         let started = Instant::now();
-        let before = counted(router);
-        let line = router.line();
-        router.run(Some((time, &mut |_| _ = line.send(Notice::Interrupted))));
-        packets = counted(router) - before;
+        packets = router::run_counted(router, time, counted);
         seconds = started.elapsed().as_secs_f64();
         packets
     });
@@ -163,8 +147,7 @@ fn sample(router: &mut Router, workers: usize, time: Duration) -> Sample {
 }
 
 fn counted(router: &mut Router) -> u64 {
-    // It is there: the configuration is ours.
-    router.read("end.count").ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+    router::count(router, "end.count")
 }
 
 /// How many packets found a queue full; nothing else may drop any.

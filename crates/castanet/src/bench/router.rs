@@ -111,16 +111,27 @@ fn compare(ways: u32, frames: usize, workers: usize, plan: &Plan) -> Result<(f64
 
 /// Runs the router for a while; packets sent by all workers.
 fn run_router(router: &mut Router, workers: usize, time: Duration) -> u64 {
-    let count = |router: &mut Router| -> u64 {
-        // The rings are there: the configuration is ours.
-        (0..workers)
-            .filter_map(|w| router.read(&format!("ring{w}.count")).ok()?.parse::<u64>().ok())
-            .sum()
-    };
+    run_counted(router, time, |router| {
+        (0..workers).map(|w| count(router, &format!("ring{w}.count"))).sum()
+    })
+}
+
+/// Runs a benchmark's router for a while; by how much a count went up.
+pub(crate) fn run_counted(
+    router: &mut Router,
+    time: Duration,
+    count: impl Fn(&mut Router) -> u64,
+) -> u64 {
     let before = count(router);
     let line = router.line();
     router.run(Some((time, &mut |_| _ = line.send(Notice::Interrupted))));
     count(router) - before
+}
+
+/// A counter of a benchmark's router.
+pub(crate) fn count(router: &mut Router, handler: &str) -> u64 {
+    // It is there: the configuration is ours.
+    router.read(handler).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
 /// Runs the fused loops for as long; packets of all.

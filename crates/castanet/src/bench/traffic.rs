@@ -1,11 +1,10 @@
 //! The packets and routes that benchmarks use.
 
-use castanet_wire::{Ethernet, Ipv4Header, MacAddr, Udp, ether_type, ip_proto};
+pub(crate) use castanet_io::traffic::FRAME;
+use castanet_io::traffic::frame_between;
+use castanet_wire::MacAddr;
 use std::net::Ipv4Addr;
-use zerocopy::IntoBytes;
 
-/// Bytes of a frame: the smallest Ethernet frame, without its checksum.
-pub(crate) const FRAME: usize = 64;
 /// How many different packets are in the traffic.
 pub(crate) const FLOWS: usize = 256;
 /// How many routes are in the table beside the default.
@@ -45,18 +44,8 @@ fn one(numbers: &mut Numbers) -> [u8; FRAME] {
         }
     };
     let (src, dst) = (address(), address());
-    let mut frame = [0; FRAME];
-    let length = FRAME - size_of::<Ethernet>();
-    let ether =
-        Ethernet::new(MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]), ether_type::IPV4);
-    let mut ip = Ipv4Header::new(ip_proto::UDP, src, dst, length as u16);
-    ip.update_checksum(&[]);
-    let (head, rest) = frame.split_at_mut(size_of::<Ethernet>());
-    head.copy_from_slice(ether.as_bytes());
-    let (head, rest) = rest.split_at_mut(size_of::<Ipv4Header>());
-    head.copy_from_slice(ip.as_bytes());
-    rest[..size_of::<Udp>()].copy_from_slice(&[0, 53, 0, 53, 0, 30, 0, 0]);
-    frame
+    let mac = |last| MacAddr([2, 0, 0, 0, 0, last]);
+    frame_between((mac(2), src), (mac(1), dst))
 }
 
 /// Prefixes (address, length) spread over the unicast space, and one default.

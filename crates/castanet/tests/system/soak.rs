@@ -3,11 +3,9 @@
 //! makes it ten minutes.
 
 use castanet_io::interface::Interface;
-use castanet_io::traffic::Source;
+use castanet_io::traffic::{Source, frame};
 use castanet_lab::{Command, Lab, Namespace, Port, Router, require};
-use castanet_wire::{Ethernet, Ipv4Header, ether_type, ip_proto};
 use std::time::{Duration, Instant};
-use zerocopy::IntoBytes;
 
 use crate::bed::{SOON, program};
 
@@ -26,24 +24,14 @@ fn seconds() -> u64 {
     told.map_or(SECONDS, |text| text.parse().expect("CASTANET_SOAK_SECONDS is a number"))
 }
 
-/// A UDP packet for nobody, from a veth to its other end.
-fn frame(from: &Interface) -> Vec<u8> {
-    let ether = Ethernet::new([2, 0, 0, 0, 0, 9].into(), from.ether.unwrap(), ether_type::IPV4);
-    let (src, dst) = ([10, 1, 255, 255].into(), [20, 1, 0, 0].into());
-    let mut ip = Ipv4Header::new(ip_proto::UDP, src, dst, 50);
-    ip.update_checksum(&[]);
-    let mut frame = [ether.as_bytes(), ip.as_bytes()].concat();
-    frame.extend([0, 53, 0, 53, 0, 30, 0, 0]);
-    frame.resize(64, 0);
-    frame
-}
-
 /// Loads `eth0` of a namespace as the kernel can, until the time is over.
 fn load(namespace: &Namespace, time: Duration) {
     let thread = namespace.enter(move || {
         let sent = || {
             let interface = Interface::find("eth0")?;
-            let source = Source::new("eth0", &frame(&interface))?;
+            // For nobody, from the one end of the veth to the other.
+            let frame = frame([2, 0, 0, 0, 0, 9].into(), interface.ether.unwrap());
+            let source = Source::new("eth0", &frame)?;
             let began = Instant::now();
             while began.elapsed() < time {
                 source.send(PACKETS)?;

@@ -4,10 +4,8 @@ use castanet_engine::prelude::*;
 
 /// Keeps short bursts back until they have become one of a certain length.
 ///
-/// Castanet's elements cost no more for short bursts than they must, so little
-/// is gained by waiting; it is for what comes behind, in other machines. Each
-/// worker waits for itself. Without a time to wait at most, packets may wait
-/// for ever.
+/// Each worker waits for itself. Without a time to wait at most, packets may
+/// wait for ever.
 ///
 /// ```click
 /// in -> m :: MinBatch(3, 1000) -> out

@@ -305,13 +305,16 @@ impl Notes<'_> {
     }
 
     /// Whether a stage wants all that come after the last packet noted.
-    // Never inlined: the processor would ask it for packets that go on, too.
+    // Never inlined: the compiler would merge this test with the one before,
+    // and make it for packets that go on, too.
     #[cold]
     #[inline(never)]
     fn has_stopped(&self) -> bool {
         self.stopped != NOWHERE
     }
 
+    /// Writes down where a packet leaves stage `place`, and whether those after
+    /// it may go on.
     #[cold]
     #[inline(never)]
     fn note(&mut self, packet: &Packet, place: u8, fate: u8) {

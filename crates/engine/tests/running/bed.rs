@@ -1,6 +1,6 @@
 //! The bed that the tests lie in: a router of small elements, and its balance.
 
-use crate::elements;
+use crate::{elements, queues};
 use castanet_engine::class::Library;
 use castanet_engine::router::{Notice, Options, Router};
 use castanet_engine::worker::Console;
@@ -15,13 +15,17 @@ impl Console for Silent {
     fn print(&self, _: &str) {}
 }
 
+fn library() -> Library {
+    Library::new(&[elements::CLASSES, queues::CLASSES])
+}
+
 pub(crate) fn build(text: &str, workers: usize, simulated: bool) -> Router {
-    build_with(Library::new(&[elements::CLASSES]), text, workers, simulated)
+    build_with(library(), text, workers, simulated)
 }
 
 /// The same, with elements in a row as one pass where that was compiled.
 pub(crate) fn build_fused(text: &str, workers: usize) -> Router {
-    let mut library = Library::new(&[elements::CLASSES]);
+    let mut library = library();
     library.fuse(elements::FUSIONS);
     build_with(library, text, workers, true)
 }

@@ -2,7 +2,6 @@
 
 use castanet_engine::class::{Class, info, per_batch, per_packet, source, store};
 use castanet_engine::fuse;
-use castanet_engine::graph::devices;
 use castanet_engine::node::fused::Fusion;
 use castanet_engine::prelude::*;
 use std::collections::VecDeque;
@@ -465,110 +464,6 @@ impl PerBatch for Alarm {
     }
 }
 
-/// Has a packet in each of its device's queues for as often as it is told.
-#[derive(Element)]
-#[element(args = QueuesArgs)]
-struct Queues {
-    args: QueuesArgs,
-    shares: Vec<Share>,
-}
-
-#[derive(Args)]
-struct QueuesArgs {
-    /// The device.
-    #[arg]
-    device: String,
-    /// How many queues it has.
-    #[arg]
-    queues: usize,
-    /// How many packets come to each.
-    #[arg]
-    each: u64,
-}
-
-#[derive(Default, Local)]
-struct Polled {
-    /// How often this has begun.
-    #[read]
-    begun: u64,
-    /// Packets.
-    #[read]
-    count: u64,
-}
-
-impl Build for Queues {
-    type Args = QueuesArgs;
-    fn build(args: QueuesArgs, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(Queues { args, shares: setup.shares.to_vec() })
-    }
-}
-
-impl Source for Queues {
-    type Local = Polled;
-    type Fate = ();
-    const EACH: bool = true;
-    fn begin(&self, local: &mut Polled, _: &mut Cx) -> Result<(), ArgError> {
-        local.begun += 1;
-        Ok(())
-    }
-    fn ask(&self, local: &mut Polled, n: usize, cx: &mut Cx) -> Asked {
-        let mine = self.shares.iter().find(|share| share.worker == cx.worker());
-        let all = mine.map_or(0, |share| share.queues.len() as u64 * self.args.each);
-        for _ in 0..n {
-            if local.count == all {
-                return Asked::Done;
-            }
-            let Some(packet) = cx.copy_in(b"some bytes") else { return Asked::Again };
-            local.count += 1;
-            cx.emit((), packet);
-        }
-        Asked::Again
-    }
-}
-
-fn queues_device(config: &str, names: &Names) -> Option<devices::Device> {
-    let it = <QueuesArgs as Args>::parse(config, names).ok()?;
-    Some(device(it.device, Some(0), it.queues, it.queues))
-}
-
-fn device(name: String, first: Option<usize>, least: usize, most: usize) -> devices::Device {
-    let queues = devices::Queues { first, least, most, sockets: false };
-    let (how, crew) = (String::new(), devices::Crew::default());
-    devices::Device { name, how, node: None, queues, crew }
-}
-
-/// Ends packets, on a queue of a device.
-#[derive(Element)]
-#[element(ports = "1/0")]
-struct Outlet {
-    /// The device.
-    #[arg]
-    device: String,
-    /// How many queues it has.
-    #[arg]
-    queues: usize,
-}
-
-impl PerBatch for Outlet {
-    type On = on::Any;
-    type Local = Polled;
-    type Fate = Never;
-    const EACH: bool = true;
-    fn begin(&self, local: &mut Polled, _: &mut Cx) -> Result<(), ArgError> {
-        local.begun += 1;
-        Ok(())
-    }
-    fn batch(&self, local: &mut Polled, _: usize, batch: Batch, cx: &mut Cx) {
-        local.count += batch.len() as u64;
-        cx.consume(batch);
-    }
-}
-
-fn outlet_device(config: &str, names: &Names) -> Option<devices::Device> {
-    let it = <Outlet as Args>::parse(config, names).ok()?;
-    Some(device(it.device, None, 1, it.queues))
-}
-
 /// Says where an element runs.
 #[derive(Element)]
 struct Home {
@@ -605,7 +500,5 @@ pub(crate) static CLASSES: &[Class] = &[
     per_batch::<Copy>(),
     per_batch::<End>(),
     per_batch::<Alarm>(),
-    source::<Queues>().with_device(queues_device),
-    per_batch::<Outlet>().with_device(outlet_device),
     info::<Home>(),
 ];

@@ -9,5 +9,6 @@ mod devices;
 mod elements;
 mod faults;
 mod fused;
+mod queues;
 mod turns;
 mod waking;

@@ -1,9 +1,10 @@
 //! `FromDPDKRing`: packets that another process has put into a ring of DPDK's.
 
-use super::dpdk::{Wait, told};
+use super::dpdk::Wait;
 use super::opened::Opened;
+use super::ring_args::RingArgs;
 use crate::device::Device;
-use crate::dpdk::{Ring, RingOptions};
+use crate::dpdk::Ring;
 use castanet_engine::prelude::*;
 
 /// Receives packets from a ring of DPDK's, which another process fills.
@@ -38,24 +39,9 @@ pub struct FromDPDKRing {
     /// How many packets to take at once; 0 for the engine's burst.
     #[arg(keyword, live, default = 0)]
     burst: u32,
-    /// How many packets the ring has room for, if it is made here.
-    #[arg(keyword, default = 1024, range = 1..=16777216)]
-    ndesc: u32,
-    /// The NUMA node of the ring's memory; -1 for any.
-    #[arg(keyword, default = 0)]
-    numa_zone: i32,
-    /// Whether only one worker at a time puts packets in, of all processes.
-    #[arg(keyword, default = false)]
-    sp_enq: bool,
-    /// Whether only one worker at a time takes packets out.
-    #[arg(keyword, default = false)]
-    sc_deq: bool,
-    /// Whether to find the ring, whatever process this is.
-    #[arg(keyword, default = false)]
-    force_lookup: bool,
-    /// Whether to make the ring, whatever process this is.
-    #[arg(keyword, default = false)]
-    force_create: bool,
+    /// The ring.
+    #[arg(flatten)]
+    ring: RingArgs,
 }
 
 /// Where packets go.
@@ -118,15 +104,7 @@ impl Source for FromDPDKRing {
     type Fate = Received;
 
     fn begin(&self, local: &mut Receiving, _: &mut Cx) -> Result<(), ArgError> {
-        let options = RingOptions {
-            descriptors: self.ndesc,
-            numa_node: self.numa_zone,
-            one_sender: self.sp_enq,
-            one_receiver: self.sc_deq,
-            create: made(self.force_create, self.force_lookup),
-        };
-        let ring = Ring::open(&self.from_proc, &self.to_proc, options);
-        local.ring.set(ring.map_err(|error| told(&error))?);
+        local.ring.set(self.ring.open(&self.from_proc, &self.to_proc)?);
         Ok(())
     }
 
@@ -149,14 +127,5 @@ impl Source for FromDPDKRing {
 
     fn end(&self, local: &mut Receiving, _: &mut Cx) {
         local.ring.close();
-    }
-}
-
-/// Whether a ring is to be made, if somebody said.
-pub(super) fn made(create: bool, lookup: bool) -> Option<bool> {
-    match (create, lookup) {
-        (true, _) => Some(true),
-        (false, true) => Some(false),
-        (false, false) => None,
     }
 }

@@ -1,10 +1,9 @@
 //! `ToDPDKRing`: packets for another process, into a ring of DPDK's.
 
-use super::dpdk::told;
-use super::from_dpdk_ring::made;
 use super::opened::Opened;
+use super::ring_args::RingArgs;
 use super::sending::{Outcome, Waiting};
-use crate::dpdk::{Ring, RingOptions};
+use crate::dpdk::Ring;
 use castanet_engine::prelude::*;
 
 /// Puts packets into a ring of DPDK's, which another process empties.
@@ -44,24 +43,9 @@ pub struct ToDPDKRing {
     #[arg(keyword, default = 0)]
     #[expect(dead_code, reason = "for configurations that say so")]
     timeout: i32,
-    /// How many packets the ring has room for, if it is made here.
-    #[arg(keyword, default = 1024, range = 1..=16777216)]
-    ndesc: u32,
-    /// The NUMA node of the ring's memory; -1 for any.
-    #[arg(keyword, default = 0)]
-    numa_zone: i32,
-    /// Whether only one worker at a time puts packets in, of all processes.
-    #[arg(keyword, default = false)]
-    sp_enq: bool,
-    /// Whether only one worker at a time takes packets out.
-    #[arg(keyword, default = false)]
-    sc_deq: bool,
-    /// Whether to find the ring, whatever process this is.
-    #[arg(keyword, default = false)]
-    force_lookup: bool,
-    /// Whether to make the ring, whatever process this is.
-    #[arg(keyword, default = false)]
-    force_create: bool,
+    /// The ring.
+    #[arg(flatten)]
+    ring: RingArgs,
 }
 
 /// Why packets do not go.
@@ -137,7 +121,7 @@ impl PerBatch for ToDPDKRing {
     const EACH: bool = true;
 
     fn begin(&self, local: &mut Sending, _: &mut Cx) -> Result<(), ArgError> {
-        local.ring.set(self.open()?);
+        local.ring.set(self.ring.open(&self.from_proc, &self.to_proc)?);
         Ok(())
     }
 
@@ -162,17 +146,6 @@ impl PerBatch for ToDPDKRing {
 }
 
 impl ToDPDKRing {
-    fn open(&self) -> Result<Ring, ArgError> {
-        let options = RingOptions {
-            descriptors: self.ndesc,
-            numa_node: self.numa_zone,
-            one_sender: self.sp_enq,
-            one_receiver: self.sc_deq,
-            create: made(self.force_create, self.force_lookup),
-        };
-        Ring::open(&self.from_proc, &self.to_proc, options).map_err(|error| told(&error))
-    }
-
     fn send(&self, local: &mut Sending, batch: Batch, cx: &mut Cx) {
         let Some(ring) = local.ring.get_mut() else { return self.give_up(local, batch, cx) };
         match local.waiting.send(ring, batch, self.iqueue as usize, self.blocking, cx) {

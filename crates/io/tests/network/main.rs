@@ -9,7 +9,8 @@ mod tap;
 mod traffic;
 mod xdp;
 
-use castanet_lab::{Lab, Namespace, Port, require};
+use castanet_lab::{Capture, Lab, Namespace, Port, require};
+use std::time::Duration;
 
 /// What the tests run.
 const TOOLS: &[&str] = &["ip", "ping", "curl", "tcpdump", "python3", "sha256sum"];
@@ -34,4 +35,26 @@ fn between(name: &str) -> Between {
     lab.link(Port::new(&b, "eth0").address("10.9.0.2/24"), Port::new(&middle, "m1"))
         .expect("a link");
     Between { a, middle, b, lab }
+}
+
+/// Transfers a file from the second host to the first while `tcpdump` checks
+/// every checksum.
+fn transfer(net: &Between) {
+    let file = net.lab.random_file("random", 48).unwrap();
+    let small = net.lab.random_file("small", 1).unwrap();
+    let _server = net.b.serve("10.9.0.2", 8000).unwrap();
+    // A small window, so that `tcpdump` keeps up.
+    let window = |bytes: &str| net.a.sysctl("net/ipv4/tcp_rmem", bytes).unwrap();
+    window("4096 32768 32768");
+    let watch = net.a.capture_arriving("eth0", "tcp and greater 100").unwrap();
+    let patience = Duration::from_secs(30);
+    let fetched = net.a.fetch("http://10.9.0.2:8000/small", patience).unwrap();
+    assert_eq!(fetched.sha256, small.sha256);
+    let text = watch.finish().unwrap();
+    assert!(text.contains("cksum") && text.lines().count() > 500, "{text}");
+    assert_eq!(Capture::wrong_checksums(&text), Vec::<&str>::new());
+    window("4096 131072 6291456");
+    let fetched = net.a.fetch("http://10.9.0.2:8000/random", patience).unwrap();
+    assert_eq!((fetched.bytes, fetched.sha256), (file.bytes, file.sha256));
+    println!("{:.0} Mb/s", fetched.bytes as f64 * 8e-6 / fetched.elapsed.as_secs_f64());
 }

@@ -6,17 +6,19 @@ use castanet_io::IoError;
 use castanet_io::af_xdp::minimal::Minimal;
 use castanet_io::af_xdp::{AfXdp, Options};
 use castanet_io::interface::Interface;
-use castanet_io::traffic::{Shortcut, Sink, Source};
+use castanet_io::traffic::{Shortcut, Sink, Source, frame};
 use castanet_lab::Namespace;
 use castanet_packet::{Batch, Pool, PoolConfig};
-use castanet_wire::{Ethernet, Ipv4Header, ether_type, ip_proto};
+use castanet_wire::{Ethernet, Ipv4Header, Udp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use zerocopy::IntoBytes;
 
 /// Fewer than a veth pair's ring holds, so that none is lost.
 const FEW: u32 = 200;
+
+/// What comes before the payload.
+const HEADERS: usize = Ethernet::LEN + size_of::<Ipv4Header>() + size_of::<Udp>();
 
 /// Does something in a namespace.
 fn within<T: Send + 'static>(
@@ -32,13 +34,8 @@ fn source(net: &Between) -> Arc<Source> {
     let to = within(&net.middle, || Interface::find("m0")).ether.unwrap();
     Arc::new(within(&net.a, move || {
         let from = Interface::find("eth0")?.ether.unwrap();
-        let ether = Ethernet::new(to, from, ether_type::IPV4);
-        let (src, dst) = ([10, 1, 255, 255].into(), [20, 1, 0, 0].into());
-        let mut ip = Ipv4Header::new(ip_proto::UDP, src, dst, 50);
-        ip.update_checksum(&[]);
-        let mut frame = [ether.as_bytes(), ip.as_bytes()].concat();
-        frame.extend([0, 53, 0, 53, 0, 30, 0, 0]);
-        frame.resize(64, 0x5a);
+        let mut frame = frame(to, from);
+        frame[HEADERS..].fill(0x5a);
         Source::new("eth0", &frame)
     }))
 }

@@ -1,12 +1,11 @@
 //! An AF_XDP bridge between two hosts that leave checksums and segmentation to it.
 
-use crate::between;
 use crate::forwarder::Forwarder;
+use crate::{between, transfer};
 use castanet_io::Device;
 use castanet_io::af_xdp::{AfXdp, Options};
-use castanet_lab::{Capture, Namespace};
+use castanet_lab::Namespace;
 use castanet_packet::{Batch, Packet, PacketType, Pool, PoolConfig};
-use std::time::Duration;
 
 fn pool() -> Pool {
     Pool::new(PoolConfig::default()).unwrap()
@@ -50,24 +49,8 @@ fn ping_passes_at_once_and_the_program_goes() {
 #[test]
 fn tcp_passes_with_offloads_on_and_every_checksum_right() {
     let net = between("xtcp");
-    let file = net.lab.random_file("random", 48).unwrap();
-    let small = net.lab.random_file("small", 1).unwrap();
     let bridge = bridge(&net.middle);
-    let _server = net.b.serve("10.9.0.2", 8000).unwrap();
-    // A small window, so that `tcpdump` keeps up.
-    let window = |bytes: &str| net.a.sysctl("net/ipv4/tcp_rmem", bytes).unwrap();
-    window("4096 32768 32768");
-    let watch = net.a.capture_arriving("eth0", "tcp and greater 100").unwrap();
-    let patience = Duration::from_secs(30);
-    let fetched = net.a.fetch("http://10.9.0.2:8000/small", patience).unwrap();
-    assert_eq!(fetched.sha256, small.sha256);
-    let text = watch.finish().unwrap();
-    assert!(text.contains("cksum") && text.lines().count() > 500, "{text}");
-    assert_eq!(Capture::wrong_checksums(&text), Vec::<&str>::new());
-    window("4096 131072 6291456");
-    let fetched = net.a.fetch("http://10.9.0.2:8000/random", patience).unwrap();
-    assert_eq!((fetched.bytes, fetched.sha256), (file.bytes, file.sha256));
-    println!("{:.0} Mb/s", fetched.bytes as f64 * 8e-6 / fetched.elapsed.as_secs_f64());
+    transfer(&net);
     let stats = bridge.finish();
     println!("{stats:?}");
     assert_eq!([stats[0].tx_errors, stats[1].tx_errors], [0, 0], "{stats:?}");

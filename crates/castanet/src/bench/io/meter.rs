@@ -1,5 +1,6 @@
 //! How much of its core somebody had, and how long it had to wait for others.
 
+use crate::bench::measure;
 use std::fs::read_to_string;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,26 +18,10 @@ pub(super) struct Sample {
     pub(super) disturbed: bool,
 }
 
-/// Several runs.
-#[derive(Debug, PartialEq)]
-pub(super) struct Middle {
-    /// The median of the undisturbed ones, or of all if every one was disturbed.
-    pub(super) mpps: f64,
-    /// How many had their cores to themselves.
-    pub(super) undisturbed: usize,
-}
-
-/// The middle of several runs.
-pub(super) fn middle(samples: &[Sample]) -> Middle {
-    let quiet: Vec<f64> = samples.iter().filter(|it| !it.disturbed).map(|it| it.mpps).collect();
-    let undisturbed = quiet.len();
-    let mut rates = match undisturbed {
-        0 => samples.iter().map(|it| it.mpps).collect(),
-        _ => quiet,
-    };
-    rates.sort_by(f64::total_cmp);
-    let mpps = rates.get(rates.len() / 2).copied().unwrap_or(f64::NAN);
-    Middle { mpps, undisturbed }
+/// The middle rate of several runs, and how many of them had their cores to
+/// themselves.
+pub(super) fn middle(samples: &[Sample]) -> (f64, usize) {
+    measure::middle(samples.iter().map(|sample| (sample.mpps, !sample.disturbed)))
 }
 
 /// Threads whose time is counted together.
@@ -134,17 +119,6 @@ pub(super) fn kernel_thread(name: &str) -> Option<(i32, PathBuf)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn disturbed_runs_count_only_where_there_are_no_others() {
-        let of = |rates: &[(f64, bool)]| {
-            let sample = |&(mpps, disturbed)| Sample { mpps, disturbed };
-            let middle = middle(&rates.iter().map(sample).collect::<Vec<_>>());
-            (middle.mpps, middle.undisturbed)
-        };
-        assert_eq!(of(&[(1.0, false), (9.0, true), (2.0, false), (3.0, false)]), (2.0, 3));
-        assert_eq!(of(&[(1.0, true), (9.0, true), (2.0, true)]), (2.0, 0));
-    }
 
     #[test]
     fn time_on_a_core_is_counted() {

@@ -144,17 +144,18 @@ fn compare(
     for &Row { device, case, ours, theirs } in rows {
         match (&found[ours], &found[theirs]) {
             (Ok(mine), Ok(other)) => {
-                let (mine, other) = (meter::middle(mine), meter::middle(other));
+                let (mpps, undisturbed) = meter::middle(mine);
+                let (reference_mpps, calm) = meter::middle(other);
                 let record = Record {
                     case,
                     device,
-                    mpps: mine.mpps,
+                    mpps,
                     reference: sides[theirs].name,
-                    reference_mpps: other.mpps,
-                    ratio: mine.mpps / other.mpps,
+                    reference_mpps,
+                    ratio: mpps / reference_mpps,
                     memory: memory.map(str::to_owned),
                     rounds: plan.rounds,
-                    undisturbed: mine.undisturbed.min(other.undisturbed),
+                    undisturbed: undisturbed.min(calm),
                 };
                 audience.row(&record);
                 records.push(record);

@@ -9,11 +9,11 @@
 use super::cores::{self, Cores};
 use super::meter::{self, Meter, Sample};
 use super::ours::{Castanet, OUT};
-use super::{Audience, FORWARD, Plan, ROUTER, Record, Row, Side, compare, named, packets};
+use super::{Audience, FORWARD, Plan, ROUTER, Record, Row, Side, compare, named};
 use crate::bench::router;
 use castanet_io::af_xdp::minimal::Minimal;
 use castanet_io::interface::Interface;
-use castanet_io::traffic::{Shortcut, Sink, Source};
+use castanet_io::traffic::{self, Shortcut, Sink, Source};
 use castanet_lab::{Lab, Namespace, Port, require};
 use castanet_wire::MacAddr;
 use std::path::PathBuf;
@@ -117,7 +117,7 @@ impl Bed {
         let here = within(&forwarder, move || Interface::find(&name))?;
         let source0 = within(&generator, || Interface::find("source0"))?;
         let mac = |it: &Interface| it.ether.unwrap_or_default();
-        let frame = packets::frame(mac(&here), mac(&source0));
+        let frame = traffic::frame(mac(&here), mac(&source0));
         let source = within(&generator, move || Source::new("source0", &frame))?;
         // Receive offload is what makes veth take bursts without an XDP program.
         let gro = ["-K", &from, "gro", "on"];

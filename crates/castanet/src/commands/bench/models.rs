@@ -1,9 +1,10 @@
 //! `castanet bench models`.
 
-use crate::bench::models::{NAMES, Plan, Record, run};
+use crate::bench::models::{Plan, Record, names, run};
 use crate::commands::write_out;
 use crate::terminal::{bold, colours_on_stdout, complain};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use std::time::Duration;
 
 /// What `castanet bench models` takes.
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     /// Only these models, beside full-push
-    #[arg(long = "case", value_delimiter = ',', value_parser = NAMES)]
+    #[arg(long = "case", value_delimiter = ',', value_parser = PossibleValuesParser::new(names()))]
     cases: Vec<String>,
     /// Runs of each model
     #[arg(long, default_value_t = 7)]
