@@ -125,7 +125,7 @@ mod tests {
 
         fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
             self.asked += 1;
-            if self.every.is_none_or(|every| self.asked % every != 0) {
+            if self.every.is_none_or(|every| !self.asked.is_multiple_of(every)) {
                 return Ok(0);
             }
             Ok(usize::from(!batch.is_empty() && batch.remove(0).len() == 6))
