@@ -1,26 +1,7 @@
 //! What `IPFilter` and `IPClassifier` share: rules by their text, and the program of them.
 
-use castanet_engine::args::AddressKind;
 use castanet_engine::prelude::*;
-use castanet_kit::classify::{self, Pattern, Program, Rule, RuleError};
-
-/// The engine's names as patterns ask for them.
-struct PatternNames<'a>(&'a Names);
-
-impl classify::Names for PatternNames<'_> {
-    fn address(&self, name: &str) -> Option<u32> {
-        let address: Ipv4Addr = self.0.resolve(name, AddressKind::Ip)?.parse().ok()?;
-        Some(address.to_bits())
-    }
-    fn prefix(&self, name: &str) -> Option<(u32, u32)> {
-        let net = Net::from_arg(&self.0.resolve(name, AddressKind::Net)?, self.0).ok()?;
-        Some((net.address.to_bits(), net.mask.to_bits()))
-    }
-    fn ether(&self, name: &str) -> Option<[u8; 6]> {
-        let mac: MacAddr = self.0.resolve(name, AddressKind::Mac)?.parse().ok()?;
-        Some(mac.octets())
-    }
-}
+use castanet_kit::classify::{Pattern, Program, Rule};
 
 /// How a rule is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,17 +72,11 @@ impl IpRules {
 }
 
 fn rule(form: Form, n: usize, text: &str, outputs: usize, names: &Names) -> Result<Rule, ArgError> {
-    let names = PatternNames(names);
     let rule = match form {
-        Form::Filter => Rule::filter_with(text, outputs, &names),
+        Form::Filter => Rule::filter_with(text, outputs, names),
         Form::Classifier => {
-            Pattern::ip_with(text, &names).map(|p| Rule::new(p, u8::try_from(n).ok()))
+            Pattern::ip_with(text, names).map(|p| Rule::new(p, u8::try_from(n).ok()))
         }
     };
-    rule.map_err(|e| error(e).at(format_args!("pattern {n}")))
-}
-
-fn error(e: RuleError) -> ArgError {
-    let error = ArgError::new(e.message);
-    e.help.map_or(error.clone(), |help| error.help(help))
+    rule.map_err(|e| ArgError::from(e).at(format_args!("pattern {n}")))
 }

@@ -100,10 +100,43 @@ fn where_it_cannot_work_the_message_says_why() {
     assert!(text.contains("METHOD AF_XDP will not do: it keeps packets from the host"), "{text}");
     router.ip("link set lan1 mtu 9000").unwrap();
     let text = device(&bed, "lan1, METHOD AF_XDP");
-    let why = "cannot use AF_XDP on lan1: packets of its MTU 9000 do not fit in frames";
+    assert!(text.contains("one queue, packets in several frames, XDP program"), "{text}");
+    router.ip("link set lan1 mtu 60000").unwrap();
+    let text = device(&bed, "lan1, METHOD AF_XDP");
+    let why = "cannot use AF_XDP on lan1: packets of its MTU 60000 do not fit in 17 frames";
     assert!(text.contains(why), "{text}");
     let text = device(&bed, "lan1");
     assert!(text.contains("lan1: packet socket") && text.contains(why), "{text}");
+}
+
+#[test]
+fn chosen_packets_are_left_to_the_host() {
+    let bed = Bed::kernel("xdp-host", &Wiring::default());
+    let (router, [h1, ..]) = (&bed.network.router, bed.hosts());
+    let (arp, text) = ("HOST_FRAMES 12/0806", "print f.device");
+    let config = format!(
+        "f :: FromDevice(lan1, {arp}, HOST_IP icmp or tcp port 22) -> c :: Classifier(12/0800 23/11, -);
+         c[0] -> udp :: Counter -> Discard; c[1] -> Discard;
+         Script({text}, label again, wait 10ms, goto again $(lt $(udp.count) 1), stop);"
+    );
+    let command = router.command(program()).args(["run", "-e", &config]);
+    let mut process = command.spawn().unwrap();
+    process.wait_for("lan1: AF_XDP in copy mode", SOON).unwrap();
+    // The host answers ARP and ping; it would say that the port is closed, too.
+    let said = bed.ping(h1, &["-c", "3"], "10.0.1.1");
+    assert!(said.contains("3 received"), "{said}");
+    let send = "echo anybody | nc -n -u -w 1 10.0.1.1 9";
+    h1.command("sh").args(["-c", send]).output().unwrap();
+    let output = process.finish(SOON).unwrap();
+    assert!(output.printed().contains("chosen packets left to the host"), "{}", output.printed());
+
+    let text = device(&bed, "lan1, HOST_IP tcp prot 22");
+    assert!(text.contains("HOST_IP") && text.contains("prot"), "{text}");
+    let text = device(&bed, "lan1, HOST_IP icmp, METHOD AF_PACKET");
+    let why = "HOST_IP and HOST_FRAMES take AF_XDP, and that will not do: METHOD says so";
+    assert!(text.contains(why), "{text}");
+    let text = device(&bed, "lan1, HOST_FRAMES -, METHOD AF_XDP");
+    assert!(text.contains("leaves nothing to receive"), "{text}");
 }
 
 #[test]

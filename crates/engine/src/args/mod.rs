@@ -4,6 +4,7 @@ mod annotations;
 mod call;
 mod error;
 mod names;
+mod patterns;
 mod values;
 
 pub use annotations::AnnoAt;

@@ -1,14 +1,18 @@
 //! Interfaces by `AF_XDP`: an XDP program hands packets over before the kernel's stack sees them.
 
+mod code;
 pub mod minimal;
 mod port;
 mod reception;
+mod to_host;
+
+pub use to_host::ToHost;
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
 use crate::intake::Intake;
 use crate::interface::Interface;
-use crate::sys::xsk::Socket;
+use crate::sys::xsk::{SEGMENTS, Socket};
 use crate::sys::{ethtool, netif};
 use castanet_packet::{Batch, Packet, Pool};
 use castanet_wire::Ethernet;
@@ -19,11 +23,16 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 /// What can be chosen about an interface.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// The queues to receive from, if any. The kernel's own stack no longer
-    /// sees what arrives there.
+    /// sees what arrives there, but for what is chosen for it.
     pub receive: Option<Queues>,
+    /// What the host goes on receiving from those queues.
+    pub to_host: Option<Arc<ToHost>>,
+    /// How many packets the driver is asked for at once, rather than it
+    /// interrupting; 0 to leave it to interrupts.
+    pub busy_poll: u32,
     /// The queue to send to, counted around.
     pub transmit: u32,
     /// Whether to take in frames for other hosts too.
@@ -41,7 +50,17 @@ impl Default for Options {
     fn default() -> Options {
         let receive = Some(Queues::ALL);
         let (promiscuous, generic, timestamps) = (false, true, true);
-        Options { receive, transmit: 0, promiscuous, generic, timestamps, device: 0 }
+        let (to_host, busy_poll) = (None, 0);
+        Options {
+            receive,
+            to_host,
+            busy_poll,
+            transmit: 0,
+            promiscuous,
+            generic,
+            timestamps,
+            device: 0,
+        }
     }
 }
 
@@ -85,10 +104,12 @@ impl AfXdp {
         let requests = netif::Interface::new(name)
             .map_err(|error| IoError::new(format!("look up interface {name}"), error))?;
         let queues = ethtool::receive_queues(&requests);
-        let longest = (interface.mtu + LINK).min(pool.data_capacity());
+        let longest = interface.mtu + LINK;
         let intake = Intake::new(interface.link(), options.device);
         let senders = ethtool::transmit_queues(&requests);
         let port = port::open(interface, (queues, senders), pool)?;
+        let most = if port.segments { SEGMENTS } else { 1 };
+        let longest = longest.min(pool.data_capacity() * most);
         let reception = options.receive.map(|it| Reception::begin(&port, it, &requests, &options));
         let reception = reception.transpose()?;
         Ok(AfXdp { reception, port, intake, options, longest, unsent: false, down: false })
@@ -187,8 +208,17 @@ impl Device for AfXdp {
             1 => ", one queue".to_owned(),
             n => format!(", {n} queues"),
         };
+        if self.port.segments {
+            text += ", packets in several frames";
+        }
         if let Some(reception) = &self.reception {
             text += &reception.part();
+            if self.options.busy_poll > 0 {
+                text += ", polled busily";
+            }
+            if self.options.to_host.is_some() {
+                text += ", chosen packets left to the host";
+            }
             match reception.why_generic() {
                 None => text += ", XDP program in the driver",
                 Some(why) => text += &format!(", generic XDP program (in the driver {why})"),

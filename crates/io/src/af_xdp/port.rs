@@ -3,7 +3,7 @@
 use super::reception::Inlet;
 use crate::error::IoError;
 use crate::interface::{self, Interface};
-use crate::sys::xsk::{self, Mode, Socket};
+use crate::sys::xsk::{self, Manner, Mode, Socket};
 use castanet_packet::{Pool, PoolConfig};
 use std::collections::HashMap;
 use std::io;
@@ -19,6 +19,8 @@ pub(super) struct Port {
     pub(super) sockets: Vec<Socket>,
     /// Why packets are copied, if they are.
     pub(super) why_copy: Option<String>,
+    /// Whether packets may be longer than a frame, and lie in several.
+    pub(super) segments: bool,
     /// How many of the queues packets arrive in, and can be sent to.
     queues: (usize, usize),
     inlet: Mutex<Inlet>,
@@ -60,8 +62,8 @@ pub(super) fn open(
     if let Some(port) = open.get(&key).and_then(Weak::upgrade) {
         return Ok(port);
     }
-    check_fit(&interface, pool)?;
-    let port = Arc::new(bind(interface, queues, pool)?);
+    let segments = takes_segments(&interface, pool)?;
+    let port = Arc::new(bind(interface, queues, pool, segments)?);
     open.insert(key, Arc::downgrade(&port));
     Ok(port)
 }
@@ -79,68 +81,85 @@ pub(super) fn reclaim_all() {
     }
 }
 
-/// Whether frames of the pool suit the interface.
-fn check_fit(interface: &Interface, pool: &Pool) -> Result<(), IoError> {
+/// Whether it takes several frames of the pool for a packet of the interface;
+/// an error if they do not suit it at all.
+fn takes_segments(interface: &Interface, pool: &Pool) -> Result<bool, IoError> {
     let doing = || format!("use AF_XDP on {}", interface.name);
     if interface.ether.is_none() {
         return Err(IoError::Unfit { doing: doing(), why: "it carries bare IP packets".into() });
     }
     let (needed, room) = (interface.mtu + LINK, xsk::longest(pool).min(pool.data_capacity()));
-    if needed > room {
+    if needed > room * xsk::SEGMENTS {
         let why = format!(
-            "packets of its MTU {} do not fit in frames, which have room for {}",
+            "packets of its MTU {} do not fit in {} frames, which have room for {room} bytes each",
             interface.mtu,
-            room - LINK.min(room)
+            xsk::SEGMENTS,
         );
         return Err(IoError::Unfit { doing: doing(), why });
     }
-    Ok(())
+    Ok(needed > room)
 }
 
 /// Binds a socket to each queue: without copies if the driver can do that.
-fn bind(interface: Interface, queues: (u32, u32), pool: &Pool) -> Result<Port, IoError> {
+fn bind(
+    interface: Interface,
+    queues: (u32, u32),
+    pool: &Pool,
+    segments: bool,
+) -> Result<Port, IoError> {
     let all = queues.0.max(queues.1);
-    let (sockets, why_copy) = match bind_without_copies(interface.index, all, pool) {
+    let (sockets, why_copy) = match bind_without_copies(interface.index, all, pool, segments) {
         Ok(sockets) => (Ok(sockets), None),
         Err(error) => match error.raw_os_error() {
             Some(libc::EBUSY) => (Err(error), None),
             code => {
                 let cannot = code == Some(libc::EOPNOTSUPP);
                 let why = if cannot { "the driver cannot".into() } else { error.to_string() };
-                (bind_all(interface.index, all, pool, Mode::Copy), Some(why))
+                let manner = Manner { mode: Mode::Copy, segments };
+                (bind_all(interface.index, all, pool, manner), Some(why))
             }
         },
     };
-    let sockets = sockets.map_err(|error| refused(&interface, error))?;
+    let sockets = sockets.map_err(|error| refused(&interface, error, segments))?;
     let queues = (queues.0 as usize, queues.1 as usize);
     let (pool, inlet) = (pool.clone(), Mutex::default());
-    Ok(Port { interface, pool, sockets, why_copy, queues, inlet })
+    Ok(Port { interface, pool, sockets, why_copy, segments, queues, inlet })
 }
 
-fn bind_all(index: u32, queues: u32, pool: &Pool, mode: Mode) -> io::Result<Vec<Socket>> {
-    (0..queues).map(|queue| Socket::bind(index, queue, pool, mode)).collect()
+fn bind_all(index: u32, queues: u32, pool: &Pool, manner: Manner) -> io::Result<Vec<Socket>> {
+    (0..queues).map(|queue| Socket::bind(index, queue, pool, manner)).collect()
 }
 
 /// Sockets whose frames the interface reads and writes itself.
-fn bind_without_copies(index: u32, queues: u32, pool: &Pool) -> io::Result<Vec<Socket>> {
+fn bind_without_copies(
+    index: u32,
+    queues: u32,
+    pool: &Pool,
+    segments: bool,
+) -> io::Result<Vec<Socket>> {
+    let manner = Manner { mode: Mode::ZeroCopy, segments };
     // Asked first with a small pool: most drivers say no.
     let trial = Pool::new(PoolConfig { frames: 64, ..PoolConfig::default() })?;
-    drop(Socket::bind(index, 0, &trial, Mode::ZeroCopy)?);
+    drop(Socket::bind(index, 0, &trial, manner)?);
     // A frame that crosses into a page elsewhere in memory is one that the
     // interface cannot write to; huge pages have no such places.
     if !xsk::make_contiguous(pool) {
         return Err(io::Error::other("it takes huge pages"));
     }
-    bind_all(index, queues, pool, Mode::ZeroCopy)
+    bind_all(index, queues, pool, manner)
 }
 
 /// What it means that there is no socket.
-fn refused(interface: &Interface, error: io::Error) -> IoError {
+fn refused(interface: &Interface, error: io::Error, segments: bool) -> IoError {
     let doing = format!("open an AF_XDP socket on {}", interface.name);
     match error.raw_os_error() {
         Some(libc::EAFNOSUPPORT) => {
             IoError::Unsupported { doing, hint: "this kernel is built without AF_XDP" }
         }
+        Some(libc::EINVAL) if segments => IoError::Unsupported {
+            doing,
+            hint: "packets in several frames take Linux 6.6 or later",
+        },
         Some(libc::EOPNOTSUPP | libc::ENOPROTOOPT) => {
             IoError::Unsupported { doing, hint: "it takes Linux 5.4 or later" }
         }

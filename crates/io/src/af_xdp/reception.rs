@@ -1,7 +1,7 @@
 //! Receiving from some of an interface's queues, while others receive from the rest.
 
 use super::port::{self, Port};
-use super::{Options, Queues};
+use super::{Options, Queues, ToHost};
 use crate::error::IoError;
 use crate::intake::Intake;
 use crate::interface::Interface;
@@ -39,6 +39,8 @@ struct Attached {
     program: Program,
     /// Why it is not in the driver, if it is not.
     why_generic: Option<String>,
+    /// What it leaves to the host.
+    to_host: Option<Arc<ToHost>>,
 }
 
 /// What it takes to receive from some of the queues.
@@ -49,6 +51,8 @@ pub(super) struct Reception {
     ether: MacAddr,
     /// Whether checksums may come unfinished.
     unfinished: bool,
+    /// Whether the driver looks for packets when it is asked.
+    busy: bool,
     /// How many frames each queue gets to fill.
     target: usize,
     /// The queue to begin with, counted from the first of ours.
@@ -90,6 +94,7 @@ impl Reception {
         let mut it = Reception {
             unfinished: attached.why_generic.is_some() || VIRTUAL.contains(&driver.as_str()),
             attached,
+            busy: options.busy_poll > 0,
             port: Arc::clone(port),
             queues,
             ether: ether.unwrap_or_default(),
@@ -104,6 +109,9 @@ impl Reception {
         for queue in it.queues.clone() {
             // Frames first: what arrives finds one.
             let socket = &port.sockets[queue];
+            if it.busy {
+                socket.poll_busily(options.busy_poll).map_err(failed("poll busily on"))?;
+            }
             it.starved |= fill(socket, it.target);
             let led = it.attached.program.insert(queue as u32, socket.as_fd());
             led.map_err(failed("lead packets to a socket on"))?;
@@ -122,6 +130,9 @@ impl Reception {
         let sockets = &self.port.sockets[self.queues.clone()];
         let (mut count, mut starved) = (0, false);
         for socket in sockets.iter().cycle().skip(self.turn).take(sockets.len()) {
+            if self.busy {
+                socket.wake_receiving();
+            }
             count += take(socket, self, intake, timestamps, batch, max - count);
             if fill(socket, self.target) {
                 port::reclaim_all();
@@ -232,7 +243,12 @@ fn claim(
         return Err(IoError::Unfit { doing, why });
     }
     let attached = match inlet.attached.upgrade() {
-        Some(attached) => attached,
+        Some(attached) if attached.to_host == options.to_host => attached,
+        Some(_) => {
+            let doing = format!("choose what the host receives from {name}");
+            let why = "another element of this configuration chooses otherwise".into();
+            return Err(IoError::Unfit { doing, why });
+        }
         None => Arc::new(attach(port, requests, options)?),
     };
     inlet.attached = Arc::downgrade(&attached);
@@ -249,8 +265,11 @@ fn attach(
 ) -> Result<Attached, IoError> {
     let Interface { name, index, .. } = &port.interface;
     let queues = port.sockets.len() as u32;
-    let (stage, why) = match Program::new(*index, queues, Stage::Driver) {
-        Ok(program) => return Ok(Attached { program, why_generic: None }),
+    let to_host = options.to_host.clone();
+    let first = to_host.as_deref().map_or(&[][..], ToHost::code);
+    let attach = |stage| Program::new(*index, queues, stage, port.segments, first);
+    let (stage, why) = match attach(Stage::Driver) {
+        Ok(program) => return Ok(Attached { program, why_generic: None, to_host }),
         Err(error) if options.generic && error.raw_os_error() != Some(libc::EBUSY) => {
             match error.raw_os_error() {
                 Some(libc::EOPNOTSUPP | libc::EINVAL) => (Ok(Stage::Generic), "it cannot".into()),
@@ -259,7 +278,7 @@ fn attach(
         }
         Err(error) => (Err(error), String::new()),
     };
-    let program = stage.and_then(|stage| Program::new(*index, queues, stage));
+    let program = stage.and_then(attach);
     let program = program.map_err(|error| {
         match IoError::new(format!("put an XDP program on {name}"), error) {
             IoError::NotPermitted { doing, .. } => {
@@ -272,7 +291,7 @@ fn attach(
         true => format!("{why}; what the kernel joins is lost, see `ethtool -K {name} gro off`"),
         false => why,
     });
-    Ok(Attached { program, why_generic })
+    Ok(Attached { program, why_generic, to_host })
 }
 
 /// How many frames each queue gets to fill.

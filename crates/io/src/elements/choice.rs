@@ -3,13 +3,14 @@
 use super::method::Method;
 use crate::IoError;
 use crate::af_packet::{self, AfPacket, Fanout, FanoutMode, Group};
-use crate::af_xdp::{self, AfXdp, Queues};
+use crate::af_xdp::{self, AfXdp, Queues, ToHost};
 use crate::device::{Device, DeviceStats};
 use crate::interface::Interface;
 use castanet_engine::prelude::*;
 use castanet_packet::Pool;
 use std::io;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 
 /// What an element wants of its device.
 #[derive(Clone)]
@@ -41,6 +42,10 @@ pub(super) struct Receive {
     pub(super) promiscuous: bool,
     pub(super) outbound: bool,
     pub(super) timestamps: bool,
+    /// What the host goes on receiving, by AF_XDP.
+    pub(super) to_host: Option<Arc<ToHost>>,
+    /// How many packets to ask the driver for at once, by AF_XDP.
+    pub(super) busy_poll: u32,
 }
 
 /// An open device, and why it is not a better one.
@@ -144,7 +149,10 @@ fn obstacle(wish: &Wish, interface: &Interface) -> Obstacle {
     match (sniffer, interface.needed_by_host()) {
         _ if outbound => Obstacle::Wish("it does not see what the host sends (OUTBOUND)".into()),
         (Some(true), _) => Obstacle::Wish("it keeps packets from the host (SNIFFER)".into()),
-        (None, Some(why)) => Obstacle::Host(format!("the host needs {}, {why}", interface.name)),
+        // Who chooses packets for the host has thought of it.
+        (None, Some(why)) if receive.is_none_or(|it| it.to_host.is_none()) => {
+            Obstacle::Host(format!("the host needs {}, {why}", interface.name))
+        }
         _ => Obstacle::None,
     }
 }
@@ -152,6 +160,8 @@ fn obstacle(wish: &Wish, interface: &Interface) -> Obstacle {
 fn open_xdp(devname: &str, wish: &Wish, pool: &Pool) -> Result<AfXdp, IoError> {
     let options = af_xdp::Options {
         receive: wish.receive.as_ref().map(|it| it.queues),
+        to_host: wish.receive.as_ref().and_then(|it| it.to_host.clone()),
+        busy_poll: wish.receive.as_ref().map_or(0, |it| it.busy_poll),
         transmit: wish.transmit,
         promiscuous: wish.receive.as_ref().is_some_and(|it| it.promiscuous),
         timestamps: wish.receive.as_ref().is_some_and(|it| it.timestamps),
@@ -172,6 +182,12 @@ fn open_packet(
     if receive.is_some_and(|it| it.exactly) {
         let why = why_not_better.unwrap_or_default();
         return Err(ArgError::new(format!("QUEUE takes AF_XDP, and that will not do: {why}")));
+    }
+    if receive.is_some_and(|it| it.to_host.is_some()) {
+        let why = why_not_better.unwrap_or_default();
+        let what = "HOST_IP and HOST_FRAMES take AF_XDP";
+        return Err(ArgError::new(format!("{what}, and that will not do: {why}"))
+            .help("a packet socket leaves all packets to the host, unless SNIFFER is false"));
     }
     let group = receive.and_then(|it| it.group.as_ref());
     let options = af_packet::Options {

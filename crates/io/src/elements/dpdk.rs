@@ -52,12 +52,17 @@ const NAP: RangeInclusive<Duration> = Duration::from_micros(50)..=Duration::from
 const PART: u32 = 8;
 
 impl Wait {
+    /// Nothing has come; whether that has not been so for long.
+    pub(super) fn is_short(&mut self, now: Time) -> bool {
+        now < *self.0.get_or_insert(now) + ALERT
+    }
+
     /// Nothing has come; when to look again.
     pub(super) fn longer(&mut self, now: Time, busy: bool) -> Asked {
-        let since = *self.0.get_or_insert(now);
-        if busy || now < since + ALERT {
+        if busy || self.is_short(now) {
             return Asked::Again;
         }
+        let since = *self.0.get_or_insert(now);
         let nap = (now - since) / PART;
         Asked::At(now + nap.clamp(*NAP.start(), *NAP.end()))
     }

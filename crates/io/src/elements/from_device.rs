@@ -1,16 +1,19 @@
 //! `FromDevice`: packets that a network interface receives.
 
 use super::choice::{self, Chosen, Receive, Wish};
+use super::dpdk::Wait;
 use super::ip_mark;
 use super::method::Method;
 use super::opened::Opened;
+use super::patterns::{FramePattern, IpPattern};
 use super::spread::{Offer, Spread, given};
 use crate::af_packet::Group;
-use crate::af_xdp::Queues;
+use crate::af_xdp::{Queues, ToHost};
 use crate::device::Device;
 use castanet_engine::graph::devices;
 use castanet_engine::prelude::*;
 use castanet_packet::anno;
+use std::sync::Arc;
 
 /// Receives packets from the network interface DEVNAME.
 ///
@@ -28,11 +31,11 @@ use castanet_packet::anno;
 /// ring's block (at most a millisecond). `castanet run` says at the start which
 /// it is and why nothing better, and the handler `device` whenever asked.
 ///
-/// By AF_XDP the host does not see what arrives, nor can another program receive
-/// it. By packet socket it does, unless SNIFFER is false, and other programs may
-/// receive from the same interface: each sees every packet, so two routers on it
-/// forward each packet twice. What a `ToDevice` of the same interface sends is
-/// not received.
+/// By AF_XDP the host does not see what arrives, but for what HOST_IP and
+/// HOST_FRAMES choose, nor can another program receive it. By packet socket it
+/// does, unless SNIFFER is false, and other programs may receive from the same
+/// interface: each sees every packet, so two routers on it forward each packet
+/// twice. What a `ToDevice` of the same interface sends is not received.
 ///
 /// With several workers (`-j`) each device is received from by its share of
 /// them: by AF_XDP each worker has hardware queues of its own, and by packet
@@ -102,6 +105,18 @@ pub struct Settings {
     /// QUEUE is given.
     #[arg(keyword, default = -1, range = -1..=65535)]
     n_queues: i32,
+    /// By AF_XDP, IP packets that the host goes on receiving, and only the
+    /// host: a pattern as `IPClassifier`'s, such as `tcp port 22 or icmp`.
+    #[arg(keyword)]
+    host_ip: Option<IpPattern>,
+    /// By AF_XDP, frames that the host goes on receiving, and only the host: a
+    /// pattern as `Classifier`'s, such as `12/0806`.
+    #[arg(keyword)]
+    host_frames: Option<FramePattern>,
+    /// By AF_XDP, how many packets the worker has the driver look for at once
+    /// while packets come, rather than have it interrupt; 0 to leave it to interrupts.
+    #[arg(keyword, default = 0, range = 0..=65535)]
+    busy_poll: u32,
     /// Who receives.
     #[arg(flatten)]
     spread: Spread,
@@ -128,6 +143,8 @@ const STARVED: Duration = Duration::from_millis(1);
 #[local(methods)]
 pub struct Receiving {
     device: Opened<Chosen>,
+    /// With BUSY_POLL, how long nothing has come.
+    wait: Wait,
     /// What was last written about an error.
     said: String,
 }
@@ -198,6 +215,8 @@ impl Build for FromDevice {
     type Args = Settings;
 
     fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
+        // What is wrong with it shows before anything is open.
+        settings.wish()?;
         let group = (setup.shares.len() > 1).then(Group::default);
         Ok(FromDevice { settings, shares: setup.shares.to_vec(), group })
     }
@@ -209,7 +228,7 @@ impl Source for FromDevice {
     const EACH: bool = true;
 
     fn begin(&self, local: &mut Receiving, cx: &mut Cx) -> Result<(), ArgError> {
-        let wish = self.wish(cx.worker(), cx.at_home());
+        let wish = self.wish(cx.worker(), cx.at_home())?;
         local.device.set(choice::open(&self.settings.devname, &wish, cx.pool())?);
         Ok(())
     }
@@ -230,8 +249,12 @@ impl Source for FromDevice {
             if device.starved() {
                 return Asked::At(cx.now() + STARVED);
             }
+            if self.settings.busy_poll > 0 && local.wait.is_short(cx.now()) {
+                return Asked::Again;
+            }
             return device.fd().map_or(Asked::Again, Asked::Readable);
         }
+        local.wait.over();
         cx.received(batch.len());
         let ethernet = device.ethernet;
         batch.iter_mut().for_each(|packet| self.dress(packet, ethernet));
@@ -254,7 +277,7 @@ impl Source for FromDevice {
 /// The interface, and what is wanted of it.
 pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
     let it = <Settings as Args>::parse(config, names).ok()?;
-    let found = choice::foresee(&it.devname, &it.wish());
+    let found = choice::foresee(&it.devname, &it.wish().ok()?);
     let offer = found.queues.map_or(Offer::Sockets, |(receive, _)| Offer::All(receive));
     Some(devices::Device {
         how: found.how,
@@ -266,7 +289,7 @@ pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
 }
 
 impl Settings {
-    fn wish(&self) -> Wish {
+    fn wish(&self) -> Result<Wish, ArgError> {
         let receive = Receive {
             queues: Queues::ALL,
             exactly: self.queue >= 0,
@@ -276,16 +299,30 @@ impl Settings {
             promiscuous: self.promisc,
             outbound: self.outbound,
             timestamps: self.timestamp,
+            to_host: self.to_host()?,
+            busy_poll: self.busy_poll,
         };
         let method = self.capture.unwrap_or(self.method);
-        Wish { method, receive: Some(receive), transmit: 0, bypass_qdisc: false }
+        Ok(Wish { method, receive: Some(receive), transmit: 0, bypass_qdisc: false })
+    }
+
+    /// What is left to the host, if anything is chosen.
+    fn to_host(&self) -> Result<Option<Arc<ToHost>>, ArgError> {
+        let frames = self.host_frames.as_ref().map(|it| &it.0);
+        let ip = self.host_ip.as_ref().map(|it| &it.0);
+        if frames.is_none() && ip.is_none() {
+            return Ok(None);
+        }
+        let to_host = ToHost::new(frames, ip);
+        let failed = |why| ArgError::new(format!("HOST_IP and HOST_FRAMES cannot be met: {why}"));
+        to_host.map(|it| Some(Arc::new(it))).map_err(failed)
     }
 }
 
 impl FromDevice {
     /// What a worker opens.
-    fn wish(&self, worker: usize, at_home: bool) -> Wish {
-        let mut wish = self.settings.wish();
+    fn wish(&self, worker: usize, at_home: bool) -> Result<Wish, ArgError> {
+        let mut wish = self.settings.wish()?;
         let share = self.shares.iter().find(|share| share.worker == worker);
         if let (Some(receive), Some(Share { queues, .. })) = (&mut wish.receive, share) {
             let (first, count) = (queues.start as u32, queues.len() as u32);
@@ -293,7 +330,7 @@ impl FromDevice {
             receive.group = self.group.clone().map(|group| (group, self.shares.len()));
             receive.leads = at_home;
         }
-        wish
+        Ok(wish)
     }
 
     /// What every packet gets.

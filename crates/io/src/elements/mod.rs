@@ -19,6 +19,7 @@ pub mod kernel_tap;
 pub mod kernel_tun;
 mod method;
 mod opened;
+mod patterns;
 mod ring_args;
 mod sending;
 mod spread;

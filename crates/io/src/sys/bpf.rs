@@ -27,6 +27,8 @@ pub(super) struct Purpose {
     pub(super) attach: u32,
     /// Its name in the kernel's lists, at most 15 bytes.
     pub(super) name: &'static str,
+    /// What is to be known of it (`BPF_F_…`).
+    pub(super) flags: u32,
 }
 
 /// The part of `union bpf_attr` that loads a program.
@@ -83,6 +85,7 @@ struct MapEntry {
 
 /// The part of `union bpf_attr` that runs a program.
 #[repr(C)]
+#[derive(Default)]
 struct TestRun {
     program: u32,
     returned: u32,
@@ -103,7 +106,7 @@ struct TestRun {
 }
 
 /// One instruction: opcode, registers, offset and constant.
-pub(super) const fn instruction(
+pub(crate) const fn instruction(
     opcode: u8,
     target: u8,
     source: u8,
@@ -128,7 +131,7 @@ pub(super) fn load(purpose: &Purpose, code: &[u64]) -> io::Result<OwnedFd> {
         log_size: 0,
         log: 0,
         kernel_version: 0,
-        flags: 0,
+        flags: purpose.flags,
         name: name_of(purpose.name),
         ifindex: 0,
         expected_attach: purpose.attach,
@@ -168,31 +171,30 @@ pub(super) fn run_on_live_frames(
     batch: u32,
 ) -> io::Result<()> {
     const LIVE_FRAMES: u32 = 1 << 1;
+    let how = TestRun { repeat: times, batch, flags: LIVE_FRAMES, ..TestRun::default() };
+    match test_run(program, frame, how) {
+        Err(error) if error.raw_os_error() != Some(libc::EINTR) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// What a program answers for a frame.
+pub(super) fn answer_for(program: &OwnedFd, frame: &[u8]) -> io::Result<u32> {
+    test_run(program, frame, TestRun { repeat: 1, ..TestRun::default() })
+}
+
+fn test_run(program: &OwnedFd, frame: &[u8], how: TestRun) -> io::Result<u32> {
     let mut attributes = TestRun {
         program: program.as_raw_fd() as u32,
-        returned: 0,
         data_size_in: frame.len() as u32,
-        data_size_out: 0,
         data_in: frame.as_ptr() as u64,
-        data_out: 0,
-        repeat: times,
-        duration: 0,
-        context_size_in: 0,
-        context_size_out: 0,
-        context_in: 0,
-        context_out: 0,
-        flags: LIVE_FRAMES,
-        cpu: 0,
-        batch,
-        padding: 0,
+        ..how
     };
     // SAFETY: the command reads this structure and, through it, the frame,
     // which lives until it returns; what it writes are numbers, into the
     // structure, which may be written to.
-    match unsafe { bpf(BPF_PROG_TEST_RUN, &raw mut attributes) } {
-        Err(error) if error.raw_os_error() != Some(libc::EINTR) => Err(error),
-        _ => Ok(()),
-    }
+    unsafe { bpf(BPF_PROG_TEST_RUN, &raw mut attributes) }?;
+    Ok(attributes.returned)
 }
 
 /// A map from numbers below `entries` to descriptors or counts.

@@ -1,6 +1,6 @@
 //! The kernel's device interfaces as safe calls: the one room of this crate that may use `unsafe`.
 
-mod bpf;
+pub(crate) mod bpf;
 pub(crate) mod dpdk;
 pub(crate) mod ethtool;
 pub(crate) mod netif;

@@ -9,8 +9,12 @@ const BPF_PROG_TYPE_SCHED_CLS: u32 = 3;
 const BPF_TCX_INGRESS: u32 = 46;
 const TCX_DROP: i32 = 2;
 
-const PURPOSE: Purpose =
-    Purpose { kind: BPF_PROG_TYPE_SCHED_CLS, attach: BPF_TCX_INGRESS, name: "castanet_ingres" };
+const PURPOSE: Purpose = Purpose {
+    kind: BPF_PROG_TYPE_SCHED_CLS,
+    attach: BPF_TCX_INGRESS,
+    name: "castanet_ingres",
+    flags: 0,
+};
 
 /// `return TCX_DROP`.
 const CODE: [u64; 2] = [instruction(0xb7, 0, 0, 0, TCX_DROP), instruction(0x95, 0, 0, 0, 0)];

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 const BPF_PROG_TYPE_XDP: u32 = 6;
 const BPF_XDP: u32 = 37;
 const XDP_DROP: i32 = 1;
-pub(super) const XDP_PASS: i32 = 2;
+pub(crate) const XDP_PASS: i32 = 2;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 const MAP_LOOKUP_ELEM: i32 = 1;
 const GET_PRANDOM_U32: i32 = 7;
@@ -16,7 +16,7 @@ const REDIRECT: i32 = 23;
 
 /// Of every XDP program here.
 pub(super) const PURPOSE: Purpose =
-    Purpose { kind: BPF_PROG_TYPE_XDP, attach: BPF_XDP, name: "castanet_xdp" };
+    Purpose { kind: BPF_PROG_TYPE_XDP, attach: BPF_XDP, name: "castanet_xdp", flags: 0 };
 
 /// How many packets the kernel makes at once; it takes no more than 256.
 const AT_ONCE: u32 = 256;
@@ -25,6 +25,13 @@ const AT_ONCE: u32 = 256;
 fn attach(code: &[u64], index: u32) -> io::Result<OwnedFd> {
     let program = bpf::load(&PURPOSE, code)?;
     bpf::attach(&program, &PURPOSE, index, XDP_FLAGS_DRV_MODE)
+}
+
+/// Whether `code` passes a frame on to the host, rather than going on behind
+/// its end.
+pub(crate) fn passes(code: &[u64], frame: &[u8]) -> io::Result<bool> {
+    let code = [code, &answer(XDP_DROP)].concat();
+    Ok(bpf::answer_for(&bpf::load(&PURPOSE, &code)?, frame)? == XDP_PASS as u32)
 }
 
 /// `return verdict`.

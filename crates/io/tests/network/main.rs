@@ -6,6 +6,7 @@ mod bridge;
 mod elements;
 mod forwarder;
 mod tap;
+mod to_host;
 mod traffic;
 mod xdp;
 

@@ -6,16 +6,25 @@ use castanet_io::Device;
 use castanet_io::af_xdp::{AfXdp, Options};
 use castanet_lab::Namespace;
 use castanet_packet::{Batch, Packet, PacketType, Pool, PoolConfig};
+use std::time::Duration;
 
 fn pool() -> Pool {
     Pool::new(PoolConfig::default()).unwrap()
 }
 
 fn open(namespace: &Namespace, name: &'static str, pool: &Pool) -> Result<AfXdp, String> {
+    open_with(namespace, name, pool, Options::default())
+}
+
+pub(crate) fn open_with(
+    namespace: &Namespace,
+    name: &'static str,
+    pool: &Pool,
+    options: Options,
+) -> Result<AfXdp, String> {
     let pool = pool.clone();
-    let opened = namespace.enter(move || {
-        Ok(AfXdp::open(name, &pool, Options::default()).map_err(|error| error.to_string()))
-    });
+    let opened = namespace
+        .enter(move || Ok(AfXdp::open(name, &pool, options).map_err(|error| error.to_string())));
     opened.join().unwrap().unwrap()
 }
 
@@ -124,6 +133,51 @@ fn a_handful_of_frames_is_enough_to_go_on() {
     assert!(output.stdout.contains("10 received"), "{}", output.stdout);
     let stats = bridge.finish();
     assert!(stats[0].kernel_drops > 0, "{stats:?}");
+}
+
+#[test]
+fn packets_longer_than_a_frame_lie_in_several() {
+    let net = between("xjumbo");
+    for (namespace, name) in
+        [(&net.a, "eth0"), (&net.middle, "m0"), (&net.middle, "m1"), (&net.b, "eth0")]
+    {
+        namespace.ip(&format!("link set {name} mtu 9000")).unwrap();
+    }
+    let pool = pool();
+    let devices = ["m0", "m1"].map(|name| open(&net.middle, name, &pool).unwrap());
+    assert!(devices[0].describe().contains(", packets in several frames"));
+    let devices = devices.map(|device| Box::new(device) as Box<dyn Device>);
+    let bridge = Forwarder::with(devices, pool.clone());
+    for size in ["64", "1400", "2000", "3800", "8972"] {
+        let ping = net.a.command("ping").args(["-c", "5", "-i", "0.02", "-M", "do", "-s", size]);
+        let output = ping.args(["-q", "10.9.0.2"]).check().unwrap();
+        assert!(output.stdout.contains("5 received"), "{size}: {}", output.stdout);
+    }
+    let file = net.lab.random_file("random", 20).unwrap();
+    let _server = net.b.serve("10.9.0.2", 8000).unwrap();
+    let fetched = net.a.fetch("http://10.9.0.2:8000/random", Duration::from_secs(30)).unwrap();
+    assert_eq!((fetched.bytes, fetched.sha256), (file.bytes, file.sha256));
+    let stats = bridge.finish();
+    assert_eq!([stats[0].tx_errors, stats[1].tx_errors], [0, 0], "{stats:?}");
+    assert!(stats[1].received_bytes / stats[1].received > 3000, "{stats:?}");
+    Pool::flush_thread();
+    assert_eq!(pool.in_use(), 0);
+}
+
+#[test]
+fn the_driver_can_be_polled_busily() {
+    let net = between("xbusy");
+    let pool = pool();
+    let options = Options { busy_poll: 64, ..Options::default() };
+    let device = |name| open_with(&net.middle, name, &pool, options.clone()).unwrap();
+    let devices = ["m0", "m1"].map(device);
+    assert!(devices[0].describe().ends_with(", polled busily, XDP program in the driver"));
+    let devices = devices.map(|device| Box::new(device) as Box<dyn Device>);
+    let bridge = Forwarder::with(devices, pool.clone());
+    let ping = net.a.command("ping").args(["-c", "50", "-i", "0.02", "-q", "10.9.0.2"]);
+    let output = ping.check().unwrap();
+    assert!(output.stdout.contains("50 received"), "{}", output.stdout);
+    bridge.finish();
 }
 
 #[test]

@@ -21,11 +21,13 @@ mod pattern;
 mod primitive;
 mod program;
 mod runs;
+mod steps;
 
 pub use error::RuleError;
 pub use names::{Names, NoNames};
-pub use pattern::Pattern;
+pub use pattern::{Base, Pattern, Test};
 pub use program::{Program, Rule};
+pub use steps::{Next, Step};
 
 #[cfg(test)]
 mod tests;

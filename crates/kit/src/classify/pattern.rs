@@ -4,7 +4,7 @@ use super::error::RuleError;
 
 /// Where a test's offset counts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Base {
+pub enum Base {
     /// The first byte of the packet.
     Packet,
     /// Two bytes before the link header, so that the network header is word-aligned.
@@ -17,13 +17,17 @@ pub(crate) enum Base {
 
 /// True if `lo <= word & mask <= hi`, where `word` is the big-endian word at `offset`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Test {
-    pub(crate) base: Base,
+pub struct Test {
+    /// What the offset counts from.
+    pub base: Base,
     /// A multiple of four.
-    pub(crate) offset: u16,
-    pub(crate) mask: u32,
-    pub(crate) lo: u32,
-    pub(crate) hi: u32,
+    pub offset: u16,
+    /// The bits that matter.
+    pub mask: u32,
+    /// The least that is accepted.
+    pub lo: u32,
+    /// The most.
+    pub hi: u32,
 }
 
 impl Test {
@@ -32,11 +36,12 @@ impl Test {
     }
 
     /// Bytes the header must have for the test to be answered: up to the last masked one.
-    pub(crate) fn needs(&self) -> u16 {
+    pub fn needs(&self) -> u16 {
         self.offset + 4 - (self.mask.trailing_zeros() / 8) as u16
     }
 
-    pub(crate) fn is_equality(&self) -> bool {
+    /// Whether one value is accepted.
+    pub fn is_equality(&self) -> bool {
         self.lo == self.hi
     }
 

@@ -72,7 +72,7 @@ impl Rule {
 /// Prints as Click's `program` handlers do, one test a line.
 #[derive(Clone, Debug)]
 pub struct Program {
-    graph: Graph,
+    pub(crate) graph: Graph,
     flat: Flat,
 }
 

@@ -2,7 +2,7 @@
 
 use super::program::{Program, Stage};
 use super::ring::{self, Consumer, Producer, Which};
-use super::{Mode, bind_as, open_socket, prepare_to_send, send_now};
+use super::{Manner, Mode, bind_as, open_socket, prepare_to_send, send_now};
 use crate::sys::{check, prefetch, set_option};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -92,12 +92,13 @@ impl Relay {
         let received = Consumer::map(receiver.as_fd(), Which::Receive, FRAMES)?;
         let transmit = Producer::map(sender.as_fd(), Which::Transmit, FRAMES)?;
         let done = Consumer::map(sender.as_fd(), Which::Completion, FRAMES)?;
-        bind_as(receiver.as_fd(), from, 0, Mode::Copy, None)?;
-        bind_as(sender.as_fd(), to, 0, Mode::Copy, Some(receiver.as_fd()))?;
+        let manner = Manner { mode: Mode::Copy, segments: false };
+        bind_as(receiver.as_fd(), from, 0, manner, None)?;
+        bind_as(sender.as_fd(), to, 0, manner, Some(receiver.as_fd()))?;
         prepare_to_send(sender.as_fd());
         (0..FRAMES).for_each(|frame| _ = fill.push(u64::from(frame * FRAME)));
         fill.publish();
-        let program = Program::new(from, 1, Stage::Driver)?;
+        let program = Program::new(from, 1, Stage::Driver, false, &[])?;
         program.insert(0, receiver.as_fd())?;
         let _program = program;
         Ok(Relay { _program, receiver, sender, fill, received, transmit, done, memory })

@@ -9,7 +9,7 @@ pub(crate) use minimal::Relay;
 pub(crate) use program::{Program, Stage};
 
 use super::check;
-use castanet_packet::{Batch, Pool};
+use castanet_packet::{Batch, Packet, Pool};
 use ring::{Consumer, Producer, Which};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -19,6 +19,10 @@ use umem::{Lent, Umem};
 
 /// Entries of each ring.
 pub(crate) const RING: u32 = 2048;
+
+/// How many frames a packet may lie in: the kernel takes one, and 17 pages more
+/// (`MAX_SKB_FRAGS`).
+pub(crate) const SEGMENTS: usize = 17;
 
 /// How many packets one call sends in copy mode, where the kernel lets us
 /// choose (Linux 6.18); else it is 32.
@@ -30,6 +34,14 @@ const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 /// Bytes of packets that may be on their way in the kernel.
 const SEND_BUFFER: libc::c_int = 8 << 20;
 
+// Of asm-generic/socket.h, which `libc` does not have.
+const SO_PREFER_BUSY_POLL: libc::c_int = 69;
+const SO_BUSY_POLL_BUDGET: libc::c_int = 70;
+
+/// How long the driver may look, where a call waits; ours never do, but zero
+/// would mean not to look.
+const BUSY_POLL_MICROSECONDS: libc::c_int = 20;
+
 /// How the kernel moves packets between the interface and our frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
@@ -37,6 +49,14 @@ pub(crate) enum Mode {
     ZeroCopy,
     /// The kernel copies.
     Copy,
+}
+
+/// How a socket is bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Manner {
+    pub(crate) mode: Mode,
+    /// Whether packets longer than a frame come and go in several (Linux 6.6).
+    pub(crate) segments: bool,
 }
 
 /// A socket on one queue of an interface, which receives and sends.
@@ -48,7 +68,7 @@ pub(crate) struct Socket {
     fd: ManuallyDrop<OwnedFd>,
     index: u32,
     queue: u32,
-    mode: Mode,
+    manner: Manner,
     receiving: Mutex<Receiving>,
     sending: Mutex<Sending>,
 }
@@ -80,7 +100,7 @@ impl Socket {
     /// any by their place in it, sockets come and go in any order, and some
     /// may copy where others need not. (`XDP_SHARED_UMEM` would tie all of
     /// them to the first and its mode.)
-    pub(crate) fn bind(index: u32, queue: u32, pool: &Pool, mode: Mode) -> io::Result<Socket> {
+    pub(crate) fn bind(index: u32, queue: u32, pool: &Pool, manner: Manner) -> io::Result<Socket> {
         let fd = open_socket()?;
         let umem = Umem::new(pool);
         umem.register(fd.as_fd())?;
@@ -92,17 +112,19 @@ impl Socket {
             umem: umem.clone(),
             fill: Producer::map(fd.as_fd(), Which::Fill, RING)?,
             packets: Consumer::map(fd.as_fd(), Which::Receive, RING)?,
+            beginning: Vec::new(),
         };
         let sending = Sending {
             lent: Lent::none_of(umem.frames()),
+            capacity: pool.data_capacity(),
             umem,
             packets: Producer::map(fd.as_fd(), Which::Transmit, RING)?,
             done: Consumer::map(fd.as_fd(), Which::Completion, RING)?,
         };
-        bind_as(fd.as_fd(), index, queue, mode, None)?;
+        bind_as(fd.as_fd(), index, queue, manner, None)?;
         prepare_to_send(fd.as_fd());
         let (receiving, sending) = (Mutex::new(receiving), Mutex::new(sending));
-        Ok(Socket { fd: ManuallyDrop::new(fd), index, queue, mode, receiving, sending })
+        Ok(Socket { fd: ManuallyDrop::new(fd), index, queue, manner, receiving, sending })
     }
 
     /// The direction from the interface.
@@ -153,7 +175,20 @@ impl Socket {
         check(unsafe { libc::getsockopt(self.raw_fd(), level, name, to, &mut size) }).map(drop)
     }
 
-    /// Has the driver take new frames.
+    /// Has the driver look for packets when we ask for them, up to `packets`
+    /// at once, and not by interrupts as long as we ask often (Linux 5.11).
+    pub(crate) fn poll_busily(&self, packets: u32) -> io::Result<()> {
+        let options = [
+            (SO_PREFER_BUSY_POLL, 1),
+            (libc::SO_BUSY_POLL, BUSY_POLL_MICROSECONDS),
+            (SO_BUSY_POLL_BUDGET, packets as libc::c_int),
+        ];
+        options.into_iter().try_for_each(|(name, value)| {
+            super::set_option(self.as_fd(), libc::SOL_SOCKET, name, &value)
+        })
+    }
+
+    /// Has the driver take new frames, and look for packets if it is polled.
     pub(crate) fn wake_receiving(&self) {
         let (fd, nothing) = (self.raw_fd(), std::ptr::null_mut());
         // SAFETY: room for no bytes: nothing is written.
@@ -200,8 +235,9 @@ impl Drop for Socket {
         // frames. It has when the queue is free for another socket. Frames
         // stay lent otherwise: missing is better than changing.
         let pool = receiving.umem.pool();
-        if self.mode == Mode::ZeroCopy
-            && Socket::bind(self.index, self.queue, pool, Mode::Copy).is_err()
+        let copying = Manner { mode: Mode::Copy, ..self.manner };
+        if self.manner.mode == Mode::ZeroCopy
+            && Socket::bind(self.index, self.queue, pool, copying).is_err()
         {
             return;
         }
@@ -254,22 +290,23 @@ fn send_now(fd: BorrowedFd<'_>) -> io::Result<()> {
 
 /// Binds, trying again for a while where the kernel has not yet let go of a
 /// socket that was closed before. A socket that has no memory of its own uses
-/// that of `owner`, in the owner's mode.
+/// that of `owner`, in the owner's manner.
 fn bind_as(
     fd: BorrowedFd<'_>,
     index: u32,
     queue: u32,
-    mode: Mode,
+    manner: Manner,
     owner: Option<BorrowedFd<'_>>,
 ) -> io::Result<()> {
-    let flags = match (owner, mode) {
+    let flags = match (owner, manner.mode) {
         (Some(_), _) => libc::XDP_SHARED_UMEM,
         (None, Mode::ZeroCopy) => libc::XDP_ZEROCOPY | libc::XDP_USE_NEED_WAKEUP,
         (None, Mode::Copy) => libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP,
     };
+    let segments = if manner.segments { libc::XDP_USE_SG } else { 0 };
     let address = libc::sockaddr_xdp {
         sxdp_family: libc::AF_XDP as u16,
-        sxdp_flags: flags,
+        sxdp_flags: flags | segments,
         sxdp_ifindex: index,
         sxdp_queue_id: queue,
         sxdp_shared_umem_fd: owner.map_or(0, |owner| owner.as_raw_fd() as u32),
@@ -288,6 +325,8 @@ pub(crate) struct Receiving {
     lent: Lent,
     fill: Producer<u64>,
     packets: Consumer<libc::xdp_desc>,
+    /// The beginning of a packet whose end has not come yet.
+    beginning: Vec<u8>,
 }
 
 impl Receiving {
@@ -305,13 +344,31 @@ impl Receiving {
         for _ in 0..count {
             let Some(entry) = self.packets.next() else { break };
             let (frame, start) = self.umem.locate(entry.addr);
+            let before = batch.len();
             if self.lent.remove(frame) {
                 // SAFETY: the frame was lent, and the kernel has just given it
                 // back with a packet in it.
                 unsafe { self.umem.take_back(frame, start, entry.len as usize, batch) };
             }
+            let goes_on = entry.options & libc::XDP_PKT_CONTD != 0;
+            if goes_on || !self.beginning.is_empty() {
+                self.join(batch, before, goes_on);
+            }
         }
         self.packets.release();
+    }
+
+    /// Joins the pieces of a packet that is longer than a frame: the next is
+    /// in `batch` behind the `before`th packet, and the last if nothing goes on.
+    #[cold]
+    fn join(&mut self, batch: &mut Batch, before: usize, goes_on: bool) {
+        for piece in batch.split_off(before) {
+            self.beginning.extend_from_slice(piece.bytes());
+        }
+        if !goes_on {
+            batch.push(Packet::from_bytes(&self.beginning));
+            self.beginning.clear();
+        }
     }
 
     /// How many frames the kernel has to fill.
@@ -344,6 +401,8 @@ impl Receiving {
 /// The direction to the interface.
 pub(crate) struct Sending {
     umem: Umem,
+    /// The longest packet that a new frame has room for.
+    capacity: usize,
     lent: Lent,
     packets: Producer<libc::xdp_desc>,
     done: Consumer<u64>,
@@ -376,21 +435,62 @@ impl Sending {
     /// for which there is no room, or no frame to copy it to; says how many
     /// packets and bytes.
     pub(crate) fn send(&mut self, batch: &mut Batch) -> (usize, u64) {
-        let room = self.room(batch.len());
+        let mut room = self.room(batch.len());
         let (mut sent, mut bytes) = (0, 0);
-        for packet in batch.iter_mut().take(room) {
-            if !self.umem.take_in(packet) {
+        for packet in batch.iter_mut() {
+            let len = packet.len();
+            let whole = len <= self.capacity || packet.pool_id() == self.umem.pool().id();
+            let taken = match whole {
+                true => room > 0 && self.umem.take_in(packet),
+                false => self.split(packet, &mut room),
+            };
+            if !taken {
                 break;
             }
-            let place = self.umem.place(packet);
-            self.lent.insert(place.frame);
-            self.packets.push(libc::xdp_desc { addr: place.address, len: place.len, options: 0 });
-            (sent, bytes) = (sent + 1, bytes + u64::from(place.len));
+            self.push(packet, 0);
+            room -= 1;
+            (sent, bytes) = (sent + 1, bytes + len as u64);
         }
         // SAFETY: `take_in` has seen to it that none is shared; the kernel has
         // their frames.
         unsafe { batch.release(sent) };
         self.packets.publish();
         (sent, bytes)
+    }
+
+    /// Writes a packet, or a piece of one, that is to be given up.
+    #[inline]
+    fn push(&mut self, packet: &Packet, options: u32) {
+        let place = self.umem.place(packet);
+        self.lent.insert(place.frame);
+        self.packets.push(libc::xdp_desc { addr: place.address, len: place.len, options });
+    }
+
+    /// Hands over all of a packet that is longer than frames are but its last
+    /// piece, which `packet` is then, if there are room and frames for it.
+    #[cold]
+    fn split(&mut self, packet: &mut Packet, room: &mut usize) -> bool {
+        let pool = self.umem.pool().clone();
+        let pieces = packet.bytes().chunks(pool.data_capacity());
+        let count = pieces.len();
+        if *room < count {
+            *room = self.room(count);
+        }
+        if *room < count {
+            return false;
+        }
+        let mut copies: Batch = pieces.filter_map(|piece| pool.copy_in(piece)).collect();
+        if copies.len() < count {
+            return false;
+        }
+        let Some(last) = copies.pop() else { return false };
+        for piece in &copies {
+            self.push(piece, libc::XDP_PKT_CONTD);
+        }
+        // SAFETY: new packets, which nobody shares; the kernel has their frames.
+        unsafe { copies.release(copies.len()) };
+        *packet = last;
+        *room -= count - 1;
+        true
     }
 }

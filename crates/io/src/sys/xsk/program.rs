@@ -1,6 +1,6 @@
-//! The XDP program: what arrives in a queue that has a socket goes there, the rest to the kernel.
+//! The XDP program: what arrives in a queue that has a socket goes there, what is chosen and the rest to the kernel.
 
-use super::super::bpf::{self, Map, PSEUDO_MAP_FD, instruction};
+use super::super::bpf::{self, Map, PSEUDO_MAP_FD, Purpose, instruction};
 use super::super::xdp::{PURPOSE, XDP_PASS};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 // From linux/bpf.h and linux/if_link.h.
 const BPF_MAP_TYPE_XSKMAP: u32 = 17;
 const REDIRECT_MAP: i32 = 51;
+const BPF_F_XDP_HAS_FRAGS: u32 = 1 << 5;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 /// Where `struct xdp_md` has the number of the queue.
@@ -31,10 +32,18 @@ pub(crate) struct Program {
 
 impl Program {
     /// Puts the program on the interface of number `index`, with places for
-    /// sockets of `queues` queues.
-    pub(crate) fn new(index: u32, queues: u32, stage: Stage) -> io::Result<Program> {
+    /// sockets of `queues` queues. What `first` does not answer for goes
+    /// there; with `segments` a packet may lie in several pieces.
+    pub(crate) fn new(
+        index: u32,
+        queues: u32,
+        stage: Stage,
+        segments: bool,
+        first: &[u64],
+    ) -> io::Result<Program> {
         let map = Map::new(BPF_MAP_TYPE_XSKMAP, queues, "castanet_xsks")?;
-        let program = bpf::load(&PURPOSE, &code(&map))?;
+        let flags = if segments { BPF_F_XDP_HAS_FRAGS } else { 0 };
+        let program = bpf::load(&Purpose { flags, ..PURPOSE }, &[first, &code(&map)].concat())?;
         let flags = match stage {
             Stage::Driver => XDP_FLAGS_DRV_MODE,
             Stage::Generic => XDP_FLAGS_SKB_MODE,
