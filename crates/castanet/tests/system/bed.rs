@@ -127,6 +127,13 @@ pub(crate) const SOON: Duration = Duration::from_secs(10);
 /// Long enough for a large transfer through a build without optimization on a busy machine.
 pub(crate) const LATER: Duration = Duration::from_secs(60);
 
+/// The number after a handler's name.
+pub(crate) fn number(said: &str, name: &str) -> u64 {
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let at = words.iter().position(|word| word.trim_end_matches(':') == name);
+    at.and_then(|at| words.get(at + 1)?.parse().ok()).unwrap_or_else(|| panic!("{name}: {said}"))
+}
+
 /// Makes three tests of each check: through Castanet as it comes (by AF_XDP) and by packet
 /// sockets, and through Linux.
 macro_rules! through_all {

@@ -65,6 +65,34 @@ fn a_missing_device_is_named() {
 }
 
 #[test]
+fn a_missing_right_is_named() {
+    let bed = Bed::kernel("right", &Wiring::default());
+    let router = &bed.network.router;
+    router.ip("address flush dev lan1").unwrap();
+    let without = |text: &str| {
+        let command = router.command("setpriv").arg("--bounding-set=-net_raw").arg(program());
+        command.args(["run", "-e", text]).output().unwrap()
+    };
+    for (arguments, what) in [
+        ("lan1", "a packet socket"),
+        ("lan1, METHOD AF_PACKET", "a packet socket"),
+        ("lan1, METHOD AF_XDP", "an AF_XDP socket"),
+    ] {
+        let text = format!("f :: FromDevice({arguments}) -> t :: ToDevice({arguments})");
+        let said = without(&text);
+        assert_eq!(said.status.code(), Some(1), "{}", said.printed());
+        // Both are named, though the first alone would be in the way.
+        for element in ["f :: FromDevice", "t :: ToDevice"] {
+            let line = format!(
+                "error: {element}: cannot open {what} on lan1: not permitted; run as root or \
+                 with CAP_NET_RAW\n"
+            );
+            assert!(said.stderr.contains(&line), "{}", said.stderr);
+        }
+    }
+}
+
+#[test]
 fn the_demo_sees_all_as_it_should_be() {
     castanet_lab::require(&["ip", "ping", "traceroute"]).unwrap();
     let seen = castanet_lab::demo(program()).unwrap();

@@ -11,6 +11,7 @@ mod errors;
 mod examples;
 mod idle;
 mod life;
+mod mtu;
 mod reach;
 mod replay;
 mod soak;

@@ -7,7 +7,7 @@ use castanet_io::traffic::{Source, frame};
 use castanet_lab::{Command, Lab, Namespace, Port, Router, require};
 use std::time::{Duration, Instant};
 
-use crate::bed::{SOON, program};
+use crate::bed::{SOON, number, program};
 
 /// How long the load lasts where nobody says otherwise.
 const SECONDS: u64 = 4;
@@ -52,13 +52,6 @@ fn namespaces(lab: &Lab) -> [Namespace; 3] {
     // A veth takes packets that the kernel makes only if it batches what it receives.
     middle.command("ethtool").args(["-K", "m0", "gro", "on"]).check().unwrap();
     [a, middle, b]
-}
-
-/// The number after a handler's name.
-fn number(said: &str, name: &str) -> u64 {
-    let words: Vec<&str> = said.split_whitespace().collect();
-    let at = words.iter().position(|word| word.trim_end_matches(':') == name);
-    at.and_then(|at| words.get(at + 1)?.parse().ok()).unwrap_or_else(|| panic!("{name}: {said}"))
 }
 
 fn soak(name: &str, method: &str) {

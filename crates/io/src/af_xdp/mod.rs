@@ -12,13 +12,14 @@ use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
 use crate::intake::Intake;
 use crate::interface::Interface;
-use crate::sys::xsk::{SEGMENTS, Socket};
+use crate::sys::xsk::Socket;
 use crate::sys::{ethtool, netif};
-use castanet_packet::{Batch, Packet, Pool};
+use castanet_packet::{Batch, Pool};
 use castanet_wire::Ethernet;
-use port::{LINK, Port};
+use port::Port;
 use reception::Reception;
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
@@ -85,8 +86,6 @@ pub struct AfXdp {
     port: Arc<Port>,
     intake: Intake,
     options: Options,
-    /// The longest packet to send.
-    longest: usize,
     /// Whether packets that were taken still wait to be sent.
     unsent: bool,
     /// Whether the interface was down when we last sent.
@@ -104,15 +103,12 @@ impl AfXdp {
         let requests = netif::Interface::new(name)
             .map_err(|error| IoError::new(format!("look up interface {name}"), error))?;
         let queues = ethtool::receive_queues(&requests);
-        let longest = interface.mtu + LINK;
         let intake = Intake::new(interface.link(), options.device);
         let senders = ethtool::transmit_queues(&requests);
-        let port = port::open(interface, (queues, senders), pool)?;
-        let most = if port.segments { SEGMENTS } else { 1 };
-        let longest = longest.min(pool.data_capacity() * most);
-        let reception = options.receive.map(|it| Reception::begin(&port, it, &requests, &options));
+        let port = port::open(interface, requests, (queues, senders), pool)?;
+        let reception = options.receive.map(|it| Reception::begin(&port, it, &options));
         let reception = reception.transpose()?;
-        Ok(AfXdp { reception, port, intake, options, longest, unsent: false, down: false })
+        Ok(AfXdp { reception, port, intake, options, unsent: false, down: false })
     }
 
     /// The interface as it was when opened.
@@ -120,9 +116,19 @@ impl AfXdp {
         &self.port.interface
     }
 
-    /// Whether a packet can go out here at all.
-    fn is_fit(&self, packet: &Packet) -> bool {
-        (Ethernet::LEN..=self.longest).contains(&packet.len())
+    /// The lengths of packets that can go out here at all.
+    fn fit(&self) -> RangeInclusive<usize> {
+        Ethernet::LEN..=self.port.longest()
+    }
+
+    /// Takes packets that cannot go out here off a batch.
+    #[cold]
+    fn refuse(&mut self, batch: &mut Batch) {
+        // They could, if the MTU has been raised.
+        self.port.look_at_mtu();
+        let (fit, before) = (self.fit(), batch.len());
+        *batch = batch.drain().filter(|packet| fit.contains(&packet.len())).collect();
+        self.intake.stats.tx_errors += (before - batch.len()) as u64;
     }
 
     /// Where to send: a queue of its own where there are enough, else one
@@ -157,10 +163,9 @@ impl Device for AfXdp {
             batch.clear();
             return Ok(0);
         }
-        let refused = batch.iter().filter(|packet| !self.is_fit(packet)).count();
-        if refused > 0 {
-            self.intake.stats.tx_errors += refused as u64;
-            *batch = batch.drain().filter(|packet| self.is_fit(packet)).collect();
+        let fit = self.fit();
+        if !batch.iter().all(|packet| fit.contains(&packet.len())) {
+            self.refuse(batch);
         }
         let Some(socket) = self.outlet() else { return Ok(0) };
         let mut sending = socket.sending();

@@ -3,10 +3,12 @@
 use super::reception::Inlet;
 use crate::error::IoError;
 use crate::interface::{self, Interface};
+use crate::sys::netif;
 use crate::sys::xsk::{self, Manner, Mode, Socket};
 use castanet_packet::{Pool, PoolConfig};
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Bytes of a link header with one VLAN tag, which the MTU does not count.
@@ -24,6 +26,9 @@ pub(super) struct Port {
     /// How many of the queues packets arrive in, and can be sent to.
     queues: (usize, usize),
     inlet: Mutex<Inlet>,
+    requests: netif::Interface,
+    /// The longest packet to send.
+    longest: AtomicUsize,
 }
 
 impl Port {
@@ -35,6 +40,29 @@ impl Port {
     /// How many queues can be sent to.
     pub(super) fn sending_queues(&self) -> usize {
         self.queues.1
+    }
+
+    /// Asks the kernel about the interface.
+    pub(super) fn requests(&self) -> &netif::Interface {
+        &self.requests
+    }
+
+    /// The longest packet to send: as long as the MTU allows, and has room in a
+    /// frame.
+    pub(super) fn longest(&self) -> usize {
+        self.longest.load(Relaxed)
+    }
+
+    /// Asks for the MTU again, which may have been changed since.
+    #[cold]
+    pub(super) fn look_at_mtu(&self) {
+        // Of an interface that is gone, or has another name now, nothing new
+        // is to be learnt.
+        if self.requests.index().is_ok_and(|index| index == self.interface.index)
+            && let Ok(mtu) = self.requests.mtu()
+        {
+            self.longest.store(longest(mtu, &self.pool, self.segments), Relaxed);
+        }
     }
 
     /// Who receives.
@@ -53,6 +81,7 @@ static OPEN: LazyLock<Mutex<HashMap<Key, Weak<Port>>>> = LazyLock::new(Mutex::de
 /// are how many there are to receive from and to send to.
 pub(super) fn open(
     interface: Interface,
+    requests: netif::Interface,
     queues: (u32, u32),
     pool: &Pool,
 ) -> Result<Arc<Port>, IoError> {
@@ -60,10 +89,11 @@ pub(super) fn open(
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     open.retain(|_, port| port.strong_count() > 0);
     if let Some(port) = open.get(&key).and_then(Weak::upgrade) {
+        port.look_at_mtu();
         return Ok(port);
     }
     let segments = takes_segments(&interface, pool)?;
-    let port = Arc::new(bind(interface, queues, pool, segments)?);
+    let port = Arc::new(bind(interface, requests, queues, pool, segments)?);
     open.insert(key, Arc::downgrade(&port));
     Ok(port)
 }
@@ -103,6 +133,7 @@ fn takes_segments(interface: &Interface, pool: &Pool) -> Result<bool, IoError> {
 /// Binds a socket to each queue: without copies if the driver can do that.
 fn bind(
     interface: Interface,
+    requests: netif::Interface,
     queues: (u32, u32),
     pool: &Pool,
     segments: bool,
@@ -122,8 +153,14 @@ fn bind(
     };
     let sockets = sockets.map_err(|error| refused(&interface, error, segments))?;
     let queues = (queues.0 as usize, queues.1 as usize);
+    let longest = AtomicUsize::new(longest(interface.mtu, pool, segments));
     let (pool, inlet) = (pool.clone(), Mutex::default());
-    Ok(Port { interface, pool, sockets, why_copy, segments, queues, inlet })
+    Ok(Port { interface, pool, sockets, why_copy, segments, queues, inlet, requests, longest })
+}
+
+/// The longest packet to send at some MTU.
+fn longest(mtu: usize, pool: &Pool, segments: bool) -> usize {
+    (mtu + LINK).min(pool.data_capacity() * if segments { xsk::SEGMENTS } else { 1 })
 }
 
 fn bind_all(index: u32, queues: u32, pool: &Pool, manner: Manner) -> io::Result<Vec<Socket>> {

@@ -9,7 +9,7 @@ use crate::offload;
 use crate::sys::netlink::Watch;
 use crate::sys::packet_socket::PacketSocket;
 use crate::sys::xsk::{Program, RING, Socket, Stage};
-use crate::sys::{AnyOf, ethtool, netif};
+use crate::sys::{AnyOf, ethtool};
 use castanet_packet::{Batch, Packet};
 use castanet_wire::{Ethernet, MacAddr};
 use std::io;
@@ -75,7 +75,6 @@ impl Reception {
     pub(super) fn begin(
         port: &Arc<Port>,
         wanted: Queues,
-        requests: &netif::Interface,
         options: &Options,
     ) -> Result<Reception, IoError> {
         let Interface { name, index, ether, .. } = &port.interface;
@@ -89,8 +88,8 @@ impl Reception {
         let sockets = &port.sockets[queues.clone()];
         let fds = sockets.iter().map(Socket::raw_fd).chain([watch.raw_fd()]);
         let any = AnyOf::new(fds).map_err(failed("watch the queues of"))?;
-        let driver = ethtool::driver(requests).unwrap_or_default();
-        let attached = claim(port, &queues, requests, options)?;
+        let driver = ethtool::driver(port.requests()).unwrap_or_default();
+        let attached = claim(port, &queues, options)?;
         let mut it = Reception {
             unfinished: attached.why_generic.is_some() || VIRTUAL.contains(&driver.as_str()),
             attached,
@@ -141,6 +140,7 @@ impl Reception {
         }
         if count == 0 && self.watch.has_changed() {
             self.gone |= sockets.iter().any(|socket| socket.take_error().is_err());
+            self.port.look_at_mtu();
         }
         self.turn = (self.turn + 1) % self.queues.len();
         self.starved = starved;
@@ -229,12 +229,7 @@ fn within(wanted: Queues, port: &Port) -> Result<Range<usize>, IoError> {
 }
 
 /// Claims queues, and puts the program on the interface for the first who does.
-fn claim(
-    port: &Port,
-    queues: &Range<usize>,
-    requests: &netif::Interface,
-    options: &Options,
-) -> Result<Arc<Attached>, IoError> {
+fn claim(port: &Port, queues: &Range<usize>, options: &Options) -> Result<Arc<Attached>, IoError> {
     let mut inlet = port.inlet();
     let name = &port.interface.name;
     if let Some(queue) = inlet.taken.iter().find(|queue| queues.contains(queue)) {
@@ -249,7 +244,7 @@ fn claim(
             let why = "another element of this configuration chooses otherwise".into();
             return Err(IoError::Unfit { doing, why });
         }
-        None => Arc::new(attach(port, requests, options)?),
+        None => Arc::new(attach(port, options)?),
     };
     inlet.attached = Arc::downgrade(&attached);
     inlet.taken.extend(queues.clone());
@@ -258,11 +253,7 @@ fn claim(
 
 /// Attaches the program in the driver, or else where any driver will do and
 /// that is allowed; then says why.
-fn attach(
-    port: &Port,
-    requests: &netif::Interface,
-    options: &Options,
-) -> Result<Attached, IoError> {
+fn attach(port: &Port, options: &Options) -> Result<Attached, IoError> {
     let Interface { name, index, .. } = &port.interface;
     let queues = port.sockets.len() as u32;
     let to_host = options.to_host.clone();
@@ -287,7 +278,7 @@ fn attach(
             other => other,
         }
     })?;
-    let why_generic = Some(match ethtool::joins_received(requests) {
+    let why_generic = Some(match ethtool::joins_received(port.requests()) {
         true => format!("{why}; what the kernel joins is lost, see `ethtool -K {name} gro off`"),
         false => why,
     });

@@ -204,3 +204,25 @@ fn what_the_link_cannot_carry_is_refused() {
     batch.push(Packet::from_bytes(&[0; 60]));
     assert_eq!(device.transmit(&mut batch).unwrap(), 1);
 }
+
+#[test]
+fn a_changed_mtu_is_the_one_that_counts() {
+    let net = between("xmtu");
+    let pool = pool();
+    let mut device = open(&net.middle, "m0", &pool).unwrap();
+    let sent = |device: &mut AfXdp, len: usize| {
+        let mut batch: Batch = [Packet::from_bytes(&vec![0; len])].into_iter().collect();
+        let sent = device.transmit(&mut batch).unwrap();
+        assert!(batch.is_empty());
+        sent
+    };
+    assert_eq!((sent(&mut device, 1518), sent(&mut device, 1519)), (1, 0));
+    net.middle.ip("link set m0 mtu 1600").unwrap();
+    assert_eq!((sent(&mut device, 1618), sent(&mut device, 1619)), (1, 0));
+    net.middle.ip("link set m0 mtu 1000").unwrap();
+    // A look that finds nothing learns of it.
+    let mut batch = Batch::new();
+    while device.receive(&pool, &mut batch, 32).unwrap() > 0 {}
+    assert_eq!((sent(&mut device, 1018), sent(&mut device, 1019)), (1, 0));
+    assert_eq!((device.stats().sent, device.stats().tx_errors), (3, 3));
+}
