@@ -149,7 +149,8 @@ fn packets_longer_than_a_frame_lie_in_several() {
     let devices = devices.map(|device| Box::new(device) as Box<dyn Device>);
     let bridge = Forwarder::with(devices, pool.clone());
     for size in ["64", "1400", "2000", "3800", "8972"] {
-        let ping = net.a.command("ping").args(["-c", "5", "-i", "0.02", "-M", "do", "-s", size]);
+        // For the last answer `ping` waits no longer than between two packets.
+        let ping = net.a.command("ping").args(["-c", "5", "-i", "0.2", "-M", "do", "-s", size]);
         let output = ping.args(["-q", "10.9.0.2"]).check().unwrap();
         assert!(output.stdout.contains("5 received"), "{size}: {}", output.stdout);
     }
