@@ -5,7 +5,7 @@ mod common;
 
 use castanet_engine::router::{Notice, Report, Router};
 use common::build;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn number(router: &mut Router, handler: &str) -> u64 {
     router.read(handler).unwrap().parse().unwrap()
@@ -150,4 +150,29 @@ fn a_router_counts_the_same_on_any_number_of_workers() {
     for workers in [2, 3] {
         assert_eq!(routed(workers), alone, "{workers} workers");
     }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "it is a thread that waits")]
+fn a_blocked_worker_leaves_the_others_alone() {
+    const TIME: Duration = Duration::from_millis(200);
+    let text = "a :: InfiniteSource(BURST 32) -> zero :: Counter -> Discard;
+                b :: InfiniteSource(BURST 32) -> one :: Counter -> Discard;
+                t :: BlockThread; StaticThreadSched(a 0, b 1, t 1)";
+    let mut router = build(text, 2);
+    let blocked = router.graph().find("t").unwrap();
+    assert_eq!(router.assigned().homes[blocked], 1);
+    let (line, mut seen) = (router.line(), None);
+    let mut block = |router: &mut Router| {
+        if seen.is_none() {
+            let (began, before) = (Instant::now(), number(router, "zero.count"));
+            router.write("t.block", &format!("{}ms", TIME.as_millis())).unwrap();
+            seen = Some((began.elapsed(), number(router, "zero.count") - before));
+            line.send(Notice::Interrupted).unwrap();
+        }
+    };
+    router.run(Some((Duration::from_millis(5), &mut block)));
+    let (took, passed) = seen.unwrap();
+    assert!(took >= TIME && passed > 0, "{passed} packets in {took:?}");
+    clean(router);
 }

@@ -11,7 +11,9 @@ pub mod average_counter;
 pub mod bandwidth_meter;
 pub mod bandwidth_rated_splitter;
 pub mod batch_stats;
+pub mod batch_test;
 pub mod block;
+pub mod block_thread;
 pub mod check_ip_header;
 pub mod check_ip_header2;
 pub mod check_length;
@@ -77,7 +79,9 @@ pub static CLASSES: &[Class] = &[
     per_packet::<bandwidth_meter::BandwidthMeter>(),
     per_packet::<bandwidth_rated_splitter::BandwidthRatedSplitter>(),
     per_batch::<batch_stats::BatchStats>(),
+    per_batch::<batch_test::BatchTest>(),
     per_packet::<block::Block>(),
+    per_batch::<block_thread::BlockThread>(),
     per_packet::<check_ip_header2::CheckIPHeader2>(),
     per_packet::<check_ip_header::CheckIPHeader>(),
     per_packet::<check_length::CheckLength>(),
