@@ -6,10 +6,14 @@ use std::process::Command;
 /// What the shim calls; drivers load by themselves.
 const LIBRARIES: &[&str] = &["rte_eal", "rte_ethdev", "rte_mbuf", "rte_mempool", "rte_ring"];
 
+/// Where the C is, and what of it to compile.
+const FOLDER: &str = "src/sys/dpdk";
+const SHIM: &[&str] = &["burst.c", "port.c", "shim.c"];
+
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(dpdk)");
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/sys/dpdk/shim.c");
+    SHIM.iter().chain(&["shim.h"]).for_each(|file| println!("cargo::rerun-if-changed={FOLDER}/{file}"));
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_LIBDIR");
     // So that DPDK is found when it is installed after a build without it.
@@ -20,7 +24,8 @@ fn main() {
     let Some(flags) = pkg_config(&["--cflags", "libdpdk"]) else { return };
     let Some(folders) = pkg_config(&["--libs-only-L", "libdpdk"]) else { return };
     let mut shim = cc::Build::new();
-    shim.file("src/sys/dpdk/shim.c").define("ALLOW_EXPERIMENTAL_API", None).opt_level(3);
+    shim.files(SHIM.iter().map(|file| format!("{FOLDER}/{file}")));
+    shim.define("ALLOW_EXPERIMENTAL_API", None).opt_level(3);
     // Those of other people's headers are not ours to mend.
     shim.warnings(false).extra_warnings(false);
     flags.split_whitespace().for_each(|flag| {

@@ -72,7 +72,7 @@ impl Packet {
     }
 
     /// Takes over where the headers of `other` are, a packet of the same
-    /// bytes. Those that lie outside of this packet's frame are forgotten.
+    /// bytes, and which checksums in them are partial. Those that lie outside of this packet's frame are forgotten.
     pub fn headers_like(&mut self, other: &Packet) {
         self.forget_headers();
         if let Some(at) = other.mac_offset() {
@@ -82,6 +82,7 @@ impl Packet {
             self.set_network_header(at, 0);
         }
         self.transport = other.transport_offset().map_or(0, |at| self.absolute(at));
+        self.set_partial(other.partial());
     }
 
     /// Forgets the link-layer header.

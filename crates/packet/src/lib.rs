@@ -21,7 +21,7 @@ mod view;
 
 pub use batch::{BURST, Batch, IntoIter, MAX_BURST};
 pub use frame::{DEFAULT_HEADROOM, FrameHeader};
-pub use packet::{Packet, PacketType};
+pub use packet::{Packet, PacketType, Partial};
 pub use pool::{FrameStore, Pool, PoolConfig, PoolStats};
 pub use raw::RawPacket;
 pub use view::{ArpPacket, Ether, IcmpPacket, Ipv4, Ipv6, TcpPacket, UdpPacket};

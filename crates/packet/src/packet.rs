@@ -35,6 +35,10 @@ pub(crate) const IPV4: u8 = 2;
 pub(crate) const FIX_IP_SRC_FLAG: u8 = 4;
 /// Timestamp and annotations in the frame's header are valid.
 pub(crate) const COLD: u8 = 8;
+/// The IPv4 header's checksum is left to who sends the packet.
+pub(crate) const PARTIAL_IP: u8 = 16;
+/// So is that of TCP or UDP behind it.
+pub(crate) const PARTIAL_TRANSPORT: u8 = 32;
 
 /// Length of an IPv4 header without options.
 pub(crate) const IPV4_LEN: usize = size_of::<castanet_wire::Ipv4Header>();
@@ -94,6 +98,20 @@ pub enum PacketType {
     OtherHost = 3,
     /// Sent by this host.
     Outgoing = 4,
+}
+
+/// Checksums that are left to who sends a packet, as its headers say where they
+/// are: an IPv4 header's is zero until then, that of TCP or UDP the sum of the
+/// pseudo header.
+///
+/// Only packets on their way to a port that can complete them are marked so,
+/// past elements that do not look: see `Setup::may_leave_sums` in the engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Partial {
+    /// The IPv4 header's.
+    pub ip: bool,
+    /// That of TCP or UDP.
+    pub transport: bool,
 }
 
 impl Packet {
@@ -249,6 +267,20 @@ impl Packet {
     #[inline]
     pub fn set_fix_ip_src(&mut self, fix: bool) {
         self.flags = self.flags & !FIX_IP_SRC_FLAG | if fix { FIX_IP_SRC_FLAG } else { 0 };
+    }
+
+    /// Which checksums are left to who sends the packet.
+    #[inline]
+    pub fn partial(&self) -> Partial {
+        Partial { ip: self.has(PARTIAL_IP), transport: self.has(PARTIAL_TRANSPORT) }
+    }
+
+    /// Says which checksums are left to who sends the packet.
+    #[inline]
+    pub fn set_partial(&mut self, partial: Partial) {
+        let ip = if partial.ip { PARTIAL_IP } else { 0 };
+        let transport = if partial.transport { PARTIAL_TRANSPORT } else { 0 };
+        self.flags = self.flags & !(PARTIAL_IP | PARTIAL_TRANSPORT) | ip | transport;
     }
 
     /// Whom the link layer meant the packet for.

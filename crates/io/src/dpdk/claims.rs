@@ -1,6 +1,6 @@
 //! Who uses which queues of which port: a port is set up for all of them together.
 
-use super::options::Options;
+use super::options::{Options, Sums};
 use crate::error::IoError;
 use crate::sys::dpdk::{self as sys, Info, Mbufs, Plan, Port};
 use std::ops::Range;
@@ -115,7 +115,7 @@ impl Claim {
 
     /// How packets come and go.
     pub(super) fn describe(&self) -> String {
-        let Info { mtu, .. } = self.info;
+        let mtu = self.port.info().map_or(self.info.mtu, |info| info.mtu);
         let (port, name, driver) = (self.port.number(), self.info.name(), self.info.driver());
         let queues = |range: &Range<u16>| match range.len() {
             1 => format!("queue {}", range.start),
@@ -127,11 +127,37 @@ impl Claim {
         };
         let sends = match self.tx.is_empty() {
             true => String::new(),
-            false => format!("; sends to {}", queues(&self.tx)),
+            false => format!("; sends to {}, {}", queues(&self.tx), self.offer()),
         };
         format!(
             "{name}: DPDK port {port}, driver {driver}, MTU {mtu}, mbufs in place{receives}{sends}"
         )
+    }
+}
+
+impl Claim {
+    /// Longest packet that can be sent, its Ethernet header included.
+    pub(super) fn longest(&self) -> u32 {
+        self.port.terms().map_or(0, |terms| terms.longest)
+    }
+
+    /// What can be sent, and what the port then does by itself.
+    fn offer(&self) -> String {
+        let Some(terms) = self.port.terms() else { return "nothing yet".to_owned() };
+        let chains = match terms.in_mbufs as usize > self.mbufs.pool().data_capacity() {
+            true => ", in several mbufs if need be",
+            false => "",
+        };
+        let sums = match terms.finishes.names().as_slice() {
+            [] => String::new(),
+            names => format!("; the port completes checksums of {}", names.join(", ")),
+        };
+        let cuts = match (terms.cut, terms.segment) {
+            (None, _) => "",
+            (Some(_), Some(_)) => "; the port cuts longer TCP packets",
+            (Some(_), None) => "; longer TCP packets are cut in software",
+        };
+        format!("packets of up to {} bytes{chains}{sums}{cuts}", terms.longest)
     }
 }
 
@@ -228,11 +254,17 @@ impl State {
         let most = |of: fn(&Held) -> u16| users().map(of).max().unwrap_or(0);
         users().next()?;
         let descriptors = |n: u16| if n == 0 { DESCRIPTORS } else { n };
+        let rx_queues = most(|held| held.rx.end.max(held.options.reserved.0))
+            .max(1)
+            .min(info.max_rx_queues);
+        let refused = users().any(|held| held.options.rss == Some(false));
+        let wanted = users().any(|held| held.options.rss == Some(true));
+        let sums = |of: fn(&Options) -> Sums| {
+            users().map(|held| of(&held.options)).fold(Sums::default(), Sums::or)
+        };
         Some(Plan {
             // Drivers may want a queue each way, used or not.
-            rx_queues: most(|held| held.rx.end.max(held.options.reserved.0))
-                .max(1)
-                .min(info.max_rx_queues),
+            rx_queues,
             tx_queues: most(|held| held.tx.end.max(held.options.reserved.1))
                 .max(1)
                 .min(info.max_tx_queues),
@@ -244,6 +276,10 @@ impl State {
             })),
             mtu: most(|held| held.options.mtu),
             promiscuous: users().any(|held| held.options.promiscuous),
+            rss: !refused && (wanted || rx_queues > 1),
+            checks: sums(|it| it.checks),
+            finishes: sums(|it| it.finishes),
+            cuts: users().any(|held| held.options.cuts),
         })
     }
 }

@@ -3,73 +3,211 @@
 use super::claims;
 use crate::device::DeviceStats;
 use crate::error::IoError;
-use crate::sys::dpdk::{self as sys, Handed, Mbufs};
-use castanet_packet::{Batch, Packet};
+use crate::offload::{self, Layers, Link, Segments, Transport, Version, VnetHeader};
+use crate::sys::dpdk::{self as sys, Copied, Cut, Handed, Mbufs, Terms};
+use castanet_packet::{Batch, Packet, Partial};
 
-/// Shortest packet that a port sends: an Ethernet header.
-pub(super) const SHORTEST: u32 = 14;
+/// Who takes mbufs.
+pub(super) trait Taker {
+    /// Takes mbufs of their own from the front of a batch, up to the first
+    /// that needs a second look, but not for its length if that is `known` to
+    /// be right.
+    fn take(&mut self, batch: &mut Batch, known: bool) -> Handed;
 
-/// Why a packet cannot be handed over.
-enum Obstacle {
-    None,
-    /// It never can.
+    /// What can be sent, if anything.
+    fn terms(&self, mbufs: &Mbufs) -> Option<Terms>;
+
+    /// Takes a copy of bytes as one packet in several mbufs, or cuts it.
+    fn take_copy(&mut self, mbufs: &Mbufs, bytes: &[u8], cut: &Cut) -> Copied;
+}
+
+/// What became of the first packet of a batch, which could not go as it was.
+enum Looked {
+    /// It can go now.
+    Mended,
+    /// A copy of it went.
+    Sent,
+    /// It never can go.
     Refused,
-    /// There is no mbuf for it now.
-    NoMbuf,
+    /// There is no mbuf or no room for it now.
+    NotNow,
 }
 
-/// Hands packets from the front of `batch` over by `hand`, which takes mbufs
-/// of their own that are not shorter than `shortest`; others are copied into
-/// one, or refused. Answers how many went.
-#[inline]
-pub(super) fn transmit(
-    batch: &mut Batch,
-    mbufs: &Mbufs,
-    shortest: usize,
-    stats: &mut DeviceStats,
-    mut hand: impl FnMut(&mut Batch) -> Handed,
-) -> usize {
-    let mut sent = 0;
-    let mut obstacle = Obstacle::None;
-    loop {
-        let handed = hand(batch);
-        sent += handed.packets;
-        stats.sent_bytes += handed.bytes;
-        if batch.is_empty() {
-            break;
-        }
-        if handed.full || matches!(obstacle, Obstacle::NoMbuf) {
-            stats.tx_full += 1;
-            break;
-        }
-        if matches!(obstacle, Obstacle::Refused) {
-            stats.tx_errors += 1;
-            drop(batch.remove(0));
-        }
-        obstacle = copy_in(batch, mbufs, shortest);
-    }
-    stats.sent += sent as u64;
-    sent
+/// Hands packets over to a taker.
+pub(super) struct Handing<'a, T> {
+    pub(super) taker: T,
+    pub(super) mbufs: &'a Mbufs,
+    pub(super) stats: &'a mut DeviceStats,
+    /// Pieces of a packet that was cut, which are still to go.
+    pub(super) pieces: &'a mut Batch,
 }
 
-/// Copies packets from the front of `batch` into mbufs where they are in none
-/// of their own; stops at the first for which that cannot be done.
-#[cold]
-fn copy_in(batch: &mut Batch, mbufs: &Mbufs, shortest: usize) -> Obstacle {
-    let longest = mbufs.pool().data_capacity();
-    for packet in batch.iter_mut() {
-        let own = sys::is_own_mbuf(packet);
-        if packet.len() < shortest || packet.len() > longest && !own {
-            return Obstacle::Refused;
-        }
-        if !own {
-            match mbufs.pool().copy_in(packet.bytes()) {
-                Some(copy) => *packet = copy,
-                None => return Obstacle::NoMbuf,
+impl<T: Taker> Handing<'_, T> {
+    /// Hands packets from the front of `batch` over: those in mbufs of their
+    /// own as they are, others as a copy, or not at all. Answers how many went.
+    #[inline]
+    pub(super) fn transmit(&mut self, batch: &mut Batch) -> usize {
+        let mut sent = 0;
+        while self.pieces.is_empty() || self.flush() {
+            let handed = self.taker.take(batch, false);
+            sent += handed.packets;
+            self.stats.sent_bytes += handed.bytes;
+            if batch.is_empty() {
+                break;
+            }
+            if handed.full {
+                self.stats.tx_full += 1;
+                break;
+            }
+            match self.look(batch) {
+                Looked::Mended => {}
+                Looked::Sent => {
+                    sent += 1;
+                    self.stats.sent_bytes += batch.remove(0).len() as u64;
+                }
+                Looked::Refused => {
+                    self.stats.tx_errors += 1;
+                    drop(batch.remove(0));
+                }
+                Looked::NotNow => {
+                    self.stats.tx_full += 1;
+                    break;
+                }
             }
         }
+        self.stats.sent += sent as u64;
+        sent
     }
-    Obstacle::None
+
+    /// Hands over what is left of a packet that was cut; whether all of it went.
+    #[cold]
+    pub(super) fn flush(&mut self) -> bool {
+        // They may be longer than what goes without a second look, by a tag.
+        let handed = self.taker.take(self.pieces, true);
+        if !self.pieces.is_empty() && !handed.full {
+            self.stats.tx_errors += self.pieces.len() as u64;
+            self.pieces.clear();
+        }
+        self.pieces.is_empty()
+    }
+
+    /// Sees to the first packet of the batch, and to others of its kind.
+    #[cold]
+    fn look(&mut self, batch: &mut Batch) -> Looked {
+        let Some(terms) = self.taker.terms(self.mbufs) else { return Looked::NotNow };
+        let (shortest, room) = (terms.shortest(), self.mbufs.pool().data_capacity());
+        let [first, others @ ..] = batch.as_mut_slice() else { return Looked::Mended };
+        let own = sys::is_own_mbuf(first);
+        if first.len() < shortest {
+            return Looked::Refused;
+        }
+        if first.len() > terms.unseen() || !own && first.len() > room {
+            return self.send_long(first, &terms);
+        }
+        if own && first.partial() != Partial::default() {
+            // The port cannot do it.
+            offload::complete(first);
+            return Looked::Mended;
+        }
+        if own {
+            return Looked::Refused;
+        }
+        if !ensure(first, self.mbufs) {
+            return Looked::NotNow;
+        }
+        for packet in others {
+            let apt = (shortest..=room.min(terms.unseen())).contains(&packet.len());
+            if !apt || !sys::is_own_mbuf(packet) && !ensure(packet, self.mbufs) {
+                break;
+            }
+        }
+        Looked::Mended
+    }
+
+    /// Sends a packet that is longer than an mbuf or the port's MTU.
+    fn send_long(&mut self, packet: &mut Packet, terms: &Terms) -> Looked {
+        let found = match terms.cut {
+            Some(mtu) => offload::find(packet.bytes(), Link::Ethernet).filter(|layers| {
+                layers.transport == Transport::Tcp && packet.len() - layers.network > mtu as usize
+            }),
+            None => None,
+        };
+        if let Some(layers) = found {
+            return self.send_cut(packet, &layers, terms);
+        }
+        if packet.len() > terms.longest as usize {
+            return Looked::Refused;
+        }
+        if packet.partial() != Partial::default() {
+            offload::complete(packet);
+        }
+        self.copied(packet, &Cut::default())
+    }
+
+    fn copied(&mut self, packet: &Packet, cut: &Cut) -> Looked {
+        match self.taker.take_copy(self.mbufs, packet.bytes(), cut) {
+            Copied::Sent => Looked::Sent,
+            Copied::Full | Copied::NoMbuf => Looked::NotNow,
+            Copied::Refused => Looked::Refused,
+        }
+    }
+
+    /// Sends a TCP packet as several that are no longer than the MTU: the port
+    /// cuts it, if it can.
+    fn send_cut(&mut self, packet: &Packet, layers: &Layers, terms: &Terms) -> Looked {
+        let headers = layers.payload - layers.network;
+        let size = |mtu: usize| mtu.checked_sub(headers).filter(|&size| size > 0);
+        let ipv6 = layers.version == Version::V6;
+        let port = terms.segment.filter(|_| packet.len() <= terms.in_mbufs as usize);
+        if let Some(size) = port.and_then(|mtu| size(mtu.into())) {
+            let cut = Cut {
+                l2_len: layers.network as u16,
+                l3_len: (layers.header - layers.network) as u16,
+                l4_len: (layers.payload - layers.header) as u16,
+                size: size as u16,
+                ipv6: ipv6.into(),
+            };
+            return match self.copied(packet, &cut) {
+                // Such as one whose header is longer than the driver takes.
+                Looked::Refused => self.cut_here(packet, size, ipv6),
+                other => other,
+            };
+        }
+        match terms.cut.and_then(|mtu| size(mtu as usize)) {
+            Some(size) => self.cut_here(packet, size, ipv6),
+            None => Looked::Refused,
+        }
+    }
+
+    /// Cuts a TCP packet into segments of `size` bytes, which then wait to be sent.
+    fn cut_here(&mut self, packet: &Packet, size: usize, ipv6: bool) -> Looked {
+        let gso_type = if ipv6 { VnetHeader::GSO_TCPV6 } else { VnetHeader::GSO_TCPV4 };
+        let how = VnetHeader { gso_type, gso_size: size as u16, ..VnetHeader::default() };
+        let Ok(mut segments) = Segments::new(packet.bytes(), &how, Link::Ethernet) else {
+            return Looked::Refused;
+        };
+        while let Some((headers, payload)) = segments.next() {
+            let piece = Some(headers.len() + payload.len());
+            let piece = piece.filter(|&len| len <= self.mbufs.pool().data_capacity());
+            let Some(mut packet) = piece.and_then(|_| self.mbufs.pool().copy_in(headers)) else {
+                self.pieces.clear();
+                return if piece.is_some() { Looked::NotNow } else { Looked::Refused };
+            };
+            packet.put_back(payload.len()).copy_from_slice(payload);
+            self.pieces.push(packet);
+        }
+        Looked::Sent
+    }
+}
+
+/// Copies the packet into an mbuf, with all that is known about it; `false` if
+/// there is none.
+fn ensure(packet: &mut Packet, mbufs: &Mbufs) -> bool {
+    let Some(mut copy) = mbufs.pool().copy_in(packet.bytes()) else { return false };
+    copy.annotate_like(packet);
+    copy.headers_like(packet);
+    *packet = copy;
+    true
 }
 
 /// Mbufs for packets that are in none.
@@ -84,16 +222,7 @@ impl Buffers {
     /// Sees to it that the packet is an mbuf in place that nobody else holds,
     /// with all that is known about it; `false` if there is none for it.
     pub fn ensure(&self, packet: &mut Packet) -> bool {
-        if sys::is_own_mbuf(packet) {
-            return true;
-        }
-        if packet.len() > self.0.pool().data_capacity() {
-            return false;
-        }
-        let Some(mut copy) = self.0.pool().copy_in(packet.bytes()) else { return false };
-        copy.annotate_like(packet);
-        copy.headers_like(packet);
-        *packet = copy;
-        true
+        sys::is_own_mbuf(packet)
+            || packet.len() <= self.0.pool().data_capacity() && ensure(packet, &self.0)
     }
 }

@@ -12,16 +12,17 @@ mod ring;
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
-use crate::sys::dpdk::{self as sys, Counts, Link};
+use crate::sys::dpdk::{self as sys, Copied, Counts, Cut, Handed, Link, Mbufs, Port, Terms};
 use castanet_packet::{Batch, Pool};
 use claims::Claim;
+use handing::{Handing, Taker};
 use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 pub use claims::{Settings, configure, pools};
 pub use handing::Buffers;
-pub use options::{Options, Receive, Transmit};
+pub use options::{Options, Receive, Sums, Transmit};
 pub use ring::{Ring, RingOptions};
 
 /// Whether DPDK was there when this program was built.
@@ -93,6 +94,8 @@ pub struct Dpdk {
     /// The queue to receive from first.
     next: u16,
     stats: DeviceStats,
+    /// Pieces of a packet that was cut, which are still to go.
+    pieces: Batch,
     /// When to look after the port again, if it needs that.
     care: Option<Instant>,
 }
@@ -106,12 +109,18 @@ impl Dpdk {
     pub fn open(port: &str, options: Options) -> Result<Dpdk, IoError> {
         let claim = Claim::new(port, &options)?;
         let care = claim.port.needs_care.then(|| Instant::now() + CARE);
-        Ok(Dpdk { claim, options, next: 0, stats: DeviceStats::default(), care })
+        let (stats, pieces) = (DeviceStats::default(), Batch::new());
+        Ok(Dpdk { claim, options, next: 0, stats, pieces, care })
     }
 
     /// The port's number.
     pub fn port(&self) -> u16 {
         self.claim.port.number()
+    }
+
+    /// Longest packet that can be sent, its Ethernet header included.
+    pub fn longest(&self) -> u32 {
+        self.claim.longest()
     }
 
     /// The port's Ethernet address.
@@ -134,6 +143,16 @@ impl Dpdk {
         (self.claim.rx.len() as u16, self.claim.tx.len() as u16)
     }
 
+    /// Has packets handed to the queue to send to, if there is one.
+    #[inline]
+    fn hand<A>(&mut self, what: impl FnOnce(&mut Handing<'_, Queue<'_>>) -> A) -> Option<A> {
+        let queue = self.claim.tx_queue(&self.options)?;
+        let Claim { port, mbufs, .. } = &self.claim;
+        let (stats, pieces) = (&mut self.stats, &mut self.pieces);
+        let taker = Queue { port, number: queue };
+        Some(what(&mut Handing { taker, mbufs, stats, pieces }))
+    }
+
     /// Looks after a port over which nothing goes.
     #[cold]
     fn look_after(&mut self) {
@@ -142,6 +161,27 @@ impl Dpdk {
             self.care = Some(now + CARE);
             self.claim.port.revive();
         }
+    }
+}
+
+/// A queue to send to.
+struct Queue<'a> {
+    port: &'a Port,
+    number: u16,
+}
+
+impl Taker for Queue<'_> {
+    #[inline]
+    fn take(&mut self, batch: &mut Batch, known: bool) -> Handed {
+        self.port.transmit(self.number, batch, known)
+    }
+
+    fn terms(&self, _: &Mbufs) -> Option<Terms> {
+        self.port.terms()
+    }
+
+    fn take_copy(&mut self, mbufs: &Mbufs, bytes: &[u8], cut: &Cut) -> Copied {
+        self.port.transmit_long(self.number, mbufs, bytes, cut)
     }
 }
 
@@ -169,16 +209,22 @@ impl Device for Dpdk {
     }
 
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
-        let Some(queue) = self.claim.tx_queue(&self.options) else { return Ok(0) };
-        let Claim { port, mbufs, .. } = &self.claim;
-        let shortest = handing::SHORTEST;
-        let sent = handing::transmit(batch, mbufs, shortest as usize, &mut self.stats, |batch| {
-            port.transmit(queue, batch, shortest)
-        });
+        let sent = self.hand(|handing| handing.transmit(batch)).unwrap_or(0);
         if sent == 0 && self.care.is_some() {
             self.look_after();
         }
         Ok(sent)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.unsent() {
+            self.hand(|handing| handing.flush());
+        }
+        Ok(())
+    }
+
+    fn unsent(&self) -> bool {
+        !self.pieces.is_empty()
     }
 
     fn fd(&self) -> Option<RawFd> {

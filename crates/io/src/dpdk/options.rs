@@ -1,5 +1,7 @@
 //! What is wanted of a port, and of DPDK's environment.
 
+pub use crate::sys::dpdk::Sums;
+
 /// What is wanted of a port.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Options {
@@ -17,6 +19,15 @@ pub struct Options {
     pub promiscuous: bool,
     /// Longest packet without its Ethernet header; zero for what it is.
     pub mtu: u16,
+    /// Whether packets are spread over the queues by a hash of their
+    /// addresses; by itself, where there are several.
+    pub rss: Option<bool>,
+    /// Which checksums the port is to check, if it can.
+    pub checks: Sums,
+    /// Which checksums it is to complete, if it can, where packets leave that.
+    pub finishes: Sums,
+    /// Whether TCP packets longer than the MTU are cut: by the port, if it can.
+    pub cuts: bool,
 }
 
 /// Which queues to receive from; nobody else may have them.

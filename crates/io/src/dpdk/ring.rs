@@ -1,9 +1,10 @@
 //! A ring of mbufs as a device.
 
-use super::{claims, handing};
+use super::claims;
+use super::handing::{Handing, Taker};
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
-use crate::sys::dpdk::{self as sys, Mbufs, RingPlan};
+use crate::sys::dpdk::{self as sys, Copied, Cut, Handed, Mbufs, RingPlan, Terms};
 use castanet_packet::{Batch, Pool};
 use std::io;
 use std::os::fd::RawFd;
@@ -58,6 +59,24 @@ impl Ring {
     }
 }
 
+/// The end that takes packets.
+struct End<'a>(&'a sys::Ring);
+
+impl Taker for End<'_> {
+    #[inline]
+    fn take(&mut self, batch: &mut Batch, _: bool) -> Handed {
+        self.0.transmit(batch)
+    }
+
+    fn terms(&self, mbufs: &Mbufs) -> Option<Terms> {
+        Some(self.0.terms(mbufs))
+    }
+
+    fn take_copy(&mut self, mbufs: &Mbufs, bytes: &[u8], _: &Cut) -> Copied {
+        self.0.transmit_long(mbufs, bytes)
+    }
+}
+
 impl Device for Ring {
     fn receive(&mut self, pool: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
         let found = self.ring.receive(&self.mbufs, pool, batch, max);
@@ -69,7 +88,9 @@ impl Device for Ring {
 
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
         let Ring { ring, mbufs, stats } = self;
-        Ok(handing::transmit(batch, mbufs, 0, stats, |batch| ring.transmit(batch)))
+        // Nothing is ever cut for a ring.
+        let pieces = &mut Batch::new();
+        Ok(Handing { taker: End(ring), mbufs, stats, pieces }.transmit(batch))
     }
 
     fn fd(&self) -> Option<RawFd> {

@@ -19,6 +19,10 @@ use castanet_engine::prelude::*;
 /// packets, and with BLOCKING the worker waits with them; but not again before
 /// something has gone, if it has waited for a tenth of a second in vain.
 ///
+/// A packet that is longer than an mbuf goes in several, if the port can do so
+/// and its MTU (MTU, here or at `FromDPDKDevice`) allows such packets; the
+/// handlers `longest` and `how` say what is refused.
+///
 /// ```text
 /// FromDevice(eth0) -> ToDPDKDevice(0);
 /// ```
@@ -62,6 +66,9 @@ pub struct Settings {
     /// Descriptors of each queue; 0 for 1024, or what the driver has.
     #[arg(keyword, default = 0)]
     ndesc: u16,
+    /// Longest packet without its Ethernet header; 0 for 1500.
+    #[arg(keyword, default = 0)]
+    mtu: u16,
     /// Whether a port that is not there is no error: then packets are dropped.
     #[arg(keyword, default = false)]
     allow_nonexistent: bool,
@@ -77,7 +84,7 @@ pub struct Settings {
 /// Why packets do not go.
 #[derive(Fate)]
 pub enum Unsent {
-    /// Packets too short for an Ethernet header or too long for an mbuf.
+    /// Packets too short for an Ethernet header, or longer than the port sends.
     #[drop]
     Refused,
     /// Packets that found no place to wait.
@@ -140,6 +147,14 @@ impl Sending {
     #[read]
     fn how(&self) -> String {
         self.device.describe()
+    }
+
+    /// Longest packet that can be sent, its Ethernet header included: the
+    /// port's MTU, or what an mbuf holds if the port takes no more than one a
+    /// packet. What is longer is refused.
+    #[read]
+    fn longest(&self) -> u32 {
+        self.device.get().map_or(0, Dpdk::longest)
     }
 
     /// The port's Ethernet address.
@@ -222,9 +237,13 @@ impl ToDPDKDevice {
         let first = mine.map_or(0, |share| count(share.queues.start));
         let transmit = Transmit { first, queues: 1, mine: 0 };
         let reserved = self.reserved;
-        let descriptors = settings.ndesc;
-        let options =
-            Options { transmit: Some(transmit), reserved, descriptors, ..Options::default() };
+        let options = Options {
+            transmit: Some(transmit),
+            reserved,
+            descriptors: settings.ndesc,
+            mtu: settings.mtu,
+            ..Options::default()
+        };
         open(&settings.port, options, settings.allow_nonexistent)
     }
 

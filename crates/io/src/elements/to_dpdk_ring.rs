@@ -10,7 +10,8 @@ use castanet_engine::prelude::*;
 ///
 /// See `FromDPDKRing` for the ring's name and who makes it. Packets in mbufs
 /// are handed over as they are; others, and those that share their bytes, are
-/// copied into one. What the ring has no room for waits, up to IQUEUE packets.
+/// copied into one, or several if they are longer. What the ring has no room for
+/// waits, up to IQUEUE packets.
 ///
 /// ```text
 /// FromDPDKDevice(0) -> ToDPDKRing(MEM_POOL 1, FROM_PROC nf1, TO_PROC nf2);
@@ -51,7 +52,7 @@ pub struct ToDPDKRing {
 /// Why packets do not go.
 #[derive(Fate)]
 pub enum Unsent {
-    /// Packets too long for an mbuf.
+    /// Packets too long for any number of mbufs.
     #[drop]
     Refused,
     /// Packets that found no place to wait.

@@ -5,7 +5,7 @@ use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header, Tcp, Udp, Vlan, ether_type
 
 /// The IP version of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Version {
+pub(crate) enum Version {
     /// IPv4.
     V4,
     /// IPv6.
@@ -14,7 +14,7 @@ pub(super) enum Version {
 
 /// The transport protocol of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Transport {
+pub(crate) enum Transport {
     /// TCP.
     Tcp,
     /// UDP.
@@ -23,20 +23,20 @@ pub(super) enum Transport {
 
 /// Offsets of the headers of a TCP or UDP frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Layers {
-    pub(super) version: Version,
-    pub(super) transport: Transport,
+pub(crate) struct Layers {
+    pub(crate) version: Version,
+    pub(crate) transport: Transport,
     /// Where the IP header starts.
-    pub(super) network: usize,
+    pub(crate) network: usize,
     /// Where the transport header starts.
-    pub(super) header: usize,
+    pub(crate) header: usize,
     /// Where the payload starts.
-    pub(super) payload: usize,
+    pub(crate) payload: usize,
 }
 
 /// Finds the headers; `None` for anything but TCP and UDP right inside IP,
 /// which is all that the kernel hands over as a super-frame without tunnels.
-pub(super) fn find(frame: &[u8], link: Link) -> Option<Layers> {
+pub(crate) fn find(frame: &[u8], link: Link) -> Option<Layers> {
     let network = match link {
         Link::Ip => 0,
         Link::Ethernet => network_offset(frame)?,

@@ -5,10 +5,13 @@
 //! 64 KiB from one virtual interface to the next. What an element sees must be
 //! what the wire would have carried, or a rewritten packet goes out broken.
 
+mod complete;
 mod layers;
 mod partial;
 mod segment;
 
+pub(crate) use complete::complete;
+pub(crate) use layers::{Layers, Transport, Version, find};
 pub(crate) use partial::finish_if_partial;
 pub(crate) use segment::Segments;
 

@@ -1,6 +1,6 @@
 //! What stands in for DPDK where it was not there when this program was built.
 
-use super::types::{Counts, Found, Handed, Info, Link, Plan, RingPlan};
+use super::types::{Copied, Counts, Cut, Found, Handed, Info, Link, Plan, RingPlan, Terms};
 use castanet_packet::{Batch, Packet, Pool};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -84,7 +84,13 @@ impl Port {
     pub(crate) fn receive(&self, _: u16, _: &Mbufs, _: &Pool, _: &mut Batch, _: usize) -> Found {
         match self.never {}
     }
-    pub(crate) fn transmit(&self, _: u16, _: &mut Batch, _: u32) -> Handed {
+    pub(crate) fn terms(&self) -> Option<Terms> {
+        match self.never {}
+    }
+    pub(crate) fn transmit(&self, _: u16, _: &mut Batch, _: bool) -> Handed {
+        match self.never {}
+    }
+    pub(crate) fn transmit_long(&self, _: u16, _: &Mbufs, _: &[u8], _: &Cut) -> Copied {
         match self.never {}
     }
     pub(crate) fn link(&self) -> Link {
@@ -115,7 +121,13 @@ impl Ring {
     pub(crate) fn receive(&self, _: &Mbufs, _: &Pool, _: &mut Batch, _: usize) -> Found {
         match self.0 {}
     }
+    pub(crate) fn terms(&self, _: &Mbufs) -> Terms {
+        match self.0 {}
+    }
     pub(crate) fn transmit(&self, _: &mut Batch) -> Handed {
+        match self.0 {}
+    }
+    pub(crate) fn transmit_long(&self, _: &Mbufs, _: &[u8]) -> Copied {
         match self.0 {}
     }
 }

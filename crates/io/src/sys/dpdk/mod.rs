@@ -14,6 +14,8 @@ mod port;
 mod ring;
 #[cfg(dpdk)]
 mod shim;
+#[cfg(dpdk)]
+mod terms;
 mod types;
 
 #[cfg(not(dpdk))]
@@ -29,4 +31,5 @@ pub(crate) use pool::{Mbufs, is_own_mbuf};
 pub(crate) use port::{Port, port, port_named, ports};
 #[cfg(dpdk)]
 pub(crate) use ring::{Ring, is_primary};
-pub(crate) use types::{Counts, Handed, Info, Link, Plan, RingPlan};
+pub use types::Sums;
+pub(crate) use types::{Copied, Counts, Cut, Handed, Info, Link, Plan, RingPlan, Terms};

@@ -4,7 +4,7 @@ use super::burst;
 use super::eal::{check, is_started};
 use super::pool::Mbufs;
 use super::shim::{self, Setup};
-use super::types::{Counts, Found, Handed, Info, Link, Plan};
+use super::types::{Copied, Counts, Cut, Found, Handed, Info, Link, Plan, Terms};
 use castanet_packet::{Batch, Pool};
 use std::ffi::CString;
 use std::mem::MaybeUninit;
@@ -22,22 +22,38 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Port {
     number: u16,
     /// How it was set up, if it was.
-    plan: Mutex<Option<Plan>>,
+    plan: Mutex<Option<Planned>>,
     /// Whether it goes on receiving and sending only if somebody looks after
     /// it: see [`Port::revive`].
     pub(crate) needs_care: bool,
     /// Whether there is such a queue now.
     rx: Vec<Mutex<bool>>,
-    tx: Vec<Mutex<bool>>,
+    /// If there is such a queue now, what can be sent.
+    tx: Vec<Mutex<Option<Terms>>>,
+}
+
+/// How a port was set up.
+struct Planned {
+    plan: Plan,
+    terms: Terms,
 }
 
 /// The locks of all queues of one direction.
-type Queues<'a> = Vec<MutexGuard<'a, bool>>;
+type Queues<'a, T> = Vec<MutexGuard<'a, T>>;
 
-/// Lets those queues be used that there are.
-fn open(rx: &mut Queues<'_>, tx: &mut Queues<'_>, plan: &Plan) {
-    rx.iter_mut().take(plan.rx_queues.into()).for_each(|queue| **queue = true);
-    tx.iter_mut().take(plan.tx_queues.into()).for_each(|queue| **queue = true);
+/// All queues, locked.
+struct Closed<'a> {
+    rx: Queues<'a, bool>,
+    tx: Queues<'a, Option<Terms>>,
+}
+
+impl Closed<'_> {
+    /// Lets those queues be used that there are.
+    fn open(&mut self, planned: &Planned) {
+        let Planned { plan, terms } = planned;
+        self.rx.iter_mut().take(plan.rx_queues.into()).for_each(|queue| **queue = true);
+        self.tx.iter_mut().take(plan.tx_queues.into()).for_each(|queue| **queue = Some(*terms));
+    }
 }
 
 /// The port of this number, if there is one.
@@ -51,10 +67,16 @@ pub(crate) fn port(number: u16) -> Option<Arc<Port>> {
         return Some(port.clone());
     }
     let info = info(number).ok()?;
-    let queues = |n: u16| (0..n).map(|_| Mutex::new(false)).collect();
-    let (rx, tx) = (queues(info.max_rx_queues), queues(info.max_tx_queues));
+    let rx = (0..info.max_rx_queues).map(|_| Mutex::new(false)).collect();
+    let tx = (0..info.max_tx_queues).map(|_| Mutex::new(None)).collect();
     let needs_care = info.driver() == "net_memif";
-    let port = Arc::new(Port { number, plan: Mutex::new(None), needs_care, rx, tx });
+    let port = Arc::new(Port {
+        number,
+        plan: Mutex::new(None),
+        needs_care,
+        rx,
+        tx,
+    });
     ports.push(port.clone());
     Some(port)
 }
@@ -104,7 +126,8 @@ impl Port {
     /// Sets the port up, anew if it is running, and starts it.
     pub(crate) fn start(&self, plan: &Plan, mbufs: &Mbufs) -> Result<(), String> {
         let mut planned = lock(&self.plan);
-        let (mut rx, mut tx) = self.halt(&mut planned)?;
+        let mut closed = self.halt(&mut planned)?;
+        let (info, room) = (self.info()?, mbufs.pool().data_capacity() as u32);
         let setup = Setup {
             mbufs: mbufs.mempool(),
             rx_queues: plan.rx_queues,
@@ -113,15 +136,19 @@ impl Port {
             tx_descriptors: plan.tx_descriptors,
             mtu: plan.mtu,
             promiscuous: plan.promiscuous.into(),
-            reserved: 0,
+            rss: plan.rss.into(),
+            rx_offloads: plan.rx_offloads(&info, room),
+            tx_offloads: plan.tx_offloads(&info, room),
         };
         // SAFETY: the port is stopped and nobody uses its queues, whose locks
         // we hold; the mempool lasts.
         let started = check(unsafe { shim::castanet_dpdk_start(self.number, &raw const setup) })?;
+        // Its MTU may be another now.
+        let terms = Terms::of_port(plan, &self.info()?, room);
+        let planned = planned.insert(Planned { plan: *plan, terms });
         if started == 0 {
-            open(&mut rx, &mut tx, plan);
+            closed.open(planned);
         }
-        *planned = Some(*plan);
         Ok(())
     }
 
@@ -131,21 +158,22 @@ impl Port {
     }
 
     /// Stops the port when nobody uses its queues any more, and keeps them locked.
-    fn halt(&self, planned: &mut Option<Plan>) -> Result<(Queues<'_>, Queues<'_>), String> {
-        let (rx, tx) = self.closed();
+    fn halt(&self, planned: &mut Option<Planned>) -> Result<Closed<'_>, String> {
+        let closed = self.closed();
         if planned.take().is_some() {
             // SAFETY: no queue is in use: each has been marked under its lock.
             check(unsafe { shim::castanet_dpdk_stop(self.number) })?;
         }
-        Ok((rx, tx))
+        Ok(closed)
     }
 
     /// All queues, which nobody uses until they are marked again.
-    fn closed(&self) -> (Queues<'_>, Queues<'_>) {
-        let mut rx: Queues<'_> = self.rx.iter().map(lock).collect();
-        let mut tx: Queues<'_> = self.tx.iter().map(lock).collect();
-        rx.iter_mut().chain(&mut tx).for_each(|queue| **queue = false);
-        (rx, tx)
+    fn closed(&self) -> Closed<'_> {
+        let mut closed =
+            Closed { rx: self.rx.iter().map(lock).collect(), tx: self.tx.iter().map(lock).collect() };
+        closed.rx.iter_mut().for_each(|queue| **queue = false);
+        closed.tx.iter_mut().for_each(|queue| **queue = None);
+        closed
     }
 
     /// Starts the port once more if its link is down and that may help: an end
@@ -153,15 +181,15 @@ impl Port {
     pub(crate) fn revive(&self) {
         // Somebody else who is at it does as well.
         let Ok(planned) = self.plan.try_lock() else { return };
-        let Some(plan) = &*planned else { return };
+        let Some(planned) = &*planned else { return };
         if self.link().is_up() {
             return;
         }
-        let (mut rx, mut tx) = self.closed();
+        let mut closed = self.closed();
         // SAFETY: the port was set up, and nobody uses its queues, whose locks
         // we hold.
         if unsafe { shim::castanet_dpdk_revive(self.number) } == 0 {
-            open(&mut rx, &mut tx, plan);
+            closed.open(planned);
         }
     }
 
@@ -189,21 +217,58 @@ impl Port {
         }
     }
 
+    /// What can be sent, once the port is set up.
+    pub(crate) fn terms(&self) -> Option<Terms> {
+        lock(&self.plan).as_ref().map(|planned| planned.terms)
+    }
+
     /// Hands packets from the front of `batch` to a queue, up to the first
-    /// that is no mbuf of its own, or shorter than `shortest`. Those that went
-    /// are gone from the batch.
-    pub(crate) fn transmit(&self, queue: u16, batch: &mut Batch, shortest: u32) -> Handed {
+    /// that is no mbuf of its own or needs a second look, but not for its
+    /// length if that is `known` to be right. Those that went are gone from
+    /// the batch.
+    pub(crate) fn transmit(&self, queue: u16, batch: &mut Batch, known: bool) -> Handed {
         let running = lock(&self.tx[usize::from(queue)]);
-        if !*running {
+        let Some(terms) = &*running else {
             return Handed { full: true, ..Handed::default() };
-        }
+        };
+        let watch = if known { terms.watch.unlimited() } else { terms.watch };
         // SAFETY: the queue is running and its lock is ours; the packets are
         // live, and the driver has those that it takes.
         unsafe {
             burst::transmit(batch, |packets, n, ours| {
-                shim::castanet_dpdk_transmit(self.number, queue, packets, n, ours, shortest)
+                let watch = &raw const watch;
+                shim::castanet_dpdk_transmit(self.number, queue, packets, n, ours, watch)
             })
         }
+    }
+
+    /// Sends a copy of these bytes as one packet in several mbufs, or has the
+    /// port cut it.
+    pub(crate) fn transmit_long(
+        &self,
+        queue: u16,
+        mbufs: &Mbufs,
+        bytes: &[u8],
+        cut: &Cut,
+    ) -> Copied {
+        let running = lock(&self.tx[usize::from(queue)]);
+        if running.is_none() {
+            return Copied::Full;
+        }
+        let (first, len) = (bytes.as_ptr(), bytes.len() as u32);
+        // SAFETY: the queue is running and its lock is ours; the bytes are
+        // only copied, and the mempool lasts. Whose headers a cut names lie
+        // within the bytes, as who names them has seen.
+        Copied::from_answer(unsafe {
+            shim::castanet_dpdk_transmit_long(
+                self.number,
+                queue,
+                mbufs.mempool(),
+                first,
+                len,
+                &raw const *cut,
+            )
+        })
     }
 
     pub(crate) fn link(&self) -> Link {

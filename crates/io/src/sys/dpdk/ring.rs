@@ -4,7 +4,7 @@ use super::burst;
 use super::eal::{is_started, last_error};
 use super::pool::Mbufs;
 use super::shim::{self, RteRing};
-use super::types::{Found, Handed, RingPlan};
+use super::types::{Copied, Found, Handed, RingPlan, Terms, Watch};
 use castanet_packet::{Batch, Pool};
 use std::ffi::CString;
 use std::ptr::NonNull;
@@ -95,6 +95,11 @@ impl Ring {
         }
     }
 
+    /// What can be put in: anything.
+    pub(crate) fn terms(&self, mbufs: &Mbufs) -> Terms {
+        Terms::of_ring(mbufs.pool().data_capacity() as u32)
+    }
+
     /// Puts packets from the front of `batch` in: see [`super::Port::transmit`].
     pub(crate) fn transmit(&self, batch: &mut Batch) -> Handed {
         let _alone = lock(&self.tx);
@@ -102,8 +107,21 @@ impl Ring {
         // are live, and who takes them out has those that went.
         unsafe {
             burst::transmit(batch, |packets, n, ours| {
-                shim::castanet_dpdk_enqueue(self.ring.as_ptr(), packets, n, ours)
+                let watch = &Watch::ANY;
+                shim::castanet_dpdk_enqueue(self.ring.as_ptr(), packets, n, ours, watch)
             })
         }
+    }
+
+    /// Puts a copy of these bytes in as one packet in several mbufs.
+    pub(crate) fn transmit_long(&self, mbufs: &Mbufs, bytes: &[u8]) -> Copied {
+        let _alone = lock(&self.tx);
+        let (first, len) = (bytes.as_ptr(), bytes.len() as u32);
+        // SAFETY: the ring is live and this end's lock is ours; the bytes are
+        // only copied, and the mempool lasts.
+        Copied::from_answer(unsafe {
+            let mempool = mbufs.mempool();
+            shim::castanet_dpdk_enqueue_long(self.ring.as_ptr(), mempool, first, len)
+        })
     }
 }

@@ -1,6 +1,6 @@
-//! What `shim.c` offers; structures are laid out as there.
+//! What the C files offer; structures are laid out as in `shim.h`.
 
-use super::types::{Counts, Info, Link};
+use super::types::{Counts, Cut, Info, Link, Watch};
 use castanet_packet::{FrameHeader, RawPacket};
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -69,7 +69,9 @@ pub(super) struct Setup {
     pub(super) tx_descriptors: u16,
     pub(super) mtu: u16,
     pub(super) promiscuous: u8,
-    pub(super) reserved: u8,
+    pub(super) rss: u8,
+    pub(super) rx_offloads: u64,
+    pub(super) tx_offloads: u64,
 }
 
 unsafe extern "C" {
@@ -128,8 +130,16 @@ unsafe extern "C" {
         packets: *const RawPacket,
         n: c_uint,
         ours: *const u64,
-        shortest: u32,
+        watch: *const Watch,
     ) -> Sent;
+    pub(super) fn castanet_dpdk_transmit_long(
+        port: u16,
+        queue: u16,
+        mbufs: *mut Mempool,
+        bytes: *const u8,
+        len: u32,
+        how: *const Cut,
+    ) -> c_int;
     pub(super) fn castanet_dpdk_dequeue(
         ring: *mut RteRing,
         kind: *const Kind,
@@ -142,7 +152,14 @@ unsafe extern "C" {
         packets: *const RawPacket,
         n: c_uint,
         ours: *const u64,
+        watch: *const Watch,
     ) -> Sent;
+    pub(super) fn castanet_dpdk_enqueue_long(
+        ring: *mut RteRing,
+        mbufs: *mut Mempool,
+        bytes: *const u8,
+        len: u32,
+    ) -> c_int;
     pub(super) fn castanet_dpdk_is_primary() -> bool;
     pub(super) fn castanet_dpdk_ring(
         name: *const c_char,

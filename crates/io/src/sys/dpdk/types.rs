@@ -1,4 +1,4 @@
-//! What is said about ports and packets; some of it laid out as in `shim.c`.
+//! What is said about ports and packets; some of it laid out as in `shim.h`.
 
 use std::ffi::{CStr, c_char};
 
@@ -12,6 +12,104 @@ pub(crate) struct Plan {
     /// Zero for what it is by itself.
     pub(crate) mtu: u16,
     pub(crate) promiscuous: bool,
+    /// Whether packets are spread over queues by a hash.
+    pub(crate) rss: bool,
+    /// What the port is to look at when it receives, if it can.
+    pub(crate) checks: Sums,
+    /// What it is to complete when it sends, if it can.
+    pub(crate) finishes: Sums,
+    /// Whether TCP packets longer than the MTU are to be cut.
+    pub(crate) cuts: bool,
+}
+
+/// Which checksums.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Sums {
+    /// IPv4 headers'.
+    pub ip: bool,
+    /// TCP's.
+    pub tcp: bool,
+    /// UDP's.
+    pub udp: bool,
+}
+
+impl Sums {
+    /// Those of both.
+    pub(crate) fn or(self, other: Sums) -> Sums {
+        Sums { ip: self.ip | other.ip, tcp: self.tcp | other.tcp, udp: self.udp | other.udp }
+    }
+
+    /// Whose checksums these are.
+    pub(crate) fn names(self) -> Vec<&'static str> {
+        let all = [(self.ip, "IPv4"), (self.tcp, "TCP"), (self.udp, "UDP")];
+        all.into_iter().filter_map(|(is, name)| is.then_some(name)).collect()
+    }
+}
+
+/// What is to be seen to when sending; laid out as in `shim.h`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub(crate) struct Watch {
+    /// Shorter packets need a second look.
+    pub(super) shortest: u32,
+    /// So do longer ones.
+    pub(super) longest: u32,
+    /// Which checksums the port completes.
+    pub(super) finishes: u32,
+    pub(super) reserved: u32,
+}
+
+/// What can be sent, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Terms {
+    pub(super) watch: Watch,
+    /// Longest packet.
+    pub(crate) longest: u32,
+    /// How many bytes a packet may have that is cut later: in all its mbufs.
+    pub(crate) in_mbufs: u32,
+    /// TCP packets longer than this, without their link-layer header, are cut.
+    pub(crate) cut: Option<u32>,
+    /// How many bytes of such a packet the port cuts by itself, in one go.
+    pub(crate) segment: Option<u16>,
+    /// What the port completes.
+    pub(crate) finishes: Sums,
+}
+
+impl Terms {
+    /// Shortest packet.
+    pub(crate) fn shortest(&self) -> usize {
+        self.watch.shortest as usize
+    }
+
+    /// Longest packet that goes without a second look.
+    pub(crate) fn unseen(&self) -> usize {
+        self.watch.longest as usize
+    }
+}
+
+/// How a port is to cut a TCP packet; laid out as in `shim.h`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub(crate) struct Cut {
+    pub(crate) l2_len: u16,
+    pub(crate) l3_len: u16,
+    pub(crate) l4_len: u16,
+    /// Bytes of payload in each segment; 0 to leave it whole.
+    pub(crate) size: u16,
+    pub(crate) ipv6: u32,
+}
+
+/// What became of a packet that was sent as a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Copied {
+    /// It went.
+    Sent,
+    /// There is no room for it now.
+    Full,
+    /// There are no mbufs for it now.
+    NoMbuf,
+    /// The driver does not want it.
+    Refused,
 }
 
 /// How a ring is to be made.
@@ -65,6 +163,12 @@ pub(crate) struct Info {
     pub(crate) mtu: u16,
     /// The NUMA node that it is at; negative for none.
     pub(crate) numa_node: i32,
+    /// What it can do by itself, by DPDK's bits.
+    pub(super) rx_offloads: u64,
+    pub(super) tx_offloads: u64,
+    /// Most mbufs of a packet to send.
+    pub(super) max_chain: u16,
+    pub(super) reserved: [u16; 3],
 }
 
 impl Info {

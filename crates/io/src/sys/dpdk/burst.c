@@ -1,0 +1,264 @@
+/* Bursts of mbufs as packets, and back. */
+#include "shim.h"
+
+#include <rte_ip.h>
+#include <rte_tcp.h>
+
+/* Makes a packet of an mbuf in place; false if it is in another mempool, a chain, somebody else's
+ * too, or longer than its buffer (a peer may have said so). */
+static __rte_always_inline bool place(const struct rte_mbuf *mbuf, struct castanet_kind kind,
+                                      struct castanet_packet *packet, uint64_t *bytes) {
+    uint32_t alone_and_whole;
+    uint64_t start = mbuf->data_off, len = mbuf->pkt_len;
+    memcpy(&alone_and_whole, &mbuf->refcnt, sizeof alone_and_whole);
+    if (unlikely(mbuf->pool != kind.pool) || unlikely(alone_and_whole != 0x10001) ||
+        unlikely(!RTE_MBUF_DIRECT(mbuf)) || unlikely(start + len > kind.room))
+        return false;
+    packet->frame = (char *)mbuf + sizeof *mbuf;
+    packet->offsets = start * 0x10001 + HEADER * 0x10001;
+    packet->span = len;
+    packet->marks = kind.marks;
+    *bytes += len;
+    return true;
+}
+
+/* Makes packets of mbufs, up to the first that cannot be one in place. */
+static __rte_always_inline struct castanet_received place_all(struct rte_mbuf **mbufs, uint64_t all,
+                                                              const struct castanet_kind *kind,
+                                                              struct castanet_packet *packets) {
+    const struct castanet_kind same = *kind;
+    uint64_t bytes = 0, i = 0;
+    while (i < all && place(mbufs[i], same, &packets[i], &bytes))
+        i++;
+    return (struct castanet_received){.all = all, .placed = i, .bytes = bytes};
+}
+
+/* Receives up to n packets, at most BURST. Mbufs from the first that is no packet in place are left
+ * as they are. */
+struct castanet_received castanet_dpdk_receive(uint16_t port, uint16_t queue,
+                                               const struct castanet_kind *kind,
+                                               struct castanet_packet *packets,
+                                               struct rte_mbuf **mbufs, unsigned n) {
+    uint64_t all = rte_eth_rx_burst(port, queue, mbufs, RTE_MIN(n, (unsigned)BURST));
+    return place_all(mbufs, all, kind, packets);
+}
+
+/* The same from a ring. */
+struct castanet_received castanet_dpdk_dequeue(struct rte_ring *ring,
+                                               const struct castanet_kind *kind,
+                                               struct castanet_packet *packets,
+                                               struct rte_mbuf **mbufs, unsigned n) {
+    n = RTE_MIN(n, (unsigned)BURST);
+    return place_all(mbufs, rte_ring_dequeue_burst(ring, (void **)mbufs, n, NULL), kind, packets);
+}
+
+/* Makes a packet of one mbuf in place, if it can be one. */
+bool castanet_dpdk_place(const struct rte_mbuf *mbuf, const struct castanet_kind *kind,
+                         struct castanet_packet *packet, uint64_t *bytes) {
+    return place(mbuf, *kind, packet, bytes);
+}
+
+uint32_t castanet_dpdk_length(const struct rte_mbuf *mbuf) { return mbuf->pkt_len; }
+
+/* Copies the bytes of an mbuf out, which may be a chain, and frees it. */
+void castanet_dpdk_copy_out(struct rte_mbuf *mbuf, void *to, uint32_t len) {
+    if (to != NULL) {
+        const void *from = rte_pktmbuf_read(mbuf, 0, len, to);
+        if (from != NULL && from != to)
+            memcpy(to, from, len);
+    }
+    rte_pktmbuf_free(mbuf);
+}
+
+/* Whether packets with these marks are mbufs of pools whose bits are set, and not shared. */
+static __rte_noinline bool are_ours(uint32_t marks, const uint64_t *ours) {
+    unsigned pool = (marks & MARK_POOL) >> MARK_POOL_SHIFT;
+    return (marks & MARK_SHARED) == 0 && (ours[pool / 64] >> pool % 64 & 1) != 0;
+}
+
+/* Has the port complete checksums of a packet that is an mbuf in place; false if it cannot: where the
+ * headers are not where it could find them, or it does not know how. */
+static __rte_noinline bool ask(struct rte_mbuf *mbuf, const struct castanet_packet *packet,
+                               uint32_t finishes) {
+    uint64_t at = packet->offsets;
+    uint16_t data = at, network = at >> 32, transport = at >> 48;
+    uint64_t l2 = (uint64_t)network - data, l3 = (uint64_t)transport - network;
+    const struct rte_ipv4_hdr *ip = (void *)((char *)packet->frame + network);
+    uint64_t flags = RTE_MBUF_F_TX_IPV4, l4 = 0;
+    if (network < data || l2 > 127 || l3 < sizeof *ip || l3 > 60 ||
+        l2 + l3 + sizeof(struct rte_udp_hdr) > (uint32_t)packet->span)
+        return false;
+    if ((packet->marks & MARK_IP_SUM) != 0) {
+        if ((finishes & FINISHES_IP) == 0)
+            return false;
+        flags |= RTE_MBUF_F_TX_IP_CKSUM;
+    }
+    if ((packet->marks & MARK_L4_SUM) != 0) {
+        const struct rte_tcp_hdr *tcp = (void *)((char *)ip + l3);
+        if (ip->next_proto_id == IPPROTO_TCP && (finishes & FINISHES_TCP) != 0 &&
+            l2 + l3 + sizeof *tcp <= (uint32_t)packet->span) {
+            flags |= RTE_MBUF_F_TX_TCP_CKSUM;
+            l4 = (tcp->data_off >> 4) * 4;
+        } else if (ip->next_proto_id == IPPROTO_UDP && (finishes & FINISHES_UDP) != 0) {
+            flags |= RTE_MBUF_F_TX_UDP_CKSUM;
+            l4 = sizeof(struct rte_udp_hdr);
+        } else {
+            return false;
+        }
+    }
+    mbuf->tx_offload = rte_mbuf_tx_offload(l2, l3, l4, 0, 0, 0, 0);
+    mbuf->ol_flags = flags;
+    return true;
+}
+
+/* Makes mbufs of up to n packets, at most BURST, up to the first that is shared, in none of the
+ * pools whose bits are set in ours, too short, too long, or to be completed by others. Says whether
+ * the port is to complete any. */
+static __rte_always_inline struct castanet_sent unplace_all(const struct castanet_packet *packets,
+                                                            unsigned n, const uint64_t *ours,
+                                                            const struct castanet_watch *watch,
+                                                            struct rte_mbuf **mbufs, bool *asks) {
+    const uint32_t shortest = watch->shortest, span = watch->longest - shortest;
+    /* The marks of the pool that was last found to be ours. */
+    uint32_t known = MARK_SHARED, seen = 0;
+    uint64_t bytes = 0, ready;
+    n = RTE_MIN(n, (unsigned)BURST);
+    for (ready = 0; ready < n; ready++) {
+        const struct castanet_packet *packet = &packets[ready];
+        struct rte_mbuf *mbuf = mbuf_of(packet->frame);
+        uint32_t marks = (uint32_t)packet->marks & (MARK_SHARED | MARK_POOL | MARK_SUMS);
+        uint32_t len = packet->span;
+        if (unlikely(marks != known)) {
+            if (!are_ours(marks, ours))
+                break;
+            known = marks;
+        }
+        if (unlikely(len - shortest > span))
+            break;
+        mbuf->data_off = (uint16_t)packet->offsets - HEADER;
+        mbuf->data_len = len;
+        mbuf->pkt_len = len;
+        mbuf->ol_flags = 0;
+        if (unlikely((marks & MARK_SUMS) != 0)) {
+            if (!ask(mbuf, packet, watch->finishes))
+                break;
+            seen |= marks;
+        }
+        mbufs[ready] = mbuf;
+        bytes += len;
+    }
+    *asks = (seen & MARK_SUMS) != 0;
+    return (struct castanet_sent){.ready = ready, .bytes = bytes};
+}
+
+/* Takes note of how many packets went. */
+static inline struct castanet_sent went(struct castanet_sent sent, uint32_t n,
+                                        const struct castanet_packet *packets) {
+    sent.sent = n;
+    for (; unlikely(n < sent.ready); n++)
+        sent.bytes -= (uint32_t)packets[n].span;
+    return sent;
+}
+
+/* Leaves out packets from the first on that the driver says it cannot send as they are. */
+static __rte_noinline void prepare(uint16_t port, uint16_t queue, struct castanet_sent *sent,
+                                   const struct castanet_packet *packets, struct rte_mbuf **mbufs) {
+    uint32_t able = rte_eth_tx_prepare(port, queue, mbufs, sent->ready);
+    while (sent->ready > able)
+        sent->bytes -= (uint32_t)packets[--sent->ready].span;
+}
+
+/* Sends packets, as many as can be and there is room for; those that went are the driver's. */
+struct castanet_sent castanet_dpdk_transmit(uint16_t port, uint16_t queue,
+                                            const struct castanet_packet *packets, unsigned n,
+                                            const uint64_t *ours,
+                                            const struct castanet_watch *watch) {
+    struct rte_mbuf *mbufs[BURST];
+    bool asks;
+    struct castanet_sent sent = unplace_all(packets, n, ours, watch, mbufs, &asks);
+    if (unlikely(asks))
+        prepare(port, queue, &sent, packets, mbufs);
+    return went(sent, rte_eth_tx_burst(port, queue, mbufs, sent.ready), packets);
+}
+
+/* The same into a ring; whoever takes them out has them. */
+struct castanet_sent castanet_dpdk_enqueue(struct rte_ring *ring,
+                                           const struct castanet_packet *packets, unsigned n,
+                                           const uint64_t *ours,
+                                           const struct castanet_watch *watch) {
+    struct rte_mbuf *mbufs[BURST];
+    bool asks;
+    struct castanet_sent sent = unplace_all(packets, n, ours, watch, mbufs, &asks);
+    uint32_t n_sent = rte_ring_enqueue_burst(ring, (void *const *)mbufs, sent.ready, NULL);
+    return went(sent, n_sent, packets);
+}
+
+/* A copy of bytes in mbufs of the mempool, one behind the other; none if there are not enough. */
+static struct rte_mbuf *chain(struct rte_mempool *pool, const char *bytes, uint32_t len) {
+    struct rte_mbuf *mbufs[CHAIN];
+    uint32_t room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
+    uint32_t n = (len + room - 1) / room;
+    if (n == 0 || n > CHAIN || rte_pktmbuf_alloc_bulk(pool, mbufs, n) != 0)
+        return NULL;
+    mbufs[0]->pkt_len = len;
+    mbufs[0]->nb_segs = n;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t some = RTE_MIN(len, room);
+        memcpy(rte_pktmbuf_mtod(mbufs[i], void *), bytes, some);
+        mbufs[i]->data_len = some;
+        mbufs[i]->next = i + 1 < n ? mbufs[i + 1] : NULL;
+        bytes += some;
+        len -= some;
+    }
+    return mbufs[0];
+}
+
+/* Has the port cut a TCP packet, the headers of which are in its first mbuf. */
+static void cut(struct rte_mbuf *mbuf, const struct castanet_segments *how) {
+    char *ip = rte_pktmbuf_mtod_offset(mbuf, char *, how->l2_len);
+    struct rte_tcp_hdr *tcp = (void *)(ip + how->l3_len);
+    uint64_t flags = RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_TCP_CKSUM;
+    mbuf->tx_offload =
+        rte_mbuf_tx_offload(how->l2_len, how->l3_len, how->l4_len, how->size, 0, 0, 0);
+    /* Ports begin with the sum of a pseudo header without its length, which differs by segment. */
+    if (how->ipv6) {
+        mbuf->ol_flags = flags | RTE_MBUF_F_TX_IPV6;
+        tcp->cksum = rte_ipv6_phdr_cksum((void *)ip, mbuf->ol_flags);
+    } else {
+        mbuf->ol_flags = flags | RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
+        ((struct rte_ipv4_hdr *)ip)->hdr_checksum = 0;
+        tcp->cksum = rte_ipv4_phdr_cksum((void *)ip, mbuf->ol_flags);
+    }
+}
+
+/* Sends bytes as one packet in as many mbufs as it takes, cut as is said: 1 if it went, 0 if there is
+ * no room for it, -ENOMEM if there are no mbufs for it, else the driver's reason. */
+int castanet_dpdk_transmit_long(uint16_t port, uint16_t queue, struct rte_mempool *pool,
+                                const char *bytes, uint32_t len,
+                                const struct castanet_segments *how) {
+    struct rte_mbuf *mbuf = chain(pool, bytes, len);
+    int answer = 0;
+    if (mbuf == NULL)
+        return -ENOMEM;
+    if (how->size != 0) {
+        cut(mbuf, how);
+        if (rte_eth_tx_prepare(port, queue, &mbuf, 1) != 1)
+            answer = rte_errno != 0 ? -rte_errno : -EINVAL;
+    }
+    if (answer == 0 && (answer = rte_eth_tx_burst(port, queue, &mbuf, 1)) == 1)
+        return 1;
+    rte_pktmbuf_free(mbuf);
+    return answer;
+}
+
+/* The same into a ring, whole. */
+int castanet_dpdk_enqueue_long(struct rte_ring *ring, struct rte_mempool *pool, const char *bytes,
+                               uint32_t len) {
+    struct rte_mbuf *mbuf = chain(pool, bytes, len);
+    if (mbuf == NULL)
+        return -ENOMEM;
+    if (rte_ring_enqueue(ring, mbuf) == 0)
+        return 1;
+    rte_pktmbuf_free(mbuf);
+    return 0;
+}

@@ -1,0 +1,140 @@
+/* Ports: what they are and can do, setting them up, what they have counted. */
+#include "shim.h"
+
+_Static_assert(RTE_ETH_TX_OFFLOAD_IPV4_CKSUM == 1 << 1 && RTE_ETH_TX_OFFLOAD_UDP_CKSUM == 1 << 2 &&
+                   RTE_ETH_TX_OFFLOAD_TCP_CKSUM == 1 << 3 && RTE_ETH_TX_OFFLOAD_TCP_TSO == 1 << 5 &&
+                   RTE_ETH_TX_OFFLOAD_MULTI_SEGS == 1 << 15,
+               "as in types.rs");
+_Static_assert(RTE_ETH_RX_OFFLOAD_IPV4_CKSUM == 1 << 1 && RTE_ETH_RX_OFFLOAD_UDP_CKSUM == 1 << 2 &&
+                   RTE_ETH_RX_OFFLOAD_TCP_CKSUM == 1 << 3 && RTE_ETH_RX_OFFLOAD_SCATTER == 1 << 13 &&
+                   RTE_ETH_RX_OFFLOAD_RSS_HASH == 1 << 19,
+               "as in types.rs");
+
+int castanet_dpdk_port_exists(uint16_t port) { return rte_eth_dev_is_valid_port(port); }
+
+int castanet_dpdk_port_named(const char *name, uint16_t *port) {
+    return rte_eth_dev_get_port_by_name(name, port);
+}
+
+/* The first port from this one on; UINT64_MAX if there is none. */
+uint64_t castanet_dpdk_next_port(uint16_t from) {
+    uint64_t next = rte_eth_find_next_owned_by(from, RTE_ETH_DEV_NO_OWNER);
+    return next < RTE_MAX_ETHPORTS ? next : UINT64_MAX;
+}
+
+int castanet_dpdk_info(uint16_t port, struct castanet_info *info) {
+    struct rte_eth_dev_info dev;
+    struct rte_ether_addr mac = {0};
+    int failed = rte_eth_dev_info_get(port, &dev);
+    memset(info, 0, sizeof *info);
+    if (failed != 0)
+        return failed;
+    rte_eth_dev_get_name_by_port(port, info->name);
+    strncpy(info->driver, dev.driver_name, sizeof info->driver - 1);
+    rte_eth_macaddr_get(port, &mac);
+    memcpy(info->mac, &mac, sizeof info->mac);
+    rte_eth_dev_get_mtu(port, &info->mtu);
+    info->max_rx_queues = dev.max_rx_queues;
+    info->max_tx_queues = dev.max_tx_queues;
+    info->numa_node = rte_eth_dev_socket_id(port);
+    info->rx_offloads = dev.rx_offload_capa;
+    info->tx_offloads = dev.tx_offload_capa;
+    /* Zero is no answer. */
+    info->max_chain = dev.tx_desc_lim.nb_seg_max != 0 ? RTE_MIN(dev.tx_desc_lim.nb_seg_max, CHAIN) : CHAIN;
+    return 0;
+}
+
+/* Whether a port's link comes up only by starting the port while the other end is there: a client of
+ * shared memory, which does not try again by itself. */
+static bool needs_peer(const struct rte_eth_dev_info *dev) {
+    return strcmp(dev->driver_name, "net_memif") == 0;
+}
+
+/* Starts a port that is set up; 1 if its other end is not there yet. */
+static int start(uint16_t port, const struct rte_eth_dev_info *dev) {
+    int failed = rte_eth_dev_start(port);
+    return failed != 0 && needs_peer(dev) ? 1 : failed;
+}
+
+/* Starts a port that is set up, and maybe running, once more if that may bring its link up; 0 if it
+ * was down and the port now runs. */
+int castanet_dpdk_revive(uint16_t port) {
+    struct rte_eth_dev_info dev;
+    struct rte_eth_link link = {0};
+    int failed = rte_eth_dev_info_get(port, &dev);
+    if (failed != 0)
+        return failed;
+    rte_eth_link_get_nowait(port, &link);
+    if (!needs_peer(&dev) || link.link_status == RTE_ETH_LINK_UP)
+        return 1;
+    /* It may not be running, and then says so. */
+    rte_eth_dev_stop(port);
+    return start(port, &dev);
+}
+
+/* Sets a stopped port up and starts it; 1 if it waits for its other end. */
+int castanet_dpdk_start(uint16_t port, const struct castanet_setup *setup) {
+    struct rte_eth_conf conf = {0};
+    struct rte_eth_dev_info dev;
+    uint16_t rx = setup->rx_descriptors, tx = setup->tx_descriptors;
+    int node = rte_eth_dev_socket_id(port);
+    int failed = rte_eth_dev_info_get(port, &dev);
+    if (failed != 0)
+        return failed;
+    conf.rxmode.offloads = setup->rx_offloads & dev.rx_offload_capa;
+    conf.txmode.offloads = setup->tx_offloads & dev.tx_offload_capa;
+    if (setup->rss) {
+        uint64_t wanted = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
+        conf.rx_adv_conf.rss_conf.rss_hf = wanted & dev.flow_type_rss_offloads;
+        if (conf.rx_adv_conf.rss_conf.rss_hf != 0)
+            conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+    }
+    if (setup->mtu != 0)
+        conf.rxmode.mtu = setup->mtu;
+    if ((failed = rte_eth_dev_configure(port, setup->rx_queues, setup->tx_queues, &conf)) != 0)
+        return failed;
+    if ((failed = rte_eth_dev_adjust_nb_rx_tx_desc(port, &rx, &tx)) != 0)
+        return failed;
+    for (uint16_t queue = 0; queue < setup->rx_queues; queue++)
+        if ((failed = rte_eth_rx_queue_setup(port, queue, rx, node, NULL, setup->mbufs)) != 0)
+            return failed;
+    for (uint16_t queue = 0; queue < setup->tx_queues; queue++)
+        if ((failed = rte_eth_tx_queue_setup(port, queue, tx, node, NULL)) != 0)
+            return failed;
+    if ((failed = start(port, &dev)) != 0)
+        return failed;
+    /* Virtual devices that hand over everything anyway may not know the word. */
+    failed = setup->promiscuous ? rte_eth_promiscuous_enable(port)
+                                : rte_eth_promiscuous_disable(port);
+    if (failed == 0 || failed == -ENOTSUP)
+        return 0;
+    rte_eth_dev_stop(port);
+    return failed;
+}
+
+int castanet_dpdk_stop(uint16_t port) { return rte_eth_dev_stop(port); }
+
+void castanet_dpdk_link(uint16_t port, struct castanet_link *link) {
+    struct rte_eth_link now = {0};
+    rte_eth_link_get_nowait(port, &now);
+    link->speed = now.link_speed;
+    link->up = now.link_status == RTE_ETH_LINK_UP;
+    link->full_duplex = now.link_duplex == RTE_ETH_LINK_FULL_DUPLEX;
+    link->autoneg = now.link_autoneg;
+}
+
+int castanet_dpdk_counts(uint16_t port, struct castanet_counts *counts) {
+    struct rte_eth_stats stats;
+    int failed = rte_eth_stats_get(port, &stats);
+    if (failed != 0)
+        return failed;
+    counts->rx_packets = stats.ipackets;
+    counts->rx_bytes = stats.ibytes;
+    counts->rx_missed = stats.imissed;
+    counts->rx_errors = stats.ierrors;
+    counts->rx_no_mbuf = stats.rx_nombuf;
+    counts->tx_packets = stats.opackets;
+    counts->tx_bytes = stats.obytes;
+    counts->tx_errors = stats.oerrors;
+    return 0;
+}

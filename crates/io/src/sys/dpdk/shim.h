@@ -1,0 +1,154 @@
+/* What the C files of this folder and Rust have in common: structures, laid out as in `shim.rs`.
+ *
+ * A packet's bytes lie in an mbuf's buffer and its cold header in the mbuf's private area, which
+ * ends where the buffer starts: what Rust calls a frame. */
+#ifndef CASTANET_DPDK_SHIM_H
+#define CASTANET_DPDK_SHIM_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+#include <rte_ring.h>
+
+/* Bytes of a frame's header, the private area of each mbuf. */
+#define HEADER 64
+/* Most packets of one call. */
+#define BURST 64
+/* Most mbufs of one packet. */
+#define CHAIN 64
+
+_Static_assert(sizeof(struct rte_mbuf) % 64 == 0, "a frame's header is aligned to 64 bytes");
+
+_Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "a packet's words are in that order");
+_Static_assert(offsetof(struct rte_mbuf, nb_segs) == offsetof(struct rte_mbuf, refcnt) + 2,
+               "two neighbours are read together");
+
+/* A packet as Rust has it: `RawPacket`. */
+struct castanet_packet {
+    void *frame;
+    /* Where its bytes and headers start, counted from the frame's header. */
+    uint64_t offsets;
+    /* How many bytes; above, a destination. */
+    uint64_t span;
+    uint64_t marks;
+};
+
+/* In a packet's marks: that the frame has other owners, and the pool's number. */
+#define MARK_SHARED (1u << 8)
+#define MARK_POOL_SHIFT 16
+#define MARK_POOL (0xffu << MARK_POOL_SHIFT)
+/* That the IPv4 header's checksum, and that of TCP or UDP behind it, are left to who sends. */
+#define MARK_IP_SUM (1u << 12)
+#define MARK_L4_SUM (1u << 13)
+#define MARK_SUMS (MARK_IP_SUM | MARK_L4_SUM)
+
+/* What the mbufs of a mempool have in common as packets. */
+struct castanet_kind {
+    const struct rte_mempool *pool;
+    uint64_t marks;
+    /* Bytes of a frame. */
+    uint64_t room;
+};
+
+/* What was received. */
+struct castanet_received {
+    uint32_t all;
+    /* How many of these, from the first on, became packets in place, and their bytes. */
+    uint32_t placed;
+    uint64_t bytes;
+};
+
+/* What was sent. */
+struct castanet_sent {
+    /* How many could be. */
+    uint32_t ready;
+    /* How many of these were, and their bytes. */
+    uint32_t sent;
+    uint64_t bytes;
+};
+
+/* What a port can do. */
+struct castanet_info {
+    char name[RTE_ETH_NAME_MAX_LEN];
+    char driver[64];
+    uint8_t mac[6];
+    uint16_t max_rx_queues;
+    uint16_t max_tx_queues;
+    uint16_t mtu;
+    int32_t numa_node;
+    /* RTE_ETH_RX_OFFLOAD_* and RTE_ETH_TX_OFFLOAD_* that it has. */
+    uint64_t rx_offloads;
+    uint64_t tx_offloads;
+    /* Most mbufs of a packet to send. */
+    uint16_t max_chain;
+    uint16_t reserved[3];
+};
+
+/* How a port is to be set up. */
+struct castanet_setup {
+    struct rte_mempool *mbufs;
+    uint16_t rx_queues;
+    uint16_t tx_queues;
+    uint16_t rx_descriptors;
+    uint16_t tx_descriptors;
+    uint16_t mtu;
+    uint8_t promiscuous;
+    /* Whether to spread packets over queues by a hash of their addresses, however few queues. */
+    uint8_t rss;
+    uint64_t rx_offloads;
+    uint64_t tx_offloads;
+};
+
+/* What is to be seen to when sending. */
+struct castanet_watch {
+    /* Shorter and longer packets need a second look. */
+    uint32_t shortest;
+    uint32_t longest;
+    /* What the port completes by itself. */
+    uint32_t finishes;
+    uint32_t reserved;
+};
+
+#define FINISHES_IP 1u
+#define FINISHES_TCP 2u
+#define FINISHES_UDP 4u
+
+/* How a port is to cut a TCP packet into segments. */
+struct castanet_segments {
+    uint16_t l2_len;
+    uint16_t l3_len;
+    uint16_t l4_len;
+    /* Bytes of payload in each; 0 to leave it whole. */
+    uint16_t size;
+    uint32_t ipv6;
+};
+
+struct castanet_link {
+    uint32_t speed;
+    uint8_t up;
+    uint8_t full_duplex;
+    uint8_t autoneg;
+    uint8_t reserved;
+};
+
+/* Counts of the hardware. */
+struct castanet_counts {
+    uint64_t rx_packets, rx_bytes, rx_missed, rx_errors, rx_no_mbuf;
+    uint64_t tx_packets, tx_bytes, tx_errors;
+};
+
+static inline void *frame_of(struct rte_mbuf *mbuf) { return (char *)mbuf->buf_addr - HEADER; }
+
+static inline struct rte_mbuf *mbuf_of(void *frame) {
+    return (struct rte_mbuf *)((char *)frame - sizeof(struct rte_mbuf));
+}
+
+#endif

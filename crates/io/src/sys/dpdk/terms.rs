@@ -1,0 +1,132 @@
+//! What a port is set up for, by what is wanted and what it can do.
+
+use super::types::{Copied, Info, Plan, Sums, Terms, Watch};
+
+/// `RTE_ETH_TX_OFFLOAD_TCP_TSO`
+const TX_TCP_SEGMENTS: u64 = 1 << 5;
+/// `RTE_ETH_TX_OFFLOAD_MULTI_SEGS`
+const TX_CHAINS: u64 = 1 << 15;
+/// `RTE_ETH_RX_OFFLOAD_SCATTER`
+const RX_CHAINS: u64 = 1 << 13;
+/// `RTE_ETH_RX_OFFLOAD_RSS_HASH`
+const RX_HASH: u64 = 1 << 19;
+
+/// Most mbufs of one packet.
+const CHAIN: u32 = 64;
+
+/// Bytes of a link-layer header at most: Ethernet's, with two tags.
+const LINK_HEADER: u32 = 14 + 2 * 4;
+
+impl Terms {
+    /// Of a ring: anything goes.
+    pub(super) fn of_ring(room: u32) -> Terms {
+        let watch = Watch::ANY;
+        let (cut, segment, finishes) = (None, None, Sums::default());
+        let longest = room * CHAIN;
+        Terms { watch, longest, in_mbufs: longest, cut, segment, finishes }
+    }
+
+    /// Of a port that was set up as planned, for mbufs with that much room.
+    pub(super) fn of_port(plan: &Plan, info: &Info, room: u32) -> Terms {
+        let mtu = u32::from(info.mtu);
+        let chain = match plan.has_chains(info, room) {
+            true => u32::from(info.max_chain),
+            false => 1,
+        };
+        let cut = plan.cuts.then_some(mtu);
+        let finishes = plan.finishes.among(info.tx_offloads);
+        // net_tap counts the link-layer header as part of what a segment may have.
+        let spare = if info.driver() == "net_tap" { 14 } else { 0 };
+        let segment = (mtu.saturating_sub(spare)) as u16;
+        let watch = Watch {
+            shortest: SHORTEST,
+            longest: cut.map_or(u32::MAX, |mtu| mtu + SHORTEST),
+            finishes: finishes.bits(),
+            reserved: 0,
+        };
+        Terms {
+            watch,
+            longest: (room * chain).min(room.max(mtu + LINK_HEADER)),
+            in_mbufs: room * chain,
+            cut,
+            segment: Some(segment).filter(|_| plan.segments(info)),
+            finishes,
+        }
+    }
+}
+
+impl Watch {
+    /// For what takes packets of any length.
+    pub(super) const ANY: Watch =
+        Watch { shortest: 0, longest: u32::MAX, finishes: 0, reserved: 0 };
+
+    /// The same, for packets that are known not to be too long.
+    pub(super) fn unlimited(self) -> Watch {
+        Watch { longest: u32::MAX, ..self }
+    }
+}
+
+/// Shortest packet that a port sends: an Ethernet header.
+const SHORTEST: u32 = 14;
+
+impl Plan {
+    /// Whether a packet may take several mbufs with that much room, if the port
+    /// can do so. Where it need not, drivers are faster without.
+    fn has_chains(&self, info: &Info, room: u32) -> bool {
+        let longest = u32::from(if self.mtu > 0 { self.mtu } else { info.mtu }) + LINK_HEADER;
+        info.tx_offloads & TX_CHAINS != 0 && (longest > room || self.cuts)
+    }
+
+    /// Whether the port itself cuts TCP packets.
+    fn segments(&self, info: &Info) -> bool {
+        let both = TX_TCP_SEGMENTS | TX_CHAINS;
+        self.cuts && info.tx_offloads & both == both
+    }
+
+    /// What to switch on for sending.
+    pub(super) fn tx_offloads(&self, info: &Info, room: u32) -> u64 {
+        let chains = if self.has_chains(info, room) { TX_CHAINS } else { 0 };
+        let all = Sums { ip: true, tcp: true, udp: false };
+        let segments = if self.segments(info) { TX_TCP_SEGMENTS | all.offloads() } else { 0 };
+        chains | segments | self.finishes.offloads()
+    }
+
+    /// What to switch on for receiving.
+    pub(super) fn rx_offloads(&self, info: &Info, room: u32) -> u64 {
+        let mtu = u32::from(if self.mtu > 0 { self.mtu } else { info.mtu });
+        let chains = if mtu + LINK_HEADER > room { RX_CHAINS } else { 0 };
+        let hash = if self.rss { RX_HASH } else { 0 };
+        chains | hash | self.checks.offloads()
+    }
+}
+
+impl Sums {
+    /// As DPDK's bits, which are the same for both directions.
+    pub(super) fn offloads(self) -> u64 {
+        let bit = |wanted: bool, bit: u32| u64::from(wanted) << bit;
+        bit(self.ip, 1) | bit(self.udp, 2) | bit(self.tcp, 3)
+    }
+
+    /// Those of these bits.
+    pub(super) fn among(self, offloads: u64) -> Sums {
+        let has = |bit: u32| offloads >> bit & 1 != 0;
+        Sums { ip: self.ip && has(1), udp: self.udp && has(2), tcp: self.tcp && has(3) }
+    }
+
+    /// As `FINISHES_IP` and others.
+    fn bits(self) -> u32 {
+        u32::from(self.ip) | u32::from(self.tcp) << 1 | u32::from(self.udp) << 2
+    }
+}
+
+impl Copied {
+    /// What `castanet_dpdk_transmit_long` answered.
+    pub(super) fn from_answer(answer: i32) -> Copied {
+        match answer {
+            1 => Copied::Sent,
+            0 => Copied::Full,
+            _ if answer == -libc::ENOMEM => Copied::NoMbuf,
+            _ => Copied::Refused,
+        }
+    }
+}
