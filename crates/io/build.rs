@@ -13,7 +13,9 @@ const SHIM: &[&str] = &["burst.c", "port.c", "shim.c"];
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(dpdk)");
     println!("cargo::rerun-if-changed=build.rs");
-    SHIM.iter().chain(&["shim.h"]).for_each(|file| println!("cargo::rerun-if-changed={FOLDER}/{file}"));
+    SHIM.iter()
+        .chain(&["shim.h"])
+        .for_each(|file| println!("cargo::rerun-if-changed={FOLDER}/{file}"));
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_LIBDIR");
     // So that DPDK is found when it is installed after a build without it.

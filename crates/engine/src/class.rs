@@ -280,6 +280,21 @@ pub struct Class {
     pub device: Option<FindDevice>,
     /// Whether it begins and ends on every worker that runs or reaches it.
     pub each: bool,
+    /// What it does with checksums that are left to who sends a packet.
+    pub checksums: Checksums,
+}
+
+/// What elements do with packets some checksums of which are left to who sends
+/// them ([`castanet_packet::Partial`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Checksums {
+    /// They may look at checksums, or change, cut or keep what they are of: no
+    /// such packet comes to them.
+    Right,
+    /// They neither look at an IP packet nor change or keep it.
+    Pass,
+    /// They send packets, and see to it that their checksums are right.
+    Complete,
 }
 
 /// A control program with its state, type-erased.
@@ -376,6 +391,7 @@ const fn class<E: crate::element::Build + Describe, L: Local, F: Fate>(
         program: None,
         device: None,
         each: false,
+        checksums: Checksums::Right,
     }
 }
 
@@ -462,6 +478,7 @@ pub const fn info<E: Info>() -> Class {
             alone: true,
             shares: &[],
             used: (0, 0),
+            may_leave_sums: false,
             names,
             started: Time::default(),
         };
@@ -485,6 +502,13 @@ impl Class {
     /// source may then run on several workers, with queues of its own on each.
     pub const fn with_device(mut self, device: FindDevice) -> Class {
         self.device = Some(device);
+        self
+    }
+
+    /// The same class, for elements to which packets may come with checksums
+    /// that are left to who sends them.
+    pub const fn with_checksums(mut self, checksums: Checksums) -> Class {
+        self.checksums = checksums;
         self
     }
 

@@ -43,6 +43,9 @@ pub struct Setup<'a> {
     /// For such an element: how many of the device's queues all elements
     /// together receive from and send to, from queue 0 on.
     pub used: (usize, usize),
+    /// Whether packets may leave the element with checksums that are left to who
+    /// sends them: whoever comes behind it passes such packets on, or sends them.
+    pub may_leave_sums: bool,
     /// Addresses by name, as `AddressInfo` and the machine declare them.
     pub names: &'a Names,
     /// When the router was built.

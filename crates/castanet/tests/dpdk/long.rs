@@ -63,8 +63,10 @@ fn a_ring_of_the_elements_takes_packets_of_any_length() {
         dump.display()
     );
     let words = ["run", "--quiet", "--dpdk", QUIET, "-e", &config];
-    let Ran { status, out, err } =
-        castanet(&[&words[..], &["--handler", "t.n_sent", "--handler", "i.pool_count"]].concat(), b"");
+    let Ran { status, out, err } = castanet(
+        &[&words[..], &["--handler", "t.n_sent", "--handler", "i.pool_count"]].concat(),
+        b"",
+    );
     assert_eq!(status, Some(0), "{err}");
     assert_eq!(number(&out, "t.n_sent"), 300);
     // All mbufs are back, but for those in the caches of workers.

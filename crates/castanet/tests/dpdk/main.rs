@@ -6,8 +6,12 @@
 #[allow(dead_code)]
 mod program;
 
+mod huge;
 mod long;
+mod offload;
 mod peers;
+mod said;
+mod soak;
 
 use program::{Ran, castanet, click, folder};
 use std::path::PathBuf;
@@ -44,23 +48,30 @@ fn number(said: &str, handler: &str) -> u64 {
 
 /// A capture of packets of many lengths, none alike.
 fn capture(name: &str, lengths: impl Iterator<Item = usize>) -> (PathBuf, Vec<Vec<u8>>) {
-    let mut file = Vec::new();
-    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 1] {
-        file.extend(word.to_le_bytes());
-    }
-    let mut packets = Vec::new();
-    for (n, len) in lengths.enumerate() {
+    let packet = |(n, len): (usize, usize)| {
         let mut packet = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
         packet.extend((14..len).map(|at| (at * 7 + n * 13) as u8));
-        for word in [1, n as u32, len as u32, len as u32] {
+        packet
+    };
+    let packets: Vec<_> = lengths.enumerate().map(packet).collect();
+    (save(name, &packets), packets)
+}
+
+/// A capture of these packets.
+fn save(name: &str, packets: &[Vec<u8>]) -> PathBuf {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 1 << 17, 1] {
+        file.extend(word.to_le_bytes());
+    }
+    for (n, packet) in packets.iter().enumerate() {
+        for word in [1, n as u32, packet.len() as u32, packet.len() as u32] {
             file.extend(word.to_le_bytes());
         }
-        file.extend(&packet);
-        packets.push(packet);
+        file.extend(packet);
     }
     let path = folder("dpdk").join(format!("{name}.pcap"));
     std::fs::write(&path, file).unwrap();
-    (path, packets)
+    path
 }
 
 /// The packets of a capture.

@@ -14,6 +14,7 @@ pub mod ip_gw_options;
 pub mod ip_mirror;
 pub mod ip_output_combo;
 pub mod ip_print;
+pub mod reset_ip_checksum;
 pub mod set_ip_checksum;
 pub mod set_ip_dscp;
 
@@ -35,6 +36,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<ip_mirror::IPMirror>(),
     per_batch::<ip_output_combo::IPOutputCombo>(),
     per_batch::<ip_print::IPPrint>(),
+    per_packet::<reset_ip_checksum::ResetIPChecksum>(),
     per_packet::<set_ip_checksum::SetIPChecksum>(),
     per_packet::<set_ip_dscp::SetIPDSCP>(),
 ];

@@ -2,10 +2,12 @@
 //!
 //! Each step is a function from one plain data structure to the next:
 //! [`classes::name`] → [`ports::resolve`] → [`carries::follow`] →
-//! [`devices::find`] → [`assign::assign`] → [`fuse::find`]; [`explain`] prints each.
+//! [`devices::find`] → [`assign::assign`] → [`fuse::find`] → [`checksums::may_leave`];
+//! [`explain`] prints each.
 
 pub mod assign;
 pub mod carries;
+pub mod checksums;
 pub mod classes;
 pub mod devices;
 pub mod explain;

@@ -100,6 +100,7 @@ fn make_all(
             alone: planned.assigned.vectors[i].iter().filter(|&&reaches| reaches).count() < 2,
             shares: &planned.assigned.shares[i],
             used: planned.assigned.used[i],
+            may_leave_sums: planned.checksums[i],
             names,
             started,
         };

@@ -5,7 +5,7 @@ use crate::class::Library;
 use crate::cores::Cores;
 use crate::element::Facts;
 use crate::graph::devices::{self, Device};
-use crate::graph::{Graph, assign, carries, classes, fuse, ports};
+use crate::graph::{Graph, assign, carries, checksums, classes, fuse, ports};
 use castanet_lang::{Diagnostic, Diagnostics, Flat};
 
 /// In whose words errors about arguments are written.
@@ -23,6 +23,9 @@ pub struct Planned {
     pub graph: Graph,
     /// What each edge carries.
     pub carries: carries::Plan,
+    /// By element: whether packets may leave it with checksums left to who
+    /// sends them.
+    pub checksums: Vec<bool>,
     /// What information elements declare.
     pub facts: Facts,
     /// By element: the device that it stands for.
@@ -69,7 +72,8 @@ pub fn plan(
     let devices = devices::find(&graph, &facts);
     let assigned = assign::assign(&graph, &facts, &devices, cores);
     let fused = fuse::find(&graph, library.fusions());
-    Planned { graph, carries, facts, devices, cores: cores.clone(), assigned, fused }
+    let checksums = checksums::may_leave(&graph);
+    Planned { graph, carries, checksums, facts, devices, cores: cores.clone(), assigned, fused }
 }
 
 /// The element or compound that `name` means where `element` stands: in its

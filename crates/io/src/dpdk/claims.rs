@@ -254,11 +254,10 @@ impl State {
         let most = |of: fn(&Held) -> u16| users().map(of).max().unwrap_or(0);
         users().next()?;
         let descriptors = |n: u16| if n == 0 { DESCRIPTORS } else { n };
-        let rx_queues = most(|held| held.rx.end.max(held.options.reserved.0))
-            .max(1)
-            .min(info.max_rx_queues);
+        let rx_queues =
+            most(|held| held.rx.end.max(held.options.reserved.0)).max(1).min(info.max_rx_queues);
         let refused = users().any(|held| held.options.rss == Some(false));
-        let wanted = users().any(|held| held.options.rss == Some(true));
+        let wanted = users().any(|held| held.options.rss == Some(true) || held.options.aggregate);
         let sums = |of: fn(&Options) -> Sums| {
             users().map(|held| of(&held.options)).fold(Sums::default(), Sums::or)
         };

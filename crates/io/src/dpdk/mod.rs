@@ -5,6 +5,7 @@
 //! that lies in an mbuf is sent by handing the mbuf over; others are copied
 //! into one. Packets that end elsewhere give their mbufs back by the hundred.
 
+mod advice;
 mod claims;
 mod handing;
 mod options;
@@ -12,7 +13,7 @@ mod ring;
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
-use crate::sys::dpdk::{self as sys, Copied, Counts, Cut, Handed, Link, Mbufs, Port, Terms};
+use crate::sys::dpdk::{self as sys, Copied, Counts, Cut, Handed, Link, Mbufs, Port, Terms, Wants};
 use castanet_packet::{Batch, Pool};
 use claims::Claim;
 use handing::{Handing, Taker};
@@ -34,7 +35,7 @@ pub fn is_built_in() -> bool {
 /// until the process ends, and does not start twice.
 pub fn start(words: &[String]) -> Result<(), IoError> {
     let failed = |why: String| IoError::Unfit { doing: "start DPDK".into(), why };
-    sys::start(&options::completed(words)).map_err(|why| failed(options::advice(why, words)))
+    sys::start(&options::completed(words)).map_err(|why| failed(advice::advice(why, words)))
 }
 
 /// Whether there is such a port.
@@ -94,6 +95,8 @@ pub struct Dpdk {
     /// The queue to receive from first.
     next: u16,
     stats: DeviceStats,
+    /// Packets with wrong checksums, as the port says: of IP, and of what that carries.
+    bad_sums: (u64, u64),
     /// Pieces of a packet that was cut, which are still to go.
     pieces: Batch,
     /// When to look after the port again, if it needs that.
@@ -110,7 +113,7 @@ impl Dpdk {
         let claim = Claim::new(port, &options)?;
         let care = claim.port.needs_care.then(|| Instant::now() + CARE);
         let (stats, pieces) = (DeviceStats::default(), Batch::new());
-        Ok(Dpdk { claim, options, next: 0, stats, pieces, care })
+        Ok(Dpdk { claim, options, next: 0, stats, bad_sums: (0, 0), pieces, care })
     }
 
     /// The port's number.
@@ -136,6 +139,51 @@ impl Dpdk {
     /// The state of the link.
     pub(crate) fn link(&self) -> Link {
         self.claim.port.link()
+    }
+
+    /// Received packets with a wrong checksum, as the port says: of IP, and of
+    /// what that carries.
+    pub fn bad_sums(&self) -> (u64, u64) {
+        self.bad_sums
+    }
+
+    /// The port's driver.
+    pub fn driver(&self) -> String {
+        self.claim.info.driver()
+    }
+
+    /// Longest packet without its Ethernet header.
+    pub fn mtu(&self) -> u16 {
+        self.claim.port.info().map_or(0, |info| info.mtu)
+    }
+
+    /// All that the port counts, in its driver's words.
+    pub fn xstats(&self) -> Vec<(String, u64)> {
+        self.claim.port.xstats()
+    }
+
+    /// How many packets wait in each queue of the port, if the driver knows.
+    pub fn waiting(&self) -> Vec<(u16, Option<u32>)> {
+        let port = &self.claim.port;
+        (0..port.queues().0).map(|queue| (queue, port.waiting(queue))).collect()
+    }
+
+    /// How many queues the port has for all, to receive from and to send to, and
+    /// how many descriptors each to receive from.
+    pub fn port_queues(&self) -> (u16, u16, u16) {
+        self.claim.port.queues()
+    }
+
+    /// Receives packets for another address, too, or no longer.
+    pub fn receive_for(&self, mac: [u8; 6], add: bool) -> Result<(), IoError> {
+        let doing = || {
+            format!(
+                "have packets for {} on {}",
+                castanet_wire::MacAddr(mac),
+                self.claim.info.name()
+            )
+        };
+        self.claim.port.receive_for(mac, add).map_err(|why| IoError::Unfit { doing: doing(), why })
     }
 
     /// How many queues of the port this is, to receive from and to send to.
@@ -189,14 +237,23 @@ impl Device for Dpdk {
     fn receive(&mut self, pool: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
         let Claim { port, rx, mbufs, .. } = &self.claim;
         let queues = rx.end - rx.start;
+        let Options { aggregate, paint_queue, checks, .. } = self.options;
+        let wants = Wants { hash: aggregate, checks: checks != Sums::default() };
         let mut count = 0;
         for _ in 0..queues {
             let queue = rx.start + self.next;
             self.next = if self.next + 1 < queues { self.next + 1 } else { 0 };
-            let found = port.receive(queue, mbufs, pool, batch, max - count);
+            let before = batch.len();
+            let found = port.receive(queue, mbufs, pool, batch, max - count, wants);
+            if paint_queue {
+                let fresh = &mut batch.as_mut_slice()[before..];
+                fresh.iter_mut().for_each(|packet| packet.set_paint(queue as u8));
+            }
             count += found.packets;
             self.stats.received_bytes += found.bytes;
             self.stats.no_frame += found.lost as u64;
+            self.bad_sums.0 += found.bad_ip;
+            self.bad_sums.1 += found.bad_transport;
             if count == max {
                 break;
             }

@@ -22,6 +22,10 @@ pub struct Options {
     /// Whether packets are spread over the queues by a hash of their
     /// addresses; by itself, where there are several.
     pub rss: Option<bool>,
+    /// Whether received packets get the hash as their annotation `AGGREGATE`.
+    pub aggregate: bool,
+    /// Whether they get the number of their queue as their paint.
+    pub paint_queue: bool,
     /// Which checksums the port is to check, if it can.
     pub checks: Sums,
     /// Which checksums it is to complete, if it can, where packets leave that.
@@ -72,13 +76,16 @@ pub(super) fn completed(words: &[String]) -> Vec<String> {
     words
 }
 
-/// DPDK's reason for not starting, and what may help.
-pub(super) fn advice(why: String, words: &[String]) -> String {
-    let has = |option: &str| words.iter().any(|word| word == option);
-    if !crate::sys::dpdk::BUILT_IN || has("--no-huge") {
-        return why;
-    }
-    format!("{why}; without huge pages, say --no-huge -m 512")
+/// The value of an option, said in one word or two.
+pub(super) fn value<'a>(words: &'a [String], option: &str) -> Option<&'a str> {
+    words.iter().enumerate().find_map(|(n, word)| {
+        let rest = word.strip_prefix(option)?;
+        match rest.strip_prefix('=') {
+            Some(value) => Some(value),
+            None if rest.is_empty() => words.get(n + 1).map(String::as_str),
+            None => None,
+        }
+    })
 }
 
 /// The words of a line; quotes keep words together.
@@ -111,6 +118,15 @@ mod tests {
             ["--vdev", "net_pcap0,rx_pcap=a b.pcap", "--x=1 23", ""]
         );
         assert!(words("  ").is_empty());
+    }
+
+    #[test]
+    fn options_have_values() {
+        let of = |line: &str| value(&words(line), "--file-prefix").map(str::to_owned);
+        assert_eq!(of("--no-pci --file-prefix a").as_deref(), Some("a"));
+        assert_eq!(of("--file-prefix=b --no-pci").as_deref(), Some("b"));
+        assert_eq!(of("--file-prefixes b"), None);
+        assert_eq!(of("--file-prefix"), None);
     }
 
     #[test]

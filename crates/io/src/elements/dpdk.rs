@@ -1,7 +1,7 @@
 //! What the elements of DPDK ports have in common.
 
 use super::opened::Opened;
-use crate::dpdk::{Dpdk, Options, is_built_in};
+use crate::dpdk::{Dpdk, Options, Sums, is_built_in};
 use crate::error::IoError;
 use crate::sys::dpdk::{Counts, Link};
 use castanet_engine::prelude::*;
@@ -30,6 +30,28 @@ pub(super) fn open(
 /// A number of queues as DPDK counts them.
 pub(super) fn count(n: usize) -> u16 {
     u16::try_from(n).unwrap_or(u16::MAX)
+}
+
+/// Which checksums a port sees to: it checks those it receives, and computes
+/// those that packets to send leave open.
+#[derive(Args, Clone, Copy)]
+pub(super) struct Offloads {
+    /// Whether the port sees to checksums of IPv4 headers, if it can.
+    #[arg(keyword, default = false)]
+    ipco: bool,
+    /// Whether it sees to those of TCP, and of IPv4 headers.
+    #[arg(keyword, default = false)]
+    tco: bool,
+    /// Whether it sees to those of UDP, and of IPv4 headers.
+    #[arg(keyword, default = false)]
+    uco: bool,
+}
+
+impl Offloads {
+    pub(super) fn sums(self) -> Sums {
+        let Offloads { ipco, tco, uco } = self;
+        Sums { ip: ipco | tco | uco, tcp: tco, udp: uco }
+    }
 }
 
 /// What went wrong with something that is no port.

@@ -1,6 +1,6 @@
 //! `FromDPDKDevice`: packets that a DPDK port receives.
 
-use super::dpdk::{Hardware, Wait, count, open};
+use super::dpdk::{Hardware, Offloads, Wait, count, open};
 use super::opened::Opened;
 use super::spread::{Offer, Spread, given};
 use crate::device::Device;
@@ -25,6 +25,9 @@ use castanet_engine::prelude::*;
 /// in the end once a millisecond, unless BUSY is true. In that time the
 /// descriptors of a queue (NDESC) must hold what arrives: a million packets a
 /// second, by default.
+///
+/// A port that checks checksums (IPCO, TCO, UCO) drops nothing for it: packets
+/// with wrong ones come like others, and are counted.
 ///
 /// ```text
 /// FromDPDKDevice(0) -> ToDPDKDevice(1);
@@ -70,12 +73,51 @@ pub struct Settings {
     /// Whether to receive; false only sets the port up.
     #[arg(keyword, default = true)]
     active: bool,
+    /// Whether several queues get packets by a hash of their addresses; by
+    /// itself, rss.
+    #[arg(keyword)]
+    mode: Option<Mode>,
+    /// Whether packets get the port's RSS hash as their annotation AGGREGATE; 0
+    /// where the port has none.
+    #[arg(keyword, default = false)]
+    rss_aggregate: bool,
+    /// Whether packets get the number of their queue as their paint.
+    #[arg(keyword, default = false)]
+    paint_queue: bool,
+    /// Checksums that the port sees to.
+    #[arg(flatten)]
+    offloads: Offloads,
     /// Whether to look for packets all the time, however long none came.
     #[arg(keyword, default = false)]
     busy: bool,
     /// Who receives.
     #[arg(flatten)]
     spread: Spread,
+}
+
+/// How packets come to queues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(non_camel_case_types, reason = "the manual shows the name as users write it")]
+pub enum Mode {
+    /// By a hash of their addresses and ports.
+    rss,
+    /// As the port does without being told.
+    none,
+}
+
+impl FromArg for Mode {
+    const SYNTAX: &'static str = "rss or none";
+
+    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
+        match text.to_ascii_lowercase().as_str() {
+            "rss" => Ok(Mode::rss),
+            "none" => Ok(Mode::none),
+            "vmdq" | "vmdq_rss" | "vmdq_dcb" | "vmdq_dcb_rss" | "dcb" | "dcb_rss" | "flow" => {
+                Err(ArgError::new(format!("`{text}` is not supported; what is: {}", Self::SYNTAX)))
+            }
+            _ => Err(ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))),
+        }
+    }
 }
 
 /// Where received packets go.
@@ -119,6 +161,12 @@ impl Receiving {
     /// What the port has counted, for one of the workers to say.
     fn counts(&self) -> Counts {
         if self.leads { self.device.counts() } else { Counts::default() }
+    }
+
+    fn receive_for(&self, text: &str, add: bool) -> Result<(), ArgError> {
+        let address = MacAddr::from_arg(text.trim(), &Names::default())?;
+        let Some(device) = self.device.get().filter(|_| self.leads) else { return Ok(()) };
+        device.receive_for(address.0, add).map_err(|error| ArgError::new(error.to_string()))
     }
 }
 
@@ -201,6 +249,72 @@ impl Receiving {
         self.device.get().map_or(0, |it| it.queues().0.into())
     }
 
+    /// How many queues to send to the port has, for all elements.
+    #[read]
+    fn nb_tx_queues(&self) -> u16 {
+        self.device.get().map_or(0, |it| it.port_queues().1)
+    }
+
+    /// How many descriptors each queue to receive from has.
+    #[read]
+    fn nb_rx_desc(&self) -> u16 {
+        self.device.get().map_or(0, |it| it.port_queues().2)
+    }
+
+    /// The port's driver.
+    #[read]
+    fn driver(&self) -> String {
+        self.device.get().map_or_else(String::new, Dpdk::driver)
+    }
+
+    /// Longest packet without its Ethernet header.
+    #[read]
+    fn mtu(&self) -> u16 {
+        self.device.get().map_or(0, Dpdk::mtu)
+    }
+
+    /// Packets that had a wrong checksum of IP, as the port says.
+    #[read]
+    fn bad_ip_checksums(&self) -> u64 {
+        self.device.get().map_or(0, |it| it.bad_sums().0)
+    }
+
+    /// Packets that had a wrong checksum of TCP or UDP, as the port says.
+    #[read]
+    fn bad_transport_checksums(&self) -> u64 {
+        self.device.get().map_or(0, |it| it.bad_sums().1)
+    }
+
+    /// All that the port counts, in its driver's words; with the name of a
+    /// count, that.
+    #[read]
+    fn xstats(&self, ask: &Ask) -> String {
+        let all = self.device.get().filter(|_| self.leads).map(Dpdk::xstats).unwrap_or_default();
+        match ask.param.trim() {
+            "" => {
+                all.iter().zip(0..).map(|((name, n), id)| format!("{name}[{id}] = {n}\n")).collect()
+            }
+            name => {
+                all.iter().find(|it| it.0 == name).map_or_else(String::new, |it| it.1.to_string())
+            }
+        }
+    }
+
+    /// How many packets wait in each of the port's queues, if the driver knows;
+    /// with the number of a queue, in that.
+    #[read]
+    fn queue_count(&self, ask: &Ask) -> String {
+        let said = |n: Option<u32>| n.map_or_else(|| "-".to_owned(), |n| n.to_string());
+        let all = self.device.get().map(Dpdk::waiting).unwrap_or_default();
+        match ask.param.trim() {
+            "" => all.iter().map(|(queue, n)| format!("Queue {queue}: {}\n", said(*n))).collect(),
+            queue => {
+                let one = all.iter().find(|(number, _)| number.to_string() == queue);
+                one.map_or_else(String::new, |(_, n)| said(*n))
+            }
+        }
+    }
+
     /// Packets that the port has received.
     #[read]
     fn hw_count(&self) -> u64 {
@@ -217,6 +331,12 @@ impl Receiving {
     #[read]
     fn hw_dropped(&self) -> u64 {
         self.counts().rx_missed
+    }
+
+    /// Packets that the port dropped for want of mbufs.
+    #[read]
+    fn nombufs(&self) -> u64 {
+        self.counts().rx_no_mbuf
     }
 
     /// Packets that the port found damaged.
@@ -241,6 +361,18 @@ impl Receiving {
     #[read]
     fn tx_errors(&self) -> u64 {
         self.counts().tx_errors
+    }
+
+    /// Receives packets for another Ethernet address, too.
+    #[write]
+    fn add_mac(&mut self, text: &str) -> Result<(), ArgError> {
+        self.receive_for(text, true)
+    }
+
+    /// Receives no more packets for an address that was added.
+    #[write]
+    fn remove_mac(&mut self, text: &str) -> Result<(), ArgError> {
+        self.receive_for(text, false)
     }
 
     /// Starts `count` and `byte_count` again from zero.
@@ -295,6 +427,10 @@ impl FromDPDKDevice {
             descriptors: settings.ndesc,
             promiscuous: settings.promisc,
             mtu: settings.mtu,
+            rss: settings.mode.map(|mode| mode == Mode::rss),
+            aggregate: settings.rss_aggregate,
+            paint_queue: settings.paint_queue,
+            checks: settings.offloads.sums(),
             ..Options::default()
         }
     }

@@ -15,13 +15,20 @@ use castanet_engine::prelude::*;
 /// find it. With FORCE_CREATE and FORCE_LOOKUP it can be otherwise. Two ends
 /// in one process need the same names. Packets travel in their mbufs, without
 /// a copy, where the processes share them: both are Castanet, with the same
-/// `DPDKInfo`; what comes in other mbufs is copied.
+/// `DPDKInfo`; what comes in other mbufs is copied. Processes share huge pages,
+/// and a `--file-prefix`. A primary process lets others attach if its first
+/// configuration has a ring; its workers then go without caches of mbufs.
 ///
 /// When nothing has come for a millisecond the worker looks less and less often,
 /// in the end once a millisecond.
 ///
 /// ```text
 /// FromDPDKRing(MEM_POOL 1, FROM_PROC nf1, TO_PROC nf2) -> Discard;
+/// ```
+/// ```text
+/// castanet run --dpdk "--file-prefix nfs" -e "FromDevice(eth0) -> ToDPDKRing(1, nf1, nf2)"
+/// castanet run --dpdk "--file-prefix nfs --proc-type=secondary" \
+///     -e "FromDPDKRing(1, nf2, nf1) -> ToDevice(eth1)"
 /// ```
 #[derive(Clone, Element)]
 #[element(ports = "0/0-1")]

@@ -31,14 +31,14 @@ pub mod to_dump;
 pub mod to_host;
 pub mod to_ip_summary_dump;
 
-use castanet_engine::class::{Class, control, duplex, per_batch, source};
+use castanet_engine::class::{Checksums, Class, control, duplex, per_batch, source};
 
 pub use crate::interface::address_of;
 
 /// The classes of this crate.
 pub static CLASSES: &[Class] = &[
     control::<dpdk_info::DPDKInfo>(),
-    per_batch::<ensure_dpdk_buffer::EnsureDPDKBuffer>(),
+    per_batch::<ensure_dpdk_buffer::EnsureDPDKBuffer>().with_checksums(Checksums::Pass),
     source::<from_device::FromDevice>().with_device(from_device::device),
     source::<from_dpdk_device::FromDPDKDevice>().with_device(from_dpdk_device::device),
     source::<from_dpdk_ring::FromDPDKRing>(),
@@ -48,7 +48,9 @@ pub static CLASSES: &[Class] = &[
     duplex::<kernel_tap::KernelTap>(),
     duplex::<kernel_tun::KernelTun>(),
     per_batch::<to_device::ToDevice>().with_device(to_device::device),
-    per_batch::<to_dpdk_device::ToDPDKDevice>().with_device(to_dpdk_device::device),
+    per_batch::<to_dpdk_device::ToDPDKDevice>()
+        .with_device(to_dpdk_device::device)
+        .with_checksums(Checksums::Complete),
     per_batch::<to_dpdk_ring::ToDPDKRing>(),
     per_batch::<to_dump::ToDump>(),
     per_batch::<to_host::ToHost>(),

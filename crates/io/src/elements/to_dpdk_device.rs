@@ -1,10 +1,11 @@
 //! `ToDPDKDevice`: packets for a DPDK port to send.
 
-use super::dpdk::{Hardware, count, open};
+use super::dpdk::{Hardware, Offloads, count, open};
 use super::opened::Opened;
 use super::sending::{Outcome, Waiting};
 use super::spread::given;
 use crate::dpdk::{Dpdk, Options, Transmit};
+use crate::sys::dpdk::Counts;
 use castanet_engine::graph::devices::{self, Crew, Queues};
 use castanet_engine::prelude::*;
 
@@ -23,8 +24,15 @@ use castanet_engine::prelude::*;
 /// and its MTU (MTU, here or at `FromDPDKDevice`) allows such packets; the
 /// handlers `longest` and `how` say what is refused.
 ///
+/// Checksums that `ResetIPChecksum` has left open are computed by the port, as
+/// far as IPCO, TCO and UCO say so and it can, else here. With TSO, TCP packets
+/// that are longer than the MTU go as segments that are not: the port cuts them,
+/// if it can, else they are cut here. Both holds for what other elements send
+/// on the same port, too; `how` says what the port does.
+///
 /// ```text
 /// FromDevice(eth0) -> ToDPDKDevice(0);
+/// ... -> ResetIPChecksum(L4 true) -> ToDPDKDevice(1, TCO true, UCO true, TSO true);
 /// ```
 #[derive(Element)]
 #[element(args = Settings, ports = "1/0")]
@@ -69,6 +77,12 @@ pub struct Settings {
     /// Longest packet without its Ethernet header; 0 for 1500.
     #[arg(keyword, default = 0)]
     mtu: u16,
+    /// Checksums that the port sees to.
+    #[arg(flatten)]
+    offloads: Offloads,
+    /// Whether TCP packets longer than the MTU are cut into segments.
+    #[arg(keyword, default = false)]
+    tso: bool,
     /// Whether a port that is not there is no error: then packets are dropped.
     #[arg(keyword, default = false)]
     allow_nonexistent: bool,
@@ -103,6 +117,15 @@ pub struct Sending {
     waiting: Waiting,
     /// Packets that were dropped since the last reset.
     dropped: u64,
+    /// Whether this is the worker that says what is the port's, not a queue's.
+    leads: bool,
+}
+
+impl Sending {
+    /// What the port has counted, for one of the workers to say.
+    fn counts(&self) -> Counts {
+        if self.leads { self.device.counts() } else { Counts::default() }
+    }
 }
 
 #[handlers]
@@ -154,7 +177,25 @@ impl Sending {
     /// packet. What is longer is refused.
     #[read]
     fn longest(&self) -> u32 {
-        self.device.get().map_or(0, Dpdk::longest)
+        if self.leads { self.device.get().map_or(0, Dpdk::longest) } else { 0 }
+    }
+
+    /// Packets that the port has sent.
+    #[read]
+    fn hw_count(&self) -> u64 {
+        self.counts().tx_packets
+    }
+
+    /// Their bytes.
+    #[read]
+    fn hw_bytes(&self) -> u64 {
+        self.counts().tx_bytes
+    }
+
+    /// Packets that the port could not send.
+    #[read]
+    fn hw_errors(&self) -> u64 {
+        self.counts().tx_errors
     }
 
     /// The port's Ethernet address.
@@ -203,6 +244,7 @@ impl PerBatch for ToDPDKDevice {
     const EACH: bool = true;
 
     fn begin(&self, local: &mut Sending, cx: &mut Cx) -> Result<(), ArgError> {
+        local.leads = self.shares.first().is_none_or(|share| share.worker == cx.worker());
         if let Some(device) = self.open(cx.worker())? {
             local.device.set(device);
         }
@@ -242,6 +284,8 @@ impl ToDPDKDevice {
             reserved,
             descriptors: settings.ndesc,
             mtu: settings.mtu,
+            finishes: settings.offloads.sums(),
+            cuts: settings.tso,
             ..Options::default()
         };
         open(&settings.port, options, settings.allow_nonexistent)

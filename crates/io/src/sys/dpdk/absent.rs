@@ -1,6 +1,6 @@
 //! What stands in for DPDK where it was not there when this program was built.
 
-use super::types::{Copied, Counts, Cut, Found, Handed, Info, Link, Plan, RingPlan, Terms};
+use super::types::{Copied, Counts, Cut, Found, Handed, Info, Link, Plan, RingPlan, Terms, Wants};
 use castanet_packet::{Batch, Packet, Pool};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -81,7 +81,15 @@ impl Port {
     pub(crate) fn stop(&self) -> Result<(), String> {
         match self.never {}
     }
-    pub(crate) fn receive(&self, _: u16, _: &Mbufs, _: &Pool, _: &mut Batch, _: usize) -> Found {
+    pub(crate) fn receive(
+        &self,
+        _: u16,
+        _: &Mbufs,
+        _: &Pool,
+        _: &mut Batch,
+        _: usize,
+        _: Wants,
+    ) -> Found {
         match self.never {}
     }
     pub(crate) fn terms(&self) -> Option<Terms> {
@@ -91,6 +99,18 @@ impl Port {
         match self.never {}
     }
     pub(crate) fn transmit_long(&self, _: u16, _: &Mbufs, _: &[u8], _: &Cut) -> Copied {
+        match self.never {}
+    }
+    pub(crate) fn queues(&self) -> (u16, u16, u16) {
+        match self.never {}
+    }
+    pub(crate) fn xstats(&self) -> Vec<(String, u64)> {
+        match self.never {}
+    }
+    pub(crate) fn waiting(&self, _: u16) -> Option<u32> {
+        match self.never {}
+    }
+    pub(crate) fn receive_for(&self, _: [u8; 6], _: bool) -> Result<(), String> {
         match self.never {}
     }
     pub(crate) fn link(&self) -> Link {

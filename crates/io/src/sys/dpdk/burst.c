@@ -58,6 +58,19 @@ bool castanet_dpdk_place(const struct rte_mbuf *mbuf, const struct castanet_kind
     return place(mbuf, *kind, packet, bytes);
 }
 
+/* What a port has said of a received mbuf: its RSS hash in the lower half; above, bit 0 for a wrong
+ * checksum of IP, bit 1 for one of what IP carries. */
+uint64_t castanet_dpdk_remarks(const struct rte_mbuf *mbuf) {
+    uint64_t flags = mbuf->ol_flags;
+    uint64_t hash = (flags & RTE_MBUF_F_RX_RSS_HASH) != 0 ? mbuf->hash.rss : 0;
+    uint64_t ip = (flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_BAD;
+    uint64_t l4 = (flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_BAD;
+    return hash | ip << 32 | l4 << 33;
+}
+
+/* The mbuf that a frame lies in. */
+const struct rte_mbuf *castanet_dpdk_mbuf(void *frame) { return mbuf_of(frame); }
+
 uint32_t castanet_dpdk_length(const struct rte_mbuf *mbuf) { return mbuf->pkt_len; }
 
 /* Copies the bytes of an mbuf out, which may be a chain, and frees it. */

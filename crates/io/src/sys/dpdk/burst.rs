@@ -3,8 +3,8 @@
 use super::eal::enter_thread;
 use super::pool::{Mbufs, are_mbufs};
 use super::shim::{self, BURST, Kind, Mbuf, Received, Sent};
-use super::types::{Found, Handed};
-use castanet_packet::{Batch, Pool, RawPacket};
+use super::types::{Found, Handed, Wants};
+use castanet_packet::{Batch, Packet, Pool, RawPacket, anno};
 use std::mem::MaybeUninit;
 
 /// Receives up to `max` packets from `call`, which is to fill packets and
@@ -19,6 +19,7 @@ pub(super) unsafe fn receive(
     pool: &Pool,
     batch: &mut Batch,
     max: usize,
+    wants: Wants,
     mut call: impl FnMut(*const Kind, *mut RawPacket, *mut *mut Mbuf, u32) -> Received,
 ) -> Found {
     let mut found = Found::default();
@@ -27,7 +28,7 @@ pub(super) unsafe fn receive(
         let wanted = (max - found.packets - found.lost).min(BURST);
         let mut burst = [const { MaybeUninit::<*mut Mbuf>::uninit() }; BURST];
         let first = burst.as_mut_ptr().cast();
-        let mut got = Received::default();
+        let (mut got, before) = (Received::default(), batch.len());
         // SAFETY: there is room for `wanted` packets and mbufs. Those that
         // become packets are of this pool, and nobody else has them. As many
         // mbufs as it says are written.
@@ -41,8 +42,12 @@ pub(super) unsafe fn receive(
         };
         found.packets += got.placed as usize;
         found.bytes += got.bytes;
+        if wants != Wants::default() {
+            let fresh = &mut batch.as_mut_slice()[before..];
+            fresh.iter_mut().for_each(|packet| remark_in_place(packet, wants, &mut found));
+        }
         if !rest.is_empty() {
-            receive_slowly(rest, mbufs, pool, batch, &mut found);
+            receive_slowly(rest, mbufs, pool, batch, wants, &mut found);
         }
         if (got.all as usize) < wanted {
             break;
@@ -80,6 +85,23 @@ pub(super) unsafe fn transmit(
     handed
 }
 
+/// Takes note of what the port said about a packet.
+fn remark(packet: &mut Packet, remarks: u64, wants: Wants, found: &mut Found) {
+    if wants.hash {
+        packet.set_anno_u32(anno::AGGREGATE, remarks as u32);
+    }
+    found.bad_ip += remarks >> 32 & 1;
+    found.bad_transport += remarks >> 33 & 1;
+}
+
+/// The same for one that was just received in place.
+fn remark_in_place(packet: &mut Packet, wants: Wants, found: &mut Found) {
+    // SAFETY: the frame is an mbuf's, and ours; nobody has written to the mbuf
+    // itself since it was received.
+    let remarks = unsafe { shim::castanet_dpdk_remarks(shim::castanet_dpdk_mbuf(packet.frame())) };
+    remark(packet, remarks, wants, found);
+}
+
 /// Makes packets of mbufs some of which cannot travel in place: those are copied.
 #[cold]
 fn receive_slowly(
@@ -87,6 +109,7 @@ fn receive_slowly(
     mbufs: &Mbufs,
     pool: &Pool,
     batch: &mut Batch,
+    wants: Wants,
     found: &mut Found,
 ) {
     for &mbuf in rest {
@@ -97,10 +120,17 @@ fn receive_slowly(
                 shim::castanet_dpdk_place(mbuf, mbufs.kind(), packet, &raw mut found.bytes).into()
             })
         };
-        if placed == 1 || copied(mbuf, pool, batch, found) {
-            found.packets += 1;
-        } else {
+        // SAFETY: the mbuf is still there: in place, or not yet copied.
+        let remarks = unsafe { shim::castanet_dpdk_remarks(mbuf) };
+        if placed != 1 && !copied(mbuf, pool, batch, found) {
             found.lost += 1;
+            continue;
+        }
+        found.packets += 1;
+        if wants != Wants::default()
+            && let Some(packet) = batch.as_mut_slice().last_mut()
+        {
+            remark(packet, remarks, wants, found);
         }
     }
 }

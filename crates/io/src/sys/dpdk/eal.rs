@@ -3,6 +3,7 @@
 use super::shim;
 use std::cell::OnceCell;
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Whether DPDK was there when this program was built.
@@ -32,7 +33,28 @@ pub(crate) fn start(options: &[String]) -> Result<(), String> {
     restore(&affinity);
     let answer = if failed { Err(last_error()) } else { Ok(()) };
     *started = Some(answer.clone());
+    // SAFETY: the environment runs.
+    if answer.is_ok() && !unsafe { shim::castanet_dpdk_is_primary() } {
+        expect_others();
+    }
     answer
+}
+
+/// Whether other processes share this one's memory, or may come to: DPDK gives
+/// threads numbers only where there is no other process, and takes no other
+/// process once it has given one.
+static SHARED: AtomicBool = AtomicBool::new(false);
+
+/// Other processes are to share this one's memory: threads go without numbers,
+/// and so without caches of mempools. Comes too late for threads that have one.
+pub(super) fn expect_others() {
+    SHARED.store(true, Ordering::Relaxed);
+}
+
+/// Whether this process is the one that makes what others find.
+pub(crate) fn is_primary() -> bool {
+    // SAFETY: only reads what `start` has set.
+    is_started() && unsafe { shim::castanet_dpdk_is_primary() }
 }
 
 /// Whether the environment runs.
@@ -103,7 +125,10 @@ thread_local! {
 pub(super) fn enter_thread() {
     // A thread that is ending has no use for one.
     let _ = ENTERED.try_with(|entered| {
-        // SAFETY: the environment runs.
-        entered.get_or_init(|| Entered(unsafe { shim::castanet_dpdk_enter_thread() } == 0));
+        entered.get_or_init(|| {
+            let alone = !SHARED.load(Ordering::Relaxed);
+            // SAFETY: the environment runs.
+            Entered(alone && unsafe { shim::castanet_dpdk_enter_thread() } == 0)
+        });
     });
 }

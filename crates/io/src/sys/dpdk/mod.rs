@@ -24,12 +24,12 @@ pub(crate) use absent::{
     ports, start,
 };
 #[cfg(dpdk)]
-pub(crate) use eal::{BUILT_IN, cores, is_started, start};
+pub(crate) use eal::{BUILT_IN, cores, is_primary, is_started, start};
 #[cfg(dpdk)]
 pub(crate) use pool::{Mbufs, is_own_mbuf};
 #[cfg(dpdk)]
 pub(crate) use port::{Port, port, port_named, ports};
 #[cfg(dpdk)]
-pub(crate) use ring::{Ring, is_primary};
+pub(crate) use ring::Ring;
 pub use types::Sums;
-pub(crate) use types::{Copied, Counts, Cut, Handed, Info, Link, Plan, RingPlan, Terms};
+pub(crate) use types::{Copied, Counts, Cut, Handed, Info, Link, Plan, RingPlan, Terms, Wants};

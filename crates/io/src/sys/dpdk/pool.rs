@@ -1,6 +1,6 @@
 //! A mempool of mbufs as a pool of frames.
 
-use super::eal::{enter_thread, last_error};
+use super::eal::last_error;
 use super::shim::{self, Kind, Mempool};
 use castanet_packet::{DEFAULT_HEADROOM, FrameHeader, FrameStore, Packet, Pool, PoolConfig};
 use std::ffi::CString;
@@ -72,7 +72,6 @@ impl Mbufs {
         // the same sets of the CPU's cache.
         let room = (size.div_ceil(LINE) | 1) * LINE;
         let text = CString::new(name).map_err(|_| "a zero byte in a name".to_owned())?;
-        enter_thread();
         // SAFETY: the environment runs, as nobody knows of a port before; the
         // name is live.
         let made =

@@ -1,14 +1,16 @@
 /* Ports: what they are and can do, setting them up, what they have counted. */
 #include "shim.h"
 
+#include <stdlib.h>
+
 _Static_assert(RTE_ETH_TX_OFFLOAD_IPV4_CKSUM == 1 << 1 && RTE_ETH_TX_OFFLOAD_UDP_CKSUM == 1 << 2 &&
                    RTE_ETH_TX_OFFLOAD_TCP_CKSUM == 1 << 3 && RTE_ETH_TX_OFFLOAD_TCP_TSO == 1 << 5 &&
                    RTE_ETH_TX_OFFLOAD_MULTI_SEGS == 1 << 15,
-               "as in types.rs");
+               "as in terms.rs");
 _Static_assert(RTE_ETH_RX_OFFLOAD_IPV4_CKSUM == 1 << 1 && RTE_ETH_RX_OFFLOAD_UDP_CKSUM == 1 << 2 &&
                    RTE_ETH_RX_OFFLOAD_TCP_CKSUM == 1 << 3 && RTE_ETH_RX_OFFLOAD_SCATTER == 1 << 13 &&
                    RTE_ETH_RX_OFFLOAD_RSS_HASH == 1 << 19,
-               "as in types.rs");
+               "as in terms.rs");
 
 int castanet_dpdk_port_exists(uint16_t port) { return rte_eth_dev_is_valid_port(port); }
 
@@ -137,4 +139,35 @@ int castanet_dpdk_counts(uint16_t port, struct castanet_counts *counts) {
     counts->tx_bytes = stats.obytes;
     counts->tx_errors = stats.oerrors;
     return 0;
+}
+
+/* All that a port counts, in its own words: names of RTE_ETH_XSTATS_NAME_SIZE bytes each. How many
+ * there are; none are written if there is no room for all. */
+int castanet_dpdk_xstats(uint16_t port, char *names, uint64_t *values, unsigned room) {
+    struct rte_eth_xstat *xstats;
+    int n = rte_eth_xstats_get_names(port, NULL, 0);
+    if (n <= 0 || (unsigned)n > room)
+        return n;
+    if ((xstats = calloc(n, sizeof *xstats)) == NULL)
+        return -ENOMEM;
+    n = rte_eth_xstats_get_names(port, (struct rte_eth_xstat_name *)names, room);
+    if (n > 0 && (unsigned)n <= room)
+        n = RTE_MIN(n, rte_eth_xstats_get(port, xstats, n));
+    for (int i = 0; i < n; i++)
+        values[i] = xstats[i].value;
+    free(xstats);
+    return n;
+}
+
+/* How many packets wait in a queue that was set up; negative if the driver does not know. */
+int castanet_dpdk_waiting(uint16_t port, uint16_t queue) {
+    return rte_eth_rx_queue_count(port, queue);
+}
+
+/* Has a port receive what is for another address too, or no longer. */
+int castanet_dpdk_address(uint16_t port, const uint8_t *mac, bool add) {
+    struct rte_ether_addr address;
+    memcpy(&address, mac, sizeof address);
+    return add ? rte_eth_dev_mac_addr_add(port, &address, 0)
+               : rte_eth_dev_mac_addr_remove(port, &address);
 }

@@ -4,11 +4,12 @@ use super::burst;
 use super::eal::{check, is_started};
 use super::pool::Mbufs;
 use super::shim::{self, Setup};
-use super::types::{Copied, Counts, Cut, Found, Handed, Info, Link, Plan, Terms};
+use super::types::{Copied, Counts, Cut, Found, Handed, Info, Link, Plan, Terms, Wants, text};
 use castanet_packet::{Batch, Pool};
 use std::ffi::CString;
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The ports that were asked for, once each.
 static PORTS: Mutex<Vec<Arc<Port>>> = Mutex::new(Vec::new());
@@ -36,6 +37,27 @@ pub(crate) struct Port {
 struct Planned {
     plan: Plan,
     terms: Terms,
+    /// When the link was first and last seen to be down, while it is.
+    down: Option<(Instant, Instant)>,
+}
+
+/// How long a link must be down before the port is started once more: in that
+/// time the driver's own thread, which must not be disturbed at it, has taken
+/// leave of the other end, or found it.
+const PAUSE: Duration = Duration::from_millis(500);
+
+impl Planned {
+    /// Takes note that the link is down; whether it has been for a while, and
+    /// nobody has started the port anew in that time.
+    fn is_long_down(&mut self) -> bool {
+        let now = Instant::now();
+        // Nobody looks while packets come and go.
+        let before = self.down.filter(|(_, last)| now - *last < 4 * PAUSE);
+        let first = before.map_or(now, |(first, _)| first);
+        let long = now - first >= PAUSE;
+        self.down = Some((if long { now } else { first }, now));
+        long
+    }
 }
 
 /// The locks of all queues of one direction.
@@ -50,7 +72,7 @@ struct Closed<'a> {
 impl Closed<'_> {
     /// Lets those queues be used that there are.
     fn open(&mut self, planned: &Planned) {
-        let Planned { plan, terms } = planned;
+        let Planned { plan, terms, .. } = planned;
         self.rx.iter_mut().take(plan.rx_queues.into()).for_each(|queue| **queue = true);
         self.tx.iter_mut().take(plan.tx_queues.into()).for_each(|queue| **queue = Some(*terms));
     }
@@ -70,13 +92,7 @@ pub(crate) fn port(number: u16) -> Option<Arc<Port>> {
     let rx = (0..info.max_rx_queues).map(|_| Mutex::new(false)).collect();
     let tx = (0..info.max_tx_queues).map(|_| Mutex::new(None)).collect();
     let needs_care = info.driver() == "net_memif";
-    let port = Arc::new(Port {
-        number,
-        plan: Mutex::new(None),
-        needs_care,
-        rx,
-        tx,
-    });
+    let port = Arc::new(Port { number, plan: Mutex::new(None), needs_care, rx, tx });
     ports.push(port.clone());
     Some(port)
 }
@@ -145,7 +161,7 @@ impl Port {
         let started = check(unsafe { shim::castanet_dpdk_start(self.number, &raw const setup) })?;
         // Its MTU may be another now.
         let terms = Terms::of_port(plan, &self.info()?, room);
-        let planned = planned.insert(Planned { plan: *plan, terms });
+        let planned = planned.insert(Planned { plan: *plan, terms, down: None });
         if started == 0 {
             closed.open(planned);
         }
@@ -169,8 +185,10 @@ impl Port {
 
     /// All queues, which nobody uses until they are marked again.
     fn closed(&self) -> Closed<'_> {
-        let mut closed =
-            Closed { rx: self.rx.iter().map(lock).collect(), tx: self.tx.iter().map(lock).collect() };
+        let mut closed = Closed {
+            rx: self.rx.iter().map(lock).collect(),
+            tx: self.tx.iter().map(lock).collect(),
+        };
         closed.rx.iter_mut().for_each(|queue| **queue = false);
         closed.tx.iter_mut().for_each(|queue| **queue = None);
         closed
@@ -180,9 +198,13 @@ impl Port {
     /// of shared memory whose other end was not there, or has come back.
     pub(crate) fn revive(&self) {
         // Somebody else who is at it does as well.
-        let Ok(planned) = self.plan.try_lock() else { return };
-        let Some(planned) = &*planned else { return };
+        let Ok(mut planned) = self.plan.try_lock() else { return };
+        let Some(planned) = &mut *planned else { return };
         if self.link().is_up() {
+            planned.down = None;
+            return;
+        }
+        if !planned.is_long_down() {
             return;
         }
         let mut closed = self.closed();
@@ -203,6 +225,7 @@ impl Port {
         pool: &Pool,
         batch: &mut Batch,
         max: usize,
+        wants: Wants,
     ) -> Found {
         let running = lock(&self.rx[usize::from(queue)]);
         if !*running {
@@ -211,7 +234,7 @@ impl Port {
         // SAFETY: the queue is running and its lock is ours; there is room for
         // what is received, which the driver gives up.
         unsafe {
-            burst::receive(mbufs, pool, batch, max, |kind, packets, first, n| {
+            burst::receive(mbufs, pool, batch, max, wants, |kind, packets, first, n| {
                 shim::castanet_dpdk_receive(self.number, queue, kind, packets, first, n)
             })
         }
@@ -284,5 +307,47 @@ impl Port {
         // SAFETY: `counts` is live. Without an answer it stays zero.
         unsafe { shim::castanet_dpdk_counts(self.number, &raw mut counts) };
         counts
+    }
+
+    /// How many queues it was set up with, to receive from and to send to, and
+    /// how many descriptors those to receive from have.
+    pub(crate) fn queues(&self) -> (u16, u16, u16) {
+        let planned = lock(&self.plan);
+        planned
+            .as_ref()
+            .map_or((0, 0, 0), |it| (it.plan.rx_queues, it.plan.tx_queues, it.plan.rx_descriptors))
+    }
+
+    /// All that the port counts, in its driver's words.
+    pub(crate) fn xstats(&self) -> Vec<(String, u64)> {
+        let mut room = 0;
+        loop {
+            let (mut names, mut values) = (vec![[0; 64]; room], vec![0; room]);
+            // SAFETY: there is room for as many as it says.
+            let n = unsafe {
+                let (names, values) = (names.as_mut_ptr(), values.as_mut_ptr());
+                shim::castanet_dpdk_xstats(self.number, names, values, room as u32)
+            };
+            let n = usize::try_from(n).unwrap_or(0);
+            if n <= room {
+                names.truncate(n);
+                return names.iter().map(|name| text(name)).zip(values).collect();
+            }
+            room = n;
+        }
+    }
+
+    /// How many packets wait in a queue, if the driver knows.
+    pub(crate) fn waiting(&self, queue: u16) -> Option<u32> {
+        let there = lock(self.rx.get(usize::from(queue))?);
+        // SAFETY: the queue was set up, and stays so while its lock is ours.
+        let n = there.then(|| unsafe { shim::castanet_dpdk_waiting(self.number, queue) })?;
+        u32::try_from(n).ok()
+    }
+
+    /// Receives packets for another address, too, or no longer.
+    pub(crate) fn receive_for(&self, mac: [u8; 6], add: bool) -> Result<(), String> {
+        // SAFETY: the address is live.
+        check(unsafe { shim::castanet_dpdk_address(self.number, &raw const mac, add) }).map(drop)
     }
 }

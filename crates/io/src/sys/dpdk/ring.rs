@@ -1,10 +1,10 @@
 //! Rings: mbufs on their way to another process, or to another element of this one.
 
 use super::burst;
-use super::eal::{is_started, last_error};
+use super::eal::{expect_others, last_error};
 use super::pool::Mbufs;
 use super::shim::{self, RteRing};
-use super::types::{Copied, Found, Handed, RingPlan, Terms, Watch};
+use super::types::{Copied, Found, Handed, RingPlan, Terms, Wants, Watch};
 use castanet_packet::{Batch, Pool};
 use std::ffi::CString;
 use std::ptr::NonNull;
@@ -33,12 +33,6 @@ unsafe impl Send for Ring {}
 // SAFETY: as above.
 unsafe impl Sync for Ring {}
 
-/// Whether this process is the one that makes what others find.
-pub(crate) fn is_primary() -> bool {
-    // SAFETY: only reads what `start` has set.
-    is_started() && unsafe { shim::castanet_dpdk_is_primary() }
-}
-
 impl Ring {
     /// The ring of this name, made as the plan says if there is none and it may be.
     pub(crate) fn open(name: &str, plan: Option<&RingPlan>) -> Result<Arc<Ring>, String> {
@@ -47,6 +41,7 @@ impl Ring {
             return Ok(ring.clone());
         }
         let text = CString::new(name).map_err(|_| "a zero byte in its name".to_owned())?;
+        expect_others();
         let RingPlan { descriptors, numa_node, one_sender, one_receiver } =
             plan.copied().unwrap_or_default();
         // SAFETY: the environment runs, as who asks has seen to; the name is live.
@@ -89,7 +84,7 @@ impl Ring {
         // SAFETY: the ring is live and this end's lock is ours; there is room
         // for what comes out, and who put it in gave it up.
         unsafe {
-            burst::receive(mbufs, pool, batch, max, |kind, packets, first, n| {
+            burst::receive(mbufs, pool, batch, max, Wants::default(), |kind, packets, first, n| {
                 shim::castanet_dpdk_dequeue(self.ring.as_ptr(), kind, packets, first, n)
             })
         }

@@ -122,6 +122,16 @@ unsafe extern "C" {
         packet: *mut RawPacket,
         bytes: *mut u64,
     ) -> bool;
+    pub(super) fn castanet_dpdk_remarks(mbuf: *const Mbuf) -> u64;
+    pub(super) fn castanet_dpdk_mbuf(frame: std::ptr::NonNull<FrameHeader>) -> *const Mbuf;
+    pub(super) fn castanet_dpdk_xstats(
+        port: u16,
+        names: *mut [c_char; 64],
+        values: *mut u64,
+        room: c_uint,
+    ) -> c_int;
+    pub(super) fn castanet_dpdk_waiting(port: u16, queue: u16) -> c_int;
+    pub(super) fn castanet_dpdk_address(port: u16, mac: *const [u8; 6], add: bool) -> c_int;
     pub(super) fn castanet_dpdk_length(mbuf: *const Mbuf) -> u32;
     pub(super) fn castanet_dpdk_copy_out(mbuf: *mut Mbuf, to: *mut u8, len: u32);
     pub(super) fn castanet_dpdk_transmit(

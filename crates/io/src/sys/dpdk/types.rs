@@ -125,6 +125,15 @@ pub(crate) struct RingPlan {
     pub(crate) one_receiver: bool,
 }
 
+/// What to look for in received packets, of what the port says about them.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Wants {
+    /// The RSS hash, for the annotation `AGGREGATE`.
+    pub(crate) hash: bool,
+    /// Wrong checksums, to count.
+    pub(crate) checks: bool,
+}
+
 /// What a call of `receive` found.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Found {
@@ -134,6 +143,10 @@ pub(crate) struct Found {
     pub(crate) bytes: u64,
     /// Packets that were lost because there was no frame to copy them to.
     pub(crate) lost: usize,
+    /// Packets with a wrong checksum of IP, as the port says.
+    pub(crate) bad_ip: u64,
+    /// Those with one of what IP carries.
+    pub(crate) bad_transport: u64,
 }
 
 /// What a call of `transmit` did.
@@ -183,7 +196,7 @@ impl Info {
     }
 }
 
-fn text(chars: &[c_char]) -> String {
+pub(super) fn text(chars: &[c_char]) -> String {
     let bytes: Vec<u8> = chars.iter().map(|&c| c as u8).chain([0]).collect();
     CStr::from_bytes_until_nul(&bytes).unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -1,0 +1,111 @@
+//! What ports say: of packets, of themselves, of what they have counted.
+
+use super::{QUIET, capture, number, pcap, require_dpdk, run, save};
+use crate::offload::beside_a_tap;
+use crate::program::{Ran, castanet, folder};
+
+#[test]
+fn ports_tell_which_checksums_are_wrong_and_drop_nothing_for_it() {
+    // The kernel's side of a tap sends what the port receives and checks.
+    let frames = |n: usize| {
+        let transport = if n.is_multiple_of(2) { "tcp" } else { "udp" };
+        let wrong = match n % 10 {
+            0..3 => "badsum",
+            3..5 => "badcheck",
+            _ => "",
+        };
+        let text = format!(
+            "eth 2:0:0:0:0:1 > 2:0:0:0:0:2 10.0.0.1:7 > 10.0.0.2:80 {transport} len 90 {wrong}"
+        );
+        castanet_wire::sketch::build(&text).unwrap().bytes
+    };
+    let from = save("wrong-sums", &(0..100).map(frames).collect::<Vec<_>>());
+    let config = |arguments: &str| {
+        format!(
+            "DPDKInfo(4096);
+             f :: FromDPDKDevice(0{arguments}) -> ip :: Classifier(12/0800, -) -> c :: Counter
+                 -> Discard;
+             ip[1] -> Discard;
+             d :: FromDump({}, STOP false, ACTIVE false)
+                 -> ToDevice(dtap0, METHOD AF_PACKET);
+             Script(wait 100ms, write d.active true,
+                    label again, wait 10ms, goto again $(lt $(c.count) 100), stop)",
+            from.display()
+        )
+    };
+    let handlers = ["c.count", "f.bad_ip_checksums", "f.bad_transport_checksums"];
+    let counts = |name, arguments| {
+        let said = beside_a_tap(name, &config(arguments), &handlers);
+        handlers.map(|handler| number(&said, handler))
+    };
+    assert_eq!(counts("said1", ", IPCO true, TCO true, UCO true"), [100, 30, 20]);
+    assert_eq!(counts("said2", ""), [100, 0, 0]);
+}
+
+#[test]
+fn a_port_tells_what_it_is_and_what_it_has_counted() {
+    let (from, _) = capture("told", (0..300).map(|n| 60 + n % 900));
+    let to = folder("dpdk").join("told-out.pcap");
+    let handlers = [
+        "f.hw_count",
+        "t.hw_count",
+        "f.hw_bytes",
+        "t.hw_bytes",
+        "t.hw_errors",
+        "f.nombufs",
+        "f.mtu",
+        "f.nb_tx_queues",
+        "f.nb_rx_desc",
+    ];
+    let texts = ["f.driver", "f.xstats", "f.xstats rx_good_packets", "f.queue_count"];
+    let said = run(
+        &pcap(&from, &to),
+        "DPDKInfo(4096); f :: FromDPDKDevice(0, NDESC 512, MTU 1400) -> t :: ToDPDKDevice(0);
+         Script(label again, wait 10ms, goto again $(lt $(t.count) 300), stop)",
+        &[&handlers[..], &texts].concat(),
+    );
+    let counts = handlers.map(|handler| number(&said, handler));
+    assert_eq!(counts[..2], [300, 300], "{said}");
+    assert_eq!(counts[2], counts[3]);
+    assert_eq!(counts[4..], [0, 0, 1400, 1, 512], "{said}");
+    assert!(said.contains("f.driver:\nnet_pcap\n"), "{said}");
+    assert!(said.contains("tx_good_packets[1] = 300\n"), "{said}");
+    assert_eq!(number(&said, "f.xstats rx_good_packets"), 300);
+    assert!(said.contains("f.queue_count:\nQueue 0: -\n"), "{said}");
+}
+
+#[test]
+fn packets_tell_the_queue_and_the_hash_that_brought_them() {
+    let (one, _) = capture("paint-0", (0..100).map(|n| 60 + n));
+    let (two, _) = capture("paint-1", (0..200).map(|n| 60 + n));
+    let device = format!("--vdev net_pcap0,rx_pcap={},rx_pcap={}", one.display(), two.display());
+    // net_pcap has no hash: the annotation is zero, whatever it was.
+    let said = run(
+        &device,
+        "DPDKInfo(4096);
+         f :: FromDPDKDevice(0, N_QUEUES 2, PAINT_QUEUE true, RSS_AGGREGATE true, MODE rss)
+             -> p :: PaintSwitch; p[0] -> zero :: Counter -> Discard;
+         p[1] -> one :: Counter -> Discard;
+         Script(label again, wait 10ms, goto again $(lt $(f.count) 300), stop)",
+        &["zero.count", "one.count"],
+    );
+    assert_eq!((number(&said, "zero.count"), number(&said, "one.count")), (100, 200), "{said}");
+}
+
+#[test]
+fn modes_that_do_not_exist_here_are_errors() {
+    require_dpdk();
+    let options = format!("{QUIET} --vdev net_null0");
+    for (mode, what) in [
+        ("vmdq", "MODE: `vmdq` is not supported; what is: rss or none"),
+        ("fast", "MODE: `fast` is not rss or none"),
+    ] {
+        let config = format!("FromDPDKDevice(0, MODE {mode}) -> Discard");
+        let Ran { status, err, .. } = castanet(&["run", "--dpdk", &options, "-e", &config], b"");
+        assert_eq!(status, Some(1));
+        assert!(err.contains(what), "{err}");
+    }
+    let config = "f :: FromDPDKDevice(0, MODE none) -> Discard; Script(wait 10ms, stop)";
+    let Ran { status, err, .. } = castanet(&["run", "--dpdk", &options, "-e", config], b"");
+    assert_eq!(status, Some(0), "{err}");
+}
