@@ -101,6 +101,7 @@ pub(crate) struct Cut {
 
 /// What became of a packet that was sent as a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(not(dpdk), expect(dead_code, reason = "nothing is sent without DPDK"))]
 pub(crate) enum Copied {
     /// It went.
     Sent,
