@@ -105,7 +105,7 @@ pub struct Settings {
     /// QUEUE is given.
     #[arg(keyword, default = -1, range = -1..=65535)]
     n_queues: i32,
-    /// By AF_XDP, IP packets that the host goes on receiving, and only the
+    /// By AF_XDP, IPv4 packets that the host goes on receiving, and only the
     /// host: a pattern as `IPClassifier`'s, such as `tcp port 22 or icmp`.
     #[arg(keyword)]
     host_ip: Option<IpPattern>,
