@@ -8,6 +8,7 @@ use crate::library::library;
 use crate::load::{Loaded, Named, Origin, load};
 use crate::terminal::{complain, say};
 use castanet_engine::router::{Options, Outcome, Router, Wording};
+use castanet_lang::args::quote_if_needed;
 use clap::{ArgAction, Parser};
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -48,6 +49,12 @@ struct Click {
     /// Use the value of a read handler as exit status
     #[arg(short = 'x', long, value_name = "ELEMENT.H")]
     exit_handler: Option<String>,
+    /// Listen for control commands at TCP port PORT; `PORT+`: or the next free one
+    #[arg(short, long, value_name = "PORT")]
+    port: Vec<String>,
+    /// Listen for control commands at a Unix socket called FILE
+    #[arg(short, long = "unix-socket", value_name = "FILE")]
+    unix_socket: Vec<String>,
     /// Write the flat configuration to FILE; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
@@ -154,6 +161,7 @@ impl Click {
             self.report(&mut loaded);
             return 1;
         }
+        self.add_sockets(&mut loaded);
         let mut options = Options::new(Arc::new(Terminal));
         options.workers = self.threads.unwrap_or(castanet_io::dpdk::cores()).clamp(1, 256);
         options.pin = options.workers > 1 || self.affinity.is_some();
@@ -175,6 +183,17 @@ impl Click {
         let written = self.write_flat(&mut router);
         let status = self.drive(&mut router, origin).max(written);
         crate::commands::run::finish(router, Outcome { status, interrupted: false })
+    }
+
+    /// `-p` and `-u`: control sockets under the names that Click gives them.
+    fn add_sockets(&self, loaded: &mut Loaded) {
+        let ports = self.port.iter().map(|port| ("TCP", "--port", port));
+        let sockets = self.unix_socket.iter().map(|file| ("UNIX", "--unix-socket", file));
+        for (n, (kind, option, place)) in ports.chain(sockets).enumerate() {
+            let name = format!("click_driver@@ControlSocket@{n}");
+            let config = format!("{kind}, {}", quote_if_needed(place));
+            loaded.add(&name, "ControlSocket", &config, &format!("{option} {place}"));
+        }
     }
 
     fn report(&self, loaded: &mut Loaded) {

@@ -4,7 +4,7 @@ use crate::terminal::complain;
 use castanet_engine::class::Library;
 use castanet_engine::router::Wording;
 use castanet_lang::{
-    ClassInfo, Diagnostic, Diagnostics, FileId, Flat, Libraries, SourceMap, Tree, expand,
+    ClassInfo, Diagnostic, Diagnostics, FileId, Flat, Libraries, SourceMap, Span, Tree, expand,
     parse_with,
 };
 use std::io::Read;
@@ -152,6 +152,13 @@ fn read(origin: &Origin, sources: &mut SourceMap) -> Result<FileId, Diagnostic> 
 }
 
 impl Loaded {
+    /// Adds an element that the command line asks for, in these words.
+    pub(crate) fn add(&mut self, name: &str, class: &str, config: &str, words: &str) {
+        let file = self.sources.add("command line", words);
+        let span = Span { file, start: 0, end: words.len() as u32 };
+        self.flat.add(name, class, config, span);
+    }
+
     /// Prints what was found, in one form or the other.
     pub(crate) fn report(&self, wording: Wording) {
         if self.found.is_empty() {

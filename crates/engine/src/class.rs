@@ -12,6 +12,7 @@ use crate::node::{
     StoreNode, THROWN, shared,
 };
 use crate::on::View;
+use crate::router::Bell;
 use crate::time::Time;
 use std::sync::Arc;
 use std::time::Duration;
@@ -299,6 +300,8 @@ pub enum Checksums {
 
 /// A control program with its state, type-erased.
 pub trait Program: Send {
+    /// Opens what it needs.
+    fn begin(&mut self, bell: Bell) -> Result<(), ArgError>;
     /// Runs until it has to wait.
     fn step(&mut self, desk: &mut dyn Desk) -> Step;
     /// Whether it decides what a stop request means.
@@ -323,6 +326,9 @@ struct Running<E: Control> {
 }
 
 impl<E: Control> Program for Running<E> {
+    fn begin(&mut self, bell: Bell) -> Result<(), ArgError> {
+        self.config.begin(&mut self.local, bell)
+    }
     fn step(&mut self, desk: &mut dyn Desk) -> Step {
         self.config.step(&mut self.local, desk)
     }

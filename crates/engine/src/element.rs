@@ -4,6 +4,7 @@ use crate::args::{ArgError, Args, Names};
 use crate::class::{Change, Read, Spec, Value, Write};
 use crate::cx::Cx;
 use crate::graph::devices::Share;
+use crate::router::Bell;
 use crate::time::Time;
 use castanet_packet::Batch;
 
@@ -230,6 +231,11 @@ pub struct Facts {
 pub trait Control: Describe + Build + Send + Sync {
     /// Where the program stands.
     type Local: Local;
+    /// Opens what it needs, before anything runs; `bell` wakes it from other
+    /// threads.
+    fn begin(&self, _local: &mut Self::Local, _bell: Bell) -> Result<(), ArgError> {
+        Ok(())
+    }
     /// Runs until it has to wait.
     fn step(&self, local: &mut Self::Local, desk: &mut dyn Desk) -> Step;
     /// Answers a read handler or obeys a write handler that needs the desk;
@@ -259,7 +265,7 @@ pub enum Step {
     Stopped,
     /// A time or a stop request, whichever comes first.
     AtOrStopped(Time),
-    /// A handler write.
+    /// A handler write, or its bell.
     Prodded,
     /// Nothing: it has ended.
     Ended,

@@ -18,6 +18,13 @@ pub struct Flat {
 }
 
 impl Flat {
+    /// Adds an element that the configuration does not have; `span` is the text that asks for it.
+    pub fn add(&mut self, name: &str, class: &str, config: &str, span: Span) {
+        let (name, class, config) = (name.to_owned(), class.to_owned(), config.to_owned());
+        let (config_span, origin) = (None, Origin::default());
+        self.elements.push(FlatElement { name, class, config, config_span, span, origin });
+    }
+
     /// The element of a name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.elements.iter().position(|element| element.name == name)

@@ -3,6 +3,7 @@
 
 mod castanet;
 mod click;
+mod control;
 mod failing;
 mod hostile;
 mod program;

@@ -1,7 +1,7 @@
 //! From a plan to workers that are ready to run.
 
 use super::plan::{Planned, Wording, plan, report};
-use super::{Crew, Options, Router, Run};
+use super::{Bell, Crew, Options, Router, Run};
 use crate::args::{ArgError, Names};
 use crate::class::{Library, Nodes, Role};
 use crate::element::{Setup, Step};
@@ -69,7 +69,12 @@ impl Router {
         for element in 0..self.graph.elements.len() {
             let mut workers = self.assigned.begins(&self.graph, element).into_iter();
             let begin = |worker| self.crew.here(worker).map_or(Ok(()), |it| it.begin(element));
-            if let Err(error) = workers.try_for_each(begin) {
+            let begun = workers.try_for_each(begin).and_then(|()| {
+                let bell = Bell { element, line: self.notify.clone() };
+                let program = self.programs.iter_mut().find(|run| run.element == element);
+                program.map_or(Ok(()), |run| run.program.begin(bell))
+            });
+            if let Err(error) = begun {
                 report(&self.graph, element, "initializing", vec![error], options.wording, found);
             }
         }

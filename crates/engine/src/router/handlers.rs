@@ -271,7 +271,8 @@ impl Router {
         // Names are resolved where the router is: the value travels as text
         // and the addresses that it may use travel with it.
         let names = self.names.snapshot();
-        let (name, value) = (name.to_owned(), value.to_owned());
+        // Arguments have no blanks around them, as lines from elsewhere do.
+        let (name, value) = (name.to_owned(), value.trim().to_owned());
         self.crew.ask(self.assigned.homes[it], move |worker| {
             node::at(&worker.slots, it)?.rewrite(&name, &value, &names)
         })?

@@ -34,8 +34,25 @@ pub enum Notice {
         /// The text to write.
         value: String,
     },
+    /// A program's bell was rung, of the element of this number.
+    Rung(usize),
     /// The user does: nobody is asked.
     Interrupted,
+}
+
+/// Wakes a control program from another thread, while the router runs.
+#[derive(Clone)]
+pub struct Bell {
+    element: usize,
+    line: Sender<Notice>,
+}
+
+impl Bell {
+    /// Wakes it.
+    pub fn ring(&self) {
+        // After the router's end nobody is there to be woken.
+        _ = self.line.send(Notice::Rung(self.element));
+    }
 }
 
 /// How to build and run a router.

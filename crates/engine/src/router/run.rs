@@ -2,6 +2,7 @@
 
 use super::crew::Crew;
 use super::{Notice, Router};
+use crate::element::Step;
 use crate::time::Time;
 use crate::worker::{Turn, earlier};
 use std::sync::mpsc::RecvTimeoutError;
@@ -115,6 +116,13 @@ impl Router {
     fn heed(&mut self, notice: Notice) -> bool {
         match notice {
             Notice::StopRequested => self.stops += 1,
+            Notice::Rung(element) => {
+                let now = self.clock.now();
+                let program = self.programs.iter_mut().find(|run| run.element == element);
+                if let Some(run) = program.filter(|run| run.waits != Step::Ended) {
+                    run.waits = Step::At(now);
+                }
+            }
             Notice::Interrupted => return true,
             Notice::Write { handler, value } => {
                 if let Err(e) = self.write(&handler, &value) {

@@ -1,7 +1,8 @@
-//! The elements by which packets enter and leave a graph, one file each.
+//! The elements by which packets enter and leave a graph, and other programs reach it, one file each.
 #![allow(missing_docs)] // the manual says it
 
 mod choice;
+pub mod control_socket;
 mod dpdk;
 pub mod dpdk_info;
 mod encap;
@@ -37,6 +38,7 @@ pub use crate::interface::address_of;
 
 /// The classes of this crate.
 pub static CLASSES: &[Class] = &[
+    control::<control_socket::ControlSocket>(),
     control::<dpdk_info::DPDKInfo>(),
     per_batch::<ensure_dpdk_buffer::EnsureDPDKBuffer>().with_checksums(Checksums::Pass),
     source::<from_device::FromDevice>().with_device(from_device::device),

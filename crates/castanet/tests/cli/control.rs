@@ -1,0 +1,303 @@
+//! The control socket from outside: bytes in, bytes out.
+
+use crate::program::{click, folder, root};
+use castanet_lab::{Command, Process};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Longer than anything here takes on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const COUNTING: &str = "s :: InfiniteSource(LIMIT 5, DATA abc) -> c :: Counter -> Discard;
+     q :: Queue(7); Idle -> q -> Idle; p :: Print(x, ACTIVE false); Idle -> p -> Discard";
+
+/// `castanet run` with this configuration, until it is interrupted.
+fn start(config: &str) -> Process {
+    let mut process = command(config).spawn().unwrap();
+    process.wait_for("castanet: running", PATIENCE).unwrap();
+    process
+}
+
+fn command(config: &str) -> Command {
+    let program = Command::outside(env!("CARGO_BIN_EXE_castanet")).current_dir(root());
+    program.args(["run", "-e", config]).timeout(PATIENCE)
+}
+
+/// A file name for a socket; nothing is there.
+fn socket(name: &str) -> PathBuf {
+    // Short: a socket's name has room for 107 bytes.
+    let path = std::env::temp_dir().join(format!("castanet-{}-{name}", std::process::id()));
+    _ = std::fs::remove_file(&path);
+    path
+}
+
+fn connect(path: &Path) -> UnixStream {
+    let stream = UnixStream::connect(path).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// Says all this, closes its side, and returns all that is answered.
+fn talk(path: &Path, said: &str) -> String {
+    let mut stream = connect(path);
+    stream.write_all(said.as_bytes()).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut heard = String::new();
+    stream.read_to_string(&mut heard).unwrap();
+    heard.strip_prefix("Click::ControlSocket/1.3\r\n").unwrap().to_owned()
+}
+
+/// A router that listens at a socket.
+struct Served {
+    path: PathBuf,
+    process: Process,
+}
+
+impl Served {
+    fn new(name: &str, arguments: &str) -> Served {
+        let path = socket(name);
+        let socket = format!("cs :: ControlSocket(unix, {}{arguments});", path.display());
+        let process = start(&format!("{COUNTING}; {socket}"));
+        Served { path, process }
+    }
+
+    fn talk(&self, said: &str) -> String {
+        talk(&self.path, said)
+    }
+}
+
+#[test]
+fn handlers_are_read_written_and_looked_for() {
+    let it = Served::new("all", "");
+    while it.talk("READ c.count\n") != "200 Read handler 'c.count' OK\r\nDATA 1\r\n5" {}
+    let dialogue = [
+        ("read c.count\r\n", "200 Read handler 'c.count' OK\r\nDATA 1\r\n5"),
+        ("GET q.capacity", "200 Read handler 'q.capacity' OK\r\nDATA 1\r\n7"),
+        // By number, and global ones in three ways.
+        ("READ 1.class\n", "200 Read handler '1.class' OK\r\nDATA 14\r\nInfiniteSource"),
+        ("READ .requirements\n", "200 Read handler '.requirements' OK\r\nDATA 0\r\n"),
+        ("READ 0.requirements\n", "200 Read handler '0.requirements' OK\r\nDATA 0\r\n"),
+        (
+            "WRITE q.capacity 9\nREAD q.capacity\n",
+            "200 Write handler 'q.capacity' OK\r\n200 Read handler 'q.capacity' OK\r\nDATA 1\r\n9",
+        ),
+        (
+            "WRITEDATA q.capacity 2\n11READ q.capacity\n",
+            "200 Write handler 'q.capacity' OK\r\n200 Read handler 'q.capacity' OK\r\nDATA 2\r\n11",
+        ),
+        (
+            "WRITEUNTIL q.capacity END\n12\nEND\nREADUNTIL q.capacity\n\nREADDATA q.capacity 0\n",
+            "200 Write handler 'q.capacity' OK\r\n200 Read handler 'q.capacity' OK\r\nDATA 2\r\n12\
+          200 Read handler 'q.capacity' OK\r\nDATA 2\r\n12",
+        ),
+        ("CHECKREAD q.capacity\n", "200 Read handler 'q.capacity' OK\r\n"),
+        ("CHECKWRITE q.capacity\n", "200 Write handler 'q.capacity' OK\r\n"),
+        ("CHECKWRITE q.length\n", "511 Handler 'q.length' not writable\r\n"),
+        ("CHECKREAD q.reset\n", "511 Handler 'q.reset' not readable\r\n"),
+        ("READ x.count\n", "510 No element named 'x'\r\n"),
+        ("READ 99.count\n", "510 No element named '99'\r\n"),
+        ("READ q.frob\n", "511 No handler named 'q.frob'\r\n"),
+        ("READ frob\n", "511 No handler named 'frob'\r\n"),
+        ("READ q.reset\n", "530 Handler 'q.reset' write-only\r\n"),
+        ("WRITE q.length 1\n", "530 Handler 'q.length' read-only\r\n"),
+        ("QUIT\nREAD c.count\n", "200 Goodbye!\r\n"),
+        ("\n\r\n", ""),
+        ("EAT c.count\n", "501 Command 'EAT' unimplemented\r\n"),
+        ("READDATA c.count 7\nabc", "500 Not enough data\r\n501 Command 'ABC' unimplemented\r\n"),
+    ];
+    for (said, answer) in dialogue {
+        assert_eq!(it.talk(said), answer, "{said:?}");
+    }
+    let refused = it.talk("WRITE q.capacity many\n");
+    assert!(refused.starts_with("520-Write handler 'q.capacity' error:\r\n520 "), "{refused}");
+    let list = it.talk("READ list\n");
+    assert!(list.contains("\ns\nc\n") && list.contains("\ncs"), "{list}");
+}
+
+#[test]
+fn many_clients_at_once_get_their_own_answers() {
+    let it = Served::new("many", "");
+    let clients: Vec<_> = (0..20)
+        .map(|n| {
+            let path = it.path.clone();
+            std::thread::spawn(move || {
+                let mut said = String::new();
+                let mut expected = String::new();
+                for _ in 0..50 {
+                    let name = ["s", "c", "q", "p"][n % 4];
+                    said += &format!("READ {name}.name\n");
+                    expected += &format!("200 Read handler '{name}.name' OK\r\nDATA 1\r\n{name}");
+                }
+                assert_eq!(talk(&path, &said), expected);
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|client| client.join().unwrap());
+}
+
+#[test]
+fn large_values_pass_both_ways_and_too_large_ones_end_the_connection() {
+    let it = Served::new("large", "");
+    // More than sockets hold, by a client that does not listen meanwhile.
+    let count = 40_000;
+    let heard = it.talk(&"READ cs.class\n".repeat(count));
+    let one = "200 Read handler 'cs.class' OK\r\nDATA 13\r\nControlSocket";
+    assert!(heard == one.repeat(count), "{} bytes", heard.len());
+    let value = "9".repeat(3 << 20);
+    let heard = it.talk(&format!("WRITEDATA q.capacity {}\n{value}READ q.name\n", value.len()));
+    assert!(heard.starts_with("520-Write handler"), "{:.200}", heard);
+    assert!(heard.ends_with("DATA 1\r\nq"), "{:.200}", heard);
+    let heard = it.talk("WRITEDATA q.capacity 99999999999\nREAD q.name\n");
+    assert_eq!(heard, "521 Data too large for handler 'q.capacity'\r\n");
+}
+
+#[test]
+fn a_read_only_socket_writes_nothing() {
+    let it = Served::new("readonly", ", READONLY true");
+    assert_eq!(it.talk("WRITE q.capacity 1\n"), "530 Permission denied for 'q.capacity'\r\n");
+    assert_eq!(it.talk("CHECKWRITE q.capacity\n"), "530 Permission denied for 'q.capacity'\r\n");
+    assert_eq!(it.talk("WRITE stop\n"), "530 Permission denied for 'stop'\r\n");
+    assert!(it.talk("READ q.capacity\n").ends_with("DATA 1\r\n7"));
+}
+
+#[test]
+fn a_stop_is_answered_and_the_socket_goes() {
+    let Served { path, process } = Served::new("stop", ", VERBOSE true");
+    assert!(path.metadata().unwrap().file_type().is_socket());
+    // One that is connected meanwhile is closed.
+    let mut idle = connect(&path);
+    assert_eq!(
+        talk(&path, "WRITE stop\nREAD c.count\n").lines().next().unwrap(),
+        "200 Write handler 'stop' OK"
+    );
+    let output = process.finish(PATIENCE).unwrap();
+    assert!(output.success(), "{}", output.printed());
+    assert!(output.printed().contains("cs: opened connection"), "{}", output.printed());
+    assert!(!path.exists());
+    let mut heard = String::new();
+    idle.read_to_string(&mut heard).unwrap();
+    assert_eq!(heard, "Click::ControlSocket/1.3\r\n");
+}
+
+#[test]
+fn a_killed_process_leaves_a_file_that_the_next_takes_over() {
+    let mut first = Served::new("killed", "");
+    let config = format!("ControlSocket(UNIX, {})", first.path.display());
+    // While somebody listens there nobody else can.
+    let refused = command(&config).output().unwrap();
+    assert!(!refused.success());
+    let text = refused.printed();
+    assert!(
+        text.contains("cannot listen at ") && text.contains("Address already in use"),
+        "{text}"
+    );
+    assert!(first.talk("READ c.name\n").ends_with('c'));
+    first.process.kill();
+    first.process.wait(PATIENCE).unwrap();
+    assert!(first.path.exists());
+    let second = start(&config);
+    assert!(first.talk("READ list\n").contains("ControlSocket@1"));
+    second.interrupt();
+    assert!(second.finish(PATIENCE).unwrap().success());
+    assert!(!first.path.exists());
+    // What is no socket is left alone.
+    std::fs::write(&first.path, "mine").unwrap();
+    assert!(!command(&config).output().unwrap().success());
+    assert_eq!(std::fs::read(&first.path).unwrap(), b"mine");
+    std::fs::remove_file(&first.path).unwrap();
+}
+
+/// The port that a router says it listens to, and the router.
+fn tcp(arguments: &str) -> (u16, Process) {
+    let config = format!("cs :: ControlSocket(TCP, {arguments}); Script(print \"at $(cs.port).\")");
+    let mut process = start(&config);
+    process.wait_for("at 4", PATIENCE).unwrap();
+    let said = process.stdout();
+    let port = said.split("at ").nth(1).and_then(|rest| rest.split('.').next());
+    (port.unwrap().parse().unwrap_or_else(|_| panic!("{said}")), process)
+}
+
+#[test]
+fn tcp_ports_are_taken_or_the_next_free_one() {
+    let ask = |port: u16| {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(b"READ cs.port\nQUIT\n").unwrap();
+        let mut heard = String::new();
+        stream.read_to_string(&mut heard).unwrap();
+        heard
+    };
+    let (first, _one) = tcp("41900+, LOCALHOST true");
+    let (second, _two) = tcp(&format!("{first}+, LOCALHOST true"));
+    assert!(first >= 41900 && second > first, "{first} {second}");
+    for port in [first, second] {
+        let data = format!("DATA {}\r\n{port}200 Goodbye!\r\n", port.to_string().len());
+        assert!(ask(port).ends_with(&data), "{}", ask(port));
+    }
+    // Exactly that one cannot be had.
+    let config = format!("ControlSocket(TCP, {first}, LOCALHOST true)");
+    let taken = click(&["-e", &config], b"");
+    assert_eq!(taken.status, Some(1));
+    assert!(taken.err.contains("  bind: Address already in use\n"), "{}", taken.err);
+    // With RETRIES it is waited for.
+    let again = command(&format!("cs :: {}, RETRIES 60)", config.trim_end_matches(')')));
+    let mut again = again.spawn().unwrap();
+    again.wait_for("warning: bind: Address already in use (60 tries left)", PATIENCE).unwrap();
+    drop(_one);
+    let start = Instant::now();
+    while TcpStream::connect(("127.0.0.1", first)).is_err() {
+        assert!(start.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(ask(first).contains("DATA 5\r\n"));
+}
+
+#[test]
+fn the_options_of_click_open_sockets() {
+    let (path, other) = (socket("option"), socket("other"));
+    let by_name = folder("control").join("click");
+    _ = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_castanet"), &by_name);
+    let config = "RatedSource(RATE 10) -> c :: Counter -> Discard";
+    let words = ["-p", "41950+", "-u", path.to_str().unwrap(), "--unix-socket"];
+    let command = Command::outside(&by_name).args(words).arg(&other).args(["-e", config]);
+    let process = command.timeout(PATIENCE).spawn().unwrap();
+    let start = Instant::now();
+    while UnixStream::connect(&other).is_err() {
+        assert!(start.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    for path in [&path, &other] {
+        let list = talk(path, "READ list\n");
+        let names = ["@@ControlSocket@0", "@@ControlSocket@1", "@@ControlSocket@2"];
+        assert!(names.iter().all(|name| list.contains(name)), "{list}");
+    }
+    let port = talk(&path, "READ click_driver@@ControlSocket@0.port\n");
+    let port: u16 = port.lines().last().unwrap().parse().unwrap();
+    assert!(port >= 41950 && TcpStream::connect(("127.0.0.1", port)).is_ok());
+    assert!(talk(&path, "WRITE stop\n").contains("200 "));
+    assert!(process.finish(PATIENCE).unwrap().success());
+    // What is wrong is said where it was said.
+    let wrong = click(&["-p", "99999", "-e", config], b"");
+    assert_eq!(wrong.status, Some(1));
+    assert!(wrong.err.contains("PORT requires TCP port"), "{}", wrong.err);
+}
+
+#[test]
+fn wrong_arguments_are_told() {
+    for (arguments, words) in [
+        ("UDP, 7", "unknown socket type 'UDP'"),
+        ("TCP, 0", "PORT requires TCP port"),
+        ("TCP, 7++", "PORT requires TCP port"),
+        ("TCP", "PLACE: required argument missing"),
+    ] {
+        let told = click(&["-e", &format!("ControlSocket({arguments})")], b"");
+        assert_eq!(told.status, Some(1));
+        assert!(told.err.contains(words), "{arguments}: {}", told.err);
+    }
+    let long = format!("ControlSocket(UNIX, /tmp/{})", "x".repeat(120));
+    assert!(click(&["-e", &long], b"").err.contains("filename too long"));
+}
