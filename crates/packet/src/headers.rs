@@ -72,7 +72,8 @@ impl Packet {
     }
 
     /// Takes over where the headers of `other` are, a packet of the same
-    /// bytes, and which checksums in them are partial. Those that lie outside of this packet's frame are forgotten.
+    /// bytes, and which checksums in them are partial. Those that lie outside of
+    /// this packet's frame are forgotten.
     pub fn headers_like(&mut self, other: &Packet) {
         self.forget_headers();
         if let Some(at) = other.mac_offset() {

@@ -11,6 +11,7 @@ pub mod average_counter;
 pub mod bandwidth_meter;
 pub mod bandwidth_rated_splitter;
 pub mod batch_stats;
+pub mod batcher;
 pub mod block;
 pub mod block_thread;
 pub mod check_ip_header;
@@ -78,6 +79,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<bandwidth_meter::BandwidthMeter>(),
     per_packet::<bandwidth_rated_splitter::BandwidthRatedSplitter>(),
     per_batch::<batch_stats::BatchStats>().with_checksums(Checksums::Pass),
+    per_batch::<batcher::Batcher>().with_checksums(Checksums::Pass),
     per_packet::<block::Block>(),
     per_batch::<block_thread::BlockThread>(),
     per_packet::<check_ip_header2::CheckIPHeader2>(),
