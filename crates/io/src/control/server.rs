@@ -242,6 +242,7 @@ impl Client {
         let mut written = 0;
         while written < self.output.len() && !self.deaf {
             match self.stream.write(&self.output[written..]) {
+                Ok(0) => self.deaf = true,
                 Ok(count) => written += count,
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => break,
