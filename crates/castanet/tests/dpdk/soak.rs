@@ -62,7 +62,7 @@ fn dpdk_under_full_load_keeps_its_memory_and_its_mbufs() {
     std::thread::sleep(Duration::from_secs(time) * 5 / 8);
     let after = router.memory();
     assert!(before > 0 && after <= before + SLACK, "{before} bytes became {after}");
-    let said = router.finish(PATIENCE).unwrap();
+    let said = router.finish(PATIENCE + Duration::from_secs(time)).unwrap();
     assert!(said.success(), "{}", said.printed());
     let [all, sent, most, dropped, kept, without] =
         handlers.map(|handler| number(&said.stdout, handler));
