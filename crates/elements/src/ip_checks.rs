@@ -89,6 +89,14 @@ impl Sources {
     }
 }
 
+/// The header of a packet that has all of it.
+#[inline]
+pub(crate) fn whole_header(ip: &Ipv4) -> Option<Ipv4Header> {
+    let header = **ip;
+    let length = header.header_len();
+    (length >= Ipv4Header::LEN && ip.header().len() == length).then_some(header)
+}
+
 /// A check that marks what it finds good.
 pub(crate) struct Checker {
     pub(crate) check: HeaderCheck,

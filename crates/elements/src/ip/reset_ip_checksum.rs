@@ -1,5 +1,6 @@
 //! `ResetIPChecksum`: checksums for the port that sends to compute.
 
+use crate::ip_checks::whole_header;
 use crate::transport::segment;
 use castanet_engine::packet::Partial;
 use castanet_engine::prelude::*;
@@ -105,11 +106,7 @@ impl PerPacket for ResetIPChecksum {
 
     #[inline]
     fn packet(&self, _: &mut (), mut ip: Ipv4) -> Outcome {
-        let mut header = *ip;
-        let length = header.header_len();
-        if length < Ipv4Header::LEN || ip.header().len() != length {
-            return Outcome::Malformed;
-        }
+        let Some(mut header) = whole_header(&ip) else { return Outcome::Malformed };
         match self.left {
             true => header.set_checksum(0),
             false => header.update_checksum(ip.options()),

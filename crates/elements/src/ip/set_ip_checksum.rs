@@ -1,7 +1,7 @@
 //! `SetIPChecksum`: the IPv4 header's checksum, afresh.
 
+use crate::ip_checks::whole_header;
 use castanet_engine::prelude::*;
-use castanet_engine::wire::Ipv4Header;
 
 /// Computes the checksum of IPv4 headers afresh.
 ///
@@ -34,10 +34,7 @@ impl PerPacket for SetIPChecksum {
 
     #[inline]
     fn packet(&self, _: &mut (), mut ip: Ipv4) -> Outcome {
-        let mut header = *ip;
-        if header.header_len() < Ipv4Header::LEN || ip.header().len() != header.header_len() {
-            return Outcome::Malformed;
-        }
+        let Some(mut header) = whole_header(&ip) else { return Outcome::Malformed };
         header.update_checksum(ip.options());
         ip.set_checksum(header.checksum());
         Outcome::Right

@@ -3,7 +3,7 @@
 //! Each step is a function from one plain data structure to the next:
 //! [`classes::name`] → [`ports::resolve`] → [`carries::follow`] →
 //! [`devices::find`] → [`assign::assign`] → [`fuse::find`] → [`checksums::may_leave`];
-//! [`explain`] prints each.
+//! [`explain`] prints each but the last.
 
 pub mod assign;
 pub mod carries;

@@ -1,12 +1,12 @@
 //! Interfaces by `AF_XDP`: an XDP program hands packets over before the kernel's stack sees them.
 
 mod code;
+mod for_host;
 pub mod minimal;
 mod port;
 mod reception;
-mod to_host;
 
-pub use to_host::ToHost;
+pub use for_host::ForHost;
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
@@ -30,7 +30,7 @@ pub struct Options {
     /// sees what arrives there, but for what is chosen for it.
     pub receive: Option<Queues>,
     /// What the host goes on receiving from those queues.
-    pub to_host: Option<Arc<ToHost>>,
+    pub for_host: Option<Arc<ForHost>>,
     /// How many packets the driver is asked for at once, rather than it
     /// interrupting; 0 to leave it to interrupts.
     pub busy_poll: u32,
@@ -51,10 +51,10 @@ impl Default for Options {
     fn default() -> Options {
         let receive = Some(Queues::ALL);
         let (promiscuous, generic, timestamps) = (false, true, true);
-        let (to_host, busy_poll) = (None, 0);
+        let (for_host, busy_poll) = (None, 0);
         Options {
             receive,
-            to_host,
+            for_host,
             busy_poll,
             transmit: 0,
             promiscuous,
@@ -221,7 +221,7 @@ impl Device for AfXdp {
             if self.options.busy_poll > 0 {
                 text += ", polled busily";
             }
-            if self.options.to_host.is_some() {
+            if self.options.for_host.is_some() {
                 text += ", chosen packets left to the host";
             }
             match reception.why_generic() {

@@ -1,7 +1,7 @@
 //! Receiving from some of an interface's queues, while others receive from the rest.
 
 use super::port::{self, Port};
-use super::{Options, Queues, ToHost};
+use super::{ForHost, Options, Queues};
 use crate::error::IoError;
 use crate::intake::Intake;
 use crate::interface::Interface;
@@ -40,7 +40,7 @@ struct Attached {
     /// Why it is not in the driver, if it is not.
     why_generic: Option<String>,
     /// What it leaves to the host.
-    to_host: Option<Arc<ToHost>>,
+    for_host: Option<Arc<ForHost>>,
 }
 
 /// What it takes to receive from some of the queues.
@@ -238,7 +238,7 @@ fn claim(port: &Port, queues: &Range<usize>, options: &Options) -> Result<Arc<At
         return Err(IoError::Unfit { doing, why });
     }
     let attached = match inlet.attached.upgrade() {
-        Some(attached) if attached.to_host == options.to_host => attached,
+        Some(attached) if attached.for_host == options.for_host => attached,
         Some(_) => {
             let doing = format!("choose what the host receives from {name}");
             let why = "another element of this configuration chooses otherwise".into();
@@ -256,11 +256,11 @@ fn claim(port: &Port, queues: &Range<usize>, options: &Options) -> Result<Arc<At
 fn attach(port: &Port, options: &Options) -> Result<Attached, IoError> {
     let Interface { name, index, .. } = &port.interface;
     let queues = port.sockets.len() as u32;
-    let to_host = options.to_host.clone();
-    let first = to_host.as_deref().map_or(&[][..], ToHost::code);
+    let for_host = options.for_host.clone();
+    let first = for_host.as_deref().map_or(&[][..], ForHost::code);
     let attach = |stage| Program::new(*index, queues, stage, port.segments, first);
     let (stage, why) = match attach(Stage::Driver) {
-        Ok(program) => return Ok(Attached { program, why_generic: None, to_host }),
+        Ok(program) => return Ok(Attached { program, why_generic: None, for_host }),
         Err(error) if options.generic && error.raw_os_error() != Some(libc::EBUSY) => {
             match error.raw_os_error() {
                 Some(libc::EOPNOTSUPP | libc::EINVAL) => (Ok(Stage::Generic), "it cannot".into()),
@@ -282,7 +282,7 @@ fn attach(port: &Port, options: &Options) -> Result<Attached, IoError> {
         true => format!("{why}; what the kernel joins is lost, see `ethtool -K {name} gro off`"),
         false => why,
     });
-    Ok(Attached { program, why_generic, to_host })
+    Ok(Attached { program, why_generic, for_host })
 }
 
 /// How many frames each queue gets to fill.

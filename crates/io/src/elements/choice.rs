@@ -3,7 +3,7 @@
 use super::method::Method;
 use crate::IoError;
 use crate::af_packet::{self, AfPacket, Fanout, FanoutMode, Group};
-use crate::af_xdp::{self, AfXdp, Queues, ToHost};
+use crate::af_xdp::{self, AfXdp, ForHost, Queues};
 use crate::device::{Device, DeviceStats};
 use crate::interface::Interface;
 use castanet_engine::prelude::*;
@@ -43,7 +43,7 @@ pub(super) struct Receive {
     pub(super) outbound: bool,
     pub(super) timestamps: bool,
     /// What the host goes on receiving, by AF_XDP.
-    pub(super) to_host: Option<Arc<ToHost>>,
+    pub(super) for_host: Option<Arc<ForHost>>,
     /// How many packets to ask the driver for at once, by AF_XDP.
     pub(super) busy_poll: u32,
 }
@@ -150,7 +150,7 @@ fn obstacle(wish: &Wish, interface: &Interface) -> Obstacle {
         _ if outbound => Obstacle::Wish("it does not see what the host sends (OUTBOUND)".into()),
         (Some(true), _) => Obstacle::Wish("it keeps packets from the host (SNIFFER)".into()),
         // Who chooses packets for the host has thought of it.
-        (None, Some(why)) if receive.is_none_or(|it| it.to_host.is_none()) => {
+        (None, Some(why)) if receive.is_none_or(|it| it.for_host.is_none()) => {
             Obstacle::Host(format!("the host needs {}, {why}", interface.name))
         }
         _ => Obstacle::None,
@@ -160,7 +160,7 @@ fn obstacle(wish: &Wish, interface: &Interface) -> Obstacle {
 fn open_xdp(devname: &str, wish: &Wish, pool: &Pool) -> Result<AfXdp, IoError> {
     let options = af_xdp::Options {
         receive: wish.receive.as_ref().map(|it| it.queues),
-        to_host: wish.receive.as_ref().and_then(|it| it.to_host.clone()),
+        for_host: wish.receive.as_ref().and_then(|it| it.for_host.clone()),
         busy_poll: wish.receive.as_ref().map_or(0, |it| it.busy_poll),
         transmit: wish.transmit,
         promiscuous: wish.receive.as_ref().is_some_and(|it| it.promiscuous),
@@ -183,7 +183,7 @@ fn open_packet(
         let why = why_not_better.unwrap_or_default();
         return Err(ArgError::new(format!("QUEUE takes AF_XDP, and that will not do: {why}")));
     }
-    if receive.is_some_and(|it| it.to_host.is_some()) {
+    if receive.is_some_and(|it| it.for_host.is_some()) {
         let why = why_not_better.unwrap_or_default();
         let what = "HOST_IP and HOST_FRAMES take AF_XDP";
         return Err(ArgError::new(format!("{what}, and that will not do: {why}"))

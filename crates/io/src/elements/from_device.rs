@@ -1,14 +1,14 @@
 //! `FromDevice`: packets that a network interface receives.
 
 use super::choice::{self, Chosen, Receive, Wish};
-use super::dpdk::Wait;
 use super::ip_mark;
 use super::method::Method;
 use super::opened::Opened;
 use super::patterns::{FramePattern, IpPattern};
 use super::spread::{Offer, Spread, given};
+use super::wait::Wait;
 use crate::af_packet::Group;
-use crate::af_xdp::{Queues, ToHost};
+use crate::af_xdp::{ForHost, Queues};
 use crate::device::Device;
 use castanet_engine::graph::devices;
 use castanet_engine::prelude::*;
@@ -299,7 +299,7 @@ impl Settings {
             promiscuous: self.promisc,
             outbound: self.outbound,
             timestamps: self.timestamp,
-            to_host: self.to_host()?,
+            for_host: self.for_host()?,
             busy_poll: self.busy_poll,
         };
         let method = self.capture.unwrap_or(self.method);
@@ -307,15 +307,15 @@ impl Settings {
     }
 
     /// What is left to the host, if anything is chosen.
-    fn to_host(&self) -> Result<Option<Arc<ToHost>>, ArgError> {
+    fn for_host(&self) -> Result<Option<Arc<ForHost>>, ArgError> {
         let frames = self.host_frames.as_ref().map(|it| &it.0);
         let ip = self.host_ip.as_ref().map(|it| &it.0);
         if frames.is_none() && ip.is_none() {
             return Ok(None);
         }
-        let to_host = ToHost::new(frames, ip);
+        let for_host = ForHost::new(frames, ip);
         let failed = |why| ArgError::new(format!("HOST_IP and HOST_FRAMES cannot be met: {why}"));
-        to_host.map(|it| Some(Arc::new(it))).map_err(failed)
+        for_host.map(|it| Some(Arc::new(it))).map_err(failed)
     }
 }
 

@@ -1,8 +1,9 @@
 //! `FromDPDKDevice`: packets that a DPDK port receives.
 
-use super::dpdk::{Hardware, Offloads, Wait, count, open};
+use super::dpdk::{Hardware, Offloads, count, open};
 use super::opened::Opened;
 use super::spread::{Offer, Spread, given};
+use super::wait::Wait;
 use crate::device::Device;
 use crate::dpdk::{Dpdk, Options, Receive};
 use crate::sys::dpdk::Counts;

@@ -1,8 +1,8 @@
 //! `FromDPDKRing`: packets that another process has put into a ring of DPDK's.
 
-use super::dpdk::Wait;
 use super::opened::Opened;
 use super::ring_args::RingArgs;
+use super::wait::Wait;
 use crate::device::Device;
 use crate::dpdk::Ring;
 use castanet_engine::prelude::*;

@@ -31,6 +31,7 @@ pub mod to_dpdk_ring;
 pub mod to_dump;
 pub mod to_host;
 pub mod to_ip_summary_dump;
+mod wait;
 
 use castanet_engine::class::{Checksums, Class, control, duplex, per_batch, source};
 

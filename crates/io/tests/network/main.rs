@@ -4,9 +4,9 @@
 mod annotations;
 mod bridge;
 mod elements;
+mod for_host;
 mod forwarder;
 mod tap;
-mod to_host;
 mod traffic;
 mod xdp;
 

@@ -13,17 +13,17 @@ const DEPTH: usize = 2048;
 
 /// Packets that are chosen for the host.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ToHost {
+pub struct ForHost {
     /// Answers for packets that are chosen, and goes on behind its end with
     /// all others, the context in `R1` again.
     code: Vec<u64>,
 }
 
-impl ToHost {
+impl ForHost {
     /// Frames that look like `frames`, and IPv4 packets, with a VLAN tag or
     /// without, that look like `ip`. Says what is wrong if the patterns ask
     /// for more than such code can do.
-    pub fn new(frames: Option<&Pattern>, ip: Option<&Pattern>) -> Result<ToHost, String> {
+    pub fn new(frames: Option<&Pattern>, ip: Option<&Pattern>) -> Result<ForHost, String> {
         let program = |pattern: &Pattern| Program::compile(&[Rule::new(pattern.clone(), Some(0))]);
         let (frames, ip) = (frames.map(program), ip.map(program));
         let deepest = [&frames, &ip].into_iter().flatten().flat_map(Program::steps);
@@ -34,7 +34,7 @@ impl ToHost {
         let code = translate(frames.as_ref(), ip.as_ref());
         let code =
             code.ok_or_else(|| "it has too many tests, or leaves nothing to receive".to_owned())?;
-        Ok(ToHost { code })
+        Ok(ForHost { code })
     }
 
     /// Whether a frame is chosen, as the kernel says; it takes the privileges
