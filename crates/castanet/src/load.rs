@@ -47,6 +47,8 @@ pub(crate) struct Loaded {
     pub(crate) found: Diagnostics,
     /// The tree, if there was a text.
     pub(crate) tree: Option<Tree>,
+    /// The text as it was written.
+    pub(crate) text: Option<String>,
     /// The flat graph, as far as it could be understood.
     pub(crate) flat: Flat,
 }
@@ -68,7 +70,7 @@ impl ClassInfo for Known<'_> {
 
 /// What `require(package NAME)` may name besides a class: what Click at user level and FastClick
 /// provide by these names is built in. Packages of shared objects cannot be loaded.
-const PACKAGES: &[&str] =
+pub(crate) const PACKAGES: &[&str] =
     &["batch", "castanet", "click", "fastclick", "int64", "ip6", "umultithread", "userlevel"];
 
 /// `require(library FILE)`: beside the file that asks, then in `CLICKPATH`.
@@ -116,6 +118,7 @@ pub(crate) fn load(
         sources: SourceMap::new(),
         found: Diagnostics::new(),
         tree: None,
+        text: None,
         flat: Flat::default(),
     };
     let file = match read(origin, &mut loaded.sources) {
@@ -125,6 +128,7 @@ pub(crate) fn load(
             return loaded;
         }
     };
+    loaded.text = Some(loaded.sources.text(file).to_string());
     let (tree, found) = parse_with(&mut loaded.sources, file, &mut neighbours);
     loaded.found.append(found);
     if !loaded.found.has_errors() {

@@ -283,6 +283,8 @@ pub struct Class {
     pub each: bool,
     /// What it does with checksums that are left to who sends a packet.
     pub checksums: Checksums,
+    /// Read handlers that only the router's own programs may call.
+    pub private: &'static [&'static str],
 }
 
 /// What elements do with packets some checksums of which are left to who sends
@@ -398,6 +400,7 @@ const fn class<E: crate::element::Build + Describe, L: Local, F: Fate>(
         device: None,
         each: false,
         checksums: Checksums::Right,
+        private: &[],
     }
 }
 
@@ -500,6 +503,7 @@ pub const fn control<E: Control>() -> Class {
         let config = build::<E>(text, setup)?;
         Ok(Box::new(Running::<E> { config, local: E::Local::default() }))
     });
+    class.private = E::PRIVATE;
     class
 }
 

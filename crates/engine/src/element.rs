@@ -231,6 +231,8 @@ pub struct Facts {
 pub trait Control: Describe + Build + Send + Sync {
     /// Where the program stands.
     type Local: Local;
+    /// Read handlers that only the router's own programs may call.
+    const PRIVATE: &'static [&'static str] = &[];
     /// Opens what it needs, before anything runs; `bell` wakes it from other
     /// threads.
     fn begin(&self, _local: &mut Self::Local, _bell: Bell) -> Result<(), ArgError> {
@@ -281,6 +283,8 @@ pub trait Desk {
     fn write(&mut self, handler: &str, value: &str) -> Result<(), ArgError>;
     /// Whether such a handler is there to be read (or written).
     fn exists(&mut self, handler: &str, write: bool) -> bool;
+    /// Whether a read handler is only for the router's own programs.
+    fn is_private(&mut self, handler: &str) -> bool;
     /// Writes to standard output.
     fn print(&mut self, text: &str);
     /// Writes to standard error.

@@ -56,8 +56,13 @@ pub enum Clock {
         /// What it showed at the same moment, in its own unit.
         start: u64,
     },
-    /// One that only the driver moves.
-    Simulated(AtomicI64),
+    /// One that only the driver moves, and looking at it if that has a price.
+    Simulated {
+        /// The time.
+        at: AtomicI64,
+        /// How many nanoseconds a look costs.
+        tick: i64,
+    },
 }
 
 impl Clock {
@@ -70,7 +75,12 @@ impl Clock {
     }
     /// A clock that stands still until moved.
     pub fn simulated() -> Clock {
-        Clock::Simulated(AtomicI64::new(SIMULATED_START.0))
+        Clock::simulated_from(SIMULATED_START, 0)
+    }
+    /// A clock that begins at `start` and moves by `tick` nanoseconds whenever
+    /// it is looked at.
+    pub fn simulated_from(start: Time, tick: i64) -> Clock {
+        Clock::Simulated { at: AtomicI64::new(start.0), tick }
     }
     /// The time.
     pub fn now(&self) -> Time {
@@ -79,17 +89,21 @@ impl Clock {
                 let nanos = steady.delta_as_nanos(*start, steady.raw());
                 Time(wall.0.saturating_add_unsigned(nanos))
             }
-            Clock::Simulated(at) => Time(at.load(Ordering::Acquire)),
+            Clock::Simulated { at, tick: 0 } => Time(at.load(Ordering::Acquire)),
+            Clock::Simulated { at, tick } => {
+                let before = at.fetch_add(*tick, Ordering::AcqRel);
+                Time(before.saturating_add(*tick))
+            }
         }
     }
     /// Moves a simulated clock forward to `to`; the real one moves itself.
     pub fn jump(&self, to: Time) {
-        if let Clock::Simulated(at) = self {
+        if let Clock::Simulated { at, .. } = self {
             at.fetch_max(to.0, Ordering::AcqRel);
         }
     }
     /// Whether the driver moves it.
     pub fn is_simulated(&self) -> bool {
-        matches!(self, Clock::Simulated(_))
+        matches!(self, Clock::Simulated { .. })
     }
 }

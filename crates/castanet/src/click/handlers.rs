@@ -1,6 +1,7 @@
 //! Click's `-h` and `-x`: handlers read after the run.
 
 use crate::terminal::{complain, say};
+use castanet_engine::class::{Class, Role};
 use castanet_engine::router::Router;
 use glob::Pattern;
 
@@ -36,7 +37,7 @@ fn print_one(router: &mut Router, path: &str, with_name: bool) -> Result<(), Str
 /// Reads a handler, or says in Click's words why not.
 fn read(router: &mut Router, path: &str) -> Result<String, String> {
     let name = path.split_whitespace().next().unwrap_or_default();
-    if router.has_handler(name, false) {
+    if router.has_handler(name, false) && !router.is_private(name) {
         let words = |e: castanet_engine::args::ArgError| e.in_click_words();
         return router.read(path).map_err(|e| words(e).unwrap_or_default());
     }
@@ -61,7 +62,7 @@ fn named(router: &Router, handler: &str) -> Result<(Vec<String>, bool), String> 
     let glob = Pattern::new(&element.replace("[^", "[!")).ok().filter(|_| pattern);
     let fits = |e: &&castanet_engine::graph::Element| match &glob {
         Some(glob) => glob.matches(&e.name),
-        None => e.class.spec.class == element || e.class.spec.aliases.contains(&element),
+        None => is_a(e.class, element),
     };
     let found: Vec<_> = elements.iter().filter(fits).collect();
     if found.is_empty() {
@@ -72,22 +73,45 @@ fn named(router: &Router, handler: &str) -> Result<(Vec<String>, bool), String> 
     Ok((paths.filter(|path| router.has_handler(path, false)).collect(), true))
 }
 
+/// Whether a class has this name, or is of that kind, as Click names kinds.
+fn is_a(class: &Class, kind: &str) -> bool {
+    class.spec.class == kind
+        || class.spec.aliases.contains(&kind)
+        || match kind {
+            "Storage" => class.role == Role::Store,
+            "Script" => class.spec.class == "DriverManager",
+            "IPRouteTable" => class.spec.class == "RadixIPLookup",
+            _ => false,
+        }
+}
+
 /// `-x`: the handler's value as exit status: a number, or a boolean of which
 /// true is 0.
 pub(super) fn exit_status(router: &mut Router, handler: &str) -> i32 {
-    let said = read(router, handler).and_then(|text| {
+    let said = router.read(handler).map_err(|e| e.in_click_words().unwrap_or_default());
+    let status = said.and_then(|text| {
         let text = text.trim();
-        let number = || text.parse::<i64>().ok();
         // As a parent sees it: the low byte.
-        let status = number().map(|n| (n & 0xff) as i32).or(match text {
-            "true" | "yes" => Some(0),
-            "false" | "no" => Some(1),
+        let number = integer(text).map(|n| (n & 0xff) as i32);
+        let status = number.or(match text {
+            "true" | "yes" | "t" | "y" => Some(0),
+            "false" | "no" | "f" | "n" => Some(1),
             _ => None,
         });
         status.ok_or_else(|| "exit handler value should be integer".to_owned())
     });
-    said.unwrap_or_else(|message| {
+    status.unwrap_or_else(|message| {
         complain(message);
         255
     })
+}
+
+/// A number as Click writes them, perhaps in hexadecimal.
+fn integer(text: &str) -> Option<i64> {
+    let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let value = match digits.strip_prefix("0x") {
+        Some(hex) => i64::from_str_radix(hex, 16).ok()?,
+        None => digits.parse().ok()?,
+    };
+    Some(if negative { -value } else { value })
 }

@@ -68,6 +68,8 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     options.pin = arguments.pin || options.workers > 1 || !options.cores.is_empty();
     options.simulated = arguments.simtime;
     options.interfaces = Some(castanet_io::elements::address_of);
+    options.text = loaded.text.take();
+    options.packages = crate::load::PACKAGES;
     let built = Router::build(&loaded.flat, &library, &options, &mut loaded.found);
     loaded.report(Wording::Castanet);
     let Some(mut router) = built else { return crate::exit::CONFIGURATION };

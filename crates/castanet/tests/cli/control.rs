@@ -272,10 +272,10 @@ fn the_options_of_click_open_sockets() {
     }
     for path in [&path, &other] {
         let list = talk(path, "READ list\n");
-        let names = ["@@ControlSocket@0", "@@ControlSocket@1", "@@ControlSocket@2"];
+        let names = ["@@ControlSocket\n", "@@ControlSocket@1\n", "@@ControlSocket@2\n"];
         assert!(names.iter().all(|name| list.contains(name)), "{list}");
     }
-    let port = talk(&path, "READ click_driver@@ControlSocket@0.port\n");
+    let port = talk(&path, "READ click_driver@@ControlSocket.port\n");
     let port: u16 = port.lines().last().unwrap().parse().unwrap();
     assert!(port >= 41950 && TcpStream::connect(("127.0.0.1", port)).is_ok());
     assert!(talk(&path, "WRITE stop\n").contains("200 "));
@@ -283,7 +283,7 @@ fn the_options_of_click_open_sockets() {
     // What is wrong is said where it was said.
     let wrong = click(&["-p", "99999", "-e", config], b"");
     assert_eq!(wrong.status, Some(1));
-    assert!(wrong.err.contains("PORT requires TCP port"), "{}", wrong.err);
+    assert!(wrong.err.contains("'-p' expects a TCP port number, not '99999'"), "{}", wrong.err);
 }
 
 #[test]

@@ -68,6 +68,11 @@ fn letter(code: &str, side: usize, port: usize) -> Flow {
     }
 }
 
+/// Whether a port of side `0` (inputs) or `1` (outputs) may push or pull.
+pub(crate) fn is_agnostic(class: &Class, side: usize, port: usize) -> bool {
+    letter(code(class), side, port) == Flow::Agnostic
+}
+
 /// Checks counts and connections, and decides push or pull for every port.
 ///
 /// Everything wrong is found at once; with `in_turn` the checks come one after

@@ -32,7 +32,10 @@ impl Router {
         }
         let system = options.interfaces.map(|ask| Arc::new(ask) as _);
         let names = Names::new(&planned.facts.addresses, system);
-        let clock = Arc::new(if options.simulated { Clock::simulated() } else { Clock::real() });
+        let clock = Arc::new(match options.simulated {
+            true => Clock::simulated_from(options.simulated_from, options.simulated_tick),
+            false => Clock::real(),
+        });
         let parts = make_all(&planned, &names, clock.now(), options, found);
         if found.has_errors() {
             return None;
@@ -50,6 +53,7 @@ impl Router {
         };
         router.pin = options.pin.then_some(cores);
         router.flat_text = flat_text;
+        router.classes = library.names().collect();
         router.requirements = requirements;
         router.begin(options, found);
         if found.has_errors() { None } else { Some(router) }
@@ -165,6 +169,9 @@ fn assemble(
         assigned,
         names,
         flat_text: String::new(),
+        text: options.text.clone(),
+        classes: Vec::new(),
+        packages: options.packages,
         requirements: Vec::new(),
         crew: Crew::Here(workers),
         programs: parts.programs,

@@ -12,13 +12,14 @@ struct AtDesk<'a> {
 }
 
 impl AtDesk<'_> {
-    /// Names are looked for in the program's own compound first, then in the
+    /// Elements are looked for in the program's own compound first, then in the
     /// compounds around it, as in Click.
-    fn absolute(&self, handler: &str, write: bool) -> String {
+    fn absolute(&self, handler: &str) -> String {
         let path = handler.split_whitespace().next().unwrap_or_default();
+        let Some((element, _)) = path.split_once('.') else { return handler.to_owned() };
         let mut scope = self.name.as_str();
         while let Some((outer, _)) = scope.rsplit_once('/') {
-            if self.router.has_handler(&format!("{outer}/{path}"), write) {
+            if self.router.graph.find(&format!("{outer}/{element}")).is_some() {
                 return format!("{outer}/{handler}");
             }
             scope = outer;
@@ -32,16 +33,20 @@ impl Desk for AtDesk<'_> {
         self.router.clock.now()
     }
     fn read(&mut self, handler: &str) -> Result<String, ArgError> {
-        let path = self.absolute(handler, false);
+        let path = self.absolute(handler);
         self.router.read(&path)
     }
     fn write(&mut self, handler: &str, value: &str) -> Result<(), ArgError> {
-        let path = self.absolute(handler, true);
+        let path = self.absolute(handler);
         self.router.write(&path, value)
     }
     fn exists(&mut self, handler: &str, write: bool) -> bool {
-        let path = self.absolute(handler, write);
+        let path = self.absolute(handler);
         self.router.has_handler(&path, write)
+    }
+    fn is_private(&mut self, handler: &str) -> bool {
+        let path = self.absolute(handler);
+        self.router.is_private(&path)
     }
     fn print(&mut self, text: &str) {
         self.router.console.print(text);

@@ -1,12 +1,11 @@
 //! Handlers: errands that workers run between two bursts.
 
-use super::Router;
+use super::{Router, global};
 use crate::args::ArgError;
 use crate::class::{Ask, Class, HandlerDoc, Role, Value};
 use crate::node::{self, Rewritten, THROWN};
 use crate::worker::core::Ledger;
 use castanet_lang::nearest;
-use std::fmt::Write;
 
 /// Handlers that every element has.
 const COMMON: &[HandlerDoc] = &[
@@ -15,25 +14,14 @@ const COMMON: &[HandlerDoc] = &[
     HandlerDoc { name: "config", doc: "The element's arguments." },
     HandlerDoc { name: "ports", doc: "The element's ports and what they are connected to." },
     HandlerDoc { name: "handlers", doc: "The element's handlers." },
+    HandlerDoc { name: "icounts", doc: "Packets at each input." },
+    HandlerDoc { name: "ocounts", doc: "Packets at each output." },
     HandlerDoc { name: "drops", doc: "Packets dropped here, by reason." },
     HandlerDoc { name: "workers", doc: "The workers whose packets can come here." },
     HandlerDoc {
         name: "full_push",
         doc: "Whether packets come here on the worker that made them, past no queue.",
     },
-];
-
-/// Handlers of the router itself.
-const GLOBAL: &[&str] = &[
-    "version",
-    "list",
-    "classes",
-    "config",
-    "flatconfig",
-    "requirements",
-    "handlers",
-    "threads",
-    "drops",
 ];
 
 impl Router {
@@ -53,11 +41,7 @@ impl Router {
     pub fn write(&mut self, handler: &str, value: &str) -> Result<(), ArgError> {
         let (element, name) = handler.split_once('.').unwrap_or(("", handler));
         if element.is_empty() {
-            if name == "stop" {
-                self.stops += 1;
-                return Ok(());
-            }
-            return Err(self.no_handler("global", name, "write", &["stop"]));
+            return self.write_global(name, value);
         }
         let element = self.element(element)?;
         self.write_element(element, name, value)
@@ -67,7 +51,7 @@ impl Router {
     pub fn has_handler(&self, handler: &str, write: bool) -> bool {
         let (element, name) = handler.split_once('.').unwrap_or(("", handler));
         if element.is_empty() {
-            return if write { name == "stop" } else { GLOBAL.contains(&name) };
+            return if write { global::WRITES } else { global::READS }.contains(&name);
         }
         let Some(element) = self.graph.find(element) else { return false };
         let of_many = crate::node::numbered(name).map(|(name, _)| name);
@@ -84,12 +68,12 @@ impl Router {
         })
     }
 
-    fn no_handler(&self, label: &str, name: &str, kind: &str, known: &[&str]) -> ArgError {
-        let error = ArgError::new(format!("{label} has no {kind} handler '{name}'"));
-        match nearest(name, known.iter().copied()) {
-            Some(near) => error.help(format!("did you mean '{near}'?")),
-            None => error,
-        }
+    /// Whether a read handler is only for the router's own programs.
+    pub fn is_private(&self, handler: &str) -> bool {
+        handler.split_once('.').is_some_and(|(element, name)| {
+            let element = self.graph.find(element);
+            element.is_some_and(|it| self.graph.elements[it].class.private.contains(&name))
+        })
     }
 
     /// Every handler of an element: its page, and whether it writes.
@@ -119,7 +103,7 @@ impl Router {
         value.map(|v| v.to_string()).ok_or_else(|| {
             let known: Vec<_> =
                 self.handlers_of(it).iter().filter(|h| !h.1).map(|h| h.0.name).collect();
-            self.no_handler(&format!("'{}'", self.graph.label(it)), name, "read", &known)
+            self.no_handler(it, name, "read", &known)
         })
     }
 
@@ -172,6 +156,10 @@ impl Router {
             "name" => element.name.clone(),
             "config" => element.config.clone(),
             "ports" => self.ports_text(it),
+            "icounts" | "ocounts" => {
+                let counts = self.port_counts(it, name == "icounts");
+                counts.iter().fold(String::new(), |s, n| s + n + "\n")
+            }
             "workers" => {
                 let workers: Vec<String> =
                     self.assigned.reaching(it).map(|worker| worker.to_string()).collect();
@@ -180,7 +168,9 @@ impl Router {
             "full_push" => self.graph.is_full_push(it).to_string(),
             "handlers" => {
                 let mut all: Vec<(&str, &str)> = Vec::new();
-                for (doc, writes) in self.handlers_of(it) {
+                let mut shown = self.handlers_of(it);
+                shown.retain(|(doc, _)| !element.class.private.contains(&doc.name));
+                for (doc, writes) in shown {
                     match all.iter_mut().find(|(n, _)| *n == doc.name) {
                         Some(entry) => entry.1 = "rw",
                         None => all.push((doc.name, if writes { "w" } else { "r" })),
@@ -196,35 +186,6 @@ impl Router {
             }
             _ => return None,
         })
-    }
-
-    fn ports_text(&self, it: usize) -> String {
-        let element = &self.graph.elements[it];
-        let mut out = String::new();
-        for (side, flows) in [("input", &element.inputs), ("output", &element.outputs)] {
-            let s = if flows.len() == 1 { "" } else { "s" };
-            _ = writeln!(out, "{} {side}{s}", flows.len());
-            for (port, flow) in flows.iter().enumerate() {
-                let ends: Vec<String> = match side {
-                    "input" => self
-                        .graph
-                        .in_edges(it)
-                        .filter(|e| e.to.port == port)
-                        .map(|e| {
-                            format!("{} [{}]", self.graph.elements[e.from.node].name, e.from.port)
-                        })
-                        .collect(),
-                    _ => self
-                        .graph
-                        .out_edges(it)
-                        .filter(|e| e.from.port == port)
-                        .map(|e| format!("[{}] {}", e.to.port, self.graph.elements[e.to.node].name))
-                        .collect(),
-                };
-                _ = writeln!(out, "{}\t-\t{}", flow.word(), ends.join(", "));
-            }
-        }
-        out
     }
 
     fn write_element(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {
@@ -301,42 +262,14 @@ impl Router {
 
     fn no_write(&self, it: usize, name: &str) -> ArgError {
         let known: Vec<_> = self.handlers_of(it).iter().filter(|h| h.1).map(|h| h.0.name).collect();
-        self.no_handler(&format!("'{}'", self.graph.label(it)), name, "write", &known)
+        self.no_handler(it, name, "write", &known)
     }
 
-    fn read_global(&mut self, name: &str) -> Result<String, ArgError> {
-        let elements = &self.graph.elements;
-        Ok(match name {
-            "version" => env!("CARGO_PKG_VERSION").to_owned(),
-            "list" => {
-                let names = elements.iter().map(|e| e.name.as_str());
-                names.fold(format!("{}\n", elements.len()), |s, n| s + n + "\n")
-            }
-            "classes" => {
-                let mut names: Vec<_> = elements.iter().map(|e| e.class.spec.class).collect();
-                names.sort_unstable();
-                names.dedup();
-                names.into_iter().fold(String::new(), |s, n| s + n + "\n")
-            }
-            "config" | "flatconfig" => self.flat_text.clone(),
-            "requirements" => self.requirements.iter().fold(String::new(), |s, r| s + r + "\n"),
-            "handlers" => GLOBAL.iter().fold(String::new(), |s, n| s + n + "\tr\n") + "stop\tw\n",
-            "threads" => self.crew.len().to_string(),
-            "drops" => self.all_drops(),
-            _ => return Err(self.no_handler("the router", name, "read", GLOBAL)),
-        })
-    }
-
-    /// `element reason count` of every reason that has struck.
-    fn all_drops(&mut self) -> String {
-        let mut out = String::new();
-        for (it, ledger) in self.ledgers().iter().enumerate() {
-            let element = &self.graph.elements[it];
-            for (reason, n) in drop_counts(element.class, ledger).iter().filter(|c| c.1 > 0) {
-                _ = writeln!(out, "{} {reason} {n}", element.name);
-            }
-        }
-        out
+    fn no_handler(&self, it: usize, name: &str, kind: &str, known: &[&str]) -> ArgError {
+        let label = self.graph.label(it);
+        let error = ArgError::new(format!("'{label}' has no {kind} handler '{name}'"));
+        let path = format!("{}.{name}", self.graph.elements[it].name);
+        unknown(error, &path, kind, name, known)
     }
 
     /// The counts of one element, all workers together.
@@ -400,4 +333,19 @@ pub(super) fn drop_counts(class: &Class, ledger: &Ledger) -> Vec<(String, u64)> 
         all.push((format!("output_{port}"), n));
     }
     all
+}
+
+/// The error about a handler that is not there, with Click's words and the nearest name.
+pub(super) fn unknown(
+    error: ArgError,
+    path: &str,
+    kind: &str,
+    name: &str,
+    known: &[&str],
+) -> ArgError {
+    let error = error.click(format!("no '{path}' {kind} handler"));
+    match nearest(name, known.iter().copied()) {
+        Some(near) => error.help(format!("did you mean '{near}'?")),
+        None => error,
+    }
 }

@@ -3,6 +3,7 @@
 mod build;
 mod crew;
 mod desk;
+mod global;
 mod handlers;
 mod plan;
 mod run;
@@ -15,7 +16,7 @@ use crate::class::Program;
 use crate::cores::Cores;
 use crate::element::Step;
 use crate::graph::{Graph, assign};
-use crate::time::Clock;
+use crate::time::{Clock, SIMULATED_START, Time};
 use crate::worker::{Console, Worker};
 use castanet_packet::Pool;
 use crew::Crew;
@@ -61,6 +62,11 @@ pub struct Options {
     pub workers: usize,
     /// Whether the driver moves the clock (`--simtime`).
     pub simulated: bool,
+    /// When simulated time begins.
+    pub simulated_from: Time,
+    /// By how many nanoseconds simulated time moves whenever somebody looks at
+    /// it (`--simtick`).
+    pub simulated_tick: i64,
     /// How many packets sources are asked for at once.
     pub burst: usize,
     /// How many frames the pool has.
@@ -77,6 +83,10 @@ pub struct Options {
     pub interfaces: Option<InterfaceResolver>,
     /// In whose words errors are written.
     pub wording: Wording,
+    /// The configuration as it was written, for the handler `config`.
+    pub text: Option<String>,
+    /// What `require(package NAME)` finds, for the handler `packages`.
+    pub packages: &'static [&'static str],
 }
 
 /// Asks the machine for an interface's address.
@@ -93,6 +103,8 @@ impl Options {
         Options {
             workers: 1,
             simulated: false,
+            simulated_from: SIMULATED_START,
+            simulated_tick: 0,
             burst: castanet_packet::BURST,
             frames: 16 * 1024,
             pin: false,
@@ -101,6 +113,8 @@ impl Options {
             console,
             interfaces: None,
             wording: Wording::Castanet,
+            text: None,
+            packages: &[],
         }
     }
 }
@@ -118,6 +132,9 @@ pub struct Router {
     assigned: assign::Plan,
     names: Names,
     flat_text: String,
+    text: Option<String>,
+    classes: Vec<&'static str>,
+    packages: &'static [&'static str],
     requirements: Vec<String>,
     crew: Crew,
     programs: Vec<Run>,

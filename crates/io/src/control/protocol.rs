@@ -253,7 +253,8 @@ fn find(handler: &str, desk: &mut dyn Desk) -> Result<String, Vec<u8>> {
             format!("{element}.{own}")
         }
     };
-    match desk.exists(&path, false) || desk.exists(&path, true) {
+    let visible = desk.exists(&path, false) && !desk.is_private(&path);
+    match visible || desk.exists(&path, true) {
         true => Ok(path),
         false => Err(message(NO_SUCH_HANDLER, &format!("No handler named '{handler}'"))),
     }

@@ -1,0 +1,177 @@
+//! Handlers of the router itself, and the counts at its ports.
+
+use super::Router;
+use super::handlers::drop_counts;
+use crate::args::ArgError;
+use crate::graph::{Flow, ports};
+use std::fmt::Write;
+
+/// Handlers of the router itself that can be read.
+pub(super) const READS: &[&str] = &[
+    "active_port_stats",
+    "active_ports",
+    "classes",
+    "config",
+    "driver",
+    "drops",
+    "flatconfig",
+    "handlers",
+    "list",
+    "packages",
+    "requirements",
+    "threads",
+    "timewarp",
+    "version",
+];
+
+/// Those that can be written.
+pub(super) const WRITES: &[&str] = &["stop"];
+
+/// What Click prints for a port that nobody counts.
+const UNCOUNTED: &str = "??";
+
+impl Router {
+    pub(super) fn read_global(&mut self, name: &str) -> Result<String, ArgError> {
+        let lines = |names: &[&str]| names.iter().fold(String::new(), |s, n| s + n + "\n");
+        Ok(match name {
+            "version" => env!("CARGO_PKG_VERSION").to_owned(),
+            "driver" => "userlevel".to_owned(),
+            "list" => {
+                let elements = &self.graph.elements;
+                let names = elements.iter().map(|e| e.name.as_str());
+                names.fold(format!("{}\n", elements.len()), |s, n| s + n + "\n")
+            }
+            "classes" => lines(&self.classes),
+            "packages" => lines(self.packages),
+            "config" => self.text.clone().unwrap_or_else(|| self.flat_text.clone()),
+            "flatconfig" => self.flat_text.clone(),
+            "requirements" => self.requirements.iter().fold(String::new(), |s, r| s + r + "\n"),
+            "handlers" => {
+                let reads = READS.iter().map(|name| (*name, "r"));
+                let mut all: Vec<_> = reads.chain(WRITES.iter().map(|name| (*name, "w"))).collect();
+                all.sort_unstable();
+                all.iter().fold(String::new(), |s, (name, kind)| s + name + "\t" + kind + "\n")
+            }
+            "threads" => self.crew.len().to_string(),
+            "timewarp" if self.clock.is_simulated() => "simulation".to_owned(),
+            "timewarp" => "1".to_owned(),
+            "drops" => self.all_drops(),
+            "active_ports" => {
+                self.active_ports(|_, name, side, port| format!("{name}\t{side}{port}"))
+            }
+            "active_port_stats" => self.active_ports(|router, it, side, port| {
+                let element = router.graph.find(it).unwrap_or_default();
+                router.port_counts(element, side == 'i').swap_remove(port)
+            }),
+            _ => {
+                let error = ArgError::new(format!("the router has no read handler '{name}'"));
+                return Err(super::handlers::unknown(error, name, "read", name, READS));
+            }
+        })
+    }
+
+    pub(super) fn write_global(&mut self, name: &str, value: &str) -> Result<(), ArgError> {
+        if name == "stop" {
+            // As Click reads it: what is no number counts as one request.
+            let requests: i64 = value.trim().parse().unwrap_or(1);
+            self.stops =
+                self.stops.saturating_add_signed(i32::try_from(requests).unwrap_or(i32::MAX));
+            return Ok(());
+        }
+        let error = ArgError::new(format!("global has no write handler '{name}'"));
+        Err(super::handlers::unknown(error, name, "write", name, WRITES))
+    }
+
+    /// `element reason count` of every reason that has struck.
+    fn all_drops(&mut self) -> String {
+        let mut out = String::new();
+        for (it, ledger) in self.ledgers().iter().enumerate() {
+            let element = &self.graph.elements[it];
+            for (reason, n) in drop_counts(element.class, ledger).iter().filter(|c| c.1 > 0) {
+                _ = writeln!(out, "{} {reason} {n}", element.name);
+            }
+        }
+        out
+    }
+
+    /// A line for every port that moves packets: pull inputs and push outputs.
+    fn active_ports(&mut self, line: impl Fn(&mut Router, &str, char, usize) -> String) -> String {
+        let mut active = Vec::new();
+        for element in &self.graph.elements {
+            let of = |flows: &[Flow], wanted| -> Vec<usize> {
+                (0..flows.len()).filter(|&port| flows[port] == wanted).collect()
+            };
+            let inputs = of(&element.inputs, Flow::Pull).into_iter().map(|port| ('i', port));
+            let outputs = of(&element.outputs, Flow::Push).into_iter().map(|port| ('o', port));
+            active.extend(inputs.chain(outputs).map(|(side, n)| (element.name.clone(), side, n)));
+        }
+        let lines = active.into_iter().map(|(name, side, n)| line(self, &name, side, n) + "\n");
+        lines.collect()
+    }
+
+    /// Packets at each input, or output; of several ports only those whose
+    /// packets the elements at their other ends have counted alone.
+    pub(super) fn port_counts(&mut self, it: usize, inputs: bool) -> Vec<String> {
+        let element = &self.graph.elements[it];
+        let ports = if inputs { element.inputs.len() } else { element.outputs.len() };
+        if ports == 1 {
+            let ledger = self.ledger(it);
+            return vec![if inputs { ledger.input } else { ledger.output }.to_string()];
+        }
+        (0..ports).map(|port| self.count_beyond(it, inputs, port)).collect()
+    }
+
+    /// What the elements beyond a port have counted, if only this port's
+    /// packets come there.
+    fn count_beyond(&mut self, it: usize, inputs: bool, port: usize) -> String {
+        let edges: Vec<(usize, usize)> = match inputs {
+            true => {
+                let edges = self.graph.in_edges(it).filter(|e| e.to.port == port);
+                let beyond = edges.map(|e| e.from.node);
+                beyond.map(|node| (node, self.graph.out_edges(node).count())).collect()
+            }
+            false => {
+                let edges = self.graph.out_edges(it).filter(|e| e.from.port == port);
+                let beyond = edges.map(|e| e.to.node);
+                beyond.map(|node| (node, self.graph.in_edges(node).count())).collect()
+            }
+        };
+        if edges.iter().any(|&(_, edges)| edges != 1) {
+            return UNCOUNTED.to_owned();
+        }
+        let count = |router: &mut Router, node| {
+            let ledger = router.ledger(node);
+            if inputs { ledger.output } else { ledger.input }
+        };
+        edges.into_iter().map(|(node, _)| count(self, node)).sum::<u64>().to_string()
+    }
+
+    /// Click's description of ports: how many, how each works, to what it is connected.
+    pub(super) fn ports_text(&self, it: usize) -> String {
+        let element = &self.graph.elements[it];
+        let mut out = String::new();
+        for (number, (side, flows)) in
+            [("input", &element.inputs), ("output", &element.outputs)].into_iter().enumerate()
+        {
+            let s = if flows.len() == 1 { "" } else { "s" };
+            _ = writeln!(out, "{} {side}{s}", flows.len());
+            for (port, flow) in flows.iter().enumerate() {
+                let name = |node: usize| self.graph.elements[node].name.as_str();
+                let ends: Vec<String> = match side {
+                    "input" => {
+                        let edges = self.graph.in_edges(it).filter(|e| e.to.port == port);
+                        edges.map(|e| format!("{} [{}]", name(e.from.node), e.from.port)).collect()
+                    }
+                    _ => {
+                        let edges = self.graph.out_edges(it).filter(|e| e.from.port == port);
+                        edges.map(|e| format!("[{}] {}", e.to.port, name(e.to.node))).collect()
+                    }
+                };
+                let agnostic = ports::is_agnostic(element.class, number, port);
+                let tilde = if agnostic { "~" } else { "" };
+                _ = writeln!(out, "{}{tilde}\t-\t{}", flow.word(), ends.join(", "));
+            }
+        }
+        out
+    }
+}
