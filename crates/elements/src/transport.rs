@@ -1,6 +1,7 @@
 //! What the elements that check and set transport checksums share.
 
 use castanet_engine::prelude::*;
+use castanet_engine::wire::Udp;
 use castanet_engine::wire::checksum::Sum;
 use std::marker::PhantomData;
 
@@ -11,6 +12,16 @@ pub(crate) fn segment(packet: &Packet) -> Option<(Sum, &[u8])> {
     let len = usize::from(ip.total_len()).checked_sub(ip.header_len())?;
     let segment = packet.network_bytes().get(ip.header_len()..)?.get(..len)?;
     (!ip.is_fragment()).then(|| (ip.pseudo(len), segment))
+}
+
+/// The UDP header of a whole IPv4 packet, what follows it as far as the header's own length
+/// says, which may be less than IP's, and the sum of the pseudo header with that length;
+/// `None` where [`segment`] has none and where the length is wrong.
+pub(crate) fn datagram(packet: &Packet) -> Option<(Udp, Sum, &[u8])> {
+    let (_, bytes) = segment(packet)?;
+    let udp = *Udp::from_prefix(bytes)?.0;
+    let len = usize::from(udp.length());
+    Some((udp, packet.ipv4_header()?.pseudo(len), bytes.get(Udp::LEN..len)?))
 }
 
 /// What is wrong with a segment.

@@ -1,10 +1,10 @@
 //! `ResetIPChecksum`: checksums for the port that sends to compute.
 
 use crate::ip_checks::whole_header;
-use crate::transport::segment;
+use crate::transport::{datagram, segment};
 use castanet_engine::packet::Partial;
 use castanet_engine::prelude::*;
-use castanet_engine::wire::{Ipv4Header, Tcp, Udp, ip_proto};
+use castanet_engine::wire::{Ipv4Header, Tcp, ip_proto};
 
 /// Leaves the checksums of IPv4 headers to the port that sends the packets.
 ///
@@ -30,9 +30,11 @@ use castanet_engine::wire::{Ipv4Header, Tcp, Udp, ip_proto};
 /// in -> ResetIPChecksum(L4 true) -> out
 /// > in  1.0.0.1:1 > 2.0.0.2:2 tcp "data" badsum badcheck
 /// > in  1.0.0.1:1 > 2.0.0.2:2 udp "data" badcheck
+/// > in  1.0.0.1:1 > 2.0.0.2:2 udp ulen 8 "data" badcheck
 /// > in  1.0.0.1 > 2.0.0.2 proto 47 "data" badsum
 /// < out 1.0.0.1:1 > 2.0.0.2:2 tcp "data"
 /// < out 1.0.0.1:1 > 2.0.0.2:2 udp "data"
+/// < out 1.0.0.1:1 > 2.0.0.2:2 udp ulen 8 "data"
 /// < out 1.0.0.1 > 2.0.0.2 proto 47 "data"
 /// ```
 /// ```text
@@ -73,30 +75,39 @@ impl Build for ResetIPChecksum {
     }
 }
 
-/// Sets the checksum of the packet's TCP or UDP segment, if it is one; or to the
-/// sum of the pseudo header, if the rest is left to others. Whether it did.
-fn set_transport(packet: &mut Packet, left: bool) -> bool {
-    let Some(protocol) = packet.ipv4_header().map(Ipv4Header::protocol) else { return false };
-    let Some((pseudo, bytes)) = segment(packet) else { return false };
-    match protocol {
-        ip_proto::TCP => {
-            let Some((&(mut tcp), rest)) = Tcp::from_prefix(bytes) else { return false };
-            match left {
-                true => tcp.set_checksum(!pseudo.checksum()),
-                false => tcp.update_checksum(pseudo, rest),
-            }
-            packet.tcp().map(|mut header| *header = tcp).is_some()
-        }
-        ip_proto::UDP => {
-            let Some((&(mut udp), payload)) = Udp::from_prefix(bytes) else { return false };
-            match left {
-                true => udp.set_checksum(!pseudo.checksum()),
-                false => udp.update_checksum(pseudo, payload),
-            }
-            packet.udp().map(|mut header| *header = udp).is_some()
-        }
-        _ => false,
+/// Sets the checksum of the packet's TCP or UDP segment, if it is a whole one; with `leave`, to
+/// the sum of the pseudo header where a port computes the rest. Whether a port has to.
+fn set_transport(packet: &mut Packet, leave: bool) -> bool {
+    match packet.ipv4_header().map(Ipv4Header::protocol) {
+        Some(ip_proto::TCP) => set_tcp(packet, leave),
+        Some(ip_proto::UDP) => set_udp(packet, leave),
+        _ => None,
     }
+    .is_some_and(|left| left)
+}
+
+fn set_tcp(packet: &mut Packet, leave: bool) -> Option<bool> {
+    let (pseudo, bytes) = segment(packet)?;
+    let (&(mut tcp), rest) = Tcp::from_prefix(bytes)?;
+    match leave {
+        true => tcp.set_checksum(!pseudo.checksum()),
+        false => tcp.update_checksum(pseudo, rest),
+    }
+    *packet.tcp()? = tcp;
+    Some(leave)
+}
+
+/// A port computes over all that IP's length says: so it cannot where UDP's says less.
+fn set_udp(packet: &mut Packet, leave: bool) -> Option<bool> {
+    let whole = segment(packet)?.1.len();
+    let (mut udp, pseudo, payload) = datagram(packet)?;
+    let leave = leave && usize::from(udp.length()) == whole;
+    match leave {
+        true => udp.set_checksum(!pseudo.checksum()),
+        false => udp.update_checksum(pseudo, payload),
+    }
+    *packet.udp()? = udp;
+    Some(leave)
 }
 
 impl PerPacket for ResetIPChecksum {

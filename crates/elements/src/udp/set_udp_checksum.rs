@@ -1,8 +1,7 @@
 //! `SetUDPChecksum`: the UDP checksum, afresh.
 
-use crate::transport::segment;
+use crate::transport::datagram;
 use castanet_engine::prelude::*;
-use castanet_engine::wire::Udp;
 
 /// Computes the checksum of UDP packets afresh.
 ///
@@ -29,16 +28,6 @@ pub enum Outcome {
     Malformed,
 }
 
-/// The packet's header with a right checksum, if all it covers is there.
-fn checked(packet: &Packet) -> Option<Udp> {
-    let (_, bytes) = segment(packet)?;
-    let mut udp = *Udp::from_prefix(bytes)?.0;
-    let len = usize::from(udp.length());
-    let payload = bytes.get(Udp::LEN..len)?;
-    udp.update_checksum(packet.ipv4_header()?.pseudo(len), payload);
-    Some(udp)
-}
-
 impl PerPacket for SetUDPChecksum {
     type On = on::Udp;
     type Local = ();
@@ -46,7 +35,10 @@ impl PerPacket for SetUDPChecksum {
 
     #[inline]
     fn packet(&self, _: &mut (), mut udp: UdpPacket) -> Outcome {
-        let Some(header) = checked(udp.packet()) else { return Outcome::Malformed };
+        let Some((mut header, pseudo, payload)) = datagram(udp.packet()) else {
+            return Outcome::Malformed;
+        };
+        header.update_checksum(pseudo, payload);
         *udp = header;
         Outcome::Right
     }

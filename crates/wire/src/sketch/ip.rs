@@ -111,8 +111,7 @@ impl Ip {
         })?;
         body.resize(body.len() + missing, 0);
         if first {
-            let pseudo = self.pseudo(body.len());
-            self.transport.finish(self.protocol, pseudo, &mut body);
+            self.transport.finish(self.protocol, |len| self.pseudo(len), &mut body);
         }
         let mut bytes = self.header(len)?;
         bytes.extend(body);
@@ -205,7 +204,7 @@ impl Transport {
     }
 
     /// Sets length and checksum of the header at the start of `body`.
-    fn finish(&self, protocol: u8, pseudo: Sum, body: &mut [u8]) {
+    fn finish(&self, protocol: u8, pseudo: impl Fn(usize) -> Sum, body: &mut [u8]) {
         if protocol == ip_proto::UDP {
             let len = body.len();
             if let Some((udp, _)) = Udp::from_prefix_mut(body) {
@@ -225,8 +224,13 @@ pub(super) fn default_kind(protocol: u8) -> u8 {
 }
 
 /// The right checksum for the transport header at the start of `body`,
-/// whatever is in its place.
-pub(super) fn right_check(protocol: u8, pseudo: Sum, body: &[u8]) -> u16 {
+/// whatever is in its place; a UDP header's covers as much as its length says,
+/// if there is so much. `pseudo` is the sum of the pseudo header by length.
+pub(super) fn right_check(protocol: u8, pseudo: impl Fn(usize) -> Sum, body: &[u8]) -> u16 {
+    let udp = Udp::from_prefix(body).filter(|_| protocol == ip_proto::UDP);
+    let covered = udp.map(|(udp, _)| usize::from(udp.length())).filter(|&len| len >= Udp::LEN);
+    let body = covered.and_then(|len| body.get(..len)).unwrap_or(body);
+    let pseudo = pseudo(body.len());
     match protocol {
         ip_proto::UDP => Udp::from_prefix(body).map_or(0, |(udp, rest)| {
             let mut udp = *udp;

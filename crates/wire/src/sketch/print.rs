@@ -281,7 +281,7 @@ impl Ip {
             }
             _ => return Some(body),
         };
-        t.check = judge(check, right_check(self.protocol, self.pseudo(body.len()), body));
+        t.check = judge(check, right_check(self.protocol, |len| self.pseudo(len), body));
         self.transport = t;
         Some(payload)
     }
