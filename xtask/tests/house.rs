@@ -175,6 +175,41 @@ const SHARING: &[&str] = &[
     "thread_local",
 ];
 
+/// Who begins, of the elements in a file, without saying when it goes on with
+/// what another has begun.
+#[derive(Default)]
+struct Beginners(Vec<String>);
+
+impl<'ast> Visit<'ast> for Beginners {
+    fn visit_item_impl(&mut self, it: &'ast syn::ItemImpl) {
+        let name = it.trait_.as_ref().and_then(|(_, path, _)| path.segments.last());
+        let kind = name.map(|name| name.ident.to_string()).unwrap_or_default();
+        let has = |wanted: &str| {
+            let functions = it.items.iter().filter_map(|item| match item {
+                syn::ImplItem::Fn(function) => Some(function.sig.ident.to_string()),
+                _ => None,
+            });
+            functions.into_iter().any(|name| name == wanted)
+        };
+        if ["PerBatch", "Source"].contains(&kind.as_str()) && has("begin") && !has("continues") {
+            self.0.push(kind);
+        }
+    }
+}
+
+#[test]
+fn who_opens_something_says_when_it_is_the_same() {
+    let rooms = ["crates/elements/src", "crates/io/src"];
+    for (path, text) in all_sources() {
+        if rooms.iter().any(|room| path.starts_with(room)) {
+            let mut found = Beginners::default();
+            found.visit_file(&syn::parse_file(&text).unwrap_or_else(|e| panic!("{path}: {e}")));
+            let wrong = found.0;
+            assert!(wrong.is_empty(), "{path}: {wrong:?} has `begin` without `continues`");
+        }
+    }
+}
+
 #[test]
 fn elements_share_nothing() {
     for (path, text) in all_sources() {

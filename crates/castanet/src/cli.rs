@@ -107,11 +107,16 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
+    /// The `VAR=value` settings.
+    pub(crate) fn settings(&self) -> Vec<(String, String)> {
+        self.words.iter().filter_map(|word| as_setting(word)).collect()
+    }
+
     /// The configuration and the variables; or what is wrong with the words.
     pub(crate) fn sort(&self) -> Result<Named, String> {
-        let (vars, files): (Vec<_>, Vec<_>) =
-            self.words.iter().cloned().partition(|word| as_setting(word).is_some());
-        let vars = vars.iter().filter_map(|word| as_setting(word)).collect();
+        let files: Vec<_> =
+            self.words.iter().filter(|word| as_setting(word).is_none()).cloned().collect();
+        let vars = self.settings();
         let origin = match (&self.expression, files.as_slice()) {
             (Some(text), []) => Origin::Expression(text.clone()),
             (None, [file]) => Origin::File(file.into()),

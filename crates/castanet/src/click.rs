@@ -6,6 +6,7 @@ mod options;
 use crate::console::Terminal;
 use crate::library::library;
 use crate::load::{Loaded, Origin, load};
+use crate::replace::Reading;
 use crate::terminal::{complain, say};
 use castanet_engine::router::{Options, Outcome, Router, Wording};
 use castanet_engine::time::Time;
@@ -16,6 +17,20 @@ use options::{Click, refuse};
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// A control socket that the command line asks for.
+struct Socket {
+    name: String,
+    config: String,
+    /// What asks for it.
+    words: String,
+}
+
+impl Socket {
+    fn add(&self, loaded: &mut Loaded) {
+        loaded.add(&self.name, "ControlSocket", &self.config, &self.words);
+    }
+}
 
 /// Runs `click`; gives its exit status, which is 1 for everything wrong.
 pub(crate) fn main() -> i32 {
@@ -78,14 +93,8 @@ impl Click {
         }
     }
 
-    fn run(&self, origin: &Origin, vars: &[(String, String)]) -> i32 {
-        let library = library();
-        let mut loaded = load(origin, vars, &library, self.clickpath.as_deref());
-        if loaded.found.has_errors() {
-            self.report(&mut loaded);
-            return 1;
-        }
-        self.add_sockets(&mut loaded);
+    /// How to build and run, of a configuration of this text.
+    fn options(&self, text: Option<String>) -> Options {
         let mut options = Options::new(Arc::new(Terminal));
         let wanted = self.threads.map(|n| usize::try_from(n).unwrap_or(1));
         options.workers = wanted.unwrap_or(castanet_io::dpdk::cores()).clamp(1, 256);
@@ -99,14 +108,36 @@ impl Click {
         }
         options.wording = Wording::Click;
         options.interfaces = Some(castanet_io::elements::address_of);
-        options.text = loaded.text.take();
+        options.text = text;
         options.packages = crate::load::PACKAGES;
+        options
+    }
+
+    fn run(&self, origin: &Origin, vars: &[(String, String)]) -> i32 {
+        let library = library();
+        let mut loaded = load(origin, vars, &library, self.clickpath.as_deref());
+        if loaded.found.has_errors() {
+            self.report(&mut loaded);
+            return 1;
+        }
+        let sockets = self.sockets();
+        sockets.iter().for_each(|socket| socket.add(&mut loaded));
+        let options = self.options(loaded.text.take());
         let built = Router::build(&loaded.flat, &library, &options, &mut loaded.found);
         self.report(&mut loaded);
         let Some(mut router) = built else {
             complain("Router could not be initialized!");
             return 1;
         };
+        if self.allow_reconfigure {
+            let how = Reading {
+                vars: vars.to_vec(),
+                clickpath: self.clickpath.clone(),
+                warnings: !self.no_warnings,
+                add: Box::new(move |loaded| sockets.iter().for_each(|socket| socket.add(loaded))),
+            };
+            router.allow_replacements(how.replacements(&library, &options));
+        }
         if let Err(e) = crate::signals::forward(router.line()) {
             complain(format_args!("click: cannot listen for signals: {e}"));
             return 1;
@@ -117,17 +148,18 @@ impl Click {
     }
 
     /// `-p` and `-u`: control sockets under the names that Click gives them.
-    fn add_sockets(&self, loaded: &mut Loaded) {
+    fn sockets(&self) -> Vec<Socket> {
         let ports = self.port.iter().map(|port| ("TCP", "--port", port));
         let sockets = self.unix_socket.iter().map(|file| ("UNIX", "--unix-socket", file));
-        for (n, (kind, option, place)) in ports.chain(sockets).enumerate() {
-            let name = match n {
+        let socket = |(n, (kind, option, place)): (usize, (&str, &str, &String))| Socket {
+            name: match n {
                 0 => "click_driver@@ControlSocket".to_owned(),
                 n => format!("click_driver@@ControlSocket@{n}"),
-            };
-            let config = format!("{kind}, {}", quote_if_needed(place));
-            loaded.add(&name, "ControlSocket", &config, &format!("{option} {place}"));
-        }
+            },
+            config: format!("{kind}, {}", quote_if_needed(place)),
+            words: format!("{option} {place}"),
+        };
+        ports.chain(sockets).enumerate().map(socket).collect()
     }
 
     fn report(&self, loaded: &mut Loaded) {

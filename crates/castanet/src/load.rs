@@ -165,15 +165,17 @@ impl Loaded {
 
     /// Prints what was found, in one form or the other.
     pub(crate) fn report(&self, wording: Wording) {
-        if self.found.is_empty() {
-            return;
+        if !self.found.is_empty() {
+            complain(self.rendered(wording, crate::terminal::colours_on_stderr()));
         }
-        match wording {
-            Wording::Click => complain(self.found.render_click(&self.sources).trim_end()),
-            Wording::Castanet => {
-                let colours = crate::terminal::colours_on_stderr();
-                complain(self.found.render_rich(&self.sources, colours).trim_end());
-            }
-        }
+    }
+
+    /// What was found, in one form or the other.
+    pub(crate) fn rendered(&self, wording: Wording, colours: bool) -> String {
+        let text = match wording {
+            Wording::Click => self.found.render_click(&self.sources),
+            Wording::Castanet => self.found.render_rich(&self.sources, colours),
+        };
+        text.trim_end().to_owned()
     }
 }

@@ -8,6 +8,7 @@ mod commands;
 mod console;
 mod library;
 mod load;
+mod replace;
 mod signals;
 mod terminal;
 mod watch;

@@ -8,12 +8,13 @@ use crate::element::{
 use crate::graph::devices::Device;
 use crate::node::fused::Fusion;
 use crate::node::{
-    DuplexNode, LOOPED, NO_FRAME, Node, PANICKED, PerBatchNode, PerPacketNode, SourceNode,
-    StoreNode, THROWN, shared,
+    DuplexNode, LOOPED, NO_FRAME, Node, PANICKED, PerBatchNode, PerPacketNode, Rewritten,
+    SourceNode, StoreNode, THROWN, shared,
 };
 use crate::on::View;
 use crate::router::Bell;
 use crate::time::Time;
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -301,13 +302,19 @@ pub enum Checksums {
 }
 
 /// A control program with its state, type-erased.
-pub trait Program: Send {
+pub trait Program: Any + Send {
     /// Opens what it needs.
     fn begin(&mut self, bell: Bell) -> Result<(), ArgError>;
     /// Runs until it has to wait.
     fn step(&mut self, desk: &mut dyn Desk) -> Step;
     /// Whether it decides what a stop request means.
     fn drives(&self) -> bool;
+    /// Whether it goes on where another, of the same class, stands.
+    fn continues(&self, before: &Rewritten) -> bool;
+    /// Its configuration, for [`Program::continues`].
+    fn config(&self) -> Rewritten;
+    /// Takes that one's place.
+    fn inherit(&mut self, before: &mut dyn Program);
     /// Answers or obeys a handler that needs the desk.
     fn call(
         &mut self,
@@ -323,7 +330,7 @@ pub trait Program: Send {
 }
 
 struct Running<E: Control> {
-    config: E,
+    config: Arc<E>,
     local: E::Local,
 }
 
@@ -336,6 +343,17 @@ impl<E: Control> Program for Running<E> {
     }
     fn drives(&self) -> bool {
         self.config.drives()
+    }
+    fn continues(&self, before: &Rewritten) -> bool {
+        before.downcast_ref::<E>().is_some_and(|before| self.config.continues(before))
+    }
+    fn config(&self) -> Rewritten {
+        self.config.clone()
+    }
+    fn inherit(&mut self, before: &mut dyn Program) {
+        if let Some(before) = (before as &mut dyn Any).downcast_mut::<Self>() {
+            self.local = std::mem::take(&mut before.local);
+        }
     }
     fn call(
         &mut self,
@@ -500,7 +518,7 @@ pub const fn info<E: Info>() -> Class {
 pub const fn control<E: Control>() -> Class {
     let mut class = class::<E, E::Local, crate::element::Never>("any", Role::Control, no_nodes);
     class.program = Some(|text, setup| {
-        let config = build::<E>(text, setup)?;
+        let config = Arc::new(build::<E>(text, setup)?);
         Ok(Box::new(Running::<E> { config, local: E::Local::default() }))
     });
     class.private = E::PRIVATE;

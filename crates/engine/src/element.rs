@@ -76,6 +76,12 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     /// left in `local` to be said (`cx.chatter`).
     #[inline]
     fn after(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
+    /// Whether it can go on with what an element of its name kept under the
+    /// arguments of `before`, where a configuration replaces another; else it
+    /// begins anew. Of equal arguments nobody asks.
+    fn continues(&self, _before: &Self) -> bool {
+        true
+    }
     /// Decides about one packet.
     fn packet(
         &self,
@@ -127,6 +133,15 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     fn held(&self, _local: &Self::Local) -> usize {
         0
     }
+    /// Whether it can go on with what an element of its name kept under the
+    /// arguments of `before`, where a configuration replaces another; else it
+    /// begins anew. Who opens something says when that is the same. Of equal arguments and ports nobody asks.
+    fn continues(&self, _before: &Self) -> bool {
+        true
+    }
+    /// Called on the home worker's state that it continues under other
+    /// arguments, when it replaces the element that kept it.
+    fn resume(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
     /// Whether this one shares its `Local`, where that depends on arguments.
     fn shares(&self) -> bool {
         Self::SHARED
@@ -162,6 +177,12 @@ pub trait Source: Describe + Build + Send + Sync {
     }
     /// Called once when the router stops.
     fn end(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
+    /// Whether it can go on with what an element of its name kept under the
+    /// arguments of `before`, where a configuration replaces another; else it
+    /// begins anew. Of equal arguments nobody asks.
+    fn continues(&self, _before: &Self) -> bool {
+        true
+    }
     /// How many packets are kept, for the accounting of packets.
     fn held(&self, _local: &Self::Local) -> usize {
         0
@@ -199,6 +220,12 @@ pub trait Store: Describe + Build + Send + Sync {
     fn take(&self, local: &mut Self::Local, n: usize, into: &mut Batch, cx: &mut Cx);
     /// How many packets are kept, for the accounting of packets.
     fn held(&self, local: &Self::Local) -> usize;
+    /// Whether it can go on with what an element of its name kept under the
+    /// arguments of `before`, where a configuration replaces another; else it
+    /// begins anew. Of equal arguments nobody asks.
+    fn continues(&self, _before: &Self) -> bool {
+        true
+    }
     /// How many more packets find room, for sources that wait for it.
     fn room(&self, _local: &Self::Local) -> usize {
         usize::MAX
@@ -256,6 +283,12 @@ pub trait Control: Describe + Build + Send + Sync {
     fn drives(&self) -> bool {
         false
     }
+    /// Whether it goes on where the program of its name stands that has the
+    /// arguments of `before`, where a configuration replaces another; else it
+    /// begins anew, as scripts do in Click.
+    fn continues(&self, _before: &Self) -> bool {
+        false
+    }
 }
 
 /// What a control program waits for.
@@ -295,6 +328,9 @@ pub trait Desk {
     fn request_stop(&mut self);
     /// Takes one stop request, if there is one.
     fn take_stop(&mut self) -> bool;
+    /// Whether another configuration is about to replace this one: what is still
+    /// to be done had better be done there.
+    fn is_replaced(&self) -> bool;
     /// The name of the program's own element, for relative names.
     fn name(&self) -> &str;
 }

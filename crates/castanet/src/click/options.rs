@@ -57,6 +57,9 @@ pub(super) struct Click {
     /// Listen for control commands at a Unix socket called FILE
     #[arg(short, long = "unix-socket", value_name = "FILE")]
     pub(super) unix_socket: Vec<String>,
+    /// Let `write hotconfig` replace the configuration while it runs
+    #[arg(short = 'R', long, overrides_with = "allow_reconfigure")]
+    pub(super) allow_reconfigure: bool,
     /// Write the flat configuration to FILE; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Vec<String>,

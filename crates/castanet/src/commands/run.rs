@@ -3,6 +3,7 @@
 use crate::cli::{Configuration, Workers};
 use crate::console::Terminal;
 use crate::library::library;
+use crate::replace::Reading;
 use crate::terminal::{complain, say};
 use crate::watch::Watch;
 use castanet_engine::router::{Options, Outcome, Router, Wording};
@@ -33,6 +34,9 @@ pub(crate) struct Arguments {
     /// Start DPDK with these options of its environment abstraction layer
     #[arg(long, value_name = "EAL OPTIONS", allow_hyphen_values = true)]
     dpdk: Option<String>,
+    /// Let `write hotconfig` replace the configuration while it runs
+    #[arg(short = 'R', long)]
+    allow_reconfigure: bool,
     /// Say neither how packets come and go nor that it runs
     #[arg(short, long)]
     quiet: bool,
@@ -73,6 +77,11 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     let built = Router::build(&loaded.flat, &library, &options, &mut loaded.found);
     loaded.report(Wording::Castanet);
     let Some(mut router) = built else { return crate::exit::CONFIGURATION };
+    if arguments.allow_reconfigure {
+        let vars = arguments.configuration.settings();
+        let how = Reading { vars, clickpath: None, warnings: true, add: Box::new(|_| ()) };
+        router.allow_replacements(how.replacements(&library, &options));
+    }
     if let Err(e) = crate::signals::forward(router.line()) {
         complain(format_args!("castanet: cannot listen for signals: {e}"));
         return crate::exit::CONFIGURATION;

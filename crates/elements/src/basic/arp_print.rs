@@ -79,6 +79,10 @@ impl PerBatch for ARPPrint {
     // One file, in one order.
     const SHARED: bool = true;
 
+    fn continues(&self, before: &ARPPrint) -> bool {
+        self.outfile == before.outfile
+    }
+
     fn begin(&self, output: &mut Output, _: &mut Cx) -> Result<(), ArgError> {
         if let Some(path) = &self.outfile {
             let file = File::create(path);

@@ -134,6 +134,14 @@ impl PerBatch for ARPQuerier {
     // What one worker learns, all know.
     const SHARED: bool = true;
 
+    fn continues(&self, _: &ARPQuerier) -> bool {
+        true
+    }
+
+    fn resume(&self, known: &mut Neighbours, _: &mut Cx) {
+        known.table.set_limits(self.station.limits);
+    }
+
     fn begin(&self, known: &mut Neighbours, cx: &mut Cx) -> Result<(), ArgError> {
         known.table.set_limits(self.station.limits);
         self.wake(known, cx);

@@ -53,8 +53,10 @@ impl PerPacket for RoundRobinSwitch {
 
     #[inline]
     fn packet(&self, turn: &mut Turn, _: &mut Packet) -> Port {
-        let port = Port::nth(turn.next);
-        turn.next = if turn.next + 1 < self.outputs { turn.next + 1 } else { 0 };
+        // The state may be that of a switch with more outputs (hot swap).
+        let now = if turn.next < self.outputs { turn.next } else { 0 };
+        let port = Port::nth(now);
+        turn.next = now + 1;
         port
     }
 }

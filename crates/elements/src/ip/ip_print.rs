@@ -120,6 +120,10 @@ impl PerBatch for IPPrint {
     type Fate = ();
     const SHARED: bool = true;
 
+    fn continues(&self, before: &IPPrint) -> bool {
+        self.outfile == before.outfile
+    }
+
     fn begin(&self, writer: &mut Writer, _: &mut Cx) -> Result<(), ArgError> {
         writer.open(self.outfile.as_deref())
     }

@@ -44,6 +44,10 @@ impl Source for TimedSink {
     type Local = Next;
     type Fate = Never;
 
+    fn continues(&self, _: &TimedSink) -> bool {
+        true
+    }
+
     fn begin(&self, next: &mut Next, cx: &mut Cx) -> Result<(), ArgError> {
         next.due = cx.now() + self.interval;
         Ok(())

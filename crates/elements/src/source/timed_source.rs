@@ -81,6 +81,10 @@ impl Source for TimedSource {
     type Local = Made;
     type Fate = ();
 
+    fn continues(&self, _: &TimedSource) -> bool {
+        true
+    }
+
     fn begin(&self, made: &mut Made, cx: &mut Cx) -> Result<(), ArgError> {
         made.next = Some(cx.now() + self.interval);
         Ok(())

@@ -96,6 +96,11 @@ impl Names {
         Names { declared: self.declared.clone(), system: self.system.clone() }
     }
 
+    /// Whether the same is declared in both.
+    pub(crate) fn declares_like(&self, other: &Names) -> bool {
+        self.declared == other.declared
+    }
+
     /// Every declared name, for suggestions.
     pub fn all(&self) -> impl Iterator<Item = &str> {
         self.declared.keys().map(String::as_str)

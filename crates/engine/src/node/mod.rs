@@ -84,6 +84,15 @@ pub trait Node: Any + Send {
     fn install(&mut self, config: Rewritten);
     /// Whether all workers share one state, so that one answers for all.
     fn shares(&self) -> bool;
+    /// Its configuration, for [`Node::continues`].
+    fn config(&self) -> Rewritten;
+    /// Whether it can go on with the state of a node that has the configuration
+    /// `before`; never with another class's.
+    fn continues(&self, before: &Rewritten) -> bool;
+    /// Takes over the state of the node that it replaces.
+    fn inherit(&mut self, before: &mut dyn Node);
+    /// Its state comes from a node with another configuration.
+    fn resume(&mut self, _cx: &mut Cx) {}
 }
 
 /// Where an output leads.
@@ -251,6 +260,11 @@ impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
     fn shares(&self) -> bool {
         matches!(self.local, State::Shared(_))
     }
+
+    fn inherit(&mut self, before: &mut Self) {
+        let state = before.local.with(std::mem::take);
+        self.local.with(|local| *local = state);
+    }
 }
 
 /// `pattern3` as the handler `pattern_` and its number: a read finds that in
@@ -261,9 +275,9 @@ pub(crate) fn numbered(name: &str) -> Option<(String, &str)> {
     (!base.is_empty() && !number.is_empty()).then(|| (format!("{base}_"), number))
 }
 
-/// The handler half of `Node`, the same for every kind.
+/// The half of `Node` that is the same for every kind: handlers, and replacing.
 macro_rules! handlers_of_body {
-    ($held:expr) => {
+    ($held:expr, $continues:expr) => {
         fn read(&self, name: &str, ask: &crate::class::Ask) -> Option<(crate::class::Value, bool)> {
             self.body.read(name, ask)
         }
@@ -287,6 +301,17 @@ macro_rules! handlers_of_body {
         }
         fn shares(&self) -> bool {
             self.body.shares()
+        }
+        fn config(&self) -> crate::node::Rewritten {
+            self.body.config.clone()
+        }
+        fn continues(&self, before: &crate::node::Rewritten) -> bool {
+            before.downcast_ref::<E>().is_some_and(|before| $continues(&*self.body.config, before))
+        }
+        fn inherit(&mut self, before: &mut dyn Node) {
+            if let Some(before) = (before as &mut dyn std::any::Any).downcast_mut::<Self>() {
+                self.body.inherit(&mut before.body);
+            }
         }
     };
 }

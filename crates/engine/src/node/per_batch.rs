@@ -50,5 +50,9 @@ impl<E: PerBatch> Node for PerBatchNode<E> {
     fn held(&self) -> usize {
         self.body.local.peek(|local| self.body.config.held(local))
     }
-    handlers_of_body!(|config, local| config.held(local));
+    fn resume(&mut self, cx: &mut Cx) {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.resume(local, cx));
+    }
+    handlers_of_body!(|config, local| config.held(local), E::continues);
 }

@@ -67,7 +67,7 @@ impl<E: PerPacket> Node for PerPacketNode<E> {
         // The whole burst goes one way: nothing moves.
         all
     }
-    handlers_of_body!(|_, _| 0);
+    handlers_of_body!(|_, _| 0, E::continues);
 }
 
 /// Moves each packet where its fate says; those for the first output stay.

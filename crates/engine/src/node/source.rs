@@ -46,7 +46,7 @@ impl<E: Source> Node for SourceNode<E> {
     fn held(&self) -> usize {
         self.body.local.peek(|local| self.body.config.held(local))
     }
-    handlers_of_body!(|config, local| config.held(local));
+    handlers_of_body!(|config, local| config.held(local), E::continues);
 }
 
 /// An element that is both `PerBatch` and `Source`, with one state.
@@ -113,5 +113,11 @@ where
     fn held(&self) -> usize {
         self.body.local.peek(|local| PerBatch::held(&*self.body.config, local))
     }
-    handlers_of_body!(|config, local| PerBatch::held(config, local));
+    fn resume(&mut self, cx: &mut Cx) {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.resume(local, cx));
+    }
+    handlers_of_body!(|config, local| PerBatch::held(config, local), |now: &E, before: &E| {
+        PerBatch::continues(now, before) && Source::continues(now, before)
+    });
 }

@@ -1,9 +1,10 @@
 //! From a plan to workers that are ready to run.
 
 use super::plan::{Planned, Wording, plan, report};
-use super::{Bell, Crew, Options, Router, Run};
+use super::{Bell, Crew, Notice, Options, ProgramId, Router, Run};
 use crate::args::{ArgError, Names};
 use crate::class::{Library, Nodes, Role};
+use crate::cores::Cores;
 use crate::element::{Setup, Step};
 use crate::graph::{Flow, Graph, assign, fuse};
 use crate::node::fused::{MAX_STAGES, Member};
@@ -14,7 +15,29 @@ use crate::worker::{Tasks, Worker, mailbox};
 use castanet_lang::{Diagnostic, Diagnostics, Flat};
 use castanet_packet::{Pool, PoolConfig};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
+
+/// What all configurations of a router have in common.
+pub(super) struct Ground {
+    pub(super) clock: Arc<Clock>,
+    pub(super) pool: Pool,
+    pub(super) notify: Sender<Notice>,
+    /// How many configurations there were before.
+    pub(super) replaced: u64,
+}
+
+/// A configuration, ready to begin.
+pub(super) struct Built {
+    pub(super) graph: Graph,
+    pub(super) assigned: assign::Plan,
+    pub(super) checksums: Vec<bool>,
+    pub(super) names: Names,
+    pub(super) flat_text: String,
+    pub(super) requirements: Vec<String>,
+    pub(super) crew: Crew,
+    pub(super) programs: Vec<Run>,
+    pub(super) cores: Cores,
+}
 
 impl Router {
     /// Builds a router, or says everything that is wrong; nothing is started
@@ -25,38 +48,51 @@ impl Router {
         options: &Options,
         found: &mut Diagnostics,
     ) -> Option<Router> {
-        let planned = plan(flat, library, &options.cores(), options.wording, found);
-        // Click looks at arguments only where the connections are right.
-        if options.wording == Wording::Click && found.has_errors() {
-            return None;
-        }
-        let system = options.interfaces.map(|ask| Arc::new(ask) as _);
-        let names = Names::new(&planned.facts.addresses, system);
+        let (notify, notices) = channel();
         let clock = Arc::new(match options.simulated {
             true => Clock::simulated_from(options.simulated_from, options.simulated_tick),
             false => Clock::real(),
         });
-        let parts = make_all(&planned, &names, clock.now(), options, found);
-        if found.has_errors() {
-            return None;
-        }
-        let flat_text = castanet_lang::print::flat(flat);
-        let requirements = flat.requirements.clone();
-        let Planned { graph, assigned, fused, cores, .. } = planned;
-        let fused = if options.fuse { fused } else { fuse::Plan::default() };
-        let mut router = match assemble(graph, assigned, fused, names, parts, clock, options) {
-            Ok(router) => router,
+        let pool = Pool::new(PoolConfig { frames: options.frames, ..PoolConfig::default() });
+        let ground = match pool {
+            Ok(pool) => Ground { clock, pool, notify, replaced: 0 },
             Err(e) => {
-                found.push(Diagnostic::error(None, format!("cannot start workers: {e}")));
+                found.push(Diagnostic::error(None, format!("cannot make frames: {e}")));
                 return None;
             }
         };
-        router.pin = options.pin.then_some(cores);
-        router.flat_text = flat_text;
-        router.classes = library.names().collect();
-        router.requirements = requirements;
-        router.begin(options, found);
-        if found.has_errors() { None } else { Some(router) }
+        let mut built = construct(flat, library, options, &ground, found)?;
+        let all = 0..built.graph.elements.len();
+        built.begin(all, &ground.notify, options, found);
+        if found.has_errors() {
+            return None;
+        }
+        Some(Router {
+            replaced: 0,
+            replacements: None,
+            next: None,
+            rewritten: vec![false; built.graph.elements.len()],
+            graph: built.graph,
+            assigned: built.assigned,
+            checksums: built.checksums,
+            names: built.names,
+            flat_text: built.flat_text,
+            text: options.text.clone(),
+            classes: library.names().collect(),
+            packages: options.packages,
+            requirements: built.requirements,
+            crew: built.crew,
+            programs: built.programs,
+            away: Vec::new(),
+            clock: ground.clock,
+            console: options.console.clone(),
+            pool: ground.pool,
+            pin: options.pin.then_some(built.cores),
+            notices,
+            notify: ground.notify,
+            stops: 0,
+            ending: None,
+        })
     }
 
     /// Goes as far as building goes without opening a file or a device.
@@ -66,17 +102,69 @@ impl Router {
         let names = Names::new(&planned.facts.addresses, system);
         make_all(&planned, &names, Time::default(), options, found);
     }
+}
 
-    /// Lets every element open what it needs, in the order of the file; where
-    /// one fails, it is not asked on other workers.
-    fn begin(&mut self, options: &Options, found: &mut Diagnostics) {
-        for element in 0..self.graph.elements.len() {
+/// Goes as far as building goes without opening anything.
+pub(super) fn construct(
+    flat: &Flat,
+    library: &Library,
+    options: &Options,
+    ground: &Ground,
+    found: &mut Diagnostics,
+) -> Option<Built> {
+    let planned = plan(flat, library, &options.cores(), options.wording, found);
+    // Click looks at arguments only where the connections are right.
+    if options.wording == Wording::Click && found.has_errors() {
+        return None;
+    }
+    let system = options.interfaces.map(|ask| Arc::new(ask) as _);
+    let names = Names::new(&planned.facts.addresses, system);
+    let mut parts = make_all(&planned, &names, ground.clock.now(), options, found);
+    if found.has_errors() {
+        return None;
+    }
+    for run in &mut parts.programs {
+        run.id.configuration = ground.replaced;
+    }
+    let Planned { graph, assigned, fused, cores, checksums, .. } = planned;
+    let fused = if options.fuse { fused } else { fuse::Plan::default() };
+    match assemble(&graph, &assigned, &fused, parts.nodes, ground, options) {
+        Ok(workers) => Some(Built {
+            graph,
+            assigned,
+            checksums,
+            names,
+            flat_text: castanet_lang::print::flat(flat),
+            requirements: flat.requirements.clone(),
+            crew: Crew::Here(workers),
+            programs: parts.programs,
+            cores,
+        }),
+        Err(e) => {
+            found.push(Diagnostic::error(None, format!("cannot start workers: {e}")));
+            None
+        }
+    }
+}
+
+impl Built {
+    /// Lets elements open what they need, in the order of the file; where one
+    /// fails, it is not asked on other workers.
+    pub(super) fn begin(
+        &mut self,
+        elements: impl Iterator<Item = usize>,
+        notify: &Sender<Notice>,
+        options: &Options,
+        found: &mut Diagnostics,
+    ) {
+        for element in elements {
             let mut workers = self.assigned.begins(&self.graph, element).into_iter();
             let begin = |worker| self.crew.here(worker).map_or(Ok(()), |it| it.begin(element));
             let begun = workers.try_for_each(begin).and_then(|()| {
-                let bell = Bell { element, line: self.notify.clone() };
                 let program = self.programs.iter_mut().find(|run| run.element == element);
-                program.map_or(Ok(()), |run| run.program.begin(bell))
+                program.map_or(Ok(()), |run| {
+                    run.program.begin(Bell { program: run.id, line: notify.clone() })
+                })
             });
             if let Err(error) = begun {
                 report(&self.graph, element, "initializing", vec![error], options.wording, found);
@@ -116,7 +204,8 @@ fn make_all(
         let made = match (it.class.role, it.class.program) {
             (Role::Info, _) => Ok(Vec::new()),
             (_, Some(make)) => make(&it.config, &setup).map(|program| {
-                parts.programs.push(Run { element: i, program, waits: Step::At(started) });
+                let id = ProgramId { configuration: 0, element: i };
+                parts.programs.push(Run { id, element: i, program, waits: Step::At(started) });
                 Vec::new()
             }),
             _ => (it.class.make)(&it.config, &setup, options.workers.max(1)),
@@ -129,27 +218,25 @@ fn make_all(
     parts
 }
 
+/// The workers, with all that they run.
 fn assemble(
-    graph: Graph,
-    assigned: assign::Plan,
-    fused: fuse::Plan,
-    names: Names,
-    parts: Parts,
-    clock: Arc<Clock>,
+    graph: &Graph,
+    assigned: &assign::Plan,
+    fused: &fuse::Plan,
+    nodes: Vec<Nodes>,
+    ground: &Ground,
     options: &Options,
-) -> std::io::Result<Router> {
-    let pool = Pool::new(PoolConfig { frames: options.frames, ..PoolConfig::default() })?;
-    let (notify, notices) = channel();
+) -> std::io::Result<Vec<Worker>> {
     let pairs: std::io::Result<Vec<_>> =
         assigned.tasks.iter().map(|jobs| mailbox::pair(jobs.len())).collect();
     let (shared, mailboxes): (Vec<_>, Vec<_>) = pairs?.into_iter().unzip();
     let shared = Arc::new(shared);
-    let mut by_worker = slots(&graph, &assigned, parts.nodes, mailboxes.len());
-    by_worker.iter_mut().for_each(|slots| fuse(slots, &fused));
+    let mut by_worker = slots(graph, assigned, nodes, mailboxes.len());
+    by_worker.iter_mut().for_each(|slots| fuse(slots, fused));
     let core = |index, elements| {
         let seed = seed(index, options.simulated);
         let at_home = assigned.homes.iter().map(|&home| home == index).collect();
-        let core = Core::new(elements, pool.clone(), options.burst, seed);
+        let core = Core::new(elements, ground.pool.clone(), options.burst, seed);
         Core { worker: index, at_home, ..core }
     };
     let worker = |(index, (slots, mailbox)): (usize, (Vec<Slot>, _))| Worker {
@@ -157,33 +244,13 @@ fn assemble(
         core: core(index, slots.len()),
         slots,
         tasks: Tasks::new(assigned.tasks[index].iter().copied()),
-        clock: clock.clone(),
+        clock: ground.clock.clone(),
         console: options.console.clone(),
         shared: shared.clone(),
         mailbox,
-        stop_line: notify.clone(),
+        stop_line: ground.notify.clone(),
     };
-    let workers = by_worker.into_iter().zip(mailboxes).enumerate().map(worker).collect();
-    Ok(Router {
-        graph,
-        assigned,
-        names,
-        flat_text: String::new(),
-        text: options.text.clone(),
-        classes: Vec::new(),
-        packages: options.packages,
-        requirements: Vec::new(),
-        crew: Crew::Here(workers),
-        programs: parts.programs,
-        clock,
-        console: options.console.clone(),
-        pool,
-        pin: None,
-        notices,
-        notify,
-        stops: 0,
-        ending: None,
-    })
+    Ok(by_worker.into_iter().zip(mailboxes).enumerate().map(worker).collect())
 }
 
 /// Simulated runs are the same every time; real ones are not.

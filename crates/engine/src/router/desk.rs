@@ -65,6 +65,9 @@ impl Desk for AtDesk<'_> {
         self.router.stops -= u32::from(any);
         any
     }
+    fn is_replaced(&self) -> bool {
+        self.router.is_replaced()
+    }
     fn name(&self) -> &str {
         &self.name
     }
@@ -99,8 +102,10 @@ impl Router {
     /// that reads its own handlers finds none rather than a deadlock.
     fn at_desk<T>(&mut self, at: usize, act: impl FnOnce(&mut Run, &mut dyn Desk) -> T) -> T {
         let mut run = self.programs.swap_remove(at);
+        self.away.push((run.element, run.program.config()));
         let name = self.graph.elements[run.element].name.clone();
         let answer = act(&mut run, &mut AtDesk { router: self, name });
+        self.away.pop();
         self.programs.push(run);
         let last = self.programs.len() - 1;
         self.programs.swap(at, last);

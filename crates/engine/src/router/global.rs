@@ -24,13 +24,19 @@ pub(super) const READS: &[&str] = &[
     "version",
 ];
 
-/// Those that can be written.
-pub(super) const WRITES: &[&str] = &["stop"];
+/// Those that can be written where the configuration may be replaced; else all
+/// but the first.
+const WRITES: &[&str] = &["hotconfig", "stop"];
 
 /// What Click prints for a port that nobody counts.
 const UNCOUNTED: &str = "??";
 
 impl Router {
+    /// Handlers of the router itself that can be written.
+    pub(super) fn global_writes(&self) -> &'static [&'static str] {
+        &WRITES[usize::from(!self.is_replaceable())..]
+    }
+
     pub(super) fn read_global(&mut self, name: &str) -> Result<String, ArgError> {
         let lines = |names: &[&str]| names.iter().fold(String::new(), |s, n| s + n + "\n");
         Ok(match name {
@@ -48,7 +54,8 @@ impl Router {
             "requirements" => self.requirements.iter().fold(String::new(), |s, r| s + r + "\n"),
             "handlers" => {
                 let reads = READS.iter().map(|name| (*name, "r"));
-                let mut all: Vec<_> = reads.chain(WRITES.iter().map(|name| (*name, "w"))).collect();
+                let mut all: Vec<_> =
+                    reads.chain(self.global_writes().iter().map(|name| (*name, "w"))).collect();
                 all.sort_unstable();
                 all.iter().fold(String::new(), |s, (name, kind)| s + name + "\t" + kind + "\n")
             }
@@ -78,8 +85,11 @@ impl Router {
                 self.stops.saturating_add_signed(i32::try_from(requests).unwrap_or(i32::MAX));
             return Ok(());
         }
+        if name == "hotconfig" && self.is_replaceable() {
+            return self.prepare(value);
+        }
         let error = ArgError::new(format!("global has no write handler '{name}'"));
-        Err(super::handlers::unknown(error, name, "write", name, WRITES))
+        Err(super::handlers::unknown(error, name, "write", name, self.global_writes()))
     }
 
     /// `element reason count` of every reason that has struck.

@@ -51,7 +51,10 @@ impl Router {
     pub fn has_handler(&self, handler: &str, write: bool) -> bool {
         let (element, name) = handler.split_once('.').unwrap_or(("", handler));
         if element.is_empty() {
-            return if write { global::WRITES } else { global::READS }.contains(&name);
+            return match write {
+                true => self.global_writes().contains(&name),
+                false => global::READS.contains(&name),
+            };
         }
         let Some(element) = self.graph.find(element) else { return false };
         let of_many = crate::node::numbered(name).map(|(name, _)| name);
@@ -202,6 +205,7 @@ impl Router {
         match self.rewritten(it, name, value) {
             Some(config) => {
                 let config = config.map_err(|e| e.at(name))?;
+                self.rewritten[it] = true;
                 for worker in 0..self.crew.len() {
                     let config = config.clone();
                     self.crew.ask(worker, move |worker| {

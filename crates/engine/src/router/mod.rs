@@ -7,15 +7,18 @@ mod global;
 mod handlers;
 mod plan;
 mod run;
+mod swap;
 
 pub use plan::{Planned, Wording, plan};
 pub use run::{Outcome, Report, Watcher};
+pub use swap::{Reader, Replacements};
 
 use crate::args::Names;
 use crate::class::Program;
 use crate::cores::Cores;
 use crate::element::Step;
 use crate::graph::{Graph, assign};
+use crate::node::Rewritten;
 use crate::time::{Clock, SIMULATED_START, Time};
 use crate::worker::{Console, Worker};
 use castanet_packet::Pool;
@@ -35,16 +38,25 @@ pub enum Notice {
         /// The text to write.
         value: String,
     },
-    /// A program's bell was rung, of the element of this number.
-    Rung(usize),
+    /// A program's bell was rung.
+    Rung(ProgramId),
     /// The user does: nobody is asked.
     Interrupted,
+}
+
+/// A control program, whatever configuration it is in by now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProgramId {
+    /// The number of the configuration that it began in.
+    configuration: u64,
+    /// Its element there.
+    element: usize,
 }
 
 /// Wakes a control program from another thread, while the router runs.
 #[derive(Clone)]
 pub struct Bell {
-    element: usize,
+    program: ProgramId,
     line: Sender<Notice>,
 }
 
@@ -52,11 +64,12 @@ impl Bell {
     /// Wakes it.
     pub fn ring(&self) {
         // After the router's end nobody is there to be woken.
-        _ = self.line.send(Notice::Rung(self.element));
+        _ = self.line.send(Notice::Rung(self.program));
     }
 }
 
 /// How to build and run a router.
+#[derive(Clone)]
 pub struct Options {
     /// How many workers.
     pub workers: usize,
@@ -121,6 +134,7 @@ impl Options {
 
 /// A program of the control thread and what it waits for.
 struct Run {
+    id: ProgramId,
     element: usize,
     program: Box<dyn Program>,
     waits: Step,
@@ -128,8 +142,18 @@ struct Run {
 
 /// A router that is ready to run, runs, or has run.
 pub struct Router {
+    /// How many configurations it has had before this one.
+    replaced: u64,
+    /// What may replace its configuration while it runs, if anything.
+    replacements: Option<Replacements>,
+    /// The configuration that is to replace this one.
+    next: Option<swap::Next>,
     graph: Graph,
     assigned: assign::Plan,
+    /// By element: whether packets may leave it with checksums left to others.
+    checksums: Vec<bool>,
+    /// By element: whether a handler has changed its configuration.
+    rewritten: Vec<bool>,
     names: Names,
     flat_text: String,
     text: Option<String>,
@@ -138,6 +162,8 @@ pub struct Router {
     requirements: Vec<String>,
     crew: Crew,
     programs: Vec<Run>,
+    /// The programs at work, with their elements: away from the list meanwhile.
+    away: Vec<(usize, Rewritten)>,
     clock: Arc<Clock>,
     console: Arc<dyn Console>,
     pool: Pool,

@@ -53,7 +53,7 @@ impl Router {
         let mut interrupted = false;
         let mut next_watch = watch.as_ref().map(|(every, _)| self.clock.now() + *every);
         loop {
-            while self.run_programs() {}
+            while self.replace() | self.run_programs() {}
             self.decide_stops();
             if interrupted || self.ending.is_some() {
                 break;
@@ -96,7 +96,7 @@ impl Router {
                 interrupted |= self.heed(notice);
                 ran = true;
             }
-            ran |= self.run_programs();
+            ran |= self.replace() | self.run_programs();
             self.decide_stops();
             match next {
                 Turn::Ran => {}
@@ -113,12 +113,12 @@ impl Router {
 
     /// Does what an element or a signal asks; whether it was the user, who
     /// wants an end.
-    fn heed(&mut self, notice: Notice) -> bool {
+    pub(super) fn heed(&mut self, notice: Notice) -> bool {
         match notice {
             Notice::StopRequested => self.stops += 1,
-            Notice::Rung(element) => {
+            Notice::Rung(id) => {
                 let now = self.clock.now();
-                let program = self.programs.iter_mut().find(|run| run.element == element);
+                let program = self.programs.iter_mut().find(|run| run.id == id);
                 if let Some(run) = program.filter(|run| run.waits != Step::Ended) {
                     run.waits = Step::At(now);
                 }
@@ -156,7 +156,7 @@ impl Router {
                 self.heed(notice);
                 ran = true;
             }
-            ran |= self.run_programs();
+            ran |= self.replace() | self.run_programs();
             if let (Turn::Idle(next), false) = (turn, ran) {
                 return earlier(next, self.next_program());
             }
@@ -176,9 +176,17 @@ impl Router {
 
     /// Tells every element that it is over: buffers are written out.
     pub fn end(&mut self) {
-        let elements = 0..self.graph.elements.len();
-        let begun: Vec<Vec<usize>> =
-            elements.map(|it| self.assigned.begins(&self.graph, it)).collect();
+        self.end_those(|_| true);
+    }
+
+    /// Tells some elements that it is over.
+    pub(super) fn end_those(&mut self, which: impl Fn(usize) -> bool) {
+        let begun: Vec<Vec<usize>> = (0..self.graph.elements.len())
+            .map(|it| match which(it) {
+                true => self.assigned.begins(&self.graph, it),
+                false => Vec::new(),
+            })
+            .collect();
         if let Crew::Here(workers) = &mut self.crew {
             workers.iter_mut().for_each(|worker| worker.end(&begun));
         }

@@ -160,6 +160,11 @@ impl Timers {
         self.at[holder] = None;
     }
 
+    /// What `holder` has asked for.
+    pub(crate) fn of(&self, holder: usize) -> Option<Time> {
+        self.at[holder]
+    }
+
     /// The time of the earliest wish that still stands.
     pub(crate) fn next(&mut self) -> Option<Time> {
         while let Some(&Reverse((time, holder))) = self.heap.peek() {

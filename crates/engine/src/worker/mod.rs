@@ -75,6 +75,13 @@ impl Worker {
         done
     }
 
+    /// Lets element `me` see to the state that it has from another's place.
+    pub(crate) fn resume(&mut self, me: usize) {
+        self.core.now = self.clock.now();
+        exec::call(&mut self.slots, &mut self.core, me, |node, cx| node.resume(cx));
+        self.after();
+    }
+
     /// Tells every element that began here that it is over, then lets what
     /// that emits run. `begun` says by element where it began.
     pub(crate) fn end(&mut self, begun: &[Vec<usize>]) {

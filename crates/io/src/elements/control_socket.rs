@@ -116,6 +116,10 @@ fn tcp(settings: &Settings) -> Result<Place, ArgError> {
 impl Control for ControlSocket {
     type Local = Listening;
 
+    fn continues(&self, before: &ControlSocket) -> bool {
+        self.place == before.place
+    }
+
     fn begin(&self, local: &mut Listening, bell: Bell) -> Result<(), ArgError> {
         local.bell = Some(bell);
         local.just_tried = true;
@@ -145,6 +149,9 @@ impl Control for ControlSocket {
                 Heard::Command(client, command) => {
                     let answer = protocol::answer(&command, self.settings.readonly, &own, desk);
                     server.answer(client, answer);
+                    if desk.is_replaced() {
+                        return Step::At(desk.now());
+                    }
                 }
                 Heard::News(text) => {
                     if self.settings.verbose {

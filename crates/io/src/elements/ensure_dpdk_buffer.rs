@@ -51,6 +51,10 @@ impl PerBatch for EnsureDPDKBuffer {
     type Fate = Ensured;
     const EACH: bool = true;
 
+    fn continues(&self, _: &EnsureDPDKBuffer) -> bool {
+        true
+    }
+
     fn begin(&self, local: &mut Mbufs, _: &mut Cx) -> Result<(), ArgError> {
         local.buffers = Some(Buffers::open().map_err(|error| told(&error))?);
         Ok(())

@@ -227,6 +227,10 @@ impl Source for FromDevice {
     type Fate = Received;
     const EACH: bool = true;
 
+    fn continues(&self, _: &FromDevice) -> bool {
+        false // it opens what its arguments name
+    }
+
     fn begin(&self, local: &mut Receiving, cx: &mut Cx) -> Result<(), ArgError> {
         let wish = self.wish(cx.worker(), cx.at_home())?;
         local.device.set(choice::open(&self.settings.devname, &wish, cx.pool())?);

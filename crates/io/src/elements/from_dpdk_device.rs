@@ -442,6 +442,10 @@ impl Source for FromDPDKDevice {
     type Fate = Received;
     const EACH: bool = true;
 
+    fn continues(&self, _: &FromDPDKDevice) -> bool {
+        false // it opens what its arguments name
+    }
+
     fn begin(&self, local: &mut Receiving, cx: &mut Cx) -> Result<(), ArgError> {
         (local.leads, local.workers) = (cx.at_home(), self.shares.len());
         let options = self.options(cx.worker());

@@ -110,6 +110,10 @@ impl Source for FromDPDKRing {
     type Local = Receiving;
     type Fate = Received;
 
+    fn continues(&self, _: &FromDPDKRing) -> bool {
+        false // it opens what its arguments name
+    }
+
     fn begin(&self, local: &mut Receiving, _: &mut Cx) -> Result<(), ArgError> {
         local.ring.set(self.ring.open(&self.from_proc, &self.to_proc)?);
         Ok(())

@@ -183,6 +183,10 @@ impl Source for FromDump {
     type Local = Reading;
     type Fate = Read;
 
+    fn continues(&self, _: &FromDump) -> bool {
+        false // it opens what its arguments name
+    }
+
     fn begin(&self, local: &mut Reading, _: &mut Cx) -> Result<(), ArgError> {
         let file = pcap::open(&self.settings.filename);
         let file = file.map_err(|error| ArgError::new(error.to_string()))?;

@@ -60,6 +60,10 @@ impl Source for FromHost {
     type Local = Neighbour;
     type Fate = FromTheHost;
 
+    fn continues(&self, _: &FromHost) -> bool {
+        false // it opens what its arguments name
+    }
+
     fn begin(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
         local.open(&self.devname, Kind::Tap, Some(&self.host))
     }

@@ -203,6 +203,10 @@ impl Source for FromIPSummaryDump {
     type Local = Reading;
     type Fate = ();
 
+    fn continues(&self, _: &FromIPSummaryDump) -> bool {
+        false // it opens what its arguments name
+    }
+
     fn begin(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
         let failed = |error: &dyn std::fmt::Display| Err(ArgError::new(error.to_string()));
         (local.dump, local.active) = (self.start.clone(), self.settings.active);

@@ -33,6 +33,10 @@ impl Source for KernelTap {
     type Local = Neighbour;
     type Fate = FromTheHost;
 
+    fn continues(&self, _: &KernelTap) -> bool {
+        false // it opens what its arguments name
+    }
+
     fn begin(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
         self.0.open(local)
     }

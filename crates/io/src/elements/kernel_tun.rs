@@ -31,6 +31,10 @@ impl Source for KernelTun {
     type Local = Neighbour;
     type Fate = FromTheHost;
 
+    fn continues(&self, _: &KernelTun) -> bool {
+        false // it opens what its arguments name
+    }
+
     fn begin(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
         self.0.open(local)
     }

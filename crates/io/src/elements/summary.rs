@@ -6,7 +6,7 @@ use castanet_wire::Timestamp;
 use castanet_wire::summary::{self, Field, Meta};
 
 /// The fields of a dump, in order.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Fields(pub(crate) Vec<Field>);
 
 impl Fields {

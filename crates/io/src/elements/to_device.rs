@@ -173,6 +173,10 @@ impl PerBatch for ToDevice {
     type Fate = Sent;
     const EACH: bool = true;
 
+    fn continues(&self, _: &ToDevice) -> bool {
+        false // it opens what its arguments name
+    }
+
     fn begin(&self, local: &mut Sending, cx: &mut Cx) -> Result<(), ArgError> {
         let share = self.shares.iter().find(|share| share.worker == cx.worker());
         let wish = self.settings.wish(share.map_or(0, |share| share.queues.start as u32));

@@ -243,6 +243,10 @@ impl PerBatch for ToDPDKDevice {
     type Fate = Unsent;
     const EACH: bool = true;
 
+    fn continues(&self, _: &ToDPDKDevice) -> bool {
+        false // it opens what its arguments name
+    }
+
     fn begin(&self, local: &mut Sending, cx: &mut Cx) -> Result<(), ArgError> {
         local.leads = self.shares.first().is_none_or(|share| share.worker == cx.worker());
         if let Some(device) = self.open(cx.worker())? {

@@ -121,6 +121,10 @@ impl PerBatch for ToDPDKRing {
     type Fate = Unsent;
     const EACH: bool = true;
 
+    fn continues(&self, _: &ToDPDKRing) -> bool {
+        false // it opens what its arguments name
+    }
+
     fn begin(&self, local: &mut Sending, _: &mut Cx) -> Result<(), ArgError> {
         local.ring.set(self.ring.open(&self.from_proc, &self.to_proc)?);
         Ok(())

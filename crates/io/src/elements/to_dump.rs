@@ -115,6 +115,11 @@ impl PerBatch for ToDump {
     // One file, in one order.
     const SHARED: bool = true;
 
+    fn continues(&self, before: &ToDump) -> bool {
+        let (now, then) = (&self.settings, &before.settings);
+        (&now.filename, now.encap, now.nano) == (&then.filename, then.encap, then.nano)
+    }
+
     fn begin(&self, local: &mut Writing, _: &mut Cx) -> Result<(), ArgError> {
         let it = &self.settings;
         let precision = if it.nano { Precision::Nanos } else { Precision::Micros };

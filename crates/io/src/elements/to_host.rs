@@ -39,6 +39,10 @@ impl PerBatch for ToHost {
     // One device, whoever sends.
     const SHARED: bool = true;
 
+    fn continues(&self, _: &ToHost) -> bool {
+        false // it opens what its arguments name
+    }
+
     fn begin(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
         local.open(&self.devname, Kind::Tap, None)
     }

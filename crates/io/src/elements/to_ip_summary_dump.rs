@@ -145,6 +145,11 @@ impl PerBatch for ToIPSummaryDump {
     // One file, in one order.
     const SHARED: bool = true;
 
+    fn continues(&self, before: &ToIPSummaryDump) -> bool {
+        let (now, then) = (&self.settings, &before.settings);
+        now.filename == then.filename && now.fields == then.fields && now.binary == then.binary
+    }
+
     fn begin(&self, local: &mut Writing, cx: &mut Cx) -> Result<(), ArgError> {
         let file = text_file::create(&self.settings.filename);
         let mut file = file.map_err(|error| ArgError::new(error.to_string()))?;

@@ -1,0 +1,44 @@
+//! Texts that replace a running configuration.
+
+use crate::load::{Loaded, Origin, load};
+use crate::terminal::complain;
+use castanet_engine::class::Library;
+use castanet_engine::router::{Options, Replacements};
+
+/// How a text becomes a configuration as if the command line had named it.
+pub(crate) struct Reading {
+    /// The `VAR=value` settings.
+    pub(crate) vars: Vec<(String, String)>,
+    /// Where libraries are looked for, if not where the environment says.
+    pub(crate) clickpath: Option<String>,
+    /// Whether to print warnings.
+    pub(crate) warnings: bool,
+    /// Adds the elements that the command line asks for.
+    pub(crate) add: Box<dyn Fn(&mut Loaded) + Send>,
+}
+
+impl Reading {
+    /// For a router of these classes, built with these options.
+    pub(crate) fn replacements(self, library: &Library, options: &Options) -> Replacements {
+        let (ours, wording) = (library.clone(), options.wording);
+        let read = move |text: &str, build: &mut dyn FnMut(&_, &mut _)| {
+            let origin = Origin::Expression(text.to_owned());
+            let mut loaded = load(&origin, &self.vars, &ours, self.clickpath.as_deref());
+            if !loaded.found.has_errors() {
+                (self.add)(&mut loaded);
+                build(&loaded.flat, &mut loaded.found);
+            }
+            if !self.warnings {
+                loaded.found.forget_warnings();
+            }
+            if loaded.found.has_errors() {
+                return Err(loaded.rendered(wording, false));
+            }
+            if !loaded.found.is_empty() {
+                complain(loaded.rendered(wording, false));
+            }
+            Ok(())
+        };
+        Replacements { library: library.clone(), options: options.clone(), read: Box::new(read) }
+    }
+}

@@ -1,0 +1,308 @@
+//! Another configuration in place of the one that runs (hot swap).
+//!
+//! All that can fail is done while the old one runs on: reading, building, and
+//! the opening of what only the new one has. Then the workers stop between two
+//! bursts, elements of the same name and class hand over what they keep, and
+//! the new workers go on. Frames, clock and devices stay as they are, so packets
+//! wait for as long as that takes, in the queues of the devices.
+
+use super::build::{Built, Ground, construct};
+use super::crew::Crew;
+use super::{Notice, Options, Router};
+use crate::args::ArgError;
+use crate::class::{Library, Role};
+use crate::graph::Graph;
+use crate::node::{self, Rewritten};
+use crate::worker::Worker;
+use castanet_lang::{Diagnostics, Flat};
+
+/// Reads a text, hands what it means to `build`, and says everything that was
+/// wrong.
+pub type Reader =
+    Box<dyn FnMut(&str, &mut dyn FnMut(&Flat, &mut Diagnostics)) -> Result<(), String> + Send>;
+
+/// How configurations are made that replace a running one.
+pub struct Replacements {
+    /// Their classes.
+    pub library: Library,
+    /// As for the first one; the number of workers and of frames stays.
+    pub options: Options,
+    /// Makes a flat configuration of a text.
+    pub read: Reader,
+}
+
+/// A configuration that has opened all it needs, and waits for its turn.
+pub(super) struct Next {
+    /// As it was written.
+    text: String,
+    built: Built,
+    /// By element: from which of the present ones it takes over.
+    before: Vec<Option<Before>>,
+}
+
+/// What an element takes over.
+#[derive(Clone, Copy)]
+struct Before {
+    /// From which element.
+    element: usize,
+    /// Whether with other arguments, or in another place.
+    changed: bool,
+}
+
+impl Router {
+    /// Lets `write hotconfig` replace the configuration.
+    pub fn allow_replacements(&mut self, replacements: Replacements) {
+        self.replacements = Some(replacements);
+    }
+
+    /// Whether another configuration waits to replace this one.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// Whether `write hotconfig` does that.
+    pub fn is_replaceable(&self) -> bool {
+        self.replacements.is_some()
+    }
+
+    /// Prepares a configuration to replace this one at the next opportunity;
+    /// if it is wrong or cannot be opened, everything stays as it is.
+    pub(super) fn prepare(&mut self, text: &str) -> Result<(), ArgError> {
+        let Some(mut how) = self.replacements.take() else {
+            return Err(ArgError::new("this router's configuration cannot be replaced"));
+        };
+        // Another that still waits must not have a device open that this one wants.
+        self.next = None;
+        let Replacements { library, options, read } = &mut how;
+        let read = read(text, &mut |flat, found| {
+            self.next = self.build_next(text, flat, library, options, found);
+        });
+        self.replacements = Some(how);
+        read.map_err(ArgError::new)
+    }
+
+    fn build_next(
+        &mut self,
+        text: &str,
+        flat: &Flat,
+        library: &Library,
+        options: &Options,
+        found: &mut Diagnostics,
+    ) -> Option<Next> {
+        let ground = Ground {
+            clock: self.clock.clone(),
+            pool: self.pool.clone(),
+            notify: self.notify.clone(),
+            replaced: self.replaced + 1,
+        };
+        let mut built = construct(flat, library, options, &ground, found)?;
+        let before = self.predecessors(&mut built);
+        let fresh = (0..before.len()).filter(|&it| before[it].is_none());
+        built.begin(fresh, &self.notify, options, found);
+        (!found.has_errors()).then(|| Next { text: text.to_owned(), built, before })
+    }
+
+    /// By element of `built`: which of the present elements it goes on for.
+    fn predecessors(&mut self, built: &mut Built) -> Vec<Option<Before>> {
+        let configs = self.configurations();
+        let elements = 0..built.graph.elements.len();
+        elements.map(|it| self.predecessor(built, it, &configs)).collect()
+    }
+
+    fn predecessor(
+        &self,
+        built: &mut Built,
+        it: usize,
+        configs: &[Option<Rewritten>],
+    ) -> Option<Before> {
+        let new = &built.graph.elements[it];
+        let element = self.graph.find(&new.name)?;
+        let old = &self.graph.elements[element];
+        if !std::ptr::eq(new.class.spec, old.class.spec) {
+            return None;
+        }
+        if new.class.role == Role::Control {
+            let now = built.programs.iter().find(|run| run.element == it)?;
+            let there = self.programs.iter().find(|run| run.element == element);
+            let config = match there.map(|run| run.program.config()) {
+                Some(config) => config,
+                // The program that asks for all this.
+                None => self.away.iter().find(|away| away.0 == element)?.1.clone(),
+            };
+            let continues = now.program.continues(&config);
+            return continues.then_some(Before { element, changed: false });
+        }
+        let same = new.config == old.config && self.names.declares_like(&built.names);
+        let stays = same && self.same_place(built, it, element);
+        let home = built.assigned.homes[it];
+        let node = node::at(&built.crew.here(home)?.slots, it)?;
+        let continues = || configs[element].as_ref().is_some_and(|config| node.continues(config));
+        // Only who has queues of a device depends on where it stands.
+        let goes_on = stays || same && !new.class.each || continues();
+        goes_on.then_some(Before { element, changed: !stays })
+    }
+
+    /// Whether two elements of one class have as many ports, the same workers
+    /// and the same queues.
+    fn same_place(&self, built: &Built, new: usize, old: usize) -> bool {
+        let ports = |graph: &Graph, it: usize| {
+            (graph.elements[it].inputs.len(), graph.elements[it].outputs.len())
+        };
+        let (now, before) = (&built.assigned, &self.assigned);
+        ports(&built.graph, new) == ports(&self.graph, old)
+            && now.vectors[new] == before.vectors[old]
+            && now.shares[new] == before.shares[old]
+            && now.used[new] == before.used[old]
+            && built.checksums[new] == self.checksums[old]
+    }
+
+    /// The present configuration of every element.
+    fn configurations(&mut self) -> Vec<Option<Rewritten>> {
+        let count = self.graph.elements.len();
+        let all = self.crew.ask(0, move |worker| {
+            let config = |it| node::at(&worker.slots, it).map(|node| node.config());
+            (0..count).map(config).collect()
+        });
+        all.unwrap_or_else(|| vec![None; count])
+    }
+
+    /// Puts the configuration that waits, if one does, in place of the present
+    /// one; whether it did.
+    pub(super) fn replace(&mut self) -> bool {
+        let Some(Next { text, mut built, before }) = self.next.take() else { return false };
+        let runs = matches!(self.crew, Crew::Away { .. });
+        if self.crew.call_back() > 0 {
+            self.console.chatter("a worker was lost to a panic outside any element\n");
+        }
+        self.last_words();
+        self.end_others(&before);
+        self.hand_over(&mut built, &before);
+        self.take_place(built, &before);
+        self.text = Some(text);
+        if runs && let Err(e) = self.crew.send_off(self.pin.as_ref()) {
+            self.console.chatter(&format!("cannot start a worker: {e}\n"));
+            self.ending.get_or_insert(1);
+        }
+        true
+    }
+
+    /// Does what elements have asked for last. Their wish to stop the router was
+    /// meant for the configuration that ends here.
+    fn last_words(&mut self) {
+        let said: Vec<Notice> = self.notices.try_iter().collect();
+        for notice in said {
+            match notice {
+                Notice::StopRequested => {}
+                Notice::Write { .. } => _ = self.heed(notice),
+                // Whoever receives it is here.
+                _ => _ = self.notify.send(notice),
+            }
+        }
+    }
+
+    /// Ends the elements that nobody goes on for, while all others are there to
+    /// take what they still have to give.
+    fn end_others(&mut self, before: &[Option<Before>]) {
+        let mut goes_on = vec![false; self.graph.elements.len()];
+        before.iter().flatten().for_each(|before| goes_on[before.element] = true);
+        self.end_those(|it| !goes_on[it]);
+    }
+
+    /// Moves what elements keep, their counts and their timers.
+    fn hand_over(&mut self, built: &mut Built, before: &[Option<Before>]) {
+        for (it, before) in before.iter().enumerate() {
+            let Some(Before { element, changed }) = *before else { continue };
+            let class = built.graph.elements[it].class;
+            if class.role == Role::Control {
+                self.hand_over_program(built, it, element);
+                continue;
+            }
+            let (now, then) = (built.assigned.homes[it], self.assigned.homes[element]);
+            let rewritten = self.rewritten[element] && !changed;
+            for worker in 0..built.crew.len() {
+                // The state at home is what timers and files go with.
+                let from = match worker {
+                    _ if class.each || now == then => worker,
+                    worker if worker == now => then,
+                    worker if worker == then => now,
+                    worker => worker,
+                };
+                let (Some(new), Some(old)) = (built.crew.here(worker), self.crew.here(from)) else {
+                    continue;
+                };
+                bequeath(old, element, new, it, worker == now);
+                if rewritten {
+                    install(old, element, new, it);
+                }
+            }
+            if changed && let Some(worker) = built.crew.here(now) {
+                worker.resume(it);
+            }
+        }
+    }
+
+    fn hand_over_program(&mut self, built: &mut Built, it: usize, element: usize) {
+        let old = self.programs.iter_mut().find(|run| run.element == element);
+        let new = built.programs.iter_mut().find(|run| run.element == it);
+        if let (Some(old), Some(new)) = (old, new) {
+            new.program.inherit(&mut *old.program);
+            (new.id, new.waits) = (old.id, old.waits);
+        }
+    }
+
+    fn take_place(&mut self, built: Built, before: &[Option<Before>]) {
+        let kept = |before: &Option<Before>| {
+            before.is_some_and(|b| !b.changed && self.rewritten[b.element])
+        };
+        let rewritten = before.iter().map(kept).collect();
+        let Built {
+            graph,
+            assigned,
+            checksums,
+            names,
+            flat_text,
+            requirements,
+            mut crew,
+            programs,
+            ..
+        } = built;
+        for worker in 0..crew.len() {
+            if let (Some(new), Some(old)) = (crew.here(worker), self.crew.here(worker)) {
+                new.core.panics = old.core.panics;
+            }
+        }
+        self.replaced += 1;
+        self.stops = 0;
+        self.graph = graph;
+        self.assigned = assigned;
+        self.checksums = checksums;
+        self.rewritten = rewritten;
+        self.names = names;
+        self.flat_text = flat_text;
+        self.requirements = requirements;
+        self.crew = crew;
+        self.programs = programs;
+    }
+}
+
+/// Moves the state, the counts and the timer of one element from one worker to
+/// another. State that all workers share moves with that of the home.
+fn bequeath(old: &mut Worker, before: usize, new: &mut Worker, it: usize, home: bool) {
+    let Some(from) = node::at_mut(&mut old.slots, before) else { return };
+    let Some(to) = node::at_mut(&mut new.slots, it) else { return };
+    if home || !(from.shares() || to.shares()) {
+        to.inherit(from);
+    }
+    new.core.ledger[it] = std::mem::take(&mut old.core.ledger[before]);
+    if let Some(time) = old.core.timers.of(before) {
+        new.core.timers.set(it, time);
+    }
+}
+
+/// What handlers have changed stays changed.
+fn install(old: &Worker, before: usize, new: &mut Worker, it: usize) {
+    let config = node::at(&old.slots, before).map(|node| node.config());
+    if let (Some(config), Some(node)) = (config, node::at_mut(&mut new.slots, it)) {
+        node.install(config);
+    }
+}
