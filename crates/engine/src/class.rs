@@ -1,20 +1,23 @@
 //! Element classes as values: what the manual, the parser and a worker need.
 
+mod program;
+
+pub use program::Program;
+
 use crate::args::{ArgError, ArgSpec, Args, Names};
 use crate::element::{
-    Control, DROP, Describe, Desk, Facts, Fate, FateKind, FateSpec, Info, Local, NOT_TAKEN,
-    PerBatch, PerPacket, Setup, Source, Step, Store,
+    Control, DROP, Describe, Facts, Fate, FateKind, FateSpec, Info, Local, NOT_TAKEN, PerBatch,
+    PerPacket, Setup, Source, Store,
 };
 use crate::graph::devices::Device;
 use crate::node::fused::Fusion;
 use crate::node::{
-    DuplexNode, LOOPED, NO_FRAME, Node, PANICKED, PerBatchNode, PerPacketNode, Rewritten,
-    SourceNode, StoreNode, THROWN, shared,
+    DuplexNode, LOOPED, NO_FRAME, Node, PANICKED, PerBatchNode, PerPacketNode, SourceNode,
+    StoreNode, THROWN, shared,
 };
 use crate::on::View;
-use crate::router::Bell;
 use crate::time::Time;
-use std::any::Any;
+use program::Running;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -299,82 +302,6 @@ pub enum Checksums {
     Pass,
     /// They send packets, and see to it that their checksums are right.
     Complete,
-}
-
-/// A control program with its state, type-erased.
-pub trait Program: Any + Send {
-    /// Opens what it needs.
-    fn begin(&mut self, bell: Bell) -> Result<(), ArgError>;
-    /// Runs until it has to wait.
-    fn step(&mut self, desk: &mut dyn Desk) -> Step;
-    /// Whether it decides what a stop request means.
-    fn drives(&self) -> bool;
-    /// Whether it goes on where another, of the same class, stands.
-    fn continues(&self, before: &Rewritten) -> bool;
-    /// Its configuration, for [`Program::continues`].
-    fn config(&self) -> Rewritten;
-    /// Takes that one's place.
-    fn inherit(&mut self, before: &mut dyn Program);
-    /// Answers or obeys a handler that needs the desk.
-    fn call(
-        &mut self,
-        name: &str,
-        text: &str,
-        write: bool,
-        desk: &mut dyn Desk,
-    ) -> Option<Result<String, ArgError>>;
-    /// Answers a read handler.
-    fn read(&self, name: &str, ask: &Ask) -> Option<Value>;
-    /// Obeys a write handler; `None` if there is none of that name.
-    fn write(&mut self, name: &str, text: &str) -> Option<Result<(), ArgError>>;
-}
-
-struct Running<E: Control> {
-    config: Arc<E>,
-    local: E::Local,
-}
-
-impl<E: Control> Program for Running<E> {
-    fn begin(&mut self, bell: Bell) -> Result<(), ArgError> {
-        self.config.begin(&mut self.local, bell)
-    }
-    fn step(&mut self, desk: &mut dyn Desk) -> Step {
-        self.config.step(&mut self.local, desk)
-    }
-    fn drives(&self) -> bool {
-        self.config.drives()
-    }
-    fn continues(&self, before: &Rewritten) -> bool {
-        before.downcast_ref::<E>().is_some_and(|before| self.config.continues(before))
-    }
-    fn config(&self) -> Rewritten {
-        self.config.clone()
-    }
-    fn inherit(&mut self, before: &mut dyn Program) {
-        if let Some(before) = (before as &mut dyn Any).downcast_mut::<Self>() {
-            self.local = std::mem::take(&mut before.local);
-        }
-    }
-    fn call(
-        &mut self,
-        name: &str,
-        text: &str,
-        write: bool,
-        desk: &mut dyn Desk,
-    ) -> Option<Result<String, ArgError>> {
-        self.config.call(&mut self.local, name, text, write, desk)
-    }
-    fn read(&self, name: &str, ask: &Ask) -> Option<Value> {
-        let config = E::READS.iter().copied().flatten().find(|h| h.name == name);
-        config.map(|h| (h.get)(&self.config, ask)).or_else(|| {
-            let local = E::Local::READS.iter().copied().flatten().find(|h| h.name == name)?;
-            Some((local.get)(&self.local, ask))
-        })
-    }
-    fn write(&mut self, name: &str, text: &str) -> Option<Result<(), ArgError>> {
-        let change = E::Local::WRITES.iter().copied().flatten().find(|h| h.name == name)?;
-        Some((change.apply)(&mut self.local, text))
-    }
 }
 
 fn reads<E: Describe, L: Local>() -> Vec<HandlerDoc> {

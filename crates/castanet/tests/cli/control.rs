@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Longer than anything here takes on a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 const COUNTING: &str = "s :: InfiniteSource(LIMIT 5, DATA abc) -> c :: Counter -> Discard;
      q :: Queue(7); Idle -> q -> Idle; p :: Print(x, ACTIVE false); Idle -> p -> Discard";
@@ -22,13 +22,13 @@ fn start(config: &str) -> Process {
     process
 }
 
-fn command(config: &str) -> Command {
+pub(crate) fn command(config: &str) -> Command {
     let program = Command::outside(env!("CARGO_BIN_EXE_castanet")).current_dir(root());
     program.args(["run", "-e", config]).timeout(PATIENCE)
 }
 
 /// A file name for a socket; nothing is there.
-fn socket(name: &str) -> PathBuf {
+pub(crate) fn socket(name: &str) -> PathBuf {
     // Short: a socket's name has room for 107 bytes.
     let path = std::env::temp_dir().join(format!("castanet-{}-{name}", std::process::id()));
     _ = std::fs::remove_file(&path);

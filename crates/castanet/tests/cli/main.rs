@@ -6,4 +6,5 @@ mod click;
 mod control;
 mod failing;
 mod hostile;
+mod hot_swap;
 mod program;

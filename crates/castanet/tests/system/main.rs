@@ -9,6 +9,7 @@ mod bed;
 mod bench;
 mod errors;
 mod examples;
+mod hot_swap;
 mod idle;
 mod life;
 mod mtu;

@@ -116,7 +116,7 @@ impl Router {
         configs: &[Option<Rewritten>],
     ) -> Option<Before> {
         let new = &built.graph.elements[it];
-        let element = self.graph.find(&new.name)?;
+        let element = alike(&built.graph, it, &self.graph).or(self.graph.find(&new.name))?;
         let old = &self.graph.elements[element];
         if !std::ptr::eq(new.class.spec, old.class.spec) {
             return None;
@@ -283,6 +283,23 @@ impl Router {
         self.crew = crew;
         self.programs = programs;
     }
+}
+
+/// The element of `before` that one without a name of its own goes on for, wherever
+/// it has come to stand: the only one of its class and arguments, on either side.
+fn alike(now: &Graph, it: usize, before: &Graph) -> Option<usize> {
+    let one = &now.elements[it];
+    let unnamed = |name: &str| name.contains('@');
+    let only = |graph: &Graph| {
+        let mut same = (0..graph.elements.len()).filter(|&other| {
+            let other = &graph.elements[other];
+            std::ptr::eq(other.class.spec, one.class.spec)
+                && other.config == one.config
+                && unnamed(&other.name)
+        });
+        same.next().filter(|_| same.next().is_none())
+    };
+    only(now).filter(|&only| only == it).and_then(|_| only(before))
 }
 
 /// Moves the state, the counts and the timer of one element from one worker to

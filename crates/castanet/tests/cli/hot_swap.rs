@@ -1,0 +1,301 @@
+//! One configuration replaces another while it runs: what stays, what does not, what is said.
+
+use crate::control::{PATIENCE, command, socket};
+use crate::program::{click, folder};
+use castanet_lab::Process;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Instant;
+
+/// One connection to a control socket, for as long as the test lasts.
+struct Client(BufReader<UnixStream>);
+
+impl Client {
+    fn new(path: &Path) -> Client {
+        let stream = UnixStream::connect(path).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut client = Client(BufReader::new(stream));
+        assert_eq!(client.line(), "Click::ControlSocket/1.3");
+        client
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn say(&mut self, words: &str) {
+        self.0.get_mut().write_all(words.as_bytes()).unwrap();
+    }
+
+    /// The lines of an answer, up to the one that ends it.
+    fn answer(&mut self) -> (u32, String) {
+        let mut all = String::new();
+        loop {
+            let line = self.line();
+            let (code, last) = (line[..3].parse().unwrap(), line.as_bytes()[3] == b' ');
+            all += &line[4..];
+            if last {
+                return (code, all);
+            }
+            all += "\n";
+        }
+    }
+
+    fn read(&mut self, handler: &str) -> String {
+        self.say(&format!("READ {handler}\n"));
+        let (code, said) = self.answer();
+        assert_eq!(code, 200, "{said}");
+        let length: usize = self.line().strip_prefix("DATA ").unwrap().parse().unwrap();
+        let mut data = vec![0; length];
+        self.0.read_exact(&mut data).unwrap();
+        String::from_utf8(data).unwrap()
+    }
+
+    fn write(&mut self, handler: &str, value: &str) {
+        self.say(&format!("WRITE {handler} {value}\n"));
+        let (code, said) = self.answer();
+        assert_eq!(code, 200, "{said}");
+    }
+
+    /// Asks for another configuration; what was said if it was refused.
+    fn swap(&mut self, config: &str) -> Result<(), String> {
+        self.say(&format!("WRITEDATA hotconfig {}\n{config}", config.len()));
+        match self.answer() {
+            (200, _) => Ok(()),
+            (_, said) => Err(said),
+        }
+    }
+
+    fn wait_for(&mut self, handler: &str, value: &str) {
+        let start = Instant::now();
+        while self.read(handler) != value {
+            assert!(start.elapsed() < PATIENCE, "{handler} is {}", self.read(handler));
+        }
+    }
+}
+
+/// A router that can be replaced.
+struct Running {
+    client: Client,
+    /// The element that it listens with.
+    socket: String,
+    process: Process,
+}
+
+fn run(name: &str, words: &[&str], config: &str) -> Running {
+    let path = socket(name);
+    let socket = format!("cs :: ControlSocket(UNIX, {});\n", path.display());
+    let mut process =
+        command(&format!("{socket}{config}")).args(["-R"]).args(words).spawn().unwrap();
+    process.wait_for("castanet: running", PATIENCE).unwrap();
+    Running { client: Client::new(&path), socket, process }
+}
+
+impl Running {
+    fn swap(&mut self, config: &str) -> Result<(), String> {
+        self.client.swap(&format!("{}{config}", self.socket))
+    }
+
+    /// Ends it as Ctrl-C does; not a frame may be missing.
+    fn end(self) {
+        self.process.interrupt();
+        let output = self.process.finish(PATIENCE).unwrap();
+        assert!(output.success(), "{}", output.printed());
+    }
+}
+
+#[test]
+fn what_elements_of_the_same_name_and_class_keep_stays() {
+    let arp = "arp :: ARPQuerier(10.0.0.1, 2:0:0:0:0:1) -> Discard; Idle -> [0]arp; Idle -> [1]arp;
+               sw :: Switch(0); Idle -> sw; sw[0] -> Discard; sw[1] -> Discard;";
+    let first = format!(
+        "s :: InfiniteSource(LIMIT 700) -> c :: Counter -> q :: Queue(1000) -> Idle; {arp}"
+    );
+    let mut it = run("stay", &[], &first);
+    it.client.wait_for("q.length", "700");
+    it.client.write("arp.insert", "10.0.0.9 2:0:0:0:0:9");
+    it.client.write("sw.switch", "1");
+    // The queue gets other arguments, and somebody who empties it; an element comes between.
+    let second = format!(
+        "s :: InfiniteSource(LIMIT 700) -> x :: Null -> c :: Counter -> q :: Queue(2000)
+         -> u :: Unqueue -> d :: Counter -> Discard; {arp}"
+    );
+    it.swap(&second).unwrap();
+    it.client.wait_for("d.count", "700");
+    for (handler, value) in
+        [("c.count", "700"), ("q.capacity", "2000"), ("q.length", "0"), ("sw.switch", "1")]
+    {
+        assert_eq!(it.client.read(handler), value, "{handler}");
+    }
+    assert_eq!(it.client.read("q.highwater_length"), "700");
+    assert!(it.client.read("arp.table").contains("10.0.0.9"));
+    assert!(it.client.read("config").contains("x :: Null"), "the new text is shown");
+    assert!(it.client.read("list").contains("\nx\n"));
+    // Another name, another class, another argument: those begin anew.
+    let third = "s :: InfiniteSource(LIMIT 700) -> e :: Counter -> c :: Paint(1) -> Discard;
+                 sw :: Switch(0, 1); Idle -> sw; sw[0] -> Discard; sw[1] -> Discard;";
+    let refused = it.swap(third).unwrap_err();
+    assert!(refused.contains("one argument too many"), "{refused}");
+    it.swap(&third.replace(", 1)", ")")).unwrap();
+    assert_eq!(it.client.read("e.count"), "0");
+    assert_eq!(it.client.read("c.color"), "1");
+    assert_eq!(it.client.read("s.count"), "700");
+    it.end();
+}
+
+#[test]
+fn what_is_wrong_changes_nothing() {
+    let config = "s :: RatedSource(RATE 1000) -> c :: Counter -> Discard;";
+    let mut it = run("wrong", &["-j", "2"], config);
+    let folder = folder("hot-swap");
+    let nowhere = folder.join("no/such/folder/dump");
+    for (wrong, words) in [
+        ("c :: Counter".to_owned(), "'c :: Counter' input 0 unused"),
+        ("Idle -> Counter ->".to_owned(), "syntax error"),
+        (format!("{config} y :: Foo"), "unknown element class 'Foo'"),
+        (format!("{config} Idle -> Queue(many) -> Idle"), "`many`"),
+        (format!("{config} Idle -> ToDump({})", nowhere.display()), "No such file"),
+        (format!("{config} Idle -> ToDevice(nowhere0)"), "nowhere0"),
+        (String::new(), ""),
+    ] {
+        let before: u64 = it.client.read("c.count").parse().unwrap();
+        if !wrong.is_empty() {
+            let said = it.swap(&wrong).unwrap_err();
+            assert!(said.contains(words), "{wrong}: {said}");
+        }
+        // It runs on.
+        let start = Instant::now();
+        while it.client.read("c.count").parse::<u64>().unwrap() <= before {
+            assert!(start.elapsed() < PATIENCE, "{wrong} has stopped it");
+        }
+    }
+    assert!(it.client.read("handlers").contains("hotconfig\tw\n"));
+    it.end();
+    // Who did not ask for it has no such handler.
+    let told = click(&["-e", "DriverManager(write hotconfig \"\", stop)"], b"");
+    assert!(told.err.contains("hotconfig"), "{}", told.err);
+}
+
+#[test]
+fn nothing_is_lost_in_hundreds_of_swaps() {
+    const PACKETS: u64 = 400_000;
+    // Elements come and go, tasks change their workers, queues their sizes, counters their rows.
+    let config = |n: usize| {
+        let home = ["s 0, u 1", "s 1, u 0", "s 0, u 0", "s 1, u 1"][n % 4];
+        let more = ["", "-> Null", "-> CheckLength(100) -> Null -> Paint(3)"][n % 3];
+        let (capacity, again) =
+            (20_000 + n % 5, if n.is_multiple_of(2) { "-> t" } else { "-> Null -> t" });
+        format!(
+            "StaticThreadSched({home});
+             s :: InfiniteSource(LIMIT {PACKETS}, BURST 8) -> a :: Counter {more}
+               -> q :: ThreadSafeQueue({capacity}) -> u :: Unqueue {again} :: Tee;
+             t[0] -> b :: Counter -> d :: Discard; t[1] -> c :: Counter -> Discard"
+        )
+    };
+    let mut it = run("hundreds", &["-j", "2"], &config(0));
+    let mut swaps = 0;
+    while it.client.read("s.count") != PACKETS.to_string() || swaps < 200 {
+        swaps += 1;
+        it.swap(&config(swaps)).unwrap();
+    }
+    it.client.wait_for("q.length", "0");
+    let all = PACKETS.to_string();
+    let (dropped, came): (u64, u64) =
+        (it.client.read("q.drops").parse().unwrap(), it.client.read("b.count").parse().unwrap());
+    assert_eq!(it.client.read("a.count"), all);
+    assert_eq!(dropped + came, PACKETS, "after {swaps} swaps");
+    assert_eq!(it.client.read("c.count"), came.to_string());
+    assert_eq!(it.client.read("d.count"), came.to_string());
+    it.end();
+}
+
+#[test]
+fn elements_without_a_name_go_on_where_they_are_the_only_ones_of_their_kind() {
+    let dump = folder("hot-swap").join("unnamed.pcap");
+    let to = format!("ToDump({}, ENCAP IP, UNBUFFERED true)", dump.display());
+    let first = format!("s :: InfiniteSource(LENGTH 60, LIMIT 5) -> c :: Counter -> {to}");
+    let mut it = run("unnamed", &[], &first);
+    it.client.wait_for("ToDump@4.count", "5");
+    // They get other numbers, and would truncate the file if they began anew.
+    let second = "InfiniteSource(LIMIT 3) -> Queue(7) -> Unqueue(ACTIVE false) -> Discard;";
+    it.swap(&format!("{second} {first}")).unwrap();
+    it.client.wait_for("Queue@3.length", "3");
+    assert_eq!(it.client.read("ToDump@8.count"), "5");
+    // Two of a kind have nothing that tells them apart.
+    it.swap(&format!("{second} {second} {first}")).unwrap();
+    it.client.wait_for("Queue@7.length", "3");
+    assert_eq!(it.client.read("ToDump@12.count"), "5");
+    it.end();
+    assert_eq!(std::fs::metadata(&dump).unwrap().len(), 24 + 5 * 76);
+}
+
+#[test]
+fn files_that_are_written_go_on() {
+    let dump = folder("hot-swap").join("goes-on.pcap");
+    let to = format!("ToDump({}, ENCAP IP, UNBUFFERED true)", dump.display());
+    let config = |more: &str| {
+        format!("s :: InfiniteSource(LENGTH 60, LIMIT 5) {more} -> c :: Counter -> d :: {to}")
+    };
+    let mut it = run("files", &[], &config(""));
+    it.client.wait_for("d.count", "5");
+    it.swap(&config("-> Null")).unwrap();
+    it.client.write("s.reset", "");
+    it.client.wait_for("d.count", "10");
+    it.end();
+    // A header, and ten packets of 60 bytes with their own.
+    assert_eq!(std::fs::metadata(&dump).unwrap().len(), 24 + 10 * 76);
+}
+
+#[test]
+fn scripts_begin_anew_and_may_ask_themselves() {
+    let second = "c :: Counter; RatedSource(RATE 10) -> c -> Discard;
+                  DriverManager(print \"second\" $(c.count), wait 1s, print $(c.count), stop)";
+    let file = folder("hot-swap").join("second.click");
+    std::fs::write(&file, second).unwrap();
+    let first = format!(
+        "c :: Counter; RatedSource(RATE 10) -> c -> Discard;
+         DriverManager(wait 2s, print \"first\" $(c.count),
+                       write hotconfig $(cat {}), wait 100s, print \"never\")",
+        file.display()
+    );
+    let ran = click(&["-R", "--simtime", "-e", &first], b"");
+    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
+    let counts: Vec<u64> =
+        ran.out.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert!(ran.out.starts_with("first ") && ran.out.contains("\nsecond "), "{}", ran.out);
+    // The counter has gone on, by what ten a second come to.
+    assert!((20..=21).contains(&counts[0]) && counts[1] == counts[0], "{counts:?}");
+    assert!((counts[1] + 10..=counts[1] + 11).contains(&counts[2]), "{counts:?}");
+}
+
+#[test]
+fn sockets_of_the_command_line_stay_and_settings_hold() {
+    let path = socket("line");
+    let by_name = folder("hot-swap").join("click");
+    _ = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_castanet"), &by_name);
+    let config = "s :: InfiniteSource(LIMIT $n) -> c :: Counter -> Discard";
+    let command = castanet_lab::Command::outside(&by_name)
+        .args(["-R", "-u", path.to_str().unwrap(), "n=30", "-e", config])
+        .timeout(PATIENCE);
+    let process = command.spawn().unwrap();
+    let start = Instant::now();
+    while UnixStream::connect(&path).is_err() {
+        assert!(start.elapsed() < PATIENCE);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let mut client = Client::new(&path);
+    client.wait_for("c.count", "30");
+    client
+        .swap("s :: InfiniteSource(LIMIT $n) -> d :: Counter -> c :: Counter -> Discard")
+        .unwrap();
+    assert_eq!(client.read("c.count"), "30");
+    assert_eq!(client.swap("Idle -> x :: Foo -> Discard").unwrap_err(), {
+        let words = "Write handler 'hotconfig' error:\nconfig:1: unknown element class 'Foo'";
+        words.to_owned()
+    });
+    client.write("stop", "");
+    assert!(process.finish(PATIENCE).unwrap().success());
+}

@@ -1,0 +1,174 @@
+//! Ten other configurations a second while packets come as fast as they are answered: none is
+//! lost, and what was learnt and counted stays. `CASTANET_SOAK_SECONDS=60` makes it a minute.
+
+use castanet_lab::{Lab, Port, Router, require};
+use std::io::{Read, Write};
+use std::net::UdpSocket;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crate::bed::{SOON, program};
+
+/// How many datagrams are on their way at a time: as many as sockets have room for.
+const WINDOW: usize = 128;
+/// Between two configurations.
+const PACE: Duration = Duration::from_millis(100);
+const SERVER: &str = "10.9.2.2:7000";
+
+fn seconds() -> u64 {
+    let told = std::env::var("CASTANET_SOAK_SECONDS").ok();
+    told.map_or(3, |text| text.parse().expect("CASTANET_SOAK_SECONDS is a number"))
+}
+
+/// An IPv4 router between `m0` and `m1`. The `n`th has counters, queues and routes that others
+/// do not have, and everything else in common with them.
+fn router(n: usize, socket: &Path, method: &str) -> String {
+    let capacity = 1000 + n % 7;
+    let route = ["", ", 10.10.0.0/16 10.9.1.7 0"][n % 2];
+    let side = |k: usize| {
+        let gateway = ["10.9.1.1", "10.9.2.1"][k];
+        let counter = format!("-> Paint(1) -> extra{k} :: Counter");
+        let extra = ["", "-> Null", &counter][n % 3];
+        format!(
+            "in{k} :: FromDevice(m{k}, METHOD {method})
+               -> c{k} :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
+             q{k} :: Queue({capacity}) -> ToDevice(m{k}, METHOD {method});
+             c{k}[0] -> ARPResponder({gateway} m{k}:eth) -> q{k};
+             arp{k} :: ARPQuerier({gateway}, m{k}:eth) -> q{k}; c{k}[1] -> [1]arp{k};
+             c{k}[2] -> Strip(14) -> CheckIPHeader {extra} -> rx{k} :: Counter -> [0]rt;
+             rt[{k}] -> DecIPTTL -> tx{k} :: Counter -> [0]arp{k};"
+        )
+    };
+    let (socket, one, other) = (socket.display(), side(0), side(1));
+    format!(
+        "ControlSocket(UNIX, {socket});
+         rt :: StaticIPLookup(10.9.1.0/24 0, 10.9.2.0/24 1{route}); {one} {other}"
+    )
+}
+
+/// Answers with the code and the text; of a read, the data.
+fn ask(stream: &mut UnixStream, said: &str) -> String {
+    stream.write_all(said.as_bytes()).unwrap();
+    let mut heard = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let n = stream.read(&mut buffer).unwrap();
+        assert!(n > 0, "the control socket was closed");
+        heard.extend(&buffer[..n]);
+        let text = String::from_utf8_lossy(&heard);
+        if text.lines().any(|line| line.len() > 3 && line.as_bytes()[3] == b' ') {
+            return text.into_owned();
+        }
+    }
+}
+
+fn read(stream: &mut UnixStream, handler: &str) -> String {
+    // The data comes in the same piece as the line before it: it is short.
+    let said = ask(stream, &format!("READ {handler}\n"));
+    let (_, data) = said.split_once("DATA ").unwrap_or_else(|| panic!("{handler}: {said}"));
+    data.split_once("\r\n").map_or(String::new(), |(_, data)| data.to_owned())
+}
+
+/// Sends numbered datagrams as fast as answers come until told to stop; how many were sent and
+/// how many came back.
+fn generate(stop: &AtomicBool) -> std::io::Result<(u64, u64)> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket.connect(SERVER)?;
+    socket.set_read_timeout(Some(Duration::from_secs(5)))?;
+    let (mut sent, mut back) = (0u64, 0u64);
+    let mut buffer = [0; 64];
+    while !stop.load(Relaxed) || back < sent {
+        while !stop.load(Relaxed) && sent - back < WINDOW as u64 {
+            socket.send(&sent.to_be_bytes())?;
+            sent += 1;
+        }
+        // What is lost is missed here, once nothing comes any more.
+        match socket.recv(&mut buffer) {
+            Ok(_) => back += 1,
+            Err(_) => break,
+        }
+    }
+    Ok((sent, back))
+}
+
+/// Sends everything back until told to stop; how many there were.
+fn echo(stop: &AtomicBool) -> std::io::Result<u64> {
+    let socket = UdpSocket::bind(SERVER)?;
+    socket.set_read_timeout(Some(Duration::from_millis(50)))?;
+    let mut buffer = [0; 64];
+    let mut count = 0;
+    while !stop.load(Relaxed) {
+        if let Ok((n, peer)) = socket.recv_from(&mut buffer) {
+            socket.send_to(&buffer[..n], peer)?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+fn swaps(name: &str, method: &'static str) {
+    require(&["ethtool", "ip"]).unwrap();
+    let lab = Lab::new(name).unwrap();
+    let [a, middle, b] = ["a", "m", "b"].map(|it| lab.namespace(it).unwrap());
+    for (n, host, device) in [(1, &a, "m0"), (2, &b, "m1")] {
+        let port = Port::new(host, "eth0").address(&format!("10.9.{n}.2/24"));
+        let port = port.route(&format!("10.9.0.0/16 via 10.9.{n}.1"));
+        lab.link(port, Port::new(&middle, device)).unwrap();
+    }
+    let socket = lab.directory().join("control");
+    let first = router(0, &socket, method);
+    let mut process = middle.command(program()).args(["run", "-R", "-e", &first]).spawn().unwrap();
+    process.wait_for(Router::READY, SOON).unwrap();
+    let (stop, stop_echo) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let words = |error: std::io::Error| error.to_string();
+    let (theirs, ours) = (stop_echo.clone(), stop.clone());
+    let server = b.enter(move || Ok(echo(&theirs).map_err(words)));
+    std::thread::sleep(Duration::from_millis(200));
+    let client = a.enter(move || Ok(generate(&ours).map_err(words)));
+
+    let mut control = UnixStream::connect(&socket).unwrap();
+    control.set_read_timeout(Some(SOON)).unwrap();
+    assert!(control.read(&mut [0; 64]).is_ok(), "it greets");
+    let began = Instant::now();
+    let mut swaps = 0;
+    while began.elapsed() < Duration::from_secs(seconds()) {
+        swaps += 1;
+        let next = router(swaps, &socket, method);
+        let said = ask(&mut control, &format!("WRITEDATA hotconfig {}\n{next}", next.len()));
+        assert!(said.starts_with("200 "), "{said}");
+        std::thread::sleep((began + PACE * swaps as u32).saturating_duration_since(Instant::now()));
+    }
+    stop.store(true, Relaxed);
+    let (sent, back) = client.join().unwrap().unwrap().unwrap();
+    stop_echo.store(true, Relaxed);
+    let answered = server.join().unwrap().unwrap().unwrap();
+    println!(
+        "{swaps} swaps, {sent} datagrams, {:.0} a second",
+        sent as f64 / began.elapsed().as_secs_f64()
+    );
+    assert_eq!((answered, back), (sent, sent), "lost in {swaps} swaps");
+    for counter in ["rx0", "tx0", "rx1", "tx1"] {
+        let count: u64 = read(&mut control, &format!("{counter}.count")).parse().unwrap();
+        assert_eq!(count, sent, "{counter}");
+    }
+    // Who was asked for once is known since.
+    for side in ["arp0", "arp1"] {
+        assert_eq!(read(&mut control, &format!("{side}.queries")), "1");
+        assert!(read(&mut control, &format!("{side}.table")).contains("10.9."));
+    }
+    process.interrupt();
+    assert_eq!(process.wait(SOON).unwrap().code(), Some(0), "{}", process.stderr());
+}
+
+#[test]
+fn by_af_xdp_no_packet_is_lost_when_configurations_replace_one_another() {
+    swaps("swap-xdp", "AF_XDP");
+}
+
+#[test]
+fn by_packet_sockets_no_packet_is_lost_when_configurations_replace_one_another() {
+    swaps("swap-packet", "AF_PACKET");
+}
