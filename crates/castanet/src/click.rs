@@ -138,7 +138,7 @@ impl Click {
             };
             router.allow_replacements(how.replacements(&library, &options));
         }
-        if let Err(e) = crate::signals::forward(router.line()) {
+        if let Err(e) = crate::signals::forward(&router) {
             complain(format_args!("click: cannot listen for signals: {e}"));
             return 1;
         }
@@ -147,19 +147,20 @@ impl Click {
         crate::commands::run::finish(router, Outcome { status, interrupted: false })
     }
 
-    /// `-p` and `-u`: control sockets under the names that Click gives them.
+    /// `-p`, `-u` and `--socket`: control sockets under the names that Click gives them.
     fn sockets(&self) -> Vec<Socket> {
-        let ports = self.port.iter().map(|port| ("TCP", "--port", port));
-        let sockets = self.unix_socket.iter().map(|file| ("UNIX", "--unix-socket", file));
-        let socket = |(n, (kind, option, place)): (usize, (&str, &str, &String))| Socket {
+        let ports = self.port.iter().map(|port| ("TCP", "--port", port.clone()));
+        let files = self.unix_socket.iter().map(|file| ("UNIX", "--unix-socket", file.clone()));
+        let given = self.socket.iter().map(|fd| ("SOCKET", "--socket", fd.to_string()));
+        let socket = |(n, (kind, option, place)): (usize, (&str, &str, String))| Socket {
             name: match n {
                 0 => "click_driver@@ControlSocket".to_owned(),
                 n => format!("click_driver@@ControlSocket@{n}"),
             },
-            config: format!("{kind}, {}", quote_if_needed(place)),
+            config: format!("{kind}, {}", quote_if_needed(&place)),
             words: format!("{option} {place}"),
         };
-        ports.chain(sockets).enumerate().map(socket).collect()
+        ports.chain(files).chain(given).enumerate().map(socket).collect()
     }
 
     fn report(&self, loaded: &mut Loaded) {

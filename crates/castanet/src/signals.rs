@@ -1,17 +1,23 @@
 //! Ctrl-C and its kin end a router in good order.
 
-use castanet_engine::router::Notice;
+use castanet_engine::router::{Notice, Router};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use std::sync::mpsc::Sender;
 
 /// Tells the driver when the user wants to end; the second Ctrl-C ends the
-/// process at once.
-pub(crate) fn forward(line: Sender<Notice>) -> std::io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+/// process at once. Signals that programs of the router wait for are theirs.
+pub(crate) fn forward(router: &Router) -> std::io::Result<()> {
+    let (line, wanted) = (router.line(), router.signals());
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP].iter().chain(&wanted))?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
-        for (nth, _) in signals.forever().enumerate() {
-            if nth > 0 || line.send(Notice::Interrupted).is_err() {
+        let mut ends = 0;
+        for signal in signals.forever() {
+            let notice = match wanted.contains(&signal) {
+                true => Notice::Signal(signal),
+                false => Notice::Interrupted,
+            };
+            ends += i32::from(notice == Notice::Interrupted);
+            if ends > 1 || line.send(notice).is_err() {
                 std::process::exit(crate::exit::INTERRUPTED);
             }
         }

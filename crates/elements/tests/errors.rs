@@ -186,5 +186,5 @@ fn scripts() {
         "instruction 2: no such label 'loop1' | did you mean 'loops'?",
         "no such label 'loop1'",
     );
-    golden("Script(TYPE LAZY)", "TYPE: `LAZY` is not ACTIVE", "TYPE: bad TYPE; expected");
+    golden("Script(TYPE LAZY)", "TYPE: `LAZY` is not ACTIVE", "TYPE: bad TYPE");
 }

@@ -289,6 +289,19 @@ pub trait Control: Describe + Build + Send + Sync {
     fn continues(&self, _before: &Self) -> bool {
         false
     }
+    /// Signals to the process that its handler `run` waits for, each once until
+    /// it says [`Desk::on_signal`] again.
+    fn signals(&self) -> &[i32] {
+        &[]
+    }
+    /// Read handlers that this one has beside those that are declared.
+    fn more_handlers(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Whether it answers to a name that is not declared.
+    fn answers(&self, name: &str, write: bool) -> bool {
+        !write && self.more_handlers().iter().any(|it| it == name)
+    }
 }
 
 /// What a control program waits for.
@@ -333,6 +346,17 @@ pub trait Desk {
     fn is_replaced(&self) -> bool;
     /// The name of the program's own element, for relative names.
     fn name(&self) -> &str;
+    /// Its name with its class, as messages show it.
+    fn label(&self) -> String;
+    /// The whole name of a handler that the program names relative to itself.
+    fn full_name(&self, handler: &str) -> String;
+    /// An error in the words that the user wants to hear.
+    fn words(&self, error: &ArgError) -> String;
+    /// Lets the program's handler `run` be called at the next such signal to
+    /// the process.
+    fn on_signal(&mut self, signal: i32);
+    /// Sends a signal to a process; what went wrong in the system's words.
+    fn kill(&mut self, process: i32, signal: i32) -> Result<(), String>;
 }
 
 /// State that one worker owns; written by `#[derive(Local)]`.

@@ -121,9 +121,7 @@ impl fmt::Display for IoError {
             IoError::Unsupported { doing, hint } => write!(f, "cannot {doing}: {hint}"),
             IoError::File { path, error } => {
                 // The path and the reason, as every Unix program says it.
-                let why = error.to_string();
-                let why = why.split(" (os error").next().unwrap_or_default();
-                write!(f, "{}: {why}", path.display())
+                write!(f, "{}: {}", path.display(), system_words(error))
             }
             IoError::Os { doing, error } => write!(f, "cannot {doing}: {error}"),
         }
@@ -137,6 +135,12 @@ impl std::error::Error for IoError {
             _ => None,
         }
     }
+}
+
+/// The system's words for an error, without Rust's number.
+pub(crate) fn system_words(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

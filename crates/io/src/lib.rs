@@ -15,6 +15,7 @@ mod offload;
 mod outlet;
 pub mod pcap;
 mod scratch;
+mod socket;
 #[allow(unsafe_code)]
 mod sys;
 pub mod tap;

@@ -60,6 +60,9 @@ pub(super) struct Click {
     /// Let `write hotconfig` replace the configuration while it runs
     #[arg(short = 'R', long, overrides_with = "allow_reconfigure")]
     pub(super) allow_reconfigure: bool,
+    /// Answer control commands that come by descriptor FD
+    #[arg(long, value_name = "FD", allow_negative_numbers = true)]
+    pub(super) socket: Vec<i32>,
     /// Write the flat configuration to FILE; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Vec<String>,
@@ -184,7 +187,9 @@ fn as_given(long: &str, words: &[OsString]) -> String {
     match (names.any(|name| name.len() > 2 && long.starts_with(name)), long.chars().nth(2)) {
         (true, _) => long.to_owned(),
         (false, Some('t')) if long == "--threads" => "-j".to_owned(),
-        (false, Some(first)) if !matches!(long, "--simtime" | "--simtick") => format!("-{first}"),
+        (false, Some(first)) if !matches!(long, "--simtime" | "--simtick" | "--socket") => {
+            format!("-{first}")
+        }
         _ => long.to_owned(),
     }
 }

@@ -210,6 +210,7 @@ fn wrong_options_are_told_in_clicks_words() {
         (&["--threads=x"], "click: '--threads' expects an integer, not 'x'"),
         (&["--simtime=x"], "click: '--simtime' expects a real number, not 'x'"),
         (&["--simtick", "-"], "click: '--simtick' expects an unsigned integer, not '-'"),
+        (&["--socket", "x"], "click: '--socket' expects an integer, not 'x'"),
         (&["-f"], "click: '-f' requires an argument"),
         (&["--handler"], "click: '--handler' requires an argument"),
         (&["--quit=now"], "click: '--quit' can't take an argument"),

@@ -292,7 +292,12 @@ fn wrong_arguments_are_told() {
         ("UDP, 7", "unknown socket type 'UDP'"),
         ("TCP, 0", "PORT requires TCP port"),
         ("TCP, 7++", "PORT requires TCP port"),
-        ("TCP", "PLACE: required argument missing"),
+        ("TCP", "PORT: required argument missing"),
+        ("UNIX", "FILENAME: required argument missing"),
+        ("SOCKET", "FD: required argument missing"),
+        ("SOCKET, x", "FD: invalid number"),
+        ("SOCKET, -1", "FD: invalid number"),
+        ("SOCKET, 999", "socket: Bad file descriptor"),
     ] {
         let told = click(&["-e", &format!("ControlSocket({arguments})")], b"");
         assert_eq!(told.status, Some(1));
@@ -300,4 +305,155 @@ fn wrong_arguments_are_told() {
     }
     let long = format!("ControlSocket(UNIX, /tmp/{})", "x".repeat(120));
     assert!(click(&["-e", &long], b"").err.contains("filename too long"));
+}
+
+#[test]
+fn a_connection_may_be_there_when_the_process_starts() {
+    use std::os::fd::OwnedFd;
+    let (mut near, far) = UnixStream::pair().unwrap();
+    let by_name = folder("control").join("click");
+    _ = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_castanet"), &by_name);
+    // Its standard input: the one descriptor that a child surely has under a known number.
+    let mut child = std::process::Command::new(&by_name)
+        .args(["--socket", "0", "-e", "Idle -> c :: Counter -> Discard"])
+        .stdin(OwnedFd::from(far))
+        .spawn()
+        .unwrap();
+    near.set_read_timeout(Some(PATIENCE)).unwrap();
+    near.write_all(b"READ c.class\nREAD click_driver@@ControlSocket.config\nWRITE stop\n").unwrap();
+    let mut heard = String::new();
+    near.read_to_string(&mut heard).unwrap();
+    assert_eq!(
+        heard,
+        "Click::ControlSocket/1.3\r\n200 Read handler 'c.class' OK\r\nDATA 7\r\nCounter\
+         200 Read handler 'click_driver@@ControlSocket.config' OK\r\nDATA 9\r\nSOCKET, 0\
+         200 Write handler 'stop' OK\r\n"
+    );
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_proxy_answers_for_all_elements() {
+    let proxy = "all :: Script(TYPE PROXY, goto no $(eq $0 c.none), return \"$0 $args $write\", label no, error none such)";
+    let path = socket("proxy");
+    let config = format!("{COUNTING}; {proxy}; ControlSocket(UNIX, {}, PROXY all)", path.display());
+    let _process = start(&config);
+    let dialogue = [
+        ("READ c.count 1 2\n", "200 Read handler 'c.count' OK\r\nDATA 19\r\n\"c.count 1 2 false\""),
+        ("WRITE x.y z\n", "200 Write handler 'x.y' OK\r\n"),
+        ("READ list\n", "200 Read handler 'list' OK\r\nDATA 13\r\n\"list  false\""),
+        ("CHECKREAD a.b\n", "200 Read handler 'a.b' OK\r\n"),
+        ("READ c.none\n", "590-Read handler 'c.none' error:\r\n590 none such\r\n"),
+    ];
+    for (said, answer) in dialogue {
+        assert_eq!(talk(&path, said), answer, "{said}");
+    }
+    let none = socket("no-proxy");
+    let config = format!("{COUNTING}; ControlSocket(UNIX, {}, PROXY c)", none.display());
+    let _other = start(&config);
+    let answer = "511 No proxied handler named 'q.length'\r\n";
+    assert_eq!(talk(&none, "READ q.length\n"), answer);
+    let unknown =
+        format!("cs :: ControlSocket(UNIX, {}, PROXY nobody)", socket("nobody").display());
+    let told = click(&["-e", &unknown], b"");
+    assert_eq!(told.err, "cs: PROXY: no element named 'nobody'\n");
+}
+
+#[test]
+fn low_level_calls_are_answered_by_those_who_know_them() {
+    let it = Served::new(
+        "llrpc",
+        "); w :: Switch(1); Idle -> w -> Discard; w[1] -> Discard; t :: Script(end",
+    );
+    while !it.talk("READ c.count\n").ends_with('5') {}
+    let ok =
+        |name: &str, data: &str| format!("200 LLRPC '{name}' OK\r\nDATA {}\r\n{data}", data.len());
+    let dialogue = [
+        ("LLRPC c#c004c003 4\n\0\0\0\0", ok("c#c004c003", "\u{5}\0\0\0")),
+        ("LLRPC w#4004c005\n", ok("w#4004c005", "\u{1}\0\0\0")),
+        (
+            "LLRPC w#80044006 4\n\0\0\0\0READ w.switch\n",
+            ok("w#80044006", "") + "200 Read handler 'w.switch' OK\r\nDATA 1\r\n0",
+        ),
+        ("LLRPC c#zz\n", "500 Syntax error in LLRPC name 'c#zz'\r\n".into()),
+        ("LLRPC c\n", "500 Syntax error in LLRPC name 'c'\r\n".into()),
+        ("LLRPC c#1 x\n", "500 Syntax error in 'llrpc'\r\n".into()),
+        ("LLRPC x#c004c003\n", "510 No element named 'x'\r\n".into()),
+        ("LLRPC c#20000004\n", "501 Cannot call LLRPC 'c#20000004' remotely\r\n".into()),
+        ("LLRPC c#c004c003 2\nab", "522 LLRPC 'c#c004c003' requires 4 bytes input data\r\n".into()),
+        (
+            "LLRPC c#c004c003 4\n\u{1}\0\0\0",
+            "522 LLRPC 'c#c004c003' error: Invalid argument\r\n".into(),
+        ),
+        (
+            "LLRPC q#c004c003 4\n\0\0\0\0",
+            "522 LLRPC 'q#c004c003' error: Invalid argument\r\n".into(),
+        ),
+        ("READ t.cat /etc/passwd\n", "511 No handler named 't.cat'\r\n".into()),
+        ("READ t.add 1 2\n", "200 Read handler 't.add' OK\r\nDATA 1\r\n3".into()),
+    ];
+    for (said, answer) in dialogue {
+        assert_eq!(it.talk(said), answer, "{said}");
+    }
+    let file = it.path.display().to_string();
+    assert!(it.talk("READ cs.filename\n").ends_with(&format!("\r\n{file}")));
+}
+
+#[test]
+fn chatter_is_heard_by_all_who_listen() {
+    let (greeted, plain, other) = (socket("chatter"), socket("plain"), socket("other-channel"));
+    let config = format!(
+        "ChatterSocket(UNIX, {}); ChatterSocket(unix, {}, GREETING false);
+         ChatterSocket(UNIX, {}, CHANNEL verbose);
+         RatedSource(DATA abcd, RATE 20) -> Print(heard) -> Discard",
+        greeted.display(),
+        plain.display(),
+        other.display(),
+    );
+    let process = start(&config);
+    let hear = |path: &Path, bytes: usize| {
+        let mut stream = connect(path);
+        // What is said to it is not read.
+        stream.write_all(b"READ list\n").unwrap();
+        let mut heard = vec![0; bytes];
+        stream.read_exact(&mut heard).unwrap();
+        String::from_utf8(heard).unwrap()
+    };
+    let line = "heard:    4 | 61626364\n";
+    let twice = line.repeat(2);
+    assert_eq!(hear(&greeted, 26 + twice.len()), format!("Click::ChatterSocket/1.0\r\n{twice}"));
+    assert_eq!(hear(&plain, twice.len()), twice);
+    assert_eq!(hear(&greeted, 26), "Click::ChatterSocket/1.0\r\n");
+    let mut silent = connect(&other);
+    process.interrupt();
+    assert!(process.finish(PATIENCE).unwrap().success());
+    let mut heard = String::new();
+    silent.read_to_string(&mut heard).unwrap();
+    assert_eq!(heard, "Click::ChatterSocket/1.0\r\n");
+    assert!(!greeted.exists() && !plain.exists() && !other.exists());
+    let given = click(&["-e", "ChatterSocket(SOCKET, 0)"], b"");
+    assert!(given.err.contains("unknown socket type 'SOCKET'"), "{}", given.err);
+    let taken = TcpListenerAt::any();
+    let config = format!("ChatterSocket(TCP, {}, RETRIES 1)", taken.port);
+    let told = click(&["-e", &config], b"");
+    assert!(
+        told.err.contains("warning: bind: Address already in use (1 try left)"),
+        "{}",
+        told.err
+    );
+    assert!(told.err.ends_with("bind: Address already in use\n"), "{}", told.err);
+}
+
+/// A TCP port that is taken.
+struct TcpListenerAt {
+    _listener: std::net::TcpListener,
+    port: u16,
+}
+
+impl TcpListenerAt {
+    fn any() -> TcpListenerAt {
+        let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        TcpListenerAt { _listener: listener, port }
+    }
 }

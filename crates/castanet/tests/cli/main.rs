@@ -8,3 +8,5 @@ mod failing;
 mod hostile;
 mod hot_swap;
 mod program;
+mod script;
+mod sockets;

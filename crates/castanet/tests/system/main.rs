@@ -16,6 +16,7 @@ mod mtu;
 mod reach;
 mod replay;
 mod soak;
+mod sockets;
 mod transfer;
 mod workers;
 mod xdp;

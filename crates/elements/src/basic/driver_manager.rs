@@ -2,6 +2,7 @@
 
 use super::scripting::{Instructions, Kind, Scripted, State};
 use castanet_engine::prelude::*;
+use castanet_kit::script::PRIVATE;
 
 /// Decides by a program what happens when elements ask the router to stop.
 ///
@@ -30,13 +31,14 @@ pub struct DriverManager(Scripted);
 impl Build for DriverManager {
     type Args = Instructions;
 
-    fn build(args: Instructions, _: &Setup) -> Result<Self, ArgError> {
-        Scripted::new("DriverManager", args, Kind::Driver).map(DriverManager)
+    fn build(args: Instructions, setup: &Setup) -> Result<Self, ArgError> {
+        Scripted::new(args, Kind::Driver, setup).map(DriverManager)
     }
 }
 
 impl Control for DriverManager {
     type Local = State;
+    const PRIVATE: &'static [&'static str] = PRIVATE;
 
     fn step(&self, state: &mut State, desk: &mut dyn Desk) -> Step {
         self.0.step(state, desk)
@@ -55,5 +57,17 @@ impl Control for DriverManager {
 
     fn drives(&self) -> bool {
         self.0.drives()
+    }
+
+    fn signals(&self) -> &[i32] {
+        self.0.signals()
+    }
+
+    fn more_handlers(&self) -> Vec<String> {
+        self.0.exports()
+    }
+
+    fn answers(&self, name: &str, write: bool) -> bool {
+        self.0.answers(name, write)
     }
 }

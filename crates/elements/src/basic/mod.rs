@@ -51,6 +51,7 @@ pub mod random_sample;
 pub mod rated_splitter;
 pub mod round_robin_switch;
 pub mod script;
+mod script_ports;
 mod scripting;
 pub mod set_ip_address;
 pub mod set_packet_type;
@@ -118,7 +119,7 @@ pub static CLASSES: &[Class] = &[
     per_batch::<random_sample::RandomSample>().with_checksums(Checksums::Pass),
     per_packet::<rated_splitter::RatedSplitter>(),
     per_packet::<round_robin_switch::RoundRobinSwitch>().with_checksums(Checksums::Pass),
-    control::<script::Script>(),
+    control::<script::Script>().or_with_ports(&script_ports::SCRIPT_PORTS),
     per_packet::<set_ip_address::SetIPAddress>(),
     per_packet::<set_packet_type::SetPacketType>().with_checksums(Checksums::Pass),
     per_packet::<set_timestamp::SetTimestamp>().with_checksums(Checksums::Pass),

@@ -2,6 +2,7 @@
 
 use super::scripting::{Instructions, Kind, Scripted, State};
 use castanet_engine::prelude::*;
+use castanet_kit::script::PRIVATE;
 
 /// Runs a program that waits, reads and writes handlers, and stops the router.
 ///
@@ -10,6 +11,12 @@ use castanet_engine::prelude::*;
 /// `goto`, `loop`, `return`, `end`, `exit`, `stop`, `error`; a `q` after most
 /// of them takes a layer of quotes off. `$x` and `$(handler)` are replaced in
 /// their texts; functions such as `$(add 1 2)` are handlers of the script.
+///
+/// TYPE says what starts the program. Without ports it is `ACTIVE`, and runs
+/// when the router starts. With ports it is `PACKET`: it runs for each packet,
+/// `$input` is where that came in, and it goes to the output whose number the
+/// program returns, to output 0 at its `end`, and nowhere else. Such packets
+/// visit the control thread, one by one: this is for rare ones.
 ///
 /// ```click
 /// in -> c :: Counter -> out
@@ -41,6 +48,20 @@ use castanet_engine::prelude::*;
 /// ~ stepped
 /// ~ skipped
 /// ```
+///
+/// ```click
+/// in -> s :: Script(init n 0, set n $(add $n 1), goto end $(eq $n 1), goto exit $(eq $n 3),
+///     return $(sub $n 1)) -> out
+/// s[1] -> second
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// > in  1.0.0.1 > 2.0.0.3 udp
+/// > in  1.0.0.1 > 2.0.0.4 udp
+/// > in  1.0.0.1 > 2.0.0.5 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// < second 1.0.0.1 > 2.0.0.3 udp
+/// = s.get(n) 4
+/// = s.drops.unmatched 2
+/// ```
 #[derive(Element)]
 #[element(args = Instructions)]
 pub struct Script(Scripted);
@@ -48,13 +69,16 @@ pub struct Script(Scripted);
 impl Build for Script {
     type Args = Instructions;
 
-    fn build(args: Instructions, _: &Setup) -> Result<Self, ArgError> {
-        Scripted::new("Script", args, Kind::Active).map(Script)
+    fn build(args: Instructions, setup: &Setup) -> Result<Self, ArgError> {
+        let has_ports = setup.inputs + setup.outputs > 0;
+        let usual = if has_ports { Kind::Packet } else { Kind::Active };
+        Scripted::new(args, usual, setup).map(Script)
     }
 }
 
 impl Control for Script {
     type Local = State;
+    const PRIVATE: &'static [&'static str] = PRIVATE;
 
     fn step(&self, state: &mut State, desk: &mut dyn Desk) -> Step {
         self.0.step(state, desk)
@@ -73,5 +97,17 @@ impl Control for Script {
 
     fn drives(&self) -> bool {
         self.0.drives()
+    }
+
+    fn signals(&self) -> &[i32] {
+        self.0.signals()
+    }
+
+    fn more_handlers(&self) -> Vec<String> {
+        self.0.exports()
+    }
+
+    fn answers(&self, name: &str, write: bool) -> bool {
+        self.0.answers(name, write)
     }
 }

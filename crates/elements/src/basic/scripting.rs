@@ -2,12 +2,15 @@
 
 use castanet_engine::class::{Change, Read};
 use castanet_engine::prelude::*;
-use castanet_kit::script::{End, FUNCTIONS, Machine, Program, State as Wait, World, call};
+use castanet_kit::script::{
+    End, FUNCTIONS, Machine, Mistake, Program, State as Wait, World, call, signal,
+};
 
 #[derive(Args)]
 pub struct Instructions {
     /// What starts the program: `ACTIVE` itself, `PASSIVE` its `run` handler,
-    /// `PROXY` any handler; `DRIVER` also decides what stop requests mean.
+    /// `PROXY` any handler, `PACKET` (or `PUSH`) packets, `SIGNAL` with signals
+    /// such as `INT USR1` those; `DRIVER` also decides what stop requests mean.
     #[arg(keyword, name = "TYPE")]
     kind: Option<Kind>,
     /// Instructions, in order.
@@ -16,32 +19,52 @@ pub struct Instructions {
 }
 
 /// What starts a script.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(super) enum Kind {
     Active,
     Passive,
     Proxy,
+    Packet,
     Driver,
+    Signal(Vec<i32>),
 }
 
 impl FromArg for Kind {
-    const SYNTAX: &'static str = "ACTIVE, PASSIVE, PROXY or DRIVER";
+    const SYNTAX: &'static str = "ACTIVE, PASSIVE, PROXY, PACKET, DRIVER or SIGNAL with signals";
 
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
-        match text {
-            "ACTIVE" => Ok(Kind::Active),
-            "PASSIVE" => Ok(Kind::Passive),
-            "PROXY" => Ok(Kind::Proxy),
-            "DRIVER" => Ok(Kind::Driver),
-            _ => Err(ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))
-                .click("bad TYPE; expected 'ACTIVE', 'PASSIVE', 'PROXY', or 'DRIVER'")),
-        }
+        let mut words = text.split_whitespace();
+        let kind = match (words.next().unwrap_or_default(), text.contains(char::is_whitespace)) {
+            ("ACTIVE", false) => Kind::Active,
+            ("PASSIVE", false) => Kind::Passive,
+            ("PROXY", false) => Kind::Proxy,
+            ("PACKET" | "PUSH", false) => Kind::Packet,
+            ("DRIVER", false) => Kind::Driver,
+            ("SIGNAL", _) => Kind::Signal(signals(words)?),
+            _ => {
+                let error = ArgError::new(format!("`{text}` is not {}", Self::SYNTAX));
+                return Err(error.click("bad TYPE"));
+            }
+        };
+        Ok(kind)
     }
+}
+
+/// Signals that the system lets nobody catch, or that tell of broken code.
+const UNCATCHABLE: &[i32] = &[0, 4, 8, 9, 11, 19];
+
+fn signals<'a>(words: impl Iterator<Item = &'a str>) -> Result<Vec<i32>, ArgError> {
+    let wrong = || ArgError::new("bad signal number").help("such as INT, HUP, USR1 or 10");
+    let signals: Option<Vec<i32>> =
+        words.map(|word| signal(word).filter(|n| !UNCATCHABLE.contains(n))).collect();
+    let mut signals = signals.filter(|signals| !signals.is_empty()).ok_or_else(wrong)?;
+    signals.sort_unstable();
+    signals.dedup();
+    Ok(signals)
 }
 
 /// A program and what starts it.
 pub(super) struct Scripted {
-    class: &'static str,
     kind: Kind,
     program: Program,
 }
@@ -82,26 +105,39 @@ impl Local for State {
 
 impl Scripted {
     pub(super) fn new(
-        class: &'static str,
         args: Instructions,
         usual: Kind,
+        setup: &Setup,
     ) -> Result<Scripted, ArgError> {
         let kind = args.kind.unwrap_or(usual);
+        if kind == Kind::Packet && setup.inputs == 0 {
+            return Err(ArgError::new("PACKET script must have inputs"));
+        }
+        if kind != Kind::Packet && setup.inputs + setup.outputs > 0 {
+            return Err(ArgError::new("ports allowed only on PACKET scripts"));
+        }
         let texts = args.instructions.iter().map(|words| words.text.as_str());
-        let program = Program::parse(texts, kind == Kind::Driver).map_err(|mistakes| {
-            let first = mistakes.into_iter().next();
-            first.map_or(ArgError::new("wrong instructions"), |first| {
-                let error =
-                    ArgError::new(format!("instruction {}: {}", first.argument + 1, first.message))
-                        .click(first.click);
-                first.help.map_or(error.clone(), |help| error.help(help))
-            })
-        })?;
-        Ok(Scripted { class, kind, program })
+        let program = Program::parse(texts, kind == Kind::Driver).map_err(all_wrong)?;
+        Ok(Scripted { kind, program })
     }
 
     pub(super) fn drives(&self) -> bool {
         self.kind == Kind::Driver
+    }
+
+    pub(super) fn signals(&self) -> &[i32] {
+        match &self.kind {
+            Kind::Signal(signals) => signals,
+            _ => &[],
+        }
+    }
+
+    pub(super) fn exports(&self) -> Vec<String> {
+        self.program.exports().map(str::to_owned).collect()
+    }
+
+    pub(super) fn answers(&self, name: &str, write: bool) -> bool {
+        self.kind == Kind::Proxy || !write && self.program.exports().any(|it| it == name)
     }
 
     pub(super) fn step(&self, state: &mut State, desk: &mut dyn Desk) -> Step {
@@ -110,9 +146,9 @@ impl Scripted {
         if is_blocked && self.drives() && desk.take_stop() {
             state.machine.step(1);
         }
-        let waits_for_call = matches!(self.kind, Kind::Passive | Kind::Proxy);
+        let waits_for_call = !matches!(self.kind, Kind::Active | Kind::Driver);
         if !(waits_for_call && *state.machine.state() == Wait::Ready) {
-            self.run(state, desk);
+            self.run(state, desk, &mut Said::aloud());
         }
         match (state.machine.state(), self.drives()) {
             (Wait::Paused, true) => Step::Stopped,
@@ -126,21 +162,25 @@ impl Scripted {
     fn begin(&self, state: &mut State, desk: &mut dyn Desk) {
         if !std::mem::replace(&mut state.begun, true) {
             state.seed = desk.now().0.unsigned_abs();
-            let mut site = Site { class: self.class, seed: &mut state.seed, desk };
+            let said = &mut Said::aloud();
+            let mut site = Site { seed: &mut state.seed, desk, said };
             state.machine.initialize(&self.program, &mut site);
         }
     }
 
-    /// Runs on, and does what an end by `stop` asks for.
-    fn run(&self, state: &mut State, desk: &mut dyn Desk) {
-        let mut site = Site { class: self.class, seed: &mut state.seed, desk: &mut *desk };
+    /// Runs on, and does what its end asks for.
+    fn run(&self, state: &mut State, desk: &mut dyn Desk, said: &mut Said) {
+        let mut site = Site { seed: &mut state.seed, desk: &mut *desk, said };
         let ended = matches!(state.machine.run(&self.program, &mut site), Wait::Done(_));
         if !ended || std::mem::replace(&mut state.over, ended) {
             return;
         }
-        match (state.machine.state(), self.drives()) {
-            (Wait::Done(End::Stop), true) => desk.stop(0),
-            (Wait::Done(End::Stop), false) => desk.request_stop(),
+        match (state.machine.state(), &self.kind) {
+            (Wait::Done(End::Stop), Kind::Driver) => desk.stop(0),
+            (Wait::Done(End::Stop), _) => desk.request_stop(),
+            (Wait::Done(End::End), Kind::Signal(signals)) => {
+                signals.iter().for_each(|&signal| desk.on_signal(signal));
+            }
             _ => {}
         }
     }
@@ -156,34 +196,26 @@ impl Scripted {
         self.begin(state, desk);
         let text = text.trim();
         match (handler, write) {
-            ("step", true) => {
-                let count = if matches!(text, "" | "router") { Ok(1) } else { text.parse() };
-                let Ok(count) = count else { return Some(Err(ArgError::new("syntax error"))) };
-                if matches!(state.machine.state(), Wait::Paused | Wait::Until(_)) {
-                    state.machine.step(count);
-                    self.run(state, desk);
-                }
-                return Some(Ok(String::new()));
-            }
+            ("step", true) => return Some(self.make_steps(state, text, desk)),
             ("goto", true) if !state.machine.jump(text, &self.program) => {
                 return Some(Err(ArgError::new("jump to nonexistent label")));
             }
             ("goto", true) => {}
             ("set", true) => {
                 let (variable, value) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+                if variable.is_empty() {
+                    return Some(Err(ArgError::new("no variable")));
+                }
                 state.machine.set(variable, value.trim());
                 return Some(Ok(String::new()));
             }
+            ("packet", true) if self.kind == Kind::Packet => {
+                return Some(self.decide(state, text, desk));
+            }
             ("run", _) => state.machine.call(handler, text, write),
             _ => {
-                let mut site = Site { class: self.class, seed: &mut state.seed, desk: &mut *desk };
-                if !write {
-                    if let Some(answer) = call(handler, text, &state.machine, &mut site) {
-                        return Some(answer.map_err(ArgError::new));
-                    }
-                    if let Some(value) = state.machine.exported(handler) {
-                        return Some(Ok(value.to_owned()));
-                    }
+                if let Some(answer) = self.answer(state, handler, text, write, desk) {
+                    return Some(answer);
                 }
                 if self.kind != Kind::Proxy {
                     return None;
@@ -192,37 +224,151 @@ impl Scripted {
             }
         }
         state.over = false;
-        self.run(state, desk);
-        Some(match state.machine.state() {
+        Some(self.run_called(state, write, desk))
+    }
+
+    /// A function or an exported variable.
+    fn answer(
+        &self,
+        state: &mut State,
+        handler: &str,
+        text: &str,
+        write: bool,
+        desk: &mut dyn Desk,
+    ) -> Option<Result<String, ArgError>> {
+        if write {
+            return None;
+        }
+        let said = &mut Said::Kept(Vec::new());
+        let mut site = Site { seed: &mut state.seed, desk, said };
+        if let Some(answer) = call(handler, text, &mut state.machine, &mut site) {
+            return Some(answer.map_err(ArgError::new));
+        }
+        state.machine.exported(handler).map(|value| Ok(value.to_owned()))
+    }
+
+    /// Goes past so many instructions that block.
+    fn make_steps(
+        &self,
+        state: &mut State,
+        text: &str,
+        desk: &mut dyn Desk,
+    ) -> Result<String, ArgError> {
+        let count = if matches!(text, "" | "router") { Ok(1) } else { text.parse() };
+        let count = count.map_err(|_| ArgError::new("syntax error"))?;
+        if !matches!(state.machine.state(), Wait::Paused | Wait::Until(_)) {
+            return Ok(String::new());
+        }
+        state.machine.step(count);
+        self.run_called(state, true, desk)
+    }
+
+    /// Runs for somebody who hears what goes wrong.
+    fn run_called(
+        &self,
+        state: &mut State,
+        write: bool,
+        desk: &mut dyn Desk,
+    ) -> Result<String, ArgError> {
+        let mut said = Said::Kept(Vec::new());
+        self.run(state, desk, &mut said);
+        let complaints = said.kept().join("\n");
+        match state.machine.state() {
+            _ if !complaints.is_empty() => Err(ArgError::new(complaints)),
+            Wait::Done(End::Error(_)) if write => Err(ArgError::new("")),
             Wait::Done(End::Return(value)) => Ok(value.clone()),
-            Wait::Done(End::Error(message)) => Err(ArgError::new(message.clone())),
             _ => Ok(String::new()),
-        })
+        }
+    }
+
+    /// Runs for the packet that has waited longest, and says to which output it
+    /// goes; none that there is drops it.
+    fn decide(
+        &self,
+        state: &mut State,
+        input: &str,
+        desk: &mut dyn Desk,
+    ) -> Result<String, ArgError> {
+        state.machine.set("input", input);
+        state.machine.call("packet", "", true);
+        state.over = false;
+        self.run(state, desk, &mut Said::aloud());
+        let output = match state.machine.state() {
+            Wait::Done(End::Return(value)) => value.trim().to_owned(),
+            Wait::Done(End::End) => "0".to_owned(),
+            _ => String::new(),
+        };
+        let handler = format!("{}.decided", desk.name());
+        desk.write(&handler, &output).map(|()| String::new())
+    }
+}
+
+/// All that is wrong with instructions, as one error.
+fn all_wrong(mistakes: Vec<Mistake>) -> ArgError {
+    let said = |m: &Mistake| format!("instruction {}: {}", m.argument + 1, m.message);
+    let words: Vec<String> = mistakes.iter().map(said).collect();
+    let clicks: Vec<&str> = mistakes.iter().map(|m| m.click.as_str()).collect();
+    let error = ArgError::new(words.join("; ")).click(clicks.join("\n"));
+    let help = mistakes.into_iter().find_map(|mistake| mistake.help);
+    help.map_or(error.clone(), |help| error.help(help))
+}
+
+/// Where complaints go.
+enum Said {
+    /// To standard error, behind a line that says whose they are, once.
+    Aloud { whose_is_known: bool },
+    /// To whoever has called.
+    Kept(Vec<String>),
+}
+
+impl Said {
+    fn aloud() -> Said {
+        Said::Aloud { whose_is_known: false }
+    }
+
+    fn kept(self) -> Vec<String> {
+        match self {
+            Said::Kept(complaints) => complaints,
+            Said::Aloud { .. } => Vec::new(),
+        }
     }
 }
 
 /// The desk as the language sees it.
 struct Site<'a> {
-    class: &'static str,
     seed: &'a mut u64,
     desk: &'a mut dyn Desk,
+    said: &'a mut Said,
 }
 
 impl World for Site<'_> {
     fn name(&self) -> &str {
         self.desk.name()
     }
+    fn label(&self) -> String {
+        self.desk.label()
+    }
+    fn full_name(&self, handler: &str) -> String {
+        self.desk.full_name(handler)
+    }
     fn read(&mut self, handler: &str) -> Result<String, String> {
-        self.desk.read(handler).map_err(|e| e.to_string())
+        self.desk.read(handler).map_err(|e| self.desk.words(&e))
     }
     fn write(&mut self, handler: &str, value: &str) -> Result<(), String> {
-        self.desk.write(handler, value).map_err(|e| e.to_string())
+        self.desk.write(handler, value).map_err(|e| self.desk.words(&e))
     }
     fn exists(&mut self, handler: &str, write: bool) -> bool {
         self.desk.exists(handler, write)
     }
     fn now(&self) -> i64 {
         self.desk.now().0
+    }
+    /// The router's clock never jumps, whatever becomes of the wall's.
+    fn steady(&self) -> i64 {
+        self.desk.now().0
+    }
+    fn kill(&mut self, process: i32, signal: i32) -> Result<(), String> {
+        self.desk.kill(process, signal)
     }
     /// SplitMix64: the same sequence every time under simulated time.
     fn random(&mut self) -> u64 {
@@ -241,18 +387,33 @@ impl World for Site<'_> {
         self.desk.chatter(text);
     }
     fn complain(&mut self, message: &str) {
-        let name = self.desk.name().to_owned();
-        let context = format!("While executing '{name} :: {}':", self.class);
-        self.desk.chatter(&format!("{context}\n  {message}\n"));
+        match self.said {
+            Said::Kept(complaints) => complaints.push(message.to_owned()),
+            Said::Aloud { whose_is_known } => {
+                if !std::mem::replace(whose_is_known, true) {
+                    let label = self.desk.label();
+                    self.desk.chatter(&format!("While executing '{label}':\n"));
+                }
+                let message = message.replace('\n', "\n  ");
+                self.desk.chatter(&format!("  {message}\n"));
+            }
+        }
     }
     fn save(&mut self, file: &str, text: &str, append: bool) -> Result<(), String> {
         use std::io::Write;
         let mut options = std::fs::OpenOptions::new();
         let opened = options.create(true).write(true).append(append).truncate(!append).open(file);
         let saved = opened.and_then(|mut it| it.write_all(text.as_bytes()));
-        saved.map_err(|e| format!("{file}: {e}"))
+        saved.map_err(|e| format!("{file}: {}", system_words(&e)))
     }
     fn load(&mut self, file: &str) -> Result<String, String> {
-        std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))
+        let bytes = std::fs::read(file).map_err(|e| format!("{file}: {}", system_words(&e)))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
+}
+
+/// The system's words for an error, without its number.
+fn system_words(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

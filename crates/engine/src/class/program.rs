@@ -16,6 +16,12 @@ pub trait Program: Any + Send {
     fn step(&mut self, desk: &mut dyn Desk) -> Step;
     /// Whether it decides what a stop request means.
     fn drives(&self) -> bool;
+    /// Signals to the process that its handler `run` waits for.
+    fn signals(&self) -> &[i32];
+    /// Read handlers beside those of its class.
+    fn more_handlers(&self) -> Vec<String>;
+    /// Whether it answers to a name beside those of its class.
+    fn answers(&self, name: &str, write: bool) -> bool;
     /// Whether it goes on where another, of the same class, stands.
     fn continues(&self, before: &Rewritten) -> bool;
     /// Its configuration, for [`Program::continues`].
@@ -51,6 +57,15 @@ impl<E: Control> Program for Running<E> {
     }
     fn drives(&self) -> bool {
         self.config.drives()
+    }
+    fn signals(&self) -> &[i32] {
+        self.config.signals()
+    }
+    fn more_handlers(&self) -> Vec<String> {
+        self.config.more_handlers()
+    }
+    fn answers(&self, name: &str, write: bool) -> bool {
+        self.config.answers(name, write)
     }
     fn continues(&self, before: &Rewritten) -> bool {
         before.downcast_ref::<E>().is_some_and(|before| self.config.continues(before))

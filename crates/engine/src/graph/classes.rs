@@ -38,6 +38,10 @@ pub fn name(flat: &Flat, library: &Library, errors: &mut Diagnostics) -> Graph {
         grow(&mut graph.elements[to.node].inputs, to.port);
         graph.edges.push(Edge { from, to, flow: Flow::Agnostic, span: it.span });
     }
+    for it in &mut graph.elements {
+        let has_ports = !it.inputs.is_empty() || !it.outputs.is_empty();
+        it.class = it.class.ported.filter(|_| has_ports).unwrap_or(it.class);
+    }
     graph.link();
     graph
 }

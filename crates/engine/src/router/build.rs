@@ -1,9 +1,10 @@
 //! From a plan to workers that are ready to run.
 
+use super::overheard::Overheard;
 use super::plan::{Planned, Wording, plan, report};
 use super::{Bell, Crew, Notice, Options, ProgramId, Router, Run};
 use crate::args::{ArgError, Names};
-use crate::class::{Library, Nodes, Role};
+use crate::class::{Library, Nodes, Program, Role};
 use crate::cores::Cores;
 use crate::element::{Setup, Step};
 use crate::graph::{Flow, Graph, assign, fuse};
@@ -22,6 +23,7 @@ pub(super) struct Ground {
     pub(super) clock: Arc<Clock>,
     pub(super) pool: Pool,
     pub(super) notify: Sender<Notice>,
+    pub(super) console: Arc<Overheard>,
     /// How many configurations there were before.
     pub(super) replaced: u64,
 }
@@ -37,6 +39,8 @@ pub(super) struct Built {
     pub(super) crew: Crew,
     pub(super) programs: Vec<Run>,
     pub(super) cores: Cores,
+    /// Which programs wait for which signals to the process.
+    pub(super) armed: Vec<(i32, usize)>,
 }
 
 impl Router {
@@ -54,8 +58,9 @@ impl Router {
             false => Clock::real(),
         });
         let pool = Pool::new(PoolConfig { frames: options.frames, ..PoolConfig::default() });
+        let console = Arc::new(Overheard::new(options.console.clone()));
         let ground = match pool {
-            Ok(pool) => Ground { clock, pool, notify, replaced: 0 },
+            Ok(pool) => Ground { clock, pool, notify, console, replaced: 0 },
             Err(e) => {
                 found.push(Diagnostic::error(None, format!("cannot make frames: {e}")));
                 return None;
@@ -63,7 +68,7 @@ impl Router {
         };
         let mut built = construct(flat, library, options, &ground, found)?;
         let all = 0..built.graph.elements.len();
-        built.begin(all, &ground.notify, options, found);
+        built.begin(all, &ground, options, found);
         if found.has_errors() {
             return None;
         }
@@ -80,12 +85,14 @@ impl Router {
             text: options.text.clone(),
             classes: library.names().collect(),
             packages: options.packages,
+            wording: options.wording,
+            armed: built.armed,
             requirements: built.requirements,
             crew: built.crew,
             programs: built.programs,
             away: Vec::new(),
             clock: ground.clock,
-            console: options.console.clone(),
+            console: ground.console,
             pool: ground.pool,
             pin: options.pin.then_some(built.cores),
             notices,
@@ -139,6 +146,7 @@ pub(super) fn construct(
             crew: Crew::Here(workers),
             programs: parts.programs,
             cores,
+            armed: Vec::new(),
         }),
         Err(e) => {
             found.push(Diagnostic::error(None, format!("cannot start workers: {e}")));
@@ -153,7 +161,7 @@ impl Built {
     pub(super) fn begin(
         &mut self,
         elements: impl Iterator<Item = usize>,
-        notify: &Sender<Notice>,
+        ground: &Ground,
         options: &Options,
         found: &mut Diagnostics,
     ) {
@@ -163,7 +171,10 @@ impl Built {
             let begun = workers.try_for_each(begin).and_then(|()| {
                 let program = self.programs.iter_mut().find(|run| run.element == element);
                 program.map_or(Ok(()), |run| {
-                    run.program.begin(Bell { program: run.id, line: notify.clone() })
+                    let signals = run.program.signals().iter();
+                    self.armed.extend(signals.map(|&signal| (signal, element)));
+                    let (line, console) = (ground.notify.clone(), ground.console.clone());
+                    run.program.begin(Bell { program: run.id, line, console })
                 })
             });
             if let Err(error) = begun {
@@ -177,6 +188,24 @@ impl Built {
 struct Parts {
     nodes: Vec<Nodes>,
     programs: Vec<Run>,
+}
+
+impl Parts {
+    /// Adds a program; of those that drive there may be one.
+    fn add(
+        &mut self,
+        element: usize,
+        program: Box<dyn Program>,
+        started: Time,
+    ) -> Result<(), Vec<ArgError>> {
+        if program.drives() && self.programs.iter().any(|run| run.program.drives()) {
+            let error = ArgError::new("another element drives the router already");
+            return Err(vec![error.click("router has more than one driver script")]);
+        }
+        let id = ProgramId { configuration: 0, element };
+        self.programs.push(Run { id, element, program, waits: Step::At(started) });
+        Ok(())
+    }
 }
 
 fn make_all(
@@ -203,10 +232,12 @@ fn make_all(
         };
         let made = match (it.class.role, it.class.program) {
             (Role::Info, _) => Ok(Vec::new()),
-            (_, Some(make)) => make(&it.config, &setup).map(|program| {
-                let id = ProgramId { configuration: 0, element: i };
-                parts.programs.push(Run { id, element: i, program, waits: Step::At(started) });
-                Vec::new()
+            (role, Some(make)) => make(&it.config, &setup).and_then(|program| {
+                parts.add(i, program, started)?;
+                match role {
+                    Role::Control => Ok(Vec::new()),
+                    _ => (it.class.make)(&it.config, &setup, options.workers.max(1)),
+                }
             }),
             _ => (it.class.make)(&it.config, &setup, options.workers.max(1)),
         };
@@ -245,7 +276,7 @@ fn assemble(
         slots,
         tasks: Tasks::new(assigned.tasks[index].iter().copied()),
         clock: ground.clock.clone(),
-        console: options.console.clone(),
+        console: ground.console.clone(),
         shared: shared.clone(),
         mailbox,
         stop_line: ground.notify.clone(),

@@ -1,9 +1,10 @@
 //! What control programs see of the router.
 
-use super::{Router, Run};
+use super::{Router, Run, Wording};
 use crate::args::ArgError;
 use crate::element::{Desk, Step};
 use crate::time::Time;
+use crate::worker::Console;
 
 /// The router as one program sees it.
 struct AtDesk<'a> {
@@ -71,9 +72,42 @@ impl Desk for AtDesk<'_> {
     fn name(&self) -> &str {
         &self.name
     }
+    fn label(&self) -> String {
+        let graph = &self.router.graph;
+        graph.find(&self.name).map_or_else(|| self.name.clone(), |it| graph.label(it))
+    }
+    fn full_name(&self, handler: &str) -> String {
+        self.absolute(handler)
+    }
+    fn words(&self, error: &ArgError) -> String {
+        self.router.words(error)
+    }
+    fn on_signal(&mut self, signal: i32) {
+        let Some(element) = self.router.graph.find(&self.name) else { return };
+        if !self.router.armed.contains(&(signal, element)) {
+            self.router.armed.push((signal, element));
+        }
+    }
+    fn kill(&mut self, process: i32, signal: i32) -> Result<(), String> {
+        use nix::sys::signal::{Signal, kill};
+        use nix::unistd::Pid;
+        let signal = match signal {
+            0 => None,
+            signal => Some(Signal::try_from(signal).map_err(|e| e.desc().to_owned())?),
+        };
+        kill(Pid::from_raw(process), signal).map_err(|e| e.desc().to_owned())
+    }
 }
 
 impl Router {
+    /// An error in the words that the user wants to hear.
+    pub(super) fn words(&self, error: &ArgError) -> String {
+        match self.wording {
+            Wording::Castanet => error.to_string(),
+            Wording::Click => error.in_click_words().unwrap_or_default(),
+        }
+    }
+
     /// Runs every program that need not wait; whether any did.
     pub(super) fn run_programs(&mut self) -> bool {
         let now = self.clock.now();

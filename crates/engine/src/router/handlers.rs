@@ -2,7 +2,7 @@
 
 use super::{Router, global};
 use crate::args::ArgError;
-use crate::class::{Ask, Class, HandlerDoc, Role, Value};
+use crate::class::{Ask, Class, HandlerDoc, Program, Role, Value};
 use crate::node::{self, Rewritten, THROWN};
 use crate::worker::core::Ledger;
 use castanet_lang::nearest;
@@ -61,6 +61,7 @@ impl Router {
         let names = |doc: &HandlerDoc| doc.name == name || Some(doc.name) == of_many.as_deref();
         self.handlers_of(element).iter().any(|(doc, writes)| names(doc) && *writes == write)
             || (!write && name.starts_with("drops."))
+            || self.program(element).is_some_and(|program| program.answers(name, write))
     }
 
     fn element(&self, name: &str) -> Result<usize, ArgError> {
@@ -69,6 +70,10 @@ impl Router {
             let error = ArgError::new(format!("no element named '{name}'"));
             near.map_or(error.clone(), |n| error.help(format!("did you mean '{n}'?")))
         })
+    }
+
+    fn program(&self, element: usize) -> Option<&dyn Program> {
+        self.programs.iter().find(|run| run.element == element).map(|run| &*run.program)
     }
 
     /// Whether a read handler is only for the router's own programs.
@@ -97,7 +102,7 @@ impl Router {
             return Ok(text);
         }
         if let Some(answer) = self.call_program(it, name, param, false) {
-            return answer.map_err(|e| e.at(name));
+            return answer;
         }
         let value = match class.role {
             Role::Control => self.read_program(it, name, param),
@@ -179,6 +184,9 @@ impl Router {
                         None => all.push((doc.name, if writes { "w" } else { "r" })),
                     }
                 }
+                let more = self.program(it).map(|program| program.more_handlers());
+                let more = more.unwrap_or_default();
+                all.extend(more.iter().map(|name| (name.as_str(), "r")));
                 all.sort_unstable();
                 all.iter().fold(String::new(), |s, (n, kind)| s + n + "\t" + kind + "\n")
             }
@@ -192,10 +200,10 @@ impl Router {
     }
 
     fn write_element(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {
+        if let Some(done) = self.call_program(it, name, value, true) {
+            return done.map(drop);
+        }
         if self.graph.elements[it].class.role == Role::Control {
-            if let Some(done) = self.call_program(it, name, value, true) {
-                return done.map(drop).map_err(|e| e.at(name));
-            }
             let run = self.programs.iter_mut().find(|run| run.element == it);
             if let Some(done) = run.and_then(|run| run.program.write(name, value)) {
                 return done.map_err(|e| e.at(name));
@@ -258,6 +266,10 @@ impl Router {
             let (done, shares) = done.flatten().ok_or_else(|| self.no_write(it, name))?;
             done.map_err(|e| e.at(name))?;
             if shares {
+                // The one state is changed; its tasks may be on any worker.
+                for other in (0..self.crew.len()).filter(|&other| other != worker) {
+                    self.crew.ask(other, move |worker| worker.revive(it));
+                }
                 break;
             }
         }

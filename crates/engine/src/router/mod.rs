@@ -5,6 +5,7 @@ mod crew;
 mod desk;
 mod global;
 mod handlers;
+mod overheard;
 mod plan;
 mod run;
 mod swap;
@@ -23,6 +24,7 @@ use crate::time::{Clock, SIMULATED_START, Time};
 use crate::worker::{Console, Worker};
 use castanet_packet::Pool;
 use crew::Crew;
+use overheard::Overheard;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -42,6 +44,8 @@ pub enum Notice {
     Rung(ProgramId),
     /// The user does: nobody is asked.
     Interrupted,
+    /// A signal came that some program has asked for ([`Router::signals`]).
+    Signal(i32),
 }
 
 /// A control program, whatever configuration it is in by now.
@@ -58,6 +62,7 @@ pub struct ProgramId {
 pub struct Bell {
     program: ProgramId,
     line: Sender<Notice>,
+    console: Arc<Overheard>,
 }
 
 impl Bell {
@@ -65,6 +70,13 @@ impl Bell {
     pub fn ring(&self) {
         // After the router's end nobody is there to be woken.
         _ = self.line.send(Notice::Rung(self.program));
+    }
+
+    /// Has `hear` called with all lines that elements write from now on, by
+    /// whichever thread writes them, until it says `false`; it must not wait for
+    /// anything.
+    pub fn overhear(&self, hear: impl Fn(&str) -> bool + Send + Sync + 'static) {
+        self.console.overhear(Box::new(hear));
     }
 }
 
@@ -159,13 +171,16 @@ pub struct Router {
     text: Option<String>,
     classes: Vec<&'static str>,
     packages: &'static [&'static str],
+    wording: Wording,
+    /// Which programs wait for which signals to the process.
+    armed: Vec<(i32, usize)>,
     requirements: Vec<String>,
     crew: Crew,
     programs: Vec<Run>,
     /// The programs at work, with their elements: away from the list meanwhile.
     away: Vec<(usize, Rewritten)>,
     clock: Arc<Clock>,
-    console: Arc<dyn Console>,
+    console: Arc<Overheard>,
     pool: Pool,
     /// Where workers stay, if they do.
     pin: Option<Cores>,
@@ -192,6 +207,13 @@ impl Router {
     /// The pool its frames come from.
     pub fn pool(&self) -> &Pool {
         &self.pool
+    }
+    /// Signals to the process that programs wait for.
+    pub fn signals(&self) -> Vec<i32> {
+        let mut signals: Vec<i32> = self.armed.iter().map(|&(signal, _)| signal).collect();
+        signals.sort_unstable();
+        signals.dedup();
+        signals
     }
     /// A line to the driver, for signal handlers.
     pub fn line(&self) -> Sender<Notice> {

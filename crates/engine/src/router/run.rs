@@ -4,7 +4,7 @@ use super::crew::Crew;
 use super::{Notice, Router};
 use crate::element::Step;
 use crate::time::Time;
-use crate::worker::{Turn, earlier};
+use crate::worker::{Console, Turn, earlier};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
@@ -26,6 +26,12 @@ pub struct Report {
     pub panics: u64,
     /// Workers lost altogether.
     pub lost_workers: usize,
+}
+
+/// Whether a signal that no program waits for ends the router.
+fn ends(signal: i32) -> bool {
+    use nix::sys::signal::Signal;
+    [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM].iter().any(|&end| end as i32 == signal)
 }
 
 /// How often to look at a running router, and what to do then.
@@ -124,13 +130,29 @@ impl Router {
                 }
             }
             Notice::Interrupted => return true,
+            Notice::Signal(signal) => return !self.signalled(signal) && ends(signal),
             Notice::Write { handler, value } => {
                 if let Err(e) = self.write(&handler, &value) {
-                    self.console.chatter(&format!("{handler}: {e}\n"));
+                    self.console.chatter(&format!("{handler}: {}\n", self.words(&e)));
                 }
             }
         }
         false
+    }
+
+    /// Calls the programs that wait for a signal; whether there were any.
+    fn signalled(&mut self, signal: i32) -> bool {
+        let armed = std::mem::take(&mut self.armed);
+        let (called, waiting) = armed.into_iter().partition(|&(wanted, _)| wanted == signal);
+        let called: Vec<(i32, usize)> = called;
+        self.armed = waiting;
+        for &(_, element) in &called {
+            let handler = format!("{}.run", self.graph.elements[element].name);
+            if let Err(e) = self.write(&handler, "") {
+                self.console.chatter(&format!("{handler}: {}\n", self.words(&e)));
+            }
+        }
+        !called.is_empty()
     }
 
     /// Gives every worker a turn; idle only when all are.

@@ -13,7 +13,7 @@ use crate::args::ArgError;
 use crate::class::{Library, Role};
 use crate::graph::Graph;
 use crate::node::{self, Rewritten};
-use crate::worker::Worker;
+use crate::worker::{Console, Worker};
 use castanet_lang::{Diagnostics, Flat};
 
 /// Reads a text, hands what it means to `build`, and says everything that was
@@ -93,12 +93,13 @@ impl Router {
             clock: self.clock.clone(),
             pool: self.pool.clone(),
             notify: self.notify.clone(),
+            console: self.console.clone(),
             replaced: self.replaced + 1,
         };
         let mut built = construct(flat, library, options, &ground, found)?;
         let before = self.predecessors(&mut built);
         let fresh = (0..before.len()).filter(|&it| before[it].is_none());
-        built.begin(fresh, &self.notify, options, found);
+        built.begin(fresh, &ground, options, found);
         (!found.has_errors()).then(|| Next { text: text.to_owned(), built, before })
     }
 
@@ -264,6 +265,7 @@ impl Router {
             requirements,
             mut crew,
             programs,
+            armed,
             ..
         } = built;
         for worker in 0..crew.len() {
@@ -282,6 +284,7 @@ impl Router {
         self.requirements = requirements;
         self.crew = crew;
         self.programs = programs;
+        self.armed = armed;
     }
 }
 

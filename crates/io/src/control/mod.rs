@@ -1,4 +1,8 @@
 //! Other programs that call handlers: their commands, and the sockets they come by.
 
+pub(crate) mod broadcast;
+mod listener;
+mod llrpc;
+pub(crate) mod place;
 pub(crate) mod protocol;
 pub(crate) mod server;

@@ -1,5 +1,6 @@
 //! Click's control protocol, version 1.3: lines of commands, and what is answered.
 
+use super::llrpc;
 use castanet_engine::args::ArgError;
 use castanet_engine::element::Desk;
 
@@ -16,6 +17,8 @@ pub(crate) enum Command {
     Read(String, Vec<u8>),
     /// Call a write handler with these bytes.
     Write(String, Vec<u8>),
+    /// Call an LLRPC of this name with these bytes.
+    Llrpc(String, Vec<u8>),
     /// Know whether there is such a handler to be read, or to be written.
     CheckRead(String),
     CheckWrite(String),
@@ -26,14 +29,15 @@ pub(crate) enum Command {
 }
 
 // Codes of answers.
-const OK: u16 = 200;
-const SYNTAX: u16 = 500;
-const UNIMPLEMENTED: u16 = 501;
+pub(super) const OK: u16 = 200;
+pub(super) const SYNTAX: u16 = 500;
+pub(super) const UNIMPLEMENTED: u16 = 501;
 const NO_SUCH_ELEMENT: u16 = 510;
 const NO_SUCH_HANDLER: u16 = 511;
 const HANDLER_ERROR: u16 = 520;
 const TOO_BIG: u16 = 521;
-const PERMISSION: u16 = 530;
+pub(super) const LLRPC_ERROR: u16 = 522;
+pub(super) const PERMISSION: u16 = 530;
 const UNSPECIFIED: u16 = 590;
 
 const HELP: &[&str] = &[
@@ -46,6 +50,7 @@ const HELP: &[&str] = &[
     "WRITEUNTIL handler term call write handler, take data until term",
     "CHECKREAD handler       check if read handler is valid",
     "CHECKWRITE handler      check if write handler is valid",
+    "LLRPC elt#number [len]  call LLRPC, pass len data bytes, return DATA",
     "QUIT                    close connection",
 ];
 
@@ -124,9 +129,8 @@ fn parse(line: &str, behind: &[u8], closed: bool) -> Parsed {
         }
         ("CHECKREAD", [handler]) => Command::CheckRead((*handler).to_owned()).into(),
         ("CHECKWRITE", [handler]) => Command::CheckWrite((*handler).to_owned()).into(),
-        ("LLRPC", [name] | [name, _]) => {
-            heard(UNIMPLEMENTED, &format!("Cannot call LLRPC '{name}' remotely"))
-        }
+        ("LLRPC", [llrpc]) => Command::Llrpc((*llrpc).to_owned(), Vec::new()).into(),
+        ("LLRPC", [llrpc, count]) => with_data("llrpc", llrpc, count, behind, closed),
         ("CLOSE" | "QUIT", rest) => {
             let wrong =
                 if rest.is_empty() { Vec::new() } else { message(SYNTAX, "Bad command syntax") };
@@ -150,9 +154,10 @@ fn from_word<'a>(line: &'a str, words: &[&str]) -> &'a str {
 }
 
 fn call(name: &str, handler: &str, data: Vec<u8>) -> Command {
-    match name.starts_with(['R', 'G']) {
-        true => Command::Read(handler.to_owned(), data),
-        false => Command::Write(handler.to_owned(), data),
+    match name {
+        "llrpc" => Command::Llrpc(handler.to_owned(), data),
+        name if name.starts_with(['R', 'G']) => Command::Read(handler.to_owned(), data),
+        _ => Command::Write(handler.to_owned(), data),
     }
 }
 
@@ -187,7 +192,7 @@ fn until(name: &str, handler: &str, end: &str, behind: &[u8], closed: bool) -> P
 }
 
 /// A line of an answer.
-fn message(code: u16, text: &str) -> Vec<u8> {
+pub(super) fn message(code: u16, text: &str) -> Vec<u8> {
     messages(code, &[text])
 }
 
@@ -213,30 +218,46 @@ fn printable(text: &str) -> String {
     printable
 }
 
-/// What the socket itself answers to readers, for who asks the desk cannot be
-/// asked by it.
-pub(crate) type Own<'a> = &'a dyn Fn(&str) -> Option<String>;
+/// How a socket answers.
+pub(crate) struct Manners<'a> {
+    /// Handlers can only be read.
+    pub(crate) read_only: bool,
+    /// The element that answers for all others.
+    pub(crate) proxy: Option<&'a str>,
+    /// What the socket itself answers to readers, for who asks the desk cannot
+    /// be asked by it.
+    pub(crate) own: &'a dyn Fn(&str) -> Option<String>,
+}
 
 /// Does what a client wants; the answer.
-pub(crate) fn answer(
-    command: &Command,
-    read_only: bool,
-    own: Own<'_>,
-    desk: &mut dyn Desk,
-) -> Vec<u8> {
+pub(crate) fn answer(command: &Command, manners: &Manners<'_>, desk: &mut dyn Desk) -> Vec<u8> {
     match command {
-        Command::Read(handler, param) => read(handler, param, own, desk),
-        Command::Write(handler, value) => write(handler, value, read_only, desk),
-        Command::CheckRead(handler) => check(handler, false, read_only, desk),
-        Command::CheckWrite(handler) => check(handler, true, read_only, desk),
+        Command::Read(handler, param) => read(handler, param, manners, desk),
+        Command::Write(handler, value) => write(handler, value, manners, desk),
+        Command::Llrpc(name, data) => llrpc::answer(name, data, manners, desk),
+        Command::CheckRead(handler) => check(handler, false, manners, desk),
+        Command::CheckWrite(handler) => check(handler, true, manners, desk),
         Command::Hear(answer) | Command::Leave(answer) => answer.clone(),
     }
 }
 
 /// The handler that a client means, or why there is none.
-fn find(handler: &str, desk: &mut dyn Desk) -> Result<String, Vec<u8>> {
+pub(super) fn find(
+    handler: &str,
+    manners: &Manners<'_>,
+    desk: &mut dyn Desk,
+) -> Result<String, Vec<u8>> {
     // A global handler may have no element, or one of number 0.
     let name = ["0.", "."].iter().find_map(|start| handler.strip_prefix(start)).unwrap_or(handler);
+    if let Some(proxy) = manners.proxy {
+        let path = format!("{proxy}.{name}");
+        return match desk.exists(&path, false) || desk.exists(&path, true) {
+            true => Ok(path),
+            false => {
+                Err(message(NO_SUCH_HANDLER, &format!("No proxied handler named '{handler}'")))
+            }
+        };
+    }
     let path = match name.split_once('.') {
         None => name.to_owned(),
         Some((element, own)) if desk.exists(&format!("{element}.name"), false) => {
@@ -260,8 +281,8 @@ fn find(handler: &str, desk: &mut dyn Desk) -> Result<String, Vec<u8>> {
     }
 }
 
-fn read(handler: &str, param: &[u8], own: Own<'_>, desk: &mut dyn Desk) -> Vec<u8> {
-    let path = match find(handler, desk) {
+fn read(handler: &str, param: &[u8], manners: &Manners<'_>, desk: &mut dyn Desk) -> Vec<u8> {
+    let path = match find(handler, manners, desk) {
         Ok(path) => path,
         Err(answer) => return answer,
     };
@@ -269,7 +290,7 @@ fn read(handler: &str, param: &[u8], own: Own<'_>, desk: &mut dyn Desk) -> Vec<u
         return message(PERMISSION, &format!("Handler '{handler}' write-only"));
     }
     let param = String::from_utf8_lossy(param);
-    let text = match own(&path) {
+    let text = match (manners.own)(&path) {
         Some(text) => Ok(text),
         None => desk.read(format!("{path} {param}").trim_end()),
     };
@@ -283,15 +304,15 @@ fn read(handler: &str, param: &[u8], own: Own<'_>, desk: &mut dyn Desk) -> Vec<u
     }
 }
 
-fn write(handler: &str, value: &[u8], read_only: bool, desk: &mut dyn Desk) -> Vec<u8> {
-    let path = match find(handler, desk) {
+fn write(handler: &str, value: &[u8], manners: &Manners<'_>, desk: &mut dyn Desk) -> Vec<u8> {
+    let path = match find(handler, manners, desk) {
         Ok(path) => path,
         Err(answer) => return answer,
     };
     if !desk.exists(&path, true) {
         return message(PERMISSION, &format!("Handler '{handler}' read-only"));
     }
-    if read_only {
+    if manners.read_only {
         return message(PERMISSION, &format!("Permission denied for '{handler}'"));
     }
     let done = match std::str::from_utf8(value) {
@@ -312,8 +333,8 @@ fn failed(code: u16, what: &str, error: ArgError) -> Vec<u8> {
     messages(code, &lines)
 }
 
-fn check(handler: &str, write: bool, read_only: bool, desk: &mut dyn Desk) -> Vec<u8> {
-    let path = match find(handler, desk) {
+fn check(handler: &str, write: bool, manners: &Manners<'_>, desk: &mut dyn Desk) -> Vec<u8> {
+    let path = match find(handler, manners, desk) {
         Ok(path) => path,
         Err(answer) => return answer,
     };
@@ -321,7 +342,7 @@ fn check(handler: &str, write: bool, read_only: bool, desk: &mut dyn Desk) -> Ve
     if !desk.exists(&path, write) {
         return message(NO_SUCH_HANDLER, &format!("Handler '{handler}' not {able}"));
     }
-    match write && read_only {
+    match write && manners.read_only {
         true => message(PERMISSION, &format!("Permission denied for '{handler}'")),
         false => message(OK, &format!("{kind} handler '{handler}' OK")),
     }

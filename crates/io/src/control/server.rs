@@ -1,14 +1,13 @@
 //! Clients of a control socket: one thread listens to all, the control thread answers.
 
+use super::listener::{Listener, Stream, adopt, listen};
+use super::place::Place;
 use super::protocol::{Command, GREETING, LONGEST, next};
 use castanet_engine::router::Bell;
-use mio::event::Source;
-use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use mio::{Events, Interest, Poll, Token, Waker};
 use std::collections::HashMap;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -19,9 +18,6 @@ const WAKER: Token = Token(1);
 /// The first client's.
 const CLIENTS: usize = 2;
 
-/// How many more ports are tried where the next free one will do.
-const MORE_PORTS: u16 = 11;
-
 /// How long clients may take to fetch the last answers.
 const FAREWELL: Duration = Duration::from_millis(200);
 /// How often one who does not is looked at meanwhile.
@@ -30,16 +26,6 @@ const LOOKS: u32 = 40;
 /// How many bytes of answers may wait for a client to fetch them; before it has
 /// fetched some, no more of its commands are heeded.
 const UNFETCHED: usize = 16 << 20;
-
-/// Where to listen.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
-    /// A TCP port, or with `or_next` one of those after it, for this machine
-    /// alone or for any.
-    Tcp { port: u16, or_next: bool, local: bool },
-    /// A socket in the file system.
-    Unix(PathBuf),
-}
 
 /// What comes from clients.
 pub(crate) enum Heard {
@@ -70,19 +56,29 @@ pub(crate) struct Server {
 impl Server {
     /// Listens; rings `bell` when something is heard.
     pub(crate) fn open(place: &Place, bell: Bell) -> io::Result<Server> {
-        let mut listener = listen(place)?;
+        let mut listener = None;
+        let mut given = None;
+        match place {
+            Place::Socket(fd) => given = Some(adopt(*fd)?),
+            place => listener = Some(listen(place)?),
+        }
         let poll = Poll::new()?;
-        poll.registry().register(listener.source(), LISTENER, Interest::READABLE)?;
+        if let Some(listener) = &mut listener {
+            poll.registry().register(listener.source(), LISTENER, Interest::READABLE)?;
+        }
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
         let (tell, heard) = channel();
         let (orders, todo) = channel();
-        let port = listener.port();
+        let port = listener.as_ref().and_then(Listener::port);
         let mut hall = Hall { poll, listener, clients: HashMap::new(), came: 0, tell, bell, todo };
+        if let Some(stream) = given {
+            hall.greet(stream, "");
+        }
         let thread = std::thread::Builder::new().name("control socket".into());
         let thread = Some(thread.spawn(move || hall.run())?);
         let path = match place {
             Place::Unix(path) => Some(path.clone()),
-            Place::Tcp { .. } => None,
+            Place::Tcp { .. } | Place::Socket(_) => None,
         };
         Ok(Server { heard, orders, waker, thread, path, port })
     }
@@ -112,99 +108,6 @@ impl Drop for Server {
         }
         if let Some(path) = &self.path {
             _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-enum Listener {
-    Tcp(TcpListener),
-    Unix(UnixListener),
-}
-
-fn listen(place: &Place) -> io::Result<Listener> {
-    match place {
-        Place::Tcp { port, or_next, local } => {
-            let address = if *local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-            let last = if *or_next { port.saturating_add(MORE_PORTS) } else { *port };
-            let mut ports = *port..=last;
-            loop {
-                let port = ports.next().unwrap_or(last);
-                match TcpListener::bind(SocketAddr::from((address, port))) {
-                    Err(error) if error.kind() == ErrorKind::AddrInUse && port < last => {}
-                    bound => return bound.map(Listener::Tcp),
-                }
-            }
-        }
-        Place::Unix(path) => {
-            if is_abandoned(path) {
-                std::fs::remove_file(path)?;
-            }
-            UnixListener::bind(path).map(Listener::Unix)
-        }
-    }
-}
-
-/// Whether there is a socket that nobody listens to, as a process that was
-/// killed leaves one.
-fn is_abandoned(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt;
-    use std::os::unix::net::UnixStream;
-    let is_socket = path.symlink_metadata().is_ok_and(|it| it.file_type().is_socket());
-    let refused = |error: io::Error| error.kind() == ErrorKind::ConnectionRefused;
-    is_socket && UnixStream::connect(path).err().is_some_and(refused)
-}
-
-impl Listener {
-    fn source(&mut self) -> &mut dyn Source {
-        match self {
-            Listener::Tcp(listener) => listener,
-            Listener::Unix(listener) => listener,
-        }
-    }
-
-    fn port(&self) -> Option<u16> {
-        match self {
-            Listener::Tcp(listener) => listener.local_addr().ok().map(|address| address.port()),
-            Listener::Unix(_) => None,
-        }
-    }
-
-    /// The next client, and where it is.
-    fn accept(&self) -> io::Result<(Stream, String)> {
-        Ok(match self {
-            Listener::Tcp(listener) => {
-                let (stream, from) = listener.accept()?;
-                (Stream::Tcp(stream), format!(" from {}.{}", from.ip(), from.port()))
-            }
-            Listener::Unix(listener) => (Stream::Unix(listener.accept()?.0), String::new()),
-        })
-    }
-}
-
-enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl Stream {
-    fn source(&mut self) -> &mut dyn Source {
-        match self {
-            Stream::Tcp(stream) => stream,
-            Stream::Unix(stream) => stream,
-        }
-    }
-
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(stream) => stream.read(into),
-            Stream::Unix(stream) => stream.read(into),
-        }
-    }
-
-    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(stream) => stream.write(from),
-            Stream::Unix(stream) => stream.write(from),
         }
     }
 }
@@ -292,7 +195,7 @@ impl Client {
 /// What the thread has.
 struct Hall {
     poll: Poll,
-    listener: Listener,
+    listener: Option<Listener>,
     clients: HashMap<usize, Client>,
     /// How many clients came.
     came: usize,
@@ -341,26 +244,31 @@ impl Hall {
     /// Lets in all who wait at the door.
     fn welcome(&mut self) {
         loop {
-            let (mut stream, from) = match self.listener.accept() {
+            let Some(listener) = &self.listener else { return };
+            let (stream, from) = match listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return self.say(Heard::News(format!("accept: {error}"))),
             };
-            let number = CLIENTS + self.came;
-            self.came += 1;
-            let interest = Interest::READABLE | Interest::WRITABLE;
-            let registry = self.poll.registry();
-            if let Err(error) = registry.register(stream.source(), Token(number), interest) {
-                self.say(Heard::News(format!("accept: {error}")));
-                continue;
-            }
-            let (input, output) = (Vec::new(), GREETING.to_vec());
-            let (silent, deaf, waits) = (false, false, false);
-            self.clients.insert(number, Client { stream, input, output, silent, deaf, waits });
-            self.say(Heard::News(format!("opened connection {number}{from}")));
-            self.attend(number);
+            self.greet(stream, &from);
         }
+    }
+
+    /// Lets a client in.
+    fn greet(&mut self, mut stream: Stream, from: &str) {
+        let number = CLIENTS + self.came;
+        self.came += 1;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let registry = self.poll.registry();
+        if let Err(error) = registry.register(stream.source(), Token(number), interest) {
+            return self.say(Heard::News(format!("accept: {error}")));
+        }
+        let (input, output) = (Vec::new(), GREETING.to_vec());
+        let (silent, deaf, waits) = (false, false, false);
+        self.clients.insert(number, Client { stream, input, output, silent, deaf, waits });
+        self.say(Heard::News(format!("opened connection {number}{from}")));
+        self.attend(number);
     }
 
     /// Goes on with a client; what it wants is told.

@@ -1,10 +1,11 @@
 //! `ControlSocket`: handlers for other programs to call.
 
-use crate::control::protocol;
-use crate::control::server::{Heard, Place, Server};
+use super::retried::Retries;
+use crate::control::place::Place;
+use crate::control::protocol::{self, Manners};
+use crate::control::server::{Heard, Server};
 use castanet_engine::prelude::*;
 use castanet_engine::router::Bell;
-use std::path::PathBuf;
 
 /// Lets other programs call the router's handlers over a socket.
 ///
@@ -13,10 +14,14 @@ use std::path::PathBuf;
 /// system, which it makes and removes again. Commands are lines: `READ HANDLER
 /// [PARAMETERS]`, `WRITE HANDLER [VALUE]`, `READDATA HANDLER N`, `WRITEDATA
 /// HANDLER N`, `READUNTIL HANDLER END`, `WRITEUNTIL HANDLER END`, `CHECKREAD
-/// HANDLER`, `CHECKWRITE HANDLER`, `HELP`, `QUIT`. HANDLER is
+/// HANDLER`, `LLRPC ELEMENT#NUMBER [N]`, `HELP`, `QUIT`. `SOCKET, FD` is one
+/// client, connected to a descriptor that the process was started with. HANDLER is
 /// `ELEMENT.HANDLER`, `NUMBER.HANDLER`, or a global handler. Each is answered
 /// by one or more lines with a code: 2xx if it was done, 5xx if not; what was
 /// read follows a line `DATA N`, in N bytes.
+///
+/// With PROXY, handler `E.H` means `PROXY.E.H`: a `Script` of `TYPE PROXY`, say,
+/// answers for all elements.
 ///
 /// Everybody who can reach the port may write handlers, unless LOCALHOST or
 /// READONLY say otherwise; the file of a `UNIX` socket has permissions.
@@ -35,12 +40,15 @@ pub struct ControlSocket {
 /// What can be set.
 #[derive(Args)]
 pub struct Settings {
-    /// `TCP` or `UNIX`.
+    /// `TCP`, `UNIX` or `SOCKET`.
     #[arg]
     r#type: String,
-    /// The port, or the file.
+    /// The port, the file, or the descriptor.
     #[arg]
-    place: String,
+    place: Option<String>,
+    /// The element whose handlers stand for those of all others.
+    #[arg(keyword)]
+    proxy: Option<String>,
     /// Whether handlers can only be read.
     #[arg(keyword, default = false)]
     readonly: bool,
@@ -64,12 +72,11 @@ pub struct Settings {
 pub struct Listening {
     server: Option<Server>,
     bell: Option<Bell>,
-    /// It has been tried before the router ran.
-    just_tried: bool,
-    /// Tries that failed.
-    failed: u32,
-    /// What is to be written when it can be.
-    warning: Option<String>,
+    retries: Retries,
+    /// The file that it listens to.
+    file: Option<String>,
+    /// Whether it was seen that the proxy is there.
+    proxy_is_known: bool,
 }
 
 #[handlers]
@@ -80,37 +87,22 @@ impl Listening {
         let port = self.server.as_ref().and_then(|server| server.port);
         port.map_or_else(String::new, |port| port.to_string())
     }
+
+    /// The file that it listens to; empty if it has none.
+    #[read]
+    fn filename(&self) -> String {
+        self.file.clone().unwrap_or_default()
+    }
 }
 
 impl Build for ControlSocket {
     type Args = Settings;
 
     fn build(settings: Settings, _: &Setup) -> Result<Self, ArgError> {
-        let place = match settings.r#type.to_ascii_uppercase().as_str() {
-            "TCP" => tcp(&settings)?,
-            "UNIX" if settings.place.len() >= LONGEST_PATH => {
-                return Err(ArgError::new("filename too long")
-                    .help(format!("a socket's may have {} bytes", LONGEST_PATH - 1)));
-            }
-            "UNIX" => Place::Unix(PathBuf::from(&settings.place)),
-            _ => {
-                return Err(ArgError::new(format!("unknown socket type '{}'", settings.r#type))
-                    .help("TYPE is TCP or UNIX"));
-            }
-        };
+        let place =
+            Place::of(&settings.r#type, settings.place.as_deref(), settings.localhost, true)?;
         Ok(ControlSocket { place, settings })
     }
-}
-
-/// What `struct sockaddr_un` has room for.
-const LONGEST_PATH: usize = 108;
-
-fn tcp(settings: &Settings) -> Result<Place, ArgError> {
-    let text = settings.place.as_str();
-    let (number, or_next) = text.strip_suffix('+').map_or((text, false), |number| (number, true));
-    let port = number.parse().ok().filter(|&port: &u16| port > 0);
-    let wrong = || ArgError::new("PORT requires TCP port").help("a number from 1 to 65535");
-    Ok(Place::Tcp { port: port.ok_or_else(wrong)?, or_next, local: settings.localhost })
 }
 
 impl Control for ControlSocket {
@@ -122,32 +114,45 @@ impl Control for ControlSocket {
 
     fn begin(&self, local: &mut Listening, bell: Bell) -> Result<(), ArgError> {
         local.bell = Some(bell);
-        local.just_tried = true;
+        local.retries.left = self.settings.retries;
         self.try_open(local)
     }
 
     fn step(&self, local: &mut Listening, desk: &mut dyn Desk) -> Step {
         if local.server.is_none()
-            && !std::mem::take(&mut local.just_tried)
+            && local.retries.is_due()
             && let Err(error) = self.try_open(local)
         {
-            let words = error.in_click_words().unwrap_or_default();
-            desk.chatter(&format!("{}: {words}\n", desk.name()));
+            desk.chatter(&format!("{}: {}\n", desk.name(), desk.words(&error)));
             desk.request_stop();
             return Step::Ended;
         }
-        if let Some(warning) = local.warning.take() {
+        if let Some(warning) = local.retries.warning.take() {
             desk.chatter(&format!("{}: {warning}\n", desk.name()));
+        }
+        if let Some(proxy) = &self.settings.proxy
+            && !std::mem::replace(&mut local.proxy_is_known, true)
+            && !desk.exists(&format!("{proxy}.name"), false)
+        {
+            desk.chatter(&format!("{}: PROXY: no element named '{proxy}'\n", desk.name()));
+            desk.request_stop();
+            return Step::Ended;
         }
         let Some(server) = &local.server else {
             return Step::At(desk.now() + Duration::from_secs(1));
         };
-        let (port, own) = (local.port(), format!("{}.port", desk.name()));
-        let own = |path: &str| (path == own).then(|| port.clone());
+        let own = [("port", local.port()), ("filename", local.filename())];
+        let name = desk.name().to_owned();
+        let own = |path: &str| {
+            let handler = path.strip_prefix(&name)?.strip_prefix('.')?;
+            own.iter().find(|(name, _)| *name == handler).map(|(_, value)| value.clone())
+        };
+        let proxy = self.settings.proxy.as_deref();
+        let manners = Manners { read_only: self.settings.readonly, proxy, own: &own };
         while let Some(heard) = server.next() {
             match heard {
                 Heard::Command(client, command) => {
-                    let answer = protocol::answer(&command, self.settings.readonly, &own, desk);
+                    let answer = protocol::answer(&command, &manners, desk);
                     server.answer(client, answer);
                     if desk.is_replaced() {
                         return Step::At(desk.now());
@@ -171,27 +176,13 @@ impl ControlSocket {
         let error = match Server::open(&self.place, bell) {
             Ok(server) => {
                 local.server = Some(server);
+                if let Place::Unix(path) = &self.place {
+                    local.file = Some(path.display().to_string());
+                }
                 return Ok(());
             }
             Err(error) => error,
         };
-        let where_to = match &self.place {
-            Place::Tcp { port, .. } => format!("TCP port {port}"),
-            Place::Unix(path) => path.display().to_string(),
-        };
-        // As the C library says it, without Rust's number.
-        let why = error.to_string();
-        let why = why.split(" (os error").next().unwrap_or_default().to_owned();
-        let left = self.settings.retries.saturating_sub(local.failed);
-        if left == 0 {
-            return Err(ArgError::new(format!("cannot listen at {where_to}: {why}"))
-                .click(format!("bind: {why}")));
-        }
-        local.failed += 1;
-        if self.settings.retry_warnings {
-            let tries = if left == 1 { "try" } else { "tries" };
-            local.warning = Some(format!("warning: bind: {why} ({left} {tries} left)"));
-        }
-        Ok(())
+        local.retries.failed(&self.place, &error, self.settings.retry_warnings)
     }
 }

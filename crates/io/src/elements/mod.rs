@@ -1,6 +1,7 @@
 //! The elements by which packets enter and leave a graph, and other programs reach it, one file each.
 #![allow(missing_docs)] // the manual says it
 
+pub mod chatter_socket;
 mod choice;
 pub mod control_socket;
 mod dpdk;
@@ -18,13 +19,18 @@ mod ip_mark;
 mod kernel;
 pub mod kernel_tap;
 pub mod kernel_tun;
+pub mod mcast_socket;
 mod method;
 mod opened;
 mod patterns;
+pub mod raw_socket;
+mod retried;
 mod ring_args;
 mod sending;
+pub mod socket;
 mod spread;
 pub mod summary;
+mod talking;
 pub mod to_device;
 pub mod to_dpdk_device;
 pub mod to_dpdk_ring;
@@ -39,6 +45,7 @@ pub use crate::interface::address_of;
 
 /// The classes of this crate.
 pub static CLASSES: &[Class] = &[
+    control::<chatter_socket::ChatterSocket>(),
     control::<control_socket::ControlSocket>(),
     control::<dpdk_info::DPDKInfo>(),
     per_batch::<ensure_dpdk_buffer::EnsureDPDKBuffer>().with_checksums(Checksums::Pass),
@@ -50,6 +57,9 @@ pub static CLASSES: &[Class] = &[
     source::<from_ip_summary_dump::FromIPSummaryDump>(),
     duplex::<kernel_tap::KernelTap>(),
     duplex::<kernel_tun::KernelTun>(),
+    duplex::<mcast_socket::McastSocket>(),
+    duplex::<raw_socket::RawSocket>(),
+    duplex::<socket::Socket>(),
     per_batch::<to_device::ToDevice>().with_device(to_device::device),
     per_batch::<to_dpdk_device::ToDPDKDevice>()
         .with_device(to_dpdk_device::device)

@@ -1,5 +1,6 @@
 //! The kernel's device interfaces as safe calls: the one room of this crate that may use `unsafe`.
 
+pub(crate) mod adopted;
 pub(crate) mod bpf;
 pub(crate) mod dpdk;
 pub(crate) mod ethtool;
@@ -7,6 +8,7 @@ pub(crate) mod netif;
 pub(crate) mod netlink;
 pub(crate) mod packet_socket;
 pub(crate) mod rx_ring;
+pub(crate) mod sockopt;
 pub(crate) mod tcx;
 pub(crate) mod tun;
 pub(crate) mod xdp;

@@ -1,6 +1,6 @@
 //! Substitution: `$x`, `${x}` and `$(handler arguments)`.
 
-use super::machine::Machine;
+use super::machine::{self, Machine};
 use super::{World, functions};
 use castanet_lang::args::{quote, shift_word};
 
@@ -115,23 +115,50 @@ fn value(
     }
 }
 
-/// Reads a handler: a function or an export of the script itself, or one of
-/// the router.
+/// Reads a handler: a function or an export of the script itself, another
+/// handler of its element, or one of the router.
 pub(super) fn read(
     call: &str,
     machine: &mut Machine,
     world: &mut dyn World,
 ) -> Result<String, String> {
     let (name, parameter) = shift_word(call);
-    let own = name.strip_prefix(world.name()).and_then(|rest| rest.strip_prefix('.'));
-    let local = own.or((!name.contains('.')).then_some(name));
-    if let Some(local) = local {
-        if let Some(answer) = functions::call(local, parameter, machine, world) {
+    if let Some(local) = own(name, world) {
+        if let Some(answer) = functions::call(&local, parameter, machine, world) {
             return answer;
         }
-        if let Some(value) = machine.exported(local) {
+        if let Some(value) = machine.exported(&local) {
             return Ok(value.to_owned());
+        }
+        let path = format!("{}.{local}", world.name());
+        if !name.contains('.') && world.exists(&path, false) {
+            return world.read(format!("{path} {parameter}").trim_end());
         }
     }
     world.read(call.trim())
+}
+
+/// The handler of the script's own element that a name may mean.
+pub(super) fn own(name: &str, world: &dyn World) -> Option<String> {
+    if !name.contains('.') {
+        return Some(name.to_owned());
+    }
+    let full = world.full_name(name);
+    full.strip_prefix(world.name())?.strip_prefix('.').map(str::to_owned)
+}
+
+/// The whole name of the handler that is called, and its parameter.
+pub(super) fn called(call: &str, machine: &Machine, world: &mut dyn World) -> String {
+    let (name, parameter) = shift_word(call);
+    let path = format!("{}.{name}", world.name());
+    let is_own = !name.contains('.')
+        && (functions::is_one(name)
+            || machine.exported(name).is_some()
+            || world.exists(&path, false)
+            || machine::OWN_WRITES.contains(&name));
+    let full = if is_own { path } else { world.full_name(name) };
+    match parameter.is_empty() {
+        true => full,
+        false => format!("{full} {parameter}"),
+    }
 }

@@ -4,7 +4,7 @@ use super::World;
 use super::machine::Machine;
 use super::number::{integer, real, show, truth};
 use super::sprintf::{sprintf, words};
-use castanet_lang::args::{quote, unquote};
+use castanet_lang::args::{quote, shift_word, unquote};
 use std::cmp::Ordering;
 
 /// Names of all functions, and what each answers.
@@ -14,6 +14,7 @@ pub const FUNCTIONS: &[(&str, &str)] = &[
     ("mul", "The product of numbers."),
     ("div", "The first number divided by the others."),
     ("idiv", "The same, cut to an integer."),
+    ("ceil", "The least integer that is no less than a number."),
     ("mod", "The remainder of two integers."),
     ("rem", "The remainder of two numbers."),
     ("neg", "The negative of a number."),
@@ -44,32 +45,43 @@ pub const FUNCTIONS: &[(&str, &str)] = &[
     ("random", "A random integer, below a number or between two."),
     ("readable", "Whether all these read handlers exist."),
     ("writable", "Whether all these write handlers exist."),
+    ("htons", "A 16-bit number in network byte order."),
+    ("htonl", "A 32-bit number in network byte order."),
+    ("ntohs", "A 16-bit number from network byte order."),
+    ("ntohl", "A 32-bit number from network byte order."),
     ("now", "The time in seconds since 1970."),
+    ("now_steady", "The time in seconds by a clock that is never set."),
     ("hz", "How many ticks Click's clock has a second."),
     ("cat", "The contents of a file."),
     ("catq", "The contents of a file, quoted."),
+    ("kill", "Sends a signal, by name or number, to processes."),
     ("get", "The value of a variable."),
+    ("shift", "Takes the first word off a variable, `args` unless another is named."),
 ];
+
+/// Functions that nobody may call from outside: they reach files and processes.
+pub const PRIVATE: &[&str] = &["cat", "catq", "kill"];
 
 /// Calls a function; `None` if there is none of that name.
 pub fn call(
     name: &str,
     text: &str,
-    machine: &Machine,
+    machine: &mut Machine,
     world: &mut dyn World,
 ) -> Option<Result<String, String>> {
     let list = words(text);
     Some(match name {
         "add" | "sub" | "mul" | "div" | "idiv" | "min" | "max" | "avg" | "count" | "popcount"
         | "gt_vec" => fold(name, &list),
-        "mod" | "rem" | "neg" | "abs" => arithmetic(name, &list),
+        "mod" | "rem" | "neg" | "abs" | "ceil" => arithmetic(name, &list),
         "eq" | "ne" | "gt" | "ge" | "lt" | "le" => compare(name, &list),
         "not" | "and" | "or" | "nand" | "nor" => logic(name, &list),
-        "if" => match list.as_slice() {
-            [condition, yes, no] => truth(condition)
-                .map(|holds| if holds { yes } else { no }.to_string())
-                .ok_or_else(syntax),
-            _ => Err(syntax()),
+        "htons" | "htonl" | "ntohs" | "ntohl" => network_order(name, text),
+        "if" => match list.first().and_then(|word| truth(word)) {
+            Some(holds) => {
+                Ok(list.get(if holds { 1 } else { 2 }).copied().unwrap_or("").to_owned())
+            }
+            None => Err(syntax()),
         },
         "in" => {
             let plain: Vec<String> = list.iter().map(|w| unquote(w)).collect();
@@ -85,18 +97,82 @@ pub fn call(
             let all = list.iter().all(|handler| world.exists(handler, name == "writable"));
             Ok(all.to_string())
         }
-        "now" => {
-            let now = world.now();
-            Ok(format!("{}.{:09}", now.div_euclid(1_000_000_000), now.rem_euclid(1_000_000_000)))
-        }
+        "now" => Ok(seconds_of(world.now())),
+        "now_steady" => Ok(seconds_of(world.steady())),
         "hz" => Ok("1000".into()),
+        "cat" | "catq" if text.trim().is_empty() => Err("bad FILE".into()),
         "cat" => world.load(&unquote(text)),
         "catq" => world.load(&unquote(text)).map(|text| quote(&text)),
-        "get" => machine
-            .get(text.trim())
-            .map(str::to_owned)
-            .ok_or_else(|| format!("no variable '{}'", text.trim())),
+        "kill" => kill(&list, world),
+        "get" | "shift" => variable(name, &list, machine),
         _ => return None,
+    })
+}
+
+/// Whether there is a function of that name.
+pub(super) fn is_one(name: &str) -> bool {
+    FUNCTIONS.iter().any(|(function, _)| *function == name)
+}
+
+fn seconds_of(nanos: i64) -> String {
+    format!("{}.{:09}", nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000))
+}
+
+fn variable(name: &str, list: &[&str], machine: &mut Machine) -> Result<String, String> {
+    let variable = match (name, list) {
+        (_, [variable]) => *variable,
+        ("shift", []) => "args",
+        (_, []) => return Err("no variable".into()),
+        _ => return Err("too many arguments".into()),
+    };
+    let value = machine.value(variable);
+    let value = value.ok_or_else(|| format!("undefined variable '{variable}'"))?.to_owned();
+    if name == "get" {
+        return Ok(value);
+    }
+    let (first, rest) = shift_word(&value);
+    machine.assign(variable, rest);
+    Ok(first.to_owned())
+}
+
+/// Signals that have names in scripts.
+const SIGNALS: &[(&str, i32)] = &[
+    ("HUP", 1),
+    ("INT", 2),
+    ("QUIT", 3),
+    ("ABRT", 6),
+    ("USR1", 10),
+    ("USR2", 12),
+    ("PIPE", 13),
+    ("ALRM", 14),
+    ("TERM", 15),
+    ("TSTP", 20),
+    ("IO", 29),
+];
+
+/// The number of a signal that a script names, by name or number.
+pub fn signal(text: &str) -> Option<i32> {
+    let named = SIGNALS.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
+    let number = || integer(text).filter(|n| (0..32).contains(n)).and_then(|n| n.try_into().ok());
+    named.or_else(number)
+}
+
+fn kill(list: &[&str], world: &mut dyn World) -> Result<String, String> {
+    let (first, processes) = list.split_first().ok_or("bad SIGNO")?;
+    let signal = signal(first).ok_or("bad SIGNO")?;
+    for process in processes {
+        let process = integer(process).and_then(|n| i32::try_from(n).ok()).ok_or("bad PID")?;
+        world.kill(process, signal).map_err(|why| format!("kill({process}, {signal}): {why}"))?;
+    }
+    Ok(String::new())
+}
+
+fn network_order(name: &str, text: &str) -> Result<String, String> {
+    let n = integer(text.trim()).ok_or_else(syntax)?;
+    // As C's functions: what does not fit is cut.
+    Ok(match name.ends_with('s') {
+        true => (n as u16).to_be().to_string(),
+        false => (n as u32).to_be().to_string(),
     })
 }
 
@@ -129,7 +205,7 @@ fn fold(name: &str, list: &[&str]) -> Result<String, String> {
             "min" => a.min(b),
             _ => a.max(b),
         };
-        let empty = i64::from(name == "mul");
+        let empty = i64::from(!matches!(name, "add" | "sub"));
         return Ok(integers.into_iter().reduce(combine).unwrap_or(empty).to_string());
     }
     let combine = |a: f64, b: f64| match name {
@@ -150,26 +226,25 @@ fn fold(name: &str, list: &[&str]) -> Result<String, String> {
 }
 
 fn arithmetic(name: &str, list: &[&str]) -> Result<String, String> {
+    let two = || String::from("expected two numbers");
     match (name, list) {
-        ("mod", [a, b]) => match (integer(a), integer(b)) {
-            (Some(a), Some(b)) => {
-                a.checked_rem(b).map(|r| r.to_string()).ok_or("division by zero".into())
-            }
-            _ => Err("expected integers".into()),
+        ("mod" | "rem", [a, b]) => match (integer(a), integer(b), real(a), real(b)) {
+            (Some(_), Some(0), ..) => Err("division by zero".into()),
+            (Some(a), Some(b), ..) => Ok(a.wrapping_rem(b).to_string()),
+            (_, _, Some(a), Some(b)) if name == "rem" => Ok(show(a % b)),
+            _ => Err(two()),
         },
-        ("rem", [a, b]) => match (integer(a), integer(b), real(a), real(b)) {
-            (Some(a), Some(b), ..) if b != 0 => Ok(a.wrapping_rem(b).to_string()),
-            (_, _, Some(a), Some(b)) => Ok(show(a % b)),
-            _ => Err(numbers()),
+        ("neg" | "abs" | "ceil", [a]) => match (integer(a), real(a), name) {
+            (Some(n), _, "neg") => Ok(n.wrapping_neg().to_string()),
+            (Some(n), _, "abs") => Ok(n.unsigned_abs().to_string()),
+            (Some(n), ..) => Ok(n.to_string()),
+            (None, Some(x), "neg") => Ok(show(-x)),
+            (None, Some(x), "abs") => Ok(show(x.abs())),
+            (None, Some(x), _) => Ok(show(x.ceil())),
+            (None, None, _) => Err("expected one number".into()),
         },
-        ("neg" | "abs", [a]) => match (integer(a), real(a)) {
-            (Some(n), _) if name == "neg" => Ok(n.wrapping_neg().to_string()),
-            (Some(n), _) => Ok(n.unsigned_abs().to_string()),
-            (None, Some(x)) => Ok(show(if name == "neg" { -x } else { x.abs() })),
-            _ => Err("expected number".into()),
-        },
-        ("mod" | "rem", _) => Err("expected two numbers".into()),
-        _ => Err("expected number".into()),
+        ("mod" | "rem", _) => Err(two()),
+        _ => Err("expected one number".into()),
     }
 }
 
@@ -192,18 +267,21 @@ fn compare(name: &str, list: &[&str]) -> Result<String, String> {
     .to_string())
 }
 
+/// Words behind the one that decides are not looked at, as in Click.
 fn logic(name: &str, list: &[&str]) -> Result<String, String> {
-    let values: Option<Vec<bool>> = list.iter().map(|w| truth(w)).collect();
-    let values = values.ok_or_else(syntax)?;
-    let (all, any) = (values.iter().all(|v| *v), values.contains(&true));
-    Ok(match name {
-        "not" if values.len() != 1 => return Err(syntax()),
-        "not" | "nand" => !all,
-        "and" => all,
-        "or" => any,
-        _ => !any,
+    if name == "not" {
+        let [word] = list else { return Err(syntax()) };
+        return truth(word).map(|value| (!value).to_string()).ok_or_else(syntax);
     }
-    .to_string())
+    let (all, negated) = (matches!(name, "and" | "nand"), matches!(name, "nand" | "nor"));
+    let mut value = all;
+    for word in list {
+        value = truth(word).ok_or_else(syntax)?;
+        if value != all {
+            break;
+        }
+    }
+    Ok((value != negated).to_string())
 }
 
 fn random(list: &[&str], bits: u64) -> Result<String, String> {
@@ -211,8 +289,8 @@ fn random(list: &[&str], bits: u64) -> Result<String, String> {
     let (low, high) = match bounds.as_deref() {
         Some([]) => (0, i64::from(i32::MAX)),
         Some([n]) if *n > 0 => (0, n - 1),
-        Some([a, b]) if a <= b => (*a, *b),
-        _ => return Err(syntax()),
+        Some([a, b]) if 0 <= *a && a <= b => (*a, *b),
+        _ => return Err("bad N".into()),
     };
     let span = (i128::from(high) - i128::from(low) + 1) as u128;
     Ok((i128::from(low) + (u128::from(bits) % span) as i128).to_string())

@@ -1,6 +1,6 @@
 //! Where a run of a script stands, and what each instruction does to it.
 
-use super::expand::{expand, read};
+use super::expand::{called, expand, own, read};
 use super::number::{seconds, truth};
 use super::parse::{Instruction, Jump, Leave, Program};
 use super::{World, sprintf::words};
@@ -9,6 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many jumps a script may make without blocking, as in Click.
 const MAX_JUMPS: usize = 1000;
+
+/// Write handlers of a script that it may call itself by.
+pub(super) const OWN_WRITES: &[&str] = &["step", "goto", "set", "run"];
 
 /// What a script waits for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,6 +64,8 @@ pub struct Machine {
 enum Next {
     On,
     Jump(usize),
+    /// To a label that was only known now.
+    Label(String),
     Block(State),
 }
 
@@ -118,6 +123,22 @@ impl Machine {
         self.variables.get(variable).map(String::as_str)
     }
 
+    /// A variable that handlers may ask for, arguments included.
+    pub(super) fn value(&self, variable: &str) -> Option<&str> {
+        match variable {
+            "args" => Some(&self.arguments),
+            _ => self.get(variable),
+        }
+    }
+
+    /// Changes a variable, or the arguments.
+    pub(super) fn assign(&mut self, variable: &str, value: &str) {
+        match variable {
+            "args" => value.clone_into(&mut self.arguments),
+            _ => self.set(variable, value),
+        }
+    }
+
     /// A variable that is a read handler too.
     pub fn exported(&self, variable: &str) -> Option<&str> {
         self.exports.get(variable).and_then(|name| self.get(name))
@@ -136,8 +157,8 @@ impl Machine {
             "args" => Some(self.arguments.clone()),
             "write" => Some(self.writing.to_string()),
             _ => {
-                let n: usize = name.parse().ok()?;
-                Some(words(&self.arguments).get(n - 1).copied().unwrap_or_default().to_owned())
+                let n = name.parse::<usize>().ok()?.checked_sub(1)?;
+                Some(words(&self.arguments).get(n).copied().unwrap_or_default().to_owned())
             }
         }
     }
@@ -156,13 +177,22 @@ impl Machine {
                     self.go(at);
                     jumps += 1;
                 }
+                Next::Label(label) => {
+                    jumps += 1;
+                    if !self.jump(&label, program) {
+                        world.complain("jump to nonexistent label");
+                        self.status = -1;
+                        self.go(self.at + 1);
+                    }
+                }
                 Next::Block(state) => {
                     self.state = state;
                     break;
                 }
             }
             if jumps >= MAX_JUMPS {
-                world.complain("too many jumps, giving up");
+                let label = world.label();
+                world.report(&format!("{label}: too many jumps, giving up\n"));
                 self.state = State::Done(End::Exit);
             }
         }
@@ -204,8 +234,7 @@ impl Machine {
                 Next::On
             }
             Instruction::Write { text, unquote } => {
-                self.write(text, *unquote, world);
-                Next::On
+                self.write(text, *unquote, world).unwrap_or(Next::On)
             }
             Instruction::Pause(count) => self.pause(*count),
             Instruction::Wait(time) => self.wait(time, world),
@@ -239,7 +268,7 @@ impl Machine {
             match read(&call, self, world) {
                 Ok(value) => value,
                 Err(message) => {
-                    world.complain(&message);
+                    self.complain_of(&call, false, &message, world);
                     return None;
                 }
             }
@@ -265,17 +294,68 @@ impl Machine {
     fn report(&mut self, text: &str, unquoted: bool, world: &mut dyn World) {
         let call = self.call_text(text, unquoted, world);
         match read(&call, self, world) {
-            Ok(value) => world.report(&format!("{}:\n{value}\n", shift_word(&call).0)),
-            Err(message) => world.complain(&message),
+            Ok(value) => {
+                let name = called(shift_word(&call).0, self, world);
+                world.report(&format!("{name}:\n{value}\n"));
+            }
+            Err(message) => self.complain_of(&call, false, &message, world),
         }
     }
 
-    fn write(&mut self, text: &str, unquoted: bool, world: &mut dyn World) {
+    /// Says what a handler answered, and which it was; or, if there is no such
+    /// handler, only that.
+    fn complain_of(&self, call: &str, write: bool, message: &str, world: &mut dyn World) {
+        let call = called(call, self, world);
+        let name = shift_word(&call).0;
+        match world.exists(name, write) && !message.is_empty() {
+            true => {
+                let message = message.replace('\n', "\n  ");
+                world.complain(&format!("While calling '{call}':\n  {message}"));
+            }
+            false => world.complain(message),
+        }
+    }
+
+    /// Calls a write handler; its own the script obeys where it stands.
+    fn write(&mut self, text: &str, unquoted: bool, world: &mut dyn World) -> Option<Next> {
         let call = self.call_text(text, unquoted, world);
         let (handler, value) = shift_word(&call);
-        let done = world.write(handler, value.trim());
+        let value = value.trim();
+        let own = own(handler, world).filter(|name| OWN_WRITES.contains(&name.as_str()));
+        let mut next = None;
+        let done = match own.as_deref() {
+            Some("set") => {
+                let (variable, value) = shift_word(value);
+                self.assign(variable, value);
+                Ok(())
+            }
+            Some("step") if value.is_empty() => {
+                self.steps += 1;
+                Ok(())
+            }
+            Some("step") => match value.parse::<u64>() {
+                Ok(count) => {
+                    self.steps += count;
+                    Ok(())
+                }
+                Err(_) => Err("syntax error".to_owned()),
+            },
+            Some("goto") => {
+                next = Some(value.to_owned());
+                Ok(())
+            }
+            Some(_) => {
+                value.clone_into(&mut self.arguments);
+                next = Some("begin".to_owned());
+                Ok(())
+            }
+            None => world.write(handler, value),
+        };
         self.status = if done.is_ok() { 0 } else { -1 };
-        done.unwrap_or_else(|message| world.complain(&message));
+        if let Err(message) = done {
+            self.complain_of(&call, true, &message, world);
+        }
+        next.map(Next::Label)
     }
 
     fn pause(&mut self, count: u64) -> Next {

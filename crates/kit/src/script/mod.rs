@@ -10,7 +10,7 @@ mod number;
 mod parse;
 mod sprintf;
 
-pub use functions::{FUNCTIONS, call};
+pub use functions::{FUNCTIONS, PRIVATE, call, signal};
 pub use machine::{End, Machine, State};
 pub use parse::{Mistake, Program};
 
@@ -21,6 +21,10 @@ mod tests;
 pub trait World {
     /// The name of the script's own element.
     fn name(&self) -> &str;
+    /// The name of the script's own element with its class, as messages show it.
+    fn label(&self) -> String;
+    /// The whole name of a handler that the script may name by less.
+    fn full_name(&self, handler: &str) -> String;
     /// Reads a handler; words after its name are the parameter.
     fn read(&mut self, handler: &str) -> Result<String, String>;
     /// Writes a handler.
@@ -29,6 +33,10 @@ pub trait World {
     fn exists(&mut self, handler: &str, write: bool) -> bool;
     /// Nanoseconds since 1970.
     fn now(&self) -> i64;
+    /// Nanoseconds by a clock that is never set.
+    fn steady(&self) -> i64;
+    /// Sends a signal to a process; what went wrong in the system's words.
+    fn kill(&mut self, process: i32, signal: i32) -> Result<(), String>;
     /// Random bits.
     fn random(&mut self) -> u64;
     /// The number of the process.

@@ -17,6 +17,15 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     value.ok().and_then(|v| i64::try_from(if negative { -v } else { v }).ok())
 }
 
+/// A number without a sign, of up to 64 bits.
+pub(super) fn natural(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix('+').unwrap_or(text);
+    match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => integer(digits).map_or_else(|| digits.parse().ok(), |n| n.try_into().ok()),
+    }
+}
+
 /// A real number.
 pub(super) fn real(text: &str) -> Option<f64> {
     let numeric = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));

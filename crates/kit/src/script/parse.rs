@@ -162,6 +162,14 @@ impl Program {
         if mistakes.is_empty() { Ok(program) } else { Err(mistakes) }
     }
 
+    /// Variables that are read handlers too.
+    pub fn exports(&self) -> impl Iterator<Item = &str> {
+        self.instructions.iter().filter_map(|instruction| match instruction {
+            Instruction::Init { variable, export: true, .. } => Some(variable.as_str()),
+            _ => None,
+        })
+    }
+
     /// Where a label is.
     pub(super) fn label(&self, name: &str) -> Option<Jump> {
         let is_it = |i: &Instruction| matches!(i, Instruction::Label(l) if l == name);
@@ -257,7 +265,10 @@ fn instruction(word: &str, rest: &str) -> Option<Instruction> {
             Instruction::Wait(text)
         }
         "label" if shift_word(rest).1.is_empty() && !rest.is_empty() => Instruction::Label(text),
-        "goto" if !rest.is_empty() => {
+        "goto" if rest.is_empty() => {
+            Instruction::Goto { to: Jump::To(0), condition: String::new() }
+        }
+        "goto" => {
             let (label, condition) = shift_word(rest);
             Instruction::Goto { to: Jump::Named(label.into()), condition: condition.into() }
         }

@@ -1,6 +1,6 @@
 //! C's `sprintf`, as far as scripts have it.
 
-use super::number::integer;
+use super::number::{integer, natural};
 use castanet_lang::args::{split_words, unquote};
 
 /// The words of a text, still quoted.
@@ -16,6 +16,8 @@ struct Spec {
     plus: bool,
     blank: bool,
     alternate: bool,
+    /// The value has 16 bits (`%hd`).
+    short: bool,
     width: usize,
     precision: Option<usize>,
 }
@@ -31,8 +33,10 @@ pub(super) fn sprintf(list: &[&str]) -> Result<String, String> {
     let (mut values, mut rest, mut out) = (values.iter().copied(), format.as_str(), String::new());
     while let Some(at) = rest.find('%') {
         out.push_str(&rest[..at]);
-        let (spec, after) = spec(&rest[at + 1..], &mut values).ok_or_else(bad)?;
-        let after = after.trim_start_matches(['h', 'l', 'L', 'q']);
+        let (mut spec, after) = spec(&rest[at + 1..], &mut values).ok_or_else(bad)?;
+        let sized = after.trim_start_matches(['h', 'l', 'L', 'q']);
+        spec.short = after[..after.len() - sized.len()].ends_with('h');
+        let after = sized;
         let conversion = after.chars().next().ok_or_else(bad)?;
         if conversion == '%' {
             out.push('%');
@@ -67,6 +71,10 @@ fn spec<'a, 'v>(
     let Some(rest) = rest.strip_prefix('.') else {
         return (spec.width <= WIDEST).then_some((spec, rest));
     };
+    // A point without a number says nothing.
+    if !rest.starts_with(|c: char| c == '*' || c.is_ascii_digit()) {
+        return (spec.width <= WIDEST).then_some((spec, rest));
+    }
     let (precision, rest) = number(rest, values)?;
     spec.precision = Some(usize::try_from(precision).ok()?);
     (spec.width.max(precision as usize) <= WIDEST).then_some((spec, rest))
@@ -91,9 +99,10 @@ fn convert(conversion: char, value: &str, spec: &Spec) -> Option<String> {
             unquote(value).chars().take(spec.precision.unwrap_or(usize::MAX)).collect();
         return Some(pad(&text, "", spec, false));
     }
-    let n = integer(value)?;
     let (sign, digits) = match conversion {
         'd' | 'i' => {
+            let n = integer(value)?;
+            let n = if spec.short { i64::from(n as i16) } else { n };
             let sign = match n {
                 ..0 => "-",
                 _ if spec.plus => "+",
@@ -102,10 +111,17 @@ fn convert(conversion: char, value: &str, spec: &Spec) -> Option<String> {
             };
             (sign, n.unsigned_abs().to_string())
         }
-        'u' => ("", (n as u64).to_string()),
-        'x' => (if spec.alternate && n != 0 { "0x" } else { "" }, format!("{n:x}")),
-        'X' => (if spec.alternate && n != 0 { "0X" } else { "" }, format!("{n:X}")),
-        'o' => (if spec.alternate { "0" } else { "" }, format!("{n:o}")),
+        'u' | 'x' | 'X' | 'o' => {
+            let n = natural(value)?;
+            let n = if spec.short { u64::from(n as u16) } else { n };
+            let other = spec.alternate && n != 0;
+            match conversion {
+                'u' => ("", n.to_string()),
+                'x' => (if other { "0x" } else { "" }, format!("{n:x}")),
+                'X' => (if other { "0X" } else { "" }, format!("{n:X}")),
+                _ => (if other { "0" } else { "" }, format!("{n:o}")),
+            }
+        }
         _ => return None,
     };
     let digits = format!("{digits:0>width$}", width = spec.precision.unwrap_or(1));

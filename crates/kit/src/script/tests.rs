@@ -17,6 +17,19 @@ impl World for Toy {
     fn name(&self) -> &str {
         "s"
     }
+    fn label(&self) -> String {
+        "s :: Script".into()
+    }
+    fn full_name(&self, handler: &str) -> String {
+        handler.into()
+    }
+    fn steady(&self) -> i64 {
+        self.now
+    }
+    fn kill(&mut self, process: i32, signal: i32) -> Result<(), String> {
+        self.out += &format!("{process} gets {signal}\n");
+        if process == 1 { Err("Operation not permitted".into()) } else { Ok(()) }
+    }
     fn read(&mut self, handler: &str) -> Result<String, String> {
         self.handlers.get(handler).cloned().ok_or_else(|| format!("no handler '{handler}'"))
     }
@@ -27,7 +40,9 @@ impl World for Toy {
         Ok(())
     }
     fn exists(&mut self, handler: &str, _: bool) -> bool {
-        self.handlers.contains_key(handler)
+        let own = handler.strip_prefix("s.");
+        let is_function = |name| FUNCTIONS.iter().any(|(function, _)| *function == name);
+        self.handlers.contains_key(handler) || own.is_some_and(is_function)
     }
     fn now(&self) -> i64 {
         self.now
@@ -109,7 +124,10 @@ fn loops_count() {
     ];
     prints(&count, "01234\n2\na\nb\n");
     let (_, err, state) = run(&["loop"]);
-    assert_eq!((err.as_str(), state), ("! too many jumps, giving up\n", State::Done(End::Exit)));
+    assert_eq!(
+        (err.as_str(), state),
+        ("s :: Script: too many jumps, giving up\n", State::Done(End::Exit))
+    );
 }
 
 #[test]
@@ -162,7 +180,7 @@ fn prints_to_files_and_exports() {
     machine.run(&program, &mut world);
     assert_eq!(world.files["f"], "1\n2\n2\na\nb\n");
     assert_eq!((machine.exported("y"), machine.exported("x")), (Some("1"), None));
-    assert_eq!(call("cat", "f", &machine, &mut world), Some(Ok("1\n2\n2\na\nb\n".into())));
+    assert_eq!(call("cat", "f", &mut machine, &mut world), Some(Ok("1\n2\n2\na\nb\n".into())));
 }
 
 #[test]
@@ -210,21 +228,147 @@ fn functions() {
         ("readable c.count list", "true"),
         ("writable nothing", "false"),
         ("now", "0.000000000"),
+        ("now_steady", "0.000000000"),
+        ("add", "0"),
+        ("min", "1"),
+        ("add 1 0x10 -2", "15"),
+        ("add 1 2.5", "3.5"),
+        ("div 1 0", "inf"),
+        ("avg 1 2", "1.5"),
+        ("rem -7 2", "-1"),
+        ("ceil 2.1", "3"),
+        ("ceil -7", "-7"),
+        ("eq 1.0 1", "true"),
+        ("lt 10 9x", "true"),
+        ("ne a 'a'", "false"),
+        ("or true maybe", "true"),
+        ("and", "true"),
+        ("nor", "true"),
+        ("nand true false maybe", "true"),
+        ("if 0 a", ""),
+        ("if yes a b c", "a"),
+        ("in a", "false"),
+        ("in 'a b' c \"a b\"", "true"),
+        ("sprintf \"%hd %hu\" 65537 65537", "1 1"),
+        (
+            "sprintf \"%x %lx %qu\" 0xffffffffffffffff 16 18446744073709551615",
+            "ffffffffffffffff 10 18446744073709551615",
+        ),
+        ("sprintf \"%.d|%5.2d|%-5s|%c\" 3 4 ab", "syntax error"),
+        ("sprintf \"%.d|%5.2d|%-5s|% d\" 3 4 ab 5", "3|   04|ab   | 5"),
+        ("htons 1", "256"),
+        ("ntohl 0x01020304", "67305985"),
+        ("htonl 0x10000000000", "0"),
+        ("kill 0", ""),
     ] {
         let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let answer = call(name, rest, &Machine::default(), &mut toy());
-        assert_eq!(answer, Some(Ok(want.to_owned())), "{text}");
+        let answer = call(name, rest, &mut Machine::default(), &mut toy());
+        match want {
+            "syntax error" => assert_eq!(answer, Some(Err(want.to_owned())), "{text}"),
+            _ => assert_eq!(answer, Some(Ok(want.to_owned())), "{text}"),
+        }
     }
-    for text in ["add 1 x", "mod 1 0", "eq 1", "not maybe", "if 1 2", "sprintf %d", "random 0"] {
+    for text in ["add 1 x", "mod 1 0", "eq 1", "not maybe", "sprintf %d", "random 0"] {
         let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
-        assert!(call(name, rest, &Machine::default(), &mut toy()).unwrap().is_err(), "{text}");
+        assert!(call(name, rest, &mut Machine::default(), &mut toy()).unwrap().is_err(), "{text}");
     }
     assert!(
         FUNCTIONS
             .iter()
-            .all(|(name, _)| { call(name, "", &Machine::default(), &mut toy()).is_some() })
+            .all(|(name, _)| { call(name, "", &mut Machine::default(), &mut toy()).is_some() })
     );
-    assert_eq!(call("nonsense", "", &Machine::default(), &mut toy()), None);
+    assert_eq!(call("nonsense", "", &mut Machine::default(), &mut toy()), None);
+}
+
+#[test]
+fn functions_say_what_is_wrong_as_clicks_do() {
+    for (text, want) in [
+        ("add 1 x", "expected list of numbers"),
+        ("mod 1.5 2", "expected two numbers"),
+        ("mod 1", "expected two numbers"),
+        ("rem a b", "expected two numbers"),
+        ("neg", "expected one number"),
+        ("ceil x", "expected one number"),
+        ("eq 1", "expected two numbers"),
+        ("eq 1 2 3", "expected two numbers"),
+        ("not true true", "syntax error"),
+        ("and true maybe", "syntax error"),
+        ("if maybe a b", "syntax error"),
+        ("random 0", "bad N"),
+        ("random 3 2", "bad N"),
+        ("random -1 2", "bad N"),
+        ("sprintf %d x", "syntax error"),
+        ("sprintf %u -1", "syntax error"),
+        ("sprintf %d 1 2", "syntax error"),
+        ("htons x", "syntax error"),
+        ("cat", "bad FILE"),
+        ("kill FOO 1", "bad SIGNO"),
+        ("kill 33 1", "bad SIGNO"),
+        ("kill INT x", "bad PID"),
+        ("kill TERM 1", "kill(1, 15): Operation not permitted"),
+        ("get", "no variable"),
+        ("get x", "undefined variable 'x'"),
+        ("get x y", "too many arguments"),
+    ] {
+        let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let answer = call(name, rest, &mut Machine::default(), &mut toy());
+        assert_eq!(answer, Some(Err(want.to_owned())), "{text}");
+    }
+}
+
+#[test]
+fn arguments_can_be_shifted() {
+    let program = parsed(&[
+        "set list 'a b' c",
+        "print $(shift)/$(shift args)/$args/$#",
+        "print $(shift list)/$list",
+        "return $(get args)",
+    ]);
+    let (mut world, mut machine) = (toy(), Machine::default());
+    machine.call("run", "1 \"2 3\" 4 5", false);
+    let value = State::Done(End::Return("4 5".into()));
+    assert_eq!(machine.run(&program, &mut world), &value);
+    assert_eq!((world.out.as_str(), world.err.as_str()), ("1/\"2 3\"/4 5/2\n'a b'/c\n", ""));
+}
+
+#[test]
+fn a_script_obeys_its_own_handlers_where_it_stands() {
+    let lines = [
+        "init n 0",
+        "write set n $(add $n 1)",
+        "write s.goto over $(ge $n 3)",
+        "goto more $(lt $n 3)",
+        "write goto over",
+        "print 'never'",
+        "label over",
+        "write step 2",
+        "pause 2",
+        "print $n $?",
+        "write goto nowhere",
+        "print $?",
+        "write step x",
+        "end",
+        "label more",
+        "loop",
+    ];
+    let (out, err, state) = run(&lines);
+    // `goto` takes all of its value as the label, blanks and all.
+    assert_eq!(state, State::Done(End::End), "{out}{err}");
+    assert_eq!(out, "3 0\n-1\n");
+    assert!(err.ends_with("! jump to nonexistent label\n! syntax error\n"), "{err}");
+}
+
+#[test]
+fn what_a_handler_complains_of_is_told_with_its_call() {
+    let (out, err, _) = run(&["print add 1 x", "printn $(add 1 x)", "read mod 1", "read add 1 2"]);
+    assert_eq!(out, "$(add 1 x)");
+    assert_eq!(
+        err,
+        "! While calling 's.add 1 x':\n  expected list of numbers\n\
+         ! expected list of numbers\n\
+         ! While calling 's.mod 1':\n  expected two numbers\n\
+         s.add:\n3\n"
+    );
 }
 
 #[test]

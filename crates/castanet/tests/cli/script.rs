@@ -1,0 +1,221 @@
+//! Scripts from outside: what they print, read and write, and what they say when something is wrong.
+
+use crate::program::{click, folder};
+
+/// What a script prints: to standard output, to standard error.
+fn run(config: &str) -> (String, String) {
+    let ran = click(&["--simtime", "-e", config], b"");
+    assert_eq!(ran.status, Some(0), "{config}\n{}", ran.err);
+    (ran.out, ran.err)
+}
+
+fn prints(config: &str, want: &str) {
+    let (out, err) = run(config);
+    assert_eq!((out.as_str(), err.as_str()), (want, ""), "{config}");
+}
+
+fn complains(config: &str, want: &str) {
+    let (_, err) = run(config);
+    assert_eq!(err, want, "{config}");
+}
+
+/// What is said of a configuration that cannot be.
+fn refused(config: &str, want: &str) {
+    let ran = click(&["-e", config], b"");
+    assert_eq!(ran.status, Some(1), "{config}");
+    assert!(ran.err.contains(want), "{config}: {}", ran.err);
+}
+
+#[test]
+fn passive_scripts_have_arguments_and_values() {
+    let sum = "s :: Script(TYPE PASSIVE, init n 0, goto done $(eq $# 0), label more,
+                 set n $(add $n $(shift)), goto more $(gt $# 0), label done, return $n/$0);";
+    prints(&format!("{sum} Script(print s.run 1 2 3, print $(s.run 4), stop)"), "6/run\n10/run\n");
+    let hears = "s :: Script(TYPE PASSIVE, print \"$write $args $2\");";
+    prints(
+        &format!("{hears} Script(write s.run a b, print s.run c, stop)"),
+        "true a b b\nfalse c \n\n",
+    );
+    // Run with `goto`, and stepped past what it waits for.
+    let waits = "s :: Script(TYPE PASSIVE, print a, pause 2, print b, label c, wait 1h, print d);";
+    let drives = "Script(write s.run, print 1, write s.step, print 2, write s.step, print 3,
+                  write s.goto c, write s.step, stop)";
+    let waits = waits.replace("print a", "print 'a'").replace("print b", "print 'b'");
+    let waits = waits.replace("print d", "print 'd'");
+    prints(&format!("{waits} {drives}"), "a\n1\n2\nb\n3\nd\n");
+}
+
+#[test]
+fn proxies_answer_to_every_name() {
+    let proxy = "s :: Script(TYPE PROXY, goto nota $(ne $0 a), returnq \"you called 'a'\",
+        label nota, goto notb $(ne $0 b), returnq \"$write: $args\", label notb, error bad handler);";
+    prints(
+        &format!("{proxy} Script(print s.a, print s.b x y, write s.b z, print $?, stop)"),
+        "you called 'a'\nfalse: x y\n0\n",
+    );
+    complains(
+        &format!("{proxy} t :: Script(print s.c, printn $(s.d), write s.e, stop)"),
+        "While executing 't :: Script':\n  While calling 's.c':\n    bad handler\n  bad handler\n  \
+         While calling 's.e':\n    bad handler\n",
+    );
+}
+
+#[test]
+fn names_are_those_of_the_own_compound_first() {
+    let inner = "elementclass Inner { c :: Counter; input -> c -> output;
+        s :: Script(set x $(c.name), print $x, print c.count, read c.count, print $(o.name), print name) }
+        o :: Counter; i :: TimedSource(1, LIMIT 3, STOP true) -> n :: Inner -> o -> Discard;
+        DriverManager(pause, write n/s.goto begin, write n/s.step, stop)";
+    let (out, err) = run(inner);
+    assert_eq!(out, "n/c\n0\no\nn/s\nn/c\n3\no\nn/s\n");
+    assert_eq!(err, "n/c.count:\n0\nn/c.count:\n3\n");
+}
+
+#[test]
+fn what_is_wrong_is_told_once_with_the_script_that_did_it() {
+    let c = "Idle -> c :: Counter -> Discard;";
+    for (script, want) in [
+        ("print d.count", "no element named 'd'"),
+        ("print c.cout", "no 'c.cout' read handler"),
+        ("print c.reset", "no 'c.reset' read handler"),
+        ("write c.count 3", "no 'c.count' write handler"),
+        ("print frob", "no 'frob' read handler"),
+        ("goto end maybe", "bad condition 'maybe'"),
+        ("set x $(add 1 x)", "expected list of numbers"),
+        ("read sprintf %d", "While calling 's.sprintf %d':\n    syntax error"),
+        (
+            "print cat no/such/file",
+            "While calling 's.cat no/such/file':\n    no/such/file: No such file or directory",
+        ),
+        ("print >no/such/file 'x'", "no/such/file: No such file or directory"),
+        ("error it broke", "it broke"),
+        ("errorq \"it broke\"", "it broke"),
+        ("set t soon, wait $t", "syntax error at 'wait'"),
+    ] {
+        let config = format!("{c} s :: Script({script}, stop); Script(wait 1s, stop)");
+        complains(&config, &format!("While executing 's :: Script':\n  {want}\n"));
+    }
+    complains(
+        "s :: Script(loop); Script(wait 1s, stop)",
+        "s :: Script: too many jumps, giving up\n",
+    );
+    complains(
+        &format!("{c} s :: Script(print d.count, print d.rate, stop)"),
+        "While executing 's :: Script':\n  no element named 'd'\n  no element named 'd'\n",
+    );
+}
+
+#[test]
+fn mistakes_are_told_all_at_once() {
+    let ran = click(&["-e", "s :: Script(wiat 1s, print 'x', goto nowhere, label, stop now)"], b"");
+    assert_eq!(
+        ran.err,
+        "config:1: While configuring 's :: Script':\n  syntax error at 'wiat'\n  \
+         syntax error at 'label'\n  syntax error at 'stop'\n  no such label 'nowhere'\n\
+         Router could not be initialized!\n"
+    );
+    refused("Script(TYPE LAZY)", "bad TYPE");
+    refused("Script(TYPE ACTIVE now)", "bad TYPE");
+    refused("Script(TYPE SIGNAL)", "bad signal number");
+    refused("Script(TYPE SIGNAL INT NOSUCH)", "bad signal number");
+    refused("Script(TYPE SIGNAL 9)", "bad signal number");
+    refused("Script(TYPE PACKET)", "PACKET script must have inputs");
+    refused("Idle -> Script(TYPE ACTIVE) -> Discard", "ports allowed only on PACKET scripts");
+    refused(
+        "DriverManager(stop); d :: Script(TYPE DRIVER)",
+        "While configuring 'd :: Script':\n  router has more than one driver script",
+    );
+}
+
+#[test]
+fn files_are_written_appended_to_and_read() {
+    let file = folder("script").join("file");
+    let file = file.to_str().unwrap();
+    let script = format!(
+        "Idle -> c :: Counter -> Discard; Script(print >{file} \"one\", printn >>{file} 'two', save c.name {file}.2,
+         append c.class {file}.2, print >>{file}.2 c.count, print cat {file}, print $(catq {file}.2),
+         save c.count -, append c.name, print cat {file}.2, stop)"
+    );
+    prints(&script, "one\ntwo\n\"c\\nCounter\\n0\\n\"\n0\nc\nc\nCounter\n0\n");
+}
+
+#[test]
+fn exported_variables_are_handlers_and_others_can_be_asked_for() {
+    prints(
+        "s :: Script(TYPE PASSIVE, export a 1, exportq b \"x y\", init c 3);
+         Script(print s.a, print s.b, print $(s.get c), write s.set a 5, print s.a, write s.set d e f,
+                print $(s.get d), print $(readable s.a s.b), print $(readable s.a s.c), print $(writable s.set), stop)",
+        "1\nx y\n3\n5\ne f\ntrue\nfalse\ntrue\n",
+    );
+}
+
+#[test]
+fn drivers_decide_what_stop_requests_mean() {
+    let source = "i :: InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> Discard;";
+    prints(
+        &format!("{source} DriverManager(pause, print c.count, wait 1s, print \"over\")"),
+        "5\nover\n",
+    );
+    prints(&format!("{source} Script(TYPE DRIVER, wait 1s, print c.count)"), "5\n");
+    // Several requests at once make as many steps.
+    prints(
+        "DriverManager(pause 2, print \"two\", pause, print \"three\"); Script(write stop 3)",
+        "two\nthree\n",
+    );
+    prints(
+        "DriverManager(label x, pause, print \"no\", goto x $(lt $(d.go) 2), stop);
+            d :: Script(TYPE PROXY, init n 0, set n $(add $n 1), return $n);
+            Script(write stop, wait 1s, write stop)",
+        "no\nno\n",
+    );
+    prints("DriverManager; Script(print \"a\", stop)", "a\n");
+}
+
+#[test]
+fn signals_run_scripts_as_often_as_they_end_well() {
+    let run = |config: &str| {
+        let ran = click(&["-e", config], b"");
+        (ran.status, ran.out, ran.err)
+    };
+    // It is called again after `end`, and not after `exit`.
+    let counts = "s :: Script(TYPE SIGNAL USR1 10 HUP, init n 0, set n $(add $n 1), print \"got $n\",
+                    goto exit $(eq $n 2));
+        Script(set x $(kill USR1 $$), wait 0.3s, set x $(kill HUP $$), wait 0.3s, print $(s.get n), stop)";
+    assert_eq!(run(counts), (Some(0), "got 1\ngot 2\n2\n".into(), String::new()));
+    // INT is the script's; once it has left that, it ends the router as ever.
+    let ends = "s :: Script(TYPE SIGNAL INT, print \"not yet\", exit);
+        Script(set x $(kill INT $$), wait 0.3s, set x $(kill INT $$), wait 1h, print \"never\")";
+    assert_eq!(run(ends), (Some(0), "not yet\n".into(), String::new()));
+    // While it waits it is not called again; both scripts of one signal are.
+    let waits = "a :: Script(TYPE SIGNAL USR2, print \"a\", wait 0.5s, print \"b\");
+        Script(TYPE SIGNAL USR2, print \"c\");
+        Script(set x $(kill USR2 $$), wait 0.2s, set x $(kill USR2 $$), wait 0.8s, stop)";
+    assert_eq!(run(waits), (Some(0), "a\nc\nc\nb\n".into(), String::new()));
+}
+
+#[test]
+fn packets_ask_scripts_where_to_go() {
+    let config = "i :: InfiniteSource(LIMIT 10, STOP true) -> s :: Script(TYPE PACKET, init n 0, set n $(add $n 1),
+            return $(mod $n 3)); s[0] -> a :: Counter -> Discard; s[1] -> b :: Counter -> Discard;
+        j :: InfiniteSource(LIMIT 4) -> q :: Queue -> t :: Script(TYPE PUSH, return $(if $(eq $(b.count) 99) 1 0));
+        t -> c :: Counter -> Discard; k :: InfiniteSource(LIMIT 2) -> [1] s;
+        DriverManager(pause, wait 1s, print $(a.count) $(b.count) $(c.count) $(s.drops.unmatched) $(s.get input))";
+    for words in [&["--simtime"][..], &["-j2"], &[]] {
+        let ran = click(&[words, &["-e", config]].concat(), b"");
+        assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{words:?}");
+        let numbers: Vec<&str> = ran.out.split_whitespace().collect();
+        assert_eq!(numbers[..4], ["4", "4", "4", "4"], "{words:?}: {}", ran.out);
+        assert!(["0", "1"].contains(&numbers[4]), "{}", ran.out);
+    }
+}
+
+#[test]
+fn files_and_processes_are_not_for_strangers() {
+    let words = ["-qe", "s :: Script(end)", "-h", "s.cat"];
+    assert_eq!(click(&words, b"").err, "no 's.cat' handler\n");
+    let listed = click(&["-qe", "s :: Script(end)", "-h", "s.handlers"], b"").out;
+    assert!(
+        listed.contains("add\tr\n") && !listed.contains("kill") && !listed.contains("catq"),
+        "{listed}"
+    );
+}

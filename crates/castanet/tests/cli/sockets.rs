@@ -1,0 +1,221 @@
+//! Packets by sockets, over loopback and the file system, with the standard library at the other
+//! end.
+
+use crate::program::{click, root};
+use castanet_lab::{Command, Process};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Longer than anything here takes on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn start(config: &str) -> Process {
+    let program = Command::outside(env!("CARGO_BIN_EXE_castanet")).current_dir(root());
+    let command = program.args(["run", "-e", config]).timeout(PATIENCE);
+    let mut process = command.spawn().unwrap();
+    process.wait_for("castanet: running", PATIENCE).unwrap();
+    process
+}
+
+/// A router whose element `s` has a socket at a free port: the router, and the port.
+fn at_port(config: &str) -> (Process, u16) {
+    let mut process = start(&format!("{config}; Script(print \"at $(s.port).\")"));
+    process.wait_for(".\n", PATIENCE).unwrap();
+    let said = process.stdout();
+    let port = said.split("at ").nth(1).and_then(|rest| rest.split('.').next());
+    (process, port.unwrap().parse().unwrap_or_else(|_| panic!("{said}")))
+}
+
+fn file(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("castanet-{}-{name}", std::process::id()));
+    _ = std::fs::remove_file(&path);
+    path
+}
+
+fn heard(stream: &mut impl Read, bytes: usize) -> String {
+    let mut heard = vec![0; bytes];
+    stream.read_exact(&mut heard).unwrap();
+    String::from_utf8(heard).unwrap()
+}
+
+#[test]
+fn a_tcp_server_has_one_client_after_the_other() {
+    let (mut process, port) =
+        at_port("s :: Socket(TCP, 127.0.0.1, 0, VERBOSE true) -> c :: Counter -> s");
+    for word in ["hello", "again"] {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(word.as_bytes()).unwrap();
+        assert_eq!(heard(&mut stream, 5), word);
+        // The next one waits until this one has gone.
+        let mut next = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        next.set_read_timeout(Some(PATIENCE)).unwrap();
+        next.write_all(b"next").unwrap();
+        next.set_nonblocking(true).unwrap();
+        assert!(next.read(&mut [0; 4]).is_err());
+        next.set_nonblocking(false).unwrap();
+        drop(stream);
+        assert_eq!(heard(&mut next, 4), "next");
+    }
+    process.wait_for("closed connection", PATIENCE).unwrap();
+    process.interrupt();
+    let said = process.finish(PATIENCE).unwrap().printed();
+    assert!(said.contains("s :: Socket: listening for connections on 127.0.0.1:0 ("), "{said}");
+    assert!(said.matches("s :: Socket: opened connection ").count() == 4, "{said}");
+    assert!(said.contains(" from 127.0.0.1:"), "{said}");
+}
+
+#[test]
+fn a_tcp_client_sends_all_and_hears_what_comes_back() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // Pushed, by the name that only sends.
+    let config =
+        format!("InfiniteSource(DATA abc, LIMIT 3000) -> ToSocket(TCP, 127.0.0.1, {port})");
+    let process = start(&config);
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_eq!(heard(&mut stream, 9000), "abc".repeat(3000));
+    process.interrupt();
+    assert!(process.finish(PATIENCE).unwrap().success());
+    // Pulled, from a place of its own, and both ways.
+    let config = format!(
+        "RatedSource(DATA def, LIMIT 2, RATE 1000) -> Queue -> s :: Socket(TCP, 127.0.0.1, {port}, 127.0.0.1)
+            -> Print(heard) -> Discard"
+    );
+    let mut process = start(&config);
+    let (mut stream, from) = listener.accept().unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert!(from.ip().is_loopback());
+    assert_eq!(heard(&mut stream, 6), "defdef");
+    stream.write_all(b"wxyz").unwrap();
+    process.wait_for("heard:    4 | 7778797a", PATIENCE).unwrap();
+    // When the other side is gone, what is left is dropped under a name.
+    drop(stream);
+    process.interrupt();
+    assert!(process.finish(PATIENCE).unwrap().success());
+}
+
+#[test]
+fn datagrams_go_to_the_last_sender_or_where_their_annotation_says() {
+    let (process, port) = at_port("s :: Socket(UDP, 127.0.0.1, 0, SNAPLEN 5) -> c :: Counter -> s");
+    let clients = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+    for (client, (said, echoed)) in clients.iter().zip([("one", "one"), ("longer", "longe")]) {
+        client.set_read_timeout(Some(PATIENCE)).unwrap();
+        client.send_to(said.as_bytes(), ("127.0.0.1", port)).unwrap();
+        let mut answer = [0; 64];
+        let (len, _) = client.recv_from(&mut answer).unwrap();
+        assert_eq!(&answer[..len], echoed.as_bytes());
+    }
+    process.interrupt();
+    assert!(process.finish(PATIENCE).unwrap().success());
+    let to = clients[0].local_addr().unwrap().port();
+    let config = format!(
+        "RatedSource(DATA xyz, LIMIT 1) -> SetIPAddress(127.0.0.1)
+            -> Socket(UDP, 0.0.0.0, {to}, CLIENT true)"
+    );
+    let process = start(&config);
+    let mut answer = [0; 64];
+    let (len, from) = clients[0].recv_from(&mut answer).unwrap();
+    assert_eq!(&answer[..len], b"xyz");
+    assert!(from.ip().is_loopback());
+    process.interrupt();
+    assert!(process.finish(PATIENCE).unwrap().success());
+}
+
+#[test]
+fn files_are_sockets_too() {
+    let (server, client) = (file("stream"), file("listening"));
+    let listener = UnixListener::bind(&client).unwrap();
+    let config =
+        format!("FromSocket(unix, {}) -> ToSocket(UNIX, {})", server.display(), client.display());
+    let process = start(&config);
+    let (mut out, _) = listener.accept().unwrap();
+    out.set_read_timeout(Some(PATIENCE)).unwrap();
+    UnixStream::connect(&server).unwrap().write_all(b"through").unwrap();
+    assert_eq!(heard(&mut out, 7), "through");
+    process.kill();
+    drop(process);
+    // A file that was left by a process that was killed is in nobody's way.
+    assert!(server.exists());
+    let (near, mine) = (file("datagrams"), file("mine"));
+    let config = format!(
+        "FromSocket(UNIX, {}) -> Discard;
+         s :: Socket(UNIX_DGRAM, {}) -> Print(heard) -> s;
+         RatedSource(DATA pq, RATE 20) -> Socket(UNIX_DGRAM, {}, {}.from) -> Discard",
+        server.display(),
+        near.display(),
+        mine.display(),
+        mine.display()
+    );
+    let socket = UnixDatagram::bind(&mine).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut process = start(&config);
+    let mut answer = [0; 16];
+    let (len, from) = socket.recv_from(&mut answer).unwrap();
+    assert_eq!(&answer[..len], b"pq");
+    assert_eq!(
+        from.as_pathname().unwrap().display().to_string(),
+        format!("{}.from", mine.display())
+    );
+    socket.send_to(b"echo", &near).unwrap();
+    process.wait_for("heard:    4 | 6563686f", PATIENCE).unwrap();
+    while socket.recv(&mut answer).unwrap() != 4 {}
+    assert_eq!(&answer[..4], b"echo");
+    process.interrupt();
+    assert!(process.finish(PATIENCE).unwrap().success());
+    assert!(!near.exists() && !server.exists());
+    for file in [mine, client] {
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
+#[test]
+fn nobody_to_send_to_is_a_reason_to_drop() {
+    let config = "InfiniteSource(LIMIT 7, STOP true) -> s :: Socket(TCP, 127.0.0.1, 0) -> Discard";
+    let ran = click(&["-e", config, "-h", "s.drops", "-h", "s.sent"], b"");
+    assert_eq!(ran.out, "s.drops:\nno_peer 7\n\ns.sent:\n0\n\n", "{}", ran.err);
+}
+
+#[test]
+fn a_worker_without_traffic_sleeps() {
+    let (mut process, port) = at_port("s :: Socket(UDP, 127.0.0.1, 0) -> Print(heard) -> Discard");
+    std::thread::sleep(Duration::from_millis(500));
+    let before = process.cpu_time();
+    std::thread::sleep(Duration::from_millis(500));
+    let spent = process.cpu_time() - before;
+    assert!(spent < Duration::from_millis(100), "{spent:?}");
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.send_to(b"up", ("127.0.0.1", port)).unwrap();
+    process.wait_for("heard:    2 | 7570", PATIENCE).unwrap();
+}
+
+#[test]
+fn wrong_arguments_and_places_are_told() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let long = format!("UNIX, /tmp/{}", "x".repeat(120));
+    for (arguments, words) in [
+        ("Socket(SCTP, 1)", "unknown socket type `SCTP'"),
+        ("Socket(TCP)", "ADDR: required argument missing"),
+        ("Socket(UDP, 1.2.3.4)", "PORT: required argument missing"),
+        ("Socket(UDP, nowhere.invalid, 5)", "ADDR: "),
+        ("Socket(UDP, 1.2.3.4, 99999)", "PORT: "),
+        ("Socket(UDP, 1.2.3.4, 5, 0.0.0.0, 6, true, 7)", "too many arguments"),
+        ("Socket(UNIX)", "FILENAME: required argument missing"),
+        (&format!("Socket({long})"), "remote filename '/tmp/xxx"),
+        (&format!("Socket(TCP, 127.0.0.1, {port})"), "bind: Address already in use"),
+        ("Socket(TCP, 127.0.0.1, 1, CLIENT true)", "connect: Connection refused"),
+        ("Socket(UNIX, /no/such/place)", "bind: No such file or directory"),
+        ("RawSocket(CARRIER)", "TYPE: `CARRIER` is no IP protocol"),
+        ("McastSocket(10.0.0.1, 5)", "MCASTIP: 10.0.0.1 is no multicast address"),
+        ("McastSocket(239.0.0.1)", "MCASTPORT: required argument missing"),
+    ] {
+        let told = click(&["-e", &format!("{arguments} -> Discard")], b"");
+        assert_eq!(told.status, Some(1), "{arguments}");
+        assert!(told.err.contains(words), "{arguments}: {}", told.err);
+    }
+}

@@ -1,0 +1,142 @@
+//! What read handlers answer, and how the answers of several workers become one.
+
+use std::time::Duration;
+
+/// What a read handler answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A count; workers' counts add up.
+    Count(u64),
+    /// A rate or another real number; workers' numbers add up.
+    Real(f64),
+    /// Counts with what they count, one a line; workers' counts add up.
+    Counts(Vec<(u64, &'static str)>),
+    /// Something worked out from counts; workers' counts add up first.
+    Sums(Sums),
+    /// Anything else; all workers agree on it.
+    Text(String),
+}
+
+/// Counts, and what they say: a mean, a median, a distribution.
+#[derive(Clone, Debug)]
+pub struct Sums {
+    /// The counts. Of two workers' the shorter ones go on with zeros.
+    pub counts: Vec<u64>,
+    /// What they say.
+    pub say: fn(&[u64]) -> String,
+}
+
+impl Sums {
+    fn merge(self, other: Sums) -> Sums {
+        let (mut counts, more) = match self.counts.len() >= other.counts.len() {
+            true => (self.counts, other.counts),
+            false => (other.counts, self.counts),
+        };
+        counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
+        Sums { counts, ..self }
+    }
+}
+
+impl PartialEq for Sums {
+    fn eq(&self, other: &Sums) -> bool {
+        self.counts == other.counts && (self.say)(&self.counts) == (other.say)(&other.counts)
+    }
+}
+
+impl Value {
+    /// Two workers' answers as one.
+    pub fn merge(self, other: Value) -> Value {
+        match (self, other) {
+            (Value::Count(a), Value::Count(b)) => Value::Count(a + b),
+            (Value::Real(a), Value::Real(b)) => Value::Real(a + b),
+            (Value::Counts(a), Value::Counts(b)) => Value::Counts(
+                a.into_iter().zip(b).map(|((n, label), (more, _))| (n + more, label)).collect(),
+            ),
+            (Value::Sums(a), Value::Sums(b)) => Value::Sums(a.merge(b)),
+            (Value::Text(a), Value::Text(b)) if a.is_empty() => Value::Text(b),
+            (first, _) => first,
+        }
+    }
+}
+
+macro_rules! values {
+    ($($ty:ty => $make:expr;)*) => {$(
+        impl From<$ty> for Value {
+            fn from(v: $ty) -> Self {
+                #[allow(clippy::redundant_closure_call)]
+                ($make)(v)
+            }
+        }
+    )*};
+}
+
+values! {
+    u64 => Value::Count;
+    u32 => |n| Value::Count(u64::from(n));
+    u8 => |n: u8| Value::Text(n.to_string());
+    u16 => |n: u16| Value::Text(n.to_string());
+    i32 => |n: i32| Value::Text(n.to_string());
+    i64 => |n: i64| Value::Text(n.to_string());
+    f64 => Value::Real;
+    bool => |b: bool| Value::Text(b.to_string());
+    String => Value::Text;
+    &str => |s: &str| Value::Text(s.to_owned());
+    std::net::Ipv4Addr => |a: std::net::Ipv4Addr| Value::Text(a.to_string());
+    Duration => interval;
+    crate::args::Bandwidth => bandwidth;
+    crate::args::Data => |d: crate::args::Data| Value::Text(String::from_utf8_lossy(&d.0).into());
+    castanet_wire::MacAddr => |a: castanet_wire::MacAddr| Value::Text(a.to_string());
+}
+
+/// An interval in the largest unit that leaves a whole number, seconds with
+/// their fraction, as Click prints it.
+fn interval(time: Duration) -> Value {
+    let nanos = time.as_nanos();
+    Value::Text(match nanos {
+        n if n % 1_000_000_000 == 0 => format!("{}s", n / 1_000_000_000),
+        n if n > 1_000_000_000 => format!("{}s", time.as_secs_f64()),
+        n if n % 1_000_000 == 0 => format!("{}ms", n / 1_000_000),
+        n if n % 1_000 == 0 => format!("{}us", n / 1_000),
+        n => format!("{n}ns"),
+    })
+}
+
+/// A bandwidth in bits a second, in the largest unit that leaves a whole number.
+fn bandwidth(bytes: crate::args::Bandwidth) -> Value {
+    let bits = u128::from(bytes.0) * 8;
+    let units = [(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps"), (1, "bps")];
+    let unit = units.into_iter().find(|(n, _)| bits > 0 && bits % n == 0).unwrap_or((1, "bps"));
+    Value::Text(format!("{}{}", bits / unit.0, unit.1))
+}
+
+impl From<Sums> for Value {
+    fn from(sums: Sums) -> Self {
+        Value::Sums(sums)
+    }
+}
+
+impl From<usize> for Value {
+    fn from(n: usize) -> Self {
+        Value::Count(n as u64)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(v: Option<T>) -> Self {
+        v.map_or(Value::Text(String::new()), Into::into)
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Count(n) => write!(f, "{n}"),
+            Value::Real(x) => write!(f, "{x}"),
+            Value::Counts(rows) => {
+                rows.iter().try_for_each(|(n, label)| writeln!(f, "{n}\t{label}"))
+            }
+            Value::Sums(sums) => f.write_str(&(sums.say)(&sums.counts)),
+            Value::Text(s) => f.write_str(s),
+        }
+    }
+}

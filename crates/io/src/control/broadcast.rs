@@ -1,0 +1,191 @@
+//! Clients that hear all that is said, from a thread that waits for them.
+
+use super::listener::{Listener, Stream, listen};
+use super::place::Place;
+use mio::{Events, Interest, Poll, Token, Waker};
+use std::collections::HashMap;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+const LISTENER: Token = Token(0);
+const WAKER: Token = Token(1);
+/// The first client's.
+const CLIENTS: usize = 2;
+
+/// A client that has fallen behind by more bytes than this is let go.
+const MAX_BACKLOG: usize = 500_000;
+
+/// What a client hears first.
+const GREETING: &[u8] = b"Click::ChatterSocket/1.0\r\n";
+
+enum Order {
+    Say(Vec<u8>),
+    End,
+}
+
+/// Says lines to whoever listens.
+#[derive(Clone)]
+pub(crate) struct Voice {
+    orders: Sender<Order>,
+    waker: Arc<Waker>,
+}
+
+impl Voice {
+    /// Says this to all clients; `false` once there can be none any more.
+    pub(crate) fn say(&self, text: &str) -> bool {
+        self.order(Order::Say(text.as_bytes().to_vec()))
+    }
+
+    fn order(&self, order: Order) -> bool {
+        let is_heard = self.orders.send(order).is_ok();
+        _ = self.waker.wake();
+        is_heard
+    }
+}
+
+/// A socket whose clients hear all that is said, until it is dropped.
+pub(crate) struct Broadcast {
+    voice: Voice,
+    thread: Option<JoinHandle<()>>,
+    path: Option<PathBuf>,
+}
+
+impl Broadcast {
+    /// Listens for clients; who comes is greeted if they are to be.
+    pub(crate) fn open(place: &Place, greeting: bool) -> io::Result<Broadcast> {
+        let mut listener = listen(place)?;
+        let poll = Poll::new()?;
+        poll.registry().register(listener.source(), LISTENER, Interest::READABLE)?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
+        let (orders, todo) = channel();
+        let mut room = Room { poll, listener, clients: HashMap::new(), came: 0, greeting, todo };
+        let thread = std::thread::Builder::new().name("chatter socket".into());
+        let thread = Some(thread.spawn(move || room.run())?);
+        let path = match place {
+            Place::Unix(path) => Some(path.clone()),
+            Place::Tcp { .. } | Place::Socket(_) => None,
+        };
+        Ok(Broadcast { voice: Voice { orders, waker }, thread, path })
+    }
+
+    /// What says lines to the clients.
+    pub(crate) fn voice(&self) -> Voice {
+        self.voice.clone()
+    }
+}
+
+impl Drop for Broadcast {
+    fn drop(&mut self) {
+        self.voice.order(Order::End);
+        if let Some(thread) = self.thread.take() {
+            _ = thread.join();
+        }
+        if let Some(path) = &self.path {
+            _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+struct Client {
+    stream: Stream,
+    output: Vec<u8>,
+}
+
+impl Client {
+    /// Writes what it will take, and passes over what it says; whether it is
+    /// still there.
+    fn go_on(&mut self) -> bool {
+        let mut written = 0;
+        while written < self.output.len() {
+            match self.stream.write(&self.output[written..]) {
+                Ok(0) => return false,
+                Ok(count) => written += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return false,
+            }
+        }
+        self.output.drain(..written);
+        let mut passed_over = [0; 4096];
+        loop {
+            match self.stream.read(&mut passed_over) {
+                Ok(0) => return false,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
+            }
+        }
+    }
+}
+
+/// What the thread has.
+struct Room {
+    poll: Poll,
+    listener: Listener,
+    clients: HashMap<usize, Client>,
+    came: usize,
+    greeting: bool,
+    todo: Receiver<Order>,
+}
+
+impl Room {
+    fn run(&mut self) {
+        let mut events = Events::with_capacity(64);
+        loop {
+            if let Err(error) = self.poll.poll(&mut events, None)
+                && error.kind() != ErrorKind::Interrupted
+            {
+                return;
+            }
+            for event in &events {
+                match event.token() {
+                    LISTENER => self.welcome(),
+                    WAKER => {}
+                    Token(number) => self.attend(number),
+                }
+            }
+            while let Ok(order) = self.todo.try_recv() {
+                match order {
+                    Order::End => return,
+                    Order::Say(text) => self.say(&text),
+                }
+            }
+        }
+    }
+
+    fn say(&mut self, text: &[u8]) {
+        self.clients.retain(|_, client| {
+            client.output.extend_from_slice(text);
+            client.go_on() && client.output.len() <= MAX_BACKLOG
+        });
+    }
+
+    fn attend(&mut self, number: usize) {
+        if self.clients.get_mut(&number).is_some_and(|client| !client.go_on()) {
+            self.clients.remove(&number);
+        }
+    }
+
+    fn welcome(&mut self) {
+        loop {
+            let mut stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                // Whoever could not be let in comes again.
+                Err(_) => return,
+            };
+            let number = CLIENTS + self.came;
+            self.came += 1;
+            let interest = Interest::READABLE | Interest::WRITABLE;
+            if self.poll.registry().register(stream.source(), Token(number), interest).is_err() {
+                continue;
+            }
+            let output = if self.greeting { GREETING.to_vec() } else { Vec::new() };
+            self.clients.insert(number, Client { stream, output });
+            self.attend(number);
+        }
+    }
+}

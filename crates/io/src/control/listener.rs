@@ -1,0 +1,114 @@
+//! Sockets that programs come to, and the connections that they make.
+
+use super::place::Place;
+use crate::sys::adopted;
+use mio::event::Source;
+use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::RawFd;
+use std::path::Path;
+
+/// How many more ports are tried where the next free one will do.
+const MORE_PORTS: u16 = 11;
+
+pub(super) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// A connection that the process was started with, whatever its kind.
+pub(super) fn adopt(fd: RawFd) -> io::Result<Stream> {
+    let socket = std::os::unix::net::UnixStream::from(adopted::stream_socket(fd)?);
+    socket.set_nonblocking(true)?;
+    Ok(Stream::Unix(UnixStream::from_std(socket)))
+}
+
+pub(super) fn listen(place: &Place) -> io::Result<Listener> {
+    match place {
+        Place::Socket(_) => Err(ErrorKind::Unsupported.into()),
+        Place::Tcp { port, or_next, local } => {
+            let address = if *local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
+            let last = if *or_next { port.saturating_add(MORE_PORTS) } else { *port };
+            let mut ports = *port..=last;
+            loop {
+                let port = ports.next().unwrap_or(last);
+                match TcpListener::bind(SocketAddr::from((address, port))) {
+                    Err(error) if error.kind() == ErrorKind::AddrInUse && port < last => {}
+                    bound => return bound.map(Listener::Tcp),
+                }
+            }
+        }
+        Place::Unix(path) => {
+            if is_abandoned(path) {
+                std::fs::remove_file(path)?;
+            }
+            UnixListener::bind(path).map(Listener::Unix)
+        }
+    }
+}
+
+/// Whether there is a socket that nobody listens to, as a process that was
+/// killed leaves one.
+fn is_abandoned(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    use std::os::unix::net::UnixStream;
+    let is_socket = path.symlink_metadata().is_ok_and(|it| it.file_type().is_socket());
+    let refused = |error: io::Error| error.kind() == ErrorKind::ConnectionRefused;
+    is_socket && UnixStream::connect(path).err().is_some_and(refused)
+}
+
+impl Listener {
+    pub(super) fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Listener::Tcp(listener) => listener,
+            Listener::Unix(listener) => listener,
+        }
+    }
+
+    pub(super) fn port(&self) -> Option<u16> {
+        match self {
+            Listener::Tcp(listener) => listener.local_addr().ok().map(|address| address.port()),
+            Listener::Unix(_) => None,
+        }
+    }
+
+    /// The next client, and where it is.
+    pub(super) fn accept(&self) -> io::Result<(Stream, String)> {
+        Ok(match self {
+            Listener::Tcp(listener) => {
+                let (stream, from) = listener.accept()?;
+                (Stream::Tcp(stream), format!(" from {}.{}", from.ip(), from.port()))
+            }
+            Listener::Unix(listener) => (Stream::Unix(listener.accept()?.0), String::new()),
+        })
+    }
+}
+
+pub(super) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    pub(super) fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Stream::Tcp(stream) => stream,
+            Stream::Unix(stream) => stream,
+        }
+    }
+
+    pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.read(into),
+            Stream::Unix(stream) => stream.read(into),
+        }
+    }
+
+    pub(super) fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Tcp(stream) => stream.write(from),
+            Stream::Unix(stream) => stream.write(from),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Click's low-level remote procedure calls: counts and switches as bytes.
+
+use super::protocol::{LLRPC_ERROR, Manners, OK, PERMISSION, SYNTAX, UNIMPLEMENTED, find, message};
+use castanet_engine::element::Desk;
+
+// What a number says of the call, in Click's network form.
+const OUT: u32 = 0x4000_0000;
+const IN: u32 = 0x8000_0000;
+/// All data are in the bytes that are passed.
+const FLAT: u32 = 0x4000;
+/// What is left when direction and size are taken away.
+const NUMBER: u32 = 0x3fff;
+
+/// A call that elements answer, by the handler that says the same.
+struct Call {
+    number: u32,
+    handler: &'static str,
+}
+
+// Numbers of calls that have flat data.
+const GET_RATE: u32 = 1;
+const GET_COUNT: u32 = 3;
+const GET_SWITCH: u32 = 5;
+const SET_SWITCH: u32 = 6;
+
+const CALLS: &[Call] = &[
+    Call { number: GET_RATE, handler: "rate" },
+    Call { number: GET_COUNT, handler: "count" },
+    Call { number: GET_SWITCH, handler: "switch" },
+    Call { number: SET_SWITCH, handler: "switch" },
+];
+
+/// The classes whose elements answer a call.
+fn classes(number: u32) -> &'static [&'static str] {
+    match number {
+        GET_RATE | GET_COUNT => &["Counter"],
+        _ => &["Switch", "PullSwitch"],
+    }
+}
+
+/// Answers `LLRPC ELEMENT#NUMBER`.
+pub(super) fn answer(
+    name: &str,
+    data: &[u8],
+    manners: &Manners<'_>,
+    desk: &mut dyn Desk,
+) -> Vec<u8> {
+    let (element, number) = name.split_once('#').unwrap_or((name, ""));
+    let Ok(command) = u32::from_str_radix(number, 16) else {
+        return message(SYNTAX, &format!("Syntax error in LLRPC name '{name}'"));
+    };
+    let path = match find(&format!("{element}.name"), manners, desk) {
+        Ok(path) => path,
+        Err(answer) => return answer,
+    };
+    let size = (command >> 16 & 0xfff) as usize;
+    if size == 0 || command & (IN | OUT) == 0 || command & FLAT == 0 {
+        return message(UNIMPLEMENTED, &format!("Cannot call LLRPC '{name}' remotely"));
+    }
+    // Nobody can tell which of them only read.
+    if manners.read_only {
+        return message(PERMISSION, &format!("Permission denied for '{name}'"));
+    }
+    if command & IN != 0 && data.len() != size {
+        let text = format!("LLRPC '{name}' requires {size} bytes input data");
+        return message(LLRPC_ERROR, &text);
+    }
+    let element = path.strip_suffix(".name").unwrap_or(&path);
+    match call(element, command & NUMBER, data, desk) {
+        Some(said) => {
+            let said = if command & OUT == 0 { Vec::new() } else { said };
+            let head = message(OK, &format!("LLRPC '{name}' OK"));
+            [head, format!("DATA {}\r\n", said.len()).into_bytes(), said].concat()
+        }
+        // What elements of Click answer that know no such call.
+        None => message(LLRPC_ERROR, &format!("LLRPC '{name}' error: Invalid argument")),
+    }
+}
+
+/// Calls the handler that says the same; numbers are in the machine's order.
+fn call(element: &str, number: u32, data: &[u8], desk: &mut dyn Desk) -> Option<Vec<u8>> {
+    let call = CALLS.iter().find(|call| call.number == number)?;
+    let class = desk.read(&format!("{element}.class")).ok()?;
+    if !classes(number).contains(&class.as_str()) {
+        return None;
+    }
+    let given = || data.try_into().ok().map(i32::from_ne_bytes);
+    let path = format!("{element}.{}", call.handler);
+    match number {
+        SET_SWITCH => {
+            desk.write(&path, &given()?.to_string()).ok()?;
+            return Some(data.to_vec());
+        }
+        // Which of its counts: it has but one.
+        GET_RATE | GET_COUNT if given()? != 0 => return None,
+        _ => {}
+    }
+    let value: f64 = desk.read(&path).ok()?.trim().parse().ok()?;
+    // As C converts: what does not fit is cut.
+    Some((value as i64 as i32).to_ne_bytes().to_vec())
+}

@@ -1,0 +1,74 @@
+//! Where a socket for other programs is, as arguments say it.
+
+use castanet_engine::args::ArgError;
+use std::fmt;
+use std::os::fd::RawFd;
+use std::path::PathBuf;
+
+/// Where to listen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// A TCP port, or with `or_next` one of those after it, for this machine
+    /// alone or for any.
+    Tcp { port: u16, or_next: bool, local: bool },
+    /// A socket in the file system.
+    Unix(PathBuf),
+    /// A connection that the process was started with.
+    Socket(RawFd),
+}
+
+/// What `struct sockaddr_un` has room for.
+pub(crate) const LONGEST_PATH: usize = 108;
+
+impl Place {
+    /// What TYPE and the argument after it say; a port for this machine alone
+    /// if `local`. Whether it may be a connection that is there already.
+    pub(crate) fn of(
+        kind: &str,
+        place: Option<&str>,
+        local: bool,
+        may_be_given: bool,
+    ) -> Result<Place, ArgError> {
+        let needed =
+            |name| place.ok_or_else(|| ArgError::new("required argument missing").at(name));
+        match kind.to_ascii_uppercase().as_str() {
+            "TCP" => tcp(needed("PORT")?, local),
+            "UNIX" => {
+                let file = needed("FILENAME")?;
+                if file.len() >= LONGEST_PATH {
+                    let most = LONGEST_PATH - 1;
+                    return Err(ArgError::new("filename too long")
+                        .help(format!("a socket's may have {most} bytes")));
+                }
+                Ok(Place::Unix(PathBuf::from(file)))
+            }
+            "SOCKET" if may_be_given => {
+                let number = needed("FD")?.parse().ok().filter(|&fd: &RawFd| fd >= 0);
+                let wrong = || ArgError::new("invalid number").at("FD").help("a descriptor's");
+                number.map(Place::Socket).ok_or_else(wrong)
+            }
+            _ => {
+                let known = if may_be_given { "TCP, UNIX or SOCKET" } else { "TCP or UNIX" };
+                Err(ArgError::new(format!("unknown socket type '{kind}'"))
+                    .help(format!("TYPE is {known}")))
+            }
+        }
+    }
+}
+
+fn tcp(text: &str, local: bool) -> Result<Place, ArgError> {
+    let (number, or_next) = text.strip_suffix('+').map_or((text, false), |number| (number, true));
+    let port = number.parse().ok().filter(|&port: &u16| port > 0);
+    let wrong = || ArgError::new("PORT requires TCP port").help("a number from 1 to 65535");
+    Ok(Place::Tcp { port: port.ok_or_else(wrong)?, or_next, local })
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Tcp { port, .. } => write!(f, "TCP port {port}"),
+            Place::Unix(path) => write!(f, "{}", path.display()),
+            Place::Socket(fd) => write!(f, "descriptor {fd}"),
+        }
+    }
+}

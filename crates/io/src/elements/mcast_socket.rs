@@ -1,0 +1,126 @@
+//! `McastSocket`: packets to and from all members of a multicast group.
+
+use super::talking::{Talk, Talker, Talking};
+use crate::socket::{Carrier, Plan, Where};
+use castanet_engine::prelude::*;
+use std::net::SocketAddrV4;
+
+/// Sends packets to a multicast group by UDP, and emits what it hears there.
+///
+/// Packets do not flow through: those that come in are sent to all who listen
+/// to the group MCASTIP at port MCASTPORT, and what any of them sends comes
+/// out. SOURCEIP, an address of this machine, says which interface is used;
+/// then what this element itself has sent does not come out again. Without it
+/// the host's routes say which, and `LOOP false` keeps the host from hearing
+/// itself.
+///
+/// ```text
+/// link :: McastSocket(239.0.0.1, 1234, 10.0.0.1) -> Print -> Discard;
+/// FromDevice(eth0) -> link;
+/// ```
+#[derive(Element)]
+#[element(args = Settings, ports = "0-1/0-1")]
+pub struct McastSocket(Talker);
+
+/// What can be set.
+#[derive(Args)]
+pub struct Settings {
+    /// The group's address.
+    #[arg]
+    mcastip: Ipv4Addr,
+    /// The group's port.
+    #[arg(range = 1..)]
+    mcastport: u16,
+    /// An address of this machine, whose interface is used.
+    #[arg]
+    sourceip: Option<Ipv4Addr>,
+    /// The port that packets come from; any free one unless given.
+    #[arg(default = 0)]
+    sourceport: u16,
+    /// Whether processes on this machine hear what is sent.
+    #[arg(keyword, default = true)]
+    r#loop: bool,
+    /// The most bytes of a packet that is received.
+    #[arg(keyword, default = 2048, range = 1..)]
+    snaplen: u32,
+    /// Room in front of packets that are received.
+    #[arg(keyword, default = 28, range = ..=65535)]
+    headroom: u32,
+    /// Whether packets get the time when they were received.
+    #[arg(keyword, default = true)]
+    timestamp: bool,
+    /// The most bytes that may wait to be sent.
+    #[arg(keyword)]
+    sndbuf: Option<u32>,
+    /// The most bytes that may wait to be received.
+    #[arg(keyword)]
+    rcvbuf: Option<u32>,
+}
+
+impl Build for McastSocket {
+    type Args = Settings;
+
+    fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
+        if !settings.mcastip.is_multicast() {
+            let error = ArgError::new(format!("{} is no multicast address", settings.mcastip));
+            return Err(error.at("MCASTIP").help("one from 224.0.0.0 to 239.255.255.255"));
+        }
+        let source = settings.sourceip.map(|ip| SocketAddrV4::new(ip, settings.sourceport));
+        Ok(McastSocket(Talker {
+            label: format!("{} :: McastSocket", setup.name),
+            verbose: false,
+            plan: Plan {
+                carrier: Carrier::Group { source, hears_itself: settings.r#loop },
+                place: Where::Ip(SocketAddrV4::new(settings.mcastip, settings.mcastport)),
+                local: None,
+                client: false,
+                snaplen: settings.snaplen as usize,
+                headroom: settings.headroom as usize,
+                send_buffer: settings.sndbuf,
+                receive_buffer: settings.rcvbuf,
+                nodelay: false,
+                timestamps: settings.timestamp,
+            },
+        }))
+    }
+}
+
+impl Source for McastSocket {
+    type Local = Talking;
+    type Fate = Talk;
+
+    fn continues(&self, _: &McastSocket) -> bool {
+        false // it opens what its arguments name
+    }
+
+    fn begin(&self, local: &mut Talking, cx: &mut Cx) -> Result<(), ArgError> {
+        self.0.open(local, cx)
+    }
+
+    fn ask(&self, local: &mut Talking, n: usize, cx: &mut Cx) -> Asked {
+        self.0.receive(local, n, |_| true, cx)
+    }
+
+    fn end(&self, local: &mut Talking, cx: &mut Cx) {
+        self.0.close(local, cx);
+    }
+}
+
+impl PerBatch for McastSocket {
+    type On = on::Any;
+    type Local = Talking;
+    type Fate = Talk;
+    const SHARED: bool = true;
+
+    fn batch(&self, local: &mut Talking, _: usize, batch: Batch, cx: &mut Cx) {
+        self.0.send(local, batch, cx);
+    }
+
+    fn wake(&self, local: &mut Talking, cx: &mut Cx) {
+        self.0.send(local, Batch::new(), cx);
+    }
+
+    fn held(&self, local: &Talking) -> usize {
+        local.held()
+    }
+}

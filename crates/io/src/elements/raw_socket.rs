@@ -1,0 +1,119 @@
+//! `RawSocket`: whole IPv4 packets, by a socket of the host.
+
+use super::ip_mark;
+use super::talking::{Talk, Talker, Talking};
+use crate::socket::{Carrier, Plan, Where};
+use castanet_engine::prelude::*;
+use std::net::SocketAddrV4;
+
+/// Sends and receives whole IPv4 packets of a protocol by a raw socket.
+///
+/// TYPE is `TCP`, `UDP`, `ICMP`, `GRE` or another protocol's number. Packets do
+/// not flow through: those that come in are sent, to their destination, and a
+/// copy of each such packet that the host receives comes out. With PORT the
+/// host leaves that TCP or UDP port alone. This takes the right to open raw
+/// sockets.
+///
+/// ```text
+/// RawSocket(UDP, 53) -> IPPrint -> Discard;
+/// ```
+#[derive(Element)]
+#[element(args = Settings, ports = "0-1/0-1", gives = "ip")]
+#[element(alias = "FromRawSocket", alias = "ToRawSocket")]
+pub struct RawSocket(Talker);
+
+/// What can be set.
+#[derive(Args)]
+pub struct Settings {
+    /// `TCP`, `UDP`, `ICMP`, `GRE` or a protocol's number.
+    #[arg]
+    r#type: String,
+    /// The port of TCP or UDP that nobody else may have.
+    #[arg(default = 0)]
+    port: u16,
+    /// The most bytes of a packet that is received.
+    #[arg(keyword, default = 2048, range = 20..)]
+    snaplen: u32,
+    /// Room in front of packets that are received.
+    #[arg(keyword, default = 28, range = ..=65535)]
+    headroom: u32,
+}
+
+impl Build for RawSocket {
+    type Args = Settings;
+
+    fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
+        let protocol = match settings.r#type.to_ascii_lowercase().as_str() {
+            "icmp" => Some(1),
+            "tcp" => Some(6),
+            "udp" => Some(17),
+            "gre" => Some(47),
+            number => number.parse().ok(),
+        };
+        let wrong = || ArgError::new(format!("`{}` is no IP protocol", settings.r#type)).at("TYPE");
+        let place = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, settings.port);
+        Ok(RawSocket(Talker {
+            label: format!("{} :: RawSocket", setup.name),
+            verbose: true,
+            plan: Plan {
+                carrier: Carrier::Raw(protocol.ok_or_else(wrong)?),
+                place: Where::Ip(place),
+                local: None,
+                client: false,
+                snaplen: settings.snaplen as usize,
+                headroom: settings.headroom as usize,
+                send_buffer: None,
+                receive_buffer: None,
+                nodelay: false,
+                timestamps: true,
+            },
+        }))
+    }
+}
+
+impl Source for RawSocket {
+    type Local = Talking;
+    type Fate = Talk;
+
+    fn continues(&self, _: &RawSocket) -> bool {
+        false // it opens what its arguments name
+    }
+
+    fn begin(&self, local: &mut Talking, cx: &mut Cx) -> Result<(), ArgError> {
+        self.0.open(local, cx)
+    }
+
+    fn ask(&self, local: &mut Talking, n: usize, cx: &mut Cx) -> Asked {
+        let mark = |packet: &mut Packet| {
+            let is_ip = ip_mark::mark_at(packet, 0);
+            if let Some(dst) = packet.ipv4_header().map(|ip| ip.dst()) {
+                packet.set_dst(dst);
+            }
+            is_ip
+        };
+        self.0.receive(local, n, mark, cx)
+    }
+
+    fn end(&self, local: &mut Talking, cx: &mut Cx) {
+        self.0.close(local, cx);
+    }
+}
+
+impl PerBatch for RawSocket {
+    type On = on::Any;
+    type Local = Talking;
+    type Fate = Talk;
+    const SHARED: bool = true;
+
+    fn batch(&self, local: &mut Talking, _: usize, batch: Batch, cx: &mut Cx) {
+        self.0.send(local, batch, cx);
+    }
+
+    fn wake(&self, local: &mut Talking, cx: &mut Cx) {
+        self.0.send(local, Batch::new(), cx);
+    }
+
+    fn held(&self, local: &Talking) -> usize {
+        local.held()
+    }
+}

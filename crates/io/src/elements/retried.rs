@@ -1,0 +1,45 @@
+//! Sockets that are tried again until they can be had.
+
+use crate::control::place::Place;
+use crate::error::system_words;
+use castanet_engine::prelude::*;
+
+/// How often it may still be tried.
+#[derive(Default)]
+pub(super) struct Retries {
+    /// Tries that are left.
+    pub(super) left: u32,
+    /// What is to be written when it can be.
+    pub(super) warning: Option<String>,
+    /// It has been tried before the router ran.
+    waited: bool,
+}
+
+impl Retries {
+    /// Whether the next try is due: not at the first look, for one was made before.
+    pub(super) fn is_due(&mut self) -> bool {
+        std::mem::replace(&mut self.waited, true)
+    }
+
+    /// Notes a try that failed; an error if none is left.
+    pub(super) fn failed(
+        &mut self,
+        place: &Place,
+        error: &std::io::Error,
+        warn: bool,
+    ) -> Result<(), ArgError> {
+        let why = system_words(error);
+        if self.left == 0 {
+            let step = if matches!(place, Place::Socket(_)) { "socket" } else { "bind" };
+            return Err(ArgError::new(format!("cannot listen at {place}: {why}"))
+                .click(format!("{step}: {why}")));
+        }
+        if warn {
+            let left = self.left;
+            let tries = if left == 1 { "try" } else { "tries" };
+            self.warning = Some(format!("warning: bind: {why} ({left} {tries} left)"));
+        }
+        self.left -= 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! What elements that talk by sockets have in common.
+
+use super::opened::Opened;
+use super::sending::Waiting;
+use crate::device::Device;
+use crate::socket::{Link, Plan, words};
+use castanet_engine::prelude::*;
+
+/// How many packets may wait until the socket takes them.
+const WAITING: usize = 1024;
+
+/// Where packets that were received go, and why packets to be sent end.
+#[derive(Fate)]
+pub enum Talk {
+    /// Packets that were received.
+    Packet,
+    /// Packets to be sent, while nobody is there to receive them.
+    #[drop]
+    NoPeer,
+    /// Packets that the socket refused.
+    #[drop]
+    Refused,
+    /// Packets that the socket had no room for.
+    #[drop]
+    Full,
+}
+
+/// The socket, and what waits for it.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Talking {
+    link: Opened<Link>,
+    waiting: Waiting,
+}
+
+#[handlers]
+impl Talking {
+    /// Packets received since the last reset.
+    #[read]
+    fn packets(&self) -> u64 {
+        self.link.since(|it| it.received)
+    }
+
+    /// Packets sent since the last reset.
+    #[read]
+    fn sent(&self) -> u64 {
+        self.link.since(|it| it.sent)
+    }
+
+    /// The port that the socket has on this machine; empty if it has none.
+    #[read]
+    fn port(&self) -> String {
+        let port = self.link.get().and_then(Link::port);
+        port.map_or_else(String::new, |port| port.to_string())
+    }
+
+    /// How packets come and go.
+    #[read]
+    fn device(&self) -> String {
+        self.link.describe()
+    }
+
+    /// Starts the counts again from zero.
+    #[write]
+    fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
+        self.link.reset();
+        Ok(())
+    }
+}
+
+/// How a socket is talked by.
+pub(super) struct Talker {
+    /// The element, as messages show it.
+    pub(super) label: String,
+    pub(super) plan: Plan,
+    /// Whether to tell of clients that come and go.
+    pub(super) verbose: bool,
+}
+
+impl Talker {
+    pub(super) fn open(&self, local: &mut Talking, cx: &mut Cx) -> Result<(), ArgError> {
+        let link = Link::open(self.plan.clone())
+            .map_err(|(step, why)| ArgError::new(format!("{step}: {}", words(why))))?;
+        local.link.set(link);
+        self.tell(local, cx);
+        Ok(())
+    }
+
+    /// Emits what was received; `fit` says what may go on, and looks at it.
+    pub(super) fn receive(
+        &self,
+        local: &mut Talking,
+        n: usize,
+        mut fit: impl FnMut(&mut Packet) -> bool,
+        cx: &mut Cx,
+    ) -> Asked {
+        let Some(link) = local.link.get_mut() else { return Asked::Done };
+        let mut batch = Batch::new();
+        if let Err(error) = link.receive(cx.pool(), &mut batch, n) {
+            cx.chatter(&format!("{}: {error}", self.label));
+        }
+        let next = match (batch.is_empty(), link.fd()) {
+            (false, _) => Asked::Again,
+            (true, Some(fd)) => Asked::Readable(fd),
+            (true, None) => Asked::Done,
+        };
+        self.tell(local, cx);
+        cx.received(batch.len());
+        for mut packet in batch.drain() {
+            let fate = if fit(&mut packet) { Talk::Packet } else { Talk::Refused };
+            cx.emit(fate, packet);
+        }
+        next
+    }
+
+    /// Sends packets, and waits for a socket that is slow.
+    pub(super) fn send(&self, local: &mut Talking, batch: Batch, cx: &mut Cx) {
+        let Some(link) = local.link.get_mut().filter(|link| link.has_peer()) else {
+            cx.emit_batch(Talk::NoPeer, local.waiting.take());
+            cx.emit_batch(Talk::NoPeer, batch);
+            return;
+        };
+        match local.waiting.send(link, batch, WAITING, true, cx) {
+            Ok(outcome) => {
+                cx.consumed(outcome.sent);
+                cx.dropped(Talk::Refused, outcome.refused);
+                cx.emit_batch(Talk::Full, outcome.surplus);
+            }
+            Err(error) => cx.chatter(&format!("{}: {error}", self.label)),
+        }
+        self.tell(local, cx);
+    }
+
+    /// Says what there is to say about connections.
+    fn tell(&self, local: &mut Talking, cx: &mut Cx) {
+        let Some(link) = local.link.get_mut() else { return };
+        for line in link.news() {
+            if self.verbose {
+                cx.chatter(&format!("{}: {line}", self.label));
+            }
+        }
+    }
+
+    pub(super) fn close(&self, local: &mut Talking, cx: &mut Cx) {
+        cx.emit_batch(Talk::Full, local.waiting.take());
+        local.link.close();
+    }
+}
+
+impl Talking {
+    /// How many packets wait to be sent.
+    pub(super) fn held(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
+/// The arguments of a place that may be said in several ways, one by one.
+pub(super) struct Places<'a> {
+    texts: std::slice::Iter<'a, String>,
+    names: &'a Names,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(texts: &'a [String], names: &'a Names) -> Places<'a> {
+        Places { texts: texts.iter(), names }
+    }
+
+    /// The next one, which must be there.
+    pub(super) fn needed<T: FromArg>(&mut self, name: &str) -> Result<T, ArgError> {
+        let missing = || ArgError::new("required argument missing").at(name);
+        self.optional(name)?.ok_or_else(missing)
+    }
+
+    /// The next one, if it is there.
+    pub(super) fn optional<T: FromArg>(&mut self, name: &str) -> Result<Option<T>, ArgError> {
+        let text = self.texts.next();
+        text.map(|text| T::from_arg(text, self.names).map_err(|e| e.at(name))).transpose()
+    }
+
+    /// There may be no more.
+    pub(super) fn end(mut self) -> Result<(), ArgError> {
+        match self.texts.next() {
+            None => Ok(()),
+            Some(_) => Err(ArgError::new("too many arguments")),
+        }
+    }
+}

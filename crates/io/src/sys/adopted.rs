@@ -1,0 +1,55 @@
+//! Sockets that the process was started with.
+
+use super::check;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+
+/// A second descriptor for the connection that has this number; an error if
+/// nothing, or something else, has.
+pub(crate) fn stream_socket(fd: RawFd) -> io::Result<OwnedFd> {
+    let (mut kind, mut size) = (0 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
+    // SAFETY: `kind` is a live `int` of `size` bytes, and `size` is live too; a number that is
+    // no descriptor is refused by the kernel.
+    let asked = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_TYPE,
+            std::ptr::from_mut(&mut kind).cast(),
+            &mut size,
+        )
+    };
+    check(asked)?;
+    if kind != libc::SOCK_STREAM {
+        return Err(io::Error::from_raw_os_error(libc::EPROTOTYPE));
+    }
+    // SAFETY: the number is open, as was just seen, and whoever started the process with it has
+    // left it to the user who names it here, so that nothing else of the process closes it.
+    let given = unsafe { BorrowedFd::borrow_raw(fd) };
+    given.try_clone_to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::{UnixDatagram, UnixStream};
+
+    #[test]
+    fn streams_are_adopted_and_nothing_else() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let mut adopted = UnixStream::from(stream_socket(near.as_raw_fd()).unwrap());
+        adopted.write_all(b"hello").unwrap();
+        let mut heard = [0; 5];
+        far.read_exact(&mut heard).unwrap();
+        assert_eq!(&heard, b"hello");
+        let error = |fd| stream_socket(fd).unwrap_err().raw_os_error();
+        let datagrams = UnixDatagram::unbound().unwrap();
+        assert_eq!(error(datagrams.as_raw_fd()), Some(libc::EPROTOTYPE));
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(error(file.as_raw_fd()), Some(libc::ENOTSOCK));
+        assert_eq!(error(100_000), Some(libc::EBADF));
+        assert_eq!(error(-1), Some(libc::EBADF));
+    }
+}
