@@ -12,6 +12,7 @@ mod icmp_errors;
 pub mod ip;
 mod ip_checks;
 mod ip_rules;
+mod limit;
 pub mod neighbours;
 mod outfile;
 pub mod queue;

@@ -188,3 +188,64 @@ fn scripts() {
     );
     golden("Script(TYPE LAZY)", "TYPE: `LAZY` is not ACTIVE", "TYPE: bad TYPE");
 }
+
+#[test]
+fn the_pull_side() {
+    golden(
+        "Idle -> RED(50, 5, 0.1) -> Queue -> Discard",
+        "MIN_THRESH greater than MAX_THRESH",
+        "MIN_THRESH greater than MAX_THRESH",
+    );
+    golden("Idle -> RED(5, 50, 0.1) -> Discard", "there is no queue to watch", "no nearby Queues");
+    golden(
+        "Idle -> RED(5, 50, 0.1, QUEUES d) -> Queue -> d :: Discard",
+        "QUEUES: 'd' keeps no packets for others",
+        "QUEUES: 'd' is not a Storage element",
+    );
+    golden(
+        "Idle -> StrideSched(1, 2) -> Discard",
+        "need 1 arguments, one per input port",
+        "need 1 arguments, one per input port",
+    );
+    golden(
+        "Idle -> StrideSwitch(-1) -> Discard",
+        "argument 0 (number of tickets) must be >= 0",
+        "argument 0 (number of tickets) must be >= 0",
+    );
+    golden("Idle -> StaticPullSwitch(1) -> Discard", "input must be < 1", "input must be < 1");
+    golden("Idle -> Burster(0) -> Discard", "INTERVAL: it wants a time", "INTERVAL: bad interval");
+}
+
+#[test]
+fn counters_by_aggregate_and_number() {
+    golden(
+        "Idle -> AggregateCounter(STOP_AFTER_AGG 1, FREEZE_AFTER_AGG 2) -> Discard",
+        "'FREEZE_AFTER_AGG', 'STOP_AFTER_AGG', and 'CALL_AFTER_AGG' are mutually exclusive",
+        "'FREEZE_AFTER_AGG', 'STOP_AFTER_AGG', and 'CALL_AFTER_AGG' are mutually exclusive",
+    );
+    golden(
+        "Idle -> TimestampDiff(c) -> Discard; Idle -> c :: Counter -> Discard",
+        "`c` is no RecordTimestamp of this configuration",
+        "RECORDER must be a valid RecordTimestamp element",
+    );
+    golden(
+        "Idle -> RandomBitErrors(0.5, swap) -> Discard",
+        "KIND: `swap` is not flip, set or clear",
+        "KIND: bad action `KIND'; expected `set', `clear', or `flip'",
+    );
+}
+
+#[test]
+fn what_configurations_say_themselves() {
+    golden("Message(\"use another\", ERROR)", "use another", "use another");
+    golden("Message(hello, LOUD)", "TYPE: `LOUD` is not MESSAGE", "TYPE: unrecognized TYPE");
+    golden("Error(x)", "this element stands for one that there is not", "this element stands for");
+    let both =
+        said("Message(\"mind the gap\", WARNING); Message(hello); Nonsense", Wording::Castanet);
+    assert!(both.contains("warning: mind the gap") && both.contains("note: hello"), "{both}");
+    let click =
+        said("Message(\"mind the gap\", WARNING); Message(hello); Idle -> Paint", Wording::Click);
+    for line in ["While configuring 'Message@1 :: Message':\n  warning: mind the gap", "  hello"] {
+        assert!(click.contains(line), "{click}");
+    }
+}

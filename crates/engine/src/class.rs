@@ -37,6 +37,8 @@ pub struct Spec {
     pub ports: Option<&'static str>,
     /// Processing code if not the trait's own.
     pub processing: Option<&'static str>,
+    /// Click's flow code where input `n` has to do with output `n` only: `#/#`.
+    pub flow: Option<&'static str>,
     /// What its outputs carry if not what came in: a view's name.
     pub gives: Option<&'static str>,
 }
@@ -116,6 +118,9 @@ type MakeNodes = fn(&str, &Setup, usize) -> Result<Nodes, Vec<ArgError>>;
 /// Says which device an element of these arguments stands for, and what it
 /// wants of it; `None` if they are wrong. Opens nothing.
 pub type FindDevice = fn(&str, &Names) -> Option<Device>;
+/// Names the stores that an element of these arguments watches, none for those
+/// next to it; `None` if the arguments are wrong.
+pub type FindStores = fn(&str, &Names) -> Option<Vec<String>>;
 type MakeProgram = fn(&str, &Setup) -> Result<Box<dyn Program>, Vec<ArgError>>;
 
 /// One element class, type-erased.
@@ -136,6 +141,8 @@ pub struct Class {
     pub reads: fn() -> Vec<HandlerDoc>,
     /// Write handlers.
     pub writes: fn() -> Vec<HandlerDoc>,
+    /// Whether a write handler also asks the router to stop.
+    pub stops: fn(&str) -> bool,
     /// Builds one node per worker, sharing one configuration.
     pub make: MakeNodes,
     /// For `Info`: gathers what the element declares.
@@ -145,6 +152,9 @@ pub struct Class {
     /// For devices: says, without opening anything, which it is on this
     /// machine, and what it wants of the workers.
     pub device: Option<FindDevice>,
+    /// For those that watch how full stores are: says which ones the arguments
+    /// name.
+    pub watch: Option<FindStores>,
     /// Whether it begins and ends on every worker that runs or reaches it.
     pub each: bool,
     /// What it does with checksums that are left to who sends a packet.
@@ -180,6 +190,10 @@ fn writes<E: Describe, L: Local>() -> Vec<HandlerDoc> {
     config.chain(L::WRITES.iter().copied().flatten().map(|h| doc(h.name, h.doc))).collect()
 }
 
+fn stops<L: Local>(name: &str) -> bool {
+    L::STOPS.contains(&name)
+}
+
 fn build<E: crate::element::Build>(text: &str, setup: &Setup) -> Result<E, Vec<ArgError>> {
     let args = <E::Args as Args>::parse(text, setup.names)?;
     E::build(args, setup).map_err(|e| vec![e])
@@ -203,10 +217,12 @@ const fn class<E: crate::element::Build + Describe, L: Local, F: Fate>(
         open_outputs: F::OPEN,
         reads: reads::<E, L>,
         writes: writes::<E, L>,
+        stops: stops::<L>,
         make,
         declare: None,
         program: None,
         device: None,
+        watch: None,
         each: false,
         checksums: Checksums::Right,
         private: &[],
@@ -328,9 +344,11 @@ pub const fn info<E: Info>() -> Class {
             alone: true,
             shares: &[],
             used: (0, 0),
+            stores: &[],
             may_leave_sums: false,
             names,
             started: Time::default(),
+            others: None,
         };
         build::<E>(text, &setup)?.declare(facts).map_err(|e| vec![e])
     });
@@ -363,6 +381,14 @@ impl Class {
         self
     }
 
+    /// The same class, for elements that want to know how full stores are: those
+    /// that `find` names, or, if it names none, those next to it downstream, or
+    /// upstream where it is pulled.
+    pub const fn with_watch(mut self, find: FindStores) -> Class {
+        self.watch = Some(find);
+        self
+    }
+
     /// The same class, for elements to which packets may come with checksums
     /// that are left to who sends them.
     pub const fn with_checksums(mut self, checksums: Checksums) -> Class {
@@ -387,11 +413,17 @@ impl Class {
         }
         all.push((NO_FRAME, "no_frame".into(), "Packets for which the pool had no frame."));
         all.push((LOOPED, "loop".into(), "Packets that went round the graph without end."));
-        if self.role == Role::Store {
+        let keeps = self.role == Role::Store || self.role == Role::Source && !self.is_first();
+        if keeps {
             all.push((THROWN, "reset".into(), "Packets that a handler threw away."));
         }
         all.push((PANICKED, "panic".into(), "Packets of bursts in which the element panicked."));
         all
+    }
+
+    /// Whether it has no inputs, so that packets begin with it.
+    fn is_first(&self) -> bool {
+        crate::graph::ports::counts(self).inputs.1 == 0
     }
 
     /// Declared outputs, those that must be connected first.

@@ -181,6 +181,11 @@ impl Cx<'_> {
         self.core.asked
     }
 
+    /// The output through which somebody pulls; `None` if packets are pushed.
+    pub fn pulled(&self) -> Option<usize> {
+        self.is_pulled().then_some(self.core.asked)
+    }
+
     /// Whether a source is asked because somebody pulls, rather than as a task.
     pub fn is_pulled(&self) -> bool {
         self.core.pulls > 0
@@ -192,6 +197,24 @@ impl Cx<'_> {
     pub fn room(&self) -> usize {
         let nodes = self.nodes.as_deref();
         nodes.map_or(usize::MAX, |nodes| crate::worker::exec::room_below(nodes, self.me))
+    }
+
+    /// How many packets the stores keep that the element watches
+    /// ([`crate::class::Class::with_watch`]), as of the beginning of this burst.
+    pub fn watched(&self) -> usize {
+        self.core.watched
+    }
+
+    /// For a source: how many packets the fullest of the stores that it watches
+    /// has room for.
+    pub fn watched_room(&self) -> usize {
+        let nodes = self.nodes.as_deref();
+        nodes.map_or(usize::MAX, |nodes| crate::worker::exec::watched_room(nodes, self.me))
+    }
+
+    /// Whether whoever was pulled said when to try again ([`Cx::retry_at`]).
+    pub fn is_later(&self) -> bool {
+        self.core.retry.is_some()
     }
 
     /// How many inputs are connected.

@@ -1,6 +1,7 @@
 //! The contract between an element and the engine.
 
 use crate::args::{ArgError, Args, Names};
+use crate::board::Others;
 use crate::class::{Change, Read, Spec, Value, Write};
 use crate::cx::Cx;
 use crate::graph::devices::Share;
@@ -44,6 +45,9 @@ pub struct Setup<'a> {
     /// For such an element: how many of the device's queues all elements
     /// together receive from and send to, from queue 0 on.
     pub used: (usize, usize),
+    /// For an element that watches stores ([`crate::class::Class::with_watch`]):
+    /// their names.
+    pub stores: &'a [&'a str],
     /// Whether packets may leave the element with checksums that are left to who
     /// sends them: whoever comes behind it passes such packets on, or sends them.
     pub may_leave_sums: bool,
@@ -51,6 +55,8 @@ pub struct Setup<'a> {
     pub names: &'a Names,
     /// When the router was built.
     pub started: Time,
+    /// The other elements, for those that share state.
+    pub(crate) others: Option<Others<'a>>,
 }
 
 /// An element that decides about one packet at a time.
@@ -142,6 +148,10 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     /// Called on the home worker's state that it continues under other
     /// arguments, when it replaces the element that kept it.
     fn resume(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
+    /// The input that is pulled when output `output` is; `None` for nothing.
+    fn behind(&self, output: usize) -> Option<usize> {
+        Some(output)
+    }
     /// Whether this one shares its `Local`, where that depends on arguments.
     fn shares(&self) -> bool {
         Self::SHARED
@@ -216,6 +226,10 @@ pub trait Store: Describe + Build + Send + Sync {
     type Fate: Fate;
     /// Takes a batch in.
     fn put(&self, local: &mut Self::Local, batch: Batch, cx: &mut Cx);
+    /// Takes a batch in that came in on input `port`, for those whose inputs differ.
+    fn put_at(&self, local: &mut Self::Local, _port: usize, batch: Batch, cx: &mut Cx) {
+        self.put(local, batch, cx);
+    }
     /// Moves up to `n` packets into `into`.
     fn take(&self, local: &mut Self::Local, n: usize, into: &mut Batch, cx: &mut Cx);
     /// How many packets are kept, for the accounting of packets.
@@ -251,6 +265,17 @@ pub struct Facts {
     pub addresses: Vec<(String, String)>,
     /// Element name (or compound prefix), then its worker.
     pub homes: Vec<(String, usize)>,
+    /// What is to be said about the configuration.
+    pub said: Vec<Said>,
+}
+
+/// Something to be said about a configuration, beside errors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// Worth knowing.
+    Message(String),
+    /// Perhaps wrong.
+    Warning(String),
 }
 
 /// A program that runs on the control thread: scripts and driver managers.
@@ -365,6 +390,8 @@ pub trait Local: Default + Send + 'static {
     const READS: &'static [&'static [Read<Self>]] = &[];
     /// Handlers that change it, on every worker between two batches.
     const WRITES: &'static [&'static [Change<Self>]] = &[];
+    /// Those of them that ask the router to stop, too.
+    const STOPS: &'static [&'static str] = &[];
 }
 
 impl Local for () {}

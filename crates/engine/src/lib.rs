@@ -5,6 +5,7 @@
 extern crate self as castanet_engine;
 
 pub mod args;
+pub mod board;
 pub mod class;
 pub mod cores;
 pub mod cx;
@@ -26,6 +27,7 @@ pub mod prelude {
     pub use crate::args::{
         AnnoAt, ArgError, Args, Bandwidth, Call, Data, FromArg, Names, Net, Words,
     };
+    pub use crate::board::Link;
     pub use crate::class::{Ask, Value};
     pub use crate::cx::Cx;
     pub use crate::element::{

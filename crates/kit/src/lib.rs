@@ -1,8 +1,11 @@
 //! The algorithms behind the elements: they know bytes and numbers, but no packets, graphs or clocks.
 #![forbid(unsafe_code)]
 
+pub mod aggregates;
 pub mod arp;
+pub mod chance;
 pub mod classify;
+pub mod delays;
 pub mod ewma;
 pub mod fragment;
 pub mod icmp_error;
@@ -12,6 +15,8 @@ pub mod lpm;
 pub mod options;
 pub mod prefixes;
 pub mod rate;
+pub mod red;
 pub mod script;
+pub mod stride;
 pub mod text;
 pub mod units;

@@ -9,6 +9,8 @@ pub enum Severity {
     Error,
     /// The configuration can run, perhaps not as meant.
     Warning,
+    /// The configuration itself wants it said.
+    Note,
 }
 
 /// One thing that is wrong.
@@ -43,6 +45,11 @@ impl Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(span, message) }
     }
 
+    /// Something that is only to be said.
+    pub fn note(span: impl Into<Option<Span>>, message: impl Into<String>) -> Self {
+        Diagnostic { severity: Severity::Note, ..Diagnostic::error(span, message) }
+    }
+
     /// With a note at a place, or with detail under the message.
     pub fn with_note(mut self, span: impl Into<Option<Span>>, note: impl Into<String>) -> Self {
         self.notes.push((span.into(), note.into()));
@@ -75,6 +82,7 @@ pub struct Diagnostics {
     cap: usize,
     errors: usize,
     warnings: usize,
+    notes: usize,
 }
 
 impl Default for Diagnostics {
@@ -91,7 +99,7 @@ impl Diagnostics {
 
     /// None yet, and at most `cap` are to be kept.
     pub fn with_cap(cap: usize) -> Self {
-        Diagnostics { list: Vec::new(), cap, errors: 0, warnings: 0 }
+        Diagnostics { list: Vec::new(), cap, errors: 0, warnings: 0, notes: 0 }
     }
 
     /// Adds one, or counts it if there are too many already.
@@ -99,6 +107,7 @@ impl Diagnostics {
         match diagnostic.severity {
             Severity::Error => self.errors += 1,
             Severity::Warning => self.warnings += 1,
+            Severity::Note => self.notes += 1,
         }
         if self.list.len() < self.cap {
             self.list.push(diagnostic);
@@ -119,13 +128,14 @@ impl Diagnostics {
     pub fn append(&mut self, other: Diagnostics) {
         self.errors += other.errors;
         self.warnings += other.warnings;
+        self.notes += other.notes;
         let room = self.cap.saturating_sub(self.list.len());
         self.list.extend(other.list.into_iter().take(room));
     }
 
     /// Keeps errors only.
     pub fn forget_warnings(&mut self) {
-        self.list.retain(|one| one.severity == Severity::Error);
+        self.list.retain(|one| one.severity != Severity::Warning);
         self.warnings = 0;
     }
 
@@ -151,12 +161,12 @@ impl Diagnostics {
 
     /// Number of those that were not kept.
     pub fn dropped(&self) -> usize {
-        self.errors + self.warnings - self.list.len()
+        self.errors + self.warnings + self.notes - self.list.len()
     }
 
     /// Whether nothing was found.
     pub fn is_empty(&self) -> bool {
-        self.errors + self.warnings == 0
+        self.errors + self.warnings + self.notes == 0
     }
 
     /// Those kept.

@@ -58,6 +58,7 @@ fn groups<'a>(one: &'a Diagnostic, sources: &'a SourceMap) -> Vec<Group<'a>> {
     let level = match one.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
     };
     let mut first = Group::with_title(level.primary_title(printable(&one.message)));
     if let Some(span) = one.span {

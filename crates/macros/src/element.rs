@@ -15,6 +15,7 @@ struct Options {
     aliases: Vec<String>,
     ports: Option<String>,
     processing: Option<String>,
+    flow: Option<String>,
     gives: Option<String>,
     methods: bool,
 }
@@ -32,12 +33,16 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
                 it.ports = Some(text()?);
             } else if meta.path.is_ident("processing") {
                 it.processing = Some(text()?);
+            } else if meta.path.is_ident("flow") {
+                it.flow = Some(text()?);
             } else if meta.path.is_ident("gives") {
                 it.gives = Some(text()?);
             } else if meta.path.is_ident("methods") {
                 it.methods = true;
             } else {
-                return Err(meta.error("wants args, alias, ports, processing, gives or methods"));
+                return Err(
+                    meta.error("wants args, alias, ports, processing, flow, gives or methods")
+                );
             }
             Ok(())
         })?;
@@ -62,7 +67,7 @@ pub(crate) fn element(input: &DeriveInput) -> syn::Result<Tokens> {
         None => quote!(None),
     };
     let (ports, processing) = (optional(&it.ports), optional(&it.processing));
-    let (gives, aliases) = (optional(&it.gives), &it.aliases);
+    let (flow, gives, aliases) = (optional(&it.flow), optional(&it.gives), &it.aliases);
     let build = match &it.args {
         Some(_) => quote!(),
         None => build_of_arguments(name, &fields)?,
@@ -77,7 +82,7 @@ pub(crate) fn element(input: &DeriveInput) -> syn::Result<Tokens> {
         impl ::castanet_engine::element::Describe for #name {
             const SPEC: ::castanet_engine::class::Spec = ::castanet_engine::class::Spec {
                 class: #class, doc: #doc, file: file!(), aliases: &[#(#aliases),*],
-                ports: #ports, processing: #processing, gives: #gives,
+                ports: #ports, processing: #processing, flow: #flow, gives: #gives,
             };
             const READS: &'static [&'static [::castanet_engine::class::Read<Self>]] =
                 &[&[#(#reads),*] #more_reads];
@@ -170,9 +175,15 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
             }
         }
     }
-    let (more_reads, more_writes) = match methods {
-        true => (quote!(, Self::READ_METHODS), quote!(, Self::CHANGE_METHODS)),
-        false => (quote!(), quote!()),
+    let (more_reads, more_writes, stops) = match methods {
+        true => (
+            quote!(, Self::READ_METHODS),
+            quote!(, Self::CHANGE_METHODS),
+            quote!(
+                const STOPS: &'static [&'static str] = Self::STOP_METHODS;
+            ),
+        ),
+        false => (quote!(), quote!(), quote!()),
     };
     let (generics, arguments, condition) = input.generics.split_for_impl();
     Ok(quote! {
@@ -181,6 +192,7 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
                 &[&[#(#reads),*] #more_reads];
             const WRITES: &'static [&'static [::castanet_engine::class::Change<Self>]] =
                 &[&[#(#writes),*] #more_writes];
+            #stops
         }
     })
 }

@@ -3,11 +3,16 @@
 use crate::read::{bare, needed_docs};
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
-use syn::{Attribute, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, spanned::Spanned};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, Token, spanned::Spanned};
+
+/// A handler's name, and what else is to be said of it.
+type Words = Punctuated<Ident, Token![,]>;
 
 /// The impl block as it was, and the tables of its handlers.
 pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
     let (mut reads, mut writes, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut stopping = Vec::new();
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
         let marked = method.attrs.iter().find(|a| is_handler(a)).cloned();
@@ -15,10 +20,14 @@ pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
         method.attrs.retain(|a| !is_handler(a));
         let doc = needed_docs(&method.attrs, &method.sig, "a handler")?;
         let ident = &method.sig.ident;
-        let name = match &attr.meta {
-            Meta::Path(_) => bare(ident),
-            _ => bare(&attr.parse_args::<Ident>()?),
+        let words = match &attr.meta {
+            Meta::Path(_) => vec![ident.clone()],
+            _ => attr.parse_args_with(Words::parse_separated_nonempty)?.into_iter().collect(),
         };
+        let (name, stops) = (bare(&words[0]), words[1..].iter().any(|word| word == "stops"));
+        if stops {
+            stopping.push(name.clone());
+        }
         if attr.path().is_ident("read") {
             let call = read_call(method)?;
             reads.push(quote!(::castanet_engine::class::Read {
@@ -40,6 +49,7 @@ pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
         #block
         #[allow(dead_code)]
         impl #generics #ty #condition {
+            const STOP_METHODS: &'static [&'static str] = &[#(#stopping),*];
             const READ_METHODS: &'static [::castanet_engine::class::Read<Self>] = &[#(#reads),*];
             const WRITE_METHODS: &'static [::castanet_engine::class::Write<Self>] =
                 &[#(#writes),*];

@@ -61,6 +61,8 @@ annotations! {
     REV_RATE 24 4;
     /// How many more packets this one stands for.
     EXTRA_PACKETS 26 2;
+    /// A second colour, of two bytes.
+    PAINT2 26 2;
     /// Why sending failed.
     SEND_ERR 26 1;
     /// What grid routing is to do.

@@ -266,6 +266,14 @@ impl Ipv4Header {
         self.adjust_checksum(delta);
     }
 
+    /// Sets the total length and mends the checksum.
+    #[inline]
+    pub fn rewrite_total_len(&mut self, len: u16) {
+        let delta = Delta::new().u16(self.total_len(), len);
+        self.set_total_len(len);
+        self.adjust_checksum(delta);
+    }
+
     /// Sets type of service and mends the checksum.
     #[inline]
     pub fn rewrite_tos(&mut self, tos: u8) {

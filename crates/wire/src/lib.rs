@@ -12,6 +12,7 @@ mod field;
 
 pub mod arp;
 pub mod checksum;
+pub mod crc32;
 pub mod ether_type;
 pub mod ethernet;
 pub mod icmp;
@@ -20,6 +21,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod mac;
 pub mod names;
+pub mod number;
 pub mod options;
 pub mod pcap;
 pub mod print;

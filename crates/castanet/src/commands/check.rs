@@ -74,6 +74,7 @@ fn as_json(loaded: &Loaded) -> String {
                 severity: match d.severity {
                     Severity::Error => "error",
                     Severity::Warning => "warning",
+                    Severity::Note => "note",
                 },
                 file: at.as_ref().map(|at| at.name.to_string()),
                 line: at.as_ref().map(|at| at.line as usize),

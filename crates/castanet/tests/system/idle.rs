@@ -11,6 +11,39 @@ const QUIET: Duration = Duration::from_secs(2);
 /// The most of one core that may take, in percent. A worker that polls takes 100.
 const MOST: u128 = 5;
 
+/// What the router of `text` takes of a processor in a while in which it has nothing to do.
+fn cost(lab: &str, text: &str, workers: &str) -> (Lab, Router) {
+    let lab = Lab::new(lab).unwrap();
+    let namespace = lab.namespace("m").unwrap();
+    let command = namespace.command(program()).args(["run", "-j", workers, "-e", text]);
+    let router = command.spawn().unwrap();
+    router.wait_for(Router::READY, SOON).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let before = router.cpu_time();
+    std::thread::sleep(QUIET);
+    let used = router.cpu_time() - before;
+    assert!(used.as_micros() * 100 <= QUIET.as_micros() * MOST, "{used:?} in {QUIET:?}");
+    (lab, router)
+}
+
+/// Who pulls from empty queues through switches, schedulers and shut ports rests; so does who
+/// pushes into full ones.
+#[test]
+fn the_pull_side_sleeps() {
+    let text = "t :: TimedSource(1h) -> Queue -> [0] s :: Suppressor -> [0] w :: PullSwitch
+                    -> Bypass -> [0] m :: DRRSched;
+                i :: InfiniteSource -> full :: Queue(10) -> [1] s; s[1] -> [1] m; Idle -> [1] w;
+                j :: InfiniteSource -> Queue(10) -> Unqueue2 -> Queue(10) -> shut :: Unqueue(ACTIVE false)
+                    -> Discard;
+                TimedSource(1h) -> Queue -> RED(5, 50, 0.1) -> [0] r :: StrideSched(1, 1);
+                TimedSource(1h) -> Queue -> TimeSortedSched -> [1] r;
+                r -> Unqueue -> Discard; m -> u :: Unqueue -> c :: Counter -> Discard;
+                Script(write s.active1 false, write full.reset, wait 1h)";
+    let (_lab, mut router) = cost("idle-pull", text, "2");
+    router.interrupt();
+    assert_eq!(router.wait(SOON).unwrap().code(), Some(0), "{}", router.stderr());
+}
+
 /// Two hosts and a bridge of `workers` workers between them; checks what the idle bridge costs,
 /// and that the first packets then pass, without a second try.
 fn idle(name: &str, workers: &str, method: &str) {

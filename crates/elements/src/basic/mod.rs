@@ -1,7 +1,11 @@
 //! Elements that take any packet, whatever its bytes mean.
 
 pub mod address_info;
+pub mod aggregate_counter;
+pub mod aggregate_counter_vector;
+mod aggregate_counts;
 pub mod align;
+mod amount;
 mod arms;
 pub mod arp_print;
 pub mod arp_querier;
@@ -14,32 +18,45 @@ pub mod batch_stats;
 pub mod batcher;
 pub mod block;
 pub mod block_thread;
+pub mod bypass;
+pub mod check_crc32;
 pub mod check_ip_header;
 pub mod check_ip_header2;
 pub mod check_length;
+pub mod check_number_packet;
 pub mod check_paint;
 pub mod classifier;
+pub mod clicky_info;
 pub mod counter;
 pub mod cpu_switch;
 pub mod discard;
 pub mod driver_manager;
 pub mod drop_broadcasts;
+pub mod error;
 pub mod ether_encap;
 pub mod exact_cpu_switch;
 pub mod get_ip_address;
+pub mod handler_aggregate;
 pub mod hash_switch;
 pub mod host_ether_filter;
+pub mod hub;
 pub mod icmp_ping_encap;
 pub mod idle;
+pub mod input_switch;
 pub mod ip_encap;
 pub mod ip_input_combo;
 pub mod mark_ip_header;
 pub mod mark_mac_header;
+mod measured;
+pub mod message;
 pub mod meter;
 pub mod min_batch;
 pub mod null;
+pub mod number_packet;
 pub mod pad;
 pub mod paint;
+pub mod paint2;
+pub mod paint_rr;
 pub mod paint_switch;
 pub mod paint_tee;
 pub mod print;
@@ -47,21 +64,32 @@ pub mod pull_null;
 pub mod pull_tee;
 pub mod push_null;
 pub mod radix_ip_lookup;
+pub mod random_bit_errors;
 pub mod random_sample;
+pub mod random_switch;
 pub mod rated_splitter;
+pub mod record_timestamp;
+pub mod red;
 pub mod round_robin_switch;
 pub mod script;
 mod script_ports;
 mod scripting;
+pub mod set_anno_byte;
+pub mod set_crc32;
 pub mod set_ip_address;
 pub mod set_packet_type;
 pub mod set_timestamp;
 pub mod static_switch;
 pub mod static_thread_sched;
+pub mod store_anno;
+pub mod store_data;
+pub mod stride_switch;
 pub mod strip;
 pub mod strip_to_network_header;
+pub mod suppressor;
 pub mod switch;
 pub mod tee;
+pub mod timestamp_diff;
 pub mod truncate;
 pub mod udp_ip_encap;
 pub mod unstrip;
@@ -71,6 +99,8 @@ use castanet_engine::class::*;
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
     info::<address_info::AddressInfo>(),
+    per_batch::<aggregate_counter::AggregateCounter>(),
+    per_packet::<aggregate_counter_vector::AggregateCounterVector>(),
     per_packet::<align::Align>(),
     per_batch::<arp_print::ARPPrint>(),
     per_batch::<arp_querier::ARPQuerier>(),
@@ -83,32 +113,44 @@ pub static CLASSES: &[Class] = &[
     per_batch::<batcher::Batcher>().with_checksums(Checksums::Pass),
     per_packet::<block::Block>(),
     per_batch::<block_thread::BlockThread>(),
+    per_batch::<bypass::Bypass>(),
+    per_packet::<check_crc32::CheckCRC32>(),
     per_packet::<check_ip_header2::CheckIPHeader2>(),
     per_packet::<check_ip_header::CheckIPHeader>(),
     per_packet::<check_length::CheckLength>(),
+    per_batch::<check_number_packet::CheckNumberPacket>(),
     per_packet::<check_paint::CheckPaint>().with_checksums(Checksums::Pass),
     per_packet::<classifier::Classifier>(),
+    info::<clicky_info::ClickyInfo>(),
     per_batch::<counter::Counter>().with_checksums(Checksums::Pass),
     per_batch::<cpu_switch::CPUSwitch>().with_checksums(Checksums::Pass),
     per_batch::<discard::Discard>().with_checksums(Checksums::Pass),
     control::<driver_manager::DriverManager>(),
     per_packet::<drop_broadcasts::DropBroadcasts>(),
+    per_batch::<error::Error>(),
     per_packet::<ether_encap::EtherEncap>().with_checksums(Checksums::Pass),
     per_batch::<exact_cpu_switch::ExactCPUSwitch>().with_checksums(Checksums::Pass),
     per_packet::<get_ip_address::GetIPAddress>(),
+    control::<handler_aggregate::HandlerAggregate>(),
     per_packet::<hash_switch::HashSwitch>(),
     per_packet::<host_ether_filter::HostEtherFilter>().with_checksums(Checksums::Pass),
+    per_batch::<hub::Hub>(),
     per_packet::<icmp_ping_encap::ICMPPingEncap>(),
     per_batch::<idle::Idle>().with_checksums(Checksums::Pass),
+    per_batch::<input_switch::InputSwitch>(),
     per_packet::<ip_encap::IPEncap>(),
     per_packet::<ip_input_combo::IPInputCombo>(),
     per_packet::<mark_ip_header::MarkIPHeader>(),
     per_packet::<mark_mac_header::MarkMACHeader>().with_checksums(Checksums::Pass),
+    info::<message::Message>(),
     per_packet::<meter::Meter>(),
     per_batch::<min_batch::MinBatch>(),
     per_batch::<null::Null>().with_checksums(Checksums::Pass),
+    per_packet::<number_packet::NumberPacket>(),
     per_packet::<pad::Pad>(),
     per_packet::<paint::Paint>().with_checksums(Checksums::Pass),
+    per_packet::<paint2::Paint2>(),
+    per_packet::<paint_rr::PaintRR>(),
     per_batch::<paint_switch::PaintSwitch>().with_checksums(Checksums::Pass),
     per_batch::<paint_tee::PaintTee>().with_checksums(Checksums::Pass),
     per_batch::<print::Print>(),
@@ -116,19 +158,31 @@ pub static CLASSES: &[Class] = &[
     per_batch::<pull_tee::PullTee>(),
     per_batch::<push_null::PushNull>().with_checksums(Checksums::Pass),
     per_packet::<radix_ip_lookup::RadixIPLookup>(),
+    per_batch::<random_bit_errors::RandomBitErrors>(),
     per_batch::<random_sample::RandomSample>().with_checksums(Checksums::Pass),
+    per_batch::<random_switch::RandomSwitch>(),
     per_packet::<rated_splitter::RatedSplitter>(),
+    per_batch::<record_timestamp::RecordTimestamp>(),
+    per_batch::<red::RED>().with_watch(red::RED::queues),
     per_packet::<round_robin_switch::RoundRobinSwitch>().with_checksums(Checksums::Pass),
     control::<script::Script>().or_with_ports(&script_ports::SCRIPT_PORTS),
+    control::<script::Script>(),
+    per_packet::<set_anno_byte::SetAnnoByte>(),
+    per_packet::<set_crc32::SetCRC32>(),
     per_packet::<set_ip_address::SetIPAddress>(),
     per_packet::<set_packet_type::SetPacketType>().with_checksums(Checksums::Pass),
     per_packet::<set_timestamp::SetTimestamp>().with_checksums(Checksums::Pass),
     per_packet::<static_switch::StaticSwitch>().with_checksums(Checksums::Pass),
     info::<static_thread_sched::StaticThreadSched>(),
+    per_packet::<store_anno::StoreAnno>(),
+    per_packet::<store_data::StoreData>(),
+    per_packet::<stride_switch::StrideSwitch>(),
     per_packet::<strip::Strip>().with_checksums(Checksums::Pass),
     per_packet::<strip_to_network_header::StripToNetworkHeader>(),
+    per_batch::<suppressor::Suppressor>(),
     per_packet::<switch::Switch>().with_checksums(Checksums::Pass),
     per_batch::<tee::Tee>().with_checksums(Checksums::Pass),
+    per_batch::<timestamp_diff::TimestampDiff>(),
     per_packet::<truncate::Truncate>(),
     per_packet::<udp_ip_encap::UDPIPEncap>(),
     per_packet::<unstrip::Unstrip>().with_checksums(Checksums::Pass),

@@ -21,7 +21,13 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.3 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Element)]
-#[element(ports = "1-/1", processing = "l/l", alias = "RRSched", alias = "SimpleRoundRobinSched")]
+#[element(
+    ports = "1-/1",
+    processing = "l/l",
+    alias = "RRSched",
+    alias = "SimpleRoundRobinSched",
+    alias = "SimpleRRSched"
+)]
 pub struct RoundRobinSched;
 
 /// Whose turn it is.

@@ -13,6 +13,7 @@ pub mod devices;
 pub mod explain;
 pub mod fuse;
 pub mod ports;
+pub(crate) mod watch;
 
 use crate::class::{Class, Role};
 use crate::node::Target;
@@ -130,5 +131,20 @@ impl Graph {
             self.leaving[edge.from.node].push(i);
             self.entering[edge.to.node].push(i);
         }
+    }
+}
+
+/// The element or compound that `name` means where `element` stands: in its
+/// own compound first, then in those around it.
+pub(crate) fn in_scope(graph: &Graph, element: &str, name: &str) -> Option<String> {
+    let mut scope = element;
+    loop {
+        let outer = scope.rsplit_once('/').map(|(outer, _)| outer);
+        let full = outer.map_or(name.to_owned(), |outer| format!("{outer}/{name}"));
+        let inside = format!("{full}/");
+        if graph.elements.iter().any(|e| e.name == full || e.name.starts_with(&inside)) {
+            return Some(full);
+        }
+        scope = outer?;
     }
 }

@@ -18,7 +18,8 @@ pub struct Counts {
 pub fn counts(class: &Class) -> Counts {
     if let Some(text) = class.spec.ports {
         let (inputs, outputs) = text.split_once('/').unwrap_or((text, text));
-        return Counts { inputs: range(inputs), outputs: range(outputs) };
+        let inputs = range(inputs);
+        return Counts { inputs, outputs: if outputs == "=" { inputs } else { range(outputs) } };
     }
     let inputs = match class.role {
         Role::Through | Role::Duplex | Role::Store => (1, 1),
@@ -71,6 +72,11 @@ fn letter(code: &str, side: usize, port: usize) -> Flow {
 /// Whether a port of side `0` (inputs) or `1` (outputs) may push or pull.
 pub(crate) fn is_agnostic(class: &Class, side: usize, port: usize) -> bool {
     letter(code(class), side, port) == Flow::Agnostic
+}
+
+/// Whether input `n` has to do with output `n` only.
+fn paired(class: &Class) -> bool {
+    class.spec.flow == Some("#/#")
 }
 
 /// Checks counts and connections, and decides push or pull for every port.
@@ -128,6 +134,9 @@ fn check_range(it: &Element, errors: &mut Diagnostics) {
 /// No port left open that must not be.
 fn check_used(it: &Element, errors: &mut Diagnostics) {
     for (side, have, (low, high)) in sides(it) {
+        // As many outputs as inputs, where the class says so.
+        let equal = it.class.spec.ports.is_some_and(|ports| ports.ends_with("/="));
+        let low = if equal { low.max(it.inputs.len().max(it.outputs.len())) } else { low };
         for port in have..low {
             let message = format!("'{} :: {}' {side} {port} unused", it.name, it.class.spec.class);
             errors.push(about(it, message, (side, have, (low, high))));
@@ -199,9 +208,12 @@ impl Element {
         if !tied || !shown.contains('a') {
             return;
         }
-        for other in self.inputs.iter_mut().chain(&mut self.outputs) {
-            if *other == Flow::Agnostic {
-                *other = flow;
+        let paired = paired(self.class);
+        for side in [&mut self.inputs, &mut self.outputs] {
+            for (n, other) in side.iter_mut().enumerate() {
+                if *other == Flow::Agnostic && (!paired || n == port) {
+                    *other = flow;
+                }
             }
         }
     }

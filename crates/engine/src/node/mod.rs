@@ -51,6 +51,10 @@ pub trait Node: Any + Send {
     }
     /// Moves up to `n` kept packets into `into`.
     fn take(&mut self, _n: usize, _into: &mut Batch, _cx: &mut Cx) {}
+    /// The input that is pulled when output `output` is; `None` for nothing.
+    fn behind(&self, output: usize) -> Option<usize> {
+        Some(output)
+    }
     /// Whether it wants to be asked as a task at all.
     fn active(&self) -> bool {
         true
@@ -127,6 +131,8 @@ pub struct Slot {
     pub feeders: Vec<TaskRef>,
     /// For a task that pushes: the stores where all its packets come to rest.
     pub stores: Vec<usize>,
+    /// The stores whose lengths it wants to know.
+    pub watched: Vec<usize>,
 }
 
 /// Elements that run as one pass.

@@ -36,6 +36,9 @@ impl<E: PerBatch> Node for PerBatchNode<E> {
         }
         NOTHING
     }
+    fn behind(&self, output: usize) -> Option<usize> {
+        self.body.config.behind(output)
+    }
     fn wake(&mut self, cx: &mut Cx) {
         let config = &*self.body.config;
         self.body.local.with(|local| config.wake(local, cx));

@@ -19,10 +19,10 @@ impl<E: Store> StoreNode<E> {
 }
 
 impl<E: Store> Node for StoreNode<E> {
-    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx) -> u8 {
+    fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> u8 {
         let config = &*self.body.config;
         let batch = std::mem::take(batch);
-        self.body.local.with(|local| config.put(local, batch, cx));
+        self.body.local.with(|local| config.put_at(local, port, batch, cx));
         NOTHING
     }
     fn take(&mut self, n: usize, into: &mut Batch, cx: &mut Cx) {

@@ -4,6 +4,7 @@ use super::overheard::Overheard;
 use super::plan::{Planned, Wording, plan, report};
 use super::{Bell, Crew, Notice, Options, ProgramId, Router, Run};
 use crate::args::{ArgError, Names};
+use crate::board::{Board, Others};
 use crate::class::{Library, Nodes, Program, Role};
 use crate::cores::Cores;
 use crate::element::{Setup, Step};
@@ -217,7 +218,12 @@ fn make_all(
 ) -> Parts {
     let graph = &planned.graph;
     let mut parts = Parts { nodes: Vec::new(), programs: Vec::new() };
+    let board = Board::default();
     for (i, it) in graph.elements.iter().enumerate() {
+        let stores: Vec<&str> = planned.assigned.watched[i]
+            .iter()
+            .map(|&store| graph.elements[store].name.as_str())
+            .collect();
         let setup = Setup {
             name: &it.name,
             inputs: it.inputs.len(),
@@ -226,9 +232,11 @@ fn make_all(
             alone: planned.assigned.vectors[i].iter().filter(|&&reaches| reaches).count() < 2,
             shares: &planned.assigned.shares[i],
             used: planned.assigned.used[i],
+            stores: &stores,
             may_leave_sums: planned.checksums[i],
             names,
             started,
+            others: Some(Others { graph, board: &board }),
         };
         let made = match (it.class.role, it.class.program) {
             (Role::Info, _) => Ok(Vec::new()),
@@ -310,6 +318,7 @@ fn slots(
             slot.pullers.clone_from(&assigned.pullers[element]);
             slot.feeders.clone_from(&assigned.feeders[element]);
             slot.stores.clone_from(&assigned.stores[element]);
+            slot.watched.clone_from(&assigned.watched[element]);
             slots.push(slot);
         }
     }
@@ -360,5 +369,6 @@ fn slot(graph: &Graph, element: usize) -> Slot {
         pullers: Vec::new(),
         feeders: Vec::new(),
         stores: Vec::new(),
+        watched: Vec::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! Handlers: errands that workers run between two bursts.
 
-use super::{Router, global};
+use super::{Notice, Router, global};
 use crate::args::ArgError;
 use crate::class::{Ask, Class, HandlerDoc, Program, Role, Value};
 use crate::node::{self, Rewritten, THROWN};
@@ -272,6 +272,10 @@ impl Router {
                 }
                 break;
             }
+        }
+        if (self.graph.elements[it].class.stops)(name) {
+            // As an element's own wish: who drives the router may refuse.
+            _ = self.notify.send(Notice::StopRequested);
         }
         Ok(())
     }

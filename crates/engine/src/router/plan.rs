@@ -3,9 +3,9 @@
 use crate::args::{ArgError, Names};
 use crate::class::Library;
 use crate::cores::Cores;
-use crate::element::Facts;
+use crate::element::{Facts, Said};
 use crate::graph::devices::{self, Device};
-use crate::graph::{Graph, assign, carries, checksums, classes, fuse, ports};
+use crate::graph::{Graph, assign, carries, checksums, classes, fuse, in_scope, ports, watch};
 use castanet_lang::{Diagnostic, Diagnostics, Flat};
 
 /// In whose words errors about arguments are written.
@@ -60,6 +60,7 @@ pub fn plan(
                 None => errors.push(unknown_home(&graph, name)),
             }
         }
+        facts.said.drain(..).for_each(|said| say(&graph, i, said, wording, found));
         if !errors.is_empty() {
             report(&graph, i, "configuring", errors, wording, found);
         }
@@ -70,24 +71,40 @@ pub fn plan(
         found.append(warnings);
     }
     let devices = devices::find(&graph, &facts);
-    let assigned = assign::assign(&graph, &facts, &devices, cores);
+    let mut assigned = assign::assign(&graph, &facts, &devices, cores);
+    watch(&graph, &mut assigned, wording, found);
     let fused = fuse::find(&graph, library.fusions());
     let checksums = checksums::may_leave(&graph);
-    Planned { graph, carries, checksums, facts, devices, cores: cores.clone(), assigned, fused }
+    let cores = cores.clone();
+    Planned { graph, carries, checksums, facts, devices, cores, assigned, fused }
 }
 
-/// The element or compound that `name` means where `element` stands: in its
-/// own compound first, then in those around it.
-fn in_scope(graph: &Graph, element: &str, name: &str) -> Option<String> {
-    let mut scope = element;
-    loop {
-        let outer = scope.rsplit_once('/').map(|(outer, _)| outer);
-        let full = outer.map_or(name.to_owned(), |outer| format!("{outer}/{name}"));
-        let inside = format!("{full}/");
-        if graph.elements.iter().any(|e| e.name == full || e.name.starts_with(&inside)) {
-            return Some(full);
+/// Adds what an element has to say.
+fn say(graph: &Graph, element: usize, said: Said, wording: Wording, found: &mut Diagnostics) {
+    let (it, label) = (&graph.elements[element], graph.label(element));
+    let context = format!("While configuring '{label}':");
+    found.push(match (said, wording) {
+        (Said::Message(text), Wording::Castanet) => Diagnostic::note(it.span, text),
+        (Said::Warning(text), Wording::Castanet) => Diagnostic::warning(it.span, text),
+        (Said::Message(text), Wording::Click) => {
+            Diagnostic::note(it.span, context).with_note(None, text)
         }
-        scope = outer?;
+        (Said::Warning(text), Wording::Click) => {
+            Diagnostic::note(it.span, context).with_note(None, format!("warning: {text}"))
+        }
+    });
+}
+
+/// Finds the stores that elements watch; who waits for room there is woken when
+/// packets are taken out.
+fn watch(graph: &Graph, assigned: &mut assign::Plan, wording: Wording, found: &mut Diagnostics) {
+    for (i, it) in graph.elements.iter().enumerate() {
+        let named = it.class.watch.and_then(|find| find(&it.config, &Names::default()));
+        match named.map(|named| watch::stores(graph, i, &named)) {
+            Some(Ok(stores)) => assigned.watch(i, stores),
+            Some(Err(errors)) => report(graph, i, "initializing", errors, wording, found),
+            None => {}
+        }
     }
 }
 

@@ -75,6 +75,8 @@ pub struct Core {
     pub(crate) retry: Option<Time>,
     /// The output that a source is asked for.
     pub(crate) asked: usize,
+    /// How many packets the stores keep that the element watches which is run.
+    pub(crate) watched: usize,
     /// How many pulls are waiting for one another.
     pub(crate) pulls: usize,
     pub(crate) progress: u64,
@@ -106,6 +108,7 @@ impl Core {
             timers: Timers::new(elements),
             retry: None,
             asked: 0,
+            watched: 0,
             pulls: 0,
             progress: 0,
             pool,

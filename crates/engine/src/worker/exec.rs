@@ -86,6 +86,9 @@ pub(crate) fn leave_open(core: &mut Core, me: usize, output: u8, count: u64) {
 fn push_one(slots: &mut [Slot], core: &mut Core, me: usize, port: usize, batch: &mut Batch) -> u8 {
     let count = batch.len() as u64;
     core.ledger[me].input += count;
+    if !slots[me].watched.is_empty() {
+        core.watched = kept(slots, me);
+    }
     let Some(node) = node::at_mut(slots, me) else {
         core.count_drops(me, PANICKED, count);
         batch.clear();
@@ -243,7 +246,7 @@ fn pull(nodes: &mut [Slot], core: &mut Core, from: Target, n: usize, into: &mut 
         return;
     }
     core.pulls += 1;
-    let outer = std::mem::replace(&mut core.mark, core.emitted.len());
+    let (outer, asked) = (std::mem::replace(&mut core.mark, core.emitted.len()), core.asked);
     match nodes[me].role {
         Role::Store => take(&mut nodes[me], core, me, n, into),
         Role::Source | Role::Duplex => {
@@ -251,12 +254,14 @@ fn pull(nodes: &mut [Slot], core: &mut Core, from: Target, n: usize, into: &mut 
         }
         _ => {
             // Where several paths run side by side, each has its own input.
-            let side = from.port.min(nodes[me].upstream.len().saturating_sub(1));
+            let behind = node::at(nodes, me).and_then(|node| node.behind(from.port));
+            let side = behind.map_or(usize::MAX, |it| it.min(nodes[me].upstream.len().max(1) - 1));
             let mut batch = Batch::new();
             if let Some(&Some(up)) = nodes[me].upstream.get(side) {
                 pull(nodes, core, up, n, &mut batch);
             }
             if !batch.is_empty() {
+                core.asked = from.port;
                 let output = push_one(nodes, core, me, side, &mut batch);
                 if !batch.is_empty() {
                     core.emitted.push((output, batch));
@@ -265,7 +270,7 @@ fn pull(nodes: &mut [Slot], core: &mut Core, from: Target, n: usize, into: &mut 
         }
     }
     collect(&nodes[me], core, from, into);
-    core.mark = outer;
+    (core.mark, core.asked) = (outer, asked);
     core.pulls -= 1;
 }
 
@@ -291,6 +296,19 @@ pub(crate) fn room_below(nodes: &[Slot], me: usize) -> usize {
     let stores = nodes[me].stores.iter();
     let rooms = stores.filter_map(|&store| nodes[store].node.as_ref()).map(|node| node.room());
     rooms.max().unwrap_or(usize::MAX)
+}
+
+/// How many packets the stores that `me` watches keep.
+pub(crate) fn kept(nodes: &[Slot], me: usize) -> usize {
+    let stores = nodes[me].watched.iter();
+    stores.filter_map(|&store| nodes[store].node.as_ref()).map(|node| node.held()).sum()
+}
+
+/// How many packets the fullest store that `me` watches has room for.
+pub(crate) fn watched_room(nodes: &[Slot], me: usize) -> usize {
+    let stores = nodes[me].watched.iter();
+    let rooms = stores.filter_map(|&store| nodes[store].node.as_ref()).map(|node| node.room());
+    rooms.min().unwrap_or(usize::MAX)
 }
 
 /// Sorts what a pulled element emitted: its pulled output into `into`, the

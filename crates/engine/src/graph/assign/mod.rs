@@ -39,6 +39,8 @@ pub struct Plan {
     /// By element: the stores where all packets that its task pushes come to
     /// rest; empty if some go elsewhere.
     pub stores: Vec<Vec<usize>>,
+    /// By element: the stores whose lengths it wants to know.
+    pub watched: Vec<Vec<usize>>,
 }
 
 impl Plan {
@@ -55,6 +57,7 @@ impl Plan {
             pullers: vec![Vec::new(); count],
             feeders: vec![Vec::new(); count],
             stores: vec![Vec::new(); count],
+            watched: vec![Vec::new(); count],
         }
     }
 
@@ -71,6 +74,23 @@ impl Plan {
         let mut all: Vec<usize> = self.reaching(element).filter(|_| each).collect();
         all.sort_by_key(|&worker| worker != home);
         if all.is_empty() { vec![home] } else { all }
+    }
+
+    /// Lets `element` watch `stores`, and wakes its tasks when packets are taken
+    /// out there.
+    pub(crate) fn watch(&mut self, element: usize, stores: Vec<usize>) {
+        for (worker, jobs) in self.tasks.iter().enumerate() {
+            let mine = |(_, job): &(usize, &Job)| **job == Job::Ask(element);
+            for (task, _) in jobs.iter().enumerate().filter(mine) {
+                let task = TaskRef { worker, task };
+                for &store in &stores {
+                    if !self.feeders[store].contains(&task) {
+                        self.feeders[store].push(task);
+                    }
+                }
+            }
+        }
+        self.watched[element] = stores;
     }
 
     /// What a worker does, and with which elements.

@@ -1,0 +1,48 @@
+//! `CheckCRC32`: whether the checksum at the end is right.
+
+use castanet_engine::prelude::*;
+use castanet_engine::wire::crc32;
+
+/// Takes off the CRC-32 that `SetCRC32` has appended, and drops packets where it is wrong.
+///
+/// ```click
+/// in -> CheckCRC32 -> out;  bad -> c :: CheckCRC32 -> Discard
+/// a -> SetCRC32 -> CheckCRC32 -> b
+/// > in  hex 31 32 33 34 35 36 37 38 39 fc 89 19 18
+/// < out hex 31 32 33 34 35 36 37 38 39
+/// > bad hex 31 32 33 34 35 36 37 38 38 fc 89 19 18
+/// > bad hex 31 32 33
+/// = c.drops.wrong 1
+/// = c.drops.short 1
+/// > a 1.0.0.1 > 2.0.0.2 udp
+/// < b 1.0.0.1 > 2.0.0.2 udp
+/// ```
+#[derive(Element)]
+pub struct CheckCRC32;
+
+#[derive(Fate)]
+pub enum Way {
+    /// Packets with the right checksum, without it.
+    Right,
+    /// Packets with another checksum.
+    #[drop]
+    Wrong,
+    /// Packets that are too short to have one.
+    #[drop]
+    Short,
+}
+
+impl PerPacket for CheckCRC32 {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Way;
+
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> Way {
+        let Some((bytes, sum)) = packet.bytes().split_last_chunk() else { return Way::Short };
+        if crc32::of(bytes) != *sum {
+            return Way::Wrong;
+        }
+        packet.take_back(crc32::LEN);
+        Way::Right
+    }
+}

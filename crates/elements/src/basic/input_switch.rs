@@ -1,0 +1,84 @@
+//! `InputSwitch`: packets of one input, which can be chosen.
+
+use castanet_engine::prelude::*;
+
+/// Passes packets of one of its inputs on, which a handler can change.
+///
+/// ```click
+/// a -> s :: InputSwitch -> out;  b -> [1] s
+/// > a   1.0.0.1 > 2.0.0.2 udp
+/// > b   1.0.1.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// = s.drops.other 1
+/// ! s.switch 1
+/// = s.switch 1
+/// > b   1.0.1.2 > 2.0.0.2 udp
+/// < out 1.0.1.2 > 2.0.0.2 udp
+/// ! s.switch -1
+/// > a   1.0.0.2 > 2.0.0.2 udp
+/// = s.drops.other 2
+/// ```
+#[derive(Clone, Element)]
+#[element(args = First, methods, ports = "1-/1", processing = "h/h")]
+pub struct InputSwitch {
+    input: i64,
+    inputs: usize,
+}
+
+#[derive(Args)]
+pub struct First {
+    /// The input whose packets pass; none if negative.
+    #[arg(default = 0)]
+    input: i64,
+}
+
+#[derive(Fate)]
+pub enum Way {
+    /// Packets of the chosen input.
+    Chosen,
+    /// Packets of other inputs.
+    #[drop]
+    Other,
+}
+
+impl InputSwitch {
+    fn checked(self) -> Result<Self, ArgError> {
+        match usize::try_from(self.input).is_ok_and(|input| input >= self.inputs) {
+            true => Err(ArgError::new(format!("input must be < {}", self.inputs))),
+            false => Ok(self),
+        }
+    }
+}
+
+#[handlers]
+impl InputSwitch {
+    /// The input whose packets pass.
+    #[read]
+    fn switch(&self) -> i64 {
+        self.input
+    }
+    /// Chooses the input whose packets pass; none if negative.
+    #[write(switch)]
+    fn set_switch(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        InputSwitch { input: i64::from_arg(text, names)?, inputs: self.inputs }.checked()
+    }
+}
+
+impl Build for InputSwitch {
+    type Args = First;
+
+    fn build(args: First, setup: &Setup) -> Result<Self, ArgError> {
+        InputSwitch { input: args.input, inputs: setup.inputs }.checked()
+    }
+}
+
+impl PerBatch for InputSwitch {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Way;
+
+    fn batch(&self, _: &mut (), port: usize, batch: Batch, cx: &mut Cx) {
+        let chosen = usize::try_from(self.input).is_ok_and(|input| input == port);
+        cx.emit_batch(if chosen { Way::Chosen } else { Way::Other }, batch);
+    }
+}

@@ -1,0 +1,94 @@
+//! What `TimestampDiff` has measured, and its handlers.
+
+use castanet_engine::prelude::*;
+use castanet_kit::delays::Delays;
+
+/// What was measured.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Measured {
+    delays: Delays,
+    seen: u32,
+}
+
+/// How many delays to leave out at the beginning.
+fn skipped(ask: &Ask) -> usize {
+    ask.param.trim().parse().unwrap_or(0)
+}
+
+/// A figure; -1 where nothing was measured.
+fn figure(value: Option<impl ToString>) -> String {
+    value.map_or("-1".into(), |value| value.to_string())
+}
+
+#[handlers]
+impl Measured {
+    /// How many delays are kept.
+    #[read]
+    fn count(&self) -> usize {
+        self.delays.len()
+    }
+    /// The mean; -1 if there is none.
+    #[read]
+    fn average(&self, ask: &Ask) -> String {
+        figure(self.delays.mean(skipped(ask)))
+    }
+    /// The standard deviation.
+    #[read]
+    fn stddev(&self, ask: &Ask) -> String {
+        figure(self.delays.deviation(skipped(ask)))
+    }
+    /// The shortest.
+    #[read]
+    fn min(&self, ask: &Ask) -> String {
+        figure(self.delays.percentile(0.0, skipped(ask)))
+    }
+    /// The longest.
+    #[read]
+    fn max(&self, ask: &Ask) -> String {
+        figure(self.delays.percentile(100.0, skipped(ask)))
+    }
+    /// The one in the middle.
+    #[read]
+    fn median(&self, ask: &Ask) -> String {
+        figure(self.delays.percentile(50.0, skipped(ask)))
+    }
+    /// What so many percent lie below: `perc00`, `perc01` to `perc100`.
+    #[read(perc_)]
+    fn perc(&self, ask: &Ask) -> String {
+        let percent: f64 = ask.param.trim().parse().unwrap_or(50.0);
+        figure(self.delays.percentile(percent.clamp(0.0, 100.0), 0))
+    }
+    /// The one measured last.
+    #[read]
+    fn last(&self) -> String {
+        figure(self.delays.in_order(self.delays.len().saturating_sub(1)).last())
+    }
+    /// Every delay, with its number, one a line.
+    #[read]
+    fn dump(&self) -> String {
+        let line = |(n, delay)| format!("{n}: {delay}\n");
+        self.delays.in_order(0).enumerate().map(line).collect()
+    }
+    /// Forgets all delays.
+    #[write]
+    fn reset(&mut self, _: &str) -> Result<(), ArgError> {
+        self.delays.clear();
+        Ok(())
+    }
+}
+
+impl Measured {
+    /// Keeps so many delays at most; no limit if 0.
+    pub(super) fn limit(&mut self, limit: usize) {
+        self.delays.set_limit(limit);
+    }
+
+    /// Takes one delay of `sample`.
+    pub(super) fn take(&mut self, delay: u64, sample: u32) {
+        if self.seen == 0 {
+            self.delays.push(delay);
+        }
+        self.seen = (self.seen + 1) % sample;
+    }
+}

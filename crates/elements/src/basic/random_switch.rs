@@ -1,0 +1,41 @@
+//! `RandomSwitch`: to any output, by chance.
+
+use castanet_engine::prelude::*;
+
+/// Sends each packet to one of its outputs, chosen at random.
+///
+/// ```click
+/// in -> s :: RandomSwitch -> a :: Counter -> Discard;  s[1] -> b :: Counter -> Discard
+/// one -> RandomSwitch -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// > one 1.0.0.2 > 2.0.0.2 udp
+/// < out 1.0.0.2 > 2.0.0.2 udp
+/// = s.drops.unmatched 0
+/// ```
+#[derive(Element)]
+#[element(args = (), ports = "1/1-")]
+pub struct RandomSwitch {
+    outputs: u64,
+}
+
+impl Build for RandomSwitch {
+    type Args = ();
+
+    fn build(_: (), setup: &Setup) -> Result<Self, ArgError> {
+        Ok(RandomSwitch { outputs: setup.outputs.max(1) as u64 })
+    }
+}
+
+impl PerBatch for RandomSwitch {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Port;
+
+    fn batch(&self, _: &mut (), _: usize, batch: Batch, cx: &mut Cx) {
+        for packet in batch {
+            // The upper bits, as those of a product: every output as likely.
+            let chosen = (u128::from(cx.random()) * u128::from(self.outputs)) >> u64::BITS;
+            cx.emit(Port::nth(chosen as u8), packet);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! `StoreAnno`: an annotation in the packet.
+
+use castanet_engine::packet::anno::Anno;
+use castanet_engine::prelude::*;
+
+/// Writes an annotation into each packet from an offset on.
+///
+/// The annotation has as many bytes as its name says, or `OFFSET/BYTES`; they are
+/// written as they lie there. What lies beyond the packet's end is left out, unless
+/// GROW makes the packet longer.
+///
+/// ```click
+/// in -> StoreAnno(1, PAINT) -> StoreAnno(2, DST_IP) -> out
+/// > in  hex 01 02 03 04 ; paint 7 dst 10.0.0.1
+/// < out hex 01 07 0a 00 ; paint 7 dst 10.0.0.1
+/// ```
+///
+/// ```click
+/// in -> StoreAnno(1, DST_IP, GROW true) -> out
+/// > in  hex 01 ; dst 10.0.0.1
+/// < out hex 01 0a 00 00 01 ; dst 10.0.0.1
+/// ```
+#[derive(Element)]
+pub struct StoreAnno {
+    /// Where in the packet.
+    #[arg]
+    offset: u32,
+    /// The annotation.
+    #[arg]
+    anno: Anno,
+    /// Whether a packet that is too short is made longer.
+    #[arg(keyword, default = false)]
+    grow: bool,
+}
+
+impl PerPacket for StoreAnno {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    fn packet(&self, _: &mut (), packet: &mut Packet) {
+        let (offset, end) = (self.offset as usize, self.offset as usize + self.anno.size);
+        if self.grow && packet.len() < end {
+            packet.put_back(end - packet.len());
+        }
+        if offset < packet.len() {
+            let all = packet.annotations();
+            let bytes = all[self.anno.offset..].iter().take(self.anno.size);
+            packet.bytes_mut()[offset..].iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        }
+    }
+}

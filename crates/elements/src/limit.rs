@@ -1,0 +1,54 @@
+//! What happens when so much has been counted: the arguments of counting elements.
+
+use castanet_engine::prelude::*;
+
+/// A count, and the handler that is written when it is reached: `N HANDLER VALUE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Limit {
+    /// The count.
+    pub(crate) at: u64,
+    /// What to do.
+    pub(crate) call: Call,
+}
+
+impl FromArg for Limit {
+    const SYNTAX: &'static str = "a count, a write handler and its value";
+
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let (at, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text, ""));
+        let wrong = || ArgError::new(format!("it wants {}", Self::SYNTAX));
+        let at =
+            u64::from_arg(at, names).map_err(|_| wrong().click("should be `N HANDLER [VALUE]'"))?;
+        Ok(Limit { at, call: Call::from_arg(rest.trim(), names)? })
+    }
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Limit { at, call: Call { handler, value } } = self;
+        write!(f, "{at} {handler}{}{value}", if value.is_empty() { "" } else { " " })
+    }
+}
+
+/// Of stopping, freezing and calling a handler after something, the one that is
+/// wanted; `what` names it, `me` is the element.
+pub(crate) fn one_of(
+    what: &str,
+    me: &str,
+    stop: Option<u64>,
+    freeze: Option<u64>,
+    call: &Option<Limit>,
+) -> Result<Option<Limit>, ArgError> {
+    let to = |at, handler: &str, value: &str| {
+        let handler = format!("{me}.{handler}");
+        Limit { at, call: Call { handler, value: value.to_owned() } }
+    };
+    match (stop, freeze, call) {
+        (None, None, call) => Ok(call.clone()),
+        (Some(at), None, None) => Ok(Some(to(at, "stop", ""))),
+        (None, Some(at), None) => Ok(Some(to(at, "freeze", "true"))),
+        _ => Err(ArgError::new(format!(
+            "'FREEZE_AFTER_{what}', 'STOP_AFTER_{what}', and 'CALL_AFTER_{what}' are mutually exclusive"
+        ))),
+    }
+}

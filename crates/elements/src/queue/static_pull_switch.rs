@@ -1,0 +1,51 @@
+//! `StaticPullSwitch`: from one input, for good.
+
+use castanet_engine::prelude::*;
+
+/// Pulls from one of its inputs, always the same.
+///
+/// ```click
+/// a -> q :: Queue -> [0] s :: StaticPullSwitch(1) -> out
+/// b -> Queue -> [1] s
+/// > a 1.0.0.1 > 2.0.0.2 udp
+/// > b 1.0.1.1 > 2.0.0.2 udp
+/// < out 1.0.1.1 > 2.0.0.2 udp
+/// = q.length 1
+/// ```
+#[derive(Element)]
+#[element(args = Which, ports = "-/1", processing = "l/l")]
+pub struct StaticPullSwitch {
+    input: Option<usize>,
+}
+
+#[derive(Args)]
+pub struct Which {
+    /// The input to pull from; none if negative.
+    #[arg]
+    input: i64,
+}
+
+impl Build for StaticPullSwitch {
+    type Args = Which;
+
+    fn build(args: Which, setup: &Setup) -> Result<Self, ArgError> {
+        let input = usize::try_from(args.input).ok();
+        match input.is_some_and(|input| input >= setup.inputs) {
+            true => Err(ArgError::new(format!("input must be < {}", setup.inputs))),
+            false => Ok(StaticPullSwitch { input }),
+        }
+    }
+}
+
+impl Source for StaticPullSwitch {
+    type Local = ();
+    type Fate = ();
+
+    fn ask(&self, _: &mut (), n: usize, cx: &mut Cx) -> Asked {
+        if let Some(input) = self.input {
+            let batch = cx.pull(input, n);
+            cx.emit_batch((), batch);
+        }
+        Asked::Empty
+    }
+}

@@ -1,0 +1,140 @@
+//! The pull side on several workers: it rests without work, and no wake-up is lost.
+#![allow(clippy::unwrap_used)] // a test
+
+mod common;
+
+use castanet_engine::router::{Notice, Report, Router};
+use common::build;
+use std::time::Duration;
+
+fn number(router: &mut Router, handler: &str) -> u64 {
+    router.read(handler).unwrap().parse().unwrap()
+}
+
+/// Runs on threads until `handler` has reached `count`; `meanwhile` is called
+/// with the number of each look.
+fn run_until(
+    router: &mut Router,
+    handler: &str,
+    count: u64,
+    meanwhile: &mut dyn FnMut(&mut Router, u64),
+) {
+    const LOOKS: u64 = 20_000;
+    let (line, mut looks, mut told) = (router.line(), 0, false);
+    let mut look = |router: &mut Router| {
+        looks += 1;
+        meanwhile(router, looks);
+        if !told && (number(router, handler) >= count || looks == LOOKS) {
+            told = true;
+            line.send(Notice::Interrupted).unwrap();
+        }
+    };
+    router.run(Some((Duration::from_millis(1), &mut look)));
+    assert!(looks < LOOKS, "{handler} stays {}", number(router, handler));
+}
+
+fn clean(router: Router) {
+    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
+}
+
+/// Three sources on two workers feed queues that a third empties through
+/// switches and schedulers. The rates leave the puller resting most of the
+/// time, so that almost every burst has to wake it. Where a wake-up is lost
+/// nothing else wakes it: reading a count does not.
+fn schedule(scheduler: &str, mut meanwhile: impl FnMut(&mut Router, u64)) {
+    const EACH: u64 = 3000;
+    let text = format!(
+        "a :: RatedSource(RATE 20000, LIMIT {EACH}) -> qa :: Queue(10000) -> [0] s :: Suppressor;
+         b :: RatedSource(RATE 17000, LIMIT {EACH}) -> qb :: Queue(10000) -> [1] s;
+         c :: RatedSource(RATE 13000, LIMIT {EACH}) -> qc :: Queue(10000) -> [2] s;
+         m :: {scheduler};
+         s[0] -> w :: PullSwitch -> [0] m; Idle -> [1] w;
+         s[1] -> Bypass -> [1] m;
+         s[2] -> RED(9000, 10000, 0) -> [2] m;
+         m -> u :: Unqueue -> n :: Counter -> Discard;
+         StaticThreadSched(a 0, b 1, c 0, u 2)"
+    );
+    let mut router = build(&text, 3);
+    run_until(&mut router, "n.count", 3 * EACH, &mut meanwhile);
+    for queue in ["qa.length", "qb.length", "qc.length"] {
+        assert_eq!(number(&mut router, queue), 0, "{scheduler}: {queue}");
+    }
+    clean(router);
+}
+
+const SCHEDULERS: [&str; 4] = ["RoundRobinSched", "PrioSched", "DRRSched", "StrideSched(1, 2, 3)"];
+
+#[test]
+fn no_wake_up_is_lost_through_switches_and_schedulers() {
+    SCHEDULERS.iter().for_each(|scheduler| schedule(scheduler, |_, _| {}));
+}
+
+/// Whoever found nothing because a port was shut has to look again when it is
+/// opened, also after the last packet has come.
+#[test]
+fn ports_that_open_wake_whoever_pulls() {
+    const LAST: u64 = 400;
+    let shut = |router: &mut Router, look: u64| {
+        let open = look.is_multiple_of(2);
+        match look {
+            ..LAST => {
+                router.write(&format!("s.active{}", look / 2 % 3), &open.to_string()).unwrap()
+            }
+            LAST => {
+                router.write("w.switch", "-1").unwrap();
+                router.write("s.reset", "").unwrap();
+                router.write("w.switch", "0").unwrap();
+            }
+            _ => {}
+        }
+    };
+    SCHEDULERS.iter().for_each(|scheduler| schedule(scheduler, shut));
+}
+
+/// A source waits while all its queues are full, and goes on when there is room:
+/// neither side polls, and each has to wake the other again and again.
+#[test]
+fn no_wake_up_is_lost_where_queues_are_full() {
+    const ALL: u64 = 60_000;
+    let text = format!(
+        "a :: InfiniteSource(LIMIT {ALL}, BURST 7) -> q :: Queue(3) -> u :: Unqueue2(2)
+            -> r :: Queue(2) -> v :: Unqueue(BURST 1) -> n :: Counter -> Discard;
+         StaticThreadSched(a 0, u 1, v 2)"
+    );
+    let mut router = build(&text, 3);
+    run_until(&mut router, "n.count", ALL, &mut |_, _| {});
+    assert_eq!(number(&mut router, "q.drops") + number(&mut router, "r.drops"), 0);
+    clean(router);
+}
+
+/// Packets that are pulled ahead of their turn are not forgotten when what they
+/// waited for never comes.
+#[test]
+fn time_sorted_streams_come_out_in_order_and_whole() {
+    let text = "a :: RatedSource(RATE 9000, LIMIT 2000) -> SetTimestamp -> qa :: Queue -> [0] t :: TimeSortedSched;
+                b :: RatedSource(RATE 4000, LIMIT 1000) -> SetTimestamp -> qb :: Queue -> [1] t;
+                t -> u :: Unqueue -> n :: Counter -> Discard; StaticThreadSched(a 0, b 1, u 2)";
+    let mut router = build(text, 3);
+    run_until(&mut router, "n.count", 3000, &mut |_, _| {});
+    clean(router);
+}
+
+#[test]
+fn a_time_sorted_merge_stops_the_router_when_all_is_there() {
+    let text = "a :: InfiniteSource(LIMIT 500) -> [0] t :: TimeSortedSched(STOP true);
+                b :: InfiniteSource(LIMIT 300) -> [1] t; t -> Unqueue -> n :: Counter -> Discard";
+    let mut router = build(text, 1);
+    let outcome = router.run(None);
+    assert_eq!((outcome.status, outcome.interrupted), (0, false));
+    assert_eq!(number(&mut router, "n.count"), 800);
+    clean(router);
+}
+
+#[test]
+fn a_replay_stops_the_router_after_its_loops() {
+    let text = "InfiniteSource(LIMIT 700) -> ReplayUnqueue(STOP 3) -> n :: Counter -> Discard";
+    let mut router = build(text, 1);
+    assert!(!router.run(None).interrupted);
+    assert_eq!(number(&mut router, "n.count"), 2100);
+    clean(router);
+}

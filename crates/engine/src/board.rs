@@ -1,0 +1,85 @@
+//! State that several elements share, under the name of the one that owns it.
+
+use crate::args::ArgError;
+use crate::element::Setup;
+use crate::graph::{Graph, in_scope};
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// One state that the engine keeps for several elements, and lends to one of
+/// them at a time: for the length of a burst, not of a packet.
+pub struct Link<T>(Arc<Mutex<T>>);
+
+impl<T> Link<T> {
+    /// Lends the state for one call. A panic in an element poisons nothing:
+    /// what it left behind is used as it is.
+    pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<T> Clone for Link<T> {
+    fn clone(&self) -> Self {
+        Link(self.0.clone())
+    }
+}
+
+impl<T> fmt::Debug for Link<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Link")
+    }
+}
+
+/// What the elements of one router share, while it is built.
+#[derive(Default)]
+pub(crate) struct Board {
+    states: RefCell<BTreeMap<String, Box<dyn Any>>>,
+}
+
+impl Board {
+    /// The state of element `owner`; both it and those linked to it may be the
+    /// first to ask. `None` if it is of another type.
+    fn link<T: Default + 'static>(&self, owner: &str) -> Option<Link<T>> {
+        let mut states = self.states.borrow_mut();
+        let state = states
+            .entry(owner.to_owned())
+            .or_insert_with(|| Box::new(Link(Arc::new(Mutex::new(T::default())))));
+        state.downcast_ref::<Link<T>>().cloned()
+    }
+}
+
+/// The other elements of the graph, while an element is built.
+#[derive(Clone, Copy)]
+pub(crate) struct Others<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) board: &'a Board,
+}
+
+impl Setup<'_> {
+    /// The state that this element shares with those that name it.
+    pub fn own<T: Default + Send + 'static>(&self) -> Link<T> {
+        let link = self.others.and_then(|others| others.board.link(self.name));
+        link.unwrap_or_else(|| Link(Arc::default()))
+    }
+
+    /// The state of another element, which must be of class `class`.
+    pub fn linked<T: Default + Send + 'static>(
+        &self,
+        name: &str,
+        class: &str,
+    ) -> Result<Link<T>, ArgError> {
+        let found = self.others.and_then(|others| {
+            let full = in_scope(others.graph, self.name, name)?;
+            let element = others.graph.find(&full)?;
+            let is = others.graph.elements[element].class.spec.class == class;
+            is.then(|| others.board.link(&full)).flatten()
+        });
+        found.ok_or_else(|| {
+            ArgError::new(format!("`{name}` is no {class} of this configuration"))
+                .click(format!("element is not a {class}"))
+        })
+    }
+}
