@@ -308,6 +308,7 @@ where
             aliases: P::SPEC.aliases,
             ports: E::SPEC.ports,
             processing: E::SPEC.processing,
+            flow: E::SPEC.flow,
             gives: E::SPEC.gives,
         }
     };
