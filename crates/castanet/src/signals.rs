@@ -1,13 +1,17 @@
 //! Ctrl-C and its kin end a router in good order.
 
 use castanet_engine::router::{Notice, Router};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGIO, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
 /// Tells the driver when the user wants to end; the second Ctrl-C ends the
 /// process at once. Signals that programs of the router wait for are theirs.
 pub(crate) fn forward(router: &Router) -> std::io::Result<()> {
-    let (line, wanted) = (router.line(), router.signals());
+    let (line, mut wanted) = (router.line(), router.signals());
+    if router.is_replaceable() {
+        // Another configuration may have scripts that wait for these.
+        wanted.extend([SIGALRM, SIGIO, SIGUSR1, SIGUSR2]);
+    }
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP].iter().chain(&wanted))?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         let mut ends = 0;

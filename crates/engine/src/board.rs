@@ -40,6 +40,11 @@ pub(crate) struct Board {
 }
 
 impl Board {
+    /// Whether nothing is shared.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.states.borrow().is_empty()
+    }
+
     /// The state of element `owner`; both it and those linked to it may be the
     /// first to ask. `None` if it is of another type.
     fn link<T: Default + 'static>(&self, owner: &str) -> Option<Link<T>> {

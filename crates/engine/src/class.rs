@@ -368,6 +368,13 @@ pub const fn control<E: Control>() -> Class {
 }
 
 impl Class {
+    /// The same class, whose elements also run a program on the control thread,
+    /// made of the same arguments.
+    pub const fn with_program<E: Control>(mut self) -> Class {
+        self.program = control::<E>().program;
+        self
+    }
+
     /// The same class, for elements without ports; those with ports are of that
     /// other one.
     pub const fn or_with_ports(mut self, ported: &'static Class) -> Class {

@@ -219,3 +219,26 @@ fn files_and_processes_are_not_for_strangers() {
         "{listed}"
     );
 }
+
+#[test]
+fn elements_get_other_arguments_while_they_run() {
+    let config = "i :: TimedSource(1, DATA ab) -> q :: Queue(5) -> u :: Unqueue -> s :: Switch(0);
+        s[0] -> a :: Counter -> Discard; s[1] -> b :: Counter -> Discard;
+        Script(wait 1.5s, write s.config 1, print s.config, print $?, wait 1s, print $(a.count) $(b.count),
+            write q.config 7, print q.capacity, writeq i.config \"1, DATA abcd\", stop)";
+    prints(config, "1\n0\n1 1\n7\n");
+    let flat =
+        "q :: Queue(5); Idle -> q -> Idle; Script(write q.config 9, printn flatconfig, stop)";
+    let (out, err) = run(flat);
+    assert!(out.contains("q :: Queue(9);\n") && err.is_empty(), "{out}{err}");
+    let refused = "q :: Queue(5); Idle -> q -> t :: ToDump(/dev/null); s :: Script(write q.config lots, print q.config,
+        write t.config /dev/zero, write s.config x, stop)";
+    let (out, err) = run(refused);
+    assert_eq!(out, "5\n");
+    assert_eq!(
+        err,
+        "While executing 's :: Script':\n  While calling 'q.config lots':\n    CAPACITY: invalid number\n  \
+         While calling 't.config /dev/zero':\n    't :: ToDump' cannot go on under other arguments\n  \
+         no 's.config' write handler\n"
+    );
+}

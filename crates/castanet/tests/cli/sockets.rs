@@ -181,6 +181,59 @@ fn nobody_to_send_to_is_a_reason_to_drop() {
 }
 
 #[test]
+fn tables_say_who_may_come_in() {
+    let tables = "allow :: RadixIPLookup(127.0.0.1 0); deny :: StaticIPLookup(0/0 0);
+                  Idle -> allow -> Discard; Idle -> deny -> Discard;";
+    let echo = |kind: &str| {
+        format!(
+            "{tables} s :: Socket({kind}, 0.0.0.0, 0, ALLOW allow, DENY deny, VERBOSE true) -> c :: Counter -> s"
+        )
+    };
+    // Loopback has a whole network of addresses to come from.
+    let from = |address: &str| {
+        let socket = UdpSocket::bind((address, 0)).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket
+    };
+    let (mut process, port) = at_port(&echo("UDP"));
+    let (friend, stranger) = (from("127.0.0.1"), from("127.0.0.2"));
+    stranger.send_to(b"stranger", ("127.0.0.1", port)).unwrap();
+    process.wait_for("s :: Socket: dropped datagram from 127.0.0.2:", PATIENCE).unwrap();
+    for word in ["hello", "there"] {
+        friend.send_to(word.as_bytes(), ("127.0.0.1", port)).unwrap();
+        let mut answer = [0; 64];
+        let (len, _) = friend.recv_from(&mut answer).unwrap();
+        assert_eq!(&answer[..len], word.as_bytes());
+    }
+    // TCP: the system takes a connection before anybody is asked, and then closes it.
+    let deny = "deny :: RadixIPLookup(127.0.0.0/8 0); Idle -> deny -> Discard;";
+    let (mut process, port) = at_port(&format!(
+        "{deny} s :: Socket(TCP, 127.0.0.1, 0, DENY deny, VERBOSE true) -> c :: Counter -> s;
+         ControlSocket(UNIX, {}, RETRIES 0)",
+        file("gate").display()
+    ));
+    let mut refused = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    refused.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_eq!(refused.read(&mut [0; 8]).unwrap_or(0), 0);
+    process.wait_for("s :: Socket: denied connection ", PATIENCE).unwrap();
+    // Tables may change while the router runs.
+    let mut control = UnixStream::connect(
+        std::env::temp_dir().join(format!("castanet-{}-gate", std::process::id())),
+    )
+    .unwrap();
+    control.set_read_timeout(Some(PATIENCE)).unwrap();
+    control.write_all(b"WRITE deny.remove 127.0.0.0/8\n").unwrap();
+    let greeting_and_answer = 26 + "200 Write handler 'deny.remove' OK\r\n".len();
+    assert!(heard(&mut control, greeting_and_answer).ends_with("OK\r\n"));
+    let mut welcome = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    welcome.set_read_timeout(Some(PATIENCE)).unwrap();
+    welcome.write_all(b"hello").unwrap();
+    assert_eq!(heard(&mut welcome, 5), "hello");
+    let told = click(&["-e", "Socket(UDP, 127.0.0.1, 0, ALLOW c) -> c :: Counter -> Discard"], b"");
+    assert_eq!(told.err, "Socket@1 :: Socket: c is not an IPRouteTable\n");
+}
+
+#[test]
 fn a_worker_without_traffic_sleeps() {
     let (mut process, port) = at_port("s :: Socket(UDP, 127.0.0.1, 0) -> Print(heard) -> Discard");
     std::thread::sleep(Duration::from_millis(500));

@@ -166,7 +166,6 @@ pub static CLASSES: &[Class] = &[
     per_batch::<red::RED>().with_watch(red::RED::queues),
     per_packet::<round_robin_switch::RoundRobinSwitch>().with_checksums(Checksums::Pass),
     control::<script::Script>().or_with_ports(&script_ports::SCRIPT_PORTS),
-    control::<script::Script>(),
     per_packet::<set_anno_byte::SetAnnoByte>(),
     per_packet::<set_crc32::SetCRC32>(),
     per_packet::<set_ip_address::SetIPAddress>(),

@@ -1,11 +1,15 @@
 //! Handlers: errands that workers run between two bursts.
 
-use super::{Notice, Router, global};
+use super::{Notice, Router, global, reconfigure};
 use crate::args::ArgError;
 use crate::class::{Ask, Class, HandlerDoc, Program, Role, Value};
 use crate::node::{self, Rewritten, THROWN};
 use crate::worker::core::Ledger;
 use castanet_lang::nearest;
+
+/// The handler that changes arguments.
+const CONFIG: HandlerDoc =
+    HandlerDoc { name: "config", doc: "Other arguments, under which the element goes on." };
 
 /// Handlers that every element has.
 const COMMON: &[HandlerDoc] = &[
@@ -90,7 +94,8 @@ impl Router {
         let own = (class.reads)();
         let common = COMMON.iter().copied().filter(|c| own.iter().all(|h| h.name != c.name));
         let reads = own.iter().copied().chain(common);
-        let writes = (class.writes)().into_iter();
+        let config = reconfigure::may(class).then_some(CONFIG);
+        let writes = (class.writes)().into_iter().chain(config);
         reads.map(|doc| (doc, false)).chain(writes.map(|doc| (doc, true))).collect()
     }
 
@@ -209,6 +214,9 @@ impl Router {
                 return done.map_err(|e| e.at(name));
             }
             return Err(self.no_write(it, name));
+        }
+        if name == CONFIG.name && reconfigure::may(self.graph.elements[it].class) {
+            return self.reconfigure(it, value);
         }
         match self.rewritten(it, name, value) {
             Some(config) => {

@@ -7,6 +7,7 @@ mod global;
 mod handlers;
 mod overheard;
 mod plan;
+mod reconfigure;
 mod run;
 mod swap;
 

@@ -68,6 +68,7 @@ impl Build for McastSocket {
         let source = settings.sourceip.map(|ip| SocketAddrV4::new(ip, settings.sourceport));
         Ok(McastSocket(Talker {
             label: format!("{} :: McastSocket", setup.name),
+            name: setup.name.to_owned(),
             verbose: false,
             plan: Plan {
                 carrier: Carrier::Group { source, hears_itself: settings.r#loop },
@@ -80,6 +81,7 @@ impl Build for McastSocket {
                 receive_buffer: settings.rcvbuf,
                 nodelay: false,
                 timestamps: settings.timestamp,
+                gated: false,
             },
         }))
     }

@@ -28,6 +28,7 @@ mod retried;
 mod ring_args;
 mod sending;
 pub mod socket;
+mod socket_gate;
 mod spread;
 pub mod summary;
 mod talking;
@@ -59,7 +60,7 @@ pub static CLASSES: &[Class] = &[
     duplex::<kernel_tun::KernelTun>(),
     duplex::<mcast_socket::McastSocket>(),
     duplex::<raw_socket::RawSocket>(),
-    duplex::<socket::Socket>(),
+    duplex::<socket::Socket>().with_program::<socket_gate::SocketGate>(),
     per_batch::<to_device::ToDevice>().with_device(to_device::device),
     per_batch::<to_dpdk_device::ToDPDKDevice>()
         .with_device(to_dpdk_device::device)

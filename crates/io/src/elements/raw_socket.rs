@@ -54,6 +54,7 @@ impl Build for RawSocket {
         let place = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, settings.port);
         Ok(RawSocket(Talker {
             label: format!("{} :: RawSocket", setup.name),
+            name: setup.name.to_owned(),
             verbose: true,
             plan: Plan {
                 carrier: Carrier::Raw(protocol.ok_or_else(wrong)?),
@@ -66,6 +67,7 @@ impl Build for RawSocket {
                 receive_buffer: None,
                 nodelay: false,
                 timestamps: true,
+                gated: false,
             },
         }))
     }

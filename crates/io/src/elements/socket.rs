@@ -20,6 +20,9 @@ use std::path::PathBuf;
 /// outputs. A UDP client of 0.0.0.0 sends each packet to its destination
 /// annotation. A stream has no packets: each read makes one, up to SNAPLEN.
 ///
+/// ALLOW and DENY name routing tables, such as a `RadixIPLookup`: a server lets
+/// in whom ALLOW has, and of all others those whom DENY has not.
+///
 /// ```text
 /// Socket(TCP, 0.0.0.0, 80) -> Print -> Discard;
 /// FromDevice(eth0) -> Socket(UDP, 10.0.0.2, 4000);
@@ -61,6 +64,13 @@ pub struct Settings {
     /// Whether to write a line about each client that comes or goes.
     #[arg(keyword, default = false)]
     verbose: bool,
+    /// A routing table with the addresses that a server lets in.
+    #[arg(keyword)]
+    pub(super) allow: Option<String>,
+    /// A routing table with the addresses that a server does not let in, unless
+    /// ALLOW has them.
+    #[arg(keyword)]
+    pub(super) deny: Option<String>,
     /// Accepted: it is about PlanetLab's ports.
     #[arg(keyword, default = false)]
     proper: bool,
@@ -85,6 +95,7 @@ impl Build for Socket {
         _ = settings.proper;
         Ok(Socket(Talker {
             label: format!("{} :: Socket", setup.name),
+            name: setup.name.to_owned(),
             verbose: settings.verbose,
             plan: Plan {
                 carrier,
@@ -97,6 +108,7 @@ impl Build for Socket {
                 receive_buffer: settings.rcvbuf,
                 nodelay: settings.nodelay,
                 timestamps: settings.timestamp,
+                gated: settings.allow.is_some() || settings.deny.is_some(),
             },
         }))
     }

@@ -60,6 +60,20 @@ impl Talking {
         self.link.describe()
     }
 
+    /// Says of an address whether it may come in, as `1.2.3.4 true`; that is how
+    /// ALLOW and DENY take effect.
+    #[write]
+    fn judged(&mut self, verdict: &str) -> Result<(), ArgError> {
+        let (address, may) = verdict.trim().split_once(' ').unwrap_or((verdict, ""));
+        let (Ok(address), Ok(may)) = (address.parse(), may.trim().parse()) else {
+            return Err(ArgError::new("syntax error").help("such as `1.2.3.4 true`"));
+        };
+        if let Some(link) = self.link.get_mut() {
+            link.judge(address, may);
+        }
+        Ok(())
+    }
+
     /// Starts the counts again from zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
@@ -72,6 +86,8 @@ impl Talking {
 pub(super) struct Talker {
     /// The element, as messages show it.
     pub(super) label: String,
+    /// Its name.
+    pub(super) name: String,
     pub(super) plan: Plan,
     /// Whether to tell of clients that come and go.
     pub(super) verbose: bool,
@@ -98,6 +114,9 @@ impl Talker {
         let mut batch = Batch::new();
         if let Err(error) = link.receive(cx.pool(), &mut batch, n) {
             cx.chatter(&format!("{}: {error}", self.label));
+        }
+        for address in link.questions() {
+            cx.call(&format!("{}.judge", self.name), &address.to_string());
         }
         let next = match (batch.is_empty(), link.fd()) {
             (false, _) => Asked::Again,

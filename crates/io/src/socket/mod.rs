@@ -1,11 +1,13 @@
 //! Sockets as devices: streams, datagrams, whole IPv4 packets, groups.
 
+mod gate;
 mod plan;
 
 pub(crate) use plan::{Carrier, Failed, Plan, Where};
 
 use crate::device::{Device, DeviceStats};
 use castanet_packet::{Batch, Packet, Pool, anno};
+use gate::{Datagram, Gate};
 use rustix::io::Errno;
 use rustix::net::{
     Ipv4Addr, RecvFlags, SendFlags, SocketAddrAny, SocketAddrV4, SocketFlags, acceptfrom_with,
@@ -41,6 +43,8 @@ pub(crate) struct Link {
     news: Vec<String>,
     /// The file to be removed in the end.
     file: Option<PathBuf>,
+    /// Where all wait who are not let in at once.
+    gate: Option<Gate>,
 }
 
 /// What became of a packet to be sent.
@@ -66,6 +70,7 @@ impl Link {
             stats: DeviceStats::default(),
             news: Vec::new(),
             file: None,
+            gate: (plan.gated && !plan.client).then(Gate::default),
             plan,
         };
         match &link.plan.carrier {
@@ -135,10 +140,17 @@ impl Link {
     /// Lets the next client in; whether there was one.
     fn accept(&mut self) -> bool {
         let Some(listener) = &self.listener else { return false };
+        if self.gate.as_ref().is_some_and(Gate::is_taken) {
+            return false;
+        }
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         match acceptfrom_with(listener, flags) {
             Ok((fd, from)) => {
                 let from = from.and_then(|it| SocketAddrV4::try_from(it).ok());
+                if let (Some(gate), Some(from)) = (&mut self.gate, from) {
+                    gate.hold_client(fd, from);
+                    return false;
+                }
                 let from = from.map_or_else(String::new, |it| format!(" from {it}"));
                 self.news.push(format!("opened connection {}{from}", fd.as_raw_fd()));
                 self.from = Some(fd);
@@ -149,6 +161,22 @@ impl Link {
                 self.news.push(format!("accept: {}", words(error)));
                 false
             }
+        }
+    }
+
+    /// Addresses of whom somebody has to say whether they may come in.
+    pub(crate) fn questions(&mut self) -> Vec<Ipv4Addr> {
+        self.gate.as_mut().map(Gate::questions).unwrap_or_default()
+    }
+
+    /// Says of an address whether it may come in.
+    pub(crate) fn judge(&mut self, address: Ipv4Addr, may: bool) {
+        let Some(gate) = &mut self.gate else { return };
+        let (client, denied) = gate.judge(address, may);
+        self.news.extend(denied);
+        if let Some((fd, from)) = client {
+            self.news.push(format!("opened connection {} from {from}", fd.as_raw_fd()));
+            self.from = Some(fd);
         }
     }
 
@@ -182,6 +210,11 @@ impl Link {
 
     fn next_datagram(&mut self) -> Option<(usize, usize)> {
         loop {
+            if let Some(Datagram { bytes, whole, from }) = self.gate.as_mut().and_then(Gate::next) {
+                self.buffer[..bytes.len()].copy_from_slice(&bytes);
+                self.peer = from.or(self.peer.take());
+                return Some((bytes.len(), whole));
+            }
             let fd = self.from.as_ref()?;
             match recvfrom(fd, &mut self.buffer[..], RecvFlags::TRUNC) {
                 Ok((_, 0, _)) => {}
@@ -190,10 +223,15 @@ impl Link {
                     if self.own.is_some() && ours() == self.own {
                         continue;
                     }
+                    let len = whole.min(self.plan.snaplen).min(LONGEST);
+                    if let Some(gate) = &mut self.gate {
+                        gate.hold(Datagram { bytes: self.buffer[..len].to_vec(), whole, from });
+                        continue;
+                    }
                     if !self.plan.client && self.plan.carrier == Carrier::Datagrams {
                         self.peer = from.or(self.peer.take());
                     }
-                    return Some((whole.min(self.plan.snaplen).min(LONGEST), whole));
+                    return Some((len, whole));
                 }
                 Err(Errno::AGAIN) => return None,
                 Err(Errno::INTR) => {}
@@ -341,6 +379,10 @@ impl Device for Link {
     }
 
     fn fd(&self) -> Option<RawFd> {
+        // While one waits at the gate nobody else is looked for.
+        if self.from.is_none() && self.gate.as_ref().is_some_and(Gate::is_taken) {
+            return None;
+        }
         self.from.as_ref().or(self.listener.as_ref()).map(|fd| fd.as_fd().as_raw_fd())
     }
 

@@ -76,6 +76,8 @@ pub(crate) struct Plan {
     pub(crate) receive_buffer: Option<u32>,
     pub(crate) nodelay: bool,
     pub(crate) timestamps: bool,
+    /// Whether whoever comes has to be let in.
+    pub(crate) gated: bool,
 }
 
 /// What could not be done, and why.

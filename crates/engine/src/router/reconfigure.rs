@@ -1,0 +1,105 @@
+//! Other arguments for an element that runs, by its handler `config`.
+
+use super::Router;
+use crate::args::ArgError;
+use crate::board::{Board, Others};
+use crate::class::{Class, Nodes, Role};
+use crate::element::Setup;
+use crate::node;
+
+/// Whether elements of a class may get other arguments while they run, if these
+/// let them go on.
+pub(super) fn may(class: &Class) -> bool {
+    // Those that name stores have been tied to them when the graph was.
+    !matches!(class.role, Role::Info | Role::Control)
+        && class.program.is_none()
+        && class.watch.is_none()
+}
+
+impl Router {
+    /// Gives an element other arguments, under which it goes on with what it
+    /// keeps; those that it cannot go on under are refused, and nothing changes.
+    pub(super) fn reconfigure(&mut self, it: usize, text: &str) -> Result<(), ArgError> {
+        let text = text.trim().to_owned();
+        let board = Board::default();
+        let nodes = self.nodes_of(it, &text, &board).map_err(joined)?;
+        let Some(new) = nodes.into_iter().next() else { return Ok(()) };
+        // What is shared with others is theirs too.
+        if !board.is_empty() {
+            return Err(self.stays(it));
+        }
+        let (config, home) = (new.config(), self.assigned.homes[it]);
+        let goes_on = self.crew.ask(home, move |worker| {
+            let node = node::at(&worker.slots, it)?;
+            Some(new.continues(&node.config()))
+        });
+        if goes_on.flatten() != Some(true) {
+            return Err(self.stays(it));
+        }
+        for worker in 0..self.crew.len() {
+            let config = config.clone();
+            self.crew.ask(worker, move |worker| {
+                if let Some(node) = node::at_mut(&mut worker.slots, it) {
+                    node.install(config);
+                }
+                if worker.index == home {
+                    worker.resume(it);
+                }
+                worker.revive(it);
+            });
+        }
+        self.rewritten[it] = false;
+        self.declare(it, text);
+        Ok(())
+    }
+
+    /// Why an element keeps the arguments that it has.
+    fn stays(&self, it: usize) -> ArgError {
+        let label = self.graph.label(it);
+        ArgError::new(format!("'{label}' cannot go on under other arguments"))
+            .help("a whole configuration can be replaced by `hotconfig`")
+    }
+
+    /// What an element of these arguments would be here.
+    fn nodes_of(&self, it: usize, text: &str, board: &Board) -> Result<Nodes, Vec<ArgError>> {
+        let (element, workers) = (&self.graph.elements[it], &self.assigned.vectors[it]);
+        let watched = self.assigned.watched[it].iter();
+        let stores: Vec<&str> =
+            watched.map(|&store| self.graph.elements[store].name.as_str()).collect();
+        let setup = Setup {
+            name: &element.name,
+            inputs: element.inputs.len(),
+            outputs: element.outputs.len(),
+            workers,
+            alone: workers.iter().filter(|&&reaches| reaches).count() < 2,
+            shares: &self.assigned.shares[it],
+            used: self.assigned.used[it],
+            stores: &stores,
+            may_leave_sums: self.checksums[it],
+            names: &self.names,
+            started: self.clock.now(),
+            others: Some(Others { graph: &self.graph, board }),
+        };
+        (element.class.make)(text, &setup, 1)
+    }
+
+    /// Notes the arguments, also in the flat configuration.
+    fn declare(&mut self, it: usize, text: String) {
+        let element = &mut self.graph.elements[it];
+        let line = |config: &str| {
+            let (name, class) = (&element.name, &element.source.class);
+            let arguments = if config.is_empty() { String::new() } else { format!("({config})") };
+            format!("{name} :: {class}{arguments};\n")
+        };
+        let (old, new) = (line(&element.config), line(&text));
+        self.flat_text = self.flat_text.replacen(&old, &new, 1);
+        element.config = text;
+    }
+}
+
+/// All that is wrong with arguments, as one error.
+fn joined(errors: Vec<ArgError>) -> ArgError {
+    let messages: Vec<String> = errors.iter().map(ArgError::message).collect();
+    let clicks: Vec<String> = errors.iter().filter_map(ArgError::in_click_words).collect();
+    ArgError::new(messages.join("\n")).click(clicks.join("\n"))
+}
