@@ -52,6 +52,10 @@ impl Source for Burster {
     type Local = Next;
     type Fate = ();
 
+    fn continues(&self, _: &Burster) -> bool {
+        true
+    }
+
     fn begin(&self, next: &mut Next, cx: &mut Cx) -> Result<(), ArgError> {
         next.due = cx.now() + self.interval;
         Ok(())
