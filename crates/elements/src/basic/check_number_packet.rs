@@ -130,6 +130,10 @@ impl PerBatch for CheckNumberPacket {
     // One table: it may be large.
     const SHARED: bool = true;
 
+    fn continues(&self, before: &CheckNumberPacket) -> bool {
+        self.count == before.count
+    }
+
     fn begin(&self, numbers: &mut Numbers, _: &mut Cx) -> Result<(), ArgError> {
         numbers.counts.resize(self.count as usize, 0);
         Ok(())

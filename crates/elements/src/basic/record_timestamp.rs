@@ -120,6 +120,10 @@ impl PerBatch for RecordTimestamp {
     type Fate = ();
     const SHARED: bool = true;
 
+    fn continues(&self, _: &RecordTimestamp) -> bool {
+        false // its times are those of others too
+    }
+
     fn begin(&self, seen: &mut Seen, _: &mut Cx) -> Result<(), ArgError> {
         let counters = self.counter.as_ref().map(|it| it.with(|numbering| numbering.net_order));
         seen.net_order = counters.unwrap_or(self.settings.net_order);
