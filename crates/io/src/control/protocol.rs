@@ -402,6 +402,15 @@ mod tests {
     }
 
     #[test]
+    fn low_level_calls_have_data_too() {
+        let (commands, rest) = all(b"llrpc a#C0044003 4\n1\n23LLRPC b#2\nread c\n", false);
+        let call = |name: &str, data: &[u8]| Command::Llrpc(name.into(), data.into());
+        let expected = [call("a#C0044003", b"1\n23"), call("b#2", b""), read("c", "")];
+        assert_eq!(commands, expected);
+        assert!(rest.is_empty());
+    }
+
+    #[test]
     fn what_is_wrong_is_answered() {
         let said = |text: &str| match all(text.as_bytes(), true).0.remove(0) {
             Command::Hear(answer) | Command::Leave(answer) => String::from_utf8(answer).unwrap(),
@@ -413,7 +422,9 @@ mod tests {
         assert_eq!(said("writedata a 7\n123"), "500 Not enough data\r\n");
         assert_eq!(said("readuntil a b\nc\n"), "500 Not enough data\r\n");
         assert_eq!(said("frob\n"), "501 Command 'FROB' unimplemented\r\n");
-        assert_eq!(said("llrpc a#1\n"), "501 Cannot call LLRPC 'a#1' remotely\r\n");
+        assert_eq!(said("llrpc\n"), "500 Wrong number of arguments\r\n");
+        assert_eq!(said("llrpc a#1 b\n"), "500 Syntax error in 'llrpc'\r\n");
+        assert_eq!(said("llrpc a#1 4\n12"), "500 Not enough data\r\n");
         assert_eq!(said("quit\n"), "200 Goodbye!\r\n");
         assert_eq!(said("quit now\n"), "500 Bad command syntax\r\n200 Goodbye!\r\n");
         assert!(said("help\n").starts_with("200-Commands supported:\r\n200-READ handler"));

@@ -88,3 +88,38 @@ impl Gate {
         (client, denied)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagram(from: &str, byte: u8) -> Datagram {
+        let from: SocketAddrV4 = from.parse().unwrap();
+        Datagram { bytes: vec![byte], whole: 1, from: Some(from.into()) }
+    }
+
+    #[test]
+    fn each_address_is_asked_for_once_and_speaks_for_all_that_wait() {
+        let mut gate = Gate::default();
+        for (from, byte) in [("1.0.0.1:5", 1), ("1.0.0.2:5", 2), ("1.0.0.1:6", 3)] {
+            gate.hold(datagram(from, byte));
+        }
+        let [one, two] = [Ipv4Addr::new(1, 0, 0, 1), Ipv4Addr::new(1, 0, 0, 2)];
+        assert_eq!(gate.questions(), [one, two]);
+        assert_eq!(gate.questions(), [] as [Ipv4Addr; 0]);
+        assert!(gate.next().is_none());
+        let (client, denied) = gate.judge(two, false);
+        assert!(client.is_none());
+        assert_eq!(denied, ["dropped datagram from 1.0.0.2:5"]);
+        assert!(gate.judge(one, true).1.is_empty());
+        let bytes: Vec<u8> = std::iter::from_fn(|| gate.next()).map(|it| it.bytes[0]).collect();
+        assert_eq!(bytes, [1, 3]);
+        // Whoever comes again is asked for again, and no more than so many wait.
+        for n in 0..2 * WAITING {
+            gate.hold(datagram("1.0.0.1:5", n as u8));
+        }
+        assert_eq!(gate.questions(), [one]);
+        gate.judge(one, true);
+        assert_eq!(std::iter::from_fn(|| gate.next()).count(), WAITING);
+    }
+}
