@@ -249,3 +249,83 @@ fn what_configurations_say_themselves() {
         assert!(click.contains(line), "{click}");
     }
 }
+
+#[test]
+fn measurements() {
+    golden(
+        "Idle -> AggregateIP(ip nose) -> Discard",
+        "FIELD: unknown field 'ip nose'",
+        "FIELD: unknown field 'ip nose'",
+    );
+    golden(
+        "Idle -> AggregateIP(ip src/8, INCREMENTAL true, UNSHIFT_IP_ADDR true) -> Discard",
+        "INCREMENTAL and UNSHIFT_IP_ADDR are incompatible",
+        "INCREMENTAL and UNSHIFT_IP_ADDR are incompatible",
+    );
+    golden(
+        "Idle -> AggregateFilter(1 5) -> Discard",
+        "pattern 0: slot '1' out of range",
+        "pattern 0: slot '1' out of range",
+    );
+    golden(
+        "Idle -> AggregateFilter(0 9-5) -> Discard",
+        "pattern 0: bad aggregate number '9-5'",
+        "pattern 0: bad aggregate number '9-5'",
+    );
+    golden(
+        "Idle -> AggregateFirst(NOTIFIER c) -> c :: Counter -> Discard",
+        "NOTIFIER: `c` is no AggregateIPFlows of this configuration",
+        "NOTIFIER: c is not an AggregateNotifier",
+    );
+    golden(
+        "Idle -> TimeFilter(START 1, START_AFTER 2) -> Discard",
+        "conflicting START arguments | one of START, START_AFTER and START_DELAY",
+        "conflicting START arguments",
+    );
+    golden(
+        "Idle -> SetTimestampDelta(TYPE LAST) -> Discard",
+        "TYPE: `LAST` is not RANGE, NOW or FIRST",
+        "TYPE: bad TYPE, expected RANGE, NOW, or FIRST",
+    );
+    golden(
+        "Idle -> [0] c :: Clipboard(7) -> Discard; Idle -> [1] c [1] -> Discard",
+        "`7` is not an offset and a length, such as 12/4",
+        "syntax error",
+    );
+}
+
+#[test]
+fn names_and_shares() {
+    golden(
+        "ScheduleInfo(d often); Idle -> d :: Discard",
+        "`d often` has no number from 0 on",
+        "expected 'ELEMENTNAME PARAM' (bad scheduling parameter)",
+    );
+    golden(
+        "ScheduleInfo(nobody 2); Idle -> Discard",
+        "no element named 'nobody'",
+        "'nobody' does not name an element",
+    );
+    golden("PortInfo(http x)", "`x` is no port of TCP or UDP", "'x' is not a port");
+    golden(
+        "AnnotationInfo(PAINT 3)",
+        "`PAINT` is an annotation already",
+        "annotation name 'PAINT' already defined",
+    );
+    golden(
+        "AnnotationInfo(A 20 4, B 22, CHECK_OVERLAP A B)",
+        "annotations A and B overlap",
+        "annotations A and B overlap",
+    );
+    golden("AnnotationInfo(A 47 2)", "`A 47 2` is no annotation", "expected 'NAME OFFSET [SIZE]'");
+    golden(
+        "AnnotationInfo(A 20 4); Idle -> Paint(1, A) -> Discard",
+        "ANNO: A has 4 bytes, not 1",
+        "ANNO: annotation has wrong size",
+    );
+    golden(
+        "AlignmentInfo(c 4)",
+        "`c 4` is no name with pairs of numbers",
+        "expected 'ELEMENTNAME [MODULUS OFFSET ...]'",
+    );
+}

@@ -143,6 +143,8 @@ pub struct Class {
     pub writes: fn() -> Vec<HandlerDoc>,
     /// Whether a write handler also asks the router to stop.
     pub stops: fn(&str) -> bool,
+    /// Whether `wake` is called after a write handler.
+    pub wakes: fn(&str) -> bool,
     /// Builds one node per worker, sharing one configuration.
     pub make: MakeNodes,
     /// For `Info`: gathers what the element declares.
@@ -190,10 +192,6 @@ fn writes<E: Describe, L: Local>() -> Vec<HandlerDoc> {
     config.chain(L::WRITES.iter().copied().flatten().map(|h| doc(h.name, h.doc))).collect()
 }
 
-fn stops<L: Local>(name: &str) -> bool {
-    L::STOPS.contains(&name)
-}
-
 fn build<E: crate::element::Build>(text: &str, setup: &Setup) -> Result<E, Vec<ArgError>> {
     let args = <E::Args as Args>::parse(text, setup.names)?;
     E::build(args, setup).map_err(|e| vec![e])
@@ -217,7 +215,8 @@ const fn class<E: crate::element::Build + Describe, L: Local, F: Fate>(
         open_outputs: F::OPEN,
         reads: reads::<E, L>,
         writes: writes::<E, L>,
-        stops: stops::<L>,
+        stops: |name| L::STOPS.contains(&name),
+        wakes: |name| L::WAKES.contains(&name),
         make,
         declare: None,
         program: None,

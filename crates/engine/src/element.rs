@@ -265,6 +265,11 @@ pub struct Facts {
     pub addresses: Vec<(String, String)>,
     /// Element name (or compound prefix), then its worker.
     pub homes: Vec<(String, usize)>,
+    /// Element name (or compound prefix), then how many turns its tasks get,
+    /// where others get one.
+    pub tickets: Vec<(String, f64)>,
+    /// What random numbers follow from.
+    pub seed: Option<u64>,
     /// What is to be said about the configuration.
     pub said: Vec<Said>,
 }
@@ -392,6 +397,8 @@ pub trait Local: Default + Send + 'static {
     const WRITES: &'static [&'static [Change<Self>]] = &[];
     /// Those of them that ask the router to stop, too.
     const STOPS: &'static [&'static str] = &[];
+    /// Those of them after which the element's `wake` is called, to emit packets.
+    const WAKES: &'static [&'static str] = &[];
 }
 
 impl Local for () {}

@@ -181,6 +181,7 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
             quote!(, Self::CHANGE_METHODS),
             quote!(
                 const STOPS: &'static [&'static str] = Self::STOP_METHODS;
+                const WAKES: &'static [&'static str] = Self::WAKE_METHODS;
             ),
         ),
         false => (quote!(), quote!(), quote!()),

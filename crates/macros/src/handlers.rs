@@ -12,7 +12,7 @@ type Words = Punctuated<Ident, Token![,]>;
 /// The impl block as it was, and the tables of its handlers.
 pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
     let (mut reads, mut writes, mut changes) = (Vec::new(), Vec::new(), Vec::new());
-    let mut stopping = Vec::new();
+    let (mut stopping, mut waking) = (Vec::new(), Vec::new());
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
         let marked = method.attrs.iter().find(|a| is_handler(a)).cloned();
@@ -24,9 +24,12 @@ pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
             Meta::Path(_) => vec![ident.clone()],
             _ => attr.parse_args_with(Words::parse_separated_nonempty)?.into_iter().collect(),
         };
-        let (name, stops) = (bare(&words[0]), words[1..].iter().any(|word| word == "stops"));
-        if stops {
+        let (name, says) = (bare(&words[0]), |what: &str| words[1..].iter().any(|it| it == what));
+        if says("stops") {
             stopping.push(name.clone());
+        }
+        if says("wakes") {
+            waking.push(name.clone());
         }
         if attr.path().is_ident("read") {
             let call = read_call(method)?;
@@ -50,6 +53,7 @@ pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
         #[allow(dead_code)]
         impl #generics #ty #condition {
             const STOP_METHODS: &'static [&'static str] = &[#(#stopping),*];
+            const WAKE_METHODS: &'static [&'static str] = &[#(#waking),*];
             const READ_METHODS: &'static [::castanet_engine::class::Read<Self>] = &[#(#reads),*];
             const WRITE_METHODS: &'static [::castanet_engine::class::Write<Self>] =
                 &[#(#writes),*];

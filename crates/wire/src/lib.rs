@@ -28,6 +28,7 @@ pub mod print;
 pub mod sketch;
 pub mod summary;
 pub mod tcp;
+pub mod tcpdump;
 pub mod timestamp;
 pub mod udp;
 pub mod vlan;

@@ -77,6 +77,13 @@ impl Udp {
     }
 }
 
+/// The ports that a header of TCP or UDP begins with; `None` if it is cut off.
+#[inline]
+pub fn ports(header: &[u8]) -> Option<(u16, u16)> {
+    let [a, b, c, d] = *header.first_chunk()?;
+    Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+}
+
 /// A computed checksum as UDP sends it: zero would mean that there is none.
 #[inline]
 const fn present(sum: u16) -> u16 {

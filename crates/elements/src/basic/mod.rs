@@ -1,11 +1,21 @@
 //! Elements that take any packet, whatever its bytes mean.
 
 pub mod address_info;
+pub mod adjust_timestamp;
 pub mod aggregate_counter;
 pub mod aggregate_counter_vector;
 mod aggregate_counts;
+pub mod aggregate_filter;
+pub mod aggregate_first;
+pub mod aggregate_ip;
+pub mod aggregate_last;
+pub mod aggregate_length;
+pub mod aggregate_paint;
+pub(crate) mod aggregates;
 pub mod align;
+pub mod alignment_info;
 mod amount;
+pub mod annotation_info;
 mod arms;
 pub mod arp_print;
 pub mod arp_querier;
@@ -27,11 +37,13 @@ pub mod check_number_packet;
 pub mod check_paint;
 pub mod classifier;
 pub mod clicky_info;
+pub mod clipboard;
 pub mod counter;
 pub mod cpu_switch;
 pub mod discard;
 pub mod driver_manager;
 pub mod drop_broadcasts;
+pub(crate) mod ended;
 pub mod error;
 pub mod ether_encap;
 pub mod exact_cpu_switch;
@@ -51,6 +63,8 @@ mod measured;
 pub mod message;
 pub mod meter;
 pub mod min_batch;
+pub mod move_data;
+pub mod multi_counter;
 pub mod null;
 pub mod number_packet;
 pub mod pad;
@@ -59,6 +73,7 @@ pub mod paint2;
 pub mod paint_rr;
 pub mod paint_switch;
 pub mod paint_tee;
+pub mod port_info;
 pub mod print;
 pub mod pull_null;
 pub mod pull_tee;
@@ -66,19 +81,24 @@ pub mod push_null;
 pub mod radix_ip_lookup;
 pub mod random_bit_errors;
 pub mod random_sample;
+pub mod random_seed;
 pub mod random_switch;
 pub mod rated_splitter;
 pub mod record_timestamp;
 pub mod red;
+pub mod resize;
 pub mod round_robin_switch;
+pub mod schedule_info;
 pub mod script;
 mod script_ports;
 mod scripting;
+pub mod search;
 pub mod set_anno_byte;
 pub mod set_crc32;
 pub mod set_ip_address;
 pub mod set_packet_type;
 pub mod set_timestamp;
+pub mod set_timestamp_delta;
 pub mod static_switch;
 pub mod static_thread_sched;
 pub mod store_anno;
@@ -89,19 +109,33 @@ pub mod strip_to_network_header;
 pub mod suppressor;
 pub mod switch;
 pub mod tee;
+pub mod time_filter;
+pub mod time_range;
+mod time_span;
+mod time_window;
 pub mod timestamp_diff;
 pub mod truncate;
 pub mod udp_ip_encap;
 pub mod unstrip;
+pub mod unstrip_anno;
 
 use castanet_engine::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
     info::<address_info::AddressInfo>(),
+    per_packet::<adjust_timestamp::AdjustTimestamp>(),
     per_batch::<aggregate_counter::AggregateCounter>(),
     per_packet::<aggregate_counter_vector::AggregateCounterVector>(),
+    per_packet::<aggregate_filter::AggregateFilter>(),
+    per_packet::<aggregate_first::AggregateFirst>(),
+    per_packet::<aggregate_ip::AggregateIP>(),
+    per_batch::<aggregate_last::AggregateLast>(),
+    per_packet::<aggregate_length::AggregateLength>(),
+    per_packet::<aggregate_paint::AggregatePaint>(),
     per_packet::<align::Align>(),
+    info::<alignment_info::AlignmentInfo>(),
+    info::<annotation_info::AnnotationInfo>(),
     per_batch::<arp_print::ARPPrint>(),
     per_batch::<arp_querier::ARPQuerier>(),
     per_packet::<arp_responder::ARPResponder>(),
@@ -122,6 +156,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<check_paint::CheckPaint>().with_checksums(Checksums::Pass),
     per_packet::<classifier::Classifier>(),
     info::<clicky_info::ClickyInfo>(),
+    per_batch::<clipboard::Clipboard>(),
     per_batch::<counter::Counter>().with_checksums(Checksums::Pass),
     per_batch::<cpu_switch::CPUSwitch>().with_checksums(Checksums::Pass),
     per_batch::<discard::Discard>().with_checksums(Checksums::Pass),
@@ -145,6 +180,8 @@ pub static CLASSES: &[Class] = &[
     info::<message::Message>(),
     per_packet::<meter::Meter>(),
     per_batch::<min_batch::MinBatch>(),
+    per_packet::<move_data::MoveData>(),
+    per_batch::<multi_counter::MultiCounter>(),
     per_batch::<null::Null>().with_checksums(Checksums::Pass),
     per_packet::<number_packet::NumberPacket>(),
     per_packet::<pad::Pad>(),
@@ -153,6 +190,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<paint_rr::PaintRR>(),
     per_batch::<paint_switch::PaintSwitch>().with_checksums(Checksums::Pass),
     per_batch::<paint_tee::PaintTee>().with_checksums(Checksums::Pass),
+    info::<port_info::PortInfo>(),
     per_batch::<print::Print>(),
     per_batch::<pull_null::PullNull>().with_checksums(Checksums::Pass),
     per_batch::<pull_tee::PullTee>(),
@@ -160,17 +198,23 @@ pub static CLASSES: &[Class] = &[
     per_packet::<radix_ip_lookup::RadixIPLookup>(),
     per_batch::<random_bit_errors::RandomBitErrors>(),
     per_batch::<random_sample::RandomSample>().with_checksums(Checksums::Pass),
+    info::<random_seed::RandomSeed>(),
     per_batch::<random_switch::RandomSwitch>(),
     per_packet::<rated_splitter::RatedSplitter>(),
     per_batch::<record_timestamp::RecordTimestamp>(),
     per_batch::<red::RED>().with_watch(red::RED::queues),
+    per_packet::<resize::Resize>(),
     per_packet::<round_robin_switch::RoundRobinSwitch>().with_checksums(Checksums::Pass),
     control::<script::Script>().or_with_ports(&script_ports::SCRIPT_PORTS),
+    info::<schedule_info::ScheduleInfo>(),
+    control::<script::Script>(),
+    per_packet::<search::Search>(),
     per_packet::<set_anno_byte::SetAnnoByte>(),
     per_packet::<set_crc32::SetCRC32>(),
     per_packet::<set_ip_address::SetIPAddress>(),
     per_packet::<set_packet_type::SetPacketType>().with_checksums(Checksums::Pass),
     per_packet::<set_timestamp::SetTimestamp>().with_checksums(Checksums::Pass),
+    per_packet::<set_timestamp_delta::SetTimestampDelta>(),
     per_packet::<static_switch::StaticSwitch>().with_checksums(Checksums::Pass),
     info::<static_thread_sched::StaticThreadSched>(),
     per_packet::<store_anno::StoreAnno>(),
@@ -181,8 +225,11 @@ pub static CLASSES: &[Class] = &[
     per_batch::<suppressor::Suppressor>(),
     per_packet::<switch::Switch>().with_checksums(Checksums::Pass),
     per_batch::<tee::Tee>().with_checksums(Checksums::Pass),
+    per_batch::<time_filter::TimeFilter>(),
+    per_packet::<time_range::TimeRange>(),
     per_batch::<timestamp_diff::TimestampDiff>(),
     per_packet::<truncate::Truncate>(),
     per_packet::<udp_ip_encap::UDPIPEncap>(),
     per_packet::<unstrip::Unstrip>().with_checksums(Checksums::Pass),
+    per_packet::<unstrip_anno::UnstripAnno>(),
 ];

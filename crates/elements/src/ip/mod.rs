@@ -1,10 +1,13 @@
 //! Elements that read or write the IPv4 header.
 
+pub mod aggregate_ip_flows;
+pub mod anonymize_ip_addr;
 pub mod check_icmp_header;
 pub mod check_tcp_header;
 pub mod check_udp_header;
 pub mod dec_ip_ttl;
 pub mod fix_ip_src;
+mod flow_fragments;
 pub mod icmp_error;
 pub mod icmp_ping_responder;
 pub mod ip_classifier;
@@ -22,6 +25,8 @@ use castanet_engine::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
+    per_batch::<aggregate_ip_flows::AggregateIPFlows>(),
+    per_batch::<anonymize_ip_addr::AnonymizeIPAddr>(),
     per_packet::<check_icmp_header::CheckICMPHeader>(),
     per_packet::<check_tcp_header::CheckTCPHeader>(),
     per_packet::<check_udp_header::CheckUDPHeader>(),

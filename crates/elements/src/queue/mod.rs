@@ -12,6 +12,7 @@ pub mod front_drop_queue;
 mod kept;
 pub mod link_unqueue;
 pub mod mixed_queue;
+pub mod notifier_debug;
 pub mod pipeliner;
 pub mod prio_sched;
 pub mod pull_switch;
@@ -46,6 +47,7 @@ pub static CLASSES: &[Class] = &[
     store::<front_drop_queue::FrontDropQueue>(),
     source::<link_unqueue::LinkUnqueue>(),
     store::<mixed_queue::MixedQueue>(),
+    source::<notifier_debug::NotifierDebug>(),
     store::<pipeliner::Pipeliner>(),
     source::<prio_sched::PrioSched>(),
     source::<pull_switch::PullSwitch>(),

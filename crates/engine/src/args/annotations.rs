@@ -1,6 +1,6 @@
 //! Arguments about annotations: where they lie, and times to put there.
 
-use super::{ArgError, FromArg, Names};
+use super::{AddressKind, ArgError, FromArg, Names};
 use castanet_packet::{Packet, anno};
 use castanet_wire::Timestamp;
 
@@ -19,6 +19,14 @@ impl<const SIZE: usize> FromArg for AnnoAt<SIZE> {
                 ArgError::new(format!("{name} has {has} bytes, not {SIZE}"))
                     .click("annotation has wrong size")
                     .help(format!("one of {}", fits.collect::<Vec<_>>().join(", ")))
+            });
+        }
+        let declared = names.resolve(text, AddressKind::Anno);
+        if let Some((offset, size)) = declared.as_deref().and_then(|at| at.split_once('/')) {
+            let offset = offset.parse().ok().filter(|_| size.parse() == Ok(SIZE));
+            return offset.map(AnnoAt).ok_or_else(|| {
+                ArgError::new(format!("{text} has {size} bytes, not {SIZE}"))
+                    .click("annotation has wrong size")
             });
         }
         let wrong = || ArgError::new(format!("`{text}` is not {}", Self::SYNTAX));

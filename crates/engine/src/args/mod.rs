@@ -10,7 +10,7 @@ mod values;
 pub use annotations::AnnoAt;
 pub use call::Call;
 pub use error::ArgError;
-pub use names::{AddressKind, Names};
+pub use names::{ANNO, AddressKind, Names, PORT};
 pub use values::{Bandwidth, Data, FromArg, Net, Words, within};
 
 use castanet_lang::args::{ArgText, split};

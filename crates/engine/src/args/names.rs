@@ -18,6 +18,10 @@ pub enum AddressKind {
     Ip6,
     /// `2001:db8::/32`.
     Net6,
+    /// A port of TCP or UDP, as `PortInfo` declares it.
+    Port,
+    /// An annotation, as `AnnotationInfo` declares it: `OFFSET/SIZE`.
+    Anno,
     /// Whom the machine's default route through an interface names, as Ip.
     Gateway,
 }
@@ -139,9 +143,16 @@ fn literal(text: &str, kind: AddressKind) -> Option<String> {
         AddressKind::Mac => text.parse::<MacAddr>().ok().map(|_| text.to_owned()),
         AddressKind::Ip6 => six.map(|address| address.to_string()),
         AddressKind::Net6 => six.and(length).map(|_| text.to_owned()),
+        AddressKind::Port => text.strip_prefix(PORT).map(str::to_owned),
+        AddressKind::Anno => text.strip_prefix(ANNO).map(str::to_owned),
         AddressKind::Gateway => None,
     }
 }
+
+/// What declares a port among addresses.
+pub const PORT: &str = "port:";
+/// What declares an annotation among addresses.
+pub const ANNO: &str = "anno:";
 
 #[cfg(test)]
 mod tests {

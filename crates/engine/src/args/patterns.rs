@@ -16,6 +16,10 @@ impl classify::Names for Names {
         Some((net.address.to_bits(), net.mask.to_bits()))
     }
 
+    fn port(&self, name: &str) -> Option<u16> {
+        self.resolve(name, AddressKind::Port)?.parse().ok()
+    }
+
     fn ether(&self, name: &str) -> Option<[u8; 6]> {
         let mac: MacAddr = self.resolve(name, AddressKind::Mac)?.parse().ok()?;
         Some(mac.octets())

@@ -292,7 +292,9 @@ impl FromArg for Bandwidth {
 /// An annotation by name or, as in Click, by its first byte.
 impl FromArg for Anno {
     const SYNTAX: &'static str = "an annotation such as PAINT, or its offset";
-    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let declared = names.resolve(text, AddressKind::Anno);
+        let text = declared.as_deref().unwrap_or(text);
         let bare = text.strip_suffix("_ANNO").unwrap_or(text);
         let (offset, size) = bare.split_once('/').unwrap_or((bare, "1"));
         let numbered = || {

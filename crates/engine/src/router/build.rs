@@ -273,7 +273,10 @@ fn assemble(
     let mut by_worker = slots(graph, assigned, nodes, mailboxes.len());
     by_worker.iter_mut().for_each(|slots| fuse(slots, fused));
     let core = |index, elements| {
-        let seed = seed(index, options.simulated);
+        let seed = match assigned.seed {
+            Some(seed) => seed.wrapping_add(index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            None => seed(index, options.simulated),
+        };
         let at_home = assigned.homes.iter().map(|&home| home == index).collect();
         let core = Core::new(elements, ground.pool.clone(), options.burst, seed);
         Core { worker: index, at_home, ..core }
@@ -282,7 +285,9 @@ fn assemble(
         index,
         core: core(index, slots.len()),
         slots,
-        tasks: Tasks::new(assigned.tasks[index].iter().copied()),
+        tasks: Tasks::new(
+            assigned.tasks[index].iter().map(|&job| (job, assigned.tickets[job.element()])),
+        ),
         clock: ground.clock.clone(),
         console: ground.console.clone(),
         shared: shared.clone(),

@@ -264,11 +264,15 @@ impl Router {
         let others = (0..self.crew.len()).filter(|&w| w != home);
         for worker in std::iter::once(home).chain(others).collect::<Vec<_>>() {
             let (text, what) = (value.to_owned(), name.to_owned());
+            let wakes = (self.graph.elements[it].class.wakes)(name);
             let done = self.crew.ask(worker, move |worker| {
                 let node = node::at_mut(&mut worker.slots, it)?;
                 let ((done, thrown), shares) = (node.change(&what, &text)?, node.shares());
                 worker.core.count_drops(it, THROWN, thrown);
                 worker.revive(it);
+                if wakes {
+                    worker.wake(it);
+                }
                 Some((done, shares))
             });
             let (done, shares) = done.flatten().ok_or_else(|| self.no_write(it, name))?;

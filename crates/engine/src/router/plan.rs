@@ -51,10 +51,12 @@ pub fn plan(
     let mut facts = Facts::default();
     for (i, it) in graph.elements.iter().enumerate() {
         let Some(declare) = it.class.declare else { continue };
-        let before = facts.homes.len();
+        let before = (facts.homes.len(), facts.tickets.len());
         let declared = declare(&it.config, &Names::default(), &mut facts);
         let mut errors = declared.err().unwrap_or_default();
-        for (name, _) in &mut facts.homes[before..] {
+        let homes = facts.homes[before.0..].iter_mut().map(|(name, _)| name);
+        let tickets = facts.tickets[before.1..].iter_mut().map(|(name, _)| name);
+        for name in homes.chain(tickets) {
             match in_scope(&graph, &it.name, name) {
                 Some(full) => *name = full,
                 None => errors.push(unknown_home(&graph, name)),

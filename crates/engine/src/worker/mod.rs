@@ -208,6 +208,13 @@ impl Worker {
         ran
     }
 
+    /// Lets element `me` emit what a handler write was about.
+    pub(crate) fn wake(&mut self, me: usize) {
+        self.core.now = self.clock.now();
+        exec::wake(&mut self.slots, &mut self.core, me);
+        self.after();
+    }
+
     /// Puts the tasks of element `me`, and those that pull through it, back
     /// to work after a handler write.
     pub(crate) fn revive(&mut self, me: usize) {

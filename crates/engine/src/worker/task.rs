@@ -71,6 +71,9 @@ const STRIDE1: u64 = 1 << 16;
 /// The tickets of every task unless said otherwise, as in Click.
 const DEFAULT_TICKETS: u64 = 1024;
 
+/// The stride of a task without tickets, which never runs.
+const NEVER: u64 = u64::MAX;
+
 /// The tasks of one worker.
 pub(crate) struct Tasks {
     tasks: Vec<Task>,
@@ -82,11 +85,17 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    pub(crate) fn new(jobs: impl IntoIterator<Item = Job>) -> Tasks {
-        let stride = STRIDE1 / DEFAULT_TICKETS;
-        let new = |job| Task { job, stride, pass: 0, state: State::Ready };
+    /// Tasks, each with how many turns it gets where others get one.
+    pub(crate) fn new(jobs: impl IntoIterator<Item = (Job, f64)>) -> Tasks {
+        let new = |(job, turns): (Job, f64)| {
+            let tickets = (DEFAULT_TICKETS as f64 * turns).round() as u64;
+            let stride = STRIDE1.checked_div(tickets.min(STRIDE1)).unwrap_or(NEVER);
+            let state = if stride == NEVER { State::Done } else { State::Ready };
+            Task { job, stride, pass: 0, state }
+        };
         let tasks: Vec<Task> = jobs.into_iter().map(new).collect();
-        let queue = (0..tasks.len()).map(|task| (0, task)).collect();
+        let ready = |task: &usize| tasks[*task].state == State::Ready;
+        let queue = (0..tasks.len()).filter(ready).map(|task| (0, task)).collect();
         let timers = Timers::new(tasks.len());
         Tasks { tasks, queue, timers, pass: 0 }
     }
@@ -142,6 +151,9 @@ impl Tasks {
     }
 
     fn enqueue(&mut self, task: usize) {
+        if self.tasks[task].stride == NEVER {
+            return;
+        }
         self.timers.cancel(task);
         let it = &mut self.tasks[task];
         it.state = State::Ready;

@@ -332,7 +332,7 @@ impl FromIPSummaryDump {
 }
 
 /// Says where a packet's headers are, and where it goes.
-fn mark(packet: &mut Packet, network: usize) {
+pub(super) fn mark(packet: &mut Packet, network: usize) {
     if network >= Ethernet::LEN {
         packet.set_mac_header((network - Ethernet::LEN) as isize);
     }

@@ -14,6 +14,7 @@ pub mod from_dpdk_ring;
 pub mod from_dump;
 pub mod from_host;
 pub mod from_ip_summary_dump;
+pub mod from_tcpdump;
 mod host;
 mod ip_mark;
 mod kernel;
@@ -56,6 +57,7 @@ pub static CLASSES: &[Class] = &[
     source::<from_dump::FromDump>(),
     source::<from_host::FromHost>(),
     source::<from_ip_summary_dump::FromIPSummaryDump>(),
+    source::<from_tcpdump::FromTcpdump>(),
     duplex::<kernel_tap::KernelTap>(),
     duplex::<kernel_tun::KernelTun>(),
     duplex::<mcast_socket::McastSocket>(),

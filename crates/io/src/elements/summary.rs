@@ -36,6 +36,7 @@ pub(super) fn meta_of(packet: &Packet) -> Meta {
         extra_length: packet.anno_u32(anno::EXTRA_LENGTH),
         paint: packet.paint(),
         aggregate: packet.anno_u32(anno::AGGREGATE),
+        thread: 0,
     }
 }
 

@@ -4,7 +4,7 @@ use super::summary::{Each, Fields, meta_of};
 use crate::text_file::{self, TextWriter};
 use castanet_engine::prelude::*;
 use castanet_wire::Timestamp;
-use castanet_wire::summary::{self, Field, Writer};
+use castanet_wire::summary::{self, Field, Meta, Writer};
 use std::io::Write;
 
 /// Writes a line about each packet to the file FILENAME, `-` for standard output.
@@ -163,7 +163,8 @@ impl PerBatch for ToIPSummaryDump {
 
     fn batch(&self, local: &mut Writing, _: usize, batch: Batch, cx: &mut Cx) {
         local.lines.clear();
-        batch.iter().for_each(|packet| self.describe(packet, &mut local.lines));
+        let worker = cx.worker();
+        batch.iter().for_each(|packet| self.describe(packet, worker, &mut local.lines));
         let lines = local.lines.as_bytes();
         let written = local.file.as_mut().map(|file| file.write_all(lines));
         if let Some(Err(error)) = written {
@@ -208,8 +209,8 @@ impl ToIPSummaryDump {
     }
 
     /// Appends the lines about a packet.
-    fn describe(&self, packet: &Packet, lines: &mut String) {
-        let meta = meta_of(packet);
+    fn describe(&self, packet: &Packet, worker: usize, lines: &mut String) {
+        let meta = Meta { thread: worker as u32, ..meta_of(packet) };
         let at = |offset: Option<isize>| offset.and_then(|at| usize::try_from(at).ok());
         let view = summary::Packet {
             data: packet.bytes(),

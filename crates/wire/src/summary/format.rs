@@ -201,6 +201,7 @@ fn meta_field(field: Field, view: &View<'_>, meta: &Meta, out: &mut String) -> F
             paint => put(out, paint),
         },
         Field::Aggregate => put(out, meta.aggregate),
+        Field::Thread => put(out, meta.thread),
         Field::WireLen => put(out, view.packet.data.len()),
         _ => Err((None, 0)),
     }

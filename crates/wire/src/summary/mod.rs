@@ -45,6 +45,8 @@ pub struct Meta {
     pub paint: u8,
     /// The aggregate it belongs to.
     pub aggregate: u32,
+    /// The worker that has it.
+    pub thread: u32,
 }
 
 /// A packet's bytes, and where the headers begin.

@@ -41,6 +41,10 @@ pub struct Plan {
     pub stores: Vec<Vec<usize>>,
     /// By element: the stores whose lengths it wants to know.
     pub watched: Vec<Vec<usize>>,
+    /// By element: how many turns its tasks get, where others get one.
+    pub tickets: Vec<f64>,
+    /// What random numbers follow from, where it was said.
+    pub seed: Option<u64>,
 }
 
 impl Plan {
@@ -58,6 +62,8 @@ impl Plan {
             feeders: vec![Vec::new(); count],
             stores: vec![Vec::new(); count],
             watched: vec![Vec::new(); count],
+            tickets: vec![1.0; count],
+            seed: None,
         }
     }
 
@@ -126,6 +132,10 @@ pub fn assign(graph: &Graph, facts: &Facts, devices: &[Option<Device>], cores: &
         jobs.into_iter().for_each(|job| reach(graph, &mut plan, job.element(), worker));
     }
     settle_homes(graph, facts, &mut plan);
+    for element in 0..graph.elements.len() {
+        plan.tickets[element] = said_of(graph, &facts.tickets, element).unwrap_or(1.0);
+    }
+    plan.seed = facts.seed;
     share_queues(graph, devices, &mut plan);
     plan
 }
@@ -227,13 +237,17 @@ fn jobs(graph: &Graph) -> Vec<Job> {
     jobs
 }
 
-/// What `StaticThreadSched` wishes for an element: its own name first, then
-/// the compounds around it.
+/// What `StaticThreadSched` wishes for an element.
 fn wished(graph: &Graph, facts: &Facts, element: usize) -> Option<usize> {
+    said_of(graph, &facts.homes, element)
+}
+
+/// What is said of an element: of its own name first, then of the compounds around it.
+fn said_of<T: Copy>(graph: &Graph, said: &[(String, T)], element: usize) -> Option<T> {
     let mut name = graph.elements[element].name.as_str();
     loop {
-        if let Some((_, worker)) = facts.homes.iter().rev().find(|(n, _)| n == name) {
-            return Some(*worker);
+        if let Some((_, what)) = said.iter().rev().find(|(n, _)| n == name) {
+            return Some(*what);
         }
         name = name.rsplit_once('/')?.0;
     }

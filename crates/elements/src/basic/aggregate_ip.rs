@@ -1,0 +1,121 @@
+//! `AggregateIP`: aggregates by a field of the headers.
+
+use super::aggregates::set;
+use castanet_engine::prelude::*;
+use castanet_kit::ip_field::IpField;
+
+/// Sets each packet's aggregate annotation to a field of its IP or transport header.
+///
+/// A field is a name such as `ip src` or `tcp sport`, or bytes such as `ip[12:4]`,
+/// or bits such as `transp{0-15}`; a mask, `/8` or `& 0xff00`, leaves part of it.
+/// `sport` and `dport` are those of TCP or UDP, `data[0]` is behind their header.
+/// Packets without the field leave by the second output.
+///
+/// ```click
+/// in -> a :: AggregateIP(ip src/8) -> AggregateIP(udp dport & 0xff, INCREMENTAL true)
+///    -> c :: AggregateCounter -> f :: AggregateFilter(1 309, 0 all) -> other
+/// a[1] -> none;  f[1] -> out
+/// > in   1.0.0.1:5 > 2.0.0.2:53 udp
+/// > in   1.0.0.1:5 > 2.0.0.2:54 udp
+/// > in   hex 01 02
+/// < none hex 01 02
+/// = a.header ip
+/// = a.bit_offset 96
+/// = a.bit_length 8
+/// = c.count 2
+/// < out   1.0.0.1:5 > 2.0.0.2:53 udp
+/// < other 1.0.0.1:5 > 2.0.0.2:54 udp
+/// ```
+///
+/// ```click
+/// in -> AggregateIP(ip src/8, UNSHIFT_IP_ADDR true) -> f :: AggregateFilter(0 16777216, 1 all) -> out;  f[1] -> other
+/// > in  1.2.3.4 > 2.0.0.2 udp
+/// < out 1.2.3.4 > 2.0.0.2 udp
+/// ```
+#[derive(Element)]
+#[element(args = Wishes, methods)]
+pub struct AggregateIP {
+    field: IpField,
+    incremental: bool,
+    /// By how many bits a part of an address moves up.
+    shift: u32,
+}
+
+#[derive(Args)]
+pub struct Wishes {
+    /// The field, with its mask.
+    #[arg]
+    field: Field,
+    /// Whether the field comes behind the annotation that there is, rather than in its place.
+    #[arg(keyword, default = false)]
+    incremental: bool,
+    /// Whether part of an address lies where the address has it.
+    #[arg(keyword, default = false)]
+    unshift_ip_addr: bool,
+}
+
+/// A field as it is written.
+pub struct Field(IpField);
+
+impl FromArg for Field {
+    const SYNTAX: &'static str = "a field such as `ip src/8`";
+
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let text = String::from_arg(text, names)?;
+        IpField::parse(&text).map(Field).map_err(ArgError::new)
+    }
+}
+
+impl Build for AggregateIP {
+    type Args = Wishes;
+
+    fn build(args: Wishes, _: &Setup) -> Result<Self, ArgError> {
+        let field = args.field.0;
+        if args.incremental && args.unshift_ip_addr {
+            return Err(ArgError::new("INCREMENTAL and UNSHIFT_IP_ADDR are incompatible"));
+        }
+        let shift = field.address_shift().filter(|_| args.unshift_ip_addr).unwrap_or(0);
+        Ok(AggregateIP { field, incremental: args.incremental, shift })
+    }
+}
+
+#[handlers]
+impl AggregateIP {
+    /// What the field's place is counted from: `ip`, `transp` or `payload`.
+    #[read]
+    fn header(&self) -> &'static str {
+        self.field.header.word()
+    }
+    /// The field's first bit.
+    #[read]
+    fn bit_offset(&self) -> u32 {
+        self.field.bit_offset
+    }
+    /// How many bits the field has.
+    #[read]
+    fn bit_length(&self) -> u32 {
+        self.field.bit_length
+    }
+}
+
+#[derive(Fate)]
+pub enum Way {
+    /// Packets with the field.
+    Marked,
+    /// Packets without.
+    #[optional]
+    Without,
+}
+
+impl PerPacket for AggregateIP {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Way;
+
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> Way {
+        let value = packet.ipv4().and_then(|ip| self.field.value(ip.datagram()));
+        let Some(value) = value else { return Way::Without };
+        set(packet, value << self.shift, self.incremental.then_some(self.field.bit_length));
+        Way::Marked
+    }
+}

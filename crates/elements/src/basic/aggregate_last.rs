@@ -1,0 +1,157 @@
+//! `AggregateLast`: the last of each aggregate.
+
+use super::ended::{Ears, Ended};
+use castanet_engine::packet::anno;
+use castanet_engine::prelude::*;
+use std::collections::BTreeMap;
+
+/// Keeps the last packet of each aggregate, and passes it on when told that it was the last.
+///
+/// Packets before it leave by the second output. What is passed on says in its
+/// annotations how many packets and bytes there were, and when the first came.
+/// The handler `clear` says that all were the last; so does, for those that are over,
+/// NOTIFIER, an `AggregateIPFlows`, with the next packets.
+///
+/// ```click
+/// in -> AggregatePaint -> l :: AggregateLast -> k :: AggregateCounter -> last;  l[1] -> before
+/// > in    1.0.0.1 > 2.0.0.2 udp ; paint 2
+/// > in    1.0.0.2 > 2.0.0.2 udp ; paint 1
+/// > in    1.0.0.3 > 2.0.0.2 udp ; paint 2
+/// < before 1.0.0.1 > 2.0.0.2 udp ; paint 2
+/// = l.length 2
+/// ! l.clear
+/// < last  1.0.0.2 > 2.0.0.2 udp ; paint 1
+/// < last  1.0.0.3 > 2.0.0.2 udp ; paint 2
+/// = k.count 3
+/// = l.length 0
+/// ```
+#[derive(Element)]
+#[element(args = Wishes, processing = "h/h")]
+pub struct AggregateLast {
+    ears: Option<Ears>,
+    stop: bool,
+}
+
+#[derive(Args)]
+pub struct Wishes {
+    /// An element that says when aggregates are over.
+    #[arg(keyword)]
+    notifier: Option<String>,
+    /// Whether to stop the router after `clear`.
+    #[arg(keyword, default = false)]
+    stop_after_clear: bool,
+}
+
+impl Build for AggregateLast {
+    type Args = Wishes;
+
+    fn build(args: Wishes, setup: &Setup) -> Result<Self, ArgError> {
+        let ears = args.notifier.map(|name| Ended::listen(&name, setup)).transpose()?;
+        Ok(AggregateLast { ears, stop: args.stop_after_clear })
+    }
+}
+
+/// An aggregate: its last packet, and what came before it.
+struct Last {
+    packet: Packet,
+    packets: u64,
+    bytes: u64,
+    first: i64,
+}
+
+/// The aggregates.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Kept {
+    last: BTreeMap<u32, Last>,
+    clearing: bool,
+}
+
+#[handlers]
+impl Kept {
+    /// How many packets are kept.
+    #[read]
+    fn length(&self) -> usize {
+        self.last.len()
+    }
+    /// Passes on every packet that is kept.
+    #[write(clear, wakes)]
+    fn clear(&mut self, _: &str) -> Result<(), ArgError> {
+        self.clearing = true;
+        Ok(())
+    }
+}
+
+#[derive(Fate)]
+pub enum Way {
+    /// The last packet of an aggregate.
+    Last,
+    /// All packets before it.
+    #[optional]
+    Before,
+}
+
+/// How much a packet says it is.
+fn size(packet: &Packet) -> (u64, u64) {
+    let packets = 1 + u64::from(packet.anno_u16(anno::EXTRA_PACKETS));
+    (packets, packet.len() as u64 + u64::from(packet.anno_u32(anno::EXTRA_LENGTH)))
+}
+
+impl Last {
+    fn of(packet: Packet, before: Option<&Last>) -> Last {
+        let (packets, bytes) = size(&packet);
+        let first = match packet.anno_u64(anno::FIRST_TIMESTAMP) as i64 {
+            0 => packet.timestamp(),
+            first => first,
+        };
+        let before = before.map_or((0, 0, first), |it| (it.packets, it.bytes, it.first));
+        Last { packet, packets: packets + before.0, bytes: bytes + before.1, first: before.2 }
+    }
+
+    /// The packet, with what is known of all.
+    fn told(mut self) -> Packet {
+        let packets = u16::try_from(self.packets - 1).unwrap_or(u16::MAX);
+        let bytes = self.bytes.saturating_sub(self.packet.len() as u64);
+        self.packet.set_anno_u16(anno::EXTRA_PACKETS, packets);
+        self.packet.set_anno_u32(anno::EXTRA_LENGTH, u32::try_from(bytes).unwrap_or(u32::MAX));
+        self.packet.set_anno_u64(anno::FIRST_TIMESTAMP, self.first as u64);
+        self.packet
+    }
+}
+
+impl PerBatch for AggregateLast {
+    type On = on::Any;
+    type Local = Kept;
+    type Fate = Way;
+    const SHARED: bool = true;
+
+    fn batch(&self, kept: &mut Kept, _: usize, batch: Batch, cx: &mut Cx) {
+        for packet in batch {
+            let aggregate = packet.anno_u32(anno::AGGREGATE);
+            let last = Last::of(packet, kept.last.get(&aggregate));
+            if let Some(before) = kept.last.insert(aggregate, last) {
+                cx.emit(Way::Before, before.packet);
+            }
+        }
+        let over = self.ears.iter().flat_map(Ears::over);
+        let last = over.filter_map(|aggregate| kept.last.remove(&aggregate));
+        last.for_each(|last| cx.emit(Way::Last, last.told()));
+    }
+
+    fn wake(&self, kept: &mut Kept, cx: &mut Cx) {
+        for _ in 0..cx.burst() {
+            let Some((_, last)) = kept.last.pop_first() else { break };
+            cx.emit(Way::Last, last.told());
+        }
+        if !kept.last.is_empty() {
+            return cx.wake_at(cx.now());
+        }
+        if std::mem::take(&mut kept.clearing) && self.stop {
+            cx.stop();
+        }
+    }
+
+    fn held(&self, kept: &Kept) -> usize {
+        kept.last.len()
+    }
+}

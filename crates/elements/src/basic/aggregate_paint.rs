@@ -1,0 +1,36 @@
+//! `AggregatePaint`: aggregates by colour.
+
+use super::aggregates::set;
+use castanet_engine::prelude::*;
+
+/// Sets each packet's aggregate annotation to its paint, or to the lower bits of it.
+///
+/// ```click
+/// in -> AggregatePaint(4) -> AggregatePaint(8, INCREMENTAL true) -> f :: AggregateFilter(1 530, 0 all) -> other
+/// f[1] -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp ; paint 18
+/// > in  1.0.0.2 > 2.0.0.2 udp ; paint 3
+/// < out 1.0.0.1 > 2.0.0.2 udp ; paint 18
+/// < other 1.0.0.2 > 2.0.0.2 udp ; paint 3
+/// ```
+#[derive(Element)]
+pub struct AggregatePaint {
+    /// How many of its bits, the lower ones.
+    #[arg(default = 8, range = 1..=8)]
+    bits: u32,
+    /// Whether they come behind the annotation that there is, rather than in its place.
+    #[arg(keyword, default = false)]
+    incremental: bool,
+}
+
+impl PerPacket for AggregatePaint {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    #[inline]
+    fn packet(&self, _: &mut (), packet: &mut Packet) {
+        let value = u32::from(packet.paint()) % (1 << self.bits);
+        set(packet, value, self.incremental.then_some(self.bits));
+    }
+}

@@ -1,0 +1,53 @@
+//! `MoveData`: bytes from one place of a packet to another.
+
+use castanet_engine::prelude::*;
+
+/// Copies bytes within each packet.
+///
+/// A packet that is too short for them is left as it is, unless GROW makes
+/// it longer where they go to.
+///
+/// ```click
+/// in -> MoveData(0, 2, 2) -> out;  in2 -> MoveData(DST_OFFSET 3, SRC_OFFSET 0, LENGTH 2, GROW true) -> out2
+/// > in   hex 01 02 03 04
+/// > in   hex 01 02 03
+/// < out  hex 03 04 03 04
+/// < out  hex 01 02 03
+/// > in2  hex 01 02 03
+/// < out2 hex 01 02 03 01 02
+/// ```
+#[derive(Element)]
+pub struct MoveData {
+    /// Where they go to.
+    #[arg]
+    dst_offset: u32,
+    /// Where they come from.
+    #[arg]
+    src_offset: u32,
+    /// How many.
+    #[arg]
+    length: u32,
+    /// Whether a packet that is too short is made longer.
+    #[arg(default = false)]
+    grow: bool,
+}
+
+impl PerPacket for MoveData {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    fn packet(&self, _: &mut (), packet: &mut Packet) {
+        let (from, to) = (self.src_offset as usize, self.dst_offset as usize);
+        let length = self.length as usize;
+        if from + length > packet.len() {
+            return;
+        }
+        if self.grow && to + length > packet.len() {
+            packet.put_back(to + length - packet.len());
+        }
+        if to + length <= packet.len() {
+            packet.bytes_mut().copy_within(from..from + length, to);
+        }
+    }
+}

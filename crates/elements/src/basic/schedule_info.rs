@@ -1,0 +1,44 @@
+//! `ScheduleInfo`: who gets how many turns.
+
+use castanet_engine::prelude::*;
+
+/// Gives elements' tasks more turns than others, or fewer.
+///
+/// A task gets turns in proportion to its number, 1 unless said; 0 is none at
+/// all. A compound's number is that of all elements within.
+///
+/// ```click
+/// in -> q :: Queue -> u :: Unqueue -> out;  ScheduleInfo(u 0.5, q 2)
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// ```
+///
+/// ```click
+/// in -> q :: Queue -> u :: Unqueue -> Discard;  ScheduleInfo(u 0)
+/// > in 1.0.0.1 > 2.0.0.2 udp
+/// = q.length 1
+/// ```
+#[derive(Element)]
+pub struct ScheduleInfo {
+    /// An element's name and its number.
+    #[arg(rest)]
+    pairs: Vec<Words>,
+}
+
+impl Info for ScheduleInfo {
+    fn declare(&self, facts: &mut Facts) -> Result<(), ArgError> {
+        for argument in self.pairs.iter().filter(|it| !it.words.is_empty()) {
+            let [name, number] = argument.words.as_slice() else {
+                return Err(ArgError::new(format!("`{}` is no name and number", argument.text))
+                    .click("expected 'ELEMENTNAME PARAM'"));
+            };
+            let number = f64::from_arg(number, &Names::default()).ok().filter(|&it| it >= 0.0);
+            let number = number.ok_or_else(|| {
+                ArgError::new(format!("`{}` has no number from 0 on", argument.text))
+                    .click("expected 'ELEMENTNAME PARAM' (bad scheduling parameter)")
+            })?;
+            facts.tickets.push((name.clone(), number));
+        }
+        Ok(())
+    }
+}

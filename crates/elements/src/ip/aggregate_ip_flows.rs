@@ -1,0 +1,169 @@
+//! `AggregateIPFlows`: aggregates by flow.
+
+use super::flow_fragments::{Held, Verdict};
+use crate::basic::ended::Ended;
+use castanet_engine::packet::anno;
+use castanet_engine::prelude::*;
+use castanet_kit::ip_flows::Timeouts;
+
+/// Sets each packet's aggregate annotation to the number of its TCP or UDP flow.
+///
+/// Flows are numbered from 1 on as they appear. The paint says which way a packet
+/// goes: 0 as the first, 1 against it, and 2 or 3 for an ICMP error about such a
+/// packet. A flow that has been silent for its timeout is over, and so is TCP that
+/// has ended on both sides; then the same addresses and ports get another number.
+/// Time is that of the packets. With FRAGMENTS, later fragments wait for the
+/// first, which has the ports, and what comes between the same hosts behind them
+/// waits too; `clear` lets them go. What belongs to no flow leaves by the second output.
+///
+/// ```click
+/// in -> f :: AggregateIPFlows -> k :: AggregateCounter -> out;  f[1] -> none
+/// > in  1.0.0.1:5 > 2.0.0.2:6 udp ; time 1000000000
+/// > in  2.0.0.2:6 > 1.0.0.1:5 udp ; time 1000000001
+/// > in  1.0.0.1:5 > 2.0.0.2:6 tcp ; time 1000000001
+/// > in  1.0.0.1 > 2.0.0.2 icmp
+/// < out 1.0.0.1:5 > 2.0.0.2:6 udp ; time 1000000000.000000000 paint 0
+/// < out 2.0.0.2:6 > 1.0.0.1:5 udp ; time 1000000001.000000000 paint 1
+/// < out 1.0.0.1:5 > 2.0.0.2:6 tcp ; time 1000000001.000000000 paint 0
+/// < none 1.0.0.1 > 2.0.0.2 icmp
+/// = k.nagg 2
+/// = f.count 2
+/// > in  1.0.0.1:5 > 2.0.0.2:6 udp ; time 1000000062.5
+/// < out 1.0.0.1:5 > 2.0.0.2:6 udp ; time 1000000062.500000000 paint 0
+/// = k.nagg 3
+/// ! f.clear
+/// = f.count 0
+/// ```
+///
+/// ```click
+/// in -> f :: AggregateIPFlows(FRAGMENTS true, SYMETRIC false) -> out;  f[1] -> none
+/// > in  1.0.0.1 > 2.0.0.2 udp id 7 frag 1480 len 60
+/// = f.length 1
+/// ! f.clear
+/// < none 1.0.0.1 > 2.0.0.2 udp id 7 frag 1480 len 60
+/// ```
+#[derive(Element)]
+#[element(args = Wishes)]
+pub struct AggregateIPFlows {
+    timeouts: Timeouts,
+    fragment_timeout: u64,
+    reap: u64,
+    icmp: bool,
+    fragments: Option<bool>,
+    symmetric: bool,
+    ended: Link<Ended>,
+}
+
+#[derive(Args)]
+pub struct Wishes {
+    /// How long TCP that goes on may be silent.
+    #[arg(keyword, default = Duration::from_secs(86400))]
+    tcp_timeout: Duration,
+    /// How long TCP that has ended may be silent.
+    #[arg(keyword, default = Duration::from_secs(30))]
+    tcp_done_timeout: Duration,
+    /// How long UDP may be silent.
+    #[arg(keyword, default = Duration::from_secs(60))]
+    udp_timeout: Duration,
+    /// How long fragments wait for the first of theirs.
+    #[arg(keyword, default = Duration::from_secs(30))]
+    fragment_timeout: Duration,
+    /// How often to look for flows that are over.
+    #[arg(keyword, default = Duration::from_secs(1200))]
+    reap: Duration,
+    /// Whether ICMP errors belong to the flow that they are about.
+    #[arg(keyword, default = false)]
+    icmp: bool,
+    /// Whether later fragments belong to a flow; unless said, where packets are pushed.
+    #[arg(keyword)]
+    fragments: Option<bool>,
+    /// Whether both directions are one flow.
+    #[arg(keyword, default = true)]
+    symetric: bool,
+}
+
+impl Build for AggregateIPFlows {
+    type Args = Wishes;
+
+    fn build(it: Wishes, setup: &Setup) -> Result<Self, ArgError> {
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let timeouts = Timeouts {
+            tcp: nanos(it.tcp_timeout),
+            tcp_done: nanos(it.tcp_done_timeout),
+            udp: nanos(it.udp_timeout),
+        };
+        Ok(AggregateIPFlows {
+            timeouts,
+            fragment_timeout: nanos(it.fragment_timeout),
+            reap: nanos(it.reap),
+            icmp: it.icmp,
+            fragments: it.fragments,
+            symmetric: it.symetric,
+            ended: setup.own::<Ended>(),
+        })
+    }
+}
+
+#[derive(Fate)]
+pub enum Way {
+    /// Packets of a flow.
+    Flow,
+    /// Packets of none.
+    #[optional]
+    None,
+}
+
+impl AggregateIPFlows {
+    /// Sends a packet on, with what is known of its flow.
+    fn send(&self, mut packet: Packet, flow: Option<(u32, u8)>, cx: &mut Cx) {
+        let Some((number, paint)) = flow else { return cx.emit(Way::None, packet) };
+        packet.set_anno_u32(anno::AGGREGATE, number);
+        packet.set_paint(paint);
+        cx.emit(Way::Flow, packet);
+    }
+}
+
+impl PerBatch for AggregateIPFlows {
+    type On = on::Ipv4;
+    type Local = Held;
+    type Fate = Way;
+    const SHARED: bool = true;
+
+    fn batch(&self, held: &mut Held, _: usize, batch: Batch, cx: &mut Cx) {
+        let waits = self.fragments.unwrap_or(true) && cx.pulled().is_none();
+        held.set(self.symmetric, self.icmp, waits, self.timeouts);
+        for packet in batch {
+            let now = match packet.timestamp() {
+                0 => cx.now().nanos(),
+                time => time.unsigned_abs(),
+            };
+            if held.is_due(now, self.reap) {
+                held.reap(now);
+                self.ended.with(|ended| ended.tell(&held.over()));
+            }
+            match held.take_in(packet, now) {
+                Verdict::Known(packet, flow) => self.send(packet, flow, cx),
+                Verdict::Kept(pair) => {
+                    while let Some((packet, flow)) = held.next(pair, now, self.fragment_timeout) {
+                        self.send(packet, flow, cx);
+                    }
+                }
+            }
+        }
+    }
+
+    fn wake(&self, held: &mut Held, cx: &mut Cx) {
+        for _ in 0..cx.burst() {
+            let Some((packet, flow)) = held.any() else {
+                held.forget();
+                return self.ended.with(|ended| ended.tell(&held.over()));
+            };
+            self.send(packet, flow, cx);
+        }
+        cx.wake_at(cx.now());
+    }
+
+    fn held(&self, held: &Held) -> usize {
+        held.len()
+    }
+}

@@ -1,0 +1,199 @@
+//! The flows that `AggregateIPFlows` knows, and the packets that wait for a first fragment.
+
+use castanet_engine::prelude::*;
+use castanet_engine::wire::{Ipv4Header, Tcp, ip_proto};
+use castanet_kit::icmp_error::is_error;
+use castanet_kit::ip_flows::{End, Flows, Marks, Timeouts};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// Two hosts, the lesser first.
+pub(super) type Pair = (Ipv4Addr, Ipv4Addr);
+/// A datagram in pieces: from, to, protocol, identification.
+type Pieces = (Ipv4Addr, Ipv4Addr, u8, u16);
+/// A flow's number and a packet's paint.
+type Marked = Option<(u32, u8)>;
+
+/// What becomes of a packet.
+pub(super) enum Verdict {
+    /// It goes on, with its flow or none.
+    Known(Packet, Marked),
+    /// It waits with others between these hosts.
+    Kept(Pair),
+}
+
+/// Flows, and packets that wait.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Held {
+    flows: Flows,
+    settings: Option<(bool, bool, bool, Timeouts)>,
+    waiting: BTreeMap<Pair, VecDeque<(Packet, u64)>>,
+    /// The ports of datagrams whose first piece was seen, and when.
+    ports: HashMap<Pieces, (u16, u16, u64)>,
+    /// When to look for flows that are over.
+    due: u64,
+}
+
+#[handlers]
+impl Held {
+    /// Flows that are alive.
+    #[read]
+    fn count(&self) -> usize {
+        self.flows.len()
+    }
+    /// Packets that wait for a first fragment.
+    #[read]
+    fn length(&self) -> usize {
+        self.len()
+    }
+    /// Lets go of packets that wait, and forgets all flows.
+    #[write(clear, wakes)]
+    fn clear(&mut self, _: &str) -> Result<(), ArgError> {
+        Ok(())
+    }
+}
+
+fn pair(ip: &Ipv4Header) -> Pair {
+    (ip.src().min(ip.dst()), ip.src().max(ip.dst()))
+}
+
+fn pieces(ip: &Ipv4Header) -> Pieces {
+    (ip.src(), ip.dst(), ip.protocol(), ip.id())
+}
+
+/// The ports that TCP or UDP begins with; `None` if there are none.
+fn ports(protocol: u8, bytes: &[u8]) -> Option<(u16, u16)> {
+    let has = matches!(protocol, ip_proto::TCP | ip_proto::UDP);
+    castanet_engine::wire::udp::ports(bytes).filter(|_| has)
+}
+
+impl Held {
+    /// Takes over what the configuration says.
+    pub(super) fn set(&mut self, symmetric: bool, icmp: bool, waits: bool, timeouts: Timeouts) {
+        self.settings = Some((symmetric, icmp, waits, timeouts));
+    }
+
+    /// Whether it is time to look for flows that are over.
+    pub(super) fn is_due(&mut self, now: u64, every: u64) -> bool {
+        if self.due == 0 {
+            self.due = now.saturating_add(every);
+        }
+        let due = now >= self.due;
+        if due {
+            self.due = now.saturating_add(every);
+        }
+        due
+    }
+
+    /// Forgets flows that are over.
+    pub(super) fn reap(&mut self, now: u64) {
+        if let Some((_, _, _, timeouts)) = &self.settings {
+            self.flows.reap(now, timeouts);
+        }
+    }
+
+    /// The flows that have ended.
+    pub(super) fn over(&mut self) -> Vec<u32> {
+        self.flows.take_over()
+    }
+
+    /// Forgets all flows.
+    pub(super) fn forget(&mut self) {
+        self.flows.clear();
+        self.ports.clear();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.waiting.values().map(VecDeque::len).sum()
+    }
+
+    /// Decides about a packet, or lets it wait.
+    pub(super) fn take_in(&mut self, mut packet: Packet, now: u64) -> Verdict {
+        let Some(view) = packet.ipv4() else { return Verdict::Known(packet, None) };
+        let (ip, first) = (*view, view.is_first_fragment());
+        if let Some((sport, dport)) = ports(ip.protocol(), view.payload())
+            && ip.is_fragment()
+            && first
+        {
+            self.ports.insert(pieces(&ip), (sport, dport, now));
+        }
+        let pair = pair(&ip);
+        let waits = self.settings.is_some_and(|settings| settings.2);
+        let queue = self.waiting.get(&pair).is_some_and(|queue| !queue.is_empty());
+        if waits && (queue || !first && !self.ports.contains_key(&pieces(&ip))) {
+            self.waiting.entry(pair).or_default().push_back((packet, now));
+            return Verdict::Kept(pair);
+        }
+        let flow = self.mark(&mut packet, now);
+        Verdict::Known(packet, flow)
+    }
+
+    /// The next packet between two hosts that need not wait any longer.
+    pub(super) fn next(&mut self, pair: Pair, now: u64, timeout: u64) -> Option<(Packet, Marked)> {
+        let (packet, since) = self.waiting.get_mut(&pair)?.front_mut()?;
+        let ip = packet.ipv4().map(|ip| *ip)?;
+        let known = ip.is_first_fragment() || self.ports.contains_key(&pieces(&ip));
+        if !known && now.saturating_sub(*since) <= timeout {
+            return None;
+        }
+        self.any_of(pair)
+    }
+
+    /// Any packet that waits.
+    pub(super) fn any(&mut self) -> Option<(Packet, Marked)> {
+        let pair = *self.waiting.keys().next()?;
+        self.any_of(pair)
+    }
+
+    fn any_of(&mut self, pair: Pair) -> Option<(Packet, Marked)> {
+        let queue = self.waiting.get_mut(&pair)?;
+        let (mut packet, since) = queue.pop_front()?;
+        if queue.is_empty() {
+            self.waiting.remove(&pair);
+        }
+        let flow = self.mark(&mut packet, since);
+        Some((packet, flow))
+    }
+
+    /// The flow of a packet, which it may begin.
+    fn mark(&mut self, packet: &mut Packet, now: u64) -> Marked {
+        let (symmetric, icmp, waits, timeouts) = self.settings?;
+        let view = packet.ipv4()?;
+        let (ip, body) = (*view, view.payload());
+        if icmp && ip.protocol() == ip_proto::ICMP {
+            return self.about(&ip, body, symmetric);
+        }
+        let found = match ip.is_first_fragment() {
+            true => ports(ip.protocol(), body),
+            false if waits => self.ports.get(&pieces(&ip)).map(|&(s, d, _)| (s, d)),
+            false => None,
+        };
+        let (sport, dport) = found?;
+        let tcp = Tcp::from_prefix(body).map(|(tcp, _)| tcp);
+        let tcp = tcp.filter(|_| ip.protocol() == ip_proto::TCP && ip.is_first_fragment());
+        let marks = tcp.map_or(Marks::default(), |tcp| Marks {
+            syn: tcp.is_syn() && !tcp.is_ack(),
+            fin: tcp.is_fin(),
+            rst: tcp.is_rst(),
+        });
+        let ends: (End, End) = ((ip.src(), sport), (ip.dst(), dport));
+        let (number, back) =
+            self.flows.number(ip.protocol(), ends, symmetric, marks, now, &timeouts);
+        Some((number, u8::from(back)))
+    }
+
+    /// The flow that an ICMP error is about.
+    fn about(&self, ip: &Ipv4Header, body: &[u8], symmetric: bool) -> Marked {
+        const OF_ERRORS: u8 = 2;
+        let (icmp, inner) = castanet_engine::wire::Icmp::from_prefix(body)?;
+        if !is_error(icmp.kind()) || !ip.is_first_fragment() {
+            return None;
+        }
+        let (inner, rest) = Ipv4Header::from_prefix(inner)?;
+        let options = inner.header_len().saturating_sub(Ipv4Header::LEN);
+        let (sport, dport) = ports(inner.protocol(), rest.get(options..)?)?;
+        let ends = ((inner.src(), sport), (inner.dst(), dport));
+        let (number, back) = self.flows.find(inner.protocol(), ends, symmetric)?;
+        Some((number, OF_ERRORS + u8::from(back)))
+    }
+}

@@ -1,0 +1,217 @@
+//! Flows between hosts, numbered as they appear, until they have been silent for long enough.
+
+use rapidhash::RapidHashMap;
+use std::net::Ipv4Addr;
+
+/// One end of a flow: address and port.
+pub type End = (Ipv4Addr, u16);
+
+/// How long flows live without packets, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// TCP that has not ended.
+    pub tcp: u64,
+    /// TCP whose both sides have ended.
+    pub tcp_done: u64,
+    /// UDP.
+    pub udp: u64,
+}
+
+/// A flow's key: protocol, lesser end, greater end.
+type Key = (u8, End, End);
+
+/// What is known of a flow.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    number: u32,
+    /// Whether its first packet came from the greater end.
+    reverse: bool,
+    last: u64,
+    /// Which sides have said that they are done: a bit each.
+    done: u8,
+}
+
+/// What a segment of TCP says of its flow's life.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Marks {
+    /// It begins one.
+    pub syn: bool,
+    /// It ends its side.
+    pub fin: bool,
+    /// It ends both.
+    pub rst: bool,
+}
+
+/// All flows that are alive.
+#[derive(Clone, Debug)]
+pub struct Flows {
+    flows: RapidHashMap<Key, Flow>,
+    /// The number of the next flow; 0 is none.
+    next: u32,
+    /// The flows that have ended since somebody asked.
+    over: Vec<u32>,
+}
+
+impl Default for Flows {
+    fn default() -> Self {
+        Flows { flows: RapidHashMap::default(), next: 1, over: Vec::new() }
+    }
+}
+
+const BOTH: u8 = 3;
+
+impl Flows {
+    /// The number of a packet's flow and whether the packet goes against it. If
+    /// `symmetric` both directions are one flow.
+    pub fn number(
+        &mut self,
+        protocol: u8,
+        (src, dst): (End, End),
+        symmetric: bool,
+        marks: Marks,
+        now: u64,
+        timeouts: &Timeouts,
+    ) -> (u32, bool) {
+        let swapped = symmetric && src > dst;
+        let key = if swapped { (protocol, dst, src) } else { (protocol, src, dst) };
+        let fresh = Flow { number: self.next, reverse: swapped, last: now, done: 0 };
+        let flow = self.flows.entry(key).or_insert(fresh);
+        let silent = now.saturating_sub(flow.last) > timeouts.of(protocol, flow.done);
+        // A connection that was over may begin again with the same ends.
+        let anew = marks.syn && flow.done == BOTH;
+        if (silent || anew) && flow.number != self.next {
+            self.over.push(flow.number);
+            *flow = fresh;
+        }
+        if flow.number == self.next {
+            self.next = self.next.wrapping_add(1).max(1);
+        }
+        flow.last = flow.last.max(now);
+        if marks.rst {
+            flow.done = BOTH;
+        } else if marks.fin {
+            flow.done |= 1 << u8::from(swapped);
+        }
+        (flow.number, flow.reverse != swapped)
+    }
+
+    /// The number of a flow that is there already, and whether `src` to `dst` goes against it.
+    pub fn find(
+        &self,
+        protocol: u8,
+        (src, dst): (End, End),
+        symmetric: bool,
+    ) -> Option<(u32, bool)> {
+        let swapped = symmetric && src > dst;
+        let key = if swapped { (protocol, dst, src) } else { (protocol, src, dst) };
+        let flow = self.flows.get(&key)?;
+        Some((flow.number, flow.reverse != swapped))
+    }
+
+    /// Forgets flows that have been silent for long enough.
+    pub fn reap(&mut self, now: u64, timeouts: &Timeouts) {
+        let over = &mut self.over;
+        self.flows.retain(|key, flow| {
+            let alive = now.saturating_sub(flow.last) <= timeouts.of(key.0, flow.done);
+            if !alive {
+                over.push(flow.number);
+            }
+            alive
+        });
+    }
+
+    /// Forgets all flows.
+    pub fn clear(&mut self) {
+        self.over.extend(self.flows.values().map(|flow| flow.number));
+        self.flows.clear();
+    }
+
+    /// How many flows are alive.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// The flows that have ended since it was asked last.
+    pub fn take_over(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.over)
+    }
+}
+
+impl Timeouts {
+    fn of(&self, protocol: u8, done: u8) -> u64 {
+        match (protocol == castanet_wire::ip_proto::TCP, done == BOTH) {
+            (true, false) => self.tcp,
+            (true, true) => self.tcp_done,
+            (false, _) => self.udp,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUTS: Timeouts = Timeouts { tcp: 1000, tcp_done: 10, udp: 100 };
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
+
+    fn end(host: u8, port: u16) -> End {
+        (Ipv4Addr::new(10, 0, 0, host), port)
+    }
+
+    fn number(
+        flows: &mut Flows,
+        protocol: u8,
+        ends: (End, End),
+        marks: Marks,
+        now: u64,
+    ) -> (u32, bool) {
+        flows.number(protocol, ends, true, marks, now, &TIMEOUTS)
+    }
+
+    #[test]
+    fn flows_are_numbered_and_have_a_direction() {
+        let (mut flows, none) = (Flows::default(), Marks::default());
+        let (there, back) = ((end(9, 1), end(1, 2)), (end(1, 2), end(9, 1)));
+        assert_eq!(number(&mut flows, TCP, there, none, 0), (1, false));
+        assert_eq!(number(&mut flows, TCP, back, none, 0), (1, true));
+        assert_eq!(number(&mut flows, UDP, back, none, 0), (2, false));
+        assert_eq!(number(&mut flows, UDP, there, none, 0), (2, true));
+        assert_eq!(flows.find(UDP, there, true), Some((2, true)));
+        assert_eq!(flows.find(UDP, (end(3, 3), end(1, 1)), true), None);
+        let one_way = flows.number(UDP, there, false, none, 0, &TIMEOUTS);
+        assert_eq!(one_way, (3, false));
+    }
+
+    #[test]
+    fn flows_end_by_silence_and_by_word() {
+        let (mut flows, none) = (Flows::default(), Marks::default());
+        let (there, back) = ((end(1, 1), end(2, 2)), (end(2, 2), end(1, 1)));
+        let fin = Marks { fin: true, ..none };
+        let syn = Marks { syn: true, ..none };
+        assert_eq!(number(&mut flows, UDP, there, none, 0).0, 1);
+        assert_eq!(number(&mut flows, UDP, there, none, 100).0, 1);
+        assert_eq!(number(&mut flows, UDP, there, none, 201).0, 2);
+        assert_eq!(number(&mut flows, TCP, there, syn, 300).0, 3);
+        number(&mut flows, TCP, there, fin, 301);
+        assert_eq!(number(&mut flows, TCP, back, fin, 302).0, 3);
+        assert_eq!(number(&mut flows, TCP, there, none, 303).0, 3);
+        assert_eq!(number(&mut flows, TCP, there, syn, 304).0, 4);
+        assert_eq!(number(&mut flows, TCP, there, Marks { rst: true, ..none }, 305).0, 4);
+        assert_eq!(number(&mut flows, TCP, there, none, 316).0, 5);
+        assert_eq!(flows.take_over(), [1, 3, 4]);
+        flows.reap(2000, &TIMEOUTS);
+        assert!(flows.is_empty());
+        let mut over = flows.take_over();
+        over.sort_unstable();
+        assert_eq!(over, [2, 5]);
+        number(&mut flows, TCP, there, syn, 2000);
+        flows.clear();
+        assert_eq!((flows.take_over(), flows.len()), (vec![6], 0));
+    }
+}
