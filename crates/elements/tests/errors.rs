@@ -289,8 +289,8 @@ fn measurements() {
     );
     golden(
         "Idle -> [0] c :: Clipboard(7) -> Discard; Idle -> [1] c [1] -> Discard",
-        "`7` is not an offset and a length, such as 12/4",
-        "syntax error",
+        "RANGES 1: `7` is not an offset and a length, such as 12/4",
+        "RANGES 1: syntax error",
     );
 }
 

@@ -207,7 +207,6 @@ pub static CLASSES: &[Class] = &[
     per_packet::<round_robin_switch::RoundRobinSwitch>().with_checksums(Checksums::Pass),
     control::<script::Script>().or_with_ports(&script_ports::SCRIPT_PORTS),
     info::<schedule_info::ScheduleInfo>(),
-    control::<script::Script>(),
     per_packet::<search::Search>(),
     per_packet::<set_anno_byte::SetAnnoByte>(),
     per_packet::<set_crc32::SetCRC32>(),

@@ -98,6 +98,7 @@ impl<'d> Build<'d> {
                 };
             }
             Field::Aggregate => meta.aggregate = number?,
+            Field::Thread => meta.thread = number?,
             Field::WireLen => self.want_len = number? as usize,
             // Counts as understood: the line is no worse for it.
             _ => {}

@@ -83,7 +83,7 @@ fields! {
     /// The aggregate it belongs to.
     Aggregate "aggregate" META;
     /// The worker that has it.
-    Thread "thread" None;
+    Thread "thread" META;
     /// Length with the link header.
     WireLen "wire_len" META;
     /// Ethernet source.
@@ -197,7 +197,7 @@ const SYNONYMS: [(&str, Field); 20] = [
 impl Field {
     /// Whether the field is read from the packet's headers or payload.
     pub(super) fn is_of_ip(self) -> bool {
-        self != Field::Thread && self.order().is_none_or(|turn| turn >= 298)
+        self.order().is_none_or(|turn| turn >= 298)
     }
 
     fn named(name: &str) -> Option<Field> {

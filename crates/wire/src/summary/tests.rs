@@ -196,6 +196,7 @@ fn link_and_meta_fields() {
         extra_length: 100,
         paint: 1,
         aggregate: 77,
+        thread: 3,
     };
     assert_eq!(
         with_meta(
@@ -206,6 +207,7 @@ fn link_and_meta_fields() {
         "1000000000.005000 1000000000.005000 1000000000 5000 1000000000005000 7.000000001 5 1 1 < 77 28 -"
     );
     assert_eq!(with_meta("direction", "hex", &Meta { paint: 9, ..meta }), "9");
+    assert_eq!(with_meta("thread ip_src", "hex", &meta), "3 -");
     // What was cut off counts only beyond what the IP header says.
     assert_eq!(with_meta("len payload_len", "1.0.0.1 > 2.0.0.2 udp", &meta), "28 0");
     assert_eq!(with_meta("len payload_len", "hex 00 01", &meta), "102 102");
@@ -321,6 +323,7 @@ fn lines_say_more_than_bytes() {
             extra_length: 20,
             paint: 1,
             aggregate: 77,
+            thread: 0,
         }
     );
     assert_eq!((parsed.network, parsed.bytes.len()), (Some(0), 40));
