@@ -61,11 +61,34 @@ fn copy(name: &str, from: &str, to: &str) -> (String, String) {
 #[test]
 fn the_examples_run() {
     let library = library();
-    for name in ["FromIPSummaryDump", "ToIPSummaryDump"] {
+    for name in ["FromIPSummaryDump", "FromTcpdump", "ToIPSummaryDump"] {
         let class = library.get(name).unwrap();
         let count = example::run_all(class, &library).unwrap_or_else(|error| panic!("{error}"));
         assert!(count > 0, "{name} has no example");
     }
+}
+
+#[test]
+fn what_tcpdump_printed_becomes_a_summary() {
+    let path = std::env::temp_dir().join(format!("castanet-{}-tcpdump", std::process::id()));
+    let lines = "tcpdump: listening on eth0\n\
+                 12:00:00.25 IP 10.0.0.1.1024 > 10.0.0.2.80: Flags [S], seq 7, win 512, length 0\n\
+                 12:00:01 IP 10.0.0.2.53 > 10.0.0.1.99: UDP, length 12\n";
+    std::fs::write(&path, lines).unwrap();
+    let file = path.display();
+    let fields = "timestamp ip_src sport ip_dst dport ip_proto ip_len tcp_flags tcp_seq thread";
+    let config = format!(
+        "FromTcpdump({file}, STOP true) -> ToIPSummaryDump(-, FIELDS {fields}, HEADER false)"
+    );
+    let out = path.with_extension("out");
+    let said = run(&config.replace("(-,", &format!("({},", out.display()))).unwrap();
+    let written = std::fs::read_to_string(&out).unwrap();
+    [&path, &out].iter().for_each(|path| std::fs::remove_file(path).unwrap());
+    assert!(said.contains(":1: warning: first line suspicious"), "{said}");
+    assert!(said.contains(":1: packet parse error"), "{said}");
+    let want = "43200.250000 10.0.0.1 1024 10.0.0.2 80 T 40 S 7 0\n\
+                43201.000000 10.0.0.2 53 10.0.0.1 99 U 40 - - 0\n";
+    assert_eq!(written, want);
 }
 
 #[test]
