@@ -36,10 +36,25 @@ impl<T> fmt::Debug for Link<T> {
 /// What the elements of one router share, while it is built.
 #[derive(Default)]
 pub(crate) struct Board {
-    states: RefCell<BTreeMap<String, Box<dyn Any>>>,
+    states: RefCell<States>,
+    /// Of the configuration before, which goes on where its owner's name stays.
+    before: States,
 }
 
+/// By the owner's name.
+type States = BTreeMap<String, Arc<dyn Any + Send + Sync>>;
+
 impl Board {
+    /// For a configuration that replaces the one of this board.
+    pub(crate) fn successor(&self) -> Board {
+        Board { states: RefCell::default(), before: self.states.borrow().clone() }
+    }
+
+    /// Once that has happened.
+    pub(crate) fn forget_before(&mut self) {
+        self.before.clear();
+    }
+
     /// Whether nothing is shared.
     pub(crate) fn is_empty(&self) -> bool {
         self.states.borrow().is_empty()
@@ -47,11 +62,12 @@ impl Board {
 
     /// The state of element `owner`; both it and those linked to it may be the
     /// first to ask. `None` if it is of another type.
-    fn link<T: Default + 'static>(&self, owner: &str) -> Option<Link<T>> {
+    fn link<T: Default + Send + 'static>(&self, owner: &str) -> Option<Link<T>> {
         let mut states = self.states.borrow_mut();
-        let state = states
-            .entry(owner.to_owned())
-            .or_insert_with(|| Box::new(Link(Arc::new(Mutex::new(T::default())))));
+        let state = states.entry(owner.to_owned()).or_insert_with(|| {
+            let before = self.before.get(owner).filter(|state| state.is::<Link<T>>());
+            before.cloned().unwrap_or_else(|| Arc::new(Link(Arc::new(Mutex::new(T::default())))))
+        });
         state.downcast_ref::<Link<T>>().cloned()
     }
 }

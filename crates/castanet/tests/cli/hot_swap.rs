@@ -233,6 +233,25 @@ fn elements_without_a_name_go_on_where_they_are_the_only_ones_of_their_kind() {
 }
 
 #[test]
+fn what_elements_share_stays_shared() {
+    let config = |more: &str| {
+        format!(
+            "r :: RecordTimestamp(N 64);
+             InfiniteSource(LIMIT 10, LENGTH 60) -> n :: NumberPacket {more} -> r
+               -> q :: Queue -> u :: Unqueue(ACTIVE false) -> d :: TimestampDiff(r) -> c :: Counter -> Discard"
+        )
+    };
+    let mut it = run("shared", &[], &config(""));
+    it.client.wait_for("q.length", "10");
+    it.swap(&config("-> Null")).unwrap();
+    // What was recorded before is found after: none counts as unknown.
+    it.client.write("u.active", "true");
+    it.client.wait_for("c.count", "10");
+    assert_ne!(it.client.read("d.max"), "0");
+    it.end();
+}
+
+#[test]
 fn files_that_are_written_go_on() {
     let dump = folder("hot-swap").join("goes-on.pcap");
     let to = format!("ToDump({}, ENCAP IP, UNBUFFERED true)", dump.display());
@@ -247,6 +266,45 @@ fn files_that_are_written_go_on() {
     it.end();
     // A header, and ten packets of 60 bytes with their own.
     assert_eq!(std::fs::metadata(&dump).unwrap().len(), 24 + 10 * 76);
+}
+
+#[test]
+fn an_element_takes_other_arguments_while_it_runs() {
+    let dump = folder("hot-swap").join("arguments.pcap");
+    let config = format!(
+        "s :: InfiniteSource(LIMIT 40) -> c :: Counter -> q :: Queue(100) -> u :: Unqueue(ACTIVE false)
+           -> p :: Paint(1) -> d :: ToDump({}, ENCAP IP)",
+        dump.display()
+    );
+    let mut it = run("arguments", &["-j", "2"], &config);
+    it.client.wait_for("q.length", "40");
+    it.client.write("q.config", "50");
+    it.client.write("p.config", "COLOR 7");
+    for (handler, value) in
+        [("q.capacity", "50"), ("q.config", "50"), ("q.length", "40"), ("p.color", "7")]
+    {
+        assert_eq!(it.client.read(handler), value, "{handler}");
+    }
+    assert!(it.client.read("flatconfig").contains("q :: Queue(50);"));
+    assert!(it.client.read("q.handlers").contains("config\trw\n"));
+    for (handler, value, words) in [
+        ("q.config", "many", "CAPACITY: invalid number"),
+        ("p.config", "1, 2, 3", "too many arguments"),
+        ("d.config", "/nowhere/at/all", "cannot go on under other arguments"),
+        ("cs.config", "UNIX, /tmp/elsewhere", "read-only"),
+    ] {
+        it.client.say(&format!("WRITE {handler} {value}\n"));
+        let (code, said) = it.client.answer();
+        assert!(code != 200 && said.contains(words), "{handler}: {said}");
+    }
+    it.client.write("u.config", "ACTIVE true");
+    it.client.wait_for("d.count", "40");
+    it.end();
+    // At once, for a script that goes on.
+    let script = "Script(write q.config 7, print $(q.capacity), write q.config none, stop)";
+    let ran = click(&["--simtime", "-e", &format!("Idle -> q :: Queue -> Idle; {script}")], b"");
+    assert_eq!(ran.out, "7\n");
+    assert!(ran.err.contains("  CAPACITY: invalid number"), "{}", ran.err);
 }
 
 #[test]

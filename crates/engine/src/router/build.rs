@@ -27,6 +27,8 @@ pub(super) struct Ground {
     pub(super) console: Arc<Overheard>,
     /// How many configurations there were before.
     pub(super) replaced: u64,
+    /// What the elements of this one share, as far as it was there before.
+    pub(super) board: Board,
 }
 
 /// A configuration, ready to begin.
@@ -61,7 +63,9 @@ impl Router {
         let pool = Pool::new(PoolConfig { frames: options.frames, ..PoolConfig::default() });
         let console = Arc::new(Overheard::new(options.console.clone()));
         let ground = match pool {
-            Ok(pool) => Ground { clock, pool, notify, console, replaced: 0 },
+            Ok(pool) => {
+                Ground { clock, pool, notify, console, replaced: 0, board: Board::default() }
+            }
             Err(e) => {
                 found.push(Diagnostic::error(None, format!("cannot make frames: {e}")));
                 return None;
@@ -77,6 +81,7 @@ impl Router {
             replaced: 0,
             replacements: None,
             next: None,
+            board: ground.board,
             rewritten: vec![false; built.graph.elements.len()],
             graph: built.graph,
             assigned: built.assigned,
@@ -108,7 +113,7 @@ impl Router {
         let planned = plan(flat, library, &options.cores(), options.wording, found);
         let system = options.interfaces.map(|ask| Arc::new(ask) as _);
         let names = Names::new(&planned.facts.addresses, system);
-        make_all(&planned, &names, Time::default(), options, found);
+        make_all(&planned, &names, &Board::default(), Time::default(), options, found);
     }
 }
 
@@ -127,7 +132,7 @@ pub(super) fn construct(
     }
     let system = options.interfaces.map(|ask| Arc::new(ask) as _);
     let names = Names::new(&planned.facts.addresses, system);
-    let mut parts = make_all(&planned, &names, ground.clock.now(), options, found);
+    let mut parts = make_all(&planned, &names, &ground.board, ground.clock.now(), options, found);
     if found.has_errors() {
         return None;
     }
@@ -212,13 +217,13 @@ impl Parts {
 fn make_all(
     planned: &Planned,
     names: &Names,
+    board: &Board,
     started: Time,
     options: &Options,
     found: &mut Diagnostics,
 ) -> Parts {
     let graph = &planned.graph;
     let mut parts = Parts { nodes: Vec::new(), programs: Vec::new() };
-    let board = Board::default();
     for (i, it) in graph.elements.iter().enumerate() {
         let stores: Vec<&str> = planned.assigned.watched[i]
             .iter()
@@ -236,7 +241,7 @@ fn make_all(
             may_leave_sums: planned.checksums[i],
             names,
             started,
-            others: Some(Others { graph, board: &board }),
+            others: Some(Others { graph, board }),
         };
         let made = match (it.class.role, it.class.program) {
             (Role::Info, _) => Ok(Vec::new()),

@@ -16,6 +16,7 @@ pub use run::{Outcome, Report, Watcher};
 pub use swap::{Reader, Replacements};
 
 use crate::args::Names;
+use crate::board::Board;
 use crate::class::Program;
 use crate::cores::Cores;
 use crate::element::Step;
@@ -161,6 +162,8 @@ pub struct Router {
     replacements: Option<Replacements>,
     /// The configuration that is to replace this one.
     next: Option<swap::Next>,
+    /// What elements share.
+    board: Board,
     graph: Graph,
     assigned: assign::Plan,
     /// By element: whether packets may leave it with checksums left to others.

@@ -10,6 +10,7 @@ use super::build::{Built, Ground, construct};
 use super::crew::Crew;
 use super::{Notice, Options, Router};
 use crate::args::ArgError;
+use crate::board::Board;
 use crate::class::{Library, Role};
 use crate::graph::Graph;
 use crate::node::{self, Rewritten};
@@ -36,6 +37,7 @@ pub(super) struct Next {
     /// As it was written.
     text: String,
     built: Built,
+    board: Board,
     /// By element: from which of the present ones it takes over.
     before: Vec<Option<Before>>,
 }
@@ -95,19 +97,40 @@ impl Router {
             notify: self.notify.clone(),
             console: self.console.clone(),
             replaced: self.replaced + 1,
+            board: self.board.successor(),
         };
         let mut built = construct(flat, library, options, &ground, found)?;
         let before = self.predecessors(&mut built);
         let fresh = (0..before.len()).filter(|&it| before[it].is_none());
         built.begin(fresh, &ground, options, found);
-        (!found.has_errors()).then(|| Next { text: text.to_owned(), built, before })
+        (!found.has_errors()).then(|| Next {
+            text: text.to_owned(),
+            built,
+            board: ground.board,
+            before,
+        })
     }
 
     /// By element of `built`: which of the present elements it goes on for.
     fn predecessors(&mut self, built: &mut Built) -> Vec<Option<Before>> {
-        let configs = self.configurations();
-        let elements = 0..built.graph.elements.len();
-        elements.map(|it| self.predecessor(built, it, &configs)).collect()
+        let (configs, elements) = (self.configurations(), 0..built.graph.elements.len());
+        let one = |it| {
+            let before = self.predecessor(built, it, &configs)?;
+            self.program_continues(built, it, before.element).then_some(before)
+        };
+        elements.map(one).collect()
+    }
+
+    /// Whether the program of an element, if it has one, goes on where another
+    /// element's stands.
+    fn program_continues(&self, built: &Built, it: usize, element: usize) -> bool {
+        let Some(now) = built.programs.iter().find(|run| run.element == it) else { return true };
+        let there = self.programs.iter().find(|run| run.element == element);
+        let config = there.map(|run| run.program.config()).or_else(|| {
+            // The program that asks for all this.
+            self.away.iter().find(|away| away.0 == element).map(|away| away.1.clone())
+        });
+        config.is_some_and(|config| now.program.continues(&config))
     }
 
     fn predecessor(
@@ -123,15 +146,7 @@ impl Router {
             return None;
         }
         if new.class.role == Role::Control {
-            let now = built.programs.iter().find(|run| run.element == it)?;
-            let there = self.programs.iter().find(|run| run.element == element);
-            let config = match there.map(|run| run.program.config()) {
-                Some(config) => config,
-                // The program that asks for all this.
-                None => self.away.iter().find(|away| away.0 == element)?.1.clone(),
-            };
-            let continues = now.program.continues(&config);
-            return continues.then_some(Before { element, changed: false });
+            return Some(Before { element, changed: false });
         }
         let same = new.config == old.config && self.names.declares_like(&built.names);
         let stays = same && self.same_place(built, it, element);
@@ -170,15 +185,18 @@ impl Router {
     /// Puts the configuration that waits, if one does, in place of the present
     /// one; whether it did.
     pub(super) fn replace(&mut self) -> bool {
-        let Some(Next { text, mut built, before }) = self.next.take() else { return false };
+        let Some(Next { text, mut built, board, before }) = self.next.take() else { return false };
         let runs = matches!(self.crew, Crew::Away { .. });
         if self.crew.call_back() > 0 {
             self.console.chatter("a worker was lost to a panic outside any element\n");
         }
         self.last_words();
         self.end_others(&before);
+        self.hand_over_programs(&mut built, &before);
         self.hand_over(&mut built, &before);
         self.take_place(built, &before);
+        self.board = board;
+        self.board.forget_before();
         self.text = Some(text);
         if runs && let Err(e) = self.crew.send_off(self.pin.as_ref()) {
             self.console.chatter(&format!("cannot start a worker: {e}\n"));
@@ -214,10 +232,6 @@ impl Router {
         for (it, before) in before.iter().enumerate() {
             let Some(Before { element, changed }) = *before else { continue };
             let class = built.graph.elements[it].class;
-            if class.role == Role::Control {
-                self.hand_over_program(built, it, element);
-                continue;
-            }
             let (now, then) = (built.assigned.homes[it], self.assigned.homes[element]);
             let rewritten = self.rewritten[element] && !changed;
             for worker in 0..built.crew.len() {
@@ -242,10 +256,12 @@ impl Router {
         }
     }
 
-    fn hand_over_program(&mut self, built: &mut Built, it: usize, element: usize) {
-        let old = self.programs.iter_mut().find(|run| run.element == element);
-        let new = built.programs.iter_mut().find(|run| run.element == it);
-        if let (Some(old), Some(new)) = (old, new) {
+    fn hand_over_programs(&mut self, built: &mut Built, before: &[Option<Before>]) {
+        for new in &mut built.programs {
+            let Some(Before { element, .. }) = before[new.element] else { continue };
+            let Some(old) = self.programs.iter_mut().find(|run| run.element == element) else {
+                continue;
+            };
             new.program.inherit(&mut *old.program);
             (new.id, new.waits) = (old.id, old.waits);
         }
