@@ -20,7 +20,8 @@ use std::path::PathBuf;
 
 Exit status: 0 done, 1 the configuration is wrong or could not be started,
 2 the command line is wrong, 70 a bug of Castanet, 130 ended by Ctrl-C.
-Called by the name `click`, it takes Click's options instead."
+Called by the name `click`, or by that of one of Click's tools, it takes their
+options instead; `castanet install-links DIR` makes these names."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -53,12 +54,23 @@ enum Command {
     Element(commands::elements::PageArguments),
     /// Measure; each benchmark prints its limit beside it
     Bench(commands::bench::Arguments),
+    /// Make links by the names of Click and its tools, such as click-flatten
+    #[command(after_help = "Examples:
+  castanet install-links /usr/local/bin
+  castanet install-links ~/bin && click-flatten conf/router.click")]
+    InstallLinks {
+        /// The directory, which is made if it is not there
+        dir: PathBuf,
+    },
     /// Write completions for a shell to standard output
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
+        /// For castanet by this name: `click`, `click-flatten` and so on
+        #[arg(default_value = "castanet")]
+        name: String,
     },
-    /// Write the man pages into a directory
+    /// Write the man pages into a directory, those of Click's tools too
     Man {
         /// The directory
         dir: PathBuf,
@@ -165,11 +177,24 @@ pub(crate) fn main() -> i32 {
         Command::Elements(arguments) => commands::elements::list(&arguments),
         Command::Element(arguments) => commands::elements::page(&arguments),
         Command::Bench(arguments) => commands::bench::main(&arguments),
-        Command::Completions { shell } => {
-            let mut text = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "castanet", &mut text);
-            commands::write_out(None, &String::from_utf8_lossy(&text))
-        }
-        Command::Man { dir } => commands::man::main(Cli::command(), &dir),
+        Command::InstallLinks { dir } => crate::tools::links::install(&dir),
+        Command::Completions { shell, name } => completions(shell, &name),
+        Command::Man { dir } => commands::man::main(all(), &dir),
     }
+}
+
+/// The command lines of every name that the program has.
+fn all() -> Vec<clap::Command> {
+    let tools = crate::tools::TOOLS.iter().map(|tool| (tool.command)());
+    [Cli::command(), crate::click::command()].into_iter().chain(tools).collect()
+}
+
+fn completions(shell: clap_complete::Shell, name: &str) -> i32 {
+    let Some(mut command) = all().into_iter().find(|command| command.get_name() == name) else {
+        complain(format_args!("castanet: it has no name '{name}'"));
+        return crate::exit::USAGE;
+    };
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut command, name, &mut text);
+    commands::write_out(None, &String::from_utf8_lossy(&text))
 }

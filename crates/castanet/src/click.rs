@@ -11,6 +11,7 @@ use crate::terminal::{complain, say};
 use castanet_engine::router::{Options, Outcome, Router, Wording};
 use castanet_engine::time::Time;
 use castanet_lang::args::quote_if_needed;
+use clap::CommandFactory;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use options::{Click, refuse};
@@ -30,6 +31,11 @@ impl Socket {
     fn add(&self, loaded: &mut Loaded) {
         loaded.add(&self.name, "ControlSocket", &self.config, &self.words);
     }
+}
+
+/// What it takes, for its man page.
+pub(crate) fn command() -> clap::Command {
+    Click::command()
 }
 
 /// Runs `click`; gives its exit status, which is 1 for everything wrong.

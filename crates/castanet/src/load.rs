@@ -112,30 +112,48 @@ pub(crate) fn load(
     library: &Library,
     clickpath: Option<&str>,
 ) -> Loaded {
-    let ours = || std::env::var("CLICKPATH").unwrap_or_default();
-    let mut neighbours = Neighbours { path: clickpath.map_or_else(ours, str::to_owned) };
-    let mut loaded = Loaded {
-        sources: SourceMap::new(),
-        found: Diagnostics::new(),
-        tree: None,
-        text: None,
-        flat: Flat::default(),
-    };
-    let file = match read(origin, &mut loaded.sources) {
-        Ok(file) => file,
-        Err(error) => {
-            loaded.found.push(error);
-            return loaded;
-        }
-    };
-    loaded.text = Some(loaded.sources.text(file).to_string());
-    let (tree, found) = parse_with(&mut loaded.sources, file, &mut neighbours);
-    loaded.found.append(found);
-    if !loaded.found.has_errors() {
-        let (flat, found) = expand(&tree, &Known(library), vars);
+    let mut loaded = open(origin, clickpath);
+    if let Some(tree) = &loaded.tree
+        && !loaded.found.has_errors()
+    {
+        let (flat, found) = expand(tree, &Known(library), vars);
         loaded.flat = flat;
         loaded.found.append(found);
     }
+    loaded
+}
+
+/// Reads and parses; everything wrong is in `found`.
+pub(crate) fn open(origin: &Origin, clickpath: Option<&str>) -> Loaded {
+    open_in(SourceMap::new(), origin, clickpath)
+}
+
+/// [`open`] beside texts that were read before.
+pub(crate) fn open_in(mut sources: SourceMap, origin: &Origin, clickpath: Option<&str>) -> Loaded {
+    match read(origin, &mut sources) {
+        Ok(file) => parsed(sources, file, clickpath),
+        Err(error) => {
+            let mut loaded = Loaded::new(sources);
+            loaded.found.push(error);
+            loaded
+        }
+    }
+}
+
+/// [`open`] for what was read already, under the name that messages call it.
+pub(crate) fn open_bytes(name: String, bytes: &[u8], clickpath: Option<&str>) -> Loaded {
+    let mut sources = SourceMap::new();
+    let file = sources.add(name, bytes);
+    parsed(sources, file, clickpath)
+}
+
+fn parsed(sources: SourceMap, file: FileId, clickpath: Option<&str>) -> Loaded {
+    let ours = || std::env::var("CLICKPATH").unwrap_or_default();
+    let mut neighbours = Neighbours { path: clickpath.map_or_else(ours, str::to_owned) };
+    let mut loaded = Loaded::new(sources);
+    loaded.text = Some(loaded.sources.text(file).to_string());
+    let (tree, found) = parse_with(&mut loaded.sources, file, &mut neighbours);
+    loaded.found.append(found);
     loaded.tree = Some(tree);
     loaded
 }
@@ -156,6 +174,11 @@ fn read(origin: &Origin, sources: &mut SourceMap) -> Result<FileId, Diagnostic> 
 }
 
 impl Loaded {
+    fn new(sources: SourceMap) -> Self {
+        let (found, flat) = (Diagnostics::new(), Flat::default());
+        Loaded { sources, found, tree: None, text: None, flat }
+    }
+
     /// Adds an element that the command line asks for, in these words.
     pub(crate) fn add(&mut self, name: &str, class: &str, config: &str, words: &str) {
         let file = self.sources.add("command line", words);

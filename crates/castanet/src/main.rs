@@ -1,4 +1,4 @@
-//! The program: `castanet`, and `click` when it is called by that name.
+//! The program: `castanet`, and `click` or one of Click's tools when it is called by that name.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -11,6 +11,7 @@ mod load;
 mod replace;
 mod signals;
 mod terminal;
+mod tools;
 mod watch;
 
 use std::process::ExitCode;
@@ -32,7 +33,11 @@ fn main() -> ExitCode {
     let name = std::path::Path::new(&name).file_name().unwrap_or_default();
     let status = match name.to_str() {
         Some("click") => click::main(),
-        _ => cli::main(),
+        Some(name) => match tools::find(name) {
+            Some(tool) => (tool.main)(),
+            None => cli::main(),
+        },
+        None => cli::main(),
     };
     ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))
 }

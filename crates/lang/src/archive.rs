@@ -58,6 +58,40 @@ fn members(mut rest: &[u8]) -> Result<Vec<Member>, String> {
     Ok(members)
 }
 
+/// An archive of these members, in the form of the usual `ar`; owners and dates are zero, so that the
+/// same members give the same bytes.
+pub fn archive(members: &[Member]) -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
+    let mut long_names = String::new();
+    let fields: Vec<String> =
+        members.iter().map(|m| name_field(&m.name, &mut long_names)).collect();
+    if !long_names.is_empty() {
+        push(&mut out, "//", long_names.as_bytes());
+    }
+    members.iter().zip(&fields).for_each(|(member, name)| push(&mut out, name, &member.data));
+    out
+}
+
+/// What stands in a member's header: its name, or where in the list of long names it is.
+fn name_field(name: &str, long_names: &mut String) -> String {
+    if name.len() < 16 && !name.contains(['/', ' ']) {
+        return name.to_string();
+    }
+    let at = long_names.len();
+    long_names.push_str(name);
+    long_names.push_str("/\n");
+    format!("/{at}")
+}
+
+fn push(out: &mut Vec<u8>, name: &str, data: &[u8]) {
+    let size = data.len();
+    out.extend(format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 100_644).bytes());
+    out.extend(data);
+    if size % 2 == 1 {
+        out.push(b'\n');
+    }
+}
+
 fn field(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim_end_matches([' ', '\0']).to_string()
 }

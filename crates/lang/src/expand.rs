@@ -6,15 +6,20 @@ mod class;
 mod connect;
 mod context;
 mod instance;
+mod outline;
 mod overload;
 mod scope;
 mod tunnel;
 mod unknown;
 mod variables;
 
+pub(crate) use instance::OPEN;
+pub use outline::outline;
+
 use crate::args;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::flat::Flat;
+use crate::source::Span;
 use crate::tree::{Stmt, Tree};
 
 /// What classes there are.
@@ -74,6 +79,36 @@ pub fn expand(
     let mut flat = tunnel::connect(graph, classes.knows(context::DISPATCHER), &mut diagnostics);
     flat.requirements = requirements;
     (flat, diagnostics)
+}
+
+/// A compound class of a file with its body, in which `input` and `output` are elements.
+#[derive(Debug)]
+pub(crate) struct Compound {
+    pub(crate) name: String,
+    pub(crate) span: Span,
+    pub(crate) body: Flat,
+}
+
+/// The compound classes that a file itself defines, in its order, their bodies expanded; of several
+/// of one name the last.
+pub(crate) fn compounds(tree: &Tree, classes: &dyn ClassInfo) -> (Vec<Compound>, Diagnostics) {
+    let mut scopes = scope::Scopes::new(tree, classes);
+    scopes.file();
+    let scope::Scopes { mut diagnostics, done, classes: found, names, .. } = scopes;
+    let mut compounds: Vec<Compound> = Vec::new();
+    for stmt in &tree.body {
+        let Stmt::ElementClass(class) = stmt else { continue };
+        let name = &class.name.text;
+        let id = names.first().and_then(|names| names.get(name));
+        let Some(scope::Class::Compound(body)) = id.map(|&id| &found[id]) else { continue };
+        if compounds.iter().any(|known| known.name == *name) {
+            continue;
+        }
+        let graph = instance::expand_body(&done, &found, *body, &mut diagnostics);
+        let body = tunnel::connect(graph, false, &mut diagnostics);
+        compounds.push(Compound { name: name.clone(), span: class.name.span, body });
+    }
+    (compounds, diagnostics)
 }
 
 fn collect_requirements(

@@ -15,6 +15,9 @@ pub struct Flat {
     pub connections: Vec<Connection>,
     /// What `require` asked for: `package NAME`, `compact_config`.
     pub requirements: Vec<String>,
+    /// Variables that configuration strings still name, with their values; see
+    /// [`expand_keeping`](crate::expand_keeping).
+    pub defines: Vec<(String, String)>,
 }
 
 impl Flat {

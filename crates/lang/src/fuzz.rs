@@ -1,5 +1,7 @@
 //! One entry for fuzzers: everything that text from outside goes through, with its invariants.
 
+mod transforms;
+
 use crate::print::{self, Plain};
 use crate::{AnyClass, Diagnostics, Flat, SourceMap, args, expand, parse};
 
@@ -27,6 +29,7 @@ pub fn fuzz_entry(bytes: &[u8]) {
         reprint(&tree_of(&pretty), &flat, "formatted");
         round_trip(&flat);
     }
+    transforms::hold(&tree, &diagnostics, &flat, &sources);
     if flat.elements.len() <= DRAWN && flat.connections.len() <= 2 * DRAWN {
         assert!(print::svg(&flat, &Plain).ends_with("</svg>\n"));
         assert!(print::dot(&flat, &Plain).ends_with("}\n"));
@@ -67,6 +70,13 @@ fn reprint((again, diagnostics): &(Flat, Diagnostics), flat: &Flat, what: &str) 
 /// What is printed flat is read back the same, unless a substitution left something that no source
 /// text could say.
 fn round_trip(flat: &Flat) {
+    if sayable(flat) {
+        reprint(&tree_of(&print::flat(flat)), flat, "flat");
+    }
+}
+
+/// Whether a source text can say all that stands in a flat graph.
+fn sayable(flat: &Flat) -> bool {
     let sayable = |config: &str| {
         let text = format!("{config})");
         let mut sources = SourceMap::new();
@@ -77,14 +87,10 @@ fn round_trip(flat: &Flat) {
         errors.is_empty() && more.is_empty() && same
     };
     let mut classes = flat.elements.iter().map(|element| &element.class);
-    if classes.any(|class| class.contains(['@', '/']))
+    !(classes.any(|class| class.contains(['@', '/']))
         || !flat.elements.iter().all(|e| e.config.is_empty() || sayable(&e.config))
         || flat.elements.iter().any(|e| e.config.contains('$'))
-        || flat.elements.iter().any(|e| crate::ClassInfo::knows(&AnyClass, &e.name))
-    {
-        return;
-    }
-    reprint(&tree_of(&print::flat(flat)), flat, "flat");
+        || flat.elements.iter().any(|e| crate::ClassInfo::knows(&AnyClass, &e.name)))
 }
 
 /// Splitting covers the text in order; quoting is undone by unquoting.

@@ -165,7 +165,8 @@ fn directories_and_missing_files() {
     assert!(error.help.is_some_and(|help| help.contains("router40.click")));
 }
 
-/// Every file of the corpus, then mutations of them for about two seconds.
+/// Every file of the corpus, then mutations of them for about two seconds, or as long as
+/// `CASTANET_FUZZ_SECONDS` says.
 #[test]
 fn corpus_and_mutations() {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus");
@@ -188,7 +189,8 @@ fn corpus_and_mutations() {
         (state % n.max(1) as u64) as usize
     };
     let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(2) {
+    let wanted = std::env::var("CASTANET_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    while start.elapsed() < Duration::from_secs(wanted.unwrap_or(2)) {
         let mut text = seeds[random(seeds.len())].1.clone();
         for _ in 0..=random(6) {
             let other = &seeds[random(seeds.len())].1;

@@ -4,10 +4,11 @@ use crate::load::system_words;
 use crate::terminal::complain;
 use std::path::Path;
 
-/// Writes `castanet.1` and a page for each command into `dir`.
-pub(crate) fn main(command: clap::Command, dir: &Path) -> i32 {
+/// Writes a page for each command, and for each of its own commands, into `dir`.
+pub(crate) fn main(commands: Vec<clap::Command>, dir: &Path) -> i32 {
+    let page = |command| clap_mangen::generate_to(command, dir);
     let written =
-        std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir));
+        std::fs::create_dir_all(dir).and_then(|()| commands.into_iter().try_for_each(page));
     match written {
         Ok(()) => 0,
         Err(e) => {

@@ -44,9 +44,9 @@ pub(crate) fn load_or_report(
     Ok(loaded)
 }
 
-/// Writes to a file, or to standard output without one; says what went wrong.
+/// Writes to a file, or to standard output without one or for `-`; says what went wrong.
 pub(crate) fn write_out(path: Option<&std::path::Path>, text: &str) -> i32 {
-    let written = match path {
+    let written = match path.filter(|path| path.as_os_str() != "-") {
         Some(path) => std::fs::write(path, text)
             .map_err(|e| format!("cannot write {}: {}", path.display(), system_words(&e))),
         None => say(text),

@@ -248,6 +248,7 @@ Idle@2 -> a/Null@1
     -> Discard@3;
 ";
     assert_eq!(out(&["flatten", "-e", text]), flat);
+    assert_eq!(out(&["flatten", "-e", text, "-o", "-"]), flat);
     let pretty = "\
 elementclass A { input -> Null -> output }
 a :: A;

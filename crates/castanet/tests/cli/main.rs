@@ -10,3 +10,4 @@ mod hot_swap;
 mod program;
 mod script;
 mod sockets;
+mod tools;

@@ -33,7 +33,12 @@ pub(crate) fn command() -> Command {
 
 /// Runs the program by the name `click`.
 pub(crate) fn click(words: &[&str], input: &[u8]) -> Ran {
-    let link = folder("by-name").join(format!("{}/click", std::process::id()));
+    named("click", words, input)
+}
+
+/// Runs the program by another name.
+pub(crate) fn named(name: &str, words: &[&str], input: &[u8]) -> Ran {
+    let link = folder("by-name").join(format!("{}/{name}", std::process::id()));
     std::fs::create_dir_all(link.parent().unwrap()).unwrap();
     // Tests of one process share the link; the first makes it.
     _ = symlink(env!("CARGO_BIN_EXE_castanet"), &link);

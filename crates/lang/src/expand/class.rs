@@ -99,7 +99,9 @@ impl<'a> Scopes<'a> {
             self.done[scope].next = next;
             next = Some(self.new_class(Class::Compound(scope)));
         }
-        next.unwrap_or_else(|| self.new_class(Class::Error))
+        let id = next.unwrap_or_else(|| self.new_class(Class::Error));
+        self.current.declares.push((name.to_string(), id));
+        id
     }
 
     /// Walks one body and returns its index in `done`.

@@ -17,6 +17,9 @@ const MAX_DEPTH: usize = 500;
 /// Names and configuration strings may take this many bytes together.
 const MAX_TEXT: usize = 1 << 28;
 
+/// The class of `input` and `output` where a body stands by itself.
+pub(crate) const OPEN: &str = "<port>";
+
 /// The graph before the pseudo elements are gone.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
@@ -106,6 +109,31 @@ pub(super) fn expand(
     expansion.graph
 }
 
+/// Expands the body of a compound by itself: `input` and `output` are elements of the class
+/// [`OPEN`], and its variables stay.
+pub(super) fn expand_body(
+    scopes: &[Scope],
+    classes: &[Class],
+    body: usize,
+    diagnostics: &mut Diagnostics,
+) -> Graph {
+    if scopes[body].size > MAX_ELEMENTS {
+        too_large(&scopes[body], scopes, classes, diagnostics);
+        return Graph::default();
+    }
+    let mut expansion = Expansion {
+        scopes,
+        classes,
+        graph: Graph::default(),
+        envs: Envs::new(Env::default()),
+        names: HashSet::new(),
+        text: 0,
+        diagnostics,
+    };
+    expansion.run(body);
+    expansion.graph
+}
+
 /// Names the element that makes a configuration too large.
 fn too_large(top: &Scope, scopes: &[Scope], classes: &[Class], diagnostics: &mut Diagnostics) {
     let size = |kind| match kind {
@@ -173,6 +201,16 @@ impl Expansion<'_> {
                 DeclKind::Class(_) => {
                     tasks.push(Task { node, decl: (scope, i), env, depth });
                     NodeKind::Error
+                }
+                DeclKind::Pseudo if whole.is_none() && body.depth > 0 && i < 2 => {
+                    NodeKind::Element(Box::new(FlatElement {
+                        name: name.clone(),
+                        class: OPEN.to_owned(),
+                        config: String::new(),
+                        config_span: None,
+                        span: decl.span,
+                        origin: Origin::default(),
+                    }))
                 }
                 DeclKind::Group => NodeKind::Whole(node + 1),
                 DeclKind::Pseudo if matches!(self.kind(i - 1, body), DeclKind::Group) => {

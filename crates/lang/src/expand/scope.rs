@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{ClassInfo, unknown};
 use crate::diagnostic::Diagnostics;
 use crate::source::Span;
-use crate::tree::{ConfigText, LinkKind, Stmt, Tree};
+use crate::tree::{ClassExpr, ConfigText, LinkKind, Stmt, Tree};
 
 /// Index of a class in [`Scopes::classes`].
 pub(super) type ClassId = usize;
@@ -42,6 +42,8 @@ pub(super) struct Scope {
     pub(super) links: Vec<LinkDecl>,
     pub(super) inputs: usize,
     pub(super) outputs: usize,
+    /// Compound classes and other names for classes that it declares, those without a name too.
+    pub(super) declares: Vec<(String, ClassId)>,
     /// The class to try if ports or arguments do not fit this one.
     pub(super) next: Option<ClassId>,
     /// Elements that an instance has at least, compounds expanded.
@@ -132,6 +134,9 @@ impl<'a> Scopes<'a> {
                 Stmt::Chain(chain) => ends_output = self.chain(chain, ends_output),
                 Stmt::ElementClass(class) => {
                     let id = self.class(&class.class, &class.name.text);
+                    if matches!(class.class, ClassExpr::Name(_)) {
+                        self.current.declares.push((class.name.text.clone(), id));
+                    }
                     self.bind(&class.name.text, id);
                 }
                 Stmt::Require(require) => {
@@ -167,6 +172,7 @@ impl Scope {
             links: Vec::new(),
             inputs: 0,
             outputs: 0,
+            declares: Vec::new(),
             next: None,
             size: 0,
         }

@@ -60,7 +60,7 @@ pub(super) fn connect(graph: Graph, contexts: bool, diagnostics: &mut Diagnostic
     };
     connections.sort_by_key(|c| (c.to, c.from));
     connections.dedup_by_key(|c| (c.to, c.from));
-    Flat { elements, connections, requirements: Vec::new() }
+    Flat { elements, connections, ..Flat::default() }
 }
 
 impl Tunnels<'_> {

@@ -11,6 +11,11 @@ pub fn flat(graph: &Flat) -> String {
     if !graph.requirements.is_empty() {
         let _ = writeln!(out, "require({});\n", graph.requirements.join(", "));
     }
+    if !graph.defines.is_empty() {
+        let all: Vec<_> =
+            graph.defines.iter().map(|(name, text)| format!("${name} {text}")).collect();
+        let _ = writeln!(out, "define({});\n", all.join(", "));
+    }
     for element in &graph.elements {
         let _ = write!(out, "{} :: {}", element.name, element.class);
         if !element.config.is_empty() {

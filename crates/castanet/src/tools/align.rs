@@ -1,0 +1,54 @@
+//! `click-align`: packets where in memory elements want them.
+
+use super::common::{Common, Desk, Failed, Tool, Variables};
+use castanet_lang::transform::{align, assert_alignment};
+use clap::Parser;
+
+/// Adds the Align elements that a configuration needs on machines that read words at their
+/// multiples only.
+#[derive(Parser)]
+#[command(after_help = "Castanet itself needs no alignment on any machine: such a configuration is
+for others, and runs here as well.")]
+pub(crate) struct Align {
+    #[command(flatten)]
+    common: Common,
+    /// Add CheckAlign elements that stop at a wrong packet, instead of Align elements
+    #[arg(long)]
+    assertions: bool,
+    /// The configuration is for FreeBSD's kernel: makes no difference
+    #[arg(short, long)]
+    bsdmodule: bool,
+    /// The configuration is for Linux' kernel: makes no difference
+    #[arg(short, long)]
+    linuxmodule: bool,
+    /// The configuration is for the user level: makes no difference
+    #[arg(short, long)]
+    userlevel: bool,
+    /// Say what is added where
+    #[arg(short = 'V', long)]
+    verbose: bool,
+}
+
+impl Tool for Align {
+    const NAME: &'static str = "click-align";
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+        self.common.target(desk)?;
+        let input = self.common.input(desk)?;
+        let flat = input.flat(Variables::Expand, desk)?;
+        if self.assertions {
+            return self.common.write_graph(&assert_alignment(&flat), input.members(), desk);
+        }
+        let done = align(&flat);
+        done.notes.iter().filter(|_| self.verbose).for_each(|note| desk.note(note));
+        if done.added > 0 {
+            let s = if done.added == 1 { "" } else { "s" };
+            desk.note(format_args!("warning: added {} Align element{s}", done.added));
+        }
+        self.common.write_graph(&done.graph, input.members(), desk)
+    }
+}

@@ -1,0 +1,51 @@
+//! `click2xml`: a configuration as XML.
+
+use super::common::{Common, Desk, Failed, Tool, Variables};
+use castanet_lang::print::xml;
+use castanet_lang::{Outline, Span};
+use clap::Parser;
+
+/// Writes a configuration as XML: classes, elements and connections, each with its place in the
+/// source, and whether packets are pushed or pulled.
+#[derive(Parser)]
+pub(crate) struct Click2xml {
+    #[command(flatten)]
+    common: Common,
+    /// Expand compound elements first
+    #[arg(short = 'F', long, overrides_with = "no_flatten")]
+    flatten: bool,
+    /// Leave compound elements as they are (the default)
+    #[arg(long, overrides_with = "flatten", hide = true)]
+    no_flatten: bool,
+    /// The configuration is for FreeBSD's kernel: makes no difference
+    #[arg(short, long)]
+    bsdmodule: bool,
+    /// The configuration is for Linux' kernel: makes no difference
+    #[arg(short, long, short_alias = 'k', alias = "kernel")]
+    linuxmodule: bool,
+    /// The configuration is for the user level: makes no difference
+    #[arg(short, long)]
+    userlevel: bool,
+}
+
+impl Tool for Click2xml {
+    const NAME: &'static str = "click2xml";
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+        self.common.target(desk)?;
+        let input = self.common.input(desk)?;
+        let graph = input.flat(Variables::Expand, desk)?;
+        desk.report(input.unknown(&graph), &input.sources)?;
+        let outline = match self.flatten {
+            true => Outline::of(graph, Span { file: input.tree.file, start: 0, end: 0 }),
+            false => input.outline().0,
+        };
+        let processing = outline.processing(&|class| input.code(class));
+        let text = xml(&outline, &processing, &input.sources);
+        self.common.write(text.as_bytes(), desk)
+    }
+}

@@ -1,0 +1,373 @@
+//! What Click's tools have in common: options, reading and writing configurations, words to the user.
+
+use crate::cli::{as_setting, told};
+use crate::library::library;
+use crate::load::{Loaded, Origin, open_in, system_words};
+use crate::terminal::{complain, say};
+use castanet_engine::class::Library;
+use castanet_engine::graph::ports::code;
+use castanet_engine::router::Wording;
+use castanet_lang::transform::expand_keeping;
+use castanet_lang::{
+    AnyClass, ClassInfo, Diagnostic, Diagnostics, Flat, Member, Outline, SourceMap, Tree, archive,
+    expand, outline, print,
+};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgAction, ArgMatches, Args, Parser};
+use std::io::Write;
+
+/// One of the tools.
+pub(crate) trait Tool: Parser {
+    /// The name by which it is called.
+    const NAME: &'static str;
+
+    /// The options that all have.
+    fn common(&self) -> &Common;
+
+    /// For tools where the order of different options matters.
+    fn ordered(&mut self, _matches: &ArgMatches) {}
+
+    /// Does it.
+    fn run(&self, desk: &Desk) -> Result<(), Failed>;
+}
+
+/// The tool could not do it; the user knows why.
+#[derive(Debug)]
+pub(crate) struct Failed;
+
+/// The options that all tools have.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Common {
+    /// The configuration file (`-`, or none: standard input), and VAR=value settings
+    #[arg(value_name = "ROUTERFILE or VAR=value")]
+    pub(crate) words: Vec<String>,
+    /// Read the configuration from FILE
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Vec<String>,
+    /// Use EXPR as configuration
+    #[arg(short, long, value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) expression: Vec<String>,
+    /// Write to FILE instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Vec<String>,
+    /// Where `require(library FILE)` looks, instead of in $CLICKPATH
+    #[arg(short = 'C', long, value_name = "PATH")]
+    pub(crate) clickpath: Option<String>,
+    /// Print errors only
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Print the version and exit
+    #[arg(short = 'v', long, action = ArgAction::SetTrue)]
+    pub(crate) version: bool,
+    /// Print this help and exit
+    #[arg(long, action = ArgAction::Help)]
+    help: Option<bool>,
+}
+
+impl Common {
+    /// `VAR=value` settings and the other words.
+    pub(crate) fn sort(&self, desk: &Desk) -> Result<(Vec<(String, String)>, Vec<&str>), Failed> {
+        let mut vars: Vec<(String, String)> = Vec::new();
+        let mut plain = Vec::new();
+        for word in &self.words {
+            match as_setting(word) {
+                Some((name, _)) if vars.iter().any(|(known, _)| *known == name) => {
+                    return Err(desk.usage(format_args!("parameter '{name}' multiply defined")));
+                }
+                Some(setting) => vars.push(setting),
+                None => plain.push(word.as_str()),
+            }
+        }
+        Ok((vars, plain))
+    }
+
+    /// Where the configuration comes from, `words` being files too.
+    pub(crate) fn origin(&self, words: &[&str], desk: &Desk) -> Result<Origin, Failed> {
+        let files = words.iter().copied().chain(self.file.iter().map(String::as_str));
+        let mut all: Vec<_> = files.map(|file| Origin::File(file.into())).collect();
+        all.extend(self.expression.iter().cloned().map(Origin::Expression));
+        match (all.len(), all.pop()) {
+            (1, Some(origin)) => Ok(origin),
+            (0, _) => Ok(Origin::File("-".into())),
+            _ => Err(desk.usage("router configuration specified twice")),
+        }
+    }
+
+    /// Reads the one configuration that the words and options name.
+    pub(crate) fn input(&self, desk: &Desk) -> Result<Input, Failed> {
+        let (vars, words) = self.sort(desk)?;
+        let origin = self.origin(&words, desk)?;
+        Input::read(&origin, vars, self, desk)
+    }
+
+    /// The file to write to; none for standard output.
+    pub(crate) fn target(&self, desk: &Desk) -> Result<Option<&str>, Failed> {
+        match &self.output[..] {
+            [] => Ok(None),
+            [file] if file == "-" => Ok(None),
+            [file] => Ok(Some(file)),
+            _ => Err(desk.usage("output file specified twice")),
+        }
+    }
+
+    /// Writes the tool's output.
+    pub(crate) fn write(&self, bytes: &[u8], desk: &Desk) -> Result<(), Failed> {
+        let written = match self.target(desk)? {
+            Some(file) => {
+                std::fs::write(file, bytes).map_err(|e| format!("{file}: {}", system_words(&e)))
+            }
+            None => put(bytes),
+        };
+        written.map_err(|message| desk.fail(message))
+    }
+
+    /// Writes a graph; as an archive if it has other members beside it.
+    pub(crate) fn write_graph(
+        &self,
+        graph: &Flat,
+        members: &[Member],
+        desk: &Desk,
+    ) -> Result<(), Failed> {
+        let config = Member { name: "config".into(), data: print::flat(graph).into_bytes() };
+        if members.is_empty() {
+            return self.write(&config.data, desk);
+        }
+        let all: Vec<Member> = std::iter::once(config).chain(members.iter().cloned()).collect();
+        self.write(&archive(&all), desk)
+    }
+}
+
+/// Writes bytes to standard output.
+fn put(bytes: &[u8]) -> Result<(), String> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => say(text),
+        Err(_) => {
+            let mut out = std::io::stdout().lock();
+            let written = out.write_all(bytes).and_then(|()| out.flush());
+            written.or_else(|e| match e.kind() {
+                std::io::ErrorKind::BrokenPipe => Ok(()),
+                _ => Err(format!("cannot write: {}", system_words(&e))),
+            })
+        }
+    }
+}
+
+/// What a tool says to its user.
+pub(crate) struct Desk {
+    tool: &'static str,
+    quiet: bool,
+}
+
+impl Desk {
+    /// Says what went wrong.
+    pub(crate) fn fail(&self, message: impl std::fmt::Display) -> Failed {
+        complain(format_args!("{}: {message}", self.tool));
+        Failed
+    }
+
+    /// Says what is wrong with the command line.
+    pub(crate) fn usage(&self, message: impl std::fmt::Display) -> Failed {
+        let tool = self.tool;
+        self.fail(message);
+        complain(format_args!("Usage: {tool} [OPTION]... [ROUTERFILE]"));
+        complain(format_args!("Try '{tool} --help' for more information."));
+        Failed
+    }
+
+    /// Says what is odd, unless nobody wants to hear it.
+    pub(crate) fn warn(&self, message: impl std::fmt::Display) {
+        self.note(format_args!("{}: warning: {message}", self.tool));
+    }
+
+    /// Says something without a name before it.
+    pub(crate) fn note(&self, line: impl std::fmt::Display) {
+        if !self.quiet {
+            complain(line);
+        }
+    }
+
+    /// Prints what was found; stops if there is an error.
+    pub(crate) fn report(&self, mut found: Diagnostics, sources: &SourceMap) -> Result<(), Failed> {
+        if self.quiet {
+            found.forget_warnings();
+        }
+        if !found.is_empty() {
+            complain(found.render_click(sources).trim_end());
+        }
+        if found.has_errors() { Err(Failed) } else { Ok(()) }
+    }
+}
+
+/// Whether `define`d variables stay in configuration strings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Variables {
+    Stay,
+    Expand,
+}
+
+/// A configuration that was read.
+pub(crate) struct Input {
+    pub(crate) sources: SourceMap,
+    pub(crate) tree: Tree,
+    /// What messages call it.
+    pub(crate) name: String,
+    vars: Vec<(String, String)>,
+    /// Every class of Castanet's.
+    pub(crate) library: Library,
+}
+
+/// To the tools, which need not know what a class does, any capitalised name is one, as in Click.
+struct AnyOr<'a>(&'a Library);
+
+impl ClassInfo for AnyOr<'_> {
+    fn knows(&self, class: &str) -> bool {
+        AnyClass.knows(class) || self.0.get(class).is_some()
+    }
+}
+
+impl Input {
+    /// Reads and parses a configuration.
+    pub(crate) fn read(
+        origin: &Origin,
+        vars: Vec<(String, String)>,
+        common: &Common,
+        desk: &Desk,
+    ) -> Result<Self, Failed> {
+        let loaded = open_in(SourceMap::new(), origin, common.clickpath.as_deref());
+        Input::of(loaded, origin.name(), vars, desk)
+    }
+
+    /// A configuration that was read; what is wrong with it is reported.
+    pub(crate) fn of(
+        mut loaded: Loaded,
+        name: String,
+        vars: Vec<(String, String)>,
+        desk: &Desk,
+    ) -> Result<Self, Failed> {
+        let Some(tree) = loaded.tree.take() else {
+            loaded.report(Wording::Click);
+            return Err(Failed);
+        };
+        if loaded.sources.text(tree.file).is_empty() && !loaded.found.has_errors() {
+            desk.note(format_args!("warning: {name}: empty configuration"));
+        }
+        desk.report(loaded.found, &loaded.sources)?;
+        Ok(Input::new(loaded.sources, tree, name, vars))
+    }
+
+    pub(crate) fn new(
+        sources: SourceMap,
+        tree: Tree,
+        name: String,
+        vars: Vec<(String, String)>,
+    ) -> Self {
+        Input { sources, tree, name, vars, library: library() }
+    }
+
+    /// The flat graph.
+    pub(crate) fn flat(&self, variables: Variables, desk: &Desk) -> Result<Flat, Failed> {
+        let classes = AnyOr(&self.library);
+        let (flat, found) = match variables {
+            Variables::Stay => expand_keeping(&self.tree, &classes, &self.vars),
+            Variables::Expand => expand(&self.tree, &classes, &self.vars),
+        };
+        desk.report(found, &self.sources)?;
+        Ok(flat)
+    }
+
+    /// What came in an archive beside the configuration.
+    pub(crate) fn members(&self) -> &[Member] {
+        self.sources.members(self.tree.file)
+    }
+
+    /// The configuration as it is written, and what is wrong with it.
+    pub(crate) fn outline(&self) -> (Outline, Diagnostics) {
+        outline(&self.tree, &AnyOr(&self.library))
+    }
+
+    /// Click's processing code of a class, if Castanet has it.
+    pub(crate) fn code(&self, class: &str) -> Option<String> {
+        self.library.get(class).map(|class| code(class).to_owned())
+    }
+
+    /// The patterns that it holds, for `click-xform`.
+    pub(crate) fn patterns(
+        &self,
+        desk: &Desk,
+    ) -> Result<Vec<castanet_lang::transform::Pattern>, Failed> {
+        let (patterns, found) =
+            castanet_lang::transform::patterns(&self.tree, &AnyOr(&self.library));
+        desk.report(found, &self.sources)?;
+        Ok(patterns)
+    }
+
+    /// Warns of each class that Castanet does not have, where it is first used.
+    pub(crate) fn unknown(&self, flat: &Flat) -> Diagnostics {
+        let mut seen = Vec::new();
+        let mut found = Diagnostics::new();
+        for element in &flat.elements {
+            if self.library.get(&element.class).is_none() && !seen.contains(&&element.class) {
+                seen.push(&element.class);
+                let message = format!("unknown element class '{}'", element.class);
+                found.push(Diagnostic::warning(element.span, message));
+            }
+        }
+        found
+    }
+}
+
+/// The command line of a tool.
+pub(crate) fn command<T: Tool>() -> clap::Command {
+    T::command()
+        .name(T::NAME)
+        .infer_long_args(true)
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+}
+
+/// Runs a tool; gives its exit status.
+pub(crate) fn main<T: Tool>() -> i32 {
+    let parsed = command::<T>().try_get_matches().and_then(|matches| {
+        let mut tool = T::from_arg_matches(&matches)?;
+        tool.ordered(&matches);
+        Ok(tool)
+    });
+    let tool = match parsed {
+        Ok(tool) => tool,
+        Err(e) if !e.use_stderr() => return told(&e, T::NAME).unwrap_or(0),
+        Err(e) => {
+            let desk = Desk { tool: T::NAME, quiet: false };
+            desk.usage(said(&e));
+            return 1;
+        }
+    };
+    let desk = Desk { tool: T::NAME, quiet: tool.common().quiet };
+    let done = match tool.common().version {
+        true => {
+            let ours = env!("CARGO_PKG_VERSION");
+            let text = format!("{} (Click) 2.1 compatible, Castanet {ours}\n", T::NAME);
+            put(text.as_bytes()).map_err(|message| desk.fail(message))
+        }
+        false => tool.run(&desk),
+    };
+    i32::from(done.is_err())
+}
+
+/// What is wrong with a command line, in Click's words where it has words for it.
+fn said(error: &clap::Error) -> String {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let (option, value) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue));
+    let name = option.split([' ', '=']).next().unwrap_or_default();
+    match error.kind() {
+        ErrorKind::UnknownArgument => format!("unrecognized option '{name}'"),
+        ErrorKind::InvalidValue if value.is_empty() => format!("'{name}' requires an argument"),
+        _ => {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default();
+            line.strip_prefix("error: ").unwrap_or(line).to_owned()
+        }
+    }
+}

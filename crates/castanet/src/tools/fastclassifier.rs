@@ -1,0 +1,50 @@
+//! `click-fastclassifier`: what Castanet does by itself.
+
+use super::common::{Common, Desk, Failed, Tool};
+use super::through;
+use clap::Parser;
+
+/// Why there is nothing to do.
+const WHY: &str = "click-fastclassifier: the configuration is passed on unchanged: Castanet compiles \
+                   the patterns of each classifier when a router starts";
+
+/// Passes a configuration on unchanged: Castanet compiles the patterns of classifiers when a router
+/// starts.
+#[derive(Parser)]
+pub(crate) struct Fastclassifier {
+    #[command(flatten)]
+    common: Common,
+    /// Compile for a Linux kernel: makes no difference
+    #[arg(short, long, short_alias = 'l', alias = "linuxmodule")]
+    kernel: bool,
+    /// Compile for the user level: makes no difference
+    #[arg(short, long, alias = "userlevel")]
+    user: bool,
+    /// Write source code: there is none
+    #[arg(short, long)]
+    source: bool,
+    /// Write the configuration only: makes no difference
+    #[arg(short, long)]
+    config: bool,
+    /// Undo what the tool has done: makes no difference
+    #[arg(short, long)]
+    reverse: bool,
+}
+
+impl Tool for Fastclassifier {
+    const NAME: &'static str = "click-fastclassifier";
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+        if self.source {
+            return Err(desk.fail(
+                "there is no source code: Castanet compiles the patterns of each classifier when a \
+                 router starts",
+            ));
+        }
+        through::pass(&self.common, WHY, desk)
+    }
+}

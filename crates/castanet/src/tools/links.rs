@@ -1,0 +1,95 @@
+//! `castanet install-links`: the names by which the program is Click and its tools.
+
+use super::TOOLS;
+use crate::load::system_words;
+use crate::terminal::{complain, say};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+/// What stands where a link is to be.
+enum Place {
+    /// Nothing.
+    Free,
+    /// A link to this program.
+    Ours,
+    /// A link to a castanet that is elsewhere, or no more.
+    Old,
+    /// Something else, which is not ours to remove.
+    Taken(String),
+}
+
+/// Makes all links in a directory, or none if something is in the way; gives the exit status.
+pub(crate) fn install(dir: &Path) -> i32 {
+    match links(dir) {
+        Ok(text) => match say(&text) {
+            Ok(()) => 0,
+            Err(message) => fail(&[message]),
+        },
+        Err(errors) => fail(&errors),
+    }
+}
+
+fn fail(errors: &[String]) -> i32 {
+    errors.iter().for_each(|error| complain(format_args!("castanet: {error}")));
+    crate::exit::CONFIGURATION
+}
+
+fn links(dir: &Path) -> Result<String, Vec<String>> {
+    let words =
+        |what: &Path, e: io::Error| vec![format!("{}: {}", what.display(), system_words(&e))];
+    std::fs::create_dir_all(dir).map_err(|e| words(dir, e))?;
+    let program = std::env::current_exe().and_then(std::fs::canonicalize);
+    let program = program.map_err(|e| words(Path::new("castanet"), e))?;
+    let target = target(&program, dir);
+    let names = std::iter::once("click").chain(TOOLS.iter().map(|tool| tool.name));
+    let (mut errors, mut text, mut work) = (Vec::new(), String::new(), Vec::new());
+    for link in names.map(|name| dir.join(name)) {
+        match place(&link, &program) {
+            Place::Ours => text += &format!("{} is there\n", link.display()),
+            Place::Taken(what) => errors.push(format!("{} is {what}, and stays", link.display())),
+            Place::Free => work.push((link, false)),
+            Place::Old => work.push((link, true)),
+        }
+    }
+    if !errors.is_empty() {
+        errors.push("no link was made".to_owned());
+        return Err(errors);
+    }
+    for (link, replace) in work {
+        if replace {
+            std::fs::remove_file(&link).map_err(|e| words(&link, e))?;
+        }
+        symlink(&target, &link).map_err(|e| words(&link, e))?;
+        text += &format!("{} -> {}\n", link.display(), target.display());
+    }
+    Ok(text)
+}
+
+/// Where a link points: beside it, if the program is there, so that both can be moved.
+fn target(program: &Path, dir: &Path) -> PathBuf {
+    let beside = dir.canonicalize().is_ok_and(|dir| program.parent() == Some(&dir));
+    match program.file_name() {
+        Some(name) if beside => name.into(),
+        _ => program.to_owned(),
+    }
+}
+
+fn place(link: &Path, program: &Path) -> Place {
+    match std::fs::symlink_metadata(link) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Place::Free,
+        Err(e) => Place::Taken(format!("not to be seen ({})", system_words(&e))),
+        Ok(found) if found.is_symlink() => {
+            let points = std::fs::read_link(link).unwrap_or_default();
+            if link.canonicalize().is_ok_and(|end| end == program) {
+                Place::Ours
+            } else if points.file_name() == program.file_name() {
+                Place::Old
+            } else {
+                Place::Taken(format!("a link to {}", points.display()))
+            }
+        }
+        Ok(found) if found.is_dir() => Place::Taken("a directory".to_owned()),
+        Ok(_) => Place::Taken("a file that castanet did not make".to_owned()),
+    }
+}

@@ -1,0 +1,30 @@
+//! Configurations passed on as they are, by tools that Castanet has no work for.
+
+use super::common::{Common, Desk, Failed, Input, Variables};
+use crate::load::{Origin, open_bytes, system_words};
+use std::io::Read;
+
+/// Writes the configuration out byte by byte, if it can be read at all; says why nothing is done.
+pub(super) fn pass(common: &Common, why: &str, desk: &Desk) -> Result<(), Failed> {
+    common.target(desk)?;
+    let (vars, words) = common.sort(desk)?;
+    let origin = common.origin(&words, desk)?;
+    let bytes = bytes(&origin).map_err(|e| desk.fail(e))?;
+    let loaded = open_bytes(origin.name(), &bytes, common.clickpath.as_deref());
+    let input = Input::of(loaded, origin.name(), vars, desk)?;
+    input.flat(Variables::Expand, desk)?;
+    desk.note(why);
+    common.write(&bytes, desk)
+}
+
+fn bytes(origin: &Origin) -> Result<Vec<u8>, String> {
+    let read = match origin {
+        Origin::Expression(text) => Ok(text.clone().into_bytes()),
+        Origin::File(path) if path.as_os_str() == "-" => {
+            let mut bytes = Vec::new();
+            std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        }
+        Origin::File(path) => std::fs::read(path),
+    };
+    read.map_err(|e| format!("{}: {}", origin.name(), system_words(&e)))
+}

@@ -1,0 +1,58 @@
+//! `click-uncombine`: one router out of several.
+
+use super::common::{Common, Desk, Failed, Input, Tool, Variables};
+use castanet_lang::transform::{components, uncombine};
+use clap::Parser;
+
+/// Takes one router out of what click-combine has made of several.
+#[derive(Parser)]
+#[command(override_usage = "click-uncombine [OPTION]... [ROUTERFILE [COMPONENT]]")]
+pub(crate) struct Uncombine {
+    #[command(flatten)]
+    common: Common,
+    /// Take out the router called NAME
+    #[arg(short, long, value_name = "NAME")]
+    name: Option<String>,
+    /// Print the routers' names, one a line
+    #[arg(long)]
+    list: bool,
+}
+
+impl Tool for Uncombine {
+    const NAME: &'static str = "click-uncombine";
+
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+        self.common.target(desk)?;
+        let (vars, mut words) = self.common.sort(desk)?;
+        let named = !self.common.file.is_empty() || !self.common.expression.is_empty();
+        let mut name = self.name.as_deref();
+        if words.len() > usize::from(!named) {
+            if name.is_some() {
+                return Err(desk.usage("component name specified twice"));
+            }
+            name = words.pop();
+        }
+        let origin = self.common.origin(&words, desk)?;
+        let input = Input::read(&origin, vars, &self.common, desk)?;
+        let flat = input.flat(Variables::Expand, desk)?;
+        let mut members = input.members().to_vec();
+        let Some(known) = components(&members) else {
+            let why = "not created by 'click-combine' (no 'componentmap')";
+            return Err(desk.fail(format_args!("{}: {why}", input.name)));
+        };
+        if self.list {
+            let lines: String = known.iter().map(|name| format!("{name}\n")).collect();
+            return self.common.write(lines.as_bytes(), desk);
+        }
+        let Some(name) = name else { return Err(desk.fail("no component specified")) };
+        let graph = uncombine(&flat, &mut members, name).map_err(|errors| {
+            errors.iter().for_each(|e| _ = desk.fail(format_args!("{}: {e}", input.name)));
+            Failed
+        })?;
+        self.common.write_graph(&graph, &members, desk)
+    }
+}

@@ -1,0 +1,126 @@
+//! `castanet install-links`, man pages and completions for all names.
+
+use crate::program::{castanet, folder, run};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+const NAMES: [&str; 14] = [
+    "click",
+    "click-align",
+    "click-buildtool",
+    "click-check",
+    "click2xml",
+    "click-combine",
+    "click-devirtualize",
+    "click-fastclassifier",
+    "click-flatten",
+    "click-mkmindriver",
+    "click-pretty",
+    "click-uncombine",
+    "click-undead",
+    "click-xform",
+];
+
+fn empty(name: &str) -> std::path::PathBuf {
+    let dir = folder("links").join(format!("{}-{name}", std::process::id()));
+    _ = fs::remove_dir_all(&dir);
+    dir
+}
+
+fn held(dir: &Path) -> BTreeSet<String> {
+    fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn links_are_made_once() {
+    let dir = empty("once").join("new/bin");
+    let path = dir.to_str().unwrap();
+    let ran = castanet(&["install-links", path], b"");
+    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+    let program = fs::canonicalize(env!("CARGO_BIN_EXE_castanet")).unwrap();
+    let line = |name: &str| format!("{path}/{name} -> {}\n", program.display());
+    assert_eq!(ran.out, NAMES.map(line).concat());
+    assert_eq!(held(&dir), NAMES.map(str::to_owned).into());
+    let again = castanet(&["install-links", path], b"");
+    assert_eq!((again.status, again.err.as_str()), (Some(0), ""));
+    assert_eq!(again.out, NAMES.map(|name| format!("{path}/{name} is there\n")).concat());
+    for name in NAMES {
+        let ran = run(Command::new(dir.join(name)).arg("--version"), b"");
+        assert!(ran.out.starts_with(&format!("{name} (Click)")), "{}", ran.out);
+    }
+}
+
+#[test]
+fn links_to_a_program_that_moved_are_renewed() {
+    let dir = empty("moved");
+    fs::create_dir_all(&dir).unwrap();
+    symlink("/nowhere/castanet", dir.join("click-check")).unwrap();
+    let ran = castanet(&["install-links", dir.to_str().unwrap()], b"");
+    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+    let program = fs::canonicalize(env!("CARGO_BIN_EXE_castanet")).unwrap();
+    assert_eq!(fs::canonicalize(dir.join("click-check")).unwrap(), program);
+}
+
+#[test]
+fn links_beside_the_program_have_no_path() {
+    let dir = empty("beside");
+    fs::create_dir_all(&dir).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_castanet"), dir.join("castanet")).unwrap();
+    let mut command = Command::new(dir.join("castanet"));
+    let ran = run(command.args(["install-links", dir.to_str().unwrap()]), b"");
+    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+    assert_eq!(fs::read_link(dir.join("click")).unwrap(), Path::new("castanet"));
+}
+
+#[test]
+fn what_is_in_the_way_stays_and_nothing_is_made() {
+    let dir = empty("taken");
+    fs::create_dir_all(dir.join("click-check")).unwrap();
+    fs::write(dir.join("click"), "theirs").unwrap();
+    symlink("/bin/true", dir.join("click-align")).unwrap();
+    let path = dir.to_str().unwrap();
+    let ran = castanet(&["install-links", path], b"");
+    assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""));
+    assert_eq!(
+        ran.err,
+        format!(
+            "castanet: {path}/click is a file that castanet did not make, and stays\n\
+             castanet: {path}/click-align is a link to /bin/true, and stays\n\
+             castanet: {path}/click-check is a directory, and stays\n\
+             castanet: no link was made\n"
+        )
+    );
+    assert_eq!(held(&dir), ["click", "click-align", "click-check"].map(str::to_owned).into());
+    assert_eq!(fs::read_to_string(dir.join("click")).unwrap(), "theirs");
+    let file = dir.join("click");
+    let ran = castanet(&["install-links", file.to_str().unwrap()], b"");
+    assert_eq!(
+        (ran.status, ran.err.contains(file.to_str().unwrap())),
+        (Some(1), true),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn every_name_has_a_man_page_and_completions() {
+    let dir = empty("man");
+    let ran = castanet(&["man", dir.to_str().unwrap()], b"");
+    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+    for name in NAMES.iter().chain(&["castanet", "castanet-install-links"]) {
+        let page = fs::read_to_string(dir.join(format!("{name}.1"))).unwrap();
+        assert!(page.contains(".SH SYNOPSIS") && page.contains(".SH DESCRIPTION"), "{name}");
+    }
+    let page = fs::read_to_string(dir.join("click-xform.1")).unwrap();
+    assert!(page.contains("PATTERNFILE") && page.contains("\\-\\-reverse"), "{page}");
+    for name in NAMES.iter().chain(&["castanet"]) {
+        let ran = castanet(&["completions", "bash", name], b"");
+        assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+        assert!(ran.out.contains(name) && ran.out.contains("--"), "{name}");
+    }
+    let ran = castanet(&["completions", "bash", "clack"], b"");
+    assert_eq!((ran.status, ran.err.as_str()), (Some(2), "castanet: it has no name 'clack'\n"));
+}

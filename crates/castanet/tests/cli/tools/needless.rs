@@ -1,0 +1,112 @@
+//! The tools whose work Castanet does by itself.
+
+use super::{TEXT, all, complaints, file, out};
+
+const SAID: [(&str, &str); 2] = [
+    (
+        "click-fastclassifier",
+        "click-fastclassifier: the configuration is passed on unchanged: Castanet compiles the \
+         patterns of each classifier when a router starts\n",
+    ),
+    (
+        "click-devirtualize",
+        "click-devirtualize: the configuration is passed on unchanged: Castanet runs elements that \
+         follow each other as one pass, one call a burst\n",
+    ),
+];
+
+#[test]
+fn configurations_pass_through_unchanged() {
+    let text = "// a comment\ndefine($n 3)\n  InfiniteSource(LIMIT $n, STOP true)\n\
+                -> c :: Counter -> Discard // no semicolon";
+    for (tool, said) in SAID {
+        assert_eq!(all(tool, &[], text), (Some(0), text.into(), said.into()));
+        for option in [
+            "-k",
+            "-u",
+            "-c",
+            "-r",
+            "--kernel",
+            "--user",
+            "--config",
+            "--reverse",
+            "-l",
+            "--linuxmodule",
+            "--userlevel",
+        ] {
+            assert_eq!(out(tool, &["-q", option, "-e", text], ""), text, "{tool} {option}");
+        }
+        for option in ["-s", "--source"] {
+            let err = complaints(tool, &[option, "-e", text], "");
+            assert!(err.starts_with(&format!("{tool}: there is no source code: ")), "{err}");
+        }
+    }
+    let wrong = file("wrong.click", "a -> b");
+    for (tool, _) in SAID {
+        let err = complaints(tool, &[&wrong], "");
+        assert!(err.contains("wrong.click:1: undeclared element 'a'\n"), "{err}");
+        assert_eq!(complaints(tool, &["-"], "a"), "<stdin>:1: undeclared element 'a'\n");
+    }
+    for words in [
+        &["-n", "Counter", "--no-devirtualize", "Queue"][..],
+        &["-i", "/no/such", "--instructions", "/no/such"],
+    ] {
+        let words = [&["-q"], words].concat();
+        assert_eq!(out("click-devirtualize", &words, text), text);
+    }
+    // So a pipeline goes on as it did.
+    let text = out("click-fastclassifier", &["-q"], text);
+    let text = out("click-devirtualize", &["-q"], &text);
+    assert_eq!(out("click", &["-h", "c.count"], &text), "3\n");
+}
+
+#[test]
+fn one_driver_has_every_class() {
+    let tool = "click-mkmindriver";
+    let source = file("driver.click", TEXT);
+    let said = "click-mkmindriver: no driver is built: castanet has every class that is needed; \
+                call it by the name click\n";
+    for words in [
+        &["-p", "x", "-e", TEXT][..],
+        &["--package", "x", &source, "-f", &source, "-a", "-u", "-d", "/tmp", "--no-extras"],
+        &["-p", "x", "--all", "--userlevel", "--directory", ".", "-E", "Queue Tee"],
+        &["-p", "x", "--elements", "Queue", "--file", &source],
+    ] {
+        assert_eq!(all(tool, words, ""), (Some(0), String::new(), said.into()), "{words:?}");
+    }
+    assert_eq!(out(tool, &["-q", "-p", "x"], TEXT), "");
+    for option in ["-V", "--verbose"] {
+        let (_, _, err) = all(tool, &[option, "-p", "x", "-e", TEXT], "");
+        assert_eq!(err, format!("config: i needs InfiniteSource\nconfig: d needs Discard\n{said}"));
+    }
+    let err = complaints(tool, &["-p", "x", "-e", "Foo -> Discard", "-E", "Queu"], "");
+    assert_eq!(
+        err,
+        "click-mkmindriver: unknown element class 'Queu'; did you mean 'Queue'?\n\
+         config:1: unknown element class 'Foo'\n"
+    );
+    let err = complaints(tool, &["-e", TEXT], "");
+    assert!(
+        err.starts_with("click-mkmindriver: fatal error: no package name specified\n"),
+        "{err}"
+    );
+    for option in ["-l", "-k", "--linuxmodule", "--kernel"] {
+        let err = complaints(tool, &["-p", "x", option, "-e", TEXT], "");
+        assert_eq!(
+            err,
+            "click-mkmindriver: Castanet runs at user level only, not as linuxmodule\n"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_built() {
+    for words in [&[][..], &["elem2make", "x"], &["makepackage"]] {
+        let err = complaints("click-buildtool", words, "");
+        assert_eq!(
+            err,
+            "click-buildtool: nothing to build: Castanet's elements are built with it, by cargo; \
+             `castanet elements` lists them\n"
+        );
+    }
+}

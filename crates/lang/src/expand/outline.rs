@@ -1,0 +1,99 @@
+//! A configuration as it is written: each compound by itself, with its elements and connections.
+
+use super::instance::{Graph, Link, Node, NodeKind, OPEN};
+use super::scope::{Class, ClassId, DeclKind, Scope, Scopes};
+use super::{ClassInfo, tunnel};
+use crate::args;
+use crate::diagnostic::Diagnostics;
+use crate::flat::{FlatElement, Origin};
+use crate::outline::{ClassOf, Outline, OutlineScope};
+use crate::tree::Tree;
+
+/// Looks names up but expands nothing: compounds stay elements, groups dissolve.
+pub fn outline(tree: &Tree, classes: &dyn ClassInfo) -> (Outline, Diagnostics) {
+    let mut scopes = Scopes::new(tree, classes);
+    scopes.file();
+    let Scopes { mut diagnostics, done, classes: found, .. } = scopes;
+    let all = done.iter().map(|scope| {
+        let graph = graph(scope, &found, &done);
+        let declared = |(name, id): &(String, ClassId)| (name.clone(), class(&found, *id));
+        OutlineScope {
+            name: scope.name.clone(),
+            span: scope.span,
+            formals: scope.formals.clone(),
+            inputs: scope.inputs,
+            outputs: scope.outputs,
+            classes: of_elements(scope, &found),
+            graph: tunnel::connect(graph, false, &mut diagnostics),
+            declares: scope.declares.iter().map(declared).collect(),
+            next: scope.next.map(|id| class(&found, id)),
+        }
+    });
+    let scopes = all.collect();
+    (Outline { scopes }, diagnostics)
+}
+
+fn class(classes: &[Class], id: ClassId) -> ClassOf {
+    match &classes[id] {
+        Class::Primitive(name) => ClassOf::Primitive(name.clone()),
+        Class::Compound(scope) => ClassOf::Compound(*scope),
+        Class::Error => ClassOf::Unknown,
+    }
+}
+
+/// The classes of a scope's elements, as they come in its graph.
+fn of_elements(scope: &Scope, classes: &[Class]) -> Vec<ClassOf> {
+    let of = |(at, decl): (usize, &super::scope::Decl)| match decl.kind {
+        DeclKind::Class(id) => Some(class(classes, id)),
+        DeclKind::Pseudo if is_end(scope, at) => Some(ClassOf::Port),
+        DeclKind::Group | DeclKind::Pseudo => None,
+    };
+    scope.elements.iter().enumerate().filter_map(of).collect()
+}
+
+/// Whether this is `input` or `output` of a compound's body.
+fn is_end(scope: &Scope, at: usize) -> bool {
+    scope.depth > 0 && at < 2
+}
+
+fn graph(scope: &Scope, classes: &[Class], scopes: &[Scope]) -> Graph {
+    let name = |id: ClassId| match &classes[id] {
+        Class::Primitive(name) => name.clone(),
+        Class::Compound(at) if scopes[*at].name.is_empty() => "<anonymous>".to_owned(),
+        Class::Compound(at) => scopes[*at].name.clone(),
+        Class::Error => "<error>".to_owned(),
+    };
+    let node = |(at, decl): (usize, &super::scope::Decl)| {
+        let element = |class: String| {
+            let config = decl.config.as_ref();
+            NodeKind::Element(Box::new(FlatElement {
+                name: decl.name.clone(),
+                class,
+                config: config.map_or(String::new(), |config| args::uncomment(&config.text)),
+                config_span: config.map(|config| config.span),
+                span: decl.span,
+                origin: Origin::default(),
+            }))
+        };
+        let kind = match decl.kind {
+            DeclKind::Class(id) => element(name(id)),
+            DeclKind::Pseudo if is_end(scope, at) => element(OPEN.to_owned()),
+            DeclKind::Group => NodeKind::Whole(at + 1),
+            DeclKind::Pseudo if matches!(scope.elements[at - 1].kind, DeclKind::Group) => {
+                NodeKind::Input(at - 1)
+            }
+            DeclKind::Pseudo => NodeKind::Output(at - 2),
+        };
+        Node { name: decl.name.clone(), span: decl.span, kind }
+    };
+    let link = |link: &super::scope::LinkDecl| Link {
+        from: link.from,
+        to: link.to,
+        kind: link.kind.clone(),
+        span: link.span,
+    };
+    Graph {
+        nodes: scope.elements.iter().enumerate().map(node).collect(),
+        links: scope.links.iter().map(link).collect(),
+    }
+}
