@@ -157,6 +157,7 @@ fn template(room: &str, class: &str) -> String {
         "ether" => ("Ether", "ether", "Ether"),
         "arp" => ("Arp", "arp", "ArpPacket"),
         "ip" => ("Ipv4", "ip", "Ipv4"),
+        "ip6" => ("Ipv6", "ip", "Ipv6"),
         "icmp" => ("Icmp", "icmp", "IcmpPacket"),
         "udp" => ("Udp", "udp", "UdpPacket"),
         "tcp" => ("Tcp", "tcp", "TcpPacket"),
@@ -164,6 +165,7 @@ fn template(room: &str, class: &str) -> String {
     };
     let shown = match room {
         "arp" => "eth 0:0:0:0:0:1 > 0:0:0:0:0:2 arp who-has 1.0.0.2 tell 1.0.0.1 0:0:0:0:0:1",
+        "ip6" => "1::1 > 2::2 udp",
         "icmp" => "1.0.0.1 > 2.0.0.2 icmp echo",
         "tcp" => "1.0.0.1:99 > 2.0.0.2:80 tcp",
         _ => "1.0.0.1 > 2.0.0.2 udp",

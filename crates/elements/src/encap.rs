@@ -76,8 +76,56 @@ impl Destination {
     }
 }
 
+/// Where IPv6 packets go: one address, or where their annotation says.
+#[derive(Clone, Copy)]
+pub enum Destination6 {
+    Address(Ipv6Addr),
+    Annotation,
+}
+
+impl FromArg for Destination6 {
+    const SYNTAX: &'static str = "an IPv6 address or DST_ANNO";
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        if text == "DST_ANNO" {
+            return Ok(Destination6::Annotation);
+        }
+        Ipv6Addr::from_arg(text, names).map(Destination6::Address).map_err(|_| {
+            ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))
+                .click("DST argument should be IP6 address or 'DST_ANNO'")
+        })
+    }
+}
+
+impl From<Destination6> for Value {
+    fn from(dst: Destination6) -> Value {
+        match dst {
+            Destination6::Address(address) => address.into(),
+            Destination6::Annotation => "DST_ANNO".into(),
+        }
+    }
+}
+
+impl Destination6 {
+    /// Where `packet` goes; its annotation says so afterwards.
+    #[inline]
+    pub(crate) fn of(self, packet: &mut Packet) -> Ipv6Addr {
+        if let Destination6::Address(address) = self {
+            packet.set_dst6(address);
+        }
+        packet.dst6()
+    }
+}
+
 /// A protocol by name or number.
+#[derive(Clone, Copy)]
 pub struct Protocol(u8);
+
+impl Protocol {
+    /// Its number.
+    pub(crate) fn number(self) -> u8 {
+        self.0
+    }
+}
 
 impl FromArg for Protocol {
     const SYNTAX: &'static str = "an IP protocol";

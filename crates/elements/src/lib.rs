@@ -8,18 +8,24 @@ pub mod encap;
 pub mod ether;
 mod fusions;
 pub mod icmp;
+mod icmp6_errors;
 mod icmp_errors;
 pub mod ip;
+pub mod ip6;
 mod ip_checks;
 mod ip_rules;
 mod limit;
+mod mappings;
 pub mod neighbours;
 mod outfile;
+mod pinged;
 pub mod queue;
 pub mod source;
 pub mod tcp;
+mod translation;
 mod transport;
 pub mod udp;
+mod vlan_tags;
 
 use castanet_engine::class::{Class, Library};
 
@@ -33,6 +39,7 @@ pub static ROOMS: &[(&str, &[Class])] = &[
     ("ether", ether::CLASSES),
     ("arp", arp::CLASSES),
     ("ip", ip::CLASSES),
+    ("ip6", ip6::CLASSES),
     ("icmp", icmp::CLASSES),
     ("udp", udp::CLASSES),
     ("tcp", tcp::CLASSES),

@@ -72,6 +72,60 @@ fn switches() {
 }
 
 #[test]
+fn ipv6() {
+    golden(
+        "Idle -> LookupIP6Route(1::/16) -> Discard",
+        "`1::/16` is not ADDR/LENGTH [GATEWAY] OUTPUT",
+        "ROUTES 1: argument should be DADDR/MASK [GW] OUTPUT",
+    );
+    golden(
+        "Idle -> LookupIP6Route(1::/16 1) -> Discard",
+        "argument 1: bad OUTPUT",
+        "argument 1: bad OUTPUT",
+    );
+    golden(
+        "Idle -> ICMP6Error(::, 3, 0) -> Discard",
+        "SRC: is nobody's address",
+        "SRC: not configured -a",
+    );
+    golden(
+        "Idle -> ICMP6Error(1::1, 128, 0) -> Discard",
+        "ICMP6 type 128 is not an error or redirect type",
+        "ICMP6 type 128 is not an error or redirect type",
+    );
+    golden("Idle -> IP6NDAdvertiser(1::1) -> Discard", "missing ETH", "ENTRIES 1: missing ETH");
+    golden(
+        "Idle -> IP6NDAdvertiser(0:0:0:0:0:1) -> Discard",
+        "missing IP6/MASK",
+        "ENTRIES 1: argument had no IP6 address and masks",
+    );
+    golden(
+        "Idle -> IP6NDAdvertiser(1::1 0:0:0:0:0:1 0:0:0:0:0:2) -> Discard",
+        "more than one ETH",
+        "ENTRIES 1: argument has more than one Ethernet address",
+    );
+    golden(
+        "Idle -> IP6NDAdvertiser(1::1 x 0:0:0:0:0:2) -> Discard",
+        "`x` is neither a prefix nor a station",
+        "ENTRIES 1: argument should be `IP6/MASK ETHADDR'",
+    );
+    for (arguments, error) in [
+        ("x", "argument 0 should be : integer"),
+        ("1", "argument 1 should be : bool"),
+        ("1, true, 1::1 2::2", "argument 2 should be : INNER PORT OUTER PORT"),
+        ("1, false, 1::1, false", "argument 2 should be : INNER OUTER"),
+        (
+            "0, 1, 1, 0, 1::1 9",
+            "argument 4 should be : <IP6Address> <unsigned char> <unsigned char>",
+        ),
+        ("0, 1, 0, 0, 1::1, x", "argument 5 should be : <IP6Address>"),
+        ("0, 0, 1", "too many arguments"),
+    ] {
+        golden(&format!("Idle -> AddressTranslator({arguments}) -> Discard"), error, error);
+    }
+}
+
+#[test]
 fn patterns() {
     golden(
         "Idle -> Classifier(12/0800, -) -> Discard",

@@ -25,7 +25,7 @@ pub use castanet_wire as wire;
 /// Everything an element's file needs: `use castanet_engine::prelude::*;`.
 pub mod prelude {
     pub use crate::args::{
-        AnnoAt, ArgError, Args, Bandwidth, Call, Data, FromArg, Names, Net, Words,
+        AnnoAt, ArgError, Args, Bandwidth, Call, Data, FromArg, Names, Net, Net6, Words,
     };
     pub use crate::board::Link;
     pub use crate::class::{Ask, Value};
@@ -39,9 +39,9 @@ pub mod prelude {
     pub use crate::time::Time;
     pub use castanet_macros::{Args, Element, Fate, Local, handlers};
     pub use castanet_packet::{
-        ArpPacket, Batch, Ether, IcmpPacket, Ipv4, Packet, PacketType, TcpPacket, UdpPacket,
+        ArpPacket, Batch, Ether, IcmpPacket, Ipv4, Ipv6, Packet, PacketType, TcpPacket, UdpPacket,
     };
     pub use castanet_wire::{MacAddr, Timestamp};
-    pub use std::net::Ipv4Addr;
+    pub use std::net::{Ipv4Addr, Ipv6Addr};
     pub use std::time::Duration;
 }

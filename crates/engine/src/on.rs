@@ -43,6 +43,7 @@ views! {
     Ether Ether "ether" ether "Packets whose data begins with an Ethernet header.";
     Arp ArpPacket "arp" arp "Ethernet frames that carry ARP for IPv4.";
     Ipv4 Ipv4 "ip" ipv4 "Packets with a marked IPv4 header.";
+    Ipv6 Ipv6 "ip6" ipv6 "Packets with a marked IPv6 header.";
     Udp UdpPacket "udp" udp "IPv4 packets with a whole UDP header, first fragments only.";
     Tcp TcpPacket "tcp" tcp "IPv4 packets with a whole TCP header, first fragments only.";
     Icmp IcmpPacket "icmp" icmp "IPv4 packets with a whole ICMP header, first fragments only.";

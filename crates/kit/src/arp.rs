@@ -1,4 +1,5 @@
-//! The table behind ARP: addresses learnt, and packets that wait for an answer.
+//! The table behind ARP and neighbour discovery: addresses learnt, and packets that wait for
+//! an answer.
 //!
 //! There is no clock here: callers say what time it is, in nanoseconds.
 
@@ -8,7 +9,7 @@ use std::fmt::Write as _;
 
 use rapidhash::fast::RandomState;
 
-use crate::text::dotted;
+use crate::address::Address;
 
 const SECOND: u64 = 1_000_000_000;
 /// How long to wait between two queries for one address, and after ten without an answer.
@@ -74,8 +75,8 @@ pub enum Wait<P> {
 }
 
 #[derive(Debug)]
-struct Entry<P> {
-    ip: u32,
+struct Entry<P, A> {
+    ip: A,
     ether: [u8; 6],
     known: bool,
     /// Queries since the last answer.
@@ -91,13 +92,13 @@ struct Entry<P> {
 /// No neighbour.
 const NIL: u32 = u32::MAX;
 
-/// Ethernet addresses by IPv4 address, in host byte order, and packets of type `P` that wait
-/// for them. Packets that have to go are dropped and counted.
+/// Ethernet addresses by IPv4 address (IPv6 with `u128`), in host byte order, and packets of
+/// type `P` that wait for them. Packets that have to go are dropped and counted.
 #[derive(Debug)]
-pub struct ArpTable<P> {
+pub struct ArpTable<P, A = u32> {
     limits: Limits,
-    index: HashMap<u32, u32, RandomState>,
-    entries: Vec<Entry<P>>,
+    index: HashMap<A, u32, RandomState>,
+    entries: Vec<Entry<P, A>>,
     free: Vec<u32>,
     oldest: u32,
     youngest: u32,
@@ -105,7 +106,7 @@ pub struct ArpTable<P> {
     drops: u64,
 }
 
-impl<P> ArpTable<P> {
+impl<P, A: Address> ArpTable<P, A> {
     /// An empty table.
     pub fn new(limits: Limits) -> Self {
         ArpTable {
@@ -148,7 +149,7 @@ impl<P> ArpTable<P> {
     /// The Ethernet address of `ip`. Past `poll` nanoseconds (0 for never) without news it is
     /// stale, every tenth of a second at most.
     #[inline]
-    pub fn lookup(&mut self, ip: u32, now: u64, poll: u64) -> Lookup {
+    pub fn lookup(&mut self, ip: A, now: u64, poll: u64) -> Lookup {
         let Some(&at) = self.index.get(&ip) else { return Lookup::Unknown };
         let timeout = self.limits.timeout;
         let entry = &mut self.entries[at as usize];
@@ -162,15 +163,20 @@ impl<P> ArpTable<P> {
         Lookup::Known(entry.ether)
     }
 
+    /// Whether `ip` has been asked for, or is known.
+    pub fn contains(&self, ip: A) -> bool {
+        self.index.contains_key(&ip)
+    }
+
     /// The address whose Ethernet address is `ether`, if one is known.
-    pub fn reverse_lookup(&self, ether: [u8; 6]) -> Option<u32> {
+    pub fn reverse_lookup(&self, ether: [u8; 6]) -> Option<A> {
         self.ages().find(|e| e.known && e.ether == ether).map(|e| e.ip)
     }
 
     /// Learns an address, and returns the packets that waited for it, in order.
     ///
     /// The broadcast address makes the entry unknown again.
-    pub fn insert(&mut self, ip: u32, ether: [u8; 6], now: u64) -> VecDeque<P> {
+    pub fn insert(&mut self, ip: A, ether: [u8; 6], now: u64) -> VecDeque<P> {
         let at = self.ensure(ip, now);
         self.unlink(at);
         let after = self.place_for(now);
@@ -187,7 +193,7 @@ impl<P> ArpTable<P> {
     }
 
     /// Makes a packet wait for the address of `ip`.
-    pub fn wait(&mut self, ip: u32, packet: P, now: u64) -> Wait<P> {
+    pub fn wait(&mut self, ip: A, packet: P, now: u64) -> Wait<P> {
         let at = self.ensure(ip, now);
         let limits = self.limits;
         let entry = &self.entries[at as usize];
@@ -237,7 +243,7 @@ impl<P> ArpTable<P> {
             let known = entry.known && !entry.expired(now, self.limits.timeout);
             let age = now.saturating_sub(entry.live_at) / 1000;
             let ether = entry.ether.map(|b| format!("{b:02X}")).join("-");
-            let (ip, known) = (dotted(entry.ip), u8::from(known));
+            let (ip, known) = (A::Shown::from(entry.ip), u8::from(known));
             let (seconds, micros) = (age / 1_000_000, age % 1_000_000);
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{ip} {known} {ether} {seconds}.{micros:06}");
@@ -245,13 +251,13 @@ impl<P> ArpTable<P> {
         text
     }
 
-    fn ages(&self) -> impl Iterator<Item = &Entry<P>> {
+    fn ages(&self) -> impl Iterator<Item = &Entry<P, A>> {
         let entry = |at: u32| self.entries.get(at as usize);
         std::iter::successors(entry(self.oldest), move |e| entry(e.younger))
     }
 
     /// The entry of `ip`, a new one if there is none.
-    fn ensure(&mut self, ip: u32, now: u64) -> u32 {
+    fn ensure(&mut self, ip: A, now: u64) -> u32 {
         if let Some(&at) = self.index.get(&ip) {
             return at;
         }
@@ -364,7 +370,7 @@ impl<P> ArpTable<P> {
     }
 }
 
-impl<P> Entry<P> {
+impl<P, A> Entry<P, A> {
     fn expired(&self, now: u64, timeout: u64) -> bool {
         timeout != 0 && now > self.live_at.saturating_add(timeout)
     }

@@ -1,6 +1,7 @@
 //! The algorithms behind the elements: they know bytes and numbers, but no packets, graphs or clocks.
 #![forbid(unsafe_code)]
 
+pub mod address;
 pub mod aggregates;
 pub mod anonymize;
 pub mod arp;
@@ -9,18 +10,26 @@ pub mod classify;
 pub mod delays;
 pub mod ewma;
 pub mod fragment;
+pub mod fragment6;
+pub mod icmp6_error;
 pub mod icmp_error;
+pub mod ip6_header;
 pub mod ip_field;
 pub mod ip_flows;
 pub mod ip_header;
 mod ipv4;
 pub mod lpm;
+pub mod mac_table;
+pub mod nat6;
 pub mod options;
+pub mod ping;
 pub mod prefixes;
 pub mod ranges;
 pub mod rate;
+pub mod reassembly;
 pub mod red;
 pub mod script;
+pub mod siit;
 pub mod stride;
 pub mod text;
 pub mod units;

@@ -6,7 +6,7 @@
 //! the frame's header. Numbers are in host order, addresses in network order,
 //! as in Click.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::packet::{COLD, FIX_IP_SRC_FLAG, Packet};
 
@@ -179,6 +179,18 @@ impl Packet {
             // alone. What is hot there is never read back.
             unsafe { self.cold_annotations().add(offset).cast::<[u8; N]>().write(value) };
         }
+    }
+
+    /// The destination annotation of an IPv6 packet: where it goes next.
+    #[inline]
+    pub fn dst6(&self) -> Ipv6Addr {
+        Ipv6Addr::from(self.anno_bytes::<16>(DST_IP6))
+    }
+
+    /// Sets the destination annotation of an IPv6 packet.
+    #[inline]
+    pub fn set_dst6(&mut self, dst: Ipv6Addr) {
+        self.set_anno_bytes(DST_IP6, dst.octets());
     }
 
     /// All 48 bytes of annotation.

@@ -11,6 +11,7 @@
 
 use std::ops::{Deref, DerefMut};
 
+use castanet_wire::extension::{self, Upper};
 use castanet_wire::{Arp, Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ether_type, ip_proto};
 
 use crate::packet::{IPV4, IPV4_LEN, Packet};
@@ -151,7 +152,7 @@ header! {
     TcpPacket, Tcp, |packet| packet.transport
 }
 header! {
-    /// A packet with an ICMP header behind its IPv4 header.
+    /// A packet with an ICMP header behind its IP header.
     IcmpPacket, Icmp, |packet| packet.transport
 }
 
@@ -249,6 +250,27 @@ impl ArpPacket<'_> {
 }
 
 impl Ipv6<'_> {
+    /// What the packet carries behind its extension headers, and where; offsets
+    /// are those of the [`payload`](Ipv6::payload).
+    #[inline]
+    pub fn upper(&self) -> Upper {
+        extension::upper(self.next_header(), self.payload())
+    }
+
+    /// The header and its payload, without padding of the link.
+    #[inline]
+    pub fn datagram(&self) -> &[u8] {
+        self.packet.range(self.offset(), ipv6_end(self.packet, self))
+    }
+
+    /// The header and its payload, to change; copies first if the packet is
+    /// shared. If it is not IPv6 any more afterwards, the view panics.
+    #[inline]
+    pub fn datagram_mut(&mut self) -> &mut [u8] {
+        let (start, end) = (self.offset(), ipv6_end(self.packet, self));
+        self.packet.range_mut(start, end)
+    }
+
     fn payload_range(&self) -> (usize, usize) {
         (self.offset() + Ipv6Header::LEN, ipv6_end(self.packet, self))
     }
@@ -383,6 +405,13 @@ impl Packet {
         Some(IcmpPacket { packet: self })
     }
 
+    /// The packet as ICMPv6, under the same conditions.
+    #[inline]
+    pub fn icmp6(&mut self) -> Option<IcmpPacket<'_>> {
+        self.icmp6_header()?;
+        Some(IcmpPacket { packet: self })
+    }
+
     /// The Ethernet header that the packet starts with, if it is long enough.
     #[inline]
     pub fn ether_header(&self) -> Option<&Ethernet> {
@@ -430,15 +459,34 @@ impl Packet {
         Some(Icmp::from_prefix(self.transport_of(ip_proto::ICMP)?)?.0)
     }
 
+    /// The ICMPv6 header; see [`Packet::icmp6`].
+    #[inline]
+    pub fn icmp6_header(&self) -> Option<&Icmp> {
+        Some(Icmp::from_prefix(self.transport_of(ip_proto::ICMPV6)?)?.0)
+    }
+
     /// The bytes from the transport header on, if the IP header says that
     /// they are `protocol`.
     #[inline]
     fn transport_of(&self, protocol: u8) -> Option<&[u8]> {
         let is_it = match self.ipv4_header() {
             Some(ip) => ip.protocol() == protocol && ip.is_first_fragment(),
-            None => self.ipv6_header()?.next_header() == protocol,
+            None => {
+                let next = self.ipv6_header()?.next_header();
+                next == protocol || extension::is_extension(next) && self.carries(protocol)
+            }
         };
         is_it.then(|| self.transport_bytes())
+    }
+
+    /// Whether `protocol` is what lies behind IPv6 extension headers, and that
+    /// is where the transport header is said to be.
+    fn carries(&self, protocol: u8) -> bool {
+        let Some((ip, rest)) = Ipv6Header::from_prefix(self.network_bytes()) else { return false };
+        let upper = extension::upper(ip.next_header(), rest);
+        upper.protocol == protocol
+            && !upper.elsewhere()
+            && self.network_header_len() == Ipv6Header::LEN + upper.offset
     }
 
     /// The bytes between two offsets, as far as they lie before the packet's

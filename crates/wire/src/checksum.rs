@@ -145,6 +145,19 @@ impl Delta {
         self.u32(old.to_bits(), new.to_bits())
     }
 
+    /// An IPv6 address changes from `old` to `new`.
+    #[inline]
+    pub fn addr6(self, old: Ipv6Addr, new: Ipv6Addr) -> Self {
+        self.sum(Sum::new().slice(&old.octets()), Sum::new().slice(&new.octets()))
+    }
+
+    /// Bytes that sum up to `old` are replaced by some that sum up to `new`: a
+    /// pseudo header by another.
+    #[inline(always)]
+    pub const fn sum(self, old: Sum, new: Sum) -> Self {
+        self.u16(old.partial(), new.partial())
+    }
+
     /// Both these changes.
     #[inline(always)]
     pub const fn and(self, other: Delta) -> Self {
@@ -233,6 +246,15 @@ mod tests {
         // Section 4: checksum dd2f, a word 5555 becomes 3285.
         assert_eq!(adjust(0xdd2f, 0x5555, 0x3285), 0x0000);
         assert_eq!(adjust_u32(0xdd2f, 0x1234_5555, 0x1234_3285), 0x0000);
+    }
+
+    #[test]
+    fn an_address_of_ipv6_changes() {
+        let addresses: [Ipv6Addr; 2] = ["2001:db8::1", "fe80::9"].map(|a| a.parse().expect(a));
+        let check = |address| Sum::new().slice(&Ipv6Addr::octets(&address)).u16(7).checksum();
+        let delta = Delta::new().addr6(addresses[0], addresses[1]);
+        assert_eq!(delta.apply(check(addresses[0])), check(addresses[1]));
+        assert_eq!(delta.inverse().apply(check(addresses[1])), check(addresses[0]));
     }
 
     #[test]

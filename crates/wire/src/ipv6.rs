@@ -72,6 +72,18 @@ impl Ipv6Header {
         self.set_version_class_flow(others | u32::from(class) << 20);
     }
 
+    /// Differentiated services code point, 0 to 63.
+    #[inline]
+    pub fn dscp(&self) -> u8 {
+        self.traffic_class() >> 2
+    }
+
+    /// Sets the code point to the low 6 bits of `dscp`.
+    #[inline]
+    pub fn set_dscp(&mut self, dscp: u8) {
+        self.set_traffic_class(dscp << 2 | self.traffic_class() & 3);
+    }
+
     /// Flow label, 20 bits.
     #[inline]
     pub fn flow_label(&self) -> u32 {
@@ -118,6 +130,9 @@ mod tests {
         assert_eq!(ip.0[8..24], src.octets());
         assert_eq!(ip.0[24..], dst.octets());
         assert_eq!((ip.src(), ip.dst()), (src, dst));
+        assert_eq!(ip.dscp(), 0xab >> 2);
+        ip.set_dscp(0x15);
+        assert_eq!((ip.traffic_class(), ip.flow_label()), (0x57, 0x2_3456));
     }
 
     #[test]

@@ -71,6 +71,12 @@ impl MacAddr {
         MacAddr([1, 0, 0x5e, b & 0x7f, c, d])
     }
 
+    /// The group address that carries an IPv6 multicast group (RFC 2464, 7).
+    pub const fn of_ipv6_group(group: std::net::Ipv6Addr) -> MacAddr {
+        let [.., a, b, c, d] = group.octets();
+        MacAddr([0x33, 0x33, a, b, c, d])
+    }
+
     /// The address as a number, the first byte most significant.
     #[inline]
     pub const fn to_u64(self) -> u64 {
@@ -190,6 +196,8 @@ mod tests {
         assert!(MacAddr::BROADCAST.is_broadcast() && MacAddr::BROADCAST.is_multicast());
         let group = MacAddr::of_ipv4_group([239, 129, 2, 3].into());
         assert_eq!(group, MacAddr([1, 0, 0x5e, 1, 2, 3]));
+        let group6 = MacAddr::of_ipv6_group([0xff02, 0, 0, 0, 0, 1, 0xff12, 0x3456].into());
+        assert_eq!(group6, MacAddr([0x33, 0x33, 0xff, 0x12, 0x34, 0x56]));
         assert!(group.is_multicast() && !group.is_broadcast() && !group.is_unicast());
         assert!(MacAddr([2, 0, 0, 0, 0, 1]).is_local());
         assert!(MacAddr::ZERO.is_zero() && MacAddr::ZERO.is_unicast());

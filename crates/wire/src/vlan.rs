@@ -1,5 +1,7 @@
 //! VLAN tags (IEEE 802.1Q, 802.1ad).
 
+use crate::Ethernet;
+
 header! {
     /// What follows an Ethernet header of type `VLAN` or `QINQ`: the tag, then
     /// the type of what it tags.
@@ -61,9 +63,55 @@ impl Vlan {
     }
 }
 
+/// Puts a tag into a frame: `frame` begins with four bytes of room, then comes the Ethernet header.
+/// Nothing happens to what is shorter than both.
+pub fn insert(frame: &mut [u8], kind: u16, tci: u16) {
+    if frame.len() < Vlan::LEN + Ethernet::LEN {
+        return;
+    }
+    frame.copy_within(Vlan::LEN..Vlan::LEN + Ethernet::ETHER_TYPE, 0);
+    if let Some((ether, rest)) = Ethernet::from_prefix_mut(frame) {
+        ether.set_ether_type(kind);
+        if let Some((tag, _)) = Vlan::from_prefix_mut(rest) {
+            tag.set_tci(tci);
+        }
+    }
+}
+
+/// The tag of a frame whose type says that it has one of that kind.
+#[inline]
+pub fn tag(frame: &[u8], kind: u16) -> Option<&Vlan> {
+    let (ether, rest) = Ethernet::from_prefix(frame)?;
+    let (tag, _) = Vlan::from_prefix(rest).filter(|_| ether.ether_type() == kind)?;
+    Some(tag)
+}
+
+/// Takes the tag out of a tagged frame: it begins four bytes later then.
+pub fn remove(frame: &mut [u8]) {
+    if frame.len() >= Vlan::LEN + Ethernet::LEN {
+        frame.copy_within(..Ethernet::ETHER_TYPE, Vlan::LEN);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ether_type;
+
+    #[test]
+    fn tags_come_and_go() {
+        let plain: Vec<u8> = (0..20).collect();
+        let mut frame = [&[0xaa; 4], &plain[..]].concat();
+        insert(&mut frame, ether_type::VLAN, 0x6123);
+        assert_eq!(frame[..12], plain[..12]);
+        assert_eq!(frame[12..16], [0x81, 0, 0x61, 0x23]);
+        assert_eq!(frame[16..], plain[12..]);
+        assert_eq!(tag(&frame, ether_type::VLAN).map(Vlan::id), Some(0x123));
+        assert_eq!(tag(&frame, ether_type::QINQ), None);
+        assert_eq!(tag(&frame[..17], ether_type::VLAN), None);
+        remove(&mut frame);
+        assert_eq!(frame[4..], plain);
+    }
 
     #[test]
     fn each_part_of_the_tag_leaves_the_others() {

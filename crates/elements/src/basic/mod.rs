@@ -30,6 +30,7 @@ pub mod block;
 pub mod block_thread;
 pub mod bypass;
 pub mod check_crc32;
+pub mod check_ip6_header;
 pub mod check_ip_header;
 pub mod check_ip_header2;
 pub mod check_length;
@@ -46,8 +47,12 @@ pub mod drop_broadcasts;
 pub(crate) mod ended;
 pub mod error;
 pub mod ether_encap;
+pub mod ether_vlan_encap;
 pub mod exact_cpu_switch;
+pub mod get_ip6_address;
 pub mod get_ip_address;
+pub mod gtp_decap;
+pub mod gtp_encap;
 pub mod handler_aggregate;
 pub mod hash_switch;
 pub mod host_ether_filter;
@@ -55,8 +60,13 @@ pub mod hub;
 pub mod icmp_ping_encap;
 pub mod idle;
 pub mod input_switch;
+pub mod ip6_encap;
+pub mod ip6_nd_advertiser;
+pub mod ip6_nd_solicitor;
 pub mod ip_encap;
 pub mod ip_input_combo;
+pub mod lookup_ip6_route;
+pub mod mark_ip6_header;
 pub mod mark_ip_header;
 pub mod mark_mac_header;
 mod measured;
@@ -95,14 +105,17 @@ mod scripting;
 pub mod search;
 pub mod set_anno_byte;
 pub mod set_crc32;
+pub mod set_ip6_address;
 pub mod set_ip_address;
 pub mod set_packet_type;
 pub mod set_timestamp;
 pub mod set_timestamp_delta;
+pub mod set_vlan_anno;
 pub mod static_switch;
 pub mod static_thread_sched;
 pub mod store_anno;
 pub mod store_data;
+pub mod store_ip_address;
 pub mod stride_switch;
 pub mod strip;
 pub mod strip_to_network_header;
@@ -118,6 +131,7 @@ pub mod truncate;
 pub mod udp_ip_encap;
 pub mod unstrip;
 pub mod unstrip_anno;
+pub mod unstrip_ip_header;
 
 use castanet_engine::class::*;
 
@@ -149,6 +163,7 @@ pub static CLASSES: &[Class] = &[
     per_batch::<block_thread::BlockThread>(),
     per_batch::<bypass::Bypass>(),
     per_packet::<check_crc32::CheckCRC32>(),
+    per_packet::<check_ip6_header::CheckIP6Header>(),
     per_packet::<check_ip_header2::CheckIPHeader2>(),
     per_packet::<check_ip_header::CheckIPHeader>(),
     per_packet::<check_length::CheckLength>(),
@@ -164,17 +179,26 @@ pub static CLASSES: &[Class] = &[
     per_packet::<drop_broadcasts::DropBroadcasts>(),
     per_batch::<error::Error>(),
     per_packet::<ether_encap::EtherEncap>().with_checksums(Checksums::Pass),
+    per_packet::<ether_vlan_encap::EtherVLANEncap>(),
     per_batch::<exact_cpu_switch::ExactCPUSwitch>().with_checksums(Checksums::Pass),
+    per_packet::<get_ip6_address::GetIP6Address>(),
     per_packet::<get_ip_address::GetIPAddress>(),
     control::<handler_aggregate::HandlerAggregate>(),
+    per_packet::<gtp_decap::GTPDecap>(),
+    per_packet::<gtp_encap::GTPEncap>(),
     per_packet::<hash_switch::HashSwitch>(),
     per_packet::<host_ether_filter::HostEtherFilter>().with_checksums(Checksums::Pass),
     per_batch::<hub::Hub>(),
     per_packet::<icmp_ping_encap::ICMPPingEncap>(),
     per_batch::<idle::Idle>().with_checksums(Checksums::Pass),
     per_batch::<input_switch::InputSwitch>(),
+    per_packet::<ip6_encap::IP6Encap>(),
+    per_packet::<ip6_nd_advertiser::IP6NDAdvertiser>(),
+    per_batch::<ip6_nd_solicitor::IP6NDSolicitor>(),
     per_packet::<ip_encap::IPEncap>(),
     per_packet::<ip_input_combo::IPInputCombo>(),
+    per_packet::<lookup_ip6_route::LookupIP6Route>(),
+    per_packet::<mark_ip6_header::MarkIP6Header>(),
     per_packet::<mark_ip_header::MarkIPHeader>(),
     per_packet::<mark_mac_header::MarkMACHeader>().with_checksums(Checksums::Pass),
     info::<message::Message>(),
@@ -210,15 +234,18 @@ pub static CLASSES: &[Class] = &[
     per_packet::<search::Search>(),
     per_packet::<set_anno_byte::SetAnnoByte>(),
     per_packet::<set_crc32::SetCRC32>(),
+    per_packet::<set_ip6_address::SetIP6Address>(),
     per_packet::<set_ip_address::SetIPAddress>(),
     per_packet::<set_packet_type::SetPacketType>().with_checksums(Checksums::Pass),
     per_packet::<set_timestamp::SetTimestamp>().with_checksums(Checksums::Pass),
     per_packet::<set_timestamp_delta::SetTimestampDelta>(),
+    per_packet::<set_vlan_anno::SetVLANAnno>(),
     per_packet::<static_switch::StaticSwitch>().with_checksums(Checksums::Pass),
     info::<static_thread_sched::StaticThreadSched>(),
     per_packet::<store_anno::StoreAnno>(),
     per_packet::<store_data::StoreData>(),
     per_packet::<stride_switch::StrideSwitch>(),
+    per_packet::<store_ip_address::StoreIPAddress>(),
     per_packet::<strip::Strip>().with_checksums(Checksums::Pass),
     per_packet::<strip_to_network_header::StripToNetworkHeader>(),
     per_batch::<suppressor::Suppressor>(),
@@ -231,4 +258,5 @@ pub static CLASSES: &[Class] = &[
     per_packet::<udp_ip_encap::UDPIPEncap>(),
     per_packet::<unstrip::Unstrip>().with_checksums(Checksums::Pass),
     per_packet::<unstrip_anno::UnstripAnno>(),
+    per_packet::<unstrip_ip_header::UnstripIPHeader>(),
 ];

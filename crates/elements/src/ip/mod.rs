@@ -10,6 +10,7 @@ pub mod fix_ip_src;
 mod flow_fragments;
 pub mod icmp_error;
 pub mod icmp_ping_responder;
+pub mod icmp_ping_source;
 pub mod ip_classifier;
 pub mod ip_filter;
 pub mod ip_fragmenter;
@@ -17,9 +18,12 @@ pub mod ip_gw_options;
 pub mod ip_mirror;
 pub mod ip_output_combo;
 pub mod ip_print;
+pub mod ip_reassembler;
+pub mod protocol_translator46;
 pub mod reset_ip_checksum;
 pub mod set_ip_checksum;
 pub mod set_ip_dscp;
+pub mod strip_ip_header;
 
 use castanet_engine::class::*;
 
@@ -34,6 +38,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<fix_ip_src::FixIPSrc>(),
     per_packet::<icmp_error::ICMPError>(),
     per_packet::<icmp_ping_responder::ICMPPingResponder>(),
+    duplex::<icmp_ping_source::ICMPPingSource>(),
     per_packet::<ip_classifier::IPClassifier>(),
     per_packet::<ip_filter::IPFilter>(),
     per_batch::<ip_fragmenter::IPFragmenter>(),
@@ -41,7 +46,10 @@ pub static CLASSES: &[Class] = &[
     per_packet::<ip_mirror::IPMirror>(),
     per_batch::<ip_output_combo::IPOutputCombo>(),
     per_batch::<ip_print::IPPrint>(),
+    per_batch::<ip_reassembler::IPReassembler>(),
+    per_packet::<protocol_translator46::ProtocolTranslator46>(),
     per_packet::<reset_ip_checksum::ResetIPChecksum>(),
     per_packet::<set_ip_checksum::SetIPChecksum>(),
     per_packet::<set_ip_dscp::SetIPDSCP>(),
+    per_packet::<strip_ip_header::StripIPHeader>(),
 ];

@@ -1,22 +1,40 @@
-//! What the ARP elements know of their neighbours.
+//! What the elements of ARP and of neighbour discovery know of their neighbours.
 
 mod entry;
 mod settings;
 mod station;
+mod station6;
 
 pub use entry::Entry;
 pub(crate) use entry::host_or_net;
 pub use settings::{Interface, Settings};
 pub(crate) use station::Station;
+pub(crate) use station6::Station6;
 
 use castanet_engine::prelude::*;
+use castanet_kit::address::Address;
 use castanet_kit::arp::{ArpTable, Limits, Lookup};
 
-/// The neighbours of an `ARPQuerier`: their addresses, and packets that wait for them.
+/// Addresses whose neighbours are asked for.
+pub trait Protocol: Address {
+    /// What `stats` calls the questions.
+    const QUERIES: &'static str;
+}
+
+impl Protocol for u32 {
+    const QUERIES: &'static str = "ARP queries sent";
+}
+
+impl Protocol for u128 {
+    const QUERIES: &'static str = "ND Solicitation Message sent";
+}
+
+/// The neighbours of an `ARPQuerier` or, with `u128`, of an `IP6NDSolicitor`: their addresses,
+/// and packets that wait for them.
 #[derive(Local)]
 #[local(methods)]
-pub struct Neighbours {
-    pub(crate) table: ArpTable<Packet>,
+pub struct Neighbours<A: Protocol = u32> {
+    pub(crate) table: ArpTable<Packet, A>,
     /// Queries sent.
     #[read]
     pub(crate) queries: u64,
@@ -36,7 +54,7 @@ pub struct Neighbours {
     now: u64,
 }
 
-impl Default for Neighbours {
+impl<A: Protocol> Default for Neighbours<A> {
     fn default() -> Self {
         Neighbours {
             table: ArpTable::new(Limits::default()),
@@ -53,7 +71,7 @@ impl Default for Neighbours {
 }
 
 #[handlers]
-impl Neighbours {
+impl<A: Protocol> Neighbours<A> {
     /// Address, 1 if it is known, Ethernet address and age of every entry, the oldest first.
     #[read(table)]
     fn listing(&self, ask: &Ask) -> String {
@@ -63,7 +81,7 @@ impl Neighbours {
     /// Packets dropped and queries sent, in words.
     #[read]
     fn stats(&self) -> String {
-        format!("{} packets killed\n{} ARP queries sent\n", self.drops(), self.queries)
+        format!("{} packets killed\n{} {}\n", self.drops(), self.queries, A::QUERIES)
     }
 
     /// Packets dropped.
@@ -89,17 +107,17 @@ impl Neighbours {
     fn insert(&mut self, text: &str) -> Result<(), ArgError> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let [ip, mac] = words[..] else { return Err(ArgError::new("expected IP ETH")) };
-        let ip = Ipv4Addr::from_arg(ip, &Names::default()).map_err(|e| e.at("IP"))?;
+        let ip = address(ip)?;
         let mac = MacAddr::from_arg(mac, &Names::default()).map_err(|e| e.at("ETH"))?;
-        self.released.extend(self.table.insert(ip.to_bits(), mac.octets(), self.now));
+        self.released.extend(self.table.insert(ip, mac.octets(), self.now));
         Ok(())
     }
 
     /// Forgets the Ethernet address of an IP address.
     #[write]
     fn delete(&mut self, text: &str) -> Result<(), ArgError> {
-        let ip = Ipv4Addr::from_arg(text.trim(), &Names::default()).map_err(|e| e.at("IP"))?;
-        let waited = self.table.insert(ip.to_bits(), MacAddr::BROADCAST.octets(), self.now);
+        let waited =
+            self.table.insert(address(text.trim())?, MacAddr::BROADCAST.octets(), self.now);
         self.released.extend(waited);
         Ok(())
     }
@@ -113,7 +131,7 @@ impl Neighbours {
     }
 }
 
-impl Neighbours {
+impl<A: Protocol> Neighbours<A> {
     /// Notes the time; handlers, which have none, use the latest.
     pub(crate) fn tick(&mut self, now: Time) -> u64 {
         self.now = nanos(now);
@@ -136,6 +154,10 @@ impl Neighbours {
         self.killed += dropped;
         dropped as usize
     }
+}
+
+fn address<A: Protocol>(text: &str) -> Result<A, ArgError> {
+    A::parse(text).ok_or_else(|| ArgError::new(format!("`{text}` is no address")).at("IP"))
 }
 
 fn nanos(time: Time) -> u64 {

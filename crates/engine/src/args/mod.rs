@@ -11,7 +11,7 @@ pub use annotations::AnnoAt;
 pub use call::Call;
 pub use error::ArgError;
 pub use names::{ANNO, AddressKind, Names, PORT};
-pub use values::{Bandwidth, Data, FromArg, Net, Words, within};
+pub use values::{Bandwidth, Data, FromArg, Net, Net6, Words, within};
 
 use castanet_lang::args::{ArgText, split};
 use castanet_lang::nearest;

@@ -226,6 +226,42 @@ impl FromArg for Net {
     }
 }
 
+/// An IPv6 prefix: `2001:db8::/32`, `2001:db8::/ffff:ffff::` or a single address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Net6 {
+    /// The address as written, host bits included.
+    pub address: Ipv6Addr,
+    /// How many bits all addresses of the prefix have in common.
+    pub length: u32,
+}
+
+impl Net6 {
+    fn parse(text: &str) -> Option<Net6> {
+        let (address, length) = text.split_once('/').unwrap_or((text, "128"));
+        let length = match length.parse::<u32>() {
+            Ok(length) => length,
+            Err(_) => {
+                let mask = length.parse::<Ipv6Addr>().ok()?.to_bits();
+                let contiguous = mask.leading_ones() + mask.trailing_zeros() >= 128;
+                contiguous.then(|| mask.leading_ones())?
+            }
+        };
+        Some(Net6 { address: address.parse().ok()?, length }).filter(|net| net.length <= 128)
+    }
+}
+
+impl FromArg for Net6 {
+    const SYNTAX: &'static str = "an IPv6 prefix";
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let named = || {
+            let net = names.resolve(text, AddressKind::Net6);
+            Net6::parse(&net.or_else(|| names.resolve(text, AddressKind::Ip6))?)
+        };
+        let net = Net6::parse(text).or_else(named);
+        net.ok_or_else(|| wrong::<Self>(text, "invalid IPv6 prefix"))
+    }
+}
+
 /// Splits `1.5kbps` into its number (in millionths) and its unit.
 fn scaled(text: &str) -> Option<(i128, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -325,6 +361,18 @@ impl<T: FromArg> FromArg for Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn prefixes_of_ipv6() {
+        let said = |text| Net6::from_arg(text, &Names::default());
+        let net = |address: &str, length| Net6 { address: address.parse().expect("one"), length };
+        assert_eq!(said("2001:db8::1/32"), Ok(net("2001:db8::1", 32)));
+        assert_eq!(said("2001:db8::/ffff:fff0::"), Ok(net("2001:db8::", 28)));
+        assert_eq!(said("::1"), Ok(net("::1", 128)));
+        for bad in ["1.2.3.4", "::/129", "::/f0f0::", "x"] {
+            assert!(said(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn ranges_are_kept_and_named() {

@@ -8,6 +8,7 @@ use crate::element::{Asked, Never, PerBatch, Source};
 use castanet_lang::nearest;
 use castanet_macros::{Element, Local, handlers};
 use castanet_packet::{Batch, Packet};
+use castanet_wire::Ipv6Header;
 use castanet_wire::sketch::{self, Layer};
 
 /// Feeds the packets of an example.
@@ -77,17 +78,18 @@ fn layer_of(packet: &Packet) -> Layer {
     match packet.network_offset() {
         Some(0) => Layer::Network,
         Some(14) => Layer::Ethernet,
-        _ if packet.bytes().first().is_some_and(|b| b >> 4 == 4) => Layer::Network,
+        _ if packet.bytes().first().is_some_and(|b| matches!(b >> 4, 4 | 6)) => Layer::Network,
         _ => Layer::Ethernet,
     }
 }
 
-fn annotations(packet: &Packet) -> [(&'static str, String); 8] {
+fn annotations(packet: &Packet) -> [(&'static str, String); 9] {
     let stamp = packet.timestamp();
     let offset = |o: Option<isize>| o.map_or("-".into(), |o| o.to_string());
     [
         ("paint", packet.paint().to_string()),
         ("dst", packet.dst().to_string()),
+        ("dst6", packet.dst6().to_string()),
         ("type", format!("{:?}", packet.packet_type()).to_lowercase()),
         ("mac", offset(packet.mac_offset())),
         ("network", offset(packet.network_offset())),
@@ -98,8 +100,8 @@ fn annotations(packet: &Packet) -> [(&'static str, String); 8] {
 }
 
 /// The annotations that a line can set or expect; `length` is only expected.
-const ANNOTATIONS: [&str; 8] =
-    ["paint", "dst", "type", "mac", "network", "fixipsrc", "time", "length"];
+const ANNOTATIONS: [&str; 9] =
+    ["paint", "dst", "dst6", "type", "mac", "network", "fixipsrc", "time", "length"];
 
 /// Names and values after ` ; `.
 fn pairs(annotations: &str) -> Result<Vec<(&str, &str)>, String> {
@@ -139,6 +141,7 @@ pub(super) fn build(line: &str) -> Result<Packet, String> {
                 packet.set_dst(dst);
             }
         }
+        Layer::Network if bytes.first().is_some_and(|b| b >> 4 == 6) => mark6(&mut packet, 0),
         Layer::Network => {}
         Layer::Ethernet => packet.set_mac_header(0),
     }
@@ -148,18 +151,33 @@ pub(super) fn build(line: &str) -> Result<Packet, String> {
     Ok(packet)
 }
 
+/// Marks an IPv6 header, and says where the packet goes.
+fn mark6(packet: &mut Packet, at: isize) {
+    packet.set_network_header(at, Ipv6Header::LEN);
+    let Some((dst, len)) = packet.ipv6().map(|ip| (ip.dst(), Ipv6Header::LEN + ip.upper().offset))
+    else {
+        return packet.clear_network_header();
+    };
+    packet.set_network_header(at, len);
+    packet.set_dst6(dst);
+}
+
 fn annotate(packet: &mut Packet, name: &str, value: &str) -> Result<(), String> {
     use castanet_packet::PacketType;
     let bad = || format!("`{value}` is no value for {name}");
     match name {
         "paint" => packet.set_paint(value.parse().map_err(|_| bad())?),
         "dst" => packet.set_dst(value.parse().map_err(|_| bad())?),
+        "dst6" => packet.set_dst6(value.parse().map_err(|_| bad())?),
         "fixipsrc" => packet.set_fix_ip_src(value == "1"),
         "mac" => packet.set_mac_header(value.parse().map_err(|_| bad())?),
         "network" => {
             let at: isize = value.parse().map_err(|_| bad())?;
             let first = usize::try_from(at).ok().and_then(|at| packet.bytes().get(at)).copied();
-            packet.set_network_header(at, usize::from(first.unwrap_or(0) & 15) * 4);
+            match first.unwrap_or(0) {
+                first if first >> 4 == 6 => mark6(packet, at),
+                first => packet.set_network_header(at, usize::from(first & 15) * 4),
+            }
         }
         "time" => {
             let seconds: f64 = value.parse().map_err(|_| bad())?;

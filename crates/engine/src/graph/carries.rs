@@ -118,7 +118,7 @@ fn leaves(graph: &Graph, node: usize, port: usize, arrives: Carries) -> Carries 
 /// Warns about elements whose every packet will be refused.
 fn warn(graph: &Graph, plan: &Plan, warnings: &mut Diagnostics) {
     for (i, it) in graph.elements.iter().enumerate() {
-        let needs_mark = matches!(it.class.on, "ip" | "udp" | "tcp" | "icmp");
+        let needs_mark = matches!(it.class.on, "ip" | "ip6" | "udp" | "tcp" | "icmp");
         let Carries::Only(what) = plan.arrives[i] else { continue };
         if needs_mark && matches!(what, "ether" | "arp") {
             let message = format!(
@@ -126,7 +126,10 @@ fn warn(graph: &Graph, plan: &Plan, warnings: &mut Diagnostics) {
                 graph.label(i),
                 it.class.on
             );
-            let help = "put Strip(14) and CheckIPHeader (or MarkIPHeader) before it";
+            let help = match it.class.on {
+                "ip6" => "put Strip(14) and CheckIP6Header (or MarkIP6Header) before it",
+                _ => "put Strip(14) and CheckIPHeader (or MarkIPHeader) before it",
+            };
             warnings.push(Diagnostic::warning(it.span, message).with_help(help));
         }
     }

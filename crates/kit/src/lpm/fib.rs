@@ -1,16 +1,19 @@
-//! The trie that lookups walk: 16, 8 and 8 bits a level, or four times 8 in small tables.
+//! The trie that lookups walk: 16 bits, then 8 a level, or always 8 in small tables.
 //!
 //! Every entry is a leaf or leads to a node of 256 entries; prefixes that end inside a
 //! level are spread over the entries they cover, with their length, so that a lookup never
 //! goes back. Memory is 256 KiB for the root of large tables (1 KiB of small ones) and 1 KiB
 //! for each block of 256 addresses or networks with anything more specific inside.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
+
+use crate::address::Address;
 
 /// Set in entries that lead to a node.
 const CHILD: u32 = 1 << 31;
-/// Where a leaf has the length of its prefix.
-const LENGTH_SHIFT: u32 = 25;
+/// Where a leaf has the length of its prefix, up to 128.
+const LENGTH_SHIFT: u32 = 23;
 /// A leaf's value, plus one: an empty leaf is zero.
 const VALUE: u32 = (1 << LENGTH_SHIFT) - 1;
 /// The largest value that a leaf can hold.
@@ -43,7 +46,7 @@ impl Leaf {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Fib {
+pub(crate) struct Fib<A> {
     root: Arc<[u32]>,
     /// How far to shift an address to index the root.
     shift: u32,
@@ -51,17 +54,19 @@ pub(crate) struct Fib {
     /// Nodes handed out so far, in use or free.
     nodes: u32,
     free: Vec<u32>,
+    of: PhantomData<A>,
 }
 
-impl Fib {
+impl<A: Address> Fib<A> {
     /// An empty trie, for small tables with a root of 1 KiB.
     pub(crate) fn new(large: bool) -> Self {
-        let (entries, shift) = if large { (1 << 16, 16) } else { (1 << 8, 24) };
-        Fib { root: vec![0; entries].into(), shift, chunks: Vec::new(), nodes: 0, free: Vec::new() }
+        let (entries, shift) = if large { (1 << 16, A::BITS - 16) } else { (1 << 8, A::BITS - 8) };
+        let root = vec![0; entries].into();
+        Fib { root, shift, chunks: Vec::new(), nodes: 0, free: Vec::new(), of: PhantomData }
     }
 
     pub(crate) fn is_large(&self) -> bool {
-        self.shift == 16
+        self.shift == A::BITS - 16
     }
 
     pub(crate) fn memory(&self) -> usize {
@@ -69,12 +74,12 @@ impl Fib {
     }
 
     #[inline(always)]
-    pub(crate) fn lookup(&self, address: u32) -> Option<u32> {
+    pub(crate) fn lookup(&self, address: A) -> Option<u32> {
         let mut shift = self.shift;
-        let mut entry = self.root[(address >> shift) as usize];
+        let mut entry = self.root[address.above(shift) as usize];
         while entry & CHILD != 0 {
             shift -= 8;
-            entry = self.entry(entry, address >> shift);
+            entry = self.entry(entry, address.above(shift));
         }
         (entry & VALUE).checked_sub(1)
     }
@@ -88,12 +93,12 @@ impl Fib {
     }
 
     /// The values of many addresses, `none` where there is none.
-    pub(crate) fn lookup_batch(&self, addresses: &[u32], values: &mut [u32], none: u32) {
+    pub(crate) fn lookup_batch(&self, addresses: &[A], values: &mut [u32], none: u32) {
         for (addresses, values) in addresses.chunks(LANES).zip(values.chunks_mut(LANES)) {
             let mut entries = [0; LANES];
             let mut deeper = 0;
             for (entry, address) in entries.iter_mut().zip(addresses) {
-                *entry = self.root[(address >> self.shift) as usize];
+                *entry = self.root[address.above(self.shift) as usize];
                 deeper |= *entry;
             }
             let mut shift = self.shift;
@@ -104,7 +109,7 @@ impl Fib {
                     // Leaves look at node 0 for nothing, since a branch that waits for
                     // memory would be guessed wrong and end the overlap.
                     let child = *entry & CHILD != 0;
-                    let below = self.entry(if child { *entry } else { 0 }, address >> shift);
+                    let below = self.entry(if child { *entry } else { 0 }, address.above(shift));
                     *entry = if child { below } else { *entry };
                     deeper |= *entry;
                 }
@@ -116,12 +121,12 @@ impl Fib {
     }
 
     /// Spreads a prefix's leaf where no longer prefix is.
-    pub(crate) fn insert(&mut self, address: u32, length: u32, leaf: Leaf) {
+    pub(crate) fn insert(&mut self, address: A, length: u32, leaf: Leaf) {
         self.change(address, length, |old| if old.length() <= length { leaf } else { old });
     }
 
     /// Puts `cover`, the leaf of the next shorter prefix, in the place of a prefix's leaves.
-    pub(crate) fn remove(&mut self, address: u32, length: u32, cover: Leaf) {
+    pub(crate) fn remove(&mut self, address: A, length: u32, cover: Leaf) {
         self.change(address, length, |old| {
             if old != Leaf::EMPTY && old.length() == length { cover } else { old }
         });
@@ -129,8 +134,8 @@ impl Fib {
     }
 
     /// Applies `leaf` to all leaves that a prefix covers, making nodes down to its length.
-    fn change(&mut self, address: u32, length: u32, leaf: impl Fn(Leaf) -> Leaf) {
-        let mut level = Level { node: None, shift: self.shift };
+    fn change(&mut self, address: A, length: u32, leaf: impl Fn(Leaf) -> Leaf) {
+        let mut level = Level { node: None, shift: self.shift, of: PhantomData };
         while length > level.depth() {
             let index = level.index(address);
             let entry = self.get(level.node, index);
@@ -141,7 +146,7 @@ impl Fib {
                 self.set(level.node, index, child);
                 child
             };
-            level = Level { node: Some(child & !CHILD), shift: level.shift - 8 };
+            level = level.below(child & !CHILD);
         }
         let first = level.index(address);
         let count = 1 << (level.depth() - length);
@@ -175,16 +180,16 @@ impl Fib {
     }
 
     /// Frees the nodes on the way to a prefix that hold nothing of their own any more.
-    fn prune(&mut self, address: u32, length: u32) {
-        let mut path: Vec<(Level, u32)> = Vec::with_capacity(3);
-        let mut level = Level { node: None, shift: self.shift };
+    fn prune(&mut self, address: A, length: u32) {
+        let mut path: Vec<(Level<A>, u32)> = Vec::with_capacity(3);
+        let mut level = Level { node: None, shift: self.shift, of: PhantomData };
         while length > level.depth() {
             let entry = self.get(level.node, level.index(address));
             if entry & CHILD == 0 {
                 break;
             }
             path.push((level, entry & !CHILD));
-            level = Level { node: Some(entry & !CHILD), shift: level.shift - 8 };
+            level = level.below(entry & !CHILD);
         }
         while let Some((parent, node)) = path.pop() {
             let entries = &self.chunks[(node / CHUNK_NODES) as usize][place(node, 0)..][..256];
@@ -245,19 +250,25 @@ fn place(node: u32, index: u32) -> usize {
 
 /// A node, or the root, on the way down.
 #[derive(Clone, Copy)]
-struct Level {
+struct Level<A> {
     node: Option<u32>,
     shift: u32,
+    of: PhantomData<A>,
 }
 
-impl Level {
-    /// The prefix length at which this level's entries end.
-    fn depth(self) -> u32 {
-        32 - self.shift
+impl<A: Address> Level<A> {
+    /// The level of a node of this one.
+    fn below(self, node: u32) -> Self {
+        Level { node: Some(node), shift: self.shift - 8, of: PhantomData }
     }
 
-    fn index(self, address: u32) -> u32 {
-        let index = address >> self.shift;
+    /// The prefix length at which this level's entries end.
+    fn depth(self) -> u32 {
+        A::BITS - self.shift
+    }
+
+    fn index(self, address: A) -> u32 {
+        let index = address.above(self.shift);
         if self.node.is_some() { index & 255 } else { index }
     }
 }

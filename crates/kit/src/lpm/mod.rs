@@ -1,4 +1,4 @@
-//! Longest-prefix match for IPv4, from a handful of routes to full routing tables.
+//! Longest-prefix match for IPv4 and IPv6, from a handful of routes to full routing tables.
 //!
 //! [`Lpm`] maps prefixes to numbers, [`Table`] to values of any kind, and [`Routes`] is the
 //! route list of Click's `IPRouteTable` elements around it. All are cheap to clone: a

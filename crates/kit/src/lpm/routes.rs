@@ -1,54 +1,53 @@
-//! The route list of Click's `IPRouteTable` elements: their texts, commands and errors.
+//! The route list of Click's `IPRouteTable` and `IP6RouteTable` elements: their texts, commands and errors.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use super::table::Table;
-use crate::text::{dotted, length_of, mask_of, parse_ipv4, parse_ipv4_prefix};
+use crate::address::Address;
 
 /// Where a route leads. An address of zero means that the destination itself is the next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct NextHop {
+pub struct NextHop<A = u32> {
     /// The gateway's address in host byte order, 0 for none.
-    pub gateway: u32,
+    pub gateway: A,
     /// The output.
     pub port: u32,
 }
 
 /// One route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route {
+pub struct Route<A = u32> {
     /// The prefix's address, in host byte order, without host bits.
-    pub address: u32,
+    pub address: A,
     /// The prefix's length.
     pub length: u32,
     /// The gateway's address in host byte order, 0 for none.
-    pub gateway: u32,
+    pub gateway: A,
     /// The output; only routes to be removed may have none.
     pub port: Option<u32>,
 }
 
-impl Route {
+impl<A: Address> Route<A> {
     /// Reads `ADDR/MASK [GATEWAY] OUTPUT`, where `-` may stand for no gateway.
-    pub fn parse(text: &str) -> Option<Route> {
+    pub fn parse(text: &str) -> Option<Self> {
         Route::words(text, false)
     }
 
     /// Reads `ADDR/MASK [GATEWAY OUTPUT]`: what to remove.
-    pub fn parse_removal(text: &str) -> Option<Route> {
+    pub fn parse_removal(text: &str) -> Option<Self> {
         Route::words(text, true)
     }
 
-    fn words(text: &str, removal: bool) -> Option<Route> {
+    fn words(text: &str, removal: bool) -> Option<Self> {
         let mut words = text.split_ascii_whitespace();
         let prefix = words.next()?;
-        let (address, mask) =
-            parse_ipv4_prefix(prefix).or_else(|| Some((parse_ipv4(prefix)?, u32::MAX)))?;
-        let length = length_of(mask)?;
+        let (address, length) =
+            A::parse_prefix(prefix).or_else(|| Some((A::parse(prefix)?, A::BITS)))?;
         let mut word = words.next();
         let gateway = match word {
-            Some("-") => Some(0),
-            Some(text) => parse_ipv4(text),
+            Some("-") => Some(A::ZERO),
+            Some(text) => A::parse(text),
             None => None,
         };
         if gateway.is_some() {
@@ -59,43 +58,44 @@ impl Route {
             None if removal => None,
             None => return None,
         };
-        let route = Route { address: address & mask, length, gateway: gateway.unwrap_or(0), port };
+        let gateway = gateway.unwrap_or(A::ZERO);
+        let route = Route { address: address.prefix(length), length, gateway, port };
         words.next().is_none().then_some(route)
     }
 
     /// The route as `table` handlers list it, with tabs between aligned columns.
     pub fn row(&self) -> String {
-        let prefix = format!("{}/{}\t", dotted(self.address), self.length);
+        let prefix = format!("{}/{}\t", A::Shown::from(self.address), self.length);
         let gateway = format!("{}\t", Gateway(self.gateway));
         let first = if prefix.len() < 17 { "\t" } else { "" };
         let second = if gateway.len() < 9 { "\t" } else { "" };
         format!("{prefix}{first}{gateway}{second}{}", Output(self.port))
     }
 
-    fn hop(&self) -> NextHop {
+    fn hop(&self) -> NextHop<A> {
         NextHop { gateway: self.gateway, port: self.port.unwrap_or(0) }
     }
 
     /// Whether a request to remove `self` means `stored`.
-    fn means(&self, stored: &Route) -> bool {
+    fn means(&self, stored: &Route<A>) -> bool {
         self.port.is_none() || (self.gateway, self.port) == (stored.gateway, stored.port)
     }
 }
 
-impl fmt::Display for Route {
+impl<A: Address> fmt::Display for Route<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (gateway, port) = (Gateway(self.gateway), Output(self.port));
-        write!(f, "{}/{} {gateway} {port}", dotted(self.address), self.length)
+        write!(f, "{}/{} {gateway} {port}", A::Shown::from(self.address), self.length)
     }
 }
 
-struct Gateway(u32);
+struct Gateway<A>(A);
 
-impl fmt::Display for Gateway {
+impl<A: Address> fmt::Display for Gateway<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            0 => f.write_str("-"),
-            address => write!(f, "{}", dotted(address)),
+            none if none == A::ZERO => f.write_str("-"),
+            address => write!(f, "{}", A::Shown::from(address)),
         }
     }
 }
@@ -113,7 +113,7 @@ impl fmt::Display for Output {
 
 /// Why a route command failed, in Click's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RouteError {
+pub enum RouteError<A = u32> {
     /// Not `ADDR/MASK [GATEWAY] OUTPUT`.
     Syntax,
     /// Not `ADDR/MASK [GATEWAY OUTPUT]`.
@@ -121,14 +121,14 @@ pub enum RouteError {
     /// The element has no such output.
     BadOutput,
     /// There is another route for the prefix.
-    Conflict(Route),
+    Conflict(Route<A>),
     /// There is no such route.
-    NotFound(Route),
+    NotFound(Route<A>),
     /// A line of `ctrl` that starts with none of `add`, `set` and `remove`.
     BadCommand(String),
 }
 
-impl fmt::Display for RouteError {
+impl<A: Address> fmt::Display for RouteError<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RouteError::Syntax => f.write_str("expected 'ADDR/MASK [GATEWAY] OUTPUT'"),
@@ -141,32 +141,39 @@ impl fmt::Display for RouteError {
     }
 }
 
-impl std::error::Error for RouteError {}
+impl<A: Address> std::error::Error for RouteError<A> {}
 
 /// Routes as a routing element keeps them: in Click's order, with Click's commands.
-#[derive(Clone, Debug, Default)]
-pub struct Routes {
-    table: Table<NextHop>,
+#[derive(Clone, Debug)]
+pub struct Routes<A = u32> {
+    table: Table<NextHop<A>, A>,
     /// In the order of `table` listings. A replaced route's place is the next to be reused.
-    slots: Vec<Option<Route>>,
+    slots: Vec<Option<Route<A>>>,
     free: Vec<usize>,
-    places: HashMap<(u32, u32), usize>,
+    places: HashMap<(A, u32), usize>,
+}
+
+impl<A: Address> Default for Routes<A> {
+    fn default() -> Self {
+        let (slots, free, places) = Default::default();
+        Routes { table: Table::default(), slots, free, places }
+    }
 }
 
 /// What undoes a command.
-enum Undo {
-    Remove(Route),
-    Restore(Route),
+enum Undo<A> {
+    Remove(Route<A>),
+    Restore(Route<A>),
 }
 
-impl Routes {
+impl<A: Address> Routes<A> {
     /// No routes.
     pub fn new() -> Self {
         Routes::default()
     }
 
     /// The table for lookups; its clones are cheap and do not see later changes.
-    pub fn table(&self) -> &Table<NextHop> {
+    pub fn table(&self) -> &Table<NextHop<A>, A> {
         &self.table
     }
 
@@ -186,9 +193,9 @@ impl Routes {
     /// Each error comes with the number of its argument.
     pub fn configure(
         &mut self,
-        arguments: &[Route],
+        arguments: &[Route<A>],
         outputs: u32,
-    ) -> Result<usize, Vec<(usize, RouteError)>> {
+    ) -> Result<usize, Vec<(usize, RouteError<A>)>> {
         let mut errors = Vec::new();
         let mut bulk = Vec::with_capacity(arguments.len());
         let before = self.len() + arguments.len();
@@ -208,7 +215,7 @@ impl Routes {
     }
 
     /// Adds a route for a prefix that has none.
-    pub fn add(&mut self, route: Route) -> Result<(), RouteError> {
+    pub fn add(&mut self, route: Route<A>) -> Result<(), RouteError<A>> {
         match self.find(&route) {
             Some(old) => Err(RouteError::Conflict(old)),
             None => {
@@ -219,12 +226,12 @@ impl Routes {
     }
 
     /// Adds a route or replaces the one that its prefix has, and returns that.
-    pub fn set(&mut self, route: Route) -> Option<Route> {
+    pub fn set(&mut self, route: Route<A>) -> Option<Route<A>> {
         self.put(route)
     }
 
     /// Removes a route; without an output, whichever its prefix has.
-    pub fn remove(&mut self, route: &Route) -> Result<Route, RouteError> {
+    pub fn remove(&mut self, route: &Route<A>) -> Result<Route<A>, RouteError<A>> {
         let old = self.find(route).filter(|old| route.means(old));
         let old = old.ok_or(RouteError::NotFound(*route))?;
         if let Some(place) = self.places.remove(&(route.address, route.length)) {
@@ -237,7 +244,7 @@ impl Routes {
 
     /// Runs the lines of a `ctrl` handler, each `add`, `set` or `remove` and its route; if
     /// one fails, undoes those before it.
-    pub fn ctrl(&mut self, text: &str, outputs: u32) -> Result<(), RouteError> {
+    pub fn ctrl(&mut self, text: &str, outputs: u32) -> Result<(), RouteError<A>> {
         let mut done = Vec::new();
         for line in text.lines() {
             match self.command(line, outputs) {
@@ -257,7 +264,7 @@ impl Routes {
     }
 
     /// Runs one line of `ctrl`; lines without a word do nothing.
-    fn command(&mut self, line: &str, outputs: u32) -> Result<Option<Undo>, RouteError> {
+    fn command(&mut self, line: &str, outputs: u32) -> Result<Option<Undo<A>>, RouteError<A>> {
         let line = line.trim_start();
         let (word, rest) = line.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((line, ""));
         match word {
@@ -283,16 +290,16 @@ impl Routes {
     }
 
     /// What the `lookup` handler answers: the output, -1 for none, and the gateway if any.
-    pub fn lookup_text(&self, address: u32) -> String {
+    pub fn lookup_text(&self, address: A) -> String {
         match self.table.lookup(address) {
             None => "-1".into(),
-            Some(&NextHop { gateway: 0, port }) => port.to_string(),
-            Some(&NextHop { gateway, port }) => format!("{port} {}", dotted(gateway)),
+            Some(&NextHop { gateway, port }) if gateway == A::ZERO => port.to_string(),
+            Some(&NextHop { gateway, port }) => format!("{port} {}", A::Shown::from(gateway)),
         }
     }
 
     /// All routes in the order of the listing.
-    pub fn iter(&self) -> impl Iterator<Item = &Route> {
+    pub fn iter(&self) -> impl Iterator<Item = &Route<A>> {
         self.slots.iter().flatten()
     }
 
@@ -302,13 +309,13 @@ impl Routes {
     }
 
     /// The route for exactly this prefix.
-    fn find(&self, route: &Route) -> Option<Route> {
+    fn find(&self, route: &Route<A>) -> Option<Route<A>> {
         let prefix = (route.address, route.length);
         self.places.get(&prefix).and_then(|&place| self.slots[place])
     }
 
-    fn put(&mut self, mut route: Route) -> Option<Route> {
-        route.address &= mask_of(route.length).unwrap_or(u32::MAX);
+    fn put(&mut self, mut route: Route<A>) -> Option<Route<A>> {
+        route.address = route.address.prefix(route.length);
         let place = self.free.pop().unwrap_or(self.slots.len());
         if place == self.slots.len() {
             self.slots.push(None);
@@ -322,7 +329,7 @@ impl Routes {
 }
 
 /// A route whose output exists.
-fn checked(route: Option<Route>, outputs: u32) -> Result<Route, RouteError> {
+fn checked<A: Address>(route: Option<Route<A>>, outputs: u32) -> Result<Route<A>, RouteError<A>> {
     let route = route.ok_or(RouteError::Syntax)?;
     match route.port {
         Some(port) if port < outputs => Ok(route),

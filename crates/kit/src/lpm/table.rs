@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::fib::{Fib, LARGEST, Leaf};
 use super::rib::{Entry, Rib};
-use crate::text::mask_of;
+use crate::address::Address;
 
 /// What [`Lpm::lookup_batch`] answers for addresses without a route.
 pub const NONE: u32 = u32::MAX;
@@ -14,23 +14,24 @@ pub const NONE: u32 = u32::MAX;
 /// Tables of more prefixes than this get the large root, which saves a level and takes 256 KiB.
 const SMALL: usize = 256;
 
-/// Longest-prefix match from IPv4 addresses, in host byte order, to numbers.
+/// Longest-prefix match from addresses, in host byte order, to numbers: `u32` for IPv4,
+/// `u128` for IPv6.
 ///
 /// A clone costs one count for each 64 KiB of the original; after it, either side's first
 /// change of a 64 KiB chunk (256 KiB for the root) copies that chunk.
 #[derive(Clone, Debug)]
-pub struct Lpm {
-    fib: Fib,
-    rib: Rib,
+pub struct Lpm<A = u32> {
+    fib: Fib<A>,
+    rib: Rib<A>,
 }
 
-impl Default for Lpm {
+impl<A: Address> Default for Lpm<A> {
     fn default() -> Self {
         Lpm::new()
     }
 }
 
-impl Lpm {
+impl<A: Address> Lpm<A> {
     /// The largest number that a prefix can have; larger ones are cut to it.
     pub const LARGEST: u32 = LARGEST;
 
@@ -40,7 +41,7 @@ impl Lpm {
     }
 
     /// All of `(address, length, number)`; among equal prefixes the last counts.
-    pub fn build(prefixes: impl IntoIterator<Item = (u32, u32, u32)>) -> Self {
+    pub fn build(prefixes: impl IntoIterator<Item = (A, u32, u32)>) -> Self {
         let entries = prefixes.into_iter().map(|(a, l, v)| entry(a, l, v)).collect();
         let rib = Rib::build(entries);
         Lpm { fib: spread(&rib), rib }
@@ -63,26 +64,26 @@ impl Lpm {
 
     /// The number of the longest prefix that covers `address`.
     #[inline]
-    pub fn lookup(&self, address: u32) -> Option<u32> {
+    pub fn lookup(&self, address: A) -> Option<u32> {
         self.fib.lookup(address)
     }
 
     /// Looks up many addresses at once, which hides the latency of memory; [`NONE`] stands
     /// for no route. Does as many as the shorter slice has.
-    pub fn lookup_batch(&self, addresses: &[u32], numbers: &mut [u32]) {
+    pub fn lookup_batch(&self, addresses: &[A], numbers: &mut [u32]) {
         self.fib.lookup_batch(addresses, numbers, NONE);
     }
 
     /// The number of exactly this prefix.
-    pub fn get(&self, address: u32, length: u32) -> Option<u32> {
+    pub fn get(&self, address: A, length: u32) -> Option<u32> {
         let Entry { address, length, .. } = entry(address, length, 0);
         self.rib.get(address, length)
     }
 
     /// Adds or replaces a prefix and returns the number it had.
     ///
-    /// Bits of `address` beyond `length` do not count, lengths beyond 32 mean 32.
-    pub fn insert(&mut self, address: u32, length: u32, number: u32) -> Option<u32> {
+    /// Bits of `address` beyond `length` do not count, lengths beyond those of addresses mean these.
+    pub fn insert(&mut self, address: A, length: u32, number: u32) -> Option<u32> {
         let entry = entry(address, length, number);
         let old = self.rib.insert(entry);
         if self.rib.len() > SMALL && !self.fib.is_large() {
@@ -94,7 +95,7 @@ impl Lpm {
     }
 
     /// Removes a prefix and returns the number it had.
-    pub fn remove(&mut self, address: u32, length: u32) -> Option<u32> {
+    pub fn remove(&mut self, address: A, length: u32) -> Option<u32> {
         let Entry { address, length, .. } = entry(address, length, 0);
         let old = self.rib.remove(address, length)?;
         let cover = self.rib.cover(address, length);
@@ -104,7 +105,7 @@ impl Lpm {
     }
 
     /// All `(address, length, number)`: those shorter than 8 bits last, the rest by address.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, u32, u32)> {
+    pub fn iter(&self) -> impl Iterator<Item = (A, u32, u32)> {
         self.rib.iter().map(|e| (e.address, e.length, e.value))
     }
 
@@ -114,13 +115,12 @@ impl Lpm {
     }
 }
 
-fn entry(address: u32, length: u32, value: u32) -> Entry {
-    let length = length.min(32);
-    let address = address & mask_of(length).unwrap_or(u32::MAX);
-    Entry { address, length, value: value.min(LARGEST) }
+fn entry<A: Address>(address: A, length: u32, value: u32) -> Entry<A> {
+    let length = length.min(A::BITS);
+    Entry { address: address.prefix(length), length, value: value.min(LARGEST) }
 }
 
-fn spread(rib: &Rib) -> Fib {
+fn spread<A: Address>(rib: &Rib<A>) -> Fib<A> {
     let mut fib = Fib::new(rib.len() > SMALL);
     for e in rib.iter() {
         fib.insert(e.address, e.length, Leaf::new(e.length, e.value));
@@ -128,11 +128,11 @@ fn spread(rib: &Rib) -> Fib {
     fib
 }
 
-/// Longest-prefix match from IPv4 addresses to values, each stored once however many
+/// Longest-prefix match from addresses to values, each stored once however many
 /// prefixes have it.
 #[derive(Clone, Debug)]
-pub struct Table<V> {
-    lpm: Lpm,
+pub struct Table<V, A = u32> {
+    lpm: Lpm<A>,
     values: Arc<Values<V>>,
 }
 
@@ -146,7 +146,7 @@ struct Values<V> {
     free: Vec<u32>,
 }
 
-impl<V> Default for Table<V> {
+impl<V, A: Address> Default for Table<V, A> {
     fn default() -> Self {
         let values = Values {
             slots: Vec::new(),
@@ -158,7 +158,7 @@ impl<V> Default for Table<V> {
     }
 }
 
-impl<V> Table<V> {
+impl<V, A: Address> Table<V, A> {
     /// How many prefixes there are.
     pub fn len(&self) -> usize {
         self.lpm.len()
@@ -171,12 +171,12 @@ impl<V> Table<V> {
 
     /// The value of the longest prefix that covers `address`, in host byte order.
     #[inline]
-    pub fn lookup(&self, address: u32) -> Option<&V> {
+    pub fn lookup(&self, address: A) -> Option<&V> {
         self.value(self.lpm.lookup(address)?)
     }
 
     /// The match alone, with numbers that [`Table::value`] knows; for batches.
-    pub fn lpm(&self) -> &Lpm {
+    pub fn lpm(&self) -> &Lpm<A> {
         &self.lpm
     }
 
@@ -187,19 +187,19 @@ impl<V> Table<V> {
     }
 
     /// The value of exactly this prefix.
-    pub fn get(&self, address: u32, length: u32) -> Option<&V> {
+    pub fn get(&self, address: A, length: u32) -> Option<&V> {
         self.value(self.lpm.get(address, length)?)
     }
 
     /// All `(address, length, value)`, as [`Lpm::iter`] orders them.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, u32, &V)> {
+    pub fn iter(&self) -> impl Iterator<Item = (A, u32, &V)> {
         self.lpm.iter().filter_map(|(a, l, n)| Some((a, l, self.value(n)?)))
     }
 }
 
-impl<V: Clone + Eq + Hash> Table<V> {
+impl<V: Clone + Eq + Hash, A: Address> Table<V, A> {
     /// All of `(address, length, value)`; among equal prefixes the last counts.
-    pub fn build(prefixes: impl IntoIterator<Item = (u32, u32, V)>) -> Self {
+    pub fn build(prefixes: impl IntoIterator<Item = (A, u32, V)>) -> Self {
         let mut table = Table::default();
         let values = Arc::make_mut(&mut table.values);
         let numbered = prefixes.into_iter().map(|(a, l, v)| (a, l, values.take(v)));
@@ -217,7 +217,7 @@ impl<V: Clone + Eq + Hash> Table<V> {
     /// Adds or replaces a prefix and returns the value it had.
     ///
     /// More than [`Lpm::LARGEST`] different values cannot be told apart.
-    pub fn insert(&mut self, address: u32, length: u32, value: V) -> Option<V> {
+    pub fn insert(&mut self, address: A, length: u32, value: V) -> Option<V> {
         let values = Arc::make_mut(&mut self.values);
         let number = values.take(value);
         let old = self.lpm.insert(address, length, number)?;
@@ -225,7 +225,7 @@ impl<V: Clone + Eq + Hash> Table<V> {
     }
 
     /// Removes a prefix and returns the value it had.
-    pub fn remove(&mut self, address: u32, length: u32) -> Option<V> {
+    pub fn remove(&mut self, address: A, length: u32) -> Option<V> {
         let old = self.lpm.remove(address, length)?;
         Some(Arc::make_mut(&mut self.values).release(old))
     }

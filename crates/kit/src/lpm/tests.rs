@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::address::Address;
 use crate::text::mask_of;
 
 /// The longest of the prefixes that cover an address.
@@ -85,6 +86,73 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn agrees_with_a_list_in_128_bits(
+        start in prop::collection::vec((prefix6(), 0u32..5), 0..300),
+        steps in prop::collection::vec((any::<bool>(), prefix6(), 0u32..5), 0..60),
+        probes in prop::collection::vec(address6(), 1..60),
+    ) {
+        let mut list: Vec<(u128, u32, u32)> = Vec::new();
+        let mut lpm = Lpm::build(start.iter().map(|&((a, l), v)| (a, l, v)));
+        for ((a, l), v) in start {
+            list.retain(|e| (e.0, e.1) != (a, l));
+            list.push((a, l, v));
+        }
+        for (insert, (a, l), v) in steps {
+            let at = list.iter().position(|e| (e.0, e.1) == (a, l));
+            let before = at.map(|at| list.swap_remove(at).2);
+            if insert {
+                list.push((a, l, v));
+                prop_assert_eq!(lpm.insert(a, l, v), before);
+            } else {
+                prop_assert_eq!(lpm.remove(a, l), before);
+            }
+        }
+        let mut batch = vec![0; probes.len()];
+        lpm.lookup_batch(&probes, &mut batch);
+        for (&address, batch) in probes.iter().zip(batch) {
+            let covers = list.iter().filter(|e| address.prefix(e.1) == e.0);
+            let expected = covers.max_by_key(|e| e.1).map(|e| e.2);
+            prop_assert_eq!(lpm.lookup(address), expected);
+            prop_assert_eq!(batch, expected.unwrap_or(NONE));
+        }
+        for (a, l, _) in list {
+            lpm.remove(a, l);
+        }
+        prop_assert!(lpm.is_empty());
+        prop_assert_eq!(lpm.nodes(), 0, "memory comes back");
+    }
+}
+
+/// IPv6 addresses close enough to each other that prefixes nest.
+fn address6() -> impl Strategy<Value = u128> {
+    (0u128..4, 0u128..4, 0u128..4, any::<u8>())
+        .prop_map(|(a, b, c, d)| a << 126 | b << 94 | c << 61 | u128::from(d & 0x93))
+}
+
+fn prefix6() -> impl Strategy<Value = (u128, u32)> {
+    (address6(), 0u32..=128).prop_map(|(a, l)| (a.prefix(l), l))
+}
+
+#[test]
+fn routes_of_ipv6_read_as_click_writes_them() {
+    let mut routes: Routes<u128> = Routes::new();
+    let arguments = ["2001:db8::1/32 0", "::/0 fe80::1 1", "::1 ::0 0"];
+    let arguments = arguments.map(|text| Route::parse(text).expect(text));
+    assert_eq!(routes.configure(&arguments, 2), Ok(0));
+    let listing = "2001:db8::/32\t\t-\t\t0\n::/0\t\tfe80::1\t\t1\n::1/128\t\t-\t\t0\n";
+    assert_eq!(routes.listing(), listing);
+    assert_eq!(routes.lookup_text(0x2001_0db8 << 96 | 9), "0");
+    assert_eq!(routes.lookup_text(9), "1 fe80::1");
+    let removal = Route::parse_removal("::/0").expect("a prefix");
+    assert_eq!(routes.remove(&removal).map(|route| route.port), Ok(Some(1)));
+    assert_eq!(routes.lookup_text(9), "-1");
+    assert_eq!(Route::<u128>::parse("1.0.0.0/8 1"), None);
+}
+
 /// A deterministic stream of numbers.
 fn noise(seed: &mut u64) -> u32 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -123,14 +191,14 @@ fn ten_thousand_prefixes() {
 
 #[test]
 fn small_tables_stay_small() {
-    let lpm = Lpm::build([(0, 0, 1), (0x0a00_0000, 8, 2), (0x0a01_0000, 16, 3)]);
+    let lpm = Lpm::<u32>::build([(0, 0, 1), (0x0a00_0000, 8, 2), (0x0a01_0000, 16, 3)]);
     assert_eq!(lpm.nodes(), 1);
     assert!(lpm.memory() <= 1024 + 65536);
     assert_eq!(lpm.lookup(0x0a01_0203), Some(3));
     assert_eq!(lpm.lookup(0x0b01_0203), Some(1));
 }
 
-fn route(text: &str) -> Route {
+fn route(text: &str) -> Route<u32> {
     Route::parse(text).unwrap_or_else(|| panic!("{text}"))
 }
 
@@ -151,9 +219,9 @@ fn routes_read_as_click_writes_them() {
         "1.0.0.0/255.0.255.0 1",
         "1.0.0.0/8 -1",
     ] {
-        assert_eq!(Route::parse(bad), None, "{bad}");
+        assert_eq!(Route::<u32>::parse(bad), None, "{bad}");
     }
-    assert_eq!(Route::parse_removal("1.0.0.0/8").unwrap().port, None);
+    assert_eq!(Route::<u32>::parse_removal("1.0.0.0/8").unwrap().port, None);
 }
 
 #[test]

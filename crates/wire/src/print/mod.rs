@@ -5,10 +5,12 @@
 
 mod arp;
 mod ip;
+mod ip6;
 mod raw;
 
 pub use arp::ArpPrint;
 pub use ip::IpPrint;
+pub use ip6::ip6_line;
 pub use raw::Print;
 
 /// How to print a packet's bytes.

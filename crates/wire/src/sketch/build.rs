@@ -172,7 +172,8 @@ fn ip(words: &mut Words<'_>, depth: usize) -> Result<Ip, String> {
 pub(super) const PROTOCOLS: &str = "udp, tcp, icmp, icmp6, proto N";
 pub(super) const IPV4: &str = "ttl N, tos N, id N, len N, df, rf, frag N[+], ipopt TEXT, iplen N, \
                                hl N, badsum, sum N, pad N, short N";
-pub(super) const IPV6: &str = "hop N, class N, flow N, len N, iplen N, pad N, short N";
+pub(super) const IPV6: &str =
+    "hop N, class N, flow N, id N, frag N[+], len N, iplen N, pad N, short N";
 pub(super) const UDP: &str = "ulen N, ";
 pub(super) const TCP: &str = "seq N, ack [N], acknum N, fin, syn, rst, psh, urg, ece, cwr, \
                               flags SA, win N, urp N, off N, reserved N, tcpopt TEXT, ";
@@ -217,10 +218,13 @@ fn network_word(ip: &mut Ip, word: &str, words: &mut Words<'_>) -> Result<bool, 
         "iplen" => ip.iplen = Some(words.u16(word)?),
         "pad" => ip.pad = words.number(word, 0xffff)? as usize,
         "short" => ip.short = words.number(word, 0x1_0027)? as usize,
-        "id" | "df" | "rf" | "frag" | "ipopt" | "hl" | "badsum" | "sum" if ip.src.is_ipv6() => {
+        "df" | "rf" | "ipopt" | "hl" | "badsum" | "sum" if ip.src.is_ipv6() => {
             return Err(format!("IPv6 has no `{word}`"));
         }
-        "id" => ip.id = words.u16(word)?,
+        "id" if ip.src.is_ipv6() => {
+            (ip.fragmented, ip.id) = (true, words.number(word, u32::MAX)?);
+        }
+        "id" => ip.id = words.u16(word)?.into(),
         "df" => ip.fragment |= Ipv4Header::DONT_FRAGMENT,
         "rf" => ip.fragment |= Ipv4Header::RESERVED_FLAG,
         "frag" => {
@@ -231,6 +235,7 @@ fn network_word(ip: &mut Ip, word: &str, words: &mut Words<'_>) -> Result<bool, 
             })?;
             let more = if text.ends_with('+') { Ipv4Header::MORE_FRAGMENTS } else { 0 };
             ip.fragment |= more | (offset / 8) as u16;
+            ip.fragmented = ip.src.is_ipv6();
         }
         "ipopt" => ip.options = option_list(word, words, 40, parse_ip)?,
         "hl" => ip.hl = Some(words.number(word, 60)? as u8),

@@ -2,7 +2,7 @@
 
 use super::wrong;
 use crate::checksum::Sum;
-use crate::{Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ip_proto};
+use crate::{Fragment6, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ip_proto};
 use std::net::IpAddr;
 
 /// What a checksum shall be.
@@ -33,8 +33,11 @@ pub(super) struct Ip {
     pub(super) protocol: u8,
     pub(super) ttl: u8,
     pub(super) tos: u8,
-    pub(super) id: u16,
+    pub(super) id: u32,
+    /// As in an IPv4 header.
     pub(super) fragment: u16,
+    /// Whether there is a fragment header, of IPv6.
+    pub(super) fragmented: bool,
     pub(super) flow: u32,
     pub(super) options: Vec<u8>,
     pub(super) hl: Option<u8>,
@@ -82,6 +85,7 @@ impl Ip {
             tos: 0,
             id: 0,
             fragment: 0,
+            fragmented: false,
             flow: 0,
             options: Vec::new(),
             hl: None,
@@ -99,6 +103,7 @@ impl Ip {
     pub(super) fn build(&self) -> Result<Vec<u8>, String> {
         let head = match self.src {
             IpAddr::V4(_) => Ipv4Header::LEN + self.options.len(),
+            IpAddr::V6(_) if self.fragmented => Ipv6Header::LEN + Fragment6::LEN,
             IpAddr::V6(_) => Ipv6Header::LEN,
         };
         let first = self.fragment & Ipv4Header::OFFSET_MASK == 0;
@@ -135,7 +140,7 @@ impl Ip {
                 let hl = self.hl.unwrap_or((Ipv4Header::LEN + self.options.len()) as u8);
                 ip.set_header_len(hl.into());
                 ip.set_tos(self.tos);
-                ip.set_id(self.id);
+                ip.set_id(self.id as u16);
                 ip.set_fragment_word(self.fragment);
                 ip.set_ttl(self.ttl);
                 ip.update_checksum(&self.options);
@@ -144,14 +149,22 @@ impl Ip {
             }
             (IpAddr::V6(src), IpAddr::V6(dst)) => {
                 let len = field(len - Ipv6Header::LEN)?;
-                let mut ip = Ipv6Header::new(self.protocol, src, dst, len);
+                let next = if self.fragmented { ip_proto::FRAGMENT } else { self.protocol };
+                let mut ip = Ipv6Header::new(next, src, dst, len);
                 ip.set_hop_limit(self.ttl);
                 ip.set_traffic_class(self.tos);
                 ip.set_flow_label(self.flow);
-                Ok(ip.0.to_vec())
+                let fragment = if self.fragmented { &self.fragment_header().0[..] } else { &[] };
+                Ok([&ip.0[..], fragment].concat())
             }
             _ => Err("source and destination are of different IP versions".into()),
         }
+    }
+
+    fn fragment_header(&self) -> Fragment6 {
+        let more = self.fragment & Ipv4Header::MORE_FRAGMENTS != 0;
+        let offset = (self.fragment & Ipv4Header::OFFSET_MASK) * 8;
+        Fragment6::new(self.protocol, offset, more, self.id)
     }
 
     /// The sum of the pseudo header over a body of `len` bytes.
@@ -218,9 +231,7 @@ impl Transport {
 
 /// The type of an ICMP message where a sketch says nothing: echo request.
 pub(super) fn default_kind(protocol: u8) -> u8 {
-    /// ICMPv6 echo request (RFC 4443, 4.1).
-    const ECHO_V6: u8 = 128;
-    if protocol == ip_proto::ICMPV6 { ECHO_V6 } else { crate::icmp::ECHO }
+    if protocol == ip_proto::ICMPV6 { crate::icmp6::ECHO } else { crate::icmp::ECHO }
 }
 
 /// The right checksum for the transport header at the start of `body`,

@@ -17,7 +17,7 @@
 //! | `ttl N` `tos N` `id N` `len N` | fields of IPv4; `len` is the whole packet, filled up with zeros |
 //! | `df` `rf` `frag 1480+` | flags and offset in bytes; `+` if more follow |
 //! | `ipopt TEXT`, `ipopt 0xHEX` | options, as in IP summary dumps: `rr{1.0.0.1}+2` |
-//! | `hop N` `class N` `flow N` | fields of IPv6 |
+//! | `hop N` `class N` `flow N` | fields of IPv6; `frag 1480+` and `id N` give it a fragment header |
 //! | `seq N` `ack N` `win N` `urp N` | fields of TCP; `ack` sets the flag too |
 //! | `fin` `syn` `rst` `psh` `urg` `ece` `cwr`, `flags SA` | flags of TCP, the latter as in IP summary dumps |
 //! | `tcpopt TEXT`, `tcpopt 0xHEX` | options: `mss1460;sackok` |

@@ -7,8 +7,8 @@ use super::{DEPTH, Layer, wrong};
 use crate::options::{TcpShow, parse_ip, parse_tcp, print_ip, print_tcp};
 use crate::tcp::flag;
 use crate::{
-    Arp, Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, Vlan, arp, ether_type, icmp, ip_proto,
-    names,
+    Arp, Ethernet, Fragment6, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, Vlan, arp, ether_type, icmp,
+    icmp6, ip_proto, names,
 };
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -121,7 +121,7 @@ fn ipv4(bytes: &[u8], depth: usize) -> Option<String> {
         return None;
     }
     let mut ip = Ip::new(header.src().into(), header.dst().into());
-    (ip.ttl, ip.tos, ip.id) = (header.ttl(), header.tos(), header.id());
+    (ip.ttl, ip.tos, ip.id) = (header.ttl(), header.tos(), header.id().into());
     (ip.protocol, ip.fragment) = (header.protocol(), header.fragment_word());
     ip.options = options.to_vec();
     let head = header.header_len();
@@ -142,13 +142,25 @@ fn ipv6(bytes: &[u8], depth: usize) -> Option<String> {
     let mut ip = Ip::new(header.src().into(), header.dst().into());
     (ip.ttl, ip.tos, ip.flow) = (header.hop_limit(), header.traffic_class(), header.flow_label());
     ip.protocol = header.next_header();
-    let mut body = rest.to_vec();
-    ip.match_lengths(
-        Ipv6Header::LEN,
-        Ipv6Header::LEN + usize::from(header.payload_len()),
-        &mut body,
-    );
-    ip.text(&body, true, depth)
+    let (mut head, mut body) = (Ipv6Header::LEN, rest.to_vec());
+    if let Some((fragment, after)) = fragment_header(header, rest) {
+        ip.fragmented = true;
+        (ip.protocol, ip.id) = (fragment.next_header(), fragment.id());
+        let more = if fragment.more() { Ipv4Header::MORE_FRAGMENTS } else { 0 };
+        ip.fragment = more | (fragment.offset() / 8);
+        head += Fragment6::LEN;
+        body = after.to_vec();
+    }
+    ip.match_lengths(head, Ipv6Header::LEN + usize::from(header.payload_len()), &mut body);
+    ip.text(&body, ip.fragment & Ipv4Header::OFFSET_MASK == 0, depth)
+}
+
+/// A fragment header that a sketch can say, and what follows it.
+fn fragment_header<'b>(header: &Ipv6Header, rest: &'b [u8]) -> Option<(&'b Fragment6, &'b [u8])> {
+    let (fragment, after) = Fragment6::from_prefix(rest)?;
+    let plain =
+        Fragment6::new(fragment.next_header(), fragment.offset(), fragment.more(), fragment.id());
+    (header.next_header() == ip_proto::FRAGMENT && *fragment == plain).then_some((fragment, after))
 }
 
 /// What a sketch has to say for a checksum field to be `is`.
@@ -169,7 +181,8 @@ impl Ip {
         let present = head + body.len();
         let extra = body.get(claimed.saturating_sub(head)..).unwrap_or_default();
         if claimed < head || extra.iter().any(|&b| b != 0) {
-            self.iplen = Some(claimed.saturating_sub(if head == 40 { 40 } else { 0 }) as u16);
+            self.iplen =
+                Some(claimed.saturating_sub(if self.src.is_ipv6() { 40 } else { 0 }) as u16);
             self.len = Some(present);
             return;
         }
@@ -234,7 +247,7 @@ impl Ip {
         }
         let offset = self.fragment & Ipv4Header::OFFSET_MASK;
         let more = self.fragment & Ipv4Header::MORE_FRAGMENTS != 0;
-        if offset != 0 || more {
+        if offset != 0 || more || self.fragmented {
             let _ = write!(text, " frag {}{}", offset * 8, if more { "+" } else { "" });
         }
         print_options("ipopt", &self.options, |l, t| print_ip(l, true, t), parse_ip, text);
@@ -315,8 +328,11 @@ impl Ip {
         let used = payload.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
         let quoted = first
             && (self.protocol == ip_proto::IPIP
+                || self.protocol == ip_proto::IPV6
                 || self.protocol == ip_proto::ICMP
-                    && self.transport.kind.is_some_and(icmp::is_error));
+                    && self.transport.kind.is_some_and(icmp::is_error)
+                || self.protocol == ip_proto::ICMPV6
+                    && self.transport.kind.is_some_and(icmp6::is_error));
         let inner = depth.checked_sub(1).filter(|_| quoted).and_then(|d| network(payload, d));
         if used == 0 {
         } else if let Some(inner) = inner {
@@ -404,7 +420,7 @@ impl Transport {
         }
         let query = match protocol {
             ip_proto::ICMP => icmp::is_query(kind),
-            _ => matches!(kind, 128 | 129),
+            _ => icmp6::is_query(kind),
         };
         let (ident, seq) = (self.rest >> 16, self.rest & 0xffff);
         if !query && self.rest != 0 {

@@ -57,6 +57,9 @@ fn network_words() {
     same("1.0.0.1 > 2.0.0.2 udp ttl 64 ipopt 0x07ff0000 len 32");
     same("::1 > 2001:db8::2 proto 0 hop 9 class 3 flow 0xabcde len 44 data 3b0001");
     same("[::1]:5 > [::2]:6 udp hop 64 len 50 \"v6\"");
+    same("::1 > ::2 udp hop 64 id 4294967295 frag 1480 len 60 \"tail\"");
+    same("[::1]:5 > [::2]:6 udp hop 64 id 7 frag 0+ len 64 ulen 3000 check 0x1234");
+    same("::1 > ::2 icmp6 type 3 hop 255 len 96 [::2 > ::3 udp hop 1 len 48]");
 }
 
 #[test]

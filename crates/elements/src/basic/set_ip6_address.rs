@@ -1,0 +1,32 @@
+//! `SetIP6Address`: where IPv6 packets go, said by the configuration.
+
+use castanet_engine::prelude::*;
+
+/// Sets the IPv6 destination annotation to one address.
+///
+/// ```click
+/// in -> s :: SetIP6Address(2::2) -> out
+/// > in  1::1 > 3::3 udp
+/// < out 1::1 > 3::3 udp ; dst6 2::2
+/// ! s.ip6 4::4
+/// = s.ip6 4::4
+/// > in  1::1 > 3::3 udp
+/// < out 1::1 > 3::3 udp ; dst6 4::4
+/// ```
+#[derive(Clone, Element)]
+pub struct SetIP6Address {
+    /// The address.
+    #[arg(live)]
+    ip6: Ipv6Addr,
+}
+
+impl PerPacket for SetIP6Address {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    #[inline]
+    fn packet(&self, (): &mut (), packet: &mut Packet) {
+        packet.set_dst6(self.ip6);
+    }
+}

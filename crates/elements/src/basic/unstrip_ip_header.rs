@@ -1,0 +1,33 @@
+//! `UnstripIPHeader`: the IP header back on the front.
+
+use castanet_engine::prelude::*;
+
+/// Puts the IP header back that was stripped off each packet.
+///
+/// Packets whose header was not stripped, or is not known, stay as they are.
+///
+/// ```click
+/// in -> StripIPHeader -> UnstripIPHeader -> out
+/// > in  1.0.0.1 > 2.0.0.2 proto 9 ipopt 0x01010100 data 616263
+/// < out 1.0.0.1 > 2.0.0.2 proto 9 ipopt 0x01010100 data 616263 ; network 0
+/// ```
+/// ```click
+/// in -> UnstripIPHeader -> out
+/// > in  hex 61
+/// < out hex 61
+/// ```
+#[derive(Element)]
+pub struct UnstripIPHeader;
+
+impl PerPacket for UnstripIPHeader {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    #[inline]
+    fn packet(&self, (): &mut (), packet: &mut Packet) {
+        if let Some(offset @ ..0) = packet.network_offset() {
+            packet.push_front(offset.unsigned_abs());
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `EtherSwitch`: a switch that learns who is where.
+
+use castanet_engine::prelude::*;
+use castanet_kit::mac_table::MacTable;
+
+/// Sends Ethernet frames between its ports as a switch does.
+///
+/// Input and output of one number are a link. A frame's source is learnt to be
+/// on the link that it came from; a frame to somebody known goes to his link
+/// alone, and is dropped if it came from there (`drops.unmatched`); all others go
+/// to every other link. An address is forgotten TIMEOUT after the last frame
+/// from it; with 0 nothing is learnt. No more than 65536 addresses are known.
+///
+/// ```click
+/// a -> s :: EtherSwitch -> x;  b -> [1] s;  s[1] -> y;  c -> [2] s;  s[2] -> z
+/// > a eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// < y eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// < z eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// > b eth 0:0:0:0:0:2 > 0:0:0:0:0:1 2.0.0.2 > 1.0.0.1 udp
+/// < x eth 0:0:0:0:0:2 > 0:0:0:0:0:1 2.0.0.2 > 1.0.0.1 udp
+/// > b eth 0:0:0:0:0:3 > 0:0:0:0:0:2 3.0.0.3 > 2.0.0.2 udp
+/// = s.drops.unmatched 1
+/// > c eth 0:0:0:0:0:4 > ff:ff:ff:ff:ff:ff 3.0.0.3 > 2.0.0.2 udp
+/// < x eth 0:0:0:0:0:4 > ff:ff:ff:ff:ff:ff 3.0.0.3 > 2.0.0.2 udp
+/// < y eth 0:0:0:0:0:4 > ff:ff:ff:ff:ff:ff 3.0.0.3 > 2.0.0.2 udp
+/// = s.table 00-00-00-00-00-01 0\n00-00-00-00-00-02 1\n00-00-00-00-00-03 1\n00-00-00-00-00-04 2
+/// = s.timeout 300
+/// ! s.timeout 0
+/// > a eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// < y eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// < z eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// ```
+#[derive(Clone, Element)]
+#[element(args = Fields, methods, ports = "1-/1-", processing = "h/h")]
+pub struct EtherSwitch {
+    timeout: Duration,
+    outputs: u8,
+}
+
+#[derive(Args)]
+pub struct Fields {
+    /// How long an address is known without a frame from it; 0 to learn none.
+    #[arg(keyword, default = Duration::from_secs(300))]
+    timeout: Duration,
+}
+
+impl Build for EtherSwitch {
+    type Args = Fields;
+    fn build(args: Fields, setup: &Setup) -> Result<Self, ArgError> {
+        if setup.inputs != setup.outputs {
+            let (inputs, outputs) = (setup.inputs, setup.outputs);
+            let error = ArgError::new(format!("{inputs} inputs, but {outputs} outputs"));
+            return Err(error.help("each link has an input and an output"));
+        }
+        let outputs = u8::try_from(setup.outputs).ok().filter(|&n| Port::new(n.into()).is_some());
+        let outputs = outputs.ok_or_else(|| ArgError::new("too many outputs"))?;
+        Ok(EtherSwitch { timeout: args.timeout, outputs })
+    }
+}
+
+#[handlers]
+impl EtherSwitch {
+    /// How long an address is known without a frame from it, in seconds.
+    #[read]
+    fn timeout(&self) -> u64 {
+        self.timeout.as_secs()
+    }
+    /// Sets how long an address is known.
+    #[write(timeout)]
+    fn set_timeout(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        let error = |e: ArgError| e.click("expected timeout (integer)");
+        let timeout = Duration::from_arg(text, names).map_err(error)?;
+        Ok(EtherSwitch { timeout, ..self.clone() })
+    }
+}
+
+/// Who is where.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Learnt {
+    table: MacTable,
+}
+
+#[handlers]
+impl Learnt {
+    /// Address and link, a line each.
+    #[read]
+    fn table(&self) -> String {
+        self.table.listing()
+    }
+}
+
+impl PerBatch for EtherSwitch {
+    type On = on::Ether;
+    type Local = Learnt;
+    type Fate = Port;
+    // What one worker learns, all know.
+    const SHARED: bool = true;
+
+    fn batch(&self, learnt: &mut Learnt, port: usize, batch: Batch, cx: &mut Cx) {
+        let now = cx.now().nanos();
+        let timeout = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
+        for packet in batch {
+            let ends = packet.ether_header().map(|ether| (ether.src(), ether.dst()));
+            let Some((src, dst)) = ends else { continue };
+            if timeout > 0 && src.is_unicast() {
+                learnt.table.learn(src.octets(), port as u8, now, timeout);
+            }
+            let known = || learnt.table.find(dst.octets(), now, timeout);
+            match Some(()).filter(|()| dst.is_unicast()).and_then(|()| known()) {
+                Some(to) if usize::from(to) == port => cx.emit(Port::DROP, packet),
+                Some(to) if to < self.outputs => cx.emit(Port::nth(to), packet),
+                _ => self.flood(port, packet, cx),
+            }
+        }
+    }
+}
+
+impl EtherSwitch {
+    /// Sends a frame to all links but its own.
+    fn flood(&self, from: usize, mut packet: Packet, cx: &mut Cx) {
+        let mut others = (0..self.outputs).filter(|&output| usize::from(output) != from);
+        let Some(last) = others.next_back() else { return cx.emit(Port::DROP, packet) };
+        for output in others {
+            let copy = cx.share(&mut packet);
+            cx.emit(Port::nth(output), copy);
+        }
+        cx.emit(Port::nth(last), packet);
+    }
+}

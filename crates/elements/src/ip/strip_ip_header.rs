@@ -1,0 +1,35 @@
+//! `StripIPHeader`: the IPv4 header off the front.
+
+use castanet_engine::prelude::*;
+
+/// Takes the IPv4 header, its options and what stands before it off each packet.
+///
+/// The bytes stay where they are, as headroom: `UnstripIPHeader` brings them
+/// back.
+///
+/// ```click
+/// in -> StripIPHeader -> out
+/// > in  1.0.0.1 > 2.0.0.2 proto 9 ipopt 0x01010100 data 616263
+/// > in  1.0.0.1 > 2.0.0.2 udp hl 60
+/// < out hex 61 62 63 ; network -24
+/// < out hex ; length 0
+/// ```
+#[derive(Element)]
+pub struct StripIPHeader;
+
+impl PerPacket for StripIPHeader {
+    type On = on::Ipv4;
+    type Local = ();
+    type Fate = ();
+
+    #[inline]
+    fn packet(&self, (): &mut (), ip: Ipv4) {
+        let len = ip.header_len();
+        let packet = ip.into_packet();
+        let end = packet.network_offset().unwrap_or(0).saturating_add_unsigned(len);
+        if !packet.pull_front(usize::try_from(end).unwrap_or(0)) {
+            let all = packet.len();
+            packet.pull_front(all);
+        }
+    }
+}

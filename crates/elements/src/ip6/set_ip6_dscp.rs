@@ -1,0 +1,35 @@
+//! `SetIP6DSCP`: the differentiated services code point of IPv6.
+
+use castanet_engine::prelude::*;
+
+/// Sets the differentiated services code point of IPv6 packets.
+///
+/// The code point is the upper six bits of the traffic class (RFC 2474,
+/// section 3); congestion notification in the lower two stays as it is.
+///
+/// ```click
+/// in -> d :: SetIP6DSCP(46) -> out
+/// > in  1::1 > 2::2 udp class 3 flow 7
+/// < out 1::1 > 2::2 udp class 187 flow 7
+/// = d.dscp 46
+/// ! d.dscp 0
+/// > in  1::1 > 2::2 udp class 187
+/// < out 1::1 > 2::2 udp class 3
+/// ```
+#[derive(Clone, Element)]
+pub struct SetIP6DSCP {
+    /// The code point.
+    #[arg(live, range = 0..=63)]
+    dscp: u8,
+}
+
+impl PerPacket for SetIP6DSCP {
+    type On = on::Ipv6;
+    type Local = ();
+    type Fate = ();
+
+    #[inline]
+    fn packet(&self, (): &mut (), mut ip: Ipv6) {
+        ip.set_dscp(self.dscp);
+    }
+}

@@ -1,0 +1,64 @@
+//! `SetTransportChecksumIP6`: transport checksums over IPv6, afresh.
+
+use castanet_engine::prelude::*;
+use castanet_engine::wire::{Icmp, Tcp, Udp, ip_proto};
+
+/// Computes the checksums of TCP, UDP and ICMPv6 over IPv6 afresh.
+///
+/// The transport header is found behind extension headers too. Packets of
+/// other protocols pass as they are.
+///
+/// ```click
+/// in -> s :: SetTransportChecksumIP6 -> out
+/// > in  [1::1]:1 > [2::2]:2 tcp "data" badcheck
+/// > in  [1::1]:1 > [2::2]:2 udp nocheck id 7 frag 0
+/// > in  1::1 > 2::2 icmp6 badcheck
+/// > in  1::1 > 2::2 proto 9
+/// > in  [1::1]:1 > [2::2]:2 udp id 7 frag 0+
+/// > in  [1::1]:1 > [2::2]:2 udp len 60 short 1
+/// < out [1::1]:1 > [2::2]:2 tcp "data"
+/// < out [1::1]:1 > [2::2]:2 udp id 7 frag 0
+/// < out 1::1 > 2::2 icmp6
+/// < out 1::1 > 2::2 proto 9
+/// = s.drops.malformed 2
+/// ```
+#[derive(Element)]
+#[element(alias = "SetTCPChecksumIP6", alias = "SetUDPChecksumIP6", alias = "SetICMPChecksumIP6")]
+pub struct SetTransportChecksumIP6;
+
+#[derive(Fate)]
+pub enum Outcome {
+    /// Packets with a right checksum, and those without one.
+    Right,
+    /// Fragments, and packets that are cut short.
+    #[drop]
+    Malformed,
+}
+
+impl PerPacket for SetTransportChecksumIP6 {
+    type On = on::Ipv6;
+    type Local = ();
+    type Fate = Outcome;
+
+    #[inline]
+    fn packet(&self, (): &mut (), mut ip: Ipv6) -> Outcome {
+        let upper = ip.upper();
+        let divided = upper.fragment.is_some_and(|fragment| !fragment.is_atomic());
+        if divided || usize::from(ip.payload_len()) > ip.payload().len() {
+            return Outcome::Malformed;
+        }
+        let pseudo = ip.pseudo(upper.protocol, ip.payload().len() - upper.offset);
+        let segment = &mut ip.payload_mut()[upper.offset..];
+        let set =
+            match upper.protocol {
+                ip_proto::TCP => Tcp::from_prefix_mut(segment)
+                    .map(|(tcp, rest)| tcp.update_checksum(pseudo, rest)),
+                ip_proto::UDP => Udp::from_prefix_mut(segment)
+                    .map(|(udp, rest)| udp.update_checksum(pseudo, rest)),
+                ip_proto::ICMPV6 => Icmp::from_prefix_mut(segment)
+                    .map(|(icmp, rest)| icmp.update_checksum_v6(pseudo, rest)),
+                _ => Some(()),
+            };
+        set.map_or(Outcome::Malformed, |()| Outcome::Right)
+    }
+}

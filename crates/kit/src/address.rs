@@ -1,0 +1,108 @@
+//! Addresses as numbers, of IPv4 and of IPv6.
+
+use std::fmt::{Debug, Display};
+use std::hash::Hash;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::text::{length_of, mask_of, parse_ipv4, parse_ipv4_prefix};
+
+/// An address in host byte order: `u32` for IPv4, `u128` for IPv6.
+pub trait Address: Copy + Ord + Hash + Debug + Send + Sync + 'static {
+    /// How many bits it has.
+    const BITS: u32;
+    /// No address at all.
+    const ZERO: Self;
+    /// The form in which it is written.
+    type Shown: Display + From<Self>;
+    /// The address without its last `shift` bits, of which there are fewer
+    /// than [`Address::BITS`]; the low 32 bits of that.
+    fn above(self, shift: u32) -> u32;
+    /// The address without host bits, if its prefix has so many bits.
+    fn prefix(self, length: u32) -> Self;
+    /// Reads an address.
+    fn parse(text: &str) -> Option<Self>;
+    /// Reads a prefix, `ADDR/LENGTH` or `ADDR/MASK`, as address and length;
+    /// the address keeps its host bits.
+    fn parse_prefix(text: &str) -> Option<(Self, u32)>;
+}
+
+impl Address for u32 {
+    const BITS: u32 = 32;
+    const ZERO: u32 = 0;
+    type Shown = Ipv4Addr;
+
+    #[inline(always)]
+    fn above(self, shift: u32) -> u32 {
+        self >> shift
+    }
+
+    #[inline]
+    fn prefix(self, length: u32) -> u32 {
+        self & mask_of(length).unwrap_or(u32::MAX)
+    }
+
+    fn parse(text: &str) -> Option<u32> {
+        parse_ipv4(text)
+    }
+
+    fn parse_prefix(text: &str) -> Option<(u32, u32)> {
+        let (address, mask) = parse_ipv4_prefix(text)?;
+        Some((address, length_of(mask)?))
+    }
+}
+
+impl Address for u128 {
+    const BITS: u32 = 128;
+    const ZERO: u128 = 0;
+    type Shown = Ipv6Addr;
+
+    #[inline(always)]
+    fn above(self, shift: u32) -> u32 {
+        (self >> shift) as u32
+    }
+
+    #[inline]
+    fn prefix(self, length: u32) -> u128 {
+        match length {
+            0 => 0,
+            1..128 => self & u128::MAX << (128 - length),
+            _ => self,
+        }
+    }
+
+    fn parse(text: &str) -> Option<u128> {
+        text.parse().ok().map(Ipv6Addr::to_bits)
+    }
+
+    fn parse_prefix(text: &str) -> Option<(u128, u32)> {
+        let (address, length) = text.split_once('/')?;
+        let length = match length.parse::<u32>() {
+            Ok(length) => Some(length).filter(|&length| length <= 128),
+            Err(_) => u128::parse(length).and_then(|mask| {
+                let contiguous = mask.leading_ones() + mask.trailing_zeros() >= 128;
+                contiguous.then(|| mask.leading_ones())
+            }),
+        };
+        Some((u128::parse(address)?, length?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_of_ipv6() {
+        let (address, length) = u128::parse_prefix("2001:db8::1/32").expect("a prefix");
+        assert_eq!((address.prefix(length), length), (0x2001_0db8 << 96, 32));
+        assert_eq!(u128::parse_prefix("2001:db8::/ffff:fff0::").expect("a prefix").1, 28);
+        assert_eq!(u128::parse_prefix("::/0"), Some((0, 0)));
+        assert_eq!(u128::parse_prefix("::1/128"), Some((1, 128)));
+        for bad in ["::1", "::1/129", "1.0.0.0/8", "::/f0f0::", "::/-1", "x/3"] {
+            assert_eq!(u128::parse_prefix(bad), None, "{bad}");
+        }
+        assert_eq!((u128::MAX.prefix(0), u128::MAX.prefix(128)), (0, u128::MAX));
+        assert_eq!(u128::MAX.prefix(1), 1 << 127);
+        assert_eq!((1u128 << 127).above(96), 1 << 31);
+    }
+}

@@ -1,0 +1,134 @@
+//! Who speaks with whom in a packet, and how to put somebody in their place.
+
+use super::{Endpoint, Way};
+use castanet_wire::checksum::Delta;
+use castanet_wire::extension::{self, Upper};
+use castanet_wire::{Icmp, Ipv6Header, Tcp, Udp, icmp6, ip_proto};
+
+/// Who speaks with whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parties {
+    /// Whose address is translated: the sender of an outward packet, the receiver of an inward
+    /// one.
+    pub local: Endpoint,
+    /// The other one.
+    pub remote: Endpoint,
+    /// The transport protocol.
+    pub protocol: u8,
+    /// Whether there are ports.
+    pub has_ports: bool,
+    /// Whether there is an identifier in place of the local port.
+    pub has_id: bool,
+}
+
+/// Who speaks with whom in an IPv6 packet, from its header on; of an error, in the packet that
+/// it quotes. `None` if it is neither TCP, UDP, an ICMPv6 echo nor an error, or cut short.
+pub fn parties(packet: &[u8], way: Way) -> Option<Parties> {
+    let (ip, upper, body) = split(packet)?;
+    let (mut local, mut remote) = addresses(ip, way);
+    let mut found = |ports: Option<(u16, u16)>, id: Option<u16>| {
+        (local.port, remote.port) = ports.unwrap_or_default();
+        local.port = id.unwrap_or(local.port);
+        let (has_ports, has_id) = (ports.is_some(), id.is_some());
+        Some(Parties { local, remote, protocol: upper.protocol, has_ports, has_id })
+    };
+    match upper.protocol {
+        ip_proto::TCP | ip_proto::UDP if upper.elsewhere() => found(None, None),
+        ip_proto::TCP | ip_proto::UDP => {
+            let (udp, _) = Udp::from_prefix(body)?; // ports lie at the same places
+            let ports = (udp.src_port(), udp.dst_port());
+            found(Some(if way == Way::Outward { ports } else { (ports.1, ports.0) }), None)
+        }
+        ip_proto::ICMPV6 if upper.elsewhere() => None,
+        ip_proto::ICMPV6 => {
+            let (icmp, quoted) = Icmp::from_prefix(body)?;
+            match icmp.kind() {
+                kind if icmp6::is_query(kind) => found(None, Some(icmp.id())),
+                kind if icmp6::is_error(kind) => parties(quoted, other(way)).filter(|_| {
+                    // No error is about an error.
+                    !is_error(quoted)
+                }),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Puts `new` in the place of whom [`parties`] calls local, and mends the checksums.
+pub fn rewrite(packet: &mut [u8], way: Way, new: Endpoint) {
+    let Some((ip, upper, _)) = split(packet) else { return };
+    let (start, protocol, elsewhere) =
+        (Ipv6Header::LEN + upper.offset, upper.protocol, upper.elsewhere());
+    let old = addresses(ip, way).0.address;
+    if let Some((ip, _)) = Ipv6Header::from_prefix_mut(packet) {
+        match way {
+            Way::Outward => ip.set_src(new.address),
+            Way::Inward => ip.set_dst(new.address),
+        }
+    }
+    if elsewhere {
+        return;
+    }
+    let delta = Delta::new().addr6(old, new.address);
+    let (head, body) = packet.split_at_mut(start);
+    match protocol {
+        ip_proto::TCP | ip_proto::UDP => set_port(protocol, body, way, new.port, delta),
+        ip_proto::ICMPV6 => {
+            let Some((icmp, quoted)) = Icmp::from_prefix_mut(body) else { return };
+            if icmp6::is_query(icmp.kind()) {
+                icmp.rewrite_id(new.port);
+                icmp.adjust_checksum(delta);
+            } else if icmp6::is_error(icmp.kind()) {
+                rewrite(quoted, other(way), new);
+                if let Some((ip, _)) = Ipv6Header::from_prefix(head) {
+                    let len = Icmp::LEN + quoted.len();
+                    icmp.update_checksum_v6(ip.pseudo(ip_proto::ICMPV6, len), quoted);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Sets the local port of TCP or UDP; of a quoted packet the checksum may be missing.
+fn set_port(protocol: u8, body: &mut [u8], way: Way, port: u16, delta: Delta) {
+    let Some((udp, _)) = Udp::from_prefix_mut(body) else { return };
+    let old = if way == Way::Outward { udp.src_port() } else { udp.dst_port() };
+    match way {
+        Way::Outward => udp.set_src_port(port),
+        Way::Inward => udp.set_dst_port(port),
+    }
+    let delta = delta.u16(old, port);
+    if protocol == ip_proto::UDP {
+        udp.adjust_checksum(delta);
+    } else if let Some((tcp, _)) = Tcp::from_prefix_mut(body) {
+        tcp.adjust_checksum(delta);
+    }
+}
+
+fn other(way: Way) -> Way {
+    match way {
+        Way::Outward => Way::Inward,
+        Way::Inward => Way::Outward,
+    }
+}
+
+fn split(packet: &[u8]) -> Option<(&Ipv6Header, Upper, &[u8])> {
+    let (ip, rest) = Ipv6Header::from_prefix(packet)?;
+    let upper = extension::upper(ip.next_header(), rest);
+    (ip.version() == 6).then_some((ip, upper, &rest[upper.offset..]))
+}
+
+fn is_error(packet: &[u8]) -> bool {
+    split(packet).is_some_and(|(_, upper, body)| {
+        let message = Icmp::from_prefix(body).filter(|_| upper.protocol == ip_proto::ICMPV6);
+        message.is_some_and(|(icmp, _)| icmp6::is_error(icmp.kind()))
+    })
+}
+
+fn addresses(ip: &Ipv6Header, way: Way) -> (Endpoint, Endpoint) {
+    let (src, dst) =
+        (Endpoint { address: ip.src(), port: 0 }, Endpoint { address: ip.dst(), port: 0 });
+    if way == Way::Outward { (src, dst) } else { (dst, src) }
+}

@@ -1,0 +1,83 @@
+//! From IPv6 to IPv4.
+
+use super::{Place, Refusal, embedded, icmp};
+use castanet_wire::checksum::{Delta, Sum};
+use castanet_wire::extension::{self, Upper};
+use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, Udp, ip_proto};
+
+/// Translates an IPv6 packet without padding, from its header on; `out` gets the IPv4 packet.
+pub fn to_v4(packet: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
+    out.clear();
+    translate(packet, Place::Outer, out)
+}
+
+/// Appends the translation.
+pub(super) fn translate(packet: &[u8], place: Place, out: &mut Vec<u8>) -> Result<(), Refusal> {
+    let (ip, rest) = Ipv6Header::from_prefix(packet).ok_or(Refusal::Malformed)?;
+    let claimed = usize::from(ip.payload_len());
+    let upper = extension::upper(ip.next_header(), rest);
+    let whole = place == Place::Quoted || claimed == rest.len();
+    if ip.version() != 6 || !whole || extension::is_extension(upper.protocol) {
+        return Err(Refusal::Malformed);
+    }
+    let header = header(ip, &upper, claimed)?;
+    let start = out.len() + Ipv4Header::LEN;
+    out.extend(header.bytes());
+    let (body, len) = (&rest[upper.offset..], claimed.saturating_sub(upper.offset));
+    let pseudo6 = ip.pseudo(upper.protocol, len);
+    if upper.elsewhere() && upper.protocol != ip_proto::ICMPV6 {
+        out.extend(body);
+        return Ok(());
+    }
+    match upper.protocol {
+        ip_proto::ICMPV6 if header.is_fragment() => return Err(Refusal::Fragment),
+        ip_proto::ICMPV6 => return icmp::to_v4(body, pseudo6, place, out),
+        _ => out.extend(body),
+    }
+    adjust(upper.protocol, Delta::new().sum(pseudo6, header.pseudo(len)), &mut out[start..]);
+    Ok(())
+}
+
+/// The header, checksum included (RFC 7915, 5.1).
+fn header(ip: &Ipv6Header, upper: &Upper, claimed: usize) -> Result<Ipv4Header, Refusal> {
+    let (src, dst) = embedded(ip.src()).zip(embedded(ip.dst())).ok_or(Refusal::Address)?;
+    let total = Ipv4Header::LEN + claimed.saturating_sub(upper.offset);
+    let total = u16::try_from(total).map_err(|_| Refusal::TooLong)?;
+    let protocol = match upper.protocol {
+        ip_proto::ICMPV6 => ip_proto::ICMP,
+        other => other,
+    };
+    let mut header = Ipv4Header::new(protocol, src, dst, total);
+    header.set_tos(ip.traffic_class());
+    header.set_ttl(ip.hop_limit());
+    match upper.fragment {
+        Some(fragment) => {
+            header.set_id(fragment.id() as u16);
+            header.set_more_fragments(fragment.more());
+            header.set_fragment_offset(fragment.offset().into());
+        }
+        None => header.set_dont_fragment(true),
+    }
+    header.update_checksum(&[]);
+    Ok(header)
+}
+
+/// Mends the checksum of the transport header that `segment` begins with, if it is there.
+pub(super) fn adjust(protocol: u8, delta: Delta, segment: &mut [u8]) {
+    match protocol {
+        ip_proto::TCP => {
+            if let Some((tcp, _)) = Tcp::from_prefix_mut(segment) {
+                tcp.adjust_checksum(delta);
+            }
+        }
+        ip_proto::UDP => {
+            if let Some((udp, _)) = Udp::from_prefix_mut(segment) {
+                udp.adjust_checksum(delta);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The pseudo header that ICMP over IPv4 does not have.
+pub(super) const NO_PSEUDO: Sum = Sum::new();

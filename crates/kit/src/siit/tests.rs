@@ -1,0 +1,205 @@
+//! Translations against what they mean, and there and back again.
+
+use super::*;
+use castanet_wire::sketch;
+use proptest::prelude::*;
+
+fn built(text: &str) -> Vec<u8> {
+    sketch::build(text).unwrap_or_else(|e| panic!("{text}: {e}")).bytes
+}
+
+fn printed(bytes: &[u8]) -> String {
+    sketch::print(bytes, sketch::Layer::Network)
+}
+
+/// A packet of IPv6 and what it is in IPv4.
+fn down(six: &str, four: &str) {
+    let mut out = Vec::new();
+    assert_eq!(to_v4(&built(six), &mut out), Ok(()), "{six}");
+    assert_eq!(printed(&out), printed(&built(four)), "{six}");
+}
+
+/// A packet of IPv4 and what it is in IPv6.
+fn up(four: &str, six: &str) {
+    let mut out = Vec::new();
+    assert_eq!(to_v6(&built(four), &mut out), Ok(()), "{four}");
+    assert_eq!(printed(&out), printed(&built(six)), "{four}");
+}
+
+#[test]
+fn packets_of_transport() {
+    down(
+        "[::ffff:1.0.0.1]:5 > [::2.0.0.2]:6 tcp syn seq 7 hop 9 class 3",
+        "1.0.0.1:5 > 2.0.0.2:6 tcp syn seq 7 ttl 9 tos 3 df",
+    );
+    down("[::1.0.0.1]:5 > [::2.0.0.2]:6 udp \"abc\"", "1.0.0.1:5 > 2.0.0.2:6 udp \"abc\" df");
+    down("::1.0.0.1 > ::2.0.0.2 proto 99 data 01", "1.0.0.1 > 2.0.0.2 proto 99 data 01 df");
+    up(
+        "1.0.0.1:5 > 2.0.0.2:6 tcp ttl 9 tos 3 id 8 \"x\"",
+        "[::1.0.0.1]:5 > [::2.0.0.2]:6 tcp hop 9 class 3 \"x\"",
+    );
+    up(
+        "1.0.0.1:5 > 2.0.0.2:6 udp nocheck \"abc\" ipopt 0x01010100",
+        "[::1.0.0.1]:5 > [::2.0.0.2]:6 udp \"abc\"",
+    );
+}
+
+#[test]
+fn fragments() {
+    down(
+        "::1.0.0.1 > ::2.0.0.2 udp id 0x10007 frag 16+ len 64",
+        "1.0.0.1 > 2.0.0.2 udp id 7 frag 16+ len 36",
+    );
+    up(
+        "1.0.0.1 > 2.0.0.2 udp id 7 frag 16 len 36",
+        "::1.0.0.1 > ::2.0.0.2 udp id 7 frag 16 len 64",
+    );
+    let mut out = Vec::new();
+    for text in [
+        "1.0.0.1 > 2.0.0.2 icmp frag 0+",
+        "1.0.0.1 > 2.0.0.2 icmp frag 8 len 28",
+        "1.0.0.1 > 2.0.0.2 udp nocheck frag 0+",
+    ] {
+        assert_eq!(to_v6(&built(text), &mut out), Err(Refusal::Fragment), "{text}");
+    }
+    let text = "::1.0.0.1 > ::2.0.0.2 icmp6 frag 0+";
+    assert_eq!(to_v4(&built(text), &mut out), Err(Refusal::Fragment));
+}
+
+#[test]
+fn messages() {
+    down(
+        "::1.0.0.1 > ::2.0.0.2 icmp6 type 128 ident 3 seq 4 \"odd\"",
+        "1.0.0.1 > 2.0.0.2 icmp type echo ident 3 seq 4 \"odd\" df",
+    );
+    up(
+        "1.0.0.1 > 2.0.0.2 icmp type echo-reply ident 3 seq 4",
+        "::1.0.0.1 > ::2.0.0.2 icmp6 type 129 ident 3 seq 4",
+    );
+    down(
+        "::9.0.0.9 > ::1.0.0.1 icmp6 type 2 rest 1400 [[::1.0.0.1]:5 > [::2.0.0.2]:6 udp hop 3]",
+        "9.0.0.9 > 1.0.0.1 icmp type unreachable code needfrag rest 1380 df [1.0.0.1:5 > 2.0.0.2:6 udp ttl 3 df]",
+    );
+    up(
+        "9.0.0.9 > 1.0.0.1 icmp type unreachable code needfrag rest 1400 [1.0.0.1:5 > 2.0.0.2:6 tcp ttl 3]",
+        "::9.0.0.9 > ::1.0.0.1 icmp6 type 2 rest 1420 [[::1.0.0.1]:5 > [::2.0.0.2]:6 tcp hop 3]",
+    );
+    up(
+        "9.0.0.9 > 1.0.0.1 icmp type timeexceeded [1.0.0.1 > 2.0.0.2 icmp ident 4]",
+        "::9.0.0.9 > ::1.0.0.1 icmp6 type 3 [::1.0.0.1 > ::2.0.0.2 icmp6 ident 4]",
+    );
+}
+
+#[test]
+fn types_and_codes() {
+    let quoted = ["[1.0.0.1 > 2.0.0.2 udp]", "[::1.0.0.1 > ::2.0.0.2 udp]"];
+    for (four, six) in [
+        ("type 3 code 0", Some("type 1")),
+        ("type 3 code 2", Some("type 4 code 1 rest 6")),
+        ("type 3 code 3", Some("type 1 code 4")),
+        ("type 3 code 10", Some("type 1 code 1")),
+        ("type 3 code 14", None),
+        ("type 11 code 1", Some("type 3 code 1")),
+        ("type 12 rest 0x09000000", Some("type 4 rest 6")),
+        ("type 12 rest 0x10000000", Some("type 4 rest 24")),
+        ("type 12 rest 0x04000000", None),
+        ("type 5", None),
+    ] {
+        let packet = built(&format!("9.0.0.9 > 1.0.0.1 icmp {four} {}", quoted[0]));
+        let mut out = Vec::new();
+        let result = to_v6(&packet, &mut out);
+        match six {
+            None => assert_eq!(result, Err(Refusal::Message), "{four}"),
+            Some(six) => {
+                let wanted = built(&format!("::9.0.0.9 > ::1.0.0.1 icmp6 {six} {}", quoted[1]));
+                assert_eq!(printed(&out), printed(&wanted), "{four}");
+            }
+        }
+    }
+    for (six, four) in [
+        ("type 1 code 3", Some("type 3 code 1")),
+        ("type 1 code 1", Some("type 3 code 10")),
+        ("type 1 code 4", Some("type 3 code 3")),
+        ("type 4 code 1", Some("type 3 code 2")),
+        ("type 4 rest 8", Some("type 12 rest 0x0c000000")),
+        ("type 4 code 2", None),
+        ("type 4 rest 40", None),
+        ("type 135", None),
+    ] {
+        let packet = built(&format!("::9.0.0.9 > ::1.0.0.1 icmp6 {six} {}", quoted[1]));
+        let mut out = Vec::new();
+        let result = to_v4(&packet, &mut out);
+        match four {
+            None => assert_eq!(result, Err(Refusal::Message), "{six}"),
+            Some(four) => {
+                let quoted = "[1.0.0.1 > 2.0.0.2 udp df]";
+                let wanted = built(&format!("9.0.0.9 > 1.0.0.1 icmp {four} df {quoted}"));
+                assert_eq!(printed(&out), printed(&wanted), "{six}");
+            }
+        }
+    }
+}
+
+#[test]
+fn refusals() {
+    let mut out = Vec::new();
+    for text in ["2001:db8::1 > ::2.0.0.2 udp", "::1.0.0.1 > ::1 udp", ":: > ::1.0.0.1 udp"] {
+        assert_eq!(to_v4(&built(text), &mut out), Err(Refusal::Address), "{text}");
+    }
+    for text in [
+        "::1.0.0.1 > ::2.0.0.2 udp len 60 short 3",
+        "::1.0.0.1 > ::2.0.0.2 icmp6 len 44 iplen 4 short 0",
+    ] {
+        let packet = sketch::build(text).map(|sketch| sketch.bytes);
+        let Ok(packet) = packet else { continue };
+        assert_eq!(to_v4(&packet, &mut out), Err(Refusal::Malformed), "{text}");
+    }
+    assert_eq!(to_v4(&[0x60; 39], &mut out), Err(Refusal::Malformed));
+    assert_eq!(to_v6(&built("1.0.0.1 > 2.0.0.2 udp short 1"), &mut out), Err(Refusal::Malformed));
+    let nested =
+        "9.0.0.9 > 1.0.0.1 icmp type 11 [1.0.0.1 > 2.0.0.2 icmp type 11 [3.0.0.3 > 1.0.0.1 udp]]";
+    assert_eq!(to_v6(&built(nested), &mut out), Err(Refusal::Message));
+}
+
+proptest! {
+    #[test]
+    fn there_and_back_again(
+        kind in 0usize..4, a: u32, b: u32, ports: (u16, u16), payload in prop::collection::vec(any::<u8>(), 0..80),
+        ttl: u8, tos: u8,
+    ) {
+        let (a, b) = (Ipv4Addr::from(a | 2), Ipv4Addr::from(b | 2));
+        let data: String = payload.iter().map(|byte| format!("{byte:02x}")).collect();
+        let body = match kind {
+            0 => format!("{a}:{} > {b}:{} udp", ports.0, ports.1),
+            1 => format!("{a}:{} > {b}:{} tcp", ports.0, ports.1),
+            2 => format!("{a} > {b} icmp ident {} seq {}", ports.0, ports.1),
+            _ => format!("{a} > {b} proto 99"),
+        };
+        let data = if data.is_empty() { data } else { format!("data {data}") };
+        let packet = built(&format!("{body} ttl {ttl} tos {tos} df {data}"));
+        let (mut six, mut four) = (Vec::new(), Vec::new());
+        prop_assert_eq!(to_v6(&packet, &mut six), Ok(()));
+        prop_assert!(!printed(&six).contains("check"), "{}", printed(&six));
+        prop_assert_eq!(to_v4(&six, &mut four), Ok(()));
+        prop_assert_eq!(printed(&four), printed(&packet));
+    }
+
+    #[test]
+    fn nothing_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), four: bool, kind in 0usize..6) {
+        let mut bytes = bytes;
+        let kinds = [6, 17, 58, 1, 44, 0];
+        let addresses = [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]; 2].concat();
+        if let (false, Some(head)) = (four, bytes.get_mut(..40)) {
+            (head[0], head[6]) = (0x60, kinds[kind]);
+            head[8..].copy_from_slice(&addresses);
+            let len = (bytes.len() - 40) as u16;
+            bytes[4..6].copy_from_slice(&len.to_be_bytes());
+        } else if let Some(head) = bytes.get_mut(..20) {
+            (head[0], head[9]) = (0x45, kinds[kind]);
+            let len = bytes.len() as u16;
+            bytes[2..4].copy_from_slice(&len.to_be_bytes());
+        }
+        let mut out = Vec::new();
+        let _ = (to_v4(&bytes, &mut out), to_v6(&bytes, &mut out));
+    }
+}
