@@ -143,6 +143,10 @@ impl Source for FromTcpdump {
     type Local = Reading;
     type Fate = ();
 
+    fn continues(&self, _: &FromTcpdump) -> bool {
+        false // it opens what its arguments name
+    }
+
     fn begin(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
         (local.reader, local.active) = (Reader::new(self.settings.checksum), self.settings.active);
         let name = self.settings.filename.as_deref().unwrap_or("<data>");
