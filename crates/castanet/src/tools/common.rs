@@ -64,10 +64,13 @@ pub(crate) struct Common {
     help: Option<bool>,
 }
 
+/// `VAR=value` settings.
+pub(crate) type Settings = Vec<(String, String)>;
+
 impl Common {
     /// `VAR=value` settings and the other words.
-    pub(crate) fn sort(&self, desk: &Desk) -> Result<(Vec<(String, String)>, Vec<&str>), Failed> {
-        let mut vars: Vec<(String, String)> = Vec::new();
+    pub(crate) fn sort(&self, desk: &Desk) -> Result<(Settings, Vec<&str>), Failed> {
+        let mut vars = Settings::new();
         let mut plain = Vec::new();
         for word in &self.words {
             match as_setting(word) {

@@ -339,18 +339,18 @@ impl<'a> Fill<'a> {
     /// Whether the comparison of an `<~if>` is true.
     fn holds(&mut self, tag: &Tag, about: About) -> bool {
         let test = self.silently(tag.get("test"), about);
-        let comparisons: [(&str, fn(Ordering) -> bool); 6] = [
-            ("eq", Ordering::is_eq),
-            ("ne", Ordering::is_ne),
-            ("gt", Ordering::is_gt),
-            ("lt", Ordering::is_lt),
-            ("ge", Ordering::is_ge),
-            ("le", Ordering::is_le),
-        ];
-        match comparisons.into_iter().find(|(name, _)| tag.has(name)) {
-            Some((name, good)) => {
+        match ["eq", "ne", "gt", "lt", "ge", "le"].into_iter().find(|name| tag.has(name)) {
+            Some(name) => {
                 let other = self.silently(tag.get(name), about);
-                good(compare(&test, &other))
+                let order = compare(&test, &other);
+                match name {
+                    "eq" => order.is_eq(),
+                    "ne" => order.is_ne(),
+                    "gt" => order.is_gt(),
+                    "lt" => order.is_lt(),
+                    "ge" => order.is_ge(),
+                    _ => order.is_le(),
+                }
             }
             None => !test.is_empty(),
         }
