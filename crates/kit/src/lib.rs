@@ -5,6 +5,7 @@ pub mod address;
 pub mod aggregates;
 pub mod anonymize;
 pub mod arp;
+pub mod balance;
 pub mod chance;
 pub mod classify;
 pub mod delays;
