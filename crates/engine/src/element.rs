@@ -5,7 +5,7 @@ use crate::board::Others;
 use crate::class::{Change, Read, Spec, Value, Write};
 use crate::cx::Cx;
 use crate::graph::devices::Share;
-use crate::router::Bell;
+use crate::router::{Bell, Loads};
 use crate::time::Time;
 use castanet_packet::Batch;
 
@@ -270,6 +270,8 @@ pub struct Facts {
     pub tickets: Vec<(String, f64)>,
     /// What random numbers follow from.
     pub seed: Option<u64>,
+    /// Whether tasks may move between workers.
+    pub balanced: bool,
     /// What is to be said about the configuration.
     pub said: Vec<Said>,
 }
@@ -387,6 +389,10 @@ pub trait Desk {
     fn on_signal(&mut self, signal: i32);
     /// Sends a signal to a process; what went wrong in the system's words.
     fn kill(&mut self, process: i32, signal: i32) -> Result<(), String>;
+    /// What workers have to do, as far as it may move and where.
+    fn loads(&mut self) -> Loads;
+    /// Moves the tasks of an element to another worker.
+    fn move_tasks(&mut self, element: usize, worker: usize) -> Result<(), ArgError>;
 }
 
 /// State that one worker owns; written by `#[derive(Local)]`.

@@ -31,39 +31,43 @@ pub enum Order {
 /// that cannot. A difference below `least`, or below an eighth of the mean, is
 /// not worth a move.
 ///
-/// Each move makes two workers more alike: what the giver keeps over what the
-/// taker would have before it is at least the task's cost, or else worth a move.
-/// So it comes to rest as long as costs stay as they are.
+/// Each move makes two workers more alike: the giver keeps as much as the taker
+/// gets, or else the one that then has more has less than the giver had, by as
+/// much as is worth a move. So it comes to rest as long as costs stay as they are.
 pub fn moves(tasks: &[Task], stays: &[u64], order: Order, least: u64) -> Vec<Move> {
     let mut load = stays.to_vec();
     tasks.iter().for_each(|task| load[task.worker] += task.cost);
     let mut all = Vec::new();
     let Some(mean) = load.iter().sum::<u64>().checked_div(load.len() as u64) else { return all };
     let worth = (mean / 8).max(least).max(1);
-    let mut moved = vec![false; tasks.len()];
-    let mut gives = vec![true; load.len()];
-    let uneven = |more: u64, less: u64| more >= mean + worth || less + worth <= mean;
-    while let Some(from) = (0..load.len()).filter(|&it| gives[it]).max_by_key(|&it| load[it]) {
-        let Some(to) = (0..load.len()).min_by_key(|&it| load[it]) else { break };
-        gives[from] = false;
-        for task in on(tasks, from, order) {
-            let cost = tasks[task].cost;
-            let ahead = load[from].saturating_sub(load[to]).saturating_sub(cost);
-            let better = uneven(load[from], load[to]) && ahead >= cost.min(worth);
-            if cost > 0 && better && !std::mem::replace(&mut moved[task], true) {
-                load[from] -= cost;
-                load[to] += cost;
-                gives[from] = true;
+    let mut here: Vec<Vec<usize>> = (0..load.len()).map(|it| on(tasks, it, order)).collect();
+    loop {
+        let giving = (0..load.len()).filter(|&it| !here[it].is_empty());
+        let Some(from) = giving.max_by_key(|&it| load[it]) else { return all };
+        let Some(to) = (0..load.len()).min_by_key(|&it| load[it]) else { return all };
+        if load[from] < mean + worth && load[to] + worth > mean {
+            return all;
+        }
+        let (gap, cost) = (load[from] - load[to], |at: &usize| tasks[here[from][*at]].cost);
+        let fits = (0..here[from].len()).find(|at| cost(at) <= gap / 2);
+        // Then the taker has more than the giver, but less than the giver had.
+        let better = || (0..here[from].len()).filter(|at| cost(at) + worth <= gap).min_by_key(cost);
+        match fits.or_else(better) {
+            Some(at) => {
+                let task = here[from].remove(at);
+                load[from] -= tasks[task].cost;
+                load[to] += tasks[task].cost;
                 all.push(Move { task, to });
             }
+            None => here[from].clear(),
         }
     }
-    all
 }
 
-/// The tasks of a worker, those first that should go first.
+/// The tasks of a worker that cost anything, those first that should go first.
 fn on(tasks: &[Task], worker: usize, order: Order) -> Vec<usize> {
-    let mut here: Vec<usize> = (0..tasks.len()).filter(|&it| tasks[it].worker == worker).collect();
+    let own = |&it: &usize| tasks[it].worker == worker && tasks[it].cost > 0;
+    let mut here: Vec<usize> = (0..tasks.len()).filter(own).collect();
     here.sort_by_key(|&it| tasks[it].cost);
     if order == Order::Decreasing {
         here.reverse();

@@ -29,6 +29,8 @@ struct Task {
     does: &'static str,
     element: String,
     why: String,
+    /// Whether it may move to other workers.
+    may_move: bool,
 }
 
 /// A device, as one element uses it.
@@ -64,6 +66,9 @@ struct Reached {
     element: String,
     home: usize,
     workers: Vec<usize>,
+    /// The element with whose task it moves, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moves_with: Option<String>,
 }
 
 /// The plan as data.
@@ -75,6 +80,7 @@ pub(crate) fn explained(planned: &Planned) -> Explained {
             does,
             element: graph.elements[element].name.clone(),
             why: plan.reasons[element].clone(),
+            may_move: plan.movable[element],
         });
         Worker { worker, core: core.number, numa_node: core.node, tasks: tasks.collect() }
     };
@@ -96,6 +102,7 @@ pub(crate) fn explained(planned: &Planned) -> Explained {
         element: it.name.clone(),
         home: plan.homes[n],
         workers: plan.reaching(n).collect(),
+        moves_with: plan.with[n].map(|with| graph.elements[with].name.clone()),
     };
     Explained {
         workers: (0..plan.workers).map(worker).collect(),

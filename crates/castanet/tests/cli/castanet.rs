@@ -336,3 +336,33 @@ fn man_pages_and_completions() {
         assert!(out(&["completions", shell]).contains("flatten"));
     }
 }
+
+#[test]
+fn explain_says_which_tasks_may_move() {
+    let config = "BalancedThreadSched; i :: InfiniteSource -> q :: Queue -> u :: Unqueue
+                      -> c :: Counter -> d :: Discard; j :: InfiniteSource -> d;
+                  StaticThreadSched(j 1)";
+    let text = out(&["explain", "-j", "2", "-e", config]);
+    for line in [
+        "asks i :: InfiniteSource  (the worker with the fewest tasks; may move)",
+        "asks j :: InfiniteSource  (StaticThreadSched says so; stays)",
+        "  c  {0,1}  one of them at a time: it moves with its task",
+        "  d  {0,1}  several workers: each has its own state, handlers add them up",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let said: Value =
+        serde_json::from_str(&out(&["explain", "-j", "2", "--json", "-e", config])).unwrap();
+    let all = |of: &str| said[of].as_array().unwrap().clone();
+    let tasks: Vec<Value> =
+        all("workers").iter().flat_map(|it| it["tasks"].as_array().unwrap().clone()).collect();
+    let may =
+        |name: &str| tasks.iter().find(|it| it["element"] == name).unwrap()["may_move"] == true;
+    assert!(may("i") && may("u") && !may("j"));
+    let elements = all("elements");
+    let with = |name: &str| {
+        let it = elements.iter().find(|it| it["element"] == name).unwrap();
+        it["moves_with"].as_str().unwrap_or("-").to_owned()
+    };
+    assert_eq!(["i", "q", "u", "c", "d"].map(with), ["i", "-", "u", "u", "-"]);
+}

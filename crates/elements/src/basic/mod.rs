@@ -22,6 +22,7 @@ pub mod arp_querier;
 pub mod arp_responder;
 pub mod average_batch_counter;
 pub mod average_counter;
+pub mod balanced_thread_sched;
 pub mod bandwidth_meter;
 pub mod bandwidth_rated_splitter;
 pub mod batch_stats;
@@ -155,6 +156,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<arp_responder::ARPResponder>(),
     per_batch::<average_batch_counter::AverageBatchCounter>().with_checksums(Checksums::Pass),
     per_batch::<average_counter::AverageCounter>().with_checksums(Checksums::Pass),
+    control::<balanced_thread_sched::BalancedThreadSched>().moves_tasks(),
     per_packet::<bandwidth_meter::BandwidthMeter>(),
     per_packet::<bandwidth_rated_splitter::BandwidthRatedSplitter>(),
     per_batch::<batch_stats::BatchStats>().with_checksums(Checksums::Pass),

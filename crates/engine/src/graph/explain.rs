@@ -60,10 +60,21 @@ pub fn workers(graph: &Graph, plan: &assign::Plan, cores: &Cores) -> String {
         _ = writeln!(out, "  worker {worker}: {tasks}; core {number}, NUMA node {node}");
         for job in jobs {
             let (label, reason) = (graph.label(job.element()), &plan.reasons[job.element()]);
-            _ = writeln!(out, "    {} {label}  ({reason})", job.verb());
+            let moves = moves(plan, job.element());
+            _ = writeln!(out, "    {} {label}  ({reason}{moves})", job.verb());
         }
     }
     out
+}
+
+/// Whether a task may move, where any may, and why not.
+fn moves(plan: &assign::Plan, element: usize) -> String {
+    match (plan.balanced, plan.movable[element]) {
+        (false, _) => String::new(),
+        (true, true) => "; may move".into(),
+        (true, false) if plan.reasons[element] == plan.stays(element) => "; stays".into(),
+        (true, false) => format!("; stays: {}", plan.stays(element)),
+    }
 }
 
 /// Devices: how packets will come and go, and why that way; who has which
@@ -131,6 +142,7 @@ pub fn vectors(graph: &Graph, plan: &assign::Plan) -> String {
             (Role::Info, _) => "declares facts; nothing runs",
             (Role::Control, _) => "runs on the control thread",
             (_, 0) => "no packet reaches it",
+            _ if plan.with[i].is_some() => "one of them at a time: it moves with its task",
             (Role::Store, _) => "one state for all workers, locked per burst",
             (_, 1) => "one worker: nothing is shared",
             _ => "several workers: each has its own state, handlers add them up",

@@ -23,6 +23,15 @@ pub(crate) struct Row {
     pub(crate) members: Vec<Member>,
 }
 
+impl Plan {
+    /// Gives up rows in which elements move between workers with different
+    /// tasks, or some do and others do not. `with` says by element with whose.
+    pub(crate) fn keep_together(&mut self, with: &[Option<usize>]) {
+        let same = |row: &Row| row.members.windows(2).all(|m| with[m[0].node] == with[m[1].node]);
+        self.rows.retain(same);
+    }
+}
+
 /// Finds the rows: the longest first, until none is left.
 pub fn find(graph: &Graph, fusions: &[&'static Fusion]) -> Plan {
     let compiled: Vec<_> = fusions.iter().map(|fusion| (*fusion, (fusion.needs)())).collect();

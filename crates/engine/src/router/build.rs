@@ -234,7 +234,7 @@ fn make_all(
             inputs: it.inputs.len(),
             outputs: it.outputs.len(),
             workers: &planned.assigned.vectors[i],
-            alone: planned.assigned.vectors[i].iter().filter(|&&reaches| reaches).count() < 2,
+            alone: planned.assigned.alone(i),
             shares: &planned.assigned.shares[i],
             used: planned.assigned.used[i],
             stores: &stores,
@@ -271,8 +271,7 @@ fn assemble(
     ground: &Ground,
     options: &Options,
 ) -> std::io::Result<Vec<Worker>> {
-    let pairs: std::io::Result<Vec<_>> =
-        assigned.tasks.iter().map(|jobs| mailbox::pair(jobs.len())).collect();
+    let pairs: std::io::Result<Vec<_>> = places(assigned).map(mailbox::pair).collect();
     let (shared, mailboxes): (Vec<_>, Vec<_>) = pairs?.into_iter().unzip();
     let shared = Arc::new(shared);
     let mut by_worker = slots(graph, assigned, nodes, mailboxes.len());
@@ -290,16 +289,22 @@ fn assemble(
         index,
         core: core(index, slots.len()),
         slots,
-        tasks: Tasks::new(
-            assigned.tasks[index].iter().map(|&job| (job, assigned.tickets[job.element()])),
-        ),
+        tasks: Tasks::new(&assigned.tasks[index], &assigned.away[index], |element| {
+            assigned.tickets[element]
+        }),
         clock: ground.clock.clone(),
         console: ground.console.clone(),
         shared: shared.clone(),
         mailbox,
+        meter: None,
         stop_line: ground.notify.clone(),
     };
     Ok(by_worker.into_iter().zip(mailboxes).enumerate().map(worker).collect())
+}
+
+/// By worker: how many tasks it has or may come to have.
+fn places(assigned: &assign::Plan) -> impl Iterator<Item = usize> + '_ {
+    assigned.tasks.iter().zip(&assigned.away).map(|(here, away)| here.len() + away.len())
 }
 
 /// Simulated runs are the same every time; real ones are not.
@@ -321,9 +326,11 @@ fn slots(
     let mut by_worker: Vec<Vec<Slot>> = (0..workers).map(|_| Vec::new()).collect();
     for (element, nodes) in nodes.into_iter().enumerate() {
         let mut nodes = nodes.into_iter();
-        for slots in &mut by_worker {
+        for (worker, slots) in by_worker.iter_mut().enumerate() {
             let mut slot = slot(graph, element);
-            slot.node = nodes.next();
+            // Whose state moves with tasks has only one.
+            let one = assigned.with[element].is_some() && assigned.homes[element] != worker;
+            slot.node = nodes.next().filter(|_| !one);
             slot.waiters.clone_from(&assigned.waiters[element]);
             slot.pullers.clone_from(&assigned.pullers[element]);
             slot.feeders.clone_from(&assigned.feeders[element]);

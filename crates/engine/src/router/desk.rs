@@ -1,6 +1,6 @@
 //! What control programs see of the router.
 
-use super::{Router, Run, Wording};
+use super::{Loads, Router, Run, Wording};
 use crate::args::ArgError;
 use crate::element::{Desk, Step};
 use crate::time::Time;
@@ -96,6 +96,12 @@ impl Desk for AtDesk<'_> {
             signal => Some(Signal::try_from(signal).map_err(|e| e.desc().to_owned())?),
         };
         kill(Pid::from_raw(process), signal).map_err(|e| e.desc().to_owned())
+    }
+    fn loads(&mut self) -> Loads {
+        self.router.loads()
+    }
+    fn move_tasks(&mut self, element: usize, worker: usize) -> Result<(), ArgError> {
+        self.router.move_tasks(element, worker)
     }
 }
 

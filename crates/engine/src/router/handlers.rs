@@ -96,7 +96,14 @@ impl Router {
         let reads = own.iter().copied().chain(common);
         let config = reconfigure::may(class).then_some(CONFIG);
         let writes = (class.writes)().into_iter().chain(config);
-        reads.map(|doc| (doc, false)).chain(writes.map(|doc| (doc, true))).collect()
+        let declared = reads.map(|doc| (doc, false)).chain(writes.map(|doc| (doc, true)));
+        let mut all: Vec<(HandlerDoc, bool)> = declared.collect();
+        for (doc, write) in self.task_handlers(element) {
+            if all.iter().all(|(other, writes)| (other.name, *writes) != (doc.name, write)) {
+                all.push((doc, write));
+            }
+        }
+        all
     }
 
     fn read_element(&mut self, it: usize, name: &str, param: &str) -> Result<String, ArgError> {
@@ -104,6 +111,9 @@ impl Router {
         // An element's own `drops`, as a Queue has, comes before everybody's.
         let own = class.role != Role::Control && (class.reads)().iter().any(|h| h.name == name);
         if let Some(text) = (!own).then(|| self.read_common(it, name)).flatten() {
+            return Ok(text);
+        }
+        if let Some(text) = (!own).then(|| self.read_task(it, name)).flatten() {
             return Ok(text);
         }
         if let Some(answer) = self.call_program(it, name, param, false) {
@@ -218,6 +228,10 @@ impl Router {
         if name == CONFIG.name && reconfigure::may(self.graph.elements[it].class) {
             return self.reconfigure(it, value);
         }
+        let own = (self.graph.elements[it].class.writes)().iter().any(|h| h.name == name);
+        if let Some(done) = (!own).then(|| self.write_task(it, name, value)).flatten() {
+            return done;
+        }
         match self.rewritten(it, name, value) {
             Some(config) => {
                 let config = config.map_err(|e| e.at(name))?;
@@ -275,7 +289,12 @@ impl Router {
                 }
                 Some((done, shares))
             });
-            let (done, shares) = done.flatten().ok_or_else(|| self.no_write(it, name))?;
+            let (done, shares) = match done.flatten() {
+                Some(done) => done,
+                // Whose state moves with tasks has none elsewhere.
+                None if worker != home => continue,
+                None => return Err(self.no_write(it, name)),
+            };
             done.map_err(|e| e.at(name))?;
             if shares {
                 // The one state is changed; its tasks may be on any worker.

@@ -5,12 +5,15 @@ mod crew;
 mod desk;
 mod global;
 mod handlers;
+mod moving;
 mod overheard;
 mod plan;
 mod reconfigure;
 mod run;
 mod swap;
+mod tasks;
 
+pub use moving::{Loads, TaskLoad};
 pub use plan::{Planned, Wording, plan};
 pub use run::{Outcome, Report, Watcher};
 pub use swap::{Reader, Replacements};

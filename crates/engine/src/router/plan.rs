@@ -75,7 +75,8 @@ pub fn plan(
     let devices = devices::find(&graph, &facts);
     let mut assigned = assign::assign(&graph, &facts, &devices, cores);
     watch(&graph, &mut assigned, wording, found);
-    let fused = fuse::find(&graph, library.fusions());
+    let mut fused = fuse::find(&graph, library.fusions());
+    fused.keep_together(&assigned.with);
     let checksums = checksums::may_leave(&graph);
     let cores = cores.clone();
     Planned { graph, carries, checksums, facts, devices, cores, assigned, fused }

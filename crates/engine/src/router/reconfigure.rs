@@ -71,7 +71,7 @@ impl Router {
             inputs: element.inputs.len(),
             outputs: element.outputs.len(),
             workers,
-            alone: workers.iter().filter(|&&reaches| reaches).count() < 2,
+            alone: self.assigned.alone(it),
             shares: &self.assigned.shares[it],
             used: self.assigned.used[it],
             stores: &stores,

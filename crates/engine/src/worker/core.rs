@@ -168,6 +168,11 @@ impl Timers {
         self.at[holder]
     }
 
+    /// Takes a wish back; for when it was.
+    pub(crate) fn take(&mut self, holder: usize) -> Option<Time> {
+        self.at[holder].take()
+    }
+
     /// The time of the earliest wish that still stands.
     pub(crate) fn next(&mut self) -> Option<Time> {
         while let Some(&Reverse((time, holder))) = self.heap.peek() {

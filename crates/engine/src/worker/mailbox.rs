@@ -104,6 +104,11 @@ impl Shared {
         self.waiting[task].load(SeqCst)
     }
 
+    /// Says that `task` waits no longer, for it is gone.
+    pub(crate) fn forget(&self, task: usize) {
+        self.waiting[task].store(false, SeqCst);
+    }
+
     /// Takes note of the tasks that others have woken.
     pub(crate) fn woken(&self, mut f: impl FnMut(usize)) {
         for (task, woken) in self.woken.iter().enumerate() {
@@ -128,6 +133,15 @@ impl Mailbox {
         self.poll.registry().register(&mut SourceFd(&fd), Token(task), Interest::READABLE)?;
         self.registered[task] = Some(fd);
         Ok(())
+    }
+
+    /// Wants to hear no more of the descriptor that `task` watches.
+    pub(crate) fn forget(&mut self, task: usize) {
+        let Some(fd) = self.registered[task].take() else { return };
+        // One that was closed has left by itself, and its number may be another's.
+        if !self.registered.contains(&Some(fd)) {
+            _ = self.poll.registry().deregister(&mut SourceFd(&fd));
+        }
     }
 
     /// Whether any task watches a file descriptor.

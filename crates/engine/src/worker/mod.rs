@@ -7,11 +7,14 @@
 pub mod core;
 pub(crate) mod exec;
 pub(crate) mod mailbox;
+mod meter;
 mod pass;
 mod task;
 mod thread;
+mod travel;
 
 pub(crate) use mailbox::{Mailbox, Shared};
+pub(crate) use meter::Meter;
 pub(crate) use task::{Job, Tasks};
 pub(crate) use thread::run as run_thread;
 
@@ -61,6 +64,8 @@ pub struct Worker {
     pub(crate) console: Arc<dyn Console>,
     pub(crate) shared: Arc<Vec<Shared>>,
     pub(crate) mailbox: Mailbox,
+    /// What the tasks cost, where somebody wants to know.
+    pub(crate) meter: Option<Meter>,
     /// Stop requests and handler calls of the elements, to the driver.
     pub(crate) stop_line: std::sync::mpsc::Sender<Notice>,
 }
@@ -110,12 +115,15 @@ impl Worker {
         // Whoever sets a timer for this very moment waits for the next turn.
         for _ in 0..self.slots.len() {
             let Some(me) = self.core.timers.pop(self.core.now) else { break };
-            exec::wake(&mut self.slots, &mut self.core, me);
+            self.billed(me, |worker| exec::wake(&mut worker.slots, &mut worker.core, me));
             ran = true;
         }
         self.tasks.wake_due(self.core.now);
         if let Some(task) = self.tasks.next_ready() {
-            self.run(task);
+            match self.meter {
+                None => self.run(task),
+                Some(_) => self.run_billed(task),
+            }
             ran = true;
         }
         self.after();
@@ -191,7 +199,8 @@ impl Worker {
         }
     }
 
-    fn read_mail(&mut self) -> bool {
+    /// Does what others ask, and takes note of what they woke.
+    pub(crate) fn read_mail(&mut self) -> bool {
         if !self.shared[self.index].has_mail() {
             return false;
         }

@@ -57,19 +57,42 @@ enum State {
     Sleeping,
     /// Ended, unless a handler revives it.
     Done,
+    /// On another worker.
+    Away,
 }
 
 struct Task {
     job: Job,
     stride: u64,
     pass: u64,
+    tickets: u32,
     state: State,
+}
+
+/// A task on its way to another worker.
+pub(crate) struct Carried {
+    job: Job,
+    tickets: u32,
+    state: State,
+    until: Option<Time>,
 }
 
 /// The stride of a task with one ticket.
 const STRIDE1: u64 = 1 << 16;
 /// The tickets of every task unless said otherwise, as in Click.
-const DEFAULT_TICKETS: u64 = 1024;
+const DEFAULT_TICKETS: u32 = 1024;
+
+/// How far a run takes a task back in the queue.
+fn stride(tickets: u32) -> u64 {
+    STRIDE1.checked_div(u64::from(tickets).min(STRIDE1)).unwrap_or(NEVER)
+}
+
+impl Task {
+    fn set_tickets(&mut self, tickets: u32) {
+        self.tickets = tickets;
+        self.stride = stride(tickets);
+    }
+}
 
 /// The stride of a task without tickets, which never runs.
 const NEVER: u64 = u64::MAX;
@@ -85,15 +108,21 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// Tasks, each with how many turns it gets where others get one.
-    pub(crate) fn new(jobs: impl IntoIterator<Item = (Job, f64)>) -> Tasks {
-        let new = |(job, turns): (Job, f64)| {
-            let tickets = (DEFAULT_TICKETS as f64 * turns).round() as u64;
-            let stride = STRIDE1.checked_div(tickets.min(STRIDE1)).unwrap_or(NEVER);
-            let state = if stride == NEVER { State::Done } else { State::Ready };
-            Task { job, stride, pass: 0, state }
+    /// Tasks for `jobs`, and places for those of other workers that may come;
+    /// `turns` says by element how many turns its tasks get where others get one.
+    pub(crate) fn new(jobs: &[Job], away: &[Job], turns: impl Fn(usize) -> f64) -> Tasks {
+        let new = |&job: &Job, away: bool| {
+            let tickets = (f64::from(DEFAULT_TICKETS) * turns(job.element())).round() as u32;
+            let stride = stride(tickets);
+            let state = match stride {
+                _ if away => State::Away,
+                NEVER => State::Done,
+                _ => State::Ready,
+            };
+            Task { job, stride, pass: 0, tickets, state }
         };
-        let tasks: Vec<Task> = jobs.into_iter().map(new).collect();
+        let here = jobs.iter().map(|job| new(job, false));
+        let tasks: Vec<Task> = here.chain(away.iter().map(|job| new(job, true))).collect();
         let ready = |task: &usize| tasks[*task].state == State::Ready;
         let queue = (0..tasks.len()).filter(ready).map(|task| (0, task)).collect();
         let timers = Timers::new(tasks.len());
@@ -102,6 +131,30 @@ impl Tasks {
 
     pub(crate) fn job(&self, task: usize) -> Job {
         self.tasks[task].job
+    }
+
+    /// Whether a task of an element is ready to run.
+    pub(crate) fn is_ready(&self, element: usize) -> bool {
+        self.queue.iter().any(|&(_, task)| self.tasks[task].job.element() == element)
+    }
+
+    /// The tickets of an element's tasks.
+    pub(crate) fn tickets(&self, element: usize) -> Option<u32> {
+        Some(self.tasks.iter().find(|task| task.job.element() == element)?.tickets)
+    }
+
+    /// Sets the tickets of an element's tasks; those that had none begin.
+    pub(crate) fn set_tickets(&mut self, element: usize, tickets: u32) {
+        for task in 0..self.tasks.len() {
+            let it = &mut self.tasks[task];
+            if it.job.element() == element {
+                let begins = it.stride == NEVER && it.state != State::Away;
+                it.set_tickets(tickets);
+                if begins {
+                    self.enqueue(task);
+                }
+            }
+        }
     }
 
     /// How many tasks are ready to run.
@@ -135,7 +188,7 @@ impl Tasks {
         match self.tasks[task].state {
             State::Waiting => self.enqueue(task),
             State::LastLook => self.tasks[task].state = State::Ready,
-            State::Ready | State::Sleeping | State::Done => {}
+            State::Ready | State::Sleeping | State::Done | State::Away => {}
         }
     }
 
@@ -143,9 +196,46 @@ impl Tasks {
     pub(crate) fn revive(&mut self, element: usize) {
         for task in 0..self.tasks.len() {
             let it = &self.tasks[task];
-            let queued = matches!(it.state, State::Ready | State::LastLook);
-            if it.job.element() == element && !queued {
+            let rests = matches!(it.state, State::Waiting | State::Sleeping | State::Done);
+            if it.job.element() == element && rests {
                 self.enqueue(task);
+            }
+        }
+    }
+
+    /// Takes the tasks of an element out, to go to another worker; `left` is
+    /// called for each.
+    pub(crate) fn leave(&mut self, element: usize, mut left: impl FnMut(usize)) -> Vec<Carried> {
+        let mut carried = Vec::new();
+        for (task, it) in self.tasks.iter_mut().enumerate() {
+            if it.job.element() == element && it.state != State::Away {
+                let state = std::mem::replace(&mut it.state, State::Away);
+                let until = self.timers.take(task);
+                carried.push(Carried { job: it.job, tickets: it.tickets, state, until });
+                left(task);
+            }
+        }
+        let tasks = &self.tasks;
+        self.queue.retain(|&(_, task)| tasks[task].state != State::Away);
+        carried
+    }
+
+    /// Takes tasks in that come from another worker. Those that wait for
+    /// packets or a descriptor look for themselves whether there are any, for
+    /// nobody here knows yet that they wait.
+    pub(crate) fn arrive(&mut self, carried: Vec<Carried>) {
+        for it in carried {
+            let Some(task) = self.tasks.iter().position(|task| task.job == it.job) else {
+                continue;
+            };
+            self.tasks[task].set_tickets(it.tickets);
+            match (it.state, it.until) {
+                (State::Done, _) => self.tasks[task].state = State::Done,
+                (State::Sleeping, Some(time)) => {
+                    self.tasks[task].state = State::Sleeping;
+                    self.timers.set(task, time);
+                }
+                _ => self.enqueue(task),
             }
         }
     }

@@ -9,6 +9,7 @@ mod devices;
 mod elements;
 mod faults;
 mod fused;
+mod moving;
 mod queues;
 mod turns;
 mod waking;

@@ -2,6 +2,7 @@
 //! which workers reach each element (FastClick paper, section 5.6).
 
 mod crews;
+mod movable;
 mod queues;
 
 use super::devices::{Device, Share};
@@ -19,6 +20,17 @@ pub struct Plan {
     pub workers: usize,
     /// By worker: its tasks.
     pub(crate) tasks: Vec<Vec<Job>>,
+    /// By worker: tasks of other workers that may move to it.
+    pub(crate) away: Vec<Vec<Job>>,
+    /// Whether tasks may move at all.
+    pub balanced: bool,
+    /// By element: whether its tasks may move to other workers.
+    pub movable: Vec<bool>,
+    /// By element: why its tasks stay.
+    stays: Vec<Option<&'static str>>,
+    /// By element: the element with whose tasks it moves, because packets come
+    /// to it from nowhere else. It has one state, where these tasks are.
+    pub with: Vec<Option<usize>>,
     /// By element: the worker whose state begins, ends and owns timers.
     pub homes: Vec<usize>,
     /// By element: why it has that home, and those workers.
@@ -52,6 +64,11 @@ impl Plan {
         Plan {
             workers,
             tasks: vec![Vec::new(); workers],
+            away: vec![Vec::new(); workers],
+            balanced: false,
+            movable: vec![false; count],
+            stays: vec![None; count],
+            with: vec![None; count],
             homes: vec![0; count],
             reasons: vec!["the first worker, as nothing says otherwise".into(); count],
             shares: vec![Vec::new(); count],
@@ -85,9 +102,9 @@ impl Plan {
     /// Lets `element` watch `stores`, and wakes its tasks when packets are taken
     /// out there.
     pub(crate) fn watch(&mut self, element: usize, stores: Vec<usize>) {
-        for (worker, jobs) in self.tasks.iter().enumerate() {
+        for (worker, (jobs, away)) in self.tasks.iter().zip(&self.away).enumerate() {
             let mine = |(_, job): &(usize, &Job)| **job == Job::Ask(element);
-            for (task, _) in jobs.iter().enumerate().filter(mine) {
+            for (task, _) in jobs.iter().chain(away).enumerate().filter(mine) {
                 let task = TaskRef { worker, task };
                 for &store in &stores {
                     if !self.feeders[store].contains(&task) {
@@ -97,6 +114,30 @@ impl Plan {
             }
         }
         self.watched[element] = stores;
+    }
+
+    /// Whether no more than one worker can reach an element at a time.
+    pub(crate) fn alone(&self, element: usize) -> bool {
+        self.with[element].is_some() || self.reaching(element).count() < 2
+    }
+
+    /// Whether an element has a task.
+    pub(crate) fn has_task(&self, element: usize) -> bool {
+        self.tasks.iter().flatten().any(|job| job.element() == element)
+    }
+
+    /// The elements that go where the tasks of `element` go, and nowhere else.
+    pub(crate) fn following(&self, element: usize) -> Vec<usize> {
+        (0..self.with.len()).filter(|&it| self.with[it] == Some(element)).collect()
+    }
+
+    /// Why the tasks of an element stay where they are.
+    pub(crate) fn stays(&self, element: usize) -> &str {
+        match (self.balanced, self.stays[element]) {
+            (false, _) => "tasks move only where there is a BalancedThreadSched",
+            (_, None) => "it has no task",
+            (_, Some(why)) => why,
+        }
     }
 
     /// What a worker does, and with which elements.
@@ -136,6 +177,10 @@ pub fn assign(graph: &Graph, facts: &Facts, devices: &[Option<Device>], cores: &
         plan.tickets[element] = said_of(graph, &facts.tickets, element).unwrap_or(1.0);
     }
     plan.seed = facts.seed;
+    plan.balanced = facts.balanced;
+    if facts.balanced {
+        movable::find(graph, facts, devices, &mut plan);
+    }
     share_queues(graph, devices, &mut plan);
     plan
 }
@@ -176,6 +221,19 @@ impl Plan {
     fn add(&mut self, graph: &Graph, job: Job, worker: usize) {
         let task = TaskRef { worker, task: self.tasks[worker].len() };
         self.tasks[worker].push(job);
+        self.link(graph, job, task);
+    }
+
+    /// Makes a place for a task on a worker that it may move to.
+    fn add_away(&mut self, graph: &Graph, job: Job, worker: usize) {
+        let task = self.tasks[worker].len() + self.away[worker].len();
+        self.away[worker].push(job);
+        self.link(graph, job, TaskRef { worker, task });
+        reach(graph, self, job.element(), worker);
+    }
+
+    /// Puts a task on the lists of those that may wake it.
+    fn link(&mut self, graph: &Graph, job: Job, task: TaskRef) {
         wait_upstream(graph, self, job, task);
         if let Job::Empty(store) = job {
             self.waiters[store].push(task);
@@ -298,16 +356,17 @@ fn feed_downstream(graph: &Graph, plan: &mut Plan, source: usize, task: TaskRef)
     plan.stores[source] = stores;
 }
 
-/// Marks what packets pushed out of `from` on `worker` can reach; stores end
-/// the way, for what is taken out of them travels with whoever takes it.
+/// Marks what packets pushed out of `from` on `worker` can reach. What rests in
+/// a store travels with whoever takes it; what finds no room in it goes on.
 fn reach(graph: &Graph, plan: &mut Plan, from: usize, worker: usize) {
     let mut work = vec![from];
     plan.vectors[from][worker] = true;
     while let Some(node) = work.pop() {
-        if graph.elements[node].class.role == Role::Store && node != from {
-            continue;
-        }
+        let rests = graph.elements[node].class.role == Role::Store && node != from;
         for edge in graph.out_edges(node).filter(|e| e.flow != Flow::Pull) {
+            if rests && edge.from.port == 0 {
+                continue;
+            }
             let Target { node: to, .. } = edge.to;
             if !std::mem::replace(&mut plan.vectors[to][worker], true) {
                 work.push(to);
@@ -318,9 +377,8 @@ fn reach(graph: &Graph, plan: &mut Plan, from: usize, worker: usize) {
 
 /// Elements without a task live where the first packets come from.
 fn settle_homes(graph: &Graph, facts: &Facts, plan: &mut Plan) {
-    let has_task = |plan: &Plan, n| plan.tasks.iter().flatten().any(|job| job.element() == n);
     for node in 0..graph.elements.len() {
-        if has_task(plan, node) {
+        if plan.has_task(node) {
             continue;
         }
         if let Some(worker) = wished(graph, facts, node) {

@@ -1,0 +1,132 @@
+//! `BalancedThreadSched` moves tasks to workers that have less to do.
+#![allow(clippy::unwrap_used)] // a test
+
+mod common;
+
+use castanet_engine::router::{Notice, Report, Router};
+use common::{build, build_simulated};
+use std::time::Duration;
+
+fn number(router: &mut Router, handler: &str) -> u64 {
+    router.read(handler).unwrap().parse().unwrap()
+}
+
+/// Runs on threads until `done`, which must be soon.
+fn run_until(router: &mut Router, mut done: impl FnMut(&mut Router) -> bool) {
+    const LOOKS: u32 = 4000;
+    let (line, mut looks, mut told) = (router.line(), 0, false);
+    let mut look = |router: &mut Router| {
+        looks += 1;
+        if !told && (done(router) || looks == LOOKS) {
+            told = true;
+            line.send(Notice::Interrupted).unwrap();
+        }
+    };
+    router.run(Some((Duration::from_millis(5), &mut look)));
+    assert!(looks < LOOKS, "nothing happens");
+}
+
+fn homes(router: &mut Router, elements: &[&str]) -> Vec<u64> {
+    elements.iter().map(|it| number(router, &format!("{it}.home_thread"))).collect()
+}
+
+fn clean(router: Router) {
+    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
+}
+
+#[test]
+fn a_worker_with_too_much_to_do_gives_tasks_away() {
+    // Dealt out by number, `a` and `c` are on one worker and take all of it.
+    let text = "sched :: BalancedThreadSched(20);
+                a :: InfiniteSource -> x :: Counter -> Discard;
+                b :: RatedSource(RATE 100) -> y :: Counter -> Discard;
+                c :: InfiniteSource -> z :: Counter -> Discard;
+                d :: RatedSource(RATE 100) -> w :: Counter -> Discard";
+    let mut router = build(text, 2);
+    assert_eq!(homes(&mut router, &["a", "b", "c", "d"]), [0, 1, 0, 1]);
+    run_until(&mut router, |router| number(router, "sched.moves") > 0);
+    let now = homes(&mut router, &["a", "c"]);
+    assert_ne!(now[0], now[1]);
+    for (source, counter) in [("a", "x"), ("b", "y"), ("c", "z"), ("d", "w")] {
+        let (made, seen) = (format!("{source}.count"), format!("{counter}.count"));
+        assert_eq!(number(&mut router, &made), number(&mut router, &seen), "{source}");
+    }
+    clean(router);
+}
+
+#[test]
+fn sources_unqueuers_and_what_lies_between_move() {
+    let text = "sched :: BalancedThreadSched(20);
+                StaticThreadSched(e 1);
+                a :: InfiniteSource(LIMIT 3000000) -> p :: Queue(500) -> u :: Unqueue
+                    -> x :: Counter -> all :: Counter -> Discard;
+                c :: InfiniteSource(LIMIT 3000000) -> q :: Queue(500) -> v :: Unqueue
+                    -> y :: Counter -> all;
+                e :: RatedSource(RATE 1000, LIMIT 100) -> all";
+    let mut router = build(text, 2);
+    let done = |router: &mut Router| {
+        let lost = number(router, "p.drops") + number(router, "q.drops");
+        number(router, "all.count") + lost == 6_000_100
+    };
+    run_until(&mut router, done);
+    for (queue, counter) in [("p", "x"), ("q", "y")] {
+        let through = number(&mut router, &format!("{counter}.count"));
+        assert_eq!(through + number(&mut router, &format!("{queue}.drops")), 3_000_000);
+    }
+    assert_eq!(number(&mut router, "e.home_thread"), 1);
+    clean(router);
+}
+
+#[test]
+fn tasks_that_a_user_placed_stay() {
+    let text = "sched :: BalancedThreadSched(10); StaticThreadSched(a 0, c 0);
+                a :: InfiniteSource -> x :: Counter -> Discard;
+                c :: InfiniteSource -> Discard";
+    let mut router = build(text, 2);
+    let mut looks = 0;
+    run_until(&mut router, |_| {
+        looks += 1;
+        looks == 40
+    });
+    assert_eq!(homes(&mut router, &["a", "c"]), [0, 0]);
+    assert_eq!(number(&mut router, "sched.moves"), 0);
+    let said = router.write("a.home_thread", "1").unwrap_err();
+    assert!(said.message().contains("StaticThreadSched says so"), "{}", said.message());
+    clean(router);
+}
+
+/// Sources of these rates on two workers, for ten looks: where they are then,
+/// and after how many moves.
+fn balanced(increasing: bool, rates: &[u32]) -> (Vec<u64>, u64) {
+    let source = |(n, rate): (usize, &u32)| {
+        format!("s{n} :: RatedSource(RATE {rate}) -> c{n} :: Counter -> Discard;")
+    };
+    let sources: String = rates.iter().enumerate().map(source).collect();
+    let mut router =
+        build_simulated(&format!("sched :: BalancedThreadSched(100, {increasing}); {sources}"), 2);
+    router.advance(Duration::from_secs(1));
+    let names: Vec<String> = (0..rates.len()).map(|n| format!("s{n}")).collect();
+    let moves = number(&mut router, "sched.moves");
+    let at = homes(&mut router, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    for name in &names {
+        let seen = format!("{}.count", name.replace('s', "c"));
+        let made = number(&mut router, &format!("{name}.count"));
+        assert_eq!(number(&mut router, &seen), made);
+    }
+    clean(router);
+    (at, moves)
+}
+
+#[test]
+fn equal_loads_stay() {
+    assert_eq!(balanced(true, &[3000, 3000, 3000, 3000]), (vec![0, 1, 0, 1], 0));
+    assert_eq!(balanced(true, &[3000]), (vec![0], 0));
+}
+
+#[test]
+fn unequal_loads_move_once() {
+    assert_eq!(balanced(true, &[3000, 10, 3000, 10]), (vec![1, 1, 0, 1], 1));
+    // Dealt to worker 0: 5000, 1000, 3000.
+    assert_eq!(balanced(true, &[5000, 1000, 1000, 1000, 3000, 1000]).1, 3);
+    assert_eq!(balanced(false, &[5000, 1000, 1000, 1000, 3000, 1000]).1, 1);
+}

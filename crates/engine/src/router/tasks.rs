@@ -1,0 +1,93 @@
+//! Handlers of elements that have tasks, as Click's users know them.
+
+use super::Router;
+use crate::args::ArgError;
+use crate::class::HandlerDoc;
+
+/// The most tickets that a task can have, as in Click.
+const MOST_TICKETS: i64 = 1 << 15;
+
+/// What elements with tasks can be asked.
+const READS: &[HandlerDoc] = &[
+    HandlerDoc { name: "home_thread", doc: "The worker that runs the element's task." },
+    HandlerDoc { name: "scheduled", doc: "Whether the element's task is ready to run." },
+    HandlerDoc { name: "tickets", doc: "How many turns the task gets, beside those of others." },
+];
+
+/// What they can be told.
+const WRITES: &[HandlerDoc] = &[
+    HandlerDoc { name: "home_thread", doc: "Moves the task to another worker, where it may move." },
+    HandlerDoc { name: "tickets", doc: "Sets how many turns the task gets, 1 to 32768." },
+];
+
+impl Router {
+    /// The handlers that an element has for its tasks, and whether they write.
+    pub(super) fn task_handlers(&self, element: usize) -> impl Iterator<Item = (HandlerDoc, bool)> {
+        let reads = READS.iter().map(|&doc| (doc, false));
+        let all = reads.chain(WRITES.iter().map(|&doc| (doc, true)));
+        let has = self.assigned.has_task(element);
+        all.filter(move |_| has)
+    }
+
+    /// Answers a handler about an element's tasks; `None` if it is none of these.
+    pub(super) fn read_task(&mut self, element: usize, name: &str) -> Option<String> {
+        if !self.assigned.has_task(element) {
+            return None;
+        }
+        let home = self.assigned.homes[element];
+        match name {
+            "home_thread" => Some(home.to_string()),
+            "scheduled" => {
+                let mut any = false;
+                for worker in 0..self.crew.len() {
+                    let ready = self.crew.ask(worker, move |it| it.tasks.is_ready(element));
+                    any |= ready.unwrap_or(false);
+                }
+                Some(any.to_string())
+            }
+            "tickets" => {
+                let tickets = self.crew.ask(home, move |worker| worker.tasks.tickets(element));
+                tickets.flatten().map(|tickets| tickets.to_string())
+            }
+            _ => None,
+        }
+    }
+
+    /// Obeys a handler about an element's tasks; `None` if it is none of these.
+    pub(super) fn write_task(
+        &mut self,
+        element: usize,
+        name: &str,
+        value: &str,
+    ) -> Option<Result<(), ArgError>> {
+        if !self.assigned.has_task(element) {
+            return None;
+        }
+        let number = value.trim().parse::<i64>().map_err(|_| {
+            let error = ArgError::new(format!("`{value}` is not a whole number"));
+            error.click("syntax error").at(name)
+        });
+        Some(match (name, number) {
+            ("home_thread" | "tickets", Err(error)) => Err(error),
+            ("home_thread", Ok(to)) => {
+                let to = usize::try_from(to).unwrap_or(usize::MAX);
+                self.move_tasks(element, to).map_err(|e| e.at(name))
+            }
+            ("tickets", Ok(tickets)) => {
+                self.set_tickets(element, tickets);
+                Ok(())
+            }
+            _ => return None,
+        })
+    }
+
+    fn set_tickets(&mut self, element: usize, wanted: i64) {
+        let tickets = wanted.clamp(1, MOST_TICKETS);
+        if tickets != wanted {
+            self.console.chatter(&format!("warning: tickets pinned at {tickets}\n"));
+        }
+        for worker in 0..self.crew.len() {
+            self.crew.ask(worker, move |it| it.tasks.set_tickets(element, tickets as u32));
+        }
+    }
+}
