@@ -403,15 +403,6 @@ impl Class {
         self
     }
 
-    /// The same class, for programs that move tasks between workers.
-    pub const fn moves_tasks(mut self) -> Class {
-        self.declare = Some(|_, _, facts| {
-            facts.balanced = true;
-            Ok(())
-        });
-        self
-    }
-
     /// The same class, for elements that begin and end on each worker.
     const fn on_each(mut self, each: bool) -> Class {
         self.each = each;

@@ -2,6 +2,7 @@
 
 use super::Router;
 use crate::args::ArgError;
+use crate::class::Class;
 use crate::worker::Meter;
 use std::time::Duration;
 
@@ -23,6 +24,17 @@ pub struct TaskLoad {
     pub worker: usize,
     /// Their processor time, on whatever worker.
     pub cost: Duration,
+}
+
+impl Class {
+    /// The same class, for programs that move tasks between workers.
+    pub const fn moves_tasks(mut self) -> Class {
+        self.declare = Some(|_, _, facts| {
+            facts.balanced = true;
+            Ok(())
+        });
+        self
+    }
 }
 
 impl Router {
