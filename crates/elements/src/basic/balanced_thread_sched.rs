@@ -55,7 +55,8 @@ impl Control for BalancedThreadSched {
     fn step(&self, seen: &mut Seen, desk: &mut dyn Desk) -> Step {
         let interval = Duration::from_millis(self.interval.into());
         let now = desk.loads();
-        if let Some(last) = seen.last.replace(now.clone()) {
+        let last = seen.last.replace(now.clone()).filter(|last| goes_on(last, &now));
+        if let Some(last) = last {
             for Move { task, to } in self.moves(&last, &now, interval) {
                 match desk.move_tasks(now.tasks[task].element, to) {
                     Ok(()) => seen.moves += 1,
@@ -65,6 +66,14 @@ impl Control for BalancedThreadSched {
         }
         Step::At(desk.now() + interval)
     }
+}
+
+/// Whether both looks saw the same tasks: another configuration has others, and
+/// counts from the start.
+fn goes_on(last: &Loads, now: &Loads) -> bool {
+    let mut tasks = last.tasks.iter().zip(&now.tasks);
+    last.tasks.len() == now.tasks.len()
+        && tasks.all(|(last, now)| last.element == now.element && last.cost <= now.cost)
 }
 
 impl BalancedThreadSched {

@@ -326,11 +326,9 @@ fn slots(
     let mut by_worker: Vec<Vec<Slot>> = (0..workers).map(|_| Vec::new()).collect();
     for (element, nodes) in nodes.into_iter().enumerate() {
         let mut nodes = nodes.into_iter();
-        for (worker, slots) in by_worker.iter_mut().enumerate() {
+        for slots in &mut by_worker {
             let mut slot = slot(graph, element);
-            // Whose state moves with tasks has only one.
-            let one = assigned.with[element].is_some() && assigned.homes[element] != worker;
-            slot.node = nodes.next().filter(|_| !one);
+            slot.node = nodes.next();
             slot.waiters.clone_from(&assigned.waiters[element]);
             slot.pullers.clone_from(&assigned.pullers[element]);
             slot.feeders.clone_from(&assigned.feeders[element]);

@@ -94,9 +94,11 @@ impl Crew {
         stop.store(true, Ordering::Release);
         shared.iter().for_each(|s| s.send(Box::new(|_| ())));
         let sent = threads.len();
-        let workers: Vec<Worker> =
+        let mut workers: Vec<Worker> =
             std::mem::take(threads).into_iter().filter_map(|t| t.join().ok()).collect();
         let lost = sent - workers.len();
+        // What has just moved between workers may not have arrived yet.
+        while workers.iter_mut().any(Worker::read_mail) {}
         *self = Crew::Here(workers);
         lost
     }

@@ -289,12 +289,7 @@ impl Router {
                 }
                 Some((done, shares))
             });
-            let (done, shares) = match done.flatten() {
-                Some(done) => done,
-                // Whose state moves with tasks has none elsewhere.
-                None if worker != home => continue,
-                None => return Err(self.no_write(it, name)),
-            };
+            let (done, shares) = done.flatten().ok_or_else(|| self.no_write(it, name))?;
             done.map_err(|e| e.at(name))?;
             if shares {
                 // The one state is changed; its tasks may be on any worker.

@@ -89,6 +89,9 @@ impl Router {
         }
         let gone = self.crew.ask(from, move |worker| worker.send(element, &with, to));
         let there = self.crew.ask(to, |worker| _ = worker.read_mail());
-        gone.and(there).ok_or_else(|| ArgError::new(format!("'{label}' waits for a worker")))
+        let back = self.crew.ask(from, |worker| _ = worker.read_mail());
+        gone.and(there)
+            .and(back)
+            .ok_or_else(|| ArgError::new(format!("'{label}' waits for a worker")))
     }
 }

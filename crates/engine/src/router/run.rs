@@ -210,8 +210,6 @@ impl Router {
             })
             .collect();
         if let Crew::Here(workers) = &mut self.crew {
-            // Who has just moved may not have arrived yet.
-            workers.iter_mut().for_each(|worker| _ = worker.read_mail());
             workers.iter_mut().for_each(|worker| worker.end(&begun));
         }
     }

@@ -2,9 +2,9 @@
 
 use crate::{elements, moving, queues};
 use castanet_engine::class::Library;
-use castanet_engine::router::{Notice, Options, Router};
+use castanet_engine::router::{Notice, Options, Replacements, Router};
 use castanet_engine::worker::Console;
-use castanet_lang::{Diagnostics, SourceMap, expand, parse};
+use castanet_lang::{Diagnostics, Flat, SourceMap, expand, parse};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ impl Console for Silent {
     fn print(&self, _: &str) {}
 }
 
-fn library() -> Library {
+pub(crate) fn library() -> Library {
     Library::new(&[elements::CLASSES, moving::CLASSES, queues::CLASSES])
 }
 
@@ -30,17 +30,45 @@ pub(crate) fn build_fused(text: &str, workers: usize) -> Router {
     build_with(library, text, workers, true)
 }
 
-fn build_with(library: Library, text: &str, workers: usize, simulated: bool) -> Router {
+fn read(library: &Library, text: &str) -> (SourceMap, Flat, Diagnostics) {
     let known = |class: &str| library.get(class).is_some();
     let mut sources = SourceMap::new();
     let file = sources.add("test", text);
     let (tree, mut found): (_, Diagnostics) = parse(&mut sources, file);
     let (flat, more) = expand(&tree, &known, &[]);
     found.append(more);
+    (sources, flat, found)
+}
+
+fn options(workers: usize, simulated: bool) -> Options {
     let mut options = Options::new(Arc::new(Silent));
     // What the tests expect of bursts is said for this length.
     options.burst = 32;
     (options.workers, options.simulated, options.frames) = (workers, simulated, 8192);
+    options
+}
+
+/// A router that `write hotconfig` replaces.
+pub(crate) fn build_replaceable(text: &str, workers: usize) -> Router {
+    let mut router = build(text, workers, false);
+    router.allow_replacements(Replacements {
+        library: library(),
+        options: options(workers, false),
+        read: Box::new(|text, build| {
+            let (sources, flat, mut found) = read(&library(), text);
+            build(&flat, &mut found);
+            match found.has_errors() {
+                true => Err(found.render_rich(&sources, false)),
+                false => Ok(()),
+            }
+        }),
+    });
+    router
+}
+
+fn build_with(library: Library, text: &str, workers: usize, simulated: bool) -> Router {
+    let (sources, flat, mut found) = read(&library, text);
+    let options = options(workers, simulated);
     let router = match found.has_errors() {
         true => None,
         false => Router::build(&flat, &library, &options, &mut found),

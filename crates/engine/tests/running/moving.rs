@@ -1,7 +1,7 @@
 //! Tasks move between workers again and again while they are at work, and
 //! nothing is lost: no packet, no count, no order, no wake-up.
 
-use crate::bed::{balance, build, build_fused, clean, number, run_until};
+use crate::bed::{balance, build, build_fused, build_replaceable, clean, number, run_until};
 use castanet_engine::class::{Class, info, per_batch, source};
 use castanet_engine::prelude::*;
 use castanet_engine::router::Router;
@@ -252,6 +252,39 @@ fn writes_find_elements_wherever_they_are() {
     let mut router = build("m :: Make(10) -> End", 2, true);
     let said = router.write("m.home_thread", "1").unwrap_err().message().to_owned();
     assert!(said.contains("only where there is a BalancedThreadSched"), "{said}");
+    clean(router);
+}
+
+#[test]
+fn another_configuration_goes_on_with_what_has_moved() {
+    // Elsewhere `c` is reached by two, or nothing moves at all.
+    let path = "m :: Make(200000, 3000) -> a :: Order(false) -> h :: Hold(50) -> c :: Count
+                    -> o :: Order(true) -> e :: End";
+    let texts = [
+        format!("Free; {path}"),
+        format!("Free; {path}; n :: Make(0) -> c"),
+        format!("{path}; Home(m, 1)"),
+    ];
+    let mut router = build_replaceable(&texts[0], 2);
+    let mut looks = 0;
+    run_until(&mut router, |router| {
+        looks += 1;
+        if looks % 3 == 0 {
+            router.write("hotconfig", &texts[looks / 3 % 3]).unwrap();
+        } else {
+            for _ in 0..5 {
+                // Where it may.
+                let other = 1 - at(router, "m");
+                _ = router.write("m.home_thread", &other.to_string());
+            }
+        }
+        number(router, "e.count") == 200_000 && looks > 30
+    });
+    assert_eq!(
+        (number(&mut router, "m.count"), number(&mut router, "c.count")),
+        (200_000, 200_000)
+    );
+    balance(&mut router);
     clean(router);
 }
 
