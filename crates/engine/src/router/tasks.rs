@@ -3,6 +3,7 @@
 use super::Router;
 use crate::args::ArgError;
 use crate::class::HandlerDoc;
+use crate::worker::Console;
 
 /// The most tickets that a task can have, as in Click.
 const MOST_TICKETS: i64 = 1 << 15;
