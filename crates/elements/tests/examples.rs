@@ -85,7 +85,7 @@ fn sketches_say_what_they_could_have_said() {
     for (line, message) in [
         (
             "> in 1.0.0.1 > 2.0.0.2 udp ; pain 3",
-            "no annotation is called `pain`, only paint, dst, type, mac, network, fixipsrc, time, \
+            "no annotation is called `pain`, only paint, dst, dst6, type, mac, network, fixipsrc, time, \
              length; did you mean `paint`?",
         ),
         (

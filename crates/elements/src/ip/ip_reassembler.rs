@@ -84,16 +84,14 @@ pub enum Exit {
 /// What waits.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Waiting {
-    fragments: Reassembler,
-}
+pub struct Waiting(Reassembler);
 
 #[handlers]
 impl Waiting {
     /// Packets that are incomplete.
     #[read]
     fn length(&self) -> usize {
-        self.fragments.len()
+        self.0.len()
     }
 }
 
@@ -114,7 +112,7 @@ impl PerBatch for IPReassembler {
     }
 
     fn resume(&self, waiting: &mut Waiting, _: &mut Cx) {
-        waiting.fragments.set_limit(self.limit);
+        waiting.0.set_limit(self.limit);
     }
 
     #[inline]
@@ -134,10 +132,10 @@ impl PerBatch for IPReassembler {
     }
 
     fn wake(&self, waiting: &mut Waiting, cx: &mut Cx) {
-        while waiting.fragments.expire(nanos(cx.now())) {
+        while waiting.0.expire(cx.now().nanos()) {
             self.give_up(waiting, cx);
         }
-        if let Some(at) = waiting.fragments.next_expiry() {
+        if let Some(at) = waiting.0.next_expiry() {
             cx.wake_at(Time::from_nanos(at));
         }
     }
@@ -146,9 +144,9 @@ impl PerBatch for IPReassembler {
 impl IPReassembler {
     fn fragment(&self, waiting: &mut Waiting, mut packet: Packet, cx: &mut Cx) {
         let Some(ip) = packet.ipv4() else { return cx.emit(Exit::Malformed, packet) };
-        match waiting.fragments.insert(ip.datagram(), nanos(cx.now())) {
+        match waiting.0.insert(ip.datagram(), cx.now().nanos()) {
             Outcome::Whole => {
-                show(&mut packet, waiting.fragments.packet());
+                show(&mut packet, waiting.0.packet());
                 cx.emit(Exit::Whole, packet);
             }
             Outcome::Kept | Outcome::Duplicate => cx.consume(packet.into()),
@@ -156,7 +154,7 @@ impl IPReassembler {
             Outcome::Malformed => cx.emit(Exit::Malformed, packet),
         }
         let mut slimming = false;
-        while waiting.fragments.slim(&mut slimming) {
+        while waiting.0.slim(&mut slimming) {
             self.give_up(waiting, cx);
         }
     }
@@ -164,7 +162,7 @@ impl IPReassembler {
     /// What there is of a packet leaves.
     fn give_up(&self, waiting: &mut Waiting, cx: &mut Cx) {
         let Some(mut packet) = cx.alloc() else { return };
-        show(&mut packet, waiting.fragments.packet());
+        show(&mut packet, waiting.0.packet());
         cx.emit(if self.two_outputs { Exit::Late } else { Exit::Incomplete }, packet);
     }
 }
@@ -172,13 +170,8 @@ impl IPReassembler {
 /// Makes `bytes` the packet.
 fn show(packet: &mut Packet, bytes: &[u8]) {
     packet.replace_contents(bytes);
-    let header = Ipv4Header::from_prefix(bytes).map(|(ip, _)| (ip.header_len(), ip.dst()));
-    if let Some((len, dst)) = header {
-        packet.set_network_header(0, len);
-        packet.set_dst(dst);
+    if let Some((ip, _)) = Ipv4Header::from_prefix(bytes) {
+        packet.set_network_header(0, ip.header_len());
+        packet.set_dst(ip.dst());
     }
-}
-
-fn nanos(time: Time) -> u64 {
-    time.since(Time::default())
 }
