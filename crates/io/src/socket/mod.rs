@@ -10,8 +10,8 @@ use castanet_packet::{Batch, Packet, Pool, anno};
 use gate::{Datagram, Gate};
 use rustix::io::Errno;
 use rustix::net::{
-    Ipv4Addr, RecvFlags, SendFlags, SocketAddrAny, SocketAddrV4, SocketFlags, acceptfrom_with,
-    getsockname, recv, recvfrom, send, sendto,
+    Ipv4Addr, RecvFlags, SendFlags, Shutdown, SocketAddrAny, SocketAddrV4, SocketFlags,
+    acceptfrom_with, getsockname, recv, recvfrom, send, sendto, shutdown,
 };
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -27,6 +27,9 @@ pub(crate) struct Link {
     listener: Option<OwnedFd>,
     /// Where packets come from, while there is somebody.
     from: Option<OwnedFd>,
+    /// The last client's, until the next has another number: a worker that was
+    /// told of this one would take that for it, and never look.
+    gone: Option<OwnedFd>,
     /// Where packets go, if not to where they come from.
     to: Option<OwnedFd>,
     /// Keeps others off a port.
@@ -61,6 +64,7 @@ impl Link {
         let mut link = Link {
             listener: None,
             from: None,
+            gone: None,
             to: None,
             _claim: None,
             peer: None,
@@ -133,6 +137,9 @@ impl Link {
     fn hang_up(&mut self) {
         if let Some(fd) = self.from.take() {
             self.news.push(format!("closed connection {}", fd.as_raw_fd()));
+            // One that is not connected any more has nothing to shut down.
+            _ = shutdown(&fd, Shutdown::Both);
+            self.gone = Some(fd);
         }
         self.taken = 0;
     }
@@ -154,6 +161,7 @@ impl Link {
                 let from = from.map_or_else(String::new, |it| format!(" from {it}"));
                 self.news.push(format!("opened connection {}{from}", fd.as_raw_fd()));
                 self.from = Some(fd);
+                self.gone = None;
                 true
             }
             Err(Errno::AGAIN | Errno::INTR) => false,
