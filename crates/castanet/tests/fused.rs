@@ -81,7 +81,7 @@ fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
 
 /// Runs the path over the capture in `folder`; gives what every element counted
 /// and what came out at every exit.
-fn run(folder: &Path, fuse: bool) -> Vec<(String, Vec<u8>)> {
+fn run(folder: &Path, fuse: bool, timed: bool) -> Vec<(String, Vec<u8>)> {
     let place = folder.display();
     let exits = ["out", "same", "options", "ttl", "large", "bad", "arp", "other", "here"];
     let ways = exits.map(|exit| format!("{exit} :: ToDump({place}/{exit}.pcap);\n")).concat();
@@ -114,7 +114,13 @@ fn run(folder: &Path, fuse: bool) -> Vec<(String, Vec<u8>)> {
     (options.simulated, options.fuse) = (true, fuse);
     let router = Router::build(&flat, &library, &options, &mut found);
     let mut router = router.unwrap_or_else(|| panic!("{}", found.render_rich(&sources, false)));
+    router.count_cycles(timed);
     router.run(None);
+    if timed {
+        let costs = router.costs();
+        let idle = costs.iter().filter(|cost| cost.transfers.calls == 0).count();
+        assert_eq!(idle, 1, "all but the source: {costs:?}");
+    }
     router.end();
     let elements = router.graph().elements.len();
     let mut counts = String::new();
@@ -136,9 +142,11 @@ fn passes_do_what_their_elements_do() {
     let mut numbers = Numbers(0x1234_5678_9abc_def1);
     let frames: Vec<_> = (0..5000).map(|_| frame(&mut numbers)).collect();
     std::fs::write(folder.join("in.pcap"), capture(&frames)).unwrap();
-    let (fused, apart) = (run(&folder, true), run(&folder, false));
+    let (fused, apart) = (run(&folder, true, false), run(&folder, false, false));
+    let timed = run(&folder, true, true);
     std::fs::remove_dir_all(&folder).unwrap();
-    for ((exit, one), (_, other)) in fused.iter().zip(&apart) {
+    let pairs = fused.iter().zip(&apart).chain(fused.iter().zip(&timed));
+    for ((exit, one), (_, other)) in pairs {
         assert!(one.len() > 1000, "nothing to compare at {exit}");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match exit.as_str() {

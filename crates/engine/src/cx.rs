@@ -4,6 +4,7 @@ use crate::element::{DROP, Fate};
 use crate::node::{NO_FRAME, Slot};
 use crate::time::Time;
 use crate::worker::core::Core;
+use crate::worker::exec;
 use castanet_packet::{Batch, Packet};
 
 /// What an element can reach while it runs. It is lent for one call.
@@ -171,7 +172,11 @@ impl Cx<'_> {
     pub fn pull(&mut self, input: usize, n: usize) -> Batch {
         let mut into = Batch::new();
         if let Some(nodes) = self.nodes.as_deref_mut() {
-            crate::worker::exec::pull_input(nodes, self.core, self.me, input, n, &mut into);
+            let pull = match self.core.visits {
+                None => exec::pull_input::<false>,
+                Some(_) => exec::pull_input::<true>,
+            };
+            pull(nodes, self.core, self.me, input, n, &mut into);
         }
         into
     }
@@ -196,7 +201,7 @@ impl Cx<'_> {
     /// none answers `Asked::Empty` and is asked again once there is room.
     pub fn room(&self) -> usize {
         let nodes = self.nodes.as_deref();
-        nodes.map_or(usize::MAX, |nodes| crate::worker::exec::room_below(nodes, self.me))
+        nodes.map_or(usize::MAX, |nodes| exec::room_below(nodes, self.me))
     }
 
     /// How many packets the stores keep that the element watches
@@ -209,7 +214,7 @@ impl Cx<'_> {
     /// has room for.
     pub fn watched_room(&self) -> usize {
         let nodes = self.nodes.as_deref();
-        nodes.map_or(usize::MAX, |nodes| crate::worker::exec::watched_room(nodes, self.me))
+        nodes.map_or(usize::MAX, |nodes| exec::watched_room(nodes, self.me))
     }
 
     /// Whether whoever was pulled said when to try again ([`Cx::retry_at`]).

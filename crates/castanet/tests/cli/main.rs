@@ -4,6 +4,7 @@
 mod castanet;
 mod click;
 mod control;
+mod cycles;
 mod failing;
 mod hostile;
 mod hot_swap;

@@ -2,7 +2,7 @@
 
 use super::Router;
 use super::handlers::drop_counts;
-use crate::args::ArgError;
+use crate::args::{ArgError, FromArg};
 use crate::graph::{Flow, ports};
 use std::fmt::Write;
 
@@ -10,10 +10,13 @@ use std::fmt::Write;
 pub(super) const READS: &[&str] = &[
     "active_port_stats",
     "active_ports",
+    "class_cycles.csv",
     "classes",
     "config",
+    "count_cycles",
     "driver",
     "drops",
+    "element_cycles.csv",
     "flatconfig",
     "handlers",
     "list",
@@ -26,7 +29,16 @@ pub(super) const READS: &[&str] = &[
 
 /// Those that can be written where the configuration may be replaced; else all
 /// but the first.
-const WRITES: &[&str] = &["hotconfig", "stop"];
+const WRITES: &[&str] = &["hotconfig", "count_cycles", "reset_cycles", "stop"];
+
+/// An element and the name of its handler; the router's own have no element,
+/// and of those some have a point in their name.
+pub(super) fn split(handler: &str) -> (&str, &str) {
+    match handler.split_once('.') {
+        Some(parts) if !READS.contains(&handler) => parts,
+        _ => ("", handler),
+    }
+}
 
 /// What Click prints for a port that nobody counts.
 const UNCOUNTED: &str = "??";
@@ -53,9 +65,11 @@ impl Router {
             "flatconfig" => self.flat_text.clone(),
             "requirements" => self.requirements.iter().fold(String::new(), |s, r| s + r + "\n"),
             "handlers" => {
-                let reads = READS.iter().map(|name| (*name, "r"));
-                let mut all: Vec<_> =
-                    reads.chain(self.global_writes().iter().map(|name| (*name, "w"))).collect();
+                let writes = self.global_writes();
+                let kind = |name| if writes.contains(&name) { "rw" } else { "r" };
+                let reads = READS.iter().map(|&name| (name, kind(name)));
+                let others = writes.iter().filter(|name| !READS.contains(name));
+                let mut all: Vec<_> = reads.chain(others.map(|&name| (name, "w"))).collect();
                 all.sort_unstable();
                 all.iter().fold(String::new(), |s, (name, kind)| s + name + "\t" + kind + "\n")
             }
@@ -63,6 +77,9 @@ impl Router {
             "timewarp" if self.clock.is_simulated() => "simulation".to_owned(),
             "timewarp" => "1".to_owned(),
             "drops" => self.all_drops(),
+            "element_cycles.csv" => self.element_cycles(),
+            "class_cycles.csv" => self.class_cycles(),
+            "count_cycles" => self.counts_cycles().to_string(),
             "active_ports" => {
                 self.active_ports(|_, name, side, port| format!("{name}\t{side}{port}"))
             }
@@ -87,6 +104,14 @@ impl Router {
         }
         if name == "hotconfig" && self.is_replaceable() {
             return self.prepare(value);
+        }
+        if name == "reset_cycles" {
+            self.reset_cycles(None);
+            return Ok(());
+        }
+        if name == "count_cycles" {
+            let on = bool::from_arg(value.trim(), &self.names);
+            return on.map(|on| self.count_cycles(on)).map_err(|e| e.at(name));
         }
         let error = ArgError::new(format!("global has no write handler '{name}'"));
         Err(super::handlers::unknown(error, name, "write", name, self.global_writes()))

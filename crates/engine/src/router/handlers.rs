@@ -1,5 +1,6 @@
 //! Handlers: errands that workers run between two bursts.
 
+use super::costs::CYCLES;
 use super::{Notice, Router, global, reconfigure};
 use crate::args::ArgError;
 use crate::class::{Ask, Class, HandlerDoc, Program, Role, Value};
@@ -21,6 +22,7 @@ const COMMON: &[HandlerDoc] = &[
     HandlerDoc { name: "icounts", doc: "Packets at each input." },
     HandlerDoc { name: "ocounts", doc: "Packets at each output." },
     HandlerDoc { name: "drops", doc: "Packets dropped here, by reason." },
+    CYCLES,
     HandlerDoc { name: "workers", doc: "The workers whose packets can come here." },
     HandlerDoc {
         name: "full_push",
@@ -33,7 +35,7 @@ impl Router {
     /// the handler's parameter.
     pub fn read(&mut self, handler: &str) -> Result<String, ArgError> {
         let (path, param) = handler.split_once(char::is_whitespace).unwrap_or((handler, ""));
-        let Some((element, name)) = path.split_once('.') else { return self.read_global(path) };
+        let (element, name) = global::split(path);
         if element.is_empty() {
             return self.read_global(name);
         }
@@ -43,7 +45,7 @@ impl Router {
 
     /// Writes `element.handler`, or a global handler.
     pub fn write(&mut self, handler: &str, value: &str) -> Result<(), ArgError> {
-        let (element, name) = handler.split_once('.').unwrap_or(("", handler));
+        let (element, name) = global::split(handler);
         if element.is_empty() {
             return self.write_global(name, value);
         }
@@ -53,7 +55,7 @@ impl Router {
 
     /// Whether a handler is there.
     pub fn has_handler(&self, handler: &str, write: bool) -> bool {
-        let (element, name) = handler.split_once('.').unwrap_or(("", handler));
+        let (element, name) = global::split(handler);
         if element.is_empty() {
             return match write {
                 true => self.global_writes().contains(&name),
@@ -95,7 +97,9 @@ impl Router {
         let common = COMMON.iter().copied().filter(|c| own.iter().all(|h| h.name != c.name));
         let reads = own.iter().copied().chain(common);
         let config = reconfigure::may(class).then_some(CONFIG);
-        let writes = (class.writes)().into_iter().chain(config);
+        let own = (class.writes)();
+        let cycles = own.iter().all(|h| h.name != CYCLES.name).then_some(CYCLES);
+        let writes = own.into_iter().chain(config).chain(cycles);
         let declared = reads.map(|doc| (doc, false)).chain(writes.map(|doc| (doc, true)));
         let mut all: Vec<(HandlerDoc, bool)> = declared.collect();
         for (doc, write) in self.task_handlers(element) {
@@ -183,6 +187,7 @@ impl Router {
                 let counts = self.port_counts(it, name == "icounts");
                 counts.iter().fold(String::new(), |s, n| s + n + "\n")
             }
+            "cycles" => self.cycles_text(it),
             "workers" => {
                 let workers: Vec<String> =
                     self.assigned.reaching(it).map(|worker| worker.to_string()).collect();
@@ -215,6 +220,11 @@ impl Router {
     }
 
     fn write_element(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {
+        let own = (self.graph.elements[it].class.writes)().iter().any(|h| h.name == name);
+        if name == CYCLES.name && !own {
+            self.reset_cycles(Some(it));
+            return Ok(());
+        }
         if let Some(done) = self.call_program(it, name, value, true) {
             return done.map(drop);
         }
@@ -228,7 +238,6 @@ impl Router {
         if name == CONFIG.name && reconfigure::may(self.graph.elements[it].class) {
             return self.reconfigure(it, value);
         }
-        let own = (self.graph.elements[it].class.writes)().iter().any(|h| h.name == name);
         if let Some(done) = (!own).then(|| self.write_task(it, name, value)).flatten() {
             return done;
         }

@@ -1,6 +1,7 @@
 //! A whole router: built from a flat configuration, run, read, written, ended.
 
 mod build;
+mod costs;
 mod crew;
 mod desk;
 mod global;
@@ -13,6 +14,7 @@ mod run;
 mod swap;
 mod tasks;
 
+pub use crate::worker::visits::{Bill, Cost};
 pub use moving::{Loads, TaskLoad};
 pub use plan::{Planned, Wording, plan};
 pub use run::{Outcome, Report, Watcher};

@@ -287,6 +287,9 @@ impl Router {
         for worker in 0..crew.len() {
             if let (Some(new), Some(old)) = (crew.here(worker), self.crew.here(worker)) {
                 new.core.panics = old.core.panics;
+                if old.core.visits.is_some() {
+                    new.count_cycles();
+                }
             }
         }
         self.replaced += 1;
@@ -330,6 +333,9 @@ fn bequeath(old: &mut Worker, before: usize, new: &mut Worker, it: usize, home: 
         to.inherit(from);
     }
     new.core.ledger[it] = std::mem::take(&mut old.core.ledger[before]);
+    if let Some(visits) = &old.core.visits {
+        new.count_cycles().costs[it] = visits.costs[before];
+    }
     if let Some(time) = old.core.timers.of(before) {
         new.core.timers.set(it, time);
     }

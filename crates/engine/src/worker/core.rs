@@ -1,5 +1,6 @@
 //! What one worker keeps beside its elements: counts, timers, buffers.
 
+use super::visits::Visits;
 use crate::element::{DROP, MAX_OUTPUTS, REASONS};
 use crate::node::fused::Leaver;
 use crate::time::Time;
@@ -90,6 +91,8 @@ pub struct Core {
     pub(crate) chatter: String,
     pub(crate) woken: Vec<super::TaskRef>,
     pub(crate) seed: u64,
+    /// What elements cost, where somebody wants to know.
+    pub(crate) visits: Option<Box<Visits>>,
 }
 
 impl Core {
@@ -120,6 +123,7 @@ impl Core {
             chatter: String::new(),
             woken: Vec::new(),
             seed: seed.max(1),
+            visits: None,
         }
     }
 

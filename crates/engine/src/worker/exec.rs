@@ -3,9 +3,14 @@
 //! Pushed batches wait on an explicit stack, so that neither long chains nor
 //! loops in the graph can exhaust the thread's own; pulls recurse, and the
 //! graph check bounds their depth.
+//!
+//! Functions that run elements are compiled twice, for workers that take down
+//! what each element costs (`TIMED`) and for those that do not. The first visit
+//! one by one what otherwise runs as one pass.
 
 use super::core::{Core, Hop};
 use super::pass;
+use super::visits::Why;
 use crate::class::Role;
 use crate::cx::Cx;
 use crate::element::Asked;
@@ -22,16 +27,35 @@ const MAX_HOPS: u32 = 1_000_000;
 const AFTER_PANIC: Duration = Duration::from_millis(1);
 
 /// Runs everything on the stack to its end.
-pub(crate) fn drain(nodes: &mut [Slot], core: &mut Core) {
+pub(crate) fn drain<const TIMED: bool>(nodes: &mut [Slot], core: &mut Core) {
     core.hops = 0;
     while let Some(hop) = core.stack.pop() {
-        follow(nodes, core, hop);
+        follow::<TIMED>(nodes, core, hop);
     }
+}
+
+/// Does something at the cost of element `me`.
+#[inline(always)]
+fn billed<const TIMED: bool, R>(
+    core: &mut Core,
+    me: usize,
+    why: Why,
+    act: impl FnOnce(&mut Core) -> R,
+) -> R {
+    if !TIMED {
+        return act(core);
+    }
+    let payer = core.visits.as_mut().map(|visits| visits.enter(me, why));
+    let done = act(core);
+    if let (Some(visits), Some(payer)) = (&mut core.visits, payer) {
+        visits.leave(payer);
+    }
+    done
 }
 
 /// Follows a batch from element to element for as long as it leaves whole by
 /// one output; what parts goes on the stack.
-fn follow(nodes: &mut [Slot], core: &mut Core, hop: Hop) {
+fn follow<const TIMED: bool>(nodes: &mut [Slot], core: &mut Core, hop: Hop) {
     let Hop { node: mut me, mut port, mut depth, mut batch, mut alone } = hop;
     core.mark = 0;
     loop {
@@ -42,14 +66,14 @@ fn follow(nodes: &mut [Slot], core: &mut Core, hop: Hop) {
         core.hops += 1;
         depth += 1;
         let fused = match nodes[me].pass {
-            Some(_) if !alone => pass::through(nodes, core, me, depth, &mut batch),
+            Some(_) if !TIMED && !alone => pass::through(nodes, core, me, depth, &mut batch),
             _ => None,
         };
         alone = false;
         let mut output;
         (me, output) = match fused {
             Some(last) => last,
-            None => (me, push_one(nodes, core, me, port, &mut batch)),
+            None => (me, push_one::<TIMED>(nodes, core, me, port, &mut batch)),
         };
         if !core.emitted.is_empty() {
             if !batch.is_empty() {
@@ -83,7 +107,13 @@ pub(crate) fn leave_open(core: &mut Core, me: usize, output: u8, count: u64) {
 /// Gives one batch to one element; what it emits lies behind `core.mark`, and
 /// what is left in `batch` is for the output that it answers.
 #[inline]
-fn push_one(slots: &mut [Slot], core: &mut Core, me: usize, port: usize, batch: &mut Batch) -> u8 {
+fn push_one<const TIMED: bool>(
+    slots: &mut [Slot],
+    core: &mut Core,
+    me: usize,
+    port: usize,
+    batch: &mut Batch,
+) -> u8 {
     let count = batch.len() as u64;
     core.ledger[me].input += count;
     if !slots[me].watched.is_empty() {
@@ -94,8 +124,10 @@ fn push_one(slots: &mut [Slot], core: &mut Core, me: usize, port: usize, batch: 
         batch.clear();
         return NOTHING;
     };
-    let mut cx = Cx { core, me, nodes: None };
-    let pushed = catch_unwind(AssertUnwindSafe(|| node.push(port, batch, &mut cx)));
+    let pushed = billed::<TIMED, _>(core, me, Why::Transfer, |core| {
+        let mut cx = Cx { core, me, nodes: None };
+        catch_unwind(AssertUnwindSafe(|| node.push(port, batch, &mut cx)))
+    });
     let output = pushed.unwrap_or_else(|_| {
         batch.clear();
         lose_burst(core, me, node, count);
@@ -142,7 +174,12 @@ fn spread(slot: &Slot, core: &mut Core, me: usize, depth: u32) {
 }
 
 /// Asks a source for up to `n` packets and pushes them on; for tasks.
-pub(crate) fn ask_and_push(nodes: &mut [Slot], core: &mut Core, me: usize, n: usize) -> Asked {
+pub(crate) fn ask_and_push<const TIMED: bool>(
+    nodes: &mut [Slot],
+    core: &mut Core,
+    me: usize,
+    n: usize,
+) -> Asked {
     core.mark = core.emitted.len();
     let asked = ask(nodes, core, me, 0, n);
     if core.mark == 0
@@ -154,19 +191,23 @@ pub(crate) fn ask_and_push(nodes: &mut [Slot], core: &mut Core, me: usize, n: us
         core.ledger[me].output += batch.len() as u64;
         core.hops = 0;
         let hop = Hop { node: to.node, port: to.port, depth: 0, batch, alone: false };
-        follow(nodes, core, hop);
+        follow::<TIMED>(nodes, core, hop);
         while let Some(hop) = core.stack.pop() {
-            follow(nodes, core, hop);
+            follow::<TIMED>(nodes, core, hop);
         }
         return asked;
     }
     spread(&nodes[me], core, me, 0);
-    drain(nodes, core);
+    drain::<TIMED>(nodes, core);
     asked
 }
 
 /// Takes a burst out of a store and pushes it on; for tasks.
-pub(crate) fn take_and_push(nodes: &mut [Slot], core: &mut Core, me: usize) -> Asked {
+pub(crate) fn take_and_push<const TIMED: bool>(
+    nodes: &mut [Slot],
+    core: &mut Core,
+    me: usize,
+) -> Asked {
     if !node::at(nodes, me).is_some_and(|node| node.pulls()) {
         return Asked::Done;
     }
@@ -180,7 +221,7 @@ pub(crate) fn take_and_push(nodes: &mut [Slot], core: &mut Core, me: usize) -> A
         let (node, port) = (to.node, to.port);
         core.stack.push(Hop { node, port, depth: 0, batch, alone: false });
     }
-    drain(nodes, core);
+    drain::<TIMED>(nodes, core);
     if taken { Asked::Again } else { Asked::Empty }
 }
 
@@ -220,11 +261,14 @@ pub(crate) fn call(
         }
     }
     spread(&nodes[me], core, me, 0);
-    drain(nodes, core);
+    match core.visits {
+        None => drain::<false>(nodes, core),
+        Some(_) => drain::<true>(nodes, core),
+    }
 }
 
 /// Pulls up to `n` packets for input `input` of element `me`.
-pub(crate) fn pull_input(
+pub(crate) fn pull_input<const TIMED: bool>(
     nodes: &mut [Slot],
     core: &mut Core,
     me: usize,
@@ -234,12 +278,18 @@ pub(crate) fn pull_input(
 ) {
     let Some(&Some(from)) = nodes[me].upstream.get(input) else { return };
     let before = into.len();
-    pull(nodes, core, from, n, into);
+    pull::<TIMED>(nodes, core, from, n, into);
     core.ledger[me].input += (into.len() - before) as u64;
 }
 
 /// Pulls up to `n` packets out of output `from.port` of element `from.node`.
-fn pull(nodes: &mut [Slot], core: &mut Core, from: Target, n: usize, into: &mut Batch) {
+fn pull<const TIMED: bool>(
+    nodes: &mut [Slot],
+    core: &mut Core,
+    from: Target,
+    n: usize,
+    into: &mut Batch,
+) {
     let me = from.node;
     if core.pulls > nodes.len() {
         // Longer than any path without a circle, where nothing can come from.
@@ -248,21 +298,23 @@ fn pull(nodes: &mut [Slot], core: &mut Core, from: Target, n: usize, into: &mut 
     core.pulls += 1;
     let (outer, asked) = (std::mem::replace(&mut core.mark, core.emitted.len()), core.asked);
     match nodes[me].role {
-        Role::Store => take(&mut nodes[me], core, me, n, into),
-        Role::Source | Role::Duplex => {
+        Role::Store => billed::<TIMED, _>(core, me, Why::Transfer, |core| {
+            take(&mut nodes[me], core, me, n, into);
+        }),
+        Role::Source | Role::Duplex => billed::<TIMED, _>(core, me, Why::Transfer, |core| {
             ask(nodes, core, me, from.port, n);
-        }
+        }),
         _ => {
             // Where several paths run side by side, each has its own input.
             let behind = node::at(nodes, me).and_then(|node| node.behind(from.port));
             let side = behind.map_or(usize::MAX, |it| it.min(nodes[me].upstream.len().max(1) - 1));
             let mut batch = Batch::new();
             if let Some(&Some(up)) = nodes[me].upstream.get(side) {
-                pull(nodes, core, up, n, &mut batch);
+                pull::<TIMED>(nodes, core, up, n, &mut batch);
             }
             if !batch.is_empty() {
                 core.asked = from.port;
-                let output = push_one(nodes, core, me, side, &mut batch);
+                let output = push_one::<TIMED>(nodes, core, me, side, &mut batch);
                 if !batch.is_empty() {
                     core.emitted.push((output, batch));
                 }

@@ -1,6 +1,7 @@
 //! What each task costs: bills, written only where somebody wants to know.
 
 use super::Worker;
+use super::visits::{Visits, Why};
 use crate::time::Clock;
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
@@ -71,10 +72,14 @@ impl Meter {
 
 impl Worker {
     /// Does something on behalf of element `me`, at its cost.
-    pub(super) fn billed(&mut self, me: usize, act: impl FnOnce(&mut Worker)) {
+    pub(super) fn billed(&mut self, me: usize, why: Why, act: impl FnOnce(&mut Worker)) {
         let Some(begun) = self.meter.as_ref().map(Meter::now) else { return act(self) };
         self.core.hops = 0;
+        let payer = self.core.visits.as_mut().map(|visits| visits.enter(me, why));
         act(self);
+        if let (Some(visits), Some(payer)) = (&mut self.core.visits, payer) {
+            visits.leave(payer);
+        }
         let visits = self.core.hops;
         if let Some(meter) = &mut self.meter {
             meter.bill(me, begun, visits);
@@ -85,6 +90,17 @@ impl Worker {
     #[inline(never)]
     pub(super) fn run_billed(&mut self, task: usize) {
         let element = self.tasks.job(task).element();
-        self.billed(element, |worker| worker.run(task));
+        self.billed(element, Why::Task, |worker| match worker.core.visits {
+            None => worker.run::<false>(task),
+            Some(_) => worker.run::<true>(task),
+        });
+    }
+
+    /// Takes down from now on what each element costs by itself. With it goes
+    /// the meter: where there is none, a turn looks for neither.
+    pub(crate) fn count_cycles(&mut self) -> &mut Visits {
+        let elements = self.slots.len();
+        self.meter.get_or_insert_with(|| Meter::new(elements, &self.clock));
+        self.core.visits.get_or_insert_with(|| Box::new(Visits::new(elements)))
     }
 }

@@ -12,6 +12,7 @@ mod pass;
 mod task;
 mod thread;
 mod travel;
+pub(crate) mod visits;
 
 pub(crate) use mailbox::{Mailbox, Shared};
 pub(crate) use meter::Meter;
@@ -27,6 +28,7 @@ use crate::router::Notice;
 use crate::time::{Clock, Time};
 use castanet_packet::Batch;
 use std::sync::Arc;
+use visits::Why;
 
 /// A task of some worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,7 +106,10 @@ impl Worker {
         self.core.now = self.clock.now();
         self.core.pulls = 0;
         self.core.stack.push(self::core::Hop { node, port, depth: 0, batch, alone: false });
-        exec::drain(&mut self.slots, &mut self.core);
+        match self.core.visits {
+            None => exec::drain::<false>(&mut self.slots, &mut self.core),
+            Some(_) => exec::drain::<true>(&mut self.slots, &mut self.core),
+        }
         self.after();
     }
 
@@ -115,13 +120,15 @@ impl Worker {
         // Whoever sets a timer for this very moment waits for the next turn.
         for _ in 0..self.slots.len() {
             let Some(me) = self.core.timers.pop(self.core.now) else { break };
-            self.billed(me, |worker| exec::wake(&mut worker.slots, &mut worker.core, me));
+            self.billed(me, Why::Timer, |worker| {
+                exec::wake(&mut worker.slots, &mut worker.core, me);
+            });
             ran = true;
         }
         self.tasks.wake_due(self.core.now);
         if let Some(task) = self.tasks.next_ready() {
             match self.meter {
-                None => self.run(task),
+                None => self.run::<false>(task),
                 Some(_) => self.run_billed(task),
             }
             ran = true;
@@ -133,7 +140,7 @@ impl Worker {
         }
     }
 
-    fn run(&mut self, task: usize) {
+    fn run<const TIMED: bool>(&mut self, task: usize) {
         self.core.retry = None;
         self.core.progress = 0;
         self.core.pulls = 0;
@@ -141,27 +148,27 @@ impl Worker {
             Job::Ask(me) => {
                 let burst = self.core.burst;
                 if node::at(&self.slots, me).is_some_and(|n| n.active()) {
-                    exec::ask_and_push(&mut self.slots, &mut self.core, me, burst)
+                    exec::ask_and_push::<TIMED>(&mut self.slots, &mut self.core, me, burst)
                 } else {
                     Asked::Done
                 }
             }
-            Job::Drain { node, input } => self.pull_and_push(node, input),
-            Job::Empty(me) => exec::take_and_push(&mut self.slots, &mut self.core, me),
+            Job::Drain { node, input } => self.pull_and_push::<TIMED>(node, input),
+            Job::Empty(me) => exec::take_and_push::<TIMED>(&mut self.slots, &mut self.core, me),
         };
         let (retry, moved) = (self.core.retry, self.core.progress > 0);
         self.tasks.ran(task, asked, retry, moved, &self.shared[self.index], &mut self.mailbox);
     }
 
     /// The task of a sink in pull context: pulls a burst and hands it over.
-    fn pull_and_push(&mut self, node: usize, input: usize) -> Asked {
+    fn pull_and_push<const TIMED: bool>(&mut self, node: usize, input: usize) -> Asked {
         if !node::at(&self.slots, node).is_some_and(|n| n.pulls()) {
             return Asked::Done;
         }
         let mut batch = Batch::new();
         let n = self.core.burst;
         let before = self.core.ledger[node].input;
-        exec::pull_input(&mut self.slots, &mut self.core, node, input, n, &mut batch);
+        exec::pull_input::<TIMED>(&mut self.slots, &mut self.core, node, input, n, &mut batch);
         self.core.ledger[node].input = before; // the push counts them
         let got = batch.len();
         if got > 0 {
@@ -169,7 +176,7 @@ impl Worker {
                 .stack
                 .insert(0, self::core::Hop { node, port: input, depth: 0, batch, alone: false });
         }
-        exec::drain(&mut self.slots, &mut self.core);
+        exec::drain::<TIMED>(&mut self.slots, &mut self.core);
         if got > 0 { Asked::Again } else { Asked::Empty }
     }
 
