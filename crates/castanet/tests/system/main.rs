@@ -11,6 +11,7 @@ mod errors;
 mod examples;
 mod hot_swap;
 mod idle;
+mod ip6;
 mod life;
 mod mtu;
 mod reach;
