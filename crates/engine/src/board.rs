@@ -3,6 +3,7 @@
 use crate::args::ArgError;
 use crate::element::Setup;
 use crate::graph::{Graph, in_scope};
+use castanet_lang::args;
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,6 +19,13 @@ impl<T> Link<T> {
     /// what it left behind is used as it is.
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A state of its own, until it is linked to that of others.
+impl<T: Default> Default for Link<T> {
+    fn default() -> Self {
+        Link(Arc::default())
     }
 }
 
@@ -83,7 +91,22 @@ impl Setup<'_> {
     /// The state that this element shares with those that name it.
     pub fn own<T: Default + Send + 'static>(&self) -> Link<T> {
         let link = self.others.and_then(|others| others.board.link(self.name));
-        link.unwrap_or_else(|| Link(Arc::default()))
+        link.unwrap_or_default()
+    }
+
+    /// The file that another element names: its first argument, or FILENAME.
+    pub fn file_of(&self, name: &str) -> Result<Option<String>, ArgError> {
+        let found = self.others.and_then(|others| {
+            let element = others.graph.find(&in_scope(others.graph, self.name, name)?)?;
+            Some(&others.graph.elements[element].config)
+        });
+        let none = || ArgError::new(format!("there is no element `{name}`"));
+        let config = found.ok_or_else(|| none().click(format!("no element named '{name}'")))?;
+        let all = args::split(config);
+        let named = |arg: &&args::ArgText| arg.text.trim_start().starts_with("FILENAME ");
+        let file = all.iter().find(named).or(all.first()).map(|arg| arg.text.trim());
+        let file = file.map(|text| text.strip_prefix("FILENAME ").unwrap_or(text).trim());
+        Ok(file.filter(|text| !text.is_empty()).map(args::unquote))
     }
 
     /// The state of another element, which must be of class `class`.

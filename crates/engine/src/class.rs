@@ -37,7 +37,8 @@ pub struct Spec {
     pub ports: Option<&'static str>,
     /// Processing code if not the trait's own.
     pub processing: Option<&'static str>,
-    /// Click's flow code where input `n` has to do with output `n` only: `#/#`.
+    /// Click's flow code where input `n` has to do with output `n` only: `#/#`; or where what
+    /// leaves is as good as new, and each port may push or pull by itself: `x/y`.
     pub flow: Option<&'static str>,
     /// What its outputs carry if not what came in: a view's name.
     pub gives: Option<&'static str>,

@@ -228,6 +228,17 @@ impl<P, A: Address> ArpTable<P, A> {
         }
     }
 
+    /// Gives up all packets that wait, those for the oldest entries first.
+    pub fn take_waiting(&mut self) -> Vec<P> {
+        let (mut all, mut at) = (Vec::with_capacity(self.waiting), self.oldest);
+        while let Some(entry) = self.entries.get_mut(at as usize) {
+            all.extend(entry.waiting.drain(..));
+            at = entry.younger;
+        }
+        self.waiting = 0;
+        all
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.drops += self.waiting as u64;
@@ -464,6 +475,11 @@ mod tests {
         assert_eq!((t.waiting(), t.drops()), (2, 4), "half is left, the new one included");
         t.wait(4, 6, 3);
         assert_eq!((t.count(), t.reverse_lookup(MAC)), (3, None));
+        assert_eq!(t.take_waiting(), [4, 5, 6]);
+        assert_eq!((t.count(), t.waiting()), (3, 0));
+        t.wait(2, 4, 3);
+        t.wait(3, 5, 3);
+        t.wait(4, 6, 3);
         assert_eq!(t.insert(2, MAC, 4), [4]);
         t.clear();
         assert_eq!((t.count(), t.waiting(), t.drops()), (0, 0, 6));

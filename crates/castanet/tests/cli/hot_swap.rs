@@ -252,6 +252,34 @@ fn what_elements_share_stays_shared() {
 }
 
 #[test]
+fn an_arp_table_and_what_waits_in_it_stay_shared() {
+    let config = |table: &str, with: &str| {
+        format!(
+            "{table} s :: InfiniteSource(LIMIT 3) -> SetIPAddress(1.0.0.2)
+               -> x :: ARPQuerier(1.0.0.1, 0:0:0:0:0:1{with}) -> c :: Counter -> Discard;
+             x[1] -> Discard; Idle -> [1] x"
+        )
+    };
+    let mut it = run("arp-table", &[], &config("", ""));
+    it.client.wait_for("x.length", "3");
+    // What waited in its own table waits in that of all.
+    it.swap(&config("t :: ARPTable;", ", TABLE t")).unwrap();
+    it.client.wait_for("t.length", "3");
+    assert_eq!((it.client.read("x.length"), it.client.read("x.count")), ("3".into(), "1".into()));
+    let said = it.swap(&config("t :: ClickyInfo;", ", TABLE t")).unwrap_err();
+    assert!(said.contains("TABLE: `t` is no ARPTable"), "{said}");
+    it.swap(&config("t :: ARPTable(CAPACITY 100);", ", TABLE t, POLL_TIMEOUT 0")).unwrap();
+    assert_eq!((it.client.read("t.length"), it.client.read("c.count")), ("3".into(), "0".into()));
+    it.client.write("t.insert", "1.0.0.2 0:0:0:0:0:2");
+    it.client.wait_for("c.count", "3");
+    assert!(it.client.read("x.table").starts_with("1.0.0.2 1 00-00-00-00-00-02 "));
+    // One of its own again.
+    it.swap(&config("", "")).unwrap();
+    assert_eq!((it.client.read("x.length"), it.client.read("c.count")), ("0".into(), "3".into()));
+    it.end();
+}
+
+#[test]
 fn files_that_are_written_go_on() {
     let dump = folder("hot-swap").join("goes-on.pcap");
     let to = format!("ToDump({}, ENCAP IP, UNBUFFERED true)", dump.display());

@@ -1,6 +1,7 @@
 //! `Align`: where in memory a packet starts.
 
 use castanet_engine::prelude::*;
+use std::fmt;
 
 /// Moves each packet's bytes so that they start at an address of a given remainder.
 ///
@@ -43,6 +44,21 @@ impl Build for Align {
     }
 }
 
+impl Align {
+    /// By how much a packet starts too early.
+    #[inline]
+    pub(super) fn off(&self, packet: &Packet) -> usize {
+        let address = packet.bytes().as_ptr() as usize;
+        self.offset.wrapping_sub(address) & self.mask
+    }
+}
+
+impl fmt::Display for Align {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes off a multiple of {}", self.offset, self.mask + 1)
+    }
+}
+
 impl PerPacket for Align {
     type On = on::Any;
     type Local = ();
@@ -50,8 +66,7 @@ impl PerPacket for Align {
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
-        let address = packet.bytes().as_ptr() as usize;
-        let off = self.offset.wrapping_sub(address) & self.mask;
+        let off = self.off(packet);
         if off != 0 {
             packet.shift_data(off as isize);
         }

@@ -12,6 +12,9 @@ use castanet_engine::prelude::*;
 /// asked for again while it is still used. Broadcasts and multicasts need no
 /// query (RFC 1112, 6.4).
 ///
+/// With TABLE it shares addresses and waiting packets with other queriers, and
+/// the one that hears a reply sends what waited for it.
+///
 /// ```click
 /// in -> a :: ARPQuerier(1.0.0.1, 0:0:0:0:0:1, ENTRY_PACKET_CAPACITY 2) -> out;
 /// replies -> [1] a;  a[1] -> queries
@@ -138,29 +141,35 @@ impl PerBatch for ARPQuerier {
         true
     }
 
-    fn resume(&self, known: &mut Neighbours, _: &mut Cx) {
-        known.table.set_limits(self.station.limits);
+    fn resume(&self, known: &mut Neighbours, cx: &mut Cx) {
+        known.own.table.set_limits(self.station.limits);
+        known.share(self.station.table.as_ref(), cx);
     }
 
     fn begin(&self, known: &mut Neighbours, cx: &mut Cx) -> Result<(), ArgError> {
-        known.table.set_limits(self.station.limits);
+        self.resume(known, cx);
         self.wake(known, cx);
         Ok(())
     }
 
     fn batch(&self, known: &mut Neighbours, port: usize, batch: Batch, cx: &mut Cx) {
-        known.tick(cx.now());
-        match port {
-            0 => self.station.send(known, batch, cx),
-            _ => self.station.learn(known, batch, cx),
-        }
-        self.station.settle(known, cx);
+        let station = &self.station;
+        station.using(known, |cache, tally| {
+            cache.tick(cx.now());
+            match port {
+                0 => station.send(cache, tally, batch, cx),
+                _ => station.learn(cache, tally, batch, cx),
+            }
+            station.settle(cache, tally, cx);
+        });
     }
 
     fn wake(&self, known: &mut Neighbours, cx: &mut Cx) {
-        let now = known.tick(cx.now());
-        known.table.expire(now);
-        self.station.settle(known, cx);
+        self.station.using(known, |cache, tally| {
+            let now = cache.tick(cx.now());
+            cache.table.expire(now);
+            self.station.settle(cache, tally, cx);
+        });
         cx.wake_at(cx.now() + TICK);
     }
 

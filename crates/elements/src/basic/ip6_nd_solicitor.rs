@@ -130,7 +130,7 @@ impl PerBatch for IP6NDSolicitor {
     const SHARED: bool = true;
 
     fn begin(&self, known: &mut Neighbours<u128>, cx: &mut Cx) -> Result<(), ArgError> {
-        known.table.set_limits(self.station.limits);
+        known.own.table.set_limits(self.station.limits);
         self.wake(known, cx);
         Ok(())
     }
@@ -140,7 +140,7 @@ impl PerBatch for IP6NDSolicitor {
     }
 
     fn resume(&self, known: &mut Neighbours<u128>, _: &mut Cx) {
-        known.table.set_limits(self.station.limits);
+        known.own.table.set_limits(self.station.limits);
     }
 
     fn batch(&self, known: &mut Neighbours<u128>, port: usize, batch: Batch, cx: &mut Cx) {
@@ -152,8 +152,8 @@ impl PerBatch for IP6NDSolicitor {
     }
 
     fn wake(&self, known: &mut Neighbours<u128>, cx: &mut Cx) {
-        let now = known.tick(cx.now());
-        known.table.expire(now);
+        let now = known.own.tick(cx.now());
+        known.own.table.expire(now);
         self.station.settle(known, cx);
         cx.wake_at(cx.now() + TICK);
     }

@@ -20,6 +20,7 @@ mod arms;
 pub mod arp_print;
 pub mod arp_querier;
 pub mod arp_responder;
+pub mod arp_table;
 pub mod average_batch_counter;
 pub mod average_counter;
 pub mod balanced_thread_sched;
@@ -30,6 +31,7 @@ pub mod batcher;
 pub mod block;
 pub mod block_thread;
 pub mod bypass;
+pub mod check_align;
 pub mod check_crc32;
 pub mod check_ip6_header;
 pub mod check_ip_header;
@@ -99,6 +101,7 @@ pub mod record_timestamp;
 pub mod red;
 pub mod resize;
 pub mod round_robin_switch;
+pub mod router_link;
 pub mod schedule_info;
 pub mod script;
 mod script_ports;
@@ -154,6 +157,7 @@ pub static CLASSES: &[Class] = &[
     per_batch::<arp_print::ARPPrint>(),
     per_batch::<arp_querier::ARPQuerier>(),
     per_packet::<arp_responder::ARPResponder>(),
+    per_batch::<arp_table::ARPTable>(),
     per_batch::<average_batch_counter::AverageBatchCounter>().with_checksums(Checksums::Pass),
     per_batch::<average_counter::AverageCounter>().with_checksums(Checksums::Pass),
     control::<balanced_thread_sched::BalancedThreadSched>().moves_tasks(),
@@ -164,6 +168,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<block::Block>(),
     per_batch::<block_thread::BlockThread>(),
     per_batch::<bypass::Bypass>(),
+    per_packet::<check_align::CheckAlign>(),
     per_packet::<check_crc32::CheckCRC32>(),
     per_packet::<check_ip6_header::CheckIP6Header>(),
     per_packet::<check_ip_header2::CheckIPHeader2>(),
@@ -232,6 +237,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<resize::Resize>(),
     per_packet::<round_robin_switch::RoundRobinSwitch>().with_checksums(Checksums::Pass),
     control::<script::Script>().or_with_ports(&script_ports::SCRIPT_PORTS),
+    per_batch::<router_link::RouterLink>(),
     info::<schedule_info::ScheduleInfo>(),
     per_packet::<search::Search>(),
     per_packet::<set_anno_byte::SetAnnoByte>(),

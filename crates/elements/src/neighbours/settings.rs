@@ -22,6 +22,25 @@ pub struct Settings {
     /// This host's Ethernet address; that of the same name as IP by default.
     #[arg]
     eth: Option<MacAddr>,
+    /// The `ARPTable` to use, of which others make use too, rather than one of its own.
+    #[arg(keyword)]
+    table: Option<String>,
+    /// How long an address is used without news before it is asked for again; 0 for ever.
+    #[arg(keyword, default = Duration::from_secs(60))]
+    poll_timeout: Duration,
+    /// The address of all hosts on the link; by default what the prefix says.
+    #[arg(keyword)]
+    broadcast: Option<Ipv4Addr>,
+    /// Whether to ask everyone again for an address, rather than its host.
+    #[arg(keyword, default = false)]
+    broadcast_poll: bool,
+    #[arg(flatten)]
+    room: Room,
+}
+
+/// What a table has room for; of no account where it is another's.
+#[derive(Args)]
+pub struct Room {
     /// How many packets may wait; 0 for a million.
     #[arg(keyword, default = 2048)]
     capacity: u32,
@@ -37,15 +56,25 @@ pub struct Settings {
     /// How long an address is known without news; 0 for ever.
     #[arg(keyword, default = Duration::from_secs(300))]
     timeout: Duration,
-    /// How long an address is used without news before it is asked for again; 0 for ever.
-    #[arg(keyword, default = Duration::from_secs(60))]
-    poll_timeout: Duration,
-    /// The address of all hosts on the link; by default what the prefix says.
-    #[arg(keyword)]
-    broadcast: Option<Ipv4Addr>,
-    /// Whether to ask everyone again for an address, rather than its host.
-    #[arg(keyword, default = false)]
-    broadcast_poll: bool,
+}
+
+impl Room {
+    pub(crate) fn limits(&self) -> Result<Limits, ArgError> {
+        if self.capacity_slim_factor == 0 {
+            return Err(ArgError::new("CAPACITY_SLIM_FACTOR cannot be zero"));
+        }
+        Ok(Limits {
+            capacity: self.capacity as usize,
+            entry_capacity: self.entry_capacity as usize,
+            entry_packet_capacity: self.entry_packet_capacity as usize,
+            slim_factor: self.capacity_slim_factor as usize,
+            timeout: nanos(self.timeout),
+        })
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(0)
 }
 
 impl Settings {
@@ -53,24 +82,16 @@ impl Settings {
         let Interface(net, named) = self.ip;
         let no_eth = || ArgError::new("is missing, and IP is no name of one").at("ETH");
         let eth = self.eth.or(named).ok_or_else(|| no_eth().click("invalid Ethernet address"))?;
-        if self.capacity_slim_factor == 0 {
-            return Err(ArgError::new("CAPACITY_SLIM_FACTOR cannot be zero"));
-        }
+        let linked = |name: &String| setup.linked(name, "ARPTable").map_err(|e| e.at("TABLE"));
         let all = if net.prefix_len() == 32 { Ipv4Addr::BROADCAST } else { net.broadcast() };
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(0);
         Ok(Station {
             name: setup.name.to_owned(),
             eth,
             ip: net.address,
             broadcast: self.broadcast.unwrap_or(all),
             queries_apart: setup.outputs > 1,
-            limits: Limits {
-                capacity: self.capacity as usize,
-                entry_capacity: self.entry_capacity as usize,
-                entry_packet_capacity: self.entry_packet_capacity as usize,
-                slim_factor: self.capacity_slim_factor as usize,
-                timeout: nanos(self.timeout),
-            },
+            limits: self.room.limits()?,
+            table: self.table.as_ref().map(linked).transpose()?,
             poll: nanos(self.poll_timeout),
             broadcast_poll: self.broadcast_poll,
         })

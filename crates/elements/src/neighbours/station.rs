@@ -1,6 +1,6 @@
 //! What an `ARPQuerier` does with packets and replies.
 
-use super::Neighbours;
+use super::{Cache, Neighbours, Tally};
 use crate::basic::arp_querier::Exit;
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
@@ -16,6 +16,8 @@ pub(crate) struct Station {
     pub(crate) broadcast: Ipv4Addr,
     pub(crate) queries_apart: bool,
     pub(crate) limits: Limits,
+    /// Neighbours that others use too, rather than its own.
+    pub(crate) table: Option<Link<Cache>>,
     pub(crate) poll: u64,
     pub(crate) broadcast_poll: bool,
 }
@@ -38,32 +40,40 @@ impl Question {
 }
 
 impl Station {
+    /// Does something with the neighbours, its own or those that others use too.
+    pub(crate) fn using(&self, known: &mut Neighbours, f: impl FnOnce(&mut Cache, &mut Tally)) {
+        match &self.table {
+            Some(link) => link.with(|cache| f(cache, &mut known.tally)),
+            None => f(&mut known.own, &mut known.tally),
+        }
+    }
+
     /// Sends a burst; where all neighbours are known no packet moves.
-    pub(crate) fn send(&self, known: &mut Neighbours, mut batch: Batch, cx: &mut Cx) {
+    pub(crate) fn send(&self, cache: &mut Cache, tally: &mut Tally, mut batch: Batch, cx: &mut Cx) {
         if self.ip.is_unspecified() {
-            known.killed += batch.len() as u64;
+            tally.killed += batch.len() as u64;
             return cx.emit_batch(Exit::Unconfigured, batch);
         }
-        if self.address(known, &mut batch) {
+        if self.address(cache, &mut tally.found, &mut batch) {
             return cx.emit_batch(Exit::Frame, batch);
         }
-        let found = std::mem::take(&mut known.found);
+        let found = std::mem::take(&mut tally.found);
         for (packet, &found) in batch.into_iter().zip(&found) {
-            self.send_as(known, packet, found, cx);
+            self.send_as(cache, tally, packet, found, cx);
         }
-        known.found = found;
+        tally.found = found;
     }
 
     /// Looks every packet's neighbour up, and encapsulates the packets for those that are
     /// known; answers whether these are all.
-    fn address(&self, known: &mut Neighbours, batch: &mut Batch) -> bool {
+    fn address(&self, cache: &mut Cache, all: &mut Vec<Lookup>, batch: &mut Batch) -> bool {
         let (mut all_known, mut last) = (true, None);
-        known.found.clear();
+        all.clear();
         for packet in batch.iter_mut() {
             let dst = packet.dst();
             let found = match last {
                 Some((same, found)) if same == dst => found,
-                _ => self.find(known, dst),
+                _ => self.find(cache, dst),
             };
             match found {
                 Lookup::Known(mac) => {
@@ -72,15 +82,15 @@ impl Station {
                 }
                 _ => all_known = false,
             }
-            known.found.push(found);
+            all.push(found);
         }
         all_known
     }
 
     /// What Ethernet address `dst` has.
     #[inline]
-    fn find(&self, known: &mut Neighbours, dst: Ipv4Addr) -> Lookup {
-        match known.table.lookup(dst.to_bits(), known.now, self.poll) {
+    fn find(&self, cache: &mut Cache, dst: Ipv4Addr) -> Lookup {
+        match cache.table.lookup(dst.to_bits(), cache.now, self.poll) {
             Lookup::Unknown if dst.is_broadcast() || dst == self.broadcast => {
                 Lookup::Known(MacAddr::BROADCAST.octets())
             }
@@ -92,35 +102,44 @@ impl Station {
     }
 
     /// Sends a packet on, as far as its neighbour has been found.
-    fn send_as(&self, known: &mut Neighbours, mut packet: Packet, found: Lookup, cx: &mut Cx) {
+    fn send_as(
+        &self,
+        cache: &mut Cache,
+        tally: &mut Tally,
+        mut packet: Packet,
+        found: Lookup,
+        cx: &mut Cx,
+    ) {
         match found {
             Lookup::Known(_) => cx.emit(Exit::Frame, packet),
             Lookup::Stale(mac) => {
                 let to = if self.broadcast_poll { MacAddr::BROADCAST } else { MacAddr(mac) };
-                self.ask(known, &Question::of(&packet), to, cx);
+                self.ask(tally, &Question::of(&packet), to, cx);
                 encapsulate(&mut packet, MacAddr(mac), self.eth);
                 cx.emit(Exit::Frame, packet);
             }
             Lookup::Unknown if packet.dst().is_unspecified() => {
-                if !std::mem::replace(&mut known.warned, true) {
+                if !std::mem::replace(&mut tally.warned, true) {
                     let what = "would query for 0.0.0.0; missing dest IP addr annotation?";
                     cx.chatter(&format!("{} :: ARPQuerier: {what}", self.name));
                 }
-                known.killed += 1;
+                tally.killed += 1;
                 cx.emit(Exit::NoDestination, packet);
             }
-            Lookup::Unknown => self.wait(known, packet, cx),
+            Lookup::Unknown => self.wait(cache, tally, packet, cx),
         }
     }
 
     /// Keeps a packet until its neighbour answers, and asks for it if it is time to.
-    fn wait(&self, known: &mut Neighbours, packet: Packet, cx: &mut Cx) {
+    fn wait(&self, cache: &mut Cache, tally: &mut Tally, packet: Packet, cx: &mut Cx) {
         let question = Question::of(&packet);
-        match known.table.wait(question.dst.to_bits(), packet, known.now) {
-            Wait::Queued { query: true } => self.ask(known, &question, MacAddr::BROADCAST, cx),
+        self.lodged(1, cx);
+        match cache.table.wait(question.dst.to_bits(), packet, cache.now) {
+            Wait::Queued { query: true } => self.ask(tally, &question, MacAddr::BROADCAST, cx),
             Wait::Queued { query: false } => {}
             Wait::Known(mac, mut packet) => {
                 encapsulate(&mut packet, MacAddr(mac), self.eth);
+                self.fetched(1, cx);
                 cx.emit(Exit::Frame, packet);
             }
             // The table has counted it.
@@ -128,7 +147,22 @@ impl Station {
         }
     }
 
-    fn ask(&self, known: &mut Neighbours, question: &Question, to: MacAddr, cx: &mut Cx) {
+    /// Accounts for packets that now are in a table of several, from where any of them may take
+    /// them.
+    fn lodged(&self, n: usize, cx: &mut Cx) {
+        if self.table.is_some() {
+            cx.consumed(n);
+        }
+    }
+
+    /// Accounts for packets that have come out of such a table.
+    fn fetched(&self, n: usize, cx: &mut Cx) {
+        if self.table.is_some() {
+            cx.received(n);
+        }
+    }
+
+    fn ask(&self, tally: &mut Tally, question: &Question, to: MacAddr, cx: &mut Cx) {
         let ether = Ethernet::new(to, self.eth, ether_type::ARP);
         let message = Arp::request((self.eth, self.ip), question.dst);
         let mut bytes = [0; Ethernet::LEN + Arp::LEN];
@@ -144,19 +178,21 @@ impl Station {
         if question.vlan != 0 {
             query.set_anno_u16(anno::VLAN_TCI, question.vlan);
         }
-        known.queries += 1;
+        tally.queries += 1;
         cx.emit(if self.queries_apart { Exit::Query } else { Exit::Frame }, query);
     }
 
     /// Learns from ARP replies, and sends what has waited for them.
-    pub(crate) fn learn(&self, known: &mut Neighbours, frames: Batch, cx: &mut Cx) {
+    pub(crate) fn learn(&self, cache: &mut Cache, tally: &mut Tally, frames: Batch, cx: &mut Cx) {
         for frame in frames {
-            known.responses += u64::from(frame.len() >= Ethernet::LEN + Arp::LEN);
+            tally.responses += u64::from(frame.len() >= Ethernet::LEN + Arp::LEN);
             let Some((ip, mac)) = reply_of(&frame) else {
                 cx.emit(Exit::NoReply, frame);
                 continue;
             };
-            for mut packet in known.table.insert(ip.to_bits(), mac.octets(), known.now) {
+            let waited = cache.table.insert(ip.to_bits(), mac.octets(), cache.now);
+            self.fetched(waited.len(), cx);
+            for mut packet in waited {
                 encapsulate(&mut packet, mac, self.eth);
                 cx.emit(Exit::Frame, packet);
             }
@@ -164,15 +200,19 @@ impl Station {
         }
     }
 
-    /// Sends what a handler has released, and accounts for what the table has dropped.
-    pub(crate) fn settle(&self, known: &mut Neighbours, cx: &mut Cx) {
-        if !known.released.is_empty() {
-            let released = std::mem::take(&mut known.released);
-            self.send(known, released.into_iter().collect(), cx);
+    /// Sends what a handler has released, and accounts for what its own table has dropped.
+    pub(crate) fn settle(&self, cache: &mut Cache, tally: &mut Tally, cx: &mut Cx) {
+        if !cache.released.is_empty() {
+            let released = std::mem::take(&mut cache.released);
+            self.fetched(released.len(), cx);
+            self.send(cache, tally, released.into_iter().collect(), cx);
         }
-        let dropped = known.account();
-        if dropped > 0 {
-            cx.dropped(Exit::Unanswered, dropped);
+        if self.table.is_none() {
+            let dropped = cache.account();
+            tally.killed += dropped as u64;
+            if dropped > 0 {
+                cx.dropped(Exit::Unanswered, dropped);
+            }
         }
     }
 }

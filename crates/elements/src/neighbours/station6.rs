@@ -20,10 +20,10 @@ pub(crate) struct Station6 {
 impl Station6 {
     /// Sends packets to their neighbours, as far as these are known.
     pub(crate) fn send(&self, known: &mut Neighbours<u128>, batch: Batch, cx: &mut Cx) {
-        let now = known.tick(cx.now());
+        let now = known.own.tick(cx.now());
         for mut packet in batch {
             let dst = packet.dst6();
-            match known.table.lookup(dst.to_bits(), now, self.poll) {
+            match known.own.table.lookup(dst.to_bits(), now, self.poll) {
                 Lookup::Known(mac) => {
                     encapsulate(&mut packet, MacAddr(mac), self.eth);
                     cx.emit(Exit::Frame, packet);
@@ -38,7 +38,7 @@ impl Station6 {
                     cx.emit(Exit::Frame, packet);
                 }
                 Lookup::Unknown if dst.is_unspecified() => {
-                    known.killed += 1;
+                    known.tally.killed += 1;
                     cx.emit(Exit::NoDestination, packet);
                 }
                 Lookup::Unknown => self.wait(known, dst, packet, cx),
@@ -48,8 +48,8 @@ impl Station6 {
 
     /// Keeps a packet until its neighbour answers, and asks for it if it is time to.
     fn wait(&self, known: &mut Neighbours<u128>, dst: Ipv6Addr, packet: Packet, cx: &mut Cx) {
-        let now = known.tick(cx.now());
-        match known.table.wait(dst.to_bits(), packet, now) {
+        let now = known.own.tick(cx.now());
+        match known.own.table.wait(dst.to_bits(), packet, now) {
             Wait::Queued { query: true } => self.ask(known, dst, cx),
             Wait::Queued { query: false } => {}
             Wait::Known(mac, mut packet) => {
@@ -73,30 +73,30 @@ impl Station6 {
         let Some(mut query) = cx.copy_in(&bytes) else { return };
         query.set_mac_header(0);
         query.set_network_header(Ethernet::LEN as isize, nd::HEADER_LEN);
-        known.queries += 1;
+        known.tally.queries += 1;
         cx.emit(if self.queries_apart { Exit::Query } else { Exit::Frame }, query);
     }
 
     /// Learns from advertisements, and sends what has waited for them.
     pub(crate) fn learn(&self, known: &mut Neighbours<u128>, frames: Batch, cx: &mut Cx) {
-        let now = known.tick(cx.now());
+        let now = known.own.tick(cx.now());
         for frame in frames {
             let Some((ip, told)) = advertised(&frame) else {
                 cx.emit(Exit::NoAdvertisement, frame);
                 continue;
             };
-            known.responses += 1;
-            let before = match known.table.lookup(ip.to_bits(), now, 0) {
+            known.tally.responses += 1;
+            let before = match known.own.table.lookup(ip.to_bits(), now, 0) {
                 Lookup::Known(mac) | Lookup::Stale(mac) => Some(MacAddr(mac)),
                 Lookup::Unknown => None,
             };
             // Who was not asked for is not learnt (RFC 4861, 7.2.5).
-            let mac = told.or(before).filter(|_| known.table.contains(ip.to_bits()));
+            let mac = told.or(before).filter(|_| known.own.table.contains(ip.to_bits()));
             if let Some(mac) = mac {
                 if before.is_some_and(|before| before != mac) {
                     cx.chatter(&format!("{}: IP6NDSolicitor overwriting an entry", self.name));
                 }
-                for mut packet in known.table.insert(ip.to_bits(), mac.octets(), now) {
+                for mut packet in known.own.table.insert(ip.to_bits(), mac.octets(), now) {
                     encapsulate(&mut packet, mac, self.eth);
                     cx.emit(Exit::Frame, packet);
                 }
@@ -107,11 +107,12 @@ impl Station6 {
 
     /// Sends what a handler has released, and accounts for what the table has dropped.
     pub(crate) fn settle(&self, known: &mut Neighbours<u128>, cx: &mut Cx) {
-        if !known.released.is_empty() {
-            let released = std::mem::take(&mut known.released);
+        if !known.own.released.is_empty() {
+            let released = std::mem::take(&mut known.own.released);
             self.send(known, released.into_iter().collect(), cx);
         }
-        let dropped = known.account();
+        let dropped = known.own.account();
+        known.tally.killed += dropped as u64;
         if dropped > 0 {
             cx.dropped(Exit::Unanswered, dropped);
         }

@@ -79,6 +79,11 @@ fn paired(class: &Class) -> bool {
     class.spec.flow == Some("#/#")
 }
 
+/// Whether every agnostic port is decided by itself.
+fn apart(class: &Class) -> bool {
+    class.spec.flow == Some("x/y")
+}
+
 /// Checks counts and connections, and decides push or pull for every port.
 ///
 /// Everything wrong is found at once; with `in_turn` the checks come one after
@@ -205,7 +210,7 @@ impl Element {
         let passes = self.class.open_outputs || !self.class.fates.is_empty();
         let tied = passes && matches!(self.class.role, Role::Through | Role::Duplex);
         let shown = code(self.class);
-        if !tied || !shown.contains('a') {
+        if !tied || apart(self.class) || !shown.contains('a') {
             return;
         }
         let paired = paired(self.class);

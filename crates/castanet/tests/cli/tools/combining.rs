@@ -70,6 +70,31 @@ fn routers_join_and_part() {
 }
 
 #[test]
+fn what_is_combined_runs() {
+    let words = [
+        "-c",
+        "-n",
+        "a",
+        "-e",
+        "InfiniteSource(LIMIT 3) -> Queue -> ToDevice(eth0); FromDevice(eth0) -> c :: Counter -> Discard",
+        "-n",
+        "b",
+        "-e",
+        "FromDevice(eth1) -> c :: Counter -> Queue -> ToDevice(eth1)",
+        "a.eth0=b.eth1",
+        "b.eth1=a.eth0",
+    ];
+    let config = out("click-combine", &words, "");
+    // There and back again, by two wires.
+    let script = "Script(wait 1, stop)";
+    let text = format!("{config} {script}");
+    let ran =
+        named("click", &["--simtime", "-e", &text, "-h", "b/c.count", "-h", "a/c.count"], b"");
+    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+    assert_eq!(ran.out, "b/c.count:\n3\n\na/c.count:\n3\n\n");
+}
+
+#[test]
 fn what_is_odd_or_wrong() {
     let tool = "click-combine";
     let (status, _, err) = all(tool, &["-e", A, "-n", "b", "-e", B], "");
