@@ -2,7 +2,7 @@
 
 use crate::error::IoError;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 64 << 10;
@@ -25,6 +25,8 @@ pub struct LineReader {
     source: Box<dyn BufRead + Send>,
     name: String,
     number: usize,
+    /// Records read behind the lines.
+    records: usize,
     position: u64,
     bytes: Vec<u8>,
 }
@@ -46,7 +48,7 @@ impl LineReader {
 
     fn new(name: &str, source: impl BufRead + Send + 'static) -> LineReader {
         let (name, source) = (name.to_owned(), Box::new(source));
-        LineReader { source, name, number: 0, position: 0, bytes: Vec::new() }
+        LineReader { source, name, number: 0, records: 0, position: 0, bytes: Vec::new() }
     }
 
     /// Whether there is nothing more to read; waits until that is known.
@@ -71,14 +73,39 @@ impl LineReader {
         Ok((read > 0).then(|| String::from_utf8_lossy(&self.bytes)))
     }
 
+    /// The next `N` bytes, and as many behind them as they say by `len`; `None` if there are no
+    /// more, or if that is not to be found out.
+    pub fn next_record<const N: usize>(
+        &mut self,
+        len: impl FnOnce([u8; N]) -> Option<usize>,
+    ) -> io::Result<Option<([u8; N], &[u8])>> {
+        self.bytes.clear();
+        self.records += 1;
+        let mut head = [0; N];
+        if self.source.by_ref().take(N as u64).read_to_end(&mut self.bytes)? == 0 {
+            return Ok(None);
+        }
+        let cut = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        head.copy_from_slice(self.bytes.get(..N).ok_or_else(cut)?);
+        let len = len(head).ok_or_else(|| io::Error::other("bad record length"))?;
+        self.bytes.clear();
+        // Not more memory than there are bytes.
+        let there = self.source.by_ref().take(len as u64).read_to_end(&mut self.bytes)?;
+        self.position += (N + there) as u64;
+        if there < len { Err(cut()) } else { Ok(Some((head, &self.bytes))) }
+    }
+
     /// How many bytes have been read.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// `FILE:LINE`, for messages about the line read last.
+    /// `FILE:LINE`, for messages about the line or record read last.
     pub fn landmark(&self) -> String {
-        format!("{}:{}", self.name, self.number.max(1))
+        match self.records {
+            0 => format!("{}:{}", self.name, self.number.max(1)),
+            records => format!("{}:record {records}", self.name),
+        }
     }
 }
 
@@ -98,5 +125,19 @@ mod tests {
         assert_eq!((text.position(), text.landmark()), (8, "<data>:3".into()));
         assert!(text.at_end().unwrap());
         assert_eq!(text.next_line().unwrap(), None);
+    }
+
+    #[test]
+    fn records_are_as_long_as_they_say() {
+        let mut text = LineReader::of_text(b"!binary\n\x02ab\x00\x05abc".to_vec());
+        let len = |[len]: [u8; 1]| Some(usize::from(len));
+        assert_eq!(text.next_line().unwrap().as_deref(), Some("!binary\n"));
+        assert_eq!(text.next_record(len).unwrap(), Some(([2], &b"ab"[..])));
+        assert_eq!(text.next_record(len).unwrap(), Some(([0], &b""[..])));
+        assert_eq!((text.position(), text.landmark()), (12, "<data>:record 2".into()));
+        assert!(text.next_record(len).is_err(), "cut short");
+        assert_eq!(text.next_record(len).unwrap(), None);
+        let mut text = LineReader::of_text(b"\x07".to_vec());
+        assert!(text.next_record(|_: [u8; 1]| None).is_err(), "no length");
     }
 }

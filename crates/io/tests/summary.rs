@@ -152,7 +152,10 @@ fn what_cannot_be_configured_is_refused() {
             "FromIPSummaryDump(DATA x) -> ToIPSummaryDump(/dev/null, FIELDS x)",
             "unknown content type 'x'",
         ),
-        ("FromIPSummaryDump(DATA x) -> ToIPSummaryDump(/dev/null, BINARY true)", "BINARY"),
+        (
+            "FromIPSummaryDump(DATA x) -> ToIPSummaryDump(/dev/null, FIELDS payload, BINARY true)",
+            "payload has no place in a binary summary dump",
+        ),
     ] {
         let error = run(config).expect_err(config);
         assert!(error.contains(message), "{config}: {error}");
@@ -160,6 +163,70 @@ fn what_cannot_be_configured_is_refused() {
     for allowed in ["/nonexistent", "/dev/null"] {
         let (written, _) = copy("none", &format!("{allowed}, ALLOW_NONEXISTENT true"), "");
         assert_eq!(written, "!IPSummaryDump 1.3\n!data timestamp ip_src\n");
+    }
+}
+
+/// The same by way of records: those of the first dump, the second one, and what was said.
+fn by_records(name: &str, dump: &str, fields: &str) -> (Vec<u8>, String, String) {
+    let path = std::env::temp_dir().join(format!("castanet-{}-{name}-b", std::process::id()));
+    let file = path.display();
+    let from = format!("FromIPSummaryDump(DATA \"{dump}\", STOP true, CHECKSUM true)");
+    let to = format!("ToIPSummaryDump({file}, FIELDS {fields}, BINARY true, BAD_PACKETS true)");
+    run(&format!("{from} -> {to}")).unwrap();
+    let records = std::fs::read(&path).unwrap();
+    let again = format!("{file}, CHECKSUM true");
+    let (written, said) = copy(name, &again, &format!(", FIELDS {fields}"));
+    std::fs::remove_file(&path).unwrap();
+    (records, written, said)
+}
+
+#[test]
+fn the_binary_form_loses_nothing() {
+    let fields = "ntimestamp ts_usec1 count aggregate link ip_src ip_dst ip_proto ip_len ip_id \
+                  ip_tos ip_ttl ip_fragoff ip_opt sport dport tcp_seq tcp_ack tcp_flags tcp_opt \
+                  payload_len";
+    let lines = "\
+        1000000000.123456 1000000000123456 1 7 3 1.0.0.1 2.0.0.2 T 64 48759 28 250 0! . 80 99 \
+        93167339 93178192 SA mss1400;sackok;wscale10 12\n\
+        1000000001.500000 1000000001500000 3 8 0 255.0.0.1 2.0.0.2 U 100 1 0 1 0 \
+        rr{10.0.0.1}+5 53 65535 - - - - 48\n\
+        1000000002.000000 1000000002000000 1 0 0 1.0.0.1 2.0.0.2 17 1500 2 0 9 1480+ . - - - - - - \
+        1480\n";
+    let (records, written, said) =
+        by_records("records", &format!("!data {fields}\n{lines}"), fields);
+    let head = format!("!IPSummaryDump 1.3\n!data {fields}\n!binary\n");
+    let head = head.split_inclusive(' ').filter(|word| *word != " ").collect::<String>();
+    assert!(records.starts_with(head.as_bytes()), "{:?}", String::from_utf8_lossy(&records));
+    let straight = copy(
+        "straight",
+        &format!("DATA \"!data {fields}\n{lines}\", CHECKSUM true"),
+        &format!(", FIELDS {fields}"),
+    );
+    assert_eq!((written, said), straight);
+    // The first record, as Click's manual describes it.
+    let first = &records[head.len()..];
+    assert_eq!(first[..4], 77u32.to_be_bytes(), "its length");
+    assert_eq!(first[4..12], [0x3b, 0x9a, 0xca, 0, 0x07, 0x5b, 0xca, 0], "seconds, nanoseconds");
+    assert_eq!(first[29..37], [1, 0, 0, 1, 2, 0, 0, 2], "addresses");
+}
+
+#[test]
+fn binary_dumps_that_are_wrong_are_reported() {
+    let record = "\\<00000008 01000001>";
+    for (dump, said) in [
+        (format!("!data ip_src\n!binary\n{record}\\<0000>"), "record 2: unexpected end of file"),
+        ("!data ip_src\n!binary\n\\<00000003>".to_owned(), "record 1: bad record length"),
+        ("!data ip_src\n!binary\n\\<00000006 0101>".to_owned(), "record 1: packet parse error"),
+        ("!data payload\n!binary\n".to_owned(), "'payload' in a binary summary dump"),
+        (format!("!data ip_src foo\n!binary\n{record}"), "unknown content type 'foo'"),
+        ("!data ip_src\n!binary\n\\<8000000b>!proto\n".to_owned(), "record 1: bad !proto"),
+    ] {
+        let config = format!(
+            "FromIPSummaryDump(DATA \"{dump}\", STOP true) \
+                              -> ToIPSummaryDump(/dev/null)"
+        );
+        let heard = run(&config).unwrap();
+        assert!(heard.contains(said), "{dump}: {heard}");
     }
 }
 

@@ -4,14 +4,15 @@ use super::summary::{Each, Fields, annotate};
 use crate::pcap;
 use crate::text_file::LineReader;
 use castanet_engine::prelude::*;
-use castanet_wire::summary::{Dump, Meta, Parsed};
+use castanet_wire::summary::{Dump, Meta, Parsed, record_head};
 use castanet_wire::{Ethernet, Ipv4Header, ip_proto};
 
 /// Makes packets of the IP summary dump FILENAME, `-` for standard input.
 ///
 /// A packet has what its line says; what the line leaves open is zero, TTL is
 /// 100 and PROTO the protocol. Bytes that the line counts but does not show
-/// are said in the extra length annotation, unless CHECKSUM asks for them.
+/// are said in the extra length annotation, unless CHECKSUM asks for them. The
+/// binary form of dumps is understood too.
 ///
 /// ```click
 /// f :: FromIPSummaryDump(DATA "!data ip_src sport ip_dst dport ip_proto ip_ttl count\n1.0.0.1 53 2.0.0.2 99 U 64 1\n# no packet\n2.0.0.2 - 1.0.0.1 - I 64 2\n", CHECKSUM true, MULTIPACKET true, STOP true) -> out
@@ -269,8 +270,8 @@ impl FromIPSummaryDump {
     /// Reads a line, and says whether there was one.
     fn read(&self, local: &mut Reading, cx: &mut Cx) -> bool {
         let Some(file) = &mut local.file else { return false };
-        let (found, is_packet) = match file.next_line() {
-            Ok(Some(line)) => (local.dump.line(&line), !line.starts_with('!')),
+        let (found, is_packet) = match next(file, &mut local.dump) {
+            Ok(Some(found)) => found,
             Ok(None) => return false,
             Err(error) => {
                 cx.chatter(&format!("{}: {error}", file.landmark()));
@@ -329,6 +330,27 @@ impl FromIPSummaryDump {
         }
         Asked::Done
     }
+}
+
+/// What a line of a dump says, and whether it was to be a packet.
+type Found = (Result<Option<Parsed>, String>, bool);
+
+/// The next line or record of a dump.
+fn next(file: &mut LineReader, dump: &mut Dump) -> std::io::Result<Option<Found>> {
+    if !dump.binary {
+        let Some(line) = file.next_line()? else { return Ok(None) };
+        return Ok(Some((dump.line(&line), !line.starts_with('!'))));
+    }
+    let Some((head, record)) = file.next_record(|head| Some(record_head(head)?.1))? else {
+        return Ok(None);
+    };
+    Ok(Some(match record_head(head) {
+        Some((true, _)) => {
+            let line = String::from_utf8_lossy(record);
+            (dump.line(&line), !line.starts_with('!'))
+        }
+        _ => (dump.record(record).map(Some), true),
+    }))
 }
 
 /// Says where a packet's headers are, and where it goes.

@@ -12,7 +12,9 @@ use std::io::Write;
 /// FIELDS says what the line consists of: `timestamp`, `ip_src`, `sport`,
 /// `tcp_flags` and so on; what a packet does not have shows as `-`. If its
 /// output is connected, packets go on there. What is written is in the file
-/// within a second.
+/// within a second. With BINARY each packet has a record of numbers in network
+/// byte order, with zeros for what it does not have; `payload` then cannot be
+/// written, and times are as good as a microsecond, unless as `ntimestamp`.
 ///
 /// ```click
 /// in -> ToIPSummaryDump(/dev/null, FIELDS ip_src sport ip_dst dport proto) -> out
@@ -72,7 +74,7 @@ pub struct Settings {
     /// Whether lengths count the bytes that packets say they had beyond those there are.
     #[arg(keyword, default = true)]
     extra_length: bool,
-    /// Must be false: the binary form is not written.
+    /// Whether to write records of numbers, which are shorter than lines.
     #[arg(keyword, default = false)]
     binary: bool,
 }
@@ -93,8 +95,10 @@ pub enum Written {
 #[local(methods)]
 pub struct Writing {
     file: Option<TextWriter>,
-    /// Lines not yet in the file's buffer.
-    lines: String,
+    /// Lines or records not yet in the file's buffer.
+    lines: Vec<u8>,
+    /// The line or word at hand.
+    line: String,
     /// Whether there is something in the buffer.
     dirty: bool,
 }
@@ -123,13 +127,13 @@ impl Build for ToIPSummaryDump {
     type Args = Settings;
 
     fn build(mut it: Settings, setup: &Setup) -> Result<Self, ArgError> {
-        if it.binary {
-            let error = ArgError::new("binary summary dumps are not written").at("BINARY");
-            return Err(error.help("leave it out: the text form says the same"));
-        }
         let older = it.data.take().or(it.contents.take());
         let mut writer = Writer::new(older.unwrap_or_else(|| it.fields.clone()).0);
         (writer.careful, writer.extra_length) = (it.careful_trunc, it.extra_length);
+        if let Some(field) = writer.fields().iter().find(|field| it.binary && !field.is_binary()) {
+            let error = format!("{field} has no place in a binary summary dump");
+            return Err(ArgError::new(error).click(format!("cannot use FIELD {field} with BINARY")));
+        }
         it.multipacket &= !writer.fields().contains(&Field::Count);
         Ok(ToIPSummaryDump { settings: it, writer, passes: setup.outputs > 0 })
     }
@@ -164,9 +168,8 @@ impl PerBatch for ToIPSummaryDump {
     fn batch(&self, local: &mut Writing, _: usize, batch: Batch, cx: &mut Cx) {
         local.lines.clear();
         let worker = cx.worker();
-        batch.iter().for_each(|packet| self.describe(packet, worker, &mut local.lines));
-        let lines = local.lines.as_bytes();
-        let written = local.file.as_mut().map(|file| file.write_all(lines));
+        batch.iter().for_each(|packet| self.describe(packet, worker, local));
+        let written = local.file.as_mut().map(|file| file.write_all(&local.lines));
         if let Some(Err(error)) = written {
             self.give_up(local, &error, cx);
         }
@@ -197,7 +200,11 @@ impl PerBatch for ToIPSummaryDump {
 impl ToIPSummaryDump {
     /// The lines that the dump begins with.
     fn header(&self, now: Time) -> String {
-        let mut header = summary::header(self.writer.fields(), self.settings.banner.as_deref());
+        let mut header = summary::header(
+            self.writer.fields(),
+            self.settings.banner.as_deref(),
+            self.settings.binary,
+        );
         if !self.settings.verbose {
             return header;
         }
@@ -209,7 +216,7 @@ impl ToIPSummaryDump {
     }
 
     /// Appends the lines about a packet.
-    fn describe(&self, packet: &Packet, worker: usize, lines: &mut String) {
+    fn describe(&self, packet: &Packet, worker: usize, local: &mut Writing) {
         let meta = Meta { thread: worker as u32, ..meta_of(packet) };
         let at = |offset: Option<isize>| offset.and_then(|at| usize::try_from(at).ok());
         let view = summary::Packet {
@@ -218,25 +225,34 @@ impl ToIPSummaryDump {
             network: at(packet.network_offset()),
         };
         if self.settings.multipacket && meta.extra_packets > 0 {
-            Each::of(&meta, packet.len()).for_each(|meta| self.line(&view, &meta, lines));
+            Each::of(&meta, packet.len()).for_each(|meta| self.one(&view, &meta, local));
         } else {
-            self.line(&view, &meta, lines);
+            self.one(&view, &meta, local);
         }
     }
 
-    fn line(&self, packet: &summary::Packet<'_>, meta: &summary::Meta, lines: &mut String) {
-        if !self.settings.bad_packets {
-            self.writer.line(packet, meta, lines, None);
+    /// Appends a line or a record, and before it what is bad about the packet.
+    fn one(&self, packet: &summary::Packet<'_>, meta: &Meta, local: &mut Writing) {
+        let Writing { line, lines, .. } = local;
+        let (mut bad, start) = (String::new(), lines.len());
+        let said = self.settings.bad_packets.then_some(&mut bad);
+        line.clear();
+        if self.settings.binary {
+            self.writer.record(packet, meta, line, lines, said);
         } else {
-            let (mut line, mut bad) = (String::new(), String::new());
-            self.writer.line(packet, meta, &mut line, Some(&mut bad));
-            if !bad.is_empty() {
-                lines.push_str(&bad);
-                lines.push('\n');
-            }
-            lines.push_str(&line);
+            self.writer.line(packet, meta, line, said);
+            lines.extend(line.as_bytes());
+            lines.push(b'\n');
         }
-        lines.push('\n');
+        if !bad.is_empty() {
+            bad.push('\n');
+            let mut before = Vec::new();
+            match self.settings.binary {
+                true => summary::text_record(&bad, &mut before),
+                false => before.extend(bad.as_bytes()),
+            }
+            lines.splice(start..start, before);
+        }
     }
 
     fn give_up(&self, local: &mut Writing, error: &dyn std::fmt::Display, cx: &mut Cx) {

@@ -1,5 +1,6 @@
 //! Writes packets as lines.
 
+use super::binary::BINARY;
 use super::quote::quote;
 use super::view::{Bad, Missing, View};
 use super::{Field, Meta, Packet, VERSION};
@@ -8,8 +9,9 @@ use crate::tcp::flag;
 use crate::{Icmp, Ipv4Header, Tcp, Udp, icmp, ip_proto, names};
 use std::fmt::Write;
 
-/// The lines that a dump of these fields begins with, each with its end.
-pub fn header(fields: &[Field], creator: Option<&str>) -> String {
+/// The lines that a dump of these fields begins with, each with its end; records follow if
+/// `binary`, and lines otherwise.
+pub fn header(fields: &[Field], creator: Option<&str>, binary: bool) -> String {
     let mut out = format!("!IPSummaryDump {}.{}\n", VERSION.0, VERSION.1);
     if let Some(creator) = creator {
         out.push_str("!creator ");
@@ -19,10 +21,15 @@ pub fn header(fields: &[Field], creator: Option<&str>) -> String {
     out.push_str("!data");
     for &field in fields {
         // In text both are written the same way.
-        let field = if field == Field::Ntimestamp { Field::Timestamp } else { field };
+        let in_text = field == Field::Ntimestamp && !binary;
+        let field = if in_text { Field::Timestamp } else { field };
         let _ = write!(out, " {field}");
     }
     out.push('\n');
+    if binary {
+        out.push_str(BINARY);
+        out.push('\n');
+    }
     out
 }
 
@@ -71,42 +78,58 @@ impl Writer {
         bad: Option<&mut String>,
     ) {
         let mut bad = Bad(bad);
-        let view = if self.of_ip {
-            View::new(*packet, meta, self.careful, &mut bad)
-        } else {
-            View::plain(*packet, meta)
-        };
+        let view = self.view(packet, meta, &mut bad);
         for (i, &field) in self.fields.iter().enumerate() {
             if i > 0 {
                 out.push(' ');
             }
-            if let Err((missing, len)) = self.field(field, &view, meta, out) {
+            if !self.word(field, &view, meta, false, out, &mut bad) {
                 out.push('-');
-                if let Some(missing) = missing {
-                    view.missing(missing, len, &mut bad);
-                }
             }
         }
     }
 
-    fn field(&self, field: Field, view: &View<'_>, meta: &Meta, out: &mut String) -> Found {
-        match field.order().unwrap_or(500) {
-            100 => meta_field(field, view, meta, out),
-            200 => link_field(field, view, out),
-            298..=302 => self.ip_field(field, view, out),
-            399..=403 => transport_field(field, view, out),
-            _ => self.payload_field(field, view, out),
+    /// A packet with what its fields want of it.
+    pub(super) fn view<'a>(&self, packet: &Packet<'a>, meta: &Meta, bad: &mut Bad<'_>) -> View<'a> {
+        match self.of_ip {
+            true => View::new(*packet, meta, self.careful, bad),
+            false => View::plain(*packet, meta),
         }
     }
 
-    fn ip_field(&self, field: Field, view: &View<'_>, out: &mut String) -> Found {
+    /// Appends what a packet has of a field, options with their padding if `padding`; false if
+    /// there is nothing.
+    pub(super) fn word(
+        &self,
+        field: Field,
+        view: &View<'_>,
+        meta: &Meta,
+        padding: bool,
+        out: &mut String,
+        bad: &mut Bad<'_>,
+    ) -> bool {
+        let found = match field.order().unwrap_or(500) {
+            100 => meta_field(field, view, meta, out),
+            200 => link_field(field, view, out),
+            298..=302 => self.ip_field(field, view, padding, out),
+            399..=403 => transport_field(field, view, padding, out),
+            _ => self.payload_field(field, view, out),
+        };
+        let Err((missing, len)) = found else { return true };
+        if let Some(missing) = missing {
+            view.missing(missing, len, bad);
+        }
+        false
+    }
+
+    fn ip_field(&self, field: Field, view: &View<'_>, padding: bool, out: &mut String) -> Found {
         let extra = if self.extra_length { view.extra_length as usize } else { 0 };
         let needed = match field {
             Field::IpLen => {
                 let len = if view.ip.is_some() { view.total_len } else { view.data.len() };
                 return put(out, len + extra);
             }
-            Field::IpOpt => return ip_options(view, out),
+            Field::IpOpt => return ip_options(view, padding, out),
             Field::IpSrc => Ipv4Header::SRC + 4,
             Field::IpDst => Ipv4Header::DST + 4,
             Field::IpTos | Field::IpDscp | Field::IpEcn => Ipv4Header::TOS + 1,
@@ -216,17 +239,17 @@ fn link_field(field: Field, view: &View<'_>, out: &mut String) -> Found {
     }
 }
 
-fn ip_options(view: &View<'_>, out: &mut String) -> Found {
+fn ip_options(view: &View<'_>, padding: bool, out: &mut String) -> Found {
     let needed = view.header_len.max(Ipv4Header::LEN);
     if view.ip.is_some() && needed == Ipv4Header::LEN {
         return put(out, '.');
     }
     let header = view.header(needed).ok_or((Some(Missing::Ip), needed))?;
-    print_ip(&header[Ipv4Header::LEN..], false, out);
+    print_ip(&header[Ipv4Header::LEN..], padding, out);
     Ok(())
 }
 
-fn transport_field(field: Field, view: &View<'_>, out: &mut String) -> Found {
+fn transport_field(field: Field, view: &View<'_>, padding: bool, out: &mut String) -> Found {
     match field {
         Field::Sport | Field::Dport => {
             let end = if field == Field::Sport { 2 } else { 4 };
@@ -242,7 +265,7 @@ fn transport_field(field: Field, view: &View<'_>, out: &mut String) -> Found {
             icmp_kind(field, view, out)
         }
         Field::IcmpFlowid | Field::IcmpSeq | Field::IcmpNextmtu => icmp_rest(field, view, out),
-        Field::TcpOpt | Field::TcpNtopt | Field::TcpSack => tcp_options(field, view, out),
+        Field::TcpOpt | Field::TcpNtopt | Field::TcpSack => tcp_options(field, view, padding, out),
         _ => tcp_field(field, view, out),
     }
 }
@@ -300,7 +323,7 @@ fn print_flags(flags: u8, nonce: bool, out: &mut String) {
     );
 }
 
-fn tcp_options(field: Field, view: &View<'_>, out: &mut String) -> Found {
+fn tcp_options(field: Field, view: &View<'_>, padding: bool, out: &mut String) -> Found {
     /// What most segments have: two NOPs and timestamps.
     const USUAL: [u8; 4] = [1, 1, 8, 10];
     let bytes = view.transport(ip_proto::TCP).unwrap_or_default();
@@ -313,6 +336,7 @@ fn tcp_options(field: Field, view: &View<'_>, out: &mut String) -> Found {
     }
     let list = bytes.get(Tcp::LEN..len).ok_or(missing)?;
     let show = match field {
+        Field::TcpOpt if padding => TcpShow::All,
         Field::TcpOpt => TcpShow::NoPadding,
         Field::TcpNtopt => TcpShow::NoTimestamps,
         _ => TcpShow::Sack,

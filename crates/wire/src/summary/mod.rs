@@ -11,6 +11,7 @@
 //! around payloads, lines that begin with `!` or `#` for everything that is
 //! not a packet.
 
+mod binary;
 mod build;
 mod field;
 mod format;
@@ -21,6 +22,7 @@ mod tests;
 mod value;
 mod view;
 
+pub use binary::{RECORD_HEAD, record_head, text_record};
 pub use field::{Field, UnknownField, fields};
 pub use format::{Writer, header};
 pub use parse::{Defaults, Dump, Flow, Parsed, parse_line};

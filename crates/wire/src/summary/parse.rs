@@ -1,5 +1,6 @@
 //! Reads lines: packets, and what stands between them.
 
+use super::binary::{BINARY, line_of};
 use super::build::Build;
 use super::quote::{unquote, words};
 use super::{Field, Meta, VERSION};
@@ -108,6 +109,8 @@ pub struct Dump {
     pub fields: Vec<Field>,
     /// What holds of packets whose lines do not say otherwise.
     pub defaults: Defaults,
+    /// Whether records follow, rather than lines.
+    pub binary: bool,
 }
 
 impl Dump {
@@ -122,6 +125,12 @@ impl Dump {
             return Ok(None);
         }
         parse_line(&self.fields, line, &self.defaults).map(Some)
+    }
+
+    /// Reads the record of a packet, without its first word.
+    pub fn record(&self, record: &[u8]) -> Result<Parsed, String> {
+        let line = line_of(&self.fields, self.defaults.minor, record);
+        parse_line(&self.fields, &line.ok_or("packet parse error")?, &self.defaults)
     }
 
     /// Whether a file may well be a dump whose first line is this.
@@ -144,9 +153,17 @@ impl Dump {
                 self.defaults.aggregate.map(|_| ()).ok_or("bad !aggregate specification".into())
             }
             ["!aggregate", ..] => Err("bad !aggregate specification".into()),
-            ["!binary", ..] => Err("binary summary dumps are not understood".into()),
+            [BINARY, ..] => self.records_follow(),
             // `!creator`, `!host`, `!bad` and all that is still to come.
             _ => Ok(()),
+        }
+    }
+
+    fn records_follow(&mut self) -> Result<(), String> {
+        self.binary = true;
+        match self.fields.iter().find(|field| !field.is_binary()) {
+            Some(field) => Err(format!("'{field}' in a binary summary dump")),
+            None => Ok(()),
         }
     }
 
@@ -170,10 +187,11 @@ impl Dump {
         for name in names {
             let name = String::from_utf8_lossy(&unquote(name)).into_owned();
             let field = match name.parse::<Field>() {
-                Ok(field) if field.order().is_some() => field,
-                Ok(_) => {
-                    complaints.push(format!("content type '{name}' ignored on input"));
-                    Field::None
+                Ok(field) => {
+                    if field.order().is_none() {
+                        complaints.push(format!("content type '{name}' ignored on input"));
+                    }
+                    field
                 }
                 Err(unknown) => {
                     complaints.push(unknown.to_string());

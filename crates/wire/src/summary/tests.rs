@@ -71,9 +71,9 @@ fn names() {
 #[test]
 fn the_head_of_a_dump() {
     let list = fields("ntimestamp src sport").expect("are fields");
-    assert_eq!(header(&list, None), "!IPSummaryDump 1.3\n!data timestamp ip_src sport\n");
+    assert_eq!(header(&list, None, false), "!IPSummaryDump 1.3\n!data timestamp ip_src sport\n");
     assert_eq!(
-        header(&list, Some("a \"b\"")),
+        header(&list, Some("a \"b\""), false),
         "!IPSummaryDump 1.3\n!creator \"a \\\"b\\\"\"\n!data timestamp ip_src sport\n"
     );
 }
@@ -394,7 +394,6 @@ fn dumps_with_directives() {
         ("!flowid 1.0.0.1", "bad !flowid specification"),
         ("!flowid 1.0.0.1 1 2.0.0.2 65536", "bad !flowid specification"),
         ("!aggregate x", "bad !aggregate specification"),
-        ("!binary", "binary summary dumps are not understood"),
         ("!IPSummaryDump 2.0", "unexpected IPSummaryDump version 2.0"),
         ("!data", "no contents specified"),
         (
@@ -479,5 +478,81 @@ proptest! {
         for pair in list.windows(3) {
             let _ = parse_line(pair, &words.join(" "), &defaults);
         }
+    }
+}
+
+/// What a line becomes by way of a record: its fields as the writer would write them.
+fn by_record(list: &str, text: &str, meta: &Meta) -> (String, Parsed) {
+    let packet = sketch::build(text).expect("is a sketch");
+    let writer = Writer::new(fields(list).expect("are fields"));
+    let packet = Packet { data: &packet.bytes, link: Some(0), network: Some(14) };
+    let (mut record, mut word) = (Vec::new(), String::new());
+    writer.record(&packet, meta, &mut word, &mut record, None);
+    let head = record[..RECORD_HEAD].try_into().expect("four bytes");
+    assert_eq!(record_head(head), Some((false, record.len() - RECORD_HEAD)));
+    let mut dump = Dump::default();
+    for line in header(writer.fields(), None, true).lines() {
+        let _ = dump.line(line); // digests are ignored
+    }
+    assert!(dump.binary);
+    let parsed = dump.record(&record[RECORD_HEAD..]).expect("is a packet");
+    let mut line = String::new();
+    let network = parsed.network;
+    let packet = Packet { data: &parsed.bytes, link: Some(0), network };
+    writer.line(&packet, &parsed.meta, &mut line, None);
+    (line, parsed)
+}
+
+#[test]
+fn records_say_what_lines_say() {
+    let meta = Meta {
+        timestamp: Timestamp::new(1_000_000_000, 123_456_000),
+        first_timestamp: Timestamp::new(999_999_999, 5000),
+        paint: 1,
+        aggregate: 7,
+        thread: 2,
+        ..Meta::default()
+    };
+    for (list, text) in [
+        ("eth_src eth_dst eth_type ip_src ip_dst ip_proto", ""),
+        ("timestamp first_timestamp ts_sec ts_usec ts_usec1 direction paint agg thread ip_len", ""),
+        ("eth_type ip_hl ip_tos ip_dscp ip_ecn ip_ttl ip_id ip_proto ip_len ip_frag", ""),
+        ("eth_type ip_proto sport dport tcp_seq tcp_ack tcp_flags tcp_window tcp_urp tcp_off", ""),
+        ("eth_type ip_proto sport dport none payload_len", "udp"),
+        ("eth_type ip_proto sport dport udp_len payload_md5 payload_len", "udp"),
+        ("eth_type ip_proto icmp_type icmp_code icmp_flowid icmp_seq", "icmp"),
+        ("eth_type ip_proto icmp_type_name icmp_code_name", "icmp"),
+    ] {
+        let text = match text {
+            "" => "eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1:5 > 2.0.0.2:6 tcp ack",
+            "udp" => "eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1:5 > 2.0.0.2:6 udp",
+            _ => "eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 icmp type 8 ident 5 seq 6",
+        };
+        let sketch = sketch::build(text).expect("is a sketch");
+        let writer = Writer::new(fields(list).expect("are fields"));
+        let packet = Packet { data: &sketch.bytes, link: Some(0), network: Some(14) };
+        let mut line = String::new();
+        writer.line(&packet, &meta, &mut line, None);
+        // Nobody can make a payload of its digest.
+        let digest = |line: &str| {
+            let words = line.split(' ').zip(list.split(' '));
+            words.filter(|it| it.1 != "payload_md5").map(|it| it.0.to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(digest(&by_record(list, text, &meta).0), digest(&line), "{list}");
+    }
+}
+
+#[test]
+fn records_are_bounded() {
+    assert_eq!(record_head([0, 0, 0, 3]), None);
+    assert_eq!(record_head([0x80, 0, 0, 4]), Some((true, 0)));
+    let mut text = Vec::new();
+    text_record("!bad\n", &mut text);
+    assert_eq!(text, b"\x80\0\0\x09!bad\n");
+    let all = Field::ALL.iter().filter(|field| field.is_binary()).copied().collect::<Vec<_>>();
+    assert_eq!(all.len(), Field::ALL.len() - 1, "all but the payload");
+    let dump = Dump { fields: all, binary: true, ..Dump::default() };
+    for len in 0..64 {
+        assert!(dump.record(&vec![0xff; len]).is_err(), "{len}");
     }
 }
