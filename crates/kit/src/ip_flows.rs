@@ -26,9 +26,37 @@ struct Flow {
     number: u32,
     /// Whether its first packet came from the greater end.
     reverse: bool,
+    first: u64,
     last: u64,
+    /// Packets as the first went, and against it.
+    packets: [u32; 2],
     /// Which sides have said that they are done: a bit each.
     done: u8,
+}
+
+/// A flow that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Over {
+    /// Its number.
+    pub number: u32,
+    /// Where its first packet came from.
+    pub src: End,
+    /// Where its first packet went.
+    pub dst: End,
+    /// When its first packet came.
+    pub first: u64,
+    /// When its last packet came.
+    pub last: u64,
+    /// Packets as the first went, and against it.
+    pub packets: [u32; 2],
+}
+
+impl Flow {
+    fn over(&self, &(_, lesser, greater): &Key) -> Over {
+        let &Flow { number, reverse, first, last, packets, .. } = self;
+        let (src, dst) = if reverse { (greater, lesser) } else { (lesser, greater) };
+        Over { number, src, dst, first, last, packets }
+    }
 }
 
 /// What a segment of TCP says of its flow's life.
@@ -49,7 +77,7 @@ pub struct Flows {
     /// The number of the next flow; 0 is none.
     next: u32,
     /// The flows that have ended since somebody asked.
-    over: Vec<u32>,
+    over: Vec<Over>,
 }
 
 impl Default for Flows {
@@ -74,13 +102,20 @@ impl Flows {
     ) -> (u32, bool) {
         let swapped = symmetric && src > dst;
         let key = if swapped { (protocol, dst, src) } else { (protocol, src, dst) };
-        let fresh = Flow { number: self.next, reverse: swapped, last: now, done: 0 };
+        let fresh = Flow {
+            number: self.next,
+            reverse: swapped,
+            first: now,
+            last: now,
+            packets: [0; 2],
+            done: 0,
+        };
         let flow = self.flows.entry(key).or_insert(fresh);
         let silent = now.saturating_sub(flow.last) > timeouts.of(protocol, flow.done);
         // A connection that was over may begin again with the same ends.
         let anew = marks.syn && flow.done == BOTH;
         if (silent || anew) && flow.number != self.next {
-            self.over.push(flow.number);
+            self.over.push(flow.over(&key));
             *flow = fresh;
         }
         if flow.number == self.next {
@@ -92,7 +127,10 @@ impl Flows {
         } else if marks.fin {
             flow.done |= 1 << u8::from(swapped);
         }
-        (flow.number, flow.reverse != swapped)
+        let back = flow.reverse != swapped;
+        let packets = &mut flow.packets[usize::from(back)];
+        *packets = packets.saturating_add(1);
+        (flow.number, back)
     }
 
     /// The number of a flow that is there already, and whether `src` to `dst` goes against it.
@@ -114,7 +152,7 @@ impl Flows {
         self.flows.retain(|key, flow| {
             let alive = now.saturating_sub(flow.last) <= timeouts.of(key.0, flow.done);
             if !alive {
-                over.push(flow.number);
+                over.push(flow.over(key));
             }
             alive
         });
@@ -122,7 +160,7 @@ impl Flows {
 
     /// Forgets all flows.
     pub fn clear(&mut self) {
-        self.over.extend(self.flows.values().map(|flow| flow.number));
+        self.over.extend(self.flows.iter().map(|(key, flow)| flow.over(key)));
         self.flows.clear();
     }
 
@@ -136,9 +174,11 @@ impl Flows {
         self.flows.is_empty()
     }
 
-    /// The flows that have ended since it was asked last.
-    pub fn take_over(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.over)
+    /// The flows that have ended since it was asked last, in the order of their numbers.
+    pub fn take_over(&mut self) -> Vec<Over> {
+        let mut over = std::mem::take(&mut self.over);
+        over.sort_unstable_by_key(|it| it.number);
+        over
     }
 }
 
@@ -162,6 +202,10 @@ mod tests {
 
     fn end(host: u8, port: u16) -> End {
         (Ipv4Addr::new(10, 0, 0, host), port)
+    }
+
+    fn numbers(flows: &mut Flows) -> Vec<u32> {
+        flows.take_over().iter().map(|it| it.number).collect()
     }
 
     fn number(
@@ -204,14 +248,16 @@ mod tests {
         assert_eq!(number(&mut flows, TCP, there, syn, 304).0, 4);
         assert_eq!(number(&mut flows, TCP, there, Marks { rst: true, ..none }, 305).0, 4);
         assert_eq!(number(&mut flows, TCP, there, none, 316).0, 5);
-        assert_eq!(flows.take_over(), [1, 3, 4]);
+        assert_eq!(numbers(&mut flows), [1, 3, 4]);
         flows.reap(2000, &TIMEOUTS);
         assert!(flows.is_empty());
-        let mut over = flows.take_over();
-        over.sort_unstable();
-        assert_eq!(over, [2, 5]);
-        number(&mut flows, TCP, there, syn, 2000);
+        assert_eq!(numbers(&mut flows), [2, 5]);
+        number(&mut flows, TCP, back, syn, 2000);
+        number(&mut flows, TCP, back, none, 2100);
+        number(&mut flows, TCP, there, none, 2200);
         flows.clear();
-        assert_eq!((flows.take_over(), flows.len()), (vec![6], 0));
+        let (src, dst) = back;
+        let over = Over { number: 6, src, dst, first: 2000, last: 2200, packets: [2, 1] };
+        assert_eq!((flows.take_over(), flows.len()), (vec![over], 0));
     }
 }

@@ -373,3 +373,32 @@ fn router_errors() {
         assert_eq!(complaints(&["-e", text]), want, "{text}");
     }
 }
+
+#[test]
+fn a_capture_is_read_on_beyond_its_end() {
+    let text =
+        "f :: FromDump(conf/sample.pcap, END_AFTER 0.1, END_CALL s.run) -> c :: Counter -> Discard;
+         s :: Script(TYPE PASSIVE, print $(c.count), goto done $(gt $(c.count) 20),
+                     write f.extend_interval 0.2, exit, label done, write f.stop)";
+    // Packets are 10 ms apart.
+    assert_eq!(out(&["--simtime", "-e", text, "-h", "c.count"], ""), "10\n30\n30\n");
+}
+
+#[test]
+fn flows_are_described_when_they_are_over() {
+    let file = folder("click").join("flows.xml");
+    let text = format!(
+        "f :: FromDump(conf/sample.pcap, FORCE_IP true, STOP true)
+           -> a :: AggregateIPFlows(TRACEINFO {}, SOURCE f) -> Discard; a[1] -> Discard",
+        file.display()
+    );
+    let count: usize =
+        out(&["--simtime", "-e", &text, "-h", "a.count"], "").trim().parse().unwrap();
+    let trace = std::fs::read_to_string(file).unwrap();
+    let head = "<?xml version='1.0' standalone='yes'?>\n<trace file='conf/sample.pcap'>\n<flow aggregate='1' src='";
+    assert!(trace.starts_with(head) && trace.ends_with("</flow>\n</trace>\n"), "{trace}");
+    assert!(count > 0 && trace.matches("</flow>").count() == count, "{count}\n{trace}");
+    assert!(trace.contains(" begin='1700000000."), "{trace}");
+    let (_, _, said) = all(&["-e", "Idle -> AggregateIPFlows(SOURCE x) -> Discard"], "");
+    assert!(said.contains("SOURCE: no element named 'x'"), "{said}");
+}

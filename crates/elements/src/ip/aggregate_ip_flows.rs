@@ -1,6 +1,7 @@
 //! `AggregateIPFlows`: aggregates by flow.
 
 use super::flow_fragments::{Held, Verdict};
+use super::flow_wishes::{Wishes, nanos};
 use crate::basic::ended::Ended;
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
@@ -15,6 +16,7 @@ use castanet_kit::ip_flows::Timeouts;
 /// Time is that of the packets. With FRAGMENTS, later fragments wait for the
 /// first, which has the ports, and what comes between the same hosts behind them
 /// waits too; `clear` lets them go. What belongs to no flow leaves by the second output.
+/// TRACEINFO has an XML file say of each flow, once it is over, what it was.
 ///
 /// ```click
 /// in -> f :: AggregateIPFlows -> k :: AggregateCounter -> out;  f[1] -> none
@@ -42,6 +44,14 @@ use castanet_kit::ip_flows::Timeouts;
 /// ! f.clear
 /// < none 1.0.0.1 > 2.0.0.2 udp id 7 frag 1480 len 60
 /// ```
+///
+/// ```click
+/// in -> f :: AggregateIPFlows(TRACEINFO /dev/full) -> out;  f[1] -> none
+/// > in  1.0.0.1:5 > 2.0.0.2:6 udp
+/// < out 1.0.0.1:5 > 2.0.0.2:6 udp
+/// ! f.clear
+/// = f.count 0
+/// ```
 #[derive(Element)]
 #[element(args = Wishes)]
 pub struct AggregateIPFlows {
@@ -52,54 +62,26 @@ pub struct AggregateIPFlows {
     fragments: Option<bool>,
     symmetric: bool,
     ended: Link<Ended>,
-}
-
-#[derive(Args)]
-pub struct Wishes {
-    /// How long TCP that goes on may be silent.
-    #[arg(keyword, default = Duration::from_secs(86400))]
-    tcp_timeout: Duration,
-    /// How long TCP that has ended may be silent.
-    #[arg(keyword, default = Duration::from_secs(30))]
-    tcp_done_timeout: Duration,
-    /// How long UDP may be silent.
-    #[arg(keyword, default = Duration::from_secs(60))]
-    udp_timeout: Duration,
-    /// How long fragments wait for the first of theirs.
-    #[arg(keyword, default = Duration::from_secs(30))]
-    fragment_timeout: Duration,
-    /// How often to look for flows that are over.
-    #[arg(keyword, default = Duration::from_secs(1200))]
-    reap: Duration,
-    /// Whether ICMP errors belong to the flow that they are about.
-    #[arg(keyword, default = false)]
-    icmp: bool,
-    /// Whether later fragments belong to a flow; unless said, where packets are pushed.
-    #[arg(keyword)]
-    fragments: Option<bool>,
-    /// Whether both directions are one flow.
-    #[arg(keyword, default = true)]
-    symetric: bool,
+    trace: Option<String>,
+    /// What the trace is about.
+    source: Option<String>,
 }
 
 impl Build for AggregateIPFlows {
     type Args = Wishes;
 
     fn build(it: Wishes, setup: &Setup) -> Result<Self, ArgError> {
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let timeouts = Timeouts {
-            tcp: nanos(it.tcp_timeout),
-            tcp_done: nanos(it.tcp_done_timeout),
-            udp: nanos(it.udp_timeout),
-        };
+        let source = it.source.as_ref().map(|name| setup.file_of(name)).transpose();
         Ok(AggregateIPFlows {
-            timeouts,
+            timeouts: it.timeouts(),
             fragment_timeout: nanos(it.fragment_timeout),
             reap: nanos(it.reap),
             icmp: it.icmp,
             fragments: it.fragments,
             symmetric: it.symetric,
             ended: setup.own::<Ended>(),
+            trace: it.traceinfo,
+            source: source.map_err(|e| e.at("SOURCE"))?.flatten(),
         })
     }
 }
@@ -121,6 +103,14 @@ impl AggregateIPFlows {
         packet.set_paint(paint);
         cx.emit(Way::Flow, packet);
     }
+
+    /// Tells everybody which flows are over.
+    fn tell(&self, held: &mut Held, cx: &mut Cx) {
+        let over = held.over();
+        held.trace.write(&over, cx);
+        let numbers: Vec<u32> = over.iter().map(|flow| flow.number).collect();
+        self.ended.with(|ended| ended.tell(&numbers));
+    }
 }
 
 impl PerBatch for AggregateIPFlows {
@@ -128,6 +118,25 @@ impl PerBatch for AggregateIPFlows {
     type Local = Held;
     type Fate = Way;
     const SHARED: bool = true;
+
+    fn continues(&self, before: &AggregateIPFlows) -> bool {
+        (&self.trace, &self.source) == (&before.trace, &before.source)
+    }
+
+    fn begin(&self, held: &mut Held, _: &mut Cx) -> Result<(), ArgError> {
+        match &self.trace {
+            Some(name) => held.trace.open(name, self.source.as_deref()),
+            None => Ok(()),
+        }
+    }
+
+    fn end(&self, held: &mut Held, cx: &mut Cx) {
+        if self.trace.is_some() {
+            held.forget();
+            self.tell(held, cx);
+            held.trace.close(cx);
+        }
+    }
 
     fn batch(&self, held: &mut Held, _: usize, batch: Batch, cx: &mut Cx) {
         let waits = self.fragments.unwrap_or(true) && cx.pulled().is_none();
@@ -139,7 +148,7 @@ impl PerBatch for AggregateIPFlows {
             };
             if held.is_due(now, self.reap) {
                 held.reap(now);
-                self.ended.with(|ended| ended.tell(&held.over()));
+                self.tell(held, cx);
             }
             match held.take_in(packet, now) {
                 Verdict::Known(packet, flow) => self.send(packet, flow, cx),
@@ -156,7 +165,7 @@ impl PerBatch for AggregateIPFlows {
         for _ in 0..cx.burst() {
             let Some((packet, flow)) = held.any() else {
                 held.forget();
-                return self.ended.with(|ended| ended.tell(&held.over()));
+                return self.tell(held, cx);
             };
             self.send(packet, flow, cx);
         }

@@ -1,9 +1,10 @@
 //! The flows that `AggregateIPFlows` knows, and the packets that wait for a first fragment.
 
+use super::flow_trace::Trace;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Ipv4Header, Tcp, ip_proto};
 use castanet_kit::icmp_error::is_error;
-use castanet_kit::ip_flows::{End, Flows, Marks, Timeouts};
+use castanet_kit::ip_flows::{End, Flows, Marks, Over, Timeouts};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// Two hosts, the lesser first.
@@ -32,6 +33,7 @@ pub struct Held {
     ports: HashMap<Pieces, (u16, u16, u64)>,
     /// When to look for flows that are over.
     due: u64,
+    pub(super) trace: Trace,
 }
 
 #[handlers]
@@ -93,7 +95,7 @@ impl Held {
     }
 
     /// The flows that have ended.
-    pub(super) fn over(&mut self) -> Vec<u32> {
+    pub(super) fn over(&mut self) -> Vec<Over> {
         self.flows.take_over()
     }
 

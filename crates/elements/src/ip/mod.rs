@@ -8,6 +8,8 @@ pub mod check_udp_header;
 pub mod dec_ip_ttl;
 pub mod fix_ip_src;
 mod flow_fragments;
+mod flow_trace;
+mod flow_wishes;
 pub mod icmp_error;
 pub mod icmp_ping_responder;
 pub mod icmp_ping_source;

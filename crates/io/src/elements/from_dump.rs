@@ -65,6 +65,9 @@ pub struct Settings {
     /// How many packets to emit at once; 0 for the engine's burst.
     #[arg(keyword, default = 0)]
     burst: u32,
+    /// What to write to a handler after the last packet.
+    #[arg(keyword)]
+    end_call: Option<Call>,
 }
 
 /// Where packets of a capture go.
@@ -93,8 +96,12 @@ pub struct Reading {
     first_emitted: Option<Time>,
     /// What to add to a packet's time for the time to emit it at.
     offset: Option<i64>,
-    /// A packet whose time has not come.
+    /// A packet whose time has not come, or that is beyond the end.
     next: Option<Packet>,
+    /// By how much the end has been put off.
+    extended: Duration,
+    /// Whether a handler has asked for the router to stop.
+    stopping: bool,
 }
 
 #[handlers]
@@ -139,6 +146,21 @@ impl Reading {
         Ok(())
     }
 
+    /// Puts the end off by so many seconds, and goes on.
+    #[write]
+    fn extend_interval(&mut self, text: &str) -> Result<(), ArgError> {
+        self.extended += Duration::from_arg(text.trim(), &Names::default())?;
+        self.active = true;
+        Ok(())
+    }
+
+    /// Ceases to emit packets, and asks the router to stop.
+    #[write]
+    fn stop(&mut self, _: &str) -> Result<(), ArgError> {
+        (self.active, self.stopping) = (false, true);
+        Ok(())
+    }
+
     /// Starts `count` again from zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
@@ -170,6 +192,10 @@ impl Build for FromDump {
             let error = ArgError::new("END, END_AFTER and INTERVAL exclude each other");
             return Err(error.click("more than one of 'END', 'END_AFTER', 'INTERVAL' specified"));
         }
+        if settings.stop && settings.end_call.is_some() {
+            return Err(ArgError::new("END_CALL and STOP exclude each other")
+                .click("END_CALL and STOP are mutually exclusive"));
+        }
         if !(0.0..=1.0).contains(&settings.sample) {
             let error = ArgError::new("is not a probability, 0 to 1").at("SAMPLE");
             return Err(error);
@@ -196,6 +222,12 @@ impl Source for FromDump {
     }
 
     fn ask(&self, local: &mut Reading, n: usize, cx: &mut Cx) -> Asked {
+        if std::mem::take(&mut local.stopping) {
+            cx.stop();
+        }
+        if !local.active {
+            return Asked::Done;
+        }
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
         for _ in 0..n {
             let packet = match local.next.take() {
@@ -203,9 +235,16 @@ impl Source for FromDump {
                 None => match self.read(local, cx) {
                     Ok(Some(packet)) => packet,
                     Ok(None) => continue,
-                    Err(End) => return self.finish(local, cx),
+                    Err(End) => {
+                        local.file = None;
+                        return self.finish(local, cx);
+                    }
                 },
             };
+            if self.is_beyond(local, &packet) {
+                local.next = Some(packet);
+                return self.finish(local, cx);
+            }
             if let Some(due) = self.due(local, &packet, cx) {
                 local.next = Some(packet);
                 cx.retry_at(due);
@@ -217,7 +256,11 @@ impl Source for FromDump {
     }
 
     fn active(&self, local: &Reading) -> bool {
-        local.active && (local.file.is_some() || local.next.is_some())
+        local.stopping || local.active && (local.file.is_some() || local.next.is_some())
+    }
+
+    fn held(&self, local: &Reading) -> usize {
+        usize::from(local.next.is_some())
     }
 
     fn end(&self, local: &mut Reading, _: &mut Cx) {
@@ -244,10 +287,7 @@ impl FromDump {
         if self.settings.start().is_some_and(|start| time < start.after(first)) {
             return Ok(None);
         }
-        let from = *local.first_emitted.get_or_insert(time);
-        if self.settings.end().is_some_and(|end| time >= end.after(first, from)) {
-            return Err(End);
-        }
+        local.first_emitted.get_or_insert(time);
         if self.chance < ALWAYS && cx.random() as u32 % ALWAYS >= self.chance {
             return Ok(None);
         }
@@ -259,6 +299,13 @@ impl FromDump {
         }
         local.encap = Some(link);
         Ok(Some(packet))
+    }
+
+    /// Whether a packet is not to be emitted any more.
+    fn is_beyond(&self, local: &Reading, packet: &Packet) -> bool {
+        let (first, from) = (local.first.unwrap_or_default(), local.first_emitted);
+        let end = self.settings.end().map(|end| end.after(first, from.unwrap_or_default()));
+        end.is_some_and(|end| Time(packet.timestamp()) >= end + local.extended)
     }
 
     /// When a packet is to be emitted, if not now.
@@ -285,9 +332,11 @@ impl FromDump {
     }
 
     fn finish(&self, local: &mut Reading, cx: &mut Cx) -> Asked {
-        (local.file, local.active) = (None, false);
+        local.active = false;
         if self.settings.stop {
             cx.stop();
+        } else if let Some(Call { handler, value }) = &self.settings.end_call {
+            cx.call(handler, value);
         }
         Asked::Done
     }

@@ -18,6 +18,7 @@ pub mod from_tcpdump;
 mod host;
 mod ip_mark;
 mod kernel;
+pub mod kernel_handler_proxy;
 pub mod kernel_tap;
 pub mod kernel_tun;
 pub mod mcast_socket;
@@ -58,6 +59,7 @@ pub static CLASSES: &[Class] = &[
     source::<from_host::FromHost>(),
     source::<from_ip_summary_dump::FromIPSummaryDump>(),
     source::<from_tcpdump::FromTcpdump>(),
+    control::<kernel_handler_proxy::KernelHandlerProxy>(),
     duplex::<kernel_tap::KernelTap>(),
     duplex::<kernel_tun::KernelTun>(),
     duplex::<mcast_socket::McastSocket>(),
