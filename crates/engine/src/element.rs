@@ -206,7 +206,8 @@ pub enum Asked {
     Again,
     /// Not before this time.
     At(Time),
-    /// When the file descriptor becomes readable.
+    /// When the file descriptor becomes readable: the same one each time, for
+    /// the number of one that was closed may be another's.
     Readable(i32),
     /// When what it pulls from has packets again (or `cx.retry_at` said when),
     /// or when the stores that it pushes into have room again.

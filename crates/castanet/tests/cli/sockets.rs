@@ -42,7 +42,6 @@ fn heard(stream: &mut impl Read, bytes: usize) -> String {
 }
 
 #[test]
-#[ignore = "one run in five, the next client waits for ever: a known fault of Socket(TCP) servers"]
 fn a_tcp_server_has_one_client_after_the_other() {
     let (mut process, port) =
         at_port("s :: Socket(TCP, 127.0.0.1, 0, VERBOSE true) -> c :: Counter -> s");

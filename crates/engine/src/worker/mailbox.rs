@@ -130,6 +130,7 @@ impl Mailbox {
         if self.registered[task] == Some(fd) {
             return Ok(());
         }
+        self.forget(task);
         self.poll.registry().register(&mut SourceFd(&fd), Token(task), Interest::READABLE)?;
         self.registered[task] = Some(fd);
         Ok(())

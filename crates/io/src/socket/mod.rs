@@ -6,6 +6,7 @@ mod plan;
 pub(crate) use plan::{Carrier, Failed, Plan, Where};
 
 use crate::device::{Device, DeviceStats};
+use crate::sys::AnyOf;
 use castanet_packet::{Batch, Packet, Pool, anno};
 use gate::{Datagram, Gate};
 use rustix::io::Errno;
@@ -14,7 +15,7 @@ use rustix::net::{
     acceptfrom_with, getsockname, recv, recvfrom, send, sendto, shutdown,
 };
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 
 /// The longest datagram.
@@ -27,9 +28,9 @@ pub(crate) struct Link {
     listener: Option<OwnedFd>,
     /// Where packets come from, while there is somebody.
     from: Option<OwnedFd>,
-    /// The last client's, until the next has another number: a worker that was
-    /// told of this one would take that for it, and never look.
-    gone: Option<OwnedFd>,
+    /// Readable when a server of streams has something to do: clients come and
+    /// go, and with them the numbers of their descriptors.
+    ears: Option<AnyOf>,
     /// Where packets go, if not to where they come from.
     to: Option<OwnedFd>,
     /// Keeps others off a port.
@@ -64,7 +65,7 @@ impl Link {
         let mut link = Link {
             listener: None,
             from: None,
-            gone: None,
+            ears: None,
             to: None,
             _claim: None,
             peer: None,
@@ -78,7 +79,12 @@ impl Link {
             plan,
         };
         match &link.plan.carrier {
-            Carrier::Stream if !link.plan.client => link.listener = Some(link.plan.open()?),
+            Carrier::Stream if !link.plan.client => {
+                let listener = link.plan.open()?;
+                let ears = AnyOf::new([listener.as_raw_fd()].into_iter());
+                link.ears = Some(ears.map_err(|error| ("epoll", errno(&error)))?);
+                link.listener = Some(listener);
+            }
             Carrier::Stream | Carrier::Datagrams => link.from = Some(link.plan.open()?),
             Carrier::Raw(_) => {
                 let (fd, claim) = link.plan.open_raw()?;
@@ -106,7 +112,7 @@ impl Link {
             return;
         }
         let place = shown(&self.plan.place);
-        let fd = self.fd().unwrap_or(-1);
+        let fd = self.from.as_ref().or(self.listener.as_ref()).map_or(-1, AsRawFd::as_raw_fd);
         self.news.push(match self.plan.client {
             true => format!("opened connection {fd} to {place}"),
             false => format!("listening for connections on {place} ({fd})"),
@@ -139,7 +145,6 @@ impl Link {
             self.news.push(format!("closed connection {}", fd.as_raw_fd()));
             // One that is not connected any more has nothing to shut down.
             _ = shutdown(&fd, Shutdown::Both);
-            self.gone = Some(fd);
         }
         self.taken = 0;
     }
@@ -158,11 +163,7 @@ impl Link {
                     gate.hold_client(fd, from);
                     return false;
                 }
-                let from = from.map_or_else(String::new, |it| format!(" from {it}"));
-                self.news.push(format!("opened connection {}{from}", fd.as_raw_fd()));
-                self.from = Some(fd);
-                self.gone = None;
-                true
+                self.welcome(fd, from)
             }
             Err(Errno::AGAIN | Errno::INTR) => false,
             Err(error) => {
@@ -170,6 +171,18 @@ impl Link {
                 false
             }
         }
+    }
+
+    /// Makes a client the one that is served; whether that could be done.
+    fn welcome(&mut self, fd: OwnedFd, from: Option<SocketAddrV4>) -> bool {
+        let heard = self.ears.as_ref().map_or(Ok(()), |ears| ears.add(fd.as_raw_fd()));
+        let from = from.map_or_else(String::new, |it| format!(" from {it}"));
+        self.news.push(match &heard {
+            Ok(()) => format!("opened connection {}{from}", fd.as_raw_fd()),
+            Err(error) => format!("connection{from}: {}", crate::error::system_words(error)),
+        });
+        self.from = heard.is_ok().then_some(fd);
+        self.from.is_some()
     }
 
     /// Addresses of whom somebody has to say whether they may come in.
@@ -183,8 +196,7 @@ impl Link {
         let (client, denied) = gate.judge(address, may);
         self.news.extend(denied);
         if let Some((fd, from)) = client {
-            self.news.push(format!("opened connection {} from {from}", fd.as_raw_fd()));
-            self.from = Some(fd);
+            self.welcome(fd, Some(from));
         }
     }
 
@@ -391,7 +403,8 @@ impl Device for Link {
         if self.from.is_none() && self.gate.as_ref().is_some_and(Gate::is_taken) {
             return None;
         }
-        self.from.as_ref().or(self.listener.as_ref()).map(|fd| fd.as_fd().as_raw_fd())
+        let ears = self.ears.as_ref().map(AnyOf::raw_fd);
+        ears.or(self.from.as_ref().map(AsRawFd::as_raw_fd))
     }
 
     fn stats(&self) -> DeviceStats {
@@ -415,6 +428,10 @@ fn shown(place: &Where) -> String {
         Where::Ip(address) => address.to_string(),
         Where::File(path) => path.display().to_string(),
     }
+}
+
+fn errno(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 /// The system's words for an error.

@@ -60,7 +60,7 @@ pub(crate) enum Carrier {
     },
 }
 
-/// How a socket is to be opened.
+/// How a socket is to be opened; [`Plan::new`] has what is usual.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) carrier: Carrier,
@@ -88,6 +88,23 @@ fn step<T>(what: &'static str, done: Result<T, Errno>) -> Result<T, Failed> {
 }
 
 impl Plan {
+    /// Serves at a place, with stamps of time on packets of up to 2 KiB.
+    pub(crate) fn new(carrier: Carrier, place: Where) -> Plan {
+        Plan {
+            carrier,
+            place,
+            local: None,
+            client: false,
+            snaplen: 2048,
+            headroom: 28,
+            send_buffer: None,
+            receive_buffer: None,
+            nodelay: false,
+            timestamps: true,
+            gated: false,
+        }
+    }
+
     /// A socket of the right kind, with its options.
     fn make(&self) -> Result<OwnedFd, Failed> {
         let family = match self.place {

@@ -70,18 +70,24 @@ fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 pub(crate) struct AnyOf(OwnedFd);
 
 impl AnyOf {
-    /// Watches descriptors, which must stay open as long as this does.
+    /// Watches descriptors; one that is closed leaves by itself.
     pub(crate) fn new(all: impl Iterator<Item = RawFd>) -> io::Result<AnyOf> {
         // SAFETY: no pointers are passed.
         let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: the descriptor is fresh and owned by nobody else.
         let any = AnyOf(unsafe { OwnedFd::from_raw_fd(fd) });
         for one in all {
-            let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
-            // SAFETY: `event` is live, and the kernel only reads it.
-            check(unsafe { libc::epoll_ctl(fd, libc::EPOLL_CTL_ADD, one, &mut event) })?;
+            any.add(one)?;
         }
         Ok(any)
+    }
+
+    /// Watches one more.
+    pub(crate) fn add(&self, one: RawFd) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
+        // SAFETY: `event` is live, and the kernel only reads it.
+        check(unsafe { libc::epoll_ctl(self.raw_fd(), libc::EPOLL_CTL_ADD, one, &mut event) })?;
+        Ok(())
     }
 
     /// The descriptor that stands for all.
