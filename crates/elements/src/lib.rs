@@ -20,6 +20,7 @@ pub mod neighbours;
 mod outfile;
 mod pinged;
 pub mod queue;
+mod routes;
 pub mod source;
 pub mod tcp;
 mod translation;

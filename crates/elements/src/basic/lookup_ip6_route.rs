@@ -1,7 +1,8 @@
 //! `LookupIP6Route`: where an IPv6 packet goes next, by the longest prefix.
 
+use crate::routes::{configured, route_handlers};
 use castanet_engine::prelude::*;
-use castanet_kit::lpm::{Route, RouteError, Routes};
+use castanet_kit::lpm::{Route, Routes};
 
 /// Sends each packet where the longest prefix of its IPv6 destination annotation leads.
 ///
@@ -65,72 +66,16 @@ impl FromArg for RouteArg {
     }
 }
 
-fn refused(error: RouteError<u128>) -> ArgError {
-    ArgError::new(error.to_string())
-}
-
 impl Build for LookupIP6Route {
     type Args = List;
     fn build(args: List, setup: &Setup) -> Result<Self, ArgError> {
-        let mut lookup = LookupIP6Route { routes: Routes::new(), outputs: setup.outputs as u32 };
         let list: Vec<Route<u128>> = args.routes.into_iter().map(|route| route.0).collect();
-        match lookup.routes.configure(&list, lookup.outputs) {
-            Ok(_) => Ok(lookup),
-            Err(errors) => Err(errors.into_iter().next().map_or_else(
-                || refused(RouteError::Syntax),
-                |(n, error)| refused(error).at(format_args!("argument {}", n + 1)),
-            )),
-        }
+        let outputs = setup.outputs as u32;
+        Ok(LookupIP6Route { routes: configured(&list, outputs)?, outputs })
     }
 }
 
-#[handlers]
-impl LookupIP6Route {
-    /// All routes, a line each.
-    #[read]
-    fn table(&self) -> String {
-        self.routes.listing()
-    }
-    /// Output and gateway for the address that is the parameter, -1 for none.
-    #[read]
-    fn lookup(&self, ask: &Ask) -> String {
-        match ask.param.parse::<Ipv6Addr>() {
-            Ok(address) => self.routes.lookup_text(address.to_bits()),
-            Err(_) => "expected IP6 address".to_owned(),
-        }
-    }
-    /// Adds a route for a prefix that has none.
-    #[write]
-    fn add(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.line("add", text)
-    }
-    /// Adds a route or replaces its prefix's.
-    #[write]
-    fn set(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.line("set", text)
-    }
-    /// Removes a route.
-    #[write]
-    fn remove(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.line("remove", text)
-    }
-    /// Adds, sets and removes routes, a command a line, all or nothing.
-    #[write]
-    fn ctrl(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        let mut changed = self.clone();
-        changed.routes.ctrl(text, self.outputs).map_err(refused)?;
-        Ok(changed)
-    }
-    /// Removes all routes.
-    #[write]
-    fn flush(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
-        Ok(LookupIP6Route { routes: Routes::new(), outputs: self.outputs })
-    }
-
-    fn line(&self, command: &str, route: &str) -> Result<Self, ArgError> {
-        self.ctrl(&format!("{command} {}", route.trim().replace('\n', " ")), &Names::default())
-    }
-}
+route_handlers!(LookupIP6Route, Ipv6Addr, "IP6 address");
 
 impl PerPacket for LookupIP6Route {
     type On = on::Any;

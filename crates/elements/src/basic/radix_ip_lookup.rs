@@ -1,5 +1,6 @@
 //! `RadixIPLookup`: where a packet goes next, by the longest prefix.
 
+use crate::routes::{configured, refused, route_handlers};
 use castanet_engine::prelude::*;
 use castanet_kit::lpm::{Route, RouteError, Routes};
 
@@ -60,79 +61,23 @@ impl FromArg for RouteArg {
             let net = Net::from_arg(name, names).ok()?;
             Route::parse(&format!("{}/{} {rest}", net.address, net.mask))
         };
-        Route::parse(text).or_else(named).map(RouteArg).ok_or_else(|| refused(RouteError::Syntax))
+        Route::parse(text)
+            .or_else(named)
+            .map(RouteArg)
+            .ok_or_else(|| refused(RouteError::<u32>::Syntax))
     }
-}
-
-fn refused(error: RouteError) -> ArgError {
-    ArgError::new(error.to_string())
 }
 
 impl Build for RadixIPLookup {
     type Args = List;
     fn build(args: List, setup: &Setup) -> Result<Self, ArgError> {
-        let mut lookup = RadixIPLookup { routes: Routes::new(), outputs: setup.outputs as u32 };
         let list: Vec<Route> = args.routes.into_iter().map(|route| route.0).collect();
-        match lookup.routes.configure(&list, lookup.outputs) {
-            Ok(_) => Ok(lookup),
-            Err(errors) => Err(errors.into_iter().next().map_or_else(
-                || refused(RouteError::Syntax),
-                |(n, error)| refused(error).at(format_args!("argument {}", n + 1)),
-            )),
-        }
+        let outputs = setup.outputs as u32;
+        Ok(RadixIPLookup { routes: configured(&list, outputs)?, outputs })
     }
 }
 
-#[handlers]
-impl RadixIPLookup {
-    /// All routes, a line each.
-    #[read]
-    fn table(&self) -> String {
-        self.routes.listing()
-    }
-    /// Output and gateway for the address that is the parameter, -1 for none.
-    #[read]
-    fn lookup(&self, ask: &Ask) -> String {
-        match ask.param.parse::<Ipv4Addr>() {
-            Ok(address) => self.routes.lookup_text(address.to_bits()),
-            Err(_) => "expected IP address".to_owned(),
-        }
-    }
-    /// Adds a route for a prefix that has none.
-    #[write]
-    fn add(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.ctrl_line("add", text)
-    }
-    /// Adds a route or replaces its prefix's.
-    #[write]
-    fn set(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.ctrl_line("set", text)
-    }
-    /// Removes a route.
-    #[write]
-    fn remove(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.ctrl_line("remove", text)
-    }
-    /// Adds, sets and removes routes, a command a line, all or nothing.
-    #[write]
-    fn ctrl(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        let mut changed = self.clone();
-        changed.routes.ctrl(text, self.outputs).map_err(refused)?;
-        Ok(changed)
-    }
-    /// Removes all routes.
-    #[write]
-    fn flush(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
-        Ok(RadixIPLookup { routes: Routes::new(), outputs: self.outputs })
-    }
-
-    fn ctrl_line(&self, command: &str, route: &str) -> Result<Self, ArgError> {
-        let mut changed = self.clone();
-        let line = format!("{command} {}", route.trim().replace('\n', " "));
-        changed.routes.ctrl(&line, self.outputs).map_err(refused)?;
-        Ok(changed)
-    }
-}
+route_handlers!(RadixIPLookup, Ipv4Addr, "IP address");
 
 impl PerPacket for RadixIPLookup {
     type On = on::Any;

@@ -1,13 +1,14 @@
 //! From a plan to workers that are ready to run.
 
 use super::overheard::Overheard;
+use super::places::Places;
 use super::plan::{Planned, Wording, plan, report};
 use super::{Bell, Crew, Notice, Options, ProgramId, Router, Run};
 use crate::args::{ArgError, Names};
-use crate::board::{Board, Others};
+use crate::board::Board;
 use crate::class::{Library, Nodes, Program, Role};
 use crate::cores::Cores;
-use crate::element::{Setup, Step};
+use crate::element::Step;
 use crate::graph::{Flow, Graph, assign, fuse};
 use crate::node::fused::{MAX_STAGES, Member};
 use crate::node::{Pass, Slot, Target};
@@ -223,37 +224,22 @@ fn make_all(
     found: &mut Diagnostics,
 ) -> Parts {
     let graph = &planned.graph;
+    let (assigned, checksums) = (&planned.assigned, &planned.checksums);
+    let places = Places { graph, assigned, checksums, names, board, started };
+    let workers = options.workers.max(1);
     let mut parts = Parts { nodes: Vec::new(), programs: Vec::new() };
     for (i, it) in graph.elements.iter().enumerate() {
-        let stores: Vec<&str> = planned.assigned.watched[i]
-            .iter()
-            .map(|&store| graph.elements[store].name.as_str())
-            .collect();
-        let setup = Setup {
-            name: &it.name,
-            inputs: it.inputs.len(),
-            outputs: it.outputs.len(),
-            workers: &planned.assigned.vectors[i],
-            alone: planned.assigned.alone(i),
-            shares: &planned.assigned.shares[i],
-            used: planned.assigned.used[i],
-            stores: &stores,
-            may_leave_sums: planned.checksums[i],
-            names,
-            started,
-            others: Some(Others { graph, board }),
-        };
-        let made = match (it.class.role, it.class.program) {
+        let made = places.at(i, |setup| match (it.class.role, it.class.program) {
             (Role::Info, _) => Ok(Vec::new()),
-            (role, Some(make)) => make(&it.config, &setup).and_then(|program| {
+            (role, Some(make)) => make(&it.config, setup).and_then(|program| {
                 parts.add(i, program, started)?;
                 match role {
                     Role::Control => Ok(Vec::new()),
-                    _ => (it.class.make)(&it.config, &setup, options.workers.max(1)),
+                    _ => (it.class.make)(&it.config, setup, workers),
                 }
             }),
-            _ => (it.class.make)(&it.config, &setup, options.workers.max(1)),
-        };
+            _ => (it.class.make)(&it.config, setup, workers),
+        });
         parts.nodes.push(made.unwrap_or_else(|errors: Vec<ArgError>| {
             report(graph, i, "configuring", errors, options.wording, found);
             Vec::new()

@@ -8,6 +8,7 @@ mod global;
 mod handlers;
 mod moving;
 mod overheard;
+mod places;
 mod plan;
 mod reconfigure;
 mod run;

@@ -1,10 +1,10 @@
 //! Other arguments for an element that runs, by its handler `config`.
 
 use super::Router;
+use super::places::Places;
 use crate::args::ArgError;
-use crate::board::{Board, Others};
+use crate::board::Board;
 use crate::class::{Class, Nodes, Role};
-use crate::element::Setup;
 use crate::node;
 
 /// Whether elements of a class may get other arguments while they run, if these
@@ -62,25 +62,15 @@ impl Router {
 
     /// What an element of these arguments would be here.
     fn nodes_of(&self, it: usize, text: &str, board: &Board) -> Result<Nodes, Vec<ArgError>> {
-        let (element, workers) = (&self.graph.elements[it], &self.assigned.vectors[it]);
-        let watched = self.assigned.watched[it].iter();
-        let stores: Vec<&str> =
-            watched.map(|&store| self.graph.elements[store].name.as_str()).collect();
-        let setup = Setup {
-            name: &element.name,
-            inputs: element.inputs.len(),
-            outputs: element.outputs.len(),
-            workers,
-            alone: self.assigned.alone(it),
-            shares: &self.assigned.shares[it],
-            used: self.assigned.used[it],
-            stores: &stores,
-            may_leave_sums: self.checksums[it],
+        let places = Places {
+            graph: &self.graph,
+            assigned: &self.assigned,
+            checksums: &self.checksums,
             names: &self.names,
+            board,
             started: self.clock.now(),
-            others: Some(Others { graph: &self.graph, board }),
         };
-        (element.class.make)(text, &setup, 1)
+        places.at(it, |setup| (self.graph.elements[it].class.make)(text, setup, 1))
     }
 
     /// Notes the arguments, also in the flat configuration.

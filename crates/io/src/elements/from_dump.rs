@@ -1,6 +1,7 @@
 //! `FromDump`: packets of a capture file.
 
 use super::encap::{self, Encap};
+use super::sampling::Sampling;
 use crate::pcap::{self, DumpReader};
 use castanet_engine::prelude::*;
 use castanet_packet::anno;
@@ -18,8 +19,7 @@ use castanet_packet::anno;
 #[element(args = Settings, ports = "0/1-2", methods)]
 pub struct FromDump {
     settings: Settings,
-    /// Of 2²⁸ packets, how many are emitted.
-    chance: u32,
+    sampling: Sampling,
 }
 
 /// What can be set.
@@ -35,7 +35,7 @@ pub struct Settings {
     #[arg(keyword, default = false)]
     stop: bool,
     /// The probability with which each packet is emitted.
-    #[arg(keyword, default = 1.0)]
+    #[arg(keyword, default = 1.0, range = 0.0..=1.0)]
     sample: f64,
     /// Whether to emit nothing but IP packets on output 0, their header marked.
     #[arg(keyword, default = false)]
@@ -109,7 +109,7 @@ impl FromDump {
     /// The probability with which each packet is emitted.
     #[read]
     fn sampling_prob(&self) -> f64 {
-        f64::from(self.chance) / f64::from(ALWAYS)
+        self.sampling.probability()
     }
 
     /// The file's name.
@@ -176,9 +176,6 @@ impl Reading {
     }
 }
 
-/// The chance of being emitted always.
-const ALWAYS: u32 = 1 << 28;
-
 impl Build for FromDump {
     type Args = Settings;
 
@@ -196,12 +193,8 @@ impl Build for FromDump {
             return Err(ArgError::new("END_CALL and STOP exclude each other")
                 .click("END_CALL and STOP are mutually exclusive"));
         }
-        if !(0.0..=1.0).contains(&settings.sample) {
-            let error = ArgError::new("is not a probability, 0 to 1").at("SAMPLE");
-            return Err(error);
-        }
-        let chance = (settings.sample * f64::from(ALWAYS)) as u32;
-        Ok(FromDump { settings, chance })
+        let sampling = Sampling::new(settings.sample);
+        Ok(FromDump { settings, sampling })
     }
 }
 
@@ -288,7 +281,7 @@ impl FromDump {
             return Ok(None);
         }
         local.first_emitted.get_or_insert(time);
-        if self.chance < ALWAYS && cx.random() as u32 % ALWAYS >= self.chance {
+        if !self.sampling.takes(cx) {
             return Ok(None);
         }
         let (wire_len, link) = (record.wire_len as usize, record.link_type);

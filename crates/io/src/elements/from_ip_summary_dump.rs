@@ -1,7 +1,7 @@
 //! `FromIPSummaryDump`: packets from lines about them.
 
 use super::summary::{Each, Fields, annotate};
-use crate::pcap;
+use super::text_source::{TextSource, text_handlers};
 use crate::text_file::LineReader;
 use castanet_engine::prelude::*;
 use castanet_wire::summary::{Dump, Meta, Parsed, record_head};
@@ -26,8 +26,7 @@ use castanet_wire::{Ethernet, Ipv4Header, ip_proto};
 #[element(args = Settings, methods)]
 pub struct FromIPSummaryDump {
     settings: Settings,
-    /// Of 2²⁸ packets, how many are emitted.
-    chance: u32,
+    source: TextSource,
     /// What holds before the dump says otherwise.
     start: Dump,
 }
@@ -55,7 +54,7 @@ pub struct Settings {
     #[arg(keyword, default = false)]
     checksum: bool,
     /// The probability with which each packet is emitted.
-    #[arg(keyword, default = 1.0)]
+    #[arg(keyword, default = 1.0, range = 0.0..=1.0)]
     sample: f64,
     /// The protocol of packets whose lines have none.
     #[arg(keyword, default = ip_proto::TCP)]
@@ -112,8 +111,6 @@ pub struct Reading {
     active: bool,
     /// Whether the dump is over.
     done: bool,
-    /// Whether a handler has asked for the router to stop.
-    stopping: bool,
     /// Whether a line that is no packet has been reported.
     complained: bool,
     /// Bytes read.
@@ -121,70 +118,12 @@ pub struct Reading {
     filepos: u64,
 }
 
-#[handlers]
-impl FromIPSummaryDump {
-    /// The probability with which each packet is emitted.
-    #[read]
-    fn sampling_prob(&self) -> f64 {
-        f64::from(self.chance) / f64::from(ALWAYS)
-    }
-
-    /// What packets begin with.
-    #[read]
-    fn encap(&self) -> &'static str {
-        "IP"
-    }
-
-    /// The file's name.
-    #[read]
-    fn filename(&self) -> Option<String> {
-        self.settings.filename.clone()
-    }
-
-    /// The dump's size in bytes, or `-` if it has none.
-    #[read]
-    fn filesize(&self) -> String {
-        let given = self.settings.data.as_ref().map(|data| data.0.len() as u64);
-        let size = given.or_else(|| pcap::size(self.settings.filename.as_deref()?));
-        size.map_or("-".into(), |size| size.to_string())
-    }
-}
-
-#[handlers]
-impl Reading {
-    /// Begins or ceases to emit packets.
-    #[write(active)]
-    fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
-        self.active = bool::from_arg(text.trim(), &Names::default())?;
-        Ok(())
-    }
-
-    /// Ceases to emit packets, and asks the router to stop.
-    #[write]
-    fn stop(&mut self, _: &str) -> Result<(), ArgError> {
-        (self.active, self.stopping) = (false, true);
-        Ok(())
-    }
-}
-
-/// The chance of being emitted always.
-const ALWAYS: u32 = 1 << 28;
+text_handlers!(FromIPSummaryDump);
 
 impl Build for FromIPSummaryDump {
     type Args = Settings;
 
     fn build(mut it: Settings, _: &Setup) -> Result<Self, ArgError> {
-        match (&it.filename, &it.data) {
-            (Some(_), Some(_)) => return Err(ArgError::new("FILENAME and DATA conflict")),
-            (None, None) => {
-                let error = ArgError::new("is missing; it wants a file, or `-`").at("FILENAME");
-                return Err(error.click("required argument missing"));
-            }
-            _ => {}
-        }
-        if !(0.0..=1.0).contains(&it.sample) {
-            return Err(ArgError::new("is not a probability, 0 to 1").at("SAMPLE"));
-        }
         let mut start = Dump::default();
         start.defaults.protocol = it.proto;
         start.defaults.checksum = it.checksum;
@@ -195,8 +134,8 @@ impl Build for FromIPSummaryDump {
             let set = start.line(&format!("!flowid {flow}"));
             set.map_err(|error| ArgError::new(error).at("FLOWID"))?;
         }
-        let chance = (it.sample * f64::from(ALWAYS)) as u32;
-        Ok(FromIPSummaryDump { settings: it, chance, start })
+        let source = TextSource::new(it.filename.take(), it.data.take(), it.sample)?;
+        Ok(FromIPSummaryDump { settings: it, source, start })
     }
 }
 
@@ -211,12 +150,8 @@ impl Source for FromIPSummaryDump {
     fn begin(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
         let failed = |error: &dyn std::fmt::Display| Err(ArgError::new(error.to_string()));
         (local.dump, local.active) = (self.start.clone(), self.settings.active);
-        let name = self.settings.filename.as_deref().unwrap_or("<data>");
-        let file = match &self.settings.data {
-            Some(data) => Ok(LineReader::of_text(data.0.clone())),
-            None => LineReader::open(name),
-        };
-        let mut file = match file {
+        let name = self.source.name();
+        let mut file = match self.source.open() {
             Ok(file) => file,
             Err(error) if self.settings.allow_nonexistent && error.is_not_found() => return Ok(()),
             Err(error) => return failed(&error),
@@ -236,9 +171,6 @@ impl Source for FromIPSummaryDump {
     }
 
     fn ask(&self, local: &mut Reading, n: usize, cx: &mut Cx) -> Asked {
-        if std::mem::take(&mut local.stopping) {
-            cx.stop();
-        }
         if !local.active {
             return Asked::Done;
         }
@@ -258,7 +190,7 @@ impl Source for FromIPSummaryDump {
     }
 
     fn active(&self, local: &Reading) -> bool {
-        local.stopping || local.active && !local.done
+        local.active && !local.done
     }
 
     fn end(&self, local: &mut Reading, _: &mut Cx) {
@@ -309,7 +241,7 @@ impl FromIPSummaryDump {
     /// Emits the next of the packets that a line stands for.
     fn emit(&self, local: &mut Reading, cx: &mut Cx) {
         let (Some(meta), Some(parsed)) = (local.metas.next(), &local.packet) else { return };
-        if self.chance < ALWAYS && cx.random() as u32 % ALWAYS >= self.chance {
+        if !self.source.sampling.takes(cx) {
             return;
         }
         let Some(mut packet) = cx.copy_in(&parsed.bytes) else { return };

@@ -2,7 +2,7 @@
 
 use super::from_ip_summary_dump::mark;
 use super::summary::annotate;
-use crate::pcap;
+use super::text_source::{TextSource, text_handlers};
 use crate::text_file::LineReader;
 use castanet_engine::prelude::*;
 use castanet_wire::tcpdump::Reader;
@@ -26,8 +26,7 @@ use castanet_wire::tcpdump::Reader;
 #[element(args = Settings, methods)]
 pub struct FromTcpdump {
     settings: Settings,
-    /// Of 2²⁸ packets, how many are emitted.
-    chance: u32,
+    source: TextSource,
 }
 
 /// What can be set.
@@ -73,69 +72,14 @@ pub struct Reading {
     filepos: u64,
 }
 
-#[handlers]
-impl FromTcpdump {
-    /// The probability with which each packet is emitted.
-    #[read]
-    fn sampling_prob(&self) -> f64 {
-        f64::from(self.chance) / f64::from(ALWAYS)
-    }
-
-    /// What packets begin with.
-    #[read]
-    fn encap(&self) -> &'static str {
-        "IP"
-    }
-
-    /// The file's name.
-    #[read]
-    fn filename(&self) -> Option<String> {
-        self.settings.filename.clone()
-    }
-
-    /// The file's size in bytes, or `-` if it has none.
-    #[read]
-    fn filesize(&self) -> String {
-        let given = self.settings.data.as_ref().map(|data| data.0.len() as u64);
-        let size = given.or_else(|| pcap::size(self.settings.filename.as_deref()?));
-        size.map_or("-".into(), |size| size.to_string())
-    }
-}
-
-#[handlers]
-impl Reading {
-    /// Begins or ceases to emit packets.
-    #[write(active)]
-    fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
-        self.active = bool::from_arg(text.trim(), &Names::default())?;
-        Ok(())
-    }
-
-    /// Ceases to emit packets, and asks the router to stop.
-    #[write(stop, stops)]
-    fn stop(&mut self, _: &str) -> Result<(), ArgError> {
-        self.active = false;
-        Ok(())
-    }
-}
-
-/// The chance of being emitted always.
-const ALWAYS: u32 = 1 << 28;
+text_handlers!(FromTcpdump);
 
 impl Build for FromTcpdump {
     type Args = Settings;
 
-    fn build(it: Settings, _: &Setup) -> Result<Self, ArgError> {
-        match (&it.filename, &it.data) {
-            (Some(_), Some(_)) => return Err(ArgError::new("FILENAME and DATA conflict")),
-            (None, None) => {
-                let error = ArgError::new("is missing; it wants a file, or `-`").at("FILENAME");
-                return Err(error.click("required argument missing"));
-            }
-            _ => {}
-        }
-        let chance = (it.sample * f64::from(ALWAYS)) as u32;
-        Ok(FromTcpdump { settings: it, chance })
+    fn build(mut it: Settings, _: &Setup) -> Result<Self, ArgError> {
+        let source = TextSource::new(it.filename.take(), it.data.take(), it.sample)?;
+        Ok(FromTcpdump { settings: it, source })
     }
 }
 
@@ -149,12 +93,7 @@ impl Source for FromTcpdump {
 
     fn begin(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
         (local.reader, local.active) = (Reader::new(self.settings.checksum), self.settings.active);
-        let name = self.settings.filename.as_deref().unwrap_or("<data>");
-        let file = match &self.settings.data {
-            Some(data) => Ok(LineReader::of_text(data.0.clone())),
-            None => LineReader::open(name),
-        };
-        let mut file = file.map_err(|error| ArgError::new(error.to_string()))?;
+        let mut file = self.source.open().map_err(|error| ArgError::new(error.to_string()))?;
         if !file.peek(Reader::is_first).unwrap_or(true) {
             let what = "first line suspicious; is this a tcpdump output file?";
             cx.chatter(&format!("{}: warning: {what}", file.landmark()));
@@ -203,7 +142,7 @@ impl FromTcpdump {
         match found {
             Ok(None) => {}
             Ok(Some(parsed)) => {
-                if self.chance < ALWAYS && cx.random() as u32 % ALWAYS >= self.chance {
+                if !self.source.sampling.takes(cx) {
                     return true;
                 }
                 let Some(mut packet) = cx.copy_in(&parsed.bytes) else { return true };

@@ -1,6 +1,6 @@
 //! `McastSocket`: packets to and from all members of a multicast group.
 
-use super::talking::{Talk, Talker, Talking};
+use super::talking::{Talker, talks};
 use crate::socket::{Carrier, Plan, Where};
 use castanet_engine::prelude::*;
 use std::net::SocketAddrV4;
@@ -66,63 +66,23 @@ impl Build for McastSocket {
             return Err(error.at("MCASTIP").help("one from 224.0.0.0 to 239.255.255.255"));
         }
         let source = settings.sourceip.map(|ip| SocketAddrV4::new(ip, settings.sourceport));
+        let carrier = Carrier::Group { source, hears_itself: settings.r#loop };
+        let place = SocketAddrV4::new(settings.mcastip, settings.mcastport);
         Ok(McastSocket(Talker {
             label: format!("{} :: McastSocket", setup.name),
             name: setup.name.to_owned(),
             verbose: false,
+            fit: |_| true,
             plan: Plan {
-                carrier: Carrier::Group { source, hears_itself: settings.r#loop },
-                place: Where::Ip(SocketAddrV4::new(settings.mcastip, settings.mcastport)),
-                local: None,
-                client: false,
                 snaplen: settings.snaplen as usize,
                 headroom: settings.headroom as usize,
                 send_buffer: settings.sndbuf,
                 receive_buffer: settings.rcvbuf,
-                nodelay: false,
                 timestamps: settings.timestamp,
-                gated: false,
+                ..Plan::new(carrier, Where::Ip(place))
             },
         }))
     }
 }
 
-impl Source for McastSocket {
-    type Local = Talking;
-    type Fate = Talk;
-
-    fn continues(&self, _: &McastSocket) -> bool {
-        false // it opens what its arguments name
-    }
-
-    fn begin(&self, local: &mut Talking, cx: &mut Cx) -> Result<(), ArgError> {
-        self.0.open(local, cx)
-    }
-
-    fn ask(&self, local: &mut Talking, n: usize, cx: &mut Cx) -> Asked {
-        self.0.receive(local, n, |_| true, cx)
-    }
-
-    fn end(&self, local: &mut Talking, cx: &mut Cx) {
-        self.0.close(local, cx);
-    }
-}
-
-impl PerBatch for McastSocket {
-    type On = on::Any;
-    type Local = Talking;
-    type Fate = Talk;
-    const SHARED: bool = true;
-
-    fn batch(&self, local: &mut Talking, _: usize, batch: Batch, cx: &mut Cx) {
-        self.0.send(local, batch, cx);
-    }
-
-    fn wake(&self, local: &mut Talking, cx: &mut Cx) {
-        self.0.send(local, Batch::new(), cx);
-    }
-
-    fn held(&self, local: &Talking) -> usize {
-        local.held()
-    }
-}
+talks!(McastSocket);

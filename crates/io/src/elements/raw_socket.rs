@@ -1,7 +1,7 @@
 //! `RawSocket`: whole IPv4 packets, by a socket of the host.
 
 use super::ip_mark;
-use super::talking::{Talk, Talker, Talking};
+use super::talking::{Talker, talks};
 use crate::socket::{Carrier, Plan, Where};
 use castanet_engine::prelude::*;
 use std::net::SocketAddrV4;
@@ -56,66 +56,23 @@ impl Build for RawSocket {
             label: format!("{} :: RawSocket", setup.name),
             name: setup.name.to_owned(),
             verbose: true,
+            fit: mark,
             plan: Plan {
-                carrier: Carrier::Raw(protocol.ok_or_else(wrong)?),
-                place: Where::Ip(place),
-                local: None,
-                client: false,
                 snaplen: settings.snaplen as usize,
                 headroom: settings.headroom as usize,
-                send_buffer: None,
-                receive_buffer: None,
-                nodelay: false,
-                timestamps: true,
-                gated: false,
+                ..Plan::new(Carrier::Raw(protocol.ok_or_else(wrong)?), Where::Ip(place))
             },
         }))
     }
 }
 
-impl Source for RawSocket {
-    type Local = Talking;
-    type Fate = Talk;
-
-    fn continues(&self, _: &RawSocket) -> bool {
-        false // it opens what its arguments name
+/// Marks what is an IPv4 packet, the only thing that goes on.
+fn mark(packet: &mut Packet) -> bool {
+    let is_ip = ip_mark::mark_at(packet, 0);
+    if let Some(dst) = packet.ipv4_header().map(|ip| ip.dst()) {
+        packet.set_dst(dst);
     }
-
-    fn begin(&self, local: &mut Talking, cx: &mut Cx) -> Result<(), ArgError> {
-        self.0.open(local, cx)
-    }
-
-    fn ask(&self, local: &mut Talking, n: usize, cx: &mut Cx) -> Asked {
-        let mark = |packet: &mut Packet| {
-            let is_ip = ip_mark::mark_at(packet, 0);
-            if let Some(dst) = packet.ipv4_header().map(|ip| ip.dst()) {
-                packet.set_dst(dst);
-            }
-            is_ip
-        };
-        self.0.receive(local, n, mark, cx)
-    }
-
-    fn end(&self, local: &mut Talking, cx: &mut Cx) {
-        self.0.close(local, cx);
-    }
+    is_ip
 }
 
-impl PerBatch for RawSocket {
-    type On = on::Any;
-    type Local = Talking;
-    type Fate = Talk;
-    const SHARED: bool = true;
-
-    fn batch(&self, local: &mut Talking, _: usize, batch: Batch, cx: &mut Cx) {
-        self.0.send(local, batch, cx);
-    }
-
-    fn wake(&self, local: &mut Talking, cx: &mut Cx) {
-        self.0.send(local, Batch::new(), cx);
-    }
-
-    fn held(&self, local: &Talking) -> usize {
-        local.held()
-    }
-}
+talks!(RawSocket);

@@ -1,6 +1,6 @@
 //! `Socket`: packets by TCP, UDP and sockets between processes.
 
-use super::talking::{Places, Talk, Talker, Talking};
+use super::talking::{Places, Talker, talks};
 use crate::control::place::LONGEST_PATH;
 use crate::socket::{Carrier, Plan, Where};
 use castanet_engine::prelude::*;
@@ -97,9 +97,8 @@ impl Build for Socket {
             label: format!("{} :: Socket", setup.name),
             name: setup.name.to_owned(),
             verbose: settings.verbose,
+            fit: |_| true,
             plan: Plan {
-                carrier,
-                place,
                 local,
                 client: is_client && !learns,
                 snaplen: settings.snaplen as usize,
@@ -109,6 +108,7 @@ impl Build for Socket {
                 nodelay: settings.nodelay,
                 timestamps: settings.timestamp,
                 gated: settings.allow.is_some() || settings.deny.is_some(),
+                ..Plan::new(carrier, place)
             },
         }))
     }
@@ -141,42 +141,4 @@ fn in_files(carrier: Carrier, mut places: Places<'_>) -> Result<Found, ArgError>
     Ok((carrier, file(place), local.map(file), false))
 }
 
-impl Source for Socket {
-    type Local = Talking;
-    type Fate = Talk;
-
-    fn continues(&self, _: &Socket) -> bool {
-        false // it opens what its arguments name
-    }
-
-    fn begin(&self, local: &mut Talking, cx: &mut Cx) -> Result<(), ArgError> {
-        self.0.open(local, cx)
-    }
-
-    fn ask(&self, local: &mut Talking, n: usize, cx: &mut Cx) -> Asked {
-        self.0.receive(local, n, |_| true, cx)
-    }
-
-    fn end(&self, local: &mut Talking, cx: &mut Cx) {
-        self.0.close(local, cx);
-    }
-}
-
-impl PerBatch for Socket {
-    type On = on::Any;
-    type Local = Talking;
-    type Fate = Talk;
-    const SHARED: bool = true;
-
-    fn batch(&self, local: &mut Talking, _: usize, batch: Batch, cx: &mut Cx) {
-        self.0.send(local, batch, cx);
-    }
-
-    fn wake(&self, local: &mut Talking, cx: &mut Cx) {
-        self.0.send(local, Batch::new(), cx);
-    }
-
-    fn held(&self, local: &Talking) -> usize {
-        local.held()
-    }
-}
+talks!(Socket);

@@ -91,7 +91,55 @@ pub(super) struct Talker {
     pub(super) plan: Plan,
     /// Whether to tell of clients that come and go.
     pub(super) verbose: bool,
+    /// Looks at what was received, and says whether it may go on.
+    pub(super) fit: fn(&mut Packet) -> bool,
 }
+
+/// Makes an element of a type around a [`Talker`].
+macro_rules! talks {
+    ($element:ident) => {
+        impl Source for $element {
+            type Local = crate::elements::talking::Talking;
+            type Fate = crate::elements::talking::Talk;
+
+            fn continues(&self, _: &$element) -> bool {
+                false // it opens what its arguments name
+            }
+
+            fn begin(&self, local: &mut Self::Local, cx: &mut Cx) -> Result<(), ArgError> {
+                self.0.open(local, cx)
+            }
+
+            fn ask(&self, local: &mut Self::Local, n: usize, cx: &mut Cx) -> Asked {
+                self.0.receive(local, n, cx)
+            }
+
+            fn end(&self, local: &mut Self::Local, cx: &mut Cx) {
+                self.0.close(local, cx);
+            }
+        }
+
+        impl PerBatch for $element {
+            type On = on::Any;
+            type Local = crate::elements::talking::Talking;
+            type Fate = crate::elements::talking::Talk;
+            const SHARED: bool = true;
+
+            fn batch(&self, local: &mut Self::Local, _: usize, batch: Batch, cx: &mut Cx) {
+                self.0.send(local, batch, cx);
+            }
+
+            fn wake(&self, local: &mut Self::Local, cx: &mut Cx) {
+                self.0.send(local, Batch::new(), cx);
+            }
+
+            fn held(&self, local: &Self::Local) -> usize {
+                local.held()
+            }
+        }
+    };
+}
+pub(super) use talks;
 
 impl Talker {
     pub(super) fn open(&self, local: &mut Talking, cx: &mut Cx) -> Result<(), ArgError> {
@@ -102,14 +150,8 @@ impl Talker {
         Ok(())
     }
 
-    /// Emits what was received; `fit` says what may go on, and looks at it.
-    pub(super) fn receive(
-        &self,
-        local: &mut Talking,
-        n: usize,
-        mut fit: impl FnMut(&mut Packet) -> bool,
-        cx: &mut Cx,
-    ) -> Asked {
+    /// Emits what was received, as far as it may go on.
+    pub(super) fn receive(&self, local: &mut Talking, n: usize, cx: &mut Cx) -> Asked {
         let Some(link) = local.link.get_mut() else { return Asked::Done };
         let mut batch = Batch::new();
         if let Err(error) = link.receive(cx.pool(), &mut batch, n) {
@@ -126,7 +168,7 @@ impl Talker {
         self.tell(local, cx);
         cx.received(batch.len());
         for mut packet in batch.drain() {
-            let fate = if fit(&mut packet) { Talk::Packet } else { Talk::Refused };
+            let fate = if (self.fit)(&mut packet) { Talk::Packet } else { Talk::Refused };
             cx.emit(fate, packet);
         }
         next
