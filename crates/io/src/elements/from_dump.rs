@@ -100,8 +100,6 @@ pub struct Reading {
     next: Option<Packet>,
     /// By how much the end has been put off.
     extended: Duration,
-    /// Whether a handler has asked for the router to stop.
-    stopping: bool,
 }
 
 #[handlers]
@@ -155,9 +153,9 @@ impl Reading {
     }
 
     /// Ceases to emit packets, and asks the router to stop.
-    #[write]
+    #[write(stop, stops)]
     fn stop(&mut self, _: &str) -> Result<(), ArgError> {
-        (self.active, self.stopping) = (false, true);
+        self.active = false;
         Ok(())
     }
 
@@ -215,9 +213,6 @@ impl Source for FromDump {
     }
 
     fn ask(&self, local: &mut Reading, n: usize, cx: &mut Cx) -> Asked {
-        if std::mem::take(&mut local.stopping) {
-            cx.stop();
-        }
         if !local.active {
             return Asked::Done;
         }
@@ -249,7 +244,7 @@ impl Source for FromDump {
     }
 
     fn active(&self, local: &Reading) -> bool {
-        local.stopping || local.active && (local.file.is_some() || local.next.is_some())
+        local.active && (local.file.is_some() || local.next.is_some())
     }
 
     fn held(&self, local: &Reading) -> usize {
