@@ -1,8 +1,8 @@
 //! What the elements that check and set transport checksums share.
 
 use castanet_engine::prelude::*;
-use castanet_engine::wire::Udp;
 use castanet_engine::wire::checksum::Sum;
+use castanet_engine::wire::{Ipv4Header, Udp};
 use std::marker::PhantomData;
 
 /// The transport segment of a whole IPv4 packet, as far as its lengths say, and the sum of the
@@ -156,5 +156,23 @@ impl<P: Protocol> Faults<P> {
             let word = P::WORDS[fault as usize];
             cx.chatter(&format!("{} header check failed: {word}", P::NAME));
         }
+    }
+}
+
+/// Takes all off a packet that stands before `end`, an offset from its first byte.
+#[inline]
+pub(crate) fn strip_to(packet: &mut Packet, end: isize) {
+    if !packet.pull_front(usize::try_from(end).unwrap_or(0)) {
+        let all = packet.len();
+        packet.pull_front(all);
+    }
+}
+
+/// Makes `bytes` the packet, of IPv4 from its first byte on.
+pub(crate) fn show(packet: &mut Packet, bytes: &[u8]) {
+    packet.replace_contents(bytes);
+    if let Some((ip, _)) = Ipv4Header::from_prefix(bytes) {
+        packet.set_network_header(0, ip.header_len());
+        packet.set_dst(ip.dst());
     }
 }

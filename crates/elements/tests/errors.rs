@@ -383,3 +383,42 @@ fn names_and_shares() {
         "expected 'ELEMENTNAME [MODULUS OFFSET ...]'",
     );
 }
+
+#[test]
+fn elements_that_name_others() {
+    golden(
+        "Idle -> q :: ARPQuerier(1.0.0.1, 0:0:0:0:0:1, TABLE t) -> Discard; Idle -> [1] q; t :: ClickyInfo",
+        "TABLE: `t` is no ARPTable of this configuration",
+        "TABLE: element is not a ARPTable",
+    );
+    golden(
+        "ARPTable(CAPACITY_SLIM_FACTOR 0)",
+        "CAPACITY_SLIM_FACTOR cannot be zero",
+        "CAPACITY_SLIM_FACTOR cannot be zero",
+    );
+    golden(
+        "Idle -> GTPLookup(t) -> Discard; t :: ClickyInfo",
+        "`t` is no GTPTable of this configuration",
+        "Unknown GTPTable",
+    );
+    golden(
+        "Idle -> AggregateIPFlows(SOURCE x) -> Discard",
+        "SOURCE: there is no element `x`",
+        "SOURCE: no element named 'x'",
+    );
+    golden(
+        "Idle -> RouterLink(a b, c) -> Discard",
+        "wants `ROUTER ELEMENT CLASS` and a configuration in turn",
+        "wants `ROUTER ELEMENT CLASS` and a configuration in turn",
+    );
+    golden(
+        "Idle -> RouterLink(a b ToDevice, eth0) -> Discard",
+        "names 1 ends, but has 2 ports",
+        "names 1 ends, but has 2 ports",
+    );
+    golden(
+        "Idle -> CheckAlign(3, 1) -> Discard",
+        "MODULUS: 3 is not 2, 4 or 8",
+        "align modulus must be 2, 4, or 8",
+    );
+}

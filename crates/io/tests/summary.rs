@@ -205,7 +205,7 @@ fn the_binary_form_loses_nothing() {
     assert_eq!((written, said), straight);
     // The first record, as Click's manual describes it.
     let first = &records[head.len()..];
-    assert_eq!(first[..4], 77u32.to_be_bytes(), "its length");
+    assert_eq!(first[..4], 79u32.to_be_bytes(), "its length");
     assert_eq!(first[4..12], [0x3b, 0x9a, 0xca, 0, 0x07, 0x5b, 0xca, 0], "seconds, nanoseconds");
     assert_eq!(first[29..37], [1, 0, 0, 1, 2, 0, 0, 2], "addresses");
 }

@@ -12,6 +12,7 @@ pub mod delays;
 pub mod ewma;
 pub mod fragment;
 pub mod fragment6;
+pub mod gtp_tunnels;
 pub mod icmp6_error;
 pub mod icmp_error;
 pub mod ip6_header;

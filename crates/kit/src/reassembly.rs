@@ -27,6 +27,8 @@ struct Parts {
     here: Vec<(usize, usize)>,
     /// Whether the last fragment is here.
     ended: bool,
+    /// Length of the longest fragment, with its header.
+    longest: usize,
     /// Where in the order of ages.
     age: (u64, u64),
 }
@@ -58,6 +60,7 @@ pub struct Reassembler {
     limit: usize,
     timeout: u64,
     packet: Vec<u8>,
+    longest: usize,
 }
 
 /// What a packet counts beside its payload.
@@ -82,6 +85,7 @@ impl Reassembler {
             limit,
             timeout,
             packet: Vec::new(),
+            longest: 0,
         }
     }
 
@@ -110,6 +114,11 @@ impl Reassembler {
         &self.packet
     }
 
+    /// Length of the longest fragment of the packet that was last made whole.
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+
     /// When the next packet expires, if there is any.
     pub fn next_expiry(&self) -> Option<u64> {
         let (&(touched, _), _) = self.ages.first_key_value()?;
@@ -135,6 +144,7 @@ impl Reassembler {
                 payload: Vec::new(),
                 here: Vec::new(),
                 ended: false,
+                longest: 0,
                 age,
             }
         });
@@ -148,6 +158,7 @@ impl Reassembler {
         self.ages.remove(&parts.age);
         self.ages.insert(age, key);
         parts.age = age;
+        parts.longest = parts.longest.max(datagram.len());
         let before = parts.payload.len();
         parts.add(start, payload);
         parts.ended |= !more;
@@ -161,6 +172,7 @@ impl Reassembler {
         }
         if let Some(parts) = self.forget(key) {
             parts.write(&mut self.packet);
+            self.longest = parts.longest;
         }
         Outcome::Whole
     }

@@ -288,6 +288,14 @@ impl Ipv4Header {
         self.rewrite_tos(dscp << 2 | self.ecn());
     }
 
+    /// Sets congestion notification to the low 2 bits of `ecn` and mends the checksum.
+    #[inline]
+    pub fn rewrite_ecn(&mut self, ecn: u8) {
+        let mut changed = *self;
+        changed.set_ecn(ecn);
+        self.rewrite_tos(changed.tos());
+    }
+
     /// Sets flags and fragment offset and mends the checksum.
     #[inline]
     pub fn rewrite_fragment_word(&mut self, word: u16) {

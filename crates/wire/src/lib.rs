@@ -17,6 +17,7 @@ pub mod ether_type;
 pub mod ethernet;
 pub mod extension;
 pub mod gtp;
+pub mod gtp_tunnel;
 pub mod icmp;
 pub mod icmp6;
 pub mod ip_proto;

@@ -1,6 +1,6 @@
 //! The program by the name `click`, in Click's words.
 
-use crate::program::{click, folder};
+use crate::program::{click, folder, root};
 
 const FIVE: &str = "InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> d :: Counter -> Discard";
 const COUNTED: &str = "InfiniteSource(LIMIT $n, STOP true) -> c :: Counter -> Discard\n";
@@ -382,6 +382,30 @@ fn a_capture_is_read_on_beyond_its_end() {
                      write f.extend_interval 0.2, exit, label done, write f.stop)";
     // Packets are 10 ms apart.
     assert_eq!(out(&["--simtime", "-e", text, "-h", "c.count"], ""), "10\n30\n30\n");
+}
+
+#[test]
+fn a_capture_is_read_from_anywhere() {
+    let run = |with: &str, handlers: &[&str]| {
+        let text =
+            format!("f :: FromDump(conf/sample.pcap, STOP true{with}) -> c :: Counter -> Discard");
+        let shown = handlers.iter().flat_map(|handler| ["-h", handler]);
+        let words: Vec<&str> = ["--simtime", "-e", &text].into_iter().chain(shown).collect();
+        out(&words, "")
+    };
+    let size = std::fs::metadata(root().join("conf/sample.pcap")).unwrap().len();
+    assert_eq!(run("", &["f.filepos"]), format!("{size}\n"));
+    let last = run("", &["f.packet_filepos"]);
+    let last = last.trim();
+    assert_eq!(run(&format!(", FILEPOS {last}"), &["c.count"]), "1\n");
+    // Once more from the last packet on, when all are read.
+    let text = format!(
+        "f :: FromDump(conf/sample.pcap) -> c :: Counter -> Discard;
+         Script(wait 1, print $(c.count), write f.filepos {last}, write f.active true, wait 1, stop)"
+    );
+    assert_eq!(out(&["--simtime", "-e", &text, "-h", "c.count"], ""), "101\n102\n");
+    let (status, _, said) = all(&["-e", "FromDump(conf/sample.pcap, FILEPOS 3) -> Discard"], "");
+    assert!(status == Some(1) && said.contains("FILEPOS: packets begin at 24"), "{said}");
 }
 
 #[test]

@@ -56,6 +56,8 @@ pub mod get_ip6_address;
 pub mod get_ip_address;
 pub mod gtp_decap;
 pub mod gtp_encap;
+pub mod gtp_lookup;
+pub mod gtp_table;
 pub mod handler_aggregate;
 pub mod hash_switch;
 pub mod host_ether_filter;
@@ -68,6 +70,7 @@ pub mod ip6_nd_advertiser;
 pub mod ip6_nd_solicitor;
 pub mod ip_encap;
 pub mod ip_input_combo;
+mod known_tunnels;
 pub mod lookup_ip6_route;
 pub mod mark_ip6_header;
 pub mod mark_ip_header;
@@ -136,6 +139,7 @@ pub mod udp_ip_encap;
 pub mod unstrip;
 pub mod unstrip_anno;
 pub mod unstrip_ip_header;
+pub mod unstrip_transport_header;
 
 use castanet_engine::class::*;
 
@@ -193,6 +197,8 @@ pub static CLASSES: &[Class] = &[
     control::<handler_aggregate::HandlerAggregate>(),
     per_packet::<gtp_decap::GTPDecap>(),
     per_packet::<gtp_encap::GTPEncap>(),
+    per_batch::<gtp_lookup::GTPLookup>(),
+    per_batch::<gtp_table::GTPTable>(),
     per_packet::<hash_switch::HashSwitch>(),
     per_packet::<host_ether_filter::HostEtherFilter>().with_checksums(Checksums::Pass),
     per_batch::<hub::Hub>(),
@@ -267,4 +273,5 @@ pub static CLASSES: &[Class] = &[
     per_packet::<unstrip::Unstrip>().with_checksums(Checksums::Pass),
     per_packet::<unstrip_anno::UnstripAnno>(),
     per_packet::<unstrip_ip_header::UnstripIPHeader>(),
+    per_packet::<unstrip_transport_header::UnstripTransportHeader>(),
 ];

@@ -71,6 +71,9 @@ pub struct About {
     /// Whether to ask `FixIPSrc` for the outgoing interface's address.
     #[arg(keyword, default = true)]
     set_fix_anno: bool,
+    /// The same, by the name that Click's manual has for it.
+    #[arg(keyword)]
+    use_fix_anno: Option<bool>,
 }
 
 impl Build for ICMPError {
@@ -85,7 +88,8 @@ impl Build for ICMPError {
             ArgError::new("argument 2 takes ICMP code (integer between 0 and 255)")
         })?;
         let bad = args.badaddrs.iter().map(|a| a.to_bits()).collect();
-        let (src, mtu, pmtu, fix) = (args.src, args.mtu, args.pmtu, args.set_fix_anno);
+        let fix = args.use_fix_anno.unwrap_or(args.set_fix_anno);
+        let (src, mtu, pmtu) = (args.src, args.mtu, args.pmtu);
         Ok(ICMPError { src, kind, code, bad, mtu, pmtu, fix })
     }
 }

@@ -1,7 +1,7 @@
 //! `IPReassembler`: fragments as whole packets.
 
+use crate::transport::show;
 use castanet_engine::prelude::*;
-use castanet_engine::wire::Ipv4Header;
 use castanet_kit::reassembly::{Outcome, Reassembler};
 
 /// Puts the fragments of IPv4 packets together again.
@@ -41,10 +41,17 @@ use castanet_kit::reassembly::{Outcome, Reassembler};
 /// = r.drops.incomplete 2
 /// = r.length 1
 /// ```
+/// ```click
+/// in -> IPReassembler(MAX_MTU_ANNO 26) -> StoreAnno(0, 26/2) -> Truncate(2) -> out
+/// > in  1.0.0.1 > 2.0.0.2 proto 99 id 7 frag 8 data 0909
+/// > in  1.0.0.1 > 2.0.0.2 proto 99 id 7 frag 0+ data 0102030405060708
+/// < out hex 1c 00
+/// ```
 #[derive(Element)]
 #[element(args = Limits, processing = "a/ah")]
 pub struct IPReassembler {
     limit: usize,
+    longest: Option<AnnoAt<2>>,
     two_outputs: bool,
 }
 
@@ -53,12 +60,16 @@ pub struct Limits {
     /// The most memory to keep fragments in, in bytes.
     #[arg(keyword, default = 256 << 10)]
     himem: u32,
+    /// The annotation that is to say how long the longest fragment of a packet was.
+    #[arg(keyword)]
+    max_mtu_anno: Option<AnnoAt<2>>,
 }
 
 impl Build for IPReassembler {
     type Args = Limits;
     fn build(args: Limits, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(IPReassembler { limit: args.himem as usize, two_outputs: setup.outputs > 1 })
+        let Limits { himem, max_mtu_anno: longest } = args;
+        Ok(IPReassembler { limit: himem as usize, longest, two_outputs: setup.outputs > 1 })
     }
 }
 
@@ -147,6 +158,9 @@ impl IPReassembler {
         match waiting.0.insert(ip.datagram(), cx.now().nanos()) {
             Outcome::Whole => {
                 show(&mut packet, waiting.0.packet());
+                if let Some(AnnoAt(at)) = self.longest {
+                    packet.set_anno_u16(at, u16::try_from(waiting.0.longest()).unwrap_or(u16::MAX));
+                }
                 cx.emit(Exit::Whole, packet);
             }
             Outcome::Kept | Outcome::Duplicate => cx.consume(packet.into()),
@@ -164,14 +178,5 @@ impl IPReassembler {
         let Some(mut packet) = cx.alloc() else { return };
         show(&mut packet, waiting.0.packet());
         cx.emit(if self.two_outputs { Exit::Late } else { Exit::Incomplete }, packet);
-    }
-}
-
-/// Makes `bytes` the packet.
-fn show(packet: &mut Packet, bytes: &[u8]) {
-    packet.replace_contents(bytes);
-    if let Some((ip, _)) = Ipv4Header::from_prefix(bytes) {
-        packet.set_network_header(0, ip.header_len());
-        packet.set_dst(ip.dst());
     }
 }

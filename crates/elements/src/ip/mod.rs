@@ -21,11 +21,13 @@ pub mod ip_mirror;
 pub mod ip_output_combo;
 pub mod ip_print;
 pub mod ip_reassembler;
+pub mod mark_ipce;
 pub mod protocol_translator46;
 pub mod reset_ip_checksum;
 pub mod set_ip_checksum;
 pub mod set_ip_dscp;
 pub mod strip_ip_header;
+pub mod strip_transport_header;
 
 use castanet_engine::class::*;
 
@@ -49,9 +51,11 @@ pub static CLASSES: &[Class] = &[
     per_batch::<ip_output_combo::IPOutputCombo>(),
     per_batch::<ip_print::IPPrint>(),
     per_batch::<ip_reassembler::IPReassembler>(),
+    per_packet::<mark_ipce::MarkIPCE>(),
     per_packet::<protocol_translator46::ProtocolTranslator46>(),
     per_packet::<reset_ip_checksum::ResetIPChecksum>(),
     per_packet::<set_ip_checksum::SetIPChecksum>(),
     per_packet::<set_ip_dscp::SetIPDSCP>(),
     per_packet::<strip_ip_header::StripIPHeader>(),
+    per_packet::<strip_transport_header::StripTransportHeader>(),
 ];

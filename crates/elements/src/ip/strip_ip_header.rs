@@ -1,5 +1,6 @@
 //! `StripIPHeader`: the IPv4 header off the front.
 
+use crate::transport::strip_to;
 use castanet_engine::prelude::*;
 
 /// Takes the IPv4 header, its options and what stands before it off each packet.
@@ -27,9 +28,6 @@ impl PerPacket for StripIPHeader {
         let len = ip.header_len();
         let packet = ip.into_packet();
         let end = packet.network_offset().unwrap_or(0).saturating_add_unsigned(len);
-        if !packet.pull_front(usize::try_from(end).unwrap_or(0)) {
-            let all = packet.len();
-            packet.pull_front(all);
-        }
+        strip_to(packet, end);
     }
 }

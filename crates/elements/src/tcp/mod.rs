@@ -1,8 +1,12 @@
 //! Elements that read or write the TCP header.
 
 pub mod set_tcp_checksum;
+pub mod strip_tcp_header;
 
 use castanet_engine::class::*;
 
 /// The classes of this room.
-pub static CLASSES: &[Class] = &[per_packet::<set_tcp_checksum::SetTCPChecksum>()];
+pub static CLASSES: &[Class] = &[
+    per_packet::<set_tcp_checksum::SetTCPChecksum>(),
+    per_packet::<strip_tcp_header::StripTCPHeader>(),
+];

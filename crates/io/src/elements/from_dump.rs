@@ -68,6 +68,9 @@ pub struct Settings {
     /// What to write to a handler after the last packet.
     #[arg(keyword)]
     end_call: Option<Call>,
+    /// Where in the file to begin: at the record of a packet.
+    #[arg(keyword)]
+    filepos: Option<u64>,
 }
 
 /// Where packets of a capture go.
@@ -100,6 +103,12 @@ pub struct Reading {
     next: Option<Packet>,
     /// By how much the end has been put off.
     extended: Duration,
+    /// Where a handler wants to go on.
+    seek: Option<u64>,
+    /// Bytes of the file before the packet that was read last.
+    #[read]
+    packet_filepos: u64,
+    position: u64,
 }
 
 #[handlers]
@@ -141,6 +150,19 @@ impl Reading {
     #[write(active)]
     fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
         self.active = bool::from_arg(text, &Names::default())?;
+        Ok(())
+    }
+
+    /// How many bytes of the file are read.
+    #[read]
+    fn filepos(&self) -> u64 {
+        self.seek.unwrap_or(self.position)
+    }
+
+    /// Goes on at another place of the file, where the record of a packet begins.
+    #[write(filepos)]
+    fn set_filepos(&mut self, text: &str) -> Result<(), ArgError> {
+        self.seek = Some(u64::from_arg(text.trim(), &Names::default())?);
         Ok(())
     }
 
@@ -205,16 +227,21 @@ impl Source for FromDump {
     }
 
     fn begin(&self, local: &mut Reading, _: &mut Cx) -> Result<(), ArgError> {
-        let file = pcap::open(&self.settings.filename);
-        let file = file.map_err(|error| ArgError::new(error.to_string()))?;
-        local.encap = file.link_type();
-        (local.file, local.active) = (Some(file), self.settings.active);
+        self.open(local, self.settings.filepos)?;
+        local.active = self.settings.active;
         Ok(())
     }
 
     fn ask(&self, local: &mut Reading, n: usize, cx: &mut Cx) -> Asked {
         if !local.active {
             return Asked::Done;
+        }
+        if let Some(position) = local.seek.take() {
+            local.next.take().into_iter().for_each(|packet| cx.consume(packet.into()));
+            if let Err(error) = self.open(local, Some(position)) {
+                cx.chatter(&format!("FromDump({}): {error}", self.settings.filename));
+                local.file = None;
+            }
         }
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
         for _ in 0..n {
@@ -244,7 +271,8 @@ impl Source for FromDump {
     }
 
     fn active(&self, local: &Reading) -> bool {
-        local.active && (local.file.is_some() || local.next.is_some())
+        let more = local.file.is_some() || local.next.is_some() || local.seek.is_some();
+        local.active && more
     }
 
     fn held(&self, local: &Reading) -> usize {
@@ -260,9 +288,26 @@ impl Source for FromDump {
 struct End;
 
 impl FromDump {
+    /// Opens the file, to begin at a place of it.
+    fn open(&self, local: &mut Reading, position: Option<u64>) -> Result<(), ArgError> {
+        let file = pcap::open(&self.settings.filename);
+        let mut file = file.map_err(|error| ArgError::new(error.to_string()))?;
+        if let Some(position) = position {
+            let there = file.skip_to(position);
+            if !there.map_err(|error| ArgError::new(error.to_string()).at("FILEPOS"))? {
+                let before = file.offset();
+                return Err(ArgError::new(format!("packets begin at {before}")).at("FILEPOS"));
+            }
+        }
+        (local.encap, local.position) = (file.link_type(), file.offset());
+        local.file = Some(file);
+        Ok(())
+    }
+
     /// Reads a packet; `None` if it is not to be emitted.
     fn read(&self, local: &mut Reading, cx: &mut Cx) -> Result<Option<Packet>, End> {
         let file = local.file.as_mut().ok_or(End)?;
+        let before = file.offset();
         let record = match file.next_packet() {
             Ok(record) => record.ok_or(End)?,
             Err(error) => {
@@ -270,6 +315,7 @@ impl FromDump {
                 return Err(End);
             }
         };
+        local.packet_filepos = before;
         let time = Time(i64::try_from(record.timestamp.0).unwrap_or(i64::MAX));
         let first = *local.first.get_or_insert(time);
         if self.settings.start().is_some_and(|start| time < start.after(first)) {
@@ -286,6 +332,7 @@ impl FromDump {
             packet.set_anno_u32(anno::EXTRA_LENGTH, (wire_len - packet.len()) as u32);
         }
         local.encap = Some(link);
+        local.position = local.file.as_ref().map_or(local.position, DumpReader::offset);
         Ok(Some(packet))
     }
 

@@ -123,6 +123,20 @@ impl<R: Read> Reader<R> {
         }
     }
 
+    /// How many bytes of the file are read.
+    pub fn offset(&self) -> u64 {
+        self.input.at
+    }
+
+    /// Goes on at a position where a packet's record begins, as nobody can check; false if that
+    /// is behind the present one.
+    pub fn skip_to(&mut self, position: u64) -> Result<bool, Error> {
+        let Some(more) = position.checked_sub(self.input.at) else { return Ok(false) };
+        self.input.skip(more)?;
+        self.input.at = position;
+        Ok(true)
+    }
+
     /// The next packet; `None` at the end of the file.
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, Error> {
         if self.done {

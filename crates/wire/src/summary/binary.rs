@@ -271,12 +271,16 @@ fn shown(field: Field) -> TcpShow {
     }
 }
 
-/// The options that a word lists.
+/// The options that a word lists; where it lists all, as many bytes as a header has of them.
 fn options(field: Field, word: &str) -> Option<Vec<u8>> {
-    match field {
-        Field::IpOpt => parse_ip(word),
-        field => parse_tcp(word, shown(field)),
+    let mut list = match field {
+        Field::IpOpt => parse_ip(word)?,
+        field => parse_tcp(word, shown(field))?,
+    };
+    if matches!(field, Field::IpOpt | Field::TcpOpt) {
+        list.resize(list.len().next_multiple_of(4), 0);
     }
+    Some(list)
 }
 
 fn show_options(field: Field, list: &[u8]) -> String {

@@ -1,0 +1,35 @@
+//! `UnstripTransportHeader`: the transport header back on the front.
+
+use castanet_engine::prelude::*;
+
+/// Puts the transport header back that was stripped off each packet.
+///
+/// Packets whose header was not stripped, or is not known, stay as they are.
+///
+/// ```click
+/// in -> StripTCPHeader -> UnstripTransportHeader -> Truncate(4) -> out
+/// > in  1.0.0.1:258 > 2.0.0.2:772 tcp
+/// < out hex 01 02 03 04 ; network -20
+/// ```
+/// ```click
+/// in -> UnstripTransportHeader -> out
+/// > in  1.0.0.1:5 > 2.0.0.2:6 tcp
+/// > in  hex 61
+/// < out 1.0.0.1:5 > 2.0.0.2:6 tcp
+/// < out hex 61
+/// ```
+#[derive(Element)]
+pub struct UnstripTransportHeader;
+
+impl PerPacket for UnstripTransportHeader {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    #[inline]
+    fn packet(&self, (): &mut (), packet: &mut Packet) {
+        if let Some(offset @ ..0) = packet.transport_offset() {
+            packet.push_front(offset.unsigned_abs());
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! `StripTCPHeader`: all headers off the front of TCP segments.
+
+use crate::transport::strip_to;
+use castanet_engine::prelude::*;
+
+/// Takes all that stands before the payload off TCP segments.
+///
+/// The bytes stay where they are, as headroom: `UnstripIPHeader` brings back those
+/// from the IP header on, `UnstripTransportHeader` those from the TCP header on.
+///
+/// ```click
+/// in -> s :: StripTCPHeader -> out
+/// > in  1.0.0.1 > 2.0.0.2 tcp "GET /"
+/// < out hex 47 45 54 20 2f ; network -40
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// = s.drops.not_tcp 1
+/// ```
+#[derive(Element)]
+pub struct StripTCPHeader;
+
+impl PerPacket for StripTCPHeader {
+    type On = on::Tcp;
+    type Local = ();
+    type Fate = ();
+
+    #[inline]
+    fn packet(&self, (): &mut (), tcp: TcpPacket) {
+        let len = tcp.header_len();
+        let packet = tcp.into_packet();
+        strip_to(packet, packet.transport_offset().unwrap_or(0).saturating_add_unsigned(len));
+    }
+}
