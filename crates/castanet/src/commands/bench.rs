@@ -1,5 +1,6 @@
 //! `castanet bench`.
 
+mod elements;
 mod io;
 mod models;
 
@@ -22,6 +23,8 @@ enum Which {
   castanet bench router
   castanet bench router --case forward,router --frames 512 -j 1 --json")]
     Router(RouterArguments),
+    /// What a packet costs in each element class, from the manual's examples
+    Elements(elements::Arguments),
     /// Devices: packets through one core, beside programs that only forward
     Io(io::Arguments),
     /// Ways to divide one path between workers: full push, queues, pipelines
@@ -58,6 +61,7 @@ struct RouterArguments {
 pub(crate) fn main(arguments: &Arguments) -> i32 {
     match &arguments.which {
         Which::Router(arguments) => router(arguments),
+        Which::Elements(arguments) => elements::main(arguments),
         Which::Io(arguments) => io::main(arguments),
         Which::Models(arguments) => models::main(arguments),
     }

@@ -8,8 +8,10 @@ use castanet_engine::prelude::*;
 /// others of that kind.
 ///
 /// ```click
-/// Idle -> PullNull -> c :: Counter -> Discard
-/// = c.count 0
+/// in -> Queue -> PullNull -> c :: Counter -> Unqueue -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// = c.count 1
 /// ```
 #[derive(Element)]
 #[element(processing = "l/l")]

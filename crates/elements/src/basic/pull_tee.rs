@@ -8,11 +8,10 @@ use castanet_engine::prelude::*;
 /// The first output is pulled; the others push.
 ///
 /// ```click
-/// in -> q :: Null; Idle -> t :: PullTee(2) -> c :: Counter -> Discard
-/// q -> out; t[1] -> seen
-/// > in  1.0.0.1 > 2.0.0.2 udp
-/// < out 1.0.0.1 > 2.0.0.2 udp
-/// = c.count 0
+/// in -> Queue -> t :: PullTee(2) -> Unqueue -> out; t[1] -> seen
+/// > in   1.0.0.1 > 2.0.0.2 udp
+/// < out  1.0.0.1 > 2.0.0.2 udp
+/// < seen 1.0.0.1 > 2.0.0.2 udp
 /// = t.drops.unmatched 0
 /// ```
 #[derive(Element)]

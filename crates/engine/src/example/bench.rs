@@ -260,7 +260,8 @@ fn balance(router: &mut Router, it: usize) -> Result<(), String> {
     })
 }
 
-fn build(
+/// Builds an example's configuration, with declarations of its ports.
+pub(super) fn build(
     declarations: &str,
     config: &str,
     library: &Library,

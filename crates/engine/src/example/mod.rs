@@ -12,12 +12,15 @@
 
 mod bench;
 mod compare;
+mod cost;
 mod hostile;
 mod ports;
 mod script;
+mod sink;
 
 use crate::class::{Class, Library};
 pub use bench::{run, storm, survive};
+pub use cost::{Measured, cost};
 
 /// The burst sizes and numbers of workers that every example runs with.
 pub const WAYS: [(usize, usize); 5] = [(1, 1), (1, 4), (1, 64), (3, 1), (3, 4)];

@@ -188,12 +188,18 @@ impl Router {
 
     /// Moves a simulated clock by `time`, stopping at every timer on the way.
     pub fn advance(&mut self, time: Duration) {
+        self.advance_within(time, 100_000, usize::MAX);
+    }
+
+    /// The same with at most so many turns at a time, and stops.
+    pub(crate) fn advance_within(&mut self, time: Duration, turns: usize, stops: usize) {
         let end = self.clock.now() + time;
-        while let Some(next) = self.settle(100_000).filter(|t| *t <= end) {
+        for _ in 0..stops {
+            let Some(next) = self.settle(turns).filter(|t| *t <= end) else { break };
             self.clock.jump(next);
         }
         self.clock.jump(end);
-        self.settle(100_000);
+        self.settle(turns);
     }
 
     /// Tells every element that it is over: buffers are written out.

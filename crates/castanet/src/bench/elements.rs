@@ -1,0 +1,83 @@
+//! `castanet bench elements`: what a packet costs in each class.
+
+use crate::library::{library, rooms};
+use castanet_engine::example::{Measured, cost};
+use castanet_lang::nearest;
+use glob::Pattern;
+use serde::Serialize;
+use std::time::Duration;
+
+/// One line of the table.
+#[derive(Serialize)]
+pub(crate) struct Record {
+    /// The class.
+    pub(crate) class: &'static str,
+    /// Its room.
+    pub(crate) room: &'static str,
+    /// Which of the examples in its documentation was played, from 1.
+    pub(crate) example: Option<usize>,
+    /// How many packets came to it, or were made by it.
+    pub(crate) packets: u64,
+    /// How many of them at once, in the mean.
+    pub(crate) burst: Option<f64>,
+    /// Ticks of the time-stamp counter a packet.
+    pub(crate) cycles: Option<f64>,
+    /// Nanoseconds a packet.
+    pub(crate) ns: Option<f64>,
+    /// Why it was not measured.
+    pub(crate) reason: Option<String>,
+}
+
+/// The classes that one of the patterns fits, or all if there are none, with
+/// their rooms; a pattern that fits none is an error.
+pub(crate) fn chosen(patterns: &[String]) -> Result<Vec<Chosen>, String> {
+    let rooms = rooms();
+    let every = || rooms.iter().flat_map(|(room, all)| all.iter().map(move |class| (*room, class)));
+    let globs = patterns.iter().map(|text| {
+        let glob = Pattern::new(text).map_err(|e| format!("`{text}` is no pattern: {e}"))?;
+        match every().any(|(_, class)| glob.matches(class.spec.class)) {
+            true => Ok(glob),
+            false => {
+                let near = nearest(text, every().map(|(_, class)| class.spec.class));
+                let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+                Err(format!("no element class is called {text}{near}"))
+            }
+        }
+    });
+    let globs = globs.collect::<Result<Vec<Pattern>, String>>()?;
+    let fits = |name| globs.is_empty() || globs.iter().any(|glob| glob.matches(name));
+    Ok(every().filter(|(_, class)| fits(class.spec.class)).collect())
+}
+
+/// A room and a class in it.
+pub(crate) type Chosen = (&'static str, &'static castanet_engine::class::Class);
+
+/// Measures a class for about as long as `time`.
+pub(crate) fn measure((room, class): Chosen, time: Duration) -> Record {
+    let record = Record {
+        class: class.spec.class,
+        room,
+        example: None,
+        packets: 0,
+        burst: None,
+        cycles: None,
+        ns: None,
+        reason: None,
+    };
+    match cost(class, &library(), time) {
+        Ok(Measured { example, packets, burst, cycles, ns }) => Record {
+            example: Some(example),
+            packets,
+            burst: Some(burst),
+            cycles: Some(cycles),
+            ns: Some(ns),
+            ..record
+        },
+        Err(reason) => Record { reason: Some(first_line(&reason)), ..record },
+    }
+}
+
+/// The first line of what may have several.
+fn first_line(text: &str) -> String {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+}

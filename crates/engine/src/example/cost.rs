@@ -1,0 +1,284 @@
+//! What a class costs: the packets of its example, again and again, and bills for
+//! every visit of its elements.
+
+use super::bench::build;
+use super::ports::{self, INPUT};
+use super::script::{Script, at};
+use super::sink::SINK;
+use crate::args::{FromArg, Names};
+use crate::class::{Class, Library, Role};
+use crate::node::Target;
+use crate::router::{Options, Router};
+use crate::worker::Console;
+use crate::worker::visits::Visits;
+use castanet_packet::{Batch, MAX_BURST, Packet, Pool};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many packets are fed at once.
+const BURST: usize = 32;
+/// How many bursts each group of packets gets before the script goes on.
+const BURSTS: usize = 4;
+/// Turns of the worker after each burst: sources may never come to rest.
+const TURNS: usize = 256;
+/// Timers that may pass while the script lets time go by.
+const TIMERS: usize = 1000;
+/// Packets in one part of a measurement, of which the middle one counts: parts
+/// are short, so that few of them are disturbed.
+const PART: u64 = 256;
+/// Longer packets show limits in examples, and cost what copying them costs:
+/// longer than a jumbo frame.
+const LONGEST: usize = 9018;
+/// Fewer packets say nothing; for as many the script is played longer than was
+/// asked for, but not for ever.
+const FEWEST: u64 = 1000;
+const PLAYS: u32 = 40;
+
+/// What a class costs.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// Which of its examples, from 1.
+    pub example: usize,
+    /// How many packets came to its elements, or were made by them.
+    pub packets: u64,
+    /// How many of them at once.
+    pub burst: f64,
+    /// Ticks of the time-stamp counter a packet.
+    pub cycles: f64,
+    /// Nanoseconds a packet.
+    pub ns: f64,
+}
+
+/// Measures a class by the first of its examples in which enough packets come
+/// to it; else says why it cannot. It takes about as long as `time`.
+pub fn cost(class: &Class, library: &Library, time: Duration) -> Result<Measured, String> {
+    let why = match class.role {
+        Role::Info => "it declares something, and no packet comes to it",
+        Role::Control => "it is a program, and no packet comes to it",
+        _ if class.device.is_some() => "it needs a device",
+        _ => "its documentation has no example that runs by itself",
+    };
+    let mut failed = Err(why.to_owned());
+    for (n, text) in super::blocks(class.spec.doc).enumerate() {
+        let script = Script::new(&text);
+        let measured = Rehearsal::new(class, &script, library)
+            .and_then(|mut rehearsal| rehearsal.measure(time));
+        match measured {
+            Ok(measured) => return Ok(Measured { example: n + 1, ..measured }),
+            // What no packet comes to has said so already.
+            Err(_) if matches!(class.role, Role::Info | Role::Control) => {}
+            Err(error) => failed = Err(error),
+        }
+    }
+    failed
+}
+
+/// Says nothing: what elements write is made all the same.
+struct Silent;
+
+impl Console for Silent {
+    fn chatter(&self, _: &str) {}
+    fn print(&self, _: &str) {}
+}
+
+/// What a line of the script does.
+enum Step {
+    Feed(Target, Vec<Packet>),
+    Write(String, String),
+    Wait(Duration),
+}
+
+/// An example that is played again and again.
+struct Rehearsal {
+    router: Router,
+    pool: Pool,
+    steps: Vec<Step>,
+    /// The elements of the class.
+    elements: Vec<usize>,
+    /// Handler writes by which sources go on for ever.
+    revive: Vec<(String, &'static str)>,
+}
+
+/// What the elements have cost so far.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    packets: u64,
+    calls: u64,
+    cycles: u64,
+}
+
+impl Sum {
+    fn since(self, before: Sum) -> Sum {
+        Sum {
+            packets: self.packets - before.packets,
+            calls: self.calls - before.calls,
+            cycles: self.cycles - before.cycles,
+        }
+    }
+}
+
+impl Rehearsal {
+    fn new(class: &Class, script: &Script, library: &Library) -> Result<Rehearsal, String> {
+        let mut library = library.clone();
+        library.add(&INPUT);
+        library.add(&SINK);
+        let (declarations, _) = script.ports(&library)?;
+        let mut options = Options::new(Arc::new(Silent));
+        (options.burst, options.simulated, options.frames) = (BURST, true, 16384);
+        let mut router = build(&declarations, &script.config, &library, &options)?;
+        let pool = router.worker(0).map(|worker| worker.core.pool.clone()).ok_or("no worker")?;
+        let graph = router.graph();
+        let all = graph.elements.iter().enumerate();
+        let own = all.filter(|(_, it)| std::ptr::eq(it.class.spec, class.spec));
+        let elements = own.map(|(it, _)| it).collect();
+        let revive = reviving(&router);
+        router.count_cycles(true);
+        let steps = steps(script, &router)?;
+        Ok(Rehearsal { router, pool, steps, elements, revive })
+    }
+
+    /// Plays for as long as `time`.
+    fn measure(&mut self, time: Duration) -> Result<Measured, String> {
+        let clock = quanta::Clock::new();
+        // What is fetched into caches, learned or allocated at first.
+        self.play();
+        let mut parts = Vec::new();
+        let (started, first, mut plays) = (clock.now(), self.sum(), 0);
+        let (mut begun, mut last) = (first, first);
+        while clock.now() - started < time || last.packets - first.packets < FEWEST && plays < PLAYS
+        {
+            self.play();
+            plays += 1;
+            last = self.sum();
+            if last.packets - begun.packets >= PART {
+                parts.push(last.since(begun));
+                begun = last;
+            }
+        }
+        let packets = last.packets - first.packets;
+        if packets < FEWEST {
+            return Err(match last.packets {
+                0 => "no packet comes to it in its example".to_owned(),
+                few => format!("only {few} packets come to it in its example"),
+            });
+        }
+        let empty = Visits::empty();
+        let a_packet = |part: &Sum| {
+            let cycles = part.cycles as f64 - empty * part.calls as f64;
+            cycles.max(0.0) / part.packets as f64
+        };
+        let mut costs: Vec<f64> = parts.iter().map(a_packet).collect();
+        costs.sort_by(f64::total_cmp);
+        let cycles = costs[costs.len() / 2];
+        let second = clock.delta_as_nanos(0, 1_000_000_000) as f64 / 1e9;
+        let burst = packets as f64 / (last.calls - first.calls).max(1) as f64;
+        Ok(Measured { example: 0, packets, burst, cycles, ns: cycles * second })
+    }
+
+    fn sum(&mut self) -> Sum {
+        let costs = self.router.costs();
+        let mut sum = Sum::default();
+        for &it in &self.elements {
+            let (ledger, cost) = (self.router.ledger(it), costs[it].total());
+            let source = self.router.graph().elements[it].inputs.is_empty();
+            sum.packets += if source { ledger.made } else { ledger.input };
+            sum.calls += cost.calls;
+            sum.cycles += cost.cycles;
+        }
+        sum
+    }
+
+    /// The whole script once, and a while for sources.
+    fn play(&mut self) {
+        let mut next = 0;
+        for step in &self.steps {
+            match step {
+                Step::Feed(to, models) => {
+                    for _ in 0..BURSTS {
+                        let batch = burst(&self.pool, models, &mut next);
+                        if let Some(worker) = self.router.worker(0) {
+                            worker.inject(to.node, to.port, batch);
+                        }
+                        self.router.settle(TURNS);
+                    }
+                }
+                Step::Write(handler, value) => {
+                    // What it refuses at another time than the example's it may refuse.
+                    _ = self.router.write(handler, value);
+                    self.router.settle(TURNS);
+                }
+                Step::Wait(time) => self.router.advance_within(*time, TURNS, TIMERS),
+            }
+        }
+        for (handler, value) in &self.revive {
+            _ = self.router.write(handler, value);
+        }
+        self.router.advance_within(Duration::from_millis(10), TURNS, TIMERS);
+    }
+}
+
+/// Fresh copies of the models in turn, from the `next` one on.
+fn burst(pool: &Pool, models: &[Packet], next: &mut usize) -> Batch {
+    let mut batch = Batch::new();
+    for _ in 0..BURST.min(MAX_BURST) {
+        let model = &models[*next % models.len()];
+        *next += 1;
+        // Where elements keep all frames, there are fewer.
+        let Some(mut packet) = pool.copy_in(model.bytes()) else { break };
+        packet.annotate_like(model);
+        packet.headers_like(model);
+        // As elements before this one have looked at the header.
+        _ = packet.ipv4();
+        batch.push(packet);
+    }
+    batch
+}
+
+/// The writes by which every source of the example goes on for ever.
+fn reviving(router: &Router) -> Vec<(String, &'static str)> {
+    let mut writes = Vec::new();
+    for element in &router.graph().elements {
+        if !matches!(element.class.role, Role::Source | Role::Duplex) {
+            continue;
+        }
+        let known = (element.class.writes)();
+        for (name, value) in [("limit", "-1"), ("reset", ""), ("active", "true")] {
+            if known.iter().any(|handler| handler.name == name) {
+                writes.push((format!("{}.{name}", element.name), value));
+            }
+        }
+    }
+    writes
+}
+
+/// What the script does but for what it expects and for giants: packets for one port that
+/// nothing but expectations parts go together.
+fn steps(script: &Script, router: &Router) -> Result<Vec<Step>, String> {
+    let mut steps = Vec::new();
+    for &(n, line) in &script.lines {
+        let rest = line[1..].trim();
+        let (name, value) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        match line.as_bytes()[0] {
+            b'>' => {
+                let graph = router.graph();
+                let edge = graph.find(name).and_then(|node| graph.out_edges(node).next());
+                let to = edge.ok_or("a feeding port is not connected")?.to;
+                let packet = ports::build(value.trim()).map_err(|e| at(n, line, &e))?;
+                if packet.len() > LONGEST {
+                    continue;
+                }
+                match steps.last_mut() {
+                    Some(Step::Feed(last, models)) if *last == to => models.push(packet),
+                    _ => steps.push(Step::Feed(to, vec![packet])),
+                }
+            }
+            b'!' => steps.push(Step::Write(name.to_owned(), value.trim().to_owned())),
+            b'+' => {
+                let time = Duration::from_arg(rest, &Names::default());
+                steps.push(Step::Wait(time.map_err(|e| at(n, line, &e.to_string()))?));
+            }
+            _ => {}
+        }
+    }
+    Ok(steps)
+}
