@@ -1,16 +1,54 @@
 #!/bin/sh
-# Fills fuzz/corpus with what the repository has: configurations, the examples
-# of the manual, captures, and the patterns and sketches of the tests.
+# Fills fuzz/corpus, or the folder named, with what the repository has:
+# configurations, the examples of the manual, arguments and handlers of each
+# class, captures, and the patterns and sketches of the tests.
 set -e
+corpus=$(realpath -m "${1:-$(dirname "$0")/corpus}")
 cd "$(dirname "$0")/.."
-corpus=fuzz/corpus
-mkdir -p $corpus/language $corpus/captures $corpus/patterns $corpus/router
-cp crates/lang/corpus/* conf/*.click conf/examples/*.click $corpus/language
-cp conf/*.pcap $corpus/captures
-awk -v dir=$corpus/router '
+for target in language captures patterns router transform arguments control; do
+    mkdir -p "$corpus/$target"
+done
+cp crates/lang/corpus/* conf/*.click conf/examples/*.click "$corpus/language"
+cp conf/*.pcap "$corpus/captures"
+awk -v dir="$corpus/router" '
     /^```click/ { name = dir "/" ++n; next }
     /^```/ { close(name); name = ""; next }
     name != "" { print > name }' docs/elements/*.md
 grep -ho '"[^"]*"' crates/kit/src/classify/tests.rs crates/wire/src/sketch/tests.rs |
-    tr -d '"' | awk -v dir=$corpus/patterns '
+    tr -d '"' | awk -v dir="$corpus/patterns" '
     { name = dir "/" NR; printf "%s\n%c%s", $0, 0, "E....wwww@....udpp" > name; close(name) }'
+# Each configuration joined with the router, by links that it may have.
+for file in crates/lang/corpus/* conf/*.click conf/examples/*.click; do
+    { cat "$file" && printf '\0' && cat conf/router.click && printf '\0' &&
+        cat crates/lang/corpus/xform.click &&
+        printf '\0a.eth1=b.eth0\nb.eth1=a.eth0\n'; } > "$corpus/transform/$(basename "$file")"
+done
+# Each class with the arguments and all handlers that its page shows.
+awk -v dir="$corpus/arguments" '
+    FNR == 1 { class = $2; handlers = ""; kind = ""; count = 0; while ((getline line < FILENAME) > 0) {
+        if (line ~ /^## /) kind = line
+        if (kind ~ /handlers/ && match(line, /^\* `[^`]*/))
+            handlers = handlers substr(line, 4, RLENGTH - 3) " 1\n"
+    } close(FILENAME); show("") }
+    { rest = $0; while (match(rest, class "\\([^()]*\\)")) {
+        show(substr(rest, RSTART + length(class) + 1, RLENGTH - length(class) - 2))
+        rest = substr(rest, RSTART + RLENGTH) } }
+    function show(arguments) {
+        name = dir "/" class "-" ++count
+        printf "%s 1 2\n%s%c%s", class, arguments, 0, handlers > name
+        close(name) }' docs/elements/*.md
+# A dialogue each, behind a byte that chooses the manners of the socket.
+while read -r said; do
+    n=$((n + 1))
+    printf "$said\n" > "$corpus/control/$n"
+done << 'END'
+?READ c.count\nread 1.class\nGET .version\nREAD 0.list\nQUIT
+?WRITE q.capacity 9\r\nWRITEDATA q.capacity 2\n11WRITEUNTIL q.capacity END\n12\nEND
+3READDATA x.run 3\n1 2READUNTIL x.run\n3 4\n\nREADDATA q.x 99
+0CHECKREAD c.count\nCHECKWRITE c.reset\nCHECKWRITE c.count\nHELP\nCLOSE
+1LLRPC c#c0044003 4\n\0\0\0\0LLRPC w#80044006 4\n1234LLRPC x
+2READ c.none a b\nWRITE any.thing 1\nREAD all.run\nREAD nobody.there
+?WRITE hotconfig s :: InfiniteSource -> c :: Counter -> Discard\nREAD c.count
+?WRITE stop\nREAD handlers\nWRITE rt.add 10.1.0.0/16 0\nREAD rt.table
+/READ s.ports\nREAD list\nWRITE w.switch 1\nWRITE arp.add 1.0.0.1 1:2:3:4:5:6
+END

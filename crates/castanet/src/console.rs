@@ -1,7 +1,18 @@
 //! Where lines that elements write go.
 
+use crate::terminal::{complain, say};
 use castanet_engine::worker::Console;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether something that elements printed could not be written.
+static UNWRITTEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether something that elements printed could not be written, which has been
+/// said, and is a failure in the end.
+pub(crate) fn is_unwritten() -> bool {
+    UNWRITTEN.load(Ordering::Relaxed)
+}
 
 /// Standard error and standard output.
 pub(crate) struct Terminal;
@@ -12,7 +23,10 @@ impl Console for Terminal {
         _ = std::io::stderr().lock().write_all(lines.as_bytes());
     }
     fn print(&self, text: &str) {
-        let mut out = std::io::stdout().lock();
-        _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        if let Err(message) = say(text)
+            && !UNWRITTEN.swap(true, Ordering::Relaxed)
+        {
+            complain(message);
+        }
     }
 }

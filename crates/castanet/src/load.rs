@@ -3,6 +3,7 @@
 use crate::terminal::complain;
 use castanet_engine::class::Library;
 use castanet_engine::router::Wording;
+pub(crate) use castanet_lang::system_words;
 use castanet_lang::{
     ClassInfo, Diagnostic, Diagnostics, FileId, Flat, Libraries, SourceMap, Span, Tree, expand,
     parse_with,
@@ -31,12 +32,6 @@ impl Origin {
             Origin::File(path) => path.display().to_string(),
         }
     }
-}
-
-/// The system's words for an error, without its number.
-pub(crate) fn system_words(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// A configuration on its way to a graph.

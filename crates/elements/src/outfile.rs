@@ -1,5 +1,6 @@
 //! Where printing elements write: standard error, or the file of an `OUTFILE` argument.
 
+use castanet_engine::args::system_words;
 use castanet_engine::prelude::*;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -9,6 +10,10 @@ use std::io::{BufWriter, Write};
 pub struct Writer {
     line: String,
     file: Option<Box<dyn Write + Send>>,
+    /// The file's name, for complaints.
+    path: String,
+    /// Whether the file took no more, so that lines are lost.
+    is_lost: bool,
 }
 
 impl Writer {
@@ -18,28 +23,37 @@ impl Writer {
             None => None,
             Some("-") => Some(Box::new(std::io::stdout())),
             Some(path) => {
-                let failed = |e| ArgError::new(format!("{path}: {e}")).at("OUTFILE");
+                let failed = |e| ArgError::of_file(path, &e).at("OUTFILE");
                 Some(Box::new(BufWriter::new(File::create(path).map_err(failed)?)))
             }
         };
+        self.path = path.unwrap_or_default().to_owned();
         Ok(())
     }
 
     /// Writes the line that `describe` appends.
     pub(crate) fn line(&mut self, cx: &mut Cx, describe: impl FnOnce(&mut String)) {
+        if self.is_lost {
+            return;
+        }
         self.line.clear();
         describe(&mut self.line);
         let Some(file) = &mut self.file else { return cx.chatter(&self.line) };
-        if let Err(e) = writeln!(file, "{}", self.line) {
-            cx.chatter(&format!("OUTFILE: {e}"));
-            self.file = None;
-        }
+        let written = writeln!(file, "{}", self.line);
+        self.give_up_after(written, cx);
     }
 
     /// Writes out what is buffered.
-    pub(crate) fn flush(&mut self) {
-        if let Some(file) = &mut self.file {
-            _ = file.flush(); // nobody is left to be told
+    pub(crate) fn flush(&mut self, cx: &mut Cx) {
+        let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
+        self.give_up_after(flushed, cx);
+    }
+
+    /// Says once that the file takes no more.
+    fn give_up_after(&mut self, done: std::io::Result<()>, cx: &mut Cx) {
+        if let Err(e) = done {
+            cx.chatter(&format!("OUTFILE: {}: {}", self.path, system_words(&e)));
+            (self.file, self.is_lost) = (None, true);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Why a device cannot be opened, and what would be right.
 
+use castanet_engine::args::system_words;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -135,12 +136,6 @@ impl std::error::Error for IoError {
             _ => None,
         }
     }
-}
-
-/// The system's words for an error, without Rust's number.
-pub(crate) fn system_words(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

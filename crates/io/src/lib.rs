@@ -4,7 +4,7 @@
 
 pub mod af_packet;
 pub mod af_xdp;
-mod control;
+pub mod control;
 mod device;
 pub mod dpdk;
 pub mod elements;

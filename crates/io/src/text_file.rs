@@ -37,7 +37,13 @@ impl LineReader {
         let failed = |error| IoError::File { path: name.into(), error };
         Ok(match name {
             "-" => LineReader::new("<stdin>", BufReader::new(io::stdin())),
-            _ => LineReader::new(name, BufReader::new(File::open(name).map_err(failed)?)),
+            _ => {
+                let file = File::open(name).map_err(failed)?;
+                if file.metadata().is_ok_and(|it| it.is_dir()) {
+                    return Err(failed(io::ErrorKind::IsADirectory.into()));
+                }
+                LineReader::new(name, BufReader::new(file))
+            }
         })
     }
 

@@ -1,6 +1,9 @@
 //! One entry for fuzzers: everything that text from outside goes through, with its invariants.
 
+mod tools;
 mod transforms;
+
+pub use tools::fuzz_tools;
 
 use crate::print::{self, Plain};
 use crate::{AnyClass, Diagnostics, Flat, SourceMap, args, expand, parse};

@@ -161,8 +161,7 @@ impl SourceMap {
         match std::fs::read(path) {
             Ok(bytes) => Ok(self.add(shown.to_string(), bytes)),
             Err(error) => {
-                let why = error.to_string();
-                let why = why.split(" (os error").next().unwrap_or(&why);
+                let why = system_words(&error);
                 let mut report = Diagnostic::error(None, format!("{shown}: {why}"));
                 if let Some(near) = neighbour(path) {
                     report = report.with_help(format!("did you mean '{near}'?"));
@@ -311,4 +310,10 @@ fn neighbour(path: &Path) -> Option<String> {
     let names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     let near = nearest(wanted, names.iter().map(String::as_str))?;
     Some(dir.map_or_else(|| near.to_string(), |dir| dir.join(near).display().to_string()))
+}
+
+/// The system's words for an error, without its number, which says nothing to people.
+pub fn system_words(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

@@ -1,7 +1,7 @@
 //! `castanet run`.
 
 use crate::cli::{Configuration, Workers};
-use crate::console::Terminal;
+use crate::console::{Terminal, is_unwritten};
 use crate::library::library;
 use crate::replace::Reading;
 use crate::terminal::{complain, say};
@@ -154,6 +154,7 @@ pub(crate) fn finish(router: Router, outcome: Outcome) -> i32 {
         _ if report.leaked_frames > 0 || report.panics > 0 || report.lost_workers > 0 => {
             crate::exit::BUG
         }
+        Outcome { status: 0, .. } if is_unwritten() => crate::exit::CONFIGURATION,
         // Ctrl-C is how a router that runs for ever is meant to end.
         Outcome { interrupted: true, .. } => 0,
         Outcome { status, .. } => status,

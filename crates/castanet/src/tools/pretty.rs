@@ -100,6 +100,10 @@ impl Tool for Pretty {
             loaded.report(Wording::Click);
             return Err(Failed);
         };
+        if loaded.sources.text(tree.file).is_empty() && loaded.found.has_errors() {
+            // Of an archive that is broken there is no text to show it in.
+            return desk.report(loaded.found, &loaded.sources);
+        }
         // A page shows errors where they are, as far as the text could be understood.
         let mut found: Diagnostics = loaded.found;
         let input = Input::new(loaded.sources, tree, origin.name(), vars);

@@ -4,6 +4,21 @@ use crate::program::{Ran, castanet, folder, root};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
+/// Those that Click's scripts and people meet.
+pub(crate) const COMMANDS: [&str; 11] = [
+    "run",
+    "check",
+    "explain",
+    "graph",
+    "flatten",
+    "pretty",
+    "elements",
+    "element",
+    "install-links",
+    "completions",
+    "man",
+];
+
 const FIVE: &str = "InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> Discard";
 
 /// What a run that goes well prints.
@@ -23,10 +38,10 @@ fn all(words: &[&str], input: &str) -> (Option<i32>, String, String) {
 fn help_and_version() {
     assert_eq!(out(&["--help"]), include_str!("help.txt"));
     assert_eq!(out(&["--version"]), concat!("castanet ", env!("CARGO_PKG_VERSION"), "\n"));
-    for command in ["run", "check", "explain", "graph", "flatten", "pretty", "elements", "element"]
-    {
+    for command in COMMANDS {
         let help = out(&[command, "--help"]);
         assert!(help.contains(&format!("Usage: castanet {command} ")), "{help}");
+        assert!(out(&[command, "-h"]).contains(&format!("Usage: castanet {command} ")));
     }
 }
 
@@ -62,6 +77,51 @@ fn run_takes_values_for_variables() {
     assert_eq!(out(&["run", "-e", text, "n=7", "--handler", "c.count"]), "7\n");
     let ran = castanet(&["run", "-", "n=8", "--handler", "c.count"], text.as_bytes());
     assert_eq!((ran.status, ran.out.as_str()), (Some(0), "8\n"), "{}", ran.err);
+}
+
+#[test]
+fn run_takes_options_in_all_their_forms() {
+    for words in [
+        &["-e", FIVE, "-q", "-j", "2"][..],
+        &["--expression", FIVE, "--quiet", "--threads", "2", "--pin"],
+        &["-e", FIVE, "-q", "--burst", "1", "--frames", "64", "--simtime"],
+        &["-e", FIVE, "-q", "--burst", "0", "--frames", "0"],
+    ] {
+        let words = [&["run", "--handler", "c.count"], words].concat();
+        assert_eq!(all(&words, ""), (Some(0), "5\n".into(), String::new()), "{words:?}");
+    }
+    // Only who may be replaced has the handler that does it.
+    let text =
+        "c :: Script(write hotconfig \"c :: Counter; Script(wait 0, stop); Idle -> c -> Discard\")";
+    for option in ["-R", "--allow-reconfigure"] {
+        let words = ["run", "-q", option, "-e", text, "--handler", "c.class"];
+        assert_eq!(all(&words, ""), (Some(0), "Counter\n".into(), String::new()));
+    }
+    let ends = "c :: Script(write hotconfig \"\", stop)";
+    let (status, _, err) = all(&["run", "-q", "-e", ends], "");
+    assert_eq!(status, Some(0));
+    assert!(err.contains("no write handler 'hotconfig'"), "{err}");
+    let slow = "RatedSource(RATE 100) -> c :: Counter -> Discard; Script(wait 300ms, stop)";
+    let words = ["run", "-q", "-e", slow, "--watch", "--json", "--interval", "0.01"];
+    assert!(out(&words).lines().count() > 2, "{}", out(&words));
+}
+
+#[test]
+fn texts_come_and_go_by_long_options_too() {
+    let file = folder("castanet").join("long.svg");
+    let to = ["--output", file.to_str().unwrap()];
+    for words in [&["graph"][..], &["graph", "--dot"], &["flatten"], &["pretty"]] {
+        let want = out(&[words, &["-e", FIVE]].concat());
+        assert_eq!(out(&[words, &["--expression", FIVE]].concat()), want, "{words:?}");
+        assert_eq!(out(&[words, &["--expression", FIVE], &to].concat()), "", "{words:?}");
+        let written = std::fs::read_to_string(&file).unwrap();
+        assert!(written == want, "{words:?}\n{written}\n{want}");
+    }
+    let right = "right: 3 elements, 2 connections\n";
+    assert_eq!(out(&["check", "--expression", FIVE]), right);
+    let two = out(&["explain", "--expression", FIVE, "--threads", "2"]);
+    assert_eq!(out(&["explain", "-e", FIVE, "-j", "2"]), two);
+    assert_ne!(out(&["explain", "-e", FIVE]), two);
 }
 
 #[test]

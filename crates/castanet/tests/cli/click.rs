@@ -106,6 +106,9 @@ fn global_handlers_answer_as_clicks_do() {
     assert_eq!(read("timewarp"), "1\n");
     assert_eq!(out(&["--simtime", "-qe", text, "-h", "timewarp"], ""), "simulation\n");
     assert_eq!(read("active_ports"), "s\to0\nc\to0\n");
+    // A number for each of them.
+    assert_eq!(out(&["-e", FIVE, "-h", "active_ports"], "").lines().count(), 3);
+    assert_eq!(out(&["-e", FIVE, "-h", "active_port_stats"], ""), "5\n5\n5\n");
 }
 
 #[test]
@@ -126,6 +129,14 @@ fn every_element_says_who_it_is_and_what_it_has_counted() {
     assert_eq!(read("t.ocounts"), "??\n??\n");
     assert_eq!(read("d.icounts"), "10\n");
     assert_eq!(read("d.ocounts"), "");
+    // One worker, and no queue on the way.
+    assert_eq!((read("c.workers"), read("c.full_push")), ("0\n".into(), "true\n".into()));
+    let queued = "Idle -> q :: Queue -> u :: Unqueue -> d :: Discard";
+    let read_queued = |handler: &str| out(&["-qe", queued, "-h", handler], "");
+    assert_eq!(
+        (read_queued("d.full_push"), read_queued("d.workers")),
+        ("false\n".into(), "0\n".into())
+    );
     assert!(read("c.handlers").contains("count\tr\n"), "{}", read("c.handlers"));
     assert!(read("c.handlers").contains("reset\tw\n"), "{}", read("c.handlers"));
 }
@@ -226,6 +237,7 @@ fn wrong_options_are_told_in_clicks_words() {
 
 #[test]
 fn time_is_printed_in_three_parts() {
+    assert_eq!(out(&["--time", "-e", FIVE], "").split(' ').count(), 3);
     let text = out(&["-t", "-e", FIVE], "");
     let parts: Vec<&str> = text.trim_end().split(' ').collect();
     let [user, system, wall] = parts[..] else { panic!("{text}") };
@@ -284,7 +296,11 @@ fn libraries_are_looked_for_in_the_path_given() {
     std::fs::write(path.join("pair.click"), "elementclass Pair { input -> Null -> output }\n")
         .unwrap();
     let text = "require(library pair.click) Idle -> Pair -> Discard";
-    assert_eq!(out(&["-qe", text, "-C", path.to_str().unwrap()], ""), "");
+    for option in ["-C", "--clickpath"] {
+        assert_eq!(out(&["-qe", text, option, path.to_str().unwrap()], ""), "");
+    }
+    let err = complaints(&["-qe", text, "-C", "/nowhere"]);
+    assert!(err.contains("library 'pair.click' not found"), "{err}");
 }
 
 /// What Click says while it reads a configuration. The router is never made,

@@ -105,6 +105,13 @@ fn handlers_are_read_written_and_looked_for() {
         ("READ q.reset\n", "530 Handler 'q.reset' write-only\r\n"),
         ("WRITE q.length 1\n", "530 Handler 'q.length' read-only\r\n"),
         ("QUIT\nREAD c.count\n", "200 Goodbye!\r\n"),
+        ("CLOSE\n", "200 Goodbye!\r\n"),
+        ("QUIT now\n", "500 Bad command syntax\r\n200 Goodbye!\r\n"),
+        (
+            "SET q.capacity 13\nSETDATA q.capacity 2\n14GET q.capacity\n",
+            "200 Write handler 'q.capacity' OK\r\n200 Write handler 'q.capacity' OK\r\n\
+          200 Read handler 'q.capacity' OK\r\nDATA 2\r\n14",
+        ),
         ("\n\r\n", ""),
         ("EAT c.count\n", "501 Command 'EAT' unimplemented\r\n"),
         ("READDATA c.count 7\nabc", "500 Not enough data\r\n501 Command 'ABC' unimplemented\r\n"),
@@ -112,6 +119,10 @@ fn handlers_are_read_written_and_looked_for() {
     for (said, answer) in dialogue {
         assert_eq!(it.talk(said), answer, "{said:?}");
     }
+    let help = it.talk("HELP\n");
+    assert!(help.starts_with("200-Commands supported:\r\n200-READ handler"), "{help}");
+    let (rest, last) = help.trim_end().rsplit_once("\r\n").unwrap();
+    assert!(rest.lines().all(|line| line.starts_with("200-")) && last.starts_with("200 QUIT"));
     let refused = it.talk("WRITE q.capacity many\n");
     assert!(refused.starts_with("520-Write handler 'q.capacity' error:\r\n520 "), "{refused}");
     let list = it.talk("READ list\n");

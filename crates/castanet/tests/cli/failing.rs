@@ -1,6 +1,6 @@
 //! Outputs that take nothing: full disks, folders that are not there, readers that went away.
 
-use crate::program::{command, folder};
+use crate::program::{castanet, command, folder};
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -29,6 +29,73 @@ fn a_full_disk_is_an_error() {
         assert_eq!(ran.status.code(), Some(1), "{words:?}\n{err}");
         assert!(err.ends_with("castanet: cannot write: No space left on device\n"), "{err}");
     }
+}
+
+#[test]
+fn what_scripts_print_onto_a_full_disk_is_lost_but_not_in_silence() {
+    let script = "Script(print one, print two, stop)";
+    let script = script.replace("one", "\"one\"").replace("two", "\"two\"");
+    let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ran = command().args(["run", "-q", "-e", &script]).stdout(full()).output().unwrap();
+    let err = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(err, "cannot write: No space left on device\n");
+    assert_eq!(ran.status.code(), Some(1));
+}
+
+/// A packet, a file that takes nothing, and all that is said.
+#[test]
+fn files_of_elements_that_take_nothing_are_told_once_in_the_systems_words() {
+    let source =
+        "InfiniteSource(DATA \\<45000014000000004000000001000001 02000002>, LIMIT 9, STOP true)";
+    let why = "No space left on device";
+    for (sink, want) in [
+        ("ToDump(/dev/full)", format!("ToDump(/dev/full): {why}\n")),
+        ("ToIPSummaryDump(/dev/full)", format!("ToIPSummaryDump(/dev/full): {why}\n")),
+        ("IPPrint(OUTFILE /dev/full) -> Discard", format!("OUTFILE: /dev/full: {why}\n")),
+        ("ARPPrint(OUTFILE /dev/full) -> Discard", format!("OUTFILE: /dev/full: {why}\n")),
+    ] {
+        let config = format!("{source} -> MarkIPHeader -> {sink}");
+        assert_eq!(castanet(&["run", "-q", "-e", &config], b"").err, want, "{sink}");
+    }
+    let folder = folder("a-folder");
+    let folder = folder.to_str().unwrap();
+    for element in [
+        format!("FromDump({folder}) -> Discard"),
+        format!("FromIPSummaryDump({folder}) -> Discard"),
+        format!("FromTcpdump({folder}) -> Discard"),
+        format!("{source} -> ToDump({folder})"),
+        format!("{source} -> ToIPSummaryDump({folder})"),
+        format!("{source} -> IPPrint(OUTFILE {folder}) -> Discard"),
+        format!("{source} -> ARPPrint(OUTFILE {folder}) -> Discard"),
+    ] {
+        let ran = castanet(&["run", "-e", &element], b"");
+        assert_eq!(ran.status, Some(1), "{element}");
+        let line = ran.err.lines().next().unwrap();
+        // In Rust's words or in the system's, but without its number.
+        let line = line.to_lowercase();
+        assert!(line.ends_with(&format!("{folder}: is a directory").to_lowercase()), "{line}");
+    }
+}
+
+#[test]
+fn a_place_that_is_taken_says_by_whom_and_what_would_be_right() {
+    let file = folder("taken").join("file");
+    std::fs::write(&file, "mine").unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let other = "another program listens there";
+    for (place, want) in [
+        (format!("UNIX, {}", file.display()), "a file that is no socket has this name".to_owned()),
+        (format!("TCP, {port}"), format!("{other}; `{port}+` is the next free port")),
+    ] {
+        for class in ["ControlSocket", "ChatterSocket"] {
+            let ran = castanet(&["run", "-e", &format!("{class}({place})")], b"");
+            assert_eq!(ran.status, Some(1));
+            assert!(ran.err.contains("Address already in use"), "{}", ran.err);
+            assert!(ran.err.contains(&format!("help: {want}")), "{}", ran.err);
+        }
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), b"mine");
 }
 
 #[test]

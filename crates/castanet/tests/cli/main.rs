@@ -9,6 +9,7 @@ mod cycles;
 mod failing;
 mod hostile;
 mod hot_swap;
+mod inventory;
 mod program;
 mod script;
 mod sockets;

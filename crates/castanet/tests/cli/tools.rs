@@ -37,13 +37,30 @@ fn file(name: &str, text: impl AsRef<[u8]>) -> String {
 }
 
 /// Tools that read one configuration and write one.
-const FILTERS: [&str; 6] = [
+pub(crate) const FILTERS: [&str; 6] = [
     "click-flatten",
     "click-undead",
     "click-align",
     "click-xform",
     "click-fastclassifier",
     "click-devirtualize",
+];
+
+/// All tools.
+pub(crate) const EVERY: [&str; 13] = [
+    "click-align",
+    "click-buildtool",
+    "click-check",
+    "click-combine",
+    "click-devirtualize",
+    "click-fastclassifier",
+    "click-flatten",
+    "click-mkmindriver",
+    "click-pretty",
+    "click-uncombine",
+    "click-undead",
+    "click-xform",
+    "click2xml",
 ];
 
 const TEXT: &str = "i :: InfiniteSource -> d :: Discard;";
@@ -86,15 +103,7 @@ fn configurations_come_from_anywhere_and_go_anywhere() {
 
 #[test]
 fn every_tool_says_its_name_and_options() {
-    for tool in FILTERS.iter().chain(&[
-        "click-buildtool",
-        "click-check",
-        "click-combine",
-        "click-mkmindriver",
-        "click-pretty",
-        "click-uncombine",
-        "click2xml",
-    ]) {
+    for tool in EVERY {
         for option in ["--version", "-v"] {
             let text = out(tool, &[option], "");
             assert!(text.starts_with(&format!("{tool} (Click) 2.1 compatible, ")), "{text}");
@@ -156,6 +165,23 @@ fn libraries_are_looked_for_in_clickpath() {
         let flat = out("click-flatten", &[option, path, "-e", text], "");
         assert!(flat.contains("P@2/A@1 :: A;"), "{flat}");
     }
+    let said = "library 'pair.click' not found";
     let err = complaints("click-flatten", &["-C", "/nowhere", "-e", text], "");
-    assert!(err.contains("library 'pair.click' not found"), "{err}");
+    assert!(err.contains(said), "{err}");
+    // Every tool that reads a configuration looks there; some want more words.
+    for tool in EVERY.into_iter().filter(|tool| *tool != "click-buildtool") {
+        let words: &[&str] = match tool {
+            "click-mkmindriver" => &["-p", "x"],
+            "click-uncombine" => &["-n", "x"],
+            _ => &[],
+        };
+        for option in ["-C", "--clickpath"] {
+            let run = |path: &str| {
+                let words = [words, &[option, path, "-e", text]].concat();
+                all(tool, &words, "").2
+            };
+            assert!(!run(path).contains(said), "{tool}: {}", run(path));
+            assert!(run("/nowhere").contains(said), "{tool}: {}", run("/nowhere"));
+        }
+    }
 }

@@ -1,10 +1,9 @@
 //! `ARPPrint`: ARP messages for people to read.
 
+use crate::outfile::Writer;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::print::ArpPrint;
 use castanet_engine::wire::{Ethernet, Timestamp};
-use std::fs::File;
-use std::io::Write;
 
 /// Writes a line about each ARP message to standard error, as tcpdump does.
 ///
@@ -46,13 +45,6 @@ pub struct ARPPrint {
     outfile: Option<String>,
 }
 
-/// What all workers write to.
-#[derive(Default, Local)]
-pub struct Output {
-    file: Option<File>,
-    lines: String,
-}
-
 impl ARPPrint {
     /// Appends the line about a packet, if there is one.
     fn line(&self, packet: &Packet, out: &mut String) {
@@ -68,13 +60,12 @@ impl ARPPrint {
             ether: ether.map(|(header, _)| header).filter(|_| self.ether),
         };
         line.line(packet.network_bytes(), out);
-        out.push('\n');
     }
 }
 
 impl PerBatch for ARPPrint {
     type On = on::Any;
-    type Local = Output;
+    type Local = Writer;
     type Fate = ();
     // One file, in one order.
     const SHARED: bool = true;
@@ -83,28 +74,17 @@ impl PerBatch for ARPPrint {
         self.outfile == before.outfile
     }
 
-    fn begin(&self, output: &mut Output, _: &mut Cx) -> Result<(), ArgError> {
-        if let Some(path) = &self.outfile {
-            let file = File::create(path);
-            output.file = Some(file.map_err(|e| ArgError::new(format!("{path}: {e}")))?);
-        }
-        Ok(())
+    fn begin(&self, writer: &mut Writer, _: &mut Cx) -> Result<(), ArgError> {
+        writer.open(self.outfile.as_deref())
     }
 
-    fn batch(&self, output: &mut Output, _: usize, batch: Batch, cx: &mut Cx) {
-        output.lines.clear();
-        let packets = if self.active { batch.as_slice() } else { &[] };
-        packets.iter().for_each(|packet| self.line(packet, &mut output.lines));
-        match (&self.outfile, &mut output.file) {
-            (Some(path), Some(file)) => {
-                if let Err(error) = file.write_all(output.lines.as_bytes()) {
-                    cx.chatter(&format!("{path}: {error}"));
-                    output.file = None;
-                }
-            }
-            (Some(_), None) => {}
-            (None, _) => output.lines.lines().for_each(|line| cx.chatter(line)),
-        }
+    fn batch(&self, writer: &mut Writer, _: usize, batch: Batch, cx: &mut Cx) {
+        let printed = batch.iter().filter(|it| self.active && it.network_offset().is_some());
+        printed.for_each(|packet| writer.line(cx, |line| self.line(packet, line)));
         cx.emit_batch((), batch);
+    }
+
+    fn end(&self, writer: &mut Writer, cx: &mut Cx) {
+        writer.flush(cx);
     }
 }

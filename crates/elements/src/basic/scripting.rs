@@ -1,5 +1,6 @@
 //! What `Script` and `DriverManager` are: the language, at a desk.
 
+use castanet_engine::args::system_words;
 use castanet_engine::class::{Change, Read};
 use castanet_engine::prelude::*;
 use castanet_kit::script::{
@@ -410,10 +411,4 @@ impl World for Site<'_> {
         let bytes = std::fs::read(file).map_err(|e| format!("{file}: {}", system_words(&e)))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
-}
-
-/// The system's words for an error, without its number.
-fn system_words(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
 }

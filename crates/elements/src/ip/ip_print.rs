@@ -135,7 +135,7 @@ impl PerBatch for IPPrint {
         cx.emit_batch((), batch);
     }
 
-    fn end(&self, writer: &mut Writer, _: &mut Cx) {
-        writer.flush();
+    fn end(&self, writer: &mut Writer, cx: &mut Cx) {
+        writer.flush(cx);
     }
 }

@@ -9,6 +9,7 @@ mod values;
 
 pub use annotations::AnnoAt;
 pub use call::Call;
+pub use castanet_lang::system_words;
 pub use error::ArgError;
 pub use names::{ANNO, AddressKind, Names, PORT};
 pub use values::{Bandwidth, Data, FromArg, Net, Net6, Words, within};

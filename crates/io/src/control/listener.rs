@@ -1,6 +1,6 @@
 //! Sockets that programs come to, and the connections that they make.
 
-use super::place::Place;
+use super::place::{Place, is_socket};
 use crate::sys::adopted;
 use mio::event::Source;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -51,11 +51,9 @@ pub(super) fn listen(place: &Place) -> io::Result<Listener> {
 /// Whether there is a socket that nobody listens to, as a process that was
 /// killed leaves one.
 fn is_abandoned(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt;
     use std::os::unix::net::UnixStream;
-    let is_socket = path.symlink_metadata().is_ok_and(|it| it.file_type().is_socket());
     let refused = |error: io::Error| error.kind() == ErrorKind::ConnectionRefused;
-    is_socket && UnixStream::connect(path).err().is_some_and(refused)
+    is_socket(path) && UnixStream::connect(path).err().is_some_and(refused)
 }
 
 impl Listener {

@@ -6,3 +6,6 @@ mod llrpc;
 pub(crate) mod place;
 pub(crate) mod protocol;
 pub(crate) mod server;
+mod session;
+
+pub use session::converse;

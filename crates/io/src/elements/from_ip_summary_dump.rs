@@ -3,6 +3,7 @@
 use super::summary::{Each, Fields, annotate};
 use super::text_source::{TextSource, text_handlers};
 use crate::text_file::LineReader;
+use castanet_engine::args::system_words;
 use castanet_engine::prelude::*;
 use castanet_wire::summary::{Dump, Meta, Parsed, record_head};
 use castanet_wire::{Ethernet, Ipv4Header, ip_proto};
@@ -160,7 +161,7 @@ impl Source for FromIPSummaryDump {
             Ok(true) if self.settings.allow_nonexistent => return Ok(()),
             Ok(true) => return failed(&format_args!("{name}: empty file")),
             Ok(false) => {}
-            Err(error) => return failed(&format_args!("{name}: {error}")),
+            Err(error) => return Err(ArgError::of_file(name, &error)),
         }
         if local.dump.fields.is_empty() && !file.peek(Dump::is_banner).unwrap_or(true) {
             let what = "missing banner line; is this an IP summary dump?";
@@ -206,7 +207,7 @@ impl FromIPSummaryDump {
             Ok(Some(found)) => found,
             Ok(None) => return false,
             Err(error) => {
-                cx.chatter(&format!("{}: {error}", file.landmark()));
+                cx.chatter(&format!("{}: {}", file.landmark(), system_words(&error)));
                 return false;
             }
         };

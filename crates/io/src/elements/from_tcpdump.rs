@@ -4,6 +4,7 @@ use super::from_ip_summary_dump::mark;
 use super::summary::annotate;
 use super::text_source::{TextSource, text_handlers};
 use crate::text_file::LineReader;
+use castanet_engine::args::system_words;
 use castanet_engine::prelude::*;
 use castanet_wire::tcpdump::Reader;
 
@@ -134,7 +135,7 @@ impl FromTcpdump {
             Ok(Some(line)) => local.reader.line(&line),
             Ok(None) => return false,
             Err(error) => {
-                cx.chatter(&format!("{}: {error}", file.landmark()));
+                cx.chatter(&format!("{}: {}", file.landmark(), system_words(&error)));
                 return false;
             }
         };

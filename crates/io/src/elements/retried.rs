@@ -1,8 +1,9 @@
 //! Sockets that are tried again until they can be had.
 
 use crate::control::place::Place;
-use crate::error::system_words;
+use castanet_engine::args::system_words;
 use castanet_engine::prelude::*;
+use std::io::ErrorKind;
 
 /// How often it may still be tried.
 #[derive(Default)]
@@ -31,8 +32,12 @@ impl Retries {
         let why = system_words(error);
         if self.left == 0 {
             let step = if matches!(place, Place::Socket(_)) { "socket" } else { "bind" };
-            return Err(ArgError::new(format!("cannot listen at {place}: {why}"))
-                .click(format!("{step}: {why}")));
+            let failed = ArgError::new(format!("cannot listen at {place}: {why}"))
+                .click(format!("{step}: {why}"));
+            return Err(match error.kind() {
+                ErrorKind::AddrInUse => failed.help(place.taken()),
+                _ => failed,
+            });
         }
         if warn {
             let left = self.left;

@@ -2,6 +2,7 @@
 
 use super::encap::Encap;
 use crate::pcap::{self, DumpWriter};
+use castanet_engine::args::system_words;
 use castanet_engine::prelude::*;
 use castanet_packet::anno;
 use castanet_wire::Timestamp;
@@ -91,9 +92,14 @@ impl Writing {
     /// Writes out what is still in the buffer.
     #[write]
     fn flush(&mut self, _: &str) -> Result<(), ArgError> {
+        self.write_out().map_err(|error| ArgError::new(system_words(&error)))
+    }
+}
+
+impl Writing {
+    fn write_out(&mut self) -> std::io::Result<()> {
         self.dirty = false;
-        let flushed = self.file.as_mut().map_or(Ok(()), DumpWriter::flush);
-        flushed.map_err(|error| ArgError::new(error.to_string()))
+        self.file.as_mut().map_or(Ok(()), DumpWriter::flush)
     }
 }
 
@@ -133,7 +139,7 @@ impl PerBatch for ToDump {
         let now = cx.now();
         let written = batch.iter().try_for_each(|packet| self.write(local, packet, now));
         if let Err(error) = written {
-            cx.chatter(&format!("ToDump({}): {error}", self.settings.filename));
+            cx.chatter(&self.words(&error));
             local.file = None;
         }
         if local.file.is_none() {
@@ -176,9 +182,15 @@ impl ToDump {
         Ok(())
     }
 
+    /// Writes out what is buffered; after a failure the file is given up.
     fn flush(&self, local: &mut Writing, cx: &mut Cx) {
-        if let Err(error) = local.flush("") {
-            cx.chatter(&format!("ToDump({}): {error}", self.settings.filename));
+        if let Err(error) = local.write_out() {
+            cx.chatter(&self.words(&error));
+            local.file = None;
         }
+    }
+
+    fn words(&self, error: &std::io::Error) -> String {
+        format!("ToDump({}): {}", self.settings.filename, system_words(error))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::summary::{Each, Fields, meta_of};
 use crate::text_file::{self, TextWriter};
+use castanet_engine::args::system_words;
 use castanet_engine::prelude::*;
 use castanet_wire::Timestamp;
 use castanet_wire::summary::{self, Field, Meta, Writer};
@@ -25,7 +26,7 @@ use std::io::Write;
 /// in -> d :: ToIPSummaryDump(/dev/full, HEADER false)
 /// > in  1.0.0.1 > 2.0.0.2 udp
 /// + 1s
-/// ~ ToIPSummaryDump(/dev/full): No space left on device (os error 28)
+/// ~ ToIPSummaryDump(/dev/full): No space left on device
 /// > in  1.0.0.1 > 2.0.0.2 udp
 /// = d.drops.unwritten 1
 /// ```
@@ -117,9 +118,14 @@ impl Writing {
     /// Writes out what is still in the buffer.
     #[write]
     fn flush(&mut self, _: &str) -> Result<(), ArgError> {
+        self.write_out().map_err(|error| ArgError::new(system_words(&error)))
+    }
+}
+
+impl Writing {
+    fn write_out(&mut self) -> std::io::Result<()> {
         self.dirty = false;
-        let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
-        flushed.map_err(|error| ArgError::new(error.to_string()))
+        self.file.as_mut().map_or(Ok(()), Write::flush)
     }
 }
 
@@ -159,7 +165,7 @@ impl PerBatch for ToIPSummaryDump {
         let mut file = file.map_err(|error| ArgError::new(error.to_string()))?;
         if self.settings.header {
             let written = file.write_all(self.header(cx.now()).as_bytes());
-            written.map_err(|error| ArgError::new(error.to_string()))?;
+            written.map_err(|e| ArgError::of_file(&self.settings.filename, &e))?;
         }
         local.file = Some(file);
         Ok(())
@@ -186,7 +192,7 @@ impl PerBatch for ToIPSummaryDump {
     }
 
     fn wake(&self, local: &mut Writing, cx: &mut Cx) {
-        if let Err(error) = local.flush("") {
+        if let Err(error) = local.write_out() {
             self.give_up(local, &error, cx);
         }
     }
@@ -255,8 +261,9 @@ impl ToIPSummaryDump {
         }
     }
 
-    fn give_up(&self, local: &mut Writing, error: &dyn std::fmt::Display, cx: &mut Cx) {
-        cx.chatter(&format!("ToIPSummaryDump({}): {error}", self.settings.filename));
+    fn give_up(&self, local: &mut Writing, error: &std::io::Error, cx: &mut Cx) {
+        let why = system_words(error);
+        cx.chatter(&format!("ToIPSummaryDump({}): {why}", self.settings.filename));
         local.file = None;
     }
 }

@@ -436,5 +436,5 @@ fn errno(error: &io::Error) -> Errno {
 
 /// The system's words for an error.
 pub(crate) fn words(error: Errno) -> String {
-    crate::error::system_words(&io::Error::from(error))
+    castanet_engine::args::system_words(&io::Error::from(error))
 }

@@ -56,7 +56,7 @@ fn plain(kept: &Flat) -> bool {
 }
 
 /// Declarations and connections, in no order.
-fn facts(graph: &Flat) -> BTreeSet<String> {
+pub(super) fn facts(graph: &Flat) -> BTreeSet<String> {
     let name = |at: usize| &graph.elements[at].name;
     let elements =
         graph.elements.iter().map(|it| format!("{} :: {}({})", it.name, it.class, it.config));
@@ -67,9 +67,15 @@ fn facts(graph: &Flat) -> BTreeSet<String> {
     elements.chain(links).collect()
 }
 
-/// A graph comes back from a combination with itself, if no link of it is one.
+/// Whether a graph must come back from a combination: no link of it is one, and names are such as
+/// people give.
+pub(super) fn is_simple(flat: &Flat) -> bool {
+    !flat.elements.iter().any(|it| it.class == "RouterLink" || it.name.contains(['/', ' ']))
+}
+
+/// A graph comes back from a combination with itself.
 fn parts_come_back(flat: &Flat, tree: &Tree) {
-    if flat.elements.iter().any(|it| it.class == "RouterLink" || it.name.contains(['/', ' '])) {
+    if !is_simple(flat) {
         return;
     }
     let part = |name: &str| Part { name: name.into(), graph: flat.clone(), members: Vec::new() };

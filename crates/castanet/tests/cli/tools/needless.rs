@@ -71,6 +71,7 @@ fn one_driver_has_every_class() {
         &["--package", "x", &source, "-f", &source, "-a", "-u", "-d", "/tmp", "--no-extras"],
         &["-p", "x", "--all", "--userlevel", "--directory", ".", "-E", "Queue Tee"],
         &["-p", "x", "--elements", "Queue", "--file", &source],
+        &["-p", "x", "-e", TEXT, "-o", "/no/such/file"],
     ] {
         assert_eq!(all(tool, words, ""), (Some(0), String::new(), said.into()), "{words:?}");
     }
@@ -101,7 +102,8 @@ fn one_driver_has_every_class() {
 
 #[test]
 fn nothing_is_built() {
-    for words in [&[][..], &["elem2make", "x"], &["makepackage"]] {
+    let options = ["-f", "x", "-e", TEXT, "-o", "/no/such", "-C", "/no/such", "-q"];
+    for words in [&[][..], &["elem2make", "x"], &["makepackage"], &options] {
         let err = complaints("click-buildtool", words, "");
         assert_eq!(
             err,

@@ -116,6 +116,9 @@ fn pages_show_what_names_mean() {
 fn pages_show_errors_where_they_are() {
     let page = out("click-pretty", &["-T", "<~config>", "-e", "a -> b :: Counter -> Discard"], "");
     assert!(page.contains("<span class='c-err' title='undeclared element &#39;a&#39;'>"), "{page}");
+    // Nothing of a broken archive can be shown.
+    let err = complaints("click-pretty", &["-"], "!<arch>\n");
+    assert_eq!(err, "<stdin>:1: archive has no 'config' section\n");
 }
 
 /// What a template for elements makes of a small configuration.
@@ -232,5 +235,23 @@ fn graphs_for_other_programs() {
         let source = file("graph.dot", &dot);
         let drawn = Command::new("dot").args(["-Tsvg", &source]).output().unwrap();
         assert!(drawn.status.success(), "{}", String::from_utf8_lossy(&drawn.stderr));
+    }
+}
+
+#[test]
+fn what_is_shown_comes_from_anywhere() {
+    let (text, odd) = ("i :: InfiniteSource -> d :: Discard;", "i :: NoSuch -> d :: Discard;");
+    let source = file("shown.click", text);
+    for tool in ["click-pretty", "click2xml"] {
+        let want = out(tool, &["-q", "-f", &source], "");
+        assert!(want.contains("InfiniteSource"), "{want}");
+        for words in [&["--file", &source][..], &[&source], &["--quiet", "-f", &source]] {
+            assert_eq!(out(tool, words, ""), want, "{tool} {words:?}");
+        }
+        // An element that nobody knows is odd, and said unless it is not to be.
+        let (status, _, err) = all(tool, &["-e", odd], "");
+        let said = "config:1: warning: unknown element class 'NoSuch'\n";
+        assert_eq!((status, err.as_str()), (Some(0), said), "{tool}");
+        assert_eq!(all(tool, &["-q", "-e", odd], "").2, "", "{tool}");
     }
 }

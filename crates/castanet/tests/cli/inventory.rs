@@ -1,0 +1,163 @@
+//! Every option, handler and command has a test from the outside: which there are, the program says.
+
+use crate::program::{castanet, click, named, root};
+use std::path::Path;
+
+/// A test, as far as it can be told: its text, and that of what it shares with
+/// the tests of its file.
+struct Test(String);
+
+/// All tests that run the program.
+fn tests() -> Vec<Test> {
+    let mut all = Vec::new();
+    gather(&root().join("crates/castanet/tests"), &mut all);
+    assert!(all.len() > 150, "{} tests", all.len());
+    all
+}
+
+fn gather(folder: &Path, all: &mut Vec<Test>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            gather(&path, all);
+        } else if path.extension().is_some_and(|it| it == "rs") && !path.ends_with("inventory.rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            all.extend(text.split("#[test]").map(|test| Test(test.to_owned())));
+        }
+    }
+}
+
+impl Test {
+    /// Whether it has this option among its words: `"--long"`, `"--long=…"`,
+    /// `"-s"`, `"-s…"`, or a short one in a cluster.
+    fn has(&self, option: &str) -> bool {
+        self.0.split('"').skip(1).step_by(1).any(|word| match option.strip_prefix("--") {
+            Some(_) => word.split('=').next() == Some(option),
+            None => {
+                let letters = word.strip_prefix('-').unwrap_or_default();
+                let is_cluster = !letters.starts_with('-') && letters.len() < 20;
+                letters.starts_with(&option[1..])
+                    || is_cluster && letters.starts_with('q') && letters[1..] == option[1..]
+            }
+        })
+    }
+
+    /// Whether it runs the program by this name.
+    fn runs(&self, name: &str) -> bool {
+        let by_name = self.0.contains(&format!("\"{name}\""));
+        let filter = crate::tools::FILTERS.contains(&name) && self.0.contains("FILTERS");
+        by_name || filter || name.starts_with("click") && self.0.contains("every_tool")
+    }
+
+    fn names(&self, what: &str) -> bool {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        self.0.match_indices(what).any(|(at, _)| {
+            let before = self.0[..at].chars().next_back();
+            let after = self.0[at + what.len()..].chars().next();
+            !before.is_some_and(is_word) && !after.is_some_and(is_word)
+        })
+    }
+}
+
+/// The options of a help text, in all the forms that it names.
+fn options(help: &str) -> Vec<String> {
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let options: Vec<String> = lines
+        .flat_map(|line| {
+            let aliases = line.split_once("alias: ").map(|(_, alias)| alias.trim_end_matches(']'));
+            let words = line.split("  ").next().unwrap_or_default().split(", ");
+            let words = words.filter_map(|word| word.split([' ', '[', '=']).next());
+            words.chain(aliases).map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(options.len() > 1, "{help}");
+    options
+}
+
+/// What no test has.
+fn missing(name: &str, help: &str, runs: impl Fn(&Test) -> bool) -> Vec<String> {
+    let tests: Vec<Test> = tests().into_iter().filter(runs).collect();
+    let untested = |option: &String| !tests.iter().any(|test| test.has(option));
+    options(help).into_iter().filter(untested).map(|option| format!("{name} {option}")).collect()
+}
+
+#[test]
+fn every_option_of_click_is_tested() {
+    let is_of_castanet = |test: &Test| test.0.contains("//! The commands of `castanet`");
+    let missing = missing("click", &click(&["--help"], b"").out, |it| !is_of_castanet(it));
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn every_option_of_every_tool_is_tested() {
+    let mut all = Vec::new();
+    for tool in crate::tools::EVERY {
+        all.extend(missing(tool, &named(tool, &["--help"], b"").out, |test| test.runs(tool)));
+    }
+    assert!(all.is_empty(), "{all:?}");
+}
+
+#[test]
+fn every_option_of_the_commands_that_take_scripts_is_tested() {
+    let mut all = Vec::new();
+    for command in crate::castanet::COMMANDS {
+        let help = castanet(&[command, "--help"], b"").out;
+        let runs = |test: &Test| test.runs(command) || test.0.contains("COMMANDS");
+        all.extend(missing(command, &help, runs));
+    }
+    assert!(all.is_empty(), "{all:?}");
+}
+
+/// The names in a list of handlers.
+fn handlers(of: &str) -> Vec<String> {
+    let list = click(&["-qe", "Idle -> n :: Null -> Discard", "-h", of], b"");
+    let names = list.out.lines().filter_map(|line| line.split('\t').next());
+    let names: Vec<String> = names.filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    assert!(names.len() > 5, "{}", list.out);
+    names
+}
+
+#[test]
+fn every_handler_that_all_have_is_tested() {
+    let tests = tests();
+    let untested = |what: &String| !tests.iter().any(|test| test.names(what));
+    let global = handlers("handlers").into_iter().map(|name| format!("\"{name}\""));
+    let own = handlers("n.handlers").into_iter().map(|name| format!(".{name}"));
+    // A global handler may also stand in a script or in a command to a socket.
+    let global = global.filter(|quoted| {
+        let name = quoted.trim_matches('"');
+        ["READ", "WRITE", "write", "read"].iter().all(|verb| untested(&format!("{verb} {name}")))
+    });
+    let own = own.filter(|name| {
+        !tests.iter().any(|test| {
+            test.0.match_indices(name.as_str()).any(|(at, _)| {
+                let after = test.0[at + name.len()..].chars().next();
+                let is_handler = |c: char| c == '"' || c == '\\' || c == ' ' || c == ')';
+                test.0[..at].ends_with(char::is_alphanumeric) && after.is_some_and(is_handler)
+            })
+        })
+    });
+    let missing: Vec<String> = global.filter(untested).chain(own).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn every_command_and_code_of_the_control_socket_is_tested() {
+    let protocol = root().join("crates/io/src/control/protocol.rs");
+    let protocol = std::fs::read_to_string(protocol).unwrap();
+    let protocol = protocol.split("#[cfg(test)]").next().unwrap();
+    let codes = protocol.lines().filter_map(|line| {
+        line.split_once(": u16 = ").map(|(_, code)| code.trim_end_matches(';').to_owned())
+    });
+    let codes: Vec<String> = codes.collect();
+    assert!(codes.len() > 8, "{codes:?}");
+    // Commands are words in capitals.
+    let words = protocol.split('"').skip(1).step_by(2);
+    let is_command = |word: &&str| word.len() > 2 && word.bytes().all(|b| b.is_ascii_uppercase());
+    let commands: Vec<String> = words.filter(is_command).map(str::to_owned).collect();
+    assert!(commands.len() > 12, "{commands:?}");
+    let text = include_str!("control.rs");
+    let missing: Vec<&String> =
+        codes.iter().chain(&commands).filter(|it| !Test(text.to_owned()).names(it)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
