@@ -28,7 +28,7 @@ awk -v dir="$corpus/arguments" '
     FNR == 1 { class = $2; handlers = ""; kind = ""; count = 0; while ((getline line < FILENAME) > 0) {
         if (line ~ /^## /) kind = line
         if (kind ~ /handlers/ && match(line, /^\* `[^`]*/))
-            handlers = handlers substr(line, 4, RLENGTH - 3) " 1\n"
+            handlers = substr(line, 4, RLENGTH - 3) " 1\n" handlers
     } close(FILENAME); show("") }
     { rest = $0; while (match(rest, class "\\([^()]*\\)")) {
         show(substr(rest, RSTART + length(class) + 1, RLENGTH - length(class) - 2))
@@ -43,12 +43,12 @@ while read -r said; do
     printf "$said\n" > "$corpus/control/$n"
 done << 'END'
 ?READ c.count\nread 1.class\nGET .version\nREAD 0.list\nQUIT
-?WRITE q.capacity 9\r\nWRITEDATA q.capacity 2\n11WRITEUNTIL q.capacity END\n12\nEND
+0WRITE q.capacity 9\r\nWRITEDATA q.capacity 2\n11WRITEUNTIL q.capacity END\n12\nEND
 3READDATA x.run 3\n1 2READUNTIL x.run\n3 4\n\nREADDATA q.x 99
 0CHECKREAD c.count\nCHECKWRITE c.reset\nCHECKWRITE c.count\nHELP\nCLOSE
 1LLRPC c#c0044003 4\n\0\0\0\0LLRPC w#80044006 4\n1234LLRPC x
 2READ c.none a b\nWRITE any.thing 1\nREAD all.run\nREAD nobody.there
-?WRITE hotconfig s :: InfiniteSource -> c :: Counter -> Discard\nREAD c.count
-?WRITE stop\nREAD handlers\nWRITE rt.add 10.1.0.0/16 0\nREAD rt.table
-/READ s.ports\nREAD list\nWRITE w.switch 1\nWRITE arp.add 1.0.0.1 1:2:3:4:5:6
+3WRITE hotconfig s :: InfiniteSource -> c :: Counter -> Discard\nREAD c.count
+6WRITE stop\nREAD handlers\nWRITE rt.add 10.1.0.0/16 0\nREAD rt.table
+9READ s.ports\nREAD list\nWRITE w.switch 1\nWRITE arp.add 1.0.0.1 1:2:3:4:5:6
 END

@@ -13,6 +13,9 @@ use std::fmt::Write;
 /// More ports than any number that a class treats in its own way.
 const MOST_PORTS: usize = 6;
 
+/// The most handlers that are called: an endless source is let run after each.
+const MOST_LINES: usize = 5;
+
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let text = text(data);
     let (line, rest) = text.split_once('\n').unwrap_or((&text, ""));
@@ -67,14 +70,14 @@ fn example(mut text: String, inputs: usize, outputs: usize, script: &str) -> Str
     ];
     (0..inputs).for_each(|n| _ = writeln!(text, "in{n} -> [{n}] e"));
     (0..outputs).for_each(|n| _ = writeln!(text, "e [{n}] -> out{n}"));
-    let mut feed = |text: &mut String| {
+    let feed = |text: &mut String| {
         for packet in PACKETS {
             (0..inputs).for_each(|n| _ = writeln!(text, "> in{n} {packet}"));
         }
         text.push_str("+ 100ms\n");
     };
     feed(&mut text);
-    for line in script.lines().take(20) {
+    for line in script.lines().take(MOST_LINES) {
         // With or without a value, the handler of that name is also read.
         _ = writeln!(text, "! e.{line}\n= e.{line}");
     }

@@ -3,15 +3,15 @@
 //! answered is well formed, and the session ends. A `ChatterSocket` hears it too.
 #![no_main]
 
+use castanet_engine::class::{Class, control};
 use castanet_engine::element::Step;
 use castanet_engine::prelude::*;
 use castanet_engine::router::{Notice, Options, Replacements, Router};
-use castanet_engine::class::{Class, control};
 use castanet_fuzz::{CLASSES, ELEMENTS, flat, options};
 use castanet_io::control::converse;
 use std::cell::RefCell;
 use std::io::{Read, Write};
-use std::os::fd::IntoRawFd;
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
 const CONFIG: &str = "
@@ -60,7 +60,7 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Some((&kind, said)) = data.split_first() else { return };
     let manners = ["", "true", "PROXY all"][usize::from(kind) % 3];
     in_memory(said, manners);
-    if kind % 16 == 15 {
+    if kind % 64 == 63 {
         by_socket(said);
     }
 });
@@ -81,7 +81,7 @@ fn by_socket(said: &[u8]) {
     let chatter = std::env::temp_dir().join(format!("chatter-{}", std::process::id()));
     let sockets = format!(
         "ControlSocket(SOCKET, {}); ChatterSocket(UNIX, {})",
-        far.into_raw_fd(),
+        far.as_raw_fd(),
         chatter.display()
     );
     let (send, line) = std::sync::mpsc::channel();
@@ -94,6 +94,7 @@ fn by_socket(said: &[u8]) {
     });
     let line = line.recv().expect("a router");
     let heard = talk(near, said);
+    drop(far);
     well_formed(&heard);
     // The router may have been stopped, and its socket removed.
     if let Ok(socket) = UnixStream::connect(&chatter) {
@@ -147,10 +148,15 @@ fn router(config: &str, options: Options) -> Router {
 /// behind it, some followed by data. Nothing comes behind a farewell.
 fn well_formed(heard: &[u8]) {
     let shown = || String::from_utf8_lossy(heard).into_owned();
-    let mut rest = heard.strip_prefix(b"Click::ControlSocket/1.3\r\n").unwrap_or_else(|| panic!("{}", shown()));
+    let mut rest = heard
+        .strip_prefix(b"Click::ControlSocket/1.3\r\n")
+        .unwrap_or_else(|| panic!("{}", shown()));
     let mut open = None;
     while !rest.is_empty() {
-        let end = rest.windows(2).position(|pair| pair == b"\r\n").unwrap_or_else(|| panic!("{}", shown()));
+        let end = rest
+            .windows(2)
+            .position(|pair| pair == b"\r\n")
+            .unwrap_or_else(|| panic!("{}", shown()));
         let line = std::str::from_utf8(&rest[..end]).expect("text");
         rest = &rest[end + 2..];
         assert!(!line.contains(char::is_control), "{line:?}");
@@ -171,5 +177,4 @@ fn well_formed(heard: &[u8]) {
     assert!(open.is_none(), "{}", shown());
 }
 
-const CODES: [&str; 10] =
-    ["200", "500", "501", "510", "511", "520", "521", "522", "530", "590"];
+const CODES: [&str; 10] = ["200", "500", "501", "510", "511", "520", "521", "522", "530", "590"];

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use castanet_lang::{AnyClass, Diagnostics, Flat, SourceMap, expand, fuzz_entry, parse};
+use castanet_lang::{
+    AnyClass, Diagnostics, Flat, SourceMap, expand, fuzz_entry, fuzz_tools, parse,
+};
 
 fn run(bytes: impl AsRef<[u8]>) -> (Flat, Diagnostics, String) {
     let mut sources = SourceMap::new();
@@ -181,6 +183,7 @@ fn corpus_and_mutations() {
         println!("{name}");
         fuzz_entry(seed);
     }
+    let patterns = std::fs::read(format!("{dir}/xform.click")).expect("the patterns");
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut random = move |n: usize| {
         state ^= state << 13;
@@ -205,7 +208,12 @@ fn corpus_and_mutations() {
             }
         }
         let shown = String::from_utf8_lossy(&text).into_owned();
-        let result = std::panic::catch_unwind(|| fuzz_entry(&text));
+        let other = &seeds[random(seeds.len())].1;
+        let several = [&text, other, &patterns, &b"a.eth1=b.eth0\nb.eth1=a.eth0"[..]].join(&0);
+        let result = std::panic::catch_unwind(|| {
+            fuzz_entry(&text);
+            fuzz_tools(&several);
+        });
         assert!(result.is_ok(), "on this text:\n{shown}\n{}", shown.escape_debug());
     }
 }

@@ -91,8 +91,7 @@ fn run_takes_options_in_all_their_forms() {
         assert_eq!(all(&words, ""), (Some(0), "5\n".into(), String::new()), "{words:?}");
     }
     // Only who may be replaced has the handler that does it.
-    let text =
-        "c :: Script(write hotconfig \"c :: Counter; Script(wait 0, stop); Idle -> c -> Discard\")";
+    let text = "c :: Script(writeq hotconfig \"c :: Counter; Script(wait 0, stop); Idle -> c -> Discard\")";
     for option in ["-R", "--allow-reconfigure"] {
         let words = ["run", "-q", option, "-e", text, "--handler", "c.class"];
         assert_eq!(all(&words, ""), (Some(0), "Counter\n".into(), String::new()));

@@ -341,6 +341,20 @@ fn a_connection_may_be_there_when_the_process_starts() {
          200 Write handler 'stop' OK\r\n"
     );
     assert!(child.wait().unwrap().success());
+    // A farewell ends the connection, though the process goes on.
+    let (mut near, far) = UnixStream::pair().unwrap();
+    let mut child = std::process::Command::new(&by_name)
+        .args(["--socket", "0", "-e", "Idle -> Discard"])
+        .stdin(OwnedFd::from(far))
+        .spawn()
+        .unwrap();
+    near.set_read_timeout(Some(PATIENCE)).unwrap();
+    near.write_all(b"QUIT\n").unwrap();
+    let mut heard = String::new();
+    near.read_to_string(&mut heard).unwrap();
+    assert_eq!(heard, "Click::ControlSocket/1.3\r\n200 Goodbye!\r\n");
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

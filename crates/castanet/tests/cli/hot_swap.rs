@@ -347,7 +347,7 @@ fn scripts_begin_anew_and_may_ask_themselves() {
                        write hotconfig $(cat {}), wait 100s, print \"never\")",
         file.display()
     );
-    let ran = click(&["-R", "--simtime", "-e", &first], b"");
+    let ran = click(&["--allow-reconfigure", "--simtime", "-e", &first], b"");
     assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
     let counts: Vec<u64> =
         ran.out.split_whitespace().filter_map(|word| word.parse().ok()).collect();

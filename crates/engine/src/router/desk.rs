@@ -173,7 +173,9 @@ impl Router {
 
     /// When the first program wants to go on by itself.
     pub(super) fn next_program(&self) -> Option<Time> {
-        let times = self.programs.iter().filter_map(|run| match run.waits {
+        // Once the router ends, none is called any more.
+        let programs = self.programs.iter().filter(|_| self.ending.is_none());
+        let times = programs.filter_map(|run| match run.waits {
             Step::At(time) | Step::AtOrStopped(time) => Some(time),
             _ => None,
         });

@@ -5,7 +5,7 @@ use crate::sys::adopted;
 use mio::event::Source;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use std::os::fd::RawFd;
 use std::path::Path;
 
@@ -89,6 +89,16 @@ pub(super) enum Stream {
 }
 
 impl Stream {
+    /// Ends the connection, whoever else has its descriptor: that of a connection
+    /// which the process was started with stays open.
+    pub(super) fn end(&self) {
+        // One that the other side has ended already is no failure.
+        _ = match self {
+            Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+
     pub(super) fn source(&mut self) -> &mut dyn Source {
         match self {
             Stream::Tcp(stream) => stream,

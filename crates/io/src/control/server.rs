@@ -124,6 +124,12 @@ struct Client {
     waits: bool,
 }
 
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.stream.end();
+    }
+}
+
 impl Client {
     /// Reads what there is; whether that was anything.
     fn read(&mut self) -> bool {
