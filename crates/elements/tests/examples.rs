@@ -109,3 +109,14 @@ fn configurations_are_wrong_at_a_line_of_the_example() {
         assert!(said.contains(part), "{said}");
     }
 }
+
+/// Examples that fuzzers have made, and that hung, panicked or lost packets.
+#[test]
+fn what_fuzzers_found_is_survived() {
+    for text in [
+        // A router that has ended and whose program would still go on.
+        "e :: DriverManager()\n! e.step 1\n+ 100ms",
+    ] {
+        example::survive(text, &library(), 1).unwrap_or_else(|error| panic!("{text}\n{error}"));
+    }
+}
