@@ -116,6 +116,7 @@ fn what_fuzzers_found_is_survived() {
     for text in [
         // A router that has ended and whose program would still go on.
         "e :: DriverManager()\n! e.step 1\n+ 100ms",
+        "e :: Script(stop)\n! e.goto 1\n! e.run 1\n+ 100ms",
     ] {
         example::survive(text, &library(), 1).unwrap_or_else(|error| panic!("{text}\n{error}"));
     }

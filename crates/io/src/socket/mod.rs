@@ -179,7 +179,9 @@ impl Link {
         let from = from.map_or_else(String::new, |it| format!(" from {it}"));
         self.news.push(match &heard {
             Ok(()) => format!("opened connection {}{from}", fd.as_raw_fd()),
-            Err(error) => format!("connection{from}: {}", crate::error::system_words(error)),
+            Err(error) => {
+                format!("connection{from}: {}", castanet_engine::args::system_words(error))
+            }
         });
         self.from = heard.is_ok().then_some(fd);
         self.from.is_some()
