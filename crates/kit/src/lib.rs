@@ -10,6 +10,7 @@ pub mod chance;
 pub mod classify;
 pub mod delays;
 pub mod ewma;
+pub mod flow;
 pub mod fragment;
 pub mod fragment6;
 pub mod gtp_tunnels;

@@ -1,6 +1,7 @@
 //! Benchmarks: each measures its limit beside itself in the same run.
 
 pub(crate) mod elements;
+pub(crate) mod flows;
 pub(crate) mod fused;
 pub(crate) mod io;
 pub(crate) mod measure;

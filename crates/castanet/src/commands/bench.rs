@@ -1,6 +1,7 @@
 //! `castanet bench`.
 
 mod elements;
+mod flows;
 mod io;
 mod models;
 
@@ -29,6 +30,8 @@ enum Which {
     Io(io::Arguments),
     /// Ways to divide one path between workers: full push, queues, pipelines
     Models(models::Arguments),
+    /// A table of flows: adding, finding and ending them, beside a hash map
+    Flows(flows::Arguments),
 }
 
 /// What `castanet bench router` takes.
@@ -64,6 +67,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         Which::Elements(arguments) => elements::main(arguments),
         Which::Io(arguments) => io::main(arguments),
         Which::Models(arguments) => models::main(arguments),
+        Which::Flows(arguments) => flows::main(arguments),
     }
 }
 

@@ -382,6 +382,24 @@ fn bench_models_gives_records() {
 }
 
 #[test]
+fn bench_flows_gives_records() {
+    let words = "bench flows --flows 6400,64 -j 2 --rounds 1 --milliseconds 1 --json";
+    let text = out(&words.split(' ').collect::<Vec<_>>());
+    let records: Value = serde_json::from_str(&text).unwrap();
+    let said = |r: &Value| (r["case"].as_str().unwrap().to_owned(), r["flows"].as_u64());
+    let cases: Vec<_> = records.as_array().unwrap().iter().map(said).collect();
+    let names = ["insert", "find", "find-one", "absent", "expire"];
+    let of = |flows| names.map(|name| (name.to_owned(), Some(flows)));
+    assert_eq!(cases, [of(6400), of(64)].concat());
+    for record in records.as_array().unwrap() {
+        assert_eq!((&record["workers"], &record["reference"]), (&2.into(), &"hash map".into()));
+        for key in ["ns", "cycles", "longest_us", "bytes", "reference_ns"] {
+            assert!(record[key].as_f64().is_some_and(|value| value > 0.0), "{key} in {text}");
+        }
+    }
+}
+
+#[test]
 fn man_pages_and_completions() {
     let dir = folder("man");
     assert_eq!(out(&["man", dir.to_str().unwrap()]), "");

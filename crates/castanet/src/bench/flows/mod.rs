@@ -1,0 +1,264 @@
+//! `castanet bench flows`: a table of flows of each size, beside a hash map.
+
+mod tables;
+
+use super::measure::{middle, ticks_per_ns};
+use castanet_kit::flow::Tuple4;
+use castanet_wire::ip_proto;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use serde::Serialize;
+use std::net::Ipv4Addr;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+use tables::{Map, Subject, Table};
+
+/// One line of the table.
+#[derive(Serialize)]
+pub(crate) struct Record {
+    /// What is done.
+    pub(crate) case: &'static str,
+    /// Flows in all tables together.
+    pub(crate) flows: usize,
+    /// Workers, each with a table of its own.
+    pub(crate) workers: usize,
+    /// Nanoseconds of processor time for a flow.
+    pub(crate) ns: f64,
+    /// The same in ticks of the time-stamp counter.
+    pub(crate) cycles: f64,
+    /// The longest that a burst of 32 took, in microseconds.
+    pub(crate) longest_us: f64,
+    /// Bytes for a flow, beside what is kept of it.
+    pub(crate) bytes: f64,
+    /// What it is compared with.
+    pub(crate) reference: &'static str,
+    /// Its nanoseconds.
+    pub(crate) reference_ns: f64,
+    /// Its longest burst.
+    pub(crate) reference_longest_us: f64,
+}
+
+/// How much to measure.
+pub(crate) struct Plan {
+    pub(crate) flows: Vec<usize>,
+    pub(crate) workers: Vec<usize>,
+    pub(crate) rounds: usize,
+    /// How long one case runs at least.
+    pub(crate) time: Duration,
+}
+
+/// What is done to a table, in this order.
+const CASES: [&str; 5] = ["insert", "find", "find-one", "absent", "expire"];
+/// Flows that are asked for together.
+pub(crate) const BURST: usize = 32;
+
+/// What one case has cost one worker.
+#[derive(Clone, Copy)]
+struct Cost {
+    ns: f64,
+    longest_us: f64,
+    undisturbed: bool,
+}
+
+/// What all cases have cost, and how many bytes the table has for a flow.
+struct Run {
+    costs: [Cost; CASES.len()],
+    bytes: f64,
+}
+
+/// Measures each size by each number of workers, and says what it found.
+pub(crate) fn run(plan: &Plan, told: &mut dyn FnMut(&Record)) -> Vec<Record> {
+    let ticks = ticks_per_ns();
+    let mut records = Vec::new();
+    for &flows in &plan.flows {
+        for &workers in &plan.workers {
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+            for _ in 0..plan.rounds {
+                ours.extend(together::<Table>(flows, workers, plan.time));
+                theirs.extend(together::<Map>(flows, workers, plan.time));
+            }
+            for (case, name) in CASES.into_iter().enumerate() {
+                let [(ns, longest_us), reference] = [&ours, &theirs].map(|all| summary(all, case));
+                let bytes = ours.iter().map(|run| run.bytes).fold(0.0, f64::max);
+                let record = Record {
+                    case: name,
+                    flows,
+                    workers,
+                    ns,
+                    cycles: ns * ticks,
+                    longest_us,
+                    bytes,
+                    reference: "hash map",
+                    reference_ns: reference.0,
+                    reference_longest_us: reference.1,
+                };
+                told(&record);
+                records.push(record);
+            }
+        }
+    }
+    records
+}
+
+/// The middle of what a case cost, and of its longest bursts.
+fn summary(runs: &[Run], case: usize) -> (f64, f64) {
+    let costs = runs.iter().map(|run| run.costs[case]);
+    let by = |value: fn(&Cost) -> f64| middle(costs.clone().map(|c| (value(&c), c.undisturbed))).0;
+    (by(|cost| cost.ns), by(|cost| cost.longest_us))
+}
+
+/// Runs all cases on workers that do the same at the same time, each with its
+/// share of the flows.
+fn together<S: Subject>(flows: usize, workers: usize, time: Duration) -> Vec<Run> {
+    let barrier = Barrier::new(workers);
+    std::thread::scope(|scope| {
+        let one = |_| scope.spawn(|| alone::<S>((flows / workers).max(BURST), time, &barrier));
+        let all: Vec<_> = (0..workers).map(one).collect();
+        all.into_iter().filter_map(|worker| worker.join().ok()).collect()
+    })
+}
+
+/// Runs all cases on one worker.
+fn alone<S: Subject>(flows: usize, time: Duration, barrier: &Barrier) -> Run {
+    let flows = flows / BURST * BURST;
+    let mut subject = S::new(flows);
+    let (mut turn, mut keys) = (Scattered::new(), Vec::with_capacity(BURST));
+    let insert = timed(time, barrier, |watch| {
+        subject.clear();
+        for first in (0..flows).step_by(BURST) {
+            watch.burst(|| {
+                keys.clear();
+                keys.extend((first..first + BURST).map(key));
+                // As with packets: their flows are looked for, and are not there.
+                assert_eq!(subject.find_all(&keys), 0, "a flow is there already");
+                keys.iter().for_each(|key| subject.insert(*key));
+            });
+        }
+    });
+    let bytes = subject.memory() as f64 / flows as f64 - S::KEPT as f64;
+    let mut lookups = |subject: &mut S, base: usize, find: fn(&mut S, &[Tuple4]) -> usize| {
+        timed(time, barrier, |watch| {
+            for _ in 0..64 {
+                keys.clear();
+                keys.extend((0..BURST).map(|_| key(base + turn.next(flows))));
+                let found = watch.burst(|| find(subject, &keys));
+                assert_eq!(found, if base == 0 { BURST } else { 0 }, "a lookup went wrong");
+            }
+        })
+    };
+    let find = lookups(&mut subject, 0, S::find_all);
+    let find_one = lookups(&mut subject, 0, S::find_each);
+    let absent = lookups(&mut subject, flows, S::find_all);
+    let mut filled = true;
+    let expire = timed_with(time, barrier, &mut subject, |subject, watch| {
+        if !std::mem::take(&mut filled) {
+            (0..flows).for_each(|n| subject.insert(key(n)));
+        }
+        watch.begin();
+        while watch.burst_of(|| subject.expire(BURST)) > 0 {}
+    });
+    assert_eq!(subject.len(), 0, "not all flows have ended");
+    Run { costs: [insert, find, find_one, absent, expire], bytes }
+}
+
+/// Distinct flows that have nothing in common.
+fn key(n: usize) -> Tuple4 {
+    let mixed = (n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let (ports, dst) = ((mixed >> 8) as u32, Ipv4Addr::from_bits((mixed >> 32) as u32));
+    let src = (Ipv4Addr::from_bits(n as u32), ports as u16);
+    Tuple4::new(src, (dst, (ports >> 16) as u16), ip_proto::UDP)
+}
+
+/// Numbers in no order.
+struct Scattered(u64);
+
+impl Scattered {
+    fn new() -> Scattered {
+        Scattered(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn next(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (((self.0 >> 32) * below as u64) >> 32) as usize
+    }
+}
+
+/// Counts flows, and times bursts of them.
+struct Watch {
+    clock: quanta::Clock,
+    flows: usize,
+    longest: u64,
+    spent: f64,
+    wall: Duration,
+    since: (f64, Instant),
+}
+
+impl Watch {
+    fn new() -> Watch {
+        let since = (thread_time(), Instant::now());
+        let (clock, wall) = (quanta::Clock::new(), Duration::ZERO);
+        Watch { clock, flows: 0, longest: 0, spent: 0.0, wall, since }
+    }
+
+    /// What comes now counts.
+    fn begin(&mut self) {
+        self.since = (thread_time(), Instant::now());
+    }
+
+    /// What comes now does not count.
+    fn end(&mut self) {
+        self.spent += thread_time() - self.since.0;
+        self.wall += self.since.1.elapsed();
+    }
+
+    fn burst<R>(&mut self, mut work: impl FnMut() -> R) -> R {
+        let started = self.clock.raw();
+        let done = work();
+        self.longest = self.longest.max(self.clock.raw().wrapping_sub(started));
+        self.flows += BURST;
+        done
+    }
+
+    /// A burst that says how many flows it was about.
+    fn burst_of(&mut self, work: impl FnMut() -> usize) -> usize {
+        let done = self.burst(work);
+        self.flows = self.flows + done - BURST;
+        done
+    }
+}
+
+fn timed(time: Duration, barrier: &Barrier, mut work: impl FnMut(&mut Watch)) -> Cost {
+    timed_with(time, barrier, &mut (), |(), watch| {
+        watch.begin();
+        work(watch);
+    })
+}
+
+/// Repeats `work`, which says when it begins, until that has taken long enough.
+fn timed_with<S>(
+    time: Duration,
+    barrier: &Barrier,
+    subject: &mut S,
+    mut work: impl FnMut(&mut S, &mut Watch),
+) -> Cost {
+    barrier.wait();
+    let mut watch = Watch::new();
+    while watch.wall < time {
+        work(subject, &mut watch);
+        watch.end();
+    }
+    Cost {
+        ns: watch.spent * 1e9 / watch.flows as f64,
+        longest_us: watch.clock.delta_as_nanos(0, watch.longest) as f64 / 1e3,
+        undisturbed: watch.spent >= 0.97 * watch.wall.as_secs_f64(),
+    }
+}
+
+/// Seconds of processor time that this thread has had.
+fn thread_time() -> f64 {
+    getrusage(UsageWho::RUSAGE_THREAD).map_or(0.0, |usage| {
+        (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
+    })
+}

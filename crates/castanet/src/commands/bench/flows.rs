@@ -1,0 +1,102 @@
+//! `castanet bench flows`.
+
+use crate::bench::flows::{Plan, Record, run};
+use crate::commands::write_out;
+use crate::terminal::{bold, colours_on_stdout};
+use clap::Args;
+use std::time::Duration;
+
+/// What `castanet bench flows` takes.
+#[derive(Args)]
+#[command(
+    long_about = "A table of flows, such as connection tracking and NAT keep.
+
+  insert    looks for flows that are not there, a burst of 32 at once, and adds
+            them, to an empty table until all are there
+  find      finds flows in no order, a burst at once, counts a packet of
+            each, and puts its end off
+  find-one  the same, one by one
+  absent    looks for flows that are not there, a burst at once
+  expire    ends all flows, whose time is over, a burst at once
+
+The reference is a hash map, grown as it needs, in which flows end by a scan of
+all; it is asked one by one. With several workers each has a table of its own
+with its share of the flows. Times are of a flow and include making its key;
+the longest time is that of a burst. 32 million flows take up to 6 GB of memory.",
+    after_help = "Examples:
+  castanet bench flows
+  castanet bench flows --flows 1000000 -j 1 --json"
+)]
+pub(crate) struct Arguments {
+    /// Print records as JSON
+    #[arg(long)]
+    json: bool,
+    /// Flows in all tables together
+    #[arg(long, value_delimiter = ',', default_values_t = [8_192, 1_048_576, 33_554_432])]
+    flows: Vec<usize>,
+    /// Numbers of workers
+    #[arg(short = 'j', long, value_delimiter = ',', default_values_t = [1, 2])]
+    workers: Vec<usize>,
+    /// Runs of each side
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Milliseconds that a case runs at least
+    #[arg(long, default_value_t = 100)]
+    milliseconds: u64,
+}
+
+/// Measures; gives the exit status.
+pub(super) fn main(arguments: &Arguments) -> i32 {
+    let plan = Plan {
+        // As many flows as there are numbers for.
+        flows: arguments.flows.iter().map(|n| (*n).clamp(64, 1 << 30)).collect(),
+        workers: arguments.workers.iter().map(|w| (*w).clamp(1, 64)).collect(),
+        rounds: arguments.rounds.max(1),
+        time: Duration::from_millis(arguments.milliseconds.max(1)),
+    };
+    let quiet = arguments.json;
+    let mut written = if quiet { 0 } else { write_out(None, &heading()) };
+    let records = run(&plan, &mut |record| {
+        if !quiet && written == 0 {
+            written = write_out(None, &row(record));
+        }
+    });
+    match quiet {
+        true => {
+            let text = serde_json::to_string_pretty(&records).unwrap_or_default();
+            write_out(None, &(text + "\n"))
+        }
+        false => written,
+    }
+}
+
+fn heading() -> String {
+    let title = format!(
+        "{:<10} {:>10} {:>7} {:>8} {:>8} {:>11} {:>10} {:>8} {:>12}",
+        "case",
+        "flows",
+        "workers",
+        "ns/flow",
+        "cycles",
+        "longest us",
+        "bytes/flow",
+        "map ns",
+        "map longest"
+    );
+    bold(&title, colours_on_stdout()) + "\n"
+}
+
+fn row(r: &Record) -> String {
+    format!(
+        "{:<10} {:>10} {:>7} {:>8.1} {:>8.0} {:>11.1} {:>10.1} {:>8.1} {:>12.1}\n",
+        r.case,
+        r.flows,
+        r.workers,
+        r.ns,
+        r.cycles,
+        r.longest_us,
+        r.bytes,
+        r.reference_ns,
+        r.reference_longest_us
+    )
+}

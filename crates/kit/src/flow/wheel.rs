@@ -1,0 +1,184 @@
+//! When flows end: a wheel of lists, in which a flow is moved only when its old
+//! deadline comes, however often that was put off.
+
+use super::Flow;
+use super::entries::{Entries, Id};
+
+/// Lists in the wheel: deadlines further away than this many ticks wait in the
+/// last, and are looked at again then.
+const TICKS: u32 = 4096;
+/// A tick in nanoseconds, as a power of two: 134 ms. Flows may live so much longer.
+const TICK: u32 = 27;
+/// Marks a link that is a list's end.
+const END: u32 = 1 << 31;
+const WORD: u32 = u64::BITS;
+
+/// The wheel.
+pub(super) struct Wheel {
+    /// The first and the last of each list, or its own mark.
+    ends: Box<[(u32, u32)]>,
+    /// Which lists have any.
+    used: [u64; (TICKS / WORD) as usize],
+    /// The tick that is looked at, counted from the start.
+    tick: u32,
+    /// The last that is over.
+    last: u32,
+    start: u64,
+}
+
+impl Wheel {
+    pub(super) fn new(now: u64) -> Wheel {
+        let ends = (0..TICKS).map(|list| (END | list, END | list)).collect();
+        Wheel { ends, used: [0; (TICKS / WORD) as usize], tick: 0, last: 0, start: now }
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        size_of_val(&*self.ends)
+    }
+
+    /// The first tick that is not before `time`.
+    fn tick(&self, time: u64) -> u32 {
+        let ticks = time.saturating_sub(self.start).div_ceil(1 << TICK);
+        u32::try_from(ticks).unwrap_or(u32::MAX)
+    }
+
+    /// When a tick is.
+    pub(super) fn time(&self, tick: u32) -> u64 {
+        self.start.saturating_add(u64::from(tick) << TICK)
+    }
+
+    /// Puts a flow that is in no list into that of its deadline.
+    pub(super) fn arm<F: Flow>(&mut self, all: &mut Entries<F>, id: Id, until: u64) {
+        let deadline = self.tick(until);
+        all.at_mut(id).deadline = deadline;
+        self.link(all, id, deadline);
+    }
+
+    /// Changes a flow's deadline.
+    #[inline]
+    pub(super) fn keep<'a, F: Flow>(
+        &mut self,
+        all: &'a mut Entries<F>,
+        id: Id,
+        until: u64,
+    ) -> &'a mut F {
+        let deadline = self.tick(until);
+        if deadline < all.at(id).deadline {
+            self.disarm(all, id);
+            self.link(all, id, deadline);
+        }
+        let entry = all.at_mut(id);
+        entry.deadline = deadline;
+        &mut entry.flow
+    }
+
+    fn link<F: Flow>(&mut self, all: &mut Entries<F>, id: Id, deadline: u32) {
+        let at = deadline.clamp(self.tick + 1, self.tick + TICKS - 1) % TICKS;
+        let (mark, last) = (END | at, self.ends[at as usize].1);
+        all.at_mut(id).links = (last, mark);
+        self.set_next(all, last, id.0);
+        self.ends[at as usize].1 = id.0;
+        self.used[(at / WORD) as usize] |= 1 << (at % WORD);
+    }
+
+    /// Takes a flow out of its list.
+    pub(super) fn disarm<F: Flow>(&mut self, all: &mut Entries<F>, id: Id) {
+        let (before, behind) = all.at(id).links;
+        self.set_next(all, before, behind);
+        match behind & END {
+            0 => all.at_mut(Id(behind)).links.0 = before,
+            _ => self.ends[(behind % TICKS) as usize].1 = before,
+        }
+        if before & behind & END != 0 {
+            let at = before % TICKS;
+            self.used[(at / WORD) as usize] &= !(1 << (at % WORD));
+        }
+    }
+
+    fn set_next<F: Flow>(&mut self, all: &mut Entries<F>, of: u32, next: u32) {
+        match of & END {
+            0 => all.at_mut(Id(of)).links.1 = next,
+            _ => self.ends[(of % TICKS) as usize].0 = next,
+        }
+    }
+
+    /// The first flow of the next list, up to that of tick `last`, that has any;
+    /// with that list's tick.
+    fn first(&self, from: u32, last: u32) -> Option<(Id, u32)> {
+        let mut tick = from;
+        while tick <= last {
+            let at = tick % TICKS;
+            let ahead = self.used[(at / WORD) as usize] >> (at % WORD);
+            if ahead == 0 {
+                tick = tick.saturating_add(WORD - at % WORD);
+                continue;
+            }
+            tick += ahead.trailing_zeros();
+            let id = self.ends[(tick % TICKS) as usize].0;
+            return (tick <= last).then_some((Id(id), tick));
+        }
+        None
+    }
+
+    /// The next flows, in the order of their lists, whose time may be over at `now`;
+    /// how many there are. [`Wheel::is_over`] has to be asked of each.
+    pub(super) fn due<F: Flow>(&mut self, all: &Entries<F>, now: u64, ids: &mut [Id]) -> usize {
+        // A tick is over when the next begins.
+        let last = (now.saturating_sub(self.start) >> TICK) as u32;
+        // After a long silence each list is looked at once.
+        let from = self.tick.max(last.saturating_sub(TICKS - 1));
+        self.last = self.last.max(last);
+        let Some((Id(mut next), tick)) = self.first(from, last) else {
+            self.tick = self.tick.max(last);
+            return 0;
+        };
+        self.tick = tick;
+        let mut count = 0;
+        while let Some(id) = ids.get_mut(count).filter(|_| next & END == 0) {
+            *id = Id(next);
+            next = all.at(*id).links.1;
+            count += 1;
+        }
+        count
+    }
+
+    /// Whether the time of a flow from [`Wheel::due`] is over; if not, it is moved to
+    /// where it is looked at again.
+    pub(super) fn is_over<F: Flow>(&mut self, all: &mut Entries<F>, id: Id) -> bool {
+        let deadline = all.at(id).deadline;
+        if deadline > self.last {
+            self.disarm(all, id);
+            self.link(all, id, deadline);
+        }
+        deadline <= self.last
+    }
+
+    /// Of the first flows that would end, one that `may` be taken; looks at `most`.
+    pub(super) fn soonest<F: Flow>(
+        &mut self,
+        all: &mut Entries<F>,
+        most: usize,
+        mut may: impl FnMut(&F) -> bool,
+    ) -> Option<Id> {
+        let last = self.tick + TICKS - 1;
+        let (mut found, mut tick) = match self.first(self.tick, last) {
+            Some((id, tick)) => (id.0, tick),
+            None => return None,
+        };
+        for _ in 0..most {
+            if found & END != 0 {
+                (found, tick) = self.first(tick + 1, last).map(|(id, tick)| (id.0, tick))?;
+            }
+            let entry = all.at(Id(found));
+            let (next, deadline) = (entry.links.1, entry.deadline);
+            if deadline > tick && tick < last {
+                self.disarm(all, Id(found));
+                self.link(all, Id(found), deadline);
+            } else if may(&entry.flow) {
+                return Some(Id(found));
+            }
+            found = next;
+        }
+        None
+    }
+}
