@@ -103,6 +103,9 @@ fn global_handlers_answer_as_clicks_do() {
         assert!(handlers.lines().any(|l| l == line), "{handlers}");
     }
     assert_eq!(read("threads"), "1\n");
+    let load = read("load");
+    let share = load.strip_prefix("0 ").and_then(|share| share.trim().parse().ok());
+    assert!(share.is_some_and(|share: f64| (0.0..=1.0).contains(&share)), "{load}");
     assert_eq!(read("timewarp"), "1\n");
     assert_eq!(out(&["--simtime", "-qe", text, "-h", "timewarp"], ""), "simulation\n");
     assert_eq!(read("active_ports"), "s\to0\nc\to0\n");

@@ -1,4 +1,4 @@
-//! What elements cost, asked of a running router by its handlers.
+//! What elements cost and wait for, asked of a running router by its handlers.
 
 use crate::program::click;
 
@@ -120,4 +120,17 @@ fn rows_that_run_as_one_pass_have_a_bill_for_each_element() {
 fn workers_add_up() {
     let ask = "write reset_cycles, write s.active true, wait 0.3s, print $(c.cycles)";
     assert_eq!(calls(&run(&["-j", "2"], ask)), [("xfer", 10)]);
+}
+
+#[test]
+fn elements_with_tasks_say_which_stores_they_hear_of() {
+    let text = "s :: InfiniteSource(ACTIVE false, LIMIT 3) -> q :: Queue(3)
+        -> u :: Unqueue(ACTIVE false) -> c :: Counter -> r :: Queue -> Idle;
+        DriverManager(print $(s.notifiers)$(u.notifiers), write s.active true, wait 1s,
+            print $(s.notifiers)$(u.notifiers), write u.active true, wait 1s,
+            print $(s.notifiers)$(u.notifiers), stop)";
+    let ran = click(&["--simtime", "-e", text], b"");
+    let at = |empty, full| format!("q.full {full}\nq.empty {empty}\nr.full active");
+    let wanted = [at("inactive", "active"), at("active", "inactive"), at("inactive", "active")];
+    assert_eq!(ran.out.trim(), wanted.join("\n"), "{}", ran.err);
 }

@@ -1,5 +1,6 @@
 //! From a plan to workers that are ready to run.
 
+use super::costs::Load;
 use super::overheard::Overheard;
 use super::places::Places;
 use super::plan::{Planned, Wording, plan, report};
@@ -105,6 +106,7 @@ impl Router {
             notices,
             notify: ground.notify,
             stops: 0,
+            load: Load::new(),
             ending: None,
         })
     }

@@ -3,7 +3,9 @@
 use super::Router;
 use crate::class::HandlerDoc;
 use crate::worker::visits::{Bill, Cost, Visits};
+use nix::time::{ClockId, clock_gettime};
 use std::fmt::Write;
+use std::time::{Duration, Instant};
 
 /// The handler of every element, to read and to write.
 pub(super) const CYCLES: HandlerDoc = HandlerDoc {
@@ -15,7 +17,40 @@ pub(super) const CYCLES: HandlerDoc = HandlerDoc {
 const COLUMNS: &str = "task_calls,task_cycles,cycles_per_task,timer_calls,timer_cycles,\
     cycles_per_timer,xfer_calls,xfer_cycles,cycles_per_xfer,any_cycles,cycles_per_any";
 
+/// How much of each processor was used when somebody looked last.
+pub(super) struct Load {
+    started: Instant,
+    /// By worker: the processor time of its thread, and when that was.
+    last: Vec<(Duration, Instant)>,
+}
+
+impl Load {
+    pub(super) fn new() -> Load {
+        Load { started: Instant::now(), last: Vec::new() }
+    }
+}
+
 impl Router {
+    /// A line for each worker: its number, and in which share of the time since the
+    /// last look, or since the start, its thread had a processor.
+    pub(super) fn load(&mut self) -> String {
+        let mut text = String::new();
+        for worker in 0..self.crew.len() {
+            let spent = self.crew.ask(worker, |_| clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID));
+            let spent = spent.and_then(Result::ok).map_or(Duration::ZERO, Duration::from);
+            let Load { started, last } = &mut self.load;
+            if last.len() <= worker {
+                last.resize(worker + 1, (Duration::ZERO, *started));
+            }
+            let now = (spent, Instant::now());
+            let before = std::mem::replace(&mut last[worker], now);
+            let wall = now.1.duration_since(before.1).as_secs_f64();
+            let share = now.0.saturating_sub(before.0).as_secs_f64() / wall.max(1e-9);
+            _ = writeln!(text, "{worker} {:.3}", share.min(1.0));
+        }
+        text
+    }
+
     /// What every element has cost by itself since the first call, all workers
     /// together. Workers count from then on, until [`Router::count_cycles`] ends it.
     pub fn costs(&mut self) -> Vec<Cost> {

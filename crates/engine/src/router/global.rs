@@ -20,6 +20,7 @@ pub(super) const READS: &[&str] = &[
     "flatconfig",
     "handlers",
     "list",
+    "load",
     "packages",
     "requirements",
     "threads",
@@ -73,6 +74,7 @@ impl Router {
                 all.sort_unstable();
                 all.iter().fold(String::new(), |s, (name, kind)| s + name + "\t" + kind + "\n")
             }
+            "load" => self.load(),
             "threads" => self.crew.len().to_string(),
             "timewarp" if self.clock.is_simulated() => "simulation".to_owned(),
             "timewarp" => "1".to_owned(),

@@ -197,6 +197,7 @@ pub struct Router {
     notices: Receiver<Notice>,
     notify: Sender<Notice>,
     stops: u32,
+    load: costs::Load,
     /// Set when the router is to end, with its exit status.
     ending: Option<i32>,
 }

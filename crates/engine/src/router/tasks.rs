@@ -3,7 +3,8 @@
 use super::Router;
 use crate::args::ArgError;
 use crate::class::HandlerDoc;
-use crate::worker::Console;
+use crate::node;
+use crate::worker::{Console, TaskRef};
 
 /// The most tickets that a task can have, as in Click.
 const MOST_TICKETS: i64 = 1 << 15;
@@ -11,6 +12,11 @@ const MOST_TICKETS: i64 = 1 << 15;
 /// What elements with tasks can be asked.
 const READS: &[HandlerDoc] = &[
     HandlerDoc { name: "home_thread", doc: "The worker that runs the element's task." },
+    HandlerDoc {
+        name: "notifiers",
+        doc: "Stores that the task hears of: `NAME.empty` is active while there is something \
+              to pull, `NAME.full` while there is room.",
+    },
     HandlerDoc { name: "scheduled", doc: "Whether the element's task is ready to run." },
     HandlerDoc { name: "tickets", doc: "How many turns the task gets, beside those of others." },
 ];
@@ -38,6 +44,7 @@ impl Router {
         let home = self.assigned.homes[element];
         match name {
             "home_thread" => Some(home.to_string()),
+            "notifiers" => Some(self.notifiers(element)),
             "scheduled" => {
                 let mut any = false;
                 for worker in 0..self.crew.len() {
@@ -80,6 +87,33 @@ impl Router {
             }
             _ => return None,
         })
+    }
+
+    /// The stores whose packets or whose room wake the tasks of an element, and
+    /// whether there are any now.
+    fn notifiers(&mut self, element: usize) -> String {
+        let mut text = String::new();
+        for store in 0..self.graph.elements.len() {
+            let plan = &self.assigned;
+            let tells = |tasks: &[TaskRef]| tasks.iter().any(|it| plan.element(*it) == element);
+            let told = (tells(&plan.waiters[store]), tells(&plan.feeders[store]));
+            if told == (false, false) {
+                continue;
+            }
+            let state = self.crew.ask(plan.homes[store], move |worker| {
+                let node = node::at(&worker.slots, store)?;
+                Some((node.held() > 0, node.room() > 0))
+            });
+            let Some(active) = state.flatten() else { continue };
+            let name = &self.graph.elements[store].name;
+            for (told, what, active) in [(told.0, "empty", active.0), (told.1, "full", active.1)] {
+                let active = if active { "active" } else { "inactive" };
+                if told {
+                    text += &format!("{name}.{what} {active}\n");
+                }
+            }
+        }
+        text
     }
 
     fn set_tickets(&mut self, element: usize, wanted: i64) {

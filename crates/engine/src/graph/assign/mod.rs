@@ -121,6 +121,13 @@ impl Plan {
         self.with[element].is_some() || self.reaching(element).count() < 2
     }
 
+    /// Whose task it is.
+    pub(crate) fn element(&self, TaskRef { worker, task }: TaskRef) -> usize {
+        let here = &self.tasks[worker];
+        let job = here.get(task).unwrap_or_else(|| &self.away[worker][task - here.len()]);
+        job.element()
+    }
+
     /// Whether an element has a task.
     pub(crate) fn has_task(&self, element: usize) -> bool {
         self.tasks.iter().flatten().any(|job| job.element() == element)
