@@ -5,8 +5,7 @@ mod tables;
 use super::measure::{middle, ticks_per_ns};
 use castanet_kit::flow::Tuple4;
 use castanet_wire::ip_proto;
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
+use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use std::net::Ipv4Addr;
 use std::sync::Barrier;
@@ -258,7 +257,6 @@ fn timed_with<S>(
 
 /// Seconds of processor time that this thread has had.
 fn thread_time() -> f64 {
-    getrusage(UsageWho::RUSAGE_THREAD).map_or(0.0, |usage| {
-        (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
-    })
+    let spent = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+    spent.map_or(0.0, |spent| Duration::from(spent).as_secs_f64())
 }
