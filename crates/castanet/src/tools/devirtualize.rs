@@ -1,7 +1,7 @@
 //! `click-devirtualize`: what Castanet does by itself.
 
 use super::common::{Common, Desk, Failed, Tool};
-use super::through;
+use super::through::{self, Code};
 use clap::Parser;
 
 /// Why there is nothing to do.
@@ -14,21 +14,8 @@ const WHY: &str = "click-devirtualize: the configuration is passed on unchanged:
 pub(crate) struct Devirtualize {
     #[command(flatten)]
     common: Common,
-    /// Compile for a Linux kernel: makes no difference
-    #[arg(short, long, short_alias = 'l', alias = "linuxmodule")]
-    kernel: bool,
-    /// Compile for the user level: makes no difference
-    #[arg(short, long, alias = "userlevel")]
-    user: bool,
-    /// Write source code: there is none
-    #[arg(short, long)]
-    source: bool,
-    /// Write the configuration only: makes no difference
-    #[arg(short, long)]
-    config: bool,
-    /// Undo what the tool has done: makes no difference
-    #[arg(short, long)]
-    reverse: bool,
+    #[command(flatten)]
+    code: Code,
     /// Leave this class alone: makes no difference
     #[arg(short, long, value_name = "CLASS")]
     no_devirtualize: Vec<String>,
@@ -45,7 +32,7 @@ impl Tool for Devirtualize {
     }
 
     fn run(&self, desk: &Desk) -> Result<(), Failed> {
-        if self.source {
+        if self.code.source {
             return Err(desk.fail(
                 "there is no source code: Castanet runs elements that follow each other as one pass",
             ));

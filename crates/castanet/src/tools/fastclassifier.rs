@@ -1,7 +1,7 @@
 //! `click-fastclassifier`: what Castanet does by itself.
 
 use super::common::{Common, Desk, Failed, Tool};
-use super::through;
+use super::through::{self, Code};
 use clap::Parser;
 
 /// Why there is nothing to do.
@@ -14,21 +14,8 @@ const WHY: &str = "click-fastclassifier: the configuration is passed on unchange
 pub(crate) struct Fastclassifier {
     #[command(flatten)]
     common: Common,
-    /// Compile for a Linux kernel: makes no difference
-    #[arg(short, long, short_alias = 'l', alias = "linuxmodule")]
-    kernel: bool,
-    /// Compile for the user level: makes no difference
-    #[arg(short, long, alias = "userlevel")]
-    user: bool,
-    /// Write source code: there is none
-    #[arg(short, long)]
-    source: bool,
-    /// Write the configuration only: makes no difference
-    #[arg(short, long)]
-    config: bool,
-    /// Undo what the tool has done: makes no difference
-    #[arg(short, long)]
-    reverse: bool,
+    #[command(flatten)]
+    code: Code,
 }
 
 impl Tool for Fastclassifier {
@@ -39,7 +26,7 @@ impl Tool for Fastclassifier {
     }
 
     fn run(&self, desk: &Desk) -> Result<(), Failed> {
-        if self.source {
+        if self.code.source {
             return Err(desk.fail(
                 "there is no source code: Castanet compiles the patterns of each classifier when a \
                  router starts",

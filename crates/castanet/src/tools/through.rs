@@ -2,7 +2,28 @@
 
 use super::common::{Common, Desk, Failed, Input, Variables};
 use crate::load::{Origin, open_bytes, system_words};
+use clap::Args;
 use std::io::Read;
+
+/// What can be said of the code that Click's tools write.
+#[derive(Args)]
+pub(super) struct Code {
+    /// Compile for a Linux kernel: makes no difference
+    #[arg(short, long, short_alias = 'l', alias = "linuxmodule")]
+    kernel: bool,
+    /// Compile for the user level: makes no difference
+    #[arg(short, long, alias = "userlevel")]
+    user: bool,
+    /// Write source code: there is none
+    #[arg(short, long)]
+    pub(super) source: bool,
+    /// Write the configuration only: makes no difference
+    #[arg(short, long)]
+    config: bool,
+    /// Undo what the tool has done: makes no difference
+    #[arg(short, long)]
+    reverse: bool,
+}
 
 /// Writes the configuration out byte by byte, if it can be read at all; says why nothing is done.
 pub(super) fn pass(common: &Common, why: &str, desk: &Desk) -> Result<(), Failed> {

@@ -108,7 +108,9 @@ impl<F: Flow> Entries<F> {
         }
         let id = Id(self.fresh);
         if id.0 as usize == self.pieces.len() * PIECE {
-            self.pieces.push(Box::new(std::array::from_fn(|_| Entry::default())));
+            // By way of a vector: a whole piece may be more than the stack has room for.
+            let piece: Vec<Entry<F>> = (0..PIECE).map(|_| Entry::default()).collect();
+            self.pieces.extend(piece.into_boxed_slice().try_into().ok());
         }
         self.fresh += 1;
         *self.at_mut(id) = entry;

@@ -5,8 +5,8 @@
 //! by what its packets look like on either side. Both directions of a flow are one
 //! entry, for [`Tuple4::ordered`] gives them the same key.
 //!
-//! The table grows a page at a time: no insertion waits for more than some hundred
-//! others to be moved. Keys are hashed under a random seed, so nobody outside can
+//! The table grows a page at a time: an insertion waits for some hundred others to be
+//! moved, and for a directory of four bytes a page to be copied. Keys are hashed under a random seed, so nobody outside can
 //! choose keys that fall together.
 
 mod entries;
