@@ -175,3 +175,50 @@ fn every_command_and_code_of_the_control_socket_is_tested() {
     let missing: Vec<&String> = codes.iter().chain(&commands).filter(untested).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
+
+/// The handlers of a page of the manual: whether they are read, and their names.
+fn documented(page: &str) -> Vec<(bool, String)> {
+    let part = |title: &str| {
+        let after = page.split_once(&format!("## {title} handlers\n")).map_or("", |it| it.1);
+        after.split("\n## ").next().unwrap_or_default().to_owned()
+    };
+    let names = |reads, text: String| {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("* `").map(str::to_owned));
+        let words = lines.filter_map(|line| line.split(['`', ' ', '(']).next().map(str::to_owned));
+        words.map(move |name| (reads, name)).collect::<Vec<_>>()
+    };
+    [names(true, part("Read")), names(false, part("Write"))].concat()
+}
+
+#[test]
+fn every_handler_of_every_class_is_tested() {
+    let mut tests = Vec::new();
+    for name in ["castanet", "io"] {
+        gather(&root().join(format!("crates/{name}/tests")), &mut tests);
+    }
+    let tested: String = tests.iter().map(|it| format!("{}\n{}\n", it.head, it.text)).collect();
+    let (mut untested, mut all) = (Vec::new(), 0);
+    for page in std::fs::read_dir(root().join("docs/elements")).unwrap() {
+        let path = page.unwrap().path();
+        let class = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let page = std::fs::read_to_string(&path).unwrap();
+        let examples = page.split("```").skip(1).step_by(2).collect::<String>();
+        let is_program = matches!(class.as_str(), "Script" | "DriverManager");
+        for (reads, name) in documented(&page) {
+            all += 1;
+            let sign = if reads { "= " } else { "! " };
+            let mut lines = examples.lines().filter_map(|line| line.strip_prefix(sign));
+            // What there is of each port is asked for by its number.
+            let dotted = format!(".{}", name.trim_end_matches('_'));
+            let in_example = lines.any(|line| line.contains(&dotted));
+            // Functions of scripts are called without an element.
+            let calls = [format!("$({name} "), format!("$({name})")];
+            let is_called = is_program && calls.iter().any(|call| tested.contains(call));
+            if !in_example && !is_called && !tested.contains(&dotted) {
+                untested.push(format!("{class} {sign}{name}"));
+            }
+        }
+    }
+    assert!(all > 700, "{all}");
+    assert!(untested.is_empty(), "{} of {all}: {untested:?}", untested.len());
+}

@@ -7,6 +7,7 @@ mod click;
 mod control;
 mod cycles;
 mod failing;
+mod handlers;
 mod hostile;
 mod hot_swap;
 mod inventory;

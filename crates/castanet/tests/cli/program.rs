@@ -38,11 +38,16 @@ pub(crate) fn click(words: &[&str], input: &[u8]) -> Ran {
 
 /// Runs the program by another name.
 pub(crate) fn named(name: &str, words: &[&str], input: &[u8]) -> Ran {
+    run(Command::new(link(name)).args(words).current_dir(root()), input)
+}
+
+/// Another name of the program.
+pub(crate) fn link(name: &str) -> PathBuf {
     let link = folder("by-name").join(format!("{}/{name}", std::process::id()));
     std::fs::create_dir_all(link.parent().unwrap()).unwrap();
     // Tests of one process share the link; the first makes it.
     _ = symlink(env!("CARGO_BIN_EXE_castanet"), &link);
-    run(Command::new(&link).args(words).current_dir(root()), input)
+    link
 }
 
 /// The root of the repository.

@@ -216,6 +216,7 @@ fn rings_of_the_elements_join_two_workers() {
         "full.n_dropped",
         "full.length",
         "long.dropped",
+        "f.pkt_count",
         "f.how",
     ];
     require_dpdk();
@@ -223,8 +224,8 @@ fn rings_of_the_elements_join_two_workers() {
     handlers.iter().for_each(|handler| words.extend(["--handler", handler]));
     let Ran { status, out, err } = castanet(&words, b"");
     assert_eq!(status, Some(0), "{err}");
-    let counts: Vec<u64> = handlers[..8].iter().map(|handler| number(&out, handler)).collect();
-    assert_eq!(counts, [5000, 5000, 5000, 0, 100, 4890, 100, 1], "{out}");
+    let counts: Vec<u64> = handlers[..9].iter().map(|handler| number(&out, handler)).collect();
+    assert_eq!(counts, [5000, 5000, 5000, 0, 100, 4890, 100, 1, 5000], "{out}");
     assert!(out.contains("near_2_far: DPDK ring, mbufs in place"), "{out}");
 }
 

@@ -56,6 +56,11 @@ fn a_port_tells_what_it_is_and_what_it_has_counted() {
         "f.mtu",
         "f.nb_tx_queues",
         "f.nb_rx_desc",
+        "f.duplex",
+        "f.autoneg",
+        "f.speed",
+        "f.tx_count",
+        "f.tx_bytes",
     ];
     let texts = ["f.driver", "f.xstats", "f.xstats rx_good_packets", "f.queue_count"];
     let said = run(
@@ -67,11 +72,27 @@ fn a_port_tells_what_it_is_and_what_it_has_counted() {
     let counts = handlers.map(|handler| number(&said, handler));
     assert_eq!(counts[..2], [300, 300], "{said}");
     assert_eq!(counts[2], counts[3]);
-    assert_eq!(counts[4..], [0, 0, 1400, 1, 512], "{said}");
+    assert_eq!(counts[4..9], [0, 0, 1400, 1, 512], "{said}");
+    // What the driver says of a link that is none: ten gigabits, full duplex, fixed.
+    assert_eq!(counts[9..12], [1, 0, 10_000], "{said}");
     assert!(said.contains("f.driver:\nnet_pcap\n"), "{said}");
     assert!(said.contains("tx_good_packets[1] = 300\n"), "{said}");
     assert_eq!(number(&said, "f.xstats rx_good_packets"), 300);
     assert!(said.contains("f.queue_count:\nQueue 0: -\n"), "{said}");
+}
+
+#[test]
+fn a_port_takes_more_addresses_and_other_bursts() {
+    let said = run(
+        "--vdev net_tap0",
+        "DPDKInfo(4096); f :: FromDPDKDevice(0, BURST 16) -> Discard; Idle -> ToDPDKDevice(0);
+         Script(print $(f.burst), write f.add_mac 02:00:00:00:00:09, write f.burst 8,
+                write f.remove_mac 02:00:00:00:00:09, write f.reset_counts, write f.reset_count,
+                stop)",
+        &["f.burst", "f.count"],
+    );
+    assert_eq!(said.lines().next(), Some("16"), "{said}");
+    assert_eq!((number(&said, "f.burst"), number(&said, "f.count")), (8, 0), "{said}");
 }
 
 #[test]

@@ -116,8 +116,16 @@ impl PerBatch for AggregateCounter {
     // One file is written, and limits are about all workers together.
     const SHARED: bool = true;
 
-    fn batch(&self, counts: &mut Counts, port: usize, batch: Batch, cx: &mut Cx) {
+    fn continues(&self, _: &AggregateCounter) -> bool {
+        true
+    }
+
+    fn begin(&self, counts: &mut Counts, _: &mut Cx) -> Result<(), ArgError> {
         counts.begin(&self.limits);
+        Ok(())
+    }
+
+    fn batch(&self, counts: &mut Counts, port: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch {
             let (aggregate, amount) = (packet.anno_u32(anno::AGGREGATE), self.amount.of(&packet));
             let counted = counts.update(aggregate, amount, port == 1, &self.name, cx);

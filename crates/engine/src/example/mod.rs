@@ -23,7 +23,7 @@ pub use bench::{run, storm, survive};
 pub use cost::{Measured, cost};
 
 /// The burst sizes and numbers of workers that every example runs with.
-pub const WAYS: [(usize, usize); 5] = [(1, 1), (1, 4), (1, 64), (3, 1), (3, 4)];
+pub const WAYS: [(usize, usize); 6] = [(1, 1), (1, 4), (1, 64), (3, 1), (3, 4), (3, 64)];
 
 /// Runs every example in the documentation of `class`; says how many.
 pub fn run_all(class: &Class, library: &Library) -> Result<usize, String> {

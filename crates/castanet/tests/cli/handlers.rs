@@ -1,0 +1,397 @@
+//! Handlers of every class from outside: the examples of the manual, played by `click` and a
+//! Script, answer as they say.
+
+use crate::program::{Ran, click, folder, link, root, run};
+use castanet_wire::sketch::{self, Layer};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::process::Command;
+
+/// The examples that a configuration cannot play for itself, and why.
+const BY_HAND: [(&str, &str); 14] = [
+    ("AggregateCounter, example 2", "it stops the driver"),
+    ("AggregateCounterVector, example 1", "it stops the driver"),
+    ("FromIPSummaryDump, example 1", "it stops the driver"),
+    ("FromTcpdump, example 1", "it stops the driver"),
+    ("IP6Encap, example 1", "its packets have a destination that no element sets"),
+    ("IP6NDSolicitor, example 1", "its packets have a destination that no element sets"),
+    ("IPOutputCombo, example 1", "its packets have a mark that no element sets"),
+    ("MixedQueue, example 1", "sources wait while the queue is full"),
+    ("Queue, example 1", "sources wait while the queue is full"),
+    ("Queue, example 2", "sources wait while the queue is full"),
+    ("ReplayUnqueue, example 1", "it stops the driver"),
+    ("ReplayUnqueue, example 2", "it stops the driver"),
+    ("ResetIPChecksum, example 1", "a Discard does not look at checksums, so they are left"),
+    ("Script, example 2", "it prints what it is asked"),
+];
+
+/// An example of the manual, made into a configuration that plays itself.
+struct Play {
+    config: String,
+    /// What handlers must answer, by the number of the line.
+    wanted: Vec<(usize, String)>,
+}
+
+/// What begins a line of the script rather than one of the configuration.
+fn is_script(line: &str) -> bool {
+    line.starts_with(['>', '<', '=', '!', '~', '+']) && !line.starts_with("=>")
+}
+
+/// The examples of one page, with names for messages.
+fn examples(page: &str, text: &str) -> Vec<(String, String)> {
+    let blocks = text.split("```").skip(1).step_by(2).filter_map(|it| it.strip_prefix("click\n"));
+    blocks.enumerate().map(|(n, it)| (format!("{page}, example {}", n + 1), it.into())).collect()
+}
+
+fn play(config: &str) -> Ran {
+    click(&["--simtime"], config.as_bytes())
+}
+
+/// The names that a configuration leaves open, from what is said of it.
+fn open_ends(config: &str) -> BTreeSet<String> {
+    // It must not run, even if it leaves none open.
+    let said = play(&format!("{config}\nIdle -> nowhere;")).err;
+    let names = said.lines().filter_map(|line| {
+        line.split_once("undeclared element '")?.1.split_once('\'').map(|(name, _)| name.to_owned())
+    });
+    names.filter(|name| name != "nowhere").collect()
+}
+
+/// The elements that make one packet once, and the marks on it that an example's packet has.
+fn source(number: usize, port: &str, packet: &str) -> Option<String> {
+    let (text, annotations) = packet.split_once(" ; ").unwrap_or((packet, ""));
+    let built = sketch::build(text.trim()).ok()?;
+    let data: String = built.bytes.iter().fold(String::new(), |mut hex, byte| {
+        _ = write!(hex, "{byte:02x}");
+        hex
+    });
+    let mut chain = format!(
+        "line{number} :: InfiniteSource(DATA \\<{data}>, LIMIT 1, ACTIVE false, STOP false)"
+    );
+    match (built.layer, built.bytes.first().map_or(0, |byte| byte >> 4)) {
+        (Layer::Network, 4) => chain += " -> MarkIPHeader -> GetIPAddress(16)",
+        (Layer::Network, 6) => chain += " -> MarkIP6Header -> GetIP6Address(24)",
+        (Layer::Network, _) => {}
+        (Layer::Ethernet, _) => chain += " -> MarkMACHeader",
+    }
+    for pair in annotations.split_whitespace().collect::<Vec<_>>().chunks(2) {
+        chain += &match *pair {
+            ["paint", color] => format!(" -> Paint({color})"),
+            ["dst", address] => format!(" -> SetIPAddress({address})"),
+            ["network", at] => format!(" -> MarkIPHeader({at})"),
+            ["time", time] => format!(" -> SetTimestamp({time})"),
+            ["type", kind] => format!(" -> SetPacketType({})", kind.to_uppercase()),
+            _ => return None,
+        };
+    }
+    Some(format!("{chain} -> {port};\n"))
+}
+
+/// `None` if packets have annotations that no element sets.
+fn plan(text: &str) -> Option<Play> {
+    let shown: Vec<(usize, &str)> = text.lines().map(str::trim).enumerate().collect();
+    let config: Vec<&str> = shown.iter().filter(|it| !is_script(it.1)).map(|it| it.1).collect();
+    let mut config = config.join("\n") + ";\n";
+    let (mut ports, mut ends) = (String::new(), open_ends(&config));
+    let (mut steps, mut wanted) = (String::new(), Vec::new());
+    for &(number, line) in shown.iter().filter(|it| is_script(it.1)) {
+        let rest = line[1..].trim();
+        let (name, value) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        match line.as_bytes()[0] {
+            b'>' => {
+                config += &source(number, name, value.trim())?;
+                if ends.remove(name) {
+                    _ = writeln!(ports, "{name} :: Null;");
+                }
+                _ = writeln!(steps, "write line{number}.active true, wait 0.000000001,");
+            }
+            b'=' => {
+                let name = name.replacen('(', " ", 1).replace(')', "");
+                _ = writeln!(steps, "print \"<{number}>\", print $({name}),");
+                wanted.push((number, value.trim().to_owned()));
+            }
+            b'!' => _ = writeln!(steps, "write {name} {}, wait 0.000000001,", value.trim()),
+            b'+' => _ = writeln!(steps, "wait {rest},"),
+            _ => {}
+        }
+    }
+    for end in ends {
+        _ = writeln!(ports, "{end} :: Discard;");
+    }
+    _ = writeln!(config, "Script(wait 0.000000001, {steps}print \"<end>\", stop);");
+    Some(Play { config: ports + &config, wanted })
+}
+
+impl Play {
+    /// What is otherwise than the example says.
+    fn wrong(&self) -> Vec<String> {
+        let ran = play(&self.config);
+        if ran.status != Some(0) || !ran.out.ends_with("<end>\n") {
+            return vec![format!("status {:?}\n{}{}", ran.status, ran.out, ran.err)];
+        }
+        let answer = |number: usize| {
+            let after = ran.out.split_once(&format!("<{number}>\n"))?.1;
+            let end = after.match_indices('<').find(|(at, _)| {
+                (*at == 0 || after[..*at].ends_with('\n'))
+                    && after[*at..].lines().next().is_some_and(|line| line.ends_with('>'))
+            });
+            Some(after[..end?.0].trim_end().replace('\n', "\\n").replace('\t', "\\t"))
+        };
+        let wrong = self.wanted.iter().filter_map(|(number, want)| {
+            let got = answer(*number).unwrap_or_default();
+            (got != *want).then(|| format!("line {}: want {want}, got {got}", number + 1))
+        });
+        wrong.collect()
+    }
+}
+
+#[test]
+fn handlers_of_all_classes_answer_as_the_manual_says() {
+    let mut pages: Vec<_> = std::fs::read_dir(root().join("docs/elements")).unwrap().collect();
+    pages.sort_by_key(|page| page.as_ref().unwrap().path());
+    let (mut answers, mut wrong, mut by_hand) = (0, Vec::new(), 0);
+    for page in pages {
+        let path = page.unwrap().path();
+        let page = path.file_stem().unwrap().to_string_lossy().into_owned();
+        for (name, text) in examples(&page, &std::fs::read_to_string(&path).unwrap()) {
+            if !text.lines().any(|line| line.starts_with(['=', '!']) && is_script(line)) {
+                continue;
+            }
+            if BY_HAND.iter().any(|(other, _)| *other == name) {
+                by_hand += 1;
+                continue;
+            }
+            let play = plan(&text).expect(&name);
+            answers += play.wanted.len();
+            wrong.extend(play.wrong().iter().map(|it| format!("{name}: {it}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(by_hand, BY_HAND.len(), "an example that has gone is still named");
+    assert!(answers > 480, "{answers} answers");
+}
+
+/// Handlers that no example reads or writes: a configuration, what a script does there, and
+/// what it prints.
+const MORE: [(&str, &str, &str); 24] = [
+    (
+        "Idle -> Discard",
+        "print $(mul 3 4) $(div 7 2) $(idiv 7 2) $(ceil 1.5) $(neg 5) $(avg 1 2 6),
+         print $(popcount 255 0 1) $(gt_vec 2 1 2 3) $(nand true false) $(nor true false),
+         print $(unquote \"a\\<62>\") $(htons 1) $(htonl 1) $(ntohs 256) $(ntohl 16777216),
+         print $(hz) $(now_steady)",
+        "12 3.5 3 2 -5 3\n2 1 true false\nab 256 16777216 1 1\n1000 1000000000.000000000\n",
+    ),
+    (
+        "r :: RatedSource(DATA ab, RATE 1, LIMIT 5) -> Discard;
+         t :: TimedSource(DATA ab, INTERVAL 1, LIMIT 5, HEADROOM 40) -> Discard;
+         i :: InfiniteSource(DATA ab, LIMIT 5, BURST 2, ACTIVE false) -> Discard",
+        "print $(r.data) $(r.limit) $(t.data) $(t.limit) $(t.headroom) $(i.data) $(i.limit),
+         write r.data cd, write t.data cd, write t.limit 6, write t.headroom 50,
+         write i.burst 8, print $(r.data) $(t.data) $(t.limit) $(t.headroom) $(i.burst)",
+        "ab 5 ab 5 40 ab 5\ncd cd 6 50 8\n",
+    ),
+    (
+        "x :: RandomSource(64, LIMIT 5, BURST 3, ACTIVE false) -> Queue
+         -> u :: Unqueue(BURST 4, LIMIT 7, ACTIVE false) -> Discard",
+        "print $(x.limit) $(x.burst) $(u.burst) $(u.limit), write x.limit 9, write x.burst 1,
+         write u.burst 2, write u.limit 3, print $(x.limit) $(x.burst) $(u.burst) $(u.limit)",
+        "5 3 4 7\n9 1 2 3\n",
+    ),
+    (
+        "Idle -> q :: ARPQuerier(1.0.0.1, 0:0:0:0:0:1) -> Discard; Idle -> [1] q",
+        "print $(q.ipaddr) $(q.responses) $(q.broadcast), write q.broadcast 1.0.0.255,
+         write q.ipaddr 1.0.0.9, print $(q.ipaddr) $(q.broadcast)",
+        "1.0.0.1 0 255.255.255.255\n1.0.0.9 1.0.0.255\n",
+    ),
+    (
+        "Idle -> a :: AggregateCounter(CALL_AFTER_AGG 3 stop) -> Discard",
+        "print $(a.call_after_agg), write a.call_after_agg 5 a.clear, print $(a.call_after_agg)",
+        "3 stop\n5 a.clear\n",
+    ),
+    (
+        "b :: BalancedThreadSched(INCREASING false); c :: BalancedThreadSched",
+        "print $(b.increasing) $(c.increasing)",
+        "false true\n",
+    ),
+    (
+        "InfiniteSource(\\<00>, LIMIT 2) -> c :: CheckIPHeader2(DETAILS true, VERBOSE false) -> Discard",
+        "wait 1us, print $(c.drop_details)",
+        "2\ttiny packet\n0\tbad IP version\n0\tbad IP header length\n0\tbad IP length\n\
+         0\tbad IP checksum\n0\tbad source address\n",
+    ),
+    (
+        "InfiniteSource(\\<00>, LIMIT 2, LENGTH 30)
+         -> c :: IPInputCombo(0) -> Discard",
+        "wait 1us, print $(c.drop_details)",
+        "2\ttiny packet\n0\tbad IP version\n0\tbad IP header length\n0\tbad IP length\n\
+         0\tbad IP checksum\n0\tbad source address\n",
+    ),
+    (
+        "Idle -> e :: EtherEncap(0x0800, 0:0:0:0:0:1, 0:0:0:0:0:2) -> Discard",
+        "write e.src 0:0:0:0:0:3, write e.ethertype 0x86dd, print $(e.src) $(e.ethertype)",
+        "00-00-00-00-00-03 34525\n",
+    ),
+    (
+        "Idle -> e :: EtherRewrite(0:0:0:0:0:1, 0:0:0:0:0:2) -> Discard",
+        "write e.src 0:0:0:0:0:3, print $(e.src)",
+        "00-00-00-00-00-03\n",
+    ),
+    (
+        "Idle -> e :: EtherVLANEncap(0x0800, 0:0:0:0:0:1, 0:0:0:0:0:2, 5) -> Discard",
+        "print $(e.ethertype) $(e.src), write e.src 0:0:0:0:0:3, print $(e.src)",
+        "2048 00-00-00-00-00-01\n00-00-00-00-00-03\n",
+    ),
+    (
+        "Idle -> e :: ICMPError(1.0.0.1, unreachable, needfrag, PMTU 1400) -> Discard",
+        "print $(e.src) $(e.pmtu), write e.src 1.0.0.2, write e.pmtu 900, print $(e.src) $(e.pmtu)",
+        "1.0.0.1 1400\n1.0.0.2 900\n",
+    ),
+    (
+        "Idle -> e :: ICMPPingEncap(1.0.0.1, 2.0.0.2) -> Discard",
+        "write e.src 1.0.0.3, print $(e.src)",
+        "1.0.0.3\n",
+    ),
+    (
+        "Idle -> s :: IP6NDSolicitor(3ffe::1, 0:0:0:0:0:1) -> Discard; Idle -> [1] s",
+        "print $(s.responses)",
+        "0\n",
+    ),
+    (
+        "Idle -> c :: IPClassifier(tcp, -); c[0] -> Discard; c[1] -> Discard",
+        "print $(c.pattern0) $(c.pattern1), write c.pattern0 udp, print $(c.pattern0),
+         print $(c.program)",
+        "tcp -\nudp\n 0 264/00110000%00ff0000  yes->[0]  no->[1]\n\
+         safe length 266\nalignment offset 0\n",
+    ),
+    (
+        "Idle -> f :: IPFilter(allow tcp, deny all) -> Discard",
+        "print $(f.pattern0), write f.pattern0 allow udp, print $(f.pattern0), print $(f.program)",
+        "allow tcp\nallow udp\n 0 264/00110000%00ff0000  yes->[0]  no->[X]\n\
+         safe length 266\nalignment offset 0\n",
+    ),
+    (
+        "Idle -> q :: Queue -> r :: ReplayUnqueue(STOP 1, TIMING 50) -> Discard",
+        "print $(r.timing), write r.timing 200, print $(r.timing)",
+        "50\n200\n",
+    ),
+    (
+        "Idle -> [0] s :: StrideSched(1, 2) -> Discard; Idle -> [1] s;
+         Idle -> w :: StrideSwitch(3, 4) -> Discard; w[1] -> Discard",
+        "print $(s.tickets0) $(s.tickets1) $(w.tickets1), write s.tickets1 9,
+         write w.tickets0 8, print $(s.tickets1) $(w.tickets0)",
+        "1 2 4\n9 8\n",
+    ),
+    (
+        "Idle -> s :: Suppressor -> Discard; Idle -> [1] s [1] -> Discard",
+        "print $(s.active0) $(s.active1), write s.active1 false, print $(s.active0) $(s.active1)",
+        "true true\ntrue false\n",
+    ),
+    (
+        "Idle -> t :: TimedSink(1s)",
+        "print $(t.interval), write t.interval 2s, print $(t.interval)",
+        "1s\n2s\n",
+    ),
+    (
+        "InfiniteSource(\\<00>, LIMIT 4) -> NumberPacket(0) -> r :: RecordTimestamp(OFFSET 0)
+         -> d :: TimestampDiff(r, OFFSET 0, MAXDELAY 50, N 100) -> Discard",
+        "wait 1us, print $(d.perc50)",
+        "0\n",
+    ),
+    (
+        "Idle -> u :: UDPIPEncap(1.0.0.1, 5, 2.0.0.2, 6) -> Discard",
+        "write u.src 1.0.0.9, write u.dport 7, print $(u.src) $(u.sport) $(u.dport)",
+        "1.0.0.9 5 7\n",
+    ),
+    (
+        "InfiniteSource(LIMIT 2) -> q :: Queue -> u :: Unqueue -> c :: Counter -> Discard",
+        "wait 1us, print $(u.count) $(c.count), write u.reset_counts, write c.reset_counts,
+         print $(u.count) $(c.count)",
+        "2 2\n0 0\n",
+    ),
+    (
+        "f :: FromDump(FILE, SAMPLE 0.5, TIMING true, ACTIVE false) -> t :: ToDump(COPY) ;
+         s :: FromIPSummaryDump(TEXT, SAMPLE 0.25, ACTIVE false) -> Discard;
+         p :: FromTcpdump(EMPTY, ACTIVE false) -> Discard",
+        "print $(f.sampling_prob) $(f.filesize) $(s.sampling_prob) $(s.filesize) $(p.filesize),
+         write f.active true, wait 1us, write f.reset_counts, write f.reset_timing,
+         write t.reset_counts, print $(f.count) $(t.count)",
+        "0.5 24 0.25 19 0\n0 0\n",
+    ),
+];
+
+#[test]
+fn handlers_that_no_example_has_answer_too() {
+    let folder = folder("handlers");
+    let place = |name: &str| folder.join(name).display().to_string();
+    // A capture without packets, and text that says nothing.
+    let head = [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0];
+    std::fs::write(place("empty.pcap"), [&head[..], &[0, 0]].concat()).unwrap();
+    std::fs::write(place("text"), "!IPSummaryDump 1.3\n").unwrap();
+    std::fs::write(place("nothing"), "").unwrap();
+    let mut wrong = String::new();
+    for (config, steps, want) in MORE {
+        let files =
+            [("FILE", "empty.pcap"), ("TEXT", "text"), ("EMPTY", "nothing"), ("COPY", "copy.pcap")];
+        let named = files.iter().fold(config.to_owned(), |config, (word, file)| {
+            config.replace(&format!("({word}"), &format!("({}", place(file)))
+        });
+        let ran = play(&format!("{named};\nScript({steps}, stop)"));
+        if ran.status != Some(0) || ran.out != want {
+            _ = writeln!(wrong, "{config}\nwant {want}\ngot  {}{}\n", ran.out, ran.err);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// The same, for what needs an interface: in a network of its own, with nothing but a loopback.
+const DEVICES: [(&str, &str, &str); 4] = [
+    (
+        "f :: FromDevice(lo, METHOD AF_PACKET, SNIFFER true, PROMISC false) -> Discard;
+         InfiniteSource(DATA \\<000000000000 000000000000 88b5 00>, LENGTH 60, LIMIT 3)
+         -> q :: Queue -> t :: ToDevice(lo, METHOD AF_PACKET)",
+        "wait 300ms, print $(ge $(f.count) 3) $(t.count), write f.reset_counts,
+         write t.reset_counts, print $(f.count) $(t.count)",
+        "true 3\n0 0\n",
+    ),
+    (
+        "tap :: KernelTap(10.77.0.1/24) -> Discard; Idle -> tap",
+        "write tap.reset_counts, print $(tap.count) $(tap.packets)",
+        "0 0\n",
+    ),
+    (
+        "tun :: KernelTun(10.77.0.1/24) -> Discard; Idle -> tun",
+        "write tun.reset_counts, print $(tun.count) $(tun.packets)",
+        "0 0\n",
+    ),
+    (
+        "h :: FromHost(fake0, 10.77.0.1/24) -> Discard; Idle -> t :: ToHost(fake0);
+         r :: RawSocket(TCP) -> Discard; u :: Socket(UDP, 0.0.0.0, 0) -> Discard;
+         m :: McastSocket(224.0.0.251, 5353) -> Discard; Idle -> m",
+        "write h.reset_counts, write t.reset_counts, write r.reset_counts, write u.reset_counts,
+         write m.reset_counts, write u.judged \"1.2.3.4 true\", write r.judged \"1.2.3.4 true\",
+         write m.judged \"1.2.3.4 true\", print $(h.packets) $(t.packets) $(r.packets) $(u.packets) $(m.packets)",
+        "0 0 0 0 0\n",
+    ),
+];
+
+#[test]
+fn handlers_of_devices_answer_too() {
+    let mut wrong = String::new();
+    for (config, steps, want) in DEVICES {
+        let config = format!("{config};\nScript({steps}, stop)");
+        let words = [
+            "--net",
+            "sh",
+            "-c",
+            "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo &&
+             exec \"$0\"",
+        ];
+        let command = &mut Command::new("unshare");
+        let ran = run(command.args(words).arg(link("click")), config.as_bytes());
+        if ran.status != Some(0) || ran.out != want {
+            _ = writeln!(wrong, "{config}\nwant {want}\ngot  {}{}\n", ran.out, ran.err);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
