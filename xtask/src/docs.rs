@@ -7,11 +7,14 @@ use std::fs;
 use std::path::Path;
 
 const FOLDER: &str = "docs/elements";
+/// The page about the language of rules.
+const RULES: &str = "docs/middlebox.md";
 
 /// Every class by room.
 pub fn rooms() -> Vec<(&'static str, &'static [Class])> {
     let mut rooms = castanet_elements::ROOMS.to_vec();
     rooms.push(("io", castanet_io::elements::CLASSES));
+    rooms.push(("middlebox", castanet_middlebox::CLASSES));
     rooms
 }
 
@@ -38,6 +41,7 @@ pub fn pages() -> BTreeMap<String, String> {
 pub fn write() -> Result<(), String> {
     let pages = pages();
     fs::create_dir_all(FOLDER).map_err(|e| format!("{FOLDER}: {e}"))?;
+    fs::write(RULES, castanet_middlebox::page()).map_err(|e| format!("{RULES}: {e}"))?;
     for old in existing()? {
         if !pages.contains_key(&old) {
             fs::remove_file(Path::new(FOLDER).join(&old)).map_err(|e| format!("{old}: {e}"))?;
@@ -50,6 +54,9 @@ pub fn write() -> Result<(), String> {
 
 /// Says which page is not what the elements say.
 pub fn check() -> Result<(), String> {
+    if fs::read_to_string(RULES).ok() != Some(castanet_middlebox::page()) {
+        return Err(format!("{RULES} is stale: run `cargo xtask docs`"));
+    }
     let pages = pages();
     let stale = |(name, text): &(&String, &String)| {
         fs::read_to_string(Path::new(FOLDER).join(name)).ok().as_ref() != Some(*text)

@@ -16,6 +16,7 @@ const FLOORS: &[(u8, &str)] = &[
     (3, "engine"),
     (4, "elements"),
     (4, "io"),
+    (5, "middlebox"),
     (6, "castanet"),
     // Beside the house: networks for tests and the demo; imports no room.
     (0, "lab"),

@@ -6,6 +6,7 @@ use castanet_engine::class::{Class, Library};
 pub(crate) fn rooms() -> Vec<(&'static str, &'static [Class])> {
     let mut rooms = castanet_elements::ROOMS.to_vec();
     rooms.push(("io", castanet_io::elements::CLASSES));
+    rooms.push(("middlebox", castanet_middlebox::CLASSES));
     rooms
 }
 

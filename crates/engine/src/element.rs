@@ -148,6 +148,10 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     /// Called on the home worker's state that it continues under other
     /// arguments, when it replaces the element that kept it.
     fn resume(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
+    /// Lets state follow the configuration: called where state is made, after each
+    /// handler write that changed the configuration, and where it goes on with what
+    /// another element kept. What it does a second time changes nothing.
+    fn settle(&self, _local: &mut Self::Local) {}
     /// The input that is pulled when output `output` is; `None` for nothing.
     fn behind(&self, output: usize) -> Option<usize> {
         Some(output)

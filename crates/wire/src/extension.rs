@@ -114,6 +114,40 @@ pub const fn is_extension(next_header: u8) -> bool {
     matches!(next_header, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS | AH)
 }
 
+/// The extension headers in `bytes`, which follow an IPv6 header that says
+/// `next_header`: the number of each, and at last of what follows them, as far as
+/// they are there.
+#[inline]
+pub fn numbers(next_header: u8, bytes: &[u8]) -> impl Iterator<Item = u8> + '_ {
+    let mut next = Some((next_header, 0));
+    std::iter::from_fn(move || {
+        let (number, at) = next?;
+        next = follows(number, bytes.get(at..).unwrap_or_default())
+            .map(|(number, length)| (number, at + length));
+        Some(number)
+    })
+}
+
+/// What follows an extension header, and how long that is; nothing, if it is
+/// none, cut short, or of a fragment that does not begin with what follows.
+fn follows(number: u8, bytes: &[u8]) -> Option<(u8, usize)> {
+    let (header, _) = Extension::from_prefix(bytes).filter(|_| is_extension(number))?;
+    let length = length(number, header);
+    let elsewhere = number == ip_proto::FRAGMENT
+        && Fragment6::from_prefix(bytes).is_none_or(|(fragment, _)| fragment.offset() != 0);
+    (length <= bytes.len() && !elsewhere).then_some((header.next_header(), length))
+}
+
+/// How long an extension header of that number is.
+fn length(number: u8, header: &Extension) -> usize {
+    let units = usize::from(header.units());
+    match number {
+        ip_proto::FRAGMENT => Fragment6::LEN,
+        ip_proto::AH => (units + 2) * 4,
+        _ => (units + 1) * 8,
+    }
+}
+
 /// Steps over the extension headers in `bytes`, which follow an IPv6 header
 /// that says `next_header`; ends before what is not there or cut short.
 #[inline]
@@ -127,12 +161,7 @@ fn step_over(mut at: Upper, bytes: &[u8]) -> Upper {
     while is_extension(at.protocol) && !at.elsewhere() {
         let rest = bytes.get(at.offset..).unwrap_or_default();
         let Some((header, _)) = Extension::from_prefix(rest) else { return at };
-        let units = usize::from(header.units());
-        let len = match at.protocol {
-            ip_proto::FRAGMENT => Fragment6::LEN,
-            ip_proto::AH => (units + 2) * 4,
-            _ => (units + 1) * 8,
-        };
+        let len = length(at.protocol, header);
         if rest.len() < len {
             return at;
         }
@@ -166,6 +195,8 @@ mod tests {
         let found = upper(HOP_BY_HOP, &bytes);
         assert_eq!((found.protocol, found.offset), (UDP, 8 + 16 + 8 + 12));
         assert_eq!((found.per_fragment, found.last), (24, Some(8)));
+        let seen: Vec<u8> = numbers(HOP_BY_HOP, &bytes).collect();
+        assert_eq!(seen, [HOP_BY_HOP, ROUTING, DESTINATION_OPTIONS, AH, UDP]);
         // Cut anywhere, it ends before the header that is not whole.
         for (len, protocol, offset) in [
             (0, HOP_BY_HOP, 0),
@@ -193,6 +224,7 @@ mod tests {
             (found.protocol, found.offset, found.elsewhere()),
             (DESTINATION_OPTIONS, 8, true)
         );
+        assert_eq!(numbers(FRAGMENT, &bytes).collect::<Vec<_>>(), [FRAGMENT]);
         assert!(Fragment6::new(TCP, 0, false, 0).is_atomic() && !later.is_atomic());
     }
 }

@@ -11,6 +11,7 @@
 mod field;
 
 pub mod arp;
+pub mod bits;
 pub mod checksum;
 pub mod crc32;
 pub mod ether_type;

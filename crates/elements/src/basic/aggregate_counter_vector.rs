@@ -101,7 +101,7 @@ impl Counts {
         Ok(())
     }
     fn say(&self, say: fn(&[u64]) -> String) -> Value {
-        castanet_engine::class::Sums { counts: self.counts.clone(), say }.into()
+        castanet_engine::class::Sums::new(self.counts.clone(), say).into()
     }
 }
 

@@ -81,7 +81,7 @@ fn ratio(sums: &[u64]) -> String {
 }
 
 fn quotient(over: u64, under: u64) -> Value {
-    Sums { counts: vec![over, under], say: ratio }.into()
+    Sums::new(vec![over, under], ratio).into()
 }
 
 #[handlers]

@@ -64,7 +64,7 @@ impl Lengths {
         })
     }
     fn say(&self, say: fn(&[u64]) -> String) -> Value {
-        Sums { counts: self.counts.clone(), say }.into()
+        Sums::new(self.counts.clone(), say).into()
     }
 }
 

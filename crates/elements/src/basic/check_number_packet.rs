@@ -119,7 +119,7 @@ impl Numbers {
         })
     }
     fn say(&self, say: fn(&[u64]) -> String) -> Value {
-        Sums { counts: self.counts.clone(), say }.into()
+        Sums::new(self.counts.clone(), say).into()
     }
 }
 

@@ -1,5 +1,7 @@
 //! What read handlers answer, and how the answers of several workers become one.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a read handler answers.
@@ -17,16 +19,23 @@ pub enum Value {
     Text(String),
 }
 
-/// Counts, and what they say: a mean, a median, a distribution.
-#[derive(Clone, Debug)]
+/// Counts, and what they say: a mean, a median, a distribution, a table.
+#[derive(Clone)]
 pub struct Sums {
-    /// The counts. Of two workers' the shorter ones go on with zeros.
-    pub counts: Vec<u64>,
-    /// What they say.
-    pub say: fn(&[u64]) -> String,
+    counts: Vec<u64>,
+    say: Arc<Say>,
 }
 
+/// What counts come to, in words.
+type Say = dyn Fn(&[u64]) -> String + Send + Sync;
+
 impl Sums {
+    /// Counts, of which of two workers' the shorter ones go on with zeros, and what
+    /// they say, all workers' together.
+    pub fn new(counts: Vec<u64>, say: impl Fn(&[u64]) -> String + Send + Sync + 'static) -> Sums {
+        Sums { counts, say: Arc::new(say) }
+    }
+
     fn merge(self, other: Sums) -> Sums {
         let (mut counts, more) = match self.counts.len() >= other.counts.len() {
             true => (self.counts, other.counts),
@@ -34,6 +43,12 @@ impl Sums {
         };
         counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
         Sums { counts, ..self }
+    }
+}
+
+impl fmt::Debug for Sums {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sums").field(&self.counts).finish()
     }
 }
 
@@ -128,8 +143,8 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-impl std::fmt::Display for Value {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Count(n) => write!(f, "{n}"),
             Value::Real(x) => write!(f, "{x}"),

@@ -263,6 +263,12 @@ impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
         }
     }
 
+    /// Lets state follow the configuration.
+    fn settle(&mut self, settle: impl FnOnce(&E, &mut L)) {
+        let config = &*self.config;
+        self.local.with(|local| settle(config, local));
+    }
+
     fn shares(&self) -> bool {
         matches!(self.local, State::Shared(_))
     }
@@ -284,6 +290,9 @@ pub(crate) fn numbered(name: &str) -> Option<(String, &str)> {
 /// The half of `Node` that is the same for every kind: handlers, and replacing.
 macro_rules! handlers_of_body {
     ($held:expr, $continues:expr) => {
+        crate::node::handlers_of_body!($held, $continues, |_, _| ());
+    };
+    ($held:expr, $continues:expr, $settle:expr) => {
         fn read(&self, name: &str, ask: &crate::class::Ask) -> Option<(crate::class::Value, bool)> {
             self.body.read(name, ask)
         }
@@ -304,6 +313,7 @@ macro_rules! handlers_of_body {
         }
         fn install(&mut self, config: crate::node::Rewritten) {
             self.body.install(config);
+            self.body.settle($settle);
         }
         fn shares(&self) -> bool {
             self.body.shares()
@@ -317,6 +327,7 @@ macro_rules! handlers_of_body {
         fn inherit(&mut self, before: &mut dyn Node) {
             if let Some(before) = (before as &mut dyn std::any::Any).downcast_mut::<Self>() {
                 self.body.inherit(&mut before.body);
+                self.body.settle($settle);
             }
         }
     };

@@ -16,7 +16,9 @@ pub struct PerBatchNode<E: PerBatch> {
 
 impl<E: PerBatch> PerBatchNode<E> {
     pub(crate) fn new(config: Arc<E>, local: &Option<Arc<Mutex<E::Local>>>) -> Self {
-        PerBatchNode { body: Body::new(config, local) }
+        let mut body = Body::new(config, local);
+        body.settle(E::settle);
+        PerBatchNode { body }
     }
 }
 
@@ -57,5 +59,5 @@ impl<E: PerBatch> Node for PerBatchNode<E> {
         let config = &*self.body.config;
         self.body.local.with(|local| config.resume(local, cx));
     }
-    handlers_of_body!(|config, local| config.held(local), E::continues);
+    handlers_of_body!(|config, local| config.held(local), E::continues, E::settle);
 }

@@ -63,7 +63,9 @@ where
     E: PerBatch + Source<Local = <E as PerBatch>::Local>,
 {
     pub(crate) fn new(config: Arc<E>, local: &Option<Arc<Mutex<<E as PerBatch>::Local>>>) -> Self {
-        DuplexNode { body: Body::new(config, local) }
+        let mut body = Body::new(config, local);
+        body.settle(E::settle);
+        DuplexNode { body }
     }
 }
 
@@ -117,7 +119,11 @@ where
         let config = &*self.body.config;
         self.body.local.with(|local| config.resume(local, cx));
     }
-    handlers_of_body!(|config, local| PerBatch::held(config, local), |now: &E, before: &E| {
-        PerBatch::continues(now, before) && Source::continues(now, before)
-    });
+    handlers_of_body!(
+        |config, local| PerBatch::held(config, local),
+        |now: &E, before: &E| {
+            PerBatch::continues(now, before) && Source::continues(now, before)
+        },
+        E::settle
+    );
 }

@@ -1,0 +1,262 @@
+//! One look at a packet: where its headers are, and which TCP options it has.
+
+use castanet_packet::Packet;
+use castanet_wire::extension::{self, Upper};
+use castanet_wire::options::{END, NOP, RawOptions};
+use castanet_wire::vlan::Vlan;
+use castanet_wire::{Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ether_type, ip_proto};
+
+use crate::field::Layer;
+
+/// The most TCP options of two bytes or more that a header has room for.
+const MOST_OPTIONS: usize = 20;
+/// How many VLAN tags may stand before an IP header.
+const MOST_TAGS: usize = 2;
+
+/// A TCP option, and where it lies.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct OptionAt {
+    /// Its kind.
+    pub kind: u8,
+    /// Where its value begins, counted from the end of the fixed header.
+    pub at: u8,
+    /// How long its value is.
+    pub len: u8,
+}
+
+/// The TCP options of a packet, found in one pass.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Options {
+    list: [OptionAt; MOST_OPTIONS],
+    count: u8,
+}
+
+impl Options {
+    fn find(list: &[u8]) -> Options {
+        let mut found = Options::default();
+        for option in RawOptions::new(list).filter(|option| !matches!(option.kind, END | NOP)) {
+            let Some(place) = found.list.get_mut(usize::from(found.count)) else { break };
+            let (at, len) = (option.data_at() as u8, option.data.len() as u8);
+            *place = OptionAt { kind: option.kind, at, len };
+            found.count += 1;
+        }
+        found
+    }
+
+    /// All of them; padding is none.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = OptionAt> + '_ {
+        self.list[..usize::from(self.count)].iter().copied()
+    }
+
+    /// The first of a kind.
+    #[inline]
+    pub fn of_kind(&self, kind: u8) -> Option<OptionAt> {
+        self.iter().find(|option| option.kind == kind)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// Where the headers of an IP packet are, counted from its first byte.
+#[derive(Clone, Copy, Debug)]
+pub struct Headers {
+    /// Whether it is IPv6.
+    pub is_ip6: bool,
+    /// The IP header.
+    pub network: usize,
+    /// Where the IP packet ends, as its header says; padding of the link follows.
+    pub end: usize,
+    /// What it carries, behind extension headers too.
+    pub protocol: u8,
+    /// What follows the IP header, its options and extension headers.
+    pub transport: usize,
+    /// The layer of the transport header, if that is whole; [`Layer::Any`] for
+    /// others.
+    pub upper: Layer,
+    /// What follows the transport header and its options.
+    pub payload: usize,
+    /// Whether it is a fragment.
+    pub is_fragment: bool,
+    /// Extension headers that are there, a bit each.
+    extensions: u16,
+    /// TCP options.
+    pub options: Options,
+}
+
+/// Extension headers with a bit each in [`Headers`].
+const EXTENSIONS: [u8; 9] = [
+    ip_proto::HOP_BY_HOP,
+    ip_proto::ROUTING,
+    ip_proto::FRAGMENT,
+    ip_proto::ESP,
+    ip_proto::AH,
+    ip_proto::DESTINATION_OPTIONS,
+    135,
+    139,
+    140,
+];
+
+/// The bit of an extension header; 0 for what is none.
+fn bit(number: u8) -> u16 {
+    EXTENSIONS.iter().position(|&it| it == number).map_or(0, |at| 1 << at)
+}
+
+impl Headers {
+    /// Looks at a packet: at its network header if that is marked, else behind
+    /// the Ethernet header. Nothing, if that is no whole IP header.
+    #[inline]
+    pub fn find(packet: &Packet) -> Option<Headers> {
+        let network = match packet.network_offset() {
+            Some(at) => usize::try_from(at).ok()?,
+            None => behind_ethernet(packet.bytes())?,
+        };
+        Headers::of(packet.bytes(), network)
+    }
+
+    /// Looks at bytes whose IP header begins at `network`.
+    pub fn of(bytes: &[u8], network: usize) -> Option<Headers> {
+        let rest = bytes.get(network..)?;
+        match rest.first().map(|first| first >> 4) {
+            Some(4) => Headers::of4(bytes, network, rest),
+            Some(6) => Headers::of6(bytes, network, rest),
+            _ => None,
+        }
+    }
+
+    fn of4(bytes: &[u8], network: usize, rest: &[u8]) -> Option<Headers> {
+        let (ip, _) = Ipv4Header::from_prefix(rest)?;
+        let (header, total) = (ip.header_len(), usize::from(ip.total_len()));
+        // A length of 0 means that a device is to segment the packet.
+        let end = if total == 0 { rest.len() } else { total.min(rest.len()) };
+        if header < Ipv4Header::LEN || header > end {
+            return None;
+        }
+        let headers = Headers {
+            is_ip6: false,
+            network,
+            end: network + end,
+            protocol: ip.protocol(),
+            transport: network + header,
+            upper: Layer::Any,
+            payload: network + header,
+            is_fragment: ip.is_fragment(),
+            extensions: 0,
+            options: Options::default(),
+        };
+        Some(if ip.is_first_fragment() { headers.with_upper(bytes) } else { headers })
+    }
+
+    fn of6(bytes: &[u8], network: usize, rest: &[u8]) -> Option<Headers> {
+        let (ip, rest) = Ipv6Header::from_prefix(rest)?;
+        let length = match usize::from(ip.payload_len()) {
+            0 => rest.len(),
+            length => length.min(rest.len()),
+        };
+        let behind = &rest[..length];
+        let upper: Upper = extension::upper(ip.next_header(), behind);
+        let numbers = extension::numbers(ip.next_header(), behind);
+        let start = network + Ipv6Header::LEN;
+        let headers = Headers {
+            is_ip6: true,
+            network,
+            end: start + length,
+            protocol: upper.protocol,
+            transport: start + upper.offset,
+            upper: Layer::Any,
+            payload: start + upper.offset,
+            is_fragment: upper.fragment.is_some_and(|fragment| !fragment.is_atomic()),
+            extensions: numbers.fold(0, |bits, number| bits | bit(number)),
+            options: Options::default(),
+        };
+        Some(if upper.elsewhere() { headers } else { headers.with_upper(bytes) })
+    }
+
+    /// With what follows the IP header.
+    #[inline]
+    fn with_upper(mut self, bytes: &[u8]) -> Headers {
+        let rest = &bytes[self.transport..self.end];
+        let (upper, length) = match (self.protocol, self.is_ip6) {
+            (ip_proto::TCP, _) => (Layer::Tcp, Tcp::LEN),
+            (ip_proto::UDP, _) => (Layer::Udp, Udp::LEN),
+            (ip_proto::ICMP, false) => (Layer::Icmp, Icmp::LEN),
+            (ip_proto::ICMPV6, true) => (Layer::Icmp6, Icmp::LEN),
+            _ => return self,
+        };
+        if rest.len() < length {
+            return self;
+        }
+        self.upper = upper;
+        self.payload = self.transport + length;
+        if let (Layer::Tcp, Some((tcp, behind))) = (upper, Tcp::from_prefix(rest))
+            && let Some((list, _)) = tcp.split_options(behind)
+        {
+            self.payload += list.len();
+            if !list.is_empty() {
+                self.options = Options::find(list);
+            }
+        }
+        self
+    }
+
+    /// Whether the packet has the headers of a layer.
+    #[inline]
+    pub fn has(&self, layer: Layer) -> bool {
+        match layer {
+            Layer::Any => true,
+            Layer::Ip4 => !self.is_ip6,
+            Layer::Ip6 => self.is_ip6,
+            upper => self.upper == upper,
+        }
+    }
+
+    /// Whether it has an extension header of that number; any, without one.
+    #[inline]
+    pub fn has_extension(&self, number: Option<u8>) -> bool {
+        match number {
+            None => self.extensions != 0,
+            Some(number) => self.extensions & bit(number) != 0,
+        }
+    }
+
+    /// Where the header of a layer begins, and where what follows it does.
+    #[inline]
+    pub fn layer(&self, layer: Layer) -> (usize, usize) {
+        match layer {
+            Layer::Any | Layer::Ip6 if self.is_ip6 => {
+                (self.network, self.network + Ipv6Header::LEN)
+            }
+            Layer::Any | Layer::Ip4 | Layer::Ip6 => (self.network, self.transport),
+            _ => (self.transport, self.payload),
+        }
+    }
+
+    /// Where TCP's options begin and end.
+    #[inline]
+    pub fn options_range(&self) -> std::ops::Range<usize> {
+        (self.transport + Tcp::LEN).min(self.payload)..self.payload
+    }
+
+    /// How long the IP packet is.
+    pub fn ip_len(&self) -> usize {
+        self.end - self.network
+    }
+}
+
+/// Where the IP header of an Ethernet frame begins, behind VLAN tags; nothing, if
+/// it carries something else.
+fn behind_ethernet(bytes: &[u8]) -> Option<usize> {
+    let (ether, mut rest) = Ethernet::from_prefix(bytes)?;
+    let (mut kind, mut at) = (ether.ether_type(), Ethernet::LEN);
+    for _ in 0..MOST_TAGS {
+        if !matches!(kind, ether_type::VLAN | ether_type::QINQ) {
+            break;
+        }
+        let (tag, behind) = Vlan::from_prefix(rest)?;
+        (kind, rest, at) = (tag.ether_type(), behind, at + Vlan::LEN);
+    }
+    matches!(kind, ether_type::IPV4 | ether_type::IPV6).then_some(at)
+}

@@ -1,0 +1,85 @@
+//! What the interfaces are called, and which of them rules are attached to.
+
+use castanet_engine::args::ArgError;
+use castanet_lang::nearest;
+use std::fmt;
+use std::sync::Arc;
+
+/// The interfaces, one an input.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Interfaces {
+    names: Arc<[(String, String)]>,
+    enabled: Vec<bool>,
+}
+
+impl Interfaces {
+    /// Interfaces of these names; of their numbers, where there are none. What
+    /// comes in by one of two leaves by the other.
+    pub(crate) fn new(
+        inputs: Option<Vec<String>>,
+        outputs: Option<Vec<String>>,
+        count: usize,
+    ) -> Result<Interfaces, ArgError> {
+        let fits = |names: &Vec<String>, what: &str| match names.len() == count {
+            true => Ok(()),
+            false => {
+                let named = names.len();
+                let many = if count == 1 { "one input".into() } else { format!("{count} inputs") };
+                Err(ArgError::new(format!("{named} names for {many}")).at(what))
+            }
+        };
+        inputs.iter().try_for_each(|names| fits(names, "INTERFACES"))?;
+        outputs.iter().try_for_each(|names| fits(names, "OUT"))?;
+        let inputs = inputs.unwrap_or_else(|| (0..count).map(|n| n.to_string()).collect());
+        let outputs = outputs.unwrap_or_else(|| {
+            let mut names = inputs.clone();
+            if names.len() == 2 {
+                names.reverse();
+            }
+            names
+        });
+        let names = inputs.into_iter().zip(outputs).collect();
+        Ok(Interfaces { names, enabled: vec![true; count] })
+    }
+
+    /// The names of an input's interface, and of that by which its packets leave.
+    #[inline]
+    pub(crate) fn names(&self, port: usize) -> (&str, &str) {
+        self.names.get(port).map_or(("", ""), |(input, output)| (input, output))
+    }
+
+    /// Whether rules are attached to an input's interface.
+    #[inline]
+    pub(crate) fn is_enabled(&self, port: usize) -> bool {
+        self.enabled.get(port).is_some_and(|&enabled| enabled)
+    }
+
+    /// Attaches rules to interfaces or detaches them; what there is to say of it.
+    pub(crate) fn set(&mut self, names: &[String], enabled: bool) -> Result<String, String> {
+        let word = if enabled { "enabled" } else { "disabled" };
+        let mut changed = self.enabled.clone();
+        for name in names {
+            let Some(port) = self.names.iter().position(|(input, _)| input == name) else {
+                let known = self.names.iter().map(|(input, _)| input.as_str());
+                let near = nearest(name, known).map(|it| format!("; did you mean {it}?"));
+                return Err(format!("there is no interface {name}{}", near.unwrap_or_default()));
+            };
+            if changed[port] == enabled {
+                return Err(format!("{name} is {word} already"));
+            }
+            changed[port] = enabled;
+        }
+        self.enabled = changed;
+        Ok(format!("{word} {}", names.join(" ")))
+    }
+}
+
+/// An interface a line, with whether rules are attached to it.
+impl fmt::Display for Interfaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for ((input, _), enabled) in self.names.iter().zip(&self.enabled) {
+            writeln!(f, "{input} {}", if *enabled { "enabled" } else { "disabled" })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! What becomes of a packet, by all rules that are about it.
+
+use crate::headers::Headers;
+use crate::rewrite::{Plan, Rewriting};
+use crate::rule::Hop;
+use castanet_kit::flow::Seed;
+use castanet_packet::Packet;
+use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header};
+use std::net::IpAddr;
+
+/// Whether the packet goes: some rule drops it and none accepts it. Asks for random
+/// bits only where a rule leaves it to chance.
+#[inline]
+pub(crate) fn is_dropped<'r>(
+    plans: impl Iterator<Item = &'r Plan> + Clone,
+    mut random: impl FnMut() -> u64,
+) -> bool {
+    let mut drops = false;
+    for plan in plans {
+        if plan.accept {
+            return false;
+        }
+        drops = drops || plan.drop.is_some_and(|chance| chance.comes(random()));
+    }
+    drops
+}
+
+/// Does what the rules say, in their order; how many options found no room.
+pub(crate) fn rewrite<'r>(
+    packet: &mut Packet,
+    headers: Headers,
+    plans: impl Iterator<Item = &'r Plan>,
+    mtu: usize,
+) -> usize {
+    let before = destination(packet, &headers);
+    let mut changing = Rewriting::new(packet, headers, mtu);
+    let (mut unfit, mut hop) = (0, None);
+    for plan in plans.filter(|plan| !plan.is_verdict()) {
+        unfit += changing.follow(plan);
+        hop = choice(changing.packet, &changing.headers, &plan.hops).or(hop);
+    }
+    changing.finish();
+    annotate(packet, &headers, before);
+    if let Some(hop) = hop {
+        send_to(packet, hop);
+    }
+    unfit
+}
+
+/// The destination of a packet, as its header has it.
+fn destination(packet: &Packet, headers: &Headers) -> Option<IpAddr> {
+    let header = packet.bytes().get(headers.network..)?;
+    match headers.is_ip6 {
+        false => Ipv4Header::from_prefix(header).map(|(ip, _)| ip.dst().into()),
+        true => Ipv6Header::from_prefix(header).map(|(ip, _)| ip.dst().into()),
+    }
+}
+
+/// Lets the destination annotation follow the destination, where it was that.
+fn annotate(packet: &mut Packet, headers: &Headers, before: Option<IpAddr>) {
+    let after = destination(packet, headers);
+    if before == after {
+        return;
+    }
+    match (before, after) {
+        (Some(IpAddr::V4(old)), Some(IpAddr::V4(new))) if packet.dst() == old => {
+            packet.set_dst(new)
+        }
+        (Some(IpAddr::V6(old)), Some(IpAddr::V6(new))) if packet.dst6() == old => {
+            packet.set_dst6(new);
+        }
+        _ => {}
+    }
+}
+
+/// The hop of a packet's connection: of all hops the one whose hash with it is the
+/// highest, so that when one goes only its connections move. Both directions have
+/// the same.
+fn choice(packet: &Packet, headers: &Headers, hops: &[Hop]) -> Option<Hop> {
+    if hops.is_empty() {
+        return None;
+    }
+    let seed = Seed::fixed();
+    let flow = flow_hash(packet, headers, &seed);
+    let score = |hop: &&Hop| {
+        let (high, low) = match hop {
+            Hop::Address(IpAddr::V4(address)) => (4, u64::from(address.to_bits())),
+            Hop::Address(IpAddr::V6(address)) => {
+                ((address.to_bits() >> u64::BITS) as u64, address.to_bits() as u64)
+            }
+            Hop::Station(station) => (0, station.0.iter().fold(0, |n, &b| n << 8 | u64::from(b))),
+        };
+        seed.mix(flow, seed.mix(high, low))
+    };
+    hops.iter().max_by_key(score).copied()
+}
+
+/// A hash of what all packets of a connection have in common, fragments too.
+fn flow_hash(packet: &Packet, headers: &Headers, seed: &Seed) -> u64 {
+    let bytes = packet.bytes();
+    let header = bytes.get(headers.network..).unwrap_or_default();
+    let ends = match headers.is_ip6 {
+        false => Ipv4Header::from_prefix(header)
+            .map_or([0; 2], |(ip, _)| [ip.src_u32().into(), ip.dst_u32().into()]),
+        true => Ipv6Header::from_prefix(header).map_or([0; 2], |(ip, _)| {
+            [ip.src(), ip.dst()]
+                .map(|it| seed.mix((it.to_bits() >> u64::BITS) as u64, it.to_bits() as u64))
+        }),
+    };
+    let has_ports = matches!(headers.upper, crate::field::Layer::Tcp | crate::field::Layer::Udp);
+    let ports = bytes.get(headers.transport..).filter(|_| has_ports && !headers.is_fragment);
+    let (src, dst) = ports.and_then(castanet_wire::udp::ports).unwrap_or_default();
+    let ends = [seed.mix(ends[0], src.into()), seed.mix(ends[1], dst.into())];
+    seed.mix(ends[0].min(ends[1]), ends[0].max(ends[1]))
+}
+
+/// Sends a packet to a hop.
+fn send_to(packet: &mut Packet, hop: Hop) {
+    match hop {
+        Hop::Address(IpAddr::V4(address)) => packet.set_dst(address),
+        Hop::Address(IpAddr::V6(address)) => packet.set_dst6(address),
+        Hop::Station(station) => {
+            if packet.mac_offset().or(packet.network_offset()).is_none_or(|at| at == 0)
+                && let Some((ether, _)) = Ethernet::from_prefix_mut(packet.bytes_mut())
+            {
+                ether.set_dst(station);
+            }
+        }
+    }
+}

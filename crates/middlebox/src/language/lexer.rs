@@ -1,0 +1,53 @@
+//! Cuts a line into words, each with its place.
+
+use std::ops::Range;
+
+/// A word of a line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Word<'a> {
+    pub(super) text: &'a str,
+    pub(super) range: Range<usize>,
+}
+
+/// Where a comment begins, or the line ends.
+fn end_of(line: &str) -> usize {
+    let mut before = ' ';
+    for (at, c) in line.char_indices() {
+        if c == '#' && before.is_whitespace() {
+            return at;
+        }
+        before = c;
+    }
+    line.len()
+}
+
+/// The words of a line; what stands behind a `#` is a comment.
+pub(super) fn words(line: &str) -> Vec<Word<'_>> {
+    let line = &line[..end_of(line)];
+    let mut words = Vec::new();
+    let mut at = 0;
+    while let Some(c) = line[at..].chars().next() {
+        let length = match c {
+            c if c.is_whitespace() => {
+                at += c.len_utf8();
+                continue;
+            }
+            c if is_sign(c) => sign(&line[at..]),
+            _ => line[at..]
+                .find(|c: char| c.is_whitespace() || is_sign(c))
+                .unwrap_or(line.len() - at),
+        };
+        words.push(Word { text: &line[at..at + length], range: at..at + length });
+        at += length;
+    }
+    words
+}
+
+fn is_sign(c: char) -> bool {
+    matches!(c, '!' | '=' | '<' | '>')
+}
+
+/// The length of the sign that a text begins with.
+fn sign(text: &str) -> usize {
+    if text[1..].starts_with('=') { 2 } else { 1 }
+}

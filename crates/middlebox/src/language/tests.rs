@@ -1,0 +1,355 @@
+//! What is read is what was written, and what is wrong is said where it is.
+
+use super::*;
+use crate::field::{FIELDS, Field, Kind};
+use crate::rule::{Chance, Hop, Predicate, Rule, Target};
+use crate::value::{CONDITIONS, Value};
+use castanet_lang::{Diagnostics, SourceMap};
+use proptest::prelude::*;
+
+/// The rule that a line is, normalised.
+fn normal(line: &str) -> String {
+    match command(line) {
+        Ok(Some(Command::Add(rule))) => rule.command(),
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+#[test]
+fn the_rules_of_the_documentation_are_read() {
+    for line in [
+        "add all mod ip-ecn 0",
+        "add ip-proto udp drop",
+        "add ip-proto != udp ip-proto != tcp drop",
+        "add tcp-dport 80 mod tcp-dport 443",
+        "add tcp-opt-mss strip tcp-opt-mss",
+        "add tcp-opt-mss > 1460 mod tcp-opt-mss 1460",
+        "add tcp-opt strip ! tcp-opt-mss strip ! tcp-opt-wscale",
+        "add tcp-opt-timestamp strip all",
+        "add ! tcp-opt-mss ! tcp-opt-wscale drop",
+        "add tcp-opt 22 drop",
+        "add-stateful ip-proto tcp ip-saddr 10.0.0.0/24 accept",
+        "add-stateful ip-saddr 10.0.0.0/24 ip-proto tcp tcp-syn shuffle tcp-sport mod ip-saddr 200.0.0.1",
+        "add-stateful ip-proto tcp ip-saddr 10.0.0.0/24 map ip-saddr 30.30.30.30 shuffle tcp-sport",
+        "add tcp-syn ! tcp-opt-mss add tcp-opt-mss 1460",
+        "add all drop 0.1",
+        "add-stateful tcp-syn shuffle tcp-seq-num shuffle tcp-ack-num",
+        "add in eth0 out eth1 net-proto ip6 lb 10.0.0.1 10.0.0.2",
+    ] {
+        assert_eq!(normal(line), line);
+    }
+}
+
+#[test]
+fn what_is_written_in_other_ways_becomes_the_same() {
+    for (line, wanted) in [
+        ("tcp-dport==0x50 drop 100%", "add tcp-dport 80 drop"),
+        ("add-stateless !tcp-syn ip-ttl<5 accept # a comment", "add ! tcp-syn ip-ttl < 5 accept"),
+        ("ip-saddr 10.1.2.3/8 drop", "add ip-saddr 10.0.0.0/8 drop"),
+        ("ip-saddr 10.1.2.3/0 drop", "add ip-saddr 0.0.0.0/0 drop"),
+        ("ip6-daddr 2001:DB8::7/33 drop 00.50", "add ip6-daddr 2001:db8::/33 drop 0.5"),
+        ("tcp-opt 2 1460 strip tcp-opt 8", "add tcp-opt-mss 1460 strip tcp-opt-timestamp"),
+        ("tcp-opt 99 5 strip tcp-opt", "add tcp-opt 99 0x05 strip all"),
+        ("tcp-payload x474554 drop", "add tcp-payload 0x474554 drop"),
+        ("ip-proto 17 ip6-next 44 drop", "add ip-proto udp ip6-next 44 drop"),
+    ] {
+        assert_eq!(normal(line), wanted);
+    }
+}
+
+#[test]
+fn commands_are_read() {
+    let read = |line: &str| command(line).unwrap().unwrap();
+    assert_eq!(read("delete 3"), Command::Delete(Which::Position(3)));
+    assert_eq!(read(" delete id3 # that one"), Command::Delete(Which::Id(3)));
+    assert_eq!(read("move 3 1"), Command::Move(Which::Position(3), 1));
+    assert_eq!(read("flush"), Command::Flush);
+    assert_eq!(read("list"), Command::List(Form::Text));
+    assert_eq!(read("list --json"), Command::List(Form::Json));
+    assert_eq!(read("show tables verbose"), Command::ShowTables { verbose: true });
+    assert_eq!(read("show connections"), Command::ShowConnections { verbose: false });
+    assert_eq!(read("enable eth0 eth1"), Command::Enable(vec!["eth0".into(), "eth1".into()]));
+    assert_eq!(read("disable eth0"), Command::Disable(vec!["eth0".into()]));
+    assert_eq!(read("save a file.mmb"), Command::Save("a file.mmb".into()));
+    assert_eq!(read("load rules.mmb"), Command::Load("rules.mmb".into()));
+    assert_eq!(read("reset counters"), Command::ResetCounters);
+    assert_eq!(read("timeout udp 30"), Command::SetTimeout(Timeout::Udp, 30));
+    assert_eq!(read("test 1.0.0.1 > 2.0.0.2 tcp"), Command::Test("1.0.0.1 > 2.0.0.2 tcp".into()));
+    let Command::Replace(Which::Position(2), rule) = read("replace 2 stateful all accept") else {
+        panic!("it replaces");
+    };
+    assert_eq!(rule.command(), "add-stateful all accept");
+    assert_eq!((command(""), command(" # nothing")), (Ok(None), Ok(None)));
+}
+
+/// What is said about a line, as the program shows it.
+fn said(text: &str) -> String {
+    let mut sources = SourceMap::new();
+    let file = sources.add("rules", text);
+    let faults = commands(text).expect_err(text);
+    let all: Diagnostics = faults.iter().map(|fault| fault.diagnostic(file)).collect();
+    all.render_rich(&sources, false)
+}
+
+/// What is wrong, with what is under the carets, and what would be right.
+fn golden(line: &str, message: &str, under: &str, help: &str) {
+    let fault = command(line).expect_err(line);
+    assert_eq!(fault.message, message, "{line}");
+    assert_eq!(&line[fault.range.clone()], under, "{line}");
+    assert_eq!(fault.help.as_deref().unwrap_or_default(), help, "{line}");
+    let said = said(line);
+    assert!(said.contains(message) && said.contains("^"), "{said}");
+}
+
+#[test]
+fn errors_point_at_the_word_and_say_what_would_be_right() {
+    golden(
+        "tcp-dprot 80 drop",
+        "`tcp-dprot` is neither a command nor a field",
+        "tcp-dprot",
+        "did you mean `tcp-dport`?",
+    );
+    golden(
+        "add tcp-dprot 80 drop",
+        "there is no field `tcp-dprot`",
+        "tcp-dprot",
+        "did you mean `tcp-dport`?",
+    );
+    golden("add tcp-dport 80 dorp", "there is no field `dorp`", "dorp", "did you mean `drop`?");
+    golden(
+        "add tcp-dport http drop",
+        "`http` is no value of tcp-dport",
+        "http",
+        "tcp-dport wants a number from 0 to 65535",
+    );
+    golden(
+        "add tcp-dport 65536 drop",
+        "`65536` is no value of tcp-dport",
+        "65536",
+        "tcp-dport wants a number from 0 to 65535",
+    );
+    golden("add ip-ttl = 5 drop", "there is no condition `=`", "=", "write `==`");
+    golden(
+        "add ip-saddr 10.0.0.0/33 drop",
+        "`10.0.0.0/33` is no value of ip-saddr",
+        "10.0.0.0/33",
+        "ip-saddr wants an IPv4 address or prefix, such as 10.0.0.0/8",
+    );
+    golden(
+        "add net-proto < ip6 drop",
+        "`net-proto` has no order: `<` makes no sense",
+        "<",
+        "it takes `==` and `!=`",
+    );
+    golden(
+        "add tcp-opt > 4 drop",
+        "options of any kind have no value",
+        "tcp-opt",
+        "say which kind: `tcp-opt KIND VALUE`",
+    );
+    golden("add tcp-opt 1 drop", "kind 1 is padding, no option", "1", "kinds are from 2 to 255");
+    golden(
+        "add drop",
+        "the rule says of no packet that it is about it",
+        "drop",
+        "a rule begins with what a packet must be: `all` is about every one",
+    );
+    golden(
+        "add tcp-syn",
+        "a target is missing",
+        "",
+        "after the matches comes one of mod, add, strip, drop, accept, map, shuffle, lb",
+    );
+    golden("add all tcp-syn drop", "`all` stands alone", "all", "leave it out");
+    golden("add ! all drop", "`! all` is about no packet", "all", "leave the `!` out");
+    golden(
+        "add all drop mod ip-ttl 3",
+        "`drop` stands alone",
+        "drop",
+        "make a rule of its own for the other targets",
+    );
+    golden(
+        "add all mod ip-ttl 3 tcp-syn",
+        "`tcp-syn` is no target",
+        "tcp-syn",
+        "all matches come before the targets",
+    );
+    golden(
+        "add all strip all strip ! tcp-opt-mss",
+        "`strip` and `strip !` do not mix in one rule",
+        "strip ! tcp-opt-mss",
+        "name what goes, or name what stays",
+    );
+    golden(
+        "add all shuffle tcp-sport",
+        "`shuffle` is for stateful rules",
+        "shuffle",
+        "add the rule with `add-stateful`",
+    );
+    golden(
+        "add-stateful all shuffle ip-ttl",
+        "`shuffle` does not take `ip-ttl`",
+        "ip-ttl",
+        "`shuffle` takes ip-id, ip6-flow-label, udp-sport, udp-dport, tcp-sport, tcp-dport, \
+         tcp-seq-num, tcp-ack-num, tcp-opt-sack",
+    );
+    golden(
+        "add all mod in eth0",
+        "`mod` does not take `in`",
+        "in",
+        "`help fields` says which fields it takes",
+    );
+    golden("add in drop", "`in` wants the name of an interface", "in", "");
+    golden(
+        "add all drop 101",
+        "`101` is no percentage",
+        "101",
+        "`drop` wants nothing, or a number from 0 to 100, such as 0.1",
+    );
+    golden(
+        "add all lb here",
+        "`here` is no next hop",
+        "here",
+        "a next hop is an IPv4 or IPv6 address or that of a station",
+    );
+    golden("add all mod ip-ttl", "a number from 0 to 255, the value of ip-ttl, is missing", "", "");
+    golden(
+        "delete 0",
+        "`0` is no rule",
+        "0",
+        "a rule is its position, from 1, or its identifier, such as id7",
+    );
+    golden("flush it", "`it` is one word too many", "it", "");
+    golden("show rules", "expected tables or connections, not `rules`", "rules", "");
+    golden("timeout udp 0", "`0` is no time", "0", "a timeout is a number of seconds, at least 1");
+    golden("lits", "`lits` is neither a command nor a field", "lits", "did you mean `list`?");
+}
+
+#[test]
+fn all_that_is_wrong_with_a_file_is_said_with_its_lines() {
+    let said = said("all drop\nall dropp\n\ntcp-syn # no target\n");
+    for line in ["rules:2:5", "rules:4:8", "2 | all dropp", "no field `dropp`"] {
+        assert!(said.contains(line), "no {line} in\n{said}");
+    }
+}
+
+/// Values that a field can have, as rules write them.
+fn value_of(field: Field) -> BoxedStrategy<Value> {
+    let spec = field.spec();
+    let bytes = |most| proptest::collection::vec(any::<u8>(), 1..=most);
+    let parsed = move |text: String| Value::parse(field, &text).expect("is a value");
+    match spec.kind {
+        Kind::Presence => Just(Value::Number(0)).boxed(),
+        Kind::Flag | Kind::Named(_) => (0u64..2).prop_map(Value::Number).boxed(),
+        Kind::Version => prop_oneof![Just(4u64), Just(6)].prop_map(Value::Number).boxed(),
+        Kind::Number | Kind::Checksum | Kind::Protocol => {
+            let bits = spec.bits();
+            any::<u64>().prop_map(move |n| Value::Number(n >> (64 - bits))).boxed()
+        }
+        Kind::Address4 => (any::<std::net::Ipv4Addr>(), 0u8..=32)
+            .prop_map(move |(address, length)| parsed(format!("{address}/{length}")))
+            .boxed(),
+        Kind::Address6 => (any::<std::net::Ipv6Addr>(), 0u8..=128)
+            .prop_map(move |(address, length)| parsed(format!("{address}/{length}")))
+            .boxed(),
+        Kind::Prefix => bytes(64).prop_map(|it| Value::Bytes(it.into())).boxed(),
+        Kind::Bytes => bytes(38).prop_map(|it| Value::Bytes(it.into())).boxed(),
+        Kind::Interface => "[a-z]{3}[0-9]".prop_map(|it| Value::Name(it.into())).boxed(),
+    }
+}
+
+fn any_field() -> impl Strategy<Value = Field> {
+    let plain = (0..FIELDS.len()).prop_map(|at| Field::all().nth(at).expect("is there"));
+    prop_oneof![4 => plain, 1 => (2u8..=255).prop_map(Field::option)]
+}
+
+fn predicate() -> impl Strategy<Value = Predicate> {
+    let some = any_field().prop_filter("`all` stands alone", |it| it.spec().name != "all");
+    some.prop_flat_map(|field| {
+        let orders = if field.spec().has_order() { 6usize } else { 2 };
+        let test = (0..orders).prop_map(|at| CONDITIONS[at].1);
+        (any::<bool>(), Just(field), test, value_of(field), any::<bool>())
+    })
+    .prop_map(|(negated, field, condition, value, alone)| {
+        let spec = field.spec();
+        let bare = spec.kind == Kind::Presence || field == Field::any_option();
+        let alone = bare || alone && spec.kind != Kind::Interface;
+        Predicate { negated, field, test: (!alone).then_some((condition, value)) }
+    })
+}
+
+fn change() -> impl Strategy<Value = Target> {
+    let modified = any_field().prop_filter("`mod` takes it", |it| it.modifies());
+    let modified = modified.prop_flat_map(|it| (Just(it), value_of(it)));
+    let mapped = any_field().prop_filter("`map` takes it", |it| it.spec().maps);
+    let mapped = mapped.prop_flat_map(|it| (Just(it), value_of(it)));
+    let shuffled = any_field().prop_filter("`shuffle` takes it", |it| it.spec().shuffles);
+    let option = (2u8..=255).prop_map(Field::option);
+    let added = option.clone().prop_flat_map(|it| (Just(it), value_of(it)));
+    let added = added.prop_map(|(option, value)| {
+        let value = Some(value).filter(|_| option.spec().kind != Kind::Presence);
+        Target::Add { option, value }
+    });
+    prop_oneof![
+        modified.prop_map(|(field, value)| Target::Mod { field, value }),
+        mapped.prop_map(|(field, value)| Target::Map { field, value }),
+        shuffled.prop_map(Target::Shuffle),
+        added,
+        option.prop_map(|it| Target::Strip(Some(it))),
+        Just(Target::Strip(None)),
+    ]
+}
+
+fn targets() -> impl Strategy<Value = Vec<Target>> {
+    let hop = prop_oneof![
+        any::<std::net::IpAddr>().prop_map(Hop::Address),
+        any::<[u8; 6]>().prop_map(|it| Hop::Station(castanet_wire::MacAddr(it))),
+    ];
+    prop_oneof![
+        4 => proptest::collection::vec(change(), 1..5),
+        1 => (0u32..=100_000_000).prop_map(|it| vec![Target::Drop(Chance(it))]),
+        1 => Just(vec![Target::Accept]),
+        1 => proptest::collection::vec(hop, 1..4).prop_map(|it| vec![Target::Balance(it)]),
+        1 => proptest::collection::vec((2u8..=255).prop_map(|it| Target::Keep(Field::option(it))), 1..4),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn reading_what_is_printed_gives_the_same(
+        matches in proptest::collection::vec(predicate(), 1..5), targets in targets(),
+    ) {
+        let wanted = Rule { stateful: true, matches, targets };
+        let line = wanted.command();
+        match command(&line) {
+            Ok(Some(Command::Add(read))) => prop_assert_eq!(&read, &wanted, "{}", line),
+            other => prop_assert!(false, "{}: {:?}", line, other),
+        }
+        let again = rule(&wanted.to_string(), true).map(|rule| rule.to_string());
+        prop_assert_eq!(again, Ok(wanted.to_string()));
+    }
+
+    #[test]
+    fn nothing_written_makes_it_panic(line in "(\\PC| |!|<|=|#|tcp-opt|mod|add|0x|strip){0,30}") {
+        if let Err(fault) = command(&line) {
+            prop_assert!(line.get(fault.range.clone()).is_some(), "{:?}", fault);
+        }
+    }
+
+    #[test]
+    fn chances_come_as_often_as_they_say(percent in 0u32..=100) {
+        let chance = Chance::parse(&percent.to_string()).expect("is one");
+        let step = u64::MAX / 10_000;
+        let comes = (0..10_000).filter(|n| chance.comes(n * step)).count();
+        prop_assert!(comes.abs_diff(percent as usize * 100) <= 1, "{}", comes);
+    }
+}
+
+#[test]
+fn every_field_is_declared_well() {
+    for (at, spec) in FIELDS.iter().enumerate() {
+        assert!(spec.doc.ends_with('.'), "{}", spec.name);
+        assert!(FIELDS[..at].iter().all(|other| other.name != spec.name), "{} twice", spec.name);
+        assert!(TARGETS.iter().all(|(name, _, _)| *name != spec.name), "{}", spec.name);
+    }
+}

@@ -1,0 +1,31 @@
+//! Middleboxes by one-line rules: the language, and the element that follows them.
+#![forbid(unsafe_code)]
+
+mod exits;
+pub mod field;
+pub mod headers;
+mod holds;
+mod interfaces;
+mod judge;
+pub mod language;
+mod listing;
+mod matcher;
+#[allow(missing_docs)] // the manual says it
+pub mod middlebox;
+mod page;
+pub mod rewrite;
+pub mod rule;
+mod rules;
+#[cfg(test)]
+mod tests;
+pub mod value;
+
+pub use holds::Seen;
+pub use matcher::Matcher;
+pub use page::page;
+pub use rules::{Entry, Rules, Timeouts};
+
+use castanet_engine::class::{Class, per_batch};
+
+/// Every class of this crate.
+pub static CLASSES: &[Class] = &[per_batch::<middlebox::Middlebox>()];

@@ -1,0 +1,467 @@
+//! `Middlebox`: packets by one-line rules.
+
+use crate::exits::Exit;
+use crate::headers::Headers;
+use crate::holds::Seen;
+use crate::interfaces::Interfaces;
+use crate::judge::{is_dropped, rewrite};
+use crate::language::{Command, Form, command, commands};
+use crate::listing::{self, Count};
+use crate::matcher::Matcher;
+use crate::rule::Rule;
+use crate::rules::Rules;
+use castanet_engine::class::Sums;
+use castanet_engine::prelude::*;
+use std::sync::Arc;
+
+/// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
+///
+/// A rule says what a packet must be and what becomes of it: `tcp-dport 80 mod
+/// tcp-dport 443`. All rules that are about a packet apply, in order: the last to
+/// set a field wins, `accept` beats `drop`, and of a packet that is dropped nothing
+/// is rewritten. All matches are about the packet as it came. What is no IP packet,
+/// or what no rule is about, goes on as it is. `docs/middlebox.md` has the language;
+/// `castanet middlebox` is a program of this element.
+///
+/// Packets of input n leave by output n. Where the network header is not marked, it
+/// is looked for behind the Ethernet header and VLAN tags. Checksums are mended, not
+/// computed: one that was wrong stays so. What `lb` chooses becomes the destination
+/// annotation, or the destination of the Ethernet header.
+///
+/// Rules change while packets flow, by commands of the language (`command`, whose
+/// answer `said` reads) or by a handler of the command's name. A rule keeps its
+/// identifier and counters as long as it is there.
+///
+/// ```click
+/// in -> m :: Middlebox(tcp-dport 80 mod tcp-dport 443, ip-proto udp drop) -> out
+/// > in  1.0.0.1:99 > 2.0.0.2:80 tcp
+/// > in  1.0.0.1:99 > 2.0.0.2:53 udp
+/// > in  1.0.0.1 > 2.0.0.2 icmp
+/// < out 1.0.0.1:99 > 2.0.0.2:443 tcp
+/// < out 1.0.0.1 > 2.0.0.2 icmp
+/// = m.drops.rule 1
+/// = m.packets1 1
+/// ! m.command replace 1 tcp-opt-mss > 1400 mod tcp-opt-mss 1400
+/// = m.said 1 id3 add tcp-opt-mss > 1400 mod tcp-opt-mss 1400
+/// = m.packets1 0
+/// > in  1.0.0.1:99 > 2.0.0.2:80 tcp syn tcpopt mss1460;sackok
+/// < out 1.0.0.1:99 > 2.0.0.2:80 tcp syn tcpopt mss1400;sackok;eol
+/// ! m.add all mod ip-ttl 9
+/// ! m.delete 2
+/// = m.rules add tcp-opt-mss > 1400 mod tcp-opt-mss 1400\nadd all mod ip-ttl 9
+/// ! m.command test 1.0.0.1 > 2.0.0.2 udp len 60
+/// = m.said 2 id4 add all mod ip-ttl 9\nout 1.0.0.1 > 2.0.0.2 udp ttl 9 len 60
+/// ```
+///
+/// Interfaces have names, for the fields `in` and `out` and for `enable` and
+/// `disable`. With two, packets of one leave by the other.
+///
+/// ```click
+/// a -> m :: Middlebox(in eth0 ip-ttl < 5 drop, out eth1 mod ip6-hop-limit 7, INTERFACES eth0 eth1)
+/// m -> out;  b -> [1]m[1] -> back
+/// > a    1::1 > 2::2 udp
+/// > a    1.0.0.1 > 2.0.0.2 udp ttl 4
+/// > b    1.0.0.1 > 2.0.0.2 udp ttl 4
+/// < out  1::1 > 2::2 udp hop 7
+/// < back 1.0.0.1 > 2.0.0.2 udp ttl 4
+/// ! m.disable eth0
+/// = m.interfaces eth0 disabled\neth1 enabled
+/// > a    1.0.0.1 > 2.0.0.2 udp ttl 4
+/// < out  1.0.0.1 > 2.0.0.2 udp ttl 4
+/// = m.drops.rule 1
+/// ```
+#[derive(Clone, Element)]
+#[element(args = Arguments, methods, ports = "1-/=", processing = "h/h", flow = "#/#")]
+pub struct Middlebox {
+    rules: Arc<Rules>,
+    matcher: Arc<Matcher>,
+    interfaces: Interfaces,
+    mtu: usize,
+    said: String,
+}
+
+#[derive(Args)]
+pub struct Arguments {
+    /// A rule, as commands add it.
+    #[arg(rest)]
+    rules: Vec<Line>,
+    /// A file of rules, which come before the others.
+    #[arg(keyword)]
+    file: Option<String>,
+    /// What the interfaces are called whose packets come in, in order.
+    #[arg(keyword)]
+    interfaces: Option<Words>,
+    /// What the interfaces are called by which packets leave, in order.
+    #[arg(keyword)]
+    out: Option<Words>,
+    /// The longest IP packet that options may be added to, once they are.
+    #[arg(keyword, default = 1500)]
+    mtu: usize,
+}
+
+/// A rule as a configuration has it.
+pub struct Line(Rule);
+
+impl FromArg for Line {
+    const SYNTAX: &'static str = "a rule, such as `tcp-dport 80 mod tcp-dport 443`";
+    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
+        match command(text)? {
+            Some(Command::Add(rule)) => Ok(Line(rule)),
+            _ => Err(ArgError::new(format!("`{text}` is not {}", Line::SYNTAX))),
+        }
+    }
+}
+
+/// The rules of a file.
+fn read_file(path: &str) -> Result<Vec<Rule>, ArgError> {
+    let text = std::fs::read_to_string(path).map_err(|error| ArgError::of_file(path, &error))?;
+    rules_of(&text).map_err(|error| error.at(path))
+}
+
+/// The rules of a text of commands that do nothing but add some.
+fn rules_of(text: &str) -> Result<Vec<Rule>, ArgError> {
+    let line = |at: usize| text[..at].matches('\n').count() + 1;
+    let commands = commands(text).map_err(|faults| {
+        let said = faults.iter().map(|fault| {
+            let help = fault.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
+            format!("line {}: {}{help}", line(fault.range.start), fault.message)
+        });
+        ArgError::new(said.collect::<Vec<_>>().join("\n"))
+    })?;
+    let rules = commands.into_iter().map(|(at, command)| match command {
+        Command::Add(rule) => Ok(rule),
+        _ => Err(ArgError::new(format!("line {}: a file of rules only adds rules", line(at)))),
+    });
+    rules.collect()
+}
+
+/// The rules, if none is about connections.
+fn stateless(rules: Rules) -> Result<Rules, ArgError> {
+    match rules.are_stateful() {
+        true => Err(ArgError::new("the element does not follow connections: use `add`")),
+        false => Ok(rules),
+    }
+}
+
+impl Build for Middlebox {
+    type Args = Arguments;
+
+    fn build(args: Arguments, setup: &Setup) -> Result<Self, ArgError> {
+        let mut rules = match &args.file {
+            Some(path) => read_file(path).map_err(|error| error.at("FILE"))?,
+            None => Vec::new(),
+        };
+        rules.extend(args.rules.into_iter().map(|line| line.0));
+        let words = |words: Option<Words>| words.map(|words| words.words);
+        let interfaces = Interfaces::new(words(args.interfaces), words(args.out), setup.inputs)?;
+        let rules = Rules::new(rules);
+        let rules = stateless(rules)?;
+        let matcher = Arc::new(Matcher::new(rules.entries()));
+        let said = String::new();
+        Ok(Middlebox { rules: Arc::new(rules), matcher, interfaces, mtu: args.mtu, said })
+    }
+}
+
+impl Middlebox {
+    /// The element after a command.
+    fn after(&self, command: &Command) -> Result<Self, ArgError> {
+        let mut new = self.clone();
+        let mut rules = Rules::clone(&self.rules);
+        let said = match command {
+            Command::Enable(names) => new.interfaces.set(names, true),
+            Command::Disable(names) => new.interfaces.set(names, false),
+            Command::Test(packet) => self.tried(packet),
+            Command::Save(path) => match std::fs::write(path, self.rules.text()) {
+                Ok(()) => Ok(format!("saved {} rules", self.rules.entries().len())),
+                Err(error) => return Err(ArgError::of_file(path, &error)),
+            },
+            Command::Load(path) => {
+                let loaded = read_file(path)?;
+                let said = format!("loaded {} rules", loaded.len());
+                rules.load(loaded);
+                Ok(said)
+            }
+            Command::List(Form::Text) => Err("`list` is a handler to be read".into()),
+            Command::List(Form::Json) => Err("`list_json` is a handler to be read".into()),
+            other => {
+                rules.obey(other).unwrap_or_else(|| Err("that is a handler to be read".into()))
+            }
+        };
+        new.said = said.map_err(ArgError::new)?;
+        if !matches!(command, Command::Test(_) | Command::Save(_)) {
+            let rules = stateless(rules)?;
+            new.matcher = Arc::new(Matcher::new(rules.entries()));
+            new.rules = Arc::new(rules);
+        }
+        Ok(new)
+    }
+
+    /// The element after the command of that name.
+    fn told(&self, name: &str, text: &str) -> Result<Self, ArgError> {
+        let line = format!("{name} {text}");
+        // Errors are about the text that was written.
+        let unnamed = |mut error: ArgError| {
+            let shift = |(at, len): (usize, usize)| (at.saturating_sub(name.len() + 1), len);
+            error.range = error.range.map(shift);
+            error
+        };
+        match command(&line).map_err(|fault| unnamed(fault.into()))? {
+            Some(command) => self.after(&command),
+            None => Ok(self.clone()),
+        }
+    }
+
+    /// Which rules are about a packet, and what comes out.
+    fn tried(&self, sketch: &str) -> Result<String, String> {
+        let built = castanet_engine::wire::sketch::build(sketch)?;
+        let mut packet = Packet::from_bytes(&built.bytes);
+        if built.layer == castanet_engine::wire::sketch::Layer::Network {
+            packet.set_network_header(0, 0);
+        }
+        let Some(headers) = Headers::find(&packet) else {
+            return Ok(format!("no IP packet: no rule is about it\nout {sketch}\n"));
+        };
+        let mut found = Vec::new();
+        self.matcher.matching(&self.seen(&packet, &headers, 0), &mut found);
+        let mut said = String::new();
+        for &at in &found {
+            let entry = &self.rules.entries()[at as usize];
+            said += &format!("{} id{} {}\n", at + 1, entry.id, entry.rule.command());
+        }
+        let plans = || found.iter().map(|&at| &self.rules.entries()[at as usize].plan);
+        if is_dropped(plans(), || 0) {
+            return Ok(said + "dropped\n");
+        }
+        rewrite(&mut packet, headers, plans(), self.mtu);
+        let out = castanet_engine::wire::sketch::print(packet.bytes(), built.layer);
+        Ok(format!("{said}out {out}\n"))
+    }
+
+    #[inline]
+    fn seen<'a>(&'a self, packet: &'a Packet, headers: &'a Headers, port: usize) -> Seen<'a> {
+        let (input, output) = self.interfaces.names(port);
+        Seen { bytes: packet.bytes(), headers, input, output }
+    }
+
+    /// What becomes of a packet.
+    #[inline]
+    fn decide(&self, books: &mut Books, port: usize, packet: &mut Packet, cx: &mut Cx) -> Exit {
+        let on = Exit::Out(port as u8);
+        let Some(headers) = Headers::find(packet) else { return on };
+        self.matcher.matching(&self.seen(packet, &headers, port), &mut books.matched);
+        if books.matched.is_empty() {
+            return on;
+        }
+        let entries = self.rules.entries();
+        for &at in &books.matched {
+            if let Some(count) = books.counts.get_mut(entries[at as usize].slot) {
+                count.count.packets += 1;
+                count.count.bytes += packet.len() as u64;
+            }
+        }
+        let plans = books.matched.iter().map(|&at| &entries[at as usize].plan);
+        if is_dropped(plans.clone(), || cx.random()) {
+            return Exit::Rule;
+        }
+        if plans.clone().any(|plan| !plan.is_verdict()) {
+            books.unfit += rewrite(packet, headers, plans, self.mtu) as u64;
+        }
+        on
+    }
+}
+
+/// What one worker has counted.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Books {
+    rules: Arc<Rules>,
+    counts: Vec<Owned>,
+    matched: Vec<u32>,
+    fates: Vec<u8>,
+    /// Options that were not added or changed, for want of room in header or packet.
+    #[read(unfit_options)]
+    unfit: u64,
+}
+
+/// A count, and the rule whose it is.
+#[derive(Clone, Copy, Default)]
+struct Owned {
+    id: u64,
+    count: Count,
+}
+
+#[handlers]
+impl Middlebox {
+    /// The commands that make the rules, one a line.
+    #[read]
+    fn rules(&self) -> String {
+        self.rules.text()
+    }
+    /// What the last command answered.
+    #[read]
+    fn said(&self) -> String {
+        self.said.clone()
+    }
+    /// The interfaces whose packets come in, and whether rules are attached to them.
+    #[read]
+    fn interfaces(&self) -> String {
+        self.interfaces.to_string()
+    }
+    /// Which rules are about the packet that is the parameter, and what comes out.
+    #[read]
+    fn test(&self, ask: &Ask) -> String {
+        self.tried(ask.param).unwrap_or_else(|error| error)
+    }
+    /// Does what a command of the language says.
+    #[write]
+    fn command(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        command(text)?.map_or_else(|| Ok(self.clone()), |command| self.after(&command))
+    }
+    /// Adds a rule behind the others.
+    #[write]
+    fn add(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        self.told("add", text)
+    }
+    /// Puts a rule in another's place: `N MATCH… TARGET…`.
+    #[write]
+    fn replace(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        self.told("replace", text)
+    }
+    /// Removes a rule, by its position or its identifier.
+    #[write]
+    fn delete(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        self.told("delete", text)
+    }
+    /// Moves a rule: `N M`.
+    #[write(r#move)]
+    fn move_rule(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        self.told("move", text)
+    }
+    /// Removes all rules.
+    #[write]
+    fn flush(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
+        self.after(&Command::Flush)
+    }
+    /// Attaches the rules to interfaces.
+    #[write]
+    fn enable(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        self.told("enable", text)
+    }
+    /// Detaches the rules from interfaces.
+    #[write]
+    fn disable(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        self.told("disable", text)
+    }
+    /// Writes the rules to a file.
+    #[write]
+    fn save(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        self.told("save", text)
+    }
+    /// Puts the rules of a file in place of all, or does nothing.
+    #[write]
+    fn load(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        self.told("load", text)
+    }
+    /// Begins counting anew.
+    #[write]
+    fn reset_counts(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
+        self.after(&Command::ResetCounters)
+    }
+}
+
+#[handlers]
+impl Books {
+    /// The rules with their counters, as a table.
+    #[read]
+    fn list(&self) -> Value {
+        self.listed(listing::text)
+    }
+    /// The rules with their counters, as JSON.
+    #[read]
+    fn list_json(&self) -> Value {
+        self.listed(listing::json)
+    }
+    /// Packets that the rule at a position was about.
+    #[read(packets_)]
+    fn packets(&self, ask: &Ask) -> u64 {
+        self.count(ask).packets
+    }
+    /// Bytes of packets that the rule at a position was about.
+    #[read(bytes_)]
+    fn bytes(&self, ask: &Ask) -> u64 {
+        self.count(ask).bytes
+    }
+}
+
+impl Books {
+    /// The count of a rule.
+    fn of(&self, slot: usize, id: u64) -> Count {
+        let owned = self.counts.get(slot).filter(|owned| owned.id == id);
+        owned.map_or(Count::default(), |owned| owned.count)
+    }
+
+    fn count(&self, ask: &Ask) -> Count {
+        let at = ask.param.parse().ok().and_then(|n: usize| n.checked_sub(1));
+        let entry = at.and_then(|at| self.rules.entries().get(at));
+        entry.map_or(Count::default(), |entry| self.of(entry.slot, entry.id))
+    }
+
+    /// The rules with the counts of all workers.
+    fn listed(&self, show: fn(&Rules, &[Count]) -> String) -> Value {
+        let rules = self.rules.clone();
+        let counts = rules.entries().iter().flat_map(|entry| {
+            let Count { packets, bytes } = self.of(entry.slot, entry.id);
+            [packets, bytes]
+        });
+        let say = {
+            let rules = rules.clone();
+            move |counts: &[u64]| {
+                let pairs = counts.as_chunks::<2>().0.iter();
+                let counts: Vec<Count> =
+                    pairs.map(|&[packets, bytes]| Count { packets, bytes }).collect();
+                show(&rules, &counts)
+            }
+        };
+        Sums::new(counts.collect(), say).into()
+    }
+
+    /// Lets counters follow the rules: those of a rule that is new begin anew.
+    fn follow(&mut self, rules: &Arc<Rules>) {
+        if Arc::ptr_eq(&self.rules, rules) {
+            return;
+        }
+        let again = self.rules.resets != rules.resets;
+        self.rules = rules.clone();
+        self.counts.resize(rules.slots(), Owned::default());
+        for entry in rules.entries() {
+            let owned = &mut self.counts[entry.slot];
+            if again || owned.id != entry.id {
+                *owned = Owned { id: entry.id, count: Count::default() };
+            }
+        }
+    }
+}
+
+impl PerBatch for Middlebox {
+    type On = on::Any;
+    type Local = Books;
+    type Fate = Exit;
+
+    fn settle(&self, books: &mut Books) {
+        books.follow(&self.rules);
+    }
+
+    fn batch(&self, books: &mut Books, port: usize, mut batch: Batch, cx: &mut Cx) {
+        if self.rules.entries().is_empty() || !self.interfaces.is_enabled(port) {
+            cx.emit_batch(Exit::Out(port as u8), batch);
+            return;
+        }
+        let mut fates = std::mem::take(&mut books.fates);
+        fates.clear();
+        for packet in batch.iter_mut() {
+            fates.push(self.decide(books, port, packet, cx).index());
+        }
+        cx.route(batch, &fates);
+        books.fates = fates;
+    }
+}

@@ -1,0 +1,191 @@
+//! The rules that are in force: numbered, changed one by one, each with a place
+//! for its counters.
+
+use crate::language::{Command, Timeout, Which};
+use crate::rewrite::Plan;
+use crate::rule::Rule;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// A rule in force.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its identifier, which no other rule ever has.
+    pub id: u64,
+    /// Where its counters are: no other rule has this place at the same time.
+    pub slot: usize,
+    /// The rule.
+    pub rule: Rule,
+    /// What its targets come to.
+    pub plan: Plan,
+}
+
+/// How long connections are kept that are idle, in seconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timeouts {
+    /// UDP and all that is not TCP.
+    pub udp: u32,
+    /// TCP, both sides having agreed.
+    pub tcp_established: u32,
+    /// TCP, beginning or ending.
+    pub tcp_transient: u32,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Timeouts { udp: 600, tcp_established: 4 * 60 * 60, tcp_transient: 120 }
+    }
+}
+
+/// The rules in force, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    entries: Vec<Arc<Entry>>,
+    last_id: u64,
+    free: Vec<usize>,
+    slots: usize,
+    /// How long connections are kept.
+    pub timeouts: Timeouts,
+    /// How often everything was forgotten.
+    pub flushes: u64,
+    /// How often counting began anew.
+    pub resets: u64,
+}
+
+impl Rules {
+    /// These rules.
+    pub fn new(rules: impl IntoIterator<Item = Rule>) -> Rules {
+        let mut all = Rules::default();
+        rules.into_iter().for_each(|rule| _ = all.add(rule));
+        all
+    }
+
+    /// The rules, in order.
+    pub fn entries(&self) -> &[Arc<Entry>] {
+        &self.entries
+    }
+
+    /// How many places for counters there are.
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Whether one of them is about connections.
+    pub fn are_stateful(&self) -> bool {
+        self.entries.iter().any(|entry| entry.rule.stateful)
+    }
+
+    fn entry(&mut self, rule: Rule) -> Arc<Entry> {
+        self.last_id += 1;
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots += 1;
+            self.slots - 1
+        });
+        let plan = Plan::of(&rule);
+        Arc::new(Entry { id: self.last_id, slot, rule, plan })
+    }
+
+    /// Adds a rule behind the others; its position, from 1.
+    pub fn add(&mut self, rule: Rule) -> usize {
+        let entry = self.entry(rule);
+        self.entries.push(entry);
+        self.entries.len()
+    }
+
+    /// The index of a rule; or that there is none.
+    fn find(&self, which: Which) -> Result<usize, String> {
+        let (found, name) = match which {
+            Which::Position(n) => {
+                (n.checked_sub(1).filter(|at| *at < self.entries.len()), format!("{n}"))
+            }
+            Which::Id(id) => (self.entries.iter().position(|it| it.id == id), format!("id{id}")),
+        };
+        found.ok_or_else(|| match self.entries.len() {
+            0 => format!("there is no rule {name}: there are none"),
+            1 => format!("there is no rule {name}: there is one"),
+            n => format!("there is no rule {name}: there are {n}"),
+        })
+    }
+
+    fn replace(&mut self, which: Which, rule: Rule) -> Result<usize, String> {
+        let at = self.find(which)?;
+        let entry = self.entry(rule);
+        let old = std::mem::replace(&mut self.entries[at], entry);
+        self.free.push(old.slot);
+        Ok(at)
+    }
+
+    fn delete(&mut self, which: Which) -> Result<Arc<Entry>, String> {
+        let at = self.find(which)?;
+        let old = self.entries.remove(at);
+        self.free.push(old.slot);
+        Ok(old)
+    }
+
+    fn move_to(&mut self, which: Which, position: usize) -> Result<(), String> {
+        let at = self.find(which)?;
+        let to = self.find(Which::Position(position))?;
+        let entry = self.entries.remove(at);
+        self.entries.insert(to, entry);
+        Ok(())
+    }
+
+    /// Puts other rules in place of all.
+    pub fn load(&mut self, rules: Vec<Rule>) {
+        let old = std::mem::take(&mut self.entries);
+        self.free.extend(old.iter().map(|entry| entry.slot));
+        rules.into_iter().for_each(|rule| _ = self.add(rule));
+    }
+
+    /// Does what a command says that is about rules, and answers; nothing, if it is
+    /// about something else.
+    pub fn obey(&mut self, command: &Command) -> Option<Result<String, String>> {
+        Some(match command.clone() {
+            Command::Add(rule) => {
+                let at = self.add(rule);
+                Ok(self.line(at - 1))
+            }
+            Command::Replace(which, rule) => self.replace(which, rule).map(|at| self.line(at)),
+            Command::Delete(which) => {
+                self.delete(which).map(|it| format!("deleted id{}: {}", it.id, it.rule.command()))
+            }
+            Command::Move(which, position) => {
+                self.move_to(which, position).map(|()| self.line(position - 1))
+            }
+            Command::Flush => {
+                let count = self.entries.len();
+                self.load(Vec::new());
+                self.flushes += 1;
+                Ok(format!("flushed {count} rules and all connections"))
+            }
+            Command::ResetCounters => {
+                self.resets += 1;
+                Ok("counters begin anew".into())
+            }
+            Command::SetTimeout(kind, seconds) => {
+                let place = match kind {
+                    Timeout::Udp => &mut self.timeouts.udp,
+                    Timeout::TcpEstablished => &mut self.timeouts.tcp_established,
+                    Timeout::TcpTransient => &mut self.timeouts.tcp_transient,
+                };
+                *place = seconds;
+                Ok(format!("timeout {seconds} s"))
+            }
+            _ => return None,
+        })
+    }
+
+    /// A rule with its number, as it is echoed.
+    fn line(&self, at: usize) -> String {
+        let entry = &self.entries[at];
+        format!("{} id{} {}", at + 1, entry.id, entry.rule.command())
+    }
+
+    /// The commands that make these rules, one a line.
+    pub fn text(&self) -> String {
+        self.entries.iter().fold(String::new(), |mut text, entry| {
+            let _ = writeln!(text, "{}", entry.rule.command());
+            text
+        })
+    }
+}

@@ -1,0 +1,284 @@
+//! Values in rules, and how they compare.
+
+use crate::field::{Field, Kind};
+use castanet_wire::ip_proto;
+use std::cmp::Ordering;
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// A value that a rule names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// A number.
+    Number(u64),
+    /// An IPv4 prefix; the bits behind it are zero.
+    Net4 {
+        /// The address.
+        address: u32,
+        /// Length of the prefix.
+        length: u8,
+    },
+    /// An IPv6 prefix; the bits behind it are zero.
+    Net6 {
+        /// The address.
+        address: u128,
+        /// Length of the prefix.
+        length: u8,
+    },
+    /// Bytes.
+    Bytes(Box<[u8]>),
+    /// The name of an interface.
+    Name(Box<str>),
+}
+
+/// How a field must compare with a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Condition {
+    /// Equal.
+    Equal,
+    /// Not equal.
+    Unequal,
+    /// At most.
+    AtMost,
+    /// At least.
+    AtLeast,
+    /// Less.
+    Less,
+    /// More.
+    More,
+}
+
+/// Every condition, and how rules spell it.
+pub const CONDITIONS: [(&str, Condition); 6] = [
+    ("==", Condition::Equal),
+    ("!=", Condition::Unequal),
+    ("<=", Condition::AtMost),
+    (">=", Condition::AtLeast),
+    ("<", Condition::Less),
+    (">", Condition::More),
+];
+
+impl Condition {
+    /// Whether something that compares so is what the condition asks for.
+    #[inline]
+    pub fn allows(self, order: Ordering) -> bool {
+        match self {
+            Condition::Equal => order.is_eq(),
+            Condition::Unequal => order.is_ne(),
+            Condition::AtMost => order.is_le(),
+            Condition::AtLeast => order.is_ge(),
+            Condition::Less => order.is_lt(),
+            Condition::More => order.is_gt(),
+        }
+    }
+
+    /// Whether it asks for no order, only whether the two are the same.
+    pub fn is_equality(self) -> bool {
+        matches!(self, Condition::Equal | Condition::Unequal)
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = CONDITIONS.iter().find(|(_, condition)| condition == self);
+        f.write_str(word.map_or("", |(word, _)| word))
+    }
+}
+
+/// Protocols by name.
+const PROTOCOLS: [(&str, u8); 4] = [
+    ("tcp", ip_proto::TCP),
+    ("udp", ip_proto::UDP),
+    ("icmp", ip_proto::ICMP),
+    ("icmp6", ip_proto::ICMPV6),
+];
+
+/// The most bytes that a value can have.
+pub const LONGEST: usize = 64;
+/// The most bytes that the value of a TCP option can have.
+pub const LONGEST_OPTION: usize = 38;
+
+impl Value {
+    /// Reads a value of `field`; what would be one, if this is none.
+    pub fn parse(field: Field, text: &str) -> Result<Value, String> {
+        let spec = field.spec();
+        let wanted = || Err(format!("{field} wants {}", wants(field)));
+        let value = match spec.kind {
+            Kind::Presence => return Err(format!("{field} has no value")),
+            Kind::Flag | Kind::Named(_) => number(text, 1).map(Value::Number),
+            Kind::Number | Kind::Checksum => number(text, spec.bits()).map(Value::Number),
+            Kind::Protocol => {
+                let named = PROTOCOLS.iter().find(|(name, _)| *name == text);
+                let number = || number(text, 8);
+                named.map(|(_, n)| u64::from(*n)).or_else(number).map(Value::Number)
+            }
+            Kind::Version => match text {
+                "ip4" => Some(Value::Number(4)),
+                "ip6" => Some(Value::Number(6)),
+                _ => None,
+            },
+            Kind::Address4 => net4(text),
+            Kind::Address6 => net6(text),
+            Kind::Prefix => hex(text, LONGEST).map(Value::Bytes),
+            Kind::Bytes => hex(text, LONGEST_OPTION).or_else(|| short(text)).map(Value::Bytes),
+            Kind::Interface => Some(Value::Name(text.into())),
+        };
+        value.map_or_else(wanted, Ok)
+    }
+
+    /// The value as a rule writes it, for that field.
+    pub fn of(&self, field: Field) -> impl fmt::Display {
+        Shown { kind: field.spec().kind, value: self.clone() }
+    }
+
+    /// The value as bytes, as wide as the field is.
+    pub fn bytes(&self, bits: u16) -> ([u8; LONGEST], usize) {
+        let mut all = [0; LONGEST];
+        let mut put = |bytes: &[u8]| {
+            let length = bytes.len().min(LONGEST);
+            all[..length].copy_from_slice(&bytes[..length]);
+            length
+        };
+        let length = match self {
+            Value::Number(n) => {
+                let bytes = n.to_be_bytes();
+                put(&bytes[bytes.len().saturating_sub(usize::from(bits.div_ceil(8)))..])
+            }
+            Value::Net4 { address, .. } => put(&address.to_be_bytes()),
+            Value::Net6 { address, .. } => put(&address.to_be_bytes()),
+            Value::Bytes(bytes) => put(bytes),
+            Value::Name(_) => 0,
+        };
+        (all, length)
+    }
+}
+
+/// What a value of `field` looks like.
+pub fn wants(field: Field) -> String {
+    let spec = field.spec();
+    match spec.kind {
+        Kind::Presence => "no value".into(),
+        Kind::Flag | Kind::Named(_) => "0 or 1".into(),
+        Kind::Number | Kind::Checksum => match spec.bits() {
+            64 => "a number of 64 bits".into(),
+            bits => format!("a number from 0 to {}", (1u64 << bits) - 1),
+        },
+        Kind::Protocol => "tcp, udp, icmp, icmp6 or a number from 0 to 255".into(),
+        Kind::Version => "ip4 or ip6".into(),
+        Kind::Address4 => "an IPv4 address or prefix, such as 10.0.0.0/8".into(),
+        Kind::Address6 => "an IPv6 address or prefix, such as 2001:db8::/32".into(),
+        Kind::Prefix => format!("1 to {LONGEST} bytes in hexadecimal, such as 0x474554"),
+        Kind::Bytes => format!("0 to {LONGEST_OPTION} bytes in hexadecimal, or a number"),
+        Kind::Interface => "the name of an interface".into(),
+    }
+}
+
+/// The digits behind `0x` or `x`.
+fn digits(text: &str) -> Option<&str> {
+    text.strip_prefix("0x").or_else(|| text.strip_prefix('x'))
+}
+
+/// Whether a word can be meant as a number.
+pub(crate) fn is_numeric(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+        || text.strip_prefix('x').is_some_and(|rest| {
+            !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_hexdigit())
+        })
+}
+
+/// A number of at most so many bits.
+pub(crate) fn number(text: &str, bits: u16) -> Option<u64> {
+    let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number = match digits(text) {
+        Some(digits) => u64::from_str_radix(digits, 16).ok().filter(|_| is_plain(digits)),
+        None => text.parse().ok().filter(|_| is_plain(text)),
+    };
+    number.filter(|n| bits >= 64 || n >> bits == 0)
+}
+
+/// Bytes in hexadecimal.
+fn hex(text: &str, most: usize) -> Option<Box<[u8]>> {
+    let digits = digits(text)?;
+    let odd = digits.len() % 2;
+    if digits.is_empty() || digits.len() + odd > 2 * most {
+        return None;
+    }
+    let padded = format!("{}{digits}", if odd == 1 { "0" } else { "" });
+    let digit = |c: u8| char::from(c).to_digit(16).map(|n| n as u8);
+    let pairs = padded.as_bytes().as_chunks::<2>().0;
+    pairs.iter().map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect()
+}
+
+/// A number in as few bytes as it needs.
+fn short(text: &str) -> Option<Box<[u8]>> {
+    let bytes = number(text, 64)?.to_be_bytes();
+    let first = bytes.iter().position(|&byte| byte != 0).unwrap_or(bytes.len() - 1);
+    Some(bytes[first..].into())
+}
+
+fn net4(text: &str) -> Option<Value> {
+    let (address, length) = prefix(text, 32)?;
+    let address = address.parse::<Ipv4Addr>().ok()?.to_bits();
+    Some(Value::Net4 { address: address & mask4(length), length })
+}
+
+fn net6(text: &str) -> Option<Value> {
+    let (address, length) = prefix(text, 128)?;
+    let address = address.parse::<Ipv6Addr>().ok()?.to_bits();
+    Some(Value::Net6 { address: address & mask6(length), length })
+}
+
+fn prefix(text: &str, most: u8) -> Option<(&str, u8)> {
+    match text.split_once('/') {
+        None => Some((text, most)),
+        Some((address, length)) => {
+            let length = number(length, 8).filter(|&n| n <= u64::from(most))?;
+            Some((address, length as u8))
+        }
+    }
+}
+
+/// The mask of an IPv4 prefix.
+#[inline]
+pub fn mask4(length: u8) -> u32 {
+    u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0)
+}
+
+/// The mask of an IPv6 prefix.
+#[inline]
+pub fn mask6(length: u8) -> u128 {
+    u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)
+}
+
+struct Shown {
+    kind: Kind,
+    value: Value,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.value, self.kind) {
+            (Value::Number(n), Kind::Protocol) => {
+                match PROTOCOLS.iter().find(|(_, number)| u64::from(*number) == *n) {
+                    Some((name, _)) => f.write_str(name),
+                    None => write!(f, "{n}"),
+                }
+            }
+            (Value::Number(n), Kind::Version) => write!(f, "ip{n}"),
+            (Value::Number(n), _) => write!(f, "{n}"),
+            (Value::Net4 { address, length }, _) => {
+                write!(f, "{}", Ipv4Addr::from_bits(*address))?;
+                if *length < 32 { write!(f, "/{length}") } else { Ok(()) }
+            }
+            (Value::Net6 { address, length }, _) => {
+                write!(f, "{}", Ipv6Addr::from_bits(*address))?;
+                if *length < 128 { write!(f, "/{length}") } else { Ok(()) }
+            }
+            (Value::Bytes(bytes), _) => {
+                f.write_str("0x")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+            (Value::Name(name), _) => f.write_str(name),
+        }
+    }
+}

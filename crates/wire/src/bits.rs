@@ -1,0 +1,66 @@
+//! Bits of a header by their place, for those who know which only when they run.
+
+/// The `count` bits (at most 128) from bit `first` on, as a number; `None` if the
+/// bytes end before they do.
+#[inline]
+pub fn get(bytes: &[u8], first: usize, count: usize) -> Option<u128> {
+    let end = first + count;
+    let bytes = bytes.get(first / 8..end.div_ceil(8))?;
+    let number = bytes.iter().fold(0u128, |n, &byte| n << 8 | u128::from(byte));
+    Some(number >> (end.next_multiple_of(8) - end) & ones(count))
+}
+
+/// Puts `number` there; whether the bytes are long enough.
+#[inline]
+pub fn set(bytes: &mut [u8], first: usize, count: usize, number: u128) -> bool {
+    let end = first + count;
+    let Some(bytes) = bytes.get_mut(first / 8..end.div_ceil(8)) else { return false };
+    let behind = end.next_multiple_of(8) - end;
+    let (mut number, mut mask) = ((number & ones(count)) << behind, ones(count) << behind);
+    for byte in bytes.iter_mut().rev() {
+        *byte = *byte & !(mask as u8) | number as u8;
+        (number, mask) = (number >> 8, mask >> 8);
+    }
+    true
+}
+
+/// So many ones.
+#[inline]
+fn ones(count: usize) -> u128 {
+    u128::MAX.checked_shr(128u32.saturating_sub(count as u32)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn fields_lie_where_headers_have_them() {
+        let mut bytes = [0x45, 0xb9, 0x00, 0x54, 0x12, 0x34, 0x40, 0x00];
+        assert_eq!(get(&bytes, 4, 4), Some(5));
+        assert_eq!(get(&bytes, 8, 6), Some(0x2e));
+        assert_eq!((get(&bytes, 14, 2), get(&bytes, 49, 1)), (Some(1), Some(1)));
+        assert_eq!(get(&bytes, 51, 13), Some(0));
+        assert!(set(&mut bytes, 51, 13, 0x1fff) && set(&mut bytes, 14, 2, 0));
+        assert_eq!(bytes, [0x45, 0xb8, 0x00, 0x54, 0x12, 0x34, 0x5f, 0xff]);
+        assert_eq!(get(&bytes, 60, 5), None);
+        assert!(!set(&mut bytes, 64, 1, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_put_is_there_and_nothing_else_moves(
+            bytes: [u8; 24], first in 0usize..60, count in 1usize..=120, number: u128,
+        ) {
+            let mut after = bytes;
+            let fits = (first + count).div_ceil(8) - first / 8 <= 16;
+            prop_assume!(fits);
+            prop_assert!(set(&mut after, first, count, number));
+            prop_assert_eq!(get(&after, first, count), Some(number & ones(count)));
+            let old = get(&bytes, first, count).unwrap_or(0);
+            prop_assert!(set(&mut after, first, count, old));
+            prop_assert_eq!(after, bytes);
+        }
+    }
+}
