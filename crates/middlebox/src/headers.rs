@@ -81,6 +81,10 @@ pub struct Headers {
     pub payload: usize,
     /// Whether it is a fragment.
     pub is_fragment: bool,
+    /// Whether it is one without the beginning of what the packet carries.
+    pub is_later_fragment: bool,
+    /// Which packet it is a fragment of; 0 for others.
+    pub fragment_id: u32,
     /// Extension headers that are there, a bit each.
     extensions: u16,
     /// TCP options.
@@ -144,6 +148,8 @@ impl Headers {
             upper: Layer::Any,
             payload: network + header,
             is_fragment: ip.is_fragment(),
+            is_later_fragment: !ip.is_first_fragment(),
+            fragment_id: if ip.is_fragment() { ip.id().into() } else { 0 },
             extensions: 0,
             options: Options::default(),
         };
@@ -169,6 +175,8 @@ impl Headers {
             upper: Layer::Any,
             payload: start + upper.offset,
             is_fragment: upper.fragment.is_some_and(|fragment| !fragment.is_atomic()),
+            is_later_fragment: upper.elsewhere(),
+            fragment_id: upper.fragment.map_or(0, |fragment| fragment.id()),
             extensions: numbers.fold(0, |bits, number| bits | bit(number)),
             options: Options::default(),
         };
@@ -238,6 +246,16 @@ impl Headers {
     #[inline]
     pub fn options_range(&self) -> std::ops::Range<usize> {
         (self.transport + Tcp::LEN).min(self.payload)..self.payload
+    }
+
+    /// TCP's flags; none for what is not TCP.
+    #[inline]
+    pub fn tcp_flags(&self, bytes: &[u8]) -> u8 {
+        if self.upper != Layer::Tcp {
+            return 0;
+        }
+        let header = bytes.get(self.transport..).unwrap_or_default();
+        Tcp::from_prefix(header).map_or(0, |(tcp, _)| tcp.flags())
     }
 
     /// How long the IP packet is.

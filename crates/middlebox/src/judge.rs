@@ -1,5 +1,6 @@
 //! What becomes of a packet, by all rules that are about it.
 
+use crate::connections::Mapped;
 use crate::headers::Headers;
 use crate::rewrite::{Plan, Rewriting};
 use crate::rule::Hop;
@@ -30,6 +31,7 @@ pub(crate) fn rewrite<'r>(
     packet: &mut Packet,
     headers: Headers,
     plans: impl Iterator<Item = &'r Plan>,
+    mapped: Option<&Mapped>,
     mtu: usize,
 ) -> usize {
     let before = destination(packet, &headers);
@@ -38,6 +40,9 @@ pub(crate) fn rewrite<'r>(
     for plan in plans.filter(|plan| !plan.is_verdict()) {
         unfit += changing.follow(plan);
         hop = choice(changing.packet, &changing.headers, &plan.hops).or(hop);
+    }
+    if let Some(mapped) = mapped {
+        mapped.apply(&mut changing);
     }
     changing.finish();
     annotate(packet, &headers, before);

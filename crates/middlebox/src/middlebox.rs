@@ -1,5 +1,6 @@
 //! `Middlebox`: packets by one-line rules.
 
+use crate::connections::{Connections, Found, Fresh};
 use crate::exits::Exit;
 use crate::headers::Headers;
 use crate::holds::Seen;
@@ -9,9 +10,10 @@ use crate::language::{Command, Form, command, commands};
 use crate::listing::{self, Count};
 use crate::matcher::Matcher;
 use crate::rule::Rule;
-use crate::rules::Rules;
+use crate::rules::{Entry, Rules};
 use castanet_engine::class::Sums;
 use castanet_engine::prelude::*;
+use castanet_kit::flow::Counts;
 use std::sync::Arc;
 
 /// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
@@ -66,9 +68,70 @@ use std::sync::Arc;
 /// < back 1.0.0.1 > 2.0.0.2 udp ttl 4
 /// ! m.disable eth0
 /// = m.interfaces eth0 disabled\neth1 enabled
+/// ! m.enable eth0
+/// ! m.move 2 1
+/// = m.rules add out eth1 mod ip6-hop-limit 7\nadd in eth0 ip-ttl < 5 drop
+/// ! m.disable eth0
 /// > a    1.0.0.1 > 2.0.0.2 udp ttl 4
 /// < out  1.0.0.1 > 2.0.0.2 udp ttl 4
 /// = m.drops.rule 1
+/// = m.bytes1 76
+/// = m.unfit_options 0
+/// ! m.reset_counts
+/// = m.bytes1 0
+/// ! m.replace 1 all mod ip-ttl 3
+/// ! m.flush
+/// = m.rules
+/// ```
+///
+/// A stateful rule is about the connections that begin with a packet that it matches:
+/// all their packets, both ways, ICMP errors about them and fragments too. What it
+/// does to addresses, ports and sequence numbers is undone in reverse.
+///
+/// ```click
+/// lan -> m :: Middlebox(add-stateful ip-saddr 10.0.0.0/8 ip-proto tcp map ip-saddr 9.9.9.9 map tcp-sport 4000,
+///     add-stateful ip-proto udp in lan accept, all drop, ip-proto tcp accept, INTERFACES lan wan) -> out
+/// wan -> [1]m[1] -> back
+/// > lan  10.0.0.1:1000 > 2.0.0.2:80 tcp syn
+/// > wan  2.0.0.2:80 > 9.9.9.9:4000 tcp syn ack 1
+/// < out  9.9.9.9:4000 > 2.0.0.2:80 tcp syn
+/// < back 2.0.0.2:80 > 10.0.0.1:1000 tcp syn ack 1
+/// = m.connections tcp 10.0.0.1:1000 > 2.0.0.2:80 id1
+/// = m.connections_verbose tcp 10.0.0.1:1000 > 2.0.0.2:80 id1 expires 120 s transient flags S SA as 9.9.9.9:4000 > 2.0.0.2:80
+/// = m.packets1 2
+/// > wan  2.0.0.2:53 > 10.0.0.1:9 udp
+/// = m.drops.rule 1
+/// > lan  10.0.0.1:9 > 2.0.0.2:53 udp
+/// > wan  2.0.0.2:53 > 10.0.0.1:9 udp
+/// < out  10.0.0.1:9 > 2.0.0.2:53 udp
+/// < back 2.0.0.2:53 > 10.0.0.1:9 udp
+/// = m.connection_count 2
+/// + 130s
+/// > lan  10.0.0.1:9 > 2.0.0.2:53 udp
+/// < out  10.0.0.1:9 > 2.0.0.2:53 udp
+/// = m.connection_events 2\tadded\n1\texpired\n0\tevicted\n0\trefused
+/// ! m.timeout udp 30
+/// = m.timeouts udp 30\ntcp-established 14400\ntcp-transient 120
+/// ```
+///
+/// Where the table is full of connections that were answered, others find no room;
+/// where all ports are taken, no port.
+///
+/// ```click
+/// a -> m :: Middlebox(add-stateful ip-proto udp accept,
+///     add-stateful ip-proto 99 map ip-saddr 9.9.9.9, CONNECTIONS 2) -> b
+/// > a 1.0.0.1:5 > 2.0.0.2:6 udp
+/// > a 2.0.0.2:6 > 1.0.0.1:5 udp
+/// > a 1.0.0.1 > 2.0.0.2 proto 99
+/// > a 1.0.0.3 > 2.0.0.2 proto 99
+/// < b 1.0.0.1:5 > 2.0.0.2:6 udp
+/// < b 2.0.0.2:6 > 1.0.0.1:5 udp
+/// < b 9.9.9.9 > 2.0.0.2 proto 99
+/// = m.drops.no_port 1
+/// > a 2.0.0.2 > 9.9.9.9 proto 99
+/// < b 2.0.0.2 > 1.0.0.1 proto 99
+/// > a 1.0.0.1:7 > 2.0.0.2:6 udp
+/// = m.drops.full 1
 /// ```
 #[derive(Clone, Element)]
 #[element(args = Arguments, methods, ports = "1-/=", processing = "h/h", flow = "#/#")]
@@ -78,7 +141,17 @@ pub struct Middlebox {
     interfaces: Interfaces,
     mtu: usize,
     said: String,
+    /// Whether a rule is about connections.
+    is_stateful: bool,
+    /// Whether workers share connections and counters.
+    shares: bool,
+    /// Whether there is but one worker here.
+    alone: bool,
+    connections: usize,
 }
+
+/// How many connections there may be, if nobody says otherwise.
+const CONNECTIONS: usize = 1 << 20;
 
 #[derive(Args)]
 pub struct Arguments {
@@ -97,6 +170,10 @@ pub struct Arguments {
     /// The longest IP packet that options may be added to, once they are.
     #[arg(keyword, default = 1500)]
     mtu: usize,
+    /// How many connections there may be; 1048576 unless said. Workers then share them,
+    /// as they do where a rule of the configuration is stateful.
+    #[arg(keyword)]
+    connections: Option<usize>,
 }
 
 /// A rule as a configuration has it.
@@ -135,14 +212,6 @@ fn rules_of(text: &str) -> Result<Vec<Rule>, ArgError> {
     rules.collect()
 }
 
-/// The rules, if none is about connections.
-fn stateless(rules: Rules) -> Result<Rules, ArgError> {
-    match rules.are_stateful() {
-        true => Err(ArgError::new("the element does not follow connections: use `add`")),
-        false => Ok(rules),
-    }
-}
-
 impl Build for Middlebox {
     type Args = Arguments;
 
@@ -155,10 +224,19 @@ impl Build for Middlebox {
         let words = |words: Option<Words>| words.map(|words| words.words);
         let interfaces = Interfaces::new(words(args.interfaces), words(args.out), setup.inputs)?;
         let rules = Rules::new(rules);
-        let rules = stateless(rules)?;
         let matcher = Arc::new(Matcher::new(rules.entries()));
-        let said = String::new();
-        Ok(Middlebox { rules: Arc::new(rules), matcher, interfaces, mtu: args.mtu, said })
+        let is_stateful = rules.are_stateful();
+        Ok(Middlebox {
+            rules: Arc::new(rules),
+            matcher,
+            interfaces,
+            mtu: args.mtu,
+            said: String::new(),
+            is_stateful,
+            shares: is_stateful || args.connections.is_some(),
+            alone: setup.alone,
+            connections: args.connections.unwrap_or(CONNECTIONS),
+        })
     }
 }
 
@@ -189,11 +267,21 @@ impl Middlebox {
         };
         new.said = said.map_err(ArgError::new)?;
         if !matches!(command, Command::Test(_) | Command::Save(_)) {
-            let rules = stateless(rules)?;
+            let rules = new.followed(rules)?;
             new.matcher = Arc::new(Matcher::new(rules.entries()));
+            new.is_stateful = rules.are_stateful();
             new.rules = Arc::new(rules);
         }
         Ok(new)
+    }
+
+    /// The rules, if the element can follow them.
+    fn followed(&self, rules: Rules) -> Result<Rules, ArgError> {
+        match rules.are_stateful() && !self.shares && !self.alone {
+            true => Err(ArgError::new("the workers share no connections")
+                .help("say CONNECTIONS in the configuration, or begin with a stateful rule")),
+            false => Ok(rules),
+        }
     }
 
     /// The element after the command of that name.
@@ -232,7 +320,16 @@ impl Middlebox {
         if is_dropped(plans(), || 0) {
             return Ok(said + "dropped\n");
         }
-        rewrite(&mut packet, headers, plans(), self.mtu);
+        // A connection may give numbers by chance; what it has here is an example.
+        let mut connections = Connections::default();
+        let stateful = found.iter().map(|&at| &self.rules.entries()[at as usize]);
+        let stateful = stateful.filter(|entry| entry.rule.stateful);
+        let begun = connections.begin((packet.bytes(), &headers), stateful, &self.rules, || 7, 0);
+        let mapped = match &begun {
+            Some(Fresh::Begun(begun)) => Some(&begun.mapped),
+            _ => None,
+        };
+        rewrite(&mut packet, headers, plans(), mapped, self.mtu);
         let out = castanet_engine::wire::sketch::print(packet.bytes(), built.layer);
         Ok(format!("{said}out {out}\n"))
     }
@@ -249,24 +346,89 @@ impl Middlebox {
         let on = Exit::Out(port as u8);
         let Some(headers) = Headers::find(packet) else { return on };
         self.matcher.matching(&self.seen(packet, &headers, port), &mut books.matched);
-        if books.matched.is_empty() {
+        if books.matched.is_empty() && !self.is_stateful {
             return on;
         }
         let entries = self.rules.entries();
-        for &at in &books.matched {
-            if let Some(count) = books.counts.get_mut(entries[at as usize].slot) {
-                count.count.packets += 1;
-                count.count.bytes += packet.len() as u64;
+        books.applied.clear();
+        let stateless = books.matched.iter().map(|&at| &entries[at as usize]);
+        let stateless = stateless.filter(|entry| !entry.rule.stateful);
+        books.applied.extend(stateless.map(|entry| entry.slot));
+        let mut connection = None;
+        if self.is_stateful {
+            connection = match self.connection(books, packet, &headers, cx) {
+                Ok(found) => found,
+                Err(exit) => return exit,
+            };
+            if let Some(found) = &connection {
+                let own = books.connections.rules(found, &self.rules).map(|entry| entry.slot);
+                books.applied.extend(own);
             }
         }
-        let plans = books.matched.iter().map(|&at| &entries[at as usize].plan);
+        self.apply(books, packet, headers, connection, cx).unwrap_or(on)
+    }
+
+    /// The connection of a packet: the one it belongs to, or one that begins with it.
+    fn connection(
+        &self,
+        books: &mut Books,
+        packet: &Packet,
+        headers: &Headers,
+        cx: &mut Cx,
+    ) -> Result<Option<Found>, Exit> {
+        let now = cx.now().0.unsigned_abs();
+        let found = books.connections.find(packet.bytes(), headers, &self.rules, now);
+        if found.is_some() {
+            return Ok(found);
+        }
+        let entries = books.matched.iter().map(|&at| &self.rules.entries()[at as usize]);
+        let stateful = entries.clone().filter(|entry| entry.rule.stateful);
+        if stateful.clone().next().is_none() {
+            return Ok(None);
+        }
+        // What other rules drop begins nothing.
+        let drops = |entry: &Arc<Entry>| entry.plan.drop.is_some();
+        let plans = entries.map(|entry| &entry.plan);
+        if !stateful.clone().any(drops) && is_dropped(plans, || cx.random()) {
+            return Err(Exit::Rule);
+        }
+        let seen = (packet.bytes(), headers);
+        match books.connections.begin(seen, stateful, &self.rules, || cx.random(), now) {
+            Some(Fresh::Begun(found)) => Ok(Some(found)),
+            Some(Fresh::Full) => Err(Exit::Full),
+            Some(Fresh::NoPort) => Err(Exit::NoPort),
+            None => Ok(None),
+        }
+    }
+
+    /// Does to a packet what all rules say that apply; where it goes, if not on.
+    #[inline]
+    fn apply(
+        &self,
+        books: &mut Books,
+        packet: &mut Packet,
+        headers: Headers,
+        connection: Option<Found>,
+        cx: &mut Cx,
+    ) -> Option<Exit> {
+        for &slot in &books.applied {
+            if let Some(owned) = books.counts.get_mut(slot) {
+                owned.count.packets += 1;
+                owned.count.bytes += packet.len() as u64;
+            }
+        }
+        let plans = books
+            .applied
+            .iter()
+            .filter_map(|&slot| self.rules.in_slot(slot, u64::MAX).map(|entry| &entry.plan));
         if is_dropped(plans.clone(), || cx.random()) {
-            return Exit::Rule;
+            return Some(Exit::Rule);
         }
         if plans.clone().any(|plan| !plan.is_verdict()) {
-            books.unfit += rewrite(packet, headers, plans, self.mtu) as u64;
+            let mapped = connection.as_ref().map(|found| &found.mapped);
+            books.unfit += rewrite(packet, headers, plans, mapped, self.mtu) as u64;
         }
-        on
+        None
     }
 }
 
@@ -277,6 +439,9 @@ pub struct Books {
     rules: Arc<Rules>,
     counts: Vec<Owned>,
     matched: Vec<u32>,
+    /// Where the rules are that apply to a packet.
+    applied: Vec<usize>,
+    connections: Connections,
     fates: Vec<u8>,
     /// Options that were not added or changed, for want of room in header or packet.
     #[read(unfit_options)]
@@ -337,7 +502,7 @@ impl Middlebox {
     fn move_rule(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
         self.told("move", text)
     }
-    /// Removes all rules.
+    /// Removes all rules, and forgets all connections.
     #[write]
     fn flush(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
         self.after(&Command::Flush)
@@ -362,6 +527,20 @@ impl Middlebox {
     fn load(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
         self.told("load", text)
     }
+    /// How long idle connections are kept, in seconds.
+    #[read]
+    fn timeouts(&self) -> String {
+        let timeouts = &self.rules.timeouts;
+        format!(
+            "udp {}\ntcp-established {}\ntcp-transient {}\n",
+            timeouts.udp, timeouts.tcp_established, timeouts.tcp_transient
+        )
+    }
+    /// Says how long idle connections are kept: `udp 600`.
+    #[write]
+    fn timeout(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        self.told("timeout", text)
+    }
     /// Begins counting anew.
     #[write]
     fn reset_counts(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
@@ -380,6 +559,32 @@ impl Books {
     #[read]
     fn list_json(&self) -> Value {
         self.listed(listing::json)
+    }
+    /// The connections with their rules, a line each.
+    #[read]
+    fn connections(&self, ask: &Ask) -> String {
+        self.connections.list(&self.rules, ask.now.0.unsigned_abs(), false)
+    }
+    /// The connections with all that is kept of them, a line each.
+    #[read]
+    fn connections_verbose(&self, ask: &Ask) -> String {
+        self.connections.list(&self.rules, ask.now.0.unsigned_abs(), true)
+    }
+    /// How many connections there are.
+    #[read]
+    fn connection_count(&self) -> u64 {
+        self.connections.len() as u64
+    }
+    /// What became of connections: added, expired, evicted for others, refused.
+    #[read]
+    fn connection_events(&self) -> Value {
+        let Counts { added, expired, evicted, refused } = self.connections.counts();
+        Value::Counts(vec![
+            (added, "added"),
+            (expired, "expired"),
+            (evicted, "evicted"),
+            (refused, "refused"),
+        ])
     }
     /// Packets that the rule at a position was about.
     #[read(packets_)]
@@ -426,9 +631,13 @@ impl Books {
     }
 
     /// Lets counters follow the rules: those of a rule that is new begin anew.
-    fn follow(&mut self, rules: &Arc<Rules>) {
+    fn follow(&mut self, rules: &Arc<Rules>, connections: usize) {
+        self.connections.set_limit(connections);
         if Arc::ptr_eq(&self.rules, rules) {
             return;
+        }
+        if self.rules.flushes != rules.flushes {
+            self.connections.clear();
         }
         let again = self.rules.resets != rules.resets;
         self.rules = rules.clone();
@@ -447,14 +656,21 @@ impl PerBatch for Middlebox {
     type Local = Books;
     type Fate = Exit;
 
+    fn shares(&self) -> bool {
+        self.shares
+    }
+
     fn settle(&self, books: &mut Books) {
-        books.follow(&self.rules);
+        books.follow(&self.rules, self.connections);
     }
 
     fn batch(&self, books: &mut Books, port: usize, mut batch: Batch, cx: &mut Cx) {
         if self.rules.entries().is_empty() || !self.interfaces.is_enabled(port) {
             cx.emit_batch(Exit::Out(port as u8), batch);
             return;
+        }
+        if self.is_stateful {
+            books.connections.expire(cx.now().0.unsigned_abs());
         }
         let mut fates = std::mem::take(&mut books.fates);
         fates.clear();

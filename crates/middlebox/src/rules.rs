@@ -43,7 +43,7 @@ pub struct Rules {
     entries: Vec<Arc<Entry>>,
     last_id: u64,
     free: Vec<usize>,
-    slots: usize,
+    slots: Vec<Option<Arc<Entry>>>,
     /// How long connections are kept.
     pub timeouts: Timeouts,
     /// How often everything was forgotten.
@@ -67,7 +67,18 @@ impl Rules {
 
     /// How many places for counters there are.
     pub fn slots(&self) -> usize {
-        self.slots
+        self.slots.len()
+    }
+
+    /// The rule in a place, if it is no younger than `id`.
+    #[inline]
+    pub fn in_slot(&self, slot: usize, id: u64) -> Option<&Arc<Entry>> {
+        self.slots.get(slot)?.as_ref().filter(|entry| entry.id <= id)
+    }
+
+    /// The identifier of the youngest rule there ever was.
+    pub fn last_id(&self) -> u64 {
+        self.last_id
     }
 
     /// Whether one of them is about connections.
@@ -78,11 +89,19 @@ impl Rules {
     fn entry(&mut self, rule: Rule) -> Arc<Entry> {
         self.last_id += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots += 1;
-            self.slots - 1
+            self.slots.push(None);
+            self.slots.len() - 1
         });
         let plan = Plan::of(&rule);
-        Arc::new(Entry { id: self.last_id, slot, rule, plan })
+        let entry = Arc::new(Entry { id: self.last_id, slot, rule, plan });
+        self.slots[slot] = Some(entry.clone());
+        entry
+    }
+
+    /// Gives the place of a rule free that has gone.
+    fn release(&mut self, entry: &Entry) {
+        self.slots[entry.slot] = None;
+        self.free.push(entry.slot);
     }
 
     /// Adds a rule behind the others; its position, from 1.
@@ -111,14 +130,14 @@ impl Rules {
         let at = self.find(which)?;
         let entry = self.entry(rule);
         let old = std::mem::replace(&mut self.entries[at], entry);
-        self.free.push(old.slot);
+        self.release(&old);
         Ok(at)
     }
 
     fn delete(&mut self, which: Which) -> Result<Arc<Entry>, String> {
         let at = self.find(which)?;
         let old = self.entries.remove(at);
-        self.free.push(old.slot);
+        self.release(&old);
         Ok(old)
     }
 
@@ -133,7 +152,7 @@ impl Rules {
     /// Puts other rules in place of all.
     pub fn load(&mut self, rules: Vec<Rule>) {
         let old = std::mem::take(&mut self.entries);
-        self.free.extend(old.iter().map(|entry| entry.slot));
+        old.iter().for_each(|entry| self.release(entry));
         rules.into_iter().for_each(|rule| _ = self.add(rule));
     }
 

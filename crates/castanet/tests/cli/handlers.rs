@@ -173,7 +173,7 @@ fn handlers_of_all_classes_answer_as_the_manual_says() {
 
 /// Handlers that no example reads or writes: a configuration, what a script does there, and
 /// what it prints.
-const MORE: [(&str, &str, &str); 24] = [
+const MORE: [(&str, &str, &str); 25] = [
     (
         "Idle -> Discard",
         "print $(mul 3 4) $(div 7 2) $(idiv 7 2) $(ceil 1.5) $(neg 5) $(avg 1 2 6),
@@ -318,6 +318,16 @@ const MORE: [(&str, &str, &str); 24] = [
          write t.reset_counts, print $(f.count) $(t.count)",
         "0.5 24 0.25 19 0\n0 0\n",
     ),
+    (
+        "Idle -> m :: Middlebox(all mod ip-ttl 9, ip-proto udp drop) -> Discard",
+        "print $(m.test 1.0.0.1 > 2.0.0.2 udp), print $(m.list), write m.save RULES,
+         write m.flush, print $(m.list_json), write m.load RULES, print $(m.rules)",
+        "1 id1 add all mod ip-ttl 9\n2 id2 add ip-proto udp drop\ndropped\n\
+         rule  id   l3   l4   in   out  stateful  matches       targets       packets  bytes\n\
+         1     id1  any  any  any  any  no        all           mod ip-ttl 9  0        0\n\
+         2     id2  ip4  any  any  any  no        ip-proto udp  drop          0        0\n\
+         [\n]\nadd all mod ip-ttl 9\nadd ip-proto udp drop\n",
+    ),
 ];
 
 #[test]
@@ -336,6 +346,7 @@ fn handlers_that_no_example_has_answer_too() {
         let named = files.iter().fold(config.to_owned(), |config, (word, file)| {
             config.replace(&format!("({word}"), &format!("({}", place(file)))
         });
+        let steps = steps.replace("RULES", &place("rules.mmb"));
         let ran = play(&format!("{named};\nScript({steps}, stop)"));
         if ran.status != Some(0) || ran.out != want {
             _ = writeln!(wrong, "{config}\nwant {want}\ngot  {}{}\n", ran.out, ran.err);

@@ -4,7 +4,7 @@ use crate::field::{Field, Kind, Layer, Place};
 use crate::headers::Headers;
 use crate::value::{Value, mask4, mask6};
 use castanet_wire::checksum::{Delta, Sum};
-use castanet_wire::{Icmp, Ipv4Header, Tcp, Udp, bits};
+use castanet_wire::{Icmp, Ipv4Header, Tcp, Udp, bits, tcp};
 use std::ops::Range;
 
 /// Sets a field of a packet that has it, and mends the checksums over it; a
@@ -21,27 +21,68 @@ pub fn set(bytes: &mut [u8], headers: &Headers, field: Field, value: &Value) {
             set_payload(bytes, headers, behind..end, value);
         }
         (Place::Bits { first, count }, value) => {
-            let place = (usize::from(first), usize::from(count));
-            let Some(old) = bytes.get(start..).and_then(|it| bits::get(it, place.0, place.1))
-            else {
-                return;
-            };
-            let new = replaced(spec.kind, old, value);
-            let range = start + place.0 / 8..start + (place.0 + place.1).div_ceil(8);
-            let put = |bytes: &mut [u8]| {
-                bits::set(&mut bytes[start..], place.0, place.1, new);
-            };
+            let (first, count) = (usize::from(first), usize::from(count));
+            let pseudo = matches!(spec.kind, Kind::Address4 | Kind::Address6);
+            let spot = Spot { layer: spec.layer, first, count, pseudo };
             match spec.kind {
-                Kind::Checksum => put(bytes),
-                Kind::Address4 | Kind::Address6 => {
-                    changing(bytes, headers, Sums::Address, range, put)
+                Kind::Checksum => {
+                    let header = bytes.get_mut(start..).unwrap_or_default();
+                    if let Some(old) = bits::get(header, first, count) {
+                        bits::set(header, first, count, replaced(spec.kind, old, value));
+                    }
                 }
-                _ if spec.layer == Layer::Ip4 => changing(bytes, headers, Sums::Ip4, range, put),
-                _ if spec.layer == Layer::Ip6 => put(bytes),
-                _ => changing(bytes, headers, Sums::Upper, range, put),
+                kind => put(bytes, headers, spot, |old| replaced(kind, old, value)),
             }
         }
         _ => {}
+    }
+}
+
+/// Where a number lies whose change changes checksums.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot {
+    layer: Layer,
+    first: usize,
+    count: usize,
+    pseudo: bool,
+}
+
+impl Spot {
+    /// So many bits from that byte of the layer's header on.
+    pub(crate) const fn new(layer: Layer, byte: usize, count: usize) -> Spot {
+        Spot { layer, first: byte * u8::BITS as usize, count, pseudo: false }
+    }
+
+    /// The same, in the pseudo header of what the packet carries.
+    pub(crate) const fn in_pseudo(self) -> Spot {
+        Spot { pseudo: true, ..self }
+    }
+
+    /// The same, so many bits later.
+    pub(crate) const fn later(self, bits: usize) -> Spot {
+        Spot { first: self.first + bits, ..self }
+    }
+}
+
+/// Puts a number made of the old one in its place, if the packet has it, and mends
+/// the checksums over it.
+pub(crate) fn put(bytes: &mut [u8], headers: &Headers, spot: Spot, new: impl FnOnce(u128) -> u128) {
+    let Spot { layer, first, count, pseudo } = spot;
+    if !headers.has(layer) {
+        return;
+    }
+    let (start, _) = headers.layer(layer);
+    let Some(old) = bytes.get(start..).and_then(|it| bits::get(it, first, count)) else { return };
+    let new = new(old);
+    let range = start + first / 8..start + (first + count).div_ceil(8);
+    let set = |bytes: &mut [u8]| {
+        bits::set(&mut bytes[start..], first, count, new);
+    };
+    match layer {
+        _ if pseudo => changing(bytes, headers, Sums::Address, range, set),
+        Layer::Ip4 => changing(bytes, headers, Sums::Ip4, range, set),
+        Layer::Ip6 => set(bytes),
+        _ => changing(bytes, headers, Sums::Upper, range, set),
     }
 }
 
@@ -123,6 +164,22 @@ pub(super) fn mend_upper(bytes: &mut [u8], headers: &Headers, pseudo: bool, delt
             }
         }
         _ => {}
+    }
+}
+
+/// Shifts the sequence numbers of selective acknowledgments, as they lie in a packet.
+pub(super) fn shift_sack(bytes: &mut [u8], headers: &Headers, by: u32) {
+    let Some(sack) = headers.options.of_kind(tcp::OPTION_SACK) else { return };
+    let start = headers.options_range().start + usize::from(sack.at);
+    let range = start..(start + usize::from(sack.len)).min(headers.end);
+    // An option may begin anywhere: the sum is over whole words all the same.
+    changing(bytes, headers, Sums::Upper, range.clone(), |bytes| shift(&mut bytes[range], by));
+}
+
+/// Shifts each number of four bytes.
+pub(super) fn shift(numbers: &mut [u8], by: u32) {
+    for number in numbers.as_chunks_mut().0 {
+        *number = u32::from_be_bytes(*number).wrapping_add(by).to_be_bytes();
     }
 }
 

@@ -5,11 +5,13 @@ mod options;
 mod plan;
 
 pub use fields::set;
+pub(crate) use fields::{Spot, put};
 pub use options::OptionList;
-pub use plan::{OptionEdit, Plan};
+pub use plan::{End, OptionEdit, Plan, Turn};
 
 use crate::headers::Headers;
 use castanet_packet::Packet;
+use castanet_wire::checksum::Delta;
 
 /// A packet while rules change it. The changes of TCP options gather until
 /// [`Rewriting::finish`], so that a payload moves once.
@@ -35,6 +37,19 @@ impl<'p> Rewriting<'p> {
             set(self.packet.bytes_mut(), &self.headers, *field, value);
         }
         plan.options.iter().filter(|edit| !self.edit(edit)).count()
+    }
+
+    /// Shifts the sequence numbers of selective acknowledgments.
+    pub(crate) fn shift_sack(&mut self, by: u32) {
+        match &mut self.options {
+            Some(list) => list.shift_sack(by),
+            None => fields::shift_sack(self.packet.bytes_mut(), &self.headers, by),
+        }
+    }
+
+    /// Mends the checksum of what the packet carries.
+    pub(crate) fn mend_upper(&mut self, delta: Delta) {
+        fields::mend_upper(self.packet.bytes_mut(), &self.headers, false, delta);
     }
 
     /// Edits the options; whether there was room.

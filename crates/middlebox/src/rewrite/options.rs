@@ -1,13 +1,14 @@
 //! TCP options that come and go: the list is edited, then put into the packet,
 //! whose payload moves.
 
-use super::fields::mend_upper;
+use super::fields::{mend_upper, shift};
 use super::plan::OptionEdit;
 use crate::field::Layer;
 use crate::headers::Headers;
 use castanet_packet::Packet;
 use castanet_wire::checksum::{Delta, Sum};
 use castanet_wire::options::{END, NOP, RawOptions};
+use castanet_wire::tcp::OPTION_SACK;
 use castanet_wire::{Ipv4Header, Ipv6Header, Tcp};
 
 /// The most bytes of options that a TCP header has room for.
@@ -92,6 +93,17 @@ impl OptionList {
             }
         }
         self.changed |= self.len != old.len;
+    }
+
+    /// Shifts the sequence numbers of selective acknowledgments.
+    pub(super) fn shift_sack(&mut self, by: u32) {
+        let old = *self;
+        let sack = RawOptions::new(&old.bytes[..old.len]).find(|it| it.kind == OPTION_SACK);
+        if let Some(sack) = sack {
+            let start = sack.data_at();
+            shift(&mut self.bytes[start..start + sack.data.len()], by);
+            self.changed = true;
+        }
     }
 
     /// Gives the options of a kind another value; whether there was room.

@@ -1,6 +1,6 @@
 //! What a rule's targets come to, in the order in which they are done.
 
-use crate::field::{Field, Kind};
+use crate::field::{Field, Kind, Layer};
 use crate::rule::{Chance, Hop, Rule, Target};
 use crate::value::Value;
 
@@ -15,12 +15,68 @@ pub struct Plan {
     pub hops: Vec<Hop>,
     /// Fields that are set, checksums last.
     pub fields: Vec<(Field, Value)>,
-    /// Fields that are set one way, and restored the other.
-    pub maps: Vec<(Field, Value)>,
-    /// Fields that get a value of their own in each connection.
-    pub shuffles: Vec<Field>,
+    /// What becomes of the ends of a connection, turned round in reverse.
+    pub turns: Vec<Turn>,
     /// Options that go, change and come.
     pub options: Vec<OptionEdit>,
+}
+
+/// What becomes of one of the numbers that a connection has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Turn {
+    /// The headers it is in.
+    pub layer: Layer,
+    /// Which one.
+    pub end: End,
+    /// What it becomes; nothing, if each connection is to have its own.
+    pub value: Option<Value>,
+}
+
+/// A number that a connection has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// Source address.
+    Src,
+    /// Destination address.
+    Dst,
+    /// Source port.
+    SrcPort,
+    /// Destination port.
+    DstPort,
+    /// Identification of IPv4.
+    Id,
+    /// Flow label of IPv6.
+    Label,
+    /// Sequence numbers.
+    Seq,
+    /// Sequence numbers of the other side.
+    Ack,
+    /// Numbers of selective acknowledgments.
+    Sack,
+}
+
+impl End {
+    /// What a field is of a connection.
+    fn of(field: Field) -> Option<End> {
+        Some(match field.spec().name {
+            "ip-saddr" | "ip6-saddr" => End::Src,
+            "ip-daddr" | "ip6-daddr" => End::Dst,
+            "tcp-sport" | "udp-sport" => End::SrcPort,
+            "tcp-dport" | "udp-dport" => End::DstPort,
+            "ip-id" => End::Id,
+            "ip6-flow-label" => End::Label,
+            "tcp-seq-num" => End::Seq,
+            "tcp-ack-num" => End::Ack,
+            "tcp-opt-sack" => End::Sack,
+            _ => return None,
+        })
+    }
+
+    /// Whether a field is an address or a port.
+    fn is_of(field: Field) -> bool {
+        let end = End::of(field);
+        matches!(end, Some(End::Src | End::Dst | End::SrcPort | End::DstPort))
+    }
 }
 
 /// A change of the list of TCP options.
@@ -59,8 +115,12 @@ impl Plan {
                 Target::Drop(chance) => plan.drop = Some(*chance),
                 Target::Accept => plan.accept = true,
                 Target::Balance(hops) => plan.hops.clone_from(hops),
-                Target::Map { field, value } => plan.maps.push((*field, value.clone())),
-                Target::Shuffle(field) => plan.shuffles.push(*field),
+                Target::Map { field, value } => plan.turn(*field, Some(value)),
+                Target::Shuffle(field) => plan.turn(*field, None),
+                // The ends of a connection are restored in reverse, however they are set.
+                Target::Mod { field, value } if rule.stateful && End::is_of(*field) => {
+                    plan.turn(*field, Some(value));
+                }
                 Target::Mod { field, value } => plan.set(*field, value),
                 Target::Strip(None) => plan.options.push(OptionEdit::StripAll),
                 Target::Strip(Some(field)) => {
@@ -81,6 +141,11 @@ impl Plan {
         plan
     }
 
+    fn turn(&mut self, field: Field, value: Option<&Value>) {
+        let turn = |end| Turn { layer: field.spec().layer, end, value: value.cloned() };
+        self.turns.extend(End::of(field).map(turn));
+    }
+
     fn set(&mut self, field: Field, value: &Value) {
         match field.option_kind() {
             Some(kind) => self.options.push(OptionEdit::Set(kind, encoded(field, value))),
@@ -92,8 +157,7 @@ impl Plan {
     pub fn is_verdict(&self) -> bool {
         self.fields.is_empty()
             && self.options.is_empty()
-            && self.maps.is_empty()
-            && self.shuffles.is_empty()
+            && self.turns.is_empty()
             && self.hops.is_empty()
     }
 }
