@@ -31,6 +31,7 @@ pub mod ranges;
 pub mod rate;
 pub mod reassembly;
 pub mod red;
+pub mod rules;
 pub mod script;
 pub mod siit;
 pub mod stride;

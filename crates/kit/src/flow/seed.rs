@@ -24,6 +24,15 @@ impl Seed {
         let [first, second, third] = self.0;
         fold(fold(a ^ first, b ^ second) ^ b, third)
     }
+
+    /// A hash of three words, of which two products do not wait for each other.
+    #[inline]
+    pub fn mix_three(&self, a: u64, b: u64, c: u64) -> u64 {
+        let [first, second, third] = self.0;
+        let high = fold(a ^ first, b ^ second);
+        let low = fold(c ^ second, b.rotate_left(32) ^ third);
+        fold(high ^ low, third) ^ low
+    }
 }
 
 /// A product of 128 bits, both halves in one word.

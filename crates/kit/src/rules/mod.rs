@@ -1,0 +1,311 @@
+//! Rules by masked keys: all that match a packet, at a cost that grows neither with
+//! their number nor much with that of their masks.
+//!
+//! A packet is a [`Key`] of 64 bytes, in which whoever asks has laid out its fields; a
+//! rule is the bits that it looks at and what they must be ([`Masked`]). Rules of the
+//! same mask differ only in value, so one lookup of a hash finds them (tuple space
+//! search: Srinivasan, Suri, Varghese 1999); rules of all masks share one table, so
+//! that a mask with few rules costs no memory of its own. Which masks are worth a
+//! lookup, a few [probes](filter) say: each takes some bits of the packet, and has for
+//! their value a bit for each mask that has such rules.
+//!
+//! Rules come and go one by one. Nothing is built anew for that but the probes, now and
+//! then, a piece with each change.
+
+mod block;
+mod choose;
+mod filter;
+mod groups;
+mod index;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use crate::flow::Seed;
+use block::{Block, MASKS};
+use groups::{Groups, Parted};
+use index::{Index, Number};
+use shape::Shape;
+use std::collections::HashMap;
+
+/// Words of a key.
+pub const WORDS: usize = 8;
+
+/// The fields of a packet, or which of their bits a rule looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Key(pub [u64; WORDS]);
+
+impl std::ops::BitAnd for Key {
+    type Output = Key;
+    fn bitand(self, other: Key) -> Key {
+        Key(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    }
+}
+
+/// What a rule says of a key: which bits, and what they are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Masked {
+    mask: Key,
+    value: Key,
+}
+
+impl Masked {
+    /// These bits of that value; others do not count.
+    pub fn new(mask: Key, value: Key) -> Masked {
+        Masked { mask, value: value & mask }
+    }
+
+    /// The bits.
+    pub fn mask(&self) -> &Key {
+        &self.mask
+    }
+
+    /// What they are, and 0 for others.
+    pub fn value(&self) -> &Key {
+        &self.value
+    }
+
+    /// Whether a key has these bits: what a table answers, asked of one rule.
+    #[inline]
+    pub fn holds(&self, key: &Key) -> bool {
+        *key & self.mask == self.value
+    }
+}
+
+/// A rule that matches one of several keys.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Hit {
+    /// Which key.
+    pub key: u32,
+    /// The rule's number.
+    pub rule: u32,
+}
+
+/// What a table has of a mask.
+#[derive(Clone, Copy, Debug)]
+pub struct Mask {
+    /// The bits.
+    pub mask: Key,
+    /// How many different values they have.
+    pub values: usize,
+}
+
+/// Rules, each a number below 2³¹ under one or several masked keys.
+pub struct Table {
+    index: Index,
+    groups: Groups,
+    blocks: Vec<Block>,
+    /// By mask: block and place in it, as one number.
+    shapes: HashMap<Key, u32>,
+    seed: Seed,
+}
+
+impl Default for Table {
+    fn default() -> Table {
+        Table::new()
+    }
+}
+
+impl Table {
+    /// No rules.
+    pub fn new() -> Table {
+        Table::with_seed(Seed::random())
+    }
+
+    /// The same with a seed of one's choice, which nobody outside may know.
+    pub fn with_seed(seed: Seed) -> Table {
+        Table {
+            index: Index::default(),
+            groups: Groups::default(),
+            blocks: Vec::new(),
+            shapes: HashMap::new(),
+            seed,
+        }
+    }
+
+    /// Adds a rule under a masked key; the same one twice is found twice.
+    pub fn insert(&mut self, rule: u32, masked: &Masked) {
+        let shape = self.shape_of(&masked.mask);
+        let hash = self.shape(shape).hash(&self.seed, &masked.value);
+        if let Some(group) = self.group(shape, hash, &masked.value) {
+            self.groups.join(group, rule);
+            return;
+        }
+        let Table { index, groups, blocks, seed, .. } = self;
+        let (block, place) = (shape as usize / MASKS, shape as usize % MASKS);
+        let group = groups.add(shape, blocks[block].shape(place), &masked.value, rule);
+        index.insert(hash, group, groups.places(), |group| hash_of(group, groups, blocks, seed));
+        blocks[block].added(place, &masked.value, groups);
+    }
+
+    /// Takes a rule away from a masked key; whether it was there.
+    pub fn remove(&mut self, rule: u32, masked: &Masked) -> bool {
+        let Some(&shape) = self.shapes.get(&masked.mask) else { return false };
+        let hash = self.shape(shape).hash(&self.seed, &masked.value);
+        let Some(group) = self.group(shape, hash, &masked.value) else { return false };
+        let Table { index, groups, blocks, seed, .. } = self;
+        match groups.part(group, rule) {
+            Parted::NotThere => return false,
+            Parted::Others => return true,
+            Parted::Empty => {}
+        }
+        index.remove(hash, group, |group| hash_of(group, groups, blocks, seed).unwrap_or_default());
+        let (block, place) = (shape as usize / MASKS, shape as usize % MASKS);
+        groups.remove(group, blocks[block].shape(place));
+        blocks[block].removed(place, groups);
+        true
+    }
+
+    /// Brings to an end what is done piece by piece as rules come: worth it after many.
+    pub fn settle(&mut self) {
+        self.blocks.iter_mut().for_each(|block| block.settle(&self.groups));
+    }
+
+    /// How many different masked keys there are.
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The masks, in no order that means anything.
+    pub fn masks(&self) -> impl Iterator<Item = Mask> {
+        self.blocks.iter().flat_map(Block::masks)
+    }
+
+    /// How many probes say which masks are worth a lookup.
+    pub fn probes(&self) -> usize {
+        self.blocks.iter().map(Block::probes).sum()
+    }
+
+    /// The bits that any rule looks at: others need not be filled in.
+    pub fn looks_at(&self) -> Key {
+        let mut all = Key::default();
+        for mask in self.masks() {
+            all.0.iter_mut().zip(mask.mask.0).for_each(|(all, word)| *all |= word);
+        }
+        all
+    }
+
+    /// Bytes of memory that the table has.
+    pub fn memory(&self) -> usize {
+        let blocks: usize = self.blocks.iter().map(Block::memory).sum();
+        self.index.memory() + self.groups.memory() + blocks
+    }
+
+    /// How many masks a key is looked up under.
+    pub fn lookups(&self, key: &Key) -> u32 {
+        self.blocks.iter().map(|block| filter::count(&block.candidates(key))).sum()
+    }
+
+    /// Finds all rules that match each of these keys: `found` has them by key, those of a
+    /// key in no order. Waits for memory overlap, so many keys at once are faster.
+    pub fn find_all(&self, keys: &[Key], found: &mut Vec<Hit>) {
+        found.clear();
+        let mut wanted = Wanted { count: 0, lookups: [Lookup::default(); Wanted::MOST] };
+        for (at, key) in keys.iter().enumerate() {
+            for (number, block) in self.blocks.iter().enumerate() {
+                for (word, mut bits) in block.candidates(key).into_iter().enumerate() {
+                    while bits != 0 {
+                        let place = word * u64::BITS as usize + bits.trailing_zeros() as usize;
+                        bits &= bits - 1;
+                        let hash = block.shape(place).hash(&self.seed, key);
+                        let shape = (number * MASKS + place) as u32;
+                        wanted.lookups[wanted.count] = Lookup { key: at as u32, shape, hash };
+                        wanted.count += 1;
+                        if wanted.count == Wanted::MOST {
+                            self.look(keys, &wanted, found);
+                            wanted.count = 0;
+                        }
+                    }
+                }
+            }
+        }
+        self.look(keys, &wanted, found);
+    }
+
+    fn look(&self, keys: &[Key], wanted: &Wanted, found: &mut Vec<Hit>) {
+        let wanted = wanted.lookups.get(..wanted.count).unwrap_or_default();
+        // Each pass waits for one place in memory, and for all lookups at once.
+        let mut guesses = [None; Wanted::MOST];
+        for (guess, lookup) in guesses.iter_mut().zip(wanted) {
+            *guess = self.index.guess(lookup.hash);
+        }
+        let mut shapes = [0; Wanted::MOST];
+        for (shape, guess) in shapes.iter_mut().zip(&guesses[..wanted.len()]) {
+            *shape = guess.map_or(u32::MAX, |group| self.groups.shape(group));
+        }
+        for ((lookup, guess), shape) in wanted.iter().zip(guesses).zip(shapes) {
+            let (Some(key), Some(guess)) = (keys.get(lookup.key as usize), guess) else { continue };
+            let of = self.shape(lookup.shape);
+            let group = match shape == lookup.shape && self.groups.has(guess, of, key) {
+                true => guess,
+                false => match self.group(lookup.shape, lookup.hash, key) {
+                    Some(group) => group,
+                    None => continue,
+                },
+            };
+            self.groups.each(group, |rule| found.push(Hit { key: lookup.key, rule }));
+        }
+    }
+
+    #[inline]
+    fn shape(&self, number: u32) -> &Shape {
+        self.blocks[number as usize / MASKS].shape(number as usize % MASKS)
+    }
+
+    #[inline]
+    fn group(&self, shape: u32, hash: u64, key: &Key) -> Option<Number> {
+        let of = self.shape(shape);
+        self.index.find(hash, |group| {
+            self.groups.shape(group) == shape && self.groups.has(group, of, key)
+        })
+    }
+
+    /// The number of a mask, which is made if there is none.
+    fn shape_of(&mut self, mask: &Key) -> u32 {
+        if let Some(&number) = self.shapes.get(mask) {
+            return number;
+        }
+        let room = self.blocks.iter_mut().enumerate();
+        let place = room.filter_map(|(at, block)| Some((at, block.room()?))).next();
+        let (block, place) = place.unwrap_or_else(|| {
+            self.blocks.push(Block::new(self.blocks.len()));
+            (self.blocks.len() - 1, 0)
+        });
+        if let Some(old) = self.blocks[block].take(place, Shape::new(mask, block * MASKS + place)) {
+            self.shapes.remove(&old);
+        }
+        let number = (block * MASKS + place) as u32;
+        self.shapes.insert(*mask, number);
+        number
+    }
+}
+
+/// A mask under which a key is looked up.
+#[derive(Clone, Copy, Default)]
+struct Lookup {
+    key: u32,
+    shape: u32,
+    hash: u64,
+}
+
+/// Lookups that wait for memory together.
+struct Wanted {
+    count: usize,
+    lookups: [Lookup; Wanted::MOST],
+}
+
+impl Wanted {
+    const MOST: usize = 64;
+}
+
+/// The hash of a group, if it is there.
+fn hash_of(group: Number, groups: &Groups, blocks: &[Block], seed: &Seed) -> Option<u64> {
+    let number = groups.shape_at(group as usize)? as usize;
+    let shape = blocks[number / MASKS].shape(number % MASKS);
+    Some(shape.hash(seed, &groups.value(group, shape)))
+}

@@ -1,0 +1,155 @@
+//! Tables against a list of rules, asked one by one.
+
+use super::*;
+use proptest::prelude::*;
+
+/// What a list of rules says.
+fn plainly(rules: &[(u32, Masked)], keys: &[Key]) -> Vec<Hit> {
+    let hits = keys.iter().enumerate().flat_map(|(at, key)| {
+        let matching = rules.iter().filter(move |(_, masked)| masked.holds(key));
+        matching.map(move |&(rule, _)| Hit { key: at as u32, rule })
+    });
+    let mut hits: Vec<Hit> = hits.collect();
+    hits.sort();
+    hits
+}
+
+fn found(table: &Table, keys: &[Key]) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    table.find_all(keys, &mut hits);
+    assert!(hits.is_sorted_by_key(|hit| hit.key), "by key");
+    hits.sort();
+    hits
+}
+
+/// Few values, so that rules are hit, under masks of bytes.
+fn key() -> impl Strategy<Value = Key> {
+    prop::array::uniform8(prop::sample::select(vec![0, 1, 2, 0x0101, u64::MAX, 0xff << 56]))
+        .prop_map(Key)
+}
+
+fn mask() -> impl Strategy<Value = Key> {
+    let word = prop::sample::select(vec![0, 0, 0, 1, 0xff, u64::MAX, 0xffff << 48, u64::MAX << 32]);
+    prop::array::uniform8(word).prop_map(Key)
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(u32, Masked),
+    Remove(prop::sample::Index),
+    Settle,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (0..50_u32, mask(), key()).prop_map(|(n, mask, key)| Step::Insert(n, Masked::new(mask, key))),
+        3 => any::<prop::sample::Index>().prop_map(Step::Remove),
+        1 => Just(Step::Settle),
+    ]
+}
+
+proptest! {
+    // Each case chooses probes some hundred times.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn finds_what_a_list_finds(
+        steps in prop::collection::vec(step(), 0..300),
+        keys in prop::collection::vec(key(), 0..80),
+    ) {
+        let (mut table, mut list) = (Table::with_seed(Seed::fixed()), Vec::new());
+        for step in steps {
+            match step {
+                Step::Insert(rule, masked) => {
+                    table.insert(rule, &masked);
+                    list.push((rule, masked));
+                }
+                Step::Remove(which) if !list.is_empty() => {
+                    let (rule, masked) = list.swap_remove(which.index(list.len()));
+                    prop_assert!(table.remove(rule, &masked));
+                }
+                Step::Remove(_) => {}
+                Step::Settle => table.settle(),
+            }
+        }
+        prop_assert_eq!(found(&table, &keys), plainly(&list, &keys));
+        let different: std::collections::HashSet<Masked> =
+            list.iter().map(|(_, masked)| *masked).collect();
+        prop_assert_eq!(table.len(), different.len());
+        prop_assert_eq!(table.masks().map(|it| it.values).sum::<usize>(), different.len());
+    }
+}
+
+/// Numbers that look random.
+fn scramble(n: u64) -> u64 {
+    Seed::fixed().mix(n, 7)
+}
+
+/// A rule of one of `masks` pairs of prefixes.
+fn prefixes(n: u64, masks: u64) -> Masked {
+    let (which, bits) = (n % masks, scramble(n));
+    let (src, dst) = (8 + which % 25, 8 + which / 25 * 3 % 25);
+    let prefix = |length: u64| (u64::from(u32::MAX) << (32 - length)) & u64::from(u32::MAX);
+    let mask = prefix(src) << 32 | prefix(dst);
+    Masked::new(Key([0, mask, 0, 0, 0, 0, 0, 0]), Key([0, bits, 0, 0, 0, 0, 0, 0]))
+}
+
+#[test]
+fn many_masks_and_rules_that_come_one_by_one() {
+    let mut table = Table::with_seed(Seed::fixed());
+    let rules: Vec<(u32, Masked)> = (0..20_000).map(|n| (n as u32, prefixes(n, 200))).collect();
+    for (rule, masked) in &rules {
+        table.insert(*rule, masked);
+    }
+    let key =
+        |n: u64| Key(std::array::from_fn(|word| if word == 1 { scramble(n * 37) } else { n }));
+    let keys: Vec<Key> = (0..100).map(key).collect();
+    assert_eq!(found(&table, &keys), plainly(&rules, &keys));
+    assert_eq!(table.masks().count(), 200);
+    assert!(table.probes() > 1, "{}", table.probes());
+    // Half of them go, and the table is as small as it was with as many.
+    for (rule, masked) in &rules[10_000..] {
+        assert!(table.remove(*rule, masked));
+        assert!(!table.remove(*rule, masked), "it has gone");
+    }
+    assert_eq!(found(&table, &keys), plainly(&rules[..10_000], &keys));
+}
+
+#[test]
+fn probes_leave_few_masks_to_look_up() {
+    let mut table = Table::with_seed(Seed::fixed());
+    (0..2000).for_each(|n| table.insert(n as u32, &prefixes(n, 200)));
+    table.settle();
+    let keys = (0..2000).map(|n| *prefixes(n, 200).value());
+    let lookups: u32 = keys.map(|key| filter::count(&table.blocks[0].candidates(&key))).sum();
+    assert!(lookups < 2000 * 8, "{lookups} lookups for 2000 keys");
+}
+
+#[test]
+fn more_masks_than_one_block_has_room_for() {
+    let mut table = Table::with_seed(Seed::fixed());
+    let rule = |n: u32| {
+        let mask = Key([u64::from(n) + 1, u64::MAX, 0, 0, 0, 0, 0, 0]);
+        Masked::new(mask, Key([u64::MAX, 5, 0, 0, 0, 0, 0, 0]))
+    };
+    (0..600).for_each(|n| table.insert(n, &rule(n)));
+    let keys = [Key([u64::MAX, 5, 0, 0, 0, 0, 0, 0])];
+    assert_eq!(found(&table, &keys).len(), 600);
+    // Places of masks that nobody has any more are taken again.
+    (0..600).for_each(|n| assert!(table.remove(n, &rule(n))));
+    (600..1200).for_each(|n| table.insert(n, &rule(n)));
+    assert_eq!(table.blocks.len(), 3);
+    assert_eq!(found(&table, &keys).len(), 600);
+}
+
+#[test]
+fn rules_of_one_key_are_all_found() {
+    let mut table = Table::with_seed(Seed::fixed());
+    let masked = Masked::new(Key([u64::MAX; WORDS]), Key([9; WORDS]));
+    (0..5).for_each(|rule| table.insert(rule, &masked));
+    assert!(table.remove(2, &masked));
+    assert!(!table.remove(2, &masked));
+    let rules: Vec<u32> = found(&table, &[Key([9; WORDS])]).iter().map(|hit| hit.rule).collect();
+    assert_eq!(rules, [0, 1, 3, 4]);
+    [0, 1, 3, 4].iter().for_each(|&rule| assert!(table.remove(rule, &masked)));
+    assert!(table.is_empty());
+}
