@@ -6,6 +6,7 @@ pub mod arp;
 pub mod basic;
 pub mod encap;
 pub mod ether;
+pub mod flow;
 mod fusions;
 pub mod icmp;
 mod icmp6_errors;
@@ -36,6 +37,7 @@ pub use fusions::FUSIONS;
 pub static ROOMS: &[(&str, &[Class])] = &[
     ("source", source::CLASSES),
     ("queue", queue::CLASSES),
+    ("flow", flow::CLASSES),
     ("basic", basic::CLASSES),
     ("ether", ether::CLASSES),
     ("arp", arp::CLASSES),

@@ -102,6 +102,7 @@ fn every_element_stands_in_the_room_of_what_it_takes() {
         let want = match (class.role, class.on) {
             (Role::Source, _) if inputs == 0 => "source",
             (Role::Source | Role::Store, _) => "queue",
+            _ if class.flows => "flow",
             (_, "any") => "basic",
             (_, on) => on,
         };

@@ -87,11 +87,41 @@ pub(crate) struct Others<'a> {
     pub(crate) board: &'a Board,
 }
 
+/// Another element, as it stands in the configuration.
+pub struct Other<'a> {
+    /// Its full name.
+    pub name: &'a str,
+    /// Its class, by the name that this has here.
+    pub class: &'static str,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// How many of its inputs are connected.
+    pub inputs: usize,
+    /// How many of its outputs are connected.
+    pub outputs: usize,
+}
+
 impl Setup<'_> {
     /// The state that this element shares with those that name it.
     pub fn own<T: Default + Send + 'static>(&self) -> Link<T> {
-        let link = self.others.and_then(|others| others.board.link(self.name));
-        link.unwrap_or_default()
+        self.shared(self.name)
+    }
+
+    /// The state of all who say this word: an element's full name, or one that
+    /// no element can have, with a space in it.
+    pub fn shared<T: Default + Send + 'static>(&self, word: &str) -> Link<T> {
+        self.others.and_then(|others| others.board.link(word)).unwrap_or_default()
+    }
+
+    /// The element that this one calls `name`; as `seen_from` another, if that
+    /// is given by its full name.
+    pub fn element(&self, name: &str, seen_from: Option<&str>) -> Option<Other<'_>> {
+        let others = self.others?;
+        let full = in_scope(others.graph, seen_from.unwrap_or(self.name), name)?;
+        let it = &others.graph.elements[others.graph.find(&full)?];
+        let arguments = args::split(&it.config).into_iter().map(|arg| arg.text).collect();
+        let (class, outputs) = (it.class.spec.class, it.outputs.len());
+        Some(Other { name: &it.name, class, arguments, inputs: it.inputs.len(), outputs })
     }
 
     /// The file that another element names: its first argument, or FILENAME.

@@ -164,6 +164,9 @@ pub struct Class {
     pub checksums: Checksums,
     /// Read handlers that only the router's own programs may call.
     pub private: &'static [&'static str],
+    /// Whether its elements keep state of each flow, so that they stand in the
+    /// room of those that do.
+    pub flows: bool,
     /// The class of elements of this name that have ports.
     pub ported: Option<&'static Class>,
 }
@@ -226,6 +229,7 @@ const fn class<E: crate::element::Build + Describe, L: Local, F: Fate>(
         each: false,
         checksums: Checksums::Right,
         private: &[],
+        flows: false,
         ported: None,
     }
 }
@@ -401,6 +405,12 @@ impl Class {
     /// that are left to who sends them.
     pub const fn with_checksums(mut self, checksums: Checksums) -> Class {
         self.checksums = checksums;
+        self
+    }
+
+    /// The same class, for elements that keep state of each flow.
+    pub const fn with_flows(mut self) -> Class {
+        self.flows = true;
         self
     }
 

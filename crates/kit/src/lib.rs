@@ -23,6 +23,7 @@ pub mod ip_header;
 mod ipv4;
 pub mod lpm;
 pub mod mac_table;
+pub mod nat;
 pub mod nat6;
 pub mod options;
 pub mod ping;

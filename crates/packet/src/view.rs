@@ -205,6 +205,13 @@ impl Ipv4<'_> {
         self.packet.range(start, ipv4_end(self.packet, self))
     }
 
+    /// The same, to change; copies first if the packet is shared.
+    #[inline]
+    pub fn datagram_mut(&mut self) -> &mut [u8] {
+        let (start, end) = (self.packet.network.into(), ipv4_end(self.packet, self));
+        self.packet.range_mut(start, end)
+    }
+
     fn options_range(&self) -> (usize, usize) {
         let start = usize::from(self.packet.network);
         (start + IPV4_LEN, (start + self.header_len()).min(self.packet.end()))

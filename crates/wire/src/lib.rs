@@ -36,6 +36,7 @@ pub mod summary;
 pub mod tcp;
 pub mod tcpdump;
 pub mod timestamp;
+pub mod transport;
 pub mod udp;
 pub mod vlan;
 

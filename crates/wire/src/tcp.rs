@@ -1,7 +1,7 @@
 //! TCP segments (RFC 9293) and their options (RFC 7323, RFC 2018).
 
 use crate::checksum::{Delta, Sum};
-use crate::options::RawOptions;
+use crate::options::{RawOption, RawOptions};
 
 /// The bits of [`Tcp::flags`].
 pub mod flag {
@@ -267,6 +267,26 @@ pub fn sack_blocks(data: &[u8]) -> impl Iterator<Item = (u32, u32)> + '_ {
     })
 }
 
+/// The longest list of options.
+const MOST_OPTIONS: usize = 40;
+
+/// Changes all numbers of the SACK blocks in an option list; what that does to the checksum.
+pub fn map_sacks(list: &mut [u8], change: impl Fn(u32) -> u32) -> Delta {
+    let old = Sum::new().slice(list);
+    let mut before = [0; MOST_OPTIONS];
+    let length = list.len().min(before.len());
+    before[..length].copy_from_slice(&list[..length]);
+    let blocks =
+        |option: &RawOption| option.kind == OPTION_SACK && option.data.len().is_multiple_of(8);
+    for option in RawOptions::new(&before[..length]).filter(blocks) {
+        let (numbers, _) = list[option.data_at()..].as_chunks_mut::<4>();
+        for number in &mut numbers[..option.data.len() / 4] {
+            *number = change(u32::from_be_bytes(*number)).to_be_bytes();
+        }
+    }
+    Delta::new().sum(old, Sum::new().slice(list))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -314,6 +334,15 @@ mod tests {
             ]
         );
         assert_eq!(sack_blocks(sack).collect::<Vec<_>>(), [(3, 4)]);
+    }
+
+    #[test]
+    fn numbers_in_sack_blocks_change_and_nothing_else() {
+        let mut list = [1, 5, 10, 0, 0, 0, 3, 0, 0, 0, 9, 2, 4, 0, 0, 0, 5, 3, 1, 0];
+        let before = Sum::new().slice(&list).checksum();
+        let delta = map_sacks(&mut list, |n| n + 1000);
+        assert_eq!(list, [1, 5, 10, 0, 0, 3, 235, 0, 0, 3, 241, 2, 4, 0, 0, 0, 5, 3, 1, 0]);
+        assert_eq!(delta.apply(before), Sum::new().slice(&list).checksum());
     }
 
     proptest! {

@@ -14,6 +14,7 @@ mod idle;
 mod ip6;
 mod life;
 mod mtu;
+mod nat;
 mod reach;
 mod replay;
 mod soak;

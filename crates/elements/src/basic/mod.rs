@@ -70,6 +70,7 @@ pub mod ip6_nd_advertiser;
 pub mod ip6_nd_solicitor;
 pub mod ip_encap;
 pub mod ip_input_combo;
+pub mod ip_rewriter_patterns;
 mod known_tunnels;
 pub mod lookup_ip6_route;
 pub mod mark_ip6_header;
@@ -103,6 +104,7 @@ pub mod rated_splitter;
 pub mod record_timestamp;
 pub mod red;
 pub mod resize;
+pub mod round_robin_ip_mapper;
 pub mod round_robin_switch;
 pub mod router_link;
 pub mod schedule_info;
@@ -118,6 +120,7 @@ pub mod set_packet_type;
 pub mod set_timestamp;
 pub mod set_timestamp_delta;
 pub mod set_vlan_anno;
+pub mod source_ip_hash_mapper;
 pub mod static_switch;
 pub mod static_thread_sched;
 pub mod store_anno;
@@ -210,6 +213,7 @@ pub static CLASSES: &[Class] = &[
     per_batch::<ip6_nd_solicitor::IP6NDSolicitor>(),
     per_packet::<ip_encap::IPEncap>(),
     per_packet::<ip_input_combo::IPInputCombo>(),
+    info::<ip_rewriter_patterns::IPRewriterPatterns>(),
     per_packet::<lookup_ip6_route::LookupIP6Route>(),
     per_packet::<mark_ip6_header::MarkIP6Header>(),
     per_packet::<mark_ip_header::MarkIPHeader>(),
@@ -241,6 +245,7 @@ pub static CLASSES: &[Class] = &[
     per_batch::<record_timestamp::RecordTimestamp>(),
     per_batch::<red::RED>().with_watch(red::RED::queues),
     per_packet::<resize::Resize>(),
+    info::<round_robin_ip_mapper::RoundRobinIPMapper>(),
     per_packet::<round_robin_switch::RoundRobinSwitch>().with_checksums(Checksums::Pass),
     control::<script::Script>().or_with_ports(&script_ports::SCRIPT_PORTS),
     per_batch::<router_link::RouterLink>(),
@@ -254,6 +259,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<set_timestamp::SetTimestamp>().with_checksums(Checksums::Pass),
     per_packet::<set_timestamp_delta::SetTimestampDelta>(),
     per_packet::<set_vlan_anno::SetVLANAnno>(),
+    info::<source_ip_hash_mapper::SourceIPHashMapper>(),
     per_packet::<static_switch::StaticSwitch>().with_checksums(Checksums::Pass),
     info::<static_thread_sched::StaticThreadSched>(),
     per_packet::<store_anno::StoreAnno>(),

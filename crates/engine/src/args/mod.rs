@@ -11,7 +11,7 @@ pub use annotations::AnnoAt;
 pub use call::Call;
 pub use castanet_lang::system_words;
 pub use error::ArgError;
-pub use names::{ANNO, AddressKind, Names, PORT};
+pub use names::{ANNO, AddressKind, Names, PATTERN, PORT};
 pub use values::{Bandwidth, Data, FromArg, Net, Net6, Words, within};
 
 use castanet_lang::args::{ArgText, split};

@@ -22,6 +22,8 @@ pub enum AddressKind {
     Port,
     /// An annotation, as `AnnotationInfo` declares it: `OFFSET/SIZE`.
     Anno,
+    /// A pattern of rewriters, as `IPRewriterPatterns` declares it.
+    Pattern,
     /// Whom the machine's default route through an interface names, as Ip.
     Gateway,
 }
@@ -145,12 +147,15 @@ fn literal(text: &str, kind: AddressKind) -> Option<String> {
         AddressKind::Net6 => six.and(length).map(|_| text.to_owned()),
         AddressKind::Port => text.strip_prefix(PORT).map(str::to_owned),
         AddressKind::Anno => text.strip_prefix(ANNO).map(str::to_owned),
+        AddressKind::Pattern => text.strip_prefix(PATTERN).map(str::to_owned),
         AddressKind::Gateway => None,
     }
 }
 
 /// What declares a port among addresses.
 pub const PORT: &str = "port:";
+/// What declares a pattern of rewriters among addresses.
+pub const PATTERN: &str = "pattern:";
 /// What declares an annotation among addresses.
 pub const ANNO: &str = "anno:";
 

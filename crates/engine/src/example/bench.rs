@@ -121,7 +121,11 @@ impl Bench {
 
     fn obey(&mut self, line: &str) -> Result<(), String> {
         let rest = line[1..].trim();
-        let (name, value) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        // A parameter in brackets may have blanks.
+        let close = rest.find('(').and_then(|open| Some(open + rest[open..].find(')')?));
+        let first = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let end = close.filter(|_| rest[..first].contains('(')).map_or(first, |close| close + 1);
+        let (name, value) = (&rest[..end], rest[end..].trim_start());
         let value = value.trim();
         match line.as_bytes()[0] {
             b'>' => self.feed(name, value),

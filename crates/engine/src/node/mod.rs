@@ -19,6 +19,7 @@ use crate::worker::TaskRef;
 use castanet_packet::Batch;
 use fused::{Fused, Member};
 use std::any::Any;
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The reason to drop of packets for which the pool had no frame.
@@ -231,11 +232,16 @@ impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
         text: &str,
         held: impl Fn(&E, &L) -> usize,
     ) -> Option<(Result<(), ArgError>, u64)> {
-        let change = L::WRITES.iter().copied().flatten().find(|h| h.name == name)?;
+        let find = |name: &str| L::WRITES.iter().copied().flatten().find(|h| h.name == name);
+        let (change, text) = match (find(name), numbered(name)) {
+            (Some(change), _) => (change, Cow::Borrowed(text)),
+            (None, Some((name, number))) => (find(&name)?, format!("{number} {text}").into()),
+            _ => return None,
+        };
         let config = &*self.config;
         Some(self.local.with(|state| {
             let before = held(config, state);
-            let done = (change.apply)(state, text);
+            let done = (change.apply)(state, &text);
             (done, before.saturating_sub(held(config, state)) as u64)
         }))
     }

@@ -258,10 +258,10 @@ impl<F: Flow> Flows<F> {
     }
 
     /// Ends the flow that would end first, of some that `may_go`.
-    fn evict(&mut self, mut may_go: impl FnMut(&F) -> bool) -> Option<F> {
+    pub fn evict(&mut self, mut may_go: impl FnMut(&F) -> bool) -> Option<(F::Key, F)> {
         let id = self.wheel.soonest(&mut self.entries, SEARCH, |flow| may_go(flow))?;
         self.counts.evicted += 1;
-        Some(self.remove(id).1)
+        Some(self.remove(id))
     }
 
     /// All flows, in no order that means anything.

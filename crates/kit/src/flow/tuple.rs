@@ -24,6 +24,12 @@ impl Tuple4 {
         Tuple4([src, dst, ports, rest & 0xffff | u32::from(zone) << 16])
     }
 
+    /// Its zone.
+    #[inline]
+    pub fn zone(&self) -> u16 {
+        (self.0[3] >> 16) as u16
+    }
+
     /// The source's address and port.
     #[inline]
     pub fn src(&self) -> (Ipv4Addr, u16) {

@@ -1,0 +1,64 @@
+//! `ICMPPingRewriter`: other addresses and identifiers for pings.
+
+use super::rewriting::{OfAny, Rewriter, Rewriting, WayOfSome, rewriter_methods};
+use super::settings::{Common, lives};
+use castanet_engine::prelude::*;
+use castanet_kit::nat::By;
+
+/// Rewrites addresses and identifiers of ICMP echo requests, and those of replies back.
+///
+/// It does what an `IPRewriter` does, whose page says what its arguments are, for pings: what
+/// patterns say of source ports goes for identifiers. Replies that answer nothing take `pass`,
+/// or are dropped.
+///
+/// ```click
+/// in -> rw :: ICMPPingRewriter(pattern 9.9.9.9 700-701# - - 0 1, drop) -> out
+/// back -> [1] rw;  rw[1] -> home
+/// > in   1.0.0.1 > 2.0.0.2 icmp type echo ident 5 seq 1 "hello"
+/// > in   1.0.0.7 > 2.0.0.2 icmp type echo ident 5 seq 1
+/// > in   1.0.0.8 > 2.0.0.2 icmp type echo ident 5 seq 1
+/// < out  9.9.9.9 > 2.0.0.2 icmp type echo ident 700 seq 1 "hello" ; dst 2.0.0.2
+/// < out  9.9.9.9 > 2.0.0.2 icmp type echo ident 701 seq 1
+/// > back 2.0.0.2 > 9.9.9.9 icmp type echo-reply ident 700 seq 1 "hello"
+/// > back 2.0.0.2 > 9.9.9.9 icmp type echo-reply ident 5 seq 1
+/// > back 2.0.0.2 > 9.9.9.9 icmp type timestamp ident 5
+/// < home 2.0.0.2 > 1.0.0.1 icmp type echo-reply ident 5 seq 1 "hello" ; dst 1.0.0.1
+/// = rw.drops.exhausted 1
+/// = rw.drops.unmapped 1
+/// = rw.drops.not_rewritten 1
+/// + 290s
+/// > in   1.0.0.1 > 2.0.0.2 icmp type echo ident 5 seq 2
+/// < out  9.9.9.9 > 2.0.0.2 icmp type echo ident 700 seq 2
+/// + 11s
+/// = rw.table (1.0.0.1, 2.0.0.2, 5) => (9.9.9.9, 2.0.0.2, 700) [*0 1] i0 exp289\n(2.0.0.2, 9.9.9.9, 700) => (2.0.0.2, 1.0.0.1, 5) [0 *1] i0 exp289
+/// ```
+#[derive(Element)]
+#[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip")]
+pub struct ICMPPingRewriter(Rewriter);
+
+#[derive(Args)]
+pub struct Settings {
+    /// How long a mapping is kept without packets.
+    #[arg(keyword, default = Duration::from_secs(300))]
+    timeout: Duration,
+    #[arg(flatten)]
+    common: Common,
+}
+
+impl Build for ICMPPingRewriter {
+    type Args = Settings;
+
+    fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
+        let lives = lives(it.timeout, it.common.guarantee);
+        Ok(ICMPPingRewriter(Rewriter::new::<Self>(&it.common, By::Echo, [lives, lives], setup)?))
+    }
+}
+
+impl PerBatch for ICMPPingRewriter {
+    type On = on::Ipv4;
+    type Local = Rewriting<OfAny>;
+    type Fate = WayOfSome;
+    // What one worker maps, all know.
+    const SHARED: bool = true;
+    rewriter_methods!();
+}

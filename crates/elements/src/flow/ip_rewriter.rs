@@ -1,0 +1,151 @@
+//! `IPRewriter`: other addresses and ports for TCP and UDP.
+
+use super::rewriting::{OfBoth, Rewriter, Rewriting, WayOfSome, rewriter_methods};
+use super::settings::{Common, GUARANTEE, nanos};
+use castanet_engine::prelude::*;
+use castanet_kit::nat::{By, Lives};
+
+/// Rewrites addresses and ports of TCP and UDP packets, and those of replies back.
+///
+/// What a packet becomes is kept as a mapping, by which later packets of its flow
+/// are rewritten, whatever input they come by; and so are replies. There is an
+/// argument for each input, which says what becomes of packets without a mapping:
+///
+/// * `drop`;
+/// * `pass OUTPUT`: they go on as they are, without a mapping;
+/// * `keep FOUTPUT ROUTPUT`: as they are, by a mapping; replies leave by ROUTPUT;
+/// * `pattern SADDR SPORT DADDR DPORT FOUTPUT ROUTPUT`: rewritten; `-` leaves a
+///   field as it is. SADDR and SPORT may be ranges, SADDR also a prefix, of which what no
+///   other mapping's replies go to is chosen: the packet's own port if it can be, else by
+///   chance; `1024-65535#` in sequence, `1024-65535?` always by chance;
+/// * `pattern NAME FOUTPUT ROUTPUT`: by a pattern of an `IPRewriterPatterns`;
+/// * the name of a mapper, such as a `RoundRobinIPMapper`, which chooses.
+///
+/// Later fragments and other protocols are not rewritten; they take `pass`, or are
+/// dropped. A mapping ends when no packet has come for its timeout. Where
+/// MAPPING_CAPACITY is reached, the one that would end first makes room, unless
+/// it is guaranteed its place.
+///
+/// ```click
+/// in -> rw :: IPRewriter(pattern 9.9.9.9 1024-1025# - - 0 1, drop) -> out;  back -> [1] rw;  rw[1] -> home
+/// > in   1.0.0.1:5 > 2.0.0.2:80 tcp syn seq 7
+/// < out  9.9.9.9:1024 > 2.0.0.2:80 tcp syn seq 7 ; dst 2.0.0.2
+/// = rw.tcp_table (1.0.0.1, 5, 2.0.0.2, 80) => (9.9.9.9, 1024, 2.0.0.2, 80) [*0 1] i0 exp300\n(2.0.0.2, 80, 9.9.9.9, 1024) => (2.0.0.2, 80, 1.0.0.1, 5) [0 *1] i0 exp300
+/// > back 2.0.0.2:80 > 9.9.9.9:1024 tcp syn ack 8
+/// < home 2.0.0.2:80 > 1.0.0.1:5 tcp syn ack 8 ; dst 1.0.0.1
+/// > in   1.0.0.1:5 > 2.0.0.2:53 udp nocheck
+/// < out  9.9.9.9:1025 > 2.0.0.2:53 udp nocheck
+/// > back 2.0.0.2:53 > 9.9.9.9:1024 udp
+/// > in   1.0.0.1 > 2.0.0.2 icmp
+/// > in   1.0.0.1:6 > 2.0.0.2:80 tcp
+/// < out  9.9.9.9:1025 > 2.0.0.2:80 tcp
+/// > in   1.0.0.1:7 > 2.0.0.2:80 tcp
+/// = rw.drops.unmapped 1
+/// = rw.drops.not_rewritten 1
+/// = rw.drops.exhausted 1
+/// = rw.mapping_failures 1
+/// = rw.patterns 9.9.9.9 1024-1025 - - [3]\n<drop>
+/// = rw.pattern1 <drop>
+/// = rw.tcp_lookup(1.0.0.1 6 2.0.0.2 80) 9.9.9.9 1025 2.0.0.2 80
+/// = rw.table_size 3
+/// = rw.capacity 2147483647
+/// ! rw.pattern1 keep 1 0
+/// > back 3.0.0.3:1 > 9.9.9.9:4 udp
+/// < home 3.0.0.3:1 > 9.9.9.9:4 udp
+/// > in   9.9.9.9:4 > 3.0.0.3:1 udp "hello"
+/// < out  9.9.9.9:4 > 3.0.0.3:1 udp "hello"
+/// ! rw.pattern0 drop
+/// = rw.size 1
+/// + 301s
+/// = rw.nmappings 0
+/// ```
+/// ```click
+/// a -> rw :: IPRewriter(pass 1, keep 0 2, CAPACITY 1, UDP_GUARANTEE 10, DST_ANNO false,
+///                       REPLY_ANNO PAINT, UDP_TIMEOUT 20, UDP_STREAMING_TIMEOUT 100) -> kept
+/// b -> [1] rw;  rw[1] -> passed;  rw[2] -> replies
+/// > a 1.0.0.1:5 > 2.0.0.2:6 udp
+/// > a 1.0.0.1 > 2.0.0.2 icmp
+/// > b 1.0.0.1:5 > 2.0.0.2:6 udp ; paint 7 dst 3.0.0.3
+/// > b 1.0.0.1:6 > 2.0.0.2:6 udp
+/// > a 2.0.0.2:6 > 1.0.0.1:5 udp
+/// < passed 1.0.0.1:5 > 2.0.0.2:6 udp
+/// < passed 1.0.0.1 > 2.0.0.2 icmp
+/// < kept 1.0.0.1:5 > 2.0.0.2:6 udp ; paint 7 dst 3.0.0.3
+/// < replies 2.0.0.2:6 > 1.0.0.1:5 udp ; paint 7
+/// = rw.drops.exhausted 1
+/// > a 2.0.0.2:6 > 1.0.0.1:5 udp
+/// < replies 2.0.0.2:6 > 1.0.0.1:5 udp
+/// + 99s
+/// = rw.size 1
+/// > b 1.0.0.1:6 > 2.0.0.2:6 udp
+/// < kept 1.0.0.1:6 > 2.0.0.2:6 udp
+/// = rw.udp_table (1.0.0.1, 6, 2.0.0.2, 6) => (1.0.0.1, 6, 2.0.0.2, 6) [*0 2] i1 exp20\n(2.0.0.2, 6, 1.0.0.1, 6) => (2.0.0.2, 6, 1.0.0.1, 6) [0 *2] i1 exp20
+/// ! rw.clear
+/// = rw.size 0
+/// ! rw.capacity 5
+/// = rw.capacity 5
+/// ```
+#[derive(Element)]
+#[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "IPRewriterIMP")]
+pub struct IPRewriter(Rewriter);
+
+#[derive(Args)]
+pub struct Settings {
+    /// How long a TCP connection that has carried data both ways is kept without packets.
+    #[arg(keyword, default = Duration::from_secs(86_400))]
+    tcp_timeout: Duration,
+    /// The same.
+    #[arg(keyword)]
+    timeout: Option<Duration>,
+    /// How long one is kept that both sides have ended, or that was reset.
+    #[arg(keyword, default = Duration::from_secs(240))]
+    tcp_done_timeout: Duration,
+    /// How long one is kept that has not carried data both ways.
+    #[arg(keyword, default = Duration::from_secs(300))]
+    tcp_nodata_timeout: Duration,
+    /// For how long a connection's mapping keeps its place whatever comes.
+    #[arg(keyword)]
+    tcp_guarantee: Option<Duration>,
+    /// How long a flow of UDP is kept without packets.
+    #[arg(keyword, default = Duration::from_secs(300))]
+    udp_timeout: Duration,
+    /// How long after three packets and an answer; UDP_TIMEOUT unless said.
+    #[arg(keyword)]
+    udp_streaming_timeout: Option<Duration>,
+    /// For how long its mapping keeps its place whatever comes.
+    #[arg(keyword, default = GUARANTEE)]
+    udp_guarantee: Duration,
+    #[arg(flatten)]
+    common: Common,
+}
+
+impl Build for IPRewriter {
+    type Args = Settings;
+
+    fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
+        let guarantee = it.common.guarantee.or(it.tcp_guarantee).unwrap_or(GUARANTEE);
+        let tcp = Lives {
+            idle: nanos(it.tcp_nodata_timeout),
+            data: nanos(it.timeout.unwrap_or(it.tcp_timeout)),
+            done: nanos(it.tcp_done_timeout),
+            guarantee: nanos(guarantee),
+        };
+        let udp = nanos(it.udp_timeout);
+        let udp = Lives {
+            idle: udp,
+            data: it.udp_streaming_timeout.map_or(udp, nanos),
+            done: udp,
+            guarantee: nanos(it.udp_guarantee),
+        };
+        Ok(IPRewriter(Rewriter::new::<Self>(&it.common, By::Both, [tcp, udp], setup)?))
+    }
+}
+
+impl PerBatch for IPRewriter {
+    type On = on::Ipv4;
+    type Local = Rewriting<OfBoth>;
+    type Fate = WayOfSome;
+    // What one worker maps, all know.
+    const SHARED: bool = true;
+    rewriter_methods!();
+}

@@ -1,0 +1,468 @@
+//! What all rewriters do with a burst, and what their handlers say.
+
+use super::named::{Later, member, number};
+use super::settings::Common;
+use castanet_engine::class::{Change, Read};
+use castanet_engine::element::{DROP, FateKind, FateSpec};
+use castanet_engine::prelude::*;
+use castanet_engine::wire::ip_proto;
+use castanet_kit::flow::{Slot, Tuple4};
+use castanet_kit::nat::{Arrival, By, Input, Lives, Passed, Refusal, Rules, Table};
+use std::marker::PhantomData;
+
+/// A rewriter's settings.
+pub(super) struct Rewriter {
+    table: Link<Table>,
+    /// Whose the table is.
+    head: String,
+    member: String,
+    rules: Rules,
+    capacity: Option<u32>,
+    outputs: usize,
+    dst_anno: bool,
+    reply_anno: Option<AnnoAt<1>>,
+    reap: Option<u64>,
+    names: Names,
+}
+
+/// Why packets go nowhere.
+const REASONS: [FateSpec; 3] = [
+    FateSpec {
+        name: "unmapped",
+        doc: "Packets that no mapping is for, and none is to be made for.",
+        kind: FateKind::Drop,
+    },
+    FateSpec {
+        name: "exhausted",
+        doc: "Packets whose flow finds nothing left to become, or no room for a mapping.",
+        kind: FateKind::Drop,
+    },
+    FateSpec {
+        name: "not_rewritten",
+        doc: "Packets of other protocols, later fragments, and packets cut short.",
+        kind: FateKind::Drop,
+    },
+];
+
+/// Where packets go, of rewriters that go by addresses.
+#[derive(Clone, Copy)]
+pub struct Way(u8);
+
+/// The same, of rewriters that do not take every packet.
+#[derive(Clone, Copy)]
+pub struct WayOfSome(u8);
+
+impl Fate for Way {
+    const FATES: &'static [FateSpec] = REASONS.split_at(2).0;
+    const OPEN: bool = true;
+    #[inline]
+    fn index(self) -> u8 {
+        self.0
+    }
+}
+
+impl Fate for WayOfSome {
+    const FATES: &'static [FateSpec] = &REASONS;
+    const OPEN: bool = true;
+    #[inline]
+    fn index(self) -> u8 {
+        self.0
+    }
+}
+
+/// The same, of ICMP errors about what rewriters have rewritten.
+#[derive(Clone, Copy)]
+pub struct WayOfErrors(u8);
+
+impl Fate for WayOfErrors {
+    const FATES: &'static [FateSpec] = REASONS.split_at(1).0;
+    const OPEN: bool = true;
+    #[inline]
+    fn index(self) -> u8 {
+        self.0
+    }
+}
+
+impl WayOfErrors {
+    /// Where messages go that are about nothing that was rewritten, if that is connected.
+    pub(crate) const OTHERS: WayOfErrors = WayOfErrors(1);
+    /// If not.
+    pub(crate) const UNMAPPED: WayOfErrors = WayOfErrors(UNMAPPED);
+
+    /// An output that is connected.
+    pub(crate) fn output(n: u8) -> WayOfErrors {
+        WayOfErrors(n)
+    }
+}
+
+const UNMAPPED: u8 = DROP;
+const EXHAUSTED: u8 = DROP - 1;
+const NOT_REWRITTEN: u8 = DROP - 2;
+
+impl Rewriter {
+    pub(super) fn new<E: Describe>(
+        common: &Common,
+        by: By,
+        lives: [Lives; 2],
+        setup: &Setup,
+    ) -> Result<Rewriter, ArgError> {
+        let rules = common.rules(setup, by, lives)?;
+        let (capacity, head) = common.head(setup)?;
+        Ok(Rewriter {
+            table: setup.shared(&head),
+            // Of others' tables the capacity is theirs.
+            capacity: Some(capacity.unwrap_or(castanet_kit::nat::CAPACITY))
+                .filter(|_| head == setup.name),
+            head,
+            member: member(setup.name, E::SPEC.class),
+            rules,
+            outputs: setup.outputs,
+            dst_anno: common.dst_anno,
+            reply_anno: common.reply_anno,
+            reap: common.reap(),
+            names: setup.names.snapshot(),
+        })
+    }
+
+    pub(super) fn begin<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
+        let now = cx.now().nanos();
+        (it.table, it.head) = (self.table.clone(), self.head.clone());
+        it.zone = self.table.with(|table| {
+            self.capacity.iter().for_each(|&capacity| table.set_capacity(capacity));
+            table.join(&self.member, self.rules.clone(), self.outputs, now)
+        });
+        self.go_on(it, cx);
+    }
+
+    /// Under these settings, with mappings that were made under others.
+    pub(super) fn resume<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
+        if it.head != self.head {
+            return self.begin(it, cx);
+        }
+        let rules = self.rules.clone();
+        it.table.with(|table| {
+            table.set_rules(it.zone, rules, self.outputs);
+            self.capacity.iter().for_each(|&capacity| table.set_capacity(capacity));
+        });
+        self.go_on(it, cx);
+    }
+
+    fn go_on<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
+        (it.names, it.outputs, it.by) = (self.names.snapshot(), self.outputs, Some(self.rules.by));
+        match self.reap {
+            Some(interval) => cx.wake_at(cx.now() + Duration::from_nanos(interval)),
+            None => cx.cancel_wake(),
+        }
+    }
+
+    /// Ends mappings that are over while no packets come.
+    pub(super) fn wake<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
+        /// How many are looked at in one go.
+        const SOME: usize = 4096;
+        let all = it.table.with(|table| table.expire(cx.now().nanos(), SOME));
+        let next = self.reap.filter(|_| all).unwrap_or(1);
+        cx.wake_at(cx.now() + Duration::from_nanos(next));
+    }
+
+    /// Rewrites a burst.
+    pub(super) fn batch<K: Kind>(
+        &self,
+        it: &mut Rewriting<K>,
+        port: usize,
+        mut batch: Batch,
+        cx: &mut Cx,
+    ) {
+        let now = cx.now().nanos();
+        let Rewriting { table, zone, burst, .. } = it;
+        table.with(|table| {
+            table.expire(now, 2 * batch.len());
+            burst.look_up(self.rules.by, *zone, &mut batch, table);
+            let (before, mut fates) = (table.changes(), std::mem::take(&mut burst.fates));
+            fates.clear();
+            for (n, packet) in batch.iter_mut().enumerate() {
+                let Some(begins) = burst.begins[n] else {
+                    fates.push(fate(table.unmapped(*zone, port), NOT_REWRITTEN));
+                    continue;
+                };
+                let key = burst.keys[n];
+                let found = if table.changes() == before { burst.found[n] } else { table.at(&key) };
+                let anno = self.reply_anno.map_or(0, |anno| anno.get(packet));
+                let arrival = Arrival { input: port, key, begins, found, anno, now };
+                fates.push(self.pass(table, *zone, arrival, packet, cx));
+            }
+            burst.fates = fates;
+        });
+        cx.route(batch, &burst.fates);
+    }
+
+    #[inline]
+    fn pass(
+        &self,
+        table: &mut Table,
+        zone: u16,
+        arrival: Arrival,
+        packet: &mut Packet,
+        cx: &mut Cx,
+    ) -> u8 {
+        let Some(mut ip) = packet.ipv4() else { return NOT_REWRITTEN };
+        let passed = table.pass(zone, arrival, ip.datagram_mut(), &mut || cx.random());
+        if let Ok(Passed::Rewritten { dst, anno, .. }) = passed {
+            dst.iter().filter(|_| self.dst_anno).for_each(|dst| packet.set_dst(*dst));
+            if let (Some(anno), Some(place)) = (anno, self.reply_anno) {
+                place.set(packet, anno);
+            }
+        }
+        fate(passed, UNMAPPED)
+    }
+}
+
+fn fate(passed: Result<Passed, Refusal>, unmapped: u8) -> u8 {
+    match passed {
+        Ok(Passed::Untouched(output) | Passed::Rewritten { output, .. }) => output,
+        Err(Refusal::Unmapped) => unmapped,
+        Err(Refusal::Exhausted) => EXHAUSTED,
+    }
+}
+
+/// What is found out about a burst before any packet is rewritten.
+#[derive(Default)]
+struct Burst {
+    keys: Vec<Tuple4>,
+    /// Whether each may begin a flow; `None` for those that are not rewritten.
+    begins: Vec<Option<bool>>,
+    found: Vec<Slot>,
+    fates: Vec<u8>,
+}
+
+impl Burst {
+    fn look_up(&mut self, by: By, zone: u16, batch: &mut Batch, table: &Table) {
+        self.keys.clear();
+        self.begins.clear();
+        for packet in batch.iter_mut() {
+            let key = packet.ipv4().and_then(|ip| by.key(&ip, ip.payload()));
+            self.keys.push(key.map_or_else(Tuple4::default, |(key, _)| key.in_zone(zone)));
+            self.begins.push(key.map(|(_, begins)| begins));
+        }
+        self.found.clear();
+        self.found.resize(self.keys.len(), Slot::NONE);
+        table.find_all(&self.keys, &mut self.found);
+    }
+}
+
+/// What kinds of rewriters tell more of.
+pub trait Kind: Sized + Send + 'static {
+    /// Their handlers.
+    const READS: &'static [Read<Rewriting<Self>>];
+}
+
+/// The mappings, for those who read the handlers, and what a burst needs.
+pub struct Rewriting<K: Kind> {
+    table: Link<Table>,
+    head: String,
+    zone: u16,
+    names: Names,
+    outputs: usize,
+    by: Option<By>,
+    burst: Burst,
+    kind: PhantomData<K>,
+}
+
+impl<K: Kind> Default for Rewriting<K> {
+    fn default() -> Self {
+        Rewriting {
+            table: Link::default(),
+            head: String::new(),
+            zone: 0,
+            names: Names::default(),
+            outputs: 0,
+            by: None,
+            burst: Burst::default(),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<K: Kind> Local for Rewriting<K> {
+    const READS: &'static [&'static [Read<Self>]] = &[Self::READ_METHODS, K::READS];
+    const WRITES: &'static [&'static [Change<Self>]] = &[Self::CHANGE_METHODS];
+}
+
+#[handlers]
+impl<K: Kind> Rewriting<K> {
+    /// Mappings.
+    #[read]
+    fn table_size(&self, ask: &Ask) -> u64 {
+        self.now(ask, |table| table.counts(self.zone).0)
+    }
+
+    /// Mappings, by the name that Click had before.
+    #[read]
+    fn nmappings(&self, ask: &Ask) -> u64 {
+        self.table_size(ask)
+    }
+
+    /// How often there was nothing left that a flow could become, or no room for its mapping.
+    #[read]
+    fn mapping_failures(&self) -> u64 {
+        self.table.with(|table| table.counts(self.zone).1)
+    }
+
+    /// What becomes of packets without a mapping, and how many mappings that has made: a line
+    /// for each input.
+    #[read]
+    fn patterns(&self, ask: &Ask) -> String {
+        self.now(ask, |table| table.patterns(self.zone, None))
+    }
+
+    /// The same of one input: `pattern0`, `pattern1` and so on.
+    #[read]
+    fn pattern_(&self, ask: &Ask) -> String {
+        let input = ask.param.parse().unwrap_or(usize::MAX);
+        self.now(ask, |table| table.patterns(self.zone, Some(input)))
+    }
+
+    /// Mappings of all rewriters that share the capacity.
+    #[read]
+    fn size(&self, ask: &Ask) -> usize {
+        self.now(ask, |table| table.len())
+    }
+
+    /// How many mappings there may be.
+    #[read]
+    fn capacity(&self) -> u64 {
+        self.table.with(|table| table.capacity().into())
+    }
+
+    /// Sets how many mappings there may be; those that have no room end.
+    #[write(capacity)]
+    fn set_capacity(&mut self, text: &str) -> Result<(), ArgError> {
+        let number = number(text.trim());
+        let number = number.ok_or_else(|| ArgError::new("CAPACITY wants a number"))?;
+        self.table.with(|table| table.set_capacity(number));
+        Ok(())
+    }
+
+    /// Ends all mappings, also those of rewriters that share the capacity.
+    #[write]
+    fn clear(&mut self, _: &str) -> Result<(), ArgError> {
+        self.table.with(Table::clear);
+        Ok(())
+    }
+
+    /// Sets what becomes of packets without a mapping on one input, and ends the mappings that
+    /// it has made: `pattern0`, `pattern1` and so on.
+    #[write(pattern_)]
+    fn set_pattern(&mut self, text: &str) -> Result<(), ArgError> {
+        let (input, text) = text.split_once(' ').unwrap_or((text, ""));
+        let n: usize = input.parse().map_err(|_| ArgError::new("no such input"))?;
+        let Some(by) = self.by else { return Ok(()) };
+        let input = Input::parse(text, by, self.outputs, &Later(&self.names))
+            .map_err(|e| ArgError::new(e).at(format!("input spec {n}")))?;
+        self.table.with(|table| table.set_input(self.zone, n, input));
+        Ok(())
+    }
+
+    /// What the table says once mappings that are over are gone.
+    fn now<R>(&self, ask: &Ask, f: impl FnOnce(&Table) -> R) -> R {
+        self.table.with(|table| {
+            while !table.expire(ask.now.nanos(), usize::MAX) {}
+            f(table)
+        })
+    }
+
+    fn listing(&self, ask: &Ask, protocol: Option<u8>) -> Value {
+        self.now(ask, |table| table.listing(self.zone, protocol, ask.now.nanos())).into()
+    }
+
+    /// What `SADDR SPORT DADDR DPORT` of TCP becomes, in the same form.
+    fn lookup(&self, ask: &Ask) -> Value {
+        let words: Vec<&str> = ask.param.split_whitespace().collect();
+        let address = |text: &str| Ipv4Addr::from_arg(text, &self.names).ok();
+        let flow = || {
+            let [src, src_port, dst, dst_port] = words[..] else { return None };
+            let src = (address(src)?, src_port.parse().ok()?);
+            Some(Tuple4::new(src, (address(dst)?, dst_port.parse().ok()?), ip_proto::TCP))
+        };
+        let found = flow().and_then(|flow| self.now(ask, |table| table.lookup(self.zone, flow)));
+        let show = |it: Tuple4| {
+            let (src, dst) = (it.src(), it.dst());
+            format!("{} {} {} {}", src.0, src.1, dst.0, dst.1)
+        };
+        found.map(show).into()
+    }
+}
+
+/// Rewriters of TCP and UDP.
+pub struct OfBoth;
+/// Rewriters of TCP.
+pub struct OfTcp;
+/// All others.
+pub struct OfAny;
+
+const TABLE: &str = "All mappings, both directions: what packets look like, what they become, \
+                     both outputs, of which theirs has a star, the input whose packet began the \
+                     flow, and how many seconds are left.";
+
+impl Kind for OfBoth {
+    const READS: &'static [Read<Rewriting<Self>>] = &[
+        Read { name: "tcp_table", doc: TABLE, get: |it, ask| it.listing(ask, Some(ip_proto::TCP)) },
+        Read { name: "udp_table", doc: TABLE, get: |it, ask| it.listing(ask, Some(ip_proto::UDP)) },
+        Read {
+            name: "tcp_mappings",
+            doc: OLD,
+            get: |it, ask| it.listing(ask, Some(ip_proto::TCP)),
+        },
+        Read {
+            name: "udp_mappings",
+            doc: OLD,
+            get: |it, ask| it.listing(ask, Some(ip_proto::UDP)),
+        },
+        Read { name: "tcp_lookup", doc: LOOKUP, get: |it, ask| it.lookup(ask) },
+    ];
+}
+
+impl Kind for OfTcp {
+    const READS: &'static [Read<Rewriting<Self>>] = &[
+        Read { name: "table", doc: TABLE, get: |it, ask| it.listing(ask, None) },
+        Read { name: "mappings", doc: OLD, get: |it, ask| it.listing(ask, None) },
+        Read { name: "lookup", doc: LOOKUP, get: |it, ask| it.lookup(ask) },
+    ];
+}
+
+impl Kind for OfAny {
+    const READS: &'static [Read<Rewriting<Self>>] = &[
+        Read { name: "table", doc: TABLE, get: |it, ask| it.listing(ask, None) },
+        Read { name: "mappings", doc: OLD, get: |it, ask| it.listing(ask, None) },
+    ];
+}
+
+const OLD: &str = "The same as the table, by the name that Click had before.";
+const LOOKUP: &str = "What `SADDR SPORT DADDR DPORT` becomes, in the same form; nothing if it has \
+                      no mapping.";
+
+/// The trait's methods that all rewriters have in common.
+macro_rules! rewriter_methods {
+    () => {
+        fn continues(&self, _: &Self) -> bool {
+            true
+        }
+
+        fn begin(&self, it: &mut Self::Local, cx: &mut Cx) -> Result<(), ArgError> {
+            self.0.begin(it, cx);
+            Ok(())
+        }
+
+        fn resume(&self, it: &mut Self::Local, cx: &mut Cx) {
+            self.0.resume(it, cx);
+        }
+
+        fn batch(&self, it: &mut Self::Local, port: usize, batch: Batch, cx: &mut Cx) {
+            self.0.batch(it, port, batch, cx);
+        }
+
+        fn wake(&self, it: &mut Self::Local, cx: &mut Cx) {
+            self.0.wake(it, cx);
+        }
+    };
+}
+pub(super) use rewriter_methods;

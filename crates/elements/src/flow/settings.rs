@@ -1,0 +1,90 @@
+//! The arguments that all rewriters have.
+
+use super::named::{self, Around};
+use castanet_engine::prelude::*;
+use castanet_kit::nat::{By, Input, Lives, Rules};
+
+/// The arguments that all rewriters have.
+#[derive(Args)]
+pub struct Common {
+    /// What becomes of packets without a mapping, one for each input.
+    #[arg(rest)]
+    inputs: Vec<Words>,
+    /// How many mappings there may be, or the rewriter with whose mappings these count.
+    #[arg(keyword)]
+    mapping_capacity: Option<String>,
+    /// The same.
+    #[arg(keyword)]
+    capacity: Option<String>,
+    /// Whether to set the destination annotation to where rewritten packets go.
+    #[arg(keyword, default = true)]
+    pub(super) dst_anno: bool,
+    /// The annotation that replies get from the packet that began their flow.
+    #[arg(keyword)]
+    pub(super) reply_anno: Option<AnnoAt<1>>,
+    /// For how long a mapping keeps its place whatever comes.
+    #[arg(keyword)]
+    pub(super) guarantee: Option<Duration>,
+    /// How often to look for mappings that are over while no packets come; never if 0.
+    #[arg(keyword, default = Duration::from_secs(900))]
+    reap_interval: Duration,
+    /// The same.
+    #[arg(keyword)]
+    reap_time: Option<Duration>,
+    /// Of FastClick; all workers have the same mappings anyway.
+    #[arg(keyword, default = false)]
+    #[allow(dead_code)]
+    handle_migration: bool,
+}
+
+/// A time as kit counts it.
+pub(super) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4)
+}
+
+/// The guarantee of who says nothing of it.
+pub(super) const GUARANTEE: Duration = Duration::from_secs(5);
+
+/// Lives of mappings that have but one.
+pub(super) fn lives(timeout: Duration, guarantee: Option<Duration>) -> Lives {
+    let guarantee = nanos(guarantee.unwrap_or(GUARANTEE));
+    Lives { idle: nanos(timeout), data: nanos(timeout), done: nanos(timeout), guarantee }
+}
+
+impl Common {
+    /// How often to look for mappings that are over, if at all.
+    pub(super) fn reap(&self) -> Option<u64> {
+        let interval = self.reap_time.unwrap_or(self.reap_interval);
+        Some(nanos(interval)).filter(|&nanos| nanos > 0)
+    }
+
+    /// Who has the capacity, and how much that is.
+    pub(super) fn head(&self, setup: &Setup) -> Result<(Option<u32>, String), ArgError> {
+        let said = self.mapping_capacity.as_ref().or(self.capacity.as_ref());
+        let said = said.map(|text| format!("CAPACITY {text}"));
+        named::head(setup, setup.name, said.as_slice()).ok_or_else(|| {
+            ArgError::new("MAPPING_CAPACITY is neither a number nor a rewriter")
+                .click("bad MAPPING_CAPACITY")
+        })
+    }
+
+    /// What the rewriter does.
+    pub(super) fn rules(
+        &self,
+        setup: &Setup,
+        by: By,
+        lives: [Lives; 2],
+    ) -> Result<Rules, ArgError> {
+        let count = setup.inputs;
+        if self.inputs.len() != count {
+            let error = format!("need {count} arguments, one per input port");
+            return Err(ArgError::new(error));
+        }
+        let parse = |(n, words): (usize, &Words)| {
+            let input = Input::parse(&words.text, by, setup.outputs, &Around(setup));
+            input.map_err(|e| ArgError::new(e).at(format!("input spec {n}")))
+        };
+        let inputs = self.inputs.iter().enumerate().map(parse).collect::<Result<_, _>>()?;
+        Ok(Rules { by, lives, inputs })
+    }
+}

@@ -1,0 +1,90 @@
+//! `TCPRewriter`: other addresses, ports and sequence numbers for TCP.
+
+use super::rewriting::{OfTcp, Rewriter, Rewriting, WayOfSome, rewriter_methods};
+use super::settings::{Common, GUARANTEE, nanos};
+use castanet_engine::prelude::*;
+use castanet_kit::nat::{By, Lives};
+
+/// Rewrites addresses, ports and sequence numbers of TCP packets, and those of replies back.
+///
+/// It does what an `IPRewriter` does, whose page says what its arguments are, for TCP alone.
+/// Where somebody has changed the length of what packets carry, such as an `FTPPortMapper`, it
+/// sets sequence and acknowledgment numbers right, those of selective acknowledgments too.
+///
+/// ```click
+/// in -> rw :: TCPRewriter(pattern 9.9.9.9 1024-65535 - - 0 1, drop, TCP_DONE_TIMEOUT 10) -> out
+/// back -> [1] rw;  rw[1] -> home
+/// > in   1.0.0.1:5000 > 2.0.0.2:80 tcp syn tcpopt mss1460
+/// < out  9.9.9.9:5000 > 2.0.0.2:80 tcp syn tcpopt mss1460
+/// > back 2.0.0.2:80 > 9.9.9.9:5000 tcp syn ack 1
+/// > back 2.0.0.2:80 > 9.9.9.9:5000 tcp ack 1 "data"
+/// > in   1.0.0.1:5000 > 2.0.0.2:80 udp
+/// > back 2.0.0.2:80 > 9.9.9.9:5001 tcp
+/// < home 2.0.0.2:80 > 1.0.0.1:5000 tcp syn ack 1
+/// < home 2.0.0.2:80 > 1.0.0.1:5000 tcp ack 1 "data"
+/// = rw.drops.not_rewritten 1
+/// = rw.drops.unmapped 1
+/// = rw.lookup(2.0.0.2 80 9.9.9.9 5000) 2.0.0.2 80 1.0.0.1 5000
+/// > in   1.0.0.1:5000 > 2.0.0.2:80 tcp ack 5 "more"
+/// < out  9.9.9.9:5000 > 2.0.0.2:80 tcp ack 5 "more"
+/// + 10h
+/// = rw.table_size 1
+/// > in   1.0.0.1:5000 > 2.0.0.2:80 tcp fin ack 5
+/// < out  9.9.9.9:5000 > 2.0.0.2:80 tcp fin ack 5
+/// > back 2.0.0.2:80 > 9.9.9.9:5000 tcp fin ack 7
+/// < home 2.0.0.2:80 > 1.0.0.1:5000 tcp fin ack 7
+/// = rw.table (1.0.0.1, 5000, 2.0.0.2, 80) => (9.9.9.9, 5000, 2.0.0.2, 80) [*0 1] i0 exp10\n(2.0.0.2, 80, 9.9.9.9, 5000) => (2.0.0.2, 80, 1.0.0.1, 5000) [0 *1] i0 exp10
+/// + 11s
+/// = rw.table_size 0
+/// ! rw.capacity 0
+/// > in   1.0.0.1:5000 > 2.0.0.2:80 tcp syn
+/// = rw.drops.exhausted 1
+/// ```
+#[derive(Element)]
+#[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "TCPRewriterIMP")]
+pub struct TCPRewriter(Rewriter);
+
+#[derive(Args)]
+pub struct Settings {
+    /// How long a connection that has carried data both ways is kept without packets.
+    #[arg(keyword, default = Duration::from_secs(86_400))]
+    tcp_timeout: Duration,
+    /// The same.
+    #[arg(keyword)]
+    timeout: Option<Duration>,
+    /// How long one is kept that both sides have ended, or that was reset.
+    #[arg(keyword, default = Duration::from_secs(240))]
+    tcp_done_timeout: Duration,
+    /// How long one is kept that has not carried data both ways.
+    #[arg(keyword, default = Duration::from_secs(300))]
+    tcp_nodata_timeout: Duration,
+    /// For how long a mapping keeps its place whatever comes.
+    #[arg(keyword)]
+    tcp_guarantee: Option<Duration>,
+    #[arg(flatten)]
+    common: Common,
+}
+
+impl Build for TCPRewriter {
+    type Args = Settings;
+
+    fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
+        let guarantee = it.common.guarantee.or(it.tcp_guarantee).unwrap_or(GUARANTEE);
+        let lives = Lives {
+            idle: nanos(it.tcp_nodata_timeout),
+            data: nanos(it.timeout.unwrap_or(it.tcp_timeout)),
+            done: nanos(it.tcp_done_timeout),
+            guarantee: nanos(guarantee),
+        };
+        Ok(TCPRewriter(Rewriter::new::<Self>(&it.common, By::Tcp, [lives, lives], setup)?))
+    }
+}
+
+impl PerBatch for TCPRewriter {
+    type On = on::Ipv4;
+    type Local = Rewriting<OfTcp>;
+    type Fate = WayOfSome;
+    // What one worker maps, all know.
+    const SHARED: bool = true;
+    rewriter_methods!();
+}

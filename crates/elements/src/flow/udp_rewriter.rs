@@ -1,0 +1,78 @@
+//! `UDPRewriter`: other addresses and ports, whatever the protocol.
+
+use super::rewriting::{OfAny, Rewriter, Rewriting, WayOfSome, rewriter_methods};
+use super::settings::{Common, GUARANTEE, nanos};
+use castanet_engine::prelude::*;
+use castanet_kit::nat::{By, Lives};
+
+/// Rewrites addresses and ports of UDP, TCP and DCCP packets, and those of replies back.
+///
+/// It does what an `IPRewriter` does, whose page says what its arguments are, but TCP
+/// connections have no states of their own: they are kept as long as flows of UDP.
+///
+/// ```click
+/// in -> rw :: UDPRewriter(pattern - - 3.0.0.3 99 0 1, drop, TIMEOUT 10, STREAMING_TIMEOUT 60) -> out
+/// back -> [1] rw;  rw[1] -> home
+/// > in   1.0.0.1:5 > 2.0.0.2:6 udp "ask"
+/// < out  1.0.0.1:5 > 3.0.0.3:99 udp "ask" ; dst 3.0.0.3
+/// > back 3.0.0.3:99 > 1.0.0.1:5 udp "say"
+/// > in   1.0.0.1:5 > 2.0.0.2:6 tcp
+/// > in   1.0.0.1 > 2.0.0.2 udp frag 1480
+/// > back 3.0.0.3:98 > 1.0.0.1:5 udp
+/// < home 2.0.0.2:6 > 1.0.0.1:5 udp "say"
+/// < out  1.0.0.1:5 > 3.0.0.3:99 tcp
+/// = rw.drops.not_rewritten 1
+/// = rw.drops.unmapped 1
+/// = rw.table_size 2
+/// + 11s
+/// = rw.table_size 0
+/// ! rw.capacity 0
+/// > in   1.0.0.1:5 > 2.0.0.2:6 udp
+/// = rw.drops.exhausted 1
+/// ```
+#[derive(Element)]
+#[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "UDPRewriterIMP")]
+pub struct UDPRewriter(Rewriter);
+
+#[derive(Args)]
+pub struct Settings {
+    /// How long a flow is kept without packets.
+    #[arg(keyword, default = Duration::from_secs(300))]
+    timeout: Duration,
+    /// The same.
+    #[arg(keyword)]
+    udp_timeout: Option<Duration>,
+    /// How long after three packets and an answer; TIMEOUT unless said.
+    #[arg(keyword)]
+    streaming_timeout: Option<Duration>,
+    /// The same.
+    #[arg(keyword)]
+    udp_streaming_timeout: Option<Duration>,
+    /// For how long a mapping keeps its place whatever comes.
+    #[arg(keyword)]
+    udp_guarantee: Option<Duration>,
+    #[arg(flatten)]
+    common: Common,
+}
+
+impl Build for UDPRewriter {
+    type Args = Settings;
+
+    fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
+        let idle = nanos(it.udp_timeout.unwrap_or(it.timeout));
+        let streaming = it.streaming_timeout.or(it.udp_streaming_timeout);
+        let guarantee = it.common.guarantee.or(it.udp_guarantee).unwrap_or(GUARANTEE);
+        let data = streaming.map_or(idle, nanos);
+        let lives = Lives { idle, data, done: idle, guarantee: nanos(guarantee) };
+        Ok(UDPRewriter(Rewriter::new::<Self>(&it.common, By::Udp, [lives, lives], setup)?))
+    }
+}
+
+impl PerBatch for UDPRewriter {
+    type On = on::Ipv4;
+    type Local = Rewriting<OfAny>;
+    type Fate = WayOfSome;
+    // What one worker maps, all know.
+    const SHARED: bool = true;
+    rewriter_methods!();
+}

@@ -1,0 +1,164 @@
+//! Rewriters that several workers share, and that another configuration goes on with.
+#![allow(clippy::unwrap_used)] // a test
+
+mod common;
+
+use castanet_elements::library;
+use castanet_engine::router::{Notice, Options, Replacements, Report, Router};
+use castanet_engine::worker::Console;
+use castanet_lang::{SourceMap, expand, parse};
+use common::build;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn number(router: &mut Router, handler: &str) -> u64 {
+    router.read(handler).unwrap().parse().unwrap()
+}
+
+/// Runs on threads until `done`, which must be soon.
+fn run_until(router: &mut Router, mut done: impl FnMut(&mut Router) -> bool) {
+    const LOOKS: u32 = 4000;
+    let (line, mut looks, mut told) = (router.line(), 0, false);
+    let mut look = |router: &mut Router| {
+        looks += 1;
+        // Once: a word too many would end the next run before its time.
+        if !told && (done(router) || looks == LOOKS) {
+            told = true;
+            line.send(Notice::Interrupted).unwrap();
+        }
+    };
+    router.run(Some((Duration::from_millis(5), &mut look)));
+    assert!(looks < LOOKS, "it does not come to an end");
+}
+
+fn clean(router: Router) {
+    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
+}
+
+/// Packets of many flows that two workers make at once; replies to those of one come back by the
+/// other. No two flows get the same port, and each reply goes to who asked.
+#[test]
+fn workers_share_mappings() {
+    let text = "
+        a :: FastUDPFlows(0, 20000, 60, 0:0:0:0:0:1, 1.0.0.1, 0:0:0:0:0:2, 2.0.0.2, 300, 1000000)
+            -> Strip(14) -> CheckIPHeader -> [0] rw;
+        b :: FastUDPFlows(0, 20000, 60, 0:0:0:0:0:1, 1.0.0.2, 0:0:0:0:0:2, 2.0.0.2, 300, 1000000)
+            -> Strip(14) -> CheckIPHeader -> [0] rw;
+        rw :: IPRewriter(pattern 9.9.9.9 1024-65535 - - 0 1, drop);
+        rw[0] -> sent :: IPClassifier(src host 9.9.9.9, -)
+            -> IPMirror -> q :: Queue(100000) -> u :: Unqueue -> [1] rw;
+        sent[1] -> wrong :: Counter -> Discard;
+        rw[1] -> CheckUDPHeader -> home :: IPClassifier(dst host 1.0.0.1, dst host 1.0.0.2, -);
+        home[0] -> one :: Counter -> Discard; home[1] -> two :: Counter -> Discard; home[2] -> wrong;
+        StaticThreadSched(a 0, b 1, u 2)";
+    let mut router = build(text, 3);
+    run_until(&mut router, |router| {
+        number(router, "one.count") == 20_000 && number(router, "two.count") == 20_000
+    });
+    assert_eq!(number(&mut router, "wrong.count"), 0);
+    assert_eq!(number(&mut router, "rw.mapping_failures"), 0);
+    let table = router.read("rw.udp_table").unwrap();
+    let outer = table.lines().filter(|line| line.contains("[*0 1]"));
+    let mut ports: Vec<&str> = outer.map(|line| line.split(", ").nth(4).unwrap()).collect();
+    let flows = ports.len();
+    assert_eq!(number(&mut router, "rw.table_size"), flows as u64);
+    ports.sort_unstable();
+    ports.dedup();
+    // All went to one port of one host: whatever is told apart, is by these ports.
+    let servers: Vec<&str> =
+        table.lines().map(|line| line.split(['(', ')']).nth(1).unwrap()).collect();
+    let mut distinct = servers.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!((distinct.len(), servers.len()), (servers.len(), 2 * flows));
+    assert!(flows > 500 && !ports.is_empty(), "{flows} flows");
+    clean(router);
+}
+
+struct Silent;
+
+impl Console for Silent {
+    fn chatter(&self, _: &str) {}
+    fn print(&self, _: &str) {}
+}
+
+/// A router whose configuration can be replaced.
+fn replaceable(text: &str) -> Router {
+    let mut router = build(text, 2);
+    let mut options = Options::new(Arc::new(Silent));
+    options.workers = 2;
+    router.allow_replacements(Replacements {
+        library: library(),
+        options,
+        read: Box::new(|text, build| {
+            let library = library();
+            let known = |class: &str| library.get(class).is_some();
+            let mut sources = SourceMap::new();
+            let file = sources.add("new", text);
+            let (tree, mut found) = parse(&mut sources, file);
+            let (flat, more) = expand(&tree, &known, &[]);
+            found.append(more);
+            build(&flat, &mut found);
+            match found.has_errors() {
+                true => Err(found.render_rich(&sources, false)),
+                false => Ok(()),
+            }
+        }),
+    });
+    router
+}
+
+#[test]
+fn mappings_survive_another_configuration() {
+    let text = |arguments: &str, more: &str| {
+        format!(
+            "a :: FastUDPFlows(0, 2000, 60, 0:0:0:0:0:1, 1.0.0.1, 0:0:0:0:0:2, 2.0.0.2, 20, 1000000)
+                -> Strip(14) -> CheckIPHeader -> [0] rw;
+             rw :: IPRewriter(pattern 9.9.9.9 1024-65535# - - 0 0, drop, {arguments});
+             rw[0] -> c :: Counter -> Discard; Idle -> [1] rw; {more}"
+        )
+    };
+    let mut router = replaceable(&text("UDP_TIMEOUT 100", ""));
+    let shown = |router: &mut Router| {
+        let table = router.read("rw.udp_table").unwrap();
+        let line = |line: &str| line.rsplit_once(" exp").unwrap().0.to_owned();
+        let mut lines: Vec<String> = table.lines().map(line).collect();
+        lines.sort();
+        lines
+    };
+    let (mut before, mut stage) = (Vec::new(), 0);
+    let texts = [
+        // Other arguments, another element that shares the capacity, and one that refers to both.
+        text(
+            "UDP_TIMEOUT 900",
+            "t :: TCPRewriter(drop, CAPACITY rw) -> Discard; Idle -> t;
+             Idle -> ICMPRewriter(rw t) -> Discard;",
+        ),
+        // The same arguments, and something else that changes.
+        text("UDP_TIMEOUT 900", "Idle -> Discard;"),
+    ];
+    run_until(&mut router, |router| match stage {
+        0 if number(router, "c.count") == 2000 => {
+            before = shown(router);
+            router.write("hotconfig", &texts[0]).unwrap();
+            stage = 1;
+            false
+        }
+        1 if router.read("rw.config").unwrap().ends_with("900") => {
+            assert_eq!(shown(router), before);
+            assert_eq!(number(router, "t.size"), before.len() as u64 / 2);
+            router.write("hotconfig", &texts[1]).unwrap();
+            stage = 2;
+            false
+        }
+        2 => router.read("t.size").is_err(),
+        _ => false,
+    });
+    assert_eq!(before.len(), 40);
+    assert_eq!(shown(&mut router), before);
+    assert_eq!(number(&mut router, "rw.table_size"), 20);
+    // Its rules are the new ones.
+    router.write("rw.pattern0", "drop").unwrap();
+    assert_eq!(number(&mut router, "rw.table_size"), 0);
+    clean(router);
+}

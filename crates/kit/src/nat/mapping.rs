@@ -1,0 +1,191 @@
+//! One flow that is rewritten, and what has been seen of it.
+
+use super::shifts::Shifts;
+use super::{By, Outputs};
+use crate::flow::{Flow, Tuple4};
+use castanet_wire::checksum::Delta;
+use castanet_wire::{Icmp, Ipv4Header, Tcp, ip_proto, tcp, transport};
+use std::net::Ipv4Addr;
+
+/// How long mappings live without packets, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lives {
+    /// As long as nothing else is said.
+    pub idle: u64,
+    /// Once there was data both ways (TCP), or three packets and an answer (UDP).
+    pub data: u64,
+    /// TCP that both sides have ended.
+    pub done: u64,
+    /// For so long nobody else gets a mapping's place.
+    pub guarantee: u64,
+}
+
+/// A mapping. The key by which its table finds it is that of its first packets; replies are
+/// found by the second.
+#[derive(Debug, Default)]
+pub struct Mapping {
+    /// What replies look like; in the zone of the table.
+    pub(super) back: Option<Tuple4>,
+    shifts: Option<Box<Shifts>>,
+    /// What rewriting packets of the first direction does to the IP checksum, and to that of
+    /// the transport protocol.
+    deltas: [Delta; 2],
+    pub(super) outputs: Outputs,
+    pub(super) input: u16,
+    /// Until when it keeps its place, in the table's ticks.
+    pub(super) guaranteed: u32,
+    /// The annotation that replies get.
+    pub(super) anno: u8,
+    state: u8,
+}
+
+impl Flow for Mapping {
+    type Key = Tuple4;
+    fn second(&self) -> Option<&Tuple4> {
+        self.back.as_ref()
+    }
+}
+
+/// In `state`, of TCP: which sides are done, and which have sent data.
+const DONE: u8 = 1;
+const BOTH_DONE: u8 = 3;
+const DATA: u8 = 4;
+const BOTH_DATA: u8 = 12;
+/// Of others: that there was an answer, and how many packets, up to three.
+const ANSWERED: u8 = 1;
+const PACKET: u8 = 2;
+const THREE: u8 = 3 * PACKET;
+
+impl Mapping {
+    /// The mapping of `flow` to `to`.
+    pub(super) fn new(by: By, flow: Tuple4, to: Tuple4, outputs: Outputs, input: u16) -> Mapping {
+        let ip = Delta::new().addr(flow.src().0, to.src().0).addr(flow.dst().0, to.dst().0);
+        let ports = Delta::new().u16(flow.src().1, to.src().1).u16(flow.dst().1, to.dst().1);
+        // ICMP has no pseudo header.
+        let transport = if by == By::Echo { ports } else { ip.and(ports) };
+        let back = Some(to.reversed());
+        Mapping { back, deltas: [ip, transport], outputs, input, ..Mapping::default() }
+    }
+
+    /// How long it lives from its last packet on.
+    pub(super) fn life(&self, lives: &Lives, is_tcp: bool) -> u64 {
+        match self.state {
+            state if is_tcp && state & BOTH_DONE == BOTH_DONE => lives.done,
+            state if is_tcp && state & BOTH_DATA == BOTH_DATA => lives.data,
+            state if !is_tcp && state == THREE | ANSWERED => lives.data,
+            _ => lives.idle,
+        }
+    }
+
+    /// By how much sequence numbers are off.
+    pub fn shifts(&mut self) -> &mut Shifts {
+        self.shifts.get_or_insert_default()
+    }
+
+    /// By how much the newest sequence numbers of a direction are off, if they are.
+    pub(super) fn shifted(&self, back: bool) -> Option<i32> {
+        self.shifts.as_ref()?.last(back).filter(|by| *by != 0)
+    }
+
+    /// What a packet that the mapping rewrote said, where `quoted` repeats its sequence number.
+    pub(super) fn unshifted(&self, back: bool, quoted: u32) -> u32 {
+        self.shifts.as_ref().map_or(quoted, |shifts| shifts.ack(!back, quoted))
+    }
+
+    /// Rewrites a packet of the mapping, which is `to` in its place, and notes what it says of
+    /// the flow.
+    pub(super) fn apply(&mut self, by: By, is_tcp: bool, to: Rewrite, datagram: &mut [u8]) {
+        let Some((ip, rest)) = Ipv4Header::from_prefix_mut(datagram) else { return };
+        let [mut of_ip, mut of_transport] = self.deltas;
+        if to.back {
+            (of_ip, of_transport) = (of_ip.inverse(), of_transport.inverse());
+        }
+        if to.changes {
+            to.src.iter().for_each(|src| ip.set_src(*src));
+            to.dst.iter().for_each(|dst| ip.set_dst(*dst));
+            ip.adjust_checksum(of_ip);
+        }
+        let len = usize::from(ip.total_len()).saturating_sub(Ipv4Header::LEN).min(rest.len());
+        let Some((_, segment)) = ip
+            .header_len()
+            .checked_sub(Ipv4Header::LEN)
+            .and_then(|options| rest[..len].split_at_mut_checked(options))
+        else {
+            return;
+        };
+        if !ip.is_first_fragment() {
+            return;
+        }
+        if to.changes {
+            match by {
+                By::Echo => set_identifier(segment, to.ports.0, of_transport),
+                By::Source | By::Pair => {}
+                By::Tcp | By::Udp | By::Both => {
+                    transport::set_ports(segment, to.ports.0, to.ports.1)
+                }
+            }
+            if by != By::Echo {
+                transport::adjust_checksum(ip.protocol(), segment, of_transport);
+            }
+        }
+        if is_tcp {
+            self.track(to.back, segment);
+        } else {
+            self.state |= if to.back { ANSWERED } else { 0 };
+            self.state = if self.state >= THREE { self.state } else { self.state + PACKET };
+        }
+    }
+
+    /// Notes what a TCP segment says of the connection, and moves its numbers.
+    fn track(&mut self, back: bool, segment: &mut [u8]) {
+        let side = u8::from(back);
+        let Some((tcp, rest)) = Tcp::from_prefix_mut(segment) else { return };
+        let options = tcp.header_len().saturating_sub(Tcp::LEN);
+        let has_data = rest.len() > options;
+        if tcp.is_rst() {
+            self.state |= BOTH_DONE;
+        } else if tcp.is_fin() {
+            self.state |= DONE << side;
+        } else if tcp.is_syn() || has_data {
+            self.state &= !(DONE << side);
+        }
+        if has_data {
+            self.state |= DATA << side;
+        }
+        let Some(shifts) = &mut self.shifts else { return };
+        tcp.rewrite_seq(shifts.seq(back, tcp.seq()));
+        if tcp.is_ack() {
+            tcp.rewrite_ack(shifts.ack(back, tcp.ack()));
+            if let Some(options) = rest.get_mut(..options) {
+                let delta = tcp::map_sacks(options, |number| shifts.ack(back, number));
+                tcp.adjust_checksum(delta);
+            }
+        }
+    }
+}
+
+/// What is written into a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rewrite {
+    /// Whether it is a reply.
+    pub(super) back: bool,
+    /// Whether anything changes.
+    pub(super) changes: bool,
+    pub(super) src: Option<Ipv4Addr>,
+    pub(super) dst: Option<Ipv4Addr>,
+    /// Ports; first the identifier where there is one.
+    pub(super) ports: (u16, u16),
+}
+
+/// Sets the identifier of an ICMP echo.
+fn set_identifier(message: &mut [u8], id: u16, delta: Delta) {
+    if let Some((icmp, _)) = Icmp::from_prefix_mut(message) {
+        icmp.set_id(id);
+        icmp.adjust_checksum(delta);
+    }
+}
+
+/// Whether mappings of this protocol go through the states of TCP.
+pub(super) fn is_tcp(by: By, protocol: u8) -> bool {
+    matches!(by, By::Tcp | By::Both) && protocol == ip_proto::TCP
+}
