@@ -32,8 +32,8 @@ errors_in, errors_out :: ICMPRewriter(flows ftp pings);
 //   input [0] frames from the device      output [0] frames for the device
 //   input [1] IP packets to send there    output [1] whole IP packets from there
 //                                         output [2] errors about what does not fit
-elementclass Side { $ip, $eth, $net, $routes, $mtu |
-    input[1] -> StaticIPLookup($net 0, $routes)
+elementclass Side { $ip, $eth, $net, $default, $mtu |
+    input[1] -> StaticIPLookup($net 0, $default)
         -> fragments :: IPFragmenter($mtu)
         -> arp :: ARPQuerier($ip, $eth)
         -> [0] output;
@@ -48,7 +48,7 @@ elementclass Side { $ip, $eth, $net, $routes, $mtu |
     frames[3] -> Discard;
 }
 
-inside :: Side(inner:ip, inner:eth, $net0, $net0 0, $mtu);
+inside :: Side(inner:ip, inner:eth, $net0, 0.0.0.0/0 0, $mtu);
 outside :: Side(outer:ip, outer:eth, $net1, 0.0.0.0/0 $gw 0, $mtu);
 
 inside[2] -> errors_out;

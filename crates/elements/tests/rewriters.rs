@@ -40,11 +40,11 @@ fn clean(router: Router) {
 #[test]
 fn workers_share_mappings() {
     let text = "
+        rw :: IPRewriter(pattern 9.9.9.9 1024-65535 - - 0 1, drop);
         a :: FastUDPFlows(0, 20000, 60, 0:0:0:0:0:1, 1.0.0.1, 0:0:0:0:0:2, 2.0.0.2, 300, 1000000)
             -> Strip(14) -> CheckIPHeader -> [0] rw;
         b :: FastUDPFlows(0, 20000, 60, 0:0:0:0:0:1, 1.0.0.2, 0:0:0:0:0:2, 2.0.0.2, 300, 1000000)
             -> Strip(14) -> CheckIPHeader -> [0] rw;
-        rw :: IPRewriter(pattern 9.9.9.9 1024-65535 - - 0 1, drop);
         rw[0] -> sent :: IPClassifier(src host 9.9.9.9, -)
             -> IPMirror -> q :: Queue(100000) -> u :: Unqueue -> [1] rw;
         sent[1] -> wrong :: Counter -> Discard;
@@ -112,9 +112,9 @@ fn replaceable(text: &str) -> Router {
 fn mappings_survive_another_configuration() {
     let text = |arguments: &str, more: &str| {
         format!(
-            "a :: FastUDPFlows(0, 2000, 60, 0:0:0:0:0:1, 1.0.0.1, 0:0:0:0:0:2, 2.0.0.2, 20, 1000000)
+            "rw :: IPRewriter(pattern 9.9.9.9 1024-65535# - - 0 0, drop, {arguments});
+             a :: FastUDPFlows(0, 2000, 60, 0:0:0:0:0:1, 1.0.0.1, 0:0:0:0:0:2, 2.0.0.2, 20, 1000000)
                 -> Strip(14) -> CheckIPHeader -> [0] rw;
-             rw :: IPRewriter(pattern 9.9.9.9 1024-65535# - - 0 0, drop, {arguments});
              rw[0] -> c :: Counter -> Discard; Idle -> [1] rw; {more}"
         )
     };

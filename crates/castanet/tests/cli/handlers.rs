@@ -87,6 +87,14 @@ fn source(number: usize, port: &str, packet: &str) -> Option<String> {
     Some(format!("{chain} -> {port};\n"))
 }
 
+/// A line's first word, with what stands there in brackets, and the rest.
+fn split(line: &str) -> (&str, &str) {
+    let first = line.find(char::is_whitespace).unwrap_or(line.len());
+    let open = line[..first].find('(');
+    let end = open.and_then(|open| Some(open + line[open..].find(')')? + 1)).unwrap_or(first);
+    (&line[..end], &line[end..])
+}
+
 /// `None` if packets have annotations that no element sets.
 fn plan(text: &str) -> Option<Play> {
     let shown: Vec<(usize, &str)> = text.lines().map(str::trim).enumerate().collect();
@@ -96,7 +104,7 @@ fn plan(text: &str) -> Option<Play> {
     let (mut steps, mut wanted) = (String::new(), Vec::new());
     for &(number, line) in shown.iter().filter(|it| is_script(it.1)) {
         let rest = line[1..].trim();
-        let (name, value) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let (name, value) = split(rest);
         match line.as_bytes()[0] {
             b'>' => {
                 config += &source(number, name, value.trim())?;
@@ -269,6 +277,19 @@ const MORE: [(&str, &str, &str); 25] = [
         "print $(f.pattern0), write f.pattern0 allow udp, print $(f.pattern0), print $(f.program)",
         "allow tcp\nallow udp\n 0 264/00110000%00ff0000  yes->[0]  no->[X]\n\
          safe length 266\nalignment offset 0\n",
+    ),
+    (
+        "InfiniteSource(\\<00>, LIMIT 1) -> UDPIPEncap(1.0.0.1, 5, 2.0.0.2, 6)
+         -> rw :: IPRewriter(pattern 9.9.9.9 1024-2048# - - 0 0) -> Discard;
+         Idle -> t :: TCPRewriter(keep 0 0, CAPACITY rw) -> Discard",
+        "wait 1us, print \"<$(rw.udp_mappings)>\", print \"<$(rw.tcp_mappings)$(t.mappings)>\",
+         print \"<$(t.table)$(t.lookup 1.0.0.1 5 2.0.0.2 6)>\", print \"$(t.patterns)\",
+         print $(rw.table_size) $(rw.nmappings) $(t.nmappings) $(t.size) $(t.capacity) $(t.mapping_failures),
+         write rw.capacity 7, write rw.pattern0 pass 0, print $(t.capacity) $(t.size),
+         write t.clear, print $(rw.size)",
+        "<(1.0.0.1, 5, 2.0.0.2, 6) => (9.9.9.9, 1024, 2.0.0.2, 6) [*0 0] i0 exp300\n\
+         (2.0.0.2, 6, 9.9.9.9, 1024) => (2.0.0.2, 6, 1.0.0.1, 5) [0 *0] i0 exp300\n>\n\
+         <>\n<>\n<keep>\n1 1 0 1 2147483647 0\n7 0\n0\n",
     ),
     (
         "Idle -> q :: Queue -> r :: ReplayUnqueue(STOP 1, TIMING 50) -> Discard",

@@ -81,7 +81,7 @@ fn rewrite(lab: &Lab, gateway: &Namespace, method: &str) -> Process {
     }
     let config = lab.directory().join("nat.click");
     std::fs::write(&config, text).unwrap();
-    let command = gateway.command(program()).arg("run").arg(&config).arg("--workers").arg("2");
+    let command = gateway.command(program()).arg("run").arg(&config).arg("--threads").arg("2");
     let mut process = command.args(["dev0=lan1", "dev1=lan2"]).spawn().unwrap();
     process.wait_for(Router::READY, SOON).unwrap();
     process
