@@ -130,6 +130,12 @@ fn plan(text: &str) -> Option<Play> {
     Some(Play { config: ports + &config, wanted })
 }
 
+/// Whether a line says which answer comes next, or that it is the end.
+fn is_sign(line: &str) -> bool {
+    let inside = line.strip_prefix('<').and_then(|line| line.strip_suffix('>'));
+    inside.is_some_and(|it| it == "end" || it.parse::<usize>().is_ok())
+}
+
 impl Play {
     /// What is otherwise than the example says.
     fn wrong(&self) -> Vec<String> {
@@ -141,7 +147,7 @@ impl Play {
             let after = ran.out.split_once(&format!("<{number}>\n"))?.1;
             let end = after.match_indices('<').find(|(at, _)| {
                 (*at == 0 || after[..*at].ends_with('\n'))
-                    && after[*at..].lines().next().is_some_and(|line| line.ends_with('>'))
+                    && after[*at..].lines().next().is_some_and(is_sign)
             });
             Some(after[..end?.0].trim_end().replace('\n', "\\n").replace('\t', "\\t"))
         };

@@ -12,6 +12,8 @@ use crate::bed::{LATER, SOON, conf, program};
 
 const CLIENT: &str = "10.0.1.2";
 const SERVER: &str = "10.0.3.2";
+/// The system's own, which has the packages' modules, whatever comes first in the path.
+const PYTHON: &str = "/usr/bin/python3";
 /// The path's narrowest link lies behind the router.
 const SMALL: u32 = 1400;
 
@@ -44,8 +46,9 @@ impl World {
         lab.link(near, far.mtu(SMALL)).unwrap();
         beyond.sysctl("net/ipv4/ip_forward", "1").unwrap();
         // Each lost packet of a traceroute would look like a fault of the gateway's.
-        beyond.sysctl("net/ipv4/icmp_ratelimit", "0").unwrap();
-        server.sysctl("net/ipv4/icmp_ratelimit", "0").unwrap();
+        for namespace in [&beyond, &server] {
+            namespace.sysctl("net/ipv4/icmp_ratemask", "0").unwrap();
+        }
         let nat = rewrite(&lab, &gateway, method);
         World { nat, client, beyond, server, lab }
     }
@@ -57,7 +60,7 @@ impl World {
 
     /// Runs Python on the server until it says that it is ready.
     fn serve(&self, script: &str, args: &[&str]) -> Process {
-        let command = self.server.command("python3").args(["-u", "-c", script]);
+        let command = self.server.command(PYTHON).args(["-u", "-c", script]);
         let mut process = command.args(args).current_dir(self.lab.directory()).spawn().unwrap();
         process.wait_for("ready", SOON).unwrap();
         process
@@ -143,7 +146,8 @@ const DOWNLOADS: usize = 1000;
 const PATIENT_SERVER: &str = r#"
 import asyncio, hashlib, os, resource, sys
 all_of_them = int(sys.argv[1])
-resource.setrlimit(resource.RLIMIT_NOFILE, (65536, 65536))
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 with open("sums", "w") as sums:
     for n in range(all_of_them):
         data = os.urandom(20000 + n * 37)
@@ -243,7 +247,7 @@ server.serve_forever()
 
 /// By `PORT` and `EPRT`, several files in one session, up and down, and passive for comparison.
 fn ftp_brings_its_data(world: &World) {
-    let library = world.server.command("python3").args(["-c", "import pyftpdlib"]);
+    let library = world.server.command(PYTHON).args(["-c", "import pyftpdlib"]);
     library.check().unwrap_or_else(|e| panic!("{e}\ninstall the package python3-pyftpdlib"));
     let server = world.serve(FTP_SERVER, &[]);
     let files = ["one", "two", "three"].map(|name| world.lab.random_file(name, 2).unwrap());
