@@ -7,7 +7,7 @@ use castanet_elements::library;
 use castanet_engine::router::{Notice, Options, Replacements, Report, Router};
 use castanet_engine::worker::Console;
 use castanet_lang::{SourceMap, expand, parse};
-use common::build;
+use common::{build, build_simulated};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -160,5 +160,19 @@ fn mappings_survive_another_configuration() {
     // Its rules are the new ones.
     router.write("rw.pattern0", "drop").unwrap();
     assert_eq!(number(&mut router, "rw.table_size"), 0);
+    clean(router);
+}
+
+/// A router in which nothing can happen any more ends, under simulated time, and so it does once
+/// there are no mappings: these are looked for, whether or not packets come.
+#[test]
+fn mappings_end_while_no_packets_come() {
+    let mut router = build_simulated(
+        "InfiniteSource(LIMIT 5, STOP false) -> UDPIPEncap(1.0.0.1, 5, 2.0.0.2, 6)
+            -> rw :: IPRewriter(keep 0 0, UDP_TIMEOUT 100, REAP_INTERVAL 7) -> Discard",
+        2,
+    );
+    assert_eq!(router.run(None).status, 0);
+    assert_eq!(number(&mut router, "rw.size"), 0);
     clean(router);
 }

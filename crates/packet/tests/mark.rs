@@ -27,3 +27,18 @@ fn what_does_not_fit_is_left_alone() {
         assert_eq!((packet.len(), packet.network_offset()), (len, None));
     }
 }
+
+#[test]
+fn a_datagram_ends_before_the_padding_and_is_copied_when_shared() {
+    let mut bytes = datagram(60);
+    bytes[16..18].copy_from_slice(&30u16.to_be_bytes());
+    let mut packet = Packet::from_bytes(&bytes);
+    packet.set_network_header(14, 20);
+    let other = packet.share();
+    let mut ip = packet.ipv4().expect("is marked");
+    assert_eq!(ip.datagram_mut().len(), 30);
+    ip.datagram_mut()[20..].fill(9);
+    assert_eq!(ip.datagram()[20..], [9; 10]);
+    assert_eq!(packet.bytes()[44], 0);
+    assert_eq!(other.bytes(), bytes);
+}

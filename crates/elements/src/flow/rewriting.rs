@@ -149,9 +149,17 @@ impl Rewriter {
 
     fn go_on<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
         (it.names, it.outputs, it.by) = (self.names.snapshot(), self.outputs, Some(self.rules.by));
-        match self.reap {
-            Some(interval) => cx.wake_at(cx.now() + Duration::from_nanos(interval)),
-            None => cx.cancel_wake(),
+        cx.cancel_wake();
+        it.waits = false;
+        self.wait(it, cx);
+    }
+
+    /// Sees to it that mappings that are over are found, if there are any, while no packets come.
+    fn wait<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
+        let Some(interval) = self.reap.filter(|_| !it.waits) else { return };
+        if it.table.with(|table| !table.is_empty()) {
+            it.waits = true;
+            cx.wake_at(cx.now() + Duration::from_nanos(interval));
         }
     }
 
@@ -159,9 +167,14 @@ impl Rewriter {
     pub(super) fn wake<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
         /// How many are looked at in one go.
         const SOME: usize = 4096;
-        let all = it.table.with(|table| table.expire(cx.now().nanos(), SOME));
-        let next = self.reap.filter(|_| all).unwrap_or(1);
-        cx.wake_at(cx.now() + Duration::from_nanos(next));
+        it.waits = false;
+        match it.table.with(|table| table.expire(cx.now().nanos(), SOME)) {
+            true => self.wait(it, cx),
+            false => {
+                it.waits = true;
+                cx.wake_at(cx.now() + Duration::from_nanos(1));
+            }
+        }
     }
 
     /// Rewrites a burst.
@@ -193,6 +206,9 @@ impl Rewriter {
             burst.fates = fates;
         });
         cx.route(batch, &burst.fates);
+        if !it.waits {
+            self.wait(it, cx);
+        }
     }
 
     #[inline]
@@ -263,6 +279,8 @@ pub struct Rewriting<K: Kind> {
     names: Names,
     outputs: usize,
     by: Option<By>,
+    /// Whether it is to be woken.
+    waits: bool,
     burst: Burst,
     kind: PhantomData<K>,
 }
@@ -276,6 +294,7 @@ impl<K: Kind> Default for Rewriting<K> {
             names: Names::default(),
             outputs: 0,
             by: None,
+            waits: false,
             burst: Burst::default(),
             kind: PhantomData,
         }

@@ -79,6 +79,9 @@ pub struct Table {
     /// How often one has gone.
     removals: u64,
     exhausted: Option<Exhausted>,
+    /// In which tick, and after how many removals, it was found that none may go: in a flood
+    /// not each packet looks for one.
+    full: Option<(u32, u64)>,
 }
 
 /// For whom there was nothing left, and there is not until a mapping goes: who scans ports must
@@ -415,7 +418,11 @@ impl Table {
         }
         let tick = self.tick(now);
         if self.len() >= self.capacity() as usize {
-            self.evict(|mapping| mapping.guaranteed <= tick);
+            let full = Some((tick, self.removals));
+            if self.full == full || !self.evict(|mapping| mapping.guaranteed <= tick) {
+                self.full = full;
+                return None;
+            }
         }
         let rules = &self.members[usize::from(key.zone())].rules;
         let lives = *rules.lives(is_tcp(rules.by, key.proto()));

@@ -261,6 +261,28 @@ fn room_is_made_but_not_of_what_is_guaranteed() {
 }
 
 #[test]
+fn a_flood_finds_no_more_room_than_there_is_and_flows_that_were_there_stay() {
+    let mut it = table(By::Both, &["pattern 9.9.9.9 1024-65535 - - 0 1", "drop"], 1000);
+    let own = |n: u32| format!("1.0.0.1:{} > 2.0.0.2:80 udp", 2000 + n);
+    let to: Vec<String> = (0..100).map(|n| pass(&mut it, 0, &own(n), NOW).unwrap()).collect();
+    let mut made = 0;
+    for step in 0..40_000u32 {
+        let now = NOW + u64::from(step) * SECOND / 1000;
+        let [_, a, b, c] = step.to_be_bytes();
+        made +=
+            u32::from(pass(&mut it, 0, &format!("5.{a}.{b}.{c}:9 > 2.0.0.3:80 udp"), now).is_ok());
+        if step % 10 == 0 {
+            let n = step / 10 % 100;
+            assert_eq!(pass(&mut it, 0, &own(n), now).unwrap(), to[n as usize]);
+        }
+    }
+    // Each keeps its place for five seconds: those of 900 a time, eight times.
+    assert!((900 * 7..900 * 9).contains(&made), "{made}");
+    assert_eq!(it.0.len(), 1000);
+    assert_eq!(it.0.counts(0), (1000, 40_000 - u64::from(made)));
+}
+
+#[test]
 fn members_of_a_table_share_room_and_nothing_else() {
     let mut first = table(By::Both, &["keep 0 1"], 2);
     let inputs = vec![Input::parse("keep 1 0", By::Both, 2, &Nobody).unwrap()];
