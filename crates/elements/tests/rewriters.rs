@@ -163,6 +163,34 @@ fn mappings_survive_another_configuration() {
     clean(router);
 }
 
+/// A rewriter whose arguments are the same sends new flows where the mapper says now, and those
+/// that it has where they went.
+#[test]
+fn a_mapper_that_changes_is_heard() {
+    let text = |servers: &str, limit: u32| {
+        format!(
+            "m :: RoundRobinIPMapper({servers});
+             rw :: IPRewriter(m);
+             a :: InfiniteSource(LIMIT {limit}, STOP false) -> UDPIPEncap(1.0.0.1, {limit}, 2.0.0.2, 6)
+                -> rw -> c :: Counter -> Discard;"
+        )
+    };
+    let mut router = replaceable(&text("- - 3.0.0.1 - 0 0, - - 3.0.0.1 - 0 0", 5));
+    let mut replaced = false;
+    let new = text("- - 3.0.0.7 - 0 0, - - 3.0.0.7 - 0 0", 9);
+    run_until(&mut router, |router| {
+        if !replaced && number(router, "c.count") == 5 {
+            router.write("hotconfig", &new).unwrap();
+            replaced = true;
+        }
+        number(router, "c.count") == 9
+    });
+    let table = router.read("rw.udp_table").unwrap();
+    assert!(table.contains("(1.0.0.1, 5, 2.0.0.2, 6) => (1.0.0.1, 5, 3.0.0.1, 6)"), "{table}");
+    assert!(table.contains("(1.0.0.1, 9, 2.0.0.2, 6) => (1.0.0.1, 9, 3.0.0.7, 6)"), "{table}");
+    clean(router);
+}
+
 /// A router in which nothing can happen any more ends, under simulated time, and so it does once
 /// there are no mappings: these are looked for, whether or not packets come.
 #[test]

@@ -17,6 +17,8 @@ pub(super) struct Rewriter {
     head: String,
     member: String,
     rules: Rules,
+    /// The arguments of elements that its arguments name.
+    named: Vec<String>,
     capacity: Option<u32>,
     outputs: usize,
     dst_anno: bool,
@@ -114,6 +116,7 @@ impl Rewriter {
             capacity: Some(capacity.unwrap_or(castanet_kit::nat::CAPACITY))
                 .filter(|_| head == setup.name),
             head,
+            named: common.named(setup),
             member: member(setup.name, E::SPEC.class),
             rules,
             outputs: setup.outputs,
@@ -149,6 +152,7 @@ impl Rewriter {
 
     fn go_on<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
         (it.names, it.outputs, it.by) = (self.names.snapshot(), self.outputs, Some(self.rules.by));
+        it.named.clone_from(&self.named);
         cx.cancel_wake();
         it.waits = false;
         self.wait(it, cx);
@@ -185,6 +189,10 @@ impl Rewriter {
         mut batch: Batch,
         cx: &mut Cx,
     ) {
+        if it.named != self.named || it.head != self.head {
+            // Another configuration, which has changed a mapper, or whose capacity it is.
+            self.resume(it, cx);
+        }
         let now = cx.now().nanos();
         let Rewriting { table, zone, burst, .. } = it;
         table.with(|table| {
@@ -276,6 +284,7 @@ pub struct Rewriting<K: Kind> {
     table: Link<Table>,
     head: String,
     zone: u16,
+    named: Vec<String>,
     names: Names,
     outputs: usize,
     by: Option<By>,
@@ -291,6 +300,7 @@ impl<K: Kind> Default for Rewriting<K> {
             table: Link::default(),
             head: String::new(),
             zone: 0,
+            named: Vec::new(),
             names: Names::default(),
             outputs: 0,
             by: None,

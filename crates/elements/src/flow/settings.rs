@@ -68,6 +68,12 @@ impl Common {
         })
     }
 
+    /// The arguments of elements that these name: where they change, so does what these mean.
+    pub(super) fn named(&self, setup: &Setup) -> Vec<String> {
+        let element = |words: &Words| setup.element(words.words.first()?, None);
+        self.inputs.iter().filter_map(element).flat_map(|it| it.arguments).collect()
+    }
+
     /// What the rewriter does.
     pub(super) fn rules(
         &self,
