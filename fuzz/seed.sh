@@ -5,7 +5,7 @@
 set -e
 corpus=$(realpath -m "${1:-$(dirname "$0")/corpus}")
 cd "$(dirname "$0")/.."
-for target in language captures patterns router transform arguments control; do
+for target in language captures patterns router transform arguments control rules; do
     mkdir -p "$corpus/$target"
 done
 cp crates/lang/corpus/* conf/*.click conf/examples/*.click "$corpus/language"
@@ -17,6 +17,9 @@ awk -v dir="$corpus/router" '
 grep -ho '"[^"]*"' crates/kit/src/classify/tests.rs crates/wire/src/sketch/tests.rs |
     tr -d '"' | awk -v dir="$corpus/patterns" '
     { name = dir "/" NR; printf "%s\n%c%s", $0, 0, "E....wwww@....udpp" > name; close(name) }'
+grep -ho '"[^"]*"' crates/middlebox/src/tests.rs crates/middlebox/src/connections/tests.rs |
+    tr -d '"' | awk -v dir="$corpus/rules" '
+    { name = dir "/" NR; printf "add %s\nadd-stateful %s\n%cE....wwww@....udpp", $0, $0, 0 > name; close(name) }'
 # Each configuration joined with the router, by links that it may have.
 for file in crates/lang/corpus/* conf/*.click conf/examples/*.click; do
     { cat "$file" && printf '\0' && cat conf/router.click && printf '\0' &&

@@ -15,6 +15,7 @@ thread_local! {
     pub static CLASSES: LazyCell<Library> = LazyCell::new(|| {
         let mut library = castanet_elements::library();
         castanet_io::elements::CLASSES.iter().for_each(|class| library.add(class));
+        castanet_middlebox::CLASSES.iter().for_each(|class| library.add(class));
         library
     });
 }

@@ -52,6 +52,15 @@ enum Command {
     Elements(commands::elements::Arguments),
     /// Show the manual page of an element class
     Element(commands::elements::PageArguments),
+    /// Bridge two interfaces by one-line rules, or talk to one that does
+    #[command(after_help = "Examples:
+  castanet middlebox --in eth0 --out eth1 rules.mmb --control /run/rules.sock
+  castanet middlebox --connect /run/rules.sock add tcp-syn tcp-opt-mss '>' 1400 mod tcp-opt-mss 1400
+  castanet middlebox --connect /run/rules.sock list --json
+  castanet middlebox --connect /run/rules.sock
+  castanet middlebox --check rules.mmb
+The rules are in docs/middlebox.md; the shell says `help`.")]
+    Middlebox(commands::middlebox::Arguments),
     /// Measure; each benchmark prints its limit beside it
     Bench(commands::bench::Arguments),
     /// Make links by the names of Click and its tools, such as click-flatten
@@ -119,6 +128,11 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
+    /// A configuration as text.
+    pub(crate) fn of(text: String) -> Configuration {
+        Configuration { words: Vec::new(), expression: Some(text) }
+    }
+
     /// The `VAR=value` settings.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
         self.words.iter().filter_map(|word| as_setting(word)).collect()
@@ -176,6 +190,7 @@ pub(crate) fn main() -> i32 {
         Command::Pretty(arguments) => commands::text::pretty(&arguments),
         Command::Elements(arguments) => commands::elements::list(&arguments),
         Command::Element(arguments) => commands::elements::page(&arguments),
+        Command::Middlebox(arguments) => commands::middlebox::main(&arguments),
         Command::Bench(arguments) => commands::bench::main(&arguments),
         Command::InstallLinks { dir } => crate::tools::links::install(&dir),
         Command::Completions { shell, name } => completions(shell, &name),

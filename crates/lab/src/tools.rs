@@ -17,6 +17,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("nc", "netcat-openbsd"),
     ("ping", "iputils-ping"),
     ("python3", "python3"),
+    ("scapy", "python3-scapy"),
     ("sha256sum", "coreutils"),
     ("tcpdump", "tcpdump"),
     ("traceroute", "traceroute"),

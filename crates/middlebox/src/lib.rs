@@ -4,6 +4,7 @@
 mod connections;
 mod exits;
 pub mod field;
+mod fuzz;
 pub mod headers;
 mod holds;
 mod interfaces;
@@ -21,6 +22,7 @@ mod rules;
 mod tests;
 pub mod value;
 
+pub use fuzz::fuzz_entry;
 pub use holds::Seen;
 pub use matcher::Matcher;
 pub use page::page;

@@ -17,6 +17,15 @@ impl Matcher {
         Matcher { entries: entries.to_vec() }
     }
 
+    /// The tables that rules are found by; `verbose` with what is in them.
+    pub fn tables(&self, verbose: bool) -> String {
+        let mut text = format!("list of {} rules, looked at one by one\n", self.entries.len());
+        if verbose {
+            text.extend(self.entries.iter().map(|it| format!("id{} {}\n", it.id, it.rule)));
+        }
+        text
+    }
+
     /// Puts the positions of all rules that are about a packet into `found`, in
     /// order.
     #[inline]

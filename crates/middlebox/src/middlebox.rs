@@ -77,6 +77,8 @@ use std::sync::Arc;
 /// = m.drops.rule 1
 /// = m.bytes1 76
 /// = m.unfit_options 0
+/// = m.tables list of 2 rules, looked at one by one
+/// = m.tables_verbose list of 2 rules, looked at one by one\nid2 out eth1 mod ip6-hop-limit 7\nid1 in eth0 ip-ttl < 5 drop
 /// ! m.reset_counts
 /// = m.bytes1 0
 /// ! m.replace 1 all mod ip-ttl 3
@@ -471,6 +473,16 @@ impl Middlebox {
     #[read]
     fn interfaces(&self) -> String {
         self.interfaces.to_string()
+    }
+    /// The tables that rules are found by.
+    #[read]
+    fn tables(&self) -> String {
+        self.matcher.tables(false)
+    }
+    /// The tables that rules are found by, with what is in them.
+    #[read]
+    fn tables_verbose(&self) -> String {
+        self.matcher.tables(true)
     }
     /// Which rules are about the packet that is the parameter, and what comes out.
     #[read]

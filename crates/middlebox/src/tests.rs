@@ -414,4 +414,36 @@ proptest! {
         ].map(stateless);
         pass(&rules, &mut packet);
     }
+
+    #[test]
+    fn whatever_comes_in_whatever_order_is_borne(
+        rules in proptest::collection::vec(0usize..12, 1..6),
+        packets in proptest::collection::vec(
+            (0usize..5, proptest::collection::vec(any::<u8>(), 20..100)), 1..12),
+    ) {
+        let lines = [
+            "add-stateful all map ip-saddr 9.9.9.9 shuffle tcp-sport shuffle udp-dport",
+            "add-stateful tcp-syn shuffle tcp-seq-num shuffle tcp-ack-num shuffle tcp-opt-sack",
+            "add-stateful ip-proto icmp map ip-daddr 8.8.0.0/16 shuffle ip-id",
+            "add-stateful all map ip6-saddr 1::/64 shuffle ip6-flow-label strip tcp-opt-mss",
+            "add-stateful icmp-type 3 accept", "add all mod ip-payload 0x0102030405060708090a",
+            "add tcp-opt strip ! tcp-opt-mss", "add all add tcp-opt-mss 1 add tcp-opt 77",
+            "add all mod tcp-opt-sack 0x01020304 mod tcp-offset 15", "delete 1",
+            "add all lb 1.1.1.1 2::2 00:00:00:00:00:01", "add-stateful all drop 1",
+        ];
+        let text: Vec<&str> = rules.iter().map(|&at| lines[at]).collect();
+        let mut input = text.join("\n").into_bytes();
+        input.push(0);
+        for (kind, mut bytes) in packets {
+            let head: &[u8] = [&[0x45][..], &[0x46], &[0x60], &[0x45, 0, 0, 60, 0, 7, 0x20], &[0]][kind];
+            bytes[..head.len()].copy_from_slice(head);
+            let proto = if head[0] == 0x60 { 6 } else { 9 };
+            bytes[proto] = [6, 17, 1, 58, 44, 0][usize::from(bytes[proto]) % 6];
+            // Few ends, so that connections and their errors meet.
+            bytes[12..20].iter_mut().for_each(|byte| *byte &= 1);
+            input.extend(bytes);
+            input.extend(b"\xff\xfe\xfd");
+        }
+        crate::fuzz_entry(&input);
+    }
 }

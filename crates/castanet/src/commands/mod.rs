@@ -7,6 +7,7 @@ pub(crate) mod explain;
 mod explained;
 pub(crate) mod graph;
 pub(crate) mod man;
+pub(crate) mod middlebox;
 pub(crate) mod run;
 pub(crate) mod text;
 

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = castanet_packet::BURST, value_name = "N")]
     burst: usize,
     /// Frames in the pool
-    #[arg(long, default_value_t = 16 * 1024, value_name = "N")]
+    #[arg(long, default_value_t = FRAMES, value_name = "N")]
     frames: usize,
     /// Keep each worker on a core of its own (the default with several)
     #[arg(long)]
@@ -53,6 +53,30 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
     interval: f64,
 }
+
+impl Arguments {
+    /// Those that a configuration is run with by itself.
+    pub(crate) fn of(configuration: Configuration, workers: Workers, quiet: bool) -> Arguments {
+        Arguments {
+            configuration,
+            workers,
+            burst: castanet_packet::BURST,
+            frames: FRAMES,
+            pin: false,
+            simtime: false,
+            dpdk: None,
+            allow_reconfigure: false,
+            quiet,
+            handlers: Vec::new(),
+            watch: false,
+            json: false,
+            interval: 1.0,
+        }
+    }
+}
+
+/// Frames in the pool, if nobody says otherwise.
+const FRAMES: usize = 16 * 1024;
 
 /// Builds and runs; gives the exit status.
 pub(crate) fn main(arguments: &Arguments) -> i32 {

@@ -11,6 +11,7 @@ mod handlers;
 mod hostile;
 mod hot_swap;
 mod inventory;
+mod middlebox;
 mod program;
 mod script;
 mod sockets;

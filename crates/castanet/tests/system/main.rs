@@ -17,6 +17,7 @@ mod mtu;
 mod nat;
 mod reach;
 mod replay;
+mod rules;
 mod soak;
 mod sockets;
 mod transfer;

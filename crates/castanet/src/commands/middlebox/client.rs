@@ -1,0 +1,109 @@
+//! One who talks to a middlebox that runs, by its control socket.
+
+use crate::load::system_words;
+use castanet_lang::{Diagnostics, SourceMap};
+use castanet_middlebox::language::{Command, Form, command};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+/// The element of the configuration that `castanet middlebox` runs.
+const ELEMENT: &str = "rules";
+
+/// A connection to a middlebox.
+pub(super) struct Client {
+    stream: BufReader<UnixStream>,
+}
+
+/// What a command came to: the text, or what was wrong.
+pub(super) type Answer = Result<String, String>;
+
+impl Client {
+    /// Connects to a socket, and hears what it says first.
+    pub(super) fn connect(socket: &Path) -> Result<Client, String> {
+        let place = socket.display();
+        let failed = |error: std::io::Error| format!("{place}: {}", system_words(&error));
+        let mut client =
+            Client { stream: BufReader::new(UnixStream::connect(socket).map_err(failed)?) };
+        let greeting = client.line()?;
+        match greeting.starts_with("Click::ControlSocket/") {
+            true => Ok(client),
+            false => Err(format!("{place}: nobody there speaks the protocol of control sockets")),
+        }
+    }
+
+    fn line(&mut self) -> Answer {
+        let mut line = String::new();
+        match self.stream.read_line(&mut line) {
+            Ok(0) => Err("the middlebox has gone".into()),
+            Ok(_) => Ok(line.trim_end().to_owned()),
+            Err(error) => Err(system_words(&error)),
+        }
+    }
+
+    /// Sends a line and hears the answer: its last line, or all lines of an error.
+    fn ask(&mut self, line: &str) -> Answer {
+        let line = format!("{}\r\n", line.replace(['\r', '\n'], " "));
+        let sent = self.stream.get_mut().write_all(line.as_bytes());
+        sent.map_err(|error| system_words(&error))?;
+        let (mut said, mut code);
+        let mut all = Vec::new();
+        loop {
+            let line = self.line()?;
+            (code, said) = (line.get(..3).unwrap_or_default().to_owned(), line);
+            all.push(said.get(4..).unwrap_or_default().to_owned());
+            if said.as_bytes().get(3) != Some(&b'-') {
+                break;
+            }
+        }
+        match code.starts_with('2') {
+            true => Ok(all.pop().unwrap_or_default()),
+            false => Err(told(&all)),
+        }
+    }
+
+    /// Reads a handler.
+    pub(super) fn read(&mut self, handler: &str) -> Answer {
+        self.ask(&format!("READ {ELEMENT}.{handler}"))?;
+        let head = self.line()?;
+        let length = head.strip_prefix("DATA ").and_then(|n| n.parse().ok());
+        let mut data = vec![0; length.ok_or("the answer has no data")?];
+        self.stream.read_exact(&mut data).map_err(|error| system_words(&error))?;
+        Ok(String::from_utf8_lossy(&data).into_owned())
+    }
+
+    /// Writes a handler.
+    fn write(&mut self, handler: &str, value: &str) -> Result<(), String> {
+        self.ask(&format!("WRITE {ELEMENT}.{handler} {value}")).map(|_| ())
+    }
+
+    /// Does what a line of the language says. What is wrong with the line itself is
+    /// shown with the word it is about.
+    pub(super) fn obey(&mut self, line: &str) -> Answer {
+        let command = command(line).map_err(|fault| {
+            let mut sources = SourceMap::new();
+            let file = sources.add("command", line);
+            let found: Diagnostics = [fault.diagnostic(file)].into_iter().collect();
+            found.render_rich(&sources, false).trim_end().to_owned()
+        })?;
+        match command {
+            None => Ok(String::new()),
+            Some(Command::List(Form::Text)) => self.read("list"),
+            Some(Command::List(Form::Json)) => self.read("list_json"),
+            Some(Command::ShowTables { verbose: false }) => self.read("tables"),
+            Some(Command::ShowTables { verbose: true }) => self.read("tables_verbose"),
+            Some(Command::ShowConnections { verbose: false }) => self.read("connections"),
+            Some(Command::ShowConnections { verbose: true }) => self.read("connections_verbose"),
+            Some(_) => {
+                self.write("command", line.trim())?;
+                self.read("said")
+            }
+        }
+    }
+}
+
+/// What an error says, without what the protocol says around it.
+fn told(lines: &[String]) -> String {
+    let own = lines.iter().filter(|line| !line.starts_with("Write handler "));
+    own.map(|line| line.trim()).collect::<Vec<_>>().join("\n")
+}

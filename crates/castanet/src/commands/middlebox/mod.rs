@@ -1,0 +1,118 @@
+//! `castanet middlebox`: a bridge of two interfaces that follows rules, and those who talk to one.
+
+mod client;
+mod shell;
+
+use crate::cli::{Configuration, Workers};
+use crate::terminal::{colours_on_stderr, complain};
+use castanet_lang::args::quote;
+use castanet_lang::{Diagnostics, SourceMap};
+use castanet_middlebox::language;
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+/// What `castanet middlebox` takes.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The interface on the one side
+    #[arg(long = "in", value_name = "IF", requires = "output", required_unless_present_any = ["connect", "check"])]
+    input: Option<String>,
+    /// The interface on the other side
+    #[arg(long = "out", value_name = "IF", requires = "input")]
+    output: Option<String>,
+    /// Listen for commands at this socket in the file system
+    #[arg(long, value_name = "SOCKET", requires = "input")]
+    control: Option<PathBuf>,
+    /// How many connections there may be
+    #[arg(long, value_name = "N", default_value_t = 1 << 20)]
+    connections: usize,
+    /// The longest IP packet that TCP options may be added to
+    #[arg(long, value_name = "BYTES", default_value_t = 1500)]
+    mtu: usize,
+    /// How packets are received: AF_XDP, AF_PACKET and so on, as FromDevice has it
+    #[arg(long, value_name = "METHOD")]
+    method: Option<String>,
+    #[command(flatten)]
+    workers: Workers,
+    /// Say neither how packets come and go nor that it runs
+    #[arg(short, long)]
+    quiet: bool,
+    /// Only say whether the rules are right, and everything that is wrong
+    #[arg(long, conflicts_with_all = ["input", "connect"])]
+    check: bool,
+    /// Print the configuration in the Click language, and run nothing
+    #[arg(long, requires = "input")]
+    show: bool,
+    /// Talk to one that runs and listens there: a command, or, without one, as many as there are lines
+    #[arg(long, value_name = "SOCKET", conflicts_with = "input")]
+    connect: Option<PathBuf>,
+    /// A file of rules; with --connect, the words of a command
+    #[arg(value_name = "FILE or COMMAND", allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+/// Runs a middlebox, or talks to one; gives the exit status.
+pub(crate) fn main(arguments: &Arguments) -> i32 {
+    if let Some(socket) = &arguments.connect {
+        return shell::main(socket, &arguments.words.join(" "));
+    }
+    let file = match arguments.words.as_slice() {
+        [] => None,
+        [file] => Some(Path::new(file)),
+        [_, extra, ..] => {
+            complain(format_args!("castanet: '{extra}' is one file of rules too many"));
+            return crate::exit::USAGE;
+        }
+    };
+    if let Some(false) = file.map(is_right) {
+        return crate::exit::CONFIGURATION;
+    }
+    if arguments.check {
+        return 0;
+    }
+    let text = configuration(arguments, file);
+    if arguments.show {
+        return super::write_out(None, &text);
+    }
+    let configuration = Configuration::of(text);
+    let run = super::run::Arguments::of(configuration, arguments.workers.clone(), arguments.quiet);
+    super::run::main(&run)
+}
+
+/// Whether a file of rules is right; prints everything that is wrong.
+fn is_right(path: &Path) -> bool {
+    let mut sources = SourceMap::new();
+    let mut found = Diagnostics::new();
+    match sources.load(path) {
+        Ok(file) => {
+            if let Err(faults) = language::commands(&sources.text(file)) {
+                faults.iter().for_each(|fault| found.push(fault.diagnostic(file)));
+            }
+        }
+        Err(error) => found.push(error),
+    }
+    if !found.is_empty() {
+        complain(found.render_rich(&sources, colours_on_stderr()).trim_end());
+    }
+    !found.has_errors()
+}
+
+/// The configuration that the arguments come to.
+fn configuration(arguments: &Arguments, file: Option<&Path>) -> String {
+    let [input, output] = [&arguments.input, &arguments.output]
+        .map(|name| castanet_lang::args::quote_if_needed(name.as_deref().unwrap_or_default()));
+    let file = file.map(|path| format!("FILE {}, ", quote(&path.display().to_string())));
+    let method = arguments.method.as_ref().map(|method| format!(", METHOD {method}"));
+    let (file, method) = (file.unwrap_or_default(), method.unwrap_or_default());
+    let (connections, mtu) = (arguments.connections, arguments.mtu);
+    let mut text = format!(
+        "rules :: Middlebox({file}INTERFACES {input} {output}, CONNECTIONS {connections}, MTU {mtu});\n\
+         FromDevice({input}, PROMISC true, SNIFFER false{method}) -> rules -> ToDevice({output}{method});\n\
+         FromDevice({output}, PROMISC true, SNIFFER false{method}) -> [1] rules [1] -> ToDevice({input}{method});\n"
+    );
+    if let Some(socket) = &arguments.control {
+        let socket = quote(&socket.display().to_string());
+        text += &format!("ControlSocket(UNIX, {socket});\n");
+    }
+    text
+}

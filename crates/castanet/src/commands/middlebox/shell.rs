@@ -1,0 +1,229 @@
+//! The shell of `castanet middlebox --connect`: lines from the command line, a pipe or a person.
+
+use super::client::{Answer, Client};
+use crate::terminal::{complain, say};
+use castanet_middlebox::field::{FIELDS, Field};
+use castanet_middlebox::language::{COMMANDS, TARGETS};
+use castanet_middlebox::value::wants;
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::history::DefaultHistory;
+use rustyline::{Context, Editor, Helper, Highlighter, Hinter, Validator};
+use std::io::{BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Commands of the shell itself.
+const OWN: [(&str, &str); 3] = [
+    ("watch [SECONDS]", "Shows the rules once a second, for so long."),
+    ("help [fields|FIELD]", "Says what there is to say."),
+    ("quit", "Leaves the middlebox running."),
+];
+
+/// Does one command, or those of standard input; gives the exit status.
+pub(super) fn main(socket: &Path, words: &str) -> i32 {
+    let mut client = match Client::connect(socket) {
+        Ok(client) => client,
+        Err(message) => {
+            complain(format_args!("castanet: {message}"));
+            return crate::exit::CONFIGURATION;
+        }
+    };
+    if !words.is_empty() {
+        return shown(obey(&mut client, words));
+    }
+    if std::io::stdin().is_terminal() {
+        return talk(&mut client);
+    }
+    let mut status = 0;
+    for line in std::io::stdin().lock().lines() {
+        match line.as_deref().map(str::trim) {
+            Ok("quit") => break,
+            Ok(line) => status |= shown(obey(&mut client, line)),
+            Err(error) => {
+                complain(format_args!("castanet: {}", crate::load::system_words(error)));
+                return crate::exit::CONFIGURATION;
+            }
+        }
+    }
+    status
+}
+
+/// Shows an answer; the exit status that it means.
+fn shown(answer: Answer) -> i32 {
+    let said = answer.and_then(|text| match text.trim_end() {
+        "" => Ok(()),
+        text => say(&format!("{text}\n")),
+    });
+    match said {
+        Ok(()) => 0,
+        Err(message) => {
+            complain(message);
+            crate::exit::CONFIGURATION
+        }
+    }
+}
+
+fn obey(client: &mut Client, line: &str) -> Answer {
+    let mut words = line.split_whitespace();
+    match (words.next(), words.next()) {
+        (Some("help"), what) => Ok(help(what)),
+        (Some("watch"), seconds) => watch(client, seconds),
+        _ => client.obey(line),
+    }
+}
+
+/// Shows the rules once a second.
+fn watch(client: &mut Client, seconds: Option<&str>) -> Answer {
+    let seconds = seconds.map_or(Ok(10), str::parse::<u32>);
+    let seconds = seconds.map_err(|_| "`watch` wants a number of seconds".to_owned())?;
+    for second in 0..seconds {
+        if second > 0 {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        say(&format!("{}\n", client.read("list")?))?;
+    }
+    Ok(String::new())
+}
+
+fn help(what: Option<&str>) -> String {
+    let rows = |rows: &mut dyn Iterator<Item = (String, String)>| {
+        let rows: Vec<_> = rows.collect();
+        let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        let lines = rows.iter().map(|(name, doc)| format!("  {name:<width$}  {doc}\n"));
+        lines.collect::<String>()
+    };
+    let owned = |(name, doc): &(&str, &str)| ((*name).to_owned(), (*doc).to_owned());
+    match what {
+        Some("fields") => {
+            rows(&mut FIELDS.iter().map(|it| (it.name.to_owned(), it.doc.to_owned())))
+        }
+        Some(name) => match Field::named(name) {
+            Some(field) => {
+                let spec = field.spec();
+                format!(
+                    "{name} ({}): {}\nA value is {}.\n",
+                    spec.layer.word(),
+                    spec.doc,
+                    wants(field)
+                )
+            }
+            None => format!("There is no field {name}.\n"),
+        },
+        None => {
+            let commands = rows(&mut COMMANDS.iter().chain(&OWN).map(owned));
+            let targets = TARGETS
+                .iter()
+                .map(|(name, form, doc)| (format!("{name} {form}"), (*doc).to_owned()));
+            let targets = rows(&mut targets.into_iter());
+            format!(
+                "Commands:\n{commands}\nTargets:\n{targets}\nA match is [!] FIELD [[CONDITION] VALUE]; `help fields` lists fields.\n"
+            )
+        }
+    }
+}
+
+/// Where lines are kept from one time to the next.
+fn history() -> Option<PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
+    let folder = state.or_else(home)?.join("castanet");
+    std::fs::create_dir_all(&folder).ok()?;
+    Some(folder.join("middlebox_history"))
+}
+
+/// Talks with a person.
+fn talk(client: &mut Client) -> i32 {
+    let editor = Editor::<Words, DefaultHistory>::new();
+    let mut editor = match editor {
+        Ok(editor) => editor,
+        Err(error) => {
+            complain(format_args!("castanet: {error}"));
+            return crate::exit::CONFIGURATION;
+        }
+    };
+    editor.set_helper(Some(Words));
+    let history = history();
+    if let Some(path) = &history {
+        // The first time there is none.
+        _ = editor.load_history(path);
+    }
+    loop {
+        match editor.readline("middlebox> ") {
+            Ok(line) if line.trim() == "quit" => break,
+            Ok(line) => {
+                _ = editor.add_history_entry(line.as_str());
+                _ = shown(obey(client, &line));
+            }
+            Err(ReadlineError::Interrupted) => {}
+            Err(_) => break,
+        }
+    }
+    if let Some(path) = &history {
+        _ = editor.save_history(path);
+    }
+    0
+}
+
+/// Completes words of the language.
+#[derive(Helper, Highlighter, Hinter, Validator)]
+struct Words;
+
+impl Completer for Words {
+    type Candidate = String;
+
+    fn complete(
+        &self,
+        line: &str,
+        at: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<String>)> {
+        let before = line.get(..at).unwrap_or_default();
+        let start = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
+        Ok((start, candidates(&before[..start], &before[start..])))
+    }
+}
+
+/// The words that may stand behind `before` and begin with `word`.
+fn candidates(before: &str, word: &str) -> Vec<String> {
+    let first = |form: &str| form.split(' ').next().unwrap_or_default().to_owned();
+    let fields = FIELDS.iter().map(|spec| spec.name.to_owned());
+    let mut words: Vec<String> = match before.split_whitespace().next() {
+        None => {
+            let forms = COMMANDS.iter().chain(&OWN).map(|(form, _)| first(form));
+            forms.chain(fields).collect()
+        }
+        Some("show") => vec!["tables".into(), "connections".into(), "verbose".into()],
+        Some("timeout") => ["udp", "tcp-established", "tcp-transient"].map(String::from).to_vec(),
+        Some("reset") => vec!["counters".into()],
+        Some("help") => fields.chain(["fields".into()]).collect(),
+        Some(_) => fields.chain(TARGETS.map(|(name, _, _)| name.to_owned())).collect(),
+    };
+    words.retain(|candidate| candidate.starts_with(word));
+    words.sort();
+    words.dedup();
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_completed_by_what_comes_before() {
+        assert_eq!(candidates("", "fl"), ["flush"]);
+        assert_eq!(candidates("add tcp-syn ", "tcp-opt-m"), ["tcp-opt-mptcp", "tcp-opt-mss"]);
+        assert_eq!(candidates("add tcp-syn ", "dro"), ["drop"]);
+        assert_eq!(candidates("show ", ""), ["connections", "tables", "verbose"]);
+        assert_eq!(candidates("", "add"), ["add", "add-stateful"]);
+        assert!(candidates("help ", "").len() > FIELDS.len());
+    }
+
+    #[test]
+    fn help_knows_commands_targets_and_fields() {
+        let all = help(None);
+        assert!(all.contains("add-stateful MATCH") && all.contains("shuffle FIELD"), "{all}");
+        assert!(help(Some("tcp-dport")).contains("a number from 0 to 65535"));
+        assert_eq!(help(Some("fields")).lines().count(), FIELDS.len());
+    }
+}

@@ -1,0 +1,201 @@
+//! `castanet middlebox` without interfaces: what is wrong with rules, what it would run, and who talks to it.
+
+use crate::control::socket;
+use crate::program::{castanet, command, folder};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+fn file(name: &str, text: &str) -> String {
+    let path = folder("middlebox").join(name);
+    std::fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn rules_are_checked_with_lines_and_words() {
+    let right =
+        file("right.mmb", "# a comment\nadd tcp-dport 80 mod tcp-dport 443\nall drop 0.1\n");
+    let ran = castanet(&["middlebox", "--check", &right], b"");
+    assert_eq!((ran.status, ran.out.as_str(), ran.err.as_str()), (Some(0), "", ""));
+    let wrong = file("wrong.mmb", "all dropp\ntcp-dport 99999 drop\n");
+    for words in [&["--check"][..], &["--in", "a", "--out", "b"]] {
+        let ran = castanet(&[&["middlebox"], words, &[wrong.as_str()]].concat(), b"");
+        assert_eq!(ran.status, Some(1), "{}", ran.err);
+        for line in
+            ["wrong.mmb:1:5", "did you mean `drop`?", "wrong.mmb:2:11", "a number from 0 to 65535"]
+        {
+            assert!(ran.err.contains(line), "no {line} in\n{}", ran.err);
+        }
+    }
+    let ran = castanet(&["middlebox", "--check", "/nowhere.mmb"], b"");
+    assert!(ran.status == Some(1) && ran.err.contains("/nowhere.mmb"), "{}", ran.err);
+    for words in
+        [&["middlebox"][..], &["middlebox", "--in", "eth0"], &["middlebox", "--check", "a", "b"]]
+    {
+        assert_eq!(castanet(words, b"").status, Some(2));
+    }
+}
+
+#[test]
+fn it_shows_what_it_would_run() {
+    let rules = file("shown.mmb", "all accept\n");
+    let options = [
+        "--in",
+        "eth0",
+        "--out",
+        "eth1",
+        "--control",
+        "/run/it",
+        "--connections",
+        "9",
+        "--mtu",
+        "1400",
+        "--method",
+        "AF_PACKET",
+        "-j",
+        "2",
+        "--affinity",
+        "0,1",
+        "--quiet",
+        "--show",
+    ];
+    let ran = castanet(&[&["middlebox"], &options[..], &[&rules]].concat(), b"");
+    let wanted = format!(
+        "rules :: Middlebox(FILE \"{rules}\", INTERFACES eth0 eth1, CONNECTIONS 9, MTU 1400);\n\
+         FromDevice(eth0, PROMISC true, SNIFFER false, METHOD AF_PACKET) -> rules -> ToDevice(eth1, METHOD AF_PACKET);\n\
+         FromDevice(eth1, PROMISC true, SNIFFER false, METHOD AF_PACKET) -> [1] rules [1] -> ToDevice(eth0, METHOD AF_PACKET);\n\
+         ControlSocket(UNIX, \"/run/it\");\n"
+    );
+    assert_eq!((ran.status, ran.out), (Some(0), wanted), "{}", ran.err);
+}
+
+/// A middlebox without interfaces that listens.
+struct Served {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Served {
+    fn new(name: &str) -> Served {
+        let socket = socket(&format!("middlebox-{name}"));
+        let config = format!(
+            "Idle -> rules :: Middlebox(INTERFACES a b) -> Discard; Idle -> [1] rules [1] -> Discard;
+             ControlSocket(UNIX, {})",
+            socket.display()
+        );
+        let mut run = command();
+        let run = run.args(["run", "-e", &config]).stderr(Stdio::null());
+        let served = Served { child: run.spawn().unwrap(), socket };
+        let started = Instant::now();
+        while !served.socket.exists() {
+            assert!(started.elapsed() < Duration::from_secs(30), "nobody listens");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        served
+    }
+
+    fn ask(&self, words: &[&str], input: &str) -> (Option<i32>, String, String) {
+        let socket = self.socket.display().to_string();
+        let ran =
+            castanet(&[&["middlebox", "--connect", &socket], words].concat(), input.as_bytes());
+        (ran.status, ran.out, ran.err)
+    }
+
+    fn told(&self, words: &[&str]) -> String {
+        let (status, out, err) = self.ask(words, "");
+        assert_eq!(status, Some(0), "{words:?}: {err}");
+        out
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+#[test]
+fn every_command_reaches_one_that_runs() {
+    let it = Served::new("commands");
+    assert_eq!(
+        it.told(&["add", "tcp-dport==80", "mod", "tcp-dport", "443"]),
+        "1 id1 add tcp-dport 80 mod tcp-dport 443\n"
+    );
+    assert_eq!(
+        it.told(&["add-stateful in a ip-proto udp accept"]),
+        "2 id2 add-stateful in a ip-proto udp accept\n"
+    );
+    assert_eq!(it.told(&["all", "drop", "0.5"]), "3 id3 add all drop 0.5\n");
+    assert_eq!(it.told(&["move", "3", "1"]), "1 id3 add all drop 0.5\n");
+    assert_eq!(it.told(&["replace", "id3", "all", "drop"]), "1 id4 add all drop\n");
+    assert_eq!(
+        it.told(&["test", "1.0.0.1:5", ">", "2.0.0.2:80", "tcp"]),
+        "1 id4 add all drop\n2 id1 add tcp-dport 80 mod tcp-dport 443\ndropped\n"
+    );
+    assert_eq!(it.told(&["delete", "1"]), "deleted id4: add all drop\n");
+    let list = it.told(&["list"]);
+    let lines: Vec<Vec<&str>> =
+        list.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0][..3], ["rule", "id", "l3"]);
+    assert_eq!(lines[2][..7], ["2", "id2", "ip4", "any", "a", "any", "yes"]);
+    let json: serde_json::Value = serde_json::from_str(&it.told(&["list", "--json"])).unwrap();
+    assert_eq!((&json[0]["id"], &json[0]["packets"]), (&1.into(), &0.into()));
+    assert_eq!(json[0]["targets"][0], "mod tcp-dport 443");
+    assert_eq!(it.told(&["show", "connections"]), "");
+    assert_eq!(it.told(&["show", "connections", "verbose"]), "");
+    assert!(it.told(&["show", "tables"]).contains("2 rules"));
+    assert!(it.told(&["show", "tables", "verbose"]).contains("id1 tcp-dport 80"));
+    assert_eq!(it.told(&["disable", "a", "b"]), "disabled a b\n");
+    assert_eq!(it.told(&["enable", "b"]), "enabled b\n");
+    assert_eq!(it.told(&["timeout", "udp", "30"]), "timeout 30 s\n");
+    assert_eq!(it.told(&["reset", "counters"]), "counters begin anew\n");
+    let saved = folder("middlebox").join("saved.mmb").display().to_string();
+    assert_eq!(it.told(&["save", &saved]), "saved 2 rules\n");
+    assert_eq!(it.told(&["flush"]), "flushed 2 rules and all connections\n");
+    assert_eq!(it.told(&["load", &saved]), "loaded 2 rules\n");
+    assert_eq!(
+        std::fs::read_to_string(&saved).unwrap(),
+        "add tcp-dport 80 mod tcp-dport 443\nadd-stateful in a ip-proto udp accept\n"
+    );
+    assert!(it.told(&["watch", "1"]).contains("tcp-dport 80"));
+    assert!(it.told(&["help"]).contains("add-stateful MATCH"));
+    assert!(it.told(&["help", "fields"]).contains("tcp-opt-mss"));
+    assert!(it.told(&["help", "ip-ttl"]).contains("a number from 0 to 255"));
+}
+
+#[test]
+fn what_is_wrong_with_a_command_is_said_and_changes_nothing() {
+    let it = Served::new("wrong");
+    it.told(&["add", "all", "accept"]);
+    let broken = file("broken.mmb", "all accept\nall what\nflush\n");
+    for (words, wanted) in [
+        (&["add", "tcp-dprot", "80", "drop"][..], "did you mean `tcp-dport`?"),
+        (&["delete", "7"], "there is no rule 7: there is one"),
+        (&["delete", "id9"], "there is no rule id9"),
+        (&["enable", "a"], "a is enabled already"),
+        (&["enable", "c"], "there is no interface c"),
+        (&["load", &broken], "line 2: there is no field `what`"),
+        (&["load", "/nowhere"], "/nowhere"),
+        (&["save", "/nowhere/at/all"], "/nowhere/at/all"),
+        (&["test", "nonsense"], "nonsense"),
+        (&["watch", "long"], "a number of seconds"),
+    ] {
+        let (status, out, err) = it.ask(words, "");
+        assert!(status == Some(1) && out.is_empty() && err.contains(wanted), "{words:?}: {err}");
+    }
+    assert_eq!(it.told(&["list"]).lines().count(), 2);
+}
+
+#[test]
+fn lines_of_a_pipe_are_commands() {
+    let it = Served::new("lines");
+    let lines = "# rules\nadd all mod ip-ttl 3\n\nadd udp-dport 53 drop\nlits\nquit\nflush\n";
+    let (status, out, err) = it.ask(&[], lines);
+    assert_eq!(out, "1 id1 add all mod ip-ttl 3\n2 id2 add udp-dport 53 drop\n");
+    assert!(status == Some(1) && err.contains("did you mean `list`?"), "{err}");
+    assert_eq!(it.told(&["list"]).lines().count(), 3, "what stands behind `quit` is not read");
+    let ran = castanet(&["middlebox", "--connect", "/nowhere/socket"], b"");
+    assert!(ran.status == Some(1) && ran.err.contains("/nowhere/socket"), "{}", ran.err);
+}

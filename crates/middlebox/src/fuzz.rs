@@ -1,0 +1,83 @@
+//! What a fuzzer feeds: lines of commands, a zero byte, then packets.
+
+use crate::connections::{Connections, Fresh};
+use crate::headers::Headers;
+use crate::holds::Seen;
+use crate::judge::{is_dropped, rewrite};
+use crate::language::{Command, command};
+use crate::matcher::Matcher;
+use crate::rules::Rules;
+use castanet_packet::Packet;
+
+/// How many lines and packets are looked at.
+const MOST: usize = 64;
+/// Between two packets.
+const BETWEEN: &[u8] = b"\xff\xfe\xfd";
+
+/// Reads what stands before the first zero byte as commands, which must read the same
+/// when they are printed, and lets the rules have the packets behind it.
+pub fn fuzz_entry(data: &[u8]) {
+    let end = data.iter().position(|&byte| byte == 0).unwrap_or(data.len());
+    let rules = read(&String::from_utf8_lossy(&data[..end]));
+    let matcher = Matcher::new(rules.entries());
+    let mut connections = Connections::default();
+    connections.set_limit(3);
+    let mut rest = data.get(end + 1..).unwrap_or_default();
+    for n in 0..MOST as u64 {
+        let gap = rest.windows(BETWEEN.len()).position(|it| it == BETWEEN);
+        let (bytes, behind) = rest.split_at(gap.unwrap_or(rest.len()));
+        pass(&rules, &matcher, &mut connections, bytes, n);
+        rest = behind.get(BETWEEN.len()..).unwrap_or_default();
+        if rest.is_empty() {
+            break;
+        }
+    }
+    _ = connections.list(&rules, 0, true);
+}
+
+/// The rules of a text of commands; other commands change them.
+fn read(text: &str) -> Rules {
+    let mut rules = Rules::default();
+    for line in text.lines().take(MOST) {
+        match command(line) {
+            Ok(Some(Command::Add(rule))) => {
+                let again = command(&rule.command());
+                assert_eq!(again, Ok(Some(Command::Add(rule.clone()))), "{line}");
+                rules.add(rule);
+            }
+            Ok(Some(other)) => _ = rules.obey(&other),
+            Ok(None) => {}
+            Err(fault) => assert!(line.get(fault.range.clone()).is_some(), "{line}: {fault:?}"),
+        }
+    }
+    rules
+}
+
+/// Lets the rules have a packet, with a network header or behind Ethernet's.
+fn pass(rules: &Rules, matcher: &Matcher, connections: &mut Connections, bytes: &[u8], n: u64) {
+    let mut packet = Packet::from_bytes(bytes);
+    if n.is_multiple_of(2) {
+        packet.set_network_header(0, 0);
+    }
+    let now = (n + 1) * 1_000_000_000;
+    connections.expire(now);
+    let Some(headers) = Headers::find(&packet) else { return };
+    let mut found = Vec::new();
+    let seen = Seen { bytes: packet.bytes(), headers: &headers, input: "a", output: "b" };
+    matcher.matching(&seen, &mut found);
+    let entries = found.iter().map(|&at| &rules.entries()[at as usize]);
+    let stateful = entries.clone().filter(|entry| entry.rule.stateful);
+    let mut connection = connections.find(packet.bytes(), &headers, rules, now);
+    if connection.is_none() && stateful.clone().next().is_some() {
+        let seen = (packet.bytes(), &headers);
+        let begun = connections.begin(seen, stateful, rules, || n << 33 | 5, now);
+        if let Some(Fresh::Begun(found)) = begun {
+            connection = Some(found);
+        }
+    }
+    let plans = entries.filter(|entry| !entry.rule.stateful).map(|entry| &entry.plan);
+    if !is_dropped(plans.clone(), || n) {
+        let mapped = connection.as_ref().map(|found| &found.mapped);
+        rewrite(&mut packet, headers, plans, mapped, 1500);
+    }
+}
