@@ -1,6 +1,7 @@
 //! Middleboxes by one-line rules: the language, and the element that follows them.
 #![forbid(unsafe_code)]
 
+mod books;
 mod connections;
 mod exits;
 pub mod field;

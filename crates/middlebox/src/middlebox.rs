@@ -1,5 +1,6 @@
 //! `Middlebox`: packets by one-line rules.
 
+use crate::books::Books;
 use crate::connections::{Connections, Found, Fresh};
 use crate::exits::Exit;
 use crate::headers::Headers;
@@ -7,13 +8,10 @@ use crate::holds::Seen;
 use crate::interfaces::Interfaces;
 use crate::judge::{is_dropped, rewrite};
 use crate::language::{Command, Form, command, commands};
-use crate::listing::{self, Count};
 use crate::matcher::Matcher;
 use crate::rule::Rule;
 use crate::rules::{Entry, Rules};
-use castanet_engine::class::Sums;
 use castanet_engine::prelude::*;
-use castanet_kit::flow::Counts;
 use std::sync::Arc;
 
 /// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
@@ -434,29 +432,6 @@ impl Middlebox {
     }
 }
 
-/// What one worker has counted.
-#[derive(Default, Local)]
-#[local(methods)]
-pub struct Books {
-    rules: Arc<Rules>,
-    counts: Vec<Owned>,
-    matched: Vec<u32>,
-    /// Where the rules are that apply to a packet.
-    applied: Vec<usize>,
-    connections: Connections,
-    fates: Vec<u8>,
-    /// Options that were not added or changed, for want of room in header or packet.
-    #[read(unfit_options)]
-    unfit: u64,
-}
-
-/// A count, and the rule whose it is.
-#[derive(Clone, Copy, Default)]
-struct Owned {
-    id: u64,
-    count: Count,
-}
-
 #[handlers]
 impl Middlebox {
     /// The commands that make the rules, one a line.
@@ -557,109 +532,6 @@ impl Middlebox {
     #[write]
     fn reset_counts(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
         self.after(&Command::ResetCounters)
-    }
-}
-
-#[handlers]
-impl Books {
-    /// The rules with their counters, as a table.
-    #[read]
-    fn list(&self) -> Value {
-        self.listed(listing::text)
-    }
-    /// The rules with their counters, as JSON.
-    #[read]
-    fn list_json(&self) -> Value {
-        self.listed(listing::json)
-    }
-    /// The connections with their rules, a line each.
-    #[read]
-    fn connections(&self, ask: &Ask) -> String {
-        self.connections.list(&self.rules, ask.now.0.unsigned_abs(), false)
-    }
-    /// The connections with all that is kept of them, a line each.
-    #[read]
-    fn connections_verbose(&self, ask: &Ask) -> String {
-        self.connections.list(&self.rules, ask.now.0.unsigned_abs(), true)
-    }
-    /// How many connections there are.
-    #[read]
-    fn connection_count(&self) -> u64 {
-        self.connections.len() as u64
-    }
-    /// What became of connections: added, expired, evicted for others, refused.
-    #[read]
-    fn connection_events(&self) -> Value {
-        let Counts { added, expired, evicted, refused } = self.connections.counts();
-        Value::Counts(vec![
-            (added, "added"),
-            (expired, "expired"),
-            (evicted, "evicted"),
-            (refused, "refused"),
-        ])
-    }
-    /// Packets that the rule at a position was about.
-    #[read(packets_)]
-    fn packets(&self, ask: &Ask) -> u64 {
-        self.count(ask).packets
-    }
-    /// Bytes of packets that the rule at a position was about.
-    #[read(bytes_)]
-    fn bytes(&self, ask: &Ask) -> u64 {
-        self.count(ask).bytes
-    }
-}
-
-impl Books {
-    /// The count of a rule.
-    fn of(&self, slot: usize, id: u64) -> Count {
-        let owned = self.counts.get(slot).filter(|owned| owned.id == id);
-        owned.map_or(Count::default(), |owned| owned.count)
-    }
-
-    fn count(&self, ask: &Ask) -> Count {
-        let at = ask.param.parse().ok().and_then(|n: usize| n.checked_sub(1));
-        let entry = at.and_then(|at| self.rules.entries().get(at));
-        entry.map_or(Count::default(), |entry| self.of(entry.slot, entry.id))
-    }
-
-    /// The rules with the counts of all workers.
-    fn listed(&self, show: fn(&Rules, &[Count]) -> String) -> Value {
-        let rules = self.rules.clone();
-        let counts = rules.entries().iter().flat_map(|entry| {
-            let Count { packets, bytes } = self.of(entry.slot, entry.id);
-            [packets, bytes]
-        });
-        let say = {
-            let rules = rules.clone();
-            move |counts: &[u64]| {
-                let pairs = counts.as_chunks::<2>().0.iter();
-                let counts: Vec<Count> =
-                    pairs.map(|&[packets, bytes]| Count { packets, bytes }).collect();
-                show(&rules, &counts)
-            }
-        };
-        Sums::new(counts.collect(), say).into()
-    }
-
-    /// Lets counters follow the rules: those of a rule that is new begin anew.
-    fn follow(&mut self, rules: &Arc<Rules>, connections: usize) {
-        self.connections.set_limit(connections);
-        if Arc::ptr_eq(&self.rules, rules) {
-            return;
-        }
-        if self.rules.flushes != rules.flushes {
-            self.connections.clear();
-        }
-        let again = self.rules.resets != rules.resets;
-        self.rules = rules.clone();
-        self.counts.resize(rules.slots(), Owned::default());
-        for entry in rules.entries() {
-            let owned = &mut self.counts[entry.slot];
-            if again || owned.id != entry.id {
-                *owned = Owned { id: entry.id, count: Count::default() };
-            }
-        }
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::language::{Command, Timeout, Which};
 use crate::rewrite::Plan;
 use crate::rule::Rule;
+use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -46,6 +47,9 @@ pub struct Rules {
     slots: Vec<Option<Arc<Entry>>>,
     /// How long connections are kept.
     pub timeouts: Timeouts,
+    /// The same in all that were made of each other by commands: only there do
+    /// identifiers and slots mean the same rules.
+    line: Arc<()>,
     /// How often everything was forgotten.
     pub flushes: u64,
     /// How often counting began anew.
@@ -74,6 +78,26 @@ impl Rules {
     #[inline]
     pub fn in_slot(&self, slot: usize, id: u64) -> Option<&Arc<Entry>> {
         self.slots.get(slot)?.as_ref().filter(|entry| entry.id <= id)
+    }
+
+    /// Whether these were made of those by commands, or those of these.
+    pub fn is_akin(&self, other: &Rules) -> bool {
+        Arc::ptr_eq(&self.line, &other.line)
+    }
+
+    /// For each slot here the rule there that says the same: the first that nobody has
+    /// yet.
+    pub fn counterparts<'a>(&self, other: &'a Rules) -> Vec<Option<&'a Arc<Entry>>> {
+        let mut by_rule: HashMap<String, VecDeque<&Arc<Entry>>> = HashMap::new();
+        for entry in other.entries() {
+            by_rule.entry(entry.rule.command()).or_default().push_back(entry);
+        }
+        let mut found = vec![None; self.slots.len()];
+        for entry in self.entries() {
+            let same = by_rule.get_mut(&entry.rule.command());
+            found[entry.slot] = same.and_then(VecDeque::pop_front);
+        }
+        found
     }
 
     /// The identifier of the youngest rule there ever was.

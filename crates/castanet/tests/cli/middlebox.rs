@@ -199,3 +199,28 @@ fn lines_of_a_pipe_are_commands() {
     let ran = castanet(&["middlebox", "--connect", "/nowhere/socket"], b"");
     assert!(ran.status == Some(1) && ran.err.contains("/nowhere/socket"), "{}", ran.err);
 }
+
+#[test]
+fn rules_come_and_go_while_packets_flow() {
+    // What one rule is about is counted whole, whatever happens to others beside it.
+    let packet = "4500001c00000000401100000a000001 0a0000020009000900080000".replace(' ', "");
+    let config = format!(
+        "m :: Middlebox(all mod ip-ttl 9, MTU 1400);
+         a :: InfiniteSource(DATA \\<{packet}>, LIMIT 100000, STOP false, ACTIVE false) -> MarkIPHeader -> [0] m;
+         b :: InfiniteSource(DATA \\<{packet}>, LIMIT 100000, STOP false, ACTIVE false) -> MarkIPHeader -> [1] m;
+         m[0] -> c :: Counter -> Discard; m[1] -> d :: Counter -> Discard;
+         StaticThreadSched(a 0, b 1);
+         Script(write a.active true, write b.active true, set n 0, label again,
+             write m.add udp-dport 9 mod udp-dport 10, write m.move 2 1, write m.add tcp-dport 9 drop,
+             write m.delete 1, write m.delete 2, set n $(add $n 1), goto again $(lt $n 100),
+             label wait, wait 5ms, goto wait $(lt $(add $(c.count) $(d.count)) 200000),
+             print $(m.packets1) $(m.rules), stop)"
+    );
+    let ran = castanet(&["run", "-q", "-j", "2", "-e", &config], b"");
+    assert_eq!(
+        (ran.status, ran.out.as_str()),
+        (Some(0), "200000 add all mod ip-ttl 9\n"),
+        "{}",
+        ran.err
+    );
+}

@@ -107,6 +107,24 @@ impl Connections {
         *self = Connections { limit: self.limit, ..Connections::default() };
     }
 
+    /// Goes on under other rules: connections keep those that are still there, in
+    /// other slots.
+    pub(crate) fn adopt(&mut self, before: &Rules, now: &Rules) {
+        let Connections { flows: Some(flows), lists, .. } = self else { return };
+        let old = std::mem::take(lists);
+        let counterparts = before.counterparts(now);
+        let ids: Vec<Id> = flows.iter().map(|(id, _, _)| id).collect();
+        let mut slots = Vec::new();
+        for id in ids {
+            let tracked = flows.get_mut(id);
+            let own = old.slots(tracked.list).iter().map(|&slot| slot as usize);
+            let own = own.filter(|&slot| before.in_slot(slot, tracked.since).is_some());
+            slots.clear();
+            slots.extend(own.filter_map(|slot| counterparts[slot]).map(|entry| entry.slot as u32));
+            (tracked.list, tracked.since) = (lists.number(&slots), now.last_id());
+        }
+    }
+
     /// Sets how many there may be.
     pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;

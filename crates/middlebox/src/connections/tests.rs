@@ -266,3 +266,23 @@ fn a_flood_leaves_those_that_were_answered() {
     let (direction, _) = bench.pass("2.0.0.2:80 > 1.0.0.1:9 tcp ack 1");
     assert_eq!(direction, Some(Direction::Reverse));
 }
+
+#[test]
+fn connections_go_on_under_another_configuration() {
+    let mut bench = Bench::new(&["tcp-syn accept", "udp-dport 53 map udp-dport 54", "all accept"]);
+    assert!(bench.out("1.0.0.1:9 > 2.0.0.2:53 udp").contains(":54"));
+    bench.out("1.0.0.1 > 2.0.0.2 proto 99");
+    // The same rule elsewhere, another in its place, and one that is gone.
+    let other =
+        ["ip-proto udp map udp-dport 99", "tcp-syn accept", "udp-dport 53 map udp-dport 54"];
+    let other = Rules::new(other.iter().map(|line| rule(line, true).expect("is one")));
+    assert!(!other.is_akin(&bench.rules) && other.clone().is_akin(&other));
+    bench.connections.adopt(&bench.rules, &other);
+    bench.rules = other;
+    let text = "1.0.0.1:9 > 2.0.0.2:53 udp";
+    assert_eq!(bench.out(text), came("1.0.0.1:9 > 2.0.0.2:54 udp"));
+    let listed = bench.connections.list(&bench.rules, bench.now, false);
+    assert_eq!(listed, "proto 99 1.0.0.1:0 > 2.0.0.2:0\nudp 1.0.0.1:9 > 2.0.0.2:53 id3\n");
+    assert_eq!(bench.pass("1.0.0.1 > 2.0.0.2 proto 99").0, None, "no rule is left");
+    assert_eq!(bench.connections.len(), 1);
+}

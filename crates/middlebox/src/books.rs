@@ -1,0 +1,193 @@
+//! What a `Middlebox` keeps: counters of rules, connections, and room to work in.
+
+use crate::connections::Connections;
+use crate::listing::{self, Count};
+use crate::rules::Rules;
+use castanet_engine::class::Sums;
+use castanet_engine::prelude::*;
+use castanet_kit::flow::Counts;
+use std::sync::Arc;
+
+/// What one worker has counted.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct Books {
+    rules: Arc<Rules>,
+    pub(crate) counts: Vec<Owned>,
+    pub(crate) matched: Vec<u32>,
+    /// Where the rules are that apply to a packet.
+    pub(crate) applied: Vec<usize>,
+    pub(crate) connections: Connections,
+    pub(crate) fates: Vec<u8>,
+    /// Options that were not added or changed, for want of room in header or packet.
+    #[read(unfit_options)]
+    pub(crate) unfit: u64,
+}
+
+/// A count, and the rule whose it is.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Owned {
+    id: u64,
+    pub(crate) count: Count,
+}
+
+#[handlers]
+impl Books {
+    /// The rules with their counters, as a table.
+    #[read]
+    fn list(&self) -> Value {
+        self.listed(listing::text)
+    }
+    /// The rules with their counters, as JSON.
+    #[read]
+    fn list_json(&self) -> Value {
+        self.listed(listing::json)
+    }
+    /// The connections with their rules, a line each.
+    #[read]
+    fn connections(&self, ask: &Ask) -> String {
+        self.connections.list(&self.rules, ask.now.0.unsigned_abs(), false)
+    }
+    /// The connections with all that is kept of them, a line each.
+    #[read]
+    fn connections_verbose(&self, ask: &Ask) -> String {
+        self.connections.list(&self.rules, ask.now.0.unsigned_abs(), true)
+    }
+    /// How many connections there are.
+    #[read]
+    fn connection_count(&self) -> u64 {
+        self.connections.len() as u64
+    }
+    /// What became of connections: added, expired, evicted for others, refused.
+    #[read]
+    fn connection_events(&self) -> Value {
+        let Counts { added, expired, evicted, refused } = self.connections.counts();
+        Value::Counts(vec![
+            (added, "added"),
+            (expired, "expired"),
+            (evicted, "evicted"),
+            (refused, "refused"),
+        ])
+    }
+    /// Packets that the rule at a position was about.
+    #[read(packets_)]
+    fn packets(&self, ask: &Ask) -> u64 {
+        self.count(ask).packets
+    }
+    /// Bytes of packets that the rule at a position was about.
+    #[read(bytes_)]
+    fn bytes(&self, ask: &Ask) -> u64 {
+        self.count(ask).bytes
+    }
+}
+
+impl Books {
+    /// The count of a rule.
+    fn of(&self, slot: usize, id: u64) -> Count {
+        let owned = self.counts.get(slot).filter(|owned| owned.id == id);
+        owned.map_or(Count::default(), |owned| owned.count)
+    }
+
+    fn count(&self, ask: &Ask) -> Count {
+        let at = ask.param.parse().ok().and_then(|n: usize| n.checked_sub(1));
+        let entry = at.and_then(|at| self.rules.entries().get(at));
+        entry.map_or(Count::default(), |entry| self.of(entry.slot, entry.id))
+    }
+
+    /// The rules with the counts of all workers.
+    fn listed(&self, show: fn(&Rules, &[Count]) -> String) -> Value {
+        let rules = self.rules.clone();
+        let counts = rules.entries().iter().flat_map(|entry| {
+            let Count { packets, bytes } = self.of(entry.slot, entry.id);
+            [packets, bytes]
+        });
+        let say = {
+            let rules = rules.clone();
+            move |counts: &[u64]| {
+                let pairs = counts.as_chunks::<2>().0.iter();
+                let counts: Vec<Count> =
+                    pairs.map(|&[packets, bytes]| Count { packets, bytes }).collect();
+                show(&rules, &counts)
+            }
+        };
+        Sums::new(counts.collect(), say).into()
+    }
+
+    /// Lets counters follow the rules: those of a rule that is new begin anew.
+    pub(crate) fn follow(&mut self, rules: &Arc<Rules>, connections: usize) {
+        self.connections.set_limit(connections);
+        if Arc::ptr_eq(&self.rules, rules) {
+            return;
+        }
+        let before = std::mem::replace(&mut self.rules, rules.clone());
+        if !before.is_akin(rules) {
+            return self.adopt(&before);
+        }
+        if before.flushes != rules.flushes {
+            self.connections.clear();
+        }
+        let again = before.resets != rules.resets;
+        self.counts.resize(rules.slots(), Owned::default());
+        for entry in rules.entries() {
+            let owned = &mut self.counts[entry.slot];
+            if again || owned.id != entry.id {
+                *owned = Owned { id: entry.id, count: Count::default() };
+            }
+        }
+    }
+
+    /// Goes on under the rules of another configuration: those that are the same keep
+    /// their counters, and their connections.
+    fn adopt(&mut self, before: &Rules) {
+        self.connections.adopt(before, &self.rules);
+        let mut counts = vec![Owned::default(); self.rules.slots()];
+        for entry in self.rules.entries() {
+            counts[entry.slot].id = entry.id;
+        }
+        let counterparts = before.counterparts(&self.rules);
+        for old in before.entries() {
+            if let Some(new) = counterparts[old.slot] {
+                counts[new.slot].count = self.of(old.slot, old.id);
+            }
+        }
+        self.counts = counts;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::{command, rule};
+
+    fn rules(lines: &[&str]) -> Arc<Rules> {
+        let read = |line: &&str| rule(line, false).expect("is a rule");
+        Arc::new(Rules::new(lines.iter().map(read)))
+    }
+
+    fn counted(books: &Books) -> Vec<u64> {
+        let entries = books.rules.entries().iter();
+        entries.map(|entry| books.of(entry.slot, entry.id).packets).collect()
+    }
+
+    #[test]
+    fn counters_go_with_their_rules() {
+        let mut books = Books::default();
+        let first = rules(&["all mod ip-ttl 1", "all mod ip-ttl 2", "all mod ip-ttl 2"]);
+        books.follow(&first, 9);
+        for (slot, packets) in [(0, 10), (1, 20), (2, 30)] {
+            books.counts[slot].count.packets = packets;
+        }
+        // By commands: places are used again, but not what was counted there.
+        let mut changed = Rules::clone(&first);
+        for line in ["delete 1", "add all mod ip-ttl 1", "move 1 2"] {
+            let command = command(line).expect("is a command").expect("says something");
+            assert!(changed.obey(&command).is_some_and(|it| it.is_ok()), "{line}");
+        }
+        books.follow(&Arc::new(changed), 9);
+        assert_eq!(counted(&books), [30, 20, 0]);
+        // By another configuration: the same words are the same rule.
+        books
+            .follow(&rules(&["all accept", "all mod ip-ttl 2", "all drop", "all mod ip-ttl 2"]), 9);
+        assert_eq!(counted(&books), [0, 30, 0, 20]);
+    }
+}
