@@ -2,6 +2,7 @@
 
 use crate::connections::Connections;
 use crate::listing::{self, Count};
+use crate::matcher::Matches;
 use crate::rules::Rules;
 use castanet_engine::class::Sums;
 use castanet_engine::prelude::*;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 pub struct Books {
     rules: Arc<Rules>,
     pub(crate) counts: Vec<Owned>,
-    pub(crate) matched: Vec<u32>,
+    pub(crate) matched: Matches,
     /// Where the rules are that apply to a packet.
     pub(crate) applied: Vec<usize>,
     pub(crate) connections: Connections,

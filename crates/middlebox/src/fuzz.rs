@@ -5,7 +5,7 @@ use crate::headers::Headers;
 use crate::holds::Seen;
 use crate::judge::{is_dropped, rewrite};
 use crate::language::{Command, command};
-use crate::matcher::Matcher;
+use crate::matcher::{Matcher, Matches};
 use crate::rules::Rules;
 use castanet_packet::Packet;
 
@@ -62,10 +62,10 @@ fn pass(rules: &Rules, matcher: &Matcher, connections: &mut Connections, bytes: 
     let now = (n + 1) * 1_000_000_000;
     connections.expire(now);
     let Some(headers) = Headers::find(&packet) else { return };
-    let mut found = Vec::new();
+    let mut found = Matches::default();
     let seen = Seen { bytes: packet.bytes(), headers: &headers, input: "a", output: "b" };
     matcher.matching(&seen, &mut found);
-    let entries = found.iter().map(|&at| &rules.entries()[at as usize]);
+    let entries = found.rules.iter().map(|&at| &rules.entries()[at as usize]);
     let stateful = entries.clone().filter(|entry| entry.rule.stateful);
     let mut connection = connections.find(packet.bytes(), &headers, rules, now);
     if connection.is_none() && stateful.clone().next().is_some() {

@@ -106,7 +106,7 @@ impl Predicate {
 
     /// Whether it asks only for the headers that the field lies in, which all
     /// packets with these headers have.
-    fn is_about_layer(&self) -> bool {
+    pub(crate) fn is_about_layer(&self) -> bool {
         let spec = self.field.spec();
         let always = matches!(spec.place, Place::Bits { .. } | Place::Payload);
         let about_value = matches!(spec.kind, Kind::Flag | Kind::Named(_));

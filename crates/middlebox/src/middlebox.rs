@@ -8,7 +8,7 @@ use crate::holds::Seen;
 use crate::interfaces::Interfaces;
 use crate::judge::{is_dropped, rewrite};
 use crate::language::{Command, Form, command, commands};
-use crate::matcher::Matcher;
+use crate::matcher::{Matcher, Matches};
 use crate::rule::Rule;
 use crate::rules::{Entry, Rules};
 use castanet_engine::prelude::*;
@@ -309,8 +309,9 @@ impl Middlebox {
         let Some(headers) = Headers::find(&packet) else {
             return Ok(format!("no IP packet: no rule is about it\nout {sketch}\n"));
         };
-        let mut found = Vec::new();
+        let mut found = Matches::default();
         self.matcher.matching(&self.seen(&packet, &headers, 0), &mut found);
+        let found = found.rules;
         let mut said = String::new();
         for &at in &found {
             let entry = &self.rules.entries()[at as usize];
@@ -346,12 +347,12 @@ impl Middlebox {
         let on = Exit::Out(port as u8);
         let Some(headers) = Headers::find(packet) else { return on };
         self.matcher.matching(&self.seen(packet, &headers, port), &mut books.matched);
-        if books.matched.is_empty() && !self.is_stateful {
+        if books.matched.rules.is_empty() && !self.is_stateful {
             return on;
         }
         let entries = self.rules.entries();
         books.applied.clear();
-        let stateless = books.matched.iter().map(|&at| &entries[at as usize]);
+        let stateless = books.matched.rules.iter().map(|&at| &entries[at as usize]);
         let stateless = stateless.filter(|entry| !entry.rule.stateful);
         books.applied.extend(stateless.map(|entry| entry.slot));
         let mut connection = None;
@@ -381,7 +382,7 @@ impl Middlebox {
         if found.is_some() {
             return Ok(found);
         }
-        let entries = books.matched.iter().map(|&at| &self.rules.entries()[at as usize]);
+        let entries = books.matched.rules.iter().map(|&at| &self.rules.entries()[at as usize]);
         let stateful = entries.clone().filter(|entry| entry.rule.stateful);
         if stateful.clone().next().is_none() {
             return Ok(None);
