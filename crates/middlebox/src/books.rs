@@ -1,8 +1,9 @@
 //! What a `Middlebox` keeps: counters of rules, connections, and room to work in.
 
 use crate::connections::Connections;
+use crate::headers::Headers;
 use crate::listing::{self, Count};
-use crate::matcher::Matches;
+use crate::matcher::Matcher;
 use crate::rules::Rules;
 use castanet_engine::class::Sums;
 use castanet_engine::prelude::*;
@@ -14,8 +15,12 @@ use std::sync::Arc;
 #[local(methods)]
 pub struct Books {
     rules: Arc<Rules>,
-    pub(crate) counts: Vec<Owned>,
-    pub(crate) matched: Matches,
+    counts: Vec<Owned>,
+    pub(crate) matcher: Matcher,
+    /// The headers of each packet of a burst that is an IP packet.
+    pub(crate) headers: Vec<Option<Headers>>,
+    /// The rules that are about a packet, in order.
+    pub(crate) matched: Vec<u32>,
     /// Where the rules are that apply to a packet.
     pub(crate) applied: Vec<usize>,
     pub(crate) connections: Connections,
@@ -29,7 +34,7 @@ pub struct Books {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Owned {
     id: u64,
-    pub(crate) count: Count,
+    count: Count,
 }
 
 #[handlers]
@@ -43,6 +48,16 @@ impl Books {
     #[read]
     fn list_json(&self) -> Value {
         self.listed(listing::json)
+    }
+    /// The table that rules are found by.
+    #[read]
+    fn tables(&self) -> String {
+        self.matcher.tables(false)
+    }
+    /// The table that rules are found by, with the masks of its keys.
+    #[read]
+    fn tables_verbose(&self) -> String {
+        self.matcher.tables(true)
     }
     /// The connections with their rules, a line each.
     #[read]
@@ -73,12 +88,12 @@ impl Books {
     /// Packets that the rule at a position was about.
     #[read(packets_)]
     fn packets(&self, ask: &Ask) -> u64 {
-        self.count(ask).packets
+        self.count_at(ask).packets
     }
     /// Bytes of packets that the rule at a position was about.
     #[read(bytes_)]
     fn bytes(&self, ask: &Ask) -> u64 {
-        self.count(ask).bytes
+        self.count_at(ask).bytes
     }
 }
 
@@ -89,7 +104,16 @@ impl Books {
         owned.map_or(Count::default(), |owned| owned.count)
     }
 
-    fn count(&self, ask: &Ask) -> Count {
+    /// Counts a packet for the rule in a place.
+    #[inline]
+    pub(crate) fn count(&mut self, slot: usize, bytes: usize) {
+        if let Some(owned) = self.counts.get_mut(slot) {
+            owned.count.packets += 1;
+            owned.count.bytes += bytes as u64;
+        }
+    }
+
+    fn count_at(&self, ask: &Ask) -> Count {
         let at = ask.param.parse().ok().and_then(|n: usize| n.checked_sub(1));
         let entry = at.and_then(|at| self.rules.entries().get(at));
         entry.map_or(Count::default(), |entry| self.of(entry.slot, entry.id))
@@ -121,6 +145,7 @@ impl Books {
             return;
         }
         let before = std::mem::replace(&mut self.rules, rules.clone());
+        self.matcher.follow(&before, rules);
         if !before.is_akin(rules) {
             return self.adopt(&before);
         }
@@ -129,7 +154,9 @@ impl Books {
         }
         let again = before.resets != rules.resets;
         self.counts.resize(rules.slots(), Owned::default());
-        for entry in rules.entries() {
+        let is_next = rules.version() == before.version() + 1 && rules.added().is_some();
+        let new = if is_next && !again { rules.entries().len() - 1 } else { 0 };
+        for entry in &rules.entries()[new..] {
             let owned = &mut self.counts[entry.slot];
             if again || owned.id != entry.id {
                 *owned = Owned { id: entry.id, count: Count::default() };

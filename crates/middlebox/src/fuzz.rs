@@ -5,7 +5,7 @@ use crate::headers::Headers;
 use crate::holds::Seen;
 use crate::judge::{is_dropped, rewrite};
 use crate::language::{Command, command};
-use crate::matcher::{Matcher, Matches};
+use crate::matcher::Matcher;
 use crate::rules::Rules;
 use castanet_packet::Packet;
 
@@ -19,14 +19,15 @@ const BETWEEN: &[u8] = b"\xff\xfe\xfd";
 pub fn fuzz_entry(data: &[u8]) {
     let end = data.iter().position(|&byte| byte == 0).unwrap_or(data.len());
     let rules = read(&String::from_utf8_lossy(&data[..end]));
-    let matcher = Matcher::new(rules.entries());
+    let mut matcher = Matcher::default();
+    matcher.follow(&Rules::default(), &rules);
     let mut connections = Connections::default();
     connections.set_limit(3);
     let mut rest = data.get(end + 1..).unwrap_or_default();
     for n in 0..MOST as u64 {
         let gap = rest.windows(BETWEEN.len()).position(|it| it == BETWEEN);
         let (bytes, behind) = rest.split_at(gap.unwrap_or(rest.len()));
-        pass(&rules, &matcher, &mut connections, bytes, n);
+        pass(&rules, &mut matcher, &mut connections, bytes, n);
         rest = behind.get(BETWEEN.len()..).unwrap_or_default();
         if rest.is_empty() {
             break;
@@ -54,7 +55,7 @@ fn read(text: &str) -> Rules {
 }
 
 /// Lets the rules have a packet, with a network header or behind Ethernet's.
-fn pass(rules: &Rules, matcher: &Matcher, connections: &mut Connections, bytes: &[u8], n: u64) {
+fn pass(rules: &Rules, matcher: &mut Matcher, connections: &mut Connections, bytes: &[u8], n: u64) {
     let mut packet = Packet::from_bytes(bytes);
     if n.is_multiple_of(2) {
         packet.set_network_header(0, 0);
@@ -62,10 +63,13 @@ fn pass(rules: &Rules, matcher: &Matcher, connections: &mut Connections, bytes: 
     let now = (n + 1) * 1_000_000_000;
     connections.expire(now);
     let Some(headers) = Headers::find(&packet) else { return };
-    let mut found = Matches::default();
+    let mut found = Vec::new();
     let seen = Seen { bytes: packet.bytes(), headers: &headers, input: "a", output: "b" };
-    matcher.matching(&seen, &mut found);
-    let entries = found.rules.iter().map(|&at| &rules.entries()[at as usize]);
+    matcher.begin();
+    matcher.ask(seen.bytes, Some(&headers));
+    matcher.look();
+    matcher.matching(0, &seen, &mut found);
+    let entries = found.iter().map(|&at| &rules.entries()[at as usize]);
     let stateful = entries.clone().filter(|entry| entry.rule.stateful);
     let mut connection = connections.find(packet.bytes(), &headers, rules, now);
     if connection.is_none() && stateful.clone().next().is_some() {

@@ -230,6 +230,17 @@ impl Headers {
         }
     }
 
+    /// The extension headers, a bit each as [`Headers::extension_bit`] has it.
+    #[inline]
+    pub(crate) fn extensions(&self) -> u16 {
+        self.extensions
+    }
+
+    /// The bit of an extension header of that number; all bits, without one.
+    pub(crate) fn extension_bit(number: Option<u8>) -> u16 {
+        number.map_or(u16::MAX, bit)
+    }
+
     /// Where the header of a layer begins, and where what follows it does.
     #[inline]
     pub fn layer(&self, layer: Layer) -> (usize, usize) {

@@ -25,7 +25,7 @@ pub mod value;
 
 pub use fuzz::fuzz_entry;
 pub use holds::Seen;
-pub use matcher::{Matcher, Matches};
+pub use matcher::Matcher;
 pub use page::page;
 pub use rules::{Entry, Rules, Timeouts};
 

@@ -8,7 +8,6 @@ use crate::holds::Seen;
 use crate::interfaces::Interfaces;
 use crate::judge::{is_dropped, rewrite};
 use crate::language::{Command, Form, command, commands};
-use crate::matcher::{Matcher, Matches};
 use crate::rule::Rule;
 use crate::rules::{Entry, Rules};
 use castanet_engine::prelude::*;
@@ -75,8 +74,8 @@ use std::sync::Arc;
 /// = m.drops.rule 1
 /// = m.bytes1 76
 /// = m.unfit_options 0
-/// = m.tables list of 2 rules, looked at one by one
-/// = m.tables_verbose list of 2 rules, looked at one by one\nid2 out eth1 mod ip6-hop-limit 7\nid1 in eth0 ip-ttl < 5 drop
+/// = m.tables table of 2 rules, 3 keys, 3 masks, 0 probes, 132032 bytes
+/// = m.tables_verbose table of 2 rules, 3 keys, 3 masks, 0 probes, 132032 bytes\nmask 0 0 0 0 0 0 0 0 keys 1\nmask 100 0 0 fc00000000000000 0 0 0 0 keys 1\nmask 100 0 0 ff00000000000000 0 0 0 0 keys 1
 /// ! m.reset_counts
 /// = m.bytes1 0
 /// ! m.replace 1 all mod ip-ttl 3
@@ -137,7 +136,6 @@ use std::sync::Arc;
 #[element(args = Arguments, methods, ports = "1-/=", processing = "h/h", flow = "#/#")]
 pub struct Middlebox {
     rules: Arc<Rules>,
-    matcher: Arc<Matcher>,
     interfaces: Interfaces,
     mtu: usize,
     said: String,
@@ -224,11 +222,9 @@ impl Build for Middlebox {
         let words = |words: Option<Words>| words.map(|words| words.words);
         let interfaces = Interfaces::new(words(args.interfaces), words(args.out), setup.inputs)?;
         let rules = Rules::new(rules);
-        let matcher = Arc::new(Matcher::new(rules.entries()));
         let is_stateful = rules.are_stateful();
         Ok(Middlebox {
             rules: Arc::new(rules),
-            matcher,
             interfaces,
             mtu: args.mtu,
             said: String::new(),
@@ -268,7 +264,6 @@ impl Middlebox {
         new.said = said.map_err(ArgError::new)?;
         if !matches!(command, Command::Test(_) | Command::Save(_)) {
             let rules = new.followed(rules)?;
-            new.matcher = Arc::new(Matcher::new(rules.entries()));
             new.is_stateful = rules.are_stateful();
             new.rules = Arc::new(rules);
         }
@@ -309,9 +304,10 @@ impl Middlebox {
         let Some(headers) = Headers::find(&packet) else {
             return Ok(format!("no IP packet: no rule is about it\nout {sketch}\n"));
         };
-        let mut found = Matches::default();
-        self.matcher.matching(&self.seen(&packet, &headers, 0), &mut found);
-        let found = found.rules;
+        // Asked rule by rule: what the table finds is to be the same.
+        let seen = self.seen(&packet, &headers, 0);
+        let about = self.rules.entries().iter().enumerate().filter(|(_, it)| it.rule.holds(&seen));
+        let found: Vec<u32> = about.map(|(at, _)| at as u32).collect();
         let mut said = String::new();
         for &at in &found {
             let entry = &self.rules.entries()[at as usize];
@@ -341,23 +337,39 @@ impl Middlebox {
         Seen { bytes: packet.bytes(), headers, input, output }
     }
 
-    /// What becomes of a packet.
+    /// What becomes of a packet, the one of that number in its burst.
     #[inline]
-    fn decide(&self, books: &mut Books, port: usize, packet: &mut Packet, cx: &mut Cx) -> Exit {
+    fn decide(
+        &self,
+        books: &mut Books,
+        headers: &Headers,
+        (number, port): (usize, usize),
+        packet: &mut Packet,
+        cx: &mut Cx,
+    ) -> Exit {
         let on = Exit::Out(port as u8);
-        let Some(headers) = Headers::find(packet) else { return on };
-        self.matcher.matching(&self.seen(packet, &headers, port), &mut books.matched);
-        if books.matched.rules.is_empty() && !self.is_stateful {
-            return on;
-        }
+        let seen = self.seen(packet, headers, port);
+        books.matcher.matching(number, &seen, &mut books.matched);
         let entries = self.rules.entries();
+        match books.matched[..] {
+            _ if self.is_stateful => {}
+            [] => return on,
+            // Most packets of a firewall: one rule, which says yes or no.
+            [only] if entries[only as usize].plan.is_verdict() => {
+                let entry = &entries[only as usize];
+                books.count(entry.slot, packet.len());
+                let is_dropped = is_dropped(std::iter::once(&entry.plan), || cx.random());
+                return if is_dropped { Exit::Rule } else { on };
+            }
+            _ => {}
+        }
         books.applied.clear();
-        let stateless = books.matched.rules.iter().map(|&at| &entries[at as usize]);
+        let stateless = books.matched.iter().map(|&at| &entries[at as usize]);
         let stateless = stateless.filter(|entry| !entry.rule.stateful);
         books.applied.extend(stateless.map(|entry| entry.slot));
         let mut connection = None;
         if self.is_stateful {
-            connection = match self.connection(books, packet, &headers, cx) {
+            connection = match self.connection(books, packet, headers, cx) {
                 Ok(found) => found,
                 Err(exit) => return exit,
             };
@@ -382,7 +394,7 @@ impl Middlebox {
         if found.is_some() {
             return Ok(found);
         }
-        let entries = books.matched.rules.iter().map(|&at| &self.rules.entries()[at as usize]);
+        let entries = books.matched.iter().map(|&at| &self.rules.entries()[at as usize]);
         let stateful = entries.clone().filter(|entry| entry.rule.stateful);
         if stateful.clone().next().is_none() {
             return Ok(None);
@@ -408,15 +420,12 @@ impl Middlebox {
         &self,
         books: &mut Books,
         packet: &mut Packet,
-        headers: Headers,
+        headers: &Headers,
         connection: Option<Found>,
         cx: &mut Cx,
     ) -> Option<Exit> {
-        for &slot in &books.applied {
-            if let Some(owned) = books.counts.get_mut(slot) {
-                owned.count.packets += 1;
-                owned.count.bytes += packet.len() as u64;
-            }
+        for at in 0..books.applied.len() {
+            books.count(books.applied[at], packet.len());
         }
         let plans = books
             .applied
@@ -427,7 +436,7 @@ impl Middlebox {
         }
         if plans.clone().any(|plan| !plan.is_verdict()) {
             let mapped = connection.as_ref().map(|found| &found.mapped);
-            books.unfit += rewrite(packet, headers, plans, mapped, self.mtu) as u64;
+            books.unfit += rewrite(packet, *headers, plans, mapped, self.mtu) as u64;
         }
         None
     }
@@ -449,16 +458,6 @@ impl Middlebox {
     #[read]
     fn interfaces(&self) -> String {
         self.interfaces.to_string()
-    }
-    /// The tables that rules are found by.
-    #[read]
-    fn tables(&self) -> String {
-        self.matcher.tables(false)
-    }
-    /// The tables that rules are found by, with what is in them.
-    #[read]
-    fn tables_verbose(&self) -> String {
-        self.matcher.tables(true)
     }
     /// Which rules are about the packet that is the parameter, and what comes out.
     #[read]
@@ -559,9 +558,22 @@ impl PerBatch for Middlebox {
         }
         let mut fates = std::mem::take(&mut books.fates);
         fates.clear();
-        for packet in batch.iter_mut() {
-            fates.push(self.decide(books, port, packet, cx).index());
+        let mut headers = std::mem::take(&mut books.headers);
+        headers.clear();
+        headers.extend(batch.iter().map(Headers::find));
+        books.matcher.begin();
+        for (packet, headers) in batch.iter().zip(&headers) {
+            books.matcher.ask(packet.bytes(), headers.as_ref());
         }
+        books.matcher.look();
+        for (number, (packet, headers)) in batch.iter_mut().zip(&headers).enumerate() {
+            let exit = match headers {
+                Some(headers) => self.decide(books, headers, (number, port), packet, cx),
+                None => Exit::Out(port as u8),
+            };
+            fates.push(exit.index());
+        }
+        books.headers = headers;
         cx.route(batch, &fates);
         books.fates = fates;
     }

@@ -54,6 +54,10 @@ pub struct Rules {
     pub flushes: u64,
     /// How often counting began anew.
     pub resets: u64,
+    /// How often rules came, went or moved.
+    version: u64,
+    /// Whether the last of these times a rule came behind the others.
+    is_added: bool,
 }
 
 impl Rules {
@@ -67,6 +71,21 @@ impl Rules {
     /// The rules, in order.
     pub fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
+    }
+
+    /// How often rules have changed.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The rule that came last, if nothing else happened since the version before.
+    pub fn added(&self) -> Option<&Arc<Entry>> {
+        self.entries.last().filter(|_| self.is_added)
+    }
+
+    fn changed(&mut self, is_added: bool) {
+        self.version += 1;
+        self.is_added = is_added;
     }
 
     /// How many places for counters there are.
@@ -132,6 +151,7 @@ impl Rules {
     pub fn add(&mut self, rule: Rule) -> usize {
         let entry = self.entry(rule);
         self.entries.push(entry);
+        self.changed(true);
         self.entries.len()
     }
 
@@ -155,6 +175,7 @@ impl Rules {
         let entry = self.entry(rule);
         let old = std::mem::replace(&mut self.entries[at], entry);
         self.release(&old);
+        self.changed(false);
         Ok(at)
     }
 
@@ -162,6 +183,7 @@ impl Rules {
         let at = self.find(which)?;
         let old = self.entries.remove(at);
         self.release(&old);
+        self.changed(false);
         Ok(old)
     }
 
@@ -170,6 +192,7 @@ impl Rules {
         let to = self.find(Which::Position(position))?;
         let entry = self.entries.remove(at);
         self.entries.insert(to, entry);
+        self.changed(false);
         Ok(())
     }
 
@@ -178,6 +201,7 @@ impl Rules {
         let old = std::mem::take(&mut self.entries);
         old.iter().for_each(|entry| self.release(entry));
         rules.into_iter().for_each(|rule| _ = self.add(rule));
+        self.changed(false);
     }
 
     /// Does what a command says that is about rules, and answers; nothing, if it is

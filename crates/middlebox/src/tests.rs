@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 const MTU: usize = 1500;
 
-fn packet(text: &str) -> (Packet, Start) {
+pub(crate) fn packet(text: &str) -> (Packet, Start) {
     let built = sketch::build(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let mut packet = Packet::from_bytes(&built.bytes);
     if built.layer == Start::Network {
@@ -323,7 +323,7 @@ fn sums_are_right(packet: &Packet) -> bool {
 }
 
 /// A packet whose checksums are right.
-fn sound() -> impl Strategy<Value = String> {
+pub(crate) fn sound() -> impl Strategy<Value = String> {
     let ends = prop_oneof![
         Just(("1.2.3.4", "5.6.7.8")),
         Just(("10.0.0.1", "10.255.255.254")),

@@ -24,6 +24,18 @@ pub fn set(bytes: &mut [u8], first: usize, count: usize, number: u128) -> bool {
     true
 }
 
+/// The eight bytes from `at` on as a number; those behind the end are 0.
+#[inline]
+pub fn word(bytes: &[u8], at: usize) -> u64 {
+    let rest = bytes.get(at..).unwrap_or_default();
+    match rest.first_chunk::<8>() {
+        Some(whole) => u64::from_be_bytes(*whole),
+        None => {
+            rest.iter().zip((0..8).rev()).fold(0, |n, (&byte, at)| n | u64::from(byte) << (at * 8))
+        }
+    }
+}
+
 /// So many ones.
 #[inline]
 fn ones(count: usize) -> u128 {
@@ -46,6 +58,14 @@ mod tests {
         assert_eq!(bytes, [0x45, 0xb8, 0x00, 0x54, 0x12, 0x34, 0x5f, 0xff]);
         assert_eq!(get(&bytes, 60, 5), None);
         assert!(!set(&mut bytes, 64, 1, 1));
+    }
+
+    #[test]
+    fn words_end_with_zeros() {
+        let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+        assert_eq!(word(&bytes, 1), 0x0203_0405_0607_0809);
+        assert_eq!(word(&bytes, 7), 0x0809 << 48);
+        assert_eq!((word(&bytes, 9), word(&bytes, 99)), (0, 0));
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! Benchmarks: each measures its limit beside itself in the same run.
 
+pub(crate) mod classify;
 pub(crate) mod elements;
 pub(crate) mod flows;
 pub(crate) mod fused;

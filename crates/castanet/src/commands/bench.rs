@@ -1,5 +1,6 @@
 //! `castanet bench`.
 
+mod classify;
 mod elements;
 mod flows;
 mod io;
@@ -32,6 +33,8 @@ enum Which {
     Models(models::Arguments),
     /// A table of flows: adding, finding and ending them, beside a hash map
     Flows(flows::Arguments),
+    /// Rules: what a packet costs against sets of many sizes and kinds
+    Classify(classify::Arguments),
 }
 
 /// What `castanet bench router` takes.
@@ -68,6 +71,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         Which::Io(arguments) => io::main(arguments),
         Which::Models(arguments) => models::main(arguments),
         Which::Flows(arguments) => flows::main(arguments),
+        Which::Classify(arguments) => classify::main(arguments),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The program from outside: what it prints, where, and how it ends.
 #![allow(clippy::unwrap_used)] // a test
 
+mod bench_classify;
 mod bench_elements;
 mod castanet;
 mod click;

@@ -73,6 +73,16 @@ pub fn cost(class: &Class, library: &Library, time: Duration) -> Result<Measured
     failed
 }
 
+/// Measures a class by another example than those of its documentation.
+pub fn cost_of(
+    class: &Class,
+    text: &str,
+    library: &Library,
+    time: Duration,
+) -> Result<Measured, String> {
+    Rehearsal::new(class, &Script::new(text), library)?.measure(time)
+}
+
 /// Says nothing: what elements write is made all the same.
 struct Silent;
 

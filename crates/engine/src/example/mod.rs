@@ -20,7 +20,7 @@ mod sink;
 
 use crate::class::{Class, Library};
 pub use bench::{run, storm, survive};
-pub use cost::{Measured, cost};
+pub use cost::{Measured, cost, cost_of};
 
 /// The burst sizes and numbers of workers that every example runs with.
 pub const WAYS: [(usize, usize); 6] = [(1, 1), (1, 4), (1, 64), (3, 1), (3, 4), (3, 64)];

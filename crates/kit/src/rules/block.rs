@@ -83,6 +83,10 @@ impl Block {
 
     /// Takes a mask to a place that has room; gives back the one that was there.
     pub(super) fn take(&mut self, place: usize, shape: Shape) -> Option<Key> {
+        if !self.filters().all(|filter| filter.knows(place)) {
+            // It would always pass: the next change is to choose.
+            self.changes += self.groups;
+        }
         self.filters().for_each(|filter| filter.add_shape(place, &shape));
         match self.held.get_mut(place) {
             Some(held) => Some(std::mem::replace(&mut held.shape, shape).mask),

@@ -116,6 +116,11 @@ impl Filter {
         self.probes.iter().map(|probe| probe.cells.len() * size_of::<u64>()).sum()
     }
 
+    /// Whether there is a bit for the mask at this place.
+    pub(super) fn knows(&self, place: usize) -> bool {
+        self.probes.is_empty() || place < self.words * u64::BITS as usize
+    }
+
     /// A mask came to this place.
     pub(super) fn add_shape(&mut self, place: usize, shape: &Shape) {
         for probe in &mut self.probes {

@@ -125,6 +125,17 @@ fn probes_leave_few_masks_to_look_up() {
 }
 
 #[test]
+fn masks_that_come_later_are_ruled_out_too() {
+    let mut table = Table::with_seed(Seed::fixed());
+    // Some hundred rules of few masks, then as many of many.
+    (0..500).for_each(|n| table.insert(n as u32, &prefixes(n, 20)));
+    (500..1000).for_each(|n| table.insert(n as u32, &prefixes(n, 200)));
+    let keys = (500..1000).map(|n| *prefixes(n, 200).value());
+    let lookups: u32 = keys.map(|key| table.lookups(&key)).sum();
+    assert!(lookups < 500 * 16, "{lookups} lookups for 500 keys");
+}
+
+#[test]
 fn more_masks_than_one_block_has_room_for() {
     let mut table = Table::with_seed(Seed::fixed());
     let rule = |n: u32| {

@@ -5,7 +5,7 @@ mod fault;
 mod lexer;
 mod parser;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use command::{COMMANDS, Command, Form, Timeout, Which, command};
 pub use fault::Fault;

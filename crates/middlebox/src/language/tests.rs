@@ -258,12 +258,13 @@ fn value_of(field: Field) -> BoxedStrategy<Value> {
     }
 }
 
-fn any_field() -> impl Strategy<Value = Field> {
+fn any_field() -> impl Strategy<Value = Field> + Clone {
     let plain = (0..FIELDS.len()).prop_map(|at| Field::all().nth(at).expect("is there"));
     prop_oneof![4 => plain, 1 => (2u8..=255).prop_map(Field::option)]
 }
 
-fn predicate() -> impl Strategy<Value = Predicate> {
+/// Predicates of all fields.
+pub(crate) fn predicate() -> impl Strategy<Value = Predicate> + Clone {
     let some = any_field().prop_filter("`all` stands alone", |it| it.spec().name != "all");
     some.prop_flat_map(|field| {
         let orders = if field.spec().has_order() { 6usize } else { 2 };

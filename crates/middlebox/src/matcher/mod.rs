@@ -1,94 +1,163 @@
-//! Which rules are about a packet.
+//! Which rules are about a packet: found in a table, however many there are.
 
-mod key;
+mod compile;
+mod keys;
 #[cfg(test)]
 mod tests;
 
+use crate::headers::Headers;
 use crate::holds::Seen;
-use crate::rules::Entry;
-use castanet_kit::rules::{Hit, Table};
+use crate::rules::{Entry, Rules};
+use castanet_kit::rules::{Hit, Key, Mask, Table};
+use compile::Compiled;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// So few rules are looked at one by one.
-const FEW: usize = 8;
-
-/// Finds the rules that are about a packet. Whoever asks knows nothing of how they are
-/// found. What a rule says that fits into a key finds it in a table; the rest of it is
-/// looked at as [`Rule::holds`](crate::rule::Rule::holds) does, which alone would
-/// give the same answers.
-#[derive(Default)]
-pub struct Matcher {
-    entries: Vec<Arc<Entry>>,
-    table: Option<Table>,
+/// A rule in the table.
+#[derive(Debug)]
+struct Held {
+    entry: Arc<Entry>,
+    /// Whether whatever the table finds is what the rule is about.
+    is_exact: bool,
+    /// Its position among the rules.
+    position: u32,
 }
 
-/// What was found, with room to find it in.
+/// With so many new rules at once it is worth it to choose the table's probes anew.
+const MANY: usize = 100;
+
+/// Finds the rules that are about packets. The same as asking each rule
+/// ([`Rule::holds`](crate::rule::Rule::holds)), for many rules and a burst of packets.
 #[derive(Default)]
-pub struct Matches {
+pub struct Matcher {
+    table: Table,
+    /// By the rules' places.
+    held: Vec<Option<Held>>,
+    keys: Vec<Key>,
     hits: Vec<Hit>,
-    /// The positions of the rules, in order.
-    pub rules: Vec<u32>,
+    /// Where the hits of each packet begin; one more at the end.
+    firsts: Vec<u32>,
 }
 
 impl Matcher {
-    /// For these rules, in their order.
-    pub fn new(entries: &[Arc<Entry>]) -> Matcher {
-        Matcher::with_few(entries, FEW)
-    }
-
-    /// The same, where so few rules are looked at one by one.
-    fn with_few(entries: &[Arc<Entry>], few: usize) -> Matcher {
-        let table = (entries.len() > few).then(|| {
-            let mut table = Table::new();
-            for (at, entry) in entries.iter().enumerate() {
-                table.insert(at as u32, &key::of_rule(&entry.rule));
+    /// Learns the rules as they are now, if `before` is what it knows. One that came
+    /// behind those is a matter of microseconds; else it looks at all.
+    pub fn follow(&mut self, before: &Rules, rules: &Rules) {
+        let is_next = rules.is_akin(before) && rules.version() == before.version() + 1;
+        if let Some(entry) = rules.added().filter(|_| is_next) {
+            self.put(entry, rules.entries().len() - 1);
+            return;
+        }
+        let slots = rules.slots().max(self.held.len());
+        self.held.resize_with(slots, || None);
+        for slot in 0..slots {
+            let now = rules.in_slot(slot, u64::MAX);
+            let is_same = |held: &Held| now.is_some_and(|now| Arc::ptr_eq(now, &held.entry));
+            if self.held[slot].as_ref().is_some_and(|held| !is_same(held)) {
+                self.take(slot);
             }
-            table.settle();
-            table
-        });
-        Matcher { entries: entries.to_vec(), table }
+        }
+        let mut new = 0;
+        for (position, entry) in rules.entries().iter().enumerate() {
+            match &mut self.held[entry.slot] {
+                Some(held) => held.position = position as u32,
+                None => {
+                    self.put(entry, position);
+                    new += 1;
+                }
+            }
+        }
+        if new > MANY {
+            self.table.settle();
+        }
     }
 
-    /// The tables that rules are found by; `verbose` with what is in them: rules of a list, masks of a table.
+    fn put(&mut self, entry: &Arc<Entry>, position: usize) {
+        let compiled = Compiled::of(&entry.rule);
+        for key in &compiled.keys {
+            self.table.insert(entry.slot as u32, key);
+        }
+        if self.held.len() <= entry.slot {
+            self.held.resize_with(entry.slot + 1, || None);
+        }
+        let (entry, is_exact) = (entry.clone(), compiled.is_exact);
+        let slot = entry.slot;
+        self.held[slot] = Some(Held { entry, is_exact, position: position as u32 });
+    }
+
+    fn take(&mut self, slot: usize) {
+        if let Some(held) = self.held[slot].take() {
+            for key in &Compiled::of(&held.entry.rule).keys {
+                self.table.remove(slot as u32, key);
+            }
+        }
+    }
+
+    /// The masks of the rules.
+    pub fn masks(&self) -> impl Iterator<Item = Mask> {
+        self.table.masks()
+    }
+
+    /// The table that rules are found by; `verbose` with its masks.
     pub fn tables(&self, verbose: bool) -> String {
-        let count = self.entries.len();
-        let Some(table) = &self.table else {
-            let head = format!("list of {count} rules, looked at one by one\n");
-            let lines = self.entries.iter().filter(|_| verbose);
-            return lines.fold(head, |text, it| text + &format!("id{} {}\n", it.id, it.rule));
-        };
-        let masks: Vec<_> = table.masks().collect();
+        let (table, count) = (&self.table, self.held.iter().flatten().count());
         let mut text = format!(
             "table of {count} rules, {} keys, {} masks, {} probes, {} bytes\n",
             table.len(),
-            masks.len(),
+            table.masks().count(),
             table.probes(),
             table.memory()
         );
         if verbose {
-            let mut lines: Vec<String> = Vec::new();
-            for mask in masks {
+            let line = |mask: Mask| {
                 let words: Vec<String> = mask.mask.0.iter().map(|it| format!("{it:x}")).collect();
-                lines.push(format!("mask {} keys {}\n", words.join(" "), mask.values));
-            }
+                format!("mask {} keys {}\n", words.join(" "), mask.values)
+            };
+            let mut lines: Vec<String> = table.masks().map(line).collect();
             lines.sort();
             lines.iter().for_each(|line| _ = text.write_str(line));
         }
         text
     }
 
-    /// Finds all rules that are about a packet.
+    /// Begins a burst: its packets come in order, by [`Matcher::ask`].
+    pub fn begin(&mut self) {
+        self.keys.clear();
+    }
+
+    /// The next packet of the burst; one that no rule is about comes without headers.
     #[inline]
-    pub fn matching(&self, seen: &Seen, found: &mut Matches) {
-        found.rules.clear();
-        let holds = |at: u32| self.entries[at as usize].rule.holds(seen);
-        let Some(table) = &self.table else {
-            found.rules.extend((0..self.entries.len() as u32).filter(|&at| holds(at)));
-            return;
-        };
-        table.find_all(&[key::of_packet(seen)], &mut found.hits);
-        found.rules.extend(found.hits.iter().map(|hit| hit.rule).filter(|&at| holds(at)));
-        found.rules.sort_unstable();
+    pub fn ask(&mut self, bytes: &[u8], headers: Option<&Headers>) {
+        self.keys.push(headers.map_or(Key::default(), |headers| keys::key(bytes, headers)));
+    }
+
+    /// Looks all packets of the burst up.
+    pub fn look(&mut self) {
+        self.table.find_all(&self.keys, &mut self.hits);
+        self.firsts.clear();
+        let mut at = 0;
+        for key in 0..=self.keys.len() as u32 {
+            while self.hits.get(at).is_some_and(|hit| hit.key < key) {
+                at += 1;
+            }
+            self.firsts.push(at as u32);
+        }
+    }
+
+    /// Puts the positions of all rules that are about a packet of the burst into `found`,
+    /// in order.
+    #[inline]
+    pub fn matching(&self, number: usize, seen: &Seen, found: &mut Vec<u32>) {
+        found.clear();
+        let firsts = self.firsts.get(number..number + 2).unwrap_or(&[0, 0]);
+        for hit in &self.hits[firsts[0] as usize..firsts[1] as usize] {
+            let Some(Some(held)) = self.held.get(hit.rule as usize) else { continue };
+            if held.is_exact || held.entry.rule.holds(seen) {
+                found.push(held.position);
+            }
+        }
+        if found.len() > 1 {
+            found.sort_unstable();
+        }
     }
 }

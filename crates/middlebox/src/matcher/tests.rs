@@ -1,134 +1,146 @@
-//! A table finds what looking at one rule after the other finds.
+//! The table against rules asked one by one.
 
-use super::{Matcher, Matches};
-use crate::Rules;
+use super::Matcher;
+use crate::field::{Kind, Place};
 use crate::headers::Headers;
 use crate::holds::Seen;
-use crate::language::rule;
+use crate::language::tests::predicate;
+use crate::rule::{Predicate, Rule, Target};
+use crate::rules::Rules;
+use crate::tests::{packet, sound};
+use crate::value::{CONDITIONS, Condition, Value, mask4, mask6};
 use castanet_packet::Packet;
-use castanet_wire::sketch::{self, Layer};
+use castanet_wire::bits;
 use proptest::prelude::*;
 
-/// Matches of every kind, with values that few packets share.
-const PARTS: [&str; 58] = [
-    "in a",
-    "! in a",
-    "out b",
-    "net-proto ip4",
-    "net-proto ip6",
-    "net-proto != ip4",
-    "ip-ver",
-    "! ip-ver",
-    "ip-saddr 10.0.0.1",
-    "ip-saddr 10.0.0.0/8",
-    "ip-saddr != 10.0.0.1",
-    "! ip-saddr 10.0.0.0/31",
-    "! ip-saddr != 10.0.0.1",
-    "ip-daddr > 10.0.0.1",
-    "ip-daddr 0.0.0.0/0",
-    "ip6-saddr 1::1",
-    "ip6-saddr 1::/16",
-    "! ip6-daddr 2::/15",
-    "ip6-daddr 2::/127",
-    "ip-proto tcp",
-    "ip-proto != udp",
-    "! ip-proto udp",
-    "ip6-proto udp",
-    "ip6-next 44",
-    "ip-ttl 64",
-    "ip-ttl < 64",
-    "ip6-hop-limit 64",
-    "ip-dscp 1",
-    "ip-ecn 1",
-    "ip-ce",
-    "! ip-ect0",
-    "ip6-traffic-class 5",
-    "icmp-type 8",
-    "icmp-code 0",
-    "icmp6-type 128",
-    "! icmp-type",
-    "tcp-sport 5",
-    "udp-sport 5",
-    "tcp-dport 6",
-    "udp-dport != 6",
-    "! udp-sport",
-    "tcp-syn",
-    "! tcp-syn",
-    "tcp-ack 1",
-    "tcp-ack 0",
-    "! tcp-ack 0",
-    "tcp-flags 2",
-    "tcp-flags > 2",
-    "tcp-opt",
-    "! tcp-opt",
-    "tcp-opt-mss",
-    "! tcp-opt-mss",
-    "tcp-opt-mss 1460",
-    "tcp-opt-mss != 1460",
-    "! tcp-opt-mss 1460",
-    "tcp-opt 99",
-    "! tcp-opt 99",
-    "tcp-payload 0x61",
-];
+fn seen<'a>(packet: &'a Packet, headers: &'a Headers) -> Seen<'a> {
+    Seen { bytes: packet.bytes(), headers, input: "eth0", output: "eth1" }
+}
 
-const PACKETS: [&str; 18] = [
-    "10.0.0.1:5 > 20.0.0.2:6 tcp syn tcpopt mss1460",
-    "10.0.0.1:5 > 20.0.0.2:7 tcp ack 1 \"a\"",
-    "10.0.0.0:5 > 20.0.0.2:6 udp",
-    "11.0.0.1:6 > 20.0.0.2:6 udp ttl 3 tos 5",
-    "10.0.0.1 > 20.0.0.2 icmp type 8",
-    "10.0.0.1 > 20.0.0.2 icmp type 0 tos 3",
-    "10.0.0.1 > 20.0.0.2 proto 99",
-    "[1::1]:5 > [2::2]:6 tcp syn tcpopt mss1400;99=5",
-    "[1::1]:5 > [2::1]:6 udp class 5",
-    "[1:1::1]:5 > [3::2]:6 udp hop 3",
-    "1::1 > 2::2 icmp6 type 128",
-    "1::1 > 2::2 icmp6 type 129",
-    "[1::1]:5 > [2::2]:6 tcp frag 0+ id 9",
-    "1::1 > 2::2 udp frag 1480 id 9",
-    "10.0.0.1 > 20.0.0.2 tcp frag 1480 id 9",
-    "10.0.0.1:5 > 20.0.0.2:6 tcp syn ack 3 tcpopt sackok;99=5",
-    "9.0.0.1:5 > 20.0.0.2:6 tcp rst",
-    "10.0.0.1:5 > 0.0.0.0:6 tcp fin tcpopt nop;nop;nop;nop",
-];
+/// The same predicate with a value that the packet has, or one near it.
+fn near(predicate: &Predicate, packet: &Packet, add: u64, condition: Condition) -> Predicate {
+    let mut near = predicate.clone();
+    let spec = near.field.spec();
+    let Some(headers) = Headers::find(packet) else { return near };
+    let number = match spec.place {
+        Place::Bits { first, count } if headers.has(spec.layer) => {
+            let header = packet.bytes().get(headers.layer(spec.layer).0..).unwrap_or_default();
+            bits::get(header, first.into(), count.into())
+        }
+        Place::Upper => Some(headers.protocol.into()),
+        Place::Version => Some(if headers.is_ip6 { 6 } else { 4 }),
+        _ => None,
+    };
+    if let (Some(number), Some((is, value))) = (number, &mut near.test) {
+        match value {
+            Value::Number(_) if matches!(spec.kind, Kind::Named(_)) => {}
+            Value::Number(value) if spec.bits() > 0 => {
+                let last = u64::MAX >> (64 - spec.bits());
+                *value = (number as u64).wrapping_add(add) & last;
+                if spec.has_order() {
+                    *is = condition;
+                }
+            }
+            Value::Number(value) => *value = number as u64,
+            Value::Net4 { address, length } => *address = number as u32 & mask4(*length),
+            Value::Net6 { address, length } => *address = number & mask6(*length),
+            _ => {}
+        }
+    }
+    near
+}
+
+/// Rules about packets like these.
+fn rules(packets: Vec<String>) -> impl Strategy<Value = (Vec<String>, Vec<Rule>)> {
+    let condition = (0..CONDITIONS.len()).prop_map(|at| CONDITIONS[at].1);
+    let one = (predicate(), 0..packets.len(), prop::sample::select(vec![0, 0, 1, u64::MAX]));
+    let one = (one, condition, any::<bool>());
+    let texts = packets.clone();
+    let one = one.prop_map(move |((predicate, at, add), condition, is_near)| match is_near {
+        true => near(&predicate, &packet(&texts[at]).0, add, condition),
+        false => predicate,
+    });
+    let rule = prop::collection::vec(one, 1..4).prop_map(|matches| Rule {
+        stateful: false,
+        matches,
+        targets: vec![Target::Accept],
+    });
+    (Just(packets), prop::collection::vec(rule, 0..40))
+}
+
+/// Asks the matcher and each rule about each packet.
+fn agree(matcher: &mut Matcher, rules: &Rules, packets: &[Packet]) {
+    let headers: Vec<Option<Headers>> = packets.iter().map(Headers::find).collect();
+    matcher.begin();
+    for (packet, headers) in packets.iter().zip(&headers) {
+        matcher.ask(packet.bytes(), headers.as_ref());
+    }
+    matcher.look();
+    let mut found = Vec::new();
+    for (number, (packet, headers)) in packets.iter().zip(&headers).enumerate() {
+        let Some(headers) = headers else { continue };
+        let seen = seen(packet, headers);
+        matcher.matching(number, &seen, &mut found);
+        let plainly = rules.entries().iter().enumerate().filter(|(_, it)| it.rule.holds(&seen));
+        let plainly: Vec<u32> = plainly.map(|(at, _)| at as u32).collect();
+        let said = |at: &u32| rules.entries()[*at as usize].rule.command();
+        assert_eq!(
+            found.iter().map(said).collect::<Vec<_>>(),
+            plainly.iter().map(said).collect::<Vec<_>>()
+        );
+    }
+}
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn a_table_finds_what_a_list_finds(
-        parts in proptest::collection::vec(
-            proptest::collection::vec(0..PARTS.len(), 1..4), 1..40),
+    fn the_table_finds_what_the_rules_say(
+        (texts, rules) in prop::collection::vec(sound(), 1..6).prop_flat_map(rules),
     ) {
-        let rules = parts.iter().map(|parts| {
-            let text: Vec<&str> = parts.iter().map(|&at| PARTS[at]).collect();
-            rule(&format!("{} accept", text.join(" ")), false).expect("is a rule")
-        });
-        let rules = Rules::new(rules);
-        let list = Matcher::with_few(rules.entries(), usize::MAX);
-        let table = Matcher::with_few(rules.entries(), 0);
-        let (mut wanted, mut found) = (Matches::default(), Matches::default());
-        for text in PACKETS {
-            let built = sketch::build(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-            let mut packet = Packet::from_bytes(&built.bytes);
-            prop_assert!(built.layer == Layer::Network);
-            packet.set_network_header(0, 0);
-            let headers = Headers::find(&packet).expect("is IP");
-            let seen =
-                Seen { bytes: packet.bytes(), headers: &headers, input: "a", output: "b" };
-            list.matching(&seen, &mut wanted);
-            table.matching(&seen, &mut found);
-            prop_assert_eq!(&found.rules, &wanted.rules, "{} {}", text, rules.text());
+        let packets: Vec<Packet> = texts.iter().map(|text| packet(text).0).collect();
+        let (all, mut matcher) = (Rules::new(rules), Matcher::default());
+        matcher.follow(&Rules::default(), &all);
+        agree(&mut matcher, &all, &packets);
+    }
+
+    #[test]
+    fn rules_that_come_and_go_are_followed(
+        (texts, new) in prop::collection::vec(sound(), 1..4).prop_flat_map(rules),
+        steps in prop::collection::vec((0..6usize, 1..9usize), 0..30),
+    ) {
+        let packets: Vec<Packet> = texts.iter().map(|text| packet(text).0).collect();
+        let (mut all, mut matcher) = (Rules::default(), Matcher::default());
+        let mut new = new.into_iter().cycle();
+        for (what, at) in steps {
+            let command = match (what, new.next()) {
+                (0..3, Some(rule)) => format!("add {}", rule),
+                (3, _) => format!("delete {at}"),
+                (4, _) => format!("move {at} 1"),
+                (_, Some(rule)) => format!("replace {at} {}", rule),
+                (_, None) => "flush".into(),
+            };
+            let command = crate::language::command(&command).expect(&command).expect("is one");
+            // That there is no such rule is an answer too.
+            let before = all.clone();
+            _ = all.obey(&command);
+            matcher.follow(&before, &all);
+            agree(&mut matcher, &all, &packets);
         }
     }
 }
 
 #[test]
-fn tables_say_what_is_in_them() {
-    let lines = ["tcp-dport 1 drop", "tcp-dport 2 drop", "ip-saddr 1.0.0.0/8 drop", "all accept"];
-    let rules = Rules::new(lines.iter().map(|line| rule(line, false).expect("is a rule")));
-    let table = Matcher::with_few(rules.entries(), 0);
-    assert!(table.tables(false).starts_with("table of 4 rules, 4 keys, 3 masks, "));
-    let verbose = table.tables(true);
-    assert!(verbose.contains("mask 20 0 0 0 0 ffff0000 0 0 keys 2\n"), "{verbose}");
+fn other_rules_of_the_next_version_are_others() {
+    let rule = |text: &str| crate::language::rule(text, false).expect(text);
+    let (udp, tcp) = (rule("ip-proto udp drop"), rule("ip-proto tcp drop"));
+    let packets = ["1.0.0.1:1 > 2.0.0.2:2 udp", "1.0.0.1:1 > 2.0.0.2:2 tcp"];
+    let packets = packets.map(|text| packet(text).0);
+    let mut matcher = Matcher::default();
+    let first = Rules::new([udp.clone()]);
+    matcher.follow(&Rules::default(), &first);
+    agree(&mut matcher, &first, &packets);
+    let second = Rules::new([tcp, udp]);
+    matcher.follow(&first, &second);
+    agree(&mut matcher, &second, &packets);
 }

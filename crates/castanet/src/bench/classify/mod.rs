@@ -1,0 +1,194 @@
+//! `castanet bench classify`: the rule element against sets of rules of many sizes and
+//! kinds, beside rules asked one by one.
+
+mod sets;
+
+use super::measure::middle;
+use crate::library::{library, rooms};
+use castanet_engine::example::{Measured, cost_of};
+use castanet_middlebox::headers::Headers;
+use castanet_middlebox::language::{Command, commands};
+use castanet_middlebox::rule::Rule;
+use castanet_middlebox::{Matcher, Rules, Seen};
+use castanet_packet::Packet;
+use castanet_wire::sketch;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+pub(crate) use sets::{Set, sets};
+
+/// One line of the table.
+#[derive(Serialize)]
+pub(crate) struct Record {
+    /// The set of rules.
+    pub(crate) case: &'static str,
+    /// Rules in it.
+    pub(crate) rules: usize,
+    /// Flows in the traffic.
+    pub(crate) flows: usize,
+    /// Different masks in the table.
+    pub(crate) masks: usize,
+    /// Ticks of the time-stamp counter a packet, for the whole element.
+    pub(crate) cycles: f64,
+    /// Nanoseconds a packet.
+    pub(crate) ns: f64,
+    /// Rules that were about a packet, in the mean.
+    pub(crate) hits: f64,
+    /// Milliseconds to read and learn the rules from a text.
+    pub(crate) load_ms: f64,
+    /// Microseconds in which a worker learns one more rule, in the middle; and that it
+    /// forgets one again.
+    pub(crate) insert_us: f64,
+    /// See `insert_us`.
+    pub(crate) remove_us: f64,
+    /// What it is compared with.
+    pub(crate) reference: &'static str,
+    /// Its nanoseconds for a packet.
+    pub(crate) reference_ns: f64,
+}
+
+/// How much to measure.
+pub(crate) struct Plan {
+    /// The cases; all of them if it is empty.
+    pub(crate) cases: Vec<String>,
+    /// The most rules.
+    pub(crate) most: usize,
+    /// How many flows.
+    pub(crate) flows: usize,
+    /// How long each case is measured.
+    pub(crate) time: Duration,
+}
+
+/// Rules that are asked one by one, at most, for one comparison.
+const ASKED: usize = 20_000_000;
+/// Rules that come and go again, for what that takes.
+const CHANGES: usize = 101;
+
+/// Measures every case; `tell` hears of each record as it is made.
+pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Record>, String> {
+    let mut records = Vec::new();
+    for set in sets(plan.most) {
+        if !plan.cases.is_empty() && !plan.cases.iter().any(|case| case == set.case) {
+            continue;
+        }
+        let record = measure(&set, plan).map_err(|e| format!("{} {}: {e}", set.case, set.count))?;
+        tell(&record);
+        records.push(record);
+    }
+    Ok(records)
+}
+
+fn measure(set: &Set, plan: &Plan) -> Result<Record, String> {
+    let text = set.text();
+    let started = Instant::now();
+    let rules = Rules::new(parsed(&text)?);
+    let mut matcher = Matcher::default();
+    matcher.follow(&Rules::default(), &rules);
+    let load_ms = started.elapsed().as_secs_f64() * 1e3;
+    let packets: Vec<String> = (0..plan.flows).map(|flow| set.packet(flow)).collect();
+    let (hits, reference_ns) = compared(&mut matcher, &rules, &packets)?;
+    let masks = matcher.masks().count();
+    let (insert_us, remove_us) = changed(&mut matcher, rules, set)?;
+    drop(matcher);
+    let Measured { cycles, ns, .. } = element(&text, &packets, plan)?;
+    Ok(Record {
+        case: set.case,
+        rules: set.count,
+        flows: plan.flows,
+        masks,
+        cycles,
+        ns,
+        hits,
+        load_ms,
+        insert_us,
+        remove_us,
+        reference: "rules one by one",
+        reference_ns,
+    })
+}
+
+fn parsed(text: &str) -> Result<Vec<Rule>, String> {
+    let commands = commands(text).map_err(|faults| format!("{faults:?}"))?;
+    let rules = commands.into_iter().filter_map(|(_, command)| match command {
+        Command::Add(rule) => Some(rule),
+        _ => None,
+    });
+    Ok(rules.collect())
+}
+
+/// Asks the table and the rules one by one about the same packets; how many rules were
+/// about a packet, and how many nanoseconds the rules took for one.
+fn compared(
+    matcher: &mut Matcher,
+    rules: &Rules,
+    packets: &[String],
+) -> Result<(f64, f64), String> {
+    let count = (ASKED / rules.entries().len().max(1)).clamp(16, 2000).min(packets.len());
+    let (mut hits, mut spent, mut found) = (0, Duration::ZERO, Vec::new());
+    // From everywhere in the traffic.
+    for text in packets.iter().step_by((packets.len() / count).max(1)).take(count) {
+        let built = sketch::build(text)?;
+        let packet = Packet::from_bytes(&built.bytes);
+        let headers = Headers::of(packet.bytes(), 0).ok_or("no IP packet")?;
+        let seen = Seen { bytes: packet.bytes(), headers: &headers, input: "0", output: "0" };
+        let started = Instant::now();
+        let holding = rules.entries().iter().enumerate().filter(|(_, it)| it.rule.holds(&seen));
+        let plainly: Vec<u32> = holding.map(|(at, _)| at as u32).collect();
+        spent += started.elapsed();
+        matcher.begin();
+        matcher.ask(packet.bytes(), Some(&headers));
+        matcher.look();
+        matcher.matching(0, &seen, &mut found);
+        if found != plainly {
+            return Err(format!("of {text}, the table says {found:?}, the rules {plainly:?}"));
+        }
+        hits += found.len();
+    }
+    Ok((hits as f64 / count as f64, spent.as_nanos() as f64 / count as f64))
+}
+
+/// Adds rules and deletes them again; the microseconds of one, in the middle of each.
+fn changed(matcher: &mut Matcher, mut rules: Rules, set: &Set) -> Result<(f64, f64), String> {
+    let (mut inserts, mut removes) = (Vec::new(), Vec::new());
+    let last = rules.entries().len() + 1;
+    for n in 0..CHANGES {
+        let rule = parsed(&(set.rule(set.count + n) + "\n"))?.pop().ok_or("no rule")?;
+        let before = rules.clone();
+        rules.add(rule);
+        let started = Instant::now();
+        matcher.follow(&before, &rules);
+        inserts.push((started.elapsed().as_nanos() as f64 / 1e3, true));
+        let delete = castanet_middlebox::language::command(&format!("delete {last}"));
+        let delete = delete.ok().flatten().ok_or("no command")?;
+        let before = rules.clone();
+        rules.obey(&delete);
+        let started = Instant::now();
+        matcher.follow(&before, &rules);
+        removes.push((started.elapsed().as_nanos() as f64 / 1e3, true));
+    }
+    Ok((middle(inserts.into_iter()).0, middle(removes.into_iter()).0))
+}
+
+/// A file of rules, for as long as it is measured.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// The whole element, in bursts of 32.
+fn element(text: &str, packets: &[String], plan: &Plan) -> Result<Measured, String> {
+    let path = std::env::temp_dir().join(format!("castanet-bench-{}.mmb", std::process::id()));
+    let scratch = Scratch(path);
+    let place = scratch.0.display();
+    std::fs::write(&scratch.0, text).map_err(|error| format!("{place}: {error}"))?;
+    let mut example = format!("in -> m :: Middlebox(FILE {place}) -> out\n");
+    packets.iter().for_each(|packet| example += &format!("> in {packet}\n"));
+    let rooms = rooms();
+    let mut classes = rooms.iter().flat_map(|(_, classes)| classes.iter());
+    let class = classes.find(|class| class.spec.class == "Middlebox").ok_or("no Middlebox")?;
+    cost_of(class, &example, &library(), plan.time)
+}

@@ -1,0 +1,109 @@
+//! `castanet bench classify`.
+
+use crate::bench::classify::{Plan, Record, run};
+use crate::commands::write_out;
+use crate::terminal::{bold, colours_on_stdout, complain};
+use clap::Args;
+use std::time::Duration;
+
+/// What `castanet bench classify` takes.
+#[derive(Args)]
+#[command(
+    long_about = "The element Middlebox against sets of rules, in bursts of 32 packets.
+
+  5-tuples     addresses, protocol and destination port, one mask
+  masks        10000 rules of prefixes, of 1 to 200 different masks
+  access-list  nested prefixes, ports exact, any and in ranges
+  tcp-options  rules about TCP options, on SYNs with four of them
+  stateful     5-tuples that begin connections, which all flows have
+  nat          one rule that translates addresses and ports of all flows
+
+Cycles are those of the whole element, by the time-stamp counter, in the middle of
+many short parts; the packets' headers are in the cache, as behind a device. Beside
+it the same rules are asked one by one, for some of the packets, and both have to
+say the same. Adding and removing is what a worker does between two bursts.",
+    after_help = "Examples:
+  castanet bench classify
+  castanet bench classify --case masks,nat --json
+  castanet bench classify --rules 10000"
+)]
+pub(crate) struct Arguments {
+    /// Print records as JSON
+    #[arg(long)]
+    json: bool,
+    /// Only these cases
+    #[arg(long = "case", value_delimiter = ',')]
+    cases: Vec<String>,
+    /// Only sets of at most so many rules
+    #[arg(long, default_value_t = 1_000_000)]
+    rules: usize,
+    /// Flows in the traffic
+    #[arg(long, default_value_t = 60_000)]
+    flows: usize,
+    /// Milliseconds of each case
+    #[arg(long, default_value_t = 500)]
+    milliseconds: u64,
+}
+
+/// Measures; gives the exit status.
+pub(super) fn main(arguments: &Arguments) -> i32 {
+    let plan = Plan {
+        cases: arguments.cases.clone(),
+        most: arguments.rules,
+        flows: arguments.flows.clamp(1, 1 << 20),
+        time: Duration::from_millis(arguments.milliseconds.max(1)),
+    };
+    let quiet = arguments.json;
+    let mut written = if quiet { 0 } else { write_out(None, &heading()) };
+    let done = run(&plan, &mut |record| {
+        if !quiet && written == 0 {
+            written = write_out(None, &row(record));
+        }
+    });
+    match done {
+        Ok(records) if quiet => {
+            let text = serde_json::to_string_pretty(&records).unwrap_or_default();
+            write_out(None, &(text + "\n"))
+        }
+        Ok(_) => written,
+        Err(message) => {
+            complain(format_args!("castanet: {message}"));
+            crate::exit::CONFIGURATION
+        }
+    }
+}
+
+fn heading() -> String {
+    let title = format!(
+        "{:<12} {:>8} {:>6} {:>7} {:>10} {:>10} {:>5} {:>9} {:>10} {:>10} {:>12}",
+        "case",
+        "rules",
+        "masks",
+        "flows",
+        "cycles/pkt",
+        "ns/packet",
+        "hits",
+        "load ms",
+        "insert us",
+        "remove us",
+        "one by one ns"
+    );
+    bold(&title, colours_on_stdout()) + "\n"
+}
+
+fn row(r: &Record) -> String {
+    format!(
+        "{:<12} {:>8} {:>6} {:>7} {:>10.0} {:>10.1} {:>5.2} {:>9.1} {:>10.1} {:>10.1} {:>12.0}\n",
+        r.case,
+        r.rules,
+        r.masks,
+        r.flows,
+        r.cycles,
+        r.ns,
+        r.hits,
+        r.load_ms,
+        r.insert_us,
+        r.remove_us,
+        r.reference_ns
+    )
+}

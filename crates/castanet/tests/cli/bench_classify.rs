@@ -1,0 +1,40 @@
+//! `castanet bench classify` from outside: its records, and that table and rules agree.
+
+use crate::program::castanet;
+
+#[test]
+fn records_of_every_small_set() {
+    // That the table and the rules say the same it looks at itself, or ends with an error.
+    let words = "bench classify --rules 1000 --flows 300 --milliseconds 1 --json";
+    let ran = castanet(&words.split(' ').collect::<Vec<_>>(), b"");
+    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
+    let records: Vec<serde_json::Value> = serde_json::from_str(&ran.out).unwrap();
+    let cases: Vec<(&str, u64)> = records
+        .iter()
+        .map(|it| (it["case"].as_str().unwrap(), it["rules"].as_u64().unwrap()))
+        .collect();
+    let wanted = [
+        ("5-tuples", 10),
+        ("5-tuples", 100),
+        ("5-tuples", 1000),
+        ("access-list", 1000),
+        ("tcp-options", 100),
+        ("nat", 1),
+    ];
+    assert_eq!(cases, wanted);
+    for record in &records {
+        assert!(record["cycles"].as_f64().unwrap() > 0.0, "{record}");
+        assert!(record["hits"].as_f64().unwrap() >= 0.5, "{record}");
+        assert!(record["reference_ns"].as_f64().unwrap() > 0.0, "{record}");
+    }
+}
+
+#[test]
+fn a_table_of_the_cases_that_were_asked_for() {
+    let words = "bench classify --case nat --flows 40 --milliseconds 1";
+    let ran = castanet(&words.split(' ').collect::<Vec<_>>(), b"");
+    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert!(lines[0].starts_with("case ") && lines[1].starts_with("nat "), "{}", ran.out);
+    assert_eq!(lines.len(), 2, "{}", ran.out);
+}

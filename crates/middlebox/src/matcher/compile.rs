@@ -1,0 +1,220 @@
+//! Rules as masked keys: what of a rule a table can tell, and what has to be asked of the
+//! packet then.
+
+use super::keys::{self, Bits, Span};
+use crate::field::{Kind, Layer, Place, Spec};
+use crate::rule::{Predicate, Rule};
+use crate::value::{Condition, Value, mask4, mask6};
+use castanet_kit::rules::{Key, Masked};
+
+/// A rule with ranges is several keys; with more than so many, ranges are asked for later.
+const MOST: usize = 32;
+
+/// A rule as keys.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Compiled {
+    /// The rule can only be about packets that one of these is about.
+    pub(crate) keys: Vec<Masked>,
+    /// Whether it is about all of those.
+    pub(crate) is_exact: bool,
+}
+
+/// What a predicate comes to: bits of which one row holds, and whether that is all.
+struct Part {
+    rows: Vec<Vec<Bits>>,
+    is_exact: bool,
+}
+
+impl Part {
+    fn exactly(bits: Vec<Bits>) -> Part {
+        Part { rows: vec![bits], is_exact: true }
+    }
+
+    /// No more than that the packet has the headers, and the option that is asked for.
+    fn vaguely(predicate: &Predicate) -> Part {
+        let spec = predicate.field.spec();
+        let is_option = matches!(spec.place, Place::Option(_)) && !predicate.negated;
+        let option = is_option.then(|| keys::option(predicate.field).0.equal(1));
+        Part { rows: vec![has(spec.layer).into_iter().chain(option).collect()], is_exact: false }
+    }
+
+    /// Nothing at all.
+    fn unknown() -> Part {
+        Part { rows: vec![Vec::new()], is_exact: false }
+    }
+}
+
+/// That a packet has a layer.
+fn has(layer: Layer) -> Vec<Bits> {
+    keys::layer(layer).map(|span| span.equal(1)).into_iter().collect()
+}
+
+impl Compiled {
+    pub(crate) fn of(rule: &Rule) -> Compiled {
+        let mut all = Compiled { keys: vec![Masked::default()], is_exact: true };
+        for predicate in &rule.matches {
+            let mut part = part(predicate);
+            if all.keys.len() * part.rows.len() > MOST {
+                part = Part::vaguely(predicate);
+            }
+            all.is_exact &= part.is_exact;
+            let both = all.keys.iter().flat_map(|key| {
+                part.rows.iter().filter_map(|row| row.iter().try_fold(*key, narrowed))
+            });
+            all.keys = both.collect();
+        }
+        all
+    }
+}
+
+/// A key that also has these bits; none, if it has others there.
+fn narrowed(masked: Masked, bits: &Bits) -> Option<Masked> {
+    let (Key(mut mask), Key(mut value)) = (*masked.mask(), *masked.value());
+    let common = mask[bits.word] & bits.mask;
+    if value[bits.word] & common != bits.value & common {
+        return None;
+    }
+    mask[bits.word] |= bits.mask;
+    value[bits.word] |= bits.value;
+    Some(Masked::new(Key(mask), Key(value)))
+}
+
+/// What keys can say of a predicate.
+fn part(predicate: &Predicate) -> Part {
+    let spec = predicate.field.spec();
+    match &predicate.test {
+        None => alone(predicate, spec),
+        // A negation also holds for some packets without the field.
+        Some(_) if predicate.negated => Part::unknown(),
+        Some((condition, value)) => {
+            compared(predicate, spec, *condition, value).unwrap_or_else(|| Part::vaguely(predicate))
+        }
+    }
+}
+
+/// A field that stands alone.
+fn alone(predicate: &Predicate, spec: &Spec) -> Part {
+    let yes = u64::from(!predicate.negated);
+    let flag = |span: Option<Span>| match span {
+        Some(span) => Part::exactly([has(spec.layer), vec![span.equal(yes)]].concat()),
+        None => Part::vaguely(predicate),
+    };
+    match (spec.place, spec.kind) {
+        (Place::Everywhere, _) if yes == 1 => Part::exactly(Vec::new()),
+        (Place::Extension(Some(number)), _) => flag(keys::extension(number)),
+        (Place::Extension(None), _) if yes == 0 => {
+            Part::exactly([has(spec.layer), vec![keys::no_extension()]].concat())
+        }
+        (Place::Option(_), _) => match keys::option(predicate.field) {
+            (span, true) => flag(Some(span)),
+            (_, false) => Part::vaguely(predicate),
+        },
+        (Place::Bits { first, count: 1 }, Kind::Flag) => {
+            flag(keys::span(spec.layer, first.into(), 1))
+        }
+        (Place::Bits { first, count }, Kind::Named(value)) if yes == 1 => {
+            match keys::span(spec.layer, first.into(), count.into()) {
+                Some(span) => {
+                    Part::exactly([has(spec.layer), vec![span.equal(value.into())]].concat())
+                }
+                None => Part::vaguely(predicate),
+            }
+        }
+        (Place::Bits { .. } | Place::Payload, kind)
+            if !matches!(kind, Kind::Flag | Kind::Named(_)) =>
+        {
+            // Whoever has the headers has the field, as far as it is long enough.
+            match keys::layer(spec.layer) {
+                Some(layer) if spec.place == Place::Payload => {
+                    Part::exactly(vec![layer.equal(yes)])
+                }
+                Some(layer) if yes == 1 => {
+                    Part { rows: vec![vec![layer.equal(1)]], is_exact: false }
+                }
+                _ => Part::unknown(),
+            }
+        }
+        _ if yes == 1 => Part::vaguely(predicate),
+        _ => Part::unknown(),
+    }
+}
+
+/// A field and a value that it is compared with; nothing, if keys do not have it.
+fn compared(
+    predicate: &Predicate,
+    spec: &Spec,
+    condition: Condition,
+    value: &Value,
+) -> Option<Part> {
+    let is_equal = condition == Condition::Equal;
+    let with_layer = |bits: Vec<Bits>| [has(spec.layer), bits].concat();
+    match (spec.place, value) {
+        (_, _) if matches!(spec.kind, Kind::Named(_)) => None,
+        (Place::Version, Value::Number(version)) if is_equal => {
+            let layer = if *version == 6 { Layer::Ip6 } else { Layer::Ip4 };
+            Some(Part::exactly(has(layer)))
+        }
+        (Place::Upper, Value::Number(number)) if is_equal => {
+            Some(Part::exactly(with_layer(vec![keys::protocol().equal(*number)])))
+        }
+        (Place::Option(_), Value::Number(number)) => {
+            let (span, valid) = keys::option_value(predicate.field)?;
+            let rows = ranges(span, condition, *number)?;
+            let rows = rows.into_iter().map(|bits| with_layer(vec![valid.equal(1), bits]));
+            Some(Part { rows: rows.collect(), is_exact: true })
+        }
+        (Place::Bits { first, count }, Value::Number(number)) => {
+            let span = keys::span(spec.layer, first.into(), count.into())?;
+            let rows = ranges(span, condition, *number)?;
+            let rows = rows.into_iter().map(|bits| with_layer(vec![bits]));
+            Some(Part { rows: rows.collect(), is_exact: true })
+        }
+        (Place::Bits { first, count }, Value::Net4 { address, length }) if is_equal => {
+            let span = keys::span(spec.layer, first.into(), count.into())?;
+            let bits = span.masked(mask4(*length).into(), (*address).into());
+            Some(Part::exactly(with_layer(vec![bits])))
+        }
+        (Place::Bits { first, .. }, Value::Net6 { address, length }) if is_equal => {
+            let words = keys::words6(first.into())?;
+            let (mask, half) = (mask6(*length), |n: u128, at: usize| (n >> (64 - at * 64)) as u64);
+            let bits = words.into_iter().enumerate().map(|(at, word)| {
+                let mask = half(mask, at);
+                Bits { word, mask, value: half(*address, at) & mask }
+            });
+            Some(Part::exactly(with_layer(bits.collect())))
+        }
+        _ => None,
+    }
+}
+
+/// The numbers that compare so with `number`, as bits; nothing, if that is too many rows.
+fn ranges(span: Span, condition: Condition, number: u64) -> Option<Vec<Bits>> {
+    let last = u64::MAX >> (u64::BITS - span.count);
+    let (low, high) = match condition {
+        Condition::Equal => (number, number),
+        Condition::AtMost => (0, number),
+        Condition::AtLeast => (number, last),
+        Condition::Less => (0, number.checked_sub(1)?),
+        Condition::More => (number.checked_add(1)?, last),
+        Condition::Unequal => return None,
+    };
+    if low > high || high > last {
+        return None;
+    }
+    let mut rows = Vec::new();
+    let mut at = low;
+    loop {
+        // The longest run of numbers that begins here and is one prefix.
+        let mut free = at.trailing_zeros().min(span.count);
+        while at + ((1_u64 << free) - 1) > high {
+            free -= 1;
+        }
+        let run = (1_u64 << free) - 1;
+        rows.push(span.masked(!run, at));
+        if at + run == high {
+            break;
+        }
+        at += run + 1;
+    }
+    (rows.len() <= MOST).then_some(rows)
+}
