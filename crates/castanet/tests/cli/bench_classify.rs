@@ -24,7 +24,7 @@ fn records_of_every_small_set() {
     assert_eq!(cases, wanted);
     for record in &records {
         assert!(record["cycles"].as_f64().unwrap() > 0.0, "{record}");
-        assert!(record["hits"].as_f64().unwrap() >= 0.5, "{record}");
+        assert!(record["hits"].as_f64().unwrap() > 0.3, "{record}");
         assert!(record["reference_ns"].as_f64().unwrap() > 0.0, "{record}");
     }
 }

@@ -8,9 +8,9 @@ mod tests;
 use crate::headers::Headers;
 use crate::holds::Seen;
 use crate::rules::{Entry, Rules};
-use castanet_kit::rules::{Hit, Key, Mask, Table};
+use castanet_kit::rules::{Hit, Key, Mask, Table, WORDS};
 use compile::Compiled;
-use std::fmt::Write;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// A rule in the table.
@@ -98,7 +98,7 @@ impl Matcher {
         self.table.masks()
     }
 
-    /// The table that rules are found by; `verbose` with its masks.
+    /// The table that rules are found by; `verbose` with its masks and their rules.
     pub fn tables(&self, verbose: bool) -> String {
         let (table, count) = (&self.table, self.held.iter().flatten().count());
         let mut text = format!(
@@ -109,15 +109,30 @@ impl Matcher {
             table.memory()
         );
         if verbose {
-            let line = |mask: Mask| {
-                let words: Vec<String> = mask.mask.0.iter().map(|it| format!("{it:x}")).collect();
-                format!("mask {} keys {}\n", words.join(" "), mask.values)
-            };
-            let mut lines: Vec<String> = table.masks().map(line).collect();
-            lines.sort();
-            lines.iter().for_each(|line| _ = text.write_str(line));
+            self.contents().iter().for_each(|line| text.push_str(line));
         }
         text
+    }
+
+    /// The masks, and under each the rules that have keys of it.
+    fn contents(&self) -> Vec<String> {
+        let mut rules: BTreeMap<[u64; WORDS], BTreeMap<u32, String>> = BTreeMap::new();
+        for Held { entry, position, .. } in self.held.iter().flatten() {
+            for key in Compiled::of(&entry.rule).keys {
+                let line = || format!("  id{} {}\n", entry.id, entry.rule);
+                let of_mask = rules.entry(key.mask().0).or_default();
+                of_mask.entry(*position).or_insert_with(line);
+            }
+        }
+        let counts: HashMap<Key, usize> =
+            self.table.masks().map(|mask| (mask.mask, mask.values)).collect();
+        let lines = rules.into_iter().flat_map(|(mask, rules)| {
+            let words: Vec<String> = mask.iter().map(|it| format!("{it:x}")).collect();
+            let keys = counts.get(&Key(mask)).copied().unwrap_or_default();
+            let head = format!("mask {} keys {keys}\n", words.join(" "));
+            std::iter::once(head).chain(rules.into_values())
+        });
+        lines.collect()
     }
 
     /// Begins a burst: its packets come in order, by [`Matcher::ask`].
