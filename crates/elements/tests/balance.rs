@@ -3,35 +3,12 @@
 
 mod common;
 
-use castanet_engine::router::{Notice, Report, Router};
-use common::{build, build_simulated};
+use castanet_engine::router::Router;
+use common::{build, build_simulated, clean, number, run_until};
 use std::time::Duration;
-
-fn number(router: &mut Router, handler: &str) -> u64 {
-    router.read(handler).unwrap().parse().unwrap()
-}
-
-/// Runs on threads until `done`, which must be soon.
-fn run_until(router: &mut Router, mut done: impl FnMut(&mut Router) -> bool) {
-    const LOOKS: u32 = 4000;
-    let (line, mut looks, mut told) = (router.line(), 0, false);
-    let mut look = |router: &mut Router| {
-        looks += 1;
-        if !told && (done(router) || looks == LOOKS) {
-            told = true;
-            line.send(Notice::Interrupted).unwrap();
-        }
-    };
-    router.run(Some((Duration::from_millis(5), &mut look)));
-    assert!(looks < LOOKS, "nothing happens");
-}
 
 fn homes(router: &mut Router, elements: &[&str]) -> Vec<u64> {
     elements.iter().map(|it| number(router, &format!("{it}.home_thread"))).collect()
-}
-
-fn clean(router: Router) {
-    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
 }
 
 #[test]

@@ -3,39 +3,8 @@
 
 mod common;
 
-use castanet_engine::router::{Notice, Report, Router};
-use common::build;
-use std::time::Duration;
-
-fn number(router: &mut Router, handler: &str) -> u64 {
-    router.read(handler).unwrap().parse().unwrap()
-}
-
-/// Runs on threads until `handler` has reached `count`; `meanwhile` is called
-/// with the number of each look.
-fn run_until(
-    router: &mut Router,
-    handler: &str,
-    count: u64,
-    meanwhile: &mut dyn FnMut(&mut Router, u64),
-) {
-    const LOOKS: u64 = 20_000;
-    let (line, mut looks, mut told) = (router.line(), 0, false);
-    let mut look = |router: &mut Router| {
-        looks += 1;
-        meanwhile(router, looks);
-        if !told && (number(router, handler) >= count || looks == LOOKS) {
-            told = true;
-            line.send(Notice::Interrupted).unwrap();
-        }
-    };
-    router.run(Some((Duration::from_millis(1), &mut look)));
-    assert!(looks < LOOKS, "{handler} stays {}", number(router, handler));
-}
-
-fn clean(router: Router) {
-    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
-}
+use castanet_engine::router::Router;
+use common::{build, clean, number, run_until, run_until_count};
 
 /// Three sources on two workers feed queues that a third empties through
 /// switches and schedulers. The rates leave the puller resting most of the
@@ -55,7 +24,12 @@ fn schedule(scheduler: &str, mut meanwhile: impl FnMut(&mut Router, u64)) {
          StaticThreadSched(a 0, b 1, c 0, u 2)"
     );
     let mut router = build(&text, 3);
-    run_until(&mut router, "n.count", 3 * EACH, &mut meanwhile);
+    let mut looks = 0;
+    run_until(&mut router, |router| {
+        looks += 1;
+        meanwhile(router, looks);
+        number(router, "n.count") >= 3 * EACH
+    });
     for queue in ["qa.length", "qb.length", "qc.length"] {
         assert_eq!(number(&mut router, queue), 0, "{scheduler}: {queue}");
     }
@@ -102,7 +76,7 @@ fn no_wake_up_is_lost_where_queues_are_full() {
          StaticThreadSched(a 0, u 1, v 2)"
     );
     let mut router = build(&text, 3);
-    run_until(&mut router, "n.count", ALL, &mut |_, _| {});
+    run_until_count(&mut router, "n.count", ALL);
     assert_eq!(number(&mut router, "q.drops") + number(&mut router, "r.drops"), 0);
     clean(router);
 }
@@ -115,7 +89,7 @@ fn time_sorted_streams_come_out_in_order_and_whole() {
                 b :: RatedSource(RATE 4000, LIMIT 1000) -> SetTimestamp -> qb :: Queue -> [1] t;
                 t -> u :: Unqueue -> n :: Counter -> Discard; StaticThreadSched(a 0, b 1, u 2)";
     let mut router = build(text, 3);
-    run_until(&mut router, "n.count", 3000, &mut |_, _| {});
+    run_until_count(&mut router, "n.count", 3000);
     clean(router);
 }
 

@@ -3,37 +3,8 @@
 
 mod common;
 
-use castanet_elements::library;
-use castanet_engine::router::{Notice, Options, Replacements, Report, Router};
-use castanet_engine::worker::Console;
-use castanet_lang::{SourceMap, expand, parse};
-use common::{build, build_simulated};
-use std::sync::Arc;
-use std::time::Duration;
-
-fn number(router: &mut Router, handler: &str) -> u64 {
-    router.read(handler).unwrap().parse().unwrap()
-}
-
-/// Runs on threads until `done`, which must be soon.
-fn run_until(router: &mut Router, mut done: impl FnMut(&mut Router) -> bool) {
-    const LOOKS: u32 = 4000;
-    let (line, mut looks, mut told) = (router.line(), 0, false);
-    let mut look = |router: &mut Router| {
-        looks += 1;
-        // Once: a word too many would end the next run before its time.
-        if !told && (done(router) || looks == LOOKS) {
-            told = true;
-            line.send(Notice::Interrupted).unwrap();
-        }
-    };
-    router.run(Some((Duration::from_millis(5), &mut look)));
-    assert!(looks < LOOKS, "it does not come to an end");
-}
-
-fn clean(router: Router) {
-    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
-}
+use castanet_engine::router::Router;
+use common::{build, build_simulated, clean, number, replaceable, run_until};
 
 /// Packets of many flows that two workers make at once; replies to those of one come back by the
 /// other. No two flows get the same port, and each reply goes to who asked.
@@ -73,39 +44,6 @@ fn workers_share_mappings() {
     assert_eq!((distinct.len(), servers.len()), (servers.len(), 2 * flows));
     assert!(flows > 500 && !ports.is_empty(), "{flows} flows");
     clean(router);
-}
-
-struct Silent;
-
-impl Console for Silent {
-    fn chatter(&self, _: &str) {}
-    fn print(&self, _: &str) {}
-}
-
-/// A router whose configuration can be replaced.
-fn replaceable(text: &str) -> Router {
-    let mut router = build(text, 2);
-    let mut options = Options::new(Arc::new(Silent));
-    options.workers = 2;
-    router.allow_replacements(Replacements {
-        library: library(),
-        options,
-        read: Box::new(|text, build| {
-            let library = library();
-            let known = |class: &str| library.get(class).is_some();
-            let mut sources = SourceMap::new();
-            let file = sources.add("new", text);
-            let (tree, mut found) = parse(&mut sources, file);
-            let (flat, more) = expand(&tree, &known, &[]);
-            found.append(more);
-            build(&flat, &mut found);
-            match found.has_errors() {
-                true => Err(found.render_rich(&sources, false)),
-                false => Ok(()),
-            }
-        }),
-    });
-    router
 }
 
 #[test]

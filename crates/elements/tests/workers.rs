@@ -3,33 +3,9 @@
 
 mod common;
 
-use castanet_engine::router::{Notice, Report, Router};
-use common::build;
+use castanet_engine::router::{Notice, Router};
+use common::{build, clean, number, run_until_count};
 use std::time::{Duration, Instant};
-
-fn number(router: &mut Router, handler: &str) -> u64 {
-    router.read(handler).unwrap().parse().unwrap()
-}
-
-/// Runs on threads until `handler` has reached `count`, which must be soon.
-fn run_until(router: &mut Router, handler: &str, count: u64) {
-    const LOOKS: u32 = 4000;
-    let (line, mut looks, mut told) = (router.line(), 0, false);
-    let mut look = |router: &mut Router| {
-        looks += 1;
-        // Once: a word too many would end the next run before its time.
-        if !told && (number(router, handler) >= count || looks == LOOKS) {
-            told = true;
-            line.send(Notice::Interrupted).unwrap();
-        }
-    };
-    router.run(Some((Duration::from_millis(5), &mut look)));
-    assert!(looks < LOOKS, "{handler} stays {}", number(router, handler));
-}
-
-fn clean(router: Router) {
-    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
-}
 
 #[test]
 fn a_pipeliner_hands_everything_to_its_own_worker() {
@@ -39,7 +15,7 @@ fn a_pipeliner_hands_everything_to_its_own_worker() {
                 b :: InfiniteSource(LIMIT 100000, BURST 7) -> p;
                 StaticThreadSched(a 0, b 2, p 1)";
     let mut router = build(text, 3);
-    run_until(&mut router, "one.count", 200_000);
+    run_until_count(&mut router, "one.count", 200_000);
     assert_eq!(number(&mut router, "one.count"), 200_000);
     assert_eq!((number(&mut router, "zero.count"), number(&mut router, "two.count")), (0, 0));
     assert_eq!((number(&mut router, "p.count"), number(&mut router, "p.dropped")), (200_000, 0));
@@ -51,7 +27,7 @@ fn a_pipeliner_that_is_full_drops_and_counts() {
     let text = "a :: InfiniteSource(LIMIT 100000, BURST 1) -> p :: Pipeliner(4, VERBOSE false)
                     -> c :: Counter -> Discard; StaticThreadSched(a 0, p 1)";
     let mut router = build(text, 2);
-    run_until(&mut router, "a.count", 100_000);
+    run_until_count(&mut router, "a.count", 100_000);
     let (passed, dropped) = (number(&mut router, "c.count"), number(&mut router, "p.dropped"));
     assert_eq!(dropped, number(&mut router, "p.drops.full"));
     assert_eq!(passed + dropped + number(&mut router, "p.length"), 100_000);
@@ -66,7 +42,7 @@ fn workers_are_spread_evenly_over_outputs() {
                 StaticThreadSched(a 0, b 2)";
     let mut router = build(text, 3);
     for counter in ["x.count", "y.count"] {
-        run_until(&mut router, counter, 100);
+        run_until_count(&mut router, counter, 100);
     }
     assert_eq!((number(&mut router, "x.count"), number(&mut router, "y.count")), (100, 100));
     clean(router);
@@ -80,13 +56,13 @@ fn each_worker_has_a_queue_of_its_own() {
                 q[1] -> v :: Unqueue(ACTIVE false) -> x;
                 StaticThreadSched(a 0, c 1, u 0, v 1)";
     let mut router = build(text, 2);
-    run_until(&mut router, "q.length", 130);
-    run_until(&mut router, "q.drops", 30);
+    run_until_count(&mut router, "q.length", 130);
+    run_until_count(&mut router, "q.drops", 30);
     assert_eq!(router.read("b.dump").expect("a distribution"), "10: 16\n");
     for unqueue in ["u.active", "v.active"] {
         router.write(unqueue, "true").expect("an unqueuer");
     }
-    run_until(&mut router, "x.count", 130);
+    run_until_count(&mut router, "x.count", 130);
     assert_eq!(number(&mut router, "q.length"), 0);
     clean(router);
 }
@@ -130,7 +106,7 @@ fn routed(workers: usize) -> Vec<String> {
         workers,
     );
     for (source, count) in [("a.count", 60_000), ("b.count", 30_000), ("c.count", 20_000)] {
-        run_until(&mut router, source, count);
+        run_until_count(&mut router, source, count);
     }
     assert_eq!(number(&mut router, "out.count"), 60_000);
     assert_eq!(number(&mut router, "ttl.drops"), 30_000);

@@ -9,6 +9,7 @@ mod models;
 use crate::bench::router::{Plan, Record, run};
 use crate::terminal::{bold, colours_on_stdout, complain};
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use std::time::Duration;
 
 /// What `castanet bench` takes.
@@ -91,17 +92,26 @@ fn router(arguments: &RouterArguments) -> i32 {
             written = super::write_out(None, &row(record));
         }
     });
+    ended(done, quiet, written)
+}
+
+/// Ends a benchmark whose records were shown as they came, unless they are wanted as JSON;
+/// the exit status.
+fn ended<R: Serialize>(done: Result<Vec<R>, String>, json: bool, written: i32) -> i32 {
     match done {
-        Ok(records) if quiet => {
-            let text = serde_json::to_string_pretty(&records).unwrap_or_default();
-            super::write_out(None, &(text + "\n"))
-        }
+        Ok(records) if json => write_json(&records),
         Ok(_) => written,
         Err(message) => {
             complain(format_args!("castanet: {message}"));
             crate::exit::CONFIGURATION
         }
     }
+}
+
+/// Writes records as JSON; the exit status.
+fn write_json<R: Serialize>(records: &[R]) -> i32 {
+    let text = serde_json::to_string_pretty(records).unwrap_or_default();
+    super::write_out(None, &(text + "\n"))
 }
 
 fn heading() -> String {

@@ -1,7 +1,7 @@
 //! `IPAddrPairRewriter`: other pairs of addresses.
 
 use super::rewriting::{OfAny, Rewriter, Rewriting, Way, rewriter_methods};
-use super::settings::{Common, lives};
+use super::settings::OfAddresses;
 use castanet_engine::prelude::*;
 use castanet_kit::nat::By;
 
@@ -32,24 +32,14 @@ use castanet_kit::nat::By;
 /// = rw.drops.exhausted 1
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip")]
+#[element(args = OfAddresses, ports = "1-/1-", processing = "h/h", gives = "ip")]
 pub struct IPAddrPairRewriter(Rewriter);
 
-#[derive(Args)]
-pub struct Settings {
-    /// How long a mapping is kept without packets.
-    #[arg(keyword, default = Duration::from_secs(7200))]
-    timeout: Duration,
-    #[arg(flatten)]
-    common: Common,
-}
-
 impl Build for IPAddrPairRewriter {
-    type Args = Settings;
+    type Args = OfAddresses;
 
-    fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
-        let lives = lives(it.timeout, it.common.guarantee);
-        let rewriter = Rewriter::new::<Self>(&it.common, By::Pair, [lives, lives], setup)?;
+    fn build(it: OfAddresses, setup: &Setup) -> Result<Self, ArgError> {
+        let rewriter = Rewriter::new::<Self>(&it.common, By::Pair, it.lives(), setup)?;
         Ok(IPAddrPairRewriter(rewriter))
     }
 }

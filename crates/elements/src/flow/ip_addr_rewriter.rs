@@ -1,7 +1,7 @@
 //! `IPAddrRewriter`: other source addresses.
 
 use super::rewriting::{OfAny, Rewriter, Rewriting, Way, rewriter_methods};
-use super::settings::{Common, lives};
+use super::settings::OfAddresses;
 use castanet_engine::prelude::*;
 use castanet_kit::nat::By;
 
@@ -38,24 +38,14 @@ use castanet_kit::nat::By;
 /// = rw.table 1.0.0.7 => 9.0.0.10 [*0 1] i0 exp1800\n9.0.0.10 => 1.0.0.7 [0 *1] i0 exp1800
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip")]
+#[element(args = OfAddresses, ports = "1-/1-", processing = "h/h", gives = "ip")]
 pub struct IPAddrRewriter(Rewriter);
 
-#[derive(Args)]
-pub struct Settings {
-    /// How long a mapping is kept without packets.
-    #[arg(keyword, default = Duration::from_secs(7200))]
-    timeout: Duration,
-    #[arg(flatten)]
-    common: Common,
-}
-
 impl Build for IPAddrRewriter {
-    type Args = Settings;
+    type Args = OfAddresses;
 
-    fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
-        let lives = lives(it.timeout, it.common.guarantee);
-        Ok(IPAddrRewriter(Rewriter::new::<Self>(&it.common, By::Source, [lives, lives], setup)?))
+    fn build(it: OfAddresses, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(IPAddrRewriter(Rewriter::new::<Self>(&it.common, By::Source, it.lives(), setup)?))
     }
 }
 

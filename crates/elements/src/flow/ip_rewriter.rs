@@ -1,7 +1,7 @@
 //! `IPRewriter`: other addresses and ports for TCP and UDP.
 
 use super::rewriting::{OfBoth, Rewriter, Rewriting, WayOfSome, rewriter_methods};
-use super::settings::{Common, GUARANTEE, nanos};
+use super::settings::{Common, GUARANTEE, TcpTimes, nanos};
 use castanet_engine::prelude::*;
 use castanet_kit::nat::{By, Lives};
 
@@ -91,21 +91,8 @@ pub struct IPRewriter(Rewriter);
 
 #[derive(Args)]
 pub struct Settings {
-    /// How long a TCP connection that has carried data both ways is kept without packets.
-    #[arg(keyword, default = Duration::from_secs(86_400))]
-    tcp_timeout: Duration,
-    /// The same.
-    #[arg(keyword)]
-    timeout: Option<Duration>,
-    /// How long one is kept that both sides have ended, or that was reset.
-    #[arg(keyword, default = Duration::from_secs(240))]
-    tcp_done_timeout: Duration,
-    /// How long one is kept that has not carried data both ways.
-    #[arg(keyword, default = Duration::from_secs(300))]
-    tcp_nodata_timeout: Duration,
-    /// For how long a connection's mapping keeps its place whatever comes.
-    #[arg(keyword)]
-    tcp_guarantee: Option<Duration>,
+    #[arg(flatten)]
+    tcp: TcpTimes,
     /// How long a flow of UDP is kept without packets.
     #[arg(keyword, default = Duration::from_secs(300))]
     udp_timeout: Duration,
@@ -123,13 +110,7 @@ impl Build for IPRewriter {
     type Args = Settings;
 
     fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
-        let guarantee = it.common.guarantee.or(it.tcp_guarantee).unwrap_or(GUARANTEE);
-        let tcp = Lives {
-            idle: nanos(it.tcp_nodata_timeout),
-            data: nanos(it.timeout.unwrap_or(it.tcp_timeout)),
-            done: nanos(it.tcp_done_timeout),
-            guarantee: nanos(guarantee),
-        };
+        let tcp = it.tcp.lives(it.common.guarantee);
         let udp = nanos(it.udp_timeout);
         let udp = Lives {
             idle: udp,

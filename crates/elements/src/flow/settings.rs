@@ -37,6 +37,55 @@ pub struct Common {
     handle_migration: bool,
 }
 
+/// How long rewriters keep mappings of TCP.
+#[derive(Args)]
+pub struct TcpTimes {
+    /// How long a TCP connection that has carried data both ways is kept without packets.
+    #[arg(keyword, default = Duration::from_secs(86_400))]
+    tcp_timeout: Duration,
+    /// The same.
+    #[arg(keyword)]
+    timeout: Option<Duration>,
+    /// How long one is kept that both sides have ended, or that was reset.
+    #[arg(keyword, default = Duration::from_secs(240))]
+    tcp_done_timeout: Duration,
+    /// How long one is kept that has not carried data both ways.
+    #[arg(keyword, default = Duration::from_secs(300))]
+    tcp_nodata_timeout: Duration,
+    /// For how long a connection's mapping keeps its place whatever comes.
+    #[arg(keyword)]
+    tcp_guarantee: Option<Duration>,
+}
+
+impl TcpTimes {
+    /// The same as kit has it; `guarantee` comes first.
+    pub(super) fn lives(&self, guarantee: Option<Duration>) -> Lives {
+        Lives {
+            idle: nanos(self.tcp_nodata_timeout),
+            data: nanos(self.timeout.unwrap_or(self.tcp_timeout)),
+            done: nanos(self.tcp_done_timeout),
+            guarantee: nanos(guarantee.or(self.tcp_guarantee).unwrap_or(GUARANTEE)),
+        }
+    }
+}
+
+/// The arguments of rewriters of addresses.
+#[derive(Args)]
+pub struct OfAddresses {
+    /// How long a mapping is kept without packets.
+    #[arg(keyword, default = Duration::from_secs(7200))]
+    timeout: Duration,
+    #[arg(flatten)]
+    pub(super) common: Common,
+}
+
+impl OfAddresses {
+    /// How long mappings are kept.
+    pub(super) fn lives(&self) -> [Lives; 2] {
+        [lives(self.timeout, self.common.guarantee); 2]
+    }
+}
+
 /// A time as kit counts it.
 pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4)

@@ -1,9 +1,9 @@
 //! `TCPRewriter`: other addresses, ports and sequence numbers for TCP.
 
 use super::rewriting::{OfTcp, Rewriter, Rewriting, WayOfSome, rewriter_methods};
-use super::settings::{Common, GUARANTEE, nanos};
+use super::settings::{Common, TcpTimes};
 use castanet_engine::prelude::*;
-use castanet_kit::nat::{By, Lives};
+use castanet_kit::nat::By;
 
 /// Rewrites addresses, ports and sequence numbers of TCP packets, and those of replies back.
 ///
@@ -46,21 +46,8 @@ pub struct TCPRewriter(Rewriter);
 
 #[derive(Args)]
 pub struct Settings {
-    /// How long a connection that has carried data both ways is kept without packets.
-    #[arg(keyword, default = Duration::from_secs(86_400))]
-    tcp_timeout: Duration,
-    /// The same.
-    #[arg(keyword)]
-    timeout: Option<Duration>,
-    /// How long one is kept that both sides have ended, or that was reset.
-    #[arg(keyword, default = Duration::from_secs(240))]
-    tcp_done_timeout: Duration,
-    /// How long one is kept that has not carried data both ways.
-    #[arg(keyword, default = Duration::from_secs(300))]
-    tcp_nodata_timeout: Duration,
-    /// For how long a mapping keeps its place whatever comes.
-    #[arg(keyword)]
-    tcp_guarantee: Option<Duration>,
+    #[arg(flatten)]
+    tcp: TcpTimes,
     #[arg(flatten)]
     common: Common,
 }
@@ -69,13 +56,7 @@ impl Build for TCPRewriter {
     type Args = Settings;
 
     fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
-        let guarantee = it.common.guarantee.or(it.tcp_guarantee).unwrap_or(GUARANTEE);
-        let lives = Lives {
-            idle: nanos(it.tcp_nodata_timeout),
-            data: nanos(it.timeout.unwrap_or(it.tcp_timeout)),
-            done: nanos(it.tcp_done_timeout),
-            guarantee: nanos(guarantee),
-        };
+        let lives = it.tcp.lives(it.common.guarantee);
         Ok(TCPRewriter(Rewriter::new::<Self>(&it.common, By::Tcp, [lives, lives], setup)?))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::bench::classify::{Plan, Record, run};
 use crate::commands::write_out;
-use crate::terminal::{bold, colours_on_stdout, complain};
+use crate::terminal::{bold, colours_on_stdout};
 use clap::Args;
 use std::time::Duration;
 
@@ -60,17 +60,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
             written = write_out(None, &row(record));
         }
     });
-    match done {
-        Ok(records) if quiet => {
-            let text = serde_json::to_string_pretty(&records).unwrap_or_default();
-            write_out(None, &(text + "\n"))
-        }
-        Ok(_) => written,
-        Err(message) => {
-            complain(format_args!("castanet: {message}"));
-            crate::exit::CONFIGURATION
-        }
-    }
+    super::ended(done, quiet, written)
 }
 
 fn heading() -> String {

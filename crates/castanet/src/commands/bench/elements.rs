@@ -81,10 +81,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
         records.push(record);
     }
     match arguments.json {
-        true => {
-            let text = serde_json::to_string_pretty(&records).unwrap_or_default();
-            write_out(None, &(text + "\n"))
-        }
+        true => super::write_json(&records),
         false if status == 0 => write_out(None, &summary(&records)),
         false => status,
     }

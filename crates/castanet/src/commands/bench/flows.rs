@@ -62,13 +62,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
             written = write_out(None, &row(record));
         }
     });
-    match quiet {
-        true => {
-            let text = serde_json::to_string_pretty(&records).unwrap_or_default();
-            write_out(None, &(text + "\n"))
-        }
-        false => written,
-    }
+    super::ended(Ok(records), quiet, written)
 }
 
 fn heading() -> String {

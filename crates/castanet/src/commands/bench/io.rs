@@ -88,8 +88,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
     let records = run(&plan, &mut teller);
     teller.progress("");
     if arguments.json {
-        let text = serde_json::to_string_pretty(&records).unwrap_or_default();
-        teller.status = write_out(None, &(text + "\n"));
+        teller.status = super::write_json(&records);
     } else {
         teller.close(&records);
     }
