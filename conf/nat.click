@@ -13,7 +13,10 @@
 
 define($dev0 eth0, $ip0 10.0.1.1, $net0 10.0.1.0/24, $mac0 02:00:00:00:01:01,
        $dev1 eth1, $ip1 10.0.2.1, $net1 10.0.2.0/24, $mac1 02:00:00:00:02:01,
-       $gw 10.0.2.2, $ports 1024-65535, $capacity 1000000, $mtu 1500);
+       $gw 10.0.2.2, $ports 1024-65535, $mtu 1500,
+       // How many flows there may be, and for how many seconds after its last packet none of
+       // them makes room for others: a flood of fewer new ones a second leaves everybody room.
+       $capacity 1000000, $guarantee 1);
 
 // == The gateway ==
 
@@ -21,9 +24,9 @@ AddressInfo(inner $ip0 $net0 $mac0, outer $ip1 $net1 $mac1);
 IPRewriterPatterns(world outer $ports - -);
 
 // Of each: input 0 and output 1 inside, input 1 and output 0 outside. They share the capacity.
-flows :: IPRewriter(pattern world 0 1, drop, CAPACITY $capacity);
-ftp :: TCPRewriter(pattern world 0 1, drop, CAPACITY flows);
-pings :: ICMPPingRewriter(pattern world 0 1, drop, CAPACITY flows);
+flows :: IPRewriter(pattern world 0 1, drop, CAPACITY $capacity, GUARANTEE $guarantee);
+ftp :: TCPRewriter(pattern world 0 1, drop, CAPACITY flows, GUARANTEE $guarantee);
+pings :: ICMPPingRewriter(pattern world 0 1, drop, CAPACITY flows, GUARANTEE $guarantee);
 
 // Errors about what they have rewritten, from either side.
 errors_in, errors_out :: ICMPRewriter(flows ftp pings);

@@ -63,8 +63,10 @@ fn it_shows_what_it_would_run() {
     let ran = castanet(&[&["middlebox"], &options[..], &[&rules]].concat(), b"");
     let wanted = format!(
         "rules :: Middlebox(FILE \"{rules}\", INTERFACES eth0 eth1, CONNECTIONS 9, MTU 1400);\n\
-         FromDevice(eth0, PROMISC true, SNIFFER false, METHOD AF_PACKET) -> rules -> ToDevice(eth1, METHOD AF_PACKET);\n\
-         FromDevice(eth1, PROMISC true, SNIFFER false, METHOD AF_PACKET) -> [1] rules [1] -> ToDevice(eth0, METHOD AF_PACKET);\n\
+         from_in :: FromDevice(eth0, PROMISC true, SNIFFER false, METHOD AF_PACKET)\n    \
+             -> rules -> to_out :: ToDevice(eth1, METHOD AF_PACKET);\n\
+         from_out :: FromDevice(eth1, PROMISC true, SNIFFER false, METHOD AF_PACKET)\n    \
+             -> [1] rules [1] -> to_in :: ToDevice(eth0, METHOD AF_PACKET);\n\
          ControlSocket(UNIX, \"/run/it\");\n"
     );
     assert_eq!((ran.status, ran.out), (Some(0), wanted), "{}", ran.err);

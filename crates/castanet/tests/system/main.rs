@@ -7,8 +7,10 @@
 
 mod bed;
 mod bench;
+mod control;
 mod errors;
 mod examples;
+mod flood;
 mod hot_swap;
 mod idle;
 mod ip6;

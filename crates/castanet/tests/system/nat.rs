@@ -17,18 +17,23 @@ const PYTHON: &str = "/usr/bin/python3";
 /// The path's narrowest link lies behind the router.
 const SMALL: u32 = 1400;
 
-/// The network, and who rewrites in it.
-struct World {
-    nat: Process,
-    client: Namespace,
-    beyond: Namespace,
-    server: Namespace,
-    lab: Lab,
+/// The network, and who rewrites in it, and has a control socket in the lab's directory.
+pub(crate) struct World {
+    pub(crate) nat: Process,
+    pub(crate) client: Namespace,
+    pub(crate) beyond: Namespace,
+    pub(crate) server: Namespace,
+    pub(crate) lab: Lab,
 }
 
 impl World {
     /// With devices opened by this method.
     fn new(name: &str, method: &str) -> World {
+        World::told(name, method, &[])
+    }
+
+    /// The same with other values for the configuration.
+    pub(crate) fn told(name: &str, method: &str, values: &[&str]) -> World {
         let tools = ["curl", "ethtool", "ip", "iperf3", "ping", "python3", "sha256sum"];
         require(&tools).and_then(|()| require(&["tcpdump", "traceroute"])).unwrap();
         let lab = Lab::new(name).unwrap();
@@ -49,7 +54,7 @@ impl World {
         for namespace in [&beyond, &server] {
             namespace.sysctl("net/ipv4/icmp_ratemask", "0").unwrap();
         }
-        let nat = rewrite(&lab, &gateway, method);
+        let nat = rewrite(&lab, &gateway, method, values);
         World { nat, client, beyond, server, lab }
     }
 
@@ -77,15 +82,17 @@ impl Drop for World {
 }
 
 /// Starts the gateway on its two interfaces.
-fn rewrite(lab: &Lab, gateway: &Namespace, method: &str) -> Process {
+fn rewrite(lab: &Lab, gateway: &Namespace, method: &str, values: &[&str]) -> Process {
     let mut text = std::fs::read_to_string(conf("nat.click")).unwrap();
     for device in ["$dev0", "$dev1"] {
         text = text.replace(&format!("Device({device})"), &format!("Device({device}{method})"));
     }
+    let socket = lab.directory().join("control");
+    text += &format!("\nControlSocket(UNIX, \"{}\");\n", socket.display());
     let config = lab.directory().join("nat.click");
     std::fs::write(&config, text).unwrap();
     let command = gateway.command(program()).arg("run").arg(&config).arg("--threads").arg("2");
-    let mut process = command.args(["dev0=lan1", "dev1=lan2"]).spawn().unwrap();
+    let mut process = command.args(["dev0=lan1", "dev1=lan2"]).args(values).spawn().unwrap();
     process.wait_for(Router::READY, SOON).unwrap();
     process
 }

@@ -44,11 +44,12 @@ use castanet_kit::nat::{By, Lives};
 /// = rw.drops.not_rewritten 1
 /// = rw.drops.exhausted 1
 /// = rw.mapping_failures 1
+/// = rw.mapping_events 3\tadded\n0\texpired\n0\tevicted\n0\tremoved\n1\trefused
 /// = rw.patterns 9.9.9.9 1024-1025 - - [3]\n<drop>
 /// = rw.pattern1 <drop>
 /// = rw.tcp_lookup(1.0.0.1 6 2.0.0.2 80) 9.9.9.9 1025 2.0.0.2 80
 /// = rw.table_size 3
-/// = rw.capacity 2147483647
+/// = rw.capacity 1048576
 /// ! rw.pattern1 keep 1 0
 /// > back 3.0.0.3:1 > 9.9.9.9:4 udp
 /// < home 3.0.0.3:1 > 9.9.9.9:4 udp

@@ -214,5 +214,5 @@ pub(crate) fn head(
 
 /// A capacity.
 pub(crate) fn number(text: &str) -> Option<u32> {
-    text.parse().ok().filter(|&number| number <= castanet_kit::nat::CAPACITY)
+    text.parse().ok().filter(|&number| number <= castanet_kit::nat::MOST)
 }

@@ -356,6 +356,20 @@ impl<K: Kind> Rewriting<K> {
         self.now(ask, |table| table.len())
     }
 
+    /// What became of mappings of all rewriters that share the capacity: added, expired,
+    /// evicted for others, removed (cleared, or replaced by others), refused.
+    #[read]
+    fn mapping_events(&self, ask: &Ask) -> Value {
+        let (counts, removed) = self.now(ask, |table| (table.events(), table.removed()));
+        Value::Counts(vec![
+            (counts.added, "added"),
+            (counts.expired, "expired"),
+            (counts.evicted, "evicted"),
+            (removed, "removed"),
+            (counts.refused, "refused"),
+        ])
+    }
+
     /// How many mappings there may be.
     #[read]
     fn capacity(&self) -> u64 {

@@ -10,7 +10,8 @@ pub struct Common {
     /// What becomes of packets without a mapping, one for each input.
     #[arg(rest)]
     inputs: Vec<Words>,
-    /// How many mappings there may be, or the rewriter with whose mappings these count.
+    /// How many mappings there may be, 1048576 unless said, or the rewriter with whose
+    /// mappings these count.
     #[arg(keyword)]
     mapping_capacity: Option<String>,
     /// The same.

@@ -152,6 +152,34 @@ fn a_flood_takes_the_place_of_what_would_end_first() {
 }
 
 #[test]
+fn what_may_go_is_found_behind_any_number_that_may_not() {
+    let mut flows = table(10_000);
+    let may_go = |flow: &Nat| flow.number == 0;
+    for n in 0..9000 {
+        flows.insert(key(n), plain(1), 10 * SECOND + u64::from(n) * TICK / 100, may_go).unwrap();
+    }
+    let mut refused = 0;
+    for n in 9000..100_000 {
+        refused += u32::from(flows.insert(key(n), plain(0), 60 * SECOND, may_go).is_err());
+    }
+    // Each who is refused has looked at some of those that stay, and nobody looks again.
+    assert!((1..=9000 / 64 + 1).contains(&refused), "{refused}");
+    assert!((0..9000).all(|n| flows.find(&key(n)).is_some()));
+    // They go in order, and once all of them are others, there is nobody.
+    assert!((99_000..100_000).all(|n| flows.find(&key(n)).is_some()));
+    for n in 100_000..101_000 {
+        while flows.insert(key(n), plain(1), 60 * SECOND, may_go).is_err() {}
+    }
+    assert!((0..1000).all(|n| flows.insert(key(200_000 + n), plain(1), 0, may_go).is_err()));
+    // Those that may not stay may go at any time again, wherever the search was.
+    flows.get_mut(flows.find(&key(17)).unwrap().0).number = 0;
+    let tries =
+        (0..1000).take_while(|n| flows.insert(key(300_000 + n), plain(1), 0, may_go).is_err());
+    assert!(tries.count() <= 10_000 / 64 + 1);
+    assert!(flows.find(&key(17)).is_none());
+}
+
+#[test]
 fn hashes_that_fall_together_take_no_more_memory_than_the_limit_allows() {
     #[derive(Clone, Copy, PartialEq, Eq, Default)]
     struct Same(u32);

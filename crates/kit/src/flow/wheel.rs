@@ -24,12 +24,16 @@ pub(super) struct Wheel {
     /// The last that is over.
     last: u32,
     start: u64,
+    /// Where the search for a flow that may go stopped: a flow or a list's end, and the list's
+    /// tick. Flows before it were looked at, and may not.
+    searched: Option<(u32, u32)>,
 }
 
 impl Wheel {
     pub(super) fn new(now: u64) -> Wheel {
         let ends = (0..TICKS).map(|list| (END | list, END | list)).collect();
-        Wheel { ends, used: [0; (TICKS / WORD) as usize], tick: 0, last: 0, start: now }
+        let used = [0; (TICKS / WORD) as usize];
+        Wheel { ends, used, tick: 0, last: 0, start: now, searched: None }
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -84,6 +88,9 @@ impl Wheel {
     /// Takes a flow out of its list.
     pub(super) fn disarm<F: Flow>(&mut self, all: &mut Entries<F>, id: Id) {
         let (before, behind) = all.at(id).links;
+        if let Some((next, _)) = self.searched.as_mut().filter(|(next, _)| *next == id.0) {
+            *next = behind;
+        }
         self.set_next(all, before, behind);
         match behind & END {
             0 => all.at_mut(Id(behind)).links.0 = before,
@@ -153,7 +160,9 @@ impl Wheel {
         deadline <= self.last
     }
 
-    /// Of the first flows that would end, one that `may` be taken; looks at `most`.
+    /// Of the first flows that would end, one that `may` be taken; looks at `most`, from
+    /// where it stopped the last time: however many may not go, who asks often finds those
+    /// behind them.
     pub(super) fn soonest<F: Flow>(
         &mut self,
         all: &mut Entries<F>,
@@ -161,13 +170,20 @@ impl Wheel {
         mut may: impl FnMut(&F) -> bool,
     ) -> Option<Id> {
         let last = self.tick + TICKS - 1;
-        let (mut found, mut tick) = match self.first(self.tick, last) {
-            Some((id, tick)) => (id.0, tick),
-            None => return None,
+        let begun = self.searched.take().filter(|(_, tick)| *tick >= self.tick);
+        let mut from_start = begun.is_none();
+        let (mut found, mut tick) = match begun {
+            Some(place) => place,
+            None => self.first(self.tick, last).map(|(id, tick)| (id.0, tick))?,
         };
         for _ in 0..most {
             if found & END != 0 {
-                (found, tick) = self.first(tick + 1, last).map(|(id, tick)| (id.0, tick))?;
+                let mut next = self.first(tick + 1, last);
+                if next.is_none() && !from_start {
+                    from_start = true;
+                    next = self.first(self.tick, last);
+                }
+                (found, tick) = next.map(|(id, tick)| (id.0, tick))?;
             }
             let entry = all.at(Id(found));
             let (next, deadline) = (entry.links.1, entry.deadline);
@@ -175,10 +191,12 @@ impl Wheel {
                 self.disarm(all, Id(found));
                 self.link(all, Id(found), deadline);
             } else if may(&entry.flow) {
+                self.searched = Some((found, tick));
                 return Some(Id(found));
             }
             found = next;
         }
+        self.searched = Some((found, tick));
         None
     }
 }

@@ -24,15 +24,18 @@ pub use mapper::{Mapper, Ring, Way};
 pub use mapping::{Lives, Mapping};
 pub use pattern::{Pattern, Turn};
 
-use crate::flow::{Flows, Id, Slot, Tuple4};
+use crate::flow::{Counts, Flows, Id, Slot, Tuple4};
 use mapping::{Rewrite, is_tcp};
 use std::net::Ipv4Addr;
 
 /// The outputs of a flow's packets and of their replies.
 pub type Outputs = [u8; 2];
 
-/// The capacity of who says nothing of it.
-pub const CAPACITY: u32 = i32::MAX as u32;
+/// The largest capacity.
+pub const MOST: u32 = i32::MAX as u32;
+
+/// The capacity of who says nothing of it: a flood then takes no more than some 170 MB.
+pub const CAPACITY: u32 = 1 << 20;
 
 /// What a member does with its packets.
 #[derive(Clone, Debug)]
@@ -79,9 +82,9 @@ pub struct Table {
     /// How often one has gone.
     removals: u64,
     exhausted: Option<Exhausted>,
-    /// In which tick, and after how many removals, it was found that none may go: in a flood
-    /// not each packet looks for one.
-    full: Option<(u32, u64)>,
+    /// How often in a tick it was found that none may go: in a flood not each packet looks for
+    /// one.
+    full: (u32, u32),
 }
 
 /// For whom there was nothing left, and there is not until a mapping goes: who scans ports must
@@ -138,6 +141,9 @@ pub struct Arrival {
 
 /// A tick of guarantees is 134 ms.
 const TICK: u32 = 27;
+
+/// How often in a tick who may go is looked for in vain, each time among others.
+const SEARCHES: u32 = 64;
 
 impl Table {
     /// Makes a rewriter with so many outputs a member, under a name of its own; its zone. Who
@@ -219,6 +225,20 @@ impl Table {
     pub fn counts(&self, zone: u16) -> (u64, u64) {
         let tallies = self.members.get(usize::from(zone)).map_or(&[][..], |it| &it.tallies);
         tallies.iter().fold((0, 0), |sum, it| (sum.0 + it.count, sum.1 + it.failures))
+    }
+
+    /// What became of mappings, of all members; those that other mappings replaced and those
+    /// that were cleared have gone too, but are not among these.
+    pub fn events(&self) -> Counts {
+        let counts = self.flows.as_ref().map(Flows::counts).unwrap_or_default();
+        let refused = self.members.iter().flat_map(|it| &it.tallies).map(|it| it.failures).sum();
+        Counts { refused, ..counts }
+    }
+
+    /// How many mappings ended otherwise than by their time or for others.
+    pub fn removed(&self) -> u64 {
+        let Counts { expired, evicted, .. } = self.events();
+        self.removals - expired - evicted
     }
 
     /// Ends all mappings, of all members.
@@ -418,9 +438,12 @@ impl Table {
         }
         let tick = self.tick(now);
         if self.len() >= self.capacity() as usize {
-            let full = Some((tick, self.removals));
-            if self.full == full || !self.evict(|mapping| mapping.guaranteed <= tick) {
-                self.full = full;
+            if self.full.0 != tick {
+                self.full = (tick, 0);
+            }
+            let looks = self.full.1 < SEARCHES;
+            if !looks || !self.evict(|mapping| mapping.guaranteed <= tick) {
+                self.full.1 += u32::from(looks);
                 return None;
             }
         }

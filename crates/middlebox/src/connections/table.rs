@@ -284,7 +284,7 @@ impl Connections {
         tracked.see(Direction::Forward, headers.tcp_flags(bytes));
         let until = now + tracked.timeout(ends.proto, &rules.timeouts);
         let swapped = ends.tuple().ordered().1;
-        let Ok(id) = flows.insert(key, tracked, until, |other| !other.answered) else {
+        let Ok(id) = flows.insert(key, tracked, until, Tracked::may_go) else {
             return Some(Fresh::Full);
         };
         self.found(id, false, swapped, None).map(Fresh::Begun)

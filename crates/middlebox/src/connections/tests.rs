@@ -258,6 +258,7 @@ fn a_flood_leaves_those_that_were_answered() {
     bench.connections.set_limit(100);
     bench.out("1.0.0.1:9 > 2.0.0.2:80 tcp syn");
     bench.out("2.0.0.2:80 > 1.0.0.1:9 tcp syn ack 1");
+    bench.out("1.0.0.1:9 > 2.0.0.2:80 tcp ack 1");
     for n in 0..1000u32 {
         let from = std::net::Ipv4Addr::from_bits(0x0a00_0000 + n);
         assert_ne!(bench.out(&format!("{from}:9 > 2.0.0.2:80 tcp syn")), "full");
@@ -285,4 +286,42 @@ fn connections_go_on_under_another_configuration() {
     assert_eq!(listed, "proto 99 1.0.0.1:0 > 2.0.0.2:0\nudp 1.0.0.1:9 > 2.0.0.2:53 id3\n");
     assert_eq!(bench.pass("1.0.0.1 > 2.0.0.2 proto 99").0, None, "no rule is left");
     assert_eq!(bench.connections.len(), 1);
+}
+
+#[test]
+fn those_who_are_half_open_or_over_make_room() {
+    let mut bench = Bench::new(&["tcp-dport 80 accept", "ip-proto udp accept"]);
+    bench.connections.set_limit(3);
+    let open = |bench: &mut Bench, host: u8| {
+        bench.out(&format!("1.0.0.{host}:9 > 2.0.0.2:80 tcp syn"));
+        bench.out(&format!("2.0.0.2:80 > 1.0.0.{host}:9 tcp syn ack 1"));
+    };
+    let agree =
+        |bench: &mut Bench, host: u8| bench.out(&format!("1.0.0.{host}:9 > 2.0.0.2:80 tcp ack 1"));
+    let lists = |bench: &Bench, host: u8| {
+        bench.connections.list(&bench.rules, bench.now, false).contains(&format!("1.0.0.{host}:9 "))
+    };
+    for host in 1..=3 {
+        open(&mut bench, host);
+    }
+    agree(&mut bench, 1);
+    // The server has answered all; of two, the beginners have not answered in turn.
+    for host in 4..50 {
+        open(&mut bench, host);
+        assert!(lists(&bench, 1) && lists(&bench, host), "{host}");
+    }
+    agree(&mut bench, 48);
+    agree(&mut bench, 49);
+    assert_eq!(bench.out("1.0.0.50:9 > 2.0.0.2:80 tcp syn"), "full");
+    assert_eq!(bench.out("1.0.0.50:9 > 2.0.0.2:80 udp"), "full");
+    // One end of two is not the end, but a reset is.
+    bench.out("1.0.0.48:9 > 2.0.0.2:80 tcp fin ack 1");
+    assert_eq!(bench.out("1.0.0.50:9 > 2.0.0.2:80 tcp syn"), "full");
+    bench.out("2.0.0.2:80 > 1.0.0.48:9 tcp fin ack 1");
+    open(&mut bench, 50);
+    assert!(!lists(&bench, 48) && lists(&bench, 50));
+    bench.out("2.0.0.2:80 > 1.0.0.1:9 tcp rst ack 1");
+    agree(&mut bench, 50);
+    open(&mut bench, 51);
+    assert!(!lists(&bench, 1) && lists(&bench, 49) && lists(&bench, 50) && lists(&bench, 51));
 }

@@ -84,6 +84,17 @@ impl Tracked {
         forward & reverse & agreed == agreed && (forward | reverse) & (flag::FIN | flag::RST) == 0
     }
 
+    /// Whether it may make room for others: it was never answered, or it is TCP that has
+    /// ended, or whose beginner has not answered in turn. That a server answers is no sign
+    /// of life: it does so to each SYN of a flood.
+    pub(super) fn may_go(&self) -> bool {
+        let [forward, reverse] = self.flags;
+        let ended = (forward | reverse) & flag::RST != 0 || forward & reverse & flag::FIN != 0;
+        // Without flags it is not TCP.
+        let is_half_open = forward != 0 && forward & flag::ACK == 0;
+        !self.answered || ended || is_half_open
+    }
+
     /// How long it is kept from now on, in nanoseconds.
     pub(super) fn timeout(&self, proto: u8, timeouts: &Timeouts) -> u64 {
         let seconds = match proto {

@@ -107,8 +107,10 @@ fn configuration(arguments: &Arguments, file: Option<&Path>) -> String {
     let (connections, mtu) = (arguments.connections, arguments.mtu);
     let mut text = format!(
         "rules :: Middlebox({file}INTERFACES {input} {output}, CONNECTIONS {connections}, MTU {mtu});\n\
-         FromDevice({input}, PROMISC true, SNIFFER false{method}) -> rules -> ToDevice({output}{method});\n\
-         FromDevice({output}, PROMISC true, SNIFFER false{method}) -> [1] rules [1] -> ToDevice({input}{method});\n"
+         from_in :: FromDevice({input}, PROMISC true, SNIFFER false{method})\n    \
+             -> rules -> to_out :: ToDevice({output}{method});\n\
+         from_out :: FromDevice({output}, PROMISC true, SNIFFER false{method})\n    \
+             -> [1] rules [1] -> to_in :: ToDevice({input}{method});\n"
     );
     if let Some(socket) = &arguments.control {
         let socket = quote(&socket.display().to_string());

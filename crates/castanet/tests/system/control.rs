@@ -1,0 +1,63 @@
+//! Handlers of a router that runs, by its control socket.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+/// A client of a `ControlSocket`.
+pub(crate) struct Control(BufReader<UnixStream>);
+
+impl Control {
+    /// Connects to a socket in the file system, which knows no namespaces.
+    pub(crate) fn connect(path: &Path) -> Control {
+        let mut control = Control(BufReader::new(UnixStream::connect(path).unwrap()));
+        assert!(control.line().starts_with("Click::ControlSocket/"));
+        control
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.0.read_line(&mut line).unwrap() > 0, "the router has gone");
+        line.trim_end().to_owned()
+    }
+
+    /// What a handler says.
+    pub(crate) fn read(&mut self, handler: &str) -> String {
+        self.0.get_mut().write_all(format!("READ {handler}\r\n").as_bytes()).unwrap();
+        let said = self.line();
+        assert!(said.starts_with("200"), "{handler}: {said}");
+        let length = self.line().strip_prefix("DATA ").unwrap().parse().unwrap();
+        let mut data = vec![0; length];
+        self.0.read_exact(&mut data).unwrap();
+        String::from_utf8(data).unwrap()
+    }
+
+    /// The sum of numbers that handlers say.
+    pub(crate) fn sum(&mut self, handlers: &[&str]) -> u64 {
+        let number =
+            |text: String| text.trim().parse::<u64>().unwrap_or_else(|e| panic!("{e}: {text}"));
+        handlers.iter().map(|handler| number(self.read(handler))).sum()
+    }
+
+    /// The number before a word of what a handler says.
+    pub(crate) fn of(&mut self, handler: &str, word: &str) -> u64 {
+        let said = self.read(handler);
+        let row = |line: &str| line.strip_suffix(word)?.trim().parse().ok();
+        said.lines().find_map(row).unwrap_or_else(|| panic!("{handler} says no {word}: {said}"))
+    }
+
+    /// Packets that an element dropped for a reason.
+    pub(crate) fn dropped_by(&mut self, element: &str, reason: &str) -> u64 {
+        self.sum(&[&format!("{element}.drops.{reason}")])
+    }
+
+    /// All packets that elements dropped.
+    pub(crate) fn dropped(&mut self, elements: &[&str]) -> u64 {
+        let drops = |element: &&str| {
+            let said = self.read(&format!("{element}.drops"));
+            let number = |line: &str| line.split_whitespace().last()?.parse::<u64>().ok();
+            said.lines().filter_map(number).sum::<u64>()
+        };
+        elements.iter().map(drops).sum()
+    }
+}
