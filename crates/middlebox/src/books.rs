@@ -24,6 +24,8 @@ pub struct Books {
     /// Where the rules are that apply to a packet.
     pub(crate) applied: Vec<usize>,
     pub(crate) connections: Connections,
+    /// Whether it is to be woken.
+    waits: bool,
     pub(crate) fates: Vec<u8>,
     /// Options that were not added or changed, for want of room in header or packet.
     #[read(unfit_options)]
@@ -98,6 +100,27 @@ impl Books {
 }
 
 impl Books {
+    /// Sees to it that connections that are over are forgotten while no packets come.
+    #[inline]
+    pub(crate) fn wait(&mut self, cx: &mut Cx) {
+        const INTERVAL: Duration = Duration::from_secs(1);
+        if !self.waits && self.connections.len() > 0 {
+            self.waits = true;
+            cx.wake_at(cx.now() + INTERVAL);
+        }
+    }
+
+    /// Forgets connections that are over.
+    pub(crate) fn wake(&mut self, cx: &mut Cx) {
+        /// How many are looked at in one go.
+        const SOME: usize = 4096;
+        self.waits = !self.connections.forget(cx.now().0.unsigned_abs(), SOME);
+        match self.waits {
+            true => cx.wake_at(cx.now() + Duration::from_nanos(1)),
+            false => self.wait(cx),
+        }
+    }
+
     /// The count of a rule.
     fn of(&self, slot: usize, id: u64) -> Count {
         let owned = self.counts.get(slot).filter(|owned| owned.id == id);

@@ -106,6 +106,7 @@ use std::sync::Arc;
 /// < back 2.0.0.2:53 > 10.0.0.1:9 udp
 /// = m.connection_count 2
 /// + 130s
+/// = m.connection_count 1
 /// > lan  10.0.0.1:9 > 2.0.0.2:53 udp
 /// < out  10.0.0.1:9 > 2.0.0.2:53 udp
 /// = m.connection_events 2\tadded\n1\texpired\n0\tevicted\n0\trefused
@@ -548,6 +549,10 @@ impl PerBatch for Middlebox {
         books.follow(&self.rules, self.connections);
     }
 
+    fn wake(&self, books: &mut Books, cx: &mut Cx) {
+        books.wake(cx);
+    }
+
     fn batch(&self, books: &mut Books, port: usize, mut batch: Batch, cx: &mut Cx) {
         if self.rules.entries().is_empty() || !self.interfaces.is_enabled(port) {
             cx.emit_batch(Exit::Out(port as u8), batch);
@@ -576,5 +581,6 @@ impl PerBatch for Middlebox {
         books.headers = headers;
         cx.route(batch, &fates);
         books.fates = fates;
+        books.wait(cx);
     }
 }

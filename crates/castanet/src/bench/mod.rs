@@ -2,6 +2,7 @@
 
 pub(crate) mod classify;
 pub(crate) mod elements;
+pub(crate) mod firewall;
 pub(crate) mod flows;
 pub(crate) mod fused;
 pub(crate) mod io;

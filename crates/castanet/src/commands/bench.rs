@@ -2,6 +2,7 @@
 
 mod classify;
 mod elements;
+mod firewall;
 mod flows;
 mod io;
 mod models;
@@ -36,6 +37,8 @@ enum Which {
     Flows(flows::Arguments),
     /// Rules: what a packet costs against sets of many sizes and kinds
     Classify(classify::Arguments),
+    /// Rules by the thousand between interfaces, beside nftables, iptables and Linux
+    Firewall(firewall::Arguments),
 }
 
 /// What `castanet bench router` takes.
@@ -73,6 +76,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         Which::Models(arguments) => models::main(arguments),
         Which::Flows(arguments) => flows::main(arguments),
         Which::Classify(arguments) => classify::main(arguments),
+        Which::Firewall(arguments) => firewall::main(arguments),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `castanet bench io`: what it measures has the promised shape, and it leaves nothing behind.
+//! `castanet bench io` and `castanet bench firewall`: what they measure has the promised shape, and they leave nothing behind.
 
 use std::path::Path;
 
@@ -119,4 +119,46 @@ fn what_cannot_be_measured_is_named_and_nothing_is_a_failure() {
         let line = format!("castanet: without {rows}: it takes two cores");
         assert!(output.stderr.contains(&line), "{}", output.stderr);
     }
+}
+
+#[test]
+fn rules_are_measured_beside_those_of_linux() {
+    let tools =
+        ["ethtool", "ip", "iperf3", "nft", "iptables-nft-restore", "iptables-legacy-restore"];
+    require(&tools).unwrap_or_else(|error| panic!("{error}"));
+    let words = ["bench", "firewall", "--json", "--rules", "10,100", "--rounds", "1"];
+    let short = ["--milliseconds", "30", "--seconds", "1"];
+    let command = Command::outside(program()).args(words).args(short).timeout(LATER * 3);
+    let mut process = command.spawn().unwrap();
+    let status = process.wait(LATER * 3).unwrap();
+    let records = records(&Output { status, stdout: process.stdout(), stderr: process.stderr() });
+    let peers = ["castanet", "nft-set", "nft", "iptables-nft", "iptables-legacy", "forwarding"];
+    for (peer, rules) in peers.iter().flat_map(|peer| [(peer, 10), (peer, 100)]) {
+        let record = records.iter().find(|it| it["peer"] == **peer && it["rules"] == rules);
+        let Some(record) = record else {
+            // Without rules their number means nothing.
+            assert_eq!((*peer, rules), ("forwarding", 100));
+            continue;
+        };
+        assert!(record["missing"].is_null(), "{record}");
+        assert!((1e-5..1000.0).contains(&record["mpps"].as_f64().unwrap()), "{record}");
+        assert!((1e-4..1000.0).contains(&record["gbits"].as_f64().unwrap()), "{record}");
+        assert_eq!(record["load_seconds"].is_number(), *peer != "forwarding", "{record}");
+    }
+    assert_eq!(left_behind(process.id()), [""; 0]);
+}
+
+#[test]
+fn the_table_of_rules_is_markdown_and_says_what_is_missing() {
+    require(&["ethtool", "ip", "iperf3", "nft"]).unwrap();
+    let words = ["bench", "firewall", "--rules", "20000", "--rounds", "1", "--milliseconds", "30"];
+    let peers = ["--peer", "nft,forwarding", "--seconds", "0", "--patience", "1"];
+    let said =
+        Command::outside(program()).args(words).args(peers).timeout(LATER).check().unwrap().stdout;
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[..2], ["| Mpps | 20000 rules |", "|---|---:|"], "{said}");
+    assert!(lines[2].starts_with("| nft | ") && lines[3].starts_with("| forwarding | "), "{said}");
+    let loaded = lines.iter().any(|it| it.starts_with("| load, s |"));
+    let missing = said.contains("* nft with 20000 rules: not loaded in 1 s");
+    assert!(loaded != missing && !said.contains("Gbit/s"), "{said}");
 }

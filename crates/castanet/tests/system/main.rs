@@ -10,6 +10,7 @@ mod bench;
 mod control;
 mod errors;
 mod examples;
+mod expiry;
 mod flood;
 mod hot_swap;
 mod idle;

@@ -32,8 +32,8 @@ impl World {
         World::told(name, method, &[])
     }
 
-    /// The same with other values for the configuration.
-    pub(crate) fn told(name: &str, method: &str, values: &[&str]) -> World {
+    /// The same with other words in the configuration.
+    pub(crate) fn told(name: &str, method: &str, other: &[(&str, &str)]) -> World {
         let tools = ["curl", "ethtool", "ip", "iperf3", "ping", "python3", "sha256sum"];
         require(&tools).and_then(|()| require(&["tcpdump", "traceroute"])).unwrap();
         let lab = Lab::new(name).unwrap();
@@ -54,7 +54,7 @@ impl World {
         for namespace in [&beyond, &server] {
             namespace.sysctl("net/ipv4/icmp_ratemask", "0").unwrap();
         }
-        let nat = rewrite(&lab, &gateway, method, values);
+        let nat = rewrite(&lab, &gateway, method, other);
         World { nat, client, beyond, server, lab }
     }
 
@@ -82,17 +82,21 @@ impl Drop for World {
 }
 
 /// Starts the gateway on its two interfaces.
-fn rewrite(lab: &Lab, gateway: &Namespace, method: &str, values: &[&str]) -> Process {
+fn rewrite(lab: &Lab, gateway: &Namespace, method: &str, other: &[(&str, &str)]) -> Process {
     let mut text = std::fs::read_to_string(conf("nat.click")).unwrap();
     for device in ["$dev0", "$dev1"] {
         text = text.replace(&format!("Device({device})"), &format!("Device({device}{method})"));
+    }
+    for (words, others) in other {
+        assert!(text.contains(words), "{words}");
+        text = text.replace(words, others);
     }
     let socket = lab.directory().join("control");
     text += &format!("\nControlSocket(UNIX, \"{}\");\n", socket.display());
     let config = lab.directory().join("nat.click");
     std::fs::write(&config, text).unwrap();
     let command = gateway.command(program()).arg("run").arg(&config).arg("--threads").arg("2");
-    let mut process = command.args(["dev0=lan1", "dev1=lan2"]).args(values).spawn().unwrap();
+    let mut process = command.args(["dev0=lan1", "dev1=lan2"]).spawn().unwrap();
     process.wait_for(Router::READY, SOON).unwrap();
     process
 }

@@ -257,6 +257,15 @@ impl<F: Flow> Flows<F> {
         false
     }
 
+    /// Ends a flow whose time is over, if [`Flows::expire`] has not come to it yet.
+    pub fn overdue(&mut self, id: Id, now: u64) -> Option<(F::Key, F)> {
+        if self.ends(id) > now {
+            return None;
+        }
+        self.counts.expired += 1;
+        Some(self.remove(id))
+    }
+
     /// Ends the flow that would end first, of some that `may_go`.
     pub fn evict(&mut self, mut may_go: impl FnMut(&F) -> bool) -> Option<(F::Key, F)> {
         let id = self.wheel.soonest(&mut self.entries, SEARCH, |flow| may_go(flow))?;

@@ -127,6 +127,10 @@ fn flows_end_when_they_should_and_not_before() {
     // What is shortened ends earlier.
     let id = flows.insert(key(1), plain(1), moment + 9000 * SECOND, |_| false).unwrap();
     flows.keep(id, moment + SECOND);
+    assert_eq!(flows.overdue(id, moment + SECOND - 1), None);
+    let other = flows.insert(key(2), plain(2), moment + SECOND, |_| false).unwrap();
+    assert_eq!(flows.overdue(other, moment + SECOND + TICK), Some((key(2), plain(2))));
+    assert_eq!((flows.len(), flows.counts().expired), (1, 9001));
     assert!(flows.expire(moment + SECOND - 1, 9, |_, _| panic!("too early")));
     assert!(flows.expire(moment + SECOND + TICK, 9, |_, _| {}) && flows.is_empty());
 }

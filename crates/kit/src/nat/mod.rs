@@ -34,7 +34,7 @@ pub type Outputs = [u8; 2];
 /// The largest capacity.
 pub const MOST: u32 = i32::MAX as u32;
 
-/// The capacity of who says nothing of it: a flood then takes no more than some 170 MB.
+/// The capacity of who says nothing of it: a flood then takes no more than some 120 MB.
 pub const CAPACITY: u32 = 1 << 20;
 
 /// What a member does with its packets.
@@ -258,6 +258,15 @@ impl Table {
         })
     }
 
+    /// Whether the time of a mapping is over, which then ends.
+    fn is_overdue(&mut self, id: Id, now: u64) -> bool {
+        let over = self.flows.as_mut().and_then(|flows| flows.overdue(id, now));
+        let Some((key, mapping)) = over else { return false };
+        (self.changes, self.removals) = (self.changes + 1, self.removals + 1);
+        forget(&mut self.members, &key, &mapping);
+        true
+    }
+
     /// Changes with each mapping that comes or goes.
     pub fn changes(&self) -> u64 {
         self.changes
@@ -324,6 +333,7 @@ impl Table {
         let by = self.members.get(usize::from(zone)).ok_or(Refusal::Unmapped)?.rules.by;
         let found = packet.found.found();
         let found = found.or_else(|| by.other_key(datagram, zone).and_then(|key| self.find(&key)));
+        let found = found.filter(|(id, _)| !self.is_overdue(*id, packet.now));
         let (id, back) = match found {
             Some(found) => found,
             None if !packet.begins => return self.unmapped(zone, packet.input),

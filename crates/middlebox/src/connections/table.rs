@@ -135,10 +135,14 @@ impl Connections {
 
     /// Forgets some that are over.
     pub(crate) fn expire(&mut self, now: u64) {
-        if let Some(flows) = &mut self.flows {
-            flows.expire(now, EXPIRE, |_, _| ());
-        }
+        self.forget(now, EXPIRE);
         self.fragments.expire(now, EXPIRE);
+    }
+
+    /// Forgets connections that are over, looking at `most` at the most. Whether there are no
+    /// more of them.
+    pub(crate) fn forget(&mut self, now: u64, most: usize) -> bool {
+        self.flows.as_mut().is_none_or(|flows| flows.expire(now, most, |_, _| ()))
     }
 
     /// The same, of one in the table.
@@ -187,6 +191,9 @@ impl Connections {
         let (ends, quoted) = self.ends(bytes, headers, now)?;
         let (key, swapped) = ends.tuple().ordered();
         let (id, is_second) = self.flows.as_ref()?.find(&key)?;
+        if self.flows(now).overdue(id, now).is_some() {
+            return None;
+        }
         let found = self.found(id, is_second, swapped, quoted)?;
         if self.rules(&found, rules).next().is_none() {
             self.flows(now).remove(id);

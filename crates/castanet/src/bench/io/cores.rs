@@ -6,17 +6,17 @@ use std::path::Path;
 
 /// The cores of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cores {
+pub(in crate::bench) struct Cores {
     /// For whoever forwards.
-    pub(super) forward: usize,
+    pub(in crate::bench) forward: usize,
     /// For whoever makes packets and takes them back, if there is another.
-    pub(super) feed: Option<usize>,
+    pub(in crate::bench) feed: Option<usize>,
 }
 
 impl Cores {
     /// The first two that this process may use; not two halves of one, if
     /// there is a choice.
-    pub(super) fn choose() -> Cores {
+    pub(in crate::bench) fn choose() -> Cores {
         let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
         let cores: Vec<usize> =
             (0..CpuSet::count()).filter(|&core| allowed.is_set(core).unwrap_or(false)).collect();
@@ -25,7 +25,7 @@ impl Cores {
     }
 
     /// The core of whoever feeds.
-    pub(super) fn feed(&self) -> Result<usize, String> {
+    pub(in crate::bench) fn feed(&self) -> Result<usize, String> {
         self.feed.ok_or_else(|| "it takes two cores".to_owned())
     }
 }
@@ -52,7 +52,7 @@ fn list(text: &str) -> Vec<usize> {
 }
 
 /// Keeps a thread on a core: of 0, the calling one.
-pub(super) fn pin(thread: i32, core: usize) -> Result<(), String> {
+pub(in crate::bench) fn pin(thread: i32, core: usize) -> Result<(), String> {
     let mut one = CpuSet::new();
     one.set(core)
         .and_then(|()| sched_setaffinity(Pid::from_raw(thread), &one))
@@ -60,7 +60,7 @@ pub(super) fn pin(thread: i32, core: usize) -> Result<(), String> {
 }
 
 /// Does something on a core; processes that it starts stay there.
-pub(super) fn on<T>(core: usize, run: impl FnOnce() -> T) -> Result<T, String> {
+pub(in crate::bench) fn on<T>(core: usize, run: impl FnOnce() -> T) -> Result<T, String> {
     let this = Pid::from_raw(0);
     let before = sched_getaffinity(this).map_err(|error| error.to_string())?;
     pin(0, core)?;

@@ -11,22 +11,22 @@ const DISTURBED: f64 = 0.03;
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
+pub(in crate::bench) struct Sample {
     /// Million packets a second of processor time.
-    pub(super) mpps: f64,
+    pub(in crate::bench) mpps: f64,
     /// Whether others used the cores too.
-    pub(super) disturbed: bool,
+    pub(in crate::bench) disturbed: bool,
 }
 
 /// The middle rate of several runs, and how many of them had their cores to
 /// themselves.
-pub(super) fn middle(samples: &[Sample]) -> (f64, usize) {
+pub(in crate::bench) fn middle(samples: &[Sample]) -> (f64, usize) {
     measure::middle(samples.iter().map(|sample| (sample.mpps, !sample.disturbed)))
 }
 
 /// Threads whose time is counted together.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Meter {
+pub(in crate::bench) struct Meter {
     /// Folders of threads in `/proc`.
     threads: Vec<PathBuf>,
     /// Folders with the folders of all threads of a process.
@@ -51,7 +51,7 @@ pub(super) struct Shares {
     /// What share of a core was had.
     pub(super) had: f64,
     /// Whether others had it too.
-    pub(super) disturbed: bool,
+    pub(in crate::bench) disturbed: bool,
 }
 
 impl Meter {

@@ -1,12 +1,12 @@
 //! `castanet bench io`: what devices carry through one core, beside those who do nothing but forward.
 
-mod cores;
+pub(super) mod cores;
 mod dpdk;
-mod meter;
+pub(super) mod meter;
 mod ours;
 mod packets;
 mod testpmd;
-mod veth;
+pub(super) mod veth;
 
 use self::cores::Cores;
 use self::meter::Sample;

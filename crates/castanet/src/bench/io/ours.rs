@@ -17,7 +17,7 @@ const READY: &str = "castanet: running";
 pub(super) const OUT: &str = "out";
 
 /// A running `castanet run`.
-pub(super) struct Castanet {
+pub(in crate::bench) struct Castanet {
     process: Process,
     looks: Receiver<f64>,
 }
@@ -72,7 +72,7 @@ impl Castanet {
     }
 
     /// Its time.
-    pub(super) fn meter(&self) -> Meter {
+    pub(in crate::bench) fn meter(&self) -> Meter {
         Meter::default().process(self.process.id())
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Audience) -> Ve
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The network.
-struct Bed {
+pub(in crate::bench) struct Bed {
     forward: usize,
     feed: usize,
     /// The forwarder's interfaces.
@@ -99,7 +99,8 @@ fn within<T: Send + 'static>(
 }
 
 impl Bed {
-    fn new(forward: usize, feed: usize) -> Result<Bed, String> {
+    /// Makes it.
+    pub(in crate::bench) fn new(forward: usize, feed: usize) -> Result<Bed, String> {
         let said = |error: castanet_lab::Error| error.to_string();
         let lab = Lab::new("bench").map_err(said)?;
         let [generator, forwarder, counter] =
@@ -138,6 +139,16 @@ impl Bed {
         Ok(Bed { forward, feed, from, to, generator, forwarder, source, sink, _lab: lab })
     }
 
+    /// The forwarder.
+    pub(in crate::bench) fn forwarder(&self) -> &Namespace {
+        &self.forwarder
+    }
+
+    /// The forwarder's interfaces: where packets come in, and where they leave.
+    pub(in crate::bench) fn interfaces(&self) -> (&str, &str) {
+        (&self.from, &self.to)
+    }
+
     fn sides(&self) -> [Side<'_>; 7] {
         let ours = |method, router| move |time| self.castanet(method, router, time);
         let names = [
@@ -165,7 +176,11 @@ impl Bed {
 
     /// Sends packets and counts those that come through; `meter` is the time
     /// of whoever forwards.
-    fn measure(&self, time: Duration, meter: &Meter) -> Result<Sample, String> {
+    pub(in crate::bench) fn measure(
+        &self,
+        time: Duration,
+        meter: &Meter,
+    ) -> Result<Sample, String> {
         // The counter's side of the work may be left to the kernel's thread.
         let meter = meter.clone().soft_interrupts(self.forward);
         let (generator, feeder) = Generator::start(self)?;
@@ -188,7 +203,7 @@ impl Bed {
     }
 
     /// Linux routes.
-    fn kernel(&self, time: Duration) -> Result<Sample, String> {
+    pub(in crate::bench) fn kernel(&self, time: Duration) -> Result<Sample, String> {
         let forwarding = |value| self.forwarder.sysctl("net/ipv4/ip_forward", value);
         forwarding("1").map_err(|error| error.to_string())?;
         let sample = self.in_the_kernel(time);
@@ -206,27 +221,11 @@ impl Bed {
     /// Measures with a kernel's thread that receives on the forwarder's core:
     /// otherwise the generator's would do all the work.
     fn in_the_kernel(&self, time: Duration) -> Result<Sample, String> {
-        self.set_threaded(true)?;
-        let sample = self.thread().and_then(|(number, folder)| {
-            cores::pin(number, self.forward)?;
-            self.measure(time, &Meter::default().thread(folder))
-        });
-        self.set_threaded(false)?;
+        set_threaded(&self.forwarder, &self.from, true)?;
+        let sample = pin_receiver(&self.from, self.forward)
+            .and_then(|folder| self.measure(time, &Meter::default().thread(folder)));
+        set_threaded(&self.forwarder, &self.from, false)?;
         sample
-    }
-
-    fn set_threaded(&self, on: bool) -> Result<(), String> {
-        let file = format!("/sys/class/net/{}/threaded", self.from);
-        let line = "echo \"$1\" > \"$2\"";
-        let words = ["-c", line, "sh", if on { "1" } else { "0" }, &file];
-        let told = self.forwarder.command("sh").args(words).check();
-        told.map(drop).map_err(|_| "this kernel receives in no threads; it takes Linux 5.12".into())
-    }
-
-    /// The kernel's thread that receives on the forwarder's interface.
-    fn thread(&self) -> Result<(i32, PathBuf), String> {
-        let name = format!("napi/{}-", self.from);
-        meter::kernel_thread(&name).ok_or_else(|| "the kernel's thread is not found".into())
     }
 
     /// Two sockets, four rings, a loop.
@@ -240,8 +239,18 @@ impl Bed {
         sample
     }
 
-    fn castanet(&self, method: &str, router: bool, time: Duration) -> Result<Sample, String> {
+    /// Starts a configuration, whose `out` sends, on the forwarder's core.
+    pub(in crate::bench) fn start(
+        &self,
+        configuration: &str,
+        time: Duration,
+    ) -> Result<Castanet, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let command = self.forwarder.command(program);
+        Castanet::start(self.forward, command, &[], configuration, time)
+    }
+
+    fn castanet(&self, method: &str, router: bool, time: Duration) -> Result<Sample, String> {
         let (from, to) = (&self.from, &self.to);
         // Linux is not to look at the packets as well.
         let path = if router { router::path(0, 1, "in", OUT) } else { format!("in -> {OUT};\n") };
@@ -250,10 +259,30 @@ impl Bed {
              {OUT} :: ToDevice({to}, METHOD {method});
              {path}"
         );
-        let command = self.forwarder.command(program);
-        let castanet = Castanet::start(self.forward, command, &[], &config, time)?;
+        let castanet = self.start(&config, time)?;
         self.measure(time, &castanet.meter())
     }
+}
+
+/// Says whether the kernel receives on an interface in threads of their own.
+pub(in crate::bench) fn set_threaded(
+    namespace: &Namespace,
+    interface: &str,
+    on: bool,
+) -> Result<(), String> {
+    let file = format!("/sys/class/net/{interface}/threaded");
+    let line = "echo \"$1\" > \"$2\"";
+    let words = ["-c", line, "sh", if on { "1" } else { "0" }, &file];
+    let told = namespace.command("sh").args(words).check();
+    told.map(drop).map_err(|_| "this kernel receives in no threads; it takes Linux 5.12".into())
+}
+
+/// Puts the kernel's thread that receives on an interface on a core; its folder in `/proc`.
+pub(in crate::bench) fn pin_receiver(interface: &str, core: usize) -> Result<PathBuf, String> {
+    let (number, folder) = meter::kernel_thread(&format!("napi/{interface}-"))
+        .ok_or("the kernel's thread is not found")?;
+    cores::pin(number, core)?;
+    Ok(folder)
 }
 
 /// A thread of the benchmark's own, on one core within a namespace.

@@ -1,0 +1,144 @@
+//! The same rules in everybody's words.
+//!
+//! Each but the last is about a sender and a port that nobody here has, and would drop; the last
+//! accepts everything that comes, and what no rule accepts is dropped.
+
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+/// Who follows rules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Peer {
+    /// `castanet middlebox`.
+    Castanet,
+    /// nftables with all that is to be dropped in one set, in which it looks.
+    NftSet,
+    /// nftables with a rule each, which it asks one by one.
+    Nft,
+    /// iptables as a face of nftables, which is Debian's.
+    IptablesNft,
+    /// iptables with its own part of the kernel.
+    IptablesLegacy,
+    /// Nobody: Linux forwards.
+    Forwarding,
+}
+
+/// The senders that rules are about: of a network for benchmarks (RFC 2544).
+const FIRST: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
+
+/// The sender, the protocol and the port of a rule.
+fn rule(n: usize) -> (Ipv4Addr, &'static str, u16) {
+    let sender = Ipv4Addr::from_bits(FIRST.to_bits() + (n as u32 & 0x1_ffff));
+    let protocol = if n.is_multiple_of(2) { "udp" } else { "tcp" };
+    (sender, protocol, (n % 50_000) as u16 + 1)
+}
+
+impl Peer {
+    pub(super) const ALL: [Peer; 6] = [
+        Peer::Castanet,
+        Peer::NftSet,
+        Peer::Nft,
+        Peer::IptablesNft,
+        Peer::IptablesLegacy,
+        Peer::Forwarding,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        super::PEERS[self as usize]
+    }
+
+    /// The program that loads its rules.
+    pub(super) fn program(self) -> Option<&'static str> {
+        match self {
+            Peer::NftSet | Peer::Nft => Some("nft"),
+            Peer::IptablesNft => Some("iptables-nft-restore"),
+            Peer::IptablesLegacy => Some("iptables-legacy-restore"),
+            Peer::Castanet | Peer::Forwarding => None,
+        }
+    }
+
+    /// The words that load a file of rules.
+    pub(super) fn loader(self, file: &Path) -> Option<Vec<PathBuf>> {
+        let program = self.program()?;
+        let nft = program == "nft";
+        let words = [Some(program.into()), nft.then(|| "-f".into()), Some(file.to_owned())];
+        Some(words.into_iter().flatten().collect())
+    }
+
+    /// So many rules.
+    pub(super) fn text(self, count: usize) -> String {
+        let drops = (0..count.saturating_sub(1)).map(rule);
+        let mut text = String::new();
+        match self {
+            Peer::Castanet => {
+                for (sender, protocol, port) in drops {
+                    let _ = writeln!(text, "ip-saddr {sender} {protocol}-dport {port} drop");
+                }
+                text += "ip-saddr 10.0.0.0/8 accept\nall drop\n";
+            }
+            Peer::Nft => {
+                text += CHAIN;
+                for (sender, protocol, port) in drops {
+                    let _ = writeln!(text, "ip saddr {sender} {protocol} dport {port} drop");
+                }
+                text += "ip saddr 10.0.0.0/8 accept\n}\n}\n";
+            }
+            Peer::NftSet => {
+                text += "table ip bench {\nset bad {\ntypeof ip saddr . meta l4proto . th dport\n";
+                let list =
+                    drops.map(|(sender, protocol, port)| format!("{sender} . {protocol} . {port}"));
+                let list: Vec<String> = list.collect();
+                if !list.is_empty() {
+                    let _ = writeln!(text, "elements = {{ {} }}", list.join(", "));
+                }
+                text += "}\n}\n";
+                text += CHAIN;
+                text += "ip saddr . meta l4proto . th dport @bad drop\n";
+                text += "ip saddr 10.0.0.0/8 accept\n}\n}\n";
+            }
+            Peer::IptablesNft | Peer::IptablesLegacy => {
+                text += "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\n:OUTPUT ACCEPT [0:0]\n";
+                for (sender, protocol, port) in drops {
+                    let _ = writeln!(
+                        text,
+                        "-A FORWARD -s {sender}/32 -p {protocol} -m {protocol} --dport {port} -j DROP"
+                    );
+                }
+                text += "-A FORWARD -s 10.0.0.0/8 -j ACCEPT\nCOMMIT\n";
+            }
+            Peer::Forwarding => {}
+        }
+        text
+    }
+}
+
+const CHAIN: &str = "table ip bench {
+chain forward {
+type filter hook forward priority 0; policy drop;
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_has_as_many_rules() {
+        let lines = |peer: Peer, word: &str| peer.text(1000).matches(word).count();
+        assert_eq!(lines(Peer::Castanet, " drop\n") + lines(Peer::Castanet, " accept\n"), 1001);
+        assert_eq!(lines(Peer::Nft, " drop\n") + lines(Peer::Nft, " accept\n"), 1000);
+        assert_eq!(lines(Peer::NftSet, "198.18."), 999);
+        assert_eq!(lines(Peer::IptablesNft, "-A FORWARD"), 1000);
+        assert_eq!(Peer::Forwarding.text(1000), "");
+    }
+
+    #[test]
+    fn castanet_reads_its_rules_and_names_are_in_order() {
+        assert!(castanet_middlebox::language::commands(&Peer::Castanet.text(100)).is_ok());
+        let names = Peer::ALL.map(Peer::name);
+        assert_eq!(names, super::super::PEERS);
+        // All are different.
+        let rules: std::collections::HashSet<_> = (0..100_000).map(rule).collect();
+        assert_eq!(rules.len(), 100_000);
+    }
+}

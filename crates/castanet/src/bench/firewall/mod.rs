@@ -1,0 +1,133 @@
+//! `castanet bench firewall`: rules by the thousand, beside those that Linux has for them.
+
+mod lists;
+mod packets;
+mod transfer;
+
+use super::io::cores::Cores;
+use castanet_lab::{Lab, require};
+use lists::Peer;
+use serde::Serialize;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Who follows rules, or none.
+pub(crate) const PEERS: [&str; 6] =
+    ["castanet", "nft-set", "nft", "iptables-nft", "iptables-legacy", "forwarding"];
+
+/// The numbers of rules, where nobody says otherwise.
+pub(crate) const RULES: [usize; 4] = [10, 1000, 10_000, 100_000];
+
+/// How much to measure.
+pub(crate) struct Plan {
+    /// Who is measured; all of them if it is empty.
+    pub(crate) peers: Vec<String>,
+    /// Numbers of rules.
+    pub(crate) rules: Vec<usize>,
+    /// Runs of each.
+    pub(crate) rounds: usize,
+    /// How long one run is.
+    pub(crate) time: Duration,
+    /// How long one of `iperf3` is, in seconds; none at 0.
+    pub(crate) seconds: u64,
+    /// How long rules may take to be loaded.
+    pub(crate) patience: Duration,
+}
+
+/// One peer with so many rules.
+#[derive(Serialize)]
+pub(crate) struct Record {
+    /// Who follows them.
+    pub(crate) peer: &'static str,
+    /// How many there are.
+    pub(crate) rules: usize,
+    /// How long they took to load, in seconds; with Castanet's own start.
+    pub(crate) load_seconds: Option<f64>,
+    /// Million packets of 64 bytes a second of the core's time.
+    pub(crate) mpps: Option<f64>,
+    /// What `iperf3` brings through, in gigabits a second.
+    pub(crate) gbits: Option<f64>,
+    /// Why something is missing.
+    pub(crate) missing: Option<String>,
+    /// Runs of small packets.
+    pub(crate) rounds: usize,
+    /// How many of them had their cores to themselves.
+    pub(crate) undisturbed: usize,
+}
+
+/// Measures everybody who is wanted, with each number of rules.
+pub(crate) fn run(plan: &Plan, progress: &mut dyn FnMut(&str)) -> Result<Vec<Record>, String> {
+    require(&["ethtool", "ip", "iperf3"]).map_err(|error| error.to_string())?;
+    let cores = Cores::choose();
+    let feed = cores.feed()?;
+    let mut records = Vec::new();
+    for &rules in &plan.rules {
+        for peer in Peer::ALL {
+            let wanted = plan.peers.is_empty() || plan.peers.iter().any(|it| it == peer.name());
+            if wanted && (rules == plan.rules[0] || peer != Peer::Forwarding) {
+                progress(&format!("{} with {rules} rules", peer.name()));
+                records.push(measure(plan, (cores.forward, feed), peer, rules));
+            }
+        }
+    }
+    Ok(records)
+}
+
+/// What one comes to.
+fn measure(plan: &Plan, cores: (usize, usize), peer: Peer, rules: usize) -> Record {
+    let mut record = Record {
+        peer: peer.name(),
+        rules,
+        load_seconds: None,
+        mpps: None,
+        gbits: None,
+        missing: None,
+        rounds: plan.rounds,
+        undisturbed: 0,
+    };
+    if let Err(why) = fill(plan, cores, peer, &mut record) {
+        record.missing = Some(why);
+    }
+    record
+}
+
+fn fill(plan: &Plan, cores: (usize, usize), peer: Peer, record: &mut Record) -> Result<(), String> {
+    if let Some(program) = peer.program() {
+        require(&[program]).map_err(|error| error.to_string())?;
+    }
+    let lab = Lab::new("rules").map_err(|error| error.to_string())?;
+    let file = lab.directory().join("rules");
+    let failed = |error: std::io::Error| format!("{}: {error}", file.display());
+    std::fs::write(&file, peer.text(record.rules)).map_err(failed)?;
+    let (samples, load) = packets::run(plan, cores, peer, &file)?;
+    record.load_seconds = load;
+    let (mpps, undisturbed) = super::io::meter::middle(&samples);
+    (record.mpps, record.undisturbed) = (Some(mpps), undisturbed);
+    if plan.seconds > 0 {
+        record.gbits = Some(transfer::run(plan, cores, peer, &file)?);
+    }
+    Ok(())
+}
+
+/// Has Linux follow the rules of a file in a namespace; how long that took, in seconds.
+fn load(
+    plan: &Plan,
+    peer: Peer,
+    namespace: &castanet_lab::Namespace,
+    file: &Path,
+) -> Result<Option<f64>, String> {
+    let Some(words) = peer.loader(file) else { return Ok(None) };
+    let began = Instant::now();
+    let (program, rest) = words.split_first().ok_or("nobody loads it")?;
+    match namespace.command(program).args(rest).timeout(plan.patience).check() {
+        Ok(_) => Ok(Some(began.elapsed().as_secs_f64())),
+        Err(castanet_lab::Error::TimedOut { after, .. }) => {
+            Err(format!("not loaded in {} s", after.as_secs()))
+        }
+        Err(castanet_lab::Error::Failed { printed, .. }) => {
+            let said = printed.lines().next().unwrap_or_default().to_owned();
+            Err(format!("not on this kernel: {said}"))
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,40 @@
+//! Small packets past rules: 65536 flows of UDP, which the kernel makes.
+
+use super::lists::Peer;
+use super::{Plan, load};
+use crate::bench::io::meter::Sample;
+use crate::bench::io::veth::Bed;
+use std::path::Path;
+use std::time::Instant;
+
+/// Measures a peer with the rules of a file; with how long these took to load, in seconds.
+pub(super) fn run(
+    plan: &Plan,
+    (forward, feed): (usize, usize),
+    peer: Peer,
+    file: &Path,
+) -> Result<(Vec<Sample>, Option<f64>), String> {
+    let bed = Bed::new(forward, feed)?;
+    let rounds = 0..plan.rounds;
+    if peer == Peer::Castanet {
+        let (from, to) = bed.interfaces();
+        let configuration = format!(
+            "in :: FromDevice({from}, PROMISC true, METHOD AF_XDP, SNIFFER false)
+                 -> Middlebox(FILE \"{}\", INTERFACES {from}, OUT {to})
+                 -> out :: ToDevice({to}, METHOD AF_XDP)",
+            file.display()
+        );
+        let mut started = None;
+        let samples = rounds.map(|_| {
+            let began = Instant::now();
+            let castanet = bed.start(&configuration, plan.time)?;
+            started = started.or(Some(began.elapsed().as_secs_f64()));
+            bed.measure(plan.time, &castanet.meter())
+        });
+        let samples = samples.collect::<Result<_, _>>()?;
+        return Ok((samples, started));
+    }
+    let loaded = load(plan, peer, bed.forwarder(), file)?;
+    let samples = rounds.map(|_| bed.kernel(plan.time)).collect::<Result<_, _>>()?;
+    Ok((samples, loaded))
+}
