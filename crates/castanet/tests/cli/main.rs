@@ -15,5 +15,6 @@ mod inventory;
 mod middlebox;
 mod program;
 mod script;
+mod shell;
 mod sockets;
 mod tools;

@@ -73,16 +73,21 @@ fn it_shows_what_it_would_run() {
 }
 
 /// A middlebox without interfaces that listens.
-struct Served {
+pub(crate) struct Served {
     child: Child,
-    socket: PathBuf,
+    pub(crate) socket: PathBuf,
 }
 
 impl Served {
-    fn new(name: &str) -> Served {
+    pub(crate) fn new(name: &str) -> Served {
+        Served::with(name, "Idle")
+    }
+
+    /// With a source of packets.
+    pub(crate) fn with(name: &str, source: &str) -> Served {
         let socket = socket(&format!("middlebox-{name}"));
         let config = format!(
-            "Idle -> rules :: Middlebox(INTERFACES a b) -> Discard; Idle -> [1] rules [1] -> Discard;
+            "{source} -> rules :: Middlebox(INTERFACES a b) -> Discard; Idle -> [1] rules [1] -> Discard;
              ControlSocket(UNIX, {})",
             socket.display()
         );

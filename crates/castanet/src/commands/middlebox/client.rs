@@ -13,7 +13,12 @@ const ELEMENT: &str = "rules";
 /// A connection to a middlebox.
 pub(super) struct Client {
     stream: BufReader<UnixStream>,
+    /// Whether nobody is at the other end any more.
+    gone: bool,
 }
+
+/// What is said when nobody is there any more.
+const GONE: &str = "the middlebox has gone";
 
 /// What a command came to: the text, or what was wrong.
 pub(super) type Answer = Result<String, String>;
@@ -23,8 +28,8 @@ impl Client {
     pub(super) fn connect(socket: &Path) -> Result<Client, String> {
         let place = socket.display();
         let failed = |error: std::io::Error| format!("{place}: {}", system_words(&error));
-        let mut client =
-            Client { stream: BufReader::new(UnixStream::connect(socket).map_err(failed)?) };
+        let stream = BufReader::new(UnixStream::connect(socket).map_err(failed)?);
+        let mut client = Client { stream, gone: false };
         let greeting = client.line()?;
         match greeting.starts_with("Click::ControlSocket/") {
             true => Ok(client),
@@ -32,12 +37,29 @@ impl Client {
         }
     }
 
+    /// Whether it has turned out that nobody is there any more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// What came of reading or writing.
+    fn came<T>(&mut self, done: std::io::Result<T>) -> Result<T, String> {
+        use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+        done.map_err(|error| {
+            self.gone = true;
+            match error.kind() {
+                BrokenPipe | ConnectionReset | UnexpectedEof => GONE.into(),
+                _ => system_words(&error),
+            }
+        })
+    }
+
     fn line(&mut self) -> Answer {
         let mut line = String::new();
-        match self.stream.read_line(&mut line) {
-            Ok(0) => Err("the middlebox has gone".into()),
-            Ok(_) => Ok(line.trim_end().to_owned()),
-            Err(error) => Err(system_words(&error)),
+        let read = self.stream.read_line(&mut line);
+        match self.came(read)? {
+            0 => self.came(Err(std::io::ErrorKind::UnexpectedEof.into())),
+            _ => Ok(line.trim_end().to_owned()),
         }
     }
 
@@ -45,7 +67,7 @@ impl Client {
     fn ask(&mut self, line: &str) -> Answer {
         let line = format!("{}\r\n", line.replace(['\r', '\n'], " "));
         let sent = self.stream.get_mut().write_all(line.as_bytes());
-        sent.map_err(|error| system_words(&error))?;
+        self.came(sent)?;
         let (mut said, mut code);
         let mut all = Vec::new();
         loop {
@@ -68,7 +90,8 @@ impl Client {
         let head = self.line()?;
         let length = head.strip_prefix("DATA ").and_then(|n| n.parse().ok());
         let mut data = vec![0; length.ok_or("the answer has no data")?];
-        self.stream.read_exact(&mut data).map_err(|error| system_words(&error))?;
+        let read = self.stream.read_exact(&mut data);
+        self.came(read)?;
         Ok(String::from_utf8_lossy(&data).into_owned())
     }
 

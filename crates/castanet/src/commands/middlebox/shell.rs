@@ -8,14 +8,17 @@ use castanet_middlebox::value::wants;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
-use rustyline::{Context, Editor, Helper, Highlighter, Hinter, Validator};
+use rustyline::{CompletionType, Config, Context, Editor, Helper, Highlighter, Hinter, Validator};
+use signal_hook::consts::SIGINT;
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Commands of the shell itself.
 const OWN: [(&str, &str); 3] = [
-    ("watch [SECONDS]", "Shows the rules once a second, for so long."),
+    ("watch [SECONDS]", "Shows the rules once a second, for so long or until Ctrl-C."),
     ("help [fields|FIELD]", "Says what there is to say."),
     ("quit", "Leaves the middlebox running."),
 ];
@@ -29,8 +32,10 @@ pub(super) fn main(socket: &Path, words: &str) -> i32 {
             return crate::exit::CONFIGURATION;
         }
     };
+    // By itself Ctrl-C ends the program.
+    let stop = AtomicBool::new(false);
     if !words.is_empty() {
-        return shown(obey(&mut client, words));
+        return shown(obey(&mut client, words, &stop));
     }
     if std::io::stdin().is_terminal() {
         return talk(&mut client);
@@ -39,11 +44,14 @@ pub(super) fn main(socket: &Path, words: &str) -> i32 {
     for line in std::io::stdin().lock().lines() {
         match line.as_deref().map(str::trim) {
             Ok("quit") => break,
-            Ok(line) => status |= shown(obey(&mut client, line)),
+            Ok(line) => status |= shown(obey(&mut client, line, &stop)),
             Err(error) => {
                 complain(format_args!("castanet: {}", crate::load::system_words(error)));
                 return crate::exit::CONFIGURATION;
             }
+        }
+        if client.is_gone() {
+            break;
         }
     }
     status
@@ -64,24 +72,41 @@ fn shown(answer: Answer) -> i32 {
     }
 }
 
-fn obey(client: &mut Client, line: &str) -> Answer {
+fn obey(client: &mut Client, line: &str, stop: &AtomicBool) -> Answer {
     let mut words = line.split_whitespace();
     match (words.next(), words.next()) {
         (Some("help"), what) => Ok(help(what)),
-        (Some("watch"), seconds) => watch(client, seconds),
+        (Some("watch"), seconds) => watch(client, seconds, stop),
         _ => client.obey(line),
     }
 }
 
-/// Shows the rules once a second.
-fn watch(client: &mut Client, seconds: Option<&str>) -> Answer {
+/// Shows the rules once a second; on a terminal in the same place.
+fn watch(client: &mut Client, seconds: Option<&str>, stop: &AtomicBool) -> Answer {
+    /// How soon Ctrl-C is heard.
+    const STEP: Duration = Duration::from_millis(20);
     let seconds = seconds.map_or(Ok(10), str::parse::<u32>);
     let seconds = seconds.map_err(|_| "`watch` wants a number of seconds".to_owned())?;
+    let in_place = std::io::stdout().is_terminal();
+    let mut shown = 0;
     for second in 0..seconds {
-        if second > 0 {
-            std::thread::sleep(Duration::from_secs(1));
+        let began = Instant::now();
+        while second > 0 && began.elapsed() < Duration::from_secs(1) {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(String::new());
+            }
+            std::thread::sleep(STEP);
         }
-        say(&format!("{}\n", client.read("list")?))?;
+        let list = client.read("list")?;
+        if !in_place {
+            say(&format!("{list}\n"))?;
+            continue;
+        }
+        // Up to the first line, and away with what stood there; what is too long for a line is
+        // cut off, or there would be more lines.
+        let back = if shown > 0 { format!("\x1b[{shown}A\x1b[J") } else { String::new() };
+        shown = list.lines().count();
+        say(&format!("{back}\x1b[?7l{list}\x1b[?7h"))?;
     }
     Ok(String::new())
 }
@@ -134,15 +159,13 @@ fn history() -> Option<PathBuf> {
 
 /// Talks with a person.
 fn talk(client: &mut Client) -> i32 {
-    let editor = Editor::<Words, DefaultHistory>::new();
-    let mut editor = match editor {
-        Ok(editor) => editor,
-        Err(error) => {
-            complain(format_args!("castanet: {error}"));
+    let (mut editor, stop) = match ready() {
+        Ok(ready) => ready,
+        Err(message) => {
+            complain(format_args!("castanet: {message}"));
             return crate::exit::CONFIGURATION;
         }
     };
-    editor.set_helper(Some(Words));
     let history = history();
     if let Some(path) = &history {
         // The first time there is none.
@@ -150,19 +173,38 @@ fn talk(client: &mut Client) -> i32 {
     }
     loop {
         match editor.readline("middlebox> ") {
-            Ok(line) if line.trim() == "quit" => break,
+            Ok(line) if line.trim() == "quit" => return 0,
             Ok(line) => {
                 _ = editor.add_history_entry(line.as_str());
-                _ = shown(obey(client, &line));
+                if let Some(path) = &history {
+                    // At once, however this ends; others may write there too.
+                    _ = editor.append_history(path);
+                }
+                stop.store(false, Ordering::Relaxed);
+                _ = shown(obey(client, &line, &stop));
+                if client.is_gone() {
+                    return crate::exit::CONFIGURATION;
+                }
             }
-            Err(ReadlineError::Interrupted) => {}
-            Err(_) => break,
+            Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => {}
+            Err(_) => return 0,
         }
     }
-    if let Some(path) = &history {
-        _ = editor.save_history(path);
-    }
-    0
+}
+
+/// An editor of lines, and what says that Ctrl-C was pressed while a command was at work;
+/// pressed twice, it ends the shell.
+fn ready() -> Result<(Editor<Words, DefaultHistory>, Arc<AtomicBool>), String> {
+    let config = Config::builder().completion_type(CompletionType::List).build();
+    let mut editor = Editor::with_config(config).map_err(|error| error.to_string())?;
+    // After the editor, which would have it for itself.
+    let stop = Arc::new(AtomicBool::new(false));
+    let twice = signal_hook::flag::register_conditional_shutdown;
+    twice(SIGINT, crate::exit::INTERRUPTED, Arc::clone(&stop))
+        .and_then(|_| signal_hook::flag::register(SIGINT, Arc::clone(&stop)))
+        .map_err(|error| crate::load::system_words(&error))?;
+    editor.set_helper(Some(Words));
+    Ok((editor, stop))
 }
 
 /// Completes words of the language.
@@ -180,7 +222,11 @@ impl Completer for Words {
     ) -> rustyline::Result<(usize, Vec<String>)> {
         let before = line.get(..at).unwrap_or_default();
         let start = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
-        Ok((start, candidates(&before[..start], &before[start..])))
+        let mut found = candidates(&before[..start], &before[start..]);
+        if let [only] = &mut found[..] {
+            only.push(' ');
+        }
+        Ok((start, found))
     }
 }
 

@@ -1,0 +1,196 @@
+//! The shell of `castanet middlebox` on a terminal: keys that are pressed, and what is seen.
+
+use crate::middlebox::Served;
+use crate::program::{command, folder};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// Long enough for anything here.
+const SOON: Duration = Duration::from_secs(30);
+const TAB: &str = "\t";
+const ENTER: &str = "\r";
+const UP: &str = "\x1b[A";
+const CTRL_C: &str = "\x03";
+const CTRL_D: &str = "\x04";
+const PROMPT: &str = "middlebox> ";
+
+type Seen = Arc<(Mutex<String>, Condvar)>;
+
+/// A shell on a pseudo terminal, which script(1) makes.
+struct Shell {
+    child: Child,
+    keys: ChildStdin,
+    seen: Seen,
+    /// Up to where it was looked at.
+    at: usize,
+}
+
+impl Shell {
+    fn new(it: &Served, state: &PathBuf) -> Shell {
+        let program = command().get_program().to_str().unwrap().to_owned();
+        // The shell that runs it would die of Ctrl-C afterwards.
+        let line = format!("exec {program} middlebox --connect {}", it.socket.display());
+        let mut script = std::process::Command::new("script");
+        script.args(["--quiet", "--flush", "--return", "--command", &line, "/dev/null"]);
+        script.env("XDG_STATE_HOME", state).env("TERM", "xterm").env("SHELL", "/bin/sh");
+        let mut child =
+            script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script(1)");
+        let (keys, mut out) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let seen = Seen::default();
+        let shared = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = out.read(&mut bytes) {
+                *shared.0.lock().unwrap() += &String::from_utf8_lossy(&bytes[..count]);
+                shared.1.notify_all();
+            }
+        });
+        let mut shell = Shell { child, keys, seen, at: 0 };
+        shell.sees(PROMPT);
+        shell
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// Waits until that is seen, behind what was seen before; gives what came up to it.
+    fn sees(&mut self, text: &str) -> String {
+        let deadline = Instant::now() + SOON;
+        let mut seen = self.seen.0.lock().unwrap();
+        loop {
+            if let Some(found) = seen[self.at..].find(text) {
+                let before = seen[self.at..self.at + found].to_owned();
+                self.at += found + text.len();
+                return before;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "no {text:?} in {:?}", &seen[self.at..]);
+            seen = self.seen.1.wait_timeout(seen, left).unwrap().0;
+        }
+    }
+
+    /// Presses keys, and waits until something is seen and the next line can be typed.
+    fn says(&mut self, keys: &str, text: &str) {
+        self.press(keys);
+        self.sees(text);
+        self.sees(PROMPT);
+    }
+
+    /// The exit status, once it has ended by itself.
+    fn ends(mut self) -> Option<i32> {
+        let deadline = Instant::now() + SOON;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(Instant::now() < deadline, "{:?}", self.seen.0.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// A folder for histories that nobody has used.
+fn fresh(name: &str) -> PathBuf {
+    let state = folder("shell").join(name);
+    _ = std::fs::remove_dir_all(&state);
+    std::fs::create_dir_all(&state).unwrap();
+    state
+}
+
+#[test]
+fn words_are_completed_and_commands_answered() {
+    let it = Served::new("shell-words");
+    let mut shell = Shell::new(&it, &fresh("words"));
+    // One that it can be: whole, and on to the next.
+    shell.press("ad");
+    shell.press(TAB);
+    shell.sees("add");
+    shell.press(" all mod ip-tt");
+    shell.press(TAB);
+    shell.sees("add all mod ip-ttl ");
+    shell.says(&format!("9{ENTER}"), "1 id1 add all mod ip-ttl 9\r\n");
+    // Several: as far as they agree, then all of them.
+    shell.press("tcp-opt-m");
+    shell.press(&TAB.repeat(2));
+    shell.sees("tcp-opt-mptcp");
+    shell.sees("tcp-opt-mss");
+    shell.sees("tcp-opt-m");
+    // The line is given up, not the shell.
+    shell.press(CTRL_C);
+    shell.sees("\n");
+    shell.sees(PROMPT);
+    shell.says(&format!("delete 7{ENTER}"), "there is no rule 7");
+    shell.says(&format!("add all dorp{ENTER}"), "did you mean `drop`?");
+    shell.says(&format!("help ip-ttl{ENTER}"), "a number from 0 to 255");
+    shell.says(&format!("list{ENTER}"), "mod ip-ttl 9");
+    shell.press(CTRL_D);
+    assert_eq!(shell.ends(), Some(0));
+}
+
+#[test]
+fn lines_are_kept_from_one_time_to_the_next() {
+    let (it, state) = (Served::new("shell-history"), fresh("history"));
+    let mut shell = Shell::new(&it, &state);
+    shell.says(&format!("timeout udp 77{ENTER}"), "timeout 77 s");
+    shell.says(&format!("list{ENTER}"), "packets");
+    // However it ends.
+    drop(shell);
+    let mut shell = Shell::new(&it, &state);
+    shell.press(UP);
+    shell.sees("list");
+    shell.press(UP);
+    shell.sees("timeout udp 77");
+    shell.says(ENTER, "timeout 77 s");
+    shell.press(&format!("quit{ENTER}"));
+    assert_eq!(shell.ends(), Some(0));
+    let kept = std::fs::read_to_string(state.join("castanet/middlebox_history")).unwrap();
+    let lines: Vec<&str> = kept.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(lines, ["timeout udp 77", "list", "timeout udp 77"], "{kept}");
+}
+
+#[test]
+fn counters_are_live_until_ctrl_c() {
+    let packet = "\\<4500001c00000000401100000a000001 0a0000020009000900080000>";
+    let source = format!("RatedSource({packet}, 1000) -> MarkIPHeader");
+    let it = Served::with("shell-live", &source);
+    let mut shell = Shell::new(&it, &fresh("live"));
+    shell.says(&format!("all mod ip-ttl 9{ENTER}"), "1 id1 add all mod ip-ttl 9");
+    shell.press(&format!("watch 1000{ENTER}"));
+    // The number of packets stands behind the targets.
+    let mut look = || {
+        shell.sees("mod ip-ttl 9  ");
+        let row = shell.sees("\r\n");
+        row.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    };
+    let (first, second, third) = (look(), look(), look());
+    assert!(first < second && second < third, "{first} {second} {third}");
+    shell.press(CTRL_C);
+    shell.sees(PROMPT);
+    shell.says(&format!("show tables{ENTER}"), "table of 1 rules");
+    shell.says(&format!("watch 1{ENTER}"), "mod ip-ttl 9");
+    shell.press(CTRL_D);
+    assert_eq!(shell.ends(), Some(0));
+}
+
+#[test]
+fn a_middlebox_that_goes_ends_the_shell() {
+    let it = Served::new("shell-gone");
+    let mut shell = Shell::new(&it, &fresh("gone"));
+    shell.says(&format!("list{ENTER}"), "packets");
+    drop(it);
+    shell.press(&format!("list{ENTER}"));
+    shell.sees("the middlebox has gone");
+    assert_eq!(shell.ends(), Some(1));
+}
