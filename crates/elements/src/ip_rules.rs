@@ -1,7 +1,7 @@
 //! What `IPFilter` and `IPClassifier` share: rules by their text, and the program of them.
 
 use castanet_engine::prelude::*;
-use castanet_kit::classify::{Pattern, Program, Rule};
+use castanet_kit::classify::{Lookups, Pattern, Program, Rule};
 
 /// How a rule is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,20 +56,41 @@ impl IpRules {
         Ok(changed)
     }
 
-    /// The output of a packet.
+    /// Looks the packets of a burst up, where rules are so many that this is worth it.
     #[inline]
-    pub(crate) fn port(&self, ip: &Ipv4) -> Port {
-        let packet = ip.packet();
-        let port = match packet.mac_offset() {
-            Some(mac) if self.program.needs_link() => {
-                let link = usize::try_from(mac).ok().and_then(|at| packet.bytes().get(at..));
-                self.program.run_frame(link.unwrap_or_default(), packet.network_bytes())
-            }
-            _ => self.program.run_ip(packet.network_bytes()),
+    pub(crate) fn ahead<'p>(&self, found: &mut Found, packets: impl Iterator<Item = Ipv4<'p>>) {
+        if self.program.looks_up() {
+            self.program.look_up(packets.map(|ip| self.parts(ip.into_packet())), &mut found.0);
+        }
+    }
+
+    /// The output of a packet, the next of those that were looked up.
+    #[inline]
+    pub(crate) fn port(&self, found: &mut Found, ip: &Ipv4) -> Port {
+        let (link, network) = self.parts(ip.packet());
+        let port = match self.program.looks_up() {
+            true => self.program.next_frame(&mut found.0, link, network),
+            false => self.program.run_frame(link, network),
         };
         port.map_or(Port::DROP, Port::nth)
     }
+
+    /// What rules look at: the link header, if they do, and what begins with the network header.
+    #[inline]
+    fn parts<'p>(&self, packet: &'p Packet) -> (&'p [u8], &'p [u8]) {
+        let link = match packet.mac_offset() {
+            Some(mac) if self.program.needs_link() => {
+                usize::try_from(mac).ok().and_then(|at| packet.bytes().get(at..))
+            }
+            _ => None,
+        };
+        (link.unwrap_or_default(), packet.network_bytes())
+    }
 }
+
+/// What a worker found out about the packets of a burst.
+#[derive(Default, Local)]
+pub struct Found(Lookups);
 
 fn rule(form: Form, n: usize, text: &str, outputs: usize, names: &Names) -> Result<Rule, ArgError> {
     let rule = match form {

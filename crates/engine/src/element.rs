@@ -78,6 +78,16 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     /// Called before each burst, for what is the same for all its packets.
     #[inline]
     fn burst(&self, _local: &mut Self::Local, _now: Time) {}
+    /// Called before each burst with its packets, all that `packet` is about to be
+    /// asked of, in that order: for what is faster looked up for many at once. Where
+    /// the engine runs neighbours in one pass, nobody calls it.
+    #[inline]
+    fn ahead<'p>(
+        &self,
+        _local: &mut Self::Local,
+        _packets: impl Iterator<Item = <Self::On as crate::on::View>::Of<'p>>,
+    ) {
+    }
     /// Called after each burst, before its packets move on: says what `packet`
     /// left in `local` to be said (`cx.chatter`).
     #[inline]

@@ -67,10 +67,15 @@ impl Build for Classifier {
 
 #[handlers]
 impl Classifier {
-    /// The patterns as compiled, a test a line.
+    /// The patterns as compiled: tests, one a line, or the table that they are in.
     #[read]
     fn program(&self) -> String {
         self.program.to_string()
+    }
+    /// Whether packets go through tests or are looked up in a table, and why.
+    #[read]
+    fn matcher(&self) -> String {
+        self.program.matcher()
     }
 }
 

@@ -1,6 +1,6 @@
 //! `IPClassifier`: packets by patterns.
 
-use crate::ip_rules::{Form, IpRules};
+use crate::ip_rules::{Form, Found, IpRules};
 use castanet_engine::prelude::*;
 
 /// Sends each IPv4 packet to the output of the first pattern that matches.
@@ -55,10 +55,15 @@ impl Build for IPClassifier {
 
 #[handlers]
 impl IPClassifier {
-    /// The patterns as compiled, a test a line.
+    /// The patterns as compiled: tests, one a line, or the table that they are in.
     #[read]
     fn program(&self) -> String {
         self.rules.program.to_string()
+    }
+    /// Whether packets go through tests or are looked up in a table, and why.
+    #[read]
+    fn matcher(&self) -> String {
+        self.rules.program.matcher()
     }
     /// The pattern of that number.
     #[read(pattern_)]
@@ -74,11 +79,16 @@ impl IPClassifier {
 
 impl PerPacket for IPClassifier {
     type On = on::Ipv4;
-    type Local = ();
+    type Local = Found;
     type Fate = Port;
 
     #[inline]
-    fn packet(&self, _: &mut (), ip: Ipv4) -> Port {
-        self.rules.port(&ip)
+    fn ahead<'p>(&self, found: &mut Found, packets: impl Iterator<Item = Ipv4<'p>>) {
+        self.rules.ahead(found, packets);
+    }
+
+    #[inline]
+    fn packet(&self, found: &mut Found, ip: Ipv4) -> Port {
+        self.rules.port(found, &ip)
     }
 }

@@ -1,6 +1,6 @@
 //! `IPFilter`: packets by rules.
 
-use crate::ip_rules::{Form, IpRules};
+use crate::ip_rules::{Form, Found, IpRules};
 use castanet_engine::prelude::*;
 
 /// Sends each IPv4 packet where the first matching rule says, or drops it.
@@ -47,10 +47,15 @@ impl Build for IPFilter {
 
 #[handlers]
 impl IPFilter {
-    /// The rules as compiled, a test a line.
+    /// The rules as compiled: tests, one a line, or the table that they are in.
     #[read]
     fn program(&self) -> String {
         self.rules.program.to_string()
+    }
+    /// Whether packets go through tests or are looked up in a table, and why.
+    #[read]
+    fn matcher(&self) -> String {
+        self.rules.program.matcher()
     }
     /// The rule of that number.
     #[read(pattern_)]
@@ -66,11 +71,16 @@ impl IPFilter {
 
 impl PerPacket for IPFilter {
     type On = on::Ipv4;
-    type Local = ();
+    type Local = Found;
     type Fate = Port;
 
     #[inline]
-    fn packet(&self, _: &mut (), ip: Ipv4) -> Port {
-        self.rules.port(&ip)
+    fn ahead<'p>(&self, found: &mut Found, packets: impl Iterator<Item = Ipv4<'p>>) {
+        self.rules.ahead(found, packets);
+    }
+
+    #[inline]
+    fn packet(&self, found: &mut Found, ip: Ipv4) -> Port {
+        self.rules.port(found, &ip)
     }
 }

@@ -31,6 +31,7 @@ fn decide<E: PerPacket>(
     batch: &mut Batch,
     fates: &mut [u8],
 ) -> (u8, u8) {
+    config.ahead(local, batch.iter_mut().filter_map(E::On::of));
     let (mut all, mut any) = (u8::MAX, 0);
     for (packet, slot) in batch.iter_mut().zip(fates) {
         let fate = match E::On::of(packet) {

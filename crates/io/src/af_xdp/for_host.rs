@@ -4,7 +4,7 @@ use super::code::{
     Code, IF_IS, IF_IS_NOT, IF_MORE, IF_WORD_AT_MOST, IF_WORD_IS, Label, R1, Register,
 };
 use crate::sys::xdp::{self, XDP_PASS};
-use castanet_kit::classify::{Base, Next, Pattern, Program, Rule, Test};
+use castanet_kit::classify::{Base, Next, Pattern, Rule, Steps, Test};
 use castanet_wire::{Ethernet, Vlan, ether_type};
 use std::io;
 
@@ -24,9 +24,9 @@ impl ForHost {
     /// without, that look like `ip`. Says what is wrong if the patterns ask
     /// for more than such code can do.
     pub fn new(frames: Option<&Pattern>, ip: Option<&Pattern>) -> Result<ForHost, String> {
-        let program = |pattern: &Pattern| Program::compile(&[Rule::new(pattern.clone(), Some(0))]);
-        let (frames, ip) = (frames.map(program), ip.map(program));
-        let deepest = [&frames, &ip].into_iter().flatten().flat_map(Program::steps);
+        let steps = |pattern: &Pattern| Steps::compile(&[Rule::new(pattern.clone(), Some(0))]);
+        let (frames, ip) = (frames.map(steps), ip.map(steps));
+        let deepest = [&frames, &ip].into_iter().flatten().flat_map(Steps::iter);
         let deepest = deepest.map(|step| usize::from(step.test.needs())).max().unwrap_or(0);
         if deepest > DEPTH {
             return Err(format!("it looks at byte {deepest}, and not more than {DEPTH} will do"));
@@ -66,7 +66,7 @@ struct Ends {
     other: Label,
 }
 
-fn translate(frames: Option<&Program>, ip: Option<&Program>) -> Option<Vec<u64>> {
+fn translate(frames: Option<&Steps>, ip: Option<&Steps>) -> Option<Vec<u64>> {
     let mut code = Code::default();
     let (chosen, other) = (code.label(), code.label());
     code.copy(CONTEXT, R1);
@@ -117,7 +117,7 @@ fn need(code: &mut Code, from: Register, bytes: usize, short: Label) {
 
 /// Runs a program of IP patterns on a packet whose network header is `network`
 /// bytes from its beginning.
-fn run_ip(code: &mut Code, program: &Program, network: usize, ends: Ends) {
+fn run_ip(code: &mut Code, steps: &Steps, network: usize, ends: Ends) {
     need(code, DATA, network + 1, ends.other);
     // The header length of RFC 791 counts words.
     code.load_byte(TRANSPORT, DATA, network as i16);
@@ -125,19 +125,19 @@ fn run_ip(code: &mut Code, program: &Program, network: usize, ends: Ends) {
     code.shift_left(TRANSPORT, 2);
     code.add_register(TRANSPORT, DATA);
     code.add(TRANSPORT, network as i32);
-    run(code, program, network, ends);
+    run(code, steps, network, ends);
 }
 
 /// Runs a program, test by test. Branches only lead forward, as the kernel wants it.
-fn run(code: &mut Code, program: &Program, network: usize, ends: Ends) {
-    let labels: Vec<Label> = program.steps().map(|_| code.label()).collect();
+fn run(code: &mut Code, steps: &Steps, network: usize, ends: Ends) {
+    let labels: Vec<Label> = steps.iter().map(|_| code.label()).collect();
     let lead = |next| match next {
         Next::Step(step) => labels[step],
         Next::Output(_) => ends.chosen,
         Next::Drop => ends.other,
     };
-    code.jump(lead(program.start()));
-    for (step, label) in program.steps().zip(&labels) {
+    code.jump(lead(steps.start()));
+    for (step, label) in steps.iter().zip(&labels) {
         code.here(*label);
         test(code, &step.test, network, lead(step.yes), lead(step.short));
         code.jump(lead(step.no));

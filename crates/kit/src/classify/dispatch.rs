@@ -148,6 +148,10 @@ impl Slots {
         self.default
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.slots[..])
+    }
+
     /// The words that the table knows, and where they lead.
     pub(crate) fn known(&self) -> impl Iterator<Item = (u32, Target)> {
         self.slots.iter().filter(|s| s.target != EMPTY).map(|s| (s.word, s.target))
@@ -204,6 +208,15 @@ impl Intervals {
             starts: kept.iter().map(|k| k.0).collect(),
             targets: kept.iter().map(|k| k.1).collect(),
         }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&self.starts[..]) + size_of_val(&self.targets[..])
+    }
+
+    /// How often the list is halved until one is left.
+    pub(crate) fn halvings(&self) -> u32 {
+        self.starts.len().next_power_of_two().ilog2()
     }
 
     #[inline(always)]

@@ -8,14 +8,15 @@ use super::pattern::{Base, Test};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     /// Counted from the header `base`.
-    offset: u16,
-    base: Base,
+    pub(super) offset: u16,
+    pub(super) base: Base,
     /// How many of the four bytes matter.
     needs: u8,
-    mask: u32,
+    pub(super) mask: u32,
 }
 
 impl Load {
+    /// The word of a test and how many bits its bounds are to be shifted to the left.
     pub(crate) fn new(test: &Test) -> (Load, u32) {
         let needs = (test.needs() - test.offset) as u8;
         let load = Load { offset: test.offset, base: test.base, needs, mask: test.mask };
@@ -27,6 +28,25 @@ impl Load {
             (Base::Link, offset) => (Load { offset: offset - 2, ..load }, 0),
             _ => (load, 0),
         }
+    }
+
+    /// Bytes that the header must have.
+    pub(super) fn length(&self) -> u16 {
+        self.offset + u16::from(self.needs)
+    }
+
+    /// The masked word, of a packet that has all of it.
+    #[inline(always)]
+    pub(super) fn whole<W: Words>(&self, words: &W) -> u32 {
+        words.word(self.base, self.offset).unwrap_or_default() & self.mask
+    }
+
+    /// The masked word, in which bytes beyond the packet's end are zero.
+    pub(super) fn padded<W: Words>(&self, words: &W) -> u32 {
+        let header = words.header(self.base).get(usize::from(self.offset)..);
+        let mut word = [0; 4];
+        word.iter_mut().zip(header.unwrap_or_default()).for_each(|(to, from)| *to = *from);
+        u32::from_be_bytes(word) & self.mask
     }
 }
 
@@ -42,7 +62,7 @@ enum Op {
 }
 
 /// The whole program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Flat {
     ops: Box<[Op]>,
     start: Target,
@@ -87,6 +107,19 @@ impl Only {
         Some(if word & self.mask == self.value { self.yes } else { self.no })
     }
 }
+
+/// Instructions of a test, as callgrind counts them.
+pub(crate) const TEST: u32 = 40;
+/// Those of a lookup by hash.
+const HASH: u32 = 45;
+/// Those of every packet.
+pub(crate) const BASE: u32 = 70;
+/// As many as a processor could do while it waits for a step that is not in its cache.
+const WAIT: u32 = 100;
+/// Bytes that are in the cache.
+const CACHE: usize = 1 << 20;
+/// Those of each halving of a list of intervals.
+const HALVING: u32 = 8;
 
 /// Stands for no output: the packet is dropped.
 pub(crate) const NO_OUTPUT: u8 = u8::MAX;
@@ -144,6 +177,19 @@ pub(crate) trait Words {
 
     /// The word at `offset` of the header, if all four bytes are there.
     fn word(&self, base: Base, offset: u16) -> Option<u32>;
+
+    /// The eight bytes at `offset`, if all are there; `bytes` are those of the header.
+    #[inline(always)]
+    fn long(&self, bytes: &[u8], _: Base, offset: u16) -> Option<u64> {
+        let bytes = bytes.get(usize::from(offset)..)?;
+        bytes.first_chunk().map(|b| u64::from_be_bytes(*b))
+    }
+
+    /// As [`Words::header`], where every packet comes.
+    fn bytes(&self, base: Base) -> &[u8];
+
+    /// How many bytes there are from the header on.
+    fn length(&self, base: Base) -> usize;
 }
 
 /// A packet as `Classifier` sees it.
@@ -160,6 +206,16 @@ impl Words for Bytes<'_> {
         let from = usize::from(offset);
         let word = self.0.get(from..from + 4)?;
         word.first_chunk().map(|b| u32::from_be_bytes(*b))
+    }
+
+    #[inline(always)]
+    fn bytes(&self, _: Base) -> &[u8] {
+        self.0
+    }
+
+    #[inline(always)]
+    fn length(&self, _: Base) -> usize {
+        self.0.len()
     }
 }
 
@@ -182,11 +238,7 @@ impl<'a> Headers<'a> {
 impl Words for Headers<'_> {
     #[cold]
     fn header(&self, base: Base) -> &[u8] {
-        match base {
-            Base::Link => self.link,
-            Base::Transport => self.network.get(self.transport..).unwrap_or(&[]),
-            Base::Network | Base::Packet => self.network,
-        }
+        self.bytes(base)
     }
 
     #[inline(always)]
@@ -201,6 +253,24 @@ impl Words for Headers<'_> {
         let from = if base == Base::Transport { self.transport } else { 0 };
         let bytes = self.network.get(from + usize::from(offset)..)?;
         bytes.first_chunk().map(|b| u32::from_be_bytes(*b))
+    }
+
+    #[inline(always)]
+    fn bytes(&self, base: Base) -> &[u8] {
+        match base {
+            Base::Link => self.link,
+            Base::Transport => self.network.get(self.transport..).unwrap_or(&[]),
+            Base::Network | Base::Packet => self.network,
+        }
+    }
+
+    #[inline(always)]
+    fn length(&self, base: Base) -> usize {
+        match base {
+            Base::Link => self.link.len(),
+            Base::Transport => self.network.len().saturating_sub(self.transport),
+            Base::Network | Base::Packet => self.network.len(),
+        }
     }
 }
 
@@ -225,18 +295,59 @@ impl Flat {
         Flat { ops: ops.into_boxed_slice(), start, first, only }
     }
 
+    /// The output of a packet, if there is but one test, and the packet long enough for it.
     #[inline(always)]
-    pub(crate) fn run<W: Words>(&self, words: &W) -> u8 {
-        match &self.only {
-            Some(only) => only.find(words).unwrap_or_else(|| self.run_all(words)),
-            None => self.run_all(words),
-        }
+    pub(crate) fn only<W: Words>(&self, words: &W) -> Option<u8> {
+        self.only.as_ref()?.find(words)
     }
 
+    /// The output of a packet.
     #[inline]
-    fn run_all<W: Words>(&self, words: &W) -> u8 {
+    pub(crate) fn run<W: Words>(&self, words: &W) -> u8 {
+        output(self.end(words))
+    }
+
+    /// The end that a packet comes to.
+    #[inline]
+    pub(crate) fn end<W: Words>(&self, words: &W) -> Target {
         let at = self.first.as_ref().and_then(|first| first.find(words)).unwrap_or(self.start);
-        output(if at >= OUT { at } else { self.go_on(words, at) })
+        if at >= OUT { at } else { self.go_on(words, at) }
+    }
+
+    /// What each step waits for memory, in instructions.
+    pub(crate) fn wait(&self) -> u32 {
+        if self.bytes() > CACHE { WAIT } else { 0 }
+    }
+
+    /// How many instructions a packet takes, about, if each step waits so long; it has all
+    /// words that are asked for.
+    pub(crate) fn cost<W: Words>(&self, words: &W, wait: u32) -> u32 {
+        let (mut at, mut cost) = (self.start, BASE);
+        while let Some(op) = self.ops.get(at as usize) {
+            cost += wait;
+            (at, cost) = match op {
+                Op::Test { load, lo, span, yes, no, .. } => {
+                    let passes = load.whole(words).wrapping_sub(*lo) <= *span;
+                    (if passes { *yes } else { *no }, cost + TEST)
+                }
+                Op::Hash { load, slots, .. } => (slots.find(load.whole(words)), cost + HASH),
+                Op::Intervals { load, intervals, .. } => (
+                    intervals.find(load.whole(words)),
+                    cost + HASH + HALVING * intervals.halvings(),
+                ),
+            };
+        }
+        cost
+    }
+
+    /// Bytes of memory of the steps.
+    fn bytes(&self) -> usize {
+        let more = self.ops.iter().map(|op| match op {
+            Op::Test { .. } => 0,
+            Op::Hash { slots, .. } => slots.bytes(),
+            Op::Intervals { intervals, .. } => intervals.bytes(),
+        });
+        size_of_val(&self.ops[..]) + more.sum::<usize>()
     }
 
     /// Runs from `at` to an end.

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use super::facts::Facts;
 use super::pattern::{Base, Expr, Pattern, Test};
+use super::program::Rule;
 use super::runs::Runs;
 
-/// A node's number, or from [`OUT`] on an end: an output, or [`DROP`].
+/// A node's number, or from [`OUT`] on an end: an output's number or a rule's, or [`DROP`].
 pub(crate) type Target = u32;
 pub(crate) const OUT: Target = 0x8000_0000;
-pub(crate) const DROP: Target = OUT + 256;
+pub(crate) const DROP: Target = Target::MAX - 1;
 
 /// One test and its branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,7 +29,7 @@ impl Node {
 }
 
 /// Tests in an order in which every branch leads forward.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
     pub(crate) nodes: Vec<Node>,
     pub(crate) start: Target,
@@ -47,6 +48,12 @@ impl Graph {
         targets.filter(|t| **t == beyond).for_each(|t| *t = DROP);
         let start = if nodes.is_empty() { DROP } else { 0 };
         Graph { nodes, start }
+    }
+
+    /// The tests of rules, whose ends are their outputs.
+    pub(crate) fn of_outputs<'a>(rules: impl Iterator<Item = &'a Rule>) -> Self {
+        let target = |output: Option<u8>| output.map_or(DROP, |port| OUT + Target::from(port));
+        Graph::new(rules.map(|rule| (&rule.pattern, target(rule.output)))).optimised()
     }
 
     /// The same decisions by fewer tests.

@@ -10,24 +10,34 @@
 mod bytes;
 mod dispatch;
 mod error;
+mod estimate;
 mod facts;
 mod flat;
 mod graph;
+mod keys;
 mod lexer;
+mod listing;
 mod lookup;
 mod names;
 mod parse;
 mod pattern;
+mod plan;
+mod prefixes;
 mod primitive;
 mod program;
+mod rows;
 mod runs;
 mod steps;
+mod table;
 
 pub use error::RuleError;
 pub use names::{Names, NoNames};
 pub use pattern::{Base, Pattern, Test};
 pub use program::{Program, Rule};
-pub use steps::{Next, Step};
+pub use steps::{Next, Step, Steps};
+pub use table::Lookups;
 
+#[cfg(test)]
+mod many;
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,17 @@
 //! Rules, and the program compiled from them: what elements hold and run.
 
-use std::fmt;
-
 use super::error::RuleError;
-use super::flat::{Bytes, Flat, Headers, NO_OUTPUT};
-use super::graph::{DROP, Graph, OUT, Target};
+use super::estimate::{Chosen, Estimate, choose};
+use super::flat::{Bytes, Flat, Headers, NO_OUTPUT, Words};
+use super::graph::{DROP, Graph, OUT};
 use super::lexer::words;
 use super::names::{Names, NoNames};
 use super::parse::parse;
-use super::pattern::{Base, Pattern};
+use super::pattern::{Base, Expr, Pattern};
+use super::table::{ByTable, Lookups};
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
 
 /// A pattern, and where packets go for which no earlier rule's pattern holds and this one does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,11 +72,15 @@ impl Rule {
 
 /// Rules compiled: answers which output a packet goes to.
 ///
-/// Prints as Click's `program` handlers do, one test a line.
+/// Prints as Click's `program` handlers do, one test a line; or else what table it has.
 #[derive(Clone, Debug)]
 pub struct Program {
-    pub(crate) graph: Graph,
+    graph: Graph,
     flat: Flat,
+    /// In place of the two, where it takes a packet less.
+    table: Option<Arc<ByTable>>,
+    estimate: Estimate,
+    needs_link: bool,
 }
 
 /// An output, if it is one.
@@ -88,12 +95,34 @@ impl Program {
 
     /// Compiles `rules`, of which the first that matches a packet decides.
     ///
+    /// They become tests or a table of keys, whichever takes a packet less.
     /// Time and memory grow with the rules' length times a logarithm, never faster.
     pub fn compile(rules: &[Rule]) -> Program {
-        let target = |output: Option<u8>| output.map_or(DROP, |port| OUT + Target::from(port));
-        let graph = Graph::new(rules.iter().map(|r| (&r.pattern, target(r.output)))).optimised();
-        let flat = Flat::new(&graph);
-        Program { graph, flat }
+        let is_link =
+            |expr: &Expr| matches!(expr, Expr::Test { test, .. } if test.base == Base::Link);
+        let needs_link = rules.iter().any(|rule| rule.pattern.nodes.iter().any(is_link));
+        let (chosen, estimate) = choose(rules);
+        let (graph, flat, table) = match chosen {
+            Chosen::Tests(graph, flat) => (graph, flat, None),
+            Chosen::Table(table) => (Graph::default(), Flat::default(), Some(Arc::new(table))),
+        };
+        Program { graph, flat, table, estimate, needs_link }
+    }
+
+    #[inline(always)]
+    fn output<W: Words>(&self, words: &W) -> u8 {
+        match self.flat.only(words) {
+            Some(output) => output,
+            None => self.output_of_many(words),
+        }
+    }
+
+    #[inline]
+    fn output_of_many<W: Words>(&self, words: &W) -> u8 {
+        match &self.table {
+            None => self.flat.run(words),
+            Some(table) => table.one(words),
+        }
     }
 
     /// Runs a program of `Classifier` patterns on a packet; none means drop.
@@ -105,7 +134,7 @@ impl Program {
     /// As [`Program::run_bytes`], with [`Program::NONE`] for none.
     #[inline(always)]
     pub fn output_of_bytes(&self, packet: &[u8]) -> u8 {
-        self.flat.run(&Bytes(packet))
+        self.output(&Bytes(packet))
     }
 
     /// Runs a program of IP patterns on a packet from its network header on; none means drop.
@@ -113,82 +142,78 @@ impl Program {
     /// Patterns that look at the link header do not match; see [`Program::run_frame`].
     #[inline]
     pub fn run_ip(&self, network: &[u8]) -> Option<u8> {
-        some(self.flat.run(&Headers::new(&[], network)))
+        some(self.output(&Headers::new(&[], network)))
     }
 
     /// Runs a program of IP patterns on a packet whose link header is at hand.
     #[inline]
     pub fn run_frame(&self, link: &[u8], network: &[u8]) -> Option<u8> {
-        some(self.flat.run(&Headers::new(link, network)))
+        some(self.output(&Headers::new(link, network)))
     }
 
-    /// Whether any test looks at the link header, so that [`Program::run_frame`] is needed.
+    /// Whether packets are looked up in a table, best many at once.
+    #[inline]
+    pub fn looks_up(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// Looks the packets of a burst up together, each a link header and what begins with the
+    /// network header, for [`Program::next_frame`] to answer one by one. Does nothing where
+    /// there is no table.
+    #[inline]
+    pub fn look_up<'a>(
+        &self,
+        packets: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+        lookups: &mut Lookups,
+    ) {
+        let Some(table) = &self.table else { return };
+        lookups.clear();
+        packets.for_each(|(link, network)| table.add(lookups, &Headers::new(link, network)));
+        table.look(lookups);
+    }
+
+    /// As [`Program::run_frame`]; of packets that were looked up, each asked for in turn, the
+    /// answer is there.
+    #[inline]
+    pub fn next_frame(&self, lookups: &mut Lookups, link: &[u8], network: &[u8]) -> Option<u8> {
+        let words = Headers::new(link, network);
+        let Some(table) = &self.table else { return some(self.output(&words)) };
+        some(table.next(lookups, &words).unwrap_or_else(|| table.one(&words)))
+    }
+
+    /// Whether any rule looks at the link header, so that [`Program::run_frame`] is needed.
     pub fn needs_link(&self) -> bool {
-        self.graph.nodes.iter().any(|node| node.test.base == Base::Link)
+        self.needs_link
     }
 
     /// Those of `outputs` outputs that no packet can reach.
     pub fn unused(&self, outputs: usize) -> Vec<usize> {
-        let mut used = vec![false; outputs];
-        let branches = self.graph.nodes.iter().flat_map(|n| [n.yes, n.no]);
-        for target in branches.chain([self.graph.start]) {
-            let port = target.wrapping_sub(OUT) as usize;
-            if let Some(used) = used.get_mut(port) {
-                *used = target != DROP;
-            }
-        }
-        (0..outputs).filter(|&port| !used[port]).collect()
+        let named = self.table.iter().flat_map(|table| table.outputs().map(usize::from));
+        let branches = self.graph.nodes.iter().flat_map(|node| [node.yes, node.no]);
+        let ends = branches.chain([self.graph.start]).filter_map(|target| match target {
+            DROP => None,
+            target => target.checked_sub(OUT).map(|output| output as usize),
+        });
+        let used: HashSet<usize> = named.chain(ends).collect();
+        (0..outputs).filter(|output| !used.contains(output)).collect()
     }
 
-    /// How many tests the program has.
+    /// How many tests the program has; those of a table are none.
     pub fn tests(&self) -> usize {
-        self.graph.nodes.len()
+        self.table.as_ref().map_or(&self.graph, |table| table.rest()).nodes.len()
     }
-}
 
-/// Where Click's listing counts each header from.
-fn listed(base: Base) -> usize {
-    match base {
-        Base::Packet | Base::Link => 0,
-        Base::Network => 256,
-        Base::Transport => 512,
+    /// What the rules became, tests or a table, and why: a line.
+    pub fn matcher(&self) -> String {
+        self.estimate.to_string()
     }
 }
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut safe = 0;
-        for (step, node) in self.graph.nodes.iter().enumerate() {
-            let test = &node.test;
-            safe = safe.max(listed(test.base) + usize::from(test.needs()));
-            write!(
-                f,
-                "{step:2} {:3}/{:08x}",
-                listed(test.base) + usize::from(test.offset),
-                test.lo
-            )?;
-            if !test.is_equality() {
-                write!(f, "-{:08x}", test.hi)?;
-            }
-            write!(f, "%{:08x}  yes->{}  no->{}", test.mask, Jump(node.yes), Jump(node.no))?;
-            f.write_str(if node.short_yes { "  short->yes\n" } else { "\n" })?;
-        }
-        if self.graph.start >= OUT {
-            writeln!(f, "all->{}", Jump(self.graph.start))?;
-        }
-        writeln!(f, "safe length {safe}\nalignment offset 0")
-    }
-}
-
-/// A branch as Click lists it.
-struct Jump(Target);
-
-impl fmt::Display for Jump {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            DROP => f.write_str("[X]"),
-            step @ 0..OUT => write!(f, "step {step}"),
-            output => write!(f, "[{}]", output - OUT),
+        match &self.table {
+            None => self.graph.fmt(f),
+            Some(table) => table.fmt(f),
         }
     }
 }

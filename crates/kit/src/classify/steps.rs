@@ -1,8 +1,8 @@
-//! A program test by test, for who runs it by other means.
+//! Rules test by test, for who runs them by other means.
 
-use super::graph::{DROP, OUT, Target};
+use super::graph::{DROP, Graph, OUT, Target};
 use super::pattern::Test;
-use super::program::Program;
+use super::program::Rule;
 
 /// Where a program goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,15 +38,24 @@ pub struct Step {
     pub short: Next,
 }
 
-impl Program {
-    /// Where the program begins.
-    pub fn start(&self) -> Next {
-        self.graph.start.into()
+/// Rules as tests, whatever those would take a packet.
+#[derive(Clone, Debug)]
+pub struct Steps(Graph);
+
+impl Steps {
+    /// The tests of `rules`, of which the first that matches a packet decides.
+    pub fn compile(rules: &[Rule]) -> Steps {
+        Steps(Graph::of_outputs(rules.iter()))
     }
 
-    /// Its tests. Branches only lead forward.
-    pub fn steps(&self) -> impl ExactSizeIterator<Item = Step> {
-        self.graph.nodes.iter().map(|node| Step {
+    /// Where they begin.
+    pub fn start(&self) -> Next {
+        self.0.start.into()
+    }
+
+    /// The tests. Branches only lead forward.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Step> {
+        self.0.nodes.iter().map(|node| Step {
             test: node.test,
             yes: node.yes.into(),
             no: node.no.into(),

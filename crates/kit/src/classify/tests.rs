@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 
+use super::flat::{Bytes, Flat, Headers, NO_OUTPUT, Words};
+use super::graph::Graph;
 use super::pattern::{Base, Expr, Pattern, Test};
+use super::table::{ByTable, Lookups};
 use super::{Program, Rule, RuleError};
 
 /// What the pattern says of a packet, by its expression alone.
@@ -39,16 +42,44 @@ fn answer(test: &Test, header: &[u8]) -> Option<bool> {
     Some(test.accepts(word))
 }
 
-fn first(rules: &[Rule], headers: [&[u8]; 4]) -> Option<u8> {
+pub(super) fn first(rules: &[Rule], headers: [&[u8]; 4]) -> Option<u8> {
     rules.iter().find(|r| holds(&r.pattern, headers)).and_then(|r| r.output)
 }
 
-fn headers<'a>(link: &'a [u8], network: &'a [u8]) -> [&'a [u8]; 4] {
+pub(super) fn headers<'a>(link: &'a [u8], network: &'a [u8]) -> [&'a [u8]; 4] {
     let transport = network.first().map_or(0, |b| usize::from(b & 15) * 4);
     [network, link, network, network.get(transport..).unwrap_or(&[])]
 }
 
-fn ip(text: &str) -> Pattern {
+/// Rules as tests and as a table, whatever is cheaper.
+pub(super) struct Both {
+    tests: Flat,
+    pub(super) table: ByTable,
+}
+
+impl Both {
+    pub(super) fn new(rules: &[Rule]) -> Both {
+        let tests = Flat::new(&Graph::of_outputs(rules.iter()));
+        Both { tests, table: ByTable::new(rules) }
+    }
+
+    /// What both say of packets: tests, the table one by one, and the table together.
+    pub(super) fn outputs<W: Words>(&self, packets: &[W]) -> Vec<[Option<u8>; 3]> {
+        let mut lookups = Lookups::default();
+        packets.iter().for_each(|words| self.table.add(&mut lookups, words));
+        self.table.look(&mut lookups);
+        let all = packets.iter().map(|words| {
+            let together = self.table.next(&mut lookups, words).unwrap();
+            let some = |output: u8| (output != NO_OUTPUT).then_some(output);
+            [self.tests.run(words), self.table.one(words), together].map(some)
+        });
+        let all = all.collect();
+        assert_eq!(packets.first().and_then(|it| self.table.next(&mut lookups, it)), None);
+        all
+    }
+}
+
+pub(super) fn ip(text: &str) -> Pattern {
     Pattern::ip(text).unwrap_or_else(|e| panic!("{text}: {e:?}"))
 }
 
@@ -66,7 +97,7 @@ fn bytes(patterns: &[&str]) -> Program {
 }
 
 /// An IPv4 packet with eight or more bytes of transport header.
-fn packet(protocol: u8, src: [u8; 4], dst: [u8; 4], sport: u16, dport: u16) -> Vec<u8> {
+pub(super) fn packet(protocol: u8, src: [u8; 4], dst: [u8; 4], sport: u16, dport: u16) -> Vec<u8> {
     let mut p = vec![0x45, 0, 0, 40, 0, 1, 0, 0, 64, protocol, 0, 0];
     p.extend(src);
     p.extend(dst);
@@ -454,6 +485,13 @@ proptest! {
             let cut = &link[..p.len().min(14)];
             prop_assert_eq!(program.run_frame(cut, p), first(&rules, headers(cut, p)));
         }
+        let cut = |p: &[u8]| &link[..p.len().min(14)];
+        let frames: Vec<Headers> = packets.iter().map(|p| Headers::new(cut(p), p)).collect();
+        let both = Both::new(&rules);
+        for (p, said) in packets.iter().zip(both.outputs(&frames)) {
+            let expected = first(&rules, headers(cut(p), p));
+            prop_assert_eq!(said, [expected; 3], "{:?}\n{}\n{:?}", texts, &both.table, p);
+        }
     }
 
     #[test]
@@ -471,8 +509,12 @@ proptest! {
             .map(|(i, p)| Rule::new(p, Some(i as u8)))
             .collect();
         let program = Program::compile(&rules);
-        for p in &packets {
-            prop_assert_eq!(program.run_bytes(p), first(&rules, headers(&[], p)), "{}", &program);
+        let words: Vec<Bytes> = packets.iter().map(|p| Bytes(p)).collect();
+        let both = Both::new(&rules);
+        for (p, said) in packets.iter().zip(both.outputs(&words)) {
+            let expected = first(&rules, headers(&[], p));
+            prop_assert_eq!(program.run_bytes(p), expected, "{}", &program);
+            prop_assert_eq!(said, [expected; 3], "{}", &both.table);
         }
     }
 
@@ -490,9 +532,15 @@ proptest! {
             Rule::new(ip(&text), Some(i as u8))
         }).collect();
         let program = Program::compile(&rules);
-        for (src, port) in packets {
-            let p = packet(6, ((src << 6) | 0x0a00_0000).to_be_bytes(), [0; 4], 0, port);
-            prop_assert_eq!(program.run_ip(&p), first(&rules, headers(&[], &p)), "{}", &program);
+        let packets: Vec<Vec<u8>> = packets
+            .into_iter()
+            .map(|(src, port)| packet(6, ((src << 6) | 0x0a00_0000).to_be_bytes(), [0; 4], 0, port))
+            .collect();
+        let words: Vec<Headers> = packets.iter().map(|p| Headers::new(&[], p)).collect();
+        for (p, said) in packets.iter().zip(Both::new(&rules).outputs(&words)) {
+            let expected = first(&rules, headers(&[], p));
+            prop_assert_eq!(program.run_ip(p), expected, "{}", &program);
+            prop_assert_eq!(said, [expected; 3]);
         }
     }
 

@@ -205,6 +205,12 @@ impl Table {
     /// key in no order. Waits for memory overlap, so many keys at once are faster.
     pub fn find_all(&self, keys: &[Key], found: &mut Vec<Hit>) {
         found.clear();
+        self.each_of(keys, |hit| found.push(hit));
+    }
+
+    /// The same, with a call for each that is found.
+    #[inline]
+    pub fn each_of(&self, keys: &[Key], mut found: impl FnMut(Hit)) {
         let mut wanted = Wanted { count: 0, lookups: [Lookup::default(); Wanted::MOST] };
         for (at, key) in keys.iter().enumerate() {
             for (number, block) in self.blocks.iter().enumerate() {
@@ -217,17 +223,34 @@ impl Table {
                         wanted.lookups[wanted.count] = Lookup { key: at as u32, shape, hash };
                         wanted.count += 1;
                         if wanted.count == Wanted::MOST {
-                            self.look(keys, &wanted, found);
+                            self.look(keys, &wanted, &mut found);
                             wanted.count = 0;
                         }
                     }
                 }
             }
         }
-        self.look(keys, &wanted, found);
+        self.look(keys, &wanted, &mut found);
     }
 
-    fn look(&self, keys: &[Key], wanted: &Wanted, found: &mut Vec<Hit>) {
+    /// Calls `found` for each rule that matches a key, in no order.
+    #[inline]
+    pub fn each(&self, key: &Key, mut found: impl FnMut(u32)) {
+        for (number, block) in self.blocks.iter().enumerate() {
+            for (word, mut bits) in block.candidates(key).into_iter().enumerate() {
+                while bits != 0 {
+                    let place = word * u64::BITS as usize + bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    let hash = block.shape(place).hash(&self.seed, key);
+                    if let Some(group) = self.group((number * MASKS + place) as u32, hash, key) {
+                        self.groups.each(group, &mut found);
+                    }
+                }
+            }
+        }
+    }
+
+    fn look(&self, keys: &[Key], wanted: &Wanted, found: &mut impl FnMut(Hit)) {
         let wanted = wanted.lookups.get(..wanted.count).unwrap_or_default();
         // Each pass waits for one place in memory, and for all lookups at once.
         let mut guesses = [None; Wanted::MOST];
@@ -248,7 +271,7 @@ impl Table {
                     None => continue,
                 },
             };
-            self.groups.each(group, |rule| found.push(Hit { key: lookup.key, rule }));
+            self.groups.each(group, |rule| found(Hit { key: lookup.key, rule }));
         }
     }
 

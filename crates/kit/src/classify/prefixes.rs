@@ -1,0 +1,87 @@
+//! Tests as masked words, a prefix of numbers each.
+
+use super::pattern::Test;
+
+/// A mask, and what a word is under it.
+pub(crate) type Bits = (u32, u32);
+
+/// The tests of the same word that hold where `test` does not, each a range.
+pub(crate) fn outside(test: &Test) -> Vec<Test> {
+    let below = test.lo.checked_sub(1).map(|hi| Test { lo: 0, hi, ..*test });
+    let above = test.hi.checked_add(1).map(|lo| Test { lo, hi: test.mask, ..*test });
+    let is_some = |test: &Test| test.lo <= test.hi;
+    below.into_iter().chain(above).filter(is_some).collect()
+}
+
+/// What passes both of two tests of the same word and mask; nothing, if nothing does.
+pub(crate) fn common(a: &Test, b: &Test) -> Option<Test> {
+    let test = Test { lo: a.lo.max(b.lo), hi: a.hi.min(b.hi), ..*a };
+    (test.lo <= test.hi).then_some(test)
+}
+
+/// The words that pass a test; nothing, if they would be too many to tell.
+pub(crate) fn within(test: &Test) -> Option<Vec<Bits>> {
+    if test.is_equality() {
+        let fits = test.lo & !test.mask == 0;
+        return Some(if fits { vec![(test.mask, test.lo)] } else { Vec::new() });
+    }
+    let (shift, width) = (test.mask.trailing_zeros(), test.mask.count_ones());
+    if shift + width + test.mask.leading_zeros() != u32::BITS {
+        return None;
+    }
+    // The least and the greatest number that the test accepts.
+    let last = u64::from(test.mask) >> shift;
+    let least = (u64::from(test.lo) + (1 << shift) - 1) >> shift;
+    let most = (u64::from(test.hi) >> shift).min(last);
+    let (mut rows, mut at) = (Vec::new(), least);
+    while at <= most {
+        let mut free = at.trailing_zeros().min(width);
+        while at + (1 << free) - 1 > most {
+            free -= 1;
+        }
+        let mask = last & !((1 << free) - 1);
+        rows.push(((mask << shift) as u32, (at << shift) as u32));
+        at += 1 << free;
+    }
+    Some(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pattern::Base;
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_word_is_within_or_outside(
+            mask in prop::sample::select(vec![0xff_u32, 0x3c, 0x5, 0xf0f0_0000, 0xffff_ffff, 1 << 31, 1]),
+            lo in any::<u32>(),
+            hi in any::<u32>(),
+            near in prop::collection::vec(-2_i64..3, 32),
+            words in prop::collection::vec(any::<u32>(), 32),
+            equal in any::<bool>(),
+        ) {
+            let (lo, hi) = (lo.min(hi) & mask, lo.max(hi) & mask);
+            let (lo, hi) = (lo.min(hi), lo.max(hi));
+            let test = Test { base: Base::Packet, offset: 0, mask, lo, hi: if equal { lo } else { hi } };
+            let is_one = mask == mask >> mask.trailing_zeros() << mask.trailing_zeros()
+                && (mask >> mask.trailing_zeros()).trailing_ones() == mask.count_ones();
+            let Some(inside) = within(&test) else {
+                prop_assert!(!is_one && !test.is_equality());
+                return Ok(());
+            };
+            let outside: Option<Vec<_>> = outside(&test).iter().map(within).collect();
+            let Some(outside) = outside.map(|it| it.concat()) else {
+                prop_assert!(!is_one);
+                return Ok(());
+            };
+            let near = near.iter().flat_map(|by| [lo, hi].map(|it| (i64::from(it) + by) as u32));
+            for word in words.into_iter().chain(near) {
+                let count = |rows: &[Bits]| rows.iter().filter(|it| word & it.0 == it.1).count();
+                let accepts = usize::from(test.accepts(word));
+                prop_assert_eq!((count(&inside), count(&outside)), (accepts, 1 - accepts), "{:x}", word);
+            }
+        }
+    }
+}
