@@ -26,6 +26,7 @@ use castanet_kit::classify::{Pattern, Program, Rule};
 /// in -> c :: Classifier(-) -> out
 /// > in  hex 01
 /// < out hex 01
+/// = c.matcher tests: 0 of them are too few for a table
 /// = c.program all->[0]\nsafe length 0\nalignment offset 0
 /// ```
 #[derive(Element)]

@@ -8,7 +8,9 @@ use castanet_engine::prelude::*;
 /// Patterns are tcpdump's kind, as Click writes them: `dst tcp port 80 or
 /// 443`, `10.0.0.0/8 and syn`, `icmp type echo`, `ip ttl < 2`, `-` for all.
 /// Packets that none matches are dropped. `pattern0` and so on read and
-/// replace single patterns.
+/// replace single patterns. A pattern may be long, such as thousands of addresses:
+/// where that would make a packet slow, it is looked up in a table instead, as
+/// `matcher` says.
 ///
 /// ```click
 /// in -> c :: IPClassifier(tcp and syn, dst host 2.0.0.2, icmp type echo) -> syn
@@ -21,6 +23,7 @@ use castanet_engine::prelude::*;
 /// < two  1.0.0.1:99 > 2.0.0.2:80 tcp
 /// < ping 1.0.0.1 > 3.0.0.3 icmp type echo
 /// = c.drops.unmatched 1
+/// = c.matcher tests: 7 of them are too few for a table
 /// = c.pattern1 dst host 2.0.0.2
 /// ! c.pattern1 dst host 3.0.0.3
 /// > in   1.0.0.1 > 3.0.0.3 udp

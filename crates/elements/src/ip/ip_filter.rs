@@ -8,7 +8,8 @@ use castanet_engine::prelude::*;
 /// A rule is an action and a pattern: `allow` (output 0), `deny` or `drop`,
 /// or the number of an output; the pattern is as `IPClassifier` has it.
 /// Packets that no rule matches are dropped. `pattern0` and so on read and
-/// replace single rules.
+/// replace single rules. There may be any number: where many rules would make a
+/// packet slow, it is looked up in a table instead, as `matcher` says.
 ///
 /// ```click
 /// in -> f :: IPFilter(deny src net 10.0.0.0/8, 1 tcp, allow dst port 53) -> out;  f[1] -> tcp
@@ -19,6 +20,7 @@ use castanet_engine::prelude::*;
 /// < tcp 1.0.0.1:99 > 2.0.0.2:80 tcp
 /// < out 1.0.0.1:99 > 2.0.0.2:53 udp
 /// = f.drops.unmatched 2
+/// = f.matcher tests: 6 of them are too few for a table
 /// = f.pattern2 allow dst port 53
 /// ! f.pattern2 allow dst port 54
 /// > in  1.0.0.1:99 > 2.0.0.2:54 udp

@@ -7,6 +7,7 @@ use super::program::Rule;
 use super::table::{ByTable, LEAST};
 use rapidhash::RapidHashMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// Packets that are tried.
 const SAMPLES: usize = 64;
@@ -51,7 +52,7 @@ pub(crate) enum Chosen {
     /// Tests.
     Tests(Graph, Flat),
     /// A table.
-    Table(ByTable),
+    Table(Arc<ByTable>),
 }
 
 /// Makes rules into what takes fewer instructions.
@@ -82,7 +83,7 @@ pub(crate) fn choose(rules: &[Rule]) -> (Chosen, Estimate) {
     let table = ByTable::new(rules);
     estimate.table = Some(mean(&samples, |sample| table.cost(sample)));
     if estimate.table < estimate.tests {
-        return (Chosen::Table(table), estimate);
+        return (Chosen::Table(Arc::new(table)), estimate);
     }
     let (graph, flat) = by_tests.unwrap_or_else(|| tests(rules.iter()));
     (Chosen::Tests(graph, flat), estimate)

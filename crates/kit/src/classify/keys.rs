@@ -98,6 +98,15 @@ pub(crate) struct There {
     pub(crate) place: Place,
 }
 
+/// Instructions of a key, as callgrind counts them.
+const BASE: u32 = 50;
+/// Those of a part of it.
+const PART: u32 = 25;
+/// Those of an outcome.
+const OUTCOME: u32 = 24;
+/// No key takes less.
+pub(crate) const LEAST: u32 = BASE + PART;
+
 /// What of a packet is which bits of its key.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
@@ -172,9 +181,6 @@ impl Keys {
 
     /// How many instructions a key takes, about.
     pub(crate) fn cost(&self) -> u32 {
-        const BASE: u32 = 50;
-        const PART: u32 = 25;
-        const OUTCOME: u32 = 24;
         BASE + PART * self.parts.len() as u32 + OUTCOME * self.outcomes.len() as u32
     }
 }

@@ -104,7 +104,7 @@ impl Program {
         let (chosen, estimate) = choose(rules);
         let (graph, flat, table) = match chosen {
             Chosen::Tests(graph, flat) => (graph, flat, None),
-            Chosen::Table(table) => (Graph::default(), Flat::default(), Some(Arc::new(table))),
+            Chosen::Table(table) => (Graph::default(), Flat::default(), Some(table)),
         };
         Program { graph, flat, table, estimate, needs_link }
     }

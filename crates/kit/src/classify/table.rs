@@ -260,4 +260,4 @@ const PROBE: u32 = 14;
 /// Those of what is found.
 const HIT: u32 = 10;
 /// No table takes less.
-pub(crate) const LEAST: u32 = FIXED + LOOKUP + 2 * HIT;
+pub(crate) const LEAST: u32 = FIXED + LOOKUP + HIT + super::keys::LEAST;
