@@ -29,11 +29,21 @@ pub(crate) struct Estimate {
     table: Option<u32>,
 }
 
+impl Estimate {
+    /// Of rules that nobody asks about.
+    pub(crate) fn of_tests(rules: &[Rule]) -> Estimate {
+        Estimate { written: rules.iter().map(tests_of).sum(), tests: None, table: None }
+    }
+}
+
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Estimate { written, tests, table } = *self;
         match (tests, table) {
-            (None, _) => write!(f, "tests: {written} of them are too few for a table"),
+            (None, _) if is_few(written) => {
+                write!(f, "tests: {written} of them are too few for a table")
+            }
+            (None, _) => write!(f, "tests: nobody asked what a table would take"),
             (Some(tests), None) => {
                 write!(f, "tests: about {tests} instructions a packet, no table takes less")
             }
@@ -57,9 +67,9 @@ pub(crate) enum Chosen {
 
 /// Makes rules into what takes fewer instructions.
 pub(crate) fn choose(rules: &[Rule]) -> (Chosen, Estimate) {
-    let written = rules.iter().map(tests_of).sum();
-    let mut estimate = Estimate { written, tests: None, table: None };
-    if written as u32 * TEST <= LEAST {
+    let mut estimate = Estimate::of_tests(rules);
+    let written = estimate.written;
+    if is_few(written) {
         let (graph, flat) = tests(rules.iter());
         return (Chosen::Tests(graph, flat), estimate);
     }
@@ -89,12 +99,17 @@ pub(crate) fn choose(rules: &[Rule]) -> (Chosen, Estimate) {
     (Chosen::Tests(graph, flat), estimate)
 }
 
+/// Whether so many tests, all of them, take no more than any table.
+fn is_few(tests: usize) -> bool {
+    tests <= (LEAST / TEST) as usize
+}
+
 fn tests_of(rule: &Rule) -> usize {
     rule.pattern.nodes.iter().filter(|expr| matches!(expr, Expr::Test { .. })).count()
 }
 
 /// Rules as tests.
-fn tests<'a>(rules: impl Iterator<Item = &'a Rule>) -> (Graph, Flat) {
+pub(crate) fn tests<'a>(rules: impl Iterator<Item = &'a Rule>) -> (Graph, Flat) {
     let graph = Graph::of_outputs(rules);
     let flat = Flat::new(&graph);
     (graph, flat)
@@ -138,6 +153,10 @@ impl Words for Sample {
 
     fn bytes(&self, _: Base) -> &[u8] {
         &[]
+    }
+
+    fn are(&self, _: &[u8], _: usize) -> bool {
+        true
     }
 
     fn long(&self, _: &[u8], base: Base, offset: u16) -> Option<u64> {

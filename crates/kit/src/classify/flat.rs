@@ -188,6 +188,12 @@ pub(crate) trait Words {
     /// As [`Words::header`], where every packet comes.
     fn bytes(&self, base: Base) -> &[u8];
 
+    /// Whether these bytes, those of a header, are so many.
+    #[inline(always)]
+    fn are(&self, bytes: &[u8], length: usize) -> bool {
+        bytes.len() >= length
+    }
+
     /// How many bytes there are from the header on.
     fn length(&self, base: Base) -> usize;
 }

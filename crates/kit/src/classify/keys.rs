@@ -146,10 +146,10 @@ impl Keys {
         let mut key = self.all;
         let mut parts = &self.parts[..];
         for &(base, length, count) in &self.headers {
-            if words.length(base) < length {
+            let bytes = words.bytes(base);
+            if !words.are(bytes, length) {
                 return self.of_short(words);
             }
-            let bytes = words.bytes(base);
             let Some((here, rest)) = parts.split_at_checked(count) else { break };
             for part in here {
                 part.put(&mut key, words.long(bytes, base, part.offset).unwrap_or_default());

@@ -1,7 +1,7 @@
 //! Rules, and the program compiled from them: what elements hold and run.
 
 use super::error::RuleError;
-use super::estimate::{Chosen, Estimate, choose};
+use super::estimate::{Chosen, Estimate, choose, tests};
 use super::flat::{Bytes, Flat, Headers, NO_OUTPUT, Words};
 use super::graph::{DROP, Graph, OUT};
 use super::lexer::words;
@@ -83,6 +83,12 @@ pub struct Program {
     needs_link: bool,
 }
 
+/// Whether any rule looks at the link header.
+fn needs_link(rules: &[Rule]) -> bool {
+    let is_link = |expr: &Expr| matches!(expr, Expr::Test { test, .. } if test.base == Base::Link);
+    rules.iter().any(|rule| rule.pattern.nodes.iter().any(is_link))
+}
+
 /// An output, if it is one.
 #[inline(always)]
 fn some(output: u8) -> Option<u8> {
@@ -98,15 +104,19 @@ impl Program {
     /// They become tests or a table of keys, whichever takes a packet less.
     /// Time and memory grow with the rules' length times a logarithm, never faster.
     pub fn compile(rules: &[Rule]) -> Program {
-        let is_link =
-            |expr: &Expr| matches!(expr, Expr::Test { test, .. } if test.base == Base::Link);
-        let needs_link = rules.iter().any(|rule| rule.pattern.nodes.iter().any(is_link));
         let (chosen, estimate) = choose(rules);
         let (graph, flat, table) = match chosen {
             Chosen::Tests(graph, flat) => (graph, flat, None),
             Chosen::Table(table) => (Graph::default(), Flat::default(), Some(table)),
         };
-        Program { graph, flat, table, estimate, needs_link }
+        Program { graph, flat, table, estimate, needs_link: needs_link(rules) }
+    }
+
+    /// The same as tests, whatever those would take.
+    pub fn tests_only(rules: &[Rule]) -> Program {
+        let (graph, flat) = tests(rules.iter());
+        let (estimate, needs_link) = (Estimate::of_tests(rules), needs_link(rules));
+        Program { graph, flat, table: None, estimate, needs_link }
     }
 
     #[inline(always)]
@@ -196,6 +206,11 @@ impl Program {
         });
         let used: HashSet<usize> = named.chain(ends).collect();
         (0..outputs).filter(|output| !used.contains(output)).collect()
+    }
+
+    /// How many different masks the table has, if there is one.
+    pub fn masks(&self) -> usize {
+        self.table.as_ref().map_or(0, |table| table.masks())
     }
 
     /// How many tests the program has; those of a table are none.

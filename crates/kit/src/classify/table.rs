@@ -208,6 +208,11 @@ impl ByTable {
         self.outputs.iter().copied().filter(|&output| output != NO_OUTPUT)
     }
 
+    /// How many different masks rows have.
+    pub(crate) fn masks(&self) -> usize {
+        self.table.masks().count()
+    }
+
     /// The tests of patterns that are not in the table.
     pub(crate) fn rest(&self) -> &Graph {
         &self.rest.graph

@@ -1,6 +1,7 @@
 //! `castanet bench classify`: the rule element against sets of rules of many sizes and
-//! kinds, beside rules asked one by one.
+//! kinds, beside rules asked one by one; and the classifiers, beside their tests.
 
+mod filters;
 mod sets;
 
 use super::measure::middle;
@@ -16,6 +17,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use filters::filters;
 pub(crate) use sets::{Set, sets};
 
 /// One line of the table.
@@ -39,9 +41,11 @@ pub(crate) struct Record {
     pub(crate) load_ms: f64,
     /// Microseconds in which a worker learns one more rule, in the middle; and that it
     /// forgets one again.
-    pub(crate) insert_us: f64,
+    pub(crate) insert_us: Option<f64>,
     /// See `insert_us`.
-    pub(crate) remove_us: f64,
+    pub(crate) remove_us: Option<f64>,
+    /// What a classifier does with packets, and why.
+    pub(crate) matcher: Option<String>,
     /// What it is compared with.
     pub(crate) reference: &'static str,
     /// Its nanoseconds for a packet.
@@ -68,13 +72,18 @@ const CHANGES: usize = 101;
 /// Measures every case; `tell` hears of each record as it is made.
 pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Record>, String> {
     let mut records = Vec::new();
-    for set in sets(plan.most) {
-        if !plan.cases.is_empty() && !plan.cases.iter().any(|case| case == set.case) {
-            continue;
-        }
-        let record = measure(&set, plan).map_err(|e| format!("{} {}: {e}", set.case, set.count))?;
+    let wanted = |case| plan.cases.is_empty() || plan.cases.iter().any(|it| it == case);
+    let mut add = |case, count, record: Result<Record, String>| {
+        let record = record.map_err(|error| format!("{case} {count}: {error}"))?;
         tell(&record);
         records.push(record);
+        Ok::<(), String>(())
+    };
+    for set in sets(plan.most).iter().filter(|set| wanted(set.case)) {
+        add(set.case, set.count, measure(set, plan))?;
+    }
+    for filter in filters(plan.most).iter().filter(|filter| wanted(filter.case())) {
+        add(filter.case(), filter.count(), filter.measure(plan))?;
     }
     Ok(records)
 }
@@ -101,8 +110,9 @@ fn measure(set: &Set, plan: &Plan) -> Result<Record, String> {
         ns,
         hits,
         load_ms,
-        insert_us,
-        remove_us,
+        insert_us: Some(insert_us),
+        remove_us: Some(remove_us),
+        matcher: None,
         reference: "rules one by one",
         reference_ns,
     })

@@ -10,11 +10,11 @@ pub(crate) struct Set {
     /// How many rules it has.
     pub(crate) count: usize,
     /// What its rules are like.
-    kind: Kind,
+    pub(super) kind: Kind,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+pub(super) enum Kind {
     /// Addresses, protocol, destination port: one mask.
     Tuples { stateful: bool },
     /// Prefixes of so many pairs of lengths.
@@ -64,12 +64,12 @@ fn address(number: u64) -> u32 {
 }
 
 /// What a rule of a set is about.
-struct Subject {
-    src: u32,
-    dst: u32,
-    lengths: (u32, u32),
-    port: u16,
-    random: u64,
+pub(super) struct Subject {
+    pub(super) src: u32,
+    pub(super) dst: u32,
+    pub(super) lengths: (u32, u32),
+    pub(super) port: u16,
+    pub(super) random: u64,
 }
 
 fn subject(n: usize) -> Subject {
@@ -79,7 +79,7 @@ fn subject(n: usize) -> Subject {
     Subject { src, dst, lengths: (32, 32), port, random }
 }
 
-fn prefix(address: u32, length: u32) -> String {
+pub(super) fn prefix(address: u32, length: u32) -> String {
     let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
     format!("{}/{length}", Ipv4Addr::from(address & mask))
 }
@@ -90,7 +90,7 @@ impl Set {
         (0..self.count).fold(String::new(), |text, n| text + &self.rule(n) + "\n")
     }
 
-    fn about(&self, n: usize) -> Subject {
+    pub(super) fn about(&self, n: usize) -> Subject {
         let mut subject = subject(n);
         match self.kind {
             Kind::Masks(masks) => {

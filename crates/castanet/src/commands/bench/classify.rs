@@ -9,7 +9,7 @@ use std::time::Duration;
 /// What `castanet bench classify` takes.
 #[derive(Args)]
 #[command(
-    long_about = "The element Middlebox against sets of rules, in bursts of 32 packets.
+    long_about = "Rules of the element Middlebox, and patterns of classifiers, in bursts of 32 packets.
 
   5-tuples     addresses, protocol and destination port, one mask
   masks        10000 rules of prefixes, of 1 to 200 different masks
@@ -17,11 +17,16 @@ use std::time::Duration;
   tcp-options  rules about TCP options, on SYNs with four of them
   stateful     5-tuples that begin connections, which all flows have
   nat          one rule that translates addresses and ports of all flows
+  ipfilter     IPFilter with 5-tuples; ipfilter-list with an access list
+  ipclassifier IPClassifier of 16 patterns, whose alternatives are an access list
+  classifier   Classifier with 5-tuples, up to 200, as many as there are outputs
 
 Cycles are those of the whole element, by the time-stamp counter, in the middle of
 many short parts; the packets' headers are in the cache, as behind a device. Beside
 it the same rules are asked one by one, for some of the packets, and both have to
-say the same. Adding and removing is what a worker does between two bursts.",
+say the same; for classifiers, these are their patterns as tests. Adding and removing
+is what a worker does between two bursts. Column `by` says whether a classifier takes
+packets through tests or looks them up in a table, the JSON record also why.",
     after_help = "Examples:
   castanet bench classify
   castanet bench classify --case masks,nat --json
@@ -65,7 +70,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
 
 fn heading() -> String {
     let title = format!(
-        "{:<12} {:>8} {:>6} {:>7} {:>10} {:>10} {:>5} {:>9} {:>10} {:>10} {:>12}",
+        "{:<13} {:>8} {:>6} {:>7} {:>10} {:>10} {:>5} {:>9} {:>10} {:>10} {:>12} {:<5}",
         "case",
         "rules",
         "masks",
@@ -76,14 +81,17 @@ fn heading() -> String {
         "load ms",
         "insert us",
         "remove us",
-        "one by one ns"
+        "one by one ns",
+        "by"
     );
     bold(&title, colours_on_stdout()) + "\n"
 }
 
 fn row(r: &Record) -> String {
+    let change = |us: Option<f64>| us.map_or("-".to_owned(), |us| format!("{us:.1}"));
+    let by = r.matcher.as_deref().and_then(|why| why.split(':').next());
     format!(
-        "{:<12} {:>8} {:>6} {:>7} {:>10.0} {:>10.1} {:>5.2} {:>9.1} {:>10.1} {:>10.1} {:>12.0}\n",
+        "{:<13} {:>8} {:>6} {:>7} {:>10.0} {:>10.1} {:>5.2} {:>9.1} {:>10} {:>10} {:>12.0} {}\n",
         r.case,
         r.rules,
         r.masks,
@@ -92,8 +100,9 @@ fn row(r: &Record) -> String {
         r.ns,
         r.hits,
         r.load_ms,
-        r.insert_us,
-        r.remove_us,
-        r.reference_ns
+        change(r.insert_us),
+        change(r.remove_us),
+        r.reference_ns,
+        by.unwrap_or("table")
     )
 }
