@@ -117,9 +117,10 @@ pub(crate) fn tests<'a>(rules: impl Iterator<Item = &'a Rule>) -> (Graph, Flat) 
 
 /// What the tests of many rules would cost, from what those of fewer do.
 fn predicted(rules: &[Rule], written: usize, samples: &[Sample]) -> Option<u32> {
-    if written <= MANY || rules.len() < SAMPLES {
+    if written <= MANY {
         return None;
     }
+    let rules: Vec<Rule> = rules.iter().flat_map(alternatives).collect();
     let [(few, cost_few), (more, cost_more)] = FEW.map(|most| {
         let step = written.div_ceil(most);
         let (_, flat) = tests(rules.iter().step_by(step));
@@ -128,6 +129,32 @@ fn predicted(rules: &[Rule], written: usize, samples: &[Sample]) -> Option<u32> 
     });
     let each = (cost_more - cost_few) / (more - few).max(1.0);
     Some((cost_more + each.max(0.0) * (written as f64 - more)) as u32)
+}
+
+/// A rule as one for each of its pattern's alternatives, which come to the same.
+pub(crate) fn alternatives(rule: &Rule) -> Vec<Rule> {
+    let nodes = &rule.pattern.nodes;
+    // What a node is made of stands before it, in one piece.
+    let mut starts: Vec<usize> = Vec::with_capacity(nodes.len());
+    for (at, expr) in nodes.iter().enumerate() {
+        starts.push(match *expr {
+            Expr::Const(_) | Expr::Test { .. } => at,
+            Expr::Not(a) => starts[a as usize],
+            Expr::And(a, b) | Expr::Or(a, b) => starts[a as usize].min(starts[b as usize]),
+            Expr::Cond(a, b, c) => {
+                [a, b, c].map(|id| starts[id as usize]).into_iter().min().unwrap_or(at)
+            }
+        });
+    }
+    let mut rules = Vec::new();
+    let mut left: Vec<usize> = nodes.len().checked_sub(1).into_iter().collect();
+    while let Some(at) = left.pop() {
+        match nodes[at] {
+            Expr::Or(a, b) => left.extend([b as usize, a as usize]),
+            _ => rules.push(Rule::new(rule.pattern.part(starts[at], at), rule.output)),
+        }
+    }
+    rules
 }
 
 fn mean(samples: &[Sample], cost: impl Fn(&Sample) -> u32) -> u32 {

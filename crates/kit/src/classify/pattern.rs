@@ -98,6 +98,19 @@ impl Pattern {
         &self.warnings
     }
 
+    /// A node and what it is made of, from `first` on.
+    pub(crate) fn part(&self, first: usize, node: usize) -> Pattern {
+        let id = |id: Id| id - first as Id;
+        let nodes = self.nodes[first..=node].iter().map(|expr| match *expr {
+            leaf @ (Expr::Const(_) | Expr::Test { .. }) => leaf,
+            Expr::Not(a) => Expr::Not(id(a)),
+            Expr::And(a, b) => Expr::And(id(a), id(b)),
+            Expr::Or(a, b) => Expr::Or(id(a), id(b)),
+            Expr::Cond(a, b, c) => Expr::Cond(id(a), id(b), id(c)),
+        });
+        Pattern { nodes: nodes.collect(), warnings: Vec::new() }
+    }
+
     pub(crate) fn empty() -> Self {
         Pattern { nodes: Vec::new(), warnings: Vec::new() }
     }

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::estimate::alternatives;
 use super::flat::{Bytes, Flat, Headers, NO_OUTPUT, Words};
 use super::graph::Graph;
 use super::pattern::{Base, Expr, Pattern, Test};
@@ -485,11 +486,13 @@ proptest! {
             let cut = &link[..p.len().min(14)];
             prop_assert_eq!(program.run_frame(cut, p), first(&rules, headers(cut, p)));
         }
+        let split: Vec<Rule> = rules.iter().flat_map(alternatives).collect();
         let cut = |p: &[u8]| &link[..p.len().min(14)];
         let frames: Vec<Headers> = packets.iter().map(|p| Headers::new(cut(p), p)).collect();
         let both = Both::new(&rules);
         for (p, said) in packets.iter().zip(both.outputs(&frames)) {
             let expected = first(&rules, headers(cut(p), p));
+            prop_assert_eq!(first(&split, headers(cut(p), p)), expected);
             prop_assert_eq!(said, [expected; 3], "{:?}\n{}\n{:?}", texts, &both.table, p);
         }
     }
