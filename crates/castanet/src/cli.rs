@@ -52,9 +52,10 @@ enum Command {
     Elements(commands::elements::Arguments),
     /// Show the manual page of an element class
     Element(commands::elements::PageArguments),
-    /// Bridge two interfaces by one-line rules, or talk to one that does
+    /// Bridge or route two interfaces by one-line rules, or talk to one that does
     #[command(after_help = "Examples:
   castanet middlebox --in eth0 --out eth1 rules.mmb --control /run/rules.sock
+  castanet middlebox --in eth0 --in-address 10.0.1.1/24 --out eth1 --out-address 10.0.2.1/24 rules.mmb
   castanet middlebox --connect /run/rules.sock add tcp-syn tcp-opt-mss '>' 1400 mod tcp-opt-mss 1400
   castanet middlebox --connect /run/rules.sock list --json
   castanet middlebox --connect /run/rules.sock

@@ -72,6 +72,30 @@ fn it_shows_what_it_would_run() {
     assert_eq!((ran.status, ran.out), (Some(0), wanted), "{}", ran.err);
 }
 
+#[test]
+fn addresses_make_it_a_router() {
+    let sides = ["middlebox", "--in", "lo", "--out", "lo", "--show"];
+    let with = |words: &[&str]| castanet(&[&sides[..], words].concat(), b"");
+    let (near, far) = (["--in-address", "10.0.1.1/24"], ["--out-address", "10.0.2.1/24"]);
+    let more = ["--gateway", "10.0.2.9", "--in-address", "1::1/64", "--out-address", "2::1/64"];
+    for words in [[near, far].concat(), [&near[..], &far[..], &more[..]].concat()] {
+        let ran = with(&words);
+        let checked = castanet(&["check", "-e", &ran.out], b"");
+        assert_eq!((ran.status, checked.status), (Some(0), Some(0)), "{}{}", ran.err, checked.err);
+        assert!(ran.out.contains("0.0.0.0/0 10.0.2.9 1") == words.contains(&"--gateway"));
+    }
+    for (words, wanted) in [
+        (&near[..], "--out-address"),
+        (&["--gateway", "10.0.2.9"], "--in-address"),
+        (&["--in-address", "10.0.1.1", "--out-address", "10.0.2.1/24"], "the length of its prefix"),
+        (&["--in-address", "1::1/64", "--out-address", "10.0.2.1/24"], "on one side only"),
+        (&[near, far, ["--gateway", "1.2.3.4"]].concat(), "1.2.3.4 is on neither network"),
+    ] {
+        let ran = with(words);
+        assert!(ran.status == Some(2) && ran.err.contains(wanted), "{words:?}: {}", ran.err);
+    }
+}
+
 /// A middlebox without interfaces that listens.
 pub(crate) struct Served {
     child: Child,

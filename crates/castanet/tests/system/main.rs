@@ -20,6 +20,7 @@ mod mtu;
 mod nat;
 mod reach;
 mod replay;
+mod route;
 mod rules;
 mod soak;
 mod sockets;

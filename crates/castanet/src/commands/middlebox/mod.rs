@@ -1,6 +1,7 @@
-//! `castanet middlebox`: a bridge of two interfaces that follows rules, and those who talk to one.
+//! `castanet middlebox`: a bridge or router of two interfaces that follows rules, and those who talk to one.
 
 mod client;
+mod route;
 mod shell;
 
 use crate::cli::{Configuration, Workers};
@@ -9,6 +10,8 @@ use castanet_lang::args::quote;
 use castanet_lang::{Diagnostics, SourceMap};
 use castanet_middlebox::language;
 use clap::Args;
+use route::{Own, Routes};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// What `castanet middlebox` takes.
@@ -20,6 +23,15 @@ pub(crate) struct Arguments {
     /// The interface on the other side
     #[arg(long = "out", value_name = "IF", requires = "input")]
     output: Option<String>,
+    /// Route, with this address on the one side; once for IPv4 and once for IPv6
+    #[arg(long, value_name = "ADDRESS/LENGTH", requires = "out_address")]
+    in_address: Vec<Own>,
+    /// The address on the other side
+    #[arg(long, value_name = "ADDRESS/LENGTH", requires = "in_address")]
+    out_address: Vec<Own>,
+    /// Who forwards what is for neither network
+    #[arg(long, value_name = "ADDRESS", requires = "in_address")]
+    gateway: Vec<IpAddr>,
     /// Listen for commands at this socket in the file system
     #[arg(long, value_name = "SOCKET", requires = "input")]
     control: Option<PathBuf>,
@@ -70,7 +82,13 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     if arguments.check {
         return 0;
     }
-    let text = configuration(arguments, file);
+    let text = match configuration(arguments, file) {
+        Ok(text) => text,
+        Err(message) => {
+            complain(format_args!("castanet: {message}"));
+            return crate::exit::USAGE;
+        }
+    };
     if arguments.show {
         return super::write_out(None, &text);
     }
@@ -98,23 +116,35 @@ fn is_right(path: &Path) -> bool {
 }
 
 /// The configuration that the arguments come to.
-fn configuration(arguments: &Arguments, file: Option<&Path>) -> String {
+fn configuration(arguments: &Arguments, file: Option<&Path>) -> Result<String, String> {
     let [input, output] = [&arguments.input, &arguments.output]
         .map(|name| castanet_lang::args::quote_if_needed(name.as_deref().unwrap_or_default()));
     let file = file.map(|path| format!("FILE {}, ", quote(&path.display().to_string())));
     let method = arguments.method.as_ref().map(|method| format!(", METHOD {method}"));
     let (file, method) = (file.unwrap_or_default(), method.unwrap_or_default());
     let (connections, mtu) = (arguments.connections, arguments.mtu);
-    let mut text = format!(
-        "rules :: Middlebox({file}INTERFACES {input} {output}, CONNECTIONS {connections}, MTU {mtu});\n\
-         from_in :: FromDevice({input}, PROMISC true, SNIFFER false{method})\n    \
-             -> rules -> to_out :: ToDevice({output}{method});\n\
-         from_out :: FromDevice({output}, PROMISC true, SNIFFER false{method})\n    \
-             -> [1] rules [1] -> to_in :: ToDevice({input}{method});\n"
+    let rules = format!(
+        "rules :: Middlebox({file}INTERFACES {input} {output}, CONNECTIONS {connections}, MTU {mtu});\n"
     );
+    let from_in = format!("from_in :: FromDevice({input}, PROMISC true, SNIFFER false{method})");
+    let from_out = format!("from_out :: FromDevice({output}, PROMISC true, SNIFFER false{method})");
+    let to_in = format!("to_in :: ToDevice({input}{method})");
+    let to_out = format!("to_out :: ToDevice({output}{method})");
+    let mut text = if arguments.in_address.is_empty() {
+        format!(
+            "{rules}{from_in}\n    -> rules -> {to_out};\n\
+             {from_out}\n    -> [1] rules [1] -> {to_in};\n"
+        )
+    } else {
+        let own = [&arguments.in_address[..], &arguments.out_address];
+        let routes = Routes::new(own, &arguments.gateway)?;
+        let ethers = [format!("{input}:eth"), format!("{output}:eth")];
+        let path = routes.text([&ethers[0], &ethers[1]], mtu);
+        format!("{rules}{from_in};\n{from_out};\n{to_in};\n{to_out};\n{path}")
+    };
     if let Some(socket) = &arguments.control {
         let socket = quote(&socket.display().to_string());
         text += &format!("ControlSocket(UNIX, {socket});\n");
     }
-    text
+    Ok(text)
 }

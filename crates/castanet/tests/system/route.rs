@@ -1,0 +1,142 @@
+//! `castanet middlebox` as a router: two networks, IPv4 and IPv6, with rules in between.
+
+use castanet_lab::{Capture, Lab, Namespace, Port, Process, Router, require};
+
+use crate::bed::{LATER, SOON, program};
+
+/// The longest packet that the router forwards.
+const MTU: u32 = 1400;
+
+/// A client and a server on networks of their own.
+struct Networks {
+    process: Process,
+    client: Namespace,
+    server: Namespace,
+    lab: Lab,
+}
+
+impl Networks {
+    fn new(name: &str, method: &[&str]) -> Networks {
+        require(&["curl", "ip", "ping", "python3", "sha256sum", "tcpdump", "traceroute"]).unwrap();
+        let lab = Lab::new(name).unwrap();
+        let [client, router, server] = ["c", "r", "s"].map(|it| lab.namespace(it).unwrap());
+        for (n, host) in [(1, &client), (2, &server)] {
+            for which in ["all", "default"] {
+                host.sysctl(&format!("net/ipv6/conf/{which}/disable_ipv6"), "0").unwrap();
+            }
+            host.sysctl("net/ipv4/icmp_ratemask", "0").unwrap();
+            let port = Port::new(host, "eth0")
+                .address(&format!("10.0.{n}.2/24"))
+                .address(&format!("2001:db8:{n}::2/64 nodad"))
+                .route(&format!("default via 10.0.{n}.1"))
+                .route(&format!("default via 2001:db8:{n}::1"));
+            lab.link(port, Port::new(&router, &format!("lan{n}"))).unwrap();
+        }
+        let rules = lab.directory().join("rules");
+        // Nobody sees the client's address, by TCP; and a service is closed.
+        let text = "add-stateful in lan1 ip-proto tcp map ip-saddr 10.0.2.1 shuffle tcp-sport
+            tcp-dport 9 drop\n";
+        std::fs::write(&rules, text).unwrap();
+        let words = ["middlebox", "--in", "lan1", "--out", "lan2", "--mtu", &MTU.to_string()];
+        let near = ["--in-address", "10.0.1.1/24", "--in-address", "2001:db8:1::1/64"];
+        let far = ["--out-address", "10.0.2.1/24", "--out-address", "2001:db8:2::1/64"];
+        let command = router.command(program()).args(words).args(near).args(far).args(method);
+        let mut process = command.arg(&rules).spawn().unwrap();
+        process.wait_for(Router::READY, SOON).unwrap();
+        Networks { process, client, server, lab }
+    }
+
+    fn ping(&self, from: &Namespace, args: &[&str], to: &str) -> String {
+        let command = from.command("ping").args(["-n", "-i", "0.2", "-W", "2"]);
+        command.args(args).arg(to).output().unwrap().printed()
+    }
+}
+
+impl Drop for Networks {
+    /// A failing check shows what the router said.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("== the router said ==\n{}{}", self.process.stdout(), self.process.stderr());
+        }
+    }
+}
+
+fn pings_and_errors_come_back(it: &Networks) {
+    for (from, to) in [
+        (&it.client, "10.0.2.2"),
+        (&it.client, "2001:db8:2::2"),
+        (&it.server, "10.0.1.2"),
+        (&it.server, "2001:db8:1::2"),
+    ] {
+        let said = it.ping(from, &["-c", "3"], to);
+        assert_eq!(said.matches("ttl=63").count(), 3, "{said}");
+    }
+    // The router itself, on either side.
+    for to in ["10.0.1.1", "10.0.2.1", "2001:db8:1::1", "2001:db8:2::1"] {
+        let said = it.ping(&it.client, &["-c", "1"], to);
+        assert!(said.contains("1 received"), "{said}");
+    }
+    for (to, told) in [("10.0.2.2", "(mtu = 1400)"), ("2001:db8:2::2", "mtu=1400")] {
+        let said = it.ping(&it.client, &["-c", "1", "-M", "do", "-s", "1400"], to);
+        assert!(said.contains(told), "{said}");
+    }
+    for (to, router, told) in [
+        ("10.0.9.9", "From 10.0.1.1", "Net Unreachable"),
+        ("2001:db8:9::9", "From 2001:db8:1::1", "No route"),
+    ] {
+        let said = it.ping(&it.client, &["-c", "1"], to);
+        assert!(said.contains(router) && said.contains(told), "{said}");
+    }
+}
+
+fn traces_show_the_router(it: &Networks) {
+    for (how, network) in [("-U", "4"), ("-I", "4"), ("-T", "4"), ("-U", "6"), ("-I", "6")] {
+        let (near, server) = match network {
+            "4" => ("10.0.1.1", "10.0.2.2"),
+            _ => ("2001:db8:1::1", "2001:db8:2::2"),
+        };
+        let words = [how, &format!("-{network}"), "-n", "-q", "1", "-w", "2", "-m", "4", server];
+        let said = it.client.command("traceroute").args(words).check().unwrap().stdout;
+        let hop = |line: &str| line.split_whitespace().nth(1).map(str::to_owned);
+        let hops: Vec<String> = said.lines().skip(1).filter_map(hop).collect();
+        assert_eq!(hops, [near, server], "{how}: {said}");
+    }
+}
+
+/// Longer packets than the router forwards are sent shorter, although rules have changed what
+/// its errors quote.
+fn transfers_arrive_whole(it: &Networks) {
+    let file = it.lab.random_file("file", 4).unwrap();
+    for (address, url) in [("10.0.2.2", "10.0.2.2"), ("2001:db8:2::2", "[2001:db8:2::2]")] {
+        let server = it.server.serve(address, 8000).unwrap();
+        let fetched = it.client.fetch(&format!("http://{url}:8000/file"), LATER).unwrap();
+        assert_eq!(fetched.sha256, file.sha256);
+        let peer = if address.contains(':') { "2001:db8:1::2" } else { "10.0.2.1" };
+        assert!(server.stderr().contains(&format!("{peer} - - ")), "{}", server.stderr());
+    }
+    let closed = ["--silent", "--noproxy", "*", "--max-time", "2", "http://10.0.2.2:9/"];
+    assert!(!it.client.command("curl").args(closed).output().unwrap().success());
+}
+
+fn all_of_it(mut it: Networks) {
+    let captures = [&it.client, &it.server].map(|host| host.capture_arriving("eth0", "").unwrap());
+    pings_and_errors_come_back(&it);
+    traces_show_the_router(&it);
+    for capture in captures {
+        let seen = capture.finish().unwrap();
+        assert!(Capture::wrong_checksums(&seen).is_empty(), "{seen}");
+    }
+    transfers_arrive_whole(&it);
+    it.process.interrupt();
+    assert_eq!(it.process.wait(SOON).unwrap().code(), Some(0), "{}", it.process.stderr());
+}
+
+#[test]
+fn networks_are_routed_by_rules() {
+    all_of_it(Networks::new("route", &[]));
+}
+
+#[test]
+fn networks_are_routed_by_packet_sockets() {
+    all_of_it(Networks::new("routep", &["--method", "AF_PACKET"]));
+}
