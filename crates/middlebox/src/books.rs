@@ -1,10 +1,10 @@
 //! What a `Middlebox` keeps: counters of rules, connections, and room to work in.
 
+use crate::burst::Look;
 use crate::connections::Connections;
-use crate::headers::Headers;
 use crate::listing::{self, Count};
 use crate::matcher::Matcher;
-use crate::rules::Rules;
+use crate::rules::{Entry, Rules};
 use castanet_engine::class::Sums;
 use castanet_engine::prelude::*;
 use castanet_kit::flow::Counts;
@@ -15,28 +15,20 @@ use std::sync::Arc;
 #[local(methods)]
 pub struct Books {
     rules: Arc<Rules>,
-    counts: Vec<Owned>,
     pub(crate) matcher: Matcher,
-    /// The headers of each packet of a burst that is an IP packet.
-    pub(crate) headers: Vec<Option<Headers>>,
+    pub(crate) connections: Connections,
+    /// The packets of a burst.
+    pub(crate) looks: Vec<Look>,
+    pub(crate) fates: Vec<u8>,
     /// The rules that are about a packet, in order.
     pub(crate) matched: Vec<u32>,
-    /// Where the rules are that apply to a packet.
-    pub(crate) applied: Vec<usize>,
-    pub(crate) connections: Connections,
+    /// The rules that apply to a packet.
+    pub(crate) applied: Vec<u32>,
     /// Whether it is to be woken.
     waits: bool,
-    pub(crate) fates: Vec<u8>,
     /// Options that were not added or changed, for want of room in header or packet.
     #[read(unfit_options)]
     pub(crate) unfit: u64,
-}
-
-/// A count, and the rule whose it is.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Owned {
-    id: u64,
-    count: Count,
 }
 
 #[handlers]
@@ -64,12 +56,12 @@ impl Books {
     /// The connections with their rules, a line each.
     #[read]
     fn connections(&self, ask: &Ask) -> String {
-        self.connections.list(&self.rules, ask.now.0.unsigned_abs(), false)
+        self.connections.list(&self.matcher.places, ask.now.0.unsigned_abs(), false)
     }
     /// The connections with all that is kept of them, a line each.
     #[read]
     fn connections_verbose(&self, ask: &Ask) -> String {
-        self.connections.list(&self.rules, ask.now.0.unsigned_abs(), true)
+        self.connections.list(&self.matcher.places, ask.now.0.unsigned_abs(), true)
     }
     /// How many connections there are.
     #[read]
@@ -121,32 +113,22 @@ impl Books {
         }
     }
 
-    /// The count of a rule.
-    fn of(&self, slot: usize, id: u64) -> Count {
-        let owned = self.counts.get(slot).filter(|owned| owned.id == id);
-        owned.map_or(Count::default(), |owned| owned.count)
-    }
-
-    /// Counts a packet for the rule in a place.
-    #[inline]
-    pub(crate) fn count(&mut self, slot: usize, bytes: usize) {
-        if let Some(owned) = self.counts.get_mut(slot) {
-            owned.count.packets += 1;
-            owned.count.bytes += bytes as u64;
-        }
-    }
-
     fn count_at(&self, ask: &Ask) -> Count {
         let at = ask.param.parse().ok().and_then(|n: usize| n.checked_sub(1));
-        let entry = at.and_then(|at| self.rules.entries().get(at));
-        entry.map_or(Count::default(), |entry| self.of(entry.slot, entry.id))
+        let entry = at.and_then(|at| self.rules.at(at));
+        entry.map_or(Count::default(), |entry| self.of(entry))
+    }
+
+    /// The count of a rule.
+    fn of(&self, entry: &Entry) -> Count {
+        self.matcher.places.counted(entry.slot)
     }
 
     /// The rules with the counts of all workers.
     fn listed(&self, show: fn(&Rules, &[Count]) -> String) -> Value {
         let rules = self.rules.clone();
-        let counts = rules.entries().iter().flat_map(|entry| {
-            let Count { packets, bytes } = self.of(entry.slot, entry.id);
+        let counts = rules.entries().flat_map(|entry| {
+            let Count { packets, bytes } = self.of(entry);
             [packets, bytes]
         });
         let say = {
@@ -168,40 +150,23 @@ impl Books {
             return;
         }
         let before = std::mem::replace(&mut self.rules, rules.clone());
-        self.matcher.follow(&before, rules);
         if !before.is_akin(rules) {
             return self.adopt(&before);
         }
+        self.matcher.follow(&before, rules);
         if before.flushes != rules.flushes {
             self.connections.clear();
         }
-        let again = before.resets != rules.resets;
-        self.counts.resize(rules.slots(), Owned::default());
-        let is_next = rules.version() == before.version() + 1 && rules.added().is_some();
-        let new = if is_next && !again { rules.entries().len() - 1 } else { 0 };
-        for entry in &rules.entries()[new..] {
-            let owned = &mut self.counts[entry.slot];
-            if again || owned.id != entry.id {
-                *owned = Owned { id: entry.id, count: Count::default() };
-            }
+        if before.resets != rules.resets {
+            self.matcher.places.reset_counts();
         }
     }
 
     /// Goes on under the rules of another configuration: those that are the same keep
     /// their counters, and their connections.
     fn adopt(&mut self, before: &Rules) {
-        self.connections.adopt(before, &self.rules);
-        let mut counts = vec![Owned::default(); self.rules.slots()];
-        for entry in self.rules.entries() {
-            counts[entry.slot].id = entry.id;
-        }
-        let counterparts = before.counterparts(&self.rules);
-        for old in before.entries() {
-            if let Some(new) = counterparts[old.slot] {
-                counts[new.slot].count = self.of(old.slot, old.id);
-            }
-        }
-        self.counts = counts;
+        let heirs = self.matcher.adopt(before, &self.rules);
+        self.connections.adopt(&heirs);
     }
 }
 
@@ -216,8 +181,7 @@ mod tests {
     }
 
     fn counted(books: &Books) -> Vec<u64> {
-        let entries = books.rules.entries().iter();
-        entries.map(|entry| books.of(entry.slot, entry.id).packets).collect()
+        books.rules.entries().map(|entry| books.of(entry).packets).collect()
     }
 
     #[test]
@@ -226,7 +190,7 @@ mod tests {
         let first = rules(&["all mod ip-ttl 1", "all mod ip-ttl 2", "all mod ip-ttl 2"]);
         books.follow(&first, 9);
         for (slot, packets) in [(0, 10), (1, 20), (2, 30)] {
-            books.counts[slot].count.packets = packets;
+            books.matcher.places.set_count(slot, Count { packets, bytes: 0 });
         }
         // By commands: places are used again, but not what was counted there.
         let mut changed = Rules::clone(&first);

@@ -33,7 +33,7 @@ pub fn fuzz_entry(data: &[u8]) {
             break;
         }
     }
-    _ = connections.list(&rules, 0, true);
+    _ = connections.list(&matcher.places, 0, true);
 }
 
 /// The rules of a text of commands; other commands change them.
@@ -66,22 +66,28 @@ fn pass(rules: &Rules, matcher: &mut Matcher, connections: &mut Connections, byt
     let mut found = Vec::new();
     let seen = Seen { bytes: packet.bytes(), headers: &headers, input: "a", output: "b" };
     matcher.begin();
-    matcher.ask(seen.bytes, Some(&headers));
+    matcher.ask(seen.bytes, &headers);
     matcher.look();
     matcher.matching(0, &seen, &mut found);
-    let entries = found.iter().map(|&at| &rules.entries()[at as usize]);
+    let places = &matcher.places;
+    let entries = found.iter().filter_map(|&slot| places.entry(slot));
     let stateful = entries.clone().filter(|entry| entry.rule.stateful);
-    let mut connection = connections.find(packet.bytes(), &headers, rules, now);
-    if connection.is_none() && stateful.clone().next().is_some() {
-        let seen = (packet.bytes(), &headers);
-        let begun = connections.begin(seen, stateful, rules, || n << 33 | 5, now);
+    connections.begin_burst();
+    let looked = connections.ask(packet.bytes(), &headers);
+    connections.look();
+    let mut connection = connections.find(looked, packet.bytes(), &headers, now);
+    if let Some(found) = &connection {
+        connections.keep(found, packet.bytes(), &headers, &rules.timeouts, now);
+    } else if stateful.clone().next().is_some() {
+        let (seen, known) = ((packet.bytes(), &headers), (places, &rules.timeouts));
+        let begun = connections.begin(seen, stateful, known, || n << 33 | 5, now);
         if let Some(Fresh::Begun(found)) = begun {
             connection = Some(found);
         }
     }
     let plans = entries.filter(|entry| !entry.rule.stateful).map(|entry| &entry.plan);
     if !is_dropped(plans.clone(), || n) {
-        let mapped = connection.as_ref().map(|found| &found.mapped);
-        rewrite(&mut packet, headers, plans, mapped, 1500);
+        let mapped = connection.as_ref().and_then(|found| connections.mapped(found));
+        rewrite(&mut packet, headers, plans, mapped.as_ref(), 1500);
     }
 }

@@ -1,65 +1,15 @@
-//! One look at a packet: where its headers are, and which TCP options it has.
+//! One look at a packet: where its headers are.
 
 use castanet_packet::Packet;
 use castanet_wire::extension::{self, Upper};
-use castanet_wire::options::{END, NOP, RawOptions};
+use castanet_wire::options::{END, NOP, RawOption, RawOptions};
 use castanet_wire::vlan::Vlan;
 use castanet_wire::{Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ether_type, ip_proto};
 
 use crate::field::Layer;
 
-/// The most TCP options of two bytes or more that a header has room for.
-const MOST_OPTIONS: usize = 20;
 /// How many VLAN tags may stand before an IP header.
 const MOST_TAGS: usize = 2;
-
-/// A TCP option, and where it lies.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct OptionAt {
-    /// Its kind.
-    pub kind: u8,
-    /// Where its value begins, counted from the end of the fixed header.
-    pub at: u8,
-    /// How long its value is.
-    pub len: u8,
-}
-
-/// The TCP options of a packet, found in one pass.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Options {
-    list: [OptionAt; MOST_OPTIONS],
-    count: u8,
-}
-
-impl Options {
-    fn find(list: &[u8]) -> Options {
-        let mut found = Options::default();
-        for option in RawOptions::new(list).filter(|option| !matches!(option.kind, END | NOP)) {
-            let Some(place) = found.list.get_mut(usize::from(found.count)) else { break };
-            let (at, len) = (option.data_at() as u8, option.data.len() as u8);
-            *place = OptionAt { kind: option.kind, at, len };
-            found.count += 1;
-        }
-        found
-    }
-
-    /// All of them; padding is none.
-    #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = OptionAt> + '_ {
-        self.list[..usize::from(self.count)].iter().copied()
-    }
-
-    /// The first of a kind.
-    #[inline]
-    pub fn of_kind(&self, kind: u8) -> Option<OptionAt> {
-        self.iter().find(|option| option.kind == kind)
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-}
 
 /// Where the headers of an IP packet are, counted from its first byte.
 #[derive(Clone, Copy, Debug)]
@@ -87,8 +37,6 @@ pub struct Headers {
     pub fragment_id: u32,
     /// Extension headers that are there, a bit each.
     extensions: u16,
-    /// TCP options.
-    pub options: Options,
 }
 
 /// Extension headers with a bit each in [`Headers`].
@@ -99,9 +47,9 @@ const EXTENSIONS: [u8; 9] = [
     ip_proto::ESP,
     ip_proto::AH,
     ip_proto::DESTINATION_OPTIONS,
-    135,
-    139,
-    140,
+    ip_proto::MOBILITY,
+    ip_proto::HIP,
+    ip_proto::SHIM6,
 ];
 
 /// The bit of an extension header; 0 for what is none.
@@ -151,7 +99,6 @@ impl Headers {
             is_later_fragment: !ip.is_first_fragment(),
             fragment_id: if ip.is_fragment() { ip.id().into() } else { 0 },
             extensions: 0,
-            options: Options::default(),
         };
         Some(if ip.is_first_fragment() { headers.with_upper(bytes) } else { headers })
     }
@@ -178,7 +125,6 @@ impl Headers {
             is_later_fragment: upper.elsewhere(),
             fragment_id: upper.fragment.map_or(0, |fragment| fragment.id()),
             extensions: numbers.fold(0, |bits, number| bits | bit(number)),
-            options: Options::default(),
         };
         Some(if upper.elsewhere() { headers } else { headers.with_upper(bytes) })
     }
@@ -203,9 +149,6 @@ impl Headers {
             && let Some((list, _)) = tcp.split_options(behind)
         {
             self.payload += list.len();
-            if !list.is_empty() {
-                self.options = Options::find(list);
-            }
         }
         self
     }
@@ -257,6 +200,22 @@ impl Headers {
     #[inline]
     pub fn options_range(&self) -> std::ops::Range<usize> {
         (self.transport + Tcp::LEN).min(self.payload)..self.payload
+    }
+
+    /// TCP's options without padding, up to where they are malformed.
+    #[inline]
+    pub fn options<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = RawOption<'a>> + use<'a> {
+        let list = match self.upper {
+            Layer::Tcp => bytes.get(self.options_range()).unwrap_or_default(),
+            _ => &[],
+        };
+        RawOptions::new(list).filter(|option| !matches!(option.kind, END | NOP))
+    }
+
+    /// The first of TCP's options of a kind.
+    #[inline]
+    pub fn option<'a>(&self, bytes: &'a [u8], kind: u8) -> Option<RawOption<'a>> {
+        self.options(bytes).find(|option| option.kind == kind)
     }
 
     /// TCP's flags; none for what is not TCP.

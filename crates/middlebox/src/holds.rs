@@ -67,13 +67,12 @@ impl<'a> Seen<'a> {
     }
 
     fn option(&self, field: Field) -> Reading<'a> {
-        let options = &self.headers.options;
         let Some(kind) = field.option_kind() else {
-            return if options.is_empty() { Reading::Absent } else { Reading::Present };
+            let has_any = self.headers.options(self.bytes).next().is_some();
+            return if has_any { Reading::Present } else { Reading::Absent };
         };
-        let Some(option) = options.of_kind(kind) else { return Reading::Absent };
-        let start = self.headers.options_range().start + usize::from(option.at);
-        let data = self.bytes.get(start..start + usize::from(option.len)).unwrap_or_default();
+        let Some(option) = self.headers.option(self.bytes, kind) else { return Reading::Absent };
+        let data = option.data;
         let bits = usize::from(field.spec().bits());
         match field.spec().kind {
             Kind::Presence => Reading::Present,

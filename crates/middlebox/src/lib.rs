@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod books;
+mod burst;
 mod connections;
 mod exits;
 pub mod field;
@@ -27,7 +28,7 @@ pub use fuzz::fuzz_entry;
 pub use holds::Seen;
 pub use matcher::Matcher;
 pub use page::page;
-pub use rules::{Entry, Rules, Timeouts};
+pub use rules::{Change, Entry, Rules, Timeouts};
 
 use castanet_engine::class::{Class, per_batch};
 

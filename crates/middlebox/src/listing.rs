@@ -2,7 +2,7 @@
 
 use crate::field::{Layer, Place};
 use crate::rule::{Predicate, Rule};
-use crate::rules::Rules;
+use crate::rules::{Entry, Rules};
 use crate::value::{Condition, Value};
 use std::fmt::Write;
 
@@ -65,8 +65,7 @@ fn joined<T: ToString>(all: &[T]) -> String {
 }
 
 /// One row: everything but the counts.
-fn row(rules: &Rules, at: usize) -> [String; 9] {
-    let entry = &rules.entries()[at];
+fn row(at: usize, entry: &Entry) -> [String; 9] {
     let (l3, l4) = layers(&entry.rule);
     [
         (at + 1).to_string(),
@@ -87,9 +86,9 @@ const HEAD: [&str; 11] =
 /// The list as a table.
 pub(crate) fn text(rules: &Rules, counts: &[Count]) -> String {
     let mut rows: Vec<[String; 11]> = vec![HEAD.map(str::to_owned)];
-    for at in 0..rules.entries().len() {
+    for (at, entry) in rules.entries().enumerate() {
         let count = counts.get(at).copied().unwrap_or_default();
-        let [a, b, c, d, e, f, g, h, i] = row(rules, at);
+        let [a, b, c, d, e, f, g, h, i] = row(at, entry);
         let (packets, bytes) = (count.packets.to_string(), count.bytes.to_string());
         rows.push([a, b, c, d, e, f, g, h, i, packets, bytes]);
     }
@@ -108,9 +107,9 @@ pub(crate) fn text(rules: &Rules, counts: &[Count]) -> String {
 /// The list as JSON.
 pub(crate) fn json(rules: &Rules, counts: &[Count]) -> String {
     let mut text = String::from("[");
-    for at in 0..rules.entries().len() {
-        let (entry, count) = (&rules.entries()[at], counts.get(at).copied().unwrap_or_default());
-        let [_, _, l3, l4, input, output, ..] = row(rules, at);
+    for (at, entry) in rules.entries().enumerate() {
+        let count = counts.get(at).copied().unwrap_or_default();
+        let [_, _, l3, l4, input, output, ..] = row(at, entry);
         let _ = write!(
             text,
             "{}\n  {{\"rule\": {}, \"id\": {}, \"l3\": \"{l3}\", \"l4\": \"{l4}\", \

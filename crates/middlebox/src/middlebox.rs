@@ -1,15 +1,17 @@
 //! `Middlebox`: packets by one-line rules.
 
 use crate::books::Books;
-use crate::connections::{Connections, Found, Fresh};
+use crate::burst::Pass;
+use crate::connections::{Connections, Fresh};
 use crate::exits::Exit;
 use crate::headers::Headers;
 use crate::holds::Seen;
 use crate::interfaces::Interfaces;
 use crate::judge::{is_dropped, rewrite};
 use crate::language::{Command, Form, command, commands};
+use crate::matcher::Places;
 use crate::rule::Rule;
-use crate::rules::{Entry, Rules};
+use crate::rules::Rules;
 use castanet_engine::prelude::*;
 use std::sync::Arc;
 
@@ -74,8 +76,8 @@ use std::sync::Arc;
 /// = m.drops.rule 1
 /// = m.bytes1 76
 /// = m.unfit_options 0
-/// = m.tables table of 2 rules, 3 keys, 3 masks, 0 probes, 132032 bytes
-/// = m.tables_verbose table of 2 rules, 3 keys, 3 masks, 0 probes, 132032 bytes\nmask 0 0 0 0 0 0 0 0 keys 1\n  id2 out eth1 mod ip6-hop-limit 7\nmask 100 0 0 fc00000000000000 0 0 0 0 keys 1\n  id1 in eth0 ip-ttl < 5 drop\nmask 100 0 0 ff00000000000000 0 0 0 0 keys 1\n  id1 in eth0 ip-ttl < 5 drop
+/// = m.tables table of 2 rules, 3 keys, 3 masks, 0 probes, 132704 bytes
+/// = m.tables_verbose table of 2 rules, 3 keys, 3 masks, 0 probes, 132704 bytes\nmask 0 0 0 0 0 0 0 0 keys 1\n  id2 out eth1 mod ip6-hop-limit 7\nmask 100 0 0 fc00000000000000 0 0 0 0 keys 1\n  id1 in eth0 ip-ttl < 5 drop\nmask 100 0 0 ff00000000000000 0 0 0 0 keys 1\n  id1 in eth0 ip-ttl < 5 drop
 /// ! m.reset_counts
 /// = m.bytes1 0
 /// ! m.replace 1 all mod ip-ttl 3
@@ -140,8 +142,6 @@ pub struct Middlebox {
     interfaces: Interfaces,
     mtu: usize,
     said: String,
-    /// Whether a rule is about connections.
-    is_stateful: bool,
     /// Whether workers share connections and counters.
     shares: bool,
     /// Whether there is but one worker here.
@@ -223,13 +223,12 @@ impl Build for Middlebox {
         let words = |words: Option<Words>| words.map(|words| words.words);
         let interfaces = Interfaces::new(words(args.interfaces), words(args.out), setup.inputs)?;
         let rules = Rules::new(rules);
-        let is_stateful = rules.are_stateful();
+        let is_stateful = rules.stateful() > 0;
         Ok(Middlebox {
             rules: Arc::new(rules),
             interfaces,
             mtu: args.mtu,
             said: String::new(),
-            is_stateful,
             shares: is_stateful || args.connections.is_some(),
             alone: setup.alone,
             connections: args.connections.unwrap_or(CONNECTIONS),
@@ -247,7 +246,7 @@ impl Middlebox {
             Command::Disable(names) => new.interfaces.set(names, false),
             Command::Test(packet) => self.tried(packet),
             Command::Save(path) => match std::fs::write(path, self.rules.text()) {
-                Ok(()) => Ok(format!("saved {} rules", self.rules.entries().len())),
+                Ok(()) => Ok(format!("saved {} rules", self.rules.len())),
                 Err(error) => return Err(ArgError::of_file(path, &error)),
             },
             Command::Load(path) => {
@@ -265,7 +264,6 @@ impl Middlebox {
         new.said = said.map_err(ArgError::new)?;
         if !matches!(command, Command::Test(_) | Command::Save(_)) {
             let rules = new.followed(rules)?;
-            new.is_stateful = rules.are_stateful();
             new.rules = Arc::new(rules);
         }
         Ok(new)
@@ -273,7 +271,7 @@ impl Middlebox {
 
     /// The rules, if the element can follow them.
     fn followed(&self, rules: Rules) -> Result<Rules, ArgError> {
-        match rules.are_stateful() && !self.shares && !self.alone {
+        match rules.stateful() > 0 && !self.shares && !self.alone {
             true => Err(ArgError::new("the workers share no connections")
                 .help("say CONNECTIONS in the configuration, or begin with a stateful rule")),
             false => Ok(rules),
@@ -306,140 +304,34 @@ impl Middlebox {
             return Ok(format!("no IP packet: no rule is about it\nout {sketch}\n"));
         };
         // Asked rule by rule: what the table finds is to be the same.
-        let seen = self.seen(&packet, &headers, 0);
-        let about = self.rules.entries().iter().enumerate().filter(|(_, it)| it.rule.holds(&seen));
-        let found: Vec<u32> = about.map(|(at, _)| at as u32).collect();
+        let (input, output) = self.interfaces.names(0);
+        let seen = Seen { bytes: packet.bytes(), headers: &headers, input, output };
+        let entries = self.rules.entries().enumerate();
+        let found: Vec<_> = entries.filter(|(_, entry)| entry.rule.holds(&seen)).collect();
         let mut said = String::new();
-        for &at in &found {
-            let entry = &self.rules.entries()[at as usize];
+        for (at, entry) in &found {
             said += &format!("{} id{} {}\n", at + 1, entry.id, entry.rule.command());
         }
-        let plans = || found.iter().map(|&at| &self.rules.entries()[at as usize].plan);
+        let entries = || found.iter().map(|(_, entry)| *entry);
+        let plans = || entries().map(|entry| &entry.plan);
         if is_dropped(plans(), || 0) {
             return Ok(said + "dropped\n");
         }
         // A connection may give numbers by chance; what it has here is an example.
-        let mut connections = Connections::default();
-        let stateful = found.iter().map(|&at| &self.rules.entries()[at as usize]);
-        let stateful = stateful.filter(|entry| entry.rule.stateful);
-        let begun = connections.begin((packet.bytes(), &headers), stateful, &self.rules, || 7, 0);
+        let (mut connections, places) = (Connections::default(), Places::default());
+        let stateful = entries().filter(|entry| entry.rule.stateful);
+        let known = (&places, &self.rules.timeouts);
+        let begun = match stateful.clone().next() {
+            Some(_) => connections.begin((packet.bytes(), &headers), stateful, known, || 7, 0),
+            None => None,
+        };
         let mapped = match &begun {
-            Some(Fresh::Begun(begun)) => Some(&begun.mapped),
+            Some(Fresh::Begun(begun)) => connections.mapped(begun),
             _ => None,
         };
-        rewrite(&mut packet, headers, plans(), mapped, self.mtu);
+        rewrite(&mut packet, headers, plans(), mapped.as_ref(), self.mtu);
         let out = castanet_engine::wire::sketch::print(packet.bytes(), built.layer);
         Ok(format!("{said}out {out}\n"))
-    }
-
-    #[inline]
-    fn seen<'a>(&'a self, packet: &'a Packet, headers: &'a Headers, port: usize) -> Seen<'a> {
-        let (input, output) = self.interfaces.names(port);
-        Seen { bytes: packet.bytes(), headers, input, output }
-    }
-
-    /// What becomes of a packet, the one of that number in its burst.
-    #[inline]
-    fn decide(
-        &self,
-        books: &mut Books,
-        headers: &Headers,
-        (number, port): (usize, usize),
-        packet: &mut Packet,
-        cx: &mut Cx,
-    ) -> Exit {
-        let on = Exit::Out(port as u8);
-        let seen = self.seen(packet, headers, port);
-        books.matcher.matching(number, &seen, &mut books.matched);
-        let entries = self.rules.entries();
-        match books.matched[..] {
-            _ if self.is_stateful => {}
-            [] => return on,
-            // Most packets of a firewall: one rule, which says yes or no.
-            [only] if entries[only as usize].plan.is_verdict() => {
-                let entry = &entries[only as usize];
-                books.count(entry.slot, packet.len());
-                let is_dropped = is_dropped(std::iter::once(&entry.plan), || cx.random());
-                return if is_dropped { Exit::Rule } else { on };
-            }
-            _ => {}
-        }
-        books.applied.clear();
-        let stateless = books.matched.iter().map(|&at| &entries[at as usize]);
-        let stateless = stateless.filter(|entry| !entry.rule.stateful);
-        books.applied.extend(stateless.map(|entry| entry.slot));
-        let mut connection = None;
-        if self.is_stateful {
-            connection = match self.connection(books, packet, headers, cx) {
-                Ok(found) => found,
-                Err(exit) => return exit,
-            };
-            if let Some(found) = &connection {
-                let own = books.connections.rules(found, &self.rules).map(|entry| entry.slot);
-                books.applied.extend(own);
-            }
-        }
-        self.apply(books, packet, headers, connection, cx).unwrap_or(on)
-    }
-
-    /// The connection of a packet: the one it belongs to, or one that begins with it.
-    fn connection(
-        &self,
-        books: &mut Books,
-        packet: &Packet,
-        headers: &Headers,
-        cx: &mut Cx,
-    ) -> Result<Option<Found>, Exit> {
-        let now = cx.now().0.unsigned_abs();
-        let found = books.connections.find(packet.bytes(), headers, &self.rules, now);
-        if found.is_some() {
-            return Ok(found);
-        }
-        let entries = books.matched.iter().map(|&at| &self.rules.entries()[at as usize]);
-        let stateful = entries.clone().filter(|entry| entry.rule.stateful);
-        if stateful.clone().next().is_none() {
-            return Ok(None);
-        }
-        // What other rules drop begins nothing.
-        let drops = |entry: &Arc<Entry>| entry.plan.drop.is_some();
-        let plans = entries.map(|entry| &entry.plan);
-        if !stateful.clone().any(drops) && is_dropped(plans, || cx.random()) {
-            return Err(Exit::Rule);
-        }
-        let seen = (packet.bytes(), headers);
-        match books.connections.begin(seen, stateful, &self.rules, || cx.random(), now) {
-            Some(Fresh::Begun(found)) => Ok(Some(found)),
-            Some(Fresh::Full) => Err(Exit::Full),
-            Some(Fresh::NoPort) => Err(Exit::NoPort),
-            None => Ok(None),
-        }
-    }
-
-    /// Does to a packet what all rules say that apply; where it goes, if not on.
-    #[inline]
-    fn apply(
-        &self,
-        books: &mut Books,
-        packet: &mut Packet,
-        headers: &Headers,
-        connection: Option<Found>,
-        cx: &mut Cx,
-    ) -> Option<Exit> {
-        for at in 0..books.applied.len() {
-            books.count(books.applied[at], packet.len());
-        }
-        let plans = books
-            .applied
-            .iter()
-            .filter_map(|&slot| self.rules.in_slot(slot, u64::MAX).map(|entry| &entry.plan));
-        if is_dropped(plans.clone(), || cx.random()) {
-            return Some(Exit::Rule);
-        }
-        if plans.clone().any(|plan| !plan.is_verdict()) {
-            let mapped = connection.as_ref().map(|found| &found.mapped);
-            books.unfit += rewrite(packet, *headers, plans, mapped, self.mtu) as u64;
-        }
-        None
     }
 }
 
@@ -553,34 +445,12 @@ impl PerBatch for Middlebox {
         books.wake(cx);
     }
 
-    fn batch(&self, books: &mut Books, port: usize, mut batch: Batch, cx: &mut Cx) {
-        if self.rules.entries().is_empty() || !self.interfaces.is_enabled(port) {
+    fn batch(&self, books: &mut Books, port: usize, batch: Batch, cx: &mut Cx) {
+        if self.rules.is_empty() || !self.interfaces.is_enabled(port) {
             cx.emit_batch(Exit::Out(port as u8), batch);
             return;
         }
-        if self.is_stateful {
-            books.connections.expire(cx.now().0.unsigned_abs());
-        }
-        let mut fates = std::mem::take(&mut books.fates);
-        fates.clear();
-        let mut headers = std::mem::take(&mut books.headers);
-        headers.clear();
-        headers.extend(batch.iter().map(Headers::find));
-        books.matcher.begin();
-        for (packet, headers) in batch.iter().zip(&headers) {
-            books.matcher.ask(packet.bytes(), headers.as_ref());
-        }
-        books.matcher.look();
-        for (number, (packet, headers)) in batch.iter_mut().zip(&headers).enumerate() {
-            let exit = match headers {
-                Some(headers) => self.decide(books, headers, (number, port), packet, cx),
-                None => Exit::Out(port as u8),
-            };
-            fates.push(exit.index());
-        }
-        books.headers = headers;
-        cx.route(batch, &fates);
-        books.fates = fates;
-        books.wait(cx);
+        let (rules, interfaces, mtu) = (&*self.rules, &self.interfaces, self.mtu);
+        Pass { rules, interfaces, mtu, port }.burst(books, batch, cx);
     }
 }

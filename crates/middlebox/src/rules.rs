@@ -4,6 +4,7 @@
 use crate::language::{Command, Timeout, Which};
 use crate::rewrite::Plan;
 use crate::rule::Rule;
+use imbl::Vector;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -38,13 +39,40 @@ impl Default for Timeouts {
     }
 }
 
-/// The rules in force, in order.
+/// What happened to the rules.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A rule came, with this rank.
+    Came(u64, Arc<Entry>),
+    /// A rule went.
+    Went(Arc<Entry>),
+    /// A rule has another rank.
+    Moved(u64, Arc<Entry>),
+}
+
+/// Changes that are remembered: who follows the rules is seldom further behind.
+const REMEMBERED: usize = 64;
+/// How far apart the ranks of rules are that came one after the other.
+const GAP: u64 = 1 << 32;
+
+/// A rule in its place.
+#[derive(Clone, Debug)]
+struct Placed {
+    /// The greater, the later it applies.
+    rank: u64,
+    entry: Arc<Entry>,
+}
+
+/// The rules in force, in order. A copy shares what it has with the original, so a change
+/// made to one costs microseconds, however many rules there are.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    entries: Vec<Arc<Entry>>,
+    placed: Vector<Placed>,
     last_id: u64,
-    free: Vec<usize>,
-    slots: Vec<Option<Arc<Entry>>>,
+    free: Vector<usize>,
+    slots: usize,
+    /// How many are about connections.
+    stateful: usize,
     /// How long connections are kept.
     pub timeouts: Timeouts,
     /// The same in all that were made of each other by commands: only there do
@@ -56,8 +84,8 @@ pub struct Rules {
     pub resets: u64,
     /// How often rules came, went or moved.
     version: u64,
-    /// Whether the last of these times a rule came behind the others.
-    is_added: bool,
+    /// The last of these times.
+    recent: Vec<Change>,
 }
 
 impl Rules {
@@ -68,35 +96,55 @@ impl Rules {
         all
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.placed.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.placed.is_empty()
+    }
+
     /// The rules, in order.
-    pub fn entries(&self) -> &[Arc<Entry>] {
-        &self.entries
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = &Arc<Entry>> + Clone {
+        self.placed.iter().map(|placed| &placed.entry)
     }
 
-    /// How often rules have changed.
-    pub fn version(&self) -> u64 {
-        self.version
+    /// The rules with their ranks, by which they are in order.
+    pub fn ranked(&self) -> impl Iterator<Item = (u64, &Arc<Entry>)> {
+        self.placed.iter().map(|placed| (placed.rank, &placed.entry))
     }
 
-    /// The rule that came last, if nothing else happened since the version before.
-    pub fn added(&self) -> Option<&Arc<Entry>> {
-        self.entries.last().filter(|_| self.is_added)
+    /// The rule at a position, from 0.
+    pub fn at(&self, position: usize) -> Option<&Arc<Entry>> {
+        self.placed.get(position).map(|placed| &placed.entry)
     }
 
-    fn changed(&mut self, is_added: bool) {
+    /// What has happened since they were `before`; nothing, if nobody remembers.
+    pub fn changes_since(&self, before: &Rules) -> Option<&[Change]> {
+        let count = usize::try_from(self.version.checked_sub(before.version)?).ok()?;
+        let first = self.recent.len().checked_sub(count)?;
+        self.recent.get(first..).filter(|_| self.is_akin(before))
+    }
+
+    fn changed(&mut self, change: Change) {
         self.version += 1;
-        self.is_added = is_added;
+        if self.recent.len() == REMEMBERED {
+            self.recent.remove(0);
+        }
+        self.recent.push(change);
+    }
+
+    /// Something happened that is no matter of single rules.
+    fn all_changed(&mut self) {
+        self.version += 1;
+        self.recent.clear();
     }
 
     /// How many places for counters there are.
     pub fn slots(&self) -> usize {
-        self.slots.len()
-    }
-
-    /// The rule in a place, if it is no younger than `id`.
-    #[inline]
-    pub fn in_slot(&self, slot: usize, id: u64) -> Option<&Arc<Entry>> {
-        self.slots.get(slot)?.as_ref().filter(|entry| entry.id <= id)
+        self.slots
     }
 
     /// Whether these were made of those by commands, or those of these.
@@ -111,7 +159,7 @@ impl Rules {
         for entry in other.entries() {
             by_rule.entry(entry.rule.command()).or_default().push_back(entry);
         }
-        let mut found = vec![None; self.slots.len()];
+        let mut found = vec![None; self.slots];
         for entry in self.entries() {
             let same = by_rule.get_mut(&entry.rule.command());
             found[entry.slot] = same.and_then(VecDeque::pop_front);
@@ -119,51 +167,44 @@ impl Rules {
         found
     }
 
-    /// The identifier of the youngest rule there ever was.
-    pub fn last_id(&self) -> u64 {
-        self.last_id
-    }
-
-    /// Whether one of them is about connections.
-    pub fn are_stateful(&self) -> bool {
-        self.entries.iter().any(|entry| entry.rule.stateful)
+    /// How many of them are about connections.
+    pub fn stateful(&self) -> usize {
+        self.stateful
     }
 
     fn entry(&mut self, rule: Rule) -> Arc<Entry> {
         self.last_id += 1;
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() - 1
+        let slot = self.free.pop_back().unwrap_or_else(|| {
+            self.slots += 1;
+            self.slots - 1
         });
+        self.stateful += usize::from(rule.stateful);
         let plan = Plan::of(&rule);
-        let entry = Arc::new(Entry { id: self.last_id, slot, rule, plan });
-        self.slots[slot] = Some(entry.clone());
-        entry
+        Arc::new(Entry { id: self.last_id, slot, rule, plan })
     }
 
     /// Gives the place of a rule free that has gone.
     fn release(&mut self, entry: &Entry) {
-        self.slots[entry.slot] = None;
-        self.free.push(entry.slot);
+        self.stateful -= usize::from(entry.rule.stateful);
+        self.free.push_back(entry.slot);
     }
 
     /// Adds a rule behind the others; its position, from 1.
     pub fn add(&mut self, rule: Rule) -> usize {
         let entry = self.entry(rule);
-        self.entries.push(entry);
-        self.changed(true);
-        self.entries.len()
+        let rank = self.placed.last().map_or(0, |last| last.rank) + GAP;
+        self.changed(Change::Came(rank, entry.clone()));
+        self.placed.push_back(Placed { rank, entry });
+        self.len()
     }
 
     /// The index of a rule; or that there is none.
     fn find(&self, which: Which) -> Result<usize, String> {
         let (found, name) = match which {
-            Which::Position(n) => {
-                (n.checked_sub(1).filter(|at| *at < self.entries.len()), format!("{n}"))
-            }
-            Which::Id(id) => (self.entries.iter().position(|it| it.id == id), format!("id{id}")),
+            Which::Position(n) => (n.checked_sub(1).filter(|at| *at < self.len()), format!("{n}")),
+            Which::Id(id) => (self.entries().position(|it| it.id == id), format!("id{id}")),
         };
-        found.ok_or_else(|| match self.entries.len() {
+        found.ok_or_else(|| match self.len() {
             0 => format!("there is no rule {name}: there are none"),
             1 => format!("there is no rule {name}: there is one"),
             n => format!("there is no rule {name}: there are {n}"),
@@ -173,35 +214,51 @@ impl Rules {
     fn replace(&mut self, which: Which, rule: Rule) -> Result<usize, String> {
         let at = self.find(which)?;
         let entry = self.entry(rule);
-        let old = std::mem::replace(&mut self.entries[at], entry);
+        let rank = self.placed[at].rank;
+        let old = self.placed.set(at, Placed { rank, entry: entry.clone() }).entry;
         self.release(&old);
-        self.changed(false);
+        self.changed(Change::Went(old));
+        self.changed(Change::Came(rank, entry));
         Ok(at)
     }
 
     fn delete(&mut self, which: Which) -> Result<Arc<Entry>, String> {
         let at = self.find(which)?;
-        let old = self.entries.remove(at);
+        let old = self.placed.remove(at).entry;
         self.release(&old);
-        self.changed(false);
+        self.changed(Change::Went(old.clone()));
         Ok(old)
     }
 
     fn move_to(&mut self, which: Which, position: usize) -> Result<(), String> {
         let at = self.find(which)?;
         let to = self.find(Which::Position(position))?;
-        let entry = self.entries.remove(at);
-        self.entries.insert(to, entry);
-        self.changed(false);
+        let mut placed = self.placed.remove(at);
+        let before = to.checked_sub(1).map_or(0, |at| self.placed[at].rank);
+        let behind = self.placed.get(to).map_or(before + 2 * GAP, |placed| placed.rank);
+        placed.rank = before.midpoint(behind);
+        let (is_between, entry) = (placed.rank > before, placed.entry.clone());
+        self.changed(Change::Moved(placed.rank, entry));
+        self.placed.insert(to, placed);
+        if !is_between {
+            self.rank_anew();
+        }
         Ok(())
+    }
+
+    /// Gives all rules ranks that are far apart.
+    fn rank_anew(&mut self) {
+        let ranks = (1..).map(|n| n * GAP);
+        self.placed.iter_mut().zip(ranks).for_each(|(placed, rank)| placed.rank = rank);
+        self.all_changed();
     }
 
     /// Puts other rules in place of all.
     pub fn load(&mut self, rules: Vec<Rule>) {
-        let old = std::mem::take(&mut self.entries);
-        old.iter().for_each(|entry| self.release(entry));
+        let old = std::mem::take(&mut self.placed);
+        old.iter().for_each(|placed| self.release(&placed.entry));
         rules.into_iter().for_each(|rule| _ = self.add(rule));
-        self.changed(false);
+        self.all_changed();
     }
 
     /// Does what a command says that is about rules, and answers; nothing, if it is
@@ -220,7 +277,7 @@ impl Rules {
                 self.move_to(which, position).map(|()| self.line(position - 1))
             }
             Command::Flush => {
-                let count = self.entries.len();
+                let count = self.len();
                 self.load(Vec::new());
                 self.flushes += 1;
                 Ok(format!("flushed {count} rules and all connections"))
@@ -244,13 +301,13 @@ impl Rules {
 
     /// A rule with its number, as it is echoed.
     fn line(&self, at: usize) -> String {
-        let entry = &self.entries[at];
+        let entry = &self.placed[at].entry;
         format!("{} id{} {}", at + 1, entry.id, entry.rule.command())
     }
 
     /// The commands that make these rules, one a line.
     pub fn text(&self) -> String {
-        self.entries.iter().fold(String::new(), |mut text, entry| {
+        self.entries().fold(String::new(), |mut text, entry| {
             let _ = writeln!(text, "{}", entry.rule.command());
             text
         })

@@ -34,5 +34,11 @@ pub const NO_NEXT: u8 = 59;
 pub const DESTINATION_OPTIONS: u8 = 60;
 /// SCTP.
 pub const SCTP: u8 = 132;
+/// IPv6 mobility header (RFC 6275).
+pub const MOBILITY: u8 = 135;
 /// UDP-Lite.
 pub const UDP_LITE: u8 = 136;
+/// Host identity protocol (RFC 7401).
+pub const HIP: u8 = 139;
+/// Shim6 (RFC 5533).
+pub const SHIM6: u8 = 140;

@@ -212,6 +212,10 @@ pub const OPTION_SACK_PERMITTED: u8 = 4;
 pub const OPTION_SACK: u8 = 5;
 /// Option: timestamps.
 pub const OPTION_TIMESTAMPS: u8 = 8;
+/// Option: multipath TCP (RFC 8684).
+pub const OPTION_MULTIPATH: u8 = 30;
+/// Option: fast open (RFC 7413).
+pub const OPTION_FAST_OPEN: u8 = 34;
 
 /// A TCP option, understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

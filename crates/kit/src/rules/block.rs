@@ -1,6 +1,7 @@
 //! Up to 256 masks, and the probes that choose among them.
 
 use super::choose::{Candidate, choose};
+use super::common::Common;
 use super::filter::{self, Bits, Filter};
 use super::groups::Groups;
 use super::index::Number;
@@ -18,6 +19,8 @@ const STEP: usize = 64;
 struct Held {
     shape: Shape,
     groups: usize,
+    /// The bits that all groups have in common, and one of these.
+    common: (Key, Key),
 }
 
 /// A filter that does not know all groups yet.
@@ -32,8 +35,12 @@ pub(super) struct Block {
     /// Which of the blocks it is.
     number: usize,
     held: Vec<Held>,
+    /// What the groups of each have in common.
+    commons: Vec<Common>,
     /// Masks that have groups.
     active: Bits,
+    /// The same, with what their groups have in common.
+    used: Vec<Common>,
     filter: Filter,
     growing: Option<Growing>,
     groups: usize,
@@ -46,6 +53,8 @@ impl Block {
         Block {
             number,
             held: Vec::new(),
+            commons: Vec::new(),
+            used: Vec::new(),
             active: Bits::default(),
             filter: Filter::default(),
             growing: None,
@@ -70,7 +79,8 @@ impl Block {
 
     pub(super) fn memory(&self) -> usize {
         let growing = self.growing.as_ref().map_or(0, |growing| growing.filter.memory());
-        self.held.capacity() * size_of::<Held>() + self.filter.memory() + growing
+        let commons = (self.commons.capacity() + self.used.capacity()) * size_of::<Common>();
+        self.held.capacity() * size_of::<Held>() + commons + self.filter.memory() + growing
     }
 
     /// A place for another mask.
@@ -91,7 +101,8 @@ impl Block {
         match self.held.get_mut(place) {
             Some(held) => Some(std::mem::replace(&mut held.shape, shape).mask),
             None => {
-                self.held.push(Held { shape, groups: 0 });
+                self.held.push(Held { shape, groups: 0, common: Default::default() });
+                self.commons.push(Common::default());
                 None
             }
         }
@@ -104,10 +115,19 @@ impl Block {
 
     /// A group came to the mask at this place.
     pub(super) fn added(&mut self, place: usize, value: &Key, groups: &Groups) {
-        let shape = self.held[place].shape;
-        self.held[place].groups += 1;
+        let Held { shape, groups: own, common } = &mut self.held[place];
+        *own += 1;
+        if *own == 1 {
+            *common = (shape.mask, *value);
+            filter::set(&mut self.active, place);
+            self.commons[place] = Common::of(place as u8, &shape.mask, value);
+            self.used.push(self.commons[place]);
+        } else if self.commons[place].with(common, value) {
+            let all = self.used.iter_mut().filter(|it| usize::from(it.place) == place);
+            all.for_each(|it| *it = self.commons[place]);
+        }
+        let shape = *shape;
         self.groups += 1;
-        filter::set(&mut self.active, place);
         self.filters().for_each(|filter| filter.add(place, &shape, value));
         self.changed(groups);
     }
@@ -119,6 +139,7 @@ impl Block {
         self.groups -= 1;
         if held.groups == 0 {
             filter::clear(&mut self.active, place);
+            self.used.retain(|it| usize::from(it.place) != place);
         }
         self.changed(groups);
     }
@@ -139,7 +160,7 @@ impl Block {
         let most = self.held.iter().map(|held| held.groups).max().unwrap_or_default();
         let cells = filter::cells(most);
         let parts = match filter::count(&self.active) as usize > FEW {
-            true => choose(self.number, &self.candidates_of_probes(), cells, groups),
+            true => choose(self.number, &self.candidates(), cells, groups),
             false => Vec::new(),
         };
         let mut filter = Filter::new(&parts, self.held.len(), cells);
@@ -149,10 +170,13 @@ impl Block {
         self.growing = Some(Growing { filter, next: 0 });
     }
 
-    fn candidates_of_probes(&self) -> Vec<Candidate<'_>> {
+    fn candidates<'a>(&'a self) -> Vec<Candidate<'a>> {
         let used = self.held.iter().enumerate().filter(|(_, held)| held.groups > 0);
-        used.map(|(place, Held { shape, groups })| Candidate { place, shape, groups: *groups })
-            .collect()
+        let candidate = |(place, held): (usize, &'a Held)| {
+            let (shape, groups, common) = (&held.shape, held.groups, self.commons[place]);
+            Candidate { place, shape, groups, common }
+        };
+        used.map(candidate).collect()
     }
 
     /// Enters up to so many groups into the new filter.
@@ -182,9 +206,27 @@ impl Block {
         self.grow(groups, usize::MAX);
     }
 
-    /// The masks that may have a rule for this key.
+    /// Puts the places of the masks that may have a rule for this key into `wanted`; how many
+    /// there are.
     #[inline]
-    pub(super) fn candidates(&self, key: &Key) -> Bits {
-        self.filter.pass(self.active, key)
+    pub(super) fn wanted(&self, key: &Key, wanted: &mut [u8; MASKS]) -> usize {
+        let mut count = 0;
+        let mut add = |common: &Common| {
+            // Without a jump, that nobody could foretell.
+            wanted[count % MASKS] = common.place;
+            count += usize::from(common.holds(key));
+        };
+        if self.filter.len() == 0 {
+            self.used.iter().for_each(add);
+            return count;
+        }
+        let pass = self.filter.pass(self.active, key);
+        for (commons, mut bits) in self.commons.chunks(u64::BITS as usize).zip(pass) {
+            while let Some(common) = commons.get(bits.trailing_zeros() as usize) {
+                add(common);
+                bits &= bits - 1;
+            }
+        }
+        count
     }
 }

@@ -1,6 +1,7 @@
 //! The choice of probes: by trying on the rules themselves what each would rule out.
 
 use super::block::MASKS;
+use super::common::Common;
 use super::filter::Part;
 use super::groups::Groups;
 use super::index::Number;
@@ -35,6 +36,8 @@ pub(super) struct Candidate<'a> {
     pub(super) shape: &'a Shape,
     /// How many groups it has.
     pub(super) groups: usize,
+    /// What these have in common.
+    pub(super) common: Common,
 }
 
 /// The parts that together rule out most masks, for packets that match some rule.
@@ -53,7 +56,10 @@ pub(super) fn choose(
     // How probably a value of a mask shares its cell with another one.
     let collides = masks.iter().map(|mask| mask.groups as f32 / cells as f32);
     let collides: Vec<f32> = collides.map(|expected| expected / (1.0 + expected)).collect();
-    let mut left = vec![1.0; packets * masks.len()];
+    let mut left: Vec<f32> = samples[..packets]
+        .iter()
+        .flat_map(|packet| masks.iter().map(|mask| expense(&mask.common, packet)))
+        .collect();
     let mut chosen: Vec<Part> = Vec::new();
     while chosen.len() < MOST {
         let now: f32 = left.iter().sum();
@@ -77,6 +83,14 @@ pub(super) fn choose(
         left = after;
     }
     chosen
+}
+
+/// What it costs to look a packet up under a mask, where a lookup that goes all the way costs
+/// one: where the packet lacks what the rules of the mask have in common, that is all that is
+/// looked at.
+fn expense(common: &Common, packet: &Sample) -> f32 {
+    const GLANCE: f32 = 0.1;
+    if common.holds(&packet.value) { 1.0 } else { GLANCE }
 }
 
 /// Groups of a block from everywhere.

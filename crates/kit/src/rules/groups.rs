@@ -1,8 +1,8 @@
 //! The rules of one mask that have the same value, as one entry.
 
-use super::Key;
 use super::index::Number;
-use super::shape::{NEAR, Shape};
+use super::shape::{NEAR, Shape, WIDE};
+use super::{Key, Of};
 
 /// Groups that lie together; they never move.
 const PIECE: usize = 4096;
@@ -22,12 +22,22 @@ struct Group {
     rules: u32,
 }
 
+const NOBODY: Group = Group { value: [0; NEAR], shape: FREE, rules: 0 };
+
+/// A value of more words, and its mask.
+struct Far {
+    mask: Key,
+    value: Key,
+}
+
 /// All groups, by number.
 #[derive(Default)]
 pub(super) struct Groups {
-    pieces: Vec<Vec<Group>>,
+    pieces: Vec<Box<[Group; PIECE]>>,
+    /// How many numbers were ever given out.
+    places: usize,
     free: Vec<u32>,
-    far: Vec<Key>,
+    far: Vec<Far>,
     free_far: Vec<u32>,
     lists: Vec<Vec<u32>>,
     free_lists: Vec<u32>,
@@ -46,19 +56,19 @@ pub(super) enum Parted {
 
 impl Groups {
     pub(super) fn len(&self) -> usize {
-        self.places() - self.free.len()
+        self.places - self.free.len()
     }
 
     /// How many numbers were ever given out.
     pub(super) fn places(&self) -> usize {
-        self.pieces.last().map_or(0, |last| (self.pieces.len() - 1) * PIECE + last.len())
+        self.places
     }
 
     pub(super) fn memory(&self) -> usize {
         let lists: usize = self.lists.iter().map(|list| list.capacity() * size_of::<u32>()).sum();
         let spare = self.free.capacity() + self.free_far.capacity() + self.free_lists.capacity();
         self.pieces.len() * PIECE * size_of::<Group>()
-            + self.far.capacity() * size_of::<Key>()
+            + self.far.capacity() * size_of::<Far>()
             + self.lists.capacity() * size_of::<Vec<u32>>()
             + lists
             + spare * size_of::<u32>()
@@ -75,65 +85,67 @@ impl Groups {
         &mut self.pieces[number / PIECE][number % PIECE]
     }
 
-    /// The mask of a group that is there.
-    #[inline]
-    pub(super) fn shape(&self, slot: Number) -> u32 {
-        self.at(slot).shape
-    }
-
     /// The mask of a number, if it is a group's.
     pub(super) fn shape_at(&self, number: usize) -> Option<u32> {
         let shape = self.at(number as Number).shape;
-        (shape != FREE).then_some(shape)
+        (shape != FREE).then_some(shape & !WIDE)
     }
 
     /// A group's value as a key.
     pub(super) fn value(&self, slot: Number, shape: &Shape) -> Key {
         let group = self.at(slot);
         match shape.is_wide() {
-            true => self.far[group.value[0] as usize],
+            true => self.far[group.value[0] as usize].value,
             false => shape.key(&group.value),
         }
     }
 
-    /// Whether a group of this mask has, under it, the value of a key.
+    /// Whether a group is that of a key under a mask.
     #[inline]
-    pub(super) fn has(&self, slot: Number, shape: &Shape, key: &Key) -> bool {
+    pub(super) fn is(&self, slot: Number, of: &Of, key: &Key) -> bool {
         let group = self.at(slot);
-        if shape.is_wide() {
-            return self.far[group.value[0] as usize] == *key & shape.mask;
-        }
-        let [a, b, c] = shape.near(key);
-        let [d, e, f] = group.value;
-        (a ^ d) | (b ^ e) | (c ^ f) == 0
+        let ([a, b, c], [d, e, f]) = (of.near, group.value);
+        group.shape == of.number
+            && match of.number & WIDE {
+                0 => (a ^ d) | (b ^ e) | (c ^ f) == 0,
+                _ => self.is_far(group.value[0], key),
+            }
     }
 
-    pub(super) fn add(&mut self, number: u32, shape: &Shape, value: &Key, rule: u32) -> Number {
+    /// The same where values are more words.
+    fn is_far(&self, place: u64, key: &Key) -> bool {
+        let Far { mask, value } = &self.far[place as usize];
+        *key & *mask == *value
+    }
+
+    pub(super) fn add(&mut self, shape: &Shape, value: &Key, rule: u32) -> Number {
         let mut words = shape.near(value);
         if shape.is_wide() {
+            let all = Far { mask: shape.mask, value: *value };
             words[0] = match self.free_far.pop() {
                 Some(far) => {
-                    self.far[far as usize] = *value;
+                    self.far[far as usize] = all;
                     far.into()
                 }
                 None => {
-                    self.far.push(*value);
+                    self.far.push(all);
                     self.far.len() as u64 - 1
                 }
             };
         }
-        let group = Group { value: words, shape: number, rules: rule };
+        let group = Group { value: words, shape: shape.number(), rules: rule };
         if let Some(free) = self.free.pop() {
             *self.at_mut(free) = group;
             return free;
         }
-        if self.pieces.last().is_none_or(|last| last.len() == PIECE) {
-            self.pieces.push(Vec::with_capacity(PIECE));
+        if self.places == self.pieces.len() * PIECE {
+            let piece: Vec<Group> = vec![NOBODY; PIECE];
+            self.pieces.extend(piece.into_boxed_slice().try_into().ok());
         }
-        if let Some(last) = self.pieces.last_mut() {
-            last.push(group);
-        }
-        self.places() as Number - 1
+        let slot = self.places as Number;
+        self.places += 1;
+        *self.at_mut(slot) = group;
+        slot
     }
 
     /// Forgets a group that has no rules.

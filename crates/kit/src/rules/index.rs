@@ -12,6 +12,12 @@ const FIRST: usize = 64;
 /// Groups that a change enters into a larger set of cells.
 const STEP: usize = 16;
 
+/// The group of a hash by its first cell, if that is not another's.
+#[inline]
+pub(super) fn guessed(cell: Cell, hash: u64) -> Option<Number> {
+    (cell as u32 == hash as u32).then(|| ((cell >> 32) as Number).wrapping_sub(1))
+}
+
 /// Groups by hash.
 pub(super) struct Index {
     cells: Cells,
@@ -102,12 +108,11 @@ impl Index {
         (self.cells.cells.len() + growing) * size_of::<Cell>()
     }
 
-    /// The group of that hash, if there is any: what the first cell says. A burst asks
-    /// this first, so that it waits for all cells at once.
+    /// The first cell of a hash, for [`guessed`]; 0, if there is no group of that hash. A
+    /// burst asks this first, so that it waits for all cells at once.
     #[inline]
-    pub(super) fn guess(&self, hash: u64) -> Option<Number> {
-        let cell = *self.cells.cells.get(self.cells.first(hash))?;
-        ((cell >> 32) as Number).checked_sub(1)
+    pub(super) fn guess(&self, hash: u64) -> u64 {
+        self.cells.cells.get(self.cells.first(hash)).copied().unwrap_or_default()
     }
 
     /// The group of that hash for which `is_it` holds.

@@ -14,6 +14,7 @@
 
 mod block;
 mod choose;
+mod common;
 mod filter;
 mod groups;
 mod index;
@@ -25,7 +26,7 @@ use crate::flow::Seed;
 use block::{Block, MASKS};
 use groups::{Groups, Parted};
 use index::{Index, Number};
-use shape::Shape;
+use shape::{NEAR, Shape};
 use std::collections::HashMap;
 
 /// Words of a key.
@@ -63,12 +64,6 @@ impl Masked {
     /// What they are, and 0 for others.
     pub fn value(&self) -> &Key {
         &self.value
-    }
-
-    /// Whether a key has these bits: what a table answers, asked of one rule.
-    #[inline]
-    pub fn holds(&self, key: &Key) -> bool {
-        *key & self.mask == self.value
     }
 }
 
@@ -132,8 +127,8 @@ impl Table {
             return;
         }
         let Table { index, groups, blocks, seed, .. } = self;
-        let (block, place) = (shape as usize / MASKS, shape as usize % MASKS);
-        let group = groups.add(shape, blocks[block].shape(place), &masked.value, rule);
+        let (block, place) = parts(shape);
+        let group = groups.add(blocks[block].shape(place), &masked.value, rule);
         index.insert(hash, group, groups.places(), |group| hash_of(group, groups, blocks, seed));
         blocks[block].added(place, &masked.value, groups);
     }
@@ -150,7 +145,7 @@ impl Table {
             Parted::Empty => {}
         }
         index.remove(hash, group, |group| hash_of(group, groups, blocks, seed).unwrap_or_default());
-        let (block, place) = (shape as usize / MASKS, shape as usize % MASKS);
+        let (block, place) = parts(shape);
         groups.remove(group, blocks[block].shape(place));
         blocks[block].removed(place, groups);
         true
@@ -181,15 +176,6 @@ impl Table {
         self.blocks.iter().map(Block::probes).sum()
     }
 
-    /// The bits that any rule looks at: others need not be filled in.
-    pub fn looks_at(&self) -> Key {
-        let mut all = Key::default();
-        for mask in self.masks() {
-            all.0.iter_mut().zip(mask.mask.0).for_each(|(all, word)| *all |= word);
-        }
-        all
-    }
-
     /// Bytes of memory that the table has.
     pub fn memory(&self) -> usize {
         let blocks: usize = self.blocks.iter().map(Block::memory).sum();
@@ -198,7 +184,8 @@ impl Table {
 
     /// How many masks a key is looked up under.
     pub fn lookups(&self, key: &Key) -> u32 {
-        self.blocks.iter().map(|block| filter::count(&block.candidates(key))).sum()
+        let mut places = [0; MASKS];
+        self.blocks.iter().map(|block| block.wanted(key, &mut places) as u32).sum()
     }
 
     /// Finds all rules that match each of these keys: `found` has them by key, those of a
@@ -208,84 +195,61 @@ impl Table {
         self.each_of(keys, |hit| found.push(hit));
     }
 
-    /// The same, with a call for each that is found.
-    #[inline]
-    pub fn each_of(&self, keys: &[Key], mut found: impl FnMut(Hit)) {
-        let mut wanted = Wanted { count: 0, lookups: [Lookup::default(); Wanted::MOST] };
-        for (at, key) in keys.iter().enumerate() {
-            for (number, block) in self.blocks.iter().enumerate() {
-                for (word, mut bits) in block.candidates(key).into_iter().enumerate() {
-                    while bits != 0 {
-                        let place = word * u64::BITS as usize + bits.trailing_zeros() as usize;
-                        bits &= bits - 1;
-                        let hash = block.shape(place).hash(&self.seed, key);
-                        let shape = (number * MASKS + place) as u32;
-                        wanted.lookups[wanted.count] = Lookup { key: at as u32, shape, hash };
-                        wanted.count += 1;
-                        if wanted.count == Wanted::MOST {
-                            self.look(keys, &wanted, &mut found);
-                            wanted.count = 0;
-                        }
-                    }
-                }
-            }
-        }
-        self.look(keys, &wanted, &mut found);
-    }
-
     /// Calls `found` for each rule that matches a key, in no order.
     #[inline]
     pub fn each(&self, key: &Key, mut found: impl FnMut(u32)) {
-        for (number, block) in self.blocks.iter().enumerate() {
-            for (word, mut bits) in block.candidates(key).into_iter().enumerate() {
-                while bits != 0 {
-                    let place = word * u64::BITS as usize + bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    let hash = block.shape(place).hash(&self.seed, key);
-                    if let Some(group) = self.group((number * MASKS + place) as u32, hash, key) {
-                        self.groups.each(group, &mut found);
+        self.each_of(std::slice::from_ref(key), |hit| found(hit.rule));
+    }
+
+    /// As [`Table::find_all`], with a call for each that is found.
+    #[inline]
+    pub fn each_of(&self, keys: &[Key], mut found: impl FnMut(Hit)) {
+        let mut wanted = Wanted { count: 0, lookups: [Lookup::default(); Wanted::MOST] };
+        let mut places = [0; MASKS];
+        for (at, key) in keys.iter().enumerate() {
+            for block in &self.blocks {
+                let count = block.wanted(key, &mut places);
+                for place in places.iter().take(count).map(|&place| usize::from(place)) {
+                    let shape = block.shape(place);
+                    let near = shape.near(key);
+                    let hash = shape.hash_of(&self.seed, near, key);
+                    let of = Of { number: shape.number(), near };
+                    if wanted.add(Lookup { key: at as u32, hash, cell: 0, of }) {
+                        self.look(keys, wanted.take(), &mut found);
                     }
                 }
             }
         }
+        self.look(keys, wanted.take(), &mut found);
     }
 
-    fn look(&self, keys: &[Key], wanted: &Wanted, found: &mut impl FnMut(Hit)) {
-        let wanted = wanted.lookups.get(..wanted.count).unwrap_or_default();
+    /// Looks some up together.
+    #[inline]
+    fn look(&self, keys: &[Key], wanted: &mut [Lookup], found: &mut impl FnMut(Hit)) {
         // Each pass waits for one place in memory, and for all lookups at once.
-        let mut guesses = [None; Wanted::MOST];
-        for (guess, lookup) in guesses.iter_mut().zip(wanted) {
-            *guess = self.index.guess(lookup.hash);
+        for lookup in wanted.iter_mut() {
+            lookup.cell = self.index.guess(lookup.hash);
         }
-        let mut shapes = [0; Wanted::MOST];
-        for (shape, guess) in shapes.iter_mut().zip(&guesses[..wanted.len()]) {
-            *shape = guess.map_or(u32::MAX, |group| self.groups.shape(group));
-        }
-        for ((lookup, guess), shape) in wanted.iter().zip(guesses).zip(shapes) {
-            let (Some(key), Some(guess)) = (keys.get(lookup.key as usize), guess) else { continue };
-            let of = self.shape(lookup.shape);
-            let group = match shape == lookup.shape && self.groups.has(guess, of, key) {
-                true => guess,
-                false => match self.group(lookup.shape, lookup.hash, key) {
-                    Some(group) => group,
-                    None => continue,
-                },
-            };
-            self.groups.each(group, |rule| found(Hit { key: lookup.key, rule }));
+        for Lookup { key: at, hash, cell, of } in wanted {
+            let Some(key) = keys.get(*at as usize).filter(|_| *cell != 0) else { continue };
+            let group = index::guessed(*cell, *hash).filter(|&it| self.groups.is(it, of, key));
+            let again = || self.index.find(*hash, |group| self.groups.is(group, of, key));
+            let Some(group) = group.or_else(again) else { continue };
+            self.groups.each(group, |rule| found(Hit { key: *at, rule }));
         }
     }
 
     #[inline]
     fn shape(&self, number: u32) -> &Shape {
-        self.blocks[number as usize / MASKS].shape(number as usize % MASKS)
+        let (block, place) = parts(number);
+        self.blocks[block].shape(place)
     }
 
-    #[inline]
-    fn group(&self, shape: u32, hash: u64, key: &Key) -> Option<Number> {
-        let of = self.shape(shape);
-        self.index.find(hash, |group| {
-            self.groups.shape(group) == shape && self.groups.has(group, of, key)
-        })
+    /// The group of a mask that has the value of a key.
+    fn group(&self, number: u32, hash: u64, key: &Key) -> Option<Number> {
+        let shape = self.shape(number);
+        let of = Of { number: shape.number(), near: shape.near(key) };
+        self.index.find(hash, |group| self.groups.is(group, &of, key))
     }
 
     /// The number of a mask, which is made if there is none.
@@ -308,12 +272,23 @@ impl Table {
     }
 }
 
+/// A key under a mask.
+#[derive(Clone, Copy, Default)]
+struct Of {
+    /// The mask, as [`Shape::number`] has it.
+    number: u32,
+    /// The first words of the key under the mask.
+    near: [u64; NEAR],
+}
+
 /// A mask under which a key is looked up.
 #[derive(Clone, Copy, Default)]
 struct Lookup {
     key: u32,
-    shape: u32,
     hash: u64,
+    /// The first cell of its hash.
+    cell: u64,
+    of: Of,
 }
 
 /// Lookups that wait for memory together.
@@ -323,12 +298,35 @@ struct Wanted {
 }
 
 impl Wanted {
-    const MOST: usize = 64;
+    const MOST: usize = 32;
+
+    /// Adds one; whether there is no more room.
+    #[inline]
+    fn add(&mut self, lookup: Lookup) -> bool {
+        if let Some(place) = self.lookups.get_mut(self.count) {
+            *place = lookup;
+            self.count += 1;
+        }
+        self.count == Wanted::MOST
+    }
+
+    /// All of them.
+    #[inline]
+    fn take(&mut self) -> &mut [Lookup] {
+        let count = std::mem::take(&mut self.count);
+        self.lookups.get_mut(..count).unwrap_or_default()
+    }
+}
+
+/// Block and place of a mask by its number.
+#[inline]
+fn parts(shape: u32) -> (usize, usize) {
+    (shape as usize / MASKS, shape as usize % MASKS)
 }
 
 /// The hash of a group, if it is there.
 fn hash_of(group: Number, groups: &Groups, blocks: &[Block], seed: &Seed) -> Option<u64> {
-    let number = groups.shape_at(group as usize)? as usize;
-    let shape = blocks[number / MASKS].shape(number % MASKS);
+    let (block, place) = parts(groups.shape_at(group as usize)?);
+    let shape = blocks[block].shape(place);
     Some(shape.hash(seed, &groups.value(group, shape)))
 }

@@ -6,6 +6,9 @@ use crate::flow::Seed;
 /// Words of a mask that are looked at without a loop.
 pub(super) const NEAR: usize = 3;
 
+/// Marks the number of a mask that has more words than [`NEAR`].
+pub(super) const WIDE: u32 = 1 << 30;
+
 /// A mask, and which of its words are not zero.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
@@ -13,10 +16,8 @@ pub(super) struct Shape {
     masks: [u64; NEAR],
     /// Which words these are.
     words: [u8; NEAR],
-    /// Whether there are more.
-    is_wide: bool,
-    /// What makes its hashes different from those of others.
-    salt: u64,
+    /// See [`Shape::number`].
+    number: u32,
     pub(super) mask: Key,
 }
 
@@ -28,13 +29,19 @@ impl Shape {
         for (place, (word, bits)) in used.take(NEAR).enumerate() {
             (words[place], masks[place]) = (word as u8, *bits);
         }
-        Shape { masks, words, is_wide, salt: number as u64, mask: *mask }
+        Shape { masks, words, number: number as u32 | if is_wide { WIDE } else { 0 }, mask: *mask }
     }
 
     /// Whether it has more words than [`NEAR`].
     #[inline]
     pub(super) fn is_wide(&self) -> bool {
-        self.is_wide
+        self.number & WIDE != 0
+    }
+
+    /// Its number, with [`WIDE`] where there are more words than [`NEAR`].
+    #[inline]
+    pub(super) fn number(&self) -> u32 {
+        self.number
     }
 
     /// The first words of a key under the mask.
@@ -56,9 +63,14 @@ impl Shape {
     /// A hash of a key under this mask; it differs from mask to mask.
     #[inline]
     pub(super) fn hash(&self, seed: &Seed, key: &Key) -> u64 {
-        let [a, b, c] = self.near(key);
-        let hash = seed.mix_three(a, b, c ^ self.salt << 48);
-        if self.is_wide { self.hash_all(seed, hash, key) } else { hash }
+        self.hash_of(seed, self.near(key), key)
+    }
+
+    /// The same of a key whose first words are these.
+    #[inline]
+    pub(super) fn hash_of(&self, seed: &Seed, [a, b, c]: [u64; NEAR], key: &Key) -> u64 {
+        let hash = seed.mix_three(a, b, c ^ u64::from(self.number) << 48);
+        if self.is_wide() { self.hash_all(seed, hash, key) } else { hash }
     }
 
     fn hash_all(&self, seed: &Seed, hash: u64, key: &Key) -> u64 {

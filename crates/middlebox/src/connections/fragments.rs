@@ -8,8 +8,6 @@ use castanet_kit::flow::{Flow, Flows, Tuple6};
 const TIMEOUT: u64 = 30_000_000_000;
 /// How many packets are known whose fragments are under way.
 const MOST: usize = 16 * 1024;
-/// Keys of fragments have zones of their own.
-const ZONE: u16 = 64;
 
 /// The ports of a packet whose fragments are under way.
 #[derive(Default)]
@@ -53,9 +51,9 @@ impl Fragments {
     }
 }
 
-/// What the fragments of a packet have in common.
+/// What the fragments of a packet have in common; each family has a zone.
 fn key(ends: &Ends, id: u32) -> Tuple6 {
     let halves = ((id >> u16::BITS) as u16, id as u16);
     let whole = Ends { src: (ends.src.0, halves.0), dst: (ends.dst.0, halves.1), ..*ends };
-    whole.tuple().in_zone(ZONE + u16::from(ends.is_ip6))
+    whole.wide().in_zone(u16::from(ends.is_ip6))
 }

@@ -1,12 +1,95 @@
 //! The ends of a packet: addresses, ports and protocol, of either family.
 
 use crate::headers::Headers;
-use castanet_kit::flow::Tuple6;
+use castanet_kit::flow::{Key, Tuple4, Tuple6};
 use castanet_wire::{Icmp, Ipv4Header, Ipv6Header, icmp6, ip_proto, udp};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Keys of IPv4 and IPv6 have zones of their own: in the one, addresses are mapped.
-const ZONES: [u16; 2] = [4, 6];
+/// Keys of connections have a zone, so that none is all zeros.
+const ZONE: u16 = 1;
+
+/// Keys of connections of one family of addresses.
+pub(crate) trait Family: Key {
+    /// Whether it is IPv6.
+    const IS_IP6: bool;
+    /// The key of such ends.
+    fn of(ends: &Ends) -> Self;
+    /// The ends that it is of.
+    fn ends(&self) -> Ends;
+    /// The key that both directions have in common, and whether this is the direction from
+    /// the greater end.
+    fn ordered(self) -> (Self, bool);
+    /// What packets the other way look like.
+    fn reversed(self) -> Self;
+    /// The key of a packet of this family that has ports and is no fragment.
+    fn of_packet(bytes: &[u8], headers: &Headers) -> Option<Self>;
+}
+
+impl Family for Tuple4 {
+    const IS_IP6: bool = false;
+
+    fn of(ends: &Ends) -> Tuple4 {
+        let narrow = |address: IpAddr| match address {
+            IpAddr::V4(address) => address,
+            IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
+        };
+        let (src, dst) = ((narrow(ends.src.0), ends.src.1), (narrow(ends.dst.0), ends.dst.1));
+        Tuple4::new(src, dst, ends.proto).in_zone(ZONE)
+    }
+
+    fn ends(&self) -> Ends {
+        let ((src, sport), (dst, dport)) = (self.src(), self.dst());
+        let (src, dst) = ((src.into(), sport), (dst.into(), dport));
+        Ends { is_ip6: false, src, dst, proto: self.proto() }
+    }
+
+    #[inline]
+    fn ordered(self) -> (Tuple4, bool) {
+        Tuple4::ordered(self)
+    }
+
+    #[inline]
+    fn reversed(self) -> Tuple4 {
+        Tuple4::reversed(self)
+    }
+
+    #[inline]
+    fn of_packet(bytes: &[u8], headers: &Headers) -> Option<Tuple4> {
+        let (ip, _) = Ipv4Header::from_prefix(bytes.get(headers.network..)?)?;
+        let (sport, dport) = udp::ports(bytes.get(headers.transport..)?)?;
+        Some(Tuple4::new((ip.src(), sport), (ip.dst(), dport), headers.protocol).in_zone(ZONE))
+    }
+}
+
+impl Family for Tuple6 {
+    const IS_IP6: bool = true;
+
+    fn of(ends: &Ends) -> Tuple6 {
+        ends.wide().in_zone(ZONE)
+    }
+
+    fn ends(&self) -> Ends {
+        let ((src, sport), (dst, dport)) = (self.src(), self.dst());
+        let (src, dst) = ((src.into(), sport), (dst.into(), dport));
+        Ends { is_ip6: true, src, dst, proto: self.proto() }
+    }
+
+    #[inline]
+    fn ordered(self) -> (Tuple6, bool) {
+        Tuple6::ordered(self)
+    }
+
+    #[inline]
+    fn reversed(self) -> Tuple6 {
+        Tuple6::reversed(self)
+    }
+
+    fn of_packet(bytes: &[u8], headers: &Headers) -> Option<Tuple6> {
+        let (ip, _) = Ipv6Header::from_prefix(bytes.get(headers.network..)?)?;
+        let (sport, dport) = udp::ports(bytes.get(headers.transport..)?)?;
+        Some(Tuple6::new((ip.src(), sport), (ip.dst(), dport), headers.protocol).in_zone(ZONE))
+    }
+}
 
 /// The ends of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,20 +109,9 @@ fn wide(address: IpAddr) -> Ipv6Addr {
 }
 
 impl Ends {
-    /// The key that leads to a connection.
-    pub(crate) fn tuple(&self) -> Tuple6 {
-        let (src, dst) = ((wide(self.src.0), self.src.1), (wide(self.dst.0), self.dst.1));
-        Tuple6::new(src, dst, self.proto).in_zone(ZONES[usize::from(self.is_ip6)])
-    }
-
-    /// The ends that a key is of; that it is of IPv6, somebody has to say.
-    pub(crate) fn of(tuple: Tuple6, is_ip6: bool) -> Ends {
-        let narrow = |address: Ipv6Addr| match address.to_ipv4_mapped() {
-            Some(address) if !is_ip6 => IpAddr::V4(address),
-            _ => IpAddr::V6(address),
-        };
-        let ((src, sport), (dst, dport)) = (tuple.src(), tuple.dst());
-        Ends { is_ip6, src: (narrow(src), sport), dst: (narrow(dst), dport), proto: tuple.proto() }
+    /// A key of either family, in zone 0.
+    pub(super) fn wide(&self) -> Tuple6 {
+        Tuple6::new((wide(self.src.0), self.src.1), (wide(self.dst.0), self.dst.1), self.proto)
     }
 
     /// Those of packets the other way.

@@ -1,11 +1,10 @@
 //! Connections, a line each.
 
-use super::key::Ends;
+use super::key::{Ends, Family};
 use super::mapping::Shifts;
+use super::side::Side;
 use super::table::Connections;
-use super::tracked::Tracked;
-use crate::rules::Rules;
-use castanet_kit::flow::{Id, Tuple6};
+use crate::matcher::Places;
 use castanet_wire::ip_proto;
 use castanet_wire::tcp::flag;
 use std::fmt::Write;
@@ -54,42 +53,45 @@ fn protocol(number: u8) -> String {
 
 impl Connections {
     /// All connections, a line each; `verbose` with all that is kept of them.
-    pub(crate) fn list(&self, rules: &Rules, now: u64, verbose: bool) -> String {
-        let Some(table) = self.table() else { return String::new() };
-        let mut lines: Vec<String> = table
-            .iter()
-            .map(|(id, key, it)| self.line(rules, now, verbose, (id, key, it)))
-            .collect();
+    pub(crate) fn list(&self, places: &Places, now: u64, verbose: bool) -> String {
+        let mut lines = Vec::new();
+        self.add_lines(&self.four, places, now, verbose, &mut lines);
+        self.add_lines(&self.six, places, now, verbose, &mut lines);
         lines.sort();
         lines.concat()
     }
 
-    fn line(
+    fn add_lines<K: Family>(
         &self,
-        rules: &Rules,
+        side: &Side<K>,
+        places: &Places,
         now: u64,
         verbose: bool,
-        (id, key, tracked): (Id, &Tuple6, &Tracked),
-    ) -> String {
-        let (from, to) = tracked.ends(key);
-        let mut line = format!("{} {}", protocol(from.proto), both(&from));
-        for rule in self.rules_of(tracked, rules) {
-            let _ = write!(line, " id{}", rule.id);
-        }
-        if verbose {
-            let ends = self.table().map_or(0, |table| table.ends(id));
-            let _ = write!(line, " expires {} s", ends.saturating_sub(now) / 1_000_000_000);
-            if from.proto == ip_proto::TCP {
-                let [forward, reverse] = tracked.flags.map(letters);
-                let state = if tracked.is_established() { "established" } else { "transient" };
-                let _ = write!(line, " {state} flags {forward} {reverse}");
+        lines: &mut Vec<String>,
+    ) {
+        let Some(table) = side.table() else { return };
+        lines.extend(table.iter().map(|(id, key, tracked)| {
+            let (from, to) = tracked.ends(key);
+            let (from, to) = (from.ends(), to.ends());
+            let mut line = format!("{} {}", protocol(from.proto), both(&from));
+            for (_, rule) in self.rules_of(&tracked.own, places) {
+                let _ = write!(line, " id{}", rule.id);
             }
-            if from != to {
-                let _ = write!(line, " as {}", both(&to));
+            if verbose {
+                let left = table.ends(id).saturating_sub(now) / 1_000_000_000;
+                let _ = write!(line, " expires {left} s");
+                if from.proto == ip_proto::TCP {
+                    let [forward, reverse] = tracked.flags.map(letters);
+                    let state = if tracked.is_established() { "established" } else { "transient" };
+                    let _ = write!(line, " {state} flags {forward} {reverse}");
+                }
+                if from != to {
+                    let _ = write!(line, " as {}", both(&to));
+                }
+                shifts(&mut line, &self.shelf.get(tracked.shifts));
             }
-            shifts(&mut line, &tracked.shifts);
-        }
-        line + "\n"
+            line + "\n"
+        }));
     }
 }
 

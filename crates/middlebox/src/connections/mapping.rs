@@ -4,9 +4,10 @@ use super::key::{Ends, addresses};
 use crate::field::Layer;
 use crate::headers::Headers;
 use crate::rewrite::{Rewriting, Spot, put};
+use castanet_kit::flow::Tuple4;
 use castanet_wire::checksum::{Delta, Sum};
 use castanet_wire::tcp::flag;
-use castanet_wire::{Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, bits, ip_proto};
+use castanet_wire::{Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, bits, ip_proto, transport, udp};
 use std::net::IpAddr;
 
 /// Which way a packet of a connection goes.
@@ -16,6 +17,16 @@ pub(crate) enum Direction {
     Forward,
     /// The other way.
     Reverse,
+}
+
+impl Direction {
+    /// The other way.
+    pub(super) fn opposite(self) -> Direction {
+        match self {
+            Direction::Forward => Direction::Reverse,
+            Direction::Reverse => Direction::Forward,
+        }
+    }
 }
 
 /// By how much numbers in a connection's packets are shifted, modulo their size.
@@ -59,6 +70,23 @@ const ICMP_ID: Spot = Spot::new(Layer::Icmp, Icmp::ID, 16);
 const ICMP6_ID: Spot = Spot::new(Layer::Icmp6, Icmp::ID, 16);
 const SEQ: Spot = Spot::new(Layer::Tcp, Tcp::SEQ, 32);
 const ACK: Spot = Spot::new(Layer::Tcp, Tcp::ACK, 32);
+
+/// Puts other ends into a whole packet of IPv4, of TCP or UDP.
+#[inline]
+pub(crate) fn exchange(bytes: &mut [u8], headers: &Headers, to: &Tuple4) -> Option<()> {
+    let (ip, _) = Ipv4Header::from_prefix_mut(bytes.get_mut(headers.network..)?)?;
+    let ((src, sport), (dst, dport)) = (to.src(), to.dst());
+    let addresses = Delta::new().addr(ip.src(), src).addr(ip.dst(), dst);
+    ip.set_src(src);
+    ip.set_dst(dst);
+    ip.adjust_checksum(addresses);
+    let segment = bytes.get_mut(headers.transport..headers.end)?;
+    let old = udp::ports(segment)?;
+    transport::set_ports(segment, sport, dport);
+    let delta = addresses.u16(old.0, sport).u16(old.1, dport);
+    transport::adjust_checksum(headers.protocol, segment, delta);
+    Some(())
+}
 
 impl Mapped {
     /// Changes the packet.

@@ -5,10 +5,14 @@ mod fragments;
 mod key;
 mod listing;
 mod mapping;
+mod own;
+mod shelf;
+mod side;
 mod table;
 #[cfg(test)]
 mod tests;
 mod tracked;
+mod wish;
 
-pub(crate) use mapping::Mapped;
-pub(crate) use table::{Connections, Found, Fresh};
+pub(crate) use mapping::{Mapped, exchange};
+pub(crate) use table::{Connections, Exchanged, Found, Fresh, Looked};

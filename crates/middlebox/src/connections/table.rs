@@ -1,74 +1,76 @@
 //! The table of connections: which one a packet belongs to, and how one begins.
 
 use super::fragments::Fragments;
-use super::key::Ends;
-use super::mapping::{Direction, Mapped, Shifts};
+use super::key::{Ends, Family};
+use super::mapping::{Direction, Mapped};
+use super::own::{Lists, Own};
+use super::shelf::Shelf;
+use super::side::{Hit, Side};
 use super::tracked::Tracked;
+use super::wish::Wish;
 use crate::field::Layer;
 use crate::headers::Headers;
-use crate::rewrite::{End, Plan};
-use crate::rules::{Entry, Rules, Timeouts};
-use crate::value::{Value, mask4, mask6};
-use castanet_kit::flow::{Counts, Flows, Id, Tuple6};
-use castanet_wire::{Icmp, icmp, icmp6, ip_proto};
+use crate::matcher::{Places, Reference};
+use crate::rules::{Entry, Timeouts};
+use castanet_kit::flow::{Counts, Id, Tuple4, Tuple6};
+use castanet_wire::{Icmp, icmp, icmp6};
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// How many that are over are looked at for each burst, at the most.
+/// How many fragments that are over are looked at for each burst, at the most.
 const EXPIRE: usize = 64;
-/// How many ports are tried before there is none.
-const TRIES: u32 = 1024;
-/// The first port that is given to connections.
-const FIRST_PORT: u16 = 1024;
-
-/// Lists of rules, each once: connections of the same rules share one.
-#[derive(Default)]
-struct Lists {
-    numbers: HashMap<Box<[u32]>, u32>,
-    lists: Vec<Box<[u32]>>,
-}
-
-impl Lists {
-    /// The number of a list of slots.
-    fn number(&mut self, slots: &[u32]) -> u32 {
-        if let Some(number) = self.numbers.get(slots) {
-            return *number;
-        }
-        let number = self.lists.len() as u32;
-        self.numbers.insert(slots.into(), number);
-        self.lists.push(slots.into());
-        number
-    }
-
-    fn slots(&self, number: u32) -> &[u32] {
-        self.lists.get(number as usize).map_or(&[], |list| list)
-    }
-}
 
 /// Connections, up to a limit.
 pub(crate) struct Connections {
-    flows: Option<Flows<Tracked>>,
+    pub(super) four: Side<Tuple4>,
+    pub(super) six: Side<Tuple6>,
     fragments: Fragments,
-    lists: Lists,
-    slots: Vec<u32>,
-    pub(crate) limit: usize,
+    pub(super) lists: Lists,
+    pub(super) shelf: Shelf,
+    /// Room for the rules of one that begins.
+    own: Vec<Reference>,
+    limit: usize,
+    refused: u64,
+    /// How many began and how many went since the packets of the burst were looked up.
+    news: (u32, u32),
 }
 
 impl Default for Connections {
     fn default() -> Self {
-        let (fragments, lists, slots) = Default::default();
-        Connections { flows: None, fragments, lists, slots, limit: usize::MAX }
+        let (four, six, fragments, lists, shelf, own) = Default::default();
+        let (limit, refused, news) = (usize::MAX, 0, (0, 0));
+        Connections { four, six, fragments, lists, shelf, own, limit, refused, news }
     }
 }
 
 /// The connection of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
-    list: u32,
-    since: u64,
-    /// What becomes of the packet.
-    pub(crate) mapped: Mapped,
+    is_ip6: bool,
+    hit: Hit,
+    /// Where the packet begins that it quotes, if it is an ICMP error.
+    quoted: Option<usize>,
+    /// Which way the packet goes.
+    pub(crate) direction: Direction,
+    /// Its rules.
+    own: Own,
+    /// Whether anything changes in packets of the connection.
+    pub(crate) changes: bool,
+    /// Whether the packet has whole ports and is no fragment.
+    has_ports: bool,
+}
+
+/// A packet of a burst that may be of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Looked {
+    /// It has to be looked at by itself.
+    #[default]
+    Alone,
+    /// With others of IPv4: its number there, and whether its ends are in the other order.
+    Four((u32, bool)),
+    /// The same of IPv6.
+    Six((u32, bool)),
 }
 
 /// How it ended when a connection was to begin.
@@ -82,24 +84,20 @@ pub(crate) enum Fresh {
 }
 
 impl Connections {
-    fn flows(&mut self, now: u64) -> &mut Flows<Tracked> {
-        let limit = self.limit;
-        self.flows.get_or_insert_with(|| Flows::new(limit, now))
-    }
-
-    /// The table, if there was ever a connection.
-    pub(super) fn table(&self) -> Option<&Flows<Tracked>> {
-        self.flows.as_ref()
-    }
-
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
-        self.flows.as_ref().map_or(0, Flows::len)
+        self.four.len() + self.six.len()
     }
 
     /// What became of them.
     pub(crate) fn counts(&self) -> Counts {
-        self.flows.as_ref().map(Flows::counts).unwrap_or_default()
+        let (four, six) = (self.four.counts(), self.six.counts());
+        Counts {
+            added: four.added + six.added,
+            expired: four.expired + six.expired,
+            evicted: four.evicted + six.evicted,
+            refused: four.refused + six.refused + self.refused,
+        }
     }
 
     /// Forgets all.
@@ -107,30 +105,24 @@ impl Connections {
         *self = Connections { limit: self.limit, ..Connections::default() };
     }
 
-    /// Goes on under other rules: connections keep those that are still there, in
-    /// other slots.
-    pub(crate) fn adopt(&mut self, before: &Rules, now: &Rules) {
-        let Connections { flows: Some(flows), lists, .. } = self else { return };
+    /// Goes on under other rules: connections keep those that have heirs.
+    pub(crate) fn adopt(&mut self, heirs: &HashMap<Reference, Reference>) {
+        let Connections { four, six, lists, own, .. } = self;
         let old = std::mem::take(lists);
-        let counterparts = before.counterparts(now);
-        let ids: Vec<Id> = flows.iter().map(|(id, _, _)| id).collect();
-        let mut slots = Vec::new();
-        for id in ids {
-            let tracked = flows.get_mut(id);
-            let own = old.slots(tracked.list).iter().map(|&slot| slot as usize);
-            let own = own.filter(|&slot| before.in_slot(slot, tracked.since).is_some());
-            slots.clear();
-            slots.extend(own.filter_map(|slot| counterparts[slot]).map(|entry| entry.slot as u32));
-            (tracked.list, tracked.since) = (lists.number(&slots), now.last_id());
-        }
+        let mut new = |of: &Own| {
+            own.clear();
+            own.extend(old.rules(of).iter().filter_map(|rule| heirs.get(rule)));
+            lists.own(own)
+        };
+        four.each(|tracked| tracked.own = new(&tracked.own));
+        six.each(|tracked| tracked.own = new(&tracked.own));
     }
 
     /// Sets how many there may be.
     pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
-        if let Some(flows) = &mut self.flows {
-            flows.set_limit(limit);
-        }
+        self.four.set_limit(limit);
+        self.six.set_limit(limit);
     }
 
     /// Forgets some that are over.
@@ -139,32 +131,106 @@ impl Connections {
         self.fragments.expire(now, EXPIRE);
     }
 
-    /// Forgets connections that are over, looking at `most` at the most. Whether there are no
-    /// more of them.
+    /// Forgets connections that are over, looking at `most` at the most of each family.
+    /// Whether there are no more of them.
     pub(crate) fn forget(&mut self, now: u64, most: usize) -> bool {
-        self.flows.as_mut().is_none_or(|flows| flows.expire(now, most, |_, _| ()))
-    }
-
-    /// The same, of one in the table.
-    pub(super) fn rules_of<'a>(
-        &'a self,
-        tracked: &Tracked,
-        rules: &'a Rules,
-    ) -> impl Iterator<Item = &'a Arc<Entry>> + 'a {
-        let since = tracked.since;
-        let slots = self.lists.slots(tracked.list).iter();
-        slots.filter_map(move |&slot| rules.in_slot(slot as usize, since))
+        let before = self.len();
+        let four = self.four.forget(now, most, &mut self.shelf);
+        let six = self.six.forget(now, most, &mut self.shelf);
+        self.news.1 += u32::from(self.len() < before);
+        four && six
     }
 
     /// The rules of a connection, as far as they are still there.
+    pub(super) fn rules_of<'a>(
+        &'a self,
+        own: &'a Own,
+        places: &'a Places,
+    ) -> impl Iterator<Item = (u32, &'a Arc<Entry>)> + Clone + 'a {
+        let rules = self.lists.rules(own).iter();
+        rules.filter_map(|&it| Some((it.slot, places.of(it)?)))
+    }
+
+    /// The rules of a packet's connection that are still there, with their places.
+    #[inline]
     pub(crate) fn rules<'a>(
         &'a self,
-        found: &Found,
-        rules: &'a Rules,
-    ) -> impl Iterator<Item = &'a Arc<Entry>> + Clone + 'a {
-        let since = found.since;
-        let slots = self.lists.slots(found.list).iter();
-        slots.filter_map(move |&slot| rules.in_slot(slot as usize, since))
+        found: &'a Found,
+        places: &'a Places,
+    ) -> impl Iterator<Item = (u32, &'a Arc<Entry>)> + Clone + 'a {
+        self.rules_of(&found.own, places)
+    }
+
+    /// The rules of a packet's connection, if they are still there or not.
+    #[inline]
+    pub(crate) fn own<'a>(&'a self, found: &'a Found) -> &'a [Reference] {
+        self.lists.rules(&found.own)
+    }
+
+    /// Begins a burst: its packets come by [`Connections::ask`].
+    pub(crate) fn begin_burst(&mut self) {
+        self.four.begin();
+        self.six.begin();
+    }
+
+    /// The next packet of the burst.
+    #[inline]
+    pub(crate) fn ask(&mut self, bytes: &[u8], headers: &Headers) -> Looked {
+        if headers.is_fragment || !matches!(headers.upper, Layer::Tcp | Layer::Udp) {
+            return Looked::Alone;
+        }
+        let looked = match headers.is_ip6 {
+            false => self.four.ask(bytes, headers).map(Looked::Four),
+            true => self.six.ask(bytes, headers).map(Looked::Six),
+        };
+        looked.unwrap_or_default()
+    }
+
+    /// Looks for the connections of all packets of the burst.
+    pub(crate) fn look(&mut self) {
+        self.four.look();
+        self.six.look();
+        self.news = (0, 0);
+    }
+
+    /// Whether a packet of the burst had a connection when it was looked up.
+    #[inline]
+    pub(crate) fn is_known(&self, looked: Looked) -> bool {
+        match looked {
+            Looked::Alone => false,
+            Looked::Four(at) => self.four.looked(at).is_some(),
+            Looked::Six(at) => self.six.looked(at).is_some(),
+        }
+    }
+
+    /// The connection that a packet of the burst belongs to, if any.
+    #[inline]
+    pub(crate) fn find(
+        &mut self,
+        looked: Looked,
+        bytes: &[u8],
+        headers: &Headers,
+        now: u64,
+    ) -> Option<Found> {
+        // What was found is good as long as nobody went, that nothing was, as long as
+        // nobody came.
+        let is_good = |hit: Option<Hit>| match hit {
+            Some(_) => self.news.1 == 0,
+            None => self.news.0 == 0,
+        };
+        let (is_ip6, hit) = match looked {
+            Looked::Alone => return self.find_alone(bytes, headers, now),
+            Looked::Four(at) => match self.four.looked(at) {
+                hit if is_good(hit) => (false, hit?),
+                _ => (false, self.four.look_again(at)?),
+            },
+            Looked::Six(at) => match self.six.looked(at) {
+                hit if is_good(hit) => (true, hit?),
+                _ => (true, self.six.look_again(at)?),
+            },
+        };
+        let found = self.found(is_ip6, hit, None, now)?;
+        Some(Found { has_ports: true, ..found })
     }
 
     /// The ends of a packet, and the packet that an ICMP error quotes; nothing, if
@@ -179,87 +245,78 @@ impl Connections {
         Some((self.fragments.complete(ends, headers, now)?, None))
     }
 
-    /// The connection that a packet belongs to, whose rules are not all gone.
-    pub(crate) fn find(
-        &mut self,
-        bytes: &[u8],
-        headers: &Headers,
-        rules: &Rules,
-        now: u64,
-    ) -> Option<Found> {
-        self.flows.as_ref()?;
+    fn find_alone(&mut self, bytes: &[u8], headers: &Headers, now: u64) -> Option<Found> {
+        if self.len() == 0 {
+            return None;
+        }
         let (ends, quoted) = self.ends(bytes, headers, now)?;
-        let (key, swapped) = ends.tuple().ordered();
-        let (id, is_second) = self.flows.as_ref()?.find(&key)?;
-        if self.flows(now).overdue(id, now).is_some() {
-            return None;
-        }
-        let found = self.found(id, is_second, swapped, quoted)?;
-        if self.rules(&found, rules).next().is_none() {
-            self.flows(now).remove(id);
-            return None;
-        }
-        // An error is no sign of life.
-        if quoted.is_none() {
-            let flags = headers.tcp_flags(bytes);
-            self.keep(id, found.mapped.direction, flags, ends.proto, &rules.timeouts, now);
-        }
-        Some(found)
+        let hit = match ends.is_ip6 {
+            false => self.four.find(&ends)?,
+            true => self.six.find(&ends)?,
+        };
+        self.found(ends.is_ip6, hit, quoted, now)
     }
 
-    fn keep(
+    /// A connection that is not over.
+    #[inline]
+    fn found(&mut self, is_ip6: bool, hit: Hit, quoted: Option<usize>, now: u64) -> Option<Found> {
+        let Connections { four, six, shelf, .. } = self;
+        let found = match is_ip6 {
+            false => four.current(hit.id, now, shelf).map(|it| Found::new(it, hit, quoted)),
+            true => six.current(hit.id, now, shelf).map(|it| Found::new(it, hit, quoted)),
+        };
+        self.news.1 += u32::from(found.is_none());
+        found
+    }
+
+    /// Takes note of a packet of a connection.
+    #[inline]
+    pub(crate) fn keep(
         &mut self,
-        id: Id,
-        direction: Direction,
-        tcp_flags: u8,
-        proto: u8,
+        found: &Found,
+        bytes: &[u8],
+        headers: &Headers,
         timeouts: &Timeouts,
         now: u64,
     ) {
-        let Some(flows) = &mut self.flows else { return };
-        flows.get_mut(id).see(direction, tcp_flags);
-        let timeout = flows.get(id).timeout(proto, timeouts);
-        flows.keep(id, now + timeout);
+        // An error is no sign of life.
+        if found.quoted.is_some() {
+            return;
+        }
+        let seen = (headers.protocol, headers.tcp_flags(bytes));
+        match found.is_ip6 {
+            false => self.four.keep(found.hit.id, found.direction, seen, timeouts, now),
+            true => self.six.keep(found.hit.id, found.direction, seen, timeouts, now),
+        }
     }
 
-    /// What becomes of a packet of a connection, found by its second key or not, in
-    /// this order of ends.
-    fn found(
-        &self,
-        id: Id,
-        is_second: bool,
-        swapped: bool,
-        quoted: Option<usize>,
-    ) -> Option<Found> {
-        let flows = self.flows.as_ref()?;
-        let tracked = flows.get(id);
-        let quotes = tracked.direction(is_second, swapped);
-        let (from, to) = tracked.ends(flows.key(id));
-        let is_mapped = from != to;
-        // What is quoted went the other way than what quotes it.
-        let (direction, ends) = match (quoted, quotes, is_second) {
-            (None, Direction::Forward, false) => (Direction::Forward, (from, to)),
-            (None, Direction::Forward, true) => (Direction::Forward, (to, to)),
-            (None, Direction::Reverse, true) => {
-                (Direction::Reverse, (to.reversed(), from.reversed()))
+    /// Forgets a connection.
+    pub(crate) fn remove(&mut self, found: &Found) {
+        self.news.1 += 1;
+        match found.is_ip6 {
+            false => self.four.remove(found.hit.id, &mut self.shelf),
+            true => self.six.remove(found.hit.id, &mut self.shelf),
+        }
+    }
+
+    /// What becomes of a packet of a connection.
+    pub(crate) fn mapped(&self, found: &Found) -> Option<Mapped> {
+        match found.is_ip6 {
+            false => self.four.mapped(found.hit, found.quoted, &self.shelf),
+            true => self.six.mapped(found.hit, found.quoted, &self.shelf),
+        }
+    }
+
+    /// What becomes of the ends of a packet, where that is a matter of ends alone.
+    #[inline]
+    pub(crate) fn exchanged(&self, found: &Found) -> Exchanged {
+        let tracked = self.four.tracked(found.hit.id).filter(|_| !found.is_ip6 && found.has_ports);
+        match tracked {
+            Some(tracked) if tracked.shifts.is_none() => {
+                self.four.exchanged(found.hit).map_or(Exchanged::Nothing, Exchanged::Ends)
             }
-            (None, Direction::Reverse, false) => {
-                (Direction::Reverse, (from.reversed(), from.reversed()))
-            }
-            (Some(_), Direction::Forward, true) => (Direction::Reverse, (to, from)),
-            (Some(_), Direction::Forward, false) => (Direction::Reverse, (from, from)),
-            (Some(_), Direction::Reverse, false) => {
-                (Direction::Forward, (from.reversed(), to.reversed()))
-            }
-            (Some(_), Direction::Reverse, true) => {
-                (Direction::Forward, (to.reversed(), to.reversed()))
-            }
-        };
-        // Where ends are mapped, numbers are shifted with them.
-        let passes = is_mapped && ends.0 == ends.1;
-        let shifts = if passes { Shifts::default() } else { tracked.shifts };
-        let mapped = Mapped { direction, ends, shifts, quoted };
-        Some(Found { list: tracked.list, since: tracked.since, mapped })
+            _ => Exchanged::More,
+        }
     }
 
     /// Begins the connection of a packet that these stateful rules are about, and
@@ -268,7 +325,7 @@ impl Connections {
         &mut self,
         (bytes, headers): (&[u8], &Headers),
         entries: impl Iterator<Item = &'r Arc<Entry>> + Clone,
-        rules: &Rules,
+        (places, timeouts): (&Places, &Timeouts),
         random: impl FnMut() -> u64,
         now: u64,
     ) -> Option<Fresh> {
@@ -276,25 +333,97 @@ impl Connections {
         if quoted.is_some() || headers.is_later_fragment {
             return None;
         }
-        self.slots.clear();
-        self.slots.extend(entries.clone().map(|entry| entry.slot as u32));
-        let list = self.lists.number(&self.slots);
+        self.own.clear();
+        self.own.extend(entries.clone().map(|entry| places.reference(entry.slot as u32)));
+        let own = self.lists.own(&self.own);
         let mut wish = Wish::new(ends, random);
         entries.for_each(|entry| wish.follow(&entry.plan));
-        let flows = self.flows(now);
-        if !wish.settle(|key| flows.find(key).is_some()) {
+        let is_there = |ends: &Ends| match ends.is_ip6 {
+            false => self.four.find(ends).is_some(),
+            true => self.six.find(ends).is_some(),
+        };
+        if !wish.settle(is_there) {
             return Some(Fresh::NoPort);
         }
-        let (key, mut tracked) = Tracked::new(&ends, &wish.ends);
-        (tracked.list, tracked.since) = (list, rules.last_id());
-        tracked.shifts = wish.shifts;
-        tracked.see(Direction::Forward, headers.tcp_flags(bytes));
-        let until = now + tracked.timeout(ends.proto, &rules.timeouts);
-        let swapped = ends.tuple().ordered().1;
-        let Ok(id) = flows.insert(key, tracked, until, Tracked::may_go) else {
+        if !self.make_room(ends.is_ip6) {
+            self.refused += 1;
+            return Some(Fresh::Full);
+        }
+        let Connections { four, six, shelf, limit, .. } = self;
+        let (flags, shifts) = (headers.tcp_flags(bytes), shelf.put(wish.shifts));
+        let of = Beginning { from: ends, to: wish.ends, own, shifts, flags };
+        let begun = match ends.is_ip6 {
+            false => of.begin(four, timeouts, *limit, now),
+            true => of.begin(six, timeouts, *limit, now),
+        };
+        let Some(begun) = begun else {
+            shelf.take(shifts);
             return Some(Fresh::Full);
         };
-        self.found(id, false, swapped, None).map(Fresh::Begun)
+        self.news.0 += 1;
+        Some(Fresh::Begun(begun))
+    }
+
+    /// Sees to it that there is room for one more: somebody goes who may, of the same family
+    /// or else of the other.
+    fn make_room(&mut self, is_ip6: bool) -> bool {
+        if self.len() < self.limit {
+            return true;
+        }
+        self.news.1 += 1;
+        let Connections { four, six, shelf, .. } = self;
+        match is_ip6 {
+            false => four.evict(shelf) || six.evict(shelf),
+            true => six.evict(shelf) || four.evict(shelf),
+        }
+    }
+}
+
+/// A connection that begins.
+struct Beginning {
+    from: Ends,
+    to: Ends,
+    own: Own,
+    shifts: Option<NonZeroU32>,
+    flags: u8,
+}
+
+impl Beginning {
+    fn begin<K: Family>(
+        &self,
+        side: &mut Side<K>,
+        timeouts: &Timeouts,
+        limit: usize,
+        now: u64,
+    ) -> Option<Found> {
+        let (key, mut tracked) = Tracked::<K>::new(&self.from, &self.to);
+        (tracked.own, tracked.shifts) = (self.own, self.shifts);
+        tracked.see(Direction::Forward, self.flags);
+        let until = now + tracked.timeout(self.from.proto, timeouts);
+        let id: Id = side.insert((key, tracked), until, limit, now)?;
+        let swapped = K::of(&self.from).ordered().1;
+        Some(Found::new(&tracked, Hit { id, is_second: false, swapped }, None))
+    }
+}
+
+/// What becomes of the ends of a packet.
+pub(crate) enum Exchanged {
+    /// Nothing.
+    Nothing,
+    /// They become those of this key, and nothing else changes.
+    Ends(Tuple4),
+    /// More than that, or something else.
+    More,
+}
+
+impl Found {
+    #[inline]
+    fn new<K: Family>(tracked: &Tracked<K>, hit: Hit, quoted: Option<usize>) -> Found {
+        let direction = tracked.direction(hit.is_second, hit.swapped);
+        // What is quoted went the other way than what quotes it.
+        let direction = if quoted.is_some() { direction.opposite() } else { direction };
+        let (is_ip6, own, changes) = (K::IS_IP6, tracked.own, tracked.changes());
+        Found { is_ip6, hit, quoted, direction, own, changes, has_ports: false }
     }
 }
 
@@ -309,133 +438,4 @@ fn quoted(bytes: &[u8], headers: &Headers) -> Option<usize> {
         true => icmp6::is_error(message.kind()),
     };
     is_error.then_some(headers.transport + Icmp::LEN)
-}
-
-/// What the ends of a new connection are to become.
-struct Wish<R> {
-    from: Ends,
-    ends: Ends,
-    shifts: Shifts,
-    /// Which ports, source and destination, may be any.
-    free: [bool; 2],
-    random: R,
-}
-
-impl<R: FnMut() -> u64> Wish<R> {
-    fn new(from: Ends, random: R) -> Wish<R> {
-        Wish { from, ends: from, shifts: Shifts::default(), free: [false; 2], random }
-    }
-
-    /// What a rule wishes.
-    fn follow(&mut self, plan: &Plan) {
-        for turn in &plan.turns {
-            match &turn.value {
-                _ if !self.has(turn.layer) => {}
-                Some(value) => self.set(turn.end, value),
-                None => self.shuffle(turn.end),
-            }
-        }
-    }
-
-    fn has(&self, layer: Layer) -> bool {
-        match layer {
-            Layer::Ip4 => !self.from.is_ip6,
-            Layer::Ip6 => self.from.is_ip6,
-            Layer::Tcp => self.from.proto == ip_proto::TCP,
-            Layer::Udp => self.from.proto == ip_proto::UDP,
-            _ => false,
-        }
-    }
-
-    fn set(&mut self, end: End, value: &Value) {
-        let number = match value {
-            Value::Number(n) => *n,
-            _ => 0,
-        };
-        match end {
-            End::Src => self.ends.src.0 = moved(self.ends.src.0, value),
-            End::Dst => self.ends.dst.0 = moved(self.ends.dst.0, value),
-            End::SrcPort => (self.ends.src.1, self.free[0]) = (number as u16, false),
-            End::DstPort => (self.ends.dst.1, self.free[1]) = (number as u16, false),
-            End::Id => self.shifts.fixed_id = Some(number as u16),
-            End::Label => self.shifts.label = Some(number as u32),
-            End::Seq | End::Ack | End::Sack => {}
-        }
-    }
-
-    fn shuffle(&mut self, end: End) {
-        let random = (self.random)();
-        match end {
-            End::SrcPort => self.free[0] = true,
-            End::DstPort => self.free[1] = true,
-            End::Id => (self.shifts.id, self.shifts.fixed_id) = (random as u16, None),
-            End::Label => self.shifts.label = Some(random as u32 & 0xf_ffff),
-            End::Seq => self.shifts.seq = random as u32,
-            End::Ack => self.shifts.ack = random as u32,
-            // They follow sequence numbers by themselves.
-            End::Sack | End::Src | End::Dst => {}
-        }
-    }
-
-    /// Sees to it that nobody else has these ends: by other ports where they are
-    /// free, or where somebody has them. Whether there are some.
-    fn settle(&mut self, mut taken: impl FnMut(&Tuple6) -> bool) -> bool {
-        let from = self.from.tuple().ordered().0;
-        let mut is_free = |ends: &Ends| {
-            let key = ends.tuple().ordered().0;
-            key == from || !taken(&key)
-        };
-        if self.free == [false; 2] {
-            if self.ends == self.from || is_free(&self.ends) {
-                return true;
-            }
-            self.free[0] = has_ports(self.from.proto);
-        }
-        if self.free == [false; 2] {
-            return false;
-        }
-        let (mut at, step) = ((self.random)() as u32, (self.random)() as u32 | 1);
-        for _ in 0..TRIES {
-            at = at.wrapping_add(step);
-            self.choose(at);
-            if is_free(&self.ends) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Chooses ports by a number.
-    fn choose(&mut self, number: u32) {
-        let count = u32::from(u16::MAX - FIRST_PORT) + 1;
-        let port = FIRST_PORT + (number % count) as u16;
-        // An identifier of ICMP stands for both.
-        let is_icmp = matches!(self.from.proto, ip_proto::ICMP | ip_proto::ICMPV6);
-        if self.free[0] || is_icmp {
-            self.ends.src.1 = port;
-        }
-        if self.free[1] && !self.free[0] || is_icmp {
-            self.ends.dst.1 = port;
-        } else if self.free[1] {
-            self.ends.dst.1 = FIRST_PORT + ((number / count) % count) as u16;
-        }
-    }
-}
-
-fn has_ports(proto: u8) -> bool {
-    use ip_proto::{ICMP, ICMPV6, TCP, UDP};
-    matches!(proto, TCP | UDP | ICMP | ICMPV6)
-}
-
-/// An address with a prefix put in.
-fn moved(address: IpAddr, value: &Value) -> IpAddr {
-    match (address, value) {
-        (IpAddr::V4(old), Value::Net4 { address, length }) => {
-            IpAddr::V4((old.to_bits() & !mask4(*length) | address).into())
-        }
-        (IpAddr::V6(old), Value::Net6 { address, length }) => {
-            IpAddr::V6((old.to_bits() & !mask6(*length) | address).into())
-        }
-        (address, _) => address,
-    }
 }

@@ -1,10 +1,11 @@
 //! Connections: who belongs to whom, what is restored, what ends when.
 
 use super::mapping::Direction;
-use super::{Connections, Fresh};
+use super::{Connections, Exchanged, Found, Fresh, exchange};
 use crate::headers::Headers;
 use crate::judge::rewrite;
 use crate::language::rule;
+use crate::matcher::Matcher;
 use crate::rules::Rules;
 use castanet_kit::chance::Chance;
 use castanet_packet::Packet;
@@ -16,6 +17,7 @@ const SECOND: u64 = 1_000_000_000;
 /// A middlebox of stateful rules.
 struct Bench {
     rules: Rules,
+    matcher: Matcher,
     connections: Connections,
     chance: Chance,
     now: u64,
@@ -24,8 +26,11 @@ struct Bench {
 impl Bench {
     fn new(lines: &[&str]) -> Bench {
         let read = |line: &&str| rule(line, true).unwrap_or_else(|fault| panic!("{fault:?}"));
+        let (rules, mut matcher) = (Rules::new(lines.iter().map(read)), Matcher::default());
+        matcher.follow(&Rules::default(), &rules);
         Bench {
-            rules: Rules::new(lines.iter().map(read)),
+            rules,
+            matcher,
             connections: Connections::default(),
             chance: Chance::new(7),
             now: SECOND,
@@ -39,14 +44,25 @@ impl Bench {
         packet.set_network_header(0, 0);
         let headers = Headers::find(&packet).expect("is IP");
         let now = self.now;
-        let mut found = self.connections.find(packet.bytes(), &headers, &self.rules, now);
+        let (connections, places) = (&mut self.connections, &self.matcher.places);
+        connections.begin_burst();
+        let looked = connections.ask(packet.bytes(), &headers);
+        connections.look();
+        let mut found = connections.find(looked, packet.bytes(), &headers, now);
+        let has_rules = |found: &Found| connections.rules(found, places).next().is_some();
+        if let Some(gone) = found.take_if(|found| !has_rules(found)) {
+            connections.remove(&gone);
+        }
+        if let Some(found) = &found {
+            connections.keep(found, packet.bytes(), &headers, &self.rules.timeouts, now);
+        }
         let seen = crate::Seen { bytes: packet.bytes(), headers: &headers, input: "", output: "" };
         let about: Vec<_> =
-            self.rules.entries().iter().filter(|it| it.rule.holds(&seen)).cloned().collect();
+            self.rules.entries().filter(|it| it.rule.holds(&seen)).cloned().collect();
         if found.is_none() && !about.is_empty() {
             let random = || self.chance.bits();
-            let seen = (packet.bytes(), &headers);
-            found = match self.connections.begin(seen, about.iter(), &self.rules, random, now) {
+            let (seen, known) = ((packet.bytes(), &headers), (places, &self.rules.timeouts));
+            found = match connections.begin(seen, about.iter(), known, random, now) {
                 Some(Fresh::Begun(found)) => Some(found),
                 Some(Fresh::Full) => return (None, "full".into()),
                 Some(Fresh::NoPort) => return (None, "no port".into()),
@@ -56,9 +72,19 @@ impl Bench {
         let Some(found) = found else {
             return (None, sketch::print(packet.bytes(), Layer::Network));
         };
-        let plans = self.connections.rules(&found, &self.rules).map(|entry| &entry.plan);
-        rewrite(&mut packet, headers, plans, Some(&found.mapped), 1500);
-        (Some(found.mapped.direction), sketch::print(packet.bytes(), Layer::Network))
+        let plans = connections.rules(&found, places).map(|(_, entry)| &entry.plan);
+        let mapped = connections.mapped(&found);
+        let mut exchanged = Packet::from_bytes(packet.bytes());
+        rewrite(&mut packet, headers, plans.clone(), mapped.as_ref(), 1500);
+        // The short way does the same as the long one.
+        let is_short = plans.clone().all(|plan| plan.fields.is_empty() && plan.options.is_empty());
+        match connections.exchanged(&found) {
+            Exchanged::Ends(to) => _ = exchange(exchanged.bytes_mut(), &headers, &to),
+            Exchanged::Nothing => {}
+            Exchanged::More => exchanged = Packet::from_bytes(packet.bytes()),
+        }
+        assert!(!is_short || exchanged.bytes() == packet.bytes(), "{text}");
+        (Some(found.direction), sketch::print(packet.bytes(), Layer::Network))
     }
 
     fn out(&mut self, text: &str) -> String {
@@ -234,7 +260,7 @@ fn connections_end_when_they_should() {
     assert_eq!(after(&mut bench, 121), 0);
     let text = "1.0.0.1:9 > 2.0.0.2:53 udp";
     bench.out(text);
-    let listed = bench.connections.list(&bench.rules, bench.now, true);
+    let listed = bench.connections.list(&bench.matcher.places, bench.now, true);
     assert_eq!(listed, "udp 1.0.0.1:9 > 2.0.0.2:53 id1 expires 600 s\n");
 }
 
@@ -244,10 +270,12 @@ fn connections_of_rules_that_are_gone_end() {
     let mut bench = Bench::new(&["udp-dport 53 map udp-dport 54", "tcp-syn accept"]);
     let text = "1.0.0.1:9 > 2.0.0.2:53 udp";
     assert_eq!(bench.out(text), came("1.0.0.1:9 > 2.0.0.2:54 udp"));
+    let before = bench.rules.clone();
     assert!(bench.rules.obey(&Command::Delete(Which::Position(1))).is_some_and(|it| it.is_ok()));
     // The place of a rule that is gone is another's now.
     let new = rule("ip-proto udp map udp-dport 55", true).expect("is one");
     bench.rules.add(new);
+    bench.matcher.follow(&before, &bench.rules);
     assert_eq!(bench.out(text), came("1.0.0.1:9 > 2.0.0.2:55 udp"));
     assert_eq!(bench.connections.len(), 1);
 }
@@ -278,11 +306,12 @@ fn connections_go_on_under_another_configuration() {
         ["ip-proto udp map udp-dport 99", "tcp-syn accept", "udp-dport 53 map udp-dport 54"];
     let other = Rules::new(other.iter().map(|line| rule(line, true).expect("is one")));
     assert!(!other.is_akin(&bench.rules) && other.clone().is_akin(&other));
-    bench.connections.adopt(&bench.rules, &other);
+    let heirs = bench.matcher.adopt(&bench.rules, &other);
+    bench.connections.adopt(&heirs);
     bench.rules = other;
     let text = "1.0.0.1:9 > 2.0.0.2:53 udp";
     assert_eq!(bench.out(text), came("1.0.0.1:9 > 2.0.0.2:54 udp"));
-    let listed = bench.connections.list(&bench.rules, bench.now, false);
+    let listed = bench.connections.list(&bench.matcher.places, bench.now, false);
     assert_eq!(listed, "proto 99 1.0.0.1:0 > 2.0.0.2:0\nudp 1.0.0.1:9 > 2.0.0.2:53 id3\n");
     assert_eq!(bench.pass("1.0.0.1 > 2.0.0.2 proto 99").0, None, "no rule is left");
     assert_eq!(bench.connections.len(), 1);
@@ -299,7 +328,10 @@ fn those_who_are_half_open_or_over_make_room() {
     let agree =
         |bench: &mut Bench, host: u8| bench.out(&format!("1.0.0.{host}:9 > 2.0.0.2:80 tcp ack 1"));
     let lists = |bench: &Bench, host: u8| {
-        bench.connections.list(&bench.rules, bench.now, false).contains(&format!("1.0.0.{host}:9 "))
+        bench
+            .connections
+            .list(&bench.matcher.places, bench.now, false)
+            .contains(&format!("1.0.0.{host}:9 "))
     };
     for host in 1..=3 {
         open(&mut bench, host);

@@ -1,83 +1,101 @@
 //! What is kept of a connection.
 
-use super::key::Ends;
-use super::mapping::{Direction, Shifts};
+use super::key::{Ends, Family};
+use super::mapping::Direction;
+use super::own::Own;
 use crate::rules::Timeouts;
-use castanet_kit::flow::{Flow, Tuple6};
+use castanet_kit::flow::Flow;
 use castanet_wire::ip_proto;
 use castanet_wire::tcp::flag;
+use std::num::NonZeroU32;
 
 const SECOND: u64 = 1_000_000_000;
 
 /// What is kept of a connection. The key that it is found by is that of its ends as
-/// they come; where they are mapped, there is a second.
+/// they come; where they are mapped, there is a second. With IPv4 keys and its place in the
+/// table that is a line of the cache.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Tracked {
-    /// The key of the ends as they are mapped.
-    second: Option<Tuple6>,
-    /// Of both keys: whether packets forward come from the greater end.
-    swapped: [bool; 2],
-    /// Whether the packets are of IPv6.
-    pub(super) is_ip6: bool,
+pub(crate) struct Tracked<K> {
+    /// The key of the ends as they are mapped; all zeros, where they are not.
+    second: K,
+    /// Its rules.
+    pub(super) own: Own,
+    /// By how much numbers in its packets are shifted: a number of
+    /// [`Shelf`](super::shelf::Shelf), if they are.
+    pub(super) shifts: Option<NonZeroU32>,
     /// The TCP flags that were seen, forward and in reverse.
     pub(super) flags: [u8; 2],
-    /// Whether a packet came in reverse.
-    pub(super) answered: bool,
-    /// Its rules, a number of [`super::table::Lists`].
-    pub(super) list: u32,
-    /// The identifier of the last rule there was when it began: where a younger
-    /// one stands, its own has gone.
-    pub(super) since: u64,
-    /// By how much numbers in its packets are shifted.
-    pub(super) shifts: Shifts,
+    /// [`SWAPPED`] and [`ANSWERED`].
+    bits: u8,
 }
 
-impl Flow for Tracked {
-    type Key = Tuple6;
-    fn second(&self) -> Option<&Tuple6> {
-        self.second.as_ref()
+/// Of both keys: whether packets forward come from the greater end.
+const SWAPPED: [u8; 2] = [1, 2];
+/// Whether a packet came in reverse.
+const ANSWERED: u8 = 4;
+
+impl<K: Family> Flow for Tracked<K> {
+    type Key = K;
+    #[inline]
+    fn second(&self) -> Option<&K> {
+        (self.second != K::default()).then_some(&self.second)
     }
 }
 
-impl Tracked {
+impl<K: Family> Tracked<K> {
     /// A connection from these ends, which become others; and its first key.
-    pub(super) fn new(from: &Ends, to: &Ends) -> (Tuple6, Tracked) {
-        let (first, swapped) = from.tuple().ordered();
-        let (second, mapped) = to.tuple().ordered();
-        let second = (from != to).then_some(second).filter(|second| *second != first);
-        let tracked = Tracked {
-            second,
-            swapped: [swapped, mapped],
-            is_ip6: from.is_ip6,
-            ..Tracked::default()
-        };
-        (first, tracked)
+    pub(super) fn new(from: &Ends, to: &Ends) -> (K, Tracked<K>) {
+        let (first, swapped) = K::of(from).ordered();
+        let (second, mapped) = K::of(to).ordered();
+        let second = if from != to && second != first { second } else { K::default() };
+        let bits = (u8::from(swapped) * SWAPPED[0]) | (u8::from(mapped) * SWAPPED[1]);
+        (first, Tracked { second, bits, ..Tracked::default() })
+    }
+
+    #[inline]
+    fn is_swapped(&self, is_second: bool) -> bool {
+        self.bits & SWAPPED[usize::from(is_second)] != 0
+    }
+
+    /// Whether a packet came in reverse.
+    pub(super) fn is_answered(&self) -> bool {
+        self.bits & ANSWERED != 0
     }
 
     /// Which way a packet goes whose tuple was found, by the second key or not, in
     /// this order.
+    #[inline]
     pub(super) fn direction(&self, is_second: bool, swapped: bool) -> Direction {
-        match swapped == self.swapped[usize::from(is_second)] {
+        match swapped == self.is_swapped(is_second) {
             true => Direction::Forward,
             false => Direction::Reverse,
         }
     }
 
-    /// The ends of packets forward, as they come and as they are mapped.
-    pub(super) fn ends(&self, first: &Tuple6) -> (Ends, Ends) {
-        let turned = |tuple: Tuple6, swap: bool| if swap { tuple.reversed() } else { tuple };
-        let from = turned(*first, self.swapped[0]);
-        let to = self.second.map_or(from, |second| turned(second, self.swapped[1]));
-        (Ends::of(from, self.is_ip6), Ends::of(to, self.is_ip6))
+    /// The keys of packets forward, as they come and as they are mapped.
+    #[inline]
+    pub(super) fn ends(&self, first: &K) -> (K, K) {
+        let turned = |key: K, swap: bool| if swap { key.reversed() } else { key };
+        let from = turned(*first, self.is_swapped(false));
+        let to = self.second().map_or(from, |second| turned(*second, self.is_swapped(true)));
+        (from, to)
+    }
+
+    /// Whether anything changes in its packets.
+    #[inline]
+    pub(super) fn changes(&self) -> bool {
+        self.second().is_some() || self.shifts.is_some()
     }
 
     /// Takes note of a packet.
+    #[inline]
     pub(super) fn see(&mut self, direction: Direction, tcp_flags: u8) {
         self.flags[direction as usize] |= tcp_flags;
-        self.answered |= direction == Direction::Reverse;
+        self.bits |= if direction == Direction::Reverse { ANSWERED } else { 0 };
     }
 
     /// Whether both sides of a TCP connection have agreed, and none has ended it.
+    #[inline]
     pub(super) fn is_established(&self) -> bool {
         let [forward, reverse] = self.flags;
         let agreed = flag::SYN | flag::ACK;
@@ -92,10 +110,11 @@ impl Tracked {
         let ended = (forward | reverse) & flag::RST != 0 || forward & reverse & flag::FIN != 0;
         // Without flags it is not TCP.
         let is_half_open = forward != 0 && forward & flag::ACK == 0;
-        !self.answered || ended || is_half_open
+        !self.is_answered() || ended || is_half_open
     }
 
     /// How long it is kept from now on, in nanoseconds.
+    #[inline]
     pub(super) fn timeout(&self, proto: u8, timeouts: &Timeouts) -> u64 {
         let seconds = match proto {
             ip_proto::TCP if self.is_established() => timeouts.tcp_established,
@@ -103,5 +122,17 @@ impl Tracked {
             _ => timeouts.udp,
         };
         u64::from(seconds) * SECOND
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use castanet_kit::flow::Tuple4;
+
+    #[test]
+    fn a_connection_of_ipv4_is_a_line_with_its_key_and_place() {
+        const PLACE: usize = 12;
+        assert!(size_of::<Tuple4>() + PLACE + size_of::<Tracked<Tuple4>>() <= 64);
     }
 }

@@ -3,17 +3,6 @@
 use super::{Kind, Layer, Place, Spec};
 use castanet_wire::{Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ip_proto, tcp};
 
-/// Of the mobility header (RFC 6275).
-const MOBILITY: u8 = 135;
-/// Of the host identity protocol (RFC 7401).
-const HIP: u8 = 139;
-/// Of Shim6 (RFC 5533).
-const SHIM6: u8 = 140;
-/// Of the TCP option of multipath TCP (RFC 8684).
-const OPTION_MPTCP: u8 = 30;
-/// Of the TCP option of fast open (RFC 7413).
-const OPTION_FAST_OPEN: u8 = 34;
-
 const fn spec(
     name: &'static str,
     layer: Layer,
@@ -132,9 +121,9 @@ pub static FIELDS: &[Spec] = &[
     extension("ip6-eh-esp", Some(ip_proto::ESP), "An encrypted payload."),
     extension("ip6-eh-ah", Some(ip_proto::AH), "An authentication header."),
     extension("ip6-eh-destopt", Some(ip_proto::DESTINATION_OPTIONS), "Destination options."),
-    extension("ip6-eh-mobility", Some(MOBILITY), "A mobility header."),
-    extension("ip6-eh-hip", Some(HIP), "A header of the host identity protocol."),
-    extension("ip6-eh-shim6", Some(SHIM6), "A Shim6 header."),
+    extension("ip6-eh-mobility", Some(ip_proto::MOBILITY), "A mobility header."),
+    extension("ip6-eh-hip", Some(ip_proto::HIP), "A header of the host identity protocol."),
+    extension("ip6-eh-shim6", Some(ip_proto::SHIM6), "A Shim6 header."),
 
     number("icmp-type", I4, Icmp::KIND, 8, "Type."),
     number("icmp-code", I4, Icmp::CODE, 8, "Code."),
@@ -177,7 +166,7 @@ pub static FIELDS: &[Spec] = &[
     option("tcp-opt-sackp", tcp::OPTION_SACK_PERMITTED, Kind::Presence, "Option: selective acknowledgments are understood."),
     shuffled(option("tcp-opt-sack", tcp::OPTION_SACK, Kind::Bytes, "Option: selective acknowledgments.")),
     option("tcp-opt-timestamp", tcp::OPTION_TIMESTAMPS, Kind::Number, "Option: time stamp, and the one echoed."),
-    option("tcp-opt-mptcp", OPTION_MPTCP, Kind::Bytes, "Option: multipath TCP."),
-    option("tcp-opt-fast-open", OPTION_FAST_OPEN, Kind::Bytes, "Option: fast open, with its cookie."),
+    option("tcp-opt-mptcp", tcp::OPTION_MULTIPATH, Kind::Bytes, "Option: multipath TCP."),
+    option("tcp-opt-fast-open", tcp::OPTION_FAST_OPEN, Kind::Bytes, "Option: fast open, with its cookie."),
     spec("tcp-opt", T, Place::Option(None), Kind::Bytes, "Any option, or, with a number behind it, the option of that kind."),
 ];

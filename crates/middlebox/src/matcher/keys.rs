@@ -3,8 +3,8 @@
 
 use crate::field::{Field, Layer};
 use crate::headers::Headers;
-use castanet_kit::rules::Key;
-use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, bits, tcp};
+use castanet_kit::rules::{Key, WORDS};
+use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, Udp, bits, ip_proto, tcp};
 
 /// Some bits of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +55,7 @@ const PROTOCOL: Span = Span { word: HAS, shift: 0, count: 8 };
 const MSS: Span = Span { word: TCP, shift: 16, count: 16 };
 const WSCALE: Span = Span { word: TCP, shift: 8, count: 8 };
 /// Extension headers of IPv6, a bit each.
-const EXTENSIONS: u32 = 16;
+const EXTENSIONS: Span = Span { word: HAS, shift: 16, count: 16 };
 /// Whether there is any TCP option.
 const ANY_OPTION: u32 = 32;
 /// TCP options that have a bit each, from the one after that on.
@@ -65,14 +65,22 @@ const OPTIONS: [u8; 7] = [
     tcp::OPTION_SACK_PERMITTED,
     tcp::OPTION_SACK,
     tcp::OPTION_TIMESTAMPS,
-    30,
-    34,
+    tcp::OPTION_MULTIPATH,
+    tcp::OPTION_FAST_OPEN,
 ];
 /// Whether these two options are as long as they should be, so that they have a value.
 const HAS_MSS: u32 = 40;
 const HAS_WSCALE: u32 = 41;
 /// Other options share the bits from here on.
 const RARE: u32 = 42;
+
+/// What keys say of TCP options: it is looked for only where rules ask for it.
+pub(crate) const OF_OPTIONS: Key = {
+    let mut words = [0; WORDS];
+    words[HAS] = u64::MAX << ANY_OPTION;
+    words[TCP] = u64::MAX >> 32;
+    Key(words)
+};
 
 /// The bit of an option that shares it.
 const fn rare(kind: u8) -> u32 {
@@ -83,29 +91,25 @@ const fn one(bit: u32) -> Span {
     Span { word: HAS, shift: bit, count: 1 }
 }
 
+/// The bit of a layer but [`Layer::Any`], behind the protocol.
+const fn layer_bit(layer: Layer) -> u32 {
+    PROTOCOL.count - 1 + layer as u32
+}
+
 /// The bit that says whether a packet has a layer; every packet has [`Layer::Any`].
 pub(crate) fn layer(layer: Layer) -> Option<Span> {
-    let bit = match layer {
-        Layer::Any => return None,
-        Layer::Ip4 => 8,
-        Layer::Ip6 => 9,
-        Layer::Icmp => 10,
-        Layer::Icmp6 => 11,
-        Layer::Udp => 12,
-        Layer::Tcp => 13,
-    };
-    Some(one(bit))
+    (layer != Layer::Any).then(|| one(layer_bit(layer)))
 }
 
 /// The bits of an extension header; any of them, without a number.
 pub(crate) fn extension(number: u8) -> Option<Span> {
     let bits = Headers::extension_bit(Some(number));
-    (bits != 0).then(|| one(EXTENSIONS + bits.trailing_zeros()))
+    (bits != 0).then(|| one(EXTENSIONS.shift + bits.trailing_zeros()))
 }
 
 /// That there is no extension header.
 pub(crate) fn no_extension() -> Bits {
-    Span { word: HAS, shift: EXTENSIONS, count: 16 }.equal(0)
+    EXTENSIONS.equal(0)
 }
 
 /// The bit of a TCP option, or of any; and whether no other option has it.
@@ -159,65 +163,125 @@ pub(crate) fn words6(first: usize) -> Option<[usize; 2]> {
     }
 }
 
-/// A packet as a key.
+/// Makes a key of a packet; `with_options`, if anybody asks for those.
 #[inline]
-pub(crate) fn key(bytes: &[u8], headers: &Headers) -> Key {
-    let mut key = Key::default();
-    let words = &mut key.0;
-    let at = headers.network;
-    let mut has = u64::from(headers.protocol);
-    words[IP] = bits::word(bytes, at);
-    if headers.is_ip6 {
-        has |= 1 << 9 | u64::from(headers.extensions()) << EXTENSIONS;
-        words[ENDS] = bits::word(bytes, at + Ipv6Header::SRC);
-        words[REST] = bits::word(bytes, at + Ipv6Header::SRC + 8);
-        words[DST6] = bits::word(bytes, at + Ipv6Header::DST);
-        words[DST6 + 1] = bits::word(bytes, at + Ipv6Header::DST + 8);
-    } else {
-        has |= 1 << 8;
-        words[ENDS] = bits::word(bytes, at + Ipv4Header::SRC);
-        words[REST] = bits::word(bytes, at + 8) & u64::MAX << 32;
+pub(crate) fn fill(key: &mut Key, bytes: &[u8], headers: &Headers, with_options: bool) {
+    let Headers { network, transport, protocol, upper, .. } = *headers;
+    let header = bytes.get(network..).unwrap_or_default();
+    let (layers, words) = match header.first_chunk() {
+        Some(header) if !headers.is_ip6 => (1 << layer_bit(Layer::Ip4), four(header)),
+        _ => {
+            let extensions = u64::from(headers.extensions()) << EXTENSIONS.shift;
+            (1 << layer_bit(Layer::Ip6) | extensions, six(header))
+        }
+    };
+    let mut has = u64::from(protocol) | layers;
+    let (mut first, mut rest) = (0, 0);
+    if upper != Layer::Any {
+        has |= 1 << layer_bit(upper);
+        first = bits::word(bytes, transport);
     }
-    if headers.upper != Layer::Any {
-        has |= layer(headers.upper).map_or(0, |span| 1 << span.shift);
-        words[UPPER] = bits::word(bytes, headers.transport);
-    }
-    if headers.upper == Layer::Tcp {
-        let rest = bits::word(bytes, headers.transport + Tcp::OFFSET_BYTE);
-        words[TCP] = rest & u64::MAX << 32;
-        if !headers.options.is_empty() {
+    if upper == Layer::Tcp {
+        rest = bits::word(bytes, transport + Tcp::OFFSET_BYTE) & UPPER_HALF;
+        if with_options && headers.payload > transport + Tcp::LEN {
             let (bits, values) = options(bytes, headers);
             has |= bits;
-            words[TCP] |= values;
+            rest |= values;
         }
     }
-    words[HAS] = has;
-    key
+    let [ip, ends, behind, dst, dst_low] = words;
+    *key = Key([has, ip, ends, behind, dst, dst_low, first, rest]);
 }
+
+/// The same, quickly, of bytes that begin with an IPv4 header without options, of a packet
+/// that is no fragment and carries UDP or TCP; nothing, and no whole key, of others.
+#[inline]
+pub(crate) fn fill_plain(key: &mut Key, bytes: &[u8], with_options: bool) -> Option<()> {
+    const PLAIN: u8 = 0x45;
+    let header = bytes.first_chunk::<{ Ipv4Header::LEN }>()?;
+    let (ip, segment) = (Ipv4Header::from_array(header), bytes.get(Ipv4Header::LEN..)?);
+    let end = usize::from(ip.total_len()).min(bytes.len());
+    let (layer, length) = match ip.protocol() {
+        ip_proto::UDP => (Layer::Udp, Udp::LEN),
+        ip_proto::TCP => (Layer::Tcp, Tcp::LEN),
+        _ => return None,
+    };
+    if ip.version_ihl() != PLAIN || ip.is_fragment() || end < Ipv4Header::LEN + length {
+        return None;
+    }
+    let mut rest = 0;
+    if layer == Layer::Tcp {
+        rest = bits::word(segment, Tcp::OFFSET_BYTE) & UPPER_HALF;
+        let has_options = rest >> (u64::BITS - 4) != (Tcp::LEN / 4) as u64;
+        if with_options && has_options {
+            return None;
+        }
+    }
+    let has = u64::from(ip.protocol()) | 1 << layer_bit(Layer::Ip4) | 1 << layer_bit(layer);
+    let [ip, ends, behind, dst, dst_low] = four(header);
+    *key = Key([has, ip, ends, behind, dst, dst_low, bits::word(segment, 0), rest]);
+    Some(())
+}
+
+/// Whether a key is that of an IP packet.
+pub(crate) fn is_of_ip(Key(words): &Key) -> bool {
+    words[HAS] & (1 << layer_bit(Layer::Ip4) | 1 << layer_bit(Layer::Ip6)) != 0
+}
+
+/// The words of an IPv4 header, from [`IP`] to those of an IPv6 destination.
+#[inline]
+fn four(header: &[u8; Ipv4Header::LEN]) -> [u64; 5] {
+    let ends = bits::word(header, Ipv4Header::SRC);
+    [bits::word(header, 0), ends, bits::word(header, Ipv4Header::TTL) & UPPER_HALF, 0, 0]
+}
+
+/// The same of an IPv6 header.
+fn six(header: &[u8]) -> [u64; 5] {
+    let (src, dst) = (Ipv6Header::SRC, Ipv6Header::DST);
+    [0, src, src + 8, dst, dst + 8].map(|at| bits::word(header, at))
+}
+
+const _: () = assert!(
+    matches!([HAS, IP, ENDS, REST, DST6, UPPER, TCP], [0, 1, 2, 3, 4, 6, 7]),
+    "words are in the order in which they are filled in"
+);
+
+/// The first four bytes of a word.
+const UPPER_HALF: u64 = u64::MAX << 32;
+
+/// By kind: the bit of a TCP option, and whether it has that for itself.
+const OPTION_BITS: [u8; 256] = {
+    let mut bits = [0; 256];
+    let mut kind = 0;
+    while kind < bits.len() {
+        bits[kind] = rare(kind as u8) as u8;
+        kind += 1;
+    }
+    let mut at = 0;
+    while at < OPTIONS.len() {
+        bits[OPTIONS[at] as usize] = ANY_OPTION as u8 + 1 + at as u8;
+        at += 1;
+    }
+    bits
+};
 
 /// Which options there are, and the values of those that keys have.
 fn options(bytes: &[u8], headers: &Headers) -> (u64, u64) {
-    let (mut has, mut values) = (1 << ANY_OPTION, 0);
-    let start = headers.options_range().start;
-    for option in headers.options.iter() {
-        let Some(at) = OPTIONS.iter().position(|&kind| kind == option.kind) else {
-            has |= 1 << rare(option.kind);
-            continue;
-        };
-        let bit = 1 << (ANY_OPTION + 1 + at as u32);
+    let (mut has, mut values) = (0, 0);
+    for option in headers.options(bytes) {
+        let bit = 1 << OPTION_BITS[usize::from(option.kind)];
+        let is_first = has & bit == 0;
+        has |= bit | 1 << ANY_OPTION;
         // Of two of a kind the first counts.
-        if has & bit != 0 {
-            continue;
-        }
-        has |= bit;
-        let value = bits::word(bytes, start + usize::from(option.at));
-        let (span, valid) = match (option.kind, option.len) {
-            (tcp::OPTION_MSS, 2) => (MSS, HAS_MSS),
-            (tcp::OPTION_WINDOW_SCALE, 1) => (WSCALE, HAS_WSCALE),
+        let (span, valid, value) = match (option.kind, option.data) {
+            (tcp::OPTION_MSS, &[high, low]) => (MSS, HAS_MSS, u16::from_be_bytes([high, low])),
+            (tcp::OPTION_WINDOW_SCALE, &[scale]) => (WSCALE, HAS_WSCALE, scale.into()),
             _ => continue,
         };
-        has |= 1 << valid;
-        values |= (value >> (u64::BITS - span.count)) << span.shift;
+        if is_first {
+            has |= 1 << valid;
+            values |= u64::from(value) << span.shift;
+        }
     }
     (has, values)
 }

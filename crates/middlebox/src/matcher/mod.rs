@@ -2,92 +2,120 @@
 
 mod compile;
 mod keys;
+mod places;
 #[cfg(test)]
 mod tests;
 
 use crate::headers::Headers;
 use crate::holds::Seen;
-use crate::rules::{Entry, Rules};
+use crate::rules::{Change, Entry, Rules};
 use castanet_kit::rules::{Hit, Key, Mask, Table, WORDS};
+use castanet_packet::Packet;
 use compile::Compiled;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// A rule in the table.
-#[derive(Debug)]
-struct Held {
-    entry: Arc<Entry>,
-    /// Whether whatever the table finds is what the rule is about.
-    is_exact: bool,
-    /// Its position among the rules.
-    position: u32,
-}
+pub(crate) use places::{ACCEPTS, CHANGES, DROPS, Places, Reference, STATEFUL, VAGUE};
 
 /// With so many new rules at once it is worth it to choose the table's probes anew.
 const MANY: usize = 100;
+
+/// A rule that a packet met.
+#[derive(Clone, Copy)]
+struct Met {
+    /// The packet's number.
+    key: u32,
+    /// The rule's place.
+    rule: u32,
+    /// What the rule does, in short.
+    does: u8,
+}
 
 /// Finds the rules that are about packets. The same as asking each rule
 /// ([`Rule::holds`](crate::rule::Rule::holds)), for many rules and a burst of packets.
 #[derive(Default)]
 pub struct Matcher {
     table: Table,
-    /// By the rules' places.
-    held: Vec<Option<Held>>,
+    pub(crate) places: Places,
+    /// Whether a rule looks at TCP options.
+    with_options: bool,
+    /// Of the packets of a burst; those behind `asked` are of an earlier one.
     keys: Vec<Key>,
-    hits: Vec<Hit>,
-    /// Where the hits of each packet begin; one more at the end.
-    firsts: Vec<u32>,
+    asked: usize,
+    /// Whether one of them is no IP packet.
+    has_others: bool,
+    met: Vec<Met>,
+    /// The first of the packet that was asked about last.
+    first: usize,
 }
 
 impl Matcher {
-    /// Learns the rules as they are now, if `before` is what it knows. One that came
-    /// behind those is a matter of microseconds; else it looks at all.
+    /// Learns the rules as they are now, if `before` is what it knows. What a few commands
+    /// have changed is a matter of microseconds; else it looks at all.
     pub fn follow(&mut self, before: &Rules, rules: &Rules) {
-        let is_next = rules.is_akin(before) && rules.version() == before.version() + 1;
-        if let Some(entry) = rules.added().filter(|_| is_next) {
-            self.put(entry, rules.entries().len() - 1);
-            return;
+        match rules.changes_since(before) {
+            Some(changes) => changes.iter().for_each(|change| self.change(change)),
+            None => self.learn(rules),
         }
-        let slots = rules.slots().max(self.held.len());
-        self.held.resize_with(slots, || None);
-        for slot in 0..slots {
-            let now = rules.in_slot(slot, u64::MAX);
-            let is_same = |held: &Held| now.is_some_and(|now| Arc::ptr_eq(now, &held.entry));
-            if self.held[slot].as_ref().is_some_and(|held| !is_same(held)) {
-                self.take(slot);
-            }
+        self.with_options =
+            self.table.masks().any(|it| it.mask & keys::OF_OPTIONS != Key::default());
+    }
+
+    /// Learns the rules of another configuration: those that say the same as one `before` go
+    /// on counting for it. By which rules are remembered from now on.
+    pub(crate) fn adopt(&mut self, before: &Rules, rules: &Rules) -> HashMap<Reference, Reference> {
+        let old = self.places.clone();
+        self.follow(before, rules);
+        let counterparts = before.counterparts(rules);
+        let heirs = before.entries().filter_map(|entry| {
+            let new = counterparts[entry.slot]?.slot;
+            self.places.set_count(new, old.counted(entry.slot));
+            Some((old.reference(entry.slot as u32), self.places.reference(new as u32)))
+        });
+        heirs.collect()
+    }
+
+    fn change(&mut self, change: &Change) {
+        match change {
+            Change::Came(rank, entry) => self.put(entry, *rank),
+            Change::Went(entry) => self.take(entry.slot),
+            Change::Moved(rank, entry) => self.places.rank(entry.slot, *rank),
         }
+    }
+
+    /// Looks at all rules.
+    fn learn(&mut self, rules: &Rules) {
+        self.places.grow(rules.slots());
+        let mut is_used = vec![false; self.places.slots()];
         let mut new = 0;
-        for (position, entry) in rules.entries().iter().enumerate() {
-            match &mut self.held[entry.slot] {
-                Some(held) => held.position = position as u32,
-                None => {
-                    self.put(entry, position);
-                    new += 1;
-                }
+        for (rank, entry) in rules.ranked() {
+            is_used[entry.slot] = true;
+            if self.places.entry(entry.slot as u32).is_some_and(|held| Arc::ptr_eq(held, entry)) {
+                self.places.rank(entry.slot, rank);
+                continue;
             }
+            self.take(entry.slot);
+            self.put(entry, rank);
+            new += 1;
         }
+        let unused = is_used.iter().enumerate().filter(|(_, is_used)| !**is_used);
+        unused.for_each(|(slot, _)| self.take(slot));
         if new > MANY {
             self.table.settle();
         }
     }
 
-    fn put(&mut self, entry: &Arc<Entry>, position: usize) {
+    fn put(&mut self, entry: &Arc<Entry>, rank: u64) {
         let compiled = Compiled::of(&entry.rule);
         for key in &compiled.keys {
             self.table.insert(entry.slot as u32, key);
         }
-        if self.held.len() <= entry.slot {
-            self.held.resize_with(entry.slot + 1, || None);
-        }
-        let (entry, is_exact) = (entry.clone(), compiled.is_exact);
-        let slot = entry.slot;
-        self.held[slot] = Some(Held { entry, is_exact, position: position as u32 });
+        self.places.put(entry, rank, &compiled);
     }
 
     fn take(&mut self, slot: usize) {
-        if let Some(held) = self.held[slot].take() {
-            for key in &Compiled::of(&held.entry.rule).keys {
+        if let Some(entry) = self.places.take(slot) {
+            for key in &Compiled::of(&entry.rule).keys {
                 self.table.remove(slot as u32, key);
             }
         }
@@ -100,7 +128,7 @@ impl Matcher {
 
     /// The table that rules are found by; `verbose` with its masks and their rules.
     pub fn tables(&self, verbose: bool) -> String {
-        let (table, count) = (&self.table, self.held.iter().flatten().count());
+        let (table, count) = (&self.table, self.places.len());
         let mut text = format!(
             "table of {count} rules, {} keys, {} masks, {} probes, {} bytes\n",
             table.len(),
@@ -116,12 +144,12 @@ impl Matcher {
 
     /// The masks, and under each the rules that have keys of it.
     fn contents(&self) -> Vec<String> {
-        let mut rules: BTreeMap<[u64; WORDS], BTreeMap<u32, String>> = BTreeMap::new();
-        for Held { entry, position, .. } in self.held.iter().flatten() {
+        let mut rules: BTreeMap<[u64; WORDS], BTreeMap<u64, String>> = BTreeMap::new();
+        for (rank, entry) in self.places.iter() {
             for key in Compiled::of(&entry.rule).keys {
                 let line = || format!("  id{} {}\n", entry.id, entry.rule);
                 let of_mask = rules.entry(key.mask().0).or_default();
-                of_mask.entry(*position).or_insert_with(line);
+                of_mask.entry(rank).or_insert_with(line);
             }
         }
         let counts: HashMap<Key, usize> =
@@ -137,42 +165,111 @@ impl Matcher {
 
     /// Begins a burst: its packets come in order, by [`Matcher::ask`].
     pub fn begin(&mut self) {
-        self.keys.clear();
+        (self.asked, self.has_others) = (0, false);
     }
 
-    /// The next packet of the burst; one that no rule is about comes without headers.
+    /// The key of the next packet.
     #[inline]
-    pub fn ask(&mut self, bytes: &[u8], headers: Option<&Headers>) {
-        self.keys.push(headers.map_or(Key::default(), |headers| keys::key(bytes, headers)));
+    fn next(&mut self) -> Option<&mut Key> {
+        if self.asked == self.keys.len() {
+            self.keys.push(Key::default());
+        }
+        self.asked += 1;
+        self.keys.get_mut(self.asked - 1)
+    }
+
+    /// The next packet of the burst.
+    #[inline]
+    pub fn ask(&mut self, bytes: &[u8], headers: &Headers) {
+        let with_options = self.with_options;
+        if let Some(key) = self.next() {
+            keys::fill(key, bytes, headers, with_options);
+        }
+    }
+
+    /// The same; a packet that is none of IP meets no rule.
+    #[inline]
+    pub(crate) fn ask_any(&mut self, packet: &Packet) {
+        let with_options = self.with_options;
+        let Some(key) = self.next() else { return };
+        let network = packet.network_offset().and_then(|at| usize::try_from(at).ok());
+        let plain = network.and_then(|at| packet.bytes().get(at..));
+        if plain.and_then(|bytes| keys::fill_plain(key, bytes, with_options)).is_some() {
+            return;
+        }
+        match Headers::find(packet) {
+            Some(headers) => keys::fill(key, packet.bytes(), &headers, with_options),
+            None => (*key, self.has_others) = (Key::default(), true),
+        }
     }
 
     /// Looks all packets of the burst up.
     pub fn look(&mut self) {
-        self.table.find_all(&self.keys, &mut self.hits);
-        self.firsts.clear();
-        let mut at = 0;
-        for key in 0..=self.keys.len() as u32 {
-            while self.hits.get(at).is_some_and(|hit| hit.key < key) {
-                at += 1;
+        let Matcher { table, places, keys, met, .. } = self;
+        let keys = keys.get(..self.asked).unwrap_or_default();
+        met.clear();
+        table.each_of(keys, |Hit { key, rule }| met.push(Met { key, rule, does: 0 }));
+        // All lines of all rules at once.
+        met.iter_mut().for_each(|met| met.does = places.does(met.rule));
+        if self.has_others {
+            met.retain(|met| keys.get(met.key as usize).is_some_and(keys::is_of_ip));
+        }
+        self.first = 0;
+    }
+
+    /// What a packet of the burst met; packets are asked about in their order.
+    #[inline]
+    fn met(&mut self, number: u32) -> &[Met] {
+        let mut rest = self.met.get(self.first..).unwrap_or_default();
+        while let Some((first, behind)) = rest.split_first()
+            && first.key < number
+        {
+            (rest, self.first) = (behind, self.first + 1);
+        }
+        let own = rest.iter().take_while(|met| met.key == number).count();
+        rest.get(..own).unwrap_or_default()
+    }
+
+    /// What the rules do together that are about a packet of the burst, or may be
+    /// ([`VAGUE`]); those about connections only if `all`.
+    #[inline]
+    pub(crate) fn does(&mut self, number: u32, all: bool) -> u8 {
+        let wanted = self.met(number).iter().filter(|it| all || it.does & STATEFUL == 0);
+        wanted.fold(0, |all, met| all | met.does)
+    }
+
+    /// Counts a packet of the burst for these rules.
+    #[inline]
+    pub(crate) fn count(&mut self, number: u32, all: bool, bytes: usize) {
+        let own = self.met(number).len();
+        for met in self.met.iter().skip(self.first).take(own) {
+            if all || met.does & STATEFUL == 0 {
+                self.places.count(met.rule, bytes);
             }
-            self.firsts.push(at as u32);
         }
     }
 
-    /// Puts the positions of all rules that are about a packet of the burst into `found`,
-    /// in order.
-    #[inline]
-    pub fn matching(&self, number: usize, seen: &Seen, found: &mut Vec<u32>) {
+    /// Puts the places of all rules that are about a packet of the burst into `found`, in
+    /// the order of the rules; packets are asked about in order too.
+    pub fn matching(&mut self, number: u32, seen: &Seen, found: &mut Vec<u32>) {
         found.clear();
-        let firsts = self.firsts.get(number..number + 2).unwrap_or(&[0, 0]);
-        for hit in &self.hits[firsts[0] as usize..firsts[1] as usize] {
-            let Some(Some(held)) = self.held.get(hit.rule as usize) else { continue };
-            if held.is_exact || held.entry.rule.holds(seen) {
-                found.push(held.position);
-            }
-        }
-        if found.len() > 1 {
-            found.sort_unstable();
-        }
+        found.extend(self.met(number).iter().map(|met| met.rule));
+        self.retain(seen, found);
+    }
+
+    /// The same of a packet of no burst.
+    pub(crate) fn matching_alone(&self, seen: &Seen, found: &mut Vec<u32>) {
+        let mut key = Key::default();
+        keys::fill(&mut key, seen.bytes, seen.headers, self.with_options);
+        found.clear();
+        self.table.each(&key, |rule| found.push(rule));
+        self.retain(seen, found);
+    }
+
+    /// Leaves of rules that were found those that are about the packet, in order.
+    fn retain(&self, seen: &Seen, found: &mut Vec<u32>) {
+        let holds = |slot: u32| self.places.entry(slot).is_some_and(|it| it.rule.holds(seen));
+        found.retain(|&slot| self.places.does(slot) & VAGUE == 0 || holds(slot));
+        self.places.sort(found);
     }
 }

@@ -1,6 +1,6 @@
 //! The table against rules asked one by one.
 
-use super::Matcher;
+use super::{Matcher, keys};
 use crate::field::{Kind, Place};
 use crate::headers::Headers;
 use crate::holds::Seen;
@@ -9,6 +9,7 @@ use crate::rule::{Predicate, Rule, Target};
 use crate::rules::Rules;
 use crate::tests::{packet, sound};
 use crate::value::{CONDITIONS, Condition, Value, mask4, mask6};
+use castanet_kit::rules::Key;
 use castanet_packet::Packet;
 use castanet_wire::bits;
 use proptest::prelude::*;
@@ -68,22 +69,37 @@ fn rules(packets: Vec<String>) -> impl Strategy<Value = (Vec<String>, Vec<Rule>)
     (Just(packets), prop::collection::vec(rule, 0..40))
 }
 
+/// The short way to a key leads to the same one.
+fn keys_agree(packet: &Packet, headers: &Headers) {
+    for with_options in [false, true] {
+        let (mut key, mut plain) = (Key::default(), Key::default());
+        keys::fill(&mut key, packet.bytes(), headers, with_options);
+        assert!(keys::is_of_ip(&key));
+        if keys::fill_plain(&mut plain, &packet.bytes()[headers.network..], with_options).is_some()
+        {
+            assert_eq!(key, plain);
+        }
+    }
+}
+
 /// Asks the matcher and each rule about each packet.
 fn agree(matcher: &mut Matcher, rules: &Rules, packets: &[Packet]) {
     let headers: Vec<Option<Headers>> = packets.iter().map(Headers::find).collect();
     matcher.begin();
     for (packet, headers) in packets.iter().zip(&headers) {
-        matcher.ask(packet.bytes(), headers.as_ref());
+        let Some(headers) = headers else { continue };
+        keys_agree(packet, headers);
+        matcher.ask(packet.bytes(), headers);
     }
     matcher.look();
     let mut found = Vec::new();
-    for (number, (packet, headers)) in packets.iter().zip(&headers).enumerate() {
-        let Some(headers) = headers else { continue };
+    let headers = packets.iter().zip(&headers).filter_map(|(it, of)| Some((it, of.as_ref()?)));
+    for (number, (packet, headers)) in headers.enumerate() {
         let seen = seen(packet, headers);
-        matcher.matching(number, &seen, &mut found);
-        let plainly = rules.entries().iter().enumerate().filter(|(_, it)| it.rule.holds(&seen));
-        let plainly: Vec<u32> = plainly.map(|(at, _)| at as u32).collect();
-        let said = |at: &u32| rules.entries()[*at as usize].rule.command();
+        matcher.matching(number as u32, &seen, &mut found);
+        let plainly = rules.entries().filter(|entry| entry.rule.holds(&seen));
+        let plainly: Vec<u32> = plainly.map(|entry| entry.slot as u32).collect();
+        let said = |slot: &u32| matcher.places.entry(*slot).map(|it| it.rule.command());
         assert_eq!(
             found.iter().map(said).collect::<Vec<_>>(),
             plainly.iter().map(said).collect::<Vec<_>>()

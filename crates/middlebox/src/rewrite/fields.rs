@@ -169,9 +169,9 @@ pub(super) fn mend_upper(bytes: &mut [u8], headers: &Headers, pseudo: bool, delt
 
 /// Shifts the sequence numbers of selective acknowledgments, as they lie in a packet.
 pub(super) fn shift_sack(bytes: &mut [u8], headers: &Headers, by: u32) {
-    let Some(sack) = headers.options.of_kind(tcp::OPTION_SACK) else { return };
-    let start = headers.options_range().start + usize::from(sack.at);
-    let range = start..(start + usize::from(sack.len)).min(headers.end);
+    let Some(sack) = headers.option(bytes, tcp::OPTION_SACK) else { return };
+    let start = headers.options_range().start + sack.data_at();
+    let range = start..(start + sack.data.len()).min(headers.end);
     // An option may begin anywhere: the sum is over whole words all the same.
     changing(bytes, headers, Sums::Upper, range.clone(), |bytes| shift(&mut bytes[range], by));
 }

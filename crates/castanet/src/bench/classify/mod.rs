@@ -39,10 +39,9 @@ pub(crate) struct Record {
     pub(crate) hits: f64,
     /// Milliseconds to read and learn the rules from a text.
     pub(crate) load_ms: f64,
-    /// Microseconds in which a worker learns one more rule, in the middle; and that it
-    /// forgets one again.
+    /// Microseconds until one more rule is in force, in the middle of many.
     pub(crate) insert_us: Option<f64>,
-    /// See `insert_us`.
+    /// Microseconds until it has gone again.
     pub(crate) remove_us: Option<f64>,
     /// What a classifier does with packets, and why.
     pub(crate) matcher: Option<String>,
@@ -66,7 +65,7 @@ pub(crate) struct Plan {
 
 /// Rules that are asked one by one, at most, for one comparison.
 const ASKED: usize = 20_000_000;
-/// Rules that come and go again, for what that takes.
+/// Rules that come and go again.
 const CHANGES: usize = 101;
 
 /// Measures every case; `tell` hears of each record as it is made.
@@ -134,7 +133,7 @@ fn compared(
     rules: &Rules,
     packets: &[String],
 ) -> Result<(f64, f64), String> {
-    let count = (ASKED / rules.entries().len().max(1)).clamp(16, 2000).min(packets.len());
+    let count = (ASKED / rules.len().max(1)).clamp(16, 2000).min(packets.len());
     let (mut hits, mut spent, mut found) = (0, Duration::ZERO, Vec::new());
     // From everywhere in the traffic.
     for text in packets.iter().step_by((packets.len() / count).max(1)).take(count) {
@@ -143,11 +142,11 @@ fn compared(
         let headers = Headers::of(packet.bytes(), 0).ok_or("no IP packet")?;
         let seen = Seen { bytes: packet.bytes(), headers: &headers, input: "0", output: "0" };
         let started = Instant::now();
-        let holding = rules.entries().iter().enumerate().filter(|(_, it)| it.rule.holds(&seen));
-        let plainly: Vec<u32> = holding.map(|(at, _)| at as u32).collect();
+        let holding = rules.entries().filter(|entry| entry.rule.holds(&seen));
+        let plainly: Vec<u32> = holding.map(|entry| entry.slot as u32).collect();
         spent += started.elapsed();
         matcher.begin();
-        matcher.ask(packet.bytes(), Some(&headers));
+        matcher.ask(packet.bytes(), &headers);
         matcher.look();
         matcher.matching(0, &seen, &mut found);
         if found != plainly {
@@ -161,21 +160,19 @@ fn compared(
 /// Adds rules and deletes them again; the microseconds of one, in the middle of each.
 fn changed(matcher: &mut Matcher, mut rules: Rules, set: &Set) -> Result<(f64, f64), String> {
     let (mut inserts, mut removes) = (Vec::new(), Vec::new());
-    let last = rules.entries().len() + 1;
+    let delete = format!("delete {}", rules.len() + 1);
     for n in 0..CHANGES {
-        let rule = parsed(&(set.rule(set.count + n) + "\n"))?.pop().ok_or("no rule")?;
-        let before = rules.clone();
-        rules.add(rule);
-        let started = Instant::now();
-        matcher.follow(&before, &rules);
-        inserts.push((started.elapsed().as_nanos() as f64 / 1e3, true));
-        let delete = castanet_middlebox::language::command(&format!("delete {last}"));
-        let delete = delete.ok().flatten().ok_or("no command")?;
-        let before = rules.clone();
-        rules.obey(&delete);
-        let started = Instant::now();
-        matcher.follow(&before, &rules);
-        removes.push((started.elapsed().as_nanos() as f64 / 1e3, true));
+        for (command, times) in [(&set.rule(set.count + n), &mut inserts), (&delete, &mut removes)]
+        {
+            let command = castanet_middlebox::language::command(command);
+            let command = command.ok().flatten().ok_or("no command")?;
+            // As the element does it: the rules change beside those in force.
+            let started = Instant::now();
+            let before = rules.clone();
+            rules.obey(&command).ok_or("no command for rules")??;
+            matcher.follow(&before, &rules);
+            times.push((started.elapsed().as_nanos() as f64 / 1e3, true));
+        }
     }
     Ok((middle(inserts.into_iter()).0, middle(removes.into_iter()).0))
 }

@@ -99,8 +99,7 @@ impl Set {
             }
             Kind::AccessList => {
                 // Many rules are about few networks.
-                let network = numbers(n / 40);
-                let mut network = network;
+                let mut network = numbers(n / 40);
                 let share = |own: u32, common: u64| address(common) & 0xffff_0000 | own & 0xffff;
                 subject.src = share(subject.src, network.next());
                 subject.dst = share(subject.dst, network.next());
