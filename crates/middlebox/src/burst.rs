@@ -125,11 +125,11 @@ impl Pass<'_> {
     /// about.
     #[inline]
     fn by_rules(&self, books: &mut Books, asked: u32, packet: &mut Packet, cx: &mut Cx) -> Exit {
-        let does = books.matcher.does(asked, true);
-        if does & (CHANGES | STATEFUL | VAGUE) != 0 {
+        const SLOW: u8 = CHANGES | STATEFUL | VAGUE;
+        let does = books.matcher.counted(asked, SLOW, packet.len());
+        if does & SLOW != 0 {
             return self.slowly(books, Some(asked), None, packet, cx);
         }
-        books.matcher.count(asked, true, packet.len());
         if does & (ACCEPTS | DROPS) == DROPS { Exit::Rule } else { self.on() }
     }
 
@@ -151,7 +151,7 @@ impl Pass<'_> {
             return self.slowly(books, look.asked, None, packet, cx);
         };
         connections.keep(found, packet.bytes(), headers, &self.rules.timeouts, now(cx));
-        let others = look.asked.map_or(0, |asked| matcher.does(asked, false));
+        let others = look.asked.map_or(0, |asked| matcher.stateless_does(asked));
         let does = own & !VAGUE | others;
         if does & (CHANGES | VAGUE) != 0 {
             return self.slowly(books, look.asked, Some(found), packet, cx);
@@ -162,7 +162,7 @@ impl Pass<'_> {
             }
         }
         if let Some(asked) = look.asked {
-            matcher.count(asked, false, packet.len());
+            matcher.count_stateless(asked, packet.len());
         }
         if does & (ACCEPTS | DROPS) == DROPS {
             return Exit::Rule;

@@ -25,6 +25,7 @@ const WORTH: f32 = 0.4;
 /// A group that is looked at.
 struct Sample {
     place: usize,
+    mask: Key,
     value: Key,
 }
 
@@ -87,10 +88,17 @@ pub(super) fn choose(
 
 /// What it costs to look a packet up under a mask, where a lookup that goes all the way costs
 /// one: where the packet lacks what the rules of the mask have in common, that is all that is
-/// looked at.
+/// looked at. Of what its own rule does not say of a packet, nobody knows.
 fn expense(common: &Common, packet: &Sample) -> f32 {
     const GLANCE: f32 = 0.1;
-    if common.holds(&packet.value) { 1.0 } else { GLANCE }
+    const UNKNOWN: f32 = 0.5;
+    if common.holds(&packet.value) {
+        1.0
+    } else if common.differs(&packet.value, &packet.mask) {
+        GLANCE
+    } else {
+        UNKNOWN
+    }
 }
 
 /// Groups of a block from everywhere.
@@ -104,8 +112,11 @@ fn sample(block: usize, masks: &[Candidate], groups: &Groups) -> Vec<Sample> {
     let samples = numbers.filter(|&number| number < all).filter_map(|number| {
         let of = groups.shape_at(number)? as usize;
         let (place, shape) = (of % MASKS, shapes[of % MASKS]?);
-        (of / MASKS == block)
-            .then(|| Sample { place, value: groups.value(number as Number, shape) })
+        (of / MASKS == block).then(|| Sample {
+            place,
+            mask: shape.mask,
+            value: groups.value(number as Number, shape),
+        })
     });
     samples.collect()
 }

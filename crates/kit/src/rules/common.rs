@@ -39,4 +39,10 @@ impl Common {
     pub(super) fn holds(&self, key: &Key) -> bool {
         key.0[usize::from(self.word) % WORDS] & self.mask == self.value
     }
+
+    /// Whether a key has others of these bits, as far as those are `known`.
+    pub(super) fn differs(&self, key: &Key, known: &Key) -> bool {
+        let word = usize::from(self.word);
+        (key.0[word] ^ self.value) & self.mask & known.0[word] != 0
+    }
 }

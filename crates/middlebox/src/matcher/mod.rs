@@ -231,19 +231,39 @@ impl Matcher {
     }
 
     /// What the rules do together that are about a packet of the burst, or may be
-    /// ([`VAGUE`]); those about connections only if `all`.
+    /// ([`VAGUE`]), but those about connections.
     #[inline]
-    pub(crate) fn does(&mut self, number: u32, all: bool) -> u8 {
-        let wanted = self.met(number).iter().filter(|it| all || it.does & STATEFUL == 0);
+    pub(crate) fn stateless_does(&mut self, number: u32) -> u8 {
+        let wanted = self.met(number).iter().filter(|it| it.does & STATEFUL == 0);
         wanted.fold(0, |all, met| all | met.does)
     }
 
-    /// Counts a packet of the burst for these rules.
+    /// What all rules do together that are about a packet of the burst, or may be. Counts it
+    /// for them, if none of them does any of `unless`.
     #[inline]
-    pub(crate) fn count(&mut self, number: u32, all: bool, bytes: usize) {
+    pub(crate) fn counted(&mut self, number: u32, unless: u8, bytes: usize) -> u8 {
+        let mut at = self.first;
+        while self.met.get(at).is_some_and(|met| met.key < number) {
+            at += 1;
+        }
+        self.first = at;
+        let mut does = 0;
+        while let Some(met) = self.met.get(at).filter(|met| met.key == number) {
+            (does, at) = (does | met.does, at + 1);
+        }
+        if does & unless == 0 {
+            for met in self.met.get(self.first..at).unwrap_or_default() {
+                self.places.count(met.rule, bytes);
+            }
+        }
+        does
+    }
+
+    /// Counts a packet of the burst for the rules that are not about connections.
+    pub(crate) fn count_stateless(&mut self, number: u32, bytes: usize) {
         let own = self.met(number).len();
         for met in self.met.iter().skip(self.first).take(own) {
-            if all || met.does & STATEFUL == 0 {
+            if met.does & STATEFUL == 0 {
                 self.places.count(met.rule, bytes);
             }
         }
