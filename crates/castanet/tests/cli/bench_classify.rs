@@ -20,9 +20,24 @@ fn records_of_every_small_set() {
         ("access-list", 1000),
         ("tcp-options", 100),
         ("nat", 1),
+        ("ipfilter", 10),
+        ("ipfilter", 100),
+        ("ipfilter", 1000),
+        ("ipfilter-list", 10),
+        ("ipfilter-list", 100),
+        ("ipfilter-list", 1000),
+        ("ipclassifier", 100),
+        ("ipclassifier", 1000),
+        ("classifier", 10),
+        ("classifier", 100),
+        ("classifier", 200),
     ];
     assert_eq!(cases, wanted);
     for record in &records {
+        let has_matcher = record["case"].as_str().unwrap().contains("filter")
+            || record["case"].as_str().unwrap().contains("classifier");
+        assert_eq!(record["matcher"].is_string(), has_matcher, "{record}");
+        assert_eq!(record["insert_us"].is_number(), !has_matcher, "{record}");
         assert!(record["cycles"].as_f64().unwrap() > 0.0, "{record}");
         assert!(record["hits"].as_f64().unwrap() > 0.3, "{record}");
         assert!(record["reference_ns"].as_f64().unwrap() > 0.0, "{record}");
