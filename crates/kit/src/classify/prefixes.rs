@@ -1,6 +1,7 @@
 //! Tests as masked words, a prefix of numbers each.
 
 use super::pattern::Test;
+use crate::rules::prefixes;
 
 /// A mask, and what a word is under it.
 pub(crate) type Bits = (u32, u32);
@@ -33,17 +34,8 @@ pub(crate) fn within(test: &Test) -> Option<Vec<Bits>> {
     let last = u64::from(test.mask) >> shift;
     let least = (u64::from(test.lo) + (1 << shift) - 1) >> shift;
     let most = (u64::from(test.hi) >> shift).min(last);
-    let (mut rows, mut at) = (Vec::new(), least);
-    while at <= most {
-        let mut free = at.trailing_zeros().min(width);
-        while at + (1 << free) - 1 > most {
-            free -= 1;
-        }
-        let mask = last & !((1 << free) - 1);
-        rows.push(((mask << shift) as u32, (at << shift) as u32));
-        at += 1 << free;
-    }
-    Some(rows)
+    let rows = prefixes(least, most, width);
+    Some(rows.map(|(mask, value)| ((mask << shift) as u32, (value << shift) as u32)).collect())
 }
 
 #[cfg(test)]

@@ -18,11 +18,14 @@ mod common;
 mod filter;
 mod groups;
 mod index;
+mod prefixes;
 mod shape;
 #[cfg(test)]
 mod tests;
 
 use crate::flow::Seed;
+pub use prefixes::prefixes;
+
 use block::{Block, MASKS};
 use groups::{Groups, Parted};
 use index::{Index, Number};
@@ -121,8 +124,8 @@ impl Table {
     /// Adds a rule under a masked key; the same one twice is found twice.
     pub fn insert(&mut self, rule: u32, masked: &Masked) {
         let shape = self.shape_of(&masked.mask);
-        let hash = self.shape(shape).hash(&self.seed, &masked.value);
-        if let Some(group) = self.group(shape, hash, &masked.value) {
+        let (of, hash) = self.under(self.shape(shape), &masked.value);
+        if let Some(group) = self.find(&of, hash, &masked.value) {
             self.groups.join(group, rule);
             return;
         }
@@ -136,8 +139,8 @@ impl Table {
     /// Takes a rule away from a masked key; whether it was there.
     pub fn remove(&mut self, rule: u32, masked: &Masked) -> bool {
         let Some(&shape) = self.shapes.get(&masked.mask) else { return false };
-        let hash = self.shape(shape).hash(&self.seed, &masked.value);
-        let Some(group) = self.group(shape, hash, &masked.value) else { return false };
+        let (of, hash) = self.under(self.shape(shape), &masked.value);
+        let Some(group) = self.find(&of, hash, &masked.value) else { return false };
         let Table { index, groups, blocks, seed, .. } = self;
         match groups.part(group, rule) {
             Parted::NotThere => return false,
@@ -198,7 +201,16 @@ impl Table {
     /// Calls `found` for each rule that matches a key, in no order.
     #[inline]
     pub fn each(&self, key: &Key, mut found: impl FnMut(u32)) {
-        self.each_of(std::slice::from_ref(key), |hit| found(hit.rule));
+        let mut places = [0; MASKS];
+        for block in &self.blocks {
+            let count = block.wanted(key, &mut places);
+            for &place in places.iter().take(count) {
+                let (of, hash) = self.under(block.shape(place.into()), key);
+                if let Some(group) = self.find(&of, hash, key) {
+                    self.groups.each(group, &mut found);
+                }
+            }
+        }
     }
 
     /// As [`Table::find_all`], with a call for each that is found.
@@ -209,11 +221,8 @@ impl Table {
         for (at, key) in keys.iter().enumerate() {
             for block in &self.blocks {
                 let count = block.wanted(key, &mut places);
-                for place in places.iter().take(count).map(|&place| usize::from(place)) {
-                    let shape = block.shape(place);
-                    let near = shape.near(key);
-                    let hash = shape.hash_of(&self.seed, near, key);
-                    let of = Of { number: shape.number(), near };
+                for &place in places.iter().take(count) {
+                    let (of, hash) = self.under(block.shape(place.into()), key);
                     if wanted.add(Lookup { key: at as u32, hash, cell: 0, of }) {
                         self.look(keys, wanted.take(), &mut found);
                     }
@@ -233,8 +242,7 @@ impl Table {
         for Lookup { key: at, hash, cell, of } in wanted {
             let Some(key) = keys.get(*at as usize).filter(|_| *cell != 0) else { continue };
             let group = index::guessed(*cell, *hash).filter(|&it| self.groups.is(it, of, key));
-            let again = || self.index.find(*hash, |group| self.groups.is(group, of, key));
-            let Some(group) = group.or_else(again) else { continue };
+            let Some(group) = group.or_else(|| self.find(of, *hash, key)) else { continue };
             self.groups.each(group, |rule| found(Hit { key: *at, rule }));
         }
     }
@@ -245,11 +253,17 @@ impl Table {
         self.blocks[block].shape(place)
     }
 
-    /// The group of a mask that has the value of a key.
-    fn group(&self, number: u32, hash: u64, key: &Key) -> Option<Number> {
-        let shape = self.shape(number);
-        let of = Of { number: shape.number(), near: shape.near(key) };
-        self.index.find(hash, |group| self.groups.is(group, &of, key))
+    /// A key under a mask, and the hash of that.
+    #[inline]
+    fn under(&self, shape: &Shape, key: &Key) -> (Of, u64) {
+        let near = shape.near(key);
+        (Of { number: shape.number(), near }, shape.hash_of(&self.seed, near, key))
+    }
+
+    /// The group that has the value of a key under a mask.
+    #[inline]
+    fn find(&self, of: &Of, hash: u64, key: &Key) -> Option<Number> {
+        self.index.find(hash, |group| self.groups.is(group, of, key))
     }
 
     /// The number of a mask, which is made if there is none.

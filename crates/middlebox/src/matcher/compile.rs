@@ -5,7 +5,7 @@ use super::keys::{self, Bits, Span};
 use crate::field::{Kind, Layer, Place, Spec};
 use crate::rule::{Predicate, Rule};
 use crate::value::{Condition, Value, mask4, mask6};
-use castanet_kit::rules::{Key, Masked};
+use castanet_kit::rules::{Key, Masked, prefixes};
 
 /// A rule with ranges is several keys; with more than so many, ranges are asked for later.
 const MOST: usize = 32;
@@ -198,23 +198,7 @@ fn ranges(span: Span, condition: Condition, number: u64) -> Option<Vec<Bits>> {
         Condition::More => (number.checked_add(1)?, last),
         Condition::Unequal => return None,
     };
-    if low > high || high > last {
-        return None;
-    }
-    let mut rows = Vec::new();
-    let mut at = low;
-    loop {
-        // The longest run of numbers that begins here and is one prefix.
-        let mut free = at.trailing_zeros().min(span.count);
-        while at + ((1_u64 << free) - 1) > high {
-            free -= 1;
-        }
-        let run = (1_u64 << free) - 1;
-        rows.push(span.masked(!run, at));
-        if at + run == high {
-            break;
-        }
-        at += run + 1;
-    }
-    (rows.len() <= MOST).then_some(rows)
+    let rows = prefixes(low, high, span.count).map(|(mask, value)| span.masked(mask, value));
+    let rows: Vec<Bits> = rows.take(MOST + 1).collect();
+    (1..=MOST).contains(&rows.len()).then_some(rows)
 }
