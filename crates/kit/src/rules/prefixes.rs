@@ -1,0 +1,43 @@
+//! Ranges of numbers as masked ones.
+
+/// The numbers of `width` bits from `least` to `most`, as few masks and values as there can be:
+/// each a prefix, in order.
+pub fn prefixes(least: u64, most: u64, width: u32) -> impl Iterator<Item = (u64, u64)> {
+    let all = u64::MAX >> (u64::BITS - width);
+    let mut next = (least <= most && most <= all).then_some(least);
+    std::iter::from_fn(move || {
+        let at = next?;
+        // The longest run of numbers that begins here and is one prefix.
+        let fixed = width - at.trailing_zeros().min(width);
+        let mut run = all.checked_shr(fixed).unwrap_or(0);
+        while run > most - at {
+            run >>= 1;
+        }
+        next = (run < most - at).then(|| at + run + 1);
+        Some((all & !run, at))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prefixes;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn each_number_of_a_range_has_one_prefix(a: u8, b: u8, number: u8) {
+            let (least, most, number) = (a.min(b).into(), u64::from(a.max(b)), u64::from(number));
+            let has = prefixes(least, most, 8).filter(|(mask, value)| number & mask == *value);
+            prop_assert_eq!(has.count(), usize::from((least..=most).contains(&number)));
+            prop_assert!(prefixes(least, most, 8).count() <= 14);
+        }
+    }
+
+    #[test]
+    fn the_widest_and_none() {
+        assert!(prefixes(0, u64::MAX, 64).eq([(0, 0)]));
+        assert!(prefixes(7, 7, 3).eq([(7, 7)]));
+        assert_eq!(prefixes(2, 1, 8).count() + prefixes(0, 256, 8).count(), 0);
+        assert_eq!(prefixes(1, u64::MAX - 1, 64).count(), 126);
+    }
+}
