@@ -162,6 +162,9 @@ pub struct Class {
     pub each: bool,
     /// What it does with checksums that are left to who sends a packet.
     pub checksums: Checksums,
+    /// Classes of elements without outputs to which a source can hand packets that nobody has
+    /// to look at.
+    pub straight: &'static [&'static str],
     /// Read handlers that only the router's own programs may call.
     pub private: &'static [&'static str],
     /// Whether its elements keep state of each flow, so that they stand in the
@@ -228,6 +231,7 @@ const fn class<E: crate::element::Build + Describe, L: Local, F: Fate>(
         watch: None,
         each: false,
         checksums: Checksums::Right,
+        straight: &[],
         private: &[],
         flows: false,
         ported: None,
@@ -405,6 +409,13 @@ impl Class {
     /// that are left to who sends them.
     pub const fn with_checksums(mut self, checksums: Checksums) -> Class {
         self.checksums = checksums;
+        self
+    }
+
+    /// The same class, for sources that hand packets straight to elements of these classes, by
+    /// [`Cx::straight`](crate::cx::Cx::straight), where those come next.
+    pub const fn with_straight(mut self, classes: &'static [&'static str]) -> Class {
+        self.straight = classes;
         self
     }
 

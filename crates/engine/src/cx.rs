@@ -1,11 +1,12 @@
 //! What an element can reach while it runs: time, outputs, frames, timers.
 
-use crate::element::{DROP, Fate};
-use crate::node::{NO_FRAME, Slot};
+use crate::element::{DROP, Fate, PerBatch};
+use crate::node::{NO_FRAME, PerBatchNode, Slot};
 use crate::time::Time;
 use crate::worker::core::Core;
 use crate::worker::exec;
 use castanet_packet::{Batch, Packet};
+use std::any::Any;
 
 /// What an element can reach while it runs. It is lent for one call.
 pub struct Cx<'a> {
@@ -179,6 +180,28 @@ impl Cx<'_> {
             pull(nodes, self.core, self.me, input, n, &mut into);
         }
         into
+    }
+
+    /// Lends a source the element to which its packets go next, so that it can hand over what
+    /// nobody has to look at; `pass` says how many packets went from one to the other, and has
+    /// the `Cx` of the one that takes them. Nothing, unless the graph was found to allow it
+    /// ([`Class::with_straight`](crate::class::Class::with_straight)), or if somebody wants to
+    /// know what each element costs.
+    pub fn straight<E: PerBatch>(
+        &mut self,
+        pass: impl FnOnce(&E, &mut E::Local, &mut Cx) -> usize,
+    ) -> Option<usize> {
+        let nodes = self.nodes.as_deref_mut()?;
+        let to = nodes[self.me].straight.filter(|_| self.core.visits.is_none())?;
+        let node: &mut dyn Any = nodes[to].node.as_deref_mut()?;
+        let node = node.downcast_mut::<PerBatchNode<E>>()?;
+        let count = node.lend(|config, local| {
+            pass(config, local, &mut Cx { core: self.core, me: to, nodes: None })
+        });
+        self.core.ledger[self.me].made += count as u64;
+        self.core.ledger[self.me].output += count as u64;
+        self.core.ledger[to].input += count as u64;
+        Some(count)
     }
 
     /// The output that a source is asked for; 0 when it is asked as a task.

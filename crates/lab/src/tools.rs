@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 const PACKAGES: &[(&str, &str)] = &[
     ("arping", "iputils-arping"),
     ("curl", "curl"),
-    ("dpdk-testpmd", "dpdk"),
+    ("dpdk-testpmd", "dpdk-dev"),
     ("ethtool", "ethtool"),
     ("ip", "iproute2"),
     ("iperf3", "iperf3"),

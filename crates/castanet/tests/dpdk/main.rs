@@ -12,6 +12,7 @@ mod offload;
 mod peers;
 mod said;
 mod soak;
+mod straight;
 
 use program::{Ran, castanet, click, folder};
 use std::path::PathBuf;
@@ -25,7 +26,7 @@ const QUIET: &str = "--no-huge -m 512 --no-pci --no-shconf --no-telemetry --log-
 fn require_dpdk() {
     assert!(
         castanet_io::dpdk::is_built_in(),
-        "these tests need DPDK: apt-get install libdpdk-dev dpdk, and build again"
+        "these tests need DPDK: apt-get install dpdk-dev, and build again"
     );
 }
 
@@ -377,6 +378,7 @@ fn explain_says_what_it_can_without_dpdk_running() {
         "port 0 of DPDK, which is not started; give its options with --dpdk to know more",
         "(2 of 3 workers; it has 2 queues to use)",
         "worker 0 sends to queue 0, locked for each burst: so does worker 1",
+        "FromDPDKDevice@1 -> ToDPDKDevice@2, without a look at the packets",
     ] {
         assert!(out.contains(line), "{line} is not in\n{out}");
     }

@@ -170,6 +170,10 @@ pub fn passes(graph: &Graph, plan: &fuse::Plan) -> String {
         });
         _ = writeln!(out, "  {}", names.collect::<Vec<_>>().join(" -> "));
     }
+    for &(from, to) in &plan.straight {
+        let [from, to] = [from, to].map(|at| &graph.elements[at].name);
+        _ = writeln!(out, "  {from} -> {to}, without a look at the packets");
+    }
     if out.is_empty() {
         out += "  none: each element is visited by itself\n";
     }

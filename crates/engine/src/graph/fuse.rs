@@ -13,6 +13,8 @@ use crate::node::fused::{Fusion, MAX_STAGES, Member, Need};
 #[derive(Default)]
 pub struct Plan {
     pub(crate) rows: Vec<Row>,
+    /// Sources, and the elements next to them that take packets which nobody has looked at.
+    pub(crate) straight: Vec<(usize, usize)>,
 }
 
 /// Elements that run as one pass.
@@ -49,10 +51,25 @@ pub fn find(graph: &Graph, fusions: &[&'static Fusion]) -> Plan {
                 }
             }
         }
-        let Some(row) = best else { return plan };
+        let Some(row) = best else {
+            plan.straight = straight(graph);
+            return plan;
+        };
         row.members.iter().for_each(|member| free[member.node] = false);
         plan.rows.push(row);
     }
+}
+
+/// Finds the sources whose packets go straight to an element that takes them as they are.
+fn straight(graph: &Graph) -> Vec<(usize, usize)> {
+    let pairs = graph.elements.iter().enumerate().filter_map(|(source, it)| {
+        let mut leaving = graph.out_edges(source).filter(|edge| edge.flow != Flow::Pull);
+        let (edge, None) = (leaving.next()?, leaving.next()) else { return None };
+        let to = &graph.elements[edge.to.node];
+        let takes = it.class.straight.contains(&to.class.spec.class) && to.outputs.is_empty();
+        takes.then_some((source, edge.to.node))
+    });
+    pairs.collect()
 }
 
 /// What a row is looked for in.

@@ -122,6 +122,8 @@ pub struct Slot {
     pub role: Role,
     /// Where each output pushes; `None` for pull outputs and open ones.
     pub outputs: Vec<Option<Target>>,
+    /// The element that it may hand packets to by [`crate::cx::Cx::straight`].
+    pub straight: Option<usize>,
     /// Where each pull input pulls; `None` for push inputs.
     pub upstream: Vec<Option<Target>>,
     /// The tasks to wake when packets come to rest here.

@@ -20,6 +20,13 @@ impl<E: PerBatch> PerBatchNode<E> {
         body.settle(E::settle);
         PerBatchNode { body }
     }
+
+    /// Lends configuration and state for one call.
+    #[inline]
+    pub(crate) fn lend<R>(&mut self, with: impl FnOnce(&E, &mut E::Local) -> R) -> R {
+        let config = &*self.body.config;
+        self.body.local.with(|local| with(config, local))
+    }
 }
 
 impl<E: PerBatch> Node for PerBatchNode<E> {

@@ -348,6 +348,9 @@ fn fuse(slots: &mut [Slot], plan: &fuse::Plan) {
         }
         slots[head].pass = Some(Box::new(Pass { fused, members: row.members.clone() }));
     }
+    for &(from, to) in &plan.straight {
+        slots[from].straight = Some(to);
+    }
 }
 
 /// An element's place, without its node.
@@ -367,6 +370,7 @@ fn slot(graph: &Graph, element: usize) -> Slot {
         within: None,
         role: it.class.role,
         outputs,
+        straight: None,
         upstream,
         waiters: Vec::new(),
         pullers: Vec::new(),

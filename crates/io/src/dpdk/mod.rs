@@ -201,6 +201,44 @@ impl Dpdk {
         Some(what(&mut Handing { taker, mbufs, stats, pieces }))
     }
 
+    /// Whether what this port receives can be sent on without anybody looking at it.
+    pub fn is_plain(&self) -> bool {
+        let Options { aggregate, paint_queue, checks, .. } = self.options;
+        !aggregate && !paint_queue && checks == Sums::default()
+    }
+
+    /// Receives up to `max` packets and sends them by another port as they are, which
+    /// [`Dpdk::is_plain`] allows; how many. What needs a second look, or finds no room, is
+    /// added to `batch`, and is to go behind these.
+    pub fn pass(&mut self, to: &mut Dpdk, pool: &Pool, batch: &mut Batch, max: usize) -> usize {
+        let Some(to_queue) = to.claim.tx_queue(&to.options).filter(|_| to.pieces.is_empty()) else {
+            return 0;
+        };
+        let Claim { port, rx, mbufs, .. } = &self.claim;
+        let queues = rx.end - rx.start;
+        let mut count = 0;
+        for _ in 0..queues {
+            let queue = rx.start + self.next;
+            self.next = if self.next + 1 < queues { self.next + 1 } else { 0 };
+            let onto = (&*to.claim.port, to_queue);
+            let (handed, found) = port.pass(queue, onto, (mbufs, pool), batch, max - count);
+            count += handed.packets;
+            to.stats.sent_bytes += handed.bytes;
+            self.stats.received_bytes += handed.bytes + found.bytes;
+            self.stats.received += found.packets as u64;
+            self.stats.no_frame += found.lost as u64;
+            if count == max || !batch.is_empty() {
+                break;
+            }
+        }
+        self.stats.received += count as u64;
+        to.stats.sent += count as u64;
+        if count == 0 && batch.is_empty() {
+            [self, to].into_iter().filter(|it| it.care.is_some()).for_each(Dpdk::look_after);
+        }
+        count
+    }
+
     /// Looks after a port over which nothing goes.
     #[cold]
     fn look_after(&mut self) {

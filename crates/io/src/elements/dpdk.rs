@@ -59,7 +59,7 @@ pub(super) fn told(error: &IoError) -> ArgError {
 }
 
 const HELP: &str = "for a try without hardware: castanet run --dpdk \"--no-huge -m 512 --no-pci --vdev net_null0\"";
-const INSTALL: &str = "on Debian: apt-get install libdpdk-dev dpdk";
+const INSTALL: &str = "on Debian: apt-get install dpdk-dev";
 
 /// What there is to know of a port; zeros if it is not open.
 pub(super) trait Hardware {

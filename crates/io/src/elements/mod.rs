@@ -55,7 +55,9 @@ pub static CLASSES: &[Class] = &[
     control::<dpdk_info::DPDKInfo>(),
     per_batch::<ensure_dpdk_buffer::EnsureDPDKBuffer>().with_checksums(Checksums::Pass),
     source::<from_device::FromDevice>().with_device(from_device::device),
-    source::<from_dpdk_device::FromDPDKDevice>().with_device(from_dpdk_device::device),
+    source::<from_dpdk_device::FromDPDKDevice>()
+        .with_device(from_dpdk_device::device)
+        .with_straight(&["ToDPDKDevice"]),
     source::<from_dpdk_ring::FromDPDKRing>(),
     source::<from_dump::FromDump>(),
     source::<from_host::FromHost>(),

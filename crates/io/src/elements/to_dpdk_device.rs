@@ -313,6 +313,25 @@ impl ToDPDKDevice {
         }
     }
 
+    /// Sends up to `max` packets that a port receives without a look at them; how many came.
+    pub(super) fn pass(
+        &self,
+        local: &mut Sending,
+        from: &mut Dpdk,
+        max: usize,
+        cx: &mut Cx,
+    ) -> usize {
+        let mut batch = Batch::new();
+        let device = local.device.get_mut().filter(|_| local.waiting.len() == 0);
+        let passed = device.map_or(0, |to| from.pass(to, cx.pool(), &mut batch, max));
+        cx.consumed(passed);
+        let rest = batch.len();
+        if rest > 0 {
+            self.send(local, batch, cx);
+        }
+        passed + rest
+    }
+
     fn report(&self, what: &dyn std::fmt::Display, cx: &mut Cx) {
         cx.chatter(&format!("ToDPDKDevice({}): {what}", self.settings.port));
     }

@@ -18,10 +18,12 @@ pub(crate) const DEVICES: [&str; 7] =
     ["net_null", "net_pcap", "net_memif", "vhost", "kernel", "af_packet", "af_xdp"];
 
 /// What happens to them.
-pub(crate) const CASES: [&str; 2] = [FORWARD, ROUTER];
+pub(crate) const CASES: [&str; 3] = [FORWARD, COUNTED, ROUTER];
 
 /// Packets go on as they came.
 const FORWARD: &str = "forward";
+/// Packets go on as they came, past a `Counter`: so they become descriptors, and mbufs again.
+const COUNTED: &str = "counted";
 /// Packets go along the router path, or Linux routes them.
 const ROUTER: &str = "router";
 

@@ -51,6 +51,12 @@ impl Testpmd {
         Ok(started)
     }
 
+    /// Has it wait where a port has no room, instead of dropping.
+    pub(super) fn wait_for_room(&mut self) -> Result<(), String> {
+        let mut say = |words| self.process.say(words).map_err(|error| error.to_string());
+        ["stop", "set fwd io retry", "start"].into_iter().try_for_each(&mut say)
+    }
+
     /// What the first port has sent, and the rate since this was asked before.
     fn ask(&mut self) -> Result<(u64, f64), String> {
         self.process.say("show port stats 0").map_err(|error| error.to_string())?;

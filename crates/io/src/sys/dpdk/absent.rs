@@ -92,6 +92,16 @@ impl Port {
     ) -> Found {
         match self.never {}
     }
+    pub(crate) fn pass(
+        &self,
+        _: u16,
+        _: (&Port, u16),
+        _: (&Mbufs, &Pool),
+        _: &mut Batch,
+        _: usize,
+    ) -> (Handed, Found) {
+        match self.never {}
+    }
     pub(crate) fn terms(&self) -> Option<Terms> {
         match self.never {}
     }

@@ -52,6 +52,43 @@ struct castanet_received castanet_dpdk_dequeue(struct rte_ring *ring,
     return place_all(mbufs, rte_ring_dequeue_burst(ring, (void **)mbufs, n, NULL), kind, packets);
 }
 
+/* How many mbufs from the first on can be sent as they are: each whole, nobody else's too, and of a
+ * length that needs no second look. Adds up their bytes. */
+static __rte_always_inline uint64_t plain(struct rte_mbuf **mbufs, uint64_t all,
+                                          const struct castanet_watch *watch, uint64_t *bytes) {
+    const uint32_t shortest = watch->shortest, span = watch->longest - shortest;
+    uint64_t i, sum = 0;
+    for (i = 0; i < all; i++) {
+        struct rte_mbuf *mbuf = mbufs[i];
+        uint32_t alone_and_whole, len = mbuf->pkt_len;
+        memcpy(&alone_and_whole, &mbuf->refcnt, sizeof alone_and_whole);
+        if (unlikely(alone_and_whole != 0x10001) || unlikely(len - shortest > span))
+            break;
+        if (unlikely(mbuf->ol_flags != 0)) {
+            if (!RTE_MBUF_DIRECT(mbuf))
+                break;
+            mbuf->ol_flags = 0;
+        }
+        sum += len;
+    }
+    *bytes = sum;
+    return i;
+}
+
+/* Receives up to n packets, at most BURST, and sends them on as they are, up to the first that needs
+ * a second look or finds no room. Mbufs from that on are left. */
+struct castanet_passed castanet_dpdk_pass(uint16_t from, uint16_t from_queue, uint16_t to,
+                                          uint16_t to_queue, const struct castanet_watch *watch,
+                                          struct rte_mbuf **mbufs, unsigned n) {
+    uint64_t all = rte_eth_rx_burst(from, from_queue, mbufs, RTE_MIN(n, (unsigned)BURST));
+    uint64_t bytes = 0, ready = plain(mbufs, all, watch, &bytes), sent = 0;
+    if (likely(ready > 0))
+        sent = rte_eth_tx_burst(to, to_queue, mbufs, ready);
+    for (uint64_t i = sent; unlikely(i < ready); i++)
+        bytes -= mbufs[i]->pkt_len;
+    return (struct castanet_passed){.all = all, .sent = sent, .bytes = bytes};
+}
+
 /* Makes a packet of one mbuf in place, if it can be one. */
 bool castanet_dpdk_place(const struct rte_mbuf *mbuf, const struct castanet_kind *kind,
                          struct castanet_packet *packet, uint64_t *bytes) {

@@ -2,7 +2,7 @@
 
 use super::eal::enter_thread;
 use super::pool::{Mbufs, are_mbufs};
-use super::shim::{self, BURST, Kind, Mbuf, Received, Sent};
+use super::shim::{self, BURST, Kind, Mbuf, Passed, Received, Sent};
 use super::types::{Found, Handed, Wants};
 use castanet_packet::{Batch, Packet, Pool, RawPacket, anno};
 use std::mem::MaybeUninit;
@@ -83,6 +83,42 @@ pub(super) unsafe fn transmit(
     // SAFETY: these have another owner; none is shared.
     unsafe { batch.release(handed.packets) };
     handed
+}
+
+/// Receives up to `max` packets and sends them on by `call`, which is to do both as
+/// `castanet_dpdk_pass` does, for as long as whole bursts go; `handed` are those that went.
+/// Those of the last burst that did not become packets of `batch`.
+///
+/// # Safety
+/// `call` must do as said, and give up the mbufs that it leaves.
+#[inline]
+pub(super) unsafe fn pass(
+    (mbufs, pool): (&Mbufs, &Pool),
+    batch: &mut Batch,
+    max: usize,
+    mut call: impl FnMut(*mut *mut Mbuf, u32) -> Passed,
+) -> (Handed, Found) {
+    let (mut handed, mut found) = (Handed::default(), Found::default());
+    enter_thread();
+    let mut burst = [const { MaybeUninit::<*mut Mbuf>::uninit() }; BURST];
+    let first: *mut *mut Mbuf = burst.as_mut_ptr().cast();
+    while handed.packets < max {
+        let wanted = (max - handed.packets).min(BURST);
+        let Passed { all, sent, bytes } = call(first, wanted as u32);
+        handed.packets += sent as usize;
+        handed.bytes += bytes;
+        if all > sent {
+            // SAFETY: it says that it has written so many, and those behind `sent` are left.
+            let rest = unsafe {
+                std::slice::from_raw_parts(first.add(sent as usize), (all - sent) as usize)
+            };
+            receive_slowly(rest, mbufs, pool, batch, Wants::default(), &mut found);
+        }
+        if (sent as usize) < wanted {
+            break;
+        }
+    }
+    (handed, found)
 }
 
 /// Takes note of what the port said about a packet.

@@ -240,6 +240,33 @@ impl Port {
         }
     }
 
+    /// Receives up to `max` packets from a queue and sends them to one of `to` as they are, a
+    /// burst after the other, for as long as whole bursts go. What of the last one did not go,
+    /// for want of room or because it needs a second look, is added to `batch`.
+    pub(crate) fn pass(
+        &self,
+        queue: u16,
+        (to, to_queue): (&Port, u16),
+        pools: (&Mbufs, &Pool),
+        batch: &mut Batch,
+        max: usize,
+    ) -> (Handed, Found) {
+        // Everybody locks queues to receive from before those to send to.
+        let running = lock(&self.rx[usize::from(queue)]);
+        let sending = lock(&to.tx[usize::from(to_queue)]);
+        let (true, Some(terms)) = (*running, &*sending) else {
+            return Default::default();
+        };
+        // SAFETY: both queues are running and their locks are ours; who has what was sent
+        // is the driver, and what was not is ours.
+        unsafe {
+            burst::pass(pools, batch, max, |first, n| {
+                let (watch, to) = (&raw const terms.watch, to.number);
+                shim::castanet_dpdk_pass(self.number, queue, to, to_queue, watch, first, n)
+            })
+        }
+    }
+
     /// What can be sent, once the port is set up.
     pub(crate) fn terms(&self) -> Option<Terms> {
         lock(&self.plan).as_ref().map(|planned| planned.terms)

@@ -75,6 +75,14 @@ struct castanet_sent {
     uint64_t bytes;
 };
 
+/* What was received and sent on at once. */
+struct castanet_passed {
+    uint32_t all;
+    /* How many of these, from the first on, went on, and their bytes. */
+    uint32_t sent;
+    uint64_t bytes;
+};
+
 /* What a port can do. */
 struct castanet_info {
     char name[RTE_ETH_NAME_MAX_LEN];

@@ -59,6 +59,17 @@ pub(super) struct Sent {
     pub(super) bytes: u64,
 }
 
+/// What was received and sent on at once.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct Passed {
+    pub(super) all: u32,
+    /// How many of these, from the first on, went on.
+    pub(super) sent: u32,
+    /// Their bytes.
+    pub(super) bytes: u64,
+}
+
 /// How a port is to be set up.
 #[repr(C)]
 pub(super) struct Setup {
@@ -116,6 +127,15 @@ unsafe extern "C" {
         mbufs: *mut *mut Mbuf,
         n: c_uint,
     ) -> Received;
+    pub(super) fn castanet_dpdk_pass(
+        from: u16,
+        from_queue: u16,
+        to: u16,
+        to_queue: u16,
+        watch: *const Watch,
+        mbufs: *mut *mut Mbuf,
+        n: c_uint,
+    ) -> Passed;
     pub(super) fn castanet_dpdk_place(
         mbuf: *const Mbuf,
         kind: *const Kind,

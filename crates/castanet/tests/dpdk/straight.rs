@@ -1,0 +1,69 @@
+//! What goes from one port to the next without a look: as if there were an element between.
+
+use super::{capture, number, packets, pcap, run};
+use crate::program::folder;
+
+/// What each side has to say at the end.
+const HANDLERS: [&str; 9] = [
+    "f.count",
+    "f.byte_count",
+    "f.no_frame_drops",
+    "t.count",
+    "t.byte_count",
+    "t.dropped",
+    "t.drops.refused",
+    "t.drops.full",
+    "i.pool_count",
+];
+
+/// The numbers of all handlers but the last, of packets that pass by `between`, and how many mbufs
+/// are free then.
+fn numbers(devices: &str, between: &str, how: &str, until: &str) -> (Vec<u64>, u64) {
+    let config = format!(
+        "i :: DPDKInfo(2048); f :: FromDPDKDevice(0) {between} -> t :: ToDPDKDevice({how});
+         Script(label again, wait 10ms, goto again $(lt {until}), wait 20ms, stop)"
+    );
+    let said = run(devices, &config, &HANDLERS);
+    let pool = said.split("i.pool_count:\n0 ").nth(1).and_then(|it| it.lines().next());
+    let free: u64 = pool.and_then(|it| it.parse().ok()).unwrap_or_else(|| panic!("{said}"));
+    (HANDLERS[..8].iter().map(|it| number(&said, it)).collect(), free)
+}
+
+#[test]
+fn ports_next_to_each_other_carry_what_they_carry_with_an_element_between() {
+    // Some come in several mbufs, and are longer than this port sends.
+    let lengths = (0..2500).map(|n| if n % 100 == 75 { 3000 } else { 14 + n * 37 % 1700 });
+    let (from, sent) = capture("straight", lengths);
+    let to = |name: &str| folder("dpdk").join(format!("straight-{name}.pcap"));
+    let pass = |name: &str, between: &str| {
+        let count = "$(add $(t.count) $(t.drops.refused)) 2500";
+        let (numbers, free) = numbers(&pcap(&from, &to(name)), between, "0", count);
+        // All are back, but for those in the caches of workers.
+        assert!(free >= 1024, "{free}");
+        (numbers, packets(&to(name)))
+    };
+    let (straight, there) = pass("next", "");
+    let (seen, through) = pass("between", "-> Null");
+    assert_eq!(straight, seen);
+    assert!(there == through, "other packets");
+    let fit: Vec<_> = sent.iter().filter(|it| it.len() < 3000).cloned().collect();
+    assert!(there == fit && fit.len() == 2475, "{} packets", there.len());
+    let bytes = |packets: &[Vec<u8>]| packets.iter().map(Vec::len).sum::<usize>() as u64;
+    assert_eq!(straight, [2500, bytes(&sent), 0, 2475, bytes(&fit), 25, 25, 0]);
+}
+
+#[test]
+fn what_finds_no_room_behind_others_waits_or_is_dropped() {
+    let (from, _) = capture("straight-full", (0..3000).map(|n| 60 + n % 100));
+    let devices = format!("--vdev net_pcap0,rx_pcap={} --vdev net_ring0", from.display());
+    // Nobody takes what lies in the ring.
+    let pass = |between| {
+        let how = "1, NDESC 512, IQUEUE 100, BLOCKING false";
+        numbers(&devices, between, how, "$(f.count) 3000").0
+    };
+    let (straight, seen) = (pass(""), pass("-> Null"));
+    assert_eq!(straight, seen);
+    let [received, sent, dropped] = [0, 3, 7].map(|at| straight[at]);
+    assert_eq!((received, sent + 100 + dropped, dropped), (3000, 3000, straight[5]));
+    assert!(sent > 0 && dropped > 0, "{straight:?}");
+}
