@@ -11,11 +11,10 @@ use crate::matcher::{ACCEPTS, CHANGES, DROPS, STATEFUL, VAGUE};
 use crate::rules::Rules;
 use castanet_engine::prelude::*;
 
-/// What is known of a packet of a burst before its turn comes.
+/// What is known of a packet of a burst before its turn comes. Not its headers: to find those
+/// of most packets again costs less than to keep them.
 #[derive(Clone, Copy)]
 pub(crate) struct Look {
-    /// Nothing, if it is no IP packet.
-    headers: Option<Headers>,
     looked: Looked,
     /// Its number among those whose rules were looked up, if it is one.
     asked: Option<u32>,
@@ -59,9 +58,9 @@ impl Pass<'_> {
         let mut looks = std::mem::take(&mut books.looks);
         self.look(books, batch, &mut looks, cx);
         for (packet, look) in batch.iter_mut().zip(&looks) {
-            let exit = match &look.headers {
-                Some(headers) => self.decide(books, look, headers, packet, cx),
-                None => self.on(),
+            let exit = match Headers::plain(packet) {
+                Some(headers) => self.decide(books, look, &headers, packet, cx),
+                None => self.decide_odd(books, look, packet, cx),
             };
             fates.push(exit.index());
         }
@@ -75,12 +74,12 @@ impl Pass<'_> {
         connections.expire(now(cx));
         connections.begin_burst();
         for packet in batch.iter() {
-            let headers = Headers::find(packet);
-            let looked = match &headers {
-                Some(headers) => connections.ask(packet.bytes(), headers),
-                None => Looked::Alone,
+            let looked = match Headers::plain(packet) {
+                Some(headers) => connections.ask_four(packet.bytes(), &headers),
+                None => Headers::find(packet)
+                    .map_or(Looked::Alone, |headers| connections.ask(packet.bytes(), &headers)),
             };
-            looks.push(Look { headers, looked, asked: None });
+            looks.push(Look { looked, asked: None });
         }
         connections.look();
         // If all rules are about connections, a packet of one is no other rule's business.
@@ -88,9 +87,11 @@ impl Pass<'_> {
         let mut count = 0;
         matcher.begin();
         for (packet, look) in batch.iter().zip(looks) {
-            let Some(headers) = &look.headers else { continue };
-            if !(is_only && connections.is_known(look.looked)) {
-                matcher.ask(packet.bytes(), headers);
+            if is_only && connections.is_known(look.looked) {
+                continue;
+            }
+            if let Some(headers) = Headers::find(packet) {
+                matcher.ask(packet.bytes(), &headers);
                 look.asked = Some(count);
                 count += 1;
             }
@@ -101,6 +102,15 @@ impl Pass<'_> {
     #[inline]
     fn on(&self) -> Exit {
         Exit::Out(self.port as u8)
+    }
+
+    /// What becomes of a packet whose headers are not plain.
+    #[inline(never)]
+    fn decide_odd(&self, books: &mut Books, look: &Look, packet: &mut Packet, cx: &mut Cx) -> Exit {
+        match Headers::find(packet) {
+            Some(headers) => self.decide(books, look, &headers, packet, cx),
+            None => self.on(),
+        }
     }
 
     /// What becomes of a packet.
@@ -114,8 +124,9 @@ impl Pass<'_> {
         cx: &mut Cx,
     ) -> Exit {
         let found = books.connections.find(look.looked, packet.bytes(), headers, now(cx));
-        match (found, look.asked) {
-            (Some(found), _) => self.of_connection(books, look, (headers, &found), packet, cx),
+        // By reference: a copy would wait for what was just written.
+        match (&found, look.asked) {
+            (Some(found), _) => self.of_connection(books, look, (headers, found), packet, cx),
             (None, Some(asked)) => self.by_rules(books, asked, packet, cx),
             (None, None) => self.slowly(books, None, None, packet, cx),
         }
@@ -167,7 +178,7 @@ impl Pass<'_> {
         if does & (ACCEPTS | DROPS) == DROPS {
             return Exit::Rule;
         }
-        match found.changes.then(|| connections.exchanged(found)) {
+        match connections.changes(found).then(|| connections.exchanged(found)) {
             None | Some(Exchanged::Nothing) => {}
             Some(Exchanged::Ends(to)) => {
                 let is_followed = destination(packet, headers) == Some(packet.dst());

@@ -12,7 +12,7 @@ use crate::field::Layer;
 const MOST_TAGS: usize = 2;
 
 /// Where the headers of an IP packet are, counted from its first byte.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Headers {
     /// Whether it is IPv6.
     pub is_ip6: bool,
@@ -67,6 +67,47 @@ impl Headers {
             None => behind_ethernet(packet.bytes())?,
         };
         Headers::of(packet.bytes(), network)
+    }
+
+    /// The same, quickly and without a copy, of a packet that has an IPv4 header without options
+    /// where it is marked or right behind Ethernet's, is no fragment, and carries whole headers
+    /// of UDP or TCP; nothing of others.
+    #[inline(always)]
+    pub(crate) fn plain(packet: &Packet) -> Option<Headers> {
+        const PLAIN: u8 = 0x45;
+        let bytes = packet.bytes();
+        let network = match packet.network_offset() {
+            Some(at) => usize::try_from(at).ok()?,
+            None => {
+                let (ether, _) = Ethernet::from_prefix(bytes)?;
+                (ether.ether_type() == ether_type::IPV4).then_some(Ethernet::LEN)?
+            }
+        };
+        let (ip, segment) = Ipv4Header::from_prefix(bytes.get(network..)?)?;
+        let (transport, total) = (network + Ipv4Header::LEN, usize::from(ip.total_len()));
+        let length = total.checked_sub(Ipv4Header::LEN)?.min(segment.len());
+        let (upper, header) = match ip.protocol() {
+            ip_proto::UDP => (Layer::Udp, Udp::LEN),
+            ip_proto::TCP => (Layer::Tcp, Tcp::from_prefix(segment)?.0.header_len()),
+            _ => return None,
+        };
+        let least = if upper == Layer::Tcp { Tcp::LEN } else { Udp::LEN };
+        if ip.version_ihl() != PLAIN || ip.is_fragment() || header < least || header > length {
+            return None;
+        }
+        Some(Headers {
+            is_ip6: false,
+            network,
+            end: transport + length,
+            protocol: ip.protocol(),
+            transport,
+            upper,
+            payload: transport + header,
+            is_fragment: false,
+            is_later_fragment: false,
+            fragment_id: 0,
+            extensions: 0,
+        })
     }
 
     /// Looks at bytes whose IP header begins at `network`.
@@ -247,4 +288,45 @@ fn behind_ethernet(bytes: &[u8]) -> Option<usize> {
         (kind, rest, at) = (tag.ether_type(), behind, at + Vlan::LEN);
     }
     matches!(kind, ether_type::IPV4 | ether_type::IPV6).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use castanet_wire::sketch;
+    use proptest::prelude::*;
+
+    fn packet(bytes: &[u8], has_ethernet: bool) -> Packet {
+        let mut packet = Packet::from_bytes(bytes);
+        if !has_ethernet {
+            packet.set_network_header(0, 0);
+        }
+        packet
+    }
+
+    proptest! {
+        #[test]
+        fn plain_headers_are_those_that_are_found(
+            has_ethernet: bool,
+            is_tcp: bool,
+            changes in prop::collection::vec((0..60_usize, any::<u8>()), 0..4),
+            length in 0..70_usize,
+        ) {
+            let upper = if is_tcp { "tcp syn tcpopt mss1460" } else { "udp" };
+            let link = if has_ethernet { "eth 0:0:0:0:0:1 > 0:0:0:0:0:2 " } else { "" };
+            let built = sketch::build(&format!("{link}1.0.0.1:5 > 2.0.0.2:6 {upper} len 48"));
+            let mut bytes = built.expect("is a packet").bytes;
+            let whole = packet(&bytes, has_ethernet);
+            prop_assert!(Headers::plain(&whole).is_some());
+            prop_assert_eq!(Headers::plain(&whole), Headers::find(&whole));
+            bytes.truncate(length);
+            for (at, byte) in changes {
+                bytes.get_mut(at).into_iter().for_each(|it| *it = byte);
+            }
+            let changed = packet(&bytes, has_ethernet);
+            if let Some(plain) = Headers::plain(&changed) {
+                prop_assert_eq!(Some(plain), Headers::find(&changed));
+            }
+        }
+    }
 }

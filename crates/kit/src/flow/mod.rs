@@ -258,12 +258,16 @@ impl<F: Flow> Flows<F> {
     }
 
     /// Ends a flow whose time is over, if [`Flows::expire`] has not come to it yet.
+    #[inline]
     pub fn overdue(&mut self, id: Id, now: u64) -> Option<(F::Key, F)> {
-        if self.ends(id) > now {
-            return None;
-        }
+        if self.ends(id) > now { None } else { Some(self.end(id)) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end(&mut self, id: Id) -> (F::Key, F) {
         self.counts.expired += 1;
-        Some(self.remove(id))
+        self.remove(id)
     }
 
     /// Ends the flow that would end first, of some that `may_go`.
@@ -279,6 +283,7 @@ impl<F: Flow> Flows<F> {
     }
 
     /// When a flow ends, if nobody says otherwise.
+    #[inline]
     pub fn ends(&self, id: Id) -> u64 {
         self.wheel.time(self.entries.at(id).deadline)
     }

@@ -41,12 +41,14 @@ impl Wheel {
     }
 
     /// The first tick that is not before `time`.
+    #[inline]
     fn tick(&self, time: u64) -> u32 {
         let ticks = time.saturating_sub(self.start).div_ceil(1 << TICK);
         u32::try_from(ticks).unwrap_or(u32::MAX)
     }
 
     /// When a tick is.
+    #[inline]
     pub(super) fn time(&self, tick: u32) -> u64 {
         self.start.saturating_add(u64::from(tick) << TICK)
     }

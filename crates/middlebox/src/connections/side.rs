@@ -140,12 +140,19 @@ impl<K: Family> Side<K> {
     /// What is kept of a connection, if it is not over.
     #[inline]
     pub(super) fn current(&mut self, id: Id, now: u64, shelf: &mut Shelf) -> Option<&Tracked<K>> {
-        let flows = self.flows.as_mut()?;
-        if let Some((_, over)) = flows.overdue(id, now) {
-            shelf.take(over.shifts);
+        if self.flows.as_ref()?.ends(id) <= now {
+            self.end(id, now, shelf);
             return None;
         }
-        Some(flows.get(id))
+        self.tracked(id)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end(&mut self, id: Id, now: u64, shelf: &mut Shelf) {
+        if let Some((_, over)) = self.flows.as_mut().and_then(|flows| flows.overdue(id, now)) {
+            shelf.take(over.shifts);
+        }
     }
 
     /// Takes note of a packet of a connection, which lives on.

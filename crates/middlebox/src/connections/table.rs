@@ -44,22 +44,21 @@ impl Default for Connections {
     }
 }
 
-/// The connection of a packet.
+/// The connection of a packet. Small, for it is handed on by value: what is larger goes through
+/// memory, where a CPU waits for a copy of what it has just written piece by piece.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
-    is_ip6: bool,
     hit: Hit,
     /// Where the packet begins that it quotes, if it is an ICMP error.
-    quoted: Option<usize>,
+    quoted: Option<NonZeroU32>,
+    is_ip6: bool,
     /// Which way the packet goes.
     pub(crate) direction: Direction,
-    /// Its rules.
-    own: Own,
-    /// Whether anything changes in packets of the connection.
-    pub(crate) changes: bool,
     /// Whether the packet has whole ports and is no fragment.
     has_ports: bool,
 }
+
+const _: () = assert!(size_of::<Option<Found>>() == 16);
 
 /// A packet of a burst that may be of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -155,16 +154,30 @@ impl Connections {
     #[inline]
     pub(crate) fn rules<'a>(
         &'a self,
-        found: &'a Found,
+        found: &Found,
         places: &'a Places,
     ) -> impl Iterator<Item = (u32, &'a Arc<Entry>)> + Clone + 'a {
-        self.rules_of(&found.own, places)
+        self.own(found).iter().filter_map(|&it| Some((it.slot, places.of(it)?)))
     }
 
     /// The rules of a packet's connection, if they are still there or not.
     #[inline]
-    pub(crate) fn own<'a>(&'a self, found: &'a Found) -> &'a [Reference] {
-        self.lists.rules(&found.own)
+    pub(crate) fn own(&self, found: &Found) -> &[Reference] {
+        let own = match found.is_ip6 {
+            false => self.four.tracked(found.hit.id).map(|it| &it.own),
+            true => self.six.tracked(found.hit.id).map(|it| &it.own),
+        };
+        own.map_or(&[], |own| self.lists.rules(own))
+    }
+
+    /// Whether anything changes in packets of the connection.
+    #[inline]
+    pub(crate) fn changes(&self, found: &Found) -> bool {
+        let changes = match found.is_ip6 {
+            false => self.four.tracked(found.hit.id).map(Tracked::changes),
+            true => self.six.tracked(found.hit.id).map(Tracked::changes),
+        };
+        changes.unwrap_or_default()
     }
 
     /// Begins a burst: its packets come by [`Connections::ask`].
@@ -184,6 +197,12 @@ impl Connections {
             true => self.six.ask(bytes, headers).map(Looked::Six),
         };
         looked.unwrap_or_default()
+    }
+
+    /// The same for one that has ports, is no fragment, and of IPv4.
+    #[inline]
+    pub(crate) fn ask_four(&mut self, bytes: &[u8], headers: &Headers) -> Looked {
+        self.four.ask(bytes, headers).map(Looked::Four).unwrap_or_default()
     }
 
     /// Looks for the connections of all packets of the burst.
@@ -229,8 +248,7 @@ impl Connections {
                 _ => (true, self.six.look_again(at)?),
             },
         };
-        let found = self.found(is_ip6, hit, None, now)?;
-        Some(Found { has_ports: true, ..found })
+        self.found(is_ip6, hit, (None, true), now)
     }
 
     /// The ends of a packet, and the packet that an ICMP error quotes; nothing, if
@@ -245,6 +263,7 @@ impl Connections {
         Some((self.fragments.complete(ends, headers, now)?, None))
     }
 
+    #[inline(never)]
     fn find_alone(&mut self, bytes: &[u8], headers: &Headers, now: u64) -> Option<Found> {
         if self.len() == 0 {
             return None;
@@ -254,16 +273,23 @@ impl Connections {
             false => self.four.find(&ends)?,
             true => self.six.find(&ends)?,
         };
-        self.found(ends.is_ip6, hit, quoted, now)
+        let quoted = quoted.and_then(|at| NonZeroU32::new(at as u32));
+        self.found(ends.is_ip6, hit, (quoted, false), now)
     }
 
-    /// A connection that is not over.
-    #[inline]
-    fn found(&mut self, is_ip6: bool, hit: Hit, quoted: Option<usize>, now: u64) -> Option<Found> {
+    /// A connection that is not over, of a packet that quotes another, or has whole ports.
+    #[inline(always)]
+    fn found(
+        &mut self,
+        is_ip6: bool,
+        hit: Hit,
+        packet: (Option<NonZeroU32>, bool),
+        now: u64,
+    ) -> Option<Found> {
         let Connections { four, six, shelf, .. } = self;
         let found = match is_ip6 {
-            false => four.current(hit.id, now, shelf).map(|it| Found::new(it, hit, quoted)),
-            true => six.current(hit.id, now, shelf).map(|it| Found::new(it, hit, quoted)),
+            false => four.current(hit.id, now, shelf).map(|it| Found::new(it, hit, packet)),
+            true => six.current(hit.id, now, shelf).map(|it| Found::new(it, hit, packet)),
         };
         self.news.1 += u32::from(found.is_none());
         found
@@ -302,8 +328,8 @@ impl Connections {
     /// What becomes of a packet of a connection.
     pub(crate) fn mapped(&self, found: &Found) -> Option<Mapped> {
         match found.is_ip6 {
-            false => self.four.mapped(found.hit, found.quoted, &self.shelf),
-            true => self.six.mapped(found.hit, found.quoted, &self.shelf),
+            false => self.four.mapped(found.hit, found.quoted(), &self.shelf),
+            true => self.six.mapped(found.hit, found.quoted(), &self.shelf),
         }
     }
 
@@ -402,7 +428,7 @@ impl Beginning {
         let until = now + tracked.timeout(self.from.proto, timeouts);
         let id: Id = side.insert((key, tracked), until, limit, now)?;
         let swapped = K::of(&self.from).ordered().1;
-        Some(Found::new(&tracked, Hit { id, is_second: false, swapped }, None))
+        Some(Found::new(&tracked, Hit { id, is_second: false, swapped }, (None, false)))
     }
 }
 
@@ -418,12 +444,19 @@ pub(crate) enum Exchanged {
 
 impl Found {
     #[inline]
-    fn new<K: Family>(tracked: &Tracked<K>, hit: Hit, quoted: Option<usize>) -> Found {
+    fn new<K: Family>(
+        tracked: &Tracked<K>,
+        hit: Hit,
+        (quoted, has_ports): (Option<NonZeroU32>, bool),
+    ) -> Found {
         let direction = tracked.direction(hit.is_second, hit.swapped);
         // What is quoted went the other way than what quotes it.
         let direction = if quoted.is_some() { direction.opposite() } else { direction };
-        let (is_ip6, own, changes) = (K::IS_IP6, tracked.own, tracked.changes());
-        Found { is_ip6, hit, quoted, direction, own, changes, has_ports: false }
+        Found { hit, quoted, is_ip6: K::IS_IP6, direction, has_ports }
+    }
+
+    fn quoted(&self) -> Option<usize> {
+        self.quoted.map(|at| at.get() as usize)
     }
 }
 
