@@ -92,8 +92,19 @@ impl Rules {
     /// These rules.
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Rules {
         let mut all = Rules::default();
-        rules.into_iter().for_each(|rule| _ = all.add(rule));
+        all.append(rules);
         all
+    }
+
+    /// Adds many at once: nobody follows them one by one.
+    fn append(&mut self, rules: impl IntoIterator<Item = Rule>) {
+        let mut rank = self.placed.last().map_or(0, |last| last.rank);
+        for rule in rules {
+            rank += GAP;
+            let entry = self.entry(rule);
+            self.placed.push_back(Placed { rank, entry });
+        }
+        self.all_changed();
     }
 
     /// How many there are.
@@ -257,8 +268,7 @@ impl Rules {
     pub fn load(&mut self, rules: Vec<Rule>) {
         let old = std::mem::take(&mut self.placed);
         old.iter().for_each(|placed| self.release(&placed.entry));
-        rules.into_iter().for_each(|rule| _ = self.add(rule));
-        self.all_changed();
+        self.append(rules);
     }
 
     /// Does what a command says that is about rules, and answers; nothing, if it is

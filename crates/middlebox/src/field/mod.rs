@@ -169,11 +169,56 @@ pub struct Field {
     kind: Option<u8>,
 }
 
+/// Places in [`BY_NAME`], several for each field.
+const PLACES: usize = 512;
+/// No field.
+const NOBODY: u8 = u8::MAX;
+
+/// The rows of the fields by a hash of their names, each there or in the next free place: files
+/// of rules have names by the million.
+const BY_NAME: [u8; PLACES] = {
+    let mut rows = [NOBODY; PLACES];
+    let mut row = 0;
+    while row < FIELDS.len() {
+        let mut place = place_of(FIELDS[row].name);
+        while rows[place] != NOBODY {
+            place = (place + 1) % PLACES;
+        }
+        rows[place] = row as u8;
+        row += 1;
+    }
+    rows
+};
+
+const _: () = assert!(FIELDS.len() < NOBODY as usize && FIELDS.len() * 4 <= PLACES);
+
+/// Where a name is looked for first.
+const fn place_of(name: &str) -> usize {
+    let (name, mut hash, mut at) = (name.as_bytes(), 0_u32, 0);
+    while at < name.len() {
+        hash = (hash ^ name[at] as u32).wrapping_mul(0x0100_0193);
+        at += 1;
+    }
+    (hash >> 16) as usize % PLACES
+}
+
 impl Field {
     /// The field of that name.
     pub fn named(name: &str) -> Option<Field> {
-        let row = FIELDS.iter().position(|spec| spec.name == name)?;
-        Some(Field::at(row))
+        // Most of what is no name is a number or an address.
+        if !name.starts_with(|first: char| first.is_ascii_lowercase()) {
+            return None;
+        }
+        let mut place = place_of(name);
+        loop {
+            match FIELDS.get(usize::from(BY_NAME[place])) {
+                Some(spec) if spec.name == name => {
+                    return Some(Field::at(BY_NAME[place].into()));
+                }
+                Some(_) => place = (place + 1) % PLACES,
+                None => return None,
+            }
+        }
     }
 
     fn at(row: usize) -> Field {

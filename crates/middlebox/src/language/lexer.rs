@@ -11,6 +11,9 @@ pub(super) struct Word<'a> {
 
 /// Where a comment begins, or the line ends.
 fn end_of(line: &str) -> usize {
+    if !line.contains('#') {
+        return line.len();
+    }
     let mut before = ' ';
     for (at, c) in line.char_indices() {
         if c == '#' && before.is_whitespace() {
@@ -24,7 +27,9 @@ fn end_of(line: &str) -> usize {
 /// The words of a line; what stands behind a `#` is a comment.
 pub(super) fn words(line: &str) -> Vec<Word<'_>> {
     let line = &line[..end_of(line)];
-    let mut words = Vec::new();
+    /// Most rules have fewer.
+    const SOME: usize = 16;
+    let mut words = Vec::with_capacity(SOME);
     let mut at = 0;
     while let Some(c) = line[at..].chars().next() {
         let length = match c {
@@ -33,14 +38,21 @@ pub(super) fn words(line: &str) -> Vec<Word<'_>> {
                 continue;
             }
             c if is_sign(c) => sign(&line[at..]),
-            _ => line[at..]
-                .find(|c: char| c.is_whitespace() || is_sign(c))
-                .unwrap_or(line.len() - at),
+            _ => length(&line[at..]),
         };
         words.push(Word { text: &line[at..at + length], range: at..at + length });
         at += length;
     }
     words
+}
+
+/// The length of the word that a text begins with.
+fn length(text: &str) -> usize {
+    // Nearly all are ASCII.
+    let plain = |byte: &u8| byte.is_ascii_graphic() && !is_sign((*byte).into());
+    let first = text.bytes().take_while(|byte| plain(byte)).count();
+    let rest = &text[first..];
+    first + rest.find(|c: char| c.is_whitespace() || is_sign(c)).unwrap_or(rest.len())
 }
 
 fn is_sign(c: char) -> bool {

@@ -51,8 +51,11 @@ impl<'a> Reader<'a> {
 
     /// The next word; that `wanted` is missing, if there is none.
     pub(super) fn expect(&mut self, wanted: &str) -> Result<Word<'a>, Fault> {
-        let end = self.end;
-        self.next().ok_or_else(|| Fault::new(end..end, format!("{wanted} is missing")))
+        self.next().ok_or_else(|| self.missing(wanted))
+    }
+
+    fn missing(&self, wanted: &str) -> Fault {
+        Fault::new(self.end..self.end, format!("{wanted} is missing"))
     }
 
     /// What is wrong with words that nobody asked for.
@@ -146,12 +149,13 @@ fn together(targets: &[(Target, std::ops::Range<usize>)]) -> Result<(), Fault> {
     }
 }
 
-/// The field of the next word.
-fn field(reader: &mut Reader, also: &[&str]) -> Result<(Field, Word<'static>), Fault> {
+/// The field of the next word; where targets may stand too, it may be one of those, misspelt.
+fn field(reader: &mut Reader, or_target: bool) -> Result<(Field, Word<'static>), Fault> {
     let word = reader.expect("a field")?;
     let unknown = || {
         let names = crate::field::FIELDS.iter().map(|spec| spec.name);
-        let near = nearest(word.text, names.chain(also.iter().copied()));
+        let targets = TARGETS.iter().map(|(name, _, _)| *name).filter(|_| or_target);
+        let near = nearest(word.text, names.chain(targets));
         let help = near.map(|near| format!("did you mean `{near}`?"));
         let no = Fault::new(word.range.clone(), format!("there is no field `{}`", word.text));
         no.maybe_help(help.or_else(|| Some("`help fields` lists them".into())))
@@ -173,9 +177,7 @@ fn field(reader: &mut Reader, also: &[&str]) -> Result<(Field, Word<'static>), F
 
 fn predicate(reader: &mut Reader, first: bool) -> Result<Predicate, Fault> {
     let negated = reader.eat("!");
-    let targets: Vec<&str> = TARGETS.iter().map(|(name, _, _)| *name).collect();
-    let also = if first { &[][..] } else { &targets };
-    let (field, name) = field(reader, also)?;
+    let (field, name) = field(reader, !first)?;
     let spec = field.spec();
     if negated && spec.place == Place::Everywhere {
         return Err(Fault::new(name.range, "`! all` is about no packet").help("leave the `!` out"));
@@ -231,7 +233,8 @@ fn looks_like_field(spec: &Spec, word: &str) -> bool {
 }
 
 fn value(reader: &mut Reader, field: Field) -> Result<Value, Fault> {
-    let word = reader.expect(&format!("{}, the value of {field},", wants(field)))?;
+    let wanted = || format!("{}, the value of {field},", wants(field));
+    let word = reader.next().ok_or_else(|| reader.missing(&wanted()))?;
     Value::parse(field, word.text).map_err(|wanted| {
         Fault::new(word.range, format!("`{}` is no value of {field}", word.text)).help(wanted)
     })
@@ -268,7 +271,7 @@ fn target(reader: &mut Reader, word: &Word, stateful: bool) -> Result<Target, Fa
 
 /// A field that the target takes.
 fn taken(reader: &mut Reader, target: &str, takes: impl Fn(Field) -> bool) -> Result<Field, Fault> {
-    let (field, name) = field(reader, &[])?;
+    let (field, name) = field(reader, false)?;
     if takes(field) {
         return Ok(field);
     }

@@ -19,15 +19,39 @@ pub(crate) struct Compiled {
     pub(crate) is_exact: bool,
 }
 
-/// What a predicate comes to: bits of which one row holds, and whether that is all.
+/// Bits that a packet must all have. A predicate asks for few, and files of rules have a
+/// million of it: so they lie where the row does.
+#[derive(Clone, Copy, Default)]
+struct Row {
+    bits: [Option<Bits>; Row::MOST],
+}
+
+impl Row {
+    /// The halves of an address, and its layer.
+    const MOST: usize = 3;
+
+    fn of(all: impl IntoIterator<Item = Bits>) -> Row {
+        let mut row = Row::default();
+        let mut all = all.into_iter();
+        row.bits.iter_mut().zip(all.by_ref()).for_each(|(place, bits)| *place = Some(bits));
+        debug_assert!(all.next().is_none(), "a row has room for all bits");
+        row
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Bits> {
+        self.bits.iter().flatten()
+    }
+}
+
+/// What a predicate comes to: rows of which a packet has one, and whether that is all.
 struct Part {
-    rows: Vec<Vec<Bits>>,
+    rows: Vec<Row>,
     is_exact: bool,
 }
 
 impl Part {
-    fn exactly(bits: Vec<Bits>) -> Part {
-        Part { rows: vec![bits], is_exact: true }
+    fn exactly(bits: impl IntoIterator<Item = Bits>) -> Part {
+        Part { rows: vec![Row::of(bits)], is_exact: true }
     }
 
     /// No more than that the packet has the headers, and the option that is asked for.
@@ -35,18 +59,18 @@ impl Part {
         let spec = predicate.field.spec();
         let is_option = matches!(spec.place, Place::Option(_)) && !predicate.negated;
         let option = is_option.then(|| keys::option(predicate.field).0.equal(1));
-        Part { rows: vec![has(spec.layer).into_iter().chain(option).collect()], is_exact: false }
+        Part { rows: vec![Row::of(has(spec.layer).into_iter().chain(option))], is_exact: false }
     }
 
     /// Nothing at all.
     fn unknown() -> Part {
-        Part { rows: vec![Vec::new()], is_exact: false }
+        Part { rows: vec![Row::default()], is_exact: false }
     }
 }
 
 /// That a packet has a layer.
-fn has(layer: Layer) -> Vec<Bits> {
-    keys::layer(layer).map(|span| span.equal(1)).into_iter().collect()
+fn has(layer: Layer) -> Option<Bits> {
+    keys::layer(layer).map(|span| span.equal(1))
 }
 
 impl Compiled {
@@ -58,6 +82,16 @@ impl Compiled {
                 part = Part::vaguely(predicate);
             }
             all.is_exact &= part.is_exact;
+            if let [row] = &part.rows[..] {
+                all.keys.retain_mut(|key| {
+                    let narrow = row.iter().try_fold(*key, narrowed);
+                    narrow.is_some_and(|narrow| {
+                        *key = narrow;
+                        true
+                    })
+                });
+                continue;
+            }
             let both = all.keys.iter().flat_map(|key| {
                 part.rows.iter().filter_map(|row| row.iter().try_fold(*key, narrowed))
             });
@@ -96,14 +130,14 @@ fn part(predicate: &Predicate) -> Part {
 fn alone(predicate: &Predicate, spec: &Spec) -> Part {
     let yes = u64::from(!predicate.negated);
     let flag = |span: Option<Span>| match span {
-        Some(span) => Part::exactly([has(spec.layer), vec![span.equal(yes)]].concat()),
+        Some(span) => Part::exactly(has(spec.layer).into_iter().chain([span.equal(yes)])),
         None => Part::vaguely(predicate),
     };
     match (spec.place, spec.kind) {
-        (Place::Everywhere, _) if yes == 1 => Part::exactly(Vec::new()),
+        (Place::Everywhere, _) if yes == 1 => Part::exactly(None),
         (Place::Extension(Some(number)), _) => flag(keys::extension(number)),
         (Place::Extension(None), _) if yes == 0 => {
-            Part::exactly([has(spec.layer), vec![keys::no_extension()]].concat())
+            Part::exactly(has(spec.layer).into_iter().chain([keys::no_extension()]))
         }
         (Place::Option(_), _) => match keys::option(predicate.field) {
             (span, true) => flag(Some(span)),
@@ -115,7 +149,7 @@ fn alone(predicate: &Predicate, spec: &Spec) -> Part {
         (Place::Bits { first, count }, Kind::Named(value)) if yes == 1 => {
             match keys::span(spec.layer, first.into(), count.into()) {
                 Some(span) => {
-                    Part::exactly([has(spec.layer), vec![span.equal(value.into())]].concat())
+                    Part::exactly(has(spec.layer).into_iter().chain([span.equal(value.into())]))
                 }
                 None => Part::vaguely(predicate),
             }
@@ -125,11 +159,9 @@ fn alone(predicate: &Predicate, spec: &Spec) -> Part {
         {
             // Whoever has the headers has the field, as far as it is long enough.
             match keys::layer(spec.layer) {
-                Some(layer) if spec.place == Place::Payload => {
-                    Part::exactly(vec![layer.equal(yes)])
-                }
+                Some(layer) if spec.place == Place::Payload => Part::exactly([layer.equal(yes)]),
                 Some(layer) if yes == 1 => {
-                    Part { rows: vec![vec![layer.equal(1)]], is_exact: false }
+                    Part { rows: vec![Row::of([layer.equal(1)])], is_exact: false }
                 }
                 _ => Part::unknown(),
             }
@@ -147,7 +179,7 @@ fn compared(
     value: &Value,
 ) -> Option<Part> {
     let is_equal = condition == Condition::Equal;
-    let with_layer = |bits: Vec<Bits>| [has(spec.layer), bits].concat();
+    let layer = || has(spec.layer).into_iter();
     match (spec.place, value) {
         (_, _) if matches!(spec.kind, Kind::Named(_)) => None,
         (Place::Version, Value::Number(version)) if is_equal => {
@@ -155,24 +187,24 @@ fn compared(
             Some(Part::exactly(has(layer)))
         }
         (Place::Upper, Value::Number(number)) if is_equal => {
-            Some(Part::exactly(with_layer(vec![keys::protocol().equal(*number)])))
+            Some(Part::exactly(layer().chain([keys::protocol().equal(*number)])))
         }
         (Place::Option(_), Value::Number(number)) => {
             let (span, valid) = keys::option_value(predicate.field)?;
             let rows = ranges(span, condition, *number)?;
-            let rows = rows.into_iter().map(|bits| with_layer(vec![valid.equal(1), bits]));
+            let rows = rows.into_iter().map(|bits| Row::of(layer().chain([valid.equal(1), bits])));
             Some(Part { rows: rows.collect(), is_exact: true })
         }
         (Place::Bits { first, count }, Value::Number(number)) => {
             let span = keys::span(spec.layer, first.into(), count.into())?;
             let rows = ranges(span, condition, *number)?;
-            let rows = rows.into_iter().map(|bits| with_layer(vec![bits]));
+            let rows = rows.into_iter().map(|bits| Row::of(layer().chain([bits])));
             Some(Part { rows: rows.collect(), is_exact: true })
         }
         (Place::Bits { first, count }, Value::Net4 { address, length }) if is_equal => {
             let span = keys::span(spec.layer, first.into(), count.into())?;
             let bits = span.masked(mask4(*length).into(), (*address).into());
-            Some(Part::exactly(with_layer(vec![bits])))
+            Some(Part::exactly(layer().chain([bits])))
         }
         (Place::Bits { first, .. }, Value::Net6 { address, length }) if is_equal => {
             let words = keys::words6(first.into())?;
@@ -181,7 +213,7 @@ fn compared(
                 let mask = half(mask, at);
                 Bits { word, mask, value: half(*address, at) & mask }
             });
-            Some(Part::exactly(with_layer(bits.collect())))
+            Some(Part::exactly(layer().chain(bits)))
         }
         _ => None,
     }

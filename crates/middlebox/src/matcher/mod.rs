@@ -66,6 +66,9 @@ impl Matcher {
     pub(crate) fn adopt(&mut self, before: &Rules, rules: &Rules) -> HashMap<Reference, Reference> {
         let old = self.places.clone();
         self.follow(before, rules);
+        if before.is_empty() {
+            return HashMap::new();
+        }
         let counterparts = before.counterparts(rules);
         let heirs = before.entries().filter_map(|entry| {
             let new = counterparts[entry.slot]?.slot;
@@ -196,6 +199,9 @@ impl Matcher {
         let plain = network.and_then(|at| packet.bytes().get(at..));
         if plain.and_then(|bytes| keys::fill_plain(key, bytes, with_options)).is_some() {
             return;
+        }
+        if let Some(headers) = Headers::plain(packet) {
+            return keys::fill(key, packet.bytes(), &headers, with_options);
         }
         match Headers::find(packet) {
             Some(headers) => keys::fill(key, packet.bytes(), &headers, with_options),
