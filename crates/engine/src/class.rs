@@ -14,8 +14,8 @@ use crate::element::{
 use crate::graph::devices::Device;
 use crate::node::fused::Fusion;
 use crate::node::{
-    DuplexNode, LOOPED, NO_FRAME, Node, PANICKED, PerBatchNode, PerPacketNode, SourceNode,
-    StoreNode, THROWN, shared,
+    DuplexNode, LOOPED, NO_FRAME, Node, PANICKED, PerBatchNode, PerPacketNode, Rewritten,
+    SourceNode, StoreNode, THROWN, numbered, shared,
 };
 use crate::on::View;
 use crate::time::Time;
@@ -114,6 +114,8 @@ pub enum Role {
     Control,
 }
 
+/// From a configuration, a handler's name and what is written to it to another configuration.
+pub type Rewrite = fn(&Rewritten, &str, &str, &Names) -> Option<Result<Rewritten, ArgError>>;
 type Declare = fn(&str, &Names, &mut Facts) -> Result<(), Vec<ArgError>>;
 type MakeNodes = fn(&str, &Setup, usize) -> Result<Nodes, Vec<ArgError>>;
 /// Says which device an element of these arguments stands for, and what it
@@ -144,6 +146,9 @@ pub struct Class {
     pub writes: fn() -> Vec<HandlerDoc>,
     /// Whether a write handler also asks the router to stop.
     pub stops: fn(&str) -> bool,
+    /// Makes a changed configuration, by a write handler of configurations; `None` if there is
+    /// none of that name.
+    pub rewrite: Rewrite,
     /// Whether `wake` is called after a write handler.
     pub wakes: fn(&str) -> bool,
     /// Builds one node per worker, sharing one configuration.
@@ -204,11 +209,29 @@ fn build<E: crate::element::Build>(text: &str, setup: &Setup) -> Result<E, Vec<A
     E::build(args, setup).map_err(|e| vec![e])
 }
 
+fn rewrite<E: crate::element::Build + Describe + Send + Sync>(
+    config: &Rewritten,
+    name: &str,
+    text: &str,
+    names: &Names,
+) -> Option<Result<Rewritten, ArgError>> {
+    let config = config.downcast_ref::<E>()?;
+    let find = |name: &str| E::WRITES.iter().copied().flatten().find(|h| h.name == name);
+    let new = match (find(name), numbered(name)) {
+        (Some(write), _) => (write.set)(config, text, names),
+        (None, Some((name, number))) => {
+            (find(&name)?.set)(config, &format!("{number} {text}"), names)
+        }
+        _ => return None,
+    };
+    Some(new.map(|new| Arc::new(new) as Rewritten))
+}
+
 fn no_nodes(_: &str, _: &Setup, _: usize) -> Result<Nodes, Vec<ArgError>> {
     Ok(Vec::new())
 }
 
-const fn class<E: crate::element::Build + Describe, L: Local, F: Fate>(
+const fn class<E: crate::element::Build + Describe + Send + Sync, L: Local, F: Fate>(
     on: &'static str,
     role: Role,
     make: MakeNodes,
@@ -224,6 +247,7 @@ const fn class<E: crate::element::Build + Describe, L: Local, F: Fate>(
         writes: writes::<E, L>,
         stops: |name| L::STOPS.contains(&name),
         wakes: |name| L::WAKES.contains(&name),
+        rewrite: rewrite::<E>,
         make,
         declare: None,
         program: None,

@@ -11,7 +11,7 @@ pub use per_packet::PerPacketNode;
 pub use source::{DuplexNode, SourceNode};
 pub use store::StoreNode;
 
-use crate::args::{ArgError, Names};
+use crate::args::ArgError;
 use crate::class::{Ask, Role, Value};
 use crate::cx::Cx;
 use crate::element::{Asked, Describe, Local, NOT_TAKEN};
@@ -82,14 +82,11 @@ pub trait Node: Any + Send {
     /// Changes its worker's state; `None` if there is no such handler. The
     /// number is how many kept packets that has cost.
     fn change(&mut self, name: &str, text: &str) -> Option<(Result<(), ArgError>, u64)>;
-    /// Makes a changed configuration; `None` if there is no such handler.
-    fn rewrite(&self, name: &str, text: &str, names: &Names)
-    -> Option<Result<Rewritten, ArgError>>;
     /// Takes a changed configuration over.
     fn install(&mut self, config: Rewritten);
     /// Whether all workers share one state, so that one answers for all.
     fn shares(&self) -> bool;
-    /// Its configuration, for [`Node::continues`].
+    /// Its configuration, for [`Node::continues`] and to make a changed one of.
     fn config(&self) -> Rewritten;
     /// Whether it can go on with the state of a node that has the configuration
     /// `before`; never with another class's.
@@ -248,23 +245,6 @@ impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
         }))
     }
 
-    fn rewrite(
-        &self,
-        name: &str,
-        text: &str,
-        names: &Names,
-    ) -> Option<Result<Rewritten, ArgError>> {
-        let find = |name: &str| E::WRITES.iter().copied().flatten().find(|h| h.name == name);
-        let new = match (find(name), numbered(name)) {
-            (Some(write), _) => (write.set)(&self.config, text, names),
-            (None, Some((name, number))) => {
-                (find(&name)?.set)(&self.config, &format!("{number} {text}"), names)
-            }
-            _ => return None,
-        };
-        Some(new.map(|new| Arc::new(new) as Rewritten))
-    }
-
     fn install(&mut self, config: Rewritten) {
         if let Ok(config) = config.downcast::<E>() {
             self.config = config;
@@ -310,14 +290,6 @@ macro_rules! handlers_of_body {
             text: &str,
         ) -> Option<(Result<(), crate::args::ArgError>, u64)> {
             self.body.change(name, text, $held)
-        }
-        fn rewrite(
-            &self,
-            name: &str,
-            text: &str,
-            names: &crate::args::Names,
-        ) -> Option<Result<crate::node::Rewritten, crate::args::ArgError>> {
-            self.body.rewrite(name, text, names)
         }
         fn install(&mut self, config: crate::node::Rewritten) {
             self.body.install(config);

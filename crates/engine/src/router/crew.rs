@@ -4,9 +4,9 @@ use crate::cores::Cores;
 use crate::worker::{Shared, Worker, run_thread};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The workers of a router.
 pub(super) enum Crew {
@@ -26,8 +26,23 @@ pub(super) enum Crew {
 
 /// A worker that does not answer for this long is stuck in an element.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Workers at work mostly answer after a burst. Who sleeps meanwhile has to be woken, which
+/// would cost the worker some microseconds.
+const ALERT: Duration = Duration::from_micros(20);
 /// Room for a long chain of pulls.
 const STACK: usize = 64 << 20;
+
+/// What a worker answers.
+fn awaited<T>(reply: &Receiver<T>) -> Option<T> {
+    let asked = Instant::now();
+    while asked.elapsed() < ALERT {
+        match reply.try_recv() {
+            Err(TryRecvError::Empty) => std::hint::spin_loop(),
+            answer => return answer.ok(),
+        }
+    }
+    reply.recv_timeout(PATIENCE).ok()
+}
 
 impl Crew {
     /// A worker that is at hand.
@@ -58,7 +73,7 @@ impl Crew {
             Crew::Away { shared, .. } => {
                 let (answer, reply) = channel();
                 shared.get(index)?.send(Box::new(move |worker| _ = answer.send(errand(worker))));
-                reply.recv_timeout(PATIENCE).ok()
+                awaited(&reply)
             }
         }
     }

@@ -242,7 +242,7 @@ impl Router {
             return done;
         }
         match self.rewritten(it, name, value) {
-            Some(config) => {
+            Some((_before, config)) => {
                 let config = config.map_err(|e| e.at(name))?;
                 self.rewritten[it] = true;
                 for worker in 0..self.crew.len() {
@@ -260,26 +260,26 @@ impl Router {
         }
     }
 
-    /// A new configuration, made from the home worker's.
+    /// The configuration, and a new one made of it: here, for that may take its time, and
+    /// workers have packets to see to. To whom the last part of the old one belongs, it costs
+    /// time too, so that is the caller.
     fn rewritten(
         &mut self,
         it: usize,
         name: &str,
         value: &str,
-    ) -> Option<Result<Rewritten, ArgError>> {
+    ) -> Option<(Rewritten, Result<Rewritten, ArgError>)> {
         let class = self.graph.elements[it].class;
         let of_many = crate::node::numbered(name).map(|(name, _)| name);
         if !(class.writes)().iter().any(|h| h.name == name || Some(h.name) == of_many.as_deref()) {
             return None;
         }
-        // Names are resolved where the router is: the value travels as text
-        // and the addresses that it may use travel with it.
-        let names = self.names.snapshot();
+        let home = self.assigned.homes[it];
+        let config =
+            self.crew.ask(home, move |worker| Some(node::at(&worker.slots, it)?.config()))??;
         // Arguments have no blanks around them, as lines from elsewhere do.
-        let (name, value) = (name.to_owned(), value.trim().to_owned());
-        self.crew.ask(self.assigned.homes[it], move |worker| {
-            node::at(&worker.slots, it)?.rewrite(&name, &value, &names)
-        })?
+        let new = (class.rewrite)(&config, name, value.trim(), &self.names)?;
+        Some((config, new))
     }
 
     fn change(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {

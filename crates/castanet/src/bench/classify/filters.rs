@@ -125,6 +125,8 @@ impl Filter {
             load_ms,
             insert_us: None,
             remove_us: None,
+            live_changes: None,
+            live_rate: None,
             matcher: Some(matcher),
             reference: "tests",
             reference_ns,

@@ -2,6 +2,7 @@
 //! kinds, beside rules asked one by one; and the classifiers, beside their tests.
 
 mod filters;
+mod live;
 mod sets;
 
 use super::measure::middle;
@@ -14,10 +15,11 @@ use castanet_middlebox::{Matcher, Rules, Seen};
 use castanet_packet::Packet;
 use castanet_wire::sketch;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use filters::filters;
+use live::live;
 pub(crate) use sets::{Set, sets};
 
 /// One line of the table.
@@ -43,6 +45,10 @@ pub(crate) struct Record {
     pub(crate) insert_us: Option<f64>,
     /// Microseconds until it has gone again.
     pub(crate) remove_us: Option<f64>,
+    /// Changes a second while packets flow, each in force when it is answered.
+    pub(crate) live_changes: Option<f64>,
+    /// How many packets go on meanwhile, of as many as without changes.
+    pub(crate) live_rate: Option<f64>,
     /// What a classifier does with packets, and why.
     pub(crate) matcher: Option<String>,
     /// What it is compared with.
@@ -99,7 +105,9 @@ fn measure(set: &Set, plan: &Plan) -> Result<Record, String> {
     let masks = matcher.masks().count();
     let (insert_us, remove_us) = changed(&mut matcher, rules, set)?;
     drop(matcher);
-    let Measured { cycles, ns, .. } = element(&text, &packets, plan)?;
+    let file = Scratch::of(&text)?;
+    let Measured { cycles, ns, .. } = element(&file.0, &packets, plan)?;
+    let live = live(&file.0, set.count, &set.rule(set.count), plan.time)?;
     Ok(Record {
         case: set.case,
         rules: set.count,
@@ -111,6 +119,8 @@ fn measure(set: &Set, plan: &Plan) -> Result<Record, String> {
         load_ms,
         insert_us: Some(insert_us),
         remove_us: Some(remove_us),
+        live_changes: Some(live.changes),
+        live_rate: Some(live.rate),
         matcher: None,
         reference: "rules one by one",
         reference_ns,
@@ -180,6 +190,16 @@ fn changed(matcher: &mut Matcher, mut rules: Rules, set: &Set) -> Result<(f64, f
 /// A file of rules, for as long as it is measured.
 struct Scratch(PathBuf);
 
+impl Scratch {
+    fn of(text: &str) -> Result<Scratch, String> {
+        let path = std::env::temp_dir().join(format!("castanet-bench-{}.mmb", std::process::id()));
+        let scratch = Scratch(path);
+        let place = scratch.0.display();
+        std::fs::write(&scratch.0, text).map_err(|error| format!("{place}: {error}"))?;
+        Ok(scratch)
+    }
+}
+
 impl Drop for Scratch {
     fn drop(&mut self) {
         _ = std::fs::remove_file(&self.0);
@@ -187,12 +207,8 @@ impl Drop for Scratch {
 }
 
 /// The whole element, in bursts of 32.
-fn element(text: &str, packets: &[String], plan: &Plan) -> Result<Measured, String> {
-    let path = std::env::temp_dir().join(format!("castanet-bench-{}.mmb", std::process::id()));
-    let scratch = Scratch(path);
-    let place = scratch.0.display();
-    std::fs::write(&scratch.0, text).map_err(|error| format!("{place}: {error}"))?;
-    let mut example = format!("in -> m :: Middlebox(FILE {place}) -> out\n");
+fn element(file: &Path, packets: &[String], plan: &Plan) -> Result<Measured, String> {
+    let mut example = format!("in -> m :: Middlebox(FILE {}) -> out\n", file.display());
     packets.iter().for_each(|packet| example += &format!("> in {packet}\n"));
     let rooms = rooms();
     let mut classes = rooms.iter().flat_map(|(_, classes)| classes.iter());

@@ -25,7 +25,9 @@ Cycles are those of the whole element, by the time-stamp counter, in the middle 
 many short parts; the packets' headers are in the cache, as behind a device. Beside
 it the same rules are asked one by one, for some of the packets, and both have to
 say the same; for classifiers, these are their patterns as tests. Adding and removing
-is what a worker does between two bursts. Column `by` says whether a classifier takes
+is what a worker does between two bursts. Then a script adds a rule and deletes it
+again some thousand times a second (`live /s`) while a worker forwards as fast as it
+can: `rate` is how many packets go on meanwhile, of as many as without changes. Column `by` says whether a classifier takes
 packets through tests or looks them up in a table, the JSON record also why.",
     after_help = "Examples:
   castanet bench classify
@@ -70,7 +72,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
 
 fn heading() -> String {
     let title = format!(
-        "{:<13} {:>8} {:>6} {:>7} {:>10} {:>10} {:>5} {:>9} {:>10} {:>10} {:>12} {:<5}",
+        "{:<13} {:>8} {:>6} {:>7} {:>10} {:>10} {:>5} {:>9} {:>10} {:>10} {:>8} {:>6} {:>12} {:<5}",
         "case",
         "rules",
         "masks",
@@ -81,6 +83,8 @@ fn heading() -> String {
         "load ms",
         "insert us",
         "remove us",
+        "live /s",
+        "rate",
         "one by one ns",
         "by"
     );
@@ -89,9 +93,10 @@ fn heading() -> String {
 
 fn row(r: &Record) -> String {
     let change = |us: Option<f64>| us.map_or("-".to_owned(), |us| format!("{us:.1}"));
+    let rate = r.live_rate.map_or("-".to_owned(), |rate| format!("{:.0} %", rate * 100.0));
     let by = r.matcher.as_deref().and_then(|why| why.split(':').next());
     format!(
-        "{:<13} {:>8} {:>6} {:>7} {:>10.0} {:>10.1} {:>5.2} {:>9.1} {:>10} {:>10} {:>12.0} {}\n",
+        "{:<13} {:>8} {:>6} {:>7} {:>10.0} {:>10.1} {:>5.2} {:>9.1} {:>10} {:>10} {:>8} {:>6} {:>12.0} {}\n",
         r.case,
         r.rules,
         r.masks,
@@ -102,6 +107,8 @@ fn row(r: &Record) -> String {
         r.load_ms,
         change(r.insert_us),
         change(r.remove_us),
+        r.live_changes.map_or("-".to_owned(), |n| format!("{n:.0}")),
+        rate,
         r.reference_ns,
         by.unwrap_or("table")
     )
