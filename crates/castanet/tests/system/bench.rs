@@ -115,7 +115,7 @@ fn what_cannot_be_measured_is_named_and_nothing_is_a_failure() {
     let output = run.output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", output.printed());
     assert_eq!(output.stdout, "[]\n");
-    for rows in ["vhost forward, vhost router", "af_xdp forward, af_xdp router"] {
+    for rows in ["vhost forward, vhost counted, vhost router", "af_xdp forward, af_xdp router"] {
         let line = format!("castanet: without {rows}: it takes two cores");
         assert!(output.stderr.contains(&line), "{}", output.stderr);
     }
