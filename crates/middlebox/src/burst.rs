@@ -178,16 +178,16 @@ impl Pass<'_> {
         if does & (ACCEPTS | DROPS) == DROPS {
             return Exit::Rule;
         }
-        match connections.changes(found).then(|| connections.exchanged(found)) {
-            None | Some(Exchanged::Nothing) => {}
-            Some(Exchanged::Ends(to)) => {
+        match connections.exchanged(found) {
+            Exchanged::Nothing => {}
+            Exchanged::Ends(to) => {
                 let is_followed = destination(packet, headers) == Some(packet.dst());
                 exchange(packet.bytes_mut(), headers, &to);
                 if is_followed {
                     packet.set_dst(to.dst().0);
                 }
             }
-            Some(Exchanged::More) => {
+            Exchanged::More => {
                 let mapped = connections.mapped(found);
                 rewrite(packet, *headers, std::iter::empty(), mapped.as_ref(), self.mtu);
             }

@@ -166,6 +166,9 @@ impl Rules {
     /// For each slot here the rule there that says the same: the first that nobody has
     /// yet.
     pub fn counterparts<'a>(&self, other: &'a Rules) -> Vec<Option<&'a Arc<Entry>>> {
+        if self.is_empty() {
+            return vec![None; self.slots];
+        }
         let mut by_rule: HashMap<String, VecDeque<&Arc<Entry>>> = HashMap::new();
         for entry in other.entries() {
             by_rule.entry(entry.rule.command()).or_default().push_back(entry);

@@ -38,6 +38,10 @@ fn records_of_every_small_set() {
             || record["case"].as_str().unwrap().contains("classifier");
         assert_eq!(record["matcher"].is_string(), has_matcher, "{record}");
         assert_eq!(record["insert_us"].is_number(), !has_matcher, "{record}");
+        for live in ["live_changes", "live_rate"] {
+            let number = record[live].as_f64();
+            assert_eq!(number.is_some_and(|number| number > 0.0), !has_matcher, "{record}");
+        }
         assert!(record["cycles"].as_f64().unwrap() > 0.0, "{record}");
         assert!(record["hits"].as_f64().unwrap() > 0.3, "{record}");
         assert!(record["reference_ns"].as_f64().unwrap() > 0.0, "{record}");

@@ -4,6 +4,9 @@
 //! those of a compiled pass ([`crate::node::fused`]), in order. It does not go
 //! on into an element that packets also come to from elsewhere, so that no
 //! element is in two rows.
+//!
+//! Nor does a source hand packets over by a batch where the element next to it takes
+//! what nobody has looked at ([`Cx::straight`](crate::cx::Cx::straight)).
 
 use super::{Flow, Graph};
 use crate::class::Role;

@@ -2,6 +2,7 @@
 
 use crate::cores::Cores;
 use crate::worker::{Shared, Worker, run_thread};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -21,21 +22,24 @@ pub(super) enum Crew {
         stop: Arc<AtomicBool>,
         /// Their threads.
         threads: Vec<JoinHandle<Worker>>,
+        /// How long to look for an answer before sleeping.
+        alert: Duration,
     },
 }
 
 /// A worker that does not answer for this long is stuck in an element.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Workers at work mostly answer after a burst. Who sleeps meanwhile has to be woken, which
-/// would cost the worker some microseconds.
+/// would cost the worker some microseconds; who looks all the time takes as many from a worker,
+/// unless there is a core left.
 const ALERT: Duration = Duration::from_micros(20);
 /// Room for a long chain of pulls.
 const STACK: usize = 64 << 20;
 
-/// What a worker answers.
-fn awaited<T>(reply: &Receiver<T>) -> Option<T> {
+/// What a worker answers; looks for it for some time before sleeping.
+fn awaited<T>(reply: &Receiver<T>, alert: Duration) -> Option<T> {
     let asked = Instant::now();
-    while asked.elapsed() < ALERT {
+    while asked.elapsed() < alert {
         match reply.try_recv() {
             Err(TryRecvError::Empty) => std::hint::spin_loop(),
             answer => return answer.ok(),
@@ -70,10 +74,10 @@ impl Crew {
     ) -> Option<T> {
         match self {
             Crew::Here(workers) => workers.get_mut(index).map(errand),
-            Crew::Away { shared, .. } => {
+            Crew::Away { shared, alert, .. } => {
                 let (answer, reply) = channel();
                 shared.get(index)?.send(Box::new(move |worker| _ = answer.send(errand(worker))));
-                awaited(&reply)
+                awaited(&reply, *alert)
             }
         }
     }
@@ -99,13 +103,15 @@ impl Crew {
                 })?;
             threads.push(thread);
         }
-        *self = Crew::Away { shared, stop, threads };
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let alert = if cores > threads.len() { ALERT } else { Duration::ZERO };
+        *self = Crew::Away { shared, stop, threads, alert };
         Ok(())
     }
 
     /// Calls the workers back; how many of them died on the way.
     pub(super) fn call_back(&mut self) -> usize {
-        let Crew::Away { shared, stop, threads } = self else { return 0 };
+        let Crew::Away { shared, stop, threads, .. } = self else { return 0 };
         stop.store(true, Ordering::Release);
         shared.iter().for_each(|s| s.send(Box::new(|_| ())));
         let sent = threads.len();

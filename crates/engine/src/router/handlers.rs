@@ -242,8 +242,9 @@ impl Router {
             return done;
         }
         match self.rewritten(it, name, value) {
-            Some((_before, config)) => {
-                let config = config.map_err(|e| e.at(name))?;
+            // The old one ends here, and not on a worker: that may take its time, too.
+            Some((_old, new)) => {
+                let config = new.map_err(|e| e.at(name))?;
                 self.rewritten[it] = true;
                 for worker in 0..self.crew.len() {
                     let config = config.clone();
@@ -260,9 +261,8 @@ impl Router {
         }
     }
 
-    /// The configuration, and a new one made of it: here, for that may take its time, and
-    /// workers have packets to see to. To whom the last part of the old one belongs, it costs
-    /// time too, so that is the caller.
+    /// The configuration, and a new one made of it. Made here: that may take its time, and
+    /// workers have packets to see to.
     fn rewritten(
         &mut self,
         it: usize,

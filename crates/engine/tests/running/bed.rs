@@ -1,6 +1,6 @@
 //! The bed that the tests lie in: a router of small elements, and its balance.
 
-use crate::{elements, moving, queues};
+use crate::{elements, moving, queues, straight};
 use castanet_engine::class::Library;
 use castanet_engine::router::{Notice, Options, Replacements, Router};
 use castanet_engine::worker::Console;
@@ -16,7 +16,7 @@ impl Console for Silent {
 }
 
 pub(crate) fn library() -> Library {
-    Library::new(&[elements::CLASSES, moving::CLASSES, queues::CLASSES])
+    Library::new(&[elements::CLASSES, moving::CLASSES, queues::CLASSES, straight::CLASSES])
 }
 
 pub(crate) fn build(text: &str, workers: usize, simulated: bool) -> Router {

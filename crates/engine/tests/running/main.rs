@@ -11,5 +11,6 @@ mod faults;
 mod fused;
 mod moving;
 mod queues;
+mod straight;
 mod turns;
 mod waking;

@@ -209,7 +209,8 @@ impl Dpdk {
 
     /// Receives up to `max` packets and sends them by another port as they are, which
     /// [`Dpdk::is_plain`] allows; how many. What needs a second look, or finds no room, is
-    /// added to `batch`, and is to go behind these.
+    /// added to `batch`, and is to go behind these. Who finds nothing has still to ask
+    /// [`Device::receive`], which looks after ports that need it.
     pub fn pass(&mut self, to: &mut Dpdk, pool: &Pool, batch: &mut Batch, max: usize) -> usize {
         let Some(to_queue) = to.claim.tx_queue(&to.options).filter(|_| to.pieces.is_empty()) else {
             return 0;
@@ -218,8 +219,7 @@ impl Dpdk {
         let queues = rx.end - rx.start;
         let mut count = 0;
         for _ in 0..queues {
-            let queue = rx.start + self.next;
-            self.next = if self.next + 1 < queues { self.next + 1 } else { 0 };
+            let queue = rx.start + in_turn(&mut self.next, queues);
             let onto = (&*to.claim.port, to_queue);
             let (handed, found) = port.pass(queue, onto, (mbufs, pool), batch, max - count);
             count += handed.packets;
@@ -233,9 +233,6 @@ impl Dpdk {
         }
         self.stats.received += count as u64;
         to.stats.sent += count as u64;
-        if count == 0 && batch.is_empty() {
-            [self, to].into_iter().filter(|it| it.care.is_some()).for_each(Dpdk::look_after);
-        }
         count
     }
 
@@ -248,6 +245,13 @@ impl Dpdk {
             self.claim.port.revive();
         }
     }
+}
+
+/// Which of so many is next; and the one behind it from then on.
+#[inline]
+fn in_turn(next: &mut u16, count: u16) -> u16 {
+    let behind = if *next + 1 < count { *next + 1 } else { 0 };
+    std::mem::replace(next, behind)
 }
 
 /// A queue to send to.
@@ -279,8 +283,7 @@ impl Device for Dpdk {
         let wants = Wants { hash: aggregate, checks: checks != Sums::default() };
         let mut count = 0;
         for _ in 0..queues {
-            let queue = rx.start + self.next;
-            self.next = if self.next + 1 < queues { self.next + 1 } else { 0 };
+            let queue = rx.start + in_turn(&mut self.next, queues);
             let before = batch.len();
             let found = port.receive(queue, mbufs, pool, batch, max - count, wants);
             if paint_queue {

@@ -201,16 +201,11 @@ impl Table {
     /// Calls `found` for each rule that matches a key, in no order.
     #[inline]
     pub fn each(&self, key: &Key, mut found: impl FnMut(u32)) {
-        let mut places = [0; MASKS];
-        for block in &self.blocks {
-            let count = block.wanted(key, &mut places);
-            for &place in places.iter().take(count) {
-                let (of, hash) = self.under(block.shape(place.into()), key);
-                if let Some(group) = self.find(&of, hash, key) {
-                    self.groups.each(group, &mut found);
-                }
+        self.each_mask(key, &mut [0; MASKS], |of, hash| {
+            if let Some(group) = self.find(&of, hash, key) {
+                self.groups.each(group, &mut found);
             }
-        }
+        });
     }
 
     /// As [`Table::find_all`], with a call for each that is found.
@@ -219,17 +214,26 @@ impl Table {
         let mut wanted = Wanted { count: 0, lookups: [Lookup::default(); Wanted::MOST] };
         let mut places = [0; MASKS];
         for (at, key) in keys.iter().enumerate() {
-            for block in &self.blocks {
-                let count = block.wanted(key, &mut places);
-                for &place in places.iter().take(count) {
-                    let (of, hash) = self.under(block.shape(place.into()), key);
-                    if wanted.add(Lookup { key: at as u32, hash, cell: 0, of }) {
-                        self.look(keys, wanted.take(), &mut found);
-                    }
+            self.each_mask(key, &mut places, |of, hash| {
+                if wanted.add(Lookup { key: at as u32, hash, cell: 0, of }) {
+                    self.look(keys, wanted.take(), &mut found);
                 }
-            }
+            });
         }
         self.look(keys, wanted.take(), &mut found);
+    }
+
+    /// A key under each mask that may have a rule for it, and its hash there; with room for the
+    /// masks' places.
+    #[inline]
+    fn each_mask(&self, key: &Key, room: &mut [u8; MASKS], mut with: impl FnMut(Of, u64)) {
+        for block in &self.blocks {
+            let count = block.wanted(key, room);
+            for &place in room.iter().take(count) {
+                let (of, hash) = self.under(block.shape(place.into()), key);
+                with(of, hash);
+            }
+        }
     }
 
     /// Looks some up together.

@@ -146,8 +146,7 @@ impl Connections {
         own: &'a Own,
         places: &'a Places,
     ) -> impl Iterator<Item = (u32, &'a Arc<Entry>)> + Clone + 'a {
-        let rules = self.lists.rules(own).iter();
-        rules.filter_map(|&it| Some((it.slot, places.of(it)?)))
+        places.still_there(self.lists.rules(own))
     }
 
     /// The rules of a packet's connection that are still there, with their places.
@@ -157,7 +156,7 @@ impl Connections {
         found: &Found,
         places: &'a Places,
     ) -> impl Iterator<Item = (u32, &'a Arc<Entry>)> + Clone + 'a {
-        self.own(found).iter().filter_map(|&it| Some((it.slot, places.of(it)?)))
+        places.still_there(self.own(found))
     }
 
     /// The rules of a packet's connection, if they are still there or not.
@@ -172,7 +171,7 @@ impl Connections {
 
     /// Whether anything changes in packets of the connection.
     #[inline]
-    pub(crate) fn changes(&self, found: &Found) -> bool {
+    fn changes(&self, found: &Found) -> bool {
         let changes = match found.is_ip6 {
             false => self.four.tracked(found.hit.id).map(Tracked::changes),
             true => self.six.tracked(found.hit.id).map(Tracked::changes),
@@ -336,8 +335,13 @@ impl Connections {
     /// What becomes of the ends of a packet, where that is a matter of ends alone.
     #[inline]
     pub(crate) fn exchanged(&self, found: &Found) -> Exchanged {
-        let tracked = self.four.tracked(found.hit.id).filter(|_| !found.is_ip6 && found.has_ports);
-        match tracked {
+        if !self.changes(found) {
+            return Exchanged::Nothing;
+        }
+        if found.is_ip6 || !found.has_ports {
+            return Exchanged::More;
+        }
+        match self.four.tracked(found.hit.id) {
             Some(tracked) if tracked.shifts.is_none() => {
                 self.four.exchanged(found.hit).map_or(Exchanged::Nothing, Exchanged::Ends)
             }

@@ -26,10 +26,9 @@ fn end_of(line: &str) -> usize {
 
 /// The words of a line; what stands behind a `#` is a comment.
 pub(super) fn words(line: &str) -> Vec<Word<'_>> {
+    const MOST_RULES_HAVE_FEWER: usize = 16;
     let line = &line[..end_of(line)];
-    /// Most rules have fewer.
-    const SOME: usize = 16;
-    let mut words = Vec::with_capacity(SOME);
+    let mut words = Vec::with_capacity(MOST_RULES_HAVE_FEWER);
     let mut at = 0;
     while let Some(c) = line[at..].chars().next() {
         let length = match c {

@@ -82,16 +82,6 @@ impl Compiled {
                 part = Part::vaguely(predicate);
             }
             all.is_exact &= part.is_exact;
-            if let [row] = &part.rows[..] {
-                all.keys.retain_mut(|key| {
-                    let narrow = row.iter().try_fold(*key, narrowed);
-                    narrow.is_some_and(|narrow| {
-                        *key = narrow;
-                        true
-                    })
-                });
-                continue;
-            }
             let both = all.keys.iter().flat_map(|key| {
                 part.rows.iter().filter_map(|row| row.iter().try_fold(*key, narrowed))
             });

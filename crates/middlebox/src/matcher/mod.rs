@@ -66,9 +66,6 @@ impl Matcher {
     pub(crate) fn adopt(&mut self, before: &Rules, rules: &Rules) -> HashMap<Reference, Reference> {
         let old = self.places.clone();
         self.follow(before, rules);
-        if before.is_empty() {
-            return HashMap::new();
-        }
         let counterparts = before.counterparts(rules);
         let heirs = before.entries().filter_map(|entry| {
             let new = counterparts[entry.slot]?.slot;

@@ -129,6 +129,15 @@ impl Places {
         self.entry(reference.slot).filter(|_| line.turn == reference.turn)
     }
 
+    /// Those of some rules that are still there, with their places.
+    #[inline]
+    pub(crate) fn still_there<'a>(
+        &'a self,
+        rules: &'a [Reference],
+    ) -> impl Iterator<Item = (u32, &'a Arc<Entry>)> + Clone + 'a {
+        rules.iter().filter_map(|&it| Some((it.slot, self.of(it)?)))
+    }
+
     /// What the rule in a place does, in short.
     #[inline]
     pub(super) fn does(&self, slot: u32) -> u8 {

@@ -201,8 +201,7 @@ impl Bed<'_> {
     /// Whoever feeds the device: it sends the capture's packets again and
     /// again, and drops what comes. It waits for room: mbufs that it drops because there is
     /// none are the next that it offers to be written to, and lie in its own core's cache, so
-    /// that whoever forwards waits for that core. By memif that made who is 5 % slower than
-    /// the feeder 25 % slower.
+    /// that whoever forwards waits for that core.
     fn peer(&self) -> Result<Option<Testpmd>, String> {
         let Some(device) = &self.device.peer else { return Ok(None) };
         let capture = self.folder.join(CAPTURE);

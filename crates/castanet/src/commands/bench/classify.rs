@@ -27,8 +27,10 @@ it the same rules are asked one by one, for some of the packets, and both have t
 say the same; for classifiers, these are their patterns as tests. Adding and removing
 is what a worker does between two bursts. Then a script adds a rule and deletes it
 again some thousand times a second (`live /s`) while a worker forwards as fast as it
-can: `rate` is how many packets go on meanwhile, of as many as without changes. Column `by` says whether a classifier takes
-packets through tests or looks them up in a table, the JSON record also why.",
+can: `rate` is how many packets go on meanwhile, of as many as without changes. These
+packets are those of `castanet bench router`, which few of the rules are about. Column
+`by` says whether a classifier takes packets through tests or looks them up in a
+table, the JSON record also why.",
     after_help = "Examples:
   castanet bench classify
   castanet bench classify --case masks,nat --json

@@ -4,15 +4,21 @@
 #include <rte_ip.h>
 #include <rte_tcp.h>
 
-/* Makes a packet of an mbuf in place; false if it is in another mempool, a chain, somebody else's
- * too, or longer than its buffer (a peer may have said so). */
-static __rte_always_inline bool place(const struct rte_mbuf *mbuf, struct castanet_kind kind,
-                                      struct castanet_packet *packet, uint64_t *bytes) {
+/* Whether an mbuf is a packet by itself: no chain, nobody else's too, its bytes in its own buffer of
+ * that length (a peer may have said that there are more). */
+static __rte_always_inline bool is_whole(const struct rte_mbuf *mbuf, uint64_t room) {
     uint32_t alone_and_whole;
     uint64_t start = mbuf->data_off, len = mbuf->pkt_len;
     memcpy(&alone_and_whole, &mbuf->refcnt, sizeof alone_and_whole);
-    if (unlikely(mbuf->pool != kind.pool) || unlikely(alone_and_whole != 0x10001) ||
-        unlikely(!RTE_MBUF_DIRECT(mbuf)) || unlikely(start + len > kind.room))
+    return likely(alone_and_whole == 0x10001) && likely(RTE_MBUF_DIRECT(mbuf)) &&
+           likely(start + len <= room);
+}
+
+/* Makes a packet of an mbuf in place; false if it is in another mempool, or not whole. */
+static __rte_always_inline bool place(const struct rte_mbuf *mbuf, struct castanet_kind kind,
+                                      struct castanet_packet *packet, uint64_t *bytes) {
+    uint64_t start = mbuf->data_off, len = mbuf->pkt_len;
+    if (unlikely(mbuf->pool != kind.pool) || !is_whole(mbuf, kind.room))
         return false;
     packet->frame = (char *)mbuf + sizeof *mbuf;
     packet->offsets = start * 0x10001 + HEADER * 0x10001;
@@ -52,23 +58,18 @@ struct castanet_received castanet_dpdk_dequeue(struct rte_ring *ring,
     return place_all(mbufs, rte_ring_dequeue_burst(ring, (void **)mbufs, n, NULL), kind, packets);
 }
 
-/* How many mbufs from the first on can be sent as they are: each whole, nobody else's too, and of a
- * length that needs no second look. Adds up their bytes. */
+/* How many mbufs from the first on can be sent as they are: each whole, and of a length that needs no
+ * second look. Adds up their bytes. */
 static __rte_always_inline uint64_t plain(struct rte_mbuf **mbufs, uint64_t all,
                                           const struct castanet_watch *watch, uint64_t *bytes) {
     const uint32_t shortest = watch->shortest, span = watch->longest - shortest;
     uint64_t i, sum = 0;
     for (i = 0; i < all; i++) {
         struct rte_mbuf *mbuf = mbufs[i];
-        uint32_t alone_and_whole, len = mbuf->pkt_len;
-        memcpy(&alone_and_whole, &mbuf->refcnt, sizeof alone_and_whole);
-        if (unlikely(alone_and_whole != 0x10001) || unlikely(len - shortest > span))
+        uint32_t len = mbuf->pkt_len;
+        if (!is_whole(mbuf, mbuf->buf_len) || unlikely(len - shortest > span))
             break;
-        if (unlikely(mbuf->ol_flags != 0)) {
-            if (!RTE_MBUF_DIRECT(mbuf))
-                break;
-            mbuf->ol_flags = 0;
-        }
+        mbuf->ol_flags = 0;
         sum += len;
     }
     *bytes = sum;

@@ -86,8 +86,8 @@ pub(super) unsafe fn transmit(
 }
 
 /// Receives up to `max` packets and sends them on by `call`, which is to do both as
-/// `castanet_dpdk_pass` does, for as long as whole bursts go; `handed` are those that went.
-/// Those of the last burst that did not become packets of `batch`.
+/// `castanet_dpdk_pass` does, for as long as whole bursts go. Answers which went, and which of
+/// the last burst did not and were added to `batch`.
 ///
 /// # Safety
 /// `call` must do as said, and give up the mbufs that it leaves.
