@@ -1,6 +1,7 @@
 //! State that several elements share, under the name of the one that owns it.
 
 use crate::args::ArgError;
+use crate::common::Common;
 use crate::element::Setup;
 use crate::graph::{Graph, in_scope};
 use castanet_lang::args;
@@ -68,15 +69,15 @@ impl Board {
         self.states.borrow().is_empty()
     }
 
-    /// The state of element `owner`; both it and those linked to it may be the
-    /// first to ask. `None` if it is of another type.
-    fn link<T: Default + Send + 'static>(&self, owner: &str) -> Option<Link<T>> {
+    /// The state `S` (a [`Link`] or a [`Common`]) of element `owner`; both it and those linked to
+    /// it may be the first to ask. `None` if it is of another type.
+    fn link<S: Default + Clone + Send + Sync + 'static>(&self, owner: &str) -> Option<S> {
         let mut states = self.states.borrow_mut();
         let state = states.entry(owner.to_owned()).or_insert_with(|| {
-            let before = self.before.get(owner).filter(|state| state.is::<Link<T>>());
-            before.cloned().unwrap_or_else(|| Arc::new(Link(Arc::new(Mutex::new(T::default())))))
+            let before = self.before.get(owner).filter(|state| state.is::<S>());
+            before.cloned().unwrap_or_else(|| Arc::new(S::default()))
         });
-        state.downcast_ref::<Link<T>>().cloned()
+        state.downcast_ref::<S>().cloned()
     }
 }
 
@@ -110,6 +111,11 @@ impl Setup<'_> {
     /// The state of all who say this word: an element's full name, or one that
     /// no element can have, with a space in it.
     pub fn shared<T: Default + Send + 'static>(&self, word: &str) -> Link<T> {
+        self.others.and_then(|others| others.board.link(word)).unwrap_or_default()
+    }
+
+    /// The same of a state that workers mostly read.
+    pub fn common<T: Default + Send + Sync + 'static>(&self, word: &str) -> Common<T> {
         self.others.and_then(|others| others.board.link(word)).unwrap_or_default()
     }
 

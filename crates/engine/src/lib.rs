@@ -7,6 +7,7 @@ extern crate self as castanet_engine;
 pub mod args;
 pub mod board;
 pub mod class;
+pub mod common;
 pub mod cores;
 pub mod cx;
 pub mod element;
@@ -29,6 +30,7 @@ pub mod prelude {
     };
     pub use crate::board::Link;
     pub use crate::class::{Ask, Value};
+    pub use crate::common::Common;
     pub use crate::cx::Cx;
     pub use crate::element::{
         Asked, Build, Control, Describe, Desk, Facts, Fate, Info, Local, Never, PerBatch,

@@ -1,7 +1,7 @@
 //! What a `Middlebox` keeps: counters of rules, connections, and room to work in.
 
 use crate::burst::Look;
-use crate::connections::Connections;
+use crate::connections::{Asked, Connections};
 use crate::listing::{self, Count};
 use crate::matcher::Matcher;
 use crate::rules::{Entry, Rules};
@@ -16,9 +16,13 @@ use std::sync::Arc;
 pub struct Books {
     rules: Arc<Rules>,
     pub(crate) matcher: Matcher,
-    pub(crate) connections: Connections,
+    /// Those of all workers.
+    pub(crate) connections: Common<Connections>,
     /// The packets of a burst.
     pub(crate) looks: Vec<Look>,
+    pub(crate) asked: Asked,
+    /// Those that wait until connections may be changed.
+    pub(crate) late: Vec<u32>,
     pub(crate) fates: Vec<u8>,
     /// The rules that are about a packet, in order.
     pub(crate) matched: Vec<u32>,
@@ -55,29 +59,30 @@ impl Books {
     }
     /// The connections with their rules, a line each.
     #[read]
-    fn connections(&self, ask: &Ask) -> String {
-        self.connections.list(&self.matcher.places, ask.now.0.unsigned_abs(), false)
+    fn connections(&self, ask: &Ask) -> Value {
+        self.connections_listed(ask, false)
     }
     /// The connections with all that is kept of them, a line each.
     #[read]
-    fn connections_verbose(&self, ask: &Ask) -> String {
-        self.connections.list(&self.matcher.places, ask.now.0.unsigned_abs(), true)
+    fn connections_verbose(&self, ask: &Ask) -> Value {
+        self.connections_listed(ask, true)
     }
     /// How many connections there are.
     #[read]
-    fn connection_count(&self) -> u64 {
-        self.connections.len() as u64
+    fn connection_count(&self) -> Value {
+        Value::common(self.connections.read(Connections::len))
     }
     /// What became of connections: added, expired, evicted for others, refused.
     #[read]
     fn connection_events(&self) -> Value {
-        let Counts { added, expired, evicted, refused } = self.connections.counts();
-        Value::Counts(vec![
+        let Counts { added, expired, evicted, refused } =
+            self.connections.read(Connections::counts);
+        Value::common(Value::Counts(vec![
             (added, "added"),
             (expired, "expired"),
             (evicted, "evicted"),
             (refused, "refused"),
-        ])
+        ]))
     }
     /// Packets that the rule at a position was about.
     #[read(packets_)]
@@ -92,11 +97,16 @@ impl Books {
 }
 
 impl Books {
+    fn connections_listed(&self, ask: &Ask, verbose: bool) -> Value {
+        let (places, now) = (&self.matcher.places, ask.now.0.unsigned_abs());
+        Value::common(self.connections.read(|all| all.list(places, now, verbose)))
+    }
+
     /// Sees to it that connections that are over are forgotten while no packets come.
     #[inline]
     pub(crate) fn wait(&mut self, cx: &mut Cx) {
         const INTERVAL: Duration = Duration::from_secs(1);
-        if !self.waits && self.connections.len() > 0 {
+        if !self.waits {
             self.waits = true;
             cx.wake_at(cx.now() + INTERVAL);
         }
@@ -104,12 +114,21 @@ impl Books {
 
     /// Forgets connections that are over.
     pub(crate) fn wake(&mut self, cx: &mut Cx) {
-        /// How many are looked at in one go.
-        const SOME: usize = 4096;
-        self.waits = !self.connections.forget(cx.now().0.unsigned_abs(), SOME);
-        match self.waits {
-            true => cx.wake_at(cx.now() + Duration::from_nanos(1)),
-            false => self.wait(cx),
+        /// How many are looked at in one go, while other workers wait.
+        const SOME: usize = 256;
+        let now = cx.now().0.unsigned_abs();
+        self.waits = false;
+        let (is_done, is_empty) = match self.connections.read(|all| all.is_due(now)) {
+            true => self.connections.change(|all| (all.forget(now, SOME), all.len() == 0)),
+            false => (true, self.connections.read(|all| all.len() == 0)),
+        };
+        match is_done {
+            false => {
+                self.waits = true;
+                cx.wake_at(cx.now() + Duration::from_nanos(1));
+            }
+            true if !is_empty => self.wait(cx),
+            true => {}
         }
     }
 
@@ -143,30 +162,31 @@ impl Books {
         Sums::new(counts.collect(), say).into()
     }
 
-    /// Lets counters follow the rules: those of a rule that is new begin anew.
-    pub(crate) fn follow(&mut self, rules: &Arc<Rules>, connections: usize) {
-        self.connections.set_limit(connections);
+    /// Lets counters and connections follow the rules: counters of a rule that is new begin anew.
+    pub(crate) fn follow(
+        &mut self,
+        rules: &Arc<Rules>,
+        (connections, limit): (&Common<Connections>, usize),
+    ) {
         if Arc::ptr_eq(&self.rules, rules) {
             return;
         }
         let before = std::mem::replace(&mut self.rules, rules.clone());
-        if !before.is_akin(rules) {
-            return self.adopt(&before);
+        // Under another configuration rules that are the same keep their counters, and their
+        // connections.
+        let heirs = (!before.is_akin(rules)).then(|| self.matcher.adopt(&before, rules));
+        if heirs.is_none() {
+            self.matcher.follow(&before, rules);
+            if before.resets != rules.resets {
+                self.matcher.places.reset_counts();
+            }
         }
-        self.matcher.follow(&before, rules);
-        if before.flushes != rules.flushes {
-            self.connections.clear();
+        if !self.connections.is(connections) {
+            let kept = self.connections.change(std::mem::take);
+            connections.change(|all| all.go_on(kept));
+            self.connections = connections.clone();
         }
-        if before.resets != rules.resets {
-            self.matcher.places.reset_counts();
-        }
-    }
-
-    /// Goes on under the rules of another configuration: those that are the same keep
-    /// their counters, and their connections.
-    fn adopt(&mut self, before: &Rules) {
-        let heirs = self.matcher.adopt(before, &self.rules);
-        self.connections.adopt(&heirs);
+        connections.change(|all| all.follow(rules, limit, heirs.as_ref()));
     }
 }
 
@@ -188,7 +208,8 @@ mod tests {
     fn counters_go_with_their_rules() {
         let mut books = Books::default();
         let first = rules(&["all mod ip-ttl 1", "all mod ip-ttl 2", "all mod ip-ttl 2"]);
-        books.follow(&first, 9);
+        let connections = (&Common::default(), 9);
+        books.follow(&first, connections);
         for (slot, packets) in [(0, 10), (1, 20), (2, 30)] {
             books.matcher.places.set_count(slot, Count { packets, bytes: 0 });
         }
@@ -198,11 +219,11 @@ mod tests {
             let command = command(line).expect("is a command").expect("says something");
             assert!(changed.obey(&command).is_some_and(|it| it.is_ok()), "{line}");
         }
-        books.follow(&Arc::new(changed), 9);
+        books.follow(&Arc::new(changed), connections);
         assert_eq!(counted(&books), [30, 20, 0]);
         // By another configuration: the same words are the same rule.
-        books
-            .follow(&rules(&["all accept", "all mod ip-ttl 2", "all drop", "all mod ip-ttl 2"]), 9);
+        let other = rules(&["all accept", "all mod ip-ttl 2", "all drop", "all mod ip-ttl 2"]);
+        books.follow(&other, connections);
         assert_eq!(counted(&books), [0, 30, 0, 20]);
     }
 }

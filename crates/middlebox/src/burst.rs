@@ -1,7 +1,7 @@
 //! What becomes of a burst of packets.
 
 use crate::books::Books;
-use crate::connections::{Exchanged, Found, Fresh, Looked, exchange};
+use crate::connections::{Connections, Exchanged, Finding, Found, Fresh, Looked, exchange};
 use crate::exits::Exit;
 use crate::headers::Headers;
 use crate::holds::Seen;
@@ -10,6 +10,7 @@ use crate::judge::{is_dropped, rewrite};
 use crate::matcher::{ACCEPTS, CHANGES, DROPS, STATEFUL, VAGUE};
 use crate::rules::Rules;
 use castanet_engine::prelude::*;
+use castanet_kit::flow::Wait;
 
 /// What is known of a packet of a burst before its turn comes. Not its headers: to find those
 /// of most packets again costs less than to keep them.
@@ -20,10 +21,19 @@ pub(crate) struct Look {
     asked: Option<u32>,
 }
 
+/// A packet's connection, and where its headers are.
+#[derive(Clone, Copy)]
+struct Of<'c> {
+    connections: &'c Connections,
+    found: &'c Found,
+    headers: &'c Headers,
+}
+
 /// The rules that packets of an input pass.
 pub(crate) struct Pass<'m> {
     pub(crate) rules: &'m Rules,
     pub(crate) interfaces: &'m Interfaces,
+    pub(crate) connections: &'m Common<Connections>,
     pub(crate) mtu: usize,
     pub(crate) port: usize,
 }
@@ -39,7 +49,6 @@ impl Pass<'_> {
         }
         cx.route(batch, &fates);
         books.fates = fates;
-        books.wait(cx);
     }
 
     /// Where no rule is about connections.
@@ -48,46 +57,89 @@ impl Pass<'_> {
         batch.iter().for_each(|packet| books.matcher.ask_any(packet));
         books.matcher.look();
         for (number, packet) in batch.iter_mut().enumerate() {
-            let exit = self.by_rules(books, number as u32, packet, cx);
+            // Nothing waits here.
+            let exit = self.by_rules(books, number as u32, packet, cx).unwrap_or(self.on());
             fates.push(exit.index());
         }
     }
 
-    /// Where some are.
+    /// Where some are: at first as far as connections need not be changed.
     fn stateful(&self, books: &mut Books, batch: &mut Batch, fates: &mut Vec<u8>, cx: &mut Cx) {
         let mut looks = std::mem::take(&mut books.looks);
-        self.look(books, batch, &mut looks, cx);
-        for (packet, look) in batch.iter_mut().zip(&looks) {
-            let exit = match Headers::plain(packet) {
-                Some(headers) => self.decide(books, look, &headers, packet, cx),
-                None => self.decide_odd(books, look, packet, cx),
-            };
-            fates.push(exit.index());
+        books.late.clear();
+        let (is_due, is_any) = self.connections.read(|connections| {
+            self.look(books, connections, batch, &mut looks);
+            for (number, (packet, look)) in batch.iter_mut().zip(&looks).enumerate() {
+                let exit = match Headers::plain(packet) {
+                    Some(headers) => self.decide(books, connections, look, &headers, packet, cx),
+                    None => self.decide_odd(books, connections, look, packet, cx),
+                };
+                let exit = exit.unwrap_or_else(|Wait| {
+                    books.late.push(number as u32);
+                    self.on()
+                });
+                fates.push(exit.index());
+            }
+            (connections.is_due(now(cx)), connections.len() > 0)
+        });
+        if is_due || !books.late.is_empty() {
+            self.connections.change(|connections| {
+                connections.expire(now(cx));
+                self.late(books, connections, &looks, batch, fates, cx);
+            });
+        }
+        if is_any || !books.late.is_empty() {
+            books.wait(cx);
         }
         books.looks = looks;
     }
 
+    /// The packets that waited, in their order.
+    fn late(
+        &self,
+        books: &mut Books,
+        connections: &mut Connections,
+        looks: &[Look],
+        batch: &mut Batch,
+        fates: &mut [u8],
+        cx: &mut Cx,
+    ) {
+        books.matcher.again();
+        let late = std::mem::take(&mut books.late);
+        let mut waiting = late.iter().map(|&number| number as usize).peekable();
+        let all = batch.iter_mut().zip(looks).zip(fates).enumerate();
+        for (_, ((packet, look), fate)) in all.filter(|(n, _)| waiting.next_if_eq(n).is_some()) {
+            *fate = self.decide_late(books, connections, look, packet, cx).index();
+        }
+        books.late = late;
+    }
+
     /// Looks for headers, connections and rules of all packets, each for all at once.
-    fn look(&self, books: &mut Books, batch: &Batch, looks: &mut Vec<Look>, cx: &Cx) {
-        let Books { connections, matcher, .. } = books;
+    fn look(
+        &self,
+        books: &mut Books,
+        connections: &Connections,
+        batch: &Batch,
+        looks: &mut Vec<Look>,
+    ) {
+        let Books { asked, matcher, .. } = books;
         looks.clear();
-        connections.expire(now(cx));
-        connections.begin_burst();
+        asked.begin();
         for packet in batch.iter() {
             let looked = match Headers::plain(packet) {
-                Some(headers) => connections.ask_four(packet.bytes(), &headers),
+                Some(headers) => asked.ask(packet.bytes(), &headers),
                 None => Headers::find(packet)
-                    .map_or(Looked::Alone, |headers| connections.ask(packet.bytes(), &headers)),
+                    .map_or(Looked::Alone, |headers| asked.ask(packet.bytes(), &headers)),
             };
             looks.push(Look { looked, asked: None });
         }
-        connections.look();
+        asked.look(connections);
         // If all rules are about connections, a packet of one is no other rule's business.
         let is_only = self.rules.stateful() == self.rules.len();
         let mut count = 0;
         matcher.begin();
         for (packet, look) in batch.iter().zip(looks) {
-            if is_only && connections.is_known(look.looked) {
+            if is_only && asked.is_known(look.looked) {
                 continue;
             }
             if let Some(headers) = Headers::find(packet) {
@@ -104,75 +156,103 @@ impl Pass<'_> {
         Exit::Out(self.port as u8)
     }
 
-    /// What becomes of a packet whose headers are not plain.
-    #[inline(never)]
-    fn decide_odd(&self, books: &mut Books, look: &Look, packet: &mut Packet, cx: &mut Cx) -> Exit {
-        match Headers::find(packet) {
-            Some(headers) => self.decide(books, look, &headers, packet, cx),
-            None => self.on(),
-        }
-    }
-
-    /// What becomes of a packet.
+    /// What becomes of a packet, if nothing is to be changed for it but what many may change.
     #[inline]
     fn decide(
         &self,
         books: &mut Books,
+        connections: &Connections,
         look: &Look,
         headers: &Headers,
         packet: &mut Packet,
         cx: &mut Cx,
-    ) -> Exit {
-        let found = books.connections.find(look.looked, packet.bytes(), headers, now(cx));
+    ) -> Result<Exit, Wait> {
+        let (bytes, now) = (packet.bytes(), now(cx));
         // By reference: a copy would wait for what was just written.
-        match (&found, look.asked) {
-            (Some(found), _) => self.of_connection(books, look, (headers, found), packet, cx),
-            (None, Some(asked)) => self.by_rules(books, asked, packet, cx),
-            (None, None) => self.slowly(books, None, None, packet, cx),
+        match (&connections.find((&books.asked, look.looked), bytes, headers, now), look.asked) {
+            (Finding::Of(found), asked) => {
+                let own = self.own(books, connections, found).ok_or(Wait)?;
+                connections.keep(found, bytes, headers, &self.rules.timeouts, now)?;
+                let of = Of { connections, found, headers };
+                Ok(self.of_connection(books, (of, own), asked, packet, cx))
+            }
+            // What is no connection's may have become one's by those who wait.
+            (Finding::None, Some(asked)) if books.late.is_empty() => {
+                self.by_rules(books, asked, packet, cx)
+            }
+            (Finding::None | Finding::Wait, _) => Err(Wait),
+        }
+    }
+
+    /// The same where its headers are not plain.
+    #[inline(never)]
+    fn decide_odd(
+        &self,
+        books: &mut Books,
+        connections: &Connections,
+        look: &Look,
+        packet: &mut Packet,
+        cx: &mut Cx,
+    ) -> Result<Exit, Wait> {
+        match Headers::find(packet) {
+            Some(headers) => self.decide(books, connections, look, &headers, packet, cx),
+            None => Ok(self.on()),
         }
     }
 
     /// What becomes of a packet by the rules it met, the one of that number that was asked
-    /// about.
+    /// about; it waits, if it may begin a connection.
     #[inline]
-    fn by_rules(&self, books: &mut Books, asked: u32, packet: &mut Packet, cx: &mut Cx) -> Exit {
+    fn by_rules(
+        &self,
+        books: &mut Books,
+        asked: u32,
+        packet: &mut Packet,
+        cx: &mut Cx,
+    ) -> Result<Exit, Wait> {
         const SLOW: u8 = CHANGES | STATEFUL | VAGUE;
         let does = books.matcher.counted(asked, SLOW, packet.len());
-        if does & SLOW != 0 {
-            return self.slowly(books, Some(asked), None, packet, cx);
+        if does & STATEFUL != 0 {
+            return Err(Wait);
         }
-        if does & (ACCEPTS | DROPS) == DROPS { Exit::Rule } else { self.on() }
+        if does & SLOW != 0 {
+            return Ok(self.slowly(books, Some(asked), None, packet, cx));
+        }
+        Ok(if does & (ACCEPTS | DROPS) == DROPS { Exit::Rule } else { self.on() })
+    }
+
+    /// What a connection's rules do together; nothing, if they are all gone.
+    #[inline(always)]
+    fn own(&self, books: &Books, connections: &Connections, found: &Found) -> Option<u8> {
+        let rules = connections.own(found);
+        let own = rules.iter().filter_map(|&it| books.matcher.places.does_of(it));
+        // Another worker may know rules that are new here.
+        let is_new = || rules.iter().any(|it| it.is_behind(self.rules.last_id()));
+        own.reduce(|all, does| all | does).or_else(|| is_new().then_some(0))
     }
 
     /// What becomes of a packet of a connection.
-    #[inline]
+    #[inline(always)]
     fn of_connection(
         &self,
         books: &mut Books,
-        look: &Look,
-        (headers, found): (&Headers, &Found),
+        (of, own): (Of, u8),
+        asked: Option<u32>,
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Exit {
-        let Books { connections, matcher, .. } = books;
-        let own = connections.own(found).iter().map(|&it| matcher.places.does_of(it));
-        let Some(own) = own.flatten().reduce(|all, does| all | does) else {
-            // Its rules are all gone.
-            connections.remove(found);
-            return self.slowly(books, look.asked, None, packet, cx);
-        };
-        connections.keep(found, packet.bytes(), headers, &self.rules.timeouts, now(cx));
-        let others = look.asked.map_or(0, |asked| matcher.stateless_does(asked));
+        let (Of { connections, found, headers }, matcher) = (of, &mut books.matcher);
+        let others = asked.map_or(0, |asked| matcher.stateless_does(asked));
         let does = own & !VAGUE | others;
         if does & (CHANGES | VAGUE) != 0 {
-            return self.slowly(books, look.asked, Some(found), packet, cx);
+            return self.slowly(books, asked, Some(of), packet, cx);
         }
         for &rule in connections.own(found) {
             if matcher.places.does_of(rule).is_some() {
                 matcher.places.count(rule.slot, packet.len());
             }
         }
-        if let Some(asked) = look.asked {
+        if let Some(asked) = asked {
             matcher.count_stateless(asked, packet.len());
         }
         if does & (ACCEPTS | DROPS) == DROPS {
@@ -195,35 +275,76 @@ impl Pass<'_> {
         self.on()
     }
 
+    /// What becomes of a packet that waited.
+    fn decide_late(
+        &self,
+        books: &mut Books,
+        connections: &mut Connections,
+        look: &Look,
+        packet: &mut Packet,
+        cx: &mut Cx,
+    ) -> Exit {
+        let Some(headers) = Headers::find(packet) else { return self.on() };
+        let (bytes, now) = (packet.bytes(), now(cx));
+        let found = connections.find_now((&books.asked, look.looked), bytes, &headers, now);
+        if let Some(found) = &found {
+            if let Some(own) = self.own(books, connections, found) {
+                connections.keep_now(found, bytes, &headers, &self.rules.timeouts, now);
+                let of = Of { connections, found, headers: &headers };
+                return self.of_connection(books, (of, own), look.asked, packet, cx);
+            }
+            connections.remove(found);
+        }
+        self.meet(books, look.asked, &headers, packet);
+        match self.begun(books, connections, packet, &headers, cx) {
+            Ok(begun) => {
+                let headers = &headers;
+                let of = begun.as_ref().map(|found| Of { connections, found, headers });
+                self.by_matched(books, of, *headers, packet, cx)
+            }
+            Err(exit) => exit,
+        }
+    }
+
     /// What becomes of a packet, by a look at all rules that are about it.
     fn slowly(
         &self,
         books: &mut Books,
         asked: Option<u32>,
-        found: Option<&Found>,
+        of: Option<Of>,
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Exit {
         let Some(headers) = Headers::find(packet) else { return self.on() };
+        self.meet(books, asked, &headers, packet);
+        self.by_matched(books, of, headers, packet, cx)
+    }
+
+    /// Finds the rules that are about a packet.
+    fn meet(&self, books: &mut Books, asked: Option<u32>, headers: &Headers, packet: &Packet) {
         let (input, output) = self.interfaces.names(self.port);
-        let seen = Seen { bytes: packet.bytes(), headers: &headers, input, output };
+        let seen = Seen { bytes: packet.bytes(), headers, input, output };
         match asked {
             Some(asked) => books.matcher.matching(asked, &seen, &mut books.matched),
             None => books.matcher.matching_alone(&seen, &mut books.matched),
         }
-        let found = match found {
-            Some(found) => Some(*found),
-            None => match self.begun(books, packet, &headers, cx) {
-                Ok(begun) => begun,
-                Err(exit) => return exit,
-            },
-        };
-        let Books { connections, matcher, matched, applied, unfit, .. } = books;
+    }
+
+    /// What becomes of a packet by the rules that are about it and those of its connection.
+    fn by_matched(
+        &self,
+        books: &mut Books,
+        of: Option<Of>,
+        headers: Headers,
+        packet: &mut Packet,
+        cx: &mut Cx,
+    ) -> Exit {
+        let Books { matcher, matched, applied, unfit, .. } = books;
         let places = &mut matcher.places;
         let is_stateless = |slot: &u32| places.entry(*slot).is_some_and(|it| !it.rule.stateful);
         applied.clear();
         applied.extend(matched.iter().copied().filter(is_stateless));
-        if let Some(found) = &found {
+        if let Some(Of { connections, found, .. }) = of {
             applied.extend(connections.rules(found, places).map(|(slot, _)| slot));
         }
         applied.iter().for_each(|&slot| places.count(slot, packet.len()));
@@ -231,8 +352,9 @@ impl Pass<'_> {
         if is_dropped(plans.clone(), || cx.random()) {
             return Exit::Rule;
         }
-        if plans.clone().any(|plan| !plan.is_verdict()) {
-            let mapped = found.as_ref().and_then(|found| connections.mapped(found));
+        let is_changed = of.is_some_and(|of| of.connections.changes(of.found));
+        if is_changed || plans.clone().any(|plan| !plan.is_verdict()) {
+            let mapped = of.and_then(|of| of.connections.mapped(of.found));
             *unfit += rewrite(packet, headers, plans, mapped.as_ref(), self.mtu) as u64;
         }
         self.on()
@@ -241,14 +363,14 @@ impl Pass<'_> {
     /// The connection that begins with a packet that belongs to none.
     fn begun(
         &self,
-        books: &mut Books,
+        books: &Books,
+        connections: &mut Connections,
         packet: &Packet,
         headers: &Headers,
         cx: &mut Cx,
     ) -> Result<Option<Found>, Exit> {
-        let Books { connections, matcher, matched, .. } = books;
-        let places = &matcher.places;
-        let entries = matched.iter().filter_map(|&slot| places.entry(slot));
+        let Books { matcher, matched, .. } = books;
+        let entries = matched.iter().filter_map(|&slot| matcher.places.entry(slot));
         let stateful = entries.clone().filter(|entry| entry.rule.stateful);
         if stateful.clone().next().is_none() {
             return Ok(None);
@@ -259,9 +381,9 @@ impl Pass<'_> {
         if !is_own && is_dropped(plans, || cx.random()) {
             return Err(Exit::Rule);
         }
-        let (seen, known) = ((packet.bytes(), headers), (places, &self.rules.timeouts));
+        let (seen, timeouts) = ((packet.bytes(), headers), &self.rules.timeouts);
         let now = now(cx);
-        match connections.begin(seen, stateful, known, || cx.random(), now) {
+        match connections.begin(seen, stateful, timeouts, || cx.random(), now) {
             Some(Fresh::Begun(found)) => Ok(Some(found)),
             Some(Fresh::Full) => Err(Exit::Full),
             Some(Fresh::NoPort) => Err(Exit::NoPort),

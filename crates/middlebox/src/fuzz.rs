@@ -1,6 +1,6 @@
 //! What a fuzzer feeds: lines of commands, a zero byte, then packets.
 
-use crate::connections::{Connections, Fresh};
+use crate::connections::{Asked, Connections, Finding, Fresh};
 use crate::headers::Headers;
 use crate::holds::Seen;
 use crate::judge::{is_dropped, rewrite};
@@ -72,15 +72,21 @@ fn pass(rules: &Rules, matcher: &mut Matcher, connections: &mut Connections, byt
     let places = &matcher.places;
     let entries = found.iter().filter_map(|&slot| places.entry(slot));
     let stateful = entries.clone().filter(|entry| entry.rule.stateful);
-    connections.begin_burst();
-    let looked = connections.ask(packet.bytes(), &headers);
-    connections.look();
-    let mut connection = connections.find(looked, packet.bytes(), &headers, now);
+    let mut asked = Asked::default();
+    let looked = asked.ask(packet.bytes(), &headers);
+    asked.look(connections);
+    let early = connections.find((&asked, looked), packet.bytes(), &headers, now);
+    let mut connection = connections.find_now((&asked, looked), packet.bytes(), &headers, now);
+    match early {
+        Finding::Of(_) => assert!(connection.is_some()),
+        Finding::None => assert!(connection.is_none()),
+        Finding::Wait => {}
+    }
     if let Some(found) = &connection {
-        connections.keep(found, packet.bytes(), &headers, &rules.timeouts, now);
+        connections.keep_now(found, packet.bytes(), &headers, &rules.timeouts, now);
     } else if stateful.clone().next().is_some() {
-        let (seen, known) = ((packet.bytes(), &headers), (places, &rules.timeouts));
-        let begun = connections.begin(seen, stateful, known, || n << 33 | 5, now);
+        let seen = (packet.bytes(), &headers);
+        let begun = connections.begin(seen, stateful, &rules.timeouts, || n << 33 | 5, now);
         if let Some(Fresh::Begun(found)) = begun {
             connection = Some(found);
         }

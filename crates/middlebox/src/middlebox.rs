@@ -9,7 +9,6 @@ use crate::holds::Seen;
 use crate::interfaces::Interfaces;
 use crate::judge::{is_dropped, rewrite};
 use crate::language::{Command, Form, command, commands};
-use crate::matcher::Places;
 use crate::rule::Rule;
 use crate::rules::Rules;
 use castanet_engine::prelude::*;
@@ -142,11 +141,9 @@ pub struct Middlebox {
     interfaces: Interfaces,
     mtu: usize,
     said: String,
-    /// Whether workers share connections and counters.
-    shares: bool,
-    /// Whether there is but one worker here.
-    alone: bool,
-    connections: usize,
+    /// How many connections there may be.
+    limit: usize,
+    connections: Common<Connections>,
 }
 
 /// How many connections there may be, if nobody says otherwise.
@@ -169,10 +166,9 @@ pub struct Arguments {
     /// The longest IP packet that options may be added to, once they are.
     #[arg(keyword, default = 1500)]
     mtu: usize,
-    /// How many connections there may be; 1048576 unless said. Workers then share them,
-    /// as they do where a rule of the configuration is stateful.
-    #[arg(keyword)]
-    connections: Option<usize>,
+    /// How many connections there may be. Workers share them.
+    #[arg(keyword, default = CONNECTIONS)]
+    connections: usize,
 }
 
 /// A rule as a configuration has it.
@@ -222,16 +218,13 @@ impl Build for Middlebox {
         rules.extend(args.rules.into_iter().map(|line| line.0));
         let words = |words: Option<Words>| words.map(|words| words.words);
         let interfaces = Interfaces::new(words(args.interfaces), words(args.out), setup.inputs)?;
-        let rules = Rules::new(rules);
-        let is_stateful = rules.stateful() > 0;
         Ok(Middlebox {
-            rules: Arc::new(rules),
+            rules: Arc::new(Rules::new(rules)),
             interfaces,
             mtu: args.mtu,
             said: String::new(),
-            shares: is_stateful || args.connections.is_some(),
-            alone: setup.alone,
-            connections: args.connections.unwrap_or(CONNECTIONS),
+            limit: args.connections,
+            connections: Common::default(),
         })
     }
 }
@@ -263,19 +256,9 @@ impl Middlebox {
         };
         new.said = said.map_err(ArgError::new)?;
         if !matches!(command, Command::Test(_) | Command::Save(_)) {
-            let rules = new.followed(rules)?;
             new.rules = Arc::new(rules);
         }
         Ok(new)
-    }
-
-    /// The rules, if the element can follow them.
-    fn followed(&self, rules: Rules) -> Result<Rules, ArgError> {
-        match rules.stateful() > 0 && !self.shares && !self.alone {
-            true => Err(ArgError::new("the workers share no connections")
-                .help("say CONNECTIONS in the configuration, or begin with a stateful rule")),
-            false => Ok(rules),
-        }
     }
 
     /// The element after the command of that name.
@@ -318,11 +301,11 @@ impl Middlebox {
             return Ok(said + "dropped\n");
         }
         // A connection may give numbers by chance; what it has here is an example.
-        let (mut connections, places) = (Connections::default(), Places::default());
+        let mut connections = Connections::default();
         let stateful = entries().filter(|entry| entry.rule.stateful);
-        let known = (&places, &self.rules.timeouts);
+        let (seen, timeouts) = ((packet.bytes(), &headers), &self.rules.timeouts);
         let begun = match stateful.clone().next() {
-            Some(_) => connections.begin((packet.bytes(), &headers), stateful, known, || 7, 0),
+            Some(_) => connections.begin(seen, stateful, timeouts, || 7, 0),
             None => None,
         };
         let mapped = match &begun {
@@ -433,12 +416,8 @@ impl PerBatch for Middlebox {
     type Local = Books;
     type Fate = Exit;
 
-    fn shares(&self) -> bool {
-        self.shares
-    }
-
     fn settle(&self, books: &mut Books) {
-        books.follow(&self.rules, self.connections);
+        books.follow(&self.rules, (&self.connections, self.limit));
     }
 
     fn wake(&self, books: &mut Books, cx: &mut Cx) {
@@ -450,7 +429,7 @@ impl PerBatch for Middlebox {
             cx.emit_batch(Exit::Out(port as u8), batch);
             return;
         }
-        let (rules, interfaces, mtu) = (&*self.rules, &self.interfaces, self.mtu);
-        Pass { rules, interfaces, mtu, port }.burst(books, batch, cx);
+        let Middlebox { rules, interfaces, connections, mtu, .. } = self;
+        Pass { rules, interfaces, connections, mtu: *mtu, port }.burst(books, batch, cx);
     }
 }

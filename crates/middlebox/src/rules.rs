@@ -181,6 +181,11 @@ impl Rules {
         found
     }
 
+    /// The last identifier that a rule was given.
+    pub fn last_id(&self) -> u64 {
+        self.last_id
+    }
+
     /// How many of them are about connections.
     pub fn stateful(&self) -> usize {
         self.stateful

@@ -10,5 +10,6 @@ pub(crate) mod measure;
 pub(crate) mod models;
 pub(crate) mod ring;
 pub(crate) mod router;
+pub(crate) mod shared;
 mod supply;
 pub(crate) mod traffic;

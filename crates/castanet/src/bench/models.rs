@@ -1,11 +1,11 @@
 //! `castanet bench models`: one path, and the ways to divide it between workers
 //! (FastClick paper, 5.3).
 
-use super::measure::{Run, median, middle, watched};
-use super::router::{self, path};
+use super::measure::{Run, median};
+use super::router::{self, path, rate, sample};
 use castanet_engine::router::Router;
 use serde::Serialize;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// One line of the table.
 #[derive(Serialize)]
@@ -84,12 +84,6 @@ const REFERENCE: &str = "full-push";
 /// Frames in use: enough for the fullest queue.
 const FRAMES: usize = 32768;
 
-/// Packets a second and nanoseconds of processor time a packet.
-struct Sample {
-    rate: f64,
-    run: Run,
-}
-
 /// Measures the models in turn, round after round.
 pub(crate) fn run(plan: &Plan) -> Result<Vec<Record>, String> {
     let wanted = |m: &&Model| {
@@ -103,7 +97,7 @@ pub(crate) fn run(plan: &Plan) -> Result<Vec<Record>, String> {
     }
     for round in 0..=plan.rounds {
         for (model, router, samples) in &mut beds {
-            let sample = sample(router, model.workers, plan.time);
+            let sample = sample(router, model.workers, plan.time, counted);
             // The first round warms up.
             if round > 0 {
                 samples.push(sample);
@@ -127,23 +121,6 @@ pub(crate) fn run(plan: &Plan) -> Result<Vec<Record>, String> {
         })
     })
     .collect()
-}
-
-/// The middle rate; million packets a second.
-fn rate(samples: &[Sample]) -> f64 {
-    middle(samples.iter().map(|sample| (sample.rate, sample.run.undisturbed))).0 / 1e6
-}
-
-/// Runs for a while; what came to the end of the path.
-fn sample(router: &mut Router, workers: usize, time: Duration) -> Sample {
-    let (mut packets, mut seconds) = (0, 0.0);
-    let run = watched(workers, || {
-        let started = Instant::now();
-        packets = router::run_counted(router, time, counted);
-        seconds = started.elapsed().as_secs_f64();
-        packets
-    });
-    Sample { rate: packets as f64 / seconds, run }
 }
 
 fn counted(router: &mut Router) -> u64 {

@@ -1,7 +1,7 @@
 //! `castanet bench router`: the router path, replayed from memory.
 
 use super::fused::Fused;
-use super::measure::{Run, median, ticks_per_ns, watched};
+use super::measure::{Run, median, middle, ticks_per_ns, watched};
 use super::ring::BenchRing;
 use super::supply::BenchSource;
 use super::traffic::routes;
@@ -12,7 +12,7 @@ use castanet_lang::{Diagnostics, SourceMap, expand, parse};
 use serde::Serialize;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// One line of the table.
 #[derive(Serialize)]
@@ -126,6 +126,34 @@ pub(crate) fn run_counted(
     let line = router.line();
     router.run(Some((time, &mut |_| _ = line.send(Notice::Interrupted))));
     count(router) - before
+}
+
+/// Packets a second by the clock, and nanoseconds of processor time a packet.
+pub(crate) struct Sample {
+    rate: f64,
+    pub(crate) run: Run,
+}
+
+/// Runs for a while, counting what `counted` counts.
+pub(crate) fn sample(
+    router: &mut Router,
+    workers: usize,
+    time: Duration,
+    counted: impl Fn(&mut Router) -> u64,
+) -> Sample {
+    let (mut packets, mut seconds) = (0, 0.0);
+    let run = watched(workers, || {
+        let started = Instant::now();
+        packets = run_counted(router, time, &counted);
+        seconds = started.elapsed().as_secs_f64();
+        packets
+    });
+    Sample { rate: packets as f64 / seconds, run }
+}
+
+/// The middle rate; million packets a second.
+pub(crate) fn rate(samples: &[Sample]) -> f64 {
+    middle(samples.iter().map(|sample| (sample.rate, sample.run.undisturbed))).0 / 1e6
 }
 
 /// A counter of a benchmark's router.

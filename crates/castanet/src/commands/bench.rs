@@ -6,6 +6,7 @@ mod firewall;
 mod flows;
 mod io;
 mod models;
+mod shared;
 
 use crate::bench::router::{Plan, Record, run};
 use crate::terminal::{bold, colours_on_stdout, complain};
@@ -35,6 +36,8 @@ enum Which {
     Models(models::Arguments),
     /// A table of flows: adding, finding and ending them, beside a hash map
     Flows(flows::Arguments),
+    /// Connections and mappings that workers share: what they carry together
+    Shared(shared::Arguments),
     /// Rules: what a packet costs against sets of many sizes and kinds
     Classify(classify::Arguments),
     /// Rules by the thousand between interfaces, beside nftables, iptables and Linux
@@ -75,6 +78,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         Which::Io(arguments) => io::main(arguments),
         Which::Models(arguments) => models::main(arguments),
         Which::Flows(arguments) => flows::main(arguments),
+        Which::Shared(arguments) => shared::main(arguments),
         Which::Classify(arguments) => classify::main(arguments),
         Which::Firewall(arguments) => firewall::main(arguments),
     }
@@ -89,19 +93,23 @@ fn router(arguments: &RouterArguments) -> i32 {
         rounds: arguments.rounds.max(1),
         time: Duration::from_millis(arguments.milliseconds.max(1)),
     };
-    let quiet = arguments.json;
-    let mut written = if quiet { 0 } else { super::write_out(None, &heading()) };
-    let done = run(&plan, &mut |record| {
-        if !quiet && written == 0 {
+    shown(arguments.json, &heading(), row, |tell| run(&plan, tell))
+}
+
+/// Runs a benchmark and shows each record as it comes, unless they are wanted as JSON; the exit
+/// status.
+fn shown<R: Serialize>(
+    json: bool,
+    heading: &str,
+    row: impl Fn(&R) -> String,
+    run: impl FnOnce(&mut dyn FnMut(&R)) -> Result<Vec<R>, String>,
+) -> i32 {
+    let mut written = if json { 0 } else { super::write_out(None, heading) };
+    let done = run(&mut |record| {
+        if !json && written == 0 {
             written = super::write_out(None, &row(record));
         }
     });
-    ended(done, quiet, written)
-}
-
-/// Ends a benchmark whose records were shown as they came, unless they are wanted as JSON;
-/// the exit status.
-fn ended<R: Serialize>(done: Result<Vec<R>, String>, json: bool, written: i32) -> i32 {
     match done {
         Ok(records) if json => write_json(&records),
         Ok(_) => written,

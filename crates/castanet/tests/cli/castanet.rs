@@ -382,6 +382,25 @@ fn bench_models_gives_records() {
 }
 
 #[test]
+fn bench_shared_gives_records() {
+    let words = "bench shared --case nothing,rewriter,new-flows --flows 600 --rounds 1";
+    let words = words.split(' ').chain(["--milliseconds", "20", "--json"]);
+    let text = out(&words.collect::<Vec<_>>());
+    let records: Value = serde_json::from_str(&text).unwrap();
+    let said = |r: &Value| (r["case"].as_str().unwrap().to_owned(), r["workers"].as_u64());
+    let cases: Vec<_> = records.as_array().unwrap().iter().map(said).collect();
+    let wanted = ["nothing", "rewriter", "new-flows"];
+    let both = wanted.map(|case| [1, 2].map(|workers| (case.to_owned(), Some(workers))));
+    assert_eq!(cases, both.concat());
+    for record in records.as_array().unwrap() {
+        assert_eq!((&record["reference"], &record["flows"]), (&"one worker".into(), &600.into()));
+        for key in ["mpps", "ns_per_packet", "reference_mpps"] {
+            assert!(record[key].as_f64().is_some_and(|value| value > 0.0), "{key} in {text}");
+        }
+    }
+}
+
+#[test]
 fn bench_flows_gives_records() {
     let words = "bench flows --flows 6400,64 -j 2 --rounds 1 --milliseconds 1 --json";
     let text = out(&words.split(' ').collect::<Vec<_>>());

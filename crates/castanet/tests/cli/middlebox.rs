@@ -2,6 +2,7 @@
 
 use crate::control::socket;
 use crate::program::{castanet, command, folder};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -254,4 +255,43 @@ fn rules_come_and_go_while_packets_flow() {
         "{}",
         ran.err
     );
+}
+
+/// Connections that two workers begin at once, whose packets come back by the other: none is
+/// lost, none twice, and each packet is counted by one of the workers.
+#[test]
+fn workers_share_connections() {
+    let flows = |name: &str, src: &str| {
+        format!(
+            "{name} :: FastUDPFlows(0, 40000, 60, 0:0:0:0:0:1, {src}, 0:0:0:0:0:2, 2.0.0.2, 500, \
+             1000000)\n -> Strip(14) -> CheckIPHeader -> [0] m;\n"
+        )
+    };
+    let config = format!(
+        "m :: Middlebox(add-stateful in lan map ip-saddr 9.9.9.9 shuffle udp-sport,
+             add-stateful in lan accept, in wan drop,
+             INTERFACES lan wan);
+         {} {}
+         m[0] -> sent :: IPClassifier(src host 9.9.9.9, -)
+             -> IPMirror -> q :: Queue(100000) -> u :: Unqueue -> [1] m;
+         sent[1] -> wrong :: Counter -> Discard;
+         m[1] -> CheckUDPHeader -> home :: IPClassifier(dst host 1.0.0.1, dst host 1.0.0.2, -);
+         home[0] -> one :: Counter -> Discard; home[1] -> two :: Counter -> Discard;
+         home[2] -> wrong;
+         StaticThreadSched(a 0, b 1, u 2);
+         Script(label wait, wait 5ms, goto wait $(lt $(add $(one.count) $(two.count)) 80000),
+             print $(one.count) $(two.count) $(wrong.count) $(m.packets1) $(m.packets3),
+             print $(m.connection_count), print $(m.connection_events), print $(m.connections),
+             stop)",
+        flows("a", "1.0.0.1"),
+        flows("b", "1.0.0.2"),
+    );
+    let ran = castanet(&["run", "-q", "-j", "3", "-e", &config], b"");
+    let mut lines = ran.out.lines();
+    assert_eq!(lines.next(), Some("40000 40000 0 160000 80000"), "{} {}", ran.out, ran.err);
+    let count: usize = lines.next().and_then(|line| line.parse().ok()).expect("is a number");
+    assert_eq!(lines.next(), Some(format!("{count}\tadded").as_str()));
+    let listed: HashSet<&str> = lines.filter(|line| line.starts_with("udp ")).collect();
+    assert!((900..=1000).contains(&count), "{count}");
+    assert_eq!(listed.len(), count);
 }

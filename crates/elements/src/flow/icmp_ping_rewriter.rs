@@ -1,7 +1,7 @@
 //! `ICMPPingRewriter`: other addresses and identifiers for pings.
 
 use super::rewriting::{OfAny, Rewriter, Rewriting, WayOfSome, rewriter_methods};
-use super::settings::{Common, lives};
+use super::settings::{OfAll, lives};
 use castanet_engine::prelude::*;
 use castanet_kit::nat::By;
 
@@ -42,7 +42,7 @@ pub struct Settings {
     #[arg(keyword, default = Duration::from_secs(300))]
     timeout: Duration,
     #[arg(flatten)]
-    common: Common,
+    common: OfAll,
 }
 
 impl Build for ICMPPingRewriter {
@@ -58,7 +58,5 @@ impl PerBatch for ICMPPingRewriter {
     type On = on::Ipv4;
     type Local = Rewriting<OfAny>;
     type Fate = WayOfSome;
-    // What one worker maps, all know.
-    const SHARED: bool = true;
     rewriter_methods!();
 }

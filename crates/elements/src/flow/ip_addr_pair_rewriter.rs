@@ -48,7 +48,5 @@ impl PerBatch for IPAddrPairRewriter {
     type On = on::Ipv4;
     type Local = Rewriting<OfAny>;
     type Fate = Way;
-    // What one worker maps, all know.
-    const SHARED: bool = true;
     rewriter_methods!();
 }

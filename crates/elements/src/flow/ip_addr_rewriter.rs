@@ -53,7 +53,5 @@ impl PerBatch for IPAddrRewriter {
     type On = on::Ipv4;
     type Local = Rewriting<OfAny>;
     type Fate = Way;
-    // What one worker maps, all know.
-    const SHARED: bool = true;
     rewriter_methods!();
 }

@@ -1,7 +1,7 @@
 //! `IPRewriter`: other addresses and ports for TCP and UDP.
 
 use super::rewriting::{OfBoth, Rewriter, Rewriting, WayOfSome, rewriter_methods};
-use super::settings::{Common, GUARANTEE, TcpTimes, nanos};
+use super::settings::{GUARANTEE, OfAll, TcpTimes, nanos};
 use castanet_engine::prelude::*;
 use castanet_kit::nat::{By, Lives};
 
@@ -104,7 +104,7 @@ pub struct Settings {
     #[arg(keyword, default = GUARANTEE)]
     udp_guarantee: Duration,
     #[arg(flatten)]
-    common: Common,
+    common: OfAll,
 }
 
 impl Build for IPRewriter {
@@ -127,7 +127,5 @@ impl PerBatch for IPRewriter {
     type On = on::Ipv4;
     type Local = Rewriting<OfBoth>;
     type Fate = WayOfSome;
-    // What one worker maps, all know.
-    const SHARED: bool = true;
     rewriter_methods!();
 }

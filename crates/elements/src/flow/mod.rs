@@ -1,5 +1,6 @@
 //! Elements that keep state of each flow.
 
+mod burst;
 pub mod icmp_ping_rewriter;
 pub mod ip_addr_pair_rewriter;
 pub mod ip_addr_rewriter;

@@ -159,7 +159,7 @@ const REWRITERS: [&str; 6] = [
 #[derive(Debug)]
 pub(crate) struct Rewriter {
     /// Where its mappings are.
-    pub(crate) table: Link<Table>,
+    pub(crate) table: Common<Table>,
     /// Its name there.
     pub(crate) member: String,
     /// Its class.
@@ -178,7 +178,7 @@ pub(crate) fn rewriter(setup: &Setup, name: &str) -> Option<Rewriter> {
     let it = setup.element(name, None).filter(|it| REWRITERS.contains(&it.class))?;
     let (_, head) = head(setup, it.name, &it.arguments)?;
     Some(Rewriter {
-        table: setup.shared(&head),
+        table: setup.common(&head),
         member: member(it.name, it.class),
         class: it.class,
         inputs: it.inputs,

@@ -1,24 +1,23 @@
 //! What all rewriters do with a burst, and what their handlers say.
 
+use super::burst::{Burst, Turn};
 use super::named::{Later, member, number};
-use super::settings::Common;
+use super::settings::OfAll;
 use castanet_engine::class::{Change, Read};
 use castanet_engine::element::{DROP, FateKind, FateSpec};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::ip_proto;
-use castanet_kit::flow::{Slot, Tuple4};
-use castanet_kit::nat::{Arrival, By, Input, Lives, Passed, Refusal, Rules, Table};
+use castanet_kit::flow::Tuple4;
+use castanet_kit::nat::{By, Input, Lives, Passed, Refusal, Rules, Table};
 use std::marker::PhantomData;
 
 /// A rewriter's settings.
 pub(super) struct Rewriter {
-    table: Link<Table>,
+    table: Common<Table>,
     /// Whose the table is.
     head: String,
     member: String,
-    rules: Rules,
-    /// The arguments of elements that its arguments name.
-    named: Vec<String>,
+    pub(super) rules: Rules,
     capacity: Option<u32>,
     outputs: usize,
     dst_anno: bool,
@@ -97,13 +96,13 @@ impl WayOfErrors {
     }
 }
 
-const UNMAPPED: u8 = DROP;
-const EXHAUSTED: u8 = DROP - 1;
-const NOT_REWRITTEN: u8 = DROP - 2;
+pub(super) const UNMAPPED: u8 = DROP;
+pub(super) const EXHAUSTED: u8 = DROP - 1;
+pub(super) const NOT_REWRITTEN: u8 = DROP - 2;
 
 impl Rewriter {
     pub(super) fn new<E: Describe>(
-        common: &Common,
+        common: &OfAll,
         by: By,
         lives: [Lives; 2],
         setup: &Setup,
@@ -111,12 +110,11 @@ impl Rewriter {
         let rules = common.rules(setup, by, lives)?;
         let (capacity, head) = common.head(setup)?;
         Ok(Rewriter {
-            table: setup.shared(&head),
+            table: setup.common(&head),
             // Of others' tables the capacity is theirs.
             capacity: Some(capacity.unwrap_or(castanet_kit::nat::CAPACITY))
                 .filter(|_| head == setup.name),
             head,
-            named: common.named(setup),
             member: member(setup.name, E::SPEC.class),
             rules,
             outputs: setup.outputs,
@@ -127,41 +125,61 @@ impl Rewriter {
         })
     }
 
+    /// At home, where handlers are heard.
     pub(super) fn begin<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
         let now = cx.now().nanos();
-        (it.table, it.head) = (self.table.clone(), self.head.clone());
-        it.zone = self.table.with(|table| {
+        self.table.change(|table| {
             self.capacity.iter().for_each(|&capacity| table.set_capacity(capacity));
-            table.join(&self.member, self.rules.clone(), self.outputs, now)
+            table.join(&self.member, self.rules.clone(), self.outputs, now);
         });
+        self.attach(it);
         self.go_on(it, cx);
     }
 
-    /// Under these settings, with mappings that were made under others.
+    /// The same under these settings, with mappings that were made under others.
     pub(super) fn resume<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
         if it.head != self.head {
             return self.begin(it, cx);
         }
-        let rules = self.rules.clone();
-        it.table.with(|table| {
-            table.set_rules(it.zone, rules, self.outputs);
+        it.table.change(|table| {
+            table.set_rules(it.zone, self.rules.clone(), self.outputs);
             self.capacity.iter().for_each(|&capacity| table.set_capacity(capacity));
         });
         self.go_on(it, cx);
     }
 
     fn go_on<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
-        (it.names, it.outputs, it.by) = (self.names.snapshot(), self.outputs, Some(self.rules.by));
-        it.named.clone_from(&self.named);
+        let (names, outputs, by) = (self.names.snapshot(), self.outputs, self.rules.by);
+        it.home = Some(Home { names, outputs, by });
         cx.cancel_wake();
         it.waits = false;
-        self.wait(it, cx);
+        if !it.table.read(Table::is_empty) {
+            self.wait(it, cx);
+        }
     }
 
-    /// Sees to it that mappings that are over are found, if there are any, while no packets come.
+    /// Finds the table that this member has at home.
+    fn attach<K: Kind>(&self, it: &mut Rewriting<K>) {
+        (it.table, it.head) = (self.table.clone(), self.head.clone());
+        it.zone = it.table.read(|table| table.zone(&self.member)).unwrap_or_default();
+    }
+
+    /// Another configuration may have changed a mapper, or whose the capacity is.
+    #[cold]
+    fn follow<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
+        if it.head != self.head {
+            match it.home {
+                Some(_) => self.begin(it, cx),
+                None => self.attach(it),
+            }
+        }
+        it.named.clone_from(&self.rules.named);
+        it.table.change(|table| table.hear(it.zone, &self.rules, self.outputs));
+    }
+
+    /// Sees to it that mappings that are over are found while no packets come.
     fn wait<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
-        let Some(interval) = self.reap.filter(|_| !it.waits) else { return };
-        if it.table.with(|table| !table.is_empty()) {
+        if let Some(interval) = self.reap.filter(|_| !it.waits) {
             it.waits = true;
             cx.wake_at(cx.now() + Duration::from_nanos(interval));
         }
@@ -169,19 +187,21 @@ impl Rewriter {
 
     /// Ends mappings that are over while no packets come.
     pub(super) fn wake<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
-        /// How many are looked at in one go.
-        const SOME: usize = 4096;
+        /// How many are looked at in one go, while other workers wait.
+        const SOME: usize = 256;
+        let now = cx.now().nanos();
         it.waits = false;
-        match it.table.with(|table| table.expire(cx.now().nanos(), SOME)) {
-            true => self.wait(it, cx),
-            false => {
-                it.waits = true;
-                cx.wake_at(cx.now() + Duration::from_nanos(1));
-            }
+        if it.table.read(|table| table.is_due(now)) && !it.table.change(|it| it.expire(now, SOME)) {
+            it.waits = true;
+            return cx.wake_at(cx.now() + Duration::from_nanos(1));
+        }
+        if !it.table.read(Table::is_empty) {
+            self.wait(it, cx);
         }
     }
 
-    /// Rewrites a burst.
+    /// Rewrites a burst: first what mappings that are there say, while other workers do the same,
+    /// then what changes mappings.
     pub(super) fn batch<K: Kind>(
         &self,
         it: &mut Rewriting<K>,
@@ -189,87 +209,41 @@ impl Rewriter {
         mut batch: Batch,
         cx: &mut Cx,
     ) {
-        if it.named != self.named || it.head != self.head {
-            // Another configuration, which has changed a mapper, or whose capacity it is.
-            self.resume(it, cx);
+        if it.named != self.rules.named || it.head != self.head {
+            self.follow(it, cx);
         }
         let now = cx.now().nanos();
         let Rewriting { table, zone, burst, .. } = it;
-        table.with(|table| {
-            table.expire(now, 2 * batch.len());
-            burst.look_up(self.rules.by, *zone, &mut batch, table);
-            let (before, mut fates) = (table.changes(), std::mem::take(&mut burst.fates));
-            fates.clear();
-            for (n, packet) in batch.iter_mut().enumerate() {
-                let Some(begins) = burst.begins[n] else {
-                    fates.push(fate(table.unmapped(*zone, port), NOT_REWRITTEN));
-                    continue;
-                };
-                let key = burst.keys[n];
-                let found = if table.changes() == before { burst.found[n] } else { table.at(&key) };
-                let anno = self.reply_anno.map_or(0, |anno| anno.get(packet));
-                let arrival = Arrival { input: port, key, begins, found, anno, now };
-                fates.push(self.pass(table, *zone, arrival, packet, cx));
-            }
-            burst.fates = fates;
+        let turn = Turn { rewriter: self, zone: *zone, port, now };
+        let (is_due, is_any) = table.read(|table| {
+            turn.early(burst, &mut batch, table);
+            (table.is_due(now), !table.is_empty())
         });
+        if is_due || !burst.late.is_empty() {
+            table.change(|table| {
+                table.expire(now, 2 * batch.len());
+                turn.late(burst, &mut batch, table, cx);
+            });
+        }
         cx.route(batch, &burst.fates);
-        if !it.waits {
+        if is_any || !burst.late.is_empty() {
             self.wait(it, cx);
         }
     }
 
+    pub(super) fn anno(&self, packet: &Packet) -> u8 {
+        self.reply_anno.map_or(0, |anno| anno.get(packet))
+    }
+
+    /// What a packet is told of what became of it.
     #[inline]
-    fn pass(
-        &self,
-        table: &mut Table,
-        zone: u16,
-        arrival: Arrival,
-        packet: &mut Packet,
-        cx: &mut Cx,
-    ) -> u8 {
-        let Some(mut ip) = packet.ipv4() else { return NOT_REWRITTEN };
-        let passed = table.pass(zone, arrival, ip.datagram_mut(), &mut || cx.random());
-        if let Ok(Passed::Rewritten { dst, anno, .. }) = passed {
+    pub(super) fn tell(&self, packet: &mut Packet, passed: &Result<Passed, Refusal>) {
+        if let Ok(Passed::Rewritten { dst, anno, .. }) = *passed {
             dst.iter().filter(|_| self.dst_anno).for_each(|dst| packet.set_dst(*dst));
             if let (Some(anno), Some(place)) = (anno, self.reply_anno) {
                 place.set(packet, anno);
             }
         }
-        fate(passed, UNMAPPED)
-    }
-}
-
-fn fate(passed: Result<Passed, Refusal>, unmapped: u8) -> u8 {
-    match passed {
-        Ok(Passed::Untouched(output) | Passed::Rewritten { output, .. }) => output,
-        Err(Refusal::Unmapped) => unmapped,
-        Err(Refusal::Exhausted) => EXHAUSTED,
-    }
-}
-
-/// What is found out about a burst before any packet is rewritten.
-#[derive(Default)]
-struct Burst {
-    keys: Vec<Tuple4>,
-    /// Whether each may begin a flow; `None` for those that are not rewritten.
-    begins: Vec<Option<bool>>,
-    found: Vec<Slot>,
-    fates: Vec<u8>,
-}
-
-impl Burst {
-    fn look_up(&mut self, by: By, zone: u16, batch: &mut Batch, table: &Table) {
-        self.keys.clear();
-        self.begins.clear();
-        for packet in batch.iter_mut() {
-            let key = packet.ipv4().and_then(|ip| by.key(&ip, ip.payload()));
-            self.keys.push(key.map_or_else(Tuple4::default, |(key, _)| key.in_zone(zone)));
-            self.begins.push(key.map(|(_, begins)| begins));
-        }
-        self.found.clear();
-        self.found.resize(self.keys.len(), Slot::NONE);
-        table.find_all(&self.keys, &mut self.found);
     }
 }
 
@@ -279,15 +253,21 @@ pub trait Kind: Sized + Send + 'static {
     const READS: &'static [Read<Rewriting<Self>>];
 }
 
+/// What handlers need that write: of all workers' states they change the one at home.
+struct Home {
+    names: Names,
+    outputs: usize,
+    by: By,
+}
+
 /// The mappings, for those who read the handlers, and what a burst needs.
 pub struct Rewriting<K: Kind> {
-    table: Link<Table>,
+    table: Common<Table>,
     head: String,
     zone: u16,
     named: Vec<String>,
-    names: Names,
-    outputs: usize,
-    by: Option<By>,
+    /// Of one worker.
+    home: Option<Home>,
     /// Whether it is to be woken.
     waits: bool,
     burst: Burst,
@@ -297,13 +277,11 @@ pub struct Rewriting<K: Kind> {
 impl<K: Kind> Default for Rewriting<K> {
     fn default() -> Self {
         Rewriting {
-            table: Link::default(),
+            table: Common::default(),
             head: String::new(),
             zone: 0,
             named: Vec::new(),
-            names: Names::default(),
-            outputs: 0,
-            by: None,
+            home: None,
             waits: false,
             burst: Burst::default(),
             kind: PhantomData,
@@ -320,60 +298,62 @@ impl<K: Kind> Local for Rewriting<K> {
 impl<K: Kind> Rewriting<K> {
     /// Mappings.
     #[read]
-    fn table_size(&self, ask: &Ask) -> u64 {
+    fn table_size(&self, ask: &Ask) -> Value {
         self.now(ask, |table| table.counts(self.zone).0)
     }
 
     /// Mappings, by the name that Click had before.
     #[read]
-    fn nmappings(&self, ask: &Ask) -> u64 {
+    fn nmappings(&self, ask: &Ask) -> Value {
         self.table_size(ask)
     }
 
     /// How often there was nothing left that a flow could become, or no room for its mapping.
     #[read]
-    fn mapping_failures(&self) -> u64 {
-        self.table.with(|table| table.counts(self.zone).1)
+    fn mapping_failures(&self) -> Value {
+        Value::common(self.table.read(|table| table.counts(self.zone).1))
     }
 
     /// What becomes of packets without a mapping, and how many mappings that has made: a line
     /// for each input.
     #[read]
-    fn patterns(&self, ask: &Ask) -> String {
+    fn patterns(&self, ask: &Ask) -> Value {
         self.now(ask, |table| table.patterns(self.zone, None))
     }
 
     /// The same of one input: `pattern0`, `pattern1` and so on.
     #[read]
-    fn pattern_(&self, ask: &Ask) -> String {
+    fn pattern_(&self, ask: &Ask) -> Value {
         let input = ask.param.parse().unwrap_or(usize::MAX);
         self.now(ask, |table| table.patterns(self.zone, Some(input)))
     }
 
     /// Mappings of all rewriters that share the capacity.
     #[read]
-    fn size(&self, ask: &Ask) -> usize {
-        self.now(ask, |table| table.len())
+    fn size(&self, ask: &Ask) -> Value {
+        self.now(ask, Table::len)
     }
 
     /// What became of mappings of all rewriters that share the capacity: added, expired,
     /// evicted for others, removed (cleared, or replaced by others), refused.
     #[read]
     fn mapping_events(&self, ask: &Ask) -> Value {
-        let (counts, removed) = self.now(ask, |table| (table.events(), table.removed()));
-        Value::Counts(vec![
-            (counts.added, "added"),
-            (counts.expired, "expired"),
-            (counts.evicted, "evicted"),
-            (removed, "removed"),
-            (counts.refused, "refused"),
-        ])
+        self.now(ask, |table| {
+            let counts = table.events();
+            Value::Counts(vec![
+                (counts.added, "added"),
+                (counts.expired, "expired"),
+                (counts.evicted, "evicted"),
+                (table.removed(), "removed"),
+                (counts.refused, "refused"),
+            ])
+        })
     }
 
     /// How many mappings there may be.
     #[read]
-    fn capacity(&self) -> u64 {
-        self.table.with(|table| table.capacity().into())
+    fn capacity(&self) -> Value {
+        Value::common(self.table.read(Table::capacity))
     }
 
     /// Sets how many mappings there may be; those that have no room end.
@@ -381,14 +361,14 @@ impl<K: Kind> Rewriting<K> {
     fn set_capacity(&mut self, text: &str) -> Result<(), ArgError> {
         let number = number(text.trim());
         let number = number.ok_or_else(|| ArgError::new("CAPACITY wants a number"))?;
-        self.table.with(|table| table.set_capacity(number));
+        self.at_home(|table| table.set_capacity(number));
         Ok(())
     }
 
     /// Ends all mappings, also those of rewriters that share the capacity.
     #[write]
     fn clear(&mut self, _: &str) -> Result<(), ArgError> {
-        self.table.with(Table::clear);
+        self.at_home(Table::clear);
         Ok(())
     }
 
@@ -398,40 +378,45 @@ impl<K: Kind> Rewriting<K> {
     fn set_pattern(&mut self, text: &str) -> Result<(), ArgError> {
         let (input, text) = text.split_once(' ').unwrap_or((text, ""));
         let n: usize = input.parse().map_err(|_| ArgError::new("no such input"))?;
-        let Some(by) = self.by else { return Ok(()) };
-        let input = Input::parse(text, by, self.outputs, &Later(&self.names))
+        let Some(Home { names, outputs, by }) = &self.home else { return Ok(()) };
+        let input = Input::parse(text, *by, *outputs, &Later(names))
             .map_err(|e| ArgError::new(e).at(format!("input spec {n}")))?;
-        self.table.with(|table| table.set_input(self.zone, n, input));
+        self.at_home(|table| table.set_input(self.zone, n, input));
         Ok(())
     }
 
+    /// Changes the table, once of all workers.
+    fn at_home(&self, change: impl FnOnce(&mut Table)) {
+        if self.home.is_some() {
+            self.table.change(change);
+        }
+    }
+
     /// What the table says once mappings that are over are gone.
-    fn now<R>(&self, ask: &Ask, f: impl FnOnce(&Table) -> R) -> R {
-        self.table.with(|table| {
-            while !table.expire(ask.now.nanos(), usize::MAX) {}
-            f(table)
-        })
+    fn now<V: Into<Value>>(&self, ask: &Ask, say: impl FnOnce(&Table) -> V) -> Value {
+        let now = ask.now.nanos();
+        self.table.change(|table| while !table.expire(now, usize::MAX) {});
+        Value::common(self.table.read(say))
     }
 
     fn listing(&self, ask: &Ask, protocol: Option<u8>) -> Value {
-        self.now(ask, |table| table.listing(self.zone, protocol, ask.now.nanos())).into()
+        self.now(ask, |table| table.listing(self.zone, protocol, ask.now.nanos()))
     }
 
     /// What `SADDR SPORT DADDR DPORT` of TCP becomes, in the same form.
     fn lookup(&self, ask: &Ask) -> Value {
         let words: Vec<&str> = ask.param.split_whitespace().collect();
-        let address = |text: &str| Ipv4Addr::from_arg(text, &self.names).ok();
+        let address = |text: &str| Ipv4Addr::from_arg(text, &self.home.as_ref()?.names).ok();
         let flow = || {
             let [src, src_port, dst, dst_port] = words[..] else { return None };
             let src = (address(src)?, src_port.parse().ok()?);
             Some(Tuple4::new(src, (address(dst)?, dst_port.parse().ok()?), ip_proto::TCP))
         };
-        let found = flow().and_then(|flow| self.now(ask, |table| table.lookup(self.zone, flow)));
         let show = |it: Tuple4| {
             let (src, dst) = (it.src(), it.dst());
             format!("{} {} {} {}", src.0, src.1, dst.0, dst.1)
         };
-        found.map(show).into()
+        self.now(ask, |table| flow().and_then(|flow| table.lookup(self.zone, flow)).map(show))
     }
 }
 

@@ -6,7 +6,7 @@ use castanet_kit::nat::{By, Input, Lives, Rules};
 
 /// The arguments that all rewriters have.
 #[derive(Args)]
-pub struct Common {
+pub struct OfAll {
     /// What becomes of packets without a mapping, one for each input.
     #[arg(rest)]
     inputs: Vec<Words>,
@@ -77,7 +77,7 @@ pub struct OfAddresses {
     #[arg(keyword, default = Duration::from_secs(7200))]
     timeout: Duration,
     #[arg(flatten)]
-    pub(super) common: Common,
+    pub(super) common: OfAll,
 }
 
 impl OfAddresses {
@@ -101,7 +101,7 @@ pub(super) fn lives(timeout: Duration, guarantee: Option<Duration>) -> Lives {
     Lives { idle: nanos(timeout), data: nanos(timeout), done: nanos(timeout), guarantee }
 }
 
-impl Common {
+impl OfAll {
     /// How often to look for mappings that are over, if at all.
     pub(super) fn reap(&self) -> Option<u64> {
         let interval = self.reap_time.unwrap_or(self.reap_interval);
@@ -119,7 +119,7 @@ impl Common {
     }
 
     /// The arguments of elements that these name: where they change, so does what these mean.
-    pub(super) fn named(&self, setup: &Setup) -> Vec<String> {
+    fn named(&self, setup: &Setup) -> Vec<String> {
         let element = |words: &Words| setup.element(words.words.first()?, None);
         self.inputs.iter().filter_map(element).flat_map(|it| it.arguments).collect()
     }
@@ -141,6 +141,6 @@ impl Common {
             input.map_err(|e| ArgError::new(e).at(format!("input spec {n}")))
         };
         let inputs = self.inputs.iter().enumerate().map(parse).collect::<Result<_, _>>()?;
-        Ok(Rules { by, lives, inputs })
+        Ok(Rules { by, lives, inputs, named: self.named(setup) })
     }
 }

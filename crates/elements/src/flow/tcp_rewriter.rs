@@ -1,7 +1,7 @@
 //! `TCPRewriter`: other addresses, ports and sequence numbers for TCP.
 
 use super::rewriting::{OfTcp, Rewriter, Rewriting, WayOfSome, rewriter_methods};
-use super::settings::{Common, TcpTimes};
+use super::settings::{OfAll, TcpTimes};
 use castanet_engine::prelude::*;
 use castanet_kit::nat::By;
 
@@ -49,7 +49,7 @@ pub struct Settings {
     #[arg(flatten)]
     tcp: TcpTimes,
     #[arg(flatten)]
-    common: Common,
+    common: OfAll,
 }
 
 impl Build for TCPRewriter {
@@ -65,7 +65,5 @@ impl PerBatch for TCPRewriter {
     type On = on::Ipv4;
     type Local = Rewriting<OfTcp>;
     type Fate = WayOfSome;
-    // What one worker maps, all know.
-    const SHARED: bool = true;
     rewriter_methods!();
 }

@@ -1,7 +1,7 @@
 //! `UDPRewriter`: other addresses and ports, whatever the protocol.
 
 use super::rewriting::{OfAny, Rewriter, Rewriting, WayOfSome, rewriter_methods};
-use super::settings::{Common, GUARANTEE, nanos};
+use super::settings::{GUARANTEE, OfAll, nanos};
 use castanet_engine::prelude::*;
 use castanet_kit::nat::{By, Lives};
 
@@ -52,7 +52,7 @@ pub struct Settings {
     #[arg(keyword)]
     udp_guarantee: Option<Duration>,
     #[arg(flatten)]
-    common: Common,
+    common: OfAll,
 }
 
 impl Build for UDPRewriter {
@@ -72,7 +72,5 @@ impl PerBatch for UDPRewriter {
     type On = on::Ipv4;
     type Local = Rewriting<OfAny>;
     type Fate = WayOfSome;
-    // What one worker maps, all know.
-    const SHARED: bool = true;
     rewriter_methods!();
 }

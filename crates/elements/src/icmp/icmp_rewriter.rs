@@ -103,7 +103,7 @@ impl ICMPRewriter {
         let mut ip = packet.ipv4()?;
         let quote: Quote = quote(ip.payload())?;
         let (restored, offset) = self.maps.iter().find_map(|(it, offset)| {
-            let found = it.table.with(|table| table.restore(table.zone(&it.member)?, &quote));
+            let found = it.table.read(|table| table.restore(table.zone(&it.member)?, &quote));
             Some((found?, *offset))
         })?;
         let receiver = restore(ip.datagram_mut(), &quote, &restored);

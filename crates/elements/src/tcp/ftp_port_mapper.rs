@@ -101,14 +101,14 @@ impl FTPPortMapper {
         let mut ip = packet.ipv4()?;
         let dst = ip.dst();
         let flow = Tuple4::new((ip.src(), ports.0), (dst, ports.1), ip_proto::TCP);
-        let anno = self.control.table.with(|table| {
+        let anno = self.control.table.change(|table| {
             let zone = table.zone(&self.control.member)?;
             Some(table.mapping(zone, flow)?.0.reply_anno())
         })?;
         let data_port = ports.1.wrapping_sub(1);
         let data = Tuple4::new((*address, *port), (dst, data_port), ip_proto::TCP);
         let now = cx.now().nanos();
-        let new = self.data.table.with(|table| {
+        let new = self.data.table.change(|table| {
             let zone = table.zone(&self.data.member)?;
             table.expect(zone, self.input, data, anno, now, &mut || cx.random())
         })?;
@@ -116,7 +116,7 @@ impl FTPPortMapper {
         let longer = text.len() as i32 - argument.len() as i32;
         let changed = replace(ip.datagram_mut(), argument.clone(), text.as_bytes())?;
         put(packet, &changed)?;
-        self.control.table.with(|table| {
+        self.control.table.change(|table| {
             let zone = table.zone(&self.control.member)?;
             let (mapping, back) = table.mapping(zone, flow)?;
             mapping.shifts().add(back, seq.wrapping_add(length as u32), longer);

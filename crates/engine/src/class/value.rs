@@ -17,6 +17,8 @@ pub enum Value {
     Sums(Sums),
     /// Anything else; all workers agree on it.
     Text(String),
+    /// What is the same whichever worker is asked: one answers for all.
+    Common(Box<Value>),
 }
 
 /// Counts, and what they say: a mean, a median, a distribution, a table.
@@ -59,6 +61,11 @@ impl PartialEq for Sums {
 }
 
 impl Value {
+    /// What one worker answers for all.
+    pub fn common(value: impl Into<Value>) -> Value {
+        Value::Common(Box::new(value.into()))
+    }
+
     /// Two workers' answers as one.
     pub fn merge(self, other: Value) -> Value {
         match (self, other) {
@@ -153,6 +160,7 @@ impl fmt::Display for Value {
             }
             Value::Sums(sums) => f.write_str(&(sums.say)(&sums.counts)),
             Value::Text(s) => f.write_str(s),
+            Value::Common(value) => value.fmt(f),
         }
     }
 }

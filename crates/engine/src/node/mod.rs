@@ -221,7 +221,9 @@ impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
         let config = E::READS.iter().copied().flatten().find(|h| h.name == name);
         config.map(|h| ((h.get)(&self.config, ask), true)).or_else(|| {
             let local = L::READS.iter().copied().flatten().find(|h| h.name == name)?;
-            Some((self.local.peek(|state| (local.get)(state, ask)), self.shares()))
+            let value = self.local.peek(|state| (local.get)(state, ask));
+            let is_common = matches!(value, Value::Common(_));
+            Some((value, is_common || self.shares()))
         })
     }
 

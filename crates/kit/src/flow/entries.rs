@@ -1,6 +1,7 @@
 //! Where flows lie: in pieces of memory that never move.
 
 use super::Flow;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// A flow in a table, for as long as it is there.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -45,9 +46,21 @@ pub(super) struct Entry<F: Flow> {
     /// The one before and the one behind; for an entry that is free, the next
     /// free one is behind.
     pub(super) links: (u32, u32),
-    /// The tick when it ends.
-    pub(super) deadline: u32,
+    /// The tick when it ends; put off by whoever may only read the table.
+    deadline: AtomicU32,
     pub(super) flow: F,
+}
+
+impl<F: Flow> Entry<F> {
+    #[inline]
+    pub(super) fn deadline(&self) -> u32 {
+        self.deadline.load(Relaxed)
+    }
+
+    #[inline]
+    pub(super) fn set_deadline(&self, tick: u32) {
+        self.deadline.store(tick, Relaxed);
+    }
 }
 
 /// Before an entry that is free.
@@ -99,7 +112,7 @@ impl<F: Flow> Entries<F> {
 
     pub(super) fn add(&mut self, key: F::Key, flow: F) -> Id {
         self.len += 1;
-        let entry = Entry { key, links: (NONE, NONE), deadline: 0, flow };
+        let entry = Entry { key, links: (NONE, NONE), deadline: AtomicU32::new(0), flow };
         if self.free != NONE {
             let id = Id(self.free);
             let old = std::mem::replace(self.at_mut(id), entry);

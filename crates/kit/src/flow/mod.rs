@@ -6,8 +6,11 @@
 //! entry, for [`Tuple4::ordered`] gives them the same key.
 //!
 //! The table grows a page at a time: an insertion waits for some hundred others to be
-//! moved, and for a directory of four bytes a page to be copied. Keys are hashed under a random seed, so nobody outside can
-//! choose keys that fall together.
+//! moved, and for a directory of four bytes a page to be copied. Keys are hashed under a
+//! random seed, so nobody outside can choose keys that fall together.
+//!
+//! Those who share a table may read it at the same time; what each packet changes, the end
+//! of its flow, they may say meanwhile ([`Flows::put_off`]).
 
 mod entries;
 mod index;
@@ -54,6 +57,10 @@ pub struct Counts {
     /// Flows that found no room.
     pub refused: u64,
 }
+
+/// What a packet wants can only be done by who has the table to himself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wait;
 
 /// Flows, up to a limit; times are nanoseconds, and never go back.
 pub struct Flows<F: Flow> {
@@ -220,6 +227,13 @@ impl<F: Flow> Flows<F> {
         self.wheel.keep(&mut self.entries, id, until)
     }
 
+    /// Says anew when a flow ends, by one of several who read the table at the same time; one
+    /// that is to end earlier waits for [`Flows::keep`].
+    #[inline]
+    pub fn put_off(&self, id: Id, until: u64) -> Result<(), Wait> {
+        if self.wheel.put_off(&self.entries, id, until) { Ok(()) } else { Err(Wait) }
+    }
+
     /// Ends a flow.
     pub fn remove(&mut self, id: Id) -> (F::Key, F) {
         self.wheel.disarm(&mut self.entries, id);
@@ -257,6 +271,12 @@ impl<F: Flow> Flows<F> {
         false
     }
 
+    /// Whether [`Flows::expire`] may find flows to end.
+    #[inline]
+    pub fn is_due(&self, now: u64) -> bool {
+        self.wheel.is_due(now)
+    }
+
     /// Ends a flow whose time is over, if [`Flows::expire`] has not come to it yet.
     #[inline]
     pub fn overdue(&mut self, id: Id, now: u64) -> Option<(F::Key, F)> {
@@ -285,7 +305,7 @@ impl<F: Flow> Flows<F> {
     /// When a flow ends, if nobody says otherwise.
     #[inline]
     pub fn ends(&self, id: Id) -> u64 {
-        self.wheel.time(self.entries.at(id).deadline)
+        self.wheel.time(self.entries.at(id).deadline())
     }
 }
 

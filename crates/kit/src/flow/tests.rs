@@ -155,6 +155,30 @@ fn a_flood_takes_the_place_of_what_would_end_first() {
     assert_eq!(flows.insert(key(9_000_000), plain(2), 0, |_| false), Err(plain(2)));
 }
 
+/// Most flows have ended, but were put off when they went on for a while; some go on.
+#[test]
+fn a_full_table_takes_who_was_put_off_least() {
+    for life in [600 * SECOND, 3 * 3600 * SECOND] {
+        let (mut flows, mut now) = (table(1000), 0);
+        for n in 0..100_000 {
+            // Ten in a tick: each second all flows have been looked at.
+            now += TICK / 10;
+            _ = flows.expire(now, 64, |_, _| {});
+            flows.insert(key(n), plain(n), now + life, |_| true).expect("somebody may go");
+            let goes_on = |n: &u32| n.is_multiple_of(100);
+            let recent = n.saturating_sub(200)..n;
+            for n in (0..n).filter(goes_on).take(3).chain(recent.step_by(7)) {
+                if let Some((id, _)) = flows.find(&key(n)) {
+                    flows.put_off(id, now + life).expect("is later");
+                }
+            }
+        }
+        let stayed = [0, 100, 200].map(|n| flows.find(&key(n)).is_some());
+        assert!(life > 600 * SECOND || stayed == [true; 3], "{stayed:?}");
+        assert_eq!((flows.len(), flows.counts().refused), (1000, 0));
+    }
+}
+
 #[test]
 fn what_may_go_is_found_behind_any_number_that_may_not() {
     let mut flows = table(10_000);
@@ -284,8 +308,16 @@ proptest! {
                     }
                 }
                 Deed::Keep { n, life } => if let Some((id, _)) = flows.find(&key(n)) {
-                    flows.keep(id, now + life);
-                    model.0.get_mut(&n).unwrap().0 = now + life;
+                    let (until, end) = (now + life, &mut model.0.get_mut(&n).unwrap().0);
+                    // Who only reads the table can put off what is not to end earlier.
+                    if flows.put_off(id, until).is_ok() {
+                        assert!(until + 2 * TICK > *end);
+                        *end = until.max(*end);
+                    } else {
+                        flows.keep(id, until);
+                        assert!(until < *end);
+                        *end = until;
+                    }
                 },
                 Deed::Remove { n } => if let Some((id, _)) = flows.find(&key(n)) {
                     assert_eq!(flows.remove(id).1.number, n);
@@ -293,9 +325,11 @@ proptest! {
                 },
                 Deed::Wait { time, most } => {
                     now += time;
+                    let (is_due, before) = (flows.is_due(now), flows.len());
                     let done = flows.expire(now, most, |_, flow| {
                         assert!(model.0.remove(&flow.number).unwrap().0 <= now);
                     });
+                    assert!(is_due || (done && flows.len() == before));
                     let late = model.0.values().any(|it| it.0 + TICK <= now);
                     assert!(!(done && late));
                 }

@@ -4,9 +4,9 @@
 use super::Flow;
 use super::entries::{Entries, Id};
 
-/// Lists in the wheel: deadlines further away than this many ticks wait in the
+/// Lists in the wheel: deadlines further away than this many ticks, 18 minutes, wait in the
 /// last, and are looked at again then.
-const TICKS: u32 = 4096;
+const TICKS: u32 = 8192;
 /// A tick in nanoseconds, as a power of two: 134 ms. Flows may live so much longer.
 const TICK: u32 = 27;
 /// Marks a link that is a list's end.
@@ -56,7 +56,7 @@ impl Wheel {
     /// Puts a flow that is in no list into that of its deadline.
     pub(super) fn arm<F: Flow>(&mut self, all: &mut Entries<F>, id: Id, until: u64) {
         let deadline = self.tick(until);
-        all.at_mut(id).deadline = deadline;
+        all.at(id).set_deadline(deadline);
         self.link(all, id, deadline);
     }
 
@@ -69,13 +69,33 @@ impl Wheel {
         until: u64,
     ) -> &'a mut F {
         let deadline = self.tick(until);
-        if deadline < all.at(id).deadline {
+        if deadline < all.at(id).deadline() {
             self.disarm(all, id);
             self.link(all, id, deadline);
         }
         let entry = all.at_mut(id);
-        entry.deadline = deadline;
+        entry.set_deadline(deadline);
         &mut entry.flow
+    }
+
+    /// Puts a flow's deadline off, which moves it nowhere. Whether it was not to be earlier than
+    /// now: clocks of those who do so at once may be a tick apart.
+    #[inline]
+    pub(super) fn put_off<F: Flow>(&self, all: &Entries<F>, id: Id, until: u64) -> bool {
+        let (entry, deadline) = (all.at(id), self.tick(until));
+        let before = entry.deadline();
+        if deadline > before {
+            entry.set_deadline(deadline);
+        }
+        deadline.saturating_add(1) >= before
+    }
+
+    /// Whether there may be flows whose time is over.
+    #[inline]
+    pub(super) fn is_due(&self, now: u64) -> bool {
+        let last = (now.saturating_sub(self.start) >> TICK) as u32;
+        let (at, bit) = (self.tick % TICKS / WORD, self.tick % WORD);
+        last > self.tick || self.used[at as usize] >> bit & 1 != 0
     }
 
     fn link<F: Flow>(&mut self, all: &mut Entries<F>, id: Id, deadline: u32) {
@@ -154,7 +174,7 @@ impl Wheel {
     /// Whether the time of a flow from [`Wheel::due`] is over; if not, it is moved to
     /// where it is looked at again.
     pub(super) fn is_over<F: Flow>(&mut self, all: &mut Entries<F>, id: Id) -> bool {
-        let deadline = all.at(id).deadline;
+        let deadline = all.at(id).deadline();
         if deadline > self.last {
             self.disarm(all, id);
             self.link(all, id, deadline);
@@ -164,7 +184,8 @@ impl Wheel {
 
     /// Of the first flows that would end, one that `may` be taken; looks at `most`, from
     /// where it stopped the last time: however many may not go, who asks often finds those
-    /// behind them.
+    /// behind them. Flows whose deadline was put off are moved to where that is meanwhile; if
+    /// there are only such, it is the first of them.
     pub(super) fn soonest<F: Flow>(
         &mut self,
         all: &mut Entries<F>,
@@ -178,6 +199,7 @@ impl Wheel {
             Some(place) => place,
             None => self.first(self.tick, last).map(|(id, tick)| (id.0, tick))?,
         };
+        let mut best: Option<(u32, Id)> = None;
         for _ in 0..most {
             if found & END != 0 {
                 let mut next = self.first(tick + 1, last);
@@ -185,20 +207,26 @@ impl Wheel {
                     from_start = true;
                     next = self.first(self.tick, last);
                 }
-                (found, tick) = next.map(|(id, tick)| (id.0, tick))?;
+                let Some((id, of)) = next else { return best.map(|(_, id)| id) };
+                (found, tick) = (id.0, of);
             }
-            let entry = all.at(Id(found));
-            let (next, deadline) = (entry.links.1, entry.deadline);
-            if deadline > tick && tick < last {
-                self.disarm(all, Id(found));
-                self.link(all, Id(found), deadline);
-            } else if may(&entry.flow) {
-                self.searched = Some((found, tick));
-                return Some(Id(found));
+            let (id, entry) = (Id(found), all.at(Id(found)));
+            let (next, deadline) = (entry.links.1, entry.deadline());
+            if may(&entry.flow) {
+                if deadline <= tick {
+                    self.searched = Some((found, tick));
+                    return Some(id);
+                }
+                best = best.filter(|(soonest, _)| *soonest <= deadline).or(Some((deadline, id)));
+            }
+            // What ends behind the last list waits as well where it is.
+            if deadline > tick && deadline < last {
+                self.disarm(all, id);
+                self.link(all, id, deadline);
             }
             found = next;
         }
         self.searched = Some((found, tick));
-        None
+        best.map(|(_, id)| id)
     }
 }

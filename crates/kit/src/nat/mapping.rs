@@ -6,6 +6,7 @@ use crate::flow::{Flow, Tuple4};
 use castanet_wire::checksum::Delta;
 use castanet_wire::{Icmp, Ipv4Header, Tcp, ip_proto, tcp, transport};
 use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
 /// How long mappings live without packets, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub struct Lives {
 }
 
 /// A mapping. The key by which its table finds it is that of its first packets; replies are
-/// found by the second.
+/// found by the second. What each packet may change, several may change at once.
 #[derive(Debug, Default)]
 pub struct Mapping {
     /// What replies look like; in the zone of the table.
@@ -33,10 +34,10 @@ pub struct Mapping {
     pub(super) outputs: Outputs,
     pub(super) input: u16,
     /// Until when it keeps its place, in the table's ticks.
-    pub(super) guaranteed: u32,
+    guaranteed: AtomicU32,
     /// The annotation that replies get.
     pub(super) anno: u8,
-    state: u8,
+    state: AtomicU8,
 }
 
 impl Flow for Mapping {
@@ -68,13 +69,33 @@ impl Mapping {
     }
 
     /// How long it lives from its last packet on.
-    pub(super) fn life(&self, lives: &Lives, is_tcp: bool) -> u64 {
-        match self.state {
+    fn life(&self, lives: &Lives, is_tcp: bool) -> u64 {
+        let idle = match self.state.load(Relaxed) {
             state if is_tcp && state & BOTH_DONE == BOTH_DONE => lives.done,
             state if is_tcp && state & BOTH_DATA == BOTH_DATA => lives.data,
             state if !is_tcp && state == THREE | ANSWERED => lives.data,
             _ => lives.idle,
+        };
+        idle.max(lives.guarantee)
+    }
+
+    /// Whether its place may be another's at this tick.
+    pub(super) fn may_go(&self, tick: u32) -> bool {
+        self.guaranteed.load(Relaxed) <= tick
+    }
+
+    /// Keeps its place until this tick.
+    #[inline]
+    pub(super) fn guarantee(&self, until: u32) {
+        if self.guaranteed.load(Relaxed) != until {
+            self.guaranteed.store(until, Relaxed);
         }
+    }
+
+    /// Whether sequence numbers are off.
+    #[inline]
+    pub(super) fn is_shifted(&self) -> bool {
+        self.shifts.is_some()
     }
 
     /// By how much sequence numbers are off.
@@ -92,67 +113,56 @@ impl Mapping {
         self.shifts.as_ref().map_or(quoted, |shifts| shifts.ack(!back, quoted))
     }
 
-    /// Rewrites a packet of the mapping, which is `to` in its place, and notes what it says of
-    /// the flow.
-    pub(super) fn apply(&mut self, by: By, is_tcp: bool, to: Rewrite, datagram: &mut [u8]) {
-        let Some((ip, rest)) = Ipv4Header::from_prefix_mut(datagram) else { return };
+    /// Notes what a packet says of the flow; for how long that lives from now on.
+    #[inline]
+    pub(super) fn note(&self, back: bool, is_tcp: bool, packet: &Parts, lives: &Lives) -> u64 {
+        let Some(segment) = &packet.segment else { return self.life(lives, is_tcp) };
+        let after = |state| match is_tcp {
+            true => Tcp::from_prefix(segment).map_or(state, |(tcp, rest)| {
+                let has_data = rest.len() > tcp.header_len().saturating_sub(Tcp::LEN);
+                after_segment(state, u8::from(back), tcp, has_data)
+            }),
+            false => {
+                let state = state | if back { ANSWERED } else { 0 };
+                if state >= THREE { state } else { state + PACKET }
+            }
+        };
+        let before = self.state.load(Relaxed);
+        if after(before) != before {
+            _ = self.state.fetch_update(Relaxed, Relaxed, |state| Some(after(state)));
+        }
+        self.life(lives, is_tcp)
+    }
+
+    /// Rewrites a packet of the mapping, which is `to` in its place, but for sequence numbers.
+    pub(super) fn rewrite(&self, by: By, to: Rewrite, packet: &mut Parts) {
+        if !to.changes {
+            return;
+        }
         let [mut of_ip, mut of_transport] = self.deltas;
         if to.back {
             (of_ip, of_transport) = (of_ip.inverse(), of_transport.inverse());
         }
-        if to.changes {
-            to.src.iter().for_each(|src| ip.set_src(*src));
-            to.dst.iter().for_each(|dst| ip.set_dst(*dst));
-            ip.adjust_checksum(of_ip);
+        let ip = &mut packet.ip;
+        to.src.iter().for_each(|src| ip.set_src(*src));
+        to.dst.iter().for_each(|dst| ip.set_dst(*dst));
+        ip.adjust_checksum(of_ip);
+        let Some(segment) = &mut packet.segment else { return };
+        match by {
+            By::Echo => set_identifier(segment, to.ports.0, of_transport),
+            By::Source | By::Pair => {}
+            By::Tcp | By::Udp | By::Both => transport::set_ports(segment, to.ports.0, to.ports.1),
         }
-        let len = usize::from(ip.total_len()).saturating_sub(Ipv4Header::LEN).min(rest.len());
-        let Some((_, segment)) = ip
-            .header_len()
-            .checked_sub(Ipv4Header::LEN)
-            .and_then(|options| rest[..len].split_at_mut_checked(options))
-        else {
-            return;
-        };
-        if !ip.is_first_fragment() {
-            return;
-        }
-        if to.changes {
-            match by {
-                By::Echo => set_identifier(segment, to.ports.0, of_transport),
-                By::Source | By::Pair => {}
-                By::Tcp | By::Udp | By::Both => {
-                    transport::set_ports(segment, to.ports.0, to.ports.1)
-                }
-            }
-            if by != By::Echo {
-                transport::adjust_checksum(ip.protocol(), segment, of_transport);
-            }
-        }
-        if is_tcp {
-            self.track(to.back, segment);
-        } else {
-            self.state |= if to.back { ANSWERED } else { 0 };
-            self.state = if self.state >= THREE { self.state } else { self.state + PACKET };
+        if by != By::Echo {
+            transport::adjust_checksum(ip.protocol(), segment, of_transport);
         }
     }
 
-    /// Notes what a TCP segment says of the connection, and moves its numbers.
-    fn track(&mut self, back: bool, segment: &mut [u8]) {
-        let side = u8::from(back);
+    /// Moves the numbers of a TCP segment.
+    pub(super) fn shift(&mut self, back: bool, packet: &mut Parts) {
+        let (Some(shifts), Some(segment)) = (&mut self.shifts, &mut packet.segment) else { return };
         let Some((tcp, rest)) = Tcp::from_prefix_mut(segment) else { return };
         let options = tcp.header_len().saturating_sub(Tcp::LEN);
-        let has_data = rest.len() > options;
-        if tcp.is_rst() {
-            self.state |= BOTH_DONE;
-        } else if tcp.is_fin() {
-            self.state |= DONE << side;
-        } else if tcp.is_syn() || has_data {
-            self.state &= !(DONE << side);
-        }
-        if has_data {
-            self.state |= DATA << side;
-        }
-        let Some(shifts) = &mut self.shifts else { return };
         tcp.rewrite_seq(shifts.seq(back, tcp.seq()));
         if tcp.is_ack() {
             tcp.rewrite_ack(shifts.ack(back, tcp.ack()));
@@ -161,6 +171,35 @@ impl Mapping {
                 tcp.adjust_checksum(delta);
             }
         }
+    }
+}
+
+/// The state of a TCP connection after a segment from one side.
+fn after_segment(state: u8, side: u8, tcp: &Tcp, has_data: bool) -> u8 {
+    let state = match (tcp.is_rst(), tcp.is_fin(), tcp.is_syn() || has_data) {
+        (true, ..) => state | BOTH_DONE,
+        (_, true, _) => state | DONE << side,
+        (_, _, true) => state & !(DONE << side),
+        _ => state,
+    };
+    if has_data { state | DATA << side } else { state }
+}
+
+/// A packet, as far as mappings are about it.
+pub(super) struct Parts<'p> {
+    ip: &'p mut Ipv4Header,
+    /// What it carries, if that is not a later fragment.
+    segment: Option<&'p mut [u8]>,
+}
+
+impl Parts<'_> {
+    pub(super) fn of(datagram: &mut [u8]) -> Option<Parts<'_>> {
+        let (ip, rest) = Ipv4Header::from_prefix_mut(datagram)?;
+        let len = usize::from(ip.total_len()).saturating_sub(Ipv4Header::LEN).min(rest.len());
+        let options = ip.header_len().checked_sub(Ipv4Header::LEN);
+        let segment = options.and_then(|options| rest.get_mut(options..len));
+        let segment = segment.filter(|_| ip.is_first_fragment());
+        Some(Parts { ip, segment })
     }
 }
 

@@ -10,6 +10,7 @@ mod icmp;
 mod input;
 mod mapper;
 mod mapping;
+mod pass;
 mod pattern;
 mod shifts;
 mod show;
@@ -25,7 +26,7 @@ pub use mapping::{Lives, Mapping};
 pub use pattern::{Pattern, Turn};
 
 use crate::flow::{Counts, Flows, Id, Slot, Tuple4};
-use mapping::{Rewrite, is_tcp};
+use mapping::is_tcp;
 use std::net::Ipv4Addr;
 
 /// The outputs of a flow's packets and of their replies.
@@ -46,6 +47,8 @@ pub struct Rules {
     pub lives: [Lives; 2],
     /// What becomes of packets without a mapping, by input.
     pub inputs: Vec<Input>,
+    /// What else these say: the arguments of whom they name.
+    pub named: Vec<String>,
 }
 
 impl Rules {
@@ -182,6 +185,14 @@ impl Table {
         self.members[usize::from(zone)].tallies.truncate(inputs);
     }
 
+    /// The same, if they are other than those that it has because they name others.
+    pub fn hear(&mut self, zone: u16, rules: &Rules, outputs: usize) {
+        let member = self.members.get(usize::from(zone));
+        if member.is_some_and(|member| member.rules.named != rules.named) {
+            self.set_rules(zone, rules.clone(), outputs);
+        }
+    }
+
     /// Sets what becomes of packets on one input, whose mappings go.
     pub fn set_input(&mut self, zone: u16, n: usize, input: Input) {
         self.remove_where(|key, mapping| key.zone() == zone && usize::from(mapping.input) == n);
@@ -244,6 +255,12 @@ impl Table {
     /// Ends all mappings, of all members.
     pub fn clear(&mut self) {
         self.remove_where(|_, _| true);
+    }
+
+    /// Whether there may be mappings whose time is over.
+    #[inline]
+    pub fn is_due(&self, now: u64) -> bool {
+        self.flows.as_ref().is_some_and(|flows| flows.is_due(now))
     }
 
     /// Ends mappings whose time is over, looking at `most` of them.
@@ -321,75 +338,6 @@ impl Table {
         (time.saturating_sub(self.start) >> TICK).try_into().unwrap_or(u32::MAX)
     }
 
-    /// Rewrites a packet of a member as its mapping says, which is made if there is none; or
-    /// says what else becomes of it.
-    pub fn pass(
-        &mut self,
-        zone: u16,
-        packet: Arrival,
-        datagram: &mut [u8],
-        random: &mut dyn FnMut() -> u64,
-    ) -> Result<Passed, Refusal> {
-        let by = self.members.get(usize::from(zone)).ok_or(Refusal::Unmapped)?.rules.by;
-        let found = packet.found.found();
-        let found = found.or_else(|| by.other_key(datagram, zone).and_then(|key| self.find(&key)));
-        let found = found.filter(|(id, _)| !self.is_overdue(*id, packet.now));
-        let (id, back) = match found {
-            Some(found) => found,
-            None if !packet.begins => return self.unmapped(zone, packet.input),
-            None => {
-                let flow = packet.key.in_zone(0);
-                match self.open(zone, packet.input, flow, packet.now, random)? {
-                    Opened::Passes(output) => return Ok(Passed::Untouched(output)),
-                    Opened::As(id) => {
-                        self.anno(id, packet.anno);
-                        (id, false)
-                    }
-                }
-            }
-        };
-        Ok(self.apply(zone, id, back, packet.now, datagram))
-    }
-
-    /// What becomes of a packet that is rewritten by no mapping, and begins none.
-    pub fn unmapped(&self, zone: u16, input: usize) -> Result<Passed, Refusal> {
-        let member = self.members.get(usize::from(zone));
-        match member.and_then(|member| member.rules.inputs.get(input)) {
-            Some(Input::Pass(output)) => Ok(Passed::Untouched(*output)),
-            _ => Err(Refusal::Unmapped),
-        }
-    }
-
-    fn apply(&mut self, zone: u16, id: Id, back: bool, now: u64, datagram: &mut [u8]) -> Passed {
-        let tick = self.start;
-        let rules = &self.members[usize::from(zone)].rules;
-        let Some(flows) = &mut self.flows else { return Passed::Untouched(0) };
-        let key = *flows.key(id);
-        let is_tcp = is_tcp(rules.by, key.proto());
-        let lives = rules.lives(is_tcp);
-        let mapping = flows.get_mut(id);
-        let reply = mapping.back.unwrap_or(key);
-        let new = if back { key } else { reply }.reversed();
-        let (src, dst) = match (rules.by, back) {
-            (By::Source, false) => (Some(new.src().0), None),
-            (By::Source, true) => (None, Some(new.dst().0)),
-            _ => (Some(new.src().0), Some(new.dst().0)),
-        };
-        let ports = match (rules.by, back) {
-            (By::Echo, true) => (new.dst().1, 0),
-            _ => (new.src().1, new.dst().1),
-        };
-        let changes = reply != key.reversed();
-        mapping.apply(rules.by, is_tcp, Rewrite { back, changes, src, dst, ports }, datagram);
-        let guaranteed = (now + lives.guarantee).saturating_sub(tick) >> TICK;
-        mapping.guaranteed = guaranteed.try_into().unwrap_or(u32::MAX);
-        let output = mapping.outputs[usize::from(back)];
-        let anno = back.then_some(mapping.anno);
-        let life = mapping.life(lives, is_tcp).max(lives.guarantee);
-        flows.keep(id, now.saturating_add(life));
-        Passed::Rewritten { output, dst, anno }
-    }
-
     fn anno(&mut self, id: Id, anno: u8) {
         if let Some(flows) = &mut self.flows {
             flows.get_mut(id).anno = anno;
@@ -441,7 +389,7 @@ impl Table {
         id.map(Opened::As).ok_or(Refusal::Exhausted)
     }
 
-    fn add(&mut self, key: Tuple4, mut mapping: Mapping, now: u64) -> Option<Id> {
+    fn add(&mut self, key: Tuple4, mapping: Mapping, now: u64) -> Option<Id> {
         // Who has the same replies goes, as in Click: what is fixed does not ask.
         if let Some((old, _)) = mapping.back.and_then(|reply| self.find(&reply)) {
             self.remove(old);
@@ -452,14 +400,14 @@ impl Table {
                 self.full = (tick, 0);
             }
             let looks = self.full.1 < SEARCHES;
-            if !looks || !self.evict(|mapping| mapping.guaranteed <= tick) {
+            if !looks || !self.evict(|mapping| mapping.may_go(tick)) {
                 self.full.1 += u32::from(looks);
                 return None;
             }
         }
         let rules = &self.members[usize::from(key.zone())].rules;
         let lives = *rules.lives(is_tcp(rules.by, key.proto()));
-        mapping.guaranteed = self.tick(now.saturating_add(lives.guarantee));
+        mapping.guarantee(self.until(now, &lives));
         let until = now.saturating_add(lives.idle.max(lives.guarantee));
         self.changes += 1;
         self.flows.as_mut()?.insert(key, mapping, until, |_| false).ok()

@@ -38,7 +38,8 @@ fn table(by: By, inputs: &[&str], capacity: u32) -> (Table, u16) {
     let inputs = inputs.iter().map(parse).collect();
     let mut table = Table::default();
     table.set_capacity(capacity);
-    let zone = table.join("rw", Rules { by, lives: [lives(); 2], inputs }, 2, NOW);
+    let zone =
+        table.join("rw", Rules { by, lives: [lives(); 2], inputs, named: Vec::new() }, 2, NOW);
     (table, zone)
 }
 
@@ -286,7 +287,7 @@ fn a_flood_finds_no_more_room_than_there_is_and_flows_that_were_there_stay() {
 fn members_of_a_table_share_room_and_nothing_else() {
     let mut first = table(By::Both, &["keep 0 1"], 2);
     let inputs = vec![Input::parse("keep 1 0", By::Both, 2, &Nobody).unwrap()];
-    let rules = Rules { by: By::Both, lives: [lives(); 2], inputs };
+    let rules = Rules { by: By::Both, lives: [lives(); 2], inputs, named: Vec::new() };
     let zone = first.0.join("other", rules, 2, NOW);
     assert_eq!(
         (first.0.zone("rw"), first.0.zone("other"), first.0.zone("x")),
@@ -308,7 +309,7 @@ fn other_rules_keep_the_mappings_that_have_a_place() {
     pass(&mut it, 0, "1.0.0.1:1 > 2.0.0.2:80 udp", NOW).unwrap();
     pass(&mut it, 1, "1.0.0.1:2 > 2.0.0.2:80 udp", NOW).unwrap();
     let inputs = vec![Input::parse("drop", By::Both, 2, &Nobody).unwrap()];
-    it.0.set_rules(0, Rules { by: By::Both, lives: [lives(); 2], inputs }, 2);
+    it.0.set_rules(0, Rules { by: By::Both, lives: [lives(); 2], inputs, named: Vec::new() }, 2);
     assert_eq!(it.0.counts(0).0, 1);
     assert!(pass(&mut it, 0, "1.0.0.1:1 > 2.0.0.2:80 udp", NOW).is_ok());
     assert_eq!(pass(&mut it, 0, "1.0.0.1:2 > 2.0.0.2:80 udp", NOW), Err(Refusal::Unmapped));

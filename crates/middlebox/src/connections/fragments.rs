@@ -43,6 +43,11 @@ impl Fragments {
         Some(ends)
     }
 
+    /// Whether there may be some to forget.
+    pub(super) fn is_due(&self, now: u64) -> bool {
+        self.0.as_ref().is_some_and(|flows| flows.is_due(now))
+    }
+
     /// Forgets what is over.
     pub(super) fn expire(&mut self, now: u64, most: usize) {
         if let Some(flows) = &mut self.0 {

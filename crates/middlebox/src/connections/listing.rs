@@ -81,7 +81,7 @@ impl Connections {
                 let left = table.ends(id).saturating_sub(now) / 1_000_000_000;
                 let _ = write!(line, " expires {left} s");
                 if from.proto == ip_proto::TCP {
-                    let [forward, reverse] = tracked.flags.map(letters);
+                    let [forward, reverse] = tracked.flags().map(letters);
                     let state = if tracked.is_established() { "established" } else { "transient" };
                     let _ = write!(line, " {state} flags {forward} {reverse}");
                 }

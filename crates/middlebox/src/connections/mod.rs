@@ -1,6 +1,11 @@
 //! Connections: both directions of what packets of two ends have in common, with
 //! the rules that are about them and what these change.
+//!
+//! All workers have the same connections. They read them at the same time, look up a burst's
+//! packets ([`Asked`], which each has to itself) and note what came; who begins or ends a
+//! connection changes them, while nobody reads.
 
+mod asked;
 mod fragments;
 mod key;
 mod listing;
@@ -14,5 +19,6 @@ mod tests;
 mod tracked;
 mod wish;
 
+pub(crate) use asked::{Asked, Looked};
 pub(crate) use mapping::{Mapped, exchange};
-pub(crate) use table::{Connections, Exchanged, Found, Fresh, Looked};
+pub(crate) use table::{Connections, Exchanged, Finding, Found, Fresh};

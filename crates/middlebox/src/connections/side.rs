@@ -4,20 +4,32 @@ use super::key::{Ends, Family};
 use super::mapping::{Direction, Mapped, Shifts};
 use super::shelf::Shelf;
 use super::tracked::Tracked;
-use crate::headers::Headers;
 use crate::rules::Timeouts;
-use castanet_kit::flow::{Counts, Flows, Id, Slot};
+use castanet_kit::flow::{Counts, Flows, Id, Slot, Wait};
 
-/// Connections, and the packets of a burst that may be of some.
-pub(super) struct Side<K: Family> {
-    flows: Option<Flows<Tracked<K>>>,
-    keys: Vec<K>,
-    slots: Vec<Slot>,
-}
+/// Connections.
+pub(super) struct Side<K: Family>(Option<Flows<Tracked<K>>>);
 
 impl<K: Family> Default for Side<K> {
     fn default() -> Self {
-        Side { flows: None, keys: Vec::new(), slots: Vec::new() }
+        Side(None)
+    }
+}
+
+/// A packet of a connection, as this takes note of it.
+#[derive(Clone, Copy)]
+pub(super) struct Noted {
+    pub(super) direction: Direction,
+    pub(super) proto: u8,
+    pub(super) tcp_flags: u8,
+}
+
+impl Noted {
+    /// Lets the connection note it; how long that is kept from now on.
+    #[inline]
+    fn note<K: Family>(self, tracked: &Tracked<K>, timeouts: &Timeouts) -> u64 {
+        tracked.see(self.direction, self.tcp_flags);
+        tracked.timeout(self.proto, timeouts)
     }
 }
 
@@ -31,27 +43,27 @@ pub(super) struct Hit {
 
 impl<K: Family> Side<K> {
     pub(super) fn len(&self) -> usize {
-        self.flows.as_ref().map_or(0, Flows::len)
+        self.0.as_ref().map_or(0, Flows::len)
     }
 
     pub(super) fn counts(&self) -> Counts {
-        self.flows.as_ref().map(Flows::counts).unwrap_or_default()
+        self.0.as_ref().map(Flows::counts).unwrap_or_default()
     }
 
     /// The table, if there was ever a connection.
     pub(super) fn table(&self) -> Option<&Flows<Tracked<K>>> {
-        self.flows.as_ref()
+        self.0.as_ref()
     }
 
     /// Each connection, to be changed.
     pub(super) fn each(&mut self, mut with: impl FnMut(&mut Tracked<K>)) {
-        let Some(flows) = &mut self.flows else { return };
+        let Some(flows) = &mut self.0 else { return };
         let ids: Vec<Id> = flows.iter().map(|(id, _, _)| id).collect();
         ids.into_iter().for_each(|id| with(flows.get_mut(id)));
     }
 
     pub(super) fn set_limit(&mut self, limit: usize) {
-        if let Some(flows) = &mut self.flows {
+        if let Some(flows) = &mut self.0 {
             flows.set_limit(limit);
         }
     }
@@ -59,19 +71,25 @@ impl<K: Family> Side<K> {
     /// Forgets connections that are over, looking at `most` at the most. Whether there are no
     /// more of them.
     pub(super) fn forget(&mut self, now: u64, most: usize, shelf: &mut Shelf) -> bool {
-        let Some(flows) = &mut self.flows else { return true };
+        let Some(flows) = &mut self.0 else { return true };
         flows.expire(now, most, |_, tracked| shelf.take(tracked.shifts))
+    }
+
+    /// Whether there may be some that are over.
+    #[inline]
+    pub(super) fn is_due(&self, now: u64) -> bool {
+        self.0.as_ref().is_some_and(|flows| flows.is_due(now))
     }
 
     /// Forgets one that may make room for others; whether there was one.
     pub(super) fn evict(&mut self, shelf: &mut Shelf) -> bool {
-        let evicted = self.flows.as_mut().and_then(|flows| flows.evict(Tracked::may_go));
+        let evicted = self.0.as_mut().and_then(|flows| flows.evict(Tracked::may_go));
         evicted.inspect(|(_, tracked)| shelf.take(tracked.shifts)).is_some()
     }
 
     /// Forgets a connection.
     pub(super) fn remove(&mut self, id: Id, shelf: &mut Shelf) {
-        if let Some(flows) = &mut self.flows {
+        if let Some(flows) = &mut self.0 {
             shelf.take(flows.remove(id).1.shifts);
         }
     }
@@ -84,98 +102,73 @@ impl<K: Family> Side<K> {
         limit: usize,
         now: u64,
     ) -> Option<Id> {
-        let flows = self.flows.get_or_insert_with(|| Flows::new(limit, now));
+        let flows = self.0.get_or_insert_with(|| Flows::new(limit, now));
         flows.insert(key, tracked, until, |_| false).ok()
     }
 
     /// The connection of these ends.
     pub(super) fn find(&self, ends: &Ends) -> Option<Hit> {
         let (key, swapped) = K::of(ends).ordered();
-        let (id, is_second) = self.flows.as_ref()?.find(&key)?;
+        self.find_key(&key, swapped)
+    }
+
+    /// The connection of this key, whose ends are in the other order or not.
+    pub(super) fn find_key(&self, key: &K, swapped: bool) -> Option<Hit> {
+        let (id, is_second) = self.0.as_ref()?.find(key)?;
         Some(Hit { id, is_second, swapped })
     }
 
-    /// Begins a burst.
-    pub(super) fn begin(&mut self) {
-        self.keys.clear();
-    }
-
-    /// The next packet of the burst, and whether its ends are in the other order in its key;
-    /// nothing, if it has none.
-    #[inline]
-    pub(super) fn ask(&mut self, bytes: &[u8], headers: &Headers) -> Option<(u32, bool)> {
-        let (key, swapped) = K::of_packet(bytes, headers)?.ordered();
-        self.keys.push(key);
-        Some((self.keys.len() as u32 - 1, swapped))
-    }
-
-    /// Looks for the connections of all packets of the burst.
-    pub(super) fn look(&mut self) {
-        self.slots.clear();
-        self.slots.resize(self.keys.len(), Slot::NONE);
-        if let Some(flows) = &self.flows {
-            flows.find_all(&self.keys, &mut self.slots);
+    /// Looks for the connections of keys, each of which gets an answer.
+    pub(super) fn find_all(&self, keys: &[K], slots: &mut [Slot]) {
+        if let Some(flows) = &self.0 {
+            flows.find_all(keys, slots);
         }
-    }
-
-    /// What was found for a packet of the burst.
-    #[inline]
-    pub(super) fn looked(&self, (number, swapped): (u32, bool)) -> Option<Hit> {
-        let (id, is_second) = self.slots.get(number as usize)?.found()?;
-        Some(Hit { id, is_second, swapped })
-    }
-
-    /// What was found for a packet of the burst, asked again.
-    pub(super) fn look_again(&self, (number, swapped): (u32, bool)) -> Option<Hit> {
-        let (id, is_second) = self.flows.as_ref()?.find(self.keys.get(number as usize)?)?;
-        Some(Hit { id, is_second, swapped })
     }
 
     /// What is kept of a connection.
     #[inline]
     pub(super) fn tracked(&self, id: Id) -> Option<&Tracked<K>> {
-        self.flows.as_ref().map(|flows| flows.get(id))
+        self.0.as_ref().map(|flows| flows.get(id))
     }
 
     /// What is kept of a connection, if it is not over.
     #[inline]
-    pub(super) fn current(&mut self, id: Id, now: u64, shelf: &mut Shelf) -> Option<&Tracked<K>> {
-        if self.flows.as_ref()?.ends(id) <= now {
-            self.end(id, now, shelf);
-            return None;
-        }
-        self.tracked(id)
+    pub(super) fn current(&self, id: Id, now: u64) -> Option<&Tracked<K>> {
+        let flows = self.0.as_ref()?;
+        (flows.ends(id) > now).then(|| flows.get(id))
     }
 
-    #[cold]
-    #[inline(never)]
-    fn end(&mut self, id: Id, now: u64, shelf: &mut Shelf) {
-        if let Some((_, over)) = self.flows.as_mut().and_then(|flows| flows.overdue(id, now)) {
+    /// Forgets a connection that is over.
+    pub(super) fn end(&mut self, id: Id, now: u64, shelf: &mut Shelf) {
+        if let Some((_, over)) = self.0.as_mut().and_then(|flows| flows.overdue(id, now)) {
             shelf.take(over.shifts);
         }
     }
 
-    /// Takes note of a packet of a connection, which lives on.
+    /// Takes note of a packet of a connection, and when that is over if no other comes.
     #[inline]
     pub(super) fn keep(
-        &mut self,
+        &self,
         id: Id,
-        direction: Direction,
-        (proto, tcp_flags): (u8, u8),
+        packet: Noted,
         timeouts: &Timeouts,
         now: u64,
-    ) {
-        let Some(flows) = &mut self.flows else { return };
-        let tracked = flows.get_mut(id);
-        tracked.see(direction, tcp_flags);
-        let timeout = tracked.timeout(proto, timeouts);
+    ) -> Result<(), Wait> {
+        let Some(flows) = &self.0 else { return Ok(()) };
+        flows.put_off(id, now + packet.note(flows.get(id), timeouts))
+    }
+
+    /// The same for who has them to himself.
+    pub(super) fn keep_now(&mut self, id: Id, packet: Noted, timeouts: &Timeouts, now: u64) {
+        let Some(flows) = &mut self.0 else { return };
+        let timeout = packet.note(flows.get(id), timeouts);
         flows.keep(id, now + timeout);
     }
 
     /// What becomes of the ends of a packet of a connection, if anything does.
     #[inline]
     pub(super) fn exchanged(&self, hit: Hit) -> Option<K> {
-        let flows = self.flows.as_ref()?;
+        let flows = self.0.as_ref()?;
         let tracked = flows.get(hit.id);
         let (from, to) = tracked.ends(flows.key(hit.id));
         match (tracked.direction(hit.is_second, hit.swapped), hit.is_second) {
@@ -187,7 +180,7 @@ impl<K: Family> Side<K> {
 
     /// What becomes of a packet of a connection, or of one that quotes such a packet.
     pub(super) fn mapped(&self, hit: Hit, quoted: Option<usize>, shelf: &Shelf) -> Option<Mapped> {
-        let flows = self.flows.as_ref()?;
+        let flows = self.0.as_ref()?;
         let tracked = flows.get(hit.id);
         let quotes = tracked.direction(hit.is_second, hit.swapped);
         let (from, to) = tracked.ends(flows.key(hit.id));

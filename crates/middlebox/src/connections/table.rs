@@ -1,18 +1,19 @@
 //! The table of connections: which one a packet belongs to, and how one begins.
 
+use super::asked::{Asked, Looked};
 use super::fragments::Fragments;
 use super::key::{Ends, Family};
 use super::mapping::{Direction, Mapped};
 use super::own::{Lists, Own};
 use super::shelf::Shelf;
-use super::side::{Hit, Side};
+use super::side::{Hit, Noted, Side};
 use super::tracked::Tracked;
 use super::wish::Wish;
 use crate::field::Layer;
 use crate::headers::Headers;
 use crate::matcher::{Places, Reference};
-use crate::rules::{Entry, Timeouts};
-use castanet_kit::flow::{Counts, Id, Tuple4, Tuple6};
+use crate::rules::{Entry, Rules, Timeouts};
+use castanet_kit::flow::{Counts, Id, Tuple4, Tuple6, Wait};
 use castanet_wire::{Icmp, icmp, icmp6};
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -32,25 +33,35 @@ pub(crate) struct Connections {
     own: Vec<Reference>,
     limit: usize,
     refused: u64,
-    /// How many began and how many went since the packets of the burst were looked up.
-    news: (u32, u32),
+    /// Whose rules connections remember; nothing, before there are any.
+    rules: Option<Arc<Rules>>,
 }
 
 impl Default for Connections {
     fn default() -> Self {
-        let (four, six, fragments, lists, shelf, own) = Default::default();
-        let (limit, refused, news) = (usize::MAX, 0, (0, 0));
-        Connections { four, six, fragments, lists, shelf, own, limit, refused, news }
+        Connections {
+            four: Side::default(),
+            six: Side::default(),
+            fragments: Fragments::default(),
+            lists: Lists::default(),
+            shelf: Shelf::default(),
+            own: Vec::new(),
+            limit: usize::MAX,
+            refused: 0,
+            rules: None,
+        }
     }
 }
+
+/// Where the packet begins that another quotes, if that is an ICMP error.
+type Quoted = Option<NonZeroU32>;
 
 /// The connection of a packet. Small, for it is handed on by value: what is larger goes through
 /// memory, where a CPU waits for a copy of what it has just written piece by piece.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     hit: Hit,
-    /// Where the packet begins that it quotes, if it is an ICMP error.
-    quoted: Option<NonZeroU32>,
+    quoted: Quoted,
     is_ip6: bool,
     /// Which way the packet goes.
     pub(crate) direction: Direction,
@@ -60,17 +71,18 @@ pub(crate) struct Found {
 
 const _: () = assert!(size_of::<Option<Found>>() == 16);
 
-/// A packet of a burst that may be of a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) enum Looked {
-    /// It has to be looked at by itself.
-    #[default]
-    Alone,
-    /// With others of IPv4: its number there, and whether its ends are in the other order.
-    Four((u32, bool)),
-    /// The same of IPv6.
-    Six((u32, bool)),
+/// What a burst's look says of a packet's connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Finding {
+    /// It belongs to this one.
+    Of(Found),
+    /// It belongs to none.
+    None,
+    /// Only who has all connections to himself can say.
+    Wait,
 }
+
+const _: () = assert!(size_of::<Finding>() == 16);
 
 /// How it ended when a connection was to begin.
 pub(crate) enum Fresh {
@@ -100,12 +112,38 @@ impl Connections {
     }
 
     /// Forgets all.
-    pub(crate) fn clear(&mut self) {
-        *self = Connections { limit: self.limit, ..Connections::default() };
+    fn clear(&mut self) {
+        let (limit, rules) = (self.limit, self.rules.clone());
+        *self = Connections { limit, rules, ..Connections::default() };
     }
 
-    /// Goes on under other rules: connections keep those that have heirs.
-    pub(crate) fn adopt(&mut self, heirs: &HashMap<Reference, Reference>) {
+    /// Goes on with what others kept before, if they did.
+    pub(crate) fn go_on(&mut self, before: Connections) {
+        if before.rules.is_some() {
+            *self = before;
+        }
+    }
+
+    /// Goes on under other rules of the same configuration, or under those of another where
+    /// theirs have heirs. Workers all say so; the first is heard.
+    pub(crate) fn follow(
+        &mut self,
+        rules: &Arc<Rules>,
+        limit: usize,
+        heirs: Option<&HashMap<Reference, Reference>>,
+    ) {
+        self.set_limit(limit);
+        let before = self.rules.replace(rules.clone());
+        match (before, heirs) {
+            (Some(before), Some(heirs)) if !before.is_akin(rules) => self.adopt(heirs),
+            (Some(before), None) if before.flushes < rules.flushes => self.clear(),
+            // Who is behind has the older ones.
+            (Some(before), None) if before.flushes > rules.flushes => self.rules = Some(before),
+            _ => {}
+        }
+    }
+
+    pub(super) fn adopt(&mut self, heirs: &HashMap<Reference, Reference>) {
         let Connections { four, six, lists, own, .. } = self;
         let old = std::mem::take(lists);
         let mut new = |of: &Own| {
@@ -124,6 +162,12 @@ impl Connections {
         self.six.set_limit(limit);
     }
 
+    /// Whether there may be some that are over.
+    #[inline]
+    pub(crate) fn is_due(&self, now: u64) -> bool {
+        self.four.is_due(now) || self.six.is_due(now) || self.fragments.is_due(now)
+    }
+
     /// Forgets some that are over.
     pub(crate) fn expire(&mut self, now: u64) {
         self.forget(now, EXPIRE);
@@ -133,10 +177,8 @@ impl Connections {
     /// Forgets connections that are over, looking at `most` at the most of each family.
     /// Whether there are no more of them.
     pub(crate) fn forget(&mut self, now: u64, most: usize) -> bool {
-        let before = self.len();
         let four = self.four.forget(now, most, &mut self.shelf);
         let six = self.six.forget(now, most, &mut self.shelf);
-        self.news.1 += u32::from(self.len() < before);
         four && six
     }
 
@@ -171,7 +213,7 @@ impl Connections {
 
     /// Whether anything changes in packets of the connection.
     #[inline]
-    fn changes(&self, found: &Found) -> bool {
+    pub(crate) fn changes(&self, found: &Found) -> bool {
         let changes = match found.is_ip6 {
             false => self.four.tracked(found.hit.id).map(Tracked::changes),
             true => self.six.tracked(found.hit.id).map(Tracked::changes),
@@ -179,124 +221,120 @@ impl Connections {
         changes.unwrap_or_default()
     }
 
-    /// Begins a burst: its packets come by [`Connections::ask`].
-    pub(crate) fn begin_burst(&mut self) {
-        self.four.begin();
-        self.six.begin();
-    }
-
-    /// The next packet of the burst.
-    #[inline]
-    pub(crate) fn ask(&mut self, bytes: &[u8], headers: &Headers) -> Looked {
-        if headers.is_fragment || !matches!(headers.upper, Layer::Tcp | Layer::Udp) {
-            return Looked::Alone;
-        }
-        let looked = match headers.is_ip6 {
-            false => self.four.ask(bytes, headers).map(Looked::Four),
-            true => self.six.ask(bytes, headers).map(Looked::Six),
-        };
-        looked.unwrap_or_default()
-    }
-
-    /// The same for one that has ports, is no fragment, and of IPv4.
-    #[inline]
-    pub(crate) fn ask_four(&mut self, bytes: &[u8], headers: &Headers) -> Looked {
-        self.four.ask(bytes, headers).map(Looked::Four).unwrap_or_default()
-    }
-
-    /// Looks for the connections of all packets of the burst.
-    pub(crate) fn look(&mut self) {
-        self.four.look();
-        self.six.look();
-        self.news = (0, 0);
-    }
-
-    /// Whether a packet of the burst had a connection when it was looked up.
-    #[inline]
-    pub(crate) fn is_known(&self, looked: Looked) -> bool {
-        match looked {
-            Looked::Alone => false,
-            Looked::Four(at) => self.four.looked(at).is_some(),
-            Looked::Six(at) => self.six.looked(at).is_some(),
-        }
-    }
-
     /// The connection that a packet of the burst belongs to, if any.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(
+        &self,
+        (asked, looked): (&Asked, Looked),
+        bytes: &[u8],
+        headers: &Headers,
+        now: u64,
+    ) -> Finding {
+        let (is_ip6, hit) = match looked {
+            Looked::Alone => return self.find_alone(bytes, headers, now),
+            Looked::Four(at) => (false, asked.four.looked(at)),
+            Looked::Six(at) => (true, asked.six.looked(at)),
+        };
+        let Some(hit) = hit else { return Finding::None };
+        self.found(is_ip6, hit, (None, true), now)
+    }
+
+    /// The connection that a packet of the burst belongs to now, if any; forgets it if it is
+    /// over.
+    pub(crate) fn find_now(
         &mut self,
-        looked: Looked,
+        (asked, looked): (&Asked, Looked),
         bytes: &[u8],
         headers: &Headers,
         now: u64,
     ) -> Option<Found> {
-        // What was found is good as long as nobody went, that nothing was, as long as
-        // nobody came.
-        let is_good = |hit: Option<Hit>| match hit {
-            Some(_) => self.news.1 == 0,
-            None => self.news.0 == 0,
+        let (is_ip6, hit, packet) = match looked {
+            Looked::Alone => {
+                let (ends, quoted) = self.ends(bytes, headers, now)?;
+                (ends.is_ip6, self.of_ends(&ends)?, (quoted, false))
+            }
+            Looked::Four(at) => (false, asked.four.look_again(at, &self.four)?, (None, true)),
+            Looked::Six(at) => (true, asked.six.look_again(at, &self.six)?, (None, true)),
         };
-        let (is_ip6, hit) = match looked {
-            Looked::Alone => return self.find_alone(bytes, headers, now),
-            Looked::Four(at) => match self.four.looked(at) {
-                hit if is_good(hit) => (false, hit?),
-                _ => (false, self.four.look_again(at)?),
-            },
-            Looked::Six(at) => match self.six.looked(at) {
-                hit if is_good(hit) => (true, hit?),
-                _ => (true, self.six.look_again(at)?),
-            },
-        };
-        self.found(is_ip6, hit, (None, true), now)
+        if let Finding::Of(found) = self.found(is_ip6, hit, packet, now) {
+            return Some(found);
+        }
+        match is_ip6 {
+            false => self.four.end(hit.id, now, &mut self.shelf),
+            true => self.six.end(hit.id, now, &mut self.shelf),
+        }
+        None
     }
 
-    /// The ends of a packet, and the packet that an ICMP error quotes; nothing, if
-    /// it belongs to no connection of any kind.
-    fn ends(&mut self, bytes: &[u8], headers: &Headers, now: u64) -> Option<(Ends, Option<usize>)> {
-        if let Some(at) = quoted(bytes, headers) {
-            let inner = Headers::of(bytes.get(..headers.end)?, at)?;
-            let ends = Ends::of_packet(&bytes[..headers.end], &inner)?;
-            return Some((ends, Some(at)));
+    /// The ends of a packet, with the ports that its first fragment had, and where the packet
+    /// begins that an ICMP error quotes; nothing, if it belongs to no connection of any kind.
+    fn ends(&mut self, bytes: &[u8], headers: &Headers, now: u64) -> Option<(Ends, Quoted)> {
+        let (ends, quoted) = ends(bytes, headers)?;
+        match quoted {
+            Some(_) => Some((ends, quoted)),
+            None => Some((self.fragments.complete(ends, headers, now)?, None)),
         }
-        let ends = Ends::of_packet(bytes, headers)?;
-        Some((self.fragments.complete(ends, headers, now)?, None))
+    }
+
+    fn of_ends(&self, ends: &Ends) -> Option<Hit> {
+        match ends.is_ip6 {
+            false => self.four.find(ends),
+            true => self.six.find(ends),
+        }
     }
 
     #[inline(never)]
-    fn find_alone(&mut self, bytes: &[u8], headers: &Headers, now: u64) -> Option<Found> {
+    fn find_alone(&self, bytes: &[u8], headers: &Headers, now: u64) -> Finding {
         if self.len() == 0 {
-            return None;
+            return Finding::None;
         }
-        let (ends, quoted) = self.ends(bytes, headers, now)?;
-        let hit = match ends.is_ip6 {
-            false => self.four.find(&ends)?,
-            true => self.six.find(&ends)?,
-        };
-        let quoted = quoted.and_then(|at| NonZeroU32::new(at as u32));
+        // What fragments have in common is noted.
+        if headers.is_fragment {
+            return Finding::Wait;
+        }
+        let Some((ends, quoted)) = ends(bytes, headers) else { return Finding::None };
+        let Some(hit) = self.of_ends(&ends) else { return Finding::None };
         self.found(ends.is_ip6, hit, (quoted, false), now)
     }
 
-    /// A connection that is not over, of a packet that quotes another, or has whole ports.
+    /// The connection of a packet that quotes another, or has whole ports, if it is not over.
     #[inline(always)]
-    fn found(
-        &mut self,
-        is_ip6: bool,
-        hit: Hit,
-        packet: (Option<NonZeroU32>, bool),
-        now: u64,
-    ) -> Option<Found> {
-        let Connections { four, six, shelf, .. } = self;
-        let found = match is_ip6 {
-            false => four.current(hit.id, now, shelf).map(|it| Found::new(it, hit, packet)),
-            true => six.current(hit.id, now, shelf).map(|it| Found::new(it, hit, packet)),
-        };
-        self.news.1 += u32::from(found.is_none());
-        found
+    fn found(&self, is_ip6: bool, hit: Hit, packet: (Quoted, bool), now: u64) -> Finding {
+        match is_ip6 {
+            false => match self.four.current(hit.id, now) {
+                Some(tracked) => Finding::Of(Found::new(tracked, hit, packet)),
+                None => Finding::Wait,
+            },
+            true => match self.six.current(hit.id, now) {
+                Some(tracked) => Finding::Of(Found::new(tracked, hit, packet)),
+                None => Finding::Wait,
+            },
+        }
     }
 
     /// Takes note of a packet of a connection.
     #[inline]
     pub(crate) fn keep(
+        &self,
+        found: &Found,
+        bytes: &[u8],
+        headers: &Headers,
+        timeouts: &Timeouts,
+        now: u64,
+    ) -> Result<(), Wait> {
+        // An error is no sign of life.
+        if found.quoted.is_some() {
+            return Ok(());
+        }
+        let packet = found.noted(bytes, headers);
+        match found.is_ip6 {
+            false => self.four.keep(found.hit.id, packet, timeouts, now),
+            true => self.six.keep(found.hit.id, packet, timeouts, now),
+        }
+    }
+
+    /// The same for who has them to himself.
+    pub(crate) fn keep_now(
         &mut self,
         found: &Found,
         bytes: &[u8],
@@ -304,20 +342,18 @@ impl Connections {
         timeouts: &Timeouts,
         now: u64,
     ) {
-        // An error is no sign of life.
         if found.quoted.is_some() {
             return;
         }
-        let seen = (headers.protocol, headers.tcp_flags(bytes));
+        let packet = found.noted(bytes, headers);
         match found.is_ip6 {
-            false => self.four.keep(found.hit.id, found.direction, seen, timeouts, now),
-            true => self.six.keep(found.hit.id, found.direction, seen, timeouts, now),
+            false => self.four.keep_now(found.hit.id, packet, timeouts, now),
+            true => self.six.keep_now(found.hit.id, packet, timeouts, now),
         }
     }
 
     /// Forgets a connection.
     pub(crate) fn remove(&mut self, found: &Found) {
-        self.news.1 += 1;
         match found.is_ip6 {
             false => self.four.remove(found.hit.id, &mut self.shelf),
             true => self.six.remove(found.hit.id, &mut self.shelf),
@@ -355,7 +391,7 @@ impl Connections {
         &mut self,
         (bytes, headers): (&[u8], &Headers),
         entries: impl Iterator<Item = &'r Arc<Entry>> + Clone,
-        (places, timeouts): (&Places, &Timeouts),
+        timeouts: &Timeouts,
         random: impl FnMut() -> u64,
         now: u64,
     ) -> Option<Fresh> {
@@ -364,15 +400,11 @@ impl Connections {
             return None;
         }
         self.own.clear();
-        self.own.extend(entries.clone().map(|entry| places.reference(entry.slot as u32)));
+        self.own.extend(entries.clone().map(|entry| Reference::to(entry)));
         let own = self.lists.own(&self.own);
         let mut wish = Wish::new(ends, random);
         entries.for_each(|entry| wish.follow(&entry.plan));
-        let is_there = |ends: &Ends| match ends.is_ip6 {
-            false => self.four.find(ends).is_some(),
-            true => self.six.find(ends).is_some(),
-        };
-        if !wish.settle(is_there) {
+        if !wish.settle(|ends| self.of_ends(ends).is_some()) {
             return Some(Fresh::NoPort);
         }
         if !self.make_room(ends.is_ip6) {
@@ -390,7 +422,6 @@ impl Connections {
             shelf.take(shifts);
             return Some(Fresh::Full);
         };
-        self.news.0 += 1;
         Some(Fresh::Begun(begun))
     }
 
@@ -400,7 +431,6 @@ impl Connections {
         if self.len() < self.limit {
             return true;
         }
-        self.news.1 += 1;
         let Connections { four, six, shelf, .. } = self;
         match is_ip6 {
             false => four.evict(shelf) || six.evict(shelf),
@@ -432,7 +462,8 @@ impl Beginning {
         let until = now + tracked.timeout(self.from.proto, timeouts);
         let id: Id = side.insert((key, tracked), until, limit, now)?;
         let swapped = K::of(&self.from).ordered().1;
-        Some(Found::new(&tracked, Hit { id, is_second: false, swapped }, (None, false)))
+        let hit = Hit { id, is_second: false, swapped };
+        side.tracked(id).map(|tracked| Found::new(tracked, hit, (None, false)))
     }
 }
 
@@ -451,7 +482,7 @@ impl Found {
     fn new<K: Family>(
         tracked: &Tracked<K>,
         hit: Hit,
-        (quoted, has_ports): (Option<NonZeroU32>, bool),
+        (quoted, has_ports): (Quoted, bool),
     ) -> Found {
         let direction = tracked.direction(hit.is_second, hit.swapped);
         // What is quoted went the other way than what quotes it.
@@ -462,6 +493,23 @@ impl Found {
     fn quoted(&self) -> Option<usize> {
         self.quoted.map(|at| at.get() as usize)
     }
+
+    #[inline]
+    fn noted(&self, bytes: &[u8], headers: &Headers) -> Noted {
+        let (proto, tcp_flags) = (headers.protocol, headers.tcp_flags(bytes));
+        Noted { direction: self.direction, proto, tcp_flags }
+    }
+}
+
+/// The ends of a packet as far as it says them itself, and where the packet begins that an ICMP
+/// error quotes.
+fn ends(bytes: &[u8], headers: &Headers) -> Option<(Ends, Quoted)> {
+    let Some(at) = quoted(bytes, headers) else {
+        return Some((Ends::of_packet(bytes, headers)?, None));
+    };
+    let bytes = bytes.get(..headers.end)?;
+    let inner = Headers::of(bytes, at)?;
+    Some((Ends::of_packet(bytes, &inner)?, NonZeroU32::new(at as u32)))
 }
 
 /// Where the packet begins that an ICMP error quotes.

@@ -1,13 +1,14 @@
 //! Connections: who belongs to whom, what is restored, what ends when.
 
 use super::mapping::Direction;
-use super::{Connections, Exchanged, Found, Fresh, exchange};
+use super::{Asked, Connections, Exchanged, Finding, Found, Fresh, exchange};
 use crate::headers::Headers;
 use crate::judge::rewrite;
 use crate::language::rule;
 use crate::matcher::Matcher;
 use crate::rules::Rules;
 use castanet_kit::chance::Chance;
+use castanet_kit::flow::Wait;
 use castanet_packet::Packet;
 use castanet_wire::sketch::{self, Layer};
 use std::collections::HashSet;
@@ -45,24 +46,35 @@ impl Bench {
         let headers = Headers::find(&packet).expect("is IP");
         let now = self.now;
         let (connections, places) = (&mut self.connections, &self.matcher.places);
-        connections.begin_burst();
-        let looked = connections.ask(packet.bytes(), &headers);
-        connections.look();
-        let mut found = connections.find(looked, packet.bytes(), &headers, now);
+        let mut asked = Asked::default();
+        let looked = asked.ask(packet.bytes(), &headers);
+        asked.look(connections);
+        let (asked, bytes) = ((&asked, looked), packet.bytes());
+        let early = connections.find(asked, bytes, &headers, now);
+        let mut found = connections.find_now(asked, bytes, &headers, now);
+        // Who may only read finds the same, or waits.
+        match (early, &found) {
+            (Finding::Of(early), Some(found)) => assert_eq!(early.direction, found.direction),
+            (Finding::Of(_), None) | (Finding::None, Some(_)) => panic!("{text}"),
+            (Finding::None, None) | (Finding::Wait, _) => {}
+        }
         let has_rules = |found: &Found| connections.rules(found, places).next().is_some();
         if let Some(gone) = found.take_if(|found| !has_rules(found)) {
             connections.remove(&gone);
         }
         if let Some(found) = &found {
-            connections.keep(found, packet.bytes(), &headers, &self.rules.timeouts, now);
+            let timeouts = &self.rules.timeouts;
+            if connections.keep(found, bytes, &headers, timeouts, now) == Err(Wait) {
+                connections.keep_now(found, bytes, &headers, timeouts, now);
+            }
         }
         let seen = crate::Seen { bytes: packet.bytes(), headers: &headers, input: "", output: "" };
         let about: Vec<_> =
             self.rules.entries().filter(|it| it.rule.holds(&seen)).cloned().collect();
         if found.is_none() && !about.is_empty() {
             let random = || self.chance.bits();
-            let (seen, known) = ((packet.bytes(), &headers), (places, &self.rules.timeouts));
-            found = match connections.begin(seen, about.iter(), known, random, now) {
+            let (seen, timeouts) = ((packet.bytes(), &headers), &self.rules.timeouts);
+            found = match connections.begin(seen, about.iter(), timeouts, random, now) {
                 Some(Fresh::Begun(found)) => Some(found),
                 Some(Fresh::Full) => return (None, "full".into()),
                 Some(Fresh::NoPort) => return (None, "no port".into()),

@@ -8,13 +8,15 @@ use castanet_kit::flow::Flow;
 use castanet_wire::ip_proto;
 use castanet_wire::tcp::flag;
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 const SECOND: u64 = 1_000_000_000;
 
 /// What is kept of a connection. The key that it is found by is that of its ends as
 /// they come; where they are mapped, there is a second. With IPv4 keys and its place in the
-/// table that is a line of the cache.
-#[derive(Clone, Copy, Default, Debug)]
+/// table that is a line of the cache. What each packet may change, several workers may change
+/// at once; what they find as it should be, they do not write.
+#[derive(Default, Debug)]
 pub(crate) struct Tracked<K> {
     /// The key of the ends as they are mapped; all zeros, where they are not.
     second: K,
@@ -24,9 +26,9 @@ pub(crate) struct Tracked<K> {
     /// [`Shelf`](super::shelf::Shelf), if they are.
     pub(super) shifts: Option<NonZeroU32>,
     /// The TCP flags that were seen, forward and in reverse.
-    pub(super) flags: [u8; 2],
+    flags: [AtomicU8; 2],
     /// [`SWAPPED`] and [`ANSWERED`].
-    bits: u8,
+    bits: AtomicU8,
 }
 
 /// Of both keys: whether packets forward come from the greater end.
@@ -49,17 +51,28 @@ impl<K: Family> Tracked<K> {
         let (second, mapped) = K::of(to).ordered();
         let second = if from != to && second != first { second } else { K::default() };
         let bits = (u8::from(swapped) * SWAPPED[0]) | (u8::from(mapped) * SWAPPED[1]);
-        (first, Tracked { second, bits, ..Tracked::default() })
+        (first, Tracked { second, bits: bits.into(), ..Tracked::default() })
+    }
+
+    #[inline]
+    fn has(&self, bit: u8) -> bool {
+        self.bits.load(Relaxed) & bit != 0
+    }
+
+    /// The TCP flags that were seen, forward and in reverse.
+    #[inline]
+    pub(super) fn flags(&self) -> [u8; 2] {
+        self.flags.each_ref().map(|flags| flags.load(Relaxed))
     }
 
     #[inline]
     fn is_swapped(&self, is_second: bool) -> bool {
-        self.bits & SWAPPED[usize::from(is_second)] != 0
+        self.has(SWAPPED[usize::from(is_second)])
     }
 
     /// Whether a packet came in reverse.
     pub(super) fn is_answered(&self) -> bool {
-        self.bits & ANSWERED != 0
+        self.has(ANSWERED)
     }
 
     /// Which way a packet goes whose tuple was found, by the second key or not, in
@@ -89,15 +102,20 @@ impl<K: Family> Tracked<K> {
 
     /// Takes note of a packet.
     #[inline]
-    pub(super) fn see(&mut self, direction: Direction, tcp_flags: u8) {
-        self.flags[direction as usize] |= tcp_flags;
-        self.bits |= if direction == Direction::Reverse { ANSWERED } else { 0 };
+    pub(super) fn see(&self, direction: Direction, tcp_flags: u8) {
+        let add = |place: &AtomicU8, bits: u8| {
+            if place.load(Relaxed) & bits != bits {
+                place.fetch_or(bits, Relaxed);
+            }
+        };
+        add(&self.flags[direction as usize], tcp_flags);
+        add(&self.bits, if direction == Direction::Reverse { ANSWERED } else { 0 });
     }
 
     /// Whether both sides of a TCP connection have agreed, and none has ended it.
     #[inline]
     pub(super) fn is_established(&self) -> bool {
-        let [forward, reverse] = self.flags;
+        let [forward, reverse] = self.flags();
         let agreed = flag::SYN | flag::ACK;
         forward & reverse & agreed == agreed && (forward | reverse) & (flag::FIN | flag::RST) == 0
     }
@@ -106,7 +124,7 @@ impl<K: Family> Tracked<K> {
     /// ended, or whose beginner has not answered in turn. That a server answers is no sign
     /// of life: it does so to each SYN of a flood.
     pub(super) fn may_go(&self) -> bool {
-        let [forward, reverse] = self.flags;
+        let [forward, reverse] = self.flags();
         let ended = (forward | reverse) & flag::RST != 0 || forward & reverse & flag::FIN != 0;
         // Without flags it is not TCP.
         let is_half_open = forward != 0 && forward & flag::ACK == 0;

@@ -68,9 +68,9 @@ impl Matcher {
         self.follow(before, rules);
         let counterparts = before.counterparts(rules);
         let heirs = before.entries().filter_map(|entry| {
-            let new = counterparts[entry.slot]?.slot;
-            self.places.set_count(new, old.counted(entry.slot));
-            Some((old.reference(entry.slot as u32), self.places.reference(new as u32)))
+            let new = counterparts[entry.slot]?;
+            self.places.set_count(new.slot, old.counted(entry.slot));
+            Some((Reference::to(entry), Reference::to(new)))
         });
         heirs.collect()
     }
@@ -260,6 +260,11 @@ impl Matcher {
             }
         }
         does
+    }
+
+    /// From here on packets are asked about that come after this one, again.
+    pub(crate) fn again(&mut self) {
+        self.first = 0;
     }
 
     /// Counts a packet of the burst for the rules that are not about connections.

@@ -41,21 +41,35 @@ fn does(entry: &Entry, is_exact: bool) -> u8 {
 struct Line {
     count: Count,
     rank: u64,
-    /// How often the place changed hands.
-    turn: u32,
+    /// Whose place it is.
+    id: u32,
     does: u8,
 }
 
 const _: () = assert!(size_of::<Line>() == 32);
 
 /// A place that nobody has had.
-const EMPTY: Line = Line { count: Count { packets: 0, bytes: 0 }, rank: 0, turn: 0, does: GONE };
+const EMPTY: Line = Line { count: Count { packets: 0, bytes: 0 }, rank: 0, id: 0, does: GONE };
 
-/// A rule in its place; another one there later is another.
+/// A rule in its place, for all workers the same; another one there later is another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub(crate) struct Reference {
     pub(crate) slot: u32,
-    turn: u32,
+    /// Of its identifier as much as tells it from others in this place.
+    id: u32,
+}
+
+impl Reference {
+    /// The rule as something to be remembered.
+    pub(crate) fn to(entry: &Entry) -> Reference {
+        Reference { slot: entry.slot as u32, id: entry.id as u32 }
+    }
+
+    /// Whether it came after the rule that has this identifier.
+    pub(crate) fn is_behind(self, id: u64) -> bool {
+        // Identifiers may have begun anew in between.
+        self.id.wrapping_sub(id as u32) as i32 > 0
+    }
 }
 
 /// The rules by their places.
@@ -94,8 +108,8 @@ impl Places {
     pub(super) fn put(&mut self, entry: &Arc<Entry>, rank: u64, compiled: &Compiled) {
         self.grow(entry.slot + 1);
         let line = &mut self.lines[entry.slot];
-        let turn = line.turn.wrapping_add(1);
-        *line = Line { count: Count::default(), rank, turn, does: does(entry, compiled.is_exact) };
+        let (id, does) = (Reference::to(entry).id, does(entry, compiled.is_exact));
+        *line = Line { count: Count::default(), rank, id, does };
         self.entries[entry.slot] = Some(entry.clone());
     }
 
@@ -117,16 +131,11 @@ impl Places {
         self.entries.get(slot as usize)?.as_ref()
     }
 
-    /// The rule in a place as something to be remembered.
-    pub(crate) fn reference(&self, slot: u32) -> Reference {
-        Reference { slot, turn: self.lines.get(slot as usize).map_or(0, |line| line.turn) }
-    }
-
     /// The rule that is remembered, if it is still there.
     #[inline]
     pub(crate) fn of(&self, reference: Reference) -> Option<&Arc<Entry>> {
         let line = self.lines.get(reference.slot as usize)?;
-        self.entry(reference.slot).filter(|_| line.turn == reference.turn)
+        self.entry(reference.slot).filter(|_| line.id == reference.id)
     }
 
     /// Those of some rules that are still there, with their places.
@@ -148,7 +157,7 @@ impl Places {
     #[inline]
     pub(crate) fn does_of(&self, reference: Reference) -> Option<u8> {
         let line = self.lines.get(reference.slot as usize)?;
-        (line.turn == reference.turn && line.does & GONE == 0).then_some(line.does)
+        (line.id == reference.id && line.does & GONE == 0).then_some(line.does)
     }
 
     /// Puts rules in their order.

@@ -1,7 +1,6 @@
 //! `castanet bench classify`.
 
 use crate::bench::classify::{Plan, Record, run};
-use crate::commands::write_out;
 use crate::terminal::{bold, colours_on_stdout};
 use clap::Args;
 use std::time::Duration;
@@ -62,14 +61,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
         flows: arguments.flows.clamp(1, 1 << 20),
         time: Duration::from_millis(arguments.milliseconds.max(1)),
     };
-    let quiet = arguments.json;
-    let mut written = if quiet { 0 } else { write_out(None, &heading()) };
-    let done = run(&plan, &mut |record| {
-        if !quiet && written == 0 {
-            written = write_out(None, &row(record));
-        }
-    });
-    super::ended(done, quiet, written)
+    super::shown(arguments.json, &heading(), row, |tell| run(&plan, tell))
 }
 
 fn heading() -> String {

@@ -1,7 +1,6 @@
 //! `castanet bench flows`.
 
 use crate::bench::flows::{Plan, Record, run};
-use crate::commands::write_out;
 use crate::terminal::{bold, colours_on_stdout};
 use clap::Args;
 use std::time::Duration;
@@ -55,14 +54,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
         rounds: arguments.rounds.max(1),
         time: Duration::from_millis(arguments.milliseconds.max(1)),
     };
-    let quiet = arguments.json;
-    let mut written = if quiet { 0 } else { write_out(None, &heading()) };
-    let records = run(&plan, &mut |record| {
-        if !quiet && written == 0 {
-            written = write_out(None, &row(record));
-        }
-    });
-    super::ended(Ok(records), quiet, written)
+    super::shown(arguments.json, &heading(), row, |tell| Ok(run(&plan, tell)))
 }
 
 fn heading() -> String {

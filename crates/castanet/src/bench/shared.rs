@@ -1,0 +1,150 @@
+//! `castanet bench shared`: what workers carry together that share connections or mappings.
+
+use super::measure::{Run, median};
+use super::router::{Sample, build, count, rate, sample};
+use castanet_engine::router::Router;
+use serde::Serialize;
+use std::time::Duration;
+
+/// One line of the table.
+#[derive(Serialize)]
+pub(crate) struct Record {
+    /// What workers share.
+    pub(crate) case: &'static str,
+    /// How many they are.
+    pub(crate) workers: usize,
+    /// Flows in the traffic of all of them.
+    pub(crate) flows: usize,
+    /// Million packets a second, all workers together.
+    pub(crate) mpps: f64,
+    /// Nanoseconds of processor time a packet.
+    pub(crate) ns_per_packet: f64,
+    /// What all are compared with.
+    pub(crate) reference: &'static str,
+    /// Its million packets a second.
+    pub(crate) reference_mpps: f64,
+}
+
+/// How much to measure.
+pub(crate) struct Plan {
+    /// The cases to measure; all of them if it is empty.
+    pub(crate) cases: Vec<String>,
+    /// Numbers of workers, beside one.
+    pub(crate) workers: Vec<usize>,
+    /// Flows in the traffic.
+    pub(crate) flows: usize,
+    /// How often each runs.
+    pub(crate) rounds: usize,
+    /// How long one run is.
+    pub(crate) time: Duration,
+}
+
+/// What stands between packets and their end.
+struct Case {
+    name: &'static str,
+    element: &'static str,
+    /// How many packets a flow has before another comes in its place.
+    packets: u32,
+}
+
+/// More than there will be.
+const ALWAYS: u32 = i32::MAX as u32;
+
+/// The cases.
+const CASES: [Case; 5] = [
+    Case { name: "nothing", element: "Null", packets: ALWAYS },
+    Case {
+        name: "firewall",
+        element: "Middlebox(add-stateful ip-proto udp accept, all drop)",
+        packets: ALWAYS,
+    },
+    Case {
+        name: "nat",
+        element: "Middlebox(add-stateful ip-proto udp map ip-saddr 9.9.9.9 shuffle udp-sport)",
+        packets: ALWAYS,
+    },
+    Case {
+        name: "rewriter",
+        element: "IPRewriter(pattern 9.9.9.9 1024-65535# - - 0 0)",
+        packets: ALWAYS,
+    },
+    Case {
+        name: "new-flows",
+        element: "Middlebox(add-stateful ip-proto udp accept, all drop, CONNECTIONS 100000)",
+        packets: 10,
+    },
+];
+
+/// Their names.
+pub(crate) fn names() -> [&'static str; CASES.len()] {
+    CASES.each_ref().map(|case| case.name)
+}
+
+/// One case with one number of workers.
+struct Bed {
+    workers: usize,
+    router: Router,
+    samples: Vec<Sample>,
+}
+
+/// Measures every case, each number of workers in turn, round after round; `tell` hears of each
+/// record as it is made.
+pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Record>, String> {
+    let mut records = Vec::new();
+    let wanted = |case: &&Case| plan.cases.is_empty() || plan.cases.iter().any(|c| c == case.name);
+    for case in CASES.iter().filter(wanted) {
+        let mut beds = Vec::new();
+        for workers in [1].into_iter().chain(plan.workers.iter().copied().filter(|&n| n > 1)) {
+            let router = build(&configuration(case, workers, plan.flows), FRAMES, workers, true)?;
+            beds.push(Bed { workers, router, samples: Vec::new() });
+        }
+        for round in 0..=plan.rounds {
+            for Bed { workers, router, samples } in &mut beds {
+                let sample = sample(router, *workers, plan.time, |it| count(it, "end.count"));
+                // The first round makes the flows known.
+                if round > 0 {
+                    samples.push(sample);
+                }
+            }
+        }
+        let reference_mpps = beds.first().map_or(f64::NAN, |bed| rate(&bed.samples));
+        for Bed { workers, mut router, samples } in beds {
+            lost_nothing(&mut router)?;
+            let (runs, flows): (Vec<Run>, _) =
+                (samples.iter().map(|s| s.run).collect(), plan.flows);
+            let (mpps, ns_per_packet) = (rate(&samples), median(&runs));
+            let (case, reference) = (case.name, "one worker");
+            let record =
+                Record { case, workers, flows, mpps, ns_per_packet, reference, reference_mpps };
+            tell(&record);
+            records.push(record);
+        }
+    }
+    Ok(records)
+}
+
+/// Frames in use.
+const FRAMES: usize = 4096;
+
+/// Each packet has its connection, so there is none to be dropped.
+fn lost_nothing(router: &mut Router) -> Result<(), String> {
+    let drops = router.read("drops").map_err(|e| e.to_string())?;
+    if drops.is_empty() { Ok(()) } else { Err(format!("packets were dropped:\n{drops}")) }
+}
+
+/// Workers with traffic of their own, all of which meets in one element.
+fn configuration(case: &Case, workers: usize, flows: usize) -> String {
+    let Case { element, packets, .. } = case;
+    let mut text = format!("it :: {element} -> end :: Counter -> Discard;\n");
+    for w in 0..workers {
+        text += &format!(
+            "s{w} :: FastUDPFlows(RATE 0, LIMIT -1, LENGTH 60, SRCETH 2:0:0:0:0:1,
+                 DSTETH 2:0:0:0:0:2, SRCIP 10.0.0.{}, DSTIP 20.0.0.1, FLOWS {},
+                 FLOWSIZE {packets}) -> Strip(14) -> CheckIPHeader -> it;
+             StaticThreadSched(s{w} {w});\n",
+            w + 1,
+            flows / workers
+        );
+    }
+    text
+}
