@@ -2,6 +2,7 @@
 
 use crate::burst::Look;
 use crate::connections::{Asked, Connections};
+use crate::handover::Handover;
 use crate::listing::{self, Count};
 use crate::matcher::Matcher;
 use crate::rules::{Entry, Rules};
@@ -167,6 +168,7 @@ impl Books {
         &mut self,
         rules: &Arc<Rules>,
         (connections, limit): (&Common<Connections>, usize),
+        handover: &Handover,
     ) {
         if Arc::ptr_eq(&self.rules, rules) {
             return;
@@ -175,7 +177,7 @@ impl Books {
         // Under another configuration rules that are the same keep their counters, and their
         // connections.
         let heirs = (!before.is_akin(rules)).then(|| self.matcher.adopt(&before, rules));
-        if heirs.is_none() {
+        if heirs.is_none() && !handover.take(&mut self.matcher) {
             self.matcher.follow(&before, rules);
             if before.resets != rules.resets {
                 self.matcher.places.reset_counts();
@@ -209,7 +211,8 @@ mod tests {
         let mut books = Books::default();
         let first = rules(&["all mod ip-ttl 1", "all mod ip-ttl 2", "all mod ip-ttl 2"]);
         let connections = (&Common::default(), 9);
-        books.follow(&first, connections);
+        let none = Handover::default();
+        books.follow(&first, connections, &none);
         for (slot, packets) in [(0, 10), (1, 20), (2, 30)] {
             books.matcher.places.set_count(slot, Count { packets, bytes: 0 });
         }
@@ -219,11 +222,11 @@ mod tests {
             let command = command(line).expect("is a command").expect("says something");
             assert!(changed.obey(&command).is_some_and(|it| it.is_ok()), "{line}");
         }
-        books.follow(&Arc::new(changed), connections);
+        books.follow(&Arc::new(changed), connections, &none);
         assert_eq!(counted(&books), [30, 20, 0]);
         // By another configuration: the same words are the same rule.
         let other = rules(&["all accept", "all mod ip-ttl 2", "all drop", "all mod ip-ttl 2"]);
-        books.follow(&other, connections);
+        books.follow(&other, connections, &none);
         assert_eq!(counted(&books), [0, 30, 0, 20]);
     }
 }

@@ -7,6 +7,7 @@ mod connections;
 mod exits;
 pub mod field;
 mod fuzz;
+mod handover;
 pub mod headers;
 mod holds;
 mod interfaces;

@@ -4,6 +4,7 @@ use crate::books::Books;
 use crate::burst::Pass;
 use crate::connections::{Connections, Fresh};
 use crate::exits::Exit;
+use crate::handover::Handover;
 use crate::headers::Headers;
 use crate::holds::Seen;
 use crate::interfaces::Interfaces;
@@ -144,6 +145,8 @@ pub struct Middlebox {
     /// How many connections there may be.
     limit: usize,
     connections: Common<Connections>,
+    workers: usize,
+    handover: Handover,
 }
 
 /// How many connections there may be, if nobody says otherwise.
@@ -225,6 +228,8 @@ impl Build for Middlebox {
             said: String::new(),
             limit: args.connections,
             connections: Common::default(),
+            workers: setup.workers.len(),
+            handover: Handover::default(),
         })
     }
 }
@@ -255,9 +260,15 @@ impl Middlebox {
             }
         };
         new.said = said.map_err(ArgError::new)?;
-        if !matches!(command, Command::Test(_) | Command::Save(_)) {
-            new.rules = Arc::new(rules);
+        new.handover = self.handover.next();
+        match command {
+            Command::Test(_) | Command::Save(_) => return Ok(new),
+            Command::Load(_) | Command::Flush => {
+                new.handover = new.handover.to(&rules, self.workers);
+            }
+            _ => {}
         }
+        new.rules = Arc::new(rules);
         Ok(new)
     }
 
@@ -417,7 +428,7 @@ impl PerBatch for Middlebox {
     type Fate = Exit;
 
     fn settle(&self, books: &mut Books) {
-        books.follow(&self.rules, (&self.connections, self.limit));
+        books.follow(&self.rules, (&self.connections, self.limit), &self.handover);
     }
 
     fn wake(&self, books: &mut Books, cx: &mut Cx) {

@@ -257,6 +257,39 @@ fn rules_come_and_go_while_packets_flow() {
     );
 }
 
+/// Files of many rules, one in place of the other, and then none: each worker goes by what was
+/// said last, and counts from then on.
+#[test]
+fn files_are_loaded_on_several_workers() {
+    let others = |port: u16| {
+        (1..=300).fold(String::new(), |text, n| {
+            text + &format!("add tcp-dport {} ip-daddr 10.0.{port}.{} drop\n", n + port, n % 250)
+        })
+    };
+    let first = file("first.mmb", &(others(1) + "add udp-dport 9 drop\n"));
+    let second = file("second.mmb", &(others(2) + "add udp-dport 9 mod udp-dport 10\n"));
+    let packet = "4500001c00000000401100000a000001 0a0000020009000900080000".replace(' ', "");
+    let source = format!(
+        "InfiniteSource(DATA \\<{packet}>, LIMIT 1000, STOP false, ACTIVE false) -> MarkIPHeader"
+    );
+    let again = "write a.reset, write b.reset, write a.active true, write b.active true";
+    let config = format!(
+        "m :: Middlebox(INTERFACES lan wan);
+         a :: {source} -> [0] m; b :: {source} -> [1] m;
+         m[0] -> c :: Counter -> Discard; m[1] -> d :: Counter -> Discard;
+         StaticThreadSched(a 0, b 1);
+         Script(write m.load {first}, {again},
+             label one, wait 2ms, goto one $(lt $(m.drops.rule) 2000), print $(m.packets301),
+             write m.load {second}, print $(m.packets301), {again},
+             label two, wait 2ms, goto two $(lt $(add $(c.count) $(d.count)) 2000),
+             print $(m.packets301), write m.flush, print $(m.rules), {again},
+             label three, wait 2ms, goto three $(lt $(add $(c.count) $(d.count)) 4000),
+             print $(m.drops.rule) $(c.count) $(d.count), stop)"
+    );
+    let ran = castanet(&["run", "-q", "-j", "2", "-e", &config], b"");
+    assert_eq!(ran.out, "2000\n0\n2000\n\n2000 2000 2000\n", "{}", ran.err);
+}
+
 /// Connections that two workers begin at once, whose packets come back by the other: none is
 /// lost, none twice, and each packet is counted by one of the workers.
 #[test]

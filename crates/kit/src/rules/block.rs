@@ -16,6 +16,7 @@ const FEW: usize = 3;
 const STEP: usize = 64;
 
 /// A mask and how many groups it has.
+#[derive(Clone)]
 struct Held {
     shape: Shape,
     groups: usize,
@@ -24,6 +25,7 @@ struct Held {
 }
 
 /// A filter that does not know all groups yet.
+#[derive(Clone)]
 struct Growing {
     filter: Filter,
     /// The first group that it does not know.
@@ -31,6 +33,7 @@ struct Growing {
 }
 
 /// Masks, and which of them are worth a lookup.
+#[derive(Clone)]
 pub(super) struct Block {
     /// Which of the blocks it is.
     number: usize,

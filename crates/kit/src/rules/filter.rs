@@ -47,6 +47,7 @@ impl Part {
 }
 
 /// For each value of a part: the masks that have rules with it.
+#[derive(Clone)]
 struct Probe {
     part: Part,
     /// Masks that do not have all of the part's bits.
@@ -87,7 +88,7 @@ impl Probe {
 }
 
 /// Probes that together say which masks may have a rule for a packet.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Filter {
     probes: Vec<Probe>,
     /// Words of a cell: masks beyond always pass.

@@ -25,13 +25,14 @@ struct Group {
 const NOBODY: Group = Group { value: [0; NEAR], shape: FREE, rules: 0 };
 
 /// A value of more words, and its mask.
+#[derive(Clone)]
 struct Far {
     mask: Key,
     value: Key,
 }
 
 /// All groups, by number.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Groups {
     pieces: Vec<Box<[Group; PIECE]>>,
     /// How many numbers were ever given out.

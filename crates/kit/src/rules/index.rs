@@ -19,6 +19,7 @@ pub(super) fn guessed(cell: Cell, hash: u64) -> Option<Number> {
 }
 
 /// Groups by hash.
+#[derive(Clone)]
 pub(super) struct Index {
     cells: Cells,
     len: usize,
@@ -28,6 +29,7 @@ pub(super) struct Index {
 }
 
 /// Cells, each hash's first one by its upper bits.
+#[derive(Clone)]
 struct Cells {
     cells: Vec<Cell>,
     shift: u32,

@@ -89,6 +89,7 @@ pub struct Mask {
 }
 
 /// Rules, each a number below 2³¹ under one or several masked keys.
+#[derive(Clone)]
 pub struct Table {
     index: Index,
     groups: Groups,

@@ -33,7 +33,7 @@ struct Met {
 
 /// Finds the rules that are about packets. The same as asking each rule
 /// ([`Rule::holds`](crate::rule::Rule::holds)), for many rules and a burst of packets.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Matcher {
     table: Table,
     pub(crate) places: Places,
