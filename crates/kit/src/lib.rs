@@ -26,6 +26,7 @@ pub mod mac_table;
 pub mod nat;
 pub mod nat6;
 pub mod options;
+pub mod parallel;
 pub mod ping;
 pub mod prefixes;
 pub mod ranges;

@@ -4,6 +4,7 @@
 use crate::language::{Command, Timeout, Which};
 use crate::rewrite::Plan;
 use crate::rule::Rule;
+use castanet_kit::parallel;
 use imbl::Vector;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
@@ -92,16 +93,19 @@ impl Rules {
     /// These rules.
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Rules {
         let mut all = Rules::default();
-        all.append(rules);
+        all.append(rules.into_iter().collect());
         all
     }
 
     /// Adds many at once: nobody follows them one by one.
-    fn append(&mut self, rules: impl IntoIterator<Item = Rule>) {
+    fn append(&mut self, rules: Vec<Rule>) {
+        /// With fewer rules there is nothing to be gained by another thread.
+        const MANY: usize = 4096;
         let mut rank = self.placed.last().map_or(0, |last| last.rank);
-        for rule in rules {
+        let plans = parallel::map(&rules, MANY, Plan::of);
+        for (rule, plan) in rules.into_iter().zip(plans) {
             rank += GAP;
-            let entry = self.entry(rule);
+            let entry = self.entry(rule, plan);
             self.placed.push_back(Placed { rank, entry });
         }
         self.all_changed();
@@ -191,14 +195,13 @@ impl Rules {
         self.stateful
     }
 
-    fn entry(&mut self, rule: Rule) -> Arc<Entry> {
+    fn entry(&mut self, rule: Rule, plan: Plan) -> Arc<Entry> {
         self.last_id += 1;
         let slot = self.free.pop_back().unwrap_or_else(|| {
             self.slots += 1;
             self.slots - 1
         });
         self.stateful += usize::from(rule.stateful);
-        let plan = Plan::of(&rule);
         Arc::new(Entry { id: self.last_id, slot, rule, plan })
     }
 
@@ -210,7 +213,8 @@ impl Rules {
 
     /// Adds a rule behind the others; its position, from 1.
     pub fn add(&mut self, rule: Rule) -> usize {
-        let entry = self.entry(rule);
+        let plan = Plan::of(&rule);
+        let entry = self.entry(rule, plan);
         let rank = self.placed.last().map_or(0, |last| last.rank) + GAP;
         self.changed(Change::Came(rank, entry.clone()));
         self.placed.push_back(Placed { rank, entry });
@@ -232,7 +236,8 @@ impl Rules {
 
     fn replace(&mut self, which: Which, rule: Rule) -> Result<usize, String> {
         let at = self.find(which)?;
-        let entry = self.entry(rule);
+        let plan = Plan::of(&rule);
+        let entry = self.entry(rule, plan);
         let rank = self.placed[at].rank;
         let old = self.placed.set(at, Placed { rank, entry: entry.clone() }).entry;
         self.release(&old);

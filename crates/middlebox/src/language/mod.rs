@@ -7,6 +7,8 @@ mod parser;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use castanet_kit::parallel;
+
 pub use command::{COMMANDS, Command, Form, Timeout, Which, command};
 pub use fault::Fault;
 pub use parser::{TARGETS, rule};
@@ -14,8 +16,34 @@ pub use parser::{TARGETS, rule};
 /// All commands of a file, one a line, with where the line begins; or all that is
 /// wrong.
 pub fn commands(text: &str) -> Result<Vec<(usize, Command)>, Vec<Fault>> {
+    let pieces = pieces(text);
+    let read = parallel::map(&pieces, 1, |&(start, piece)| commands_of(piece, start));
     let (mut commands, mut faults) = (Vec::new(), Vec::new());
-    let mut start = 0;
+    for piece in read {
+        match piece {
+            Ok(more) => commands.extend(more),
+            Err(more) => faults.extend(more),
+        }
+    }
+    if faults.is_empty() { Ok(commands) } else { Err(faults) }
+}
+
+/// A text in pieces of whole lines, each with where it begins.
+fn pieces(text: &str) -> Vec<(usize, &str)> {
+    const LENGTH: usize = 1 << 18;
+    let (mut pieces, mut start) = (Vec::new(), 0);
+    while let Some(rest) = text.get(start..).filter(|rest| !rest.is_empty()) {
+        let behind = rest.as_bytes().iter().skip(LENGTH).position(|&byte| byte == b'\n');
+        let length = behind.map_or(rest.len(), |at| LENGTH + at + 1);
+        pieces.push((start, &rest[..length]));
+        start += length;
+    }
+    pieces
+}
+
+/// The commands of a text that begins at `start`.
+fn commands_of(text: &str, mut start: usize) -> Result<Vec<(usize, Command)>, Vec<Fault>> {
+    let (mut commands, mut faults) = (Vec::new(), Vec::new());
     for line in text.split_inclusive('\n') {
         match command(line) {
             Ok(Some(command)) => commands.push((start, command)),

@@ -354,3 +354,27 @@ fn every_field_is_declared_well() {
         assert!(TARGETS.iter().all(|(name, _, _)| *name != spec.name), "{}", spec.name);
     }
 }
+
+/// A long text is read in pieces; nobody can tell.
+#[test]
+fn long_texts_are_read_as_they_stand() {
+    let line = |n: usize| match n % 7 {
+        0 => "\n".into(),
+        1 => format!("# {}\n", "long ".repeat(n % 40)),
+        n => format!("add tcp-dport {n} drop\n"),
+    };
+    let text: String = (0..60_000).map(line).collect();
+    assert!(text.len() > 1 << 20);
+    let mut start = 0;
+    let mut wanted = Vec::new();
+    for line in text.split_inclusive('\n') {
+        wanted.extend(command(line).expect("is right").map(|command| (start, command)));
+        start += line.len();
+    }
+    assert_eq!(commands(&text), Ok(wanted));
+    // Faults are where they are, in order.
+    let wrong = text.replace("add tcp-dport 3 drop", "add tcp-dport 3 dorp");
+    let places: Vec<usize> = wrong.match_indices("dorp").map(|(at, _)| at).collect();
+    let faults = commands(&wrong).expect_err("is wrong");
+    assert_eq!(faults.iter().map(|fault| fault.range.start).collect::<Vec<_>>(), places);
+}

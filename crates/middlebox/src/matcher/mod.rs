@@ -9,6 +9,7 @@ mod tests;
 use crate::headers::Headers;
 use crate::holds::Seen;
 use crate::rules::{Change, Entry, Rules};
+use castanet_kit::parallel;
 use castanet_kit::rules::{Hit, Key, Mask, Table, WORDS};
 use castanet_packet::Packet;
 use compile::Compiled;
@@ -19,6 +20,8 @@ pub(crate) use places::{ACCEPTS, CHANGES, DROPS, Places, Reference, STATEFUL, VA
 
 /// With so many new rules at once it is worth it to choose the table's probes anew.
 const MANY: usize = 100;
+/// So many new rules are compiled before the first of them is put into the table.
+const ROUND: usize = 1 << 14;
 
 /// A rule that a packet met.
 #[derive(Clone, Copy)]
@@ -87,30 +90,37 @@ impl Matcher {
     fn learn(&mut self, rules: &Rules) {
         self.places.grow(rules.slots());
         let mut is_used = vec![false; self.places.slots()];
-        let mut new = 0;
+        let mut new = Vec::new();
         for (rank, entry) in rules.ranked() {
             is_used[entry.slot] = true;
-            if self.places.entry(entry.slot as u32).is_some_and(|held| Arc::ptr_eq(held, entry)) {
-                self.places.rank(entry.slot, rank);
-                continue;
+            match self.places.entry(entry.slot as u32) {
+                Some(held) if Arc::ptr_eq(held, entry) => self.places.rank(entry.slot, rank),
+                _ => new.push((rank, entry)),
             }
-            self.take(entry.slot);
-            self.put(entry, rank);
-            new += 1;
+        }
+        for some in new.chunks(ROUND) {
+            let compiled = parallel::map(some, MANY, |(_, entry)| Compiled::of(&entry.rule));
+            for ((rank, entry), compiled) in some.iter().zip(&compiled) {
+                self.take(entry.slot);
+                self.put_compiled(entry, *rank, compiled);
+            }
         }
         let unused = is_used.iter().enumerate().filter(|(_, is_used)| !**is_used);
         unused.for_each(|(slot, _)| self.take(slot));
-        if new > MANY {
+        if new.len() > MANY {
             self.table.settle();
         }
     }
 
     fn put(&mut self, entry: &Arc<Entry>, rank: u64) {
-        let compiled = Compiled::of(&entry.rule);
+        self.put_compiled(entry, rank, &Compiled::of(&entry.rule));
+    }
+
+    fn put_compiled(&mut self, entry: &Arc<Entry>, rank: u64, compiled: &Compiled) {
         for key in &compiled.keys {
             self.table.insert(entry.slot as u32, key);
         }
-        self.places.put(entry, rank, &compiled);
+        self.places.put(entry, rank, compiled);
     }
 
     fn take(&mut self, slot: usize) {

@@ -1,0 +1,45 @@
+//! Work of many pieces, divided among the processors that the thread may use.
+
+use std::thread;
+
+/// What `f` makes of each item, in order. A thread is begun for no fewer than `least` items, so
+/// that what is done soon is done here.
+pub fn map<T: Sync, R: Send>(items: &[T], least: usize, f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let processors = thread::available_parallelism().map_or(1, |count| count.get());
+    let share = items.len().div_ceil(processors).max(least).max(1);
+    let mut shares = items.chunks(share);
+    let Some(own) = shares.next() else { return Vec::new() };
+    let of = |share: &[T]| share.iter().map(&f).collect::<Vec<R>>();
+    let of = &of;
+    thread::scope(|scope| {
+        let others: Vec<_> = shares.map(|share| scope.spawn(move || of(share))).collect();
+        let mut all = of(own);
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_come_in_order_however_many_do_it() {
+        for count in [0, 1, 7, 1000] {
+            let items: Vec<usize> = (0..count).collect();
+            for least in [0, 1, 10, 5000] {
+                let wanted: Vec<usize> = items.iter().map(|n| n * n).collect();
+                assert_eq!(map(&items, least, |n| n * n), wanted);
+            }
+        }
+    }
+
+    #[test]
+    fn a_panic_is_not_lost() {
+        let items: Vec<u32> = (0..100).collect();
+        let ran = std::panic::catch_unwind(|| map(&items, 1, |n| 1 / (99 - n)));
+        assert!(ran.is_err());
+    }
+}
