@@ -126,6 +126,17 @@ pub type FindDevice = fn(&str, &Names) -> Option<Device>;
 pub type FindStores = fn(&str, &Names) -> Option<Vec<String>>;
 type MakeProgram = fn(&str, &Setup) -> Result<Box<dyn Program>, Vec<ArgError>>;
 
+/// What several workers have of an element's state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Each has its own.
+    Own,
+    /// They have one, which each locks for a burst.
+    Locked,
+    /// They have one, which all read at a time.
+    Common,
+}
+
 /// One element class, type-erased.
 pub struct Class {
     /// Name, prose and ports.
@@ -165,6 +176,8 @@ pub struct Class {
     pub watch: Option<FindStores>,
     /// Whether it begins and ends on every worker that runs or reaches it.
     pub each: bool,
+    /// What several workers have of its state.
+    pub state: State,
     /// What it does with checksums that are left to who sends a packet.
     pub checksums: Checksums,
     /// Classes of elements without outputs to which a source can hand packets that nobody has
@@ -254,6 +267,7 @@ const fn class<E: crate::element::Build + Describe + Send + Sync, L: Local, F: F
         device: None,
         watch: None,
         each: false,
+        state: State::Own,
         checksums: Checksums::Right,
         straight: &[],
         private: &[],
@@ -281,6 +295,7 @@ pub const fn per_packet<E: PerPacket>() -> Class {
         let local = shared(E::SHARED);
         nodes(text, setup, workers, |config| PerPacketNode::<E>::new(config, &local))
     })
+    .locked_if(E::SHARED)
 }
 
 /// The class of an element that owns whole batches.
@@ -295,6 +310,7 @@ pub const fn per_batch<E: PerBatch>() -> Class {
         })
     })
     .on_each(E::EACH)
+    .locked_if(<E as PerBatch>::SHARED)
 }
 
 /// The class of an element that is asked for packets.
@@ -446,6 +462,17 @@ impl Class {
     /// The same class, for elements that keep state of each flow.
     pub const fn with_flows(mut self) -> Class {
         self.flows = true;
+        self
+    }
+
+    /// The same class, for elements whose state is a [`Common`](crate::common::Common).
+    pub const fn in_common(mut self) -> Class {
+        self.state = State::Common;
+        self
+    }
+
+    const fn locked_if(mut self, locked: bool) -> Class {
+        self.state = if locked { State::Locked } else { self.state };
         self
     }
 

@@ -34,4 +34,4 @@ pub use rules::{Change, Entry, Rules, Timeouts};
 use castanet_engine::class::{Class, per_batch};
 
 /// Every class of this crate.
-pub static CLASSES: &[Class] = &[per_batch::<middlebox::Middlebox>()];
+pub static CLASSES: &[Class] = &[per_batch::<middlebox::Middlebox>().in_common()];

@@ -434,6 +434,24 @@ fn man_pages_and_completions() {
 }
 
 #[test]
+fn explain_says_what_workers_share() {
+    let config = "a :: InfiniteSource -> MarkIPHeader -> c :: Counter -> r :: RoundRobinSwitch
+                      -> m :: Middlebox(add-stateful ip-proto udp accept)
+                      -> n :: IPRewriter(drop) -> Discard;
+                  b :: InfiniteSource -> MarkIPHeader -> c; r[1] -> Discard;
+                  StaticThreadSched(a 0, b 1)";
+    let text = out(&["explain", "-j", "2", "-e", config]);
+    for line in [
+        "  c  {0,1}  several workers: each has its own state, handlers add them up",
+        "  r  {0,1}  several workers: they have one state, locked per burst",
+        "  m  {0,1}  several workers: all read one state at a time, one changes it",
+        "  n  {0,1}  several workers: all read one state at a time, one changes it",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}
+
+#[test]
 fn explain_says_which_tasks_may_move() {
     let config = "BalancedThreadSched; i :: InfiniteSource -> q :: Queue -> u :: Unqueue
                       -> c :: Counter -> d :: Discard; j :: InfiniteSource -> d;

@@ -15,10 +15,10 @@ use castanet_engine::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
-    per_batch::<icmp_ping_rewriter::ICMPPingRewriter>().with_flows(),
-    per_batch::<ip_addr_pair_rewriter::IPAddrPairRewriter>().with_flows(),
-    per_batch::<ip_addr_rewriter::IPAddrRewriter>().with_flows(),
-    per_batch::<ip_rewriter::IPRewriter>().with_flows(),
-    per_batch::<tcp_rewriter::TCPRewriter>().with_flows(),
-    per_batch::<udp_rewriter::UDPRewriter>().with_flows(),
+    per_batch::<icmp_ping_rewriter::ICMPPingRewriter>().with_flows().in_common(),
+    per_batch::<ip_addr_pair_rewriter::IPAddrPairRewriter>().with_flows().in_common(),
+    per_batch::<ip_addr_rewriter::IPAddrRewriter>().with_flows().in_common(),
+    per_batch::<ip_rewriter::IPRewriter>().with_flows().in_common(),
+    per_batch::<tcp_rewriter::TCPRewriter>().with_flows().in_common(),
+    per_batch::<udp_rewriter::UDPRewriter>().with_flows().in_common(),
 ];

@@ -2,7 +2,7 @@
 
 use super::devices::{Device, Queues, Share};
 use super::{Flow, Graph, assign, carries, fuse, ports};
-use crate::class::Role;
+use crate::class::{Role, State};
 use crate::cores::{Core, Cores};
 use std::fmt::Write;
 
@@ -145,7 +145,11 @@ pub fn vectors(graph: &Graph, plan: &assign::Plan) -> String {
             _ if plan.with[i].is_some() => "one of them at a time: it moves with its task",
             (Role::Store, _) => "one state for all workers, locked per burst",
             (_, 1) => "one worker: nothing is shared",
-            _ => "several workers: each has its own state, handlers add them up",
+            _ => match it.class.state {
+                State::Own => "several workers: each has its own state, handlers add them up",
+                State::Locked => "several workers: they have one state, locked per burst",
+                State::Common => "several workers: all read one state at a time, one changes it",
+            },
         };
         let set = if workers.is_empty() { "-".into() } else { workers.join(",") };
         _ = writeln!(out, "  {}  {{{set}}}  {note}", it.name);
