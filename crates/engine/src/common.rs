@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, TryLockError, TryLockResult};
 
 /// One state that workers read at the same time, each in its own line of the cache, and one of
-/// them at a time changes. To read costs some fifty cycles a burst, however many do; to change
+/// them at a time changes. To read costs a lock that nobody else wants, however many do; to change
 /// it, one waits for the bursts of all others. A panic poisons nothing: what it left behind is
 /// used as it is.
 ///

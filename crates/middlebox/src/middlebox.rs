@@ -149,9 +149,6 @@ pub struct Middlebox {
     handover: Handover,
 }
 
-/// How many connections there may be, if nobody says otherwise.
-const CONNECTIONS: usize = 1 << 20;
-
 #[derive(Args)]
 pub struct Arguments {
     /// A rule, as commands add it.
@@ -170,7 +167,7 @@ pub struct Arguments {
     #[arg(keyword, default = 1500)]
     mtu: usize,
     /// How many connections there may be. Workers share them.
-    #[arg(keyword, default = CONNECTIONS)]
+    #[arg(keyword, default = 1_048_576)]
     connections: usize,
 }
 

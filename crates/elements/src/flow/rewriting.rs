@@ -1,4 +1,4 @@
-//! What all rewriters do with a burst, and what their handlers say.
+//! What all rewriters are told, where they find their mappings, and what their handlers say.
 
 use super::burst::{Burst, Turn};
 use super::named::{Later, member, number};
@@ -127,12 +127,11 @@ impl Rewriter {
 
     /// At home, where handlers are heard.
     pub(super) fn begin<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
-        let now = cx.now().nanos();
         self.table.change(|table| {
             self.capacity.iter().for_each(|&capacity| table.set_capacity(capacity));
-            table.join(&self.member, self.rules.clone(), self.outputs, now);
+            self.join(table, cx);
         });
-        self.attach(it);
+        self.attach(it, cx);
         self.go_on(it, cx);
     }
 
@@ -158,20 +157,22 @@ impl Rewriter {
         }
     }
 
-    /// Finds the table that this member has at home.
-    fn attach<K: Kind>(&self, it: &mut Rewriting<K>) {
+    fn join(&self, table: &mut Table, cx: &Cx) -> u16 {
+        table.join(&self.member, self.rules.clone(), self.outputs, cx.now().nanos())
+    }
+
+    /// Finds the table, of which this is a member from now on if no worker was one before.
+    fn attach<K: Kind>(&self, it: &mut Rewriting<K>, cx: &Cx) {
         (it.table, it.head) = (self.table.clone(), self.head.clone());
-        it.zone = it.table.read(|table| table.zone(&self.member)).unwrap_or_default();
+        let zone = |table: &mut Table| table.zone(&self.member);
+        it.zone = it.table.change(|table| zone(table).unwrap_or_else(|| self.join(table, cx)));
     }
 
     /// Another configuration may have changed a mapper, or whose the capacity is.
     #[cold]
-    fn follow<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
+    fn follow<K: Kind>(&self, it: &mut Rewriting<K>, cx: &Cx) {
         if it.head != self.head {
-            match it.home {
-                Some(_) => self.begin(it, cx),
-                None => self.attach(it),
-            }
+            self.attach(it, cx);
         }
         it.named.clone_from(&self.rules.named);
         it.table.change(|table| table.hear(it.zone, &self.rules, self.outputs));
@@ -266,7 +267,7 @@ pub struct Rewriting<K: Kind> {
     head: String,
     zone: u16,
     named: Vec<String>,
-    /// Of one worker.
+    /// Of the worker that handlers change.
     home: Option<Home>,
     /// Whether it is to be woken.
     waits: bool,
@@ -381,7 +382,7 @@ impl<K: Kind> Rewriting<K> {
         let Some(Home { names, outputs, by }) = &self.home else { return Ok(()) };
         let input = Input::parse(text, *by, *outputs, &Later(names))
             .map_err(|e| ArgError::new(e).at(format!("input spec {n}")))?;
-        self.at_home(|table| table.set_input(self.zone, n, input));
+        self.table.change(|table| table.set_input(self.zone, n, input));
         Ok(())
     }
 

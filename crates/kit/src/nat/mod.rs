@@ -80,8 +80,6 @@ pub struct Table {
     capacity: Option<u32>,
     /// When the table was made.
     start: u64,
-    /// How often a mapping has come or gone: what was found before may not be right after.
-    changes: u64,
     /// How often one has gone.
     removals: u64,
     exhausted: Option<Exhausted>,
@@ -265,11 +263,10 @@ impl Table {
 
     /// Ends mappings whose time is over, looking at `most` of them.
     pub fn expire(&mut self, now: u64, most: usize) -> bool {
-        let Table { flows: Some(flows), members, changes, removals, .. } = self else {
+        let Table { flows: Some(flows), members, removals, .. } = self else {
             return true;
         };
         flows.expire(now, most, |key, mapping| {
-            *changes += 1;
             *removals += 1;
             forget(members, &key, &mapping);
         })
@@ -279,14 +276,9 @@ impl Table {
     fn is_overdue(&mut self, id: Id, now: u64) -> bool {
         let over = self.flows.as_mut().and_then(|flows| flows.overdue(id, now));
         let Some((key, mapping)) = over else { return false };
-        (self.changes, self.removals) = (self.changes + 1, self.removals + 1);
+        self.removals += 1;
         forget(&mut self.members, &key, &mapping);
         true
-    }
-
-    /// Changes with each mapping that comes or goes.
-    pub fn changes(&self) -> u64 {
-        self.changes
     }
 
     /// Looks up the keys of a burst, as [`Flows::find_all`].
@@ -315,7 +307,7 @@ impl Table {
     fn remove(&mut self, id: Id) {
         if let Some(flows) = &mut self.flows {
             let (key, mapping) = flows.remove(id);
-            (self.changes, self.removals) = (self.changes + 1, self.removals + 1);
+            self.removals += 1;
             forget(&mut self.members, &key, &mapping);
         }
     }
@@ -329,7 +321,7 @@ impl Table {
     fn evict(&mut self, may_go: impl FnMut(&Mapping) -> bool) -> bool {
         let evicted = self.flows.as_mut().and_then(|flows| flows.evict(may_go));
         let Some((key, mapping)) = evicted else { return false };
-        (self.changes, self.removals) = (self.changes + 1, self.removals + 1);
+        self.removals += 1;
         forget(&mut self.members, &key, &mapping);
         true
     }
@@ -409,7 +401,6 @@ impl Table {
         let lives = *rules.lives(is_tcp(rules.by, key.proto()));
         mapping.guarantee(self.until(now, &lives));
         let until = now.saturating_add(lives.idle.max(lives.guarantee));
-        self.changes += 1;
         self.flows.as_mut()?.insert(key, mapping, until, |_| false).ok()
     }
 
