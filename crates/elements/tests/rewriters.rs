@@ -129,6 +129,49 @@ fn a_mapper_that_changes_is_heard() {
     clean(router);
 }
 
+/// Another rewriter's arguments say where a rewriter of unchanged arguments has its mappings, and
+/// the first packet then comes to a worker that handlers do not know.
+#[test]
+fn a_table_that_moves_is_found_by_every_worker() {
+    let source = |n: u32| {
+        format!(
+            "s{n} :: InfiniteSource(LIMIT 1, STOP false, ACTIVE false)
+                -> UDPIPEncap(1.0.0.{n}, 5, 2.0.0.2, 6) -> [0] b;"
+        )
+    };
+    let text = |capacity: &str, more: &str| {
+        format!(
+            "{more} Idle -> a :: IPRewriter(drop, {capacity}) -> Discard;
+             b :: IPRewriter(pattern 9.9.9.9 1024-65535# - - 0 0, drop, CAPACITY a);
+             {} {} b[0] -> c :: Counter -> Discard; Idle -> [1] b;
+             StaticThreadSched(s1 0, s2 1);",
+            source(1),
+            source(2)
+        )
+    };
+    let mut router = replaceable(&text("CAPACITY 100", ""));
+    let new = text("CAPACITY first", "Idle -> first :: UDPRewriter(drop, CAPACITY 7) -> Discard;");
+    let mut stage = 0;
+    run_until(&mut router, |router| match stage {
+        0 => {
+            router.write("hotconfig", &new).unwrap();
+            stage = 1;
+            false
+        }
+        1 if router.read("first.capacity").is_ok_and(|it| it == "7") => {
+            router.write("s2.active", "true").unwrap();
+            stage = 2;
+            false
+        }
+        2 => number(router, "c.count") == 1,
+        _ => false,
+    });
+    let table = router.read("b.udp_table").unwrap();
+    assert!(table.contains("(1.0.0.2, 5, 2.0.0.2, 6) => (9.9.9.9, 1024, 2.0.0.2, 6)"), "{table}");
+    assert_eq!(router.read("b.capacity").unwrap(), "7");
+    clean(router);
+}
+
 /// A router in which nothing can happen any more ends, under simulated time, and so it does once
 /// there are no mappings: these are looked for, whether or not packets come.
 #[test]

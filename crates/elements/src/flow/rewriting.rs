@@ -24,6 +24,8 @@ pub(super) struct Rewriter {
     reply_anno: Option<AnnoAt<1>>,
     reap: Option<u64>,
     names: Names,
+    /// When it was built, in nanoseconds.
+    started: u64,
 }
 
 /// Why packets go nowhere.
@@ -122,6 +124,7 @@ impl Rewriter {
             reply_anno: common.reply_anno,
             reap: common.reap(),
             names: setup.names.snapshot(),
+            started: setup.started.nanos(),
         })
     }
 
@@ -129,9 +132,9 @@ impl Rewriter {
     pub(super) fn begin<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
         self.table.change(|table| {
             self.capacity.iter().for_each(|&capacity| table.set_capacity(capacity));
-            self.join(table, cx);
+            self.join(table);
         });
-        self.attach(it, cx);
+        self.attach(it);
         self.go_on(it, cx);
     }
 
@@ -157,22 +160,34 @@ impl Rewriter {
         }
     }
 
-    fn join(&self, table: &mut Table, cx: &Cx) -> u16 {
-        table.join(&self.member, self.rules.clone(), self.outputs, cx.now().nanos())
+    fn join(&self, table: &mut Table) -> u16 {
+        table.join(&self.member, self.rules.clone(), self.outputs, self.started)
     }
 
     /// Finds the table, of which this is a member from now on if no worker was one before.
-    fn attach<K: Kind>(&self, it: &mut Rewriting<K>, cx: &Cx) {
+    fn attach<K: Kind>(&self, it: &mut Rewriting<K>) {
         (it.table, it.head) = (self.table.clone(), self.head.clone());
         let zone = |table: &mut Table| table.zone(&self.member);
-        it.zone = it.table.change(|table| zone(table).unwrap_or_else(|| self.join(table, cx)));
+        it.zone = it.table.change(|table| zone(table).unwrap_or_else(|| self.join(table)));
+    }
+
+    /// Lets what another configuration has made go on here, if it has made anything.
+    pub(super) fn settle<K: Kind>(&self, it: &mut Rewriting<K>) {
+        if !it.head.is_empty() && !self.is_followed(it) {
+            self.follow(it);
+        }
+    }
+
+    #[inline]
+    fn is_followed<K: Kind>(&self, it: &Rewriting<K>) -> bool {
+        it.named == self.rules.named && it.head == self.head
     }
 
     /// Another configuration may have changed a mapper, or whose the capacity is.
     #[cold]
-    fn follow<K: Kind>(&self, it: &mut Rewriting<K>, cx: &Cx) {
+    fn follow<K: Kind>(&self, it: &mut Rewriting<K>) {
         if it.head != self.head {
-            self.attach(it, cx);
+            self.attach(it);
         }
         it.named.clone_from(&self.rules.named);
         it.table.change(|table| table.hear(it.zone, &self.rules, self.outputs));
@@ -210,8 +225,8 @@ impl Rewriter {
         mut batch: Batch,
         cx: &mut Cx,
     ) {
-        if it.named != self.rules.named || it.head != self.head {
-            self.follow(it, cx);
+        if !self.is_followed(it) {
+            self.follow(it);
         }
         let now = cx.now().nanos();
         let Rewriting { table, zone, burst, .. } = it;
@@ -479,6 +494,10 @@ macro_rules! rewriter_methods {
         fn begin(&self, it: &mut Self::Local, cx: &mut Cx) -> Result<(), ArgError> {
             self.0.begin(it, cx);
             Ok(())
+        }
+
+        fn settle(&self, it: &mut Self::Local) {
+            self.0.settle(it);
         }
 
         fn resume(&self, it: &mut Self::Local, cx: &mut Cx) {
