@@ -80,6 +80,7 @@ impl ByTable {
     pub(crate) fn new(rules: &[Rule]) -> ByTable {
         let plan = Plan::new(rules.iter().map(|rule| &rule.pattern));
         let mut table = Table::new();
+        table.expect_many();
         let (mut rest, mut asked) = (Vec::new(), RapidHashMap::default());
         let (mut outputs, mut otherwise) = (Vec::with_capacity(rules.len() + 1), NO_OUTPUT);
         let mut known: RapidHashSet<Masked> = RapidHashSet::default();

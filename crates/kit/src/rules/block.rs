@@ -49,6 +49,8 @@ pub(super) struct Block {
     groups: usize,
     /// Groups that came or went since the filter was chosen.
     changes: usize,
+    /// Whether nothing is chosen until all is settled.
+    waits: bool,
 }
 
 impl Block {
@@ -63,7 +65,13 @@ impl Block {
             growing: None,
             groups: 0,
             changes: 0,
+            waits: false,
         }
+    }
+
+    /// Chooses nothing until it settles.
+    pub(super) fn wait(&mut self) {
+        self.waits = true;
     }
 
     #[inline]
@@ -149,6 +157,9 @@ impl Block {
 
     fn changed(&mut self, groups: &Groups) {
         self.changes += 1;
+        if self.waits {
+            return;
+        }
         if self.growing.is_some() {
             self.grow(groups, STEP);
         } else if self.changes > self.groups / 2 + 8 {
@@ -205,6 +216,7 @@ impl Block {
 
     /// Chooses anew and to the end.
     pub(super) fn settle(&mut self, groups: &Groups) {
+        self.waits = false;
         self.choose(groups);
         self.grow(groups, usize::MAX);
     }

@@ -54,36 +54,56 @@ pub(super) fn choose(
         .into_iter()
         .map(|part| (part, passes(part, &samples[..packets], &samples, masks)))
         .collect();
-    // How probably a value of a mask shares its cell with another one.
-    let collides = masks.iter().map(|mask| mask.groups as f32 / cells as f32);
-    let collides: Vec<f32> = collides.map(|expected| expected / (1.0 + expected)).collect();
+    let collisions = collisions(masks, cells);
     let mut left: Vec<f32> = samples[..packets]
         .iter()
         .flat_map(|packet| masks.iter().map(|mask| expense(&mask.common, packet)))
         .collect();
     let mut chosen: Vec<Part> = Vec::new();
+    let (mut best, mut other) = (Vec::new(), Vec::new());
     while chosen.len() < MOST {
         let now: f32 = left.iter().sum();
-        let after = |tried: &(Part, Vec<f32>)| {
+        let mut least: Option<(f32, Part)> = None;
+        for (part, is) in &tried {
             // Bits that two parts have in common rule out values once, and collisions twice.
-            let before = chosen.iter().filter(|it| it.overlaps(&tried.0)).count() as i32;
-            let each = left.iter().zip(&tried.1).zip(collides.iter().cycle());
-            each.map(|((left, &is), &collides)| {
-                let passes = |times| is + (1.0 - is) * f32::powi(collides, times);
-                left * passes(before + 1) / if before > 0 { passes(before) } else { 1.0 }
-            })
-            .collect::<Vec<f32>>()
-        };
-        let all = tried.iter().map(|tried| (tried.0, after(tried)));
-        let all = all.map(|(part, after)| (after.iter().sum::<f32>(), part, after));
-        let Some((then, part, after)) = all.min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
-        if now - then < WORTH * packets as f32 {
-            break;
+            let before = chosen.iter().filter(|it| it.overlaps(part)).count();
+            let then =
+                lessened(&left, is, [before, before + 1].map(|n| &collisions[n]), &mut other);
+            if least.is_none_or(|(least, _)| then < least) {
+                least = Some((then, *part));
+                std::mem::swap(&mut best, &mut other);
+            }
         }
+        let Some((_, part)) = least.filter(|(then, _)| now - then >= WORTH * packets as f32) else {
+            break;
+        };
         chosen.push(part);
-        left = after;
+        std::mem::swap(&mut left, &mut best);
     }
     chosen
+}
+
+/// How probably values of each mask share a cell with another one, in none, one, two... probes.
+fn collisions(masks: &[Candidate], cells: usize) -> Vec<Vec<f32>> {
+    let once = masks.iter().map(|mask| mask.groups as f32 / cells as f32);
+    let once: Vec<f32> = once.map(|expected| expected / (1.0 + expected)).collect();
+    let times = |n| once.iter().map(|once| f32::powi(*once, n)).collect();
+    (0..=MOST as i32).map(times).collect()
+}
+
+/// What is left to be paid for each packet and mask with another probe, where one of the same
+/// bits lets pass what `is` says, and of others the collisions before and now; and all of it.
+fn lessened(left: &[f32], is: &[f32], [before, now]: [&Vec<f32>; 2], then: &mut Vec<f32>) -> f32 {
+    then.clear();
+    let masks = now.len().max(1);
+    for (left, is) in left.chunks(masks).zip(is.chunks(masks)) {
+        let each = left.iter().zip(is).zip(before.iter().zip(now));
+        then.extend(each.map(|((left, is), (before, now))| {
+            let passes = |collides: &f32| is + (1.0 - is) * collides;
+            left * passes(now) / passes(before)
+        }));
+    }
+    then.iter().sum()
 }
 
 /// What it costs to look a packet up under a mask, where a lookup that goes all the way costs

@@ -97,6 +97,8 @@ pub struct Table {
     /// By mask: block and place in it, as one number.
     shapes: HashMap<Key, u32>,
     seed: Seed,
+    /// Whether probes are chosen when all is settled.
+    waits: bool,
 }
 
 impl Default for Table {
@@ -119,6 +121,7 @@ impl Table {
             blocks: Vec::new(),
             shapes: HashMap::new(),
             seed,
+            waits: false,
         }
     }
 
@@ -155,8 +158,15 @@ impl Table {
         true
     }
 
+    /// Many rules are to come at once: probes are chosen when that is [settled](Table::settle).
+    pub fn expect_many(&mut self) {
+        self.waits = true;
+        self.blocks.iter_mut().for_each(Block::wait);
+    }
+
     /// Brings to an end what is done piece by piece as rules come: worth it after many.
     pub fn settle(&mut self) {
+        self.waits = false;
         self.blocks.iter_mut().for_each(|block| block.settle(&self.groups));
     }
 
@@ -279,7 +289,11 @@ impl Table {
         let room = self.blocks.iter_mut().enumerate();
         let place = room.filter_map(|(at, block)| Some((at, block.room()?))).next();
         let (block, place) = place.unwrap_or_else(|| {
-            self.blocks.push(Block::new(self.blocks.len()));
+            let mut block = Block::new(self.blocks.len());
+            if self.waits {
+                block.wait();
+            }
+            self.blocks.push(block);
             (self.blocks.len() - 1, 0)
         });
         if let Some(old) = self.blocks[block].take(place, Shape::new(mask, block * MASKS + place)) {

@@ -38,6 +38,7 @@ fn mask() -> impl Strategy<Value = Key> {
 enum Step {
     Insert(u32, Masked),
     Remove(prop::sample::Index),
+    Expect,
     Settle,
 }
 
@@ -45,6 +46,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (0..50_u32, mask(), key()).prop_map(|(n, mask, key)| Step::Insert(n, Masked::new(mask, key))),
         3 => any::<prop::sample::Index>().prop_map(Step::Remove),
+        1 => Just(Step::Expect),
         1 => Just(Step::Settle),
     ]
 }
@@ -69,6 +71,7 @@ proptest! {
                     prop_assert!(table.remove(rule, &masked));
                 }
                 Step::Remove(_) => {}
+                Step::Expect => table.expect_many(),
                 Step::Settle => table.settle(),
             }
         }
@@ -92,6 +95,16 @@ fn prefixes(n: u64, masks: u64) -> Masked {
     let prefix = |length: u64| (u64::from(u32::MAX) << (32 - length)) & u64::from(u32::MAX);
     let mask = prefix(src) << 32 | prefix(dst);
     Masked::new(Key([0, mask, 0, 0, 0, 0, 0, 0]), Key([0, bits, 0, 0, 0, 0, 0, 0]))
+}
+
+#[test]
+fn rules_that_are_expected_get_their_probes_at_the_end() {
+    let mut table = Table::with_seed(Seed::fixed());
+    table.expect_many();
+    (0..2000).for_each(|n| table.insert(n as u32, &prefixes(n, 200)));
+    assert_eq!(table.probes(), 0);
+    table.settle();
+    assert!(table.probes() > 1, "{}", table.probes());
 }
 
 #[test]
