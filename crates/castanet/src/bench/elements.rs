@@ -24,6 +24,8 @@ pub(crate) struct Record {
     pub(crate) cycles: Option<f64>,
     /// Nanoseconds a packet.
     pub(crate) ns: Option<f64>,
+    /// Whether there was a time at which the core was at full speed; these are of that.
+    pub(crate) undisturbed: Option<bool>,
     /// Why it was not measured.
     pub(crate) reason: Option<String>,
 }
@@ -62,15 +64,17 @@ pub(crate) fn measure((room, class): Chosen, time: Duration) -> Record {
         burst: None,
         cycles: None,
         ns: None,
+        undisturbed: None,
         reason: None,
     };
     match cost(class, &library(), time) {
-        Ok(Measured { example, packets, burst, cycles, ns }) => Record {
+        Ok(Measured { example, packets, burst, cycles, ns, undisturbed }) => Record {
             example: Some(example),
             packets,
             burst: Some(burst),
             cycles: Some(cycles),
             ns: Some(ns),
+            undisturbed: Some(undisturbed),
             ..record
         },
         Err(reason) => Record { reason: Some(first_line(&reason)), ..record },

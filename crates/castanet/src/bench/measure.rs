@@ -1,5 +1,7 @@
 //! Fair comparisons on a noisy machine.
 
+use super::io::cores;
+use castanet_engine::example::Pulse;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::time::Instant;
@@ -11,8 +13,9 @@ pub(crate) struct Run {
     /// Nanoseconds of processor time a packet: what others take away from a
     /// shared machine does not count.
     pub(crate) ns: f64,
-    /// Whether its processor time was at least 97 % of what it should be; if
-    /// not, others have used the caches meanwhile.
+    /// Whether its processor time was at least 97 % of what it should be, and
+    /// all cores were at full speed before and after; if not, others have used
+    /// the caches meanwhile, or halves of the cores.
     pub(crate) undisturbed: bool,
 }
 
@@ -22,12 +25,19 @@ const AGAIN: usize = 100;
 /// Times `run`, which keeps `workers` cores busy all the time and gives the
 /// number of packets.
 pub(crate) fn watched(workers: usize, mut run: impl FnMut() -> u64) -> Run {
+    let was_calm = are_calm();
     let (before, started) = (processor_time(), Instant::now());
     // On a busy machine a short run may be over before it got a processor.
     let packets = (0..AGAIN).map(|_| run()).find(|&packets| packets > 0).unwrap_or(0);
     let (spent, wall) = (processor_time() - before, started.elapsed().as_secs_f64());
     let ns = spent * 1e9 / packets as f64;
-    Run { ns, undisturbed: spent >= 0.97 * wall * workers as f64 }
+    Run { ns, undisturbed: spent >= 0.97 * wall * workers as f64 && was_calm & are_calm() }
+}
+
+/// Whether all cores are at full speed.
+pub(crate) fn are_calm() -> bool {
+    let pulse = |core| cores::on(core, Pulse::feel).is_ok_and(Pulse::is_calm);
+    cores::allowed().into_iter().all(pulse)
 }
 
 /// Seconds of processor time that this process has had.

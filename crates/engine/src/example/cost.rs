@@ -3,6 +3,7 @@
 
 use super::bench::build;
 use super::ports::{self, INPUT};
+use super::pulse::Pulse;
 use super::script::{Script, at};
 use super::sink::SINK;
 use crate::args::{FromArg, Names};
@@ -34,6 +35,13 @@ const LONGEST: usize = 9018;
 const FEWEST: u64 = 1000;
 const PLAYS: u32 = 40;
 
+/// Between two pulses.
+const BEAT: Duration = Duration::from_micros(200);
+/// So many parts of which the core did its work at full speed are enough; for them it goes on
+/// for this many times as long as was asked for, at most.
+const ENOUGH: usize = 100;
+const LONGER: u32 = 20;
+
 /// What a class costs.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
@@ -47,6 +55,9 @@ pub struct Measured {
     pub cycles: f64,
     /// Nanoseconds a packet.
     pub ns: f64,
+    /// Whether this is what it costs where the core works at full speed; if not, there was no
+    /// such time ([`Pulse`]).
+    pub undisturbed: bool,
 }
 
 /// Measures a class by the first of its examples in which enough packets come
@@ -127,6 +138,51 @@ impl Sum {
     }
 }
 
+/// A measurement in parts.
+#[derive(Default)]
+struct Parts {
+    /// Each with the number of the pulse that comes after it.
+    all: Vec<(Sum, usize)>,
+    pulses: Vec<Pulse>,
+    /// How many are known to lie between two calm pulses.
+    calm: usize,
+}
+
+impl Parts {
+    /// Another pulse.
+    fn beat(&mut self) {
+        self.pulses.push(Pulse::feel());
+        let last = self.pulses.len() - 1;
+        if self.is_calm(last) {
+            self.calm += self.all.iter().rev().take_while(|(_, after)| *after == last).count();
+        }
+    }
+
+    /// Whether a pulse is calm and so was the one before.
+    fn is_calm(&self, after: usize) -> bool {
+        let both = after.checked_sub(1).and_then(|before| self.pulses.get(before..=after));
+        both.is_some_and(|both| both.iter().all(|pulse| pulse.is_calm()))
+    }
+
+    /// What a packet costs in the middle one of those where the core was at full speed; of all,
+    /// if there are none.
+    fn middle(&self) -> (f64, bool) {
+        let empty = Visits::empty();
+        let a_packet = |part: &Sum| {
+            let cycles = part.cycles as f64 - empty * part.calls as f64;
+            cycles.max(0.0) / part.packets as f64
+        };
+        let calm = self.all.iter().filter(|(_, after)| self.is_calm(*after));
+        let mut costs: Vec<f64> = calm.map(|(part, _)| a_packet(part)).collect();
+        let undisturbed = !costs.is_empty();
+        if costs.is_empty() {
+            costs.extend(self.all.iter().map(|(part, _)| a_packet(part)));
+        }
+        costs.sort_by(f64::total_cmp);
+        (costs.get(costs.len() / 2).copied().unwrap_or(f64::NAN), undisturbed)
+    }
+}
+
 impl Rehearsal {
     fn new(class: &Class, script: &Script, library: &Library) -> Result<Rehearsal, String> {
         let mut library = library.clone();
@@ -147,24 +203,34 @@ impl Rehearsal {
         Ok(Rehearsal { router, pool, steps, elements, revive })
     }
 
-    /// Plays for as long as `time`.
+    /// Plays for as long as `time`, or longer while the core is not at full speed.
     fn measure(&mut self, time: Duration) -> Result<Measured, String> {
         let clock = quanta::Clock::new();
         // What is fetched into caches, learned or allocated at first.
         self.play();
-        let mut parts = Vec::new();
+        let mut parts = Parts::default();
+        parts.beat();
         let (started, first, mut plays) = (clock.now(), self.sum(), 0);
-        let (mut begun, mut last) = (first, first);
-        while clock.now() - started < time || last.packets - first.packets < FEWEST && plays < PLAYS
-        {
+        let (mut begun, mut last, mut beat) = (first, first, started);
+        loop {
+            let (now, packets) = (clock.now(), last.packets - first.packets);
+            let is_over = now - started >= time * LONGER || parts.calm >= ENOUGH;
+            if now - started >= time && (packets >= FEWEST || plays >= PLAYS) && is_over {
+                break;
+            }
+            if now - beat >= BEAT {
+                parts.beat();
+                beat = clock.now();
+            }
             self.play();
             plays += 1;
             last = self.sum();
             if last.packets - begun.packets >= PART {
-                parts.push(last.since(begun));
+                parts.all.push((last.since(begun), parts.pulses.len()));
                 begun = last;
             }
         }
+        parts.beat();
         let packets = last.packets - first.packets;
         if packets < FEWEST {
             return Err(match last.packets {
@@ -172,17 +238,10 @@ impl Rehearsal {
                 few => format!("only {few} packets come to it in its example"),
             });
         }
-        let empty = Visits::empty();
-        let a_packet = |part: &Sum| {
-            let cycles = part.cycles as f64 - empty * part.calls as f64;
-            cycles.max(0.0) / part.packets as f64
-        };
-        let mut costs: Vec<f64> = parts.iter().map(a_packet).collect();
-        costs.sort_by(f64::total_cmp);
-        let cycles = costs[costs.len() / 2];
+        let (cycles, undisturbed) = parts.middle();
         let second = clock.delta_as_nanos(0, 1_000_000_000) as f64 / 1e9;
         let burst = packets as f64 / (last.calls - first.calls).max(1) as f64;
-        Ok(Measured { example: 0, packets, burst, cycles, ns: cycles * second })
+        Ok(Measured { example: 0, packets, burst, cycles, ns: cycles * second, undisturbed })
     }
 
     fn sum(&mut self) -> Sum {

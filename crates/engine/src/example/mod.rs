@@ -15,12 +15,14 @@ mod compare;
 mod cost;
 mod hostile;
 mod ports;
+mod pulse;
 mod script;
 mod sink;
 
 use crate::class::{Class, Library};
 pub use bench::{run, storm, survive};
 pub use cost::{Measured, cost, cost_of};
+pub use pulse::Pulse;
 
 /// The burst sizes and numbers of workers that every example runs with.
 pub const WAYS: [(usize, usize); 6] = [(1, 1), (1, 4), (1, 64), (3, 1), (3, 4), (3, 64)];

@@ -17,9 +17,7 @@ impl Cores {
     /// The first two that this process may use; not two halves of one, if
     /// there is a choice.
     pub(in crate::bench) fn choose() -> Cores {
-        let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
-        let cores: Vec<usize> =
-            (0..CpuSet::count()).filter(|&core| allowed.is_set(core).unwrap_or(false)).collect();
+        let cores = allowed();
         let forward = cores.first().copied().unwrap_or(0);
         Cores { forward, feed: second(&cores, &halves(forward)) }
     }
@@ -28,6 +26,12 @@ impl Cores {
     pub(in crate::bench) fn feed(&self) -> Result<usize, String> {
         self.feed.ok_or_else(|| "it takes two cores".to_owned())
     }
+}
+
+/// All that this process may use.
+pub(in crate::bench) fn allowed() -> Vec<usize> {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    (0..CpuSet::count()).filter(|&core| allowed.is_set(core).unwrap_or(false)).collect()
 }
 
 /// The first core that is not among `halves`, else the second of all.
