@@ -162,6 +162,10 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     /// handler write that changed the configuration, and where it goes on with what
     /// another element kept. What it does a second time changes nothing.
     fn settle(&self, _local: &mut Self::Local) {}
+    /// Makes what takes its time of going on for `before`, whose packets still flow: where one
+    /// configuration replaces another, workers stand still until state follows
+    /// ([`settle`](PerBatch::settle)). Who is never told does without.
+    fn prepare(&self, _before: &Self) {}
     /// The input that is pulled when output `output` is; `None` for nothing.
     fn behind(&self, output: usize) -> Option<usize> {
         Some(output)

@@ -2,7 +2,7 @@
 
 use crate::burst::Look;
 use crate::connections::{Asked, Connections};
-use crate::handover::Handover;
+use crate::in_force::InForce;
 use crate::listing::{self, Count};
 use crate::matcher::Matcher;
 use crate::rules::{Entry, Rules};
@@ -15,7 +15,6 @@ use std::sync::Arc;
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct Books {
-    rules: Arc<Rules>,
     pub(crate) matcher: Matcher,
     /// Those of all workers.
     pub(crate) connections: Common<Connections>,
@@ -51,12 +50,12 @@ impl Books {
     /// The table that rules are found by.
     #[read]
     fn tables(&self) -> String {
-        self.matcher.tables(false)
+        self.matcher.tables().text(false)
     }
     /// The table that rules are found by, with the masks of its keys.
     #[read]
     fn tables_verbose(&self) -> String {
-        self.matcher.tables(true)
+        self.matcher.tables().text(true)
     }
     /// The connections with their rules, a line each.
     #[read]
@@ -98,8 +97,12 @@ impl Books {
 }
 
 impl Books {
+    fn rules(&self) -> &Arc<Rules> {
+        self.matcher.tables().rules()
+    }
+
     fn connections_listed(&self, ask: &Ask, verbose: bool) -> Value {
-        let (places, now) = (&self.matcher.places, ask.now.0.unsigned_abs());
+        let (places, now) = (self.matcher.places(), ask.now.0.unsigned_abs());
         Value::common(self.connections.read(|all| all.list(places, now, verbose)))
     }
 
@@ -135,18 +138,18 @@ impl Books {
 
     fn count_at(&self, ask: &Ask) -> Count {
         let at = ask.param.parse().ok().and_then(|n: usize| n.checked_sub(1));
-        let entry = at.and_then(|at| self.rules.at(at));
+        let entry = at.and_then(|at| self.rules().at(at));
         entry.map_or(Count::default(), |entry| self.of(entry))
     }
 
     /// The count of a rule.
     fn of(&self, entry: &Entry) -> Count {
-        self.matcher.places.counted(entry.slot)
+        self.matcher.counts().of(entry.slot)
     }
 
     /// The rules with the counts of all workers.
     fn listed(&self, show: fn(&Rules, &[Count]) -> String) -> Value {
-        let rules = self.rules.clone();
+        let rules = self.rules().clone();
         let counts = rules.entries().flat_map(|entry| {
             let Count { packets, bytes } = self.of(entry);
             [packets, bytes]
@@ -166,29 +169,27 @@ impl Books {
     /// Lets counters and connections follow the rules: counters of a rule that is new begin anew.
     pub(crate) fn follow(
         &mut self,
-        rules: &Arc<Rules>,
+        in_force: &InForce,
         (connections, limit): (&Common<Connections>, usize),
-        handover: &Handover,
     ) {
-        if Arc::ptr_eq(&self.rules, rules) {
+        let (rules, tables) = (in_force.rules(), in_force.tables());
+        if Arc::ptr_eq(self.matcher.tables(), tables) {
             return;
         }
-        let before = std::mem::replace(&mut self.rules, rules.clone());
         // Under another configuration rules that are the same keep their counters, and their
         // connections.
-        let heirs = (!before.is_akin(rules)).then(|| self.matcher.adopt(&before, rules));
-        if heirs.is_none() && !handover.take(&mut self.matcher) {
-            self.matcher.follow(&before, rules);
-            if before.resets != rules.resets {
-                self.matcher.places.reset_counts();
-            }
+        let is_other = !self.rules().is_akin(rules);
+        let heirs = is_other.then(|| in_force.heirs(self.rules()));
+        match &heirs {
+            Some(heirs) => self.matcher.adopt(tables, heirs),
+            None => self.matcher.follow(tables),
         }
         if !self.connections.is(connections) {
             let kept = self.connections.change(std::mem::take);
             connections.change(|all| all.go_on(kept));
             self.connections = connections.clone();
         }
-        connections.change(|all| all.follow(rules, limit, heirs.as_ref()));
+        connections.change(|all| all.follow(rules, limit, heirs.as_deref()));
     }
 }
 
@@ -197,36 +198,49 @@ mod tests {
     use super::*;
     use crate::language::{command, rule};
 
-    fn rules(lines: &[&str]) -> Arc<Rules> {
+    fn in_force(lines: &[&str]) -> InForce {
         let read = |line: &&str| rule(line, false).expect("is a rule");
-        Arc::new(Rules::new(lines.iter().map(read)))
+        InForce::new(Rules::new(lines.iter().map(read)))
+    }
+
+    /// Other rules, made of these by commands.
+    fn changed(in_force: &InForce, lines: &[&str]) -> InForce {
+        let mut changed = Rules::clone(in_force.rules());
+        for line in lines {
+            let command = command(line).expect("is a command").expect("says something");
+            assert!(changed.obey(&command).is_some_and(|it| it.is_ok()), "{line}");
+        }
+        in_force.with(changed)
     }
 
     fn counted(books: &Books) -> Vec<u64> {
-        books.rules.entries().map(|entry| books.of(entry).packets).collect()
+        books.rules().entries().map(|entry| books.of(entry).packets).collect()
     }
 
     #[test]
     fn counters_go_with_their_rules() {
         let mut books = Books::default();
-        let first = rules(&["all mod ip-ttl 1", "all mod ip-ttl 2", "all mod ip-ttl 2"]);
+        let first = in_force(&["all mod ip-ttl 1", "all mod ip-ttl 2", "all mod ip-ttl 2"]);
         let connections = (&Common::default(), 9);
-        let none = Handover::default();
-        books.follow(&first, connections, &none);
+        books.follow(&first, connections);
         for (slot, packets) in [(0, 10), (1, 20), (2, 30)] {
-            books.matcher.places.set_count(slot, Count { packets, bytes: 0 });
+            (0..packets).for_each(|_| books.matcher.count(slot, 0));
         }
         // By commands: places are used again, but not what was counted there.
-        let mut changed = Rules::clone(&first);
-        for line in ["delete 1", "add all mod ip-ttl 1", "move 1 2"] {
-            let command = command(line).expect("is a command").expect("says something");
-            assert!(changed.obey(&command).is_some_and(|it| it.is_ok()), "{line}");
-        }
-        books.follow(&Arc::new(changed), connections, &none);
+        let second = changed(&first, &["delete 1", "add all mod ip-ttl 1", "move 1 2"]);
+        books.follow(&second, connections);
         assert_eq!(counted(&books), [30, 20, 0]);
         // By another configuration: the same words are the same rule.
-        let other = rules(&["all accept", "all mod ip-ttl 2", "all drop", "all mod ip-ttl 2"]);
-        books.follow(&other, connections, &none);
+        let lines = ["all accept", "all mod ip-ttl 2", "all drop", "all mod ip-ttl 2"];
+        let other = in_force(&lines);
+        books.follow(&other, connections);
         assert_eq!(counted(&books), [0, 30, 0, 20]);
+        // By more commands than anybody remembers.
+        let ranks = ["move 1 4"; 100];
+        books.follow(&changed(&other, &ranks), connections);
+        assert_eq!(counted(&books), [0, 30, 0, 20]);
+        let again = changed(&other, &["reset counters"]);
+        books.follow(&again, connections);
+        assert_eq!(counted(&books), [0; 4]);
     }
 }

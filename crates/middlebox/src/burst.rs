@@ -225,7 +225,7 @@ impl Pass<'_> {
     #[inline(always)]
     fn own(&self, books: &Books, connections: &Connections, found: &Found) -> Option<u8> {
         let rules = connections.own(found);
-        let own = rules.iter().filter_map(|&it| books.matcher.places.does_of(it));
+        let own = rules.iter().filter_map(|&it| books.matcher.places().does_of(it));
         // Another worker may know rules that are new here.
         let is_new = || rules.iter().any(|it| it.is_behind(self.rules.last_id()));
         own.reduce(|all, does| all | does).or_else(|| is_new().then_some(0))
@@ -248,8 +248,8 @@ impl Pass<'_> {
             return self.slowly(books, asked, Some(of), packet, cx);
         }
         for &rule in connections.own(found) {
-            if matcher.places.does_of(rule).is_some() {
-                matcher.places.count(rule.slot, packet.len());
+            if matcher.places().does_of(rule).is_some() {
+                matcher.count(rule.slot, packet.len());
             }
         }
         if let Some(asked) = asked {
@@ -340,14 +340,15 @@ impl Pass<'_> {
         cx: &mut Cx,
     ) -> Exit {
         let Books { matcher, matched, applied, unfit, .. } = books;
-        let places = &mut matcher.places;
+        let places = matcher.places();
         let is_stateless = |slot: &u32| places.entry(*slot).is_some_and(|it| !it.rule.stateful);
         applied.clear();
         applied.extend(matched.iter().copied().filter(is_stateless));
         if let Some(Of { connections, found, .. }) = of {
             applied.extend(connections.rules(found, places).map(|(slot, _)| slot));
         }
-        applied.iter().for_each(|&slot| places.count(slot, packet.len()));
+        applied.iter().for_each(|&slot| matcher.count(slot, packet.len()));
+        let places = matcher.places();
         let plans = applied.iter().filter_map(|&slot| Some(&places.entry(slot)?.plan));
         if is_dropped(plans.clone(), || cx.random()) {
             return Exit::Rule;
@@ -370,7 +371,7 @@ impl Pass<'_> {
         cx: &mut Cx,
     ) -> Result<Option<Found>, Exit> {
         let Books { matcher, matched, .. } = books;
-        let entries = matched.iter().filter_map(|&slot| matcher.places.entry(slot));
+        let entries = matched.iter().filter_map(|&slot| matcher.places().entry(slot));
         let stateful = entries.clone().filter(|entry| entry.rule.stateful);
         if stateful.clone().next().is_none() {
             return Ok(None);

@@ -5,9 +5,10 @@ use crate::headers::Headers;
 use crate::holds::Seen;
 use crate::judge::{is_dropped, rewrite};
 use crate::language::{Command, command};
-use crate::matcher::Matcher;
+use crate::matcher::{Matcher, Tables};
 use crate::rules::Rules;
 use castanet_packet::Packet;
+use std::sync::Arc;
 
 /// How many lines and packets are looked at.
 const MOST: usize = 64;
@@ -18,9 +19,9 @@ const BETWEEN: &[u8] = b"\xff\xfe\xfd";
 /// when they are printed, and lets the rules have the packets behind it.
 pub fn fuzz_entry(data: &[u8]) {
     let end = data.iter().position(|&byte| byte == 0).unwrap_or(data.len());
-    let rules = read(&String::from_utf8_lossy(&data[..end]));
+    let rules = Arc::new(read(&String::from_utf8_lossy(&data[..end])));
     let mut matcher = Matcher::default();
-    matcher.follow(&Rules::default(), &rules);
+    matcher.follow(&Arc::new(Tables::of(rules.clone())));
     let mut connections = Connections::default();
     connections.set_limit(3);
     let mut rest = data.get(end + 1..).unwrap_or_default();
@@ -33,7 +34,7 @@ pub fn fuzz_entry(data: &[u8]) {
             break;
         }
     }
-    _ = connections.list(&matcher.places, 0, true);
+    _ = connections.list(matcher.places(), 0, true);
 }
 
 /// The rules of a text of commands; other commands change them.
@@ -69,7 +70,7 @@ fn pass(rules: &Rules, matcher: &mut Matcher, connections: &mut Connections, byt
     matcher.ask(seen.bytes, &headers);
     matcher.look();
     matcher.matching(0, &seen, &mut found);
-    let places = &matcher.places;
+    let places = matcher.places();
     let entries = found.iter().filter_map(|&slot| places.entry(slot));
     let stateful = entries.clone().filter(|entry| entry.rule.stateful);
     let mut asked = Asked::default();

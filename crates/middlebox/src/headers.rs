@@ -250,7 +250,7 @@ impl Headers {
             Layer::Tcp => bytes.get(self.options_range()).unwrap_or_default(),
             _ => &[],
         };
-        RawOptions::new(list).filter(|option| !matches!(option.kind, END | NOP))
+        options(list)
     }
 
     /// The first of TCP's options of a kind.
@@ -273,6 +273,12 @@ impl Headers {
     pub fn ip_len(&self) -> usize {
         self.end - self.network
     }
+}
+
+/// The options of a list without padding, up to where they are malformed.
+#[inline]
+pub fn options(list: &[u8]) -> impl Iterator<Item = RawOption<'_>> {
+    RawOptions::new(list).filter(|option| !matches!(option.kind, END | NOP))
 }
 
 /// Where the IP header of an Ethernet frame begins, behind VLAN tags; nothing, if

@@ -7,9 +7,10 @@ mod connections;
 mod exits;
 pub mod field;
 mod fuzz;
-mod handover;
 pub mod headers;
+mod heirs;
 mod holds;
+mod in_force;
 mod interfaces;
 mod judge;
 pub mod language;
@@ -27,7 +28,8 @@ pub mod value;
 
 pub use fuzz::fuzz_entry;
 pub use holds::Seen;
-pub use matcher::Matcher;
+pub use in_force::InForce;
+pub use matcher::{Matcher, Tables};
 pub use page::page;
 pub use rules::{Change, Entry, Rules, Timeouts};
 

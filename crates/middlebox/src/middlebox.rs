@@ -4,16 +4,16 @@ use crate::books::Books;
 use crate::burst::Pass;
 use crate::connections::{Connections, Fresh};
 use crate::exits::Exit;
-use crate::handover::Handover;
 use crate::headers::Headers;
 use crate::holds::Seen;
+use crate::in_force::InForce;
 use crate::interfaces::Interfaces;
 use crate::judge::{is_dropped, rewrite};
 use crate::language::{Command, Form, command, commands};
+use crate::matcher::PLACES;
 use crate::rule::Rule;
 use crate::rules::Rules;
 use castanet_engine::prelude::*;
-use std::sync::Arc;
 
 /// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
 ///
@@ -138,15 +138,13 @@ use std::sync::Arc;
 #[derive(Clone, Element)]
 #[element(args = Arguments, methods, ports = "1-/=", processing = "h/h", flow = "#/#")]
 pub struct Middlebox {
-    rules: Arc<Rules>,
+    in_force: InForce,
     interfaces: Interfaces,
     mtu: usize,
     said: String,
     /// How many connections there may be.
     limit: usize,
     connections: Common<Connections>,
-    workers: usize,
-    handover: Handover,
 }
 
 #[derive(Args)]
@@ -190,6 +188,14 @@ fn read_file(path: &str) -> Result<Vec<Rule>, ArgError> {
     rules_of(&text).map_err(|error| error.at(path))
 }
 
+/// Rules, if there are places for them.
+fn few_enough(rules: Vec<Rule>) -> Result<Vec<Rule>, ArgError> {
+    match rules.len() > PLACES {
+        true => Err(ArgError::new(format!("{} rules; there can be {PLACES}", rules.len()))),
+        false => Ok(rules),
+    }
+}
+
 /// The rules of a text of commands that do nothing but add some.
 fn rules_of(text: &str) -> Result<Vec<Rule>, ArgError> {
     let line = |at: usize| text[..at].matches('\n').count() + 1;
@@ -219,14 +225,12 @@ impl Build for Middlebox {
         let words = |words: Option<Words>| words.map(|words| words.words);
         let interfaces = Interfaces::new(words(args.interfaces), words(args.out), setup.inputs)?;
         Ok(Middlebox {
-            rules: Arc::new(Rules::new(rules)),
+            in_force: InForce::new(Rules::new(few_enough(rules)?)),
             interfaces,
             mtu: args.mtu,
             said: String::new(),
             limit: args.connections,
             connections: Common::default(),
-            workers: setup.workers.len(),
-            handover: Handover::default(),
         })
     }
 }
@@ -235,17 +239,17 @@ impl Middlebox {
     /// The element after a command.
     fn after(&self, command: &Command) -> Result<Self, ArgError> {
         let mut new = self.clone();
-        let mut rules = Rules::clone(&self.rules);
+        let mut rules = Rules::clone(self.in_force.rules());
         let said = match command {
             Command::Enable(names) => new.interfaces.set(names, true),
             Command::Disable(names) => new.interfaces.set(names, false),
             Command::Test(packet) => self.tried(packet),
-            Command::Save(path) => match std::fs::write(path, self.rules.text()) {
-                Ok(()) => Ok(format!("saved {} rules", self.rules.len())),
+            Command::Save(path) => match std::fs::write(path, self.in_force.rules().text()) {
+                Ok(()) => Ok(format!("saved {} rules", self.in_force.rules().len())),
                 Err(error) => return Err(ArgError::of_file(path, &error)),
             },
             Command::Load(path) => {
-                let loaded = read_file(path)?;
+                let loaded = few_enough(read_file(path)?)?;
                 let said = format!("loaded {} rules", loaded.len());
                 rules.load(loaded);
                 Ok(said)
@@ -257,15 +261,9 @@ impl Middlebox {
             }
         };
         new.said = said.map_err(ArgError::new)?;
-        new.handover = self.handover.next();
-        match command {
-            Command::Test(_) | Command::Save(_) => return Ok(new),
-            Command::Load(_) | Command::Flush => {
-                new.handover = new.handover.to(&rules, self.workers);
-            }
-            _ => {}
+        if !matches!(command, Command::Test(_) | Command::Save(_)) {
+            new.in_force = self.in_force.with(rules);
         }
-        new.rules = Arc::new(rules);
         Ok(new)
     }
 
@@ -297,7 +295,7 @@ impl Middlebox {
         // Asked rule by rule: what the table finds is to be the same.
         let (input, output) = self.interfaces.names(0);
         let seen = Seen { bytes: packet.bytes(), headers: &headers, input, output };
-        let entries = self.rules.entries().enumerate();
+        let entries = self.in_force.rules().entries().enumerate();
         let found: Vec<_> = entries.filter(|(_, entry)| entry.rule.holds(&seen)).collect();
         let mut said = String::new();
         for (at, entry) in &found {
@@ -311,7 +309,7 @@ impl Middlebox {
         // A connection may give numbers by chance; what it has here is an example.
         let mut connections = Connections::default();
         let stateful = entries().filter(|entry| entry.rule.stateful);
-        let (seen, timeouts) = ((packet.bytes(), &headers), &self.rules.timeouts);
+        let (seen, timeouts) = ((packet.bytes(), &headers), &self.in_force.rules().timeouts);
         let begun = match stateful.clone().next() {
             Some(_) => connections.begin(seen, stateful, timeouts, || 7, 0),
             None => None,
@@ -331,7 +329,7 @@ impl Middlebox {
     /// The commands that make the rules, one a line.
     #[read]
     fn rules(&self) -> String {
-        self.rules.text()
+        self.in_force.rules().text()
     }
     /// What the last command answered.
     #[read]
@@ -401,7 +399,7 @@ impl Middlebox {
     /// How long idle connections are kept, in seconds.
     #[read]
     fn timeouts(&self) -> String {
-        let timeouts = &self.rules.timeouts;
+        let timeouts = &self.in_force.rules().timeouts;
         format!(
             "udp {}\ntcp-established {}\ntcp-transient {}\n",
             timeouts.udp, timeouts.tcp_established, timeouts.tcp_transient
@@ -425,7 +423,11 @@ impl PerBatch for Middlebox {
     type Fate = Exit;
 
     fn settle(&self, books: &mut Books) {
-        books.follow(&self.rules, (&self.connections, self.limit), &self.handover);
+        books.follow(&self.in_force, (&self.connections, self.limit));
+    }
+
+    fn prepare(&self, before: &Self) {
+        self.in_force.heirs(before.in_force.rules());
     }
 
     fn wake(&self, books: &mut Books, cx: &mut Cx) {
@@ -433,11 +435,12 @@ impl PerBatch for Middlebox {
     }
 
     fn batch(&self, books: &mut Books, port: usize, batch: Batch, cx: &mut Cx) {
-        if self.rules.is_empty() || !self.interfaces.is_enabled(port) {
+        let rules = self.in_force.rules();
+        if rules.is_empty() || !self.interfaces.is_enabled(port) {
             cx.emit_batch(Exit::Out(port as u8), batch);
             return;
         }
-        let Middlebox { rules, interfaces, connections, mtu, .. } = self;
+        let Middlebox { interfaces, connections, mtu, .. } = self;
         Pass { rules, interfaces, connections, mtu: *mtu, port }.burst(books, batch, cx);
     }
 }

@@ -6,7 +6,6 @@ use crate::rewrite::Plan;
 use crate::rule::Rule;
 use castanet_kit::parallel;
 use imbl::Vector;
-use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -83,6 +82,8 @@ pub struct Rules {
     pub flushes: u64,
     /// How often counting began anew.
     pub resets: u64,
+    /// How often others came in place of all.
+    loads: u64,
     /// How often rules came, went or moved.
     version: u64,
     /// The last of these times.
@@ -167,22 +168,9 @@ impl Rules {
         Arc::ptr_eq(&self.line, &other.line)
     }
 
-    /// For each slot here the rule there that says the same: the first that nobody has
-    /// yet.
-    pub fn counterparts<'a>(&self, other: &'a Rules) -> Vec<Option<&'a Arc<Entry>>> {
-        if self.is_empty() {
-            return vec![None; self.slots];
-        }
-        let mut by_rule: HashMap<String, VecDeque<&Arc<Entry>>> = HashMap::new();
-        for entry in other.entries() {
-            by_rule.entry(entry.rule.command()).or_default().push_back(entry);
-        }
-        let mut found = vec![None; self.slots];
-        for entry in self.entries() {
-            let same = by_rule.get_mut(&entry.rule.command());
-            found[entry.slot] = same.and_then(VecDeque::pop_front);
-        }
-        found
+    /// Whether these were made of `before` one by one, so that places are as they were there.
+    pub(crate) fn goes_on_from(&self, before: &Rules) -> bool {
+        self.is_akin(before) && self.loads == before.loads
     }
 
     /// The last identifier that a rule was given.
@@ -279,8 +267,9 @@ impl Rules {
 
     /// Puts other rules in place of all.
     pub fn load(&mut self, rules: Vec<Rule>) {
-        let old = std::mem::take(&mut self.placed);
-        old.iter().for_each(|placed| self.release(&placed.entry));
+        self.placed = Vector::new();
+        (self.free, self.slots, self.stateful) = (Vector::new(), 0, 0);
+        self.loads += 1;
         self.append(rules);
     }
 

@@ -146,6 +146,43 @@ fn what_elements_of_the_same_name_and_class_keep_stays() {
     it.end();
 }
 
+/// Rules that came by a handler stay, with what they have counted and their connections; so do
+/// those that say the same under other arguments.
+#[test]
+fn rules_keep_their_connections() {
+    let text = |rules: &str, more: &str| {
+        format!(
+            "s :: InfiniteSource(LIMIT 9, STOP false, ACTIVE false) -> UDPIPEncap(1.0.0.1, 5, 2.0.0.2, 6)
+                -> m :: Middlebox({rules}) -> c :: Counter -> Discard; {more}"
+        )
+    };
+    for threads in ["1", "2"] {
+        let first = "ip-proto tcp drop, ip-proto icmp drop";
+        let mut it = run(&format!("rules{threads}"), &["-j", threads], &text(first, ""));
+        it.client.write("m.command", "add-stateful udp-dport 6 accept");
+        it.client.write("m.delete", "1");
+        it.client.write("s.active", "true");
+        it.client.wait_for("c.count", "9");
+        let events = "1\tadded\n0\texpired\n0\tevicted\n0\trefused\n";
+        let connection = |position: u32, id: u32, it: &mut Running| {
+            assert_eq!(it.client.read("m.connection_events"), events);
+            assert_eq!(it.client.read(&format!("m.packets{position}")), "9");
+            let listed = it.client.read("m.connections");
+            assert_eq!(listed, format!("udp 1.0.0.1:5 > 2.0.0.2:6 id{id}\n"));
+        };
+        connection(2, 3, &mut it);
+        // The same arguments: what handlers have changed stays changed.
+        it.swap(&text(first, "Idle -> x :: Discard")).unwrap();
+        it.client.wait_for("x.class", "Discard");
+        connection(2, 3, &mut it);
+        // Other arguments, and the same rule elsewhere.
+        it.swap(&text("add-stateful udp-dport 6 accept, all accept", "")).unwrap();
+        it.client.wait_for("m.packets2", "0");
+        connection(1, 1, &mut it);
+        it.end();
+    }
+}
+
 #[test]
 fn what_is_wrong_changes_nothing() {
     let config = "s :: RatedSource(RATE 1000) -> c :: Counter -> Discard;";

@@ -91,8 +91,12 @@ pub trait Node: Any + Send {
     /// Whether it can go on with the state of a node that has the configuration
     /// `before`; never with another class's.
     fn continues(&self, before: &Rewritten) -> bool;
-    /// Takes over the state of the node that it replaces.
-    fn inherit(&mut self, before: &mut dyn Node);
+    /// Makes what takes its time of going on for a node that has the configuration `before`,
+    /// which still runs meanwhile.
+    fn prepare(&self, _before: &Rewritten) {}
+    /// Takes over the state of the node that it replaces, and the configuration if that has been
+    /// changed.
+    fn inherit(&mut self, before: &mut dyn Node, changed: Option<Rewritten>);
     /// Its state comes from a node with another configuration.
     fn resume(&mut self, _cx: &mut Cx) {}
 }
@@ -306,8 +310,9 @@ macro_rules! handlers_of_body {
         fn continues(&self, before: &crate::node::Rewritten) -> bool {
             before.downcast_ref::<E>().is_some_and(|before| $continues(&*self.body.config, before))
         }
-        fn inherit(&mut self, before: &mut dyn Node) {
+        fn inherit(&mut self, before: &mut dyn Node, changed: Option<crate::node::Rewritten>) {
             if let Some(before) = (before as &mut dyn std::any::Any).downcast_mut::<Self>() {
+                changed.into_iter().for_each(|config| self.body.install(config));
                 self.body.inherit(&mut before.body);
                 self.body.settle($settle);
             }

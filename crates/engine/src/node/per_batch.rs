@@ -1,6 +1,6 @@
 //! Runs a `PerBatch` element.
 
-use super::{Body, NOTHING, Node, handlers_of_body, sieve};
+use super::{Body, NOTHING, Node, Rewritten, handlers_of_body, sieve};
 use crate::args::ArgError;
 use crate::cx::Cx;
 use crate::element::PerBatch;
@@ -67,4 +67,10 @@ impl<E: PerBatch> Node for PerBatchNode<E> {
         self.body.local.with(|local| config.resume(local, cx));
     }
     handlers_of_body!(|config, local| config.held(local), E::continues, E::settle);
+
+    fn prepare(&self, before: &Rewritten) {
+        if let Some(before) = before.downcast_ref::<E>() {
+            self.body.config.prepare(before);
+        }
+    }
 }

@@ -84,7 +84,7 @@ impl Router {
             replacements: None,
             next: None,
             board: ground.board,
-            rewritten: vec![false; built.graph.elements.len()],
+            rewritten: vec![None; built.graph.elements.len()],
             graph: built.graph,
             assigned: built.assigned,
             checksums: built.checksums,

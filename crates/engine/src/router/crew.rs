@@ -5,7 +5,7 @@ use crate::worker::{Shared, Worker, run_thread};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -75,7 +75,8 @@ impl Crew {
         match self {
             Crew::Here(workers) => workers.get_mut(index).map(errand),
             Crew::Away { shared, alert, .. } => {
-                let (answer, reply) = channel();
+                // With its room made here: the worker has better things to do.
+                let (answer, reply) = sync_channel(1);
                 shared.get(index)?.send(Box::new(move |worker| _ = answer.send(errand(worker))));
                 awaited(&reply, *alert)
             }

@@ -5,6 +5,7 @@ use super::{Notice, Router, global, reconfigure};
 use crate::args::ArgError;
 use crate::class::{Ask, Class, HandlerDoc, Program, Role, Value};
 use crate::node::{self, Rewritten, THROWN};
+use crate::worker::Worker;
 use crate::worker::core::Ledger;
 use castanet_lang::nearest;
 
@@ -245,7 +246,7 @@ impl Router {
             // The old one ends here, and not on a worker: that may take its time, too.
             Some((_old, new)) => {
                 let config = new.map_err(|e| e.at(name))?;
-                self.rewritten[it] = true;
+                self.rewritten[it] = Some(config.clone());
                 for worker in 0..self.crew.len() {
                     let config = config.clone();
                     self.crew.ask(worker, move |worker| {
@@ -274,9 +275,13 @@ impl Router {
         if !(class.writes)().iter().any(|h| h.name == name || Some(h.name) == of_many.as_deref()) {
             return None;
         }
-        let home = self.assigned.homes[it];
-        let config =
-            self.crew.ask(home, move |worker| Some(node::at(&worker.slots, it)?.config()))??;
+        let config = match &self.rewritten[it] {
+            Some(config) => config.clone(),
+            None => {
+                let config = move |worker: &mut Worker| Some(node::at(&worker.slots, it)?.config());
+                self.crew.ask(self.assigned.homes[it], config)??
+            }
+        };
         // Arguments have no blanks around them, as lines from elsewhere do.
         let new = (class.rewrite)(&config, name, value.trim(), &self.names)?;
         Some((config, new))

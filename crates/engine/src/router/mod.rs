@@ -174,8 +174,8 @@ pub struct Router {
     assigned: assign::Plan,
     /// By element: whether packets may leave it with checksums left to others.
     checksums: Vec<bool>,
-    /// By element: whether a handler has changed its configuration.
-    rewritten: Vec<bool>,
+    /// By element: what handlers have made of its configuration, if they have.
+    rewritten: Vec<Option<Rewritten>>,
     names: Names,
     flat_text: String,
     text: Option<String>,

@@ -48,7 +48,7 @@ impl Router {
                 worker.revive(it);
             });
         }
-        self.rewritten[it] = false;
+        self.rewritten[it] = None;
         self.declare(it, text);
         Ok(())
     }

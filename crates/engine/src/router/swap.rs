@@ -155,6 +155,11 @@ impl Router {
         let continues = || configs[element].as_ref().is_some_and(|config| node.continues(config));
         // Only who has queues of a device depends on where it stands.
         let goes_on = stays || same && !new.class.each || continues();
+        // What handlers have changed stays as it is.
+        let prepares = goes_on && !(stays && self.rewritten[element].is_some());
+        if let Some(config) = configs[element].as_ref().filter(|_| prepares) {
+            node.prepare(config);
+        }
         goes_on.then_some(Before { element, changed: !stays })
     }
 
@@ -233,7 +238,8 @@ impl Router {
             let Some(Before { element, changed }) = *before else { continue };
             let class = built.graph.elements[it].class;
             let (now, then) = (built.assigned.homes[it], self.assigned.homes[element]);
-            let rewritten = self.rewritten[element] && !changed;
+            // What handlers have changed stays changed.
+            let rewritten = self.rewritten[element].as_ref().filter(|_| !changed);
             for worker in 0..built.crew.len() {
                 // The state at home is what timers and files go with.
                 let from = match worker {
@@ -245,10 +251,7 @@ impl Router {
                 let (Some(new), Some(old)) = (built.crew.here(worker), self.crew.here(from)) else {
                     continue;
                 };
-                bequeath(old, element, new, it, worker == now);
-                if rewritten {
-                    install(old, element, new, it);
-                }
+                bequeath((old, element), (new, it), worker == now, rewritten);
             }
             if changed && let Some(worker) = built.crew.here(now) {
                 worker.resume(it);
@@ -268,10 +271,11 @@ impl Router {
     }
 
     fn take_place(&mut self, built: Built, before: &[Option<Before>]) {
-        let kept = |before: &Option<Before>| {
-            before.is_some_and(|b| !b.changed && self.rewritten[b.element])
+        let mut kept = |before: &Option<Before>| {
+            let before = before.filter(|before| !before.changed)?;
+            self.rewritten[before.element].take()
         };
-        let rewritten = before.iter().map(kept).collect();
+        let rewritten = before.iter().map(&mut kept).collect();
         let Built {
             graph,
             assigned,
@@ -325,12 +329,19 @@ fn alike(now: &Graph, it: usize, before: &Graph) -> Option<usize> {
 }
 
 /// Moves the state, the counts and the timer of one element from one worker to
-/// another. State that all workers share moves with that of the home.
-fn bequeath(old: &mut Worker, before: usize, new: &mut Worker, it: usize, home: bool) {
+/// another, with the configuration if handlers have changed it. State that all workers share
+/// moves with that of the home.
+fn bequeath(
+    (old, before): (&mut Worker, usize),
+    (new, it): (&mut Worker, usize),
+    home: bool,
+    changed: Option<&Rewritten>,
+) {
     let Some(from) = node::at_mut(&mut old.slots, before) else { return };
     let Some(to) = node::at_mut(&mut new.slots, it) else { return };
-    if home || !(from.shares() || to.shares()) {
-        to.inherit(from);
+    match home || !(from.shares() || to.shares()) {
+        true => to.inherit(from, changed.cloned()),
+        false => changed.into_iter().for_each(|config| to.install(config.clone())),
     }
     new.core.ledger[it] = std::mem::take(&mut old.core.ledger[before]);
     if let Some(visits) = &old.core.visits {
@@ -338,13 +349,5 @@ fn bequeath(old: &mut Worker, before: usize, new: &mut Worker, it: usize, home: 
     }
     if let Some(time) = old.core.timers.of(before) {
         new.core.timers.set(it, time);
-    }
-}
-
-/// What handlers have changed stays changed.
-fn install(old: &Worker, before: usize, new: &mut Worker, it: usize) {
-    let config = node::at(&old.slots, before).map(|node| node.config());
-    if let (Some(config), Some(node)) = (config, node::at_mut(&mut new.slots, it)) {
-        node.install(config);
     }
 }

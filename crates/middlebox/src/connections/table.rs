@@ -11,11 +11,11 @@ use super::tracked::Tracked;
 use super::wish::Wish;
 use crate::field::Layer;
 use crate::headers::Headers;
+use crate::heirs::Heirs;
 use crate::matcher::{Places, Reference};
 use crate::rules::{Entry, Rules, Timeouts};
 use castanet_kit::flow::{Counts, Id, Tuple4, Tuple6, Wait};
 use castanet_wire::{Icmp, icmp, icmp6};
-use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -126,12 +126,7 @@ impl Connections {
 
     /// Goes on under other rules of the same configuration, or under those of another where
     /// theirs have heirs. Workers all say so; the first is heard.
-    pub(crate) fn follow(
-        &mut self,
-        rules: &Arc<Rules>,
-        limit: usize,
-        heirs: Option<&HashMap<Reference, Reference>>,
-    ) {
+    pub(crate) fn follow(&mut self, rules: &Arc<Rules>, limit: usize, heirs: Option<&Heirs>) {
         self.set_limit(limit);
         let before = self.rules.replace(rules.clone());
         match (before, heirs) {
@@ -143,12 +138,12 @@ impl Connections {
         }
     }
 
-    pub(super) fn adopt(&mut self, heirs: &HashMap<Reference, Reference>) {
+    pub(super) fn adopt(&mut self, heirs: &Heirs) {
         let Connections { four, six, lists, own, .. } = self;
         let old = std::mem::take(lists);
         let mut new = |of: &Own| {
             own.clear();
-            own.extend(old.rules(of).iter().filter_map(|rule| heirs.get(rule)));
+            own.extend(old.rules(of).iter().filter_map(|rule| heirs.of_rule(rule)));
             lists.own(own)
         };
         four.each(|tracked| tracked.own = new(&tracked.own));

@@ -3,6 +3,7 @@
 use super::mapping::Direction;
 use super::{Asked, Connections, Exchanged, Finding, Found, Fresh, exchange};
 use crate::headers::Headers;
+use crate::in_force::InForce;
 use crate::judge::rewrite;
 use crate::language::rule;
 use crate::matcher::Matcher;
@@ -17,7 +18,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// A middlebox of stateful rules.
 struct Bench {
-    rules: Rules,
+    in_force: InForce,
     matcher: Matcher,
     connections: Connections,
     chance: Chance,
@@ -27,10 +28,11 @@ struct Bench {
 impl Bench {
     fn new(lines: &[&str]) -> Bench {
         let read = |line: &&str| rule(line, true).unwrap_or_else(|fault| panic!("{fault:?}"));
-        let (rules, mut matcher) = (Rules::new(lines.iter().map(read)), Matcher::default());
-        matcher.follow(&Rules::default(), &rules);
+        let in_force = InForce::new(Rules::new(lines.iter().map(read)));
+        let mut matcher = Matcher::default();
+        matcher.follow(in_force.tables());
         Bench {
-            rules,
+            in_force,
             matcher,
             connections: Connections::default(),
             chance: Chance::new(7),
@@ -45,7 +47,7 @@ impl Bench {
         packet.set_network_header(0, 0);
         let headers = Headers::find(&packet).expect("is IP");
         let now = self.now;
-        let (connections, places) = (&mut self.connections, &self.matcher.places);
+        let (connections, places) = (&mut self.connections, self.matcher.places());
         let mut asked = Asked::default();
         let looked = asked.ask(packet.bytes(), &headers);
         asked.look(connections);
@@ -63,17 +65,17 @@ impl Bench {
             connections.remove(&gone);
         }
         if let Some(found) = &found {
-            let timeouts = &self.rules.timeouts;
+            let timeouts = &self.in_force.rules().timeouts;
             if connections.keep(found, bytes, &headers, timeouts, now) == Err(Wait) {
                 connections.keep_now(found, bytes, &headers, timeouts, now);
             }
         }
         let seen = crate::Seen { bytes: packet.bytes(), headers: &headers, input: "", output: "" };
         let about: Vec<_> =
-            self.rules.entries().filter(|it| it.rule.holds(&seen)).cloned().collect();
+            self.in_force.rules().entries().filter(|it| it.rule.holds(&seen)).cloned().collect();
         if found.is_none() && !about.is_empty() {
             let random = || self.chance.bits();
-            let (seen, timeouts) = ((packet.bytes(), &headers), &self.rules.timeouts);
+            let (seen, timeouts) = ((packet.bytes(), &headers), &self.in_force.rules().timeouts);
             found = match connections.begin(seen, about.iter(), timeouts, random, now) {
                 Some(Fresh::Begun(found)) => Some(found),
                 Some(Fresh::Full) => return (None, "full".into()),
@@ -286,7 +288,7 @@ fn connections_end_when_they_should() {
     assert_eq!(after(&mut bench, 121), 0);
     let text = "1.0.0.1:9 > 2.0.0.2:53 udp";
     bench.out(text);
-    let listed = bench.connections.list(&bench.matcher.places, bench.now, true);
+    let listed = bench.connections.list(bench.matcher.places(), bench.now, true);
     assert_eq!(listed, "udp 1.0.0.1:9 > 2.0.0.2:53 id1 expires 600 s\n");
 }
 
@@ -296,12 +298,13 @@ fn connections_of_rules_that_are_gone_end() {
     let mut bench = Bench::new(&["udp-dport 53 map udp-dport 54", "tcp-syn accept"]);
     let text = "1.0.0.1:9 > 2.0.0.2:53 udp";
     assert_eq!(bench.out(text), came("1.0.0.1:9 > 2.0.0.2:54 udp"));
-    let before = bench.rules.clone();
-    assert!(bench.rules.obey(&Command::Delete(Which::Position(1))).is_some_and(|it| it.is_ok()));
+    let mut rules = Rules::clone(bench.in_force.rules());
+    assert!(rules.obey(&Command::Delete(Which::Position(1))).is_some_and(|it| it.is_ok()));
     // The place of a rule that is gone is another's now.
     let new = rule("ip-proto udp map udp-dport 55", true).expect("is one");
-    bench.rules.add(new);
-    bench.matcher.follow(&before, &bench.rules);
+    rules.add(new);
+    bench.in_force = bench.in_force.with(rules);
+    bench.matcher.follow(bench.in_force.tables());
     assert_eq!(bench.out(text), came("1.0.0.1:9 > 2.0.0.2:55 udp"));
     assert_eq!(bench.connections.len(), 1);
 }
@@ -331,13 +334,15 @@ fn connections_go_on_under_another_configuration() {
     let other =
         ["ip-proto udp map udp-dport 99", "tcp-syn accept", "udp-dport 53 map udp-dport 54"];
     let other = Rules::new(other.iter().map(|line| rule(line, true).expect("is one")));
-    assert!(!other.is_akin(&bench.rules) && other.clone().is_akin(&other));
-    let heirs = bench.matcher.adopt(&bench.rules, &other);
+    assert!(!other.is_akin(bench.in_force.rules()) && other.clone().is_akin(&other));
+    let other = InForce::new(other);
+    let heirs = other.heirs(bench.in_force.rules());
+    bench.matcher.adopt(other.tables(), &heirs);
     bench.connections.adopt(&heirs);
-    bench.rules = other;
+    bench.in_force = other;
     let text = "1.0.0.1:9 > 2.0.0.2:53 udp";
     assert_eq!(bench.out(text), came("1.0.0.1:9 > 2.0.0.2:54 udp"));
-    let listed = bench.connections.list(&bench.matcher.places, bench.now, false);
+    let listed = bench.connections.list(bench.matcher.places(), bench.now, false);
     assert_eq!(listed, "proto 99 1.0.0.1:0 > 2.0.0.2:0\nudp 1.0.0.1:9 > 2.0.0.2:53 id3\n");
     assert_eq!(bench.pass("1.0.0.1 > 2.0.0.2 proto 99").0, None, "no rule is left");
     assert_eq!(bench.connections.len(), 1);
@@ -356,7 +361,7 @@ fn those_who_are_half_open_or_over_make_room() {
     let lists = |bench: &Bench, host: u8| {
         bench
             .connections
-            .list(&bench.matcher.places, bench.now, false)
+            .list(bench.matcher.places(), bench.now, false)
             .contains(&format!("1.0.0.{host}:9 "))
     };
     for host in 1..=3 {

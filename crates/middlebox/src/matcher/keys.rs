@@ -2,7 +2,7 @@
 //! bits of which header.
 
 use crate::field::{Field, Layer};
-use crate::headers::Headers;
+use crate::headers::{self, Headers};
 use castanet_kit::rules::{Key, WORDS};
 use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, Udp, bits, ip_proto, tcp};
 
@@ -75,12 +75,17 @@ const HAS_WSCALE: u32 = 41;
 const RARE: u32 = 42;
 
 /// What keys say of TCP options: it is looked for only where rules ask for it.
-pub(crate) const OF_OPTIONS: Key = {
+const OF_OPTIONS: Key = {
     let mut words = [0; WORDS];
     words[HAS] = u64::MAX << ANY_OPTION;
     words[TCP] = u64::MAX >> 32;
     Key(words)
 };
+
+/// Whether a mask has something of TCP options.
+pub(crate) fn is_of_options(mask: &Key) -> bool {
+    *mask & OF_OPTIONS != Key::default()
+}
 
 /// The bit of an option that shares it.
 const fn rare(kind: u8) -> u32 {
@@ -184,7 +189,7 @@ pub(crate) fn fill(key: &mut Key, bytes: &[u8], headers: &Headers, with_options:
     if upper == Layer::Tcp {
         rest = bits::word(bytes, transport + Tcp::OFFSET_BYTE) & UPPER_HALF;
         if with_options && headers.payload > transport + Tcp::LEN {
-            let (bits, values) = options(bytes, headers);
+            let (bits, values) = options(bytes.get(headers.options_range()).unwrap_or_default());
             has |= bits;
             rest |= values;
         }
@@ -209,15 +214,18 @@ pub(crate) fn fill_plain(key: &mut Key, bytes: &[u8], with_options: bool) -> Opt
     if ip.version_ihl() != PLAIN || ip.is_fragment() || end < Ipv4Header::LEN + length {
         return None;
     }
+    let mut has = u64::from(ip.protocol()) | 1 << layer_bit(Layer::Ip4) | 1 << layer_bit(layer);
     let mut rest = 0;
     if layer == Layer::Tcp {
         rest = bits::word(segment, Tcp::OFFSET_BYTE) & UPPER_HALF;
         let has_options = rest >> (u64::BITS - 4) != (Tcp::LEN / 4) as u64;
         if with_options && has_options {
-            return None;
+            let (tcp, behind) = Tcp::from_prefix(bytes.get(Ipv4Header::LEN..end)?)?;
+            let (bits, values) = options(tcp.split_options(behind).map_or(&[], |(list, _)| list));
+            has |= bits;
+            rest |= values;
         }
     }
-    let has = u64::from(ip.protocol()) | 1 << layer_bit(Layer::Ip4) | 1 << layer_bit(layer);
     let [ip, ends, behind, dst, dst_low] = four(header);
     *key = Key([has, ip, ends, behind, dst, dst_low, bits::word(segment, 0), rest]);
     Some(())
@@ -265,10 +273,11 @@ const OPTION_BITS: [u8; 256] = {
     bits
 };
 
-/// Which options there are, and the values of those that keys have.
-fn options(bytes: &[u8], headers: &Headers) -> (u64, u64) {
+/// Which options a list has, and the values of those that keys have.
+#[inline]
+fn options(list: &[u8]) -> (u64, u64) {
     let (mut has, mut values) = (0, 0);
-    for option in headers.options(bytes) {
+    for option in headers::options(list) {
         let bit = 1 << OPTION_BITS[usize::from(option.kind)];
         let is_first = has & bit == 0;
         has |= bit | 1 << ANY_OPTION;

@@ -1,47 +1,41 @@
 //! Which rules are about a packet: found in a table, however many there are.
 
 mod compile;
+mod counts;
 mod keys;
 mod places;
+mod tables;
 #[cfg(test)]
 mod tests;
 
 use crate::headers::Headers;
+use crate::heirs::Heirs;
 use crate::holds::Seen;
-use crate::rules::{Change, Entry, Rules};
-use castanet_kit::parallel;
-use castanet_kit::rules::{Hit, Key, Mask, Table, WORDS};
+use castanet_kit::rules::{Hit, Key};
 use castanet_packet::Packet;
-use compile::Compiled;
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-pub(crate) use places::{ACCEPTS, CHANGES, DROPS, Places, Reference, STATEFUL, VAGUE};
-
-/// With so many new rules at once it is worth it to choose the table's probes anew.
-const MANY: usize = 100;
-/// So many new rules are compiled before the first of them is put into the table.
-const ROUND: usize = 1 << 14;
+use counts::Counts;
+use places::Number;
+pub(crate) use places::{ACCEPTS, CHANGES, DROPS, PLACES, Places, Reference, STATEFUL, VAGUE};
+pub use tables::Tables;
 
 /// A rule that a packet met.
 #[derive(Clone, Copy)]
 struct Met {
     /// The packet's number.
     key: u32,
-    /// The rule's place.
-    rule: u32,
-    /// What the rule does, in short.
-    does: u8,
+    /// The rule.
+    rule: Number,
 }
 
-/// Finds the rules that are about packets. The same as asking each rule
-/// ([`Rule::holds`](crate::rule::Rule::holds)), for many rules and a burst of packets.
+/// Finds the rules that are about packets, for one worker, and counts for them. The same as
+/// asking each rule ([`Rule::holds`](crate::rule::Rule::holds)), for many rules and a burst of
+/// packets.
 #[derive(Clone, Default)]
 pub struct Matcher {
-    table: Table,
-    pub(crate) places: Places,
-    /// Whether a rule looks at TCP options.
-    with_options: bool,
+    tables: Arc<Tables>,
+    counts: Counts,
     /// Of the packets of a burst; those behind `asked` are of an earlier one.
     keys: Vec<Key>,
     asked: usize,
@@ -53,124 +47,39 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// Learns the rules as they are now, if `before` is what it knows. What a few commands
-    /// have changed is a matter of microseconds; else it looks at all.
-    pub fn follow(&mut self, before: &Rules, rules: &Rules) {
-        match rules.changes_since(before) {
-            Some(changes) => changes.iter().for_each(|change| self.change(change)),
-            None => self.learn(rules),
-        }
-        self.with_options =
-            self.table.masks().any(|it| it.mask & keys::OF_OPTIONS != Key::default());
+    /// Looks rules up in these tables from now on. Counters stay with their rules.
+    pub fn follow(&mut self, tables: &Arc<Tables>) {
+        let before = std::mem::replace(&mut self.tables, tables.clone());
+        self.counts.follow(before.rules(), tables.rules());
     }
 
-    /// Learns the rules of another configuration: those that say the same as one `before` go
-    /// on counting for it. By which rules are remembered from now on.
-    pub(crate) fn adopt(&mut self, before: &Rules, rules: &Rules) -> HashMap<Reference, Reference> {
-        let old = self.places.clone();
-        self.follow(before, rules);
-        let counterparts = before.counterparts(rules);
-        let heirs = before.entries().filter_map(|entry| {
-            let new = counterparts[entry.slot]?;
-            self.places.set_count(new.slot, old.counted(entry.slot));
-            Some((Reference::to(entry), Reference::to(new)))
-        });
-        heirs.collect()
+    /// The same in another configuration, where some rules have heirs.
+    pub(crate) fn adopt(&mut self, tables: &Arc<Tables>, heirs: &Heirs) {
+        let before = self.counts.clone();
+        self.follow(tables);
+        self.counts.adopt(&before, heirs);
     }
 
-    fn change(&mut self, change: &Change) {
-        match change {
-            Change::Came(rank, entry) => self.put(entry, *rank),
-            Change::Went(entry) => self.take(entry.slot),
-            Change::Moved(rank, entry) => self.places.rank(entry.slot, *rank),
-        }
+    /// The tables.
+    pub fn tables(&self) -> &Arc<Tables> {
+        &self.tables
     }
 
-    /// Looks at all rules.
-    fn learn(&mut self, rules: &Rules) {
-        self.places.grow(rules.slots());
-        let mut is_used = vec![false; self.places.slots()];
-        let mut new = Vec::new();
-        for (rank, entry) in rules.ranked() {
-            is_used[entry.slot] = true;
-            match self.places.entry(entry.slot as u32) {
-                Some(held) if Arc::ptr_eq(held, entry) => self.places.rank(entry.slot, rank),
-                _ => new.push((rank, entry)),
-            }
-        }
-        for some in new.chunks(ROUND) {
-            let compiled = parallel::map(some, MANY, |(_, entry)| Compiled::of(&entry.rule));
-            for ((rank, entry), compiled) in some.iter().zip(&compiled) {
-                self.take(entry.slot);
-                self.put_compiled(entry, *rank, compiled);
-            }
-        }
-        let unused = is_used.iter().enumerate().filter(|(_, is_used)| !**is_used);
-        unused.for_each(|(slot, _)| self.take(slot));
-        if new.len() > MANY {
-            self.table.settle();
-        }
+    /// The rules by their places.
+    #[inline]
+    pub(crate) fn places(&self) -> &Places {
+        &self.tables.places
     }
 
-    fn put(&mut self, entry: &Arc<Entry>, rank: u64) {
-        self.put_compiled(entry, rank, &Compiled::of(&entry.rule));
+    /// What was counted.
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
     }
 
-    fn put_compiled(&mut self, entry: &Arc<Entry>, rank: u64, compiled: &Compiled) {
-        for key in &compiled.keys {
-            self.table.insert(entry.slot as u32, key);
-        }
-        self.places.put(entry, rank, compiled);
-    }
-
-    fn take(&mut self, slot: usize) {
-        if let Some(entry) = self.places.take(slot) {
-            for key in &Compiled::of(&entry.rule).keys {
-                self.table.remove(slot as u32, key);
-            }
-        }
-    }
-
-    /// The masks of the rules.
-    pub fn masks(&self) -> impl Iterator<Item = Mask> {
-        self.table.masks()
-    }
-
-    /// The table that rules are found by; `verbose` with its masks and their rules.
-    pub fn tables(&self, verbose: bool) -> String {
-        let (table, count) = (&self.table, self.places.len());
-        let mut text = format!(
-            "table of {count} rules, {} keys, {} masks, {} probes, {} bytes\n",
-            table.len(),
-            table.masks().count(),
-            table.probes(),
-            table.memory()
-        );
-        if verbose {
-            self.contents().iter().for_each(|line| text.push_str(line));
-        }
-        text
-    }
-
-    /// The masks, and under each the rules that have keys of it.
-    fn contents(&self) -> Vec<String> {
-        let mut rules: BTreeMap<[u64; WORDS], BTreeMap<u64, String>> = BTreeMap::new();
-        for (rank, entry) in self.places.iter() {
-            for key in Compiled::of(&entry.rule).keys {
-                let line = || format!("  id{} {}\n", entry.id, entry.rule);
-                let of_mask = rules.entry(key.mask().0).or_default();
-                of_mask.entry(rank).or_insert_with(line);
-            }
-        }
-        let counts: HashMap<Key, usize> =
-            self.table.masks().map(|mask| (mask.mask, mask.values)).collect();
-        let lines = rules.into_iter().flat_map(|(mask, rules)| {
-            let words: Vec<String> = mask.iter().map(|it| format!("{it:x}")).collect();
-            let keys = counts.get(&Key(mask)).copied().unwrap_or_default();
-            let head = format!("mask {} keys {keys}\n", words.join(" "));
-            std::iter::once(head).chain(rules.into_values())
-        });
-        lines.collect()
+    /// Counts a packet for the rule in a place.
+    #[inline]
+    pub(crate) fn count(&mut self, slot: u32, bytes: usize) {
+        self.counts.count(slot, bytes);
     }
 
     /// Begins a burst: its packets come in order, by [`Matcher::ask`].
@@ -191,7 +100,7 @@ impl Matcher {
     /// The next packet of the burst.
     #[inline]
     pub fn ask(&mut self, bytes: &[u8], headers: &Headers) {
-        let with_options = self.with_options;
+        let with_options = self.tables.with_options;
         if let Some(key) = self.next() {
             keys::fill(key, bytes, headers, with_options);
         }
@@ -200,7 +109,7 @@ impl Matcher {
     /// The same; a packet that is none of IP meets no rule.
     #[inline]
     pub(crate) fn ask_any(&mut self, packet: &Packet) {
-        let with_options = self.with_options;
+        let with_options = self.tables.with_options;
         let Some(key) = self.next() else { return };
         let network = packet.network_offset().and_then(|at| usize::try_from(at).ok());
         let plain = network.and_then(|at| packet.bytes().get(at..));
@@ -218,12 +127,10 @@ impl Matcher {
 
     /// Looks all packets of the burst up.
     pub fn look(&mut self) {
-        let Matcher { table, places, keys, met, .. } = self;
+        let Matcher { tables, keys, met, .. } = self;
         let keys = keys.get(..self.asked).unwrap_or_default();
         met.clear();
-        table.each_of(keys, |Hit { key, rule }| met.push(Met { key, rule, does: 0 }));
-        // All lines of all rules at once.
-        met.iter_mut().for_each(|met| met.does = places.does(met.rule));
+        tables.table.each_of(keys, |Hit { key, rule }| met.push(Met { key, rule: Number(rule) }));
         if self.has_others {
             met.retain(|met| keys.get(met.key as usize).is_some_and(keys::is_of_ip));
         }
@@ -247,8 +154,8 @@ impl Matcher {
     /// ([`VAGUE`]), but those about connections.
     #[inline]
     pub(crate) fn stateless_does(&mut self, number: u32) -> u8 {
-        let wanted = self.met(number).iter().filter(|it| it.does & STATEFUL == 0);
-        wanted.fold(0, |all, met| all | met.does)
+        let wanted = self.met(number).iter().map(|met| met.rule.does());
+        wanted.filter(|does| does & STATEFUL == 0).fold(0, |all, does| all | does)
     }
 
     /// What all rules do together that are about a packet of the burst, or may be. Counts it
@@ -262,11 +169,11 @@ impl Matcher {
         self.first = at;
         let mut does = 0;
         while let Some(met) = self.met.get(at).filter(|met| met.key == number) {
-            (does, at) = (does | met.does, at + 1);
+            (does, at) = (does | met.rule.does(), at + 1);
         }
         if does & unless == 0 {
             for met in self.met.get(self.first..at).unwrap_or_default() {
-                self.places.count(met.rule, bytes);
+                self.counts.count(met.rule.slot(), bytes);
             }
         }
         does
@@ -281,8 +188,8 @@ impl Matcher {
     pub(crate) fn count_stateless(&mut self, number: u32, bytes: usize) {
         let own = self.met(number).len();
         for met in self.met.iter().skip(self.first).take(own) {
-            if met.does & STATEFUL == 0 {
-                self.places.count(met.rule, bytes);
+            if met.rule.does() & STATEFUL == 0 {
+                self.counts.count(met.rule.slot(), bytes);
             }
         }
     }
@@ -291,23 +198,12 @@ impl Matcher {
     /// the order of the rules; packets are asked about in order too.
     pub fn matching(&mut self, number: u32, seen: &Seen, found: &mut Vec<u32>) {
         found.clear();
-        found.extend(self.met(number).iter().map(|met| met.rule));
-        self.retain(seen, found);
+        found.extend(self.met(number).iter().map(|met| met.rule.0));
+        self.tables.retain(seen, found);
     }
 
     /// The same of a packet of no burst.
     pub(crate) fn matching_alone(&self, seen: &Seen, found: &mut Vec<u32>) {
-        let mut key = Key::default();
-        keys::fill(&mut key, seen.bytes, seen.headers, self.with_options);
-        found.clear();
-        self.table.each(&key, |rule| found.push(rule));
-        self.retain(seen, found);
-    }
-
-    /// Leaves of rules that were found those that are about the packet, in order.
-    fn retain(&self, seen: &Seen, found: &mut Vec<u32>) {
-        let holds = |slot: u32| self.places.entry(slot).is_some_and(|it| it.rule.holds(seen));
-        found.retain(|&slot| self.places.does(slot) & VAGUE == 0 || holds(slot));
-        self.places.sort(found);
+        self.tables.matching(seen, found);
     }
 }

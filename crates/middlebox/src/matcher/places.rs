@@ -1,7 +1,6 @@
-//! The rules as a worker knows them, each with its counters.
+//! The rules by their places.
 
 use super::compile::Compiled;
-use crate::listing::Count;
 use crate::rewrite::Plan;
 use crate::rule::Chance;
 use crate::rules::Entry;
@@ -21,6 +20,9 @@ pub(crate) const VAGUE: u8 = 16;
 /// There is no rule.
 const GONE: u8 = 32;
 
+/// So many rules there can be.
+pub(crate) const PLACES: usize = 1 << 26;
+
 /// What a rule does, in short.
 fn does(entry: &Entry, is_exact: bool) -> u8 {
     let Plan { drop, accept, hops, fields, turns, options } = &entry.plan;
@@ -35,21 +37,46 @@ fn does(entry: &Entry, is_exact: bool) -> u8 {
         | if is_exact { 0 } else { VAGUE }
 }
 
-/// What most packets need of a rule: half a line of the cache.
+/// A rule's place and what it does, as the table of rules has both: what was found says by itself
+/// what most packets need of a rule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Number(pub(super) u32);
+
+impl Number {
+    /// Bits of the place.
+    const PLACE: u32 = PLACES.trailing_zeros();
+
+    pub(super) fn of(slot: usize, does: u8) -> Number {
+        Number(slot as u32 | u32::from(does) << Number::PLACE)
+    }
+
+    /// The rule's place.
+    #[inline]
+    pub(super) fn slot(self) -> u32 {
+        self.0 & (PLACES as u32 - 1)
+    }
+
+    /// What it does, in short.
+    #[inline]
+    pub(super) fn does(self) -> u8 {
+        (self.0 >> Number::PLACE) as u8
+    }
+}
+
+// Numbers of the table have 31 bits.
+const _: () = assert!(((GONE - 1) as u32) << Number::PLACE | (PLACES as u32 - 1) == u32::MAX >> 1);
+
+/// What a connection, or a packet of several rules, needs of a rule.
 #[derive(Clone, Copy)]
-#[repr(C, align(32))]
 struct Line {
-    count: Count,
     rank: u64,
     /// Whose place it is.
     id: u32,
     does: u8,
 }
 
-const _: () = assert!(size_of::<Line>() == 32);
-
 /// A place that nobody has had.
-const EMPTY: Line = Line { count: Count { packets: 0, bytes: 0 }, rank: 0, id: 0, does: GONE };
+const EMPTY: Line = Line { rank: 0, id: 0, does: GONE };
 
 /// A rule in its place, for all workers the same; another one there later is another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -97,7 +124,7 @@ impl Places {
     }
 
     /// Makes room.
-    pub(super) fn grow(&mut self, slots: usize) {
+    fn grow(&mut self, slots: usize) {
         if self.lines.len() < slots {
             self.lines.resize(slots, EMPTY);
             self.entries.resize(slots, None);
@@ -105,19 +132,19 @@ impl Places {
     }
 
     /// Puts a rule in its place, which nobody has.
-    pub(super) fn put(&mut self, entry: &Arc<Entry>, rank: u64, compiled: &Compiled) {
+    pub(super) fn put(&mut self, entry: &Arc<Entry>, rank: u64, compiled: &Compiled) -> Number {
         self.grow(entry.slot + 1);
-        let line = &mut self.lines[entry.slot];
         let (id, does) = (Reference::to(entry).id, does(entry, compiled.is_exact));
-        *line = Line { count: Count::default(), rank, id, does };
+        self.lines[entry.slot] = Line { rank, id, does };
         self.entries[entry.slot] = Some(entry.clone());
+        Number::of(entry.slot, does)
     }
 
     /// Takes away the rule in a place.
-    pub(super) fn take(&mut self, slot: usize) -> Option<Arc<Entry>> {
+    pub(super) fn take(&mut self, slot: usize) -> Option<(Number, Arc<Entry>)> {
         let entry = self.entries.get_mut(slot)?.take()?;
-        self.lines[slot].does = GONE;
-        Some(entry)
+        let does = std::mem::replace(&mut self.lines[slot].does, GONE);
+        Some((Number::of(slot, does), entry))
     }
 
     /// Says where among the others the rule in a place is.
@@ -147,12 +174,6 @@ impl Places {
         rules.iter().filter_map(|&it| Some((it.slot, self.of(it)?)))
     }
 
-    /// What the rule in a place does, in short.
-    #[inline]
-    pub(super) fn does(&self, slot: u32) -> u8 {
-        self.lines.get(slot as usize).map_or(VAGUE, |line| line.does)
-    }
-
     /// What the rule does that is remembered, if it is still there.
     #[inline]
     pub(crate) fn does_of(&self, reference: Reference) -> Option<u8> {
@@ -166,31 +187,5 @@ impl Places {
         if slots.len() > 1 {
             slots.sort_unstable_by_key(|&slot| self.lines.get(slot as usize).map(|it| it.rank));
         }
-    }
-
-    /// Counts a packet for the rule in a place.
-    #[inline]
-    pub(crate) fn count(&mut self, slot: u32, bytes: usize) {
-        if let Some(line) = self.lines.get_mut(slot as usize) {
-            line.count.packets += 1;
-            line.count.bytes += bytes as u64;
-        }
-    }
-
-    /// What was counted for the rule in a place.
-    pub(crate) fn counted(&self, slot: usize) -> Count {
-        self.lines.get(slot).map_or(Count::default(), |line| line.count)
-    }
-
-    /// Says what was counted for the rule in a place.
-    pub(crate) fn set_count(&mut self, slot: usize, count: Count) {
-        if let Some(line) = self.lines.get_mut(slot) {
-            line.count = count;
-        }
-    }
-
-    /// Begins counting anew.
-    pub(crate) fn reset_counts(&mut self) {
-        self.lines.iter_mut().for_each(|line| line.count = Count::default());
     }
 }

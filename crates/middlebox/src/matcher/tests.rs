@@ -4,6 +4,7 @@ use super::{Matcher, keys};
 use crate::field::{Kind, Place};
 use crate::headers::Headers;
 use crate::holds::Seen;
+use crate::in_force::InForce;
 use crate::language::tests::predicate;
 use crate::rule::{Predicate, Rule, Target};
 use crate::rules::Rules;
@@ -99,7 +100,7 @@ fn agree(matcher: &mut Matcher, rules: &Rules, packets: &[Packet]) {
         matcher.matching(number as u32, &seen, &mut found);
         let plainly = rules.entries().filter(|entry| entry.rule.holds(&seen));
         let plainly: Vec<u32> = plainly.map(|entry| entry.slot as u32).collect();
-        let said = |slot: &u32| matcher.places.entry(*slot).map(|it| it.rule.command());
+        let said = |slot: &u32| matcher.places().entry(*slot).map(|it| it.rule.command());
         assert_eq!(
             found.iter().map(said).collect::<Vec<_>>(),
             plainly.iter().map(said).collect::<Vec<_>>()
@@ -115,20 +116,20 @@ proptest! {
         (texts, rules) in prop::collection::vec(sound(), 1..6).prop_flat_map(rules),
     ) {
         let packets: Vec<Packet> = texts.iter().map(|text| packet(text).0).collect();
-        let (all, mut matcher) = (Rules::new(rules), Matcher::default());
-        matcher.follow(&Rules::default(), &all);
-        agree(&mut matcher, &all, &packets);
+        let (all, mut matcher) = (InForce::new(Rules::new(rules)), Matcher::default());
+        matcher.follow(all.tables());
+        agree(&mut matcher, all.rules(), &packets);
     }
 
     #[test]
     fn rules_that_come_and_go_are_followed(
         (texts, new) in prop::collection::vec(sound(), 1..4).prop_flat_map(rules),
-        steps in prop::collection::vec((0..6usize, 1..9usize), 0..30),
+        steps in prop::collection::vec((0..6usize, 1..9usize, any::<bool>()), 0..30),
     ) {
         let packets: Vec<Packet> = texts.iter().map(|text| packet(text).0).collect();
-        let (mut all, mut matcher) = (Rules::default(), Matcher::default());
+        let (mut in_force, mut matcher) = (InForce::default(), Matcher::default());
         let mut new = new.into_iter().cycle();
-        for (what, at) in steps {
+        for (what, at, is_late) in steps {
             let command = match (what, new.next()) {
                 (0..3, Some(rule)) => format!("add {}", rule),
                 (3, _) => format!("delete {at}"),
@@ -138,10 +139,14 @@ proptest! {
             };
             let command = crate::language::command(&command).expect(&command).expect("is one");
             // That there is no such rule is an answer too.
-            let before = all.clone();
+            let mut all = Rules::clone(in_force.rules());
             _ = all.obey(&command);
-            matcher.follow(&before, &all);
-            agree(&mut matcher, &all, &packets);
+            in_force = in_force.with(all);
+            // A worker may be late: then there are tables more.
+            if !is_late {
+                matcher.follow(in_force.tables());
+                agree(&mut matcher, in_force.rules(), &packets);
+            }
         }
     }
 }
@@ -153,10 +158,9 @@ fn other_rules_of_the_next_version_are_others() {
     let packets = ["1.0.0.1:1 > 2.0.0.2:2 udp", "1.0.0.1:1 > 2.0.0.2:2 tcp"];
     let packets = packets.map(|text| packet(text).0);
     let mut matcher = Matcher::default();
-    let first = Rules::new([udp.clone()]);
-    matcher.follow(&Rules::default(), &first);
-    agree(&mut matcher, &first, &packets);
-    let second = Rules::new([tcp, udp]);
-    matcher.follow(&first, &second);
-    agree(&mut matcher, &second, &packets);
+    for rules in [vec![udp.clone()], vec![tcp, udp]] {
+        let in_force = InForce::new(Rules::new(rules));
+        matcher.follow(in_force.tables());
+        agree(&mut matcher, in_force.rules(), &packets);
+    }
 }

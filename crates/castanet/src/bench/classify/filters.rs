@@ -113,7 +113,8 @@ impl Filter {
         let (hits, reference_ns) = self.compared(&program, &rules, &packets)?;
         let (masks, matcher) = (program.masks(), program.matcher());
         drop((program, rules));
-        let Measured { cycles, ns, .. } = self.element(&arguments, &packets, plan.time)?;
+        let Measured { cycles, ns, undisturbed, .. } =
+            self.element(&arguments, &packets, plan.time)?;
         Ok(Record {
             case: self.set.case,
             rules: self.set.count,
@@ -121,6 +122,7 @@ impl Filter {
             masks,
             cycles,
             ns,
+            undisturbed,
             hits,
             load_ms,
             insert_us: None,

@@ -7,11 +7,11 @@ mod sets;
 
 use super::measure::middle;
 use crate::library::{library, rooms};
-use castanet_engine::example::{Measured, cost_of};
+use castanet_engine::example::{Measured, Pulse, cost_of};
 use castanet_middlebox::headers::Headers;
 use castanet_middlebox::language::{Command, commands};
 use castanet_middlebox::rule::Rule;
-use castanet_middlebox::{Matcher, Rules, Seen};
+use castanet_middlebox::{InForce, Matcher, Rules, Seen};
 use castanet_packet::Packet;
 use castanet_wire::sketch;
 use serde::Serialize;
@@ -37,6 +37,8 @@ pub(crate) struct Record {
     pub(crate) cycles: f64,
     /// Nanoseconds a packet.
     pub(crate) ns: f64,
+    /// Whether there was a time at which the core was at full speed; these are of that.
+    pub(crate) undisturbed: bool,
     /// Rules that were about a packet, in the mean.
     pub(crate) hits: f64,
     /// Milliseconds to read and learn the rules from a text.
@@ -96,17 +98,17 @@ pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Reco
 fn measure(set: &Set, plan: &Plan) -> Result<Record, String> {
     let text = set.text();
     let started = Instant::now();
-    let rules = Rules::new(parsed(&text)?);
+    let in_force = InForce::new(Rules::new(parsed(&text)?));
     let mut matcher = Matcher::default();
-    matcher.follow(&Rules::default(), &rules);
+    matcher.follow(in_force.tables());
     let load_ms = started.elapsed().as_secs_f64() * 1e3;
     let packets: Vec<String> = (0..plan.flows).map(|flow| set.packet(flow)).collect();
-    let (hits, reference_ns) = compared(&mut matcher, &rules, &packets)?;
-    let masks = matcher.masks().count();
-    let (insert_us, remove_us) = changed(&mut matcher, rules, set)?;
+    let (hits, reference_ns) = compared(&mut matcher, in_force.rules(), &packets)?;
+    let masks = in_force.tables().masks().count();
+    let (insert_us, remove_us) = changed(&mut matcher, in_force, set)?;
     drop(matcher);
     let file = Scratch::of(&text)?;
-    let Measured { cycles, ns, .. } = element(&file.0, &packets, plan)?;
+    let Measured { cycles, ns, undisturbed, .. } = element(&file.0, &packets, plan)?;
     let live = live(&file.0, set.count, &set.rule(set.count), plan.time)?;
     Ok(Record {
         case: set.case,
@@ -115,6 +117,7 @@ fn measure(set: &Set, plan: &Plan) -> Result<Record, String> {
         masks,
         cycles,
         ns,
+        undisturbed,
         hits,
         load_ms,
         insert_us: Some(insert_us),
@@ -168,20 +171,22 @@ fn compared(
 }
 
 /// Adds rules and deletes them again; the microseconds of one, in the middle of each.
-fn changed(matcher: &mut Matcher, mut rules: Rules, set: &Set) -> Result<(f64, f64), String> {
+fn changed(matcher: &mut Matcher, mut in_force: InForce, set: &Set) -> Result<(f64, f64), String> {
     let (mut inserts, mut removes) = (Vec::new(), Vec::new());
-    let delete = format!("delete {}", rules.len() + 1);
+    let delete = format!("delete {}", in_force.rules().len() + 1);
     for n in 0..CHANGES {
         for (command, times) in [(&set.rule(set.count + n), &mut inserts), (&delete, &mut removes)]
         {
             let command = castanet_middlebox::language::command(command);
             let command = command.ok().flatten().ok_or("no command")?;
-            // As the element does it: the rules change beside those in force.
+            // As the element does it: rules and tables change beside those in force.
             let started = Instant::now();
-            let before = rules.clone();
+            let mut rules = Rules::clone(in_force.rules());
             rules.obey(&command).ok_or("no command for rules")??;
-            matcher.follow(&before, &rules);
-            times.push((started.elapsed().as_nanos() as f64 / 1e3, true));
+            in_force = in_force.with(rules);
+            matcher.follow(in_force.tables());
+            let time = started.elapsed().as_nanos() as f64 / 1e3;
+            times.push((time, Pulse::feel().is_calm()));
         }
     }
     Ok((middle(inserts.into_iter()).0, middle(removes.into_iter()).0))

@@ -21,12 +21,15 @@ use std::time::Duration;
   classifier   Classifier with 5-tuples, up to 200, as many as there are outputs
 
 Cycles are those of the whole element, by the time-stamp counter, in the middle of
-many short parts; the packets' headers are in the cache, as behind a device. Beside
-it the same rules are asked one by one, for some of the packets, and both have to
-say the same; for classifiers, these are their patterns as tests. Adding and removing
-is what a worker does between two bursts. Then a script adds a rule and deletes it
-again some thousand times a second (`live /s`) while a worker forwards as fast as it
-can: `rate` is how many packets go on meanwhile, of as many as without changes. These
+many short parts; the packets' headers are in the cache, as behind a device. Parts
+count in which the core was at full speed, which a loop tells that needs nothing else:
+where others have the other half of a core, it goes on for up to twenty times as long
+to find some, and says `?` if there were none. Beside it the same rules are asked one
+by one, for some of the packets, and both have to say the same; for classifiers, these
+are their patterns as tests. Adding and removing is what a command costs whoever gives
+it; workers only take the new tables. Then a script adds a rule and deletes it again
+some thousand times a second (`live /s`) while a worker forwards as fast as it can:
+`rate` is how many packets go on meanwhile, of as many as without changes. These
 packets are those of `castanet bench router`, which few of the rules are about. Column
 `by` says whether a classifier takes packets through tests or looks them up in a
 table, the JSON record also why.",
@@ -85,17 +88,22 @@ fn heading() -> String {
     bold(&title, colours_on_stdout()) + "\n"
 }
 
+/// Cycles, with a mark where the core was never at full speed.
+fn disturbed(r: &Record) -> String {
+    format!("{:.0}{}", r.cycles, if r.undisturbed { "" } else { "?" })
+}
+
 fn row(r: &Record) -> String {
     let change = |us: Option<f64>| us.map_or("-".to_owned(), |us| format!("{us:.1}"));
     let rate = r.live_rate.map_or("-".to_owned(), |rate| format!("{:.0} %", rate * 100.0));
     let by = r.matcher.as_deref().and_then(|why| why.split(':').next());
     format!(
-        "{:<13} {:>8} {:>6} {:>7} {:>10.0} {:>10.1} {:>5.2} {:>9.1} {:>10} {:>10} {:>8} {:>6} {:>12.0} {}\n",
+        "{:<13} {:>8} {:>6} {:>7} {:>10} {:>10.1} {:>5.2} {:>9.1} {:>10} {:>10} {:>8} {:>6} {:>12.0} {}\n",
         r.case,
         r.rules,
         r.masks,
         r.flows,
-        r.cycles,
+        disturbed(r),
         r.ns,
         r.hits,
         r.load_ms,
