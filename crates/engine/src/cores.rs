@@ -50,14 +50,29 @@ impl Cores {
         self.cores[worker]
     }
 
+    /// Keeps the calling thread off the workers' cores, if there are others that it may use; where
+    /// it might run before. Who wakes often may else wait beside a worker for long.
+    pub(crate) fn keep_off(&self) -> Option<CpuSet> {
+        let before = sched_getaffinity(Pid::from_raw(0)).ok()?;
+        let mut others = before;
+        self.cores.iter().for_each(|core| _ = others.unset(core.number));
+        let is_any = (0..CpuSet::count()).any(|core| others.is_set(core).unwrap_or(false));
+        (is_any && roam(&others)).then_some(before)
+    }
+
     /// Keeps the calling thread on the core of `worker`. Where the system
     /// refuses, it runs anywhere.
     pub(crate) fn pin(&self, worker: usize) {
         let mut one = CpuSet::new();
         if one.set(self.of(worker).number).is_ok() {
-            _ = sched_setaffinity(Pid::from_raw(0), &one);
+            roam(&one);
         }
     }
+}
+
+/// Lets the calling thread run on these cores; whether the system does.
+pub(crate) fn roam(cores: &CpuSet) -> bool {
+    sched_setaffinity(Pid::from_raw(0), cores).is_ok()
 }
 
 /// The cores that this process may use.
@@ -97,6 +112,20 @@ pub fn listed(text: &str) -> Option<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_keeps_off_has_the_other_cores() {
+        let cores = Cores::here(1, &[]);
+        let before = allowed();
+        let kept = cores.keep_off();
+        let others: Vec<usize> =
+            before.iter().copied().filter(|&core| core != cores.of(0).number).collect();
+        // Where there are no others, it stays.
+        assert_eq!(kept.is_some(), !others.is_empty());
+        assert_eq!(allowed(), if others.is_empty() { before.clone() } else { others });
+        assert!(kept.is_none_or(|kept| roam(&kept)));
+        assert_eq!(allowed(), before);
+    }
 
     #[test]
     fn lists_are_read_as_the_kernel_writes_them() {

@@ -261,6 +261,9 @@ impl Middlebox {
             }
         };
         new.said = said.map_err(ArgError::new)?;
+        if rules.slots() > PLACES {
+            return Err(ArgError::new(format!("there can be {PLACES} rules")));
+        }
         if !matches!(command, Command::Test(_) | Command::Save(_)) {
             new.in_force = self.in_force.with(rules);
         }

@@ -1,7 +1,9 @@
 //! The workers: at hand before and after a run, on their threads during it.
 
-use crate::cores::Cores;
+use crate::cores::{Cores, roam};
 use crate::worker::{Shared, Worker, run_thread};
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +26,8 @@ pub(super) enum Crew {
         threads: Vec<JoinHandle<Worker>>,
         /// How long to look for an answer before sleeping.
         alert: Duration,
+        /// Where this thread might run before it kept off their cores.
+        roamed: Option<CpuSet>,
     },
 }
 
@@ -106,13 +110,25 @@ impl Crew {
         }
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let alert = if cores > threads.len() { ALERT } else { Duration::ZERO };
-        *self = Crew::Away { shared, stop, threads, alert };
+        let roamed = pin.and_then(Cores::keep_off);
+        *self = Crew::Away { shared, stop, threads, alert, roamed };
         Ok(())
+    }
+
+    /// Does something that is to see all cores that this process may use.
+    pub(super) fn on_all_cores<T>(&self, act: impl FnOnce() -> T) -> T {
+        let Crew::Away { roamed: Some(all), .. } = self else { return act() };
+        let kept = sched_getaffinity(Pid::from_raw(0));
+        roam(all);
+        let done = act();
+        kept.iter().for_each(|cores| _ = roam(cores));
+        done
     }
 
     /// Calls the workers back; how many of them died on the way.
     pub(super) fn call_back(&mut self) -> usize {
-        let Crew::Away { shared, stop, threads, .. } = self else { return 0 };
+        let Crew::Away { shared, stop, threads, roamed, .. } = self else { return 0 };
+        roamed.iter().for_each(|cores| _ = roam(cores));
         stop.store(true, Ordering::Release);
         shared.iter().for_each(|s| s.send(Box::new(|_| ())));
         let sent = threads.len();

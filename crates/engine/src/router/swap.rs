@@ -99,7 +99,8 @@ impl Router {
             replaced: self.replaced + 1,
             board: self.board.successor(),
         };
-        let mut built = construct(flat, library, options, &ground, found)?;
+        let construct = || construct(flat, library, options, &ground, found);
+        let mut built = self.crew.on_all_cores(construct)?;
         let before = self.predecessors(&mut built);
         let fresh = (0..before.len()).filter(|&it| before[it].is_none());
         built.begin(fresh, &ground, options, found);

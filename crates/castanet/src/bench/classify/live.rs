@@ -18,9 +18,11 @@ pub(super) struct Live {
 const FRAMES: usize = 4096;
 /// Runs of each side in turn, each as long as a part of what was asked for: a script needs time
 /// to begin.
-const ROUNDS: usize = 15;
-const PART: u32 = 5;
+const ROUNDS: usize = 60;
+const PART: u32 = 20;
 const SHORTEST: Duration = Duration::from_millis(20);
+/// Less of what was asked for is for those who only want to see it run.
+const FEW: usize = 3;
 
 /// A worker that replays packets through the rules of a file, and a script that adds `rule`
 /// behind all `rules` and deletes it again, thousands of times a second. By the clock: what
@@ -37,18 +39,22 @@ pub(super) fn live(file: &Path, rules: usize, rule: &str, time: Duration) -> Res
     let time = (time / PART).max(SHORTEST);
     let mut calm = build(&packets, FRAMES, 1, true)?;
     let mut changing = build(&(packets + &script), FRAMES, 1, true)?;
-    let (mut all, mut rates) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        let (was_calm, before) = (are_calm(), last(&mut changing, rules)?);
-        let packets = [&mut calm, &mut changing]
-            .map(|router| run_counted(router, time, |router| count(router, "ring.count")));
-        // Each rule comes and goes.
-        let changes = 2 * (last(&mut changing, rules)? - before);
-        let undisturbed = was_calm && are_calm();
-        all.push((changes as f64 / time.as_secs_f64(), undisturbed));
-        rates.push((packets[1] as f64 / packets[0] as f64, undisturbed));
+    let rounds = if time > SHORTEST { ROUNDS } else { FEW };
+    let mut packets = [Vec::new(), Vec::new()];
+    let mut changes = Vec::new();
+    for _ in 0..rounds {
+        for (router, packets) in [&mut calm, &mut changing].into_iter().zip(&mut packets) {
+            let (was_calm, before) = (are_calm(), last(router, rules)?);
+            let count = run_counted(router, time, |router| count(router, "ring.count"));
+            let undisturbed = was_calm && are_calm();
+            packets.push((count as f64, undisturbed));
+            // Each rule comes and goes.
+            changes.push((2.0 * (last(router, rules)? - before) as f64, undisturbed));
+        }
     }
-    Ok(Live { changes: middle(all.into_iter()).0, rate: middle(rates.into_iter()).0 })
+    let [calm, changing] = packets.map(|packets| middle(packets.into_iter()).0);
+    let changes = changes.into_iter().filter(|(changes, _)| *changes > 0.0);
+    Ok(Live { changes: middle(changes).0 / time.as_secs_f64(), rate: changing / calm })
 }
 
 /// The last rule's identifier: those of `rules` came first, and the last command says it.
