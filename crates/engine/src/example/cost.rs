@@ -37,8 +37,8 @@ const PLAYS: u32 = 40;
 
 /// Between two pulses.
 const BEAT: Duration = Duration::from_micros(200);
-/// So many parts of which the core did its work at full speed are enough; for them it goes on
-/// for this many times as long as was asked for, at most.
+/// So many parts in which the core did its work at full speed are enough, or a quarter of all; for
+/// them it goes on for this many times as long as was asked for, at most.
 const ENOUGH: usize = 100;
 const LONGER: u32 = 20;
 
@@ -158,6 +158,11 @@ impl Parts {
         }
     }
 
+    /// Whether the core was at full speed often enough.
+    fn is_enough(&self) -> bool {
+        self.calm >= ENOUGH.min(self.all.len() / 4)
+    }
+
     /// Whether a pulse is calm and so was the one before.
     fn is_calm(&self, after: usize) -> bool {
         let both = after.checked_sub(1).and_then(|before| self.pulses.get(before..=after));
@@ -214,7 +219,7 @@ impl Rehearsal {
         let (mut begun, mut last, mut beat) = (first, first, started);
         loop {
             let (now, packets) = (clock.now(), last.packets - first.packets);
-            let is_over = now - started >= time * LONGER || parts.calm >= ENOUGH;
+            let is_over = now - started >= time * LONGER || parts.is_enough();
             if now - started >= time && (packets >= FEWEST || plays >= PLAYS) && is_over {
                 break;
             }

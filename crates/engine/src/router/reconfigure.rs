@@ -29,12 +29,13 @@ impl Router {
             return Err(self.stays(it));
         }
         let (config, home) = (new.config(), self.assigned.homes[it]);
-        let goes_on = self.crew.ask(home, move |worker| {
+        let before = self.crew.ask(home, move |worker| {
             let node = node::at(&worker.slots, it)?;
-            Some(new.continues(&node.config()))
+            Some(node.config())
         });
-        if goes_on.flatten() != Some(true) {
-            return Err(self.stays(it));
+        match before.flatten().filter(|before| new.continues(before)) {
+            Some(before) => new.prepare(&before),
+            None => return Err(self.stays(it)),
         }
         for worker in 0..self.crew.len() {
             let config = config.clone();
