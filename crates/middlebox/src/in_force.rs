@@ -3,7 +3,8 @@
 use crate::heirs::Heirs;
 use crate::matcher::Tables;
 use crate::rules::Rules;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use castanet_engine::prelude::*;
+use std::sync::{Arc, Weak};
 
 /// Tables that workers share, and others beside them that nobody looks at: a change goes into
 /// those, where it may take its time, and then they are the ones that workers look at. So rules
@@ -14,9 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 pub struct InForce {
     tables: Arc<Tables>,
     /// What was in force before, as soon as no worker looks at it any more.
-    before: Arc<Mutex<Option<Arc<Tables>>>>,
+    before: Common<Option<Arc<Tables>>>,
     /// For the rules of the configuration before: who goes on for them here.
-    heirs: Arc<Mutex<Option<Known>>>,
+    heirs: Common<Option<Known>>,
 }
 
 /// Whose heirs they are, and the heirs.
@@ -42,33 +43,29 @@ impl InForce {
     /// Other rules, made of these by commands.
     pub fn with(&self, rules: Rules) -> InForce {
         let rules = Arc::new(rules);
-        let mut before = lock(&self.before);
         let goes_on = |tables: &Tables| rules.goes_on_from(tables.rules());
-        let tables = match before.take().and_then(Arc::into_inner).filter(&goes_on) {
+        let before = self.before.change(Option::take).and_then(Arc::into_inner);
+        let tables = match before.filter(&goes_on) {
             Some(tables) => Some(tables),
             None => goes_on(&self.tables).then(|| Tables::clone(&self.tables)),
         };
-        *before = tables.is_some().then(|| self.tables.clone());
-        drop(before);
+        let next = tables.is_some().then(|| self.tables.clone());
+        self.before.change(|before| *before = next);
         let mut tables = tables.unwrap_or_default();
         tables.follow(rules);
-        InForce { tables: Arc::new(tables), before: self.before.clone(), heirs: Arc::default() }
+        let (tables, before) = (Arc::new(tables), self.before.clone());
+        InForce { tables, before, heirs: Common::default() }
     }
 
     /// Who goes on for the rules of another configuration: found once for all workers.
     pub(crate) fn heirs(&self, before: &Arc<Rules>) -> Arc<Heirs> {
-        let mut known = lock(&self.heirs);
-        if let Some((of, heirs)) = &*known
-            && of.as_ptr() == Arc::as_ptr(before)
-        {
-            return heirs.clone();
+        let is_known =
+            |(of, heirs): &Known| (of.as_ptr() == Arc::as_ptr(before)).then(|| heirs.clone());
+        if let Some(heirs) = self.heirs.read(|known| known.as_ref().and_then(is_known)) {
+            return heirs;
         }
         let heirs = Arc::new(Heirs::of(before, self.rules()));
-        *known = Some((Arc::downgrade(before), heirs.clone()));
+        self.heirs.change(|known| *known = Some((Arc::downgrade(before), heirs.clone())));
         heirs
     }
-}
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -76,8 +76,8 @@ use castanet_engine::prelude::*;
 /// = m.drops.rule 1
 /// = m.bytes1 76
 /// = m.unfit_options 0
-/// = m.tables table of 2 rules, 3 keys, 3 masks, 0 probes, 132704 bytes
-/// = m.tables_verbose table of 2 rules, 3 keys, 3 masks, 0 probes, 132704 bytes\nmask 0 0 0 0 0 0 0 0 keys 1\n  id2 out eth1 mod ip6-hop-limit 7\nmask 100 0 0 fc00000000000000 0 0 0 0 keys 1\n  id1 in eth0 ip-ttl < 5 drop\nmask 100 0 0 ff00000000000000 0 0 0 0 keys 1\n  id1 in eth0 ip-ttl < 5 drop
+/// = m.tables table of 2 rules, 3 keys, 3 masks, 0 probes, 132424 bytes
+/// = m.tables_verbose table of 2 rules, 3 keys, 3 masks, 0 probes, 132424 bytes\nmask 0 0 0 0 0 0 0 0 keys 1\n  id2 out eth1 mod ip6-hop-limit 7\nmask 100 0 0 fc00000000000000 0 0 0 0 keys 1\n  id1 in eth0 ip-ttl < 5 drop\nmask 100 0 0 ff00000000000000 0 0 0 0 keys 1\n  id1 in eth0 ip-ttl < 5 drop
 /// ! m.reset_counts
 /// = m.bytes1 0
 /// ! m.replace 1 all mod ip-ttl 3
@@ -264,7 +264,11 @@ impl Middlebox {
         if rules.slots() > PLACES {
             return Err(ArgError::new(format!("there can be {PLACES} rules")));
         }
-        if !matches!(command, Command::Test(_) | Command::Save(_)) {
+        let is_about_rules = !matches!(
+            command,
+            Command::Test(_) | Command::Save(_) | Command::Enable(_) | Command::Disable(_)
+        );
+        if is_about_rules {
             new.in_force = self.in_force.with(rules);
         }
         Ok(new)

@@ -223,15 +223,16 @@ impl Rehearsal {
             if now - started >= time && (packets >= FEWEST || plays >= PLAYS) && is_over {
                 break;
             }
-            if now - beat >= BEAT {
-                parts.beat();
-                beat = clock.now();
-            }
             self.play();
             plays += 1;
             last = self.sum();
             if last.packets - begun.packets >= PART {
                 parts.all.push((last.since(begun), parts.pulses.len()));
+                // Between two parts: each lies between two pulses.
+                if clock.now() - beat >= BEAT {
+                    parts.beat();
+                    beat = clock.now();
+                }
                 begun = last;
             }
         }

@@ -73,7 +73,7 @@ impl Router {
                 return None;
             }
         };
-        let mut built = construct(flat, library, options, &ground, found)?;
+        let mut built = construct(flat, library, (options, &options.cores()), &ground, found)?;
         let all = 0..built.graph.elements.len();
         built.begin(all, &ground, options, found);
         if found.has_errors() {
@@ -124,11 +124,11 @@ impl Router {
 pub(super) fn construct(
     flat: &Flat,
     library: &Library,
-    options: &Options,
+    (options, cores): (&Options, &Cores),
     ground: &Ground,
     found: &mut Diagnostics,
 ) -> Option<Built> {
-    let planned = plan(flat, library, &options.cores(), options.wording, found);
+    let planned = plan(flat, library, cores, options.wording, found);
     // Click looks at arguments only where the connections are right.
     if options.wording == Wording::Click && found.has_errors() {
         return None;

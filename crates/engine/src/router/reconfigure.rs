@@ -33,10 +33,13 @@ impl Router {
             let node = node::at(&worker.slots, it)?;
             Some(node.config())
         });
-        match before.flatten().filter(|before| new.continues(before)) {
-            Some(before) => new.prepare(&before),
-            None => return Err(self.stays(it)),
-        }
+        // It ends here, after all have followed, and not on a worker: that may take its time.
+        let Some(before) = before.flatten().filter(|before| new.continues(before)) else {
+            return Err(self.stays(it));
+        };
+        new.prepare(&before);
+        // Together: what workers share moves with the first that follows.
+        let ran = self.halt();
         for worker in 0..self.crew.len() {
             let config = config.clone();
             self.crew.ask(worker, move |worker| {
@@ -49,6 +52,7 @@ impl Router {
                 worker.revive(it);
             });
         }
+        self.go_on(ran);
         self.rewritten[it] = None;
         self.declare(it, text);
         Ok(())

@@ -99,8 +99,8 @@ impl Router {
             replaced: self.replaced + 1,
             board: self.board.successor(),
         };
-        let construct = || construct(flat, library, options, &ground, found);
-        let mut built = self.crew.on_all_cores(construct)?;
+        let cores = self.crew.on_all_cores(|| options.cores());
+        let mut built = construct(flat, library, (options, &cores), &ground, found)?;
         let before = self.predecessors(&mut built);
         let fresh = (0..before.len()).filter(|&it| before[it].is_none());
         built.begin(fresh, &ground, options, found);
@@ -192,23 +192,35 @@ impl Router {
     /// one; whether it did.
     pub(super) fn replace(&mut self) -> bool {
         let Some(Next { text, mut built, board, before }) = self.next.take() else { return false };
-        let runs = matches!(self.crew, Crew::Away { .. });
-        if self.crew.call_back() > 0 {
-            self.console.chatter("a worker was lost to a panic outside any element\n");
-        }
+        let runs = self.halt();
         self.last_words();
         self.end_others(&before);
         self.hand_over_programs(&mut built, &before);
         self.hand_over(&mut built, &before);
-        self.take_place(built, &before);
+        // The old ones end when the new ones run: that may take its time.
+        let _old = self.take_place(built, &before);
         self.board = board;
         self.board.forget_before();
         self.text = Some(text);
-        if runs && let Err(e) = self.crew.send_off(self.pin.as_ref()) {
+        self.go_on(runs);
+        true
+    }
+
+    /// Calls the workers back; whether they were away.
+    pub(super) fn halt(&mut self) -> bool {
+        let runs = matches!(self.crew, Crew::Away { .. });
+        if self.crew.call_back() > 0 {
+            self.console.chatter("a worker was lost to a panic outside any element\n");
+        }
+        runs
+    }
+
+    /// Sends them off again, if they were away.
+    pub(super) fn go_on(&mut self, ran: bool) {
+        if ran && let Err(e) = self.crew.send_off(self.pin.as_ref()) {
             self.console.chatter(&format!("cannot start a worker: {e}\n"));
             self.ending.get_or_insert(1);
         }
-        true
     }
 
     /// Does what elements have asked for last. Their wish to stop the router was
@@ -271,7 +283,8 @@ impl Router {
         }
     }
 
-    fn take_place(&mut self, built: Built, before: &[Option<Before>]) {
+    /// Gives back the workers that were here before.
+    fn take_place(&mut self, built: Built, before: &[Option<Before>]) -> Crew {
         let mut kept = |before: &Option<Before>| {
             let before = before.filter(|before| !before.changed)?;
             self.rewritten[before.element].take()
@@ -306,9 +319,9 @@ impl Router {
         self.names = names;
         self.flat_text = flat_text;
         self.requirements = requirements;
-        self.crew = crew;
         self.programs = programs;
         self.armed = armed;
+        std::mem::replace(&mut self.crew, crew)
     }
 }
 

@@ -7,18 +7,23 @@ use crate::rules::{Change, Rules};
 /// Packets and bytes by the places of rules.
 #[derive(Clone, Default)]
 pub(crate) struct Counts {
-    all: Vec<Count>,
+    all: Vec<Pair>,
 }
+
+/// Packets and bytes; as numbers, for which memory need not be written that is zero.
+type Pair = [u64; 2];
+
+const NONE: Pair = [0; 2];
 
 impl Counts {
     /// Begins anew for rules that are new where `before` was counted for.
     pub(super) fn follow(&mut self, before: &Rules, rules: &Rules) {
         if !rules.goes_on_from(before) || before.resets != rules.resets {
             // Those of the system are zero already, and touched when they are counted in.
-            self.all = vec![Count::default(); rules.slots()];
+            self.all = vec![NONE; rules.slots()];
             return;
         }
-        self.all.resize(self.all.len().max(rules.slots()), Count::default());
+        self.all.resize(self.all.len().max(rules.slots()), NONE);
         match rules.changes_since(before) {
             Some(changes) => changes.iter().for_each(|change| {
                 if let Change::Came(_, entry) = change {
@@ -29,12 +34,18 @@ impl Counts {
         }
     }
 
-    /// The same by a look at all rules.
+    /// The same by a look at all rules, if any came.
     fn follow_all(&mut self, before: &Rules, rules: &Rules) {
-        let mut ids = vec![None; self.all.len()];
-        before.entries().for_each(|entry| ids[entry.slot] = Some(entry.id));
-        let new = rules.entries().filter(|entry| ids[entry.slot] != Some(entry.id));
-        new.for_each(|entry| self.set(entry.slot, Count::default()));
+        let last = before.last_id();
+        if rules.last_id() > last {
+            let new = rules.entries().filter(|entry| entry.id > last);
+            new.for_each(|entry| self.set(entry.slot, Count::default()));
+        }
+    }
+
+    /// Gives away what was counted.
+    pub(super) fn take(&mut self) -> Counts {
+        std::mem::take(self)
     }
 
     /// Goes on with what those have counted whose heirs these rules are.
@@ -45,21 +56,22 @@ impl Counts {
     /// Counts a packet for the rule in a place.
     #[inline]
     pub(super) fn count(&mut self, slot: u32, bytes: usize) {
-        if let Some(count) = self.all.get_mut(slot as usize) {
-            count.packets += 1;
-            count.bytes += bytes as u64;
+        if let Some([packets, all]) = self.all.get_mut(slot as usize) {
+            *packets += 1;
+            *all += bytes as u64;
         }
     }
 
     /// What was counted for the rule in a place.
     pub(crate) fn of(&self, slot: usize) -> Count {
-        self.all.get(slot).copied().unwrap_or_default()
+        let [packets, bytes] = self.all.get(slot).copied().unwrap_or(NONE);
+        Count { packets, bytes }
     }
 
     /// Says what was counted for the rule in a place.
-    pub(crate) fn set(&mut self, slot: usize, count: Count) {
+    fn set(&mut self, slot: usize, Count { packets, bytes }: Count) {
         if let Some(place) = self.all.get_mut(slot) {
-            *place = count;
+            *place = [packets, bytes];
         }
     }
 }

@@ -55,7 +55,7 @@ impl Matcher {
 
     /// The same in another configuration, where some rules have heirs.
     pub(crate) fn adopt(&mut self, tables: &Arc<Tables>, heirs: &Heirs) {
-        let before = self.counts.clone();
+        let before = self.counts.take();
         self.follow(tables);
         self.counts.adopt(&before, heirs);
     }
