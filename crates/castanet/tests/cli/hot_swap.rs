@@ -179,6 +179,9 @@ fn rules_keep_their_connections() {
         it.swap(&text("add-stateful udp-dport 6 accept, all accept", "")).unwrap();
         it.client.wait_for("m.packets2", "0");
         connection(1, 1, &mut it);
+        // Others still, of this element alone.
+        it.client.write("m.config", "all drop, add-stateful udp-dport 6 accept");
+        connection(2, 2, &mut it);
         it.end();
     }
 }
