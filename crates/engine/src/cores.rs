@@ -75,8 +75,8 @@ pub(crate) fn roam(cores: &CpuSet) -> bool {
     sched_setaffinity(Pid::from_raw(0), cores).is_ok()
 }
 
-/// The cores that this process may use.
-fn allowed() -> Vec<usize> {
+/// The cores that the calling thread may use.
+pub fn allowed() -> Vec<usize> {
     let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
     let cores: Vec<usize> =
         (0..CpuSet::count()).filter(|&core| set.is_set(core).unwrap_or(false)).collect();

@@ -189,8 +189,8 @@ fn read_file(path: &str) -> Result<Vec<Rule>, ArgError> {
 }
 
 /// Rules, if there are places for them.
-fn few_enough(rules: Vec<Rule>) -> Result<Vec<Rule>, ArgError> {
-    match rules.len() > PLACES {
+fn few_enough(rules: Rules) -> Result<Rules, ArgError> {
+    match rules.slots() > PLACES {
         true => Err(ArgError::new(format!("{} rules; there can be {PLACES}", rules.len()))),
         false => Ok(rules),
     }
@@ -225,7 +225,7 @@ impl Build for Middlebox {
         let words = |words: Option<Words>| words.map(|words| words.words);
         let interfaces = Interfaces::new(words(args.interfaces), words(args.out), setup.inputs)?;
         Ok(Middlebox {
-            in_force: InForce::new(Rules::new(few_enough(rules)?)),
+            in_force: InForce::new(few_enough(Rules::new(rules))?),
             interfaces,
             mtu: args.mtu,
             said: String::new(),
@@ -249,7 +249,7 @@ impl Middlebox {
                 Err(error) => return Err(ArgError::of_file(path, &error)),
             },
             Command::Load(path) => {
-                let loaded = few_enough(read_file(path)?)?;
+                let loaded = read_file(path)?;
                 let said = format!("loaded {} rules", loaded.len());
                 rules.load(loaded);
                 Ok(said)
@@ -261,15 +261,12 @@ impl Middlebox {
             }
         };
         new.said = said.map_err(ArgError::new)?;
-        if rules.slots() > PLACES {
-            return Err(ArgError::new(format!("there can be {PLACES} rules")));
-        }
         let is_about_rules = !matches!(
             command,
             Command::Test(_) | Command::Save(_) | Command::Enable(_) | Command::Disable(_)
         );
         if is_about_rules {
-            new.in_force = self.in_force.with(rules);
+            new.in_force = self.in_force.with(few_enough(rules)?);
         }
         Ok(new)
     }

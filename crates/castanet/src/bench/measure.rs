@@ -1,6 +1,7 @@
 //! Fair comparisons on a noisy machine.
 
 use super::io::cores;
+use castanet_engine::cores::allowed;
 use castanet_engine::example::Pulse;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -37,7 +38,7 @@ pub(crate) fn watched(workers: usize, mut run: impl FnMut() -> u64) -> Run {
 /// Whether all cores are at full speed.
 pub(crate) fn are_calm() -> bool {
     let pulse = |core| cores::on(core, Pulse::feel).is_ok_and(Pulse::is_calm);
-    cores::allowed().into_iter().all(pulse)
+    allowed().into_iter().all(pulse)
 }
 
 /// Seconds of processor time that this process has had.

@@ -357,3 +357,23 @@ fn steps(script: &Script, router: &Router) -> Result<Vec<Step>, String> {
     }
     Ok(steps)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_count_between_two_calm_pulses() {
+        // From here on there is a fastest one.
+        Pulse::feel();
+        let (calm, busy) = (Pulse(0), Pulse(u64::MAX));
+        let part = |cycles, after| (Sum { packets: 1, calls: 0, cycles }, after);
+        let all = vec![part(70, 1), part(140, 2), part(141, 3), part(142, 3), part(72, 4)];
+        let pulses = vec![calm, calm, busy, calm, calm];
+        let mut parts = Parts { all, pulses, calm: 0 };
+        assert_eq!(parts.middle(), (72.0, true));
+        parts.pulses[1] = busy;
+        parts.pulses[4] = busy;
+        assert_eq!(parts.middle(), (140.0, false), "of all, where there was no such time");
+    }
+}

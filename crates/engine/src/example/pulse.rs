@@ -16,7 +16,7 @@ static FASTEST: AtomicU64 = AtomicU64::new(u64::MAX);
 /// machines are virtual, another one may have the other half of a core for seconds, and no clock
 /// tells; then all takes up to twice as long.
 #[derive(Clone, Copy, Debug)]
-pub struct Pulse(u64);
+pub struct Pulse(pub(super) u64);
 
 impl Pulse {
     /// Feels the pulse of the core that this thread is on; takes about 20 µs.
@@ -34,7 +34,7 @@ impl Pulse {
 
     /// Whether it is within an eighth of the fastest that this process has felt until now.
     pub fn is_calm(self) -> bool {
-        self.0 <= FASTEST.load(Ordering::Relaxed) / 8 * 9
+        self.0 <= (FASTEST.load(Ordering::Relaxed) / 8).saturating_mul(9)
     }
 }
 

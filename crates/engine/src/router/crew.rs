@@ -2,8 +2,7 @@
 
 use crate::cores::{Cores, roam};
 use crate::worker::{Shared, Worker, run_thread};
-use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::Pid;
+use nix::sched::CpuSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -113,16 +112,6 @@ impl Crew {
         let roamed = pin.and_then(Cores::keep_off);
         *self = Crew::Away { shared, stop, threads, alert, roamed };
         Ok(())
-    }
-
-    /// Does something that is to see all cores that this process may use.
-    pub(super) fn on_all_cores<T>(&self, act: impl FnOnce() -> T) -> T {
-        let Crew::Away { roamed: Some(all), .. } = self else { return act() };
-        let kept = sched_getaffinity(Pid::from_raw(0));
-        roam(all);
-        let done = act();
-        kept.iter().for_each(|cores| _ = roam(cores));
-        done
     }
 
     /// Calls the workers back; how many of them died on the way.

@@ -99,7 +99,8 @@ impl Router {
             replaced: self.replaced + 1,
             board: self.board.successor(),
         };
-        let cores = self.crew.on_all_cores(|| options.cores());
+        // Workers that have cores stay there, and those are not this thread's meanwhile.
+        let cores = self.pin.clone().unwrap_or_else(|| options.cores());
         let mut built = construct(flat, library, (options, &cores), &ground, found)?;
         let before = self.predecessors(&mut built);
         let fresh = (0..before.len()).filter(|&it| before[it].is_none());
@@ -285,11 +286,11 @@ impl Router {
 
     /// Gives back the workers that were here before.
     fn take_place(&mut self, built: Built, before: &[Option<Before>]) -> Crew {
-        let mut kept = |before: &Option<Before>| {
+        let kept = |before: &Option<Before>| {
             let before = before.filter(|before| !before.changed)?;
             self.rewritten[before.element].take()
         };
-        let rewritten = before.iter().map(&mut kept).collect();
+        let rewritten = before.iter().map(kept).collect();
         let Built {
             graph,
             assigned,

@@ -5,7 +5,7 @@ use crate::listing::Count;
 use crate::rules::{Change, Rules};
 
 /// Packets and bytes by the places of rules.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Counts {
     all: Vec<Pair>,
 }
@@ -41,11 +41,6 @@ impl Counts {
             let new = rules.entries().filter(|entry| entry.id > last);
             new.for_each(|entry| self.set(entry.slot, Count::default()));
         }
-    }
-
-    /// Gives away what was counted.
-    pub(super) fn take(&mut self) -> Counts {
-        std::mem::take(self)
     }
 
     /// Goes on with what those have counted whose heirs these rules are.

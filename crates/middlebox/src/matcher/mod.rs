@@ -32,7 +32,7 @@ struct Met {
 /// Finds the rules that are about packets, for one worker, and counts for them. The same as
 /// asking each rule ([`Rule::holds`](crate::rule::Rule::holds)), for many rules and a burst of
 /// packets.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Matcher {
     tables: Arc<Tables>,
     counts: Counts,
@@ -55,7 +55,7 @@ impl Matcher {
 
     /// The same in another configuration, where some rules have heirs.
     pub(crate) fn adopt(&mut self, tables: &Arc<Tables>, heirs: &Heirs) {
-        let before = self.counts.take();
+        let before = std::mem::take(&mut self.counts);
         self.follow(tables);
         self.counts.adopt(&before, heirs);
     }

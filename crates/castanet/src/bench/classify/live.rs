@@ -21,7 +21,7 @@ const FRAMES: usize = 4096;
 const ROUNDS: usize = 60;
 const PART: u32 = 20;
 const SHORTEST: Duration = Duration::from_millis(20);
-/// Less of what was asked for is for those who only want to see it run.
+/// So many where less was asked for: somebody wants to see it run.
 const FEW: usize = 3;
 
 /// A worker that replays packets through the rules of a file, and a script that adds `rule`
@@ -40,21 +40,25 @@ pub(super) fn live(file: &Path, rules: usize, rule: &str, time: Duration) -> Res
     let mut calm = build(&packets, FRAMES, 1, true)?;
     let mut changing = build(&(packets + &script), FRAMES, 1, true)?;
     let rounds = if time > SHORTEST { ROUNDS } else { FEW };
-    let mut packets = [Vec::new(), Vec::new()];
-    let mut changes = Vec::new();
+    let (mut alone, mut meanwhile, mut changes) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {
-        for (router, packets) in [&mut calm, &mut changing].into_iter().zip(&mut packets) {
-            let (was_calm, before) = (are_calm(), last(router, rules)?);
-            let count = run_counted(router, time, |router| count(router, "ring.count"));
-            let undisturbed = was_calm && are_calm();
-            packets.push((count as f64, undisturbed));
-            // Each rule comes and goes.
-            changes.push((2.0 * (last(router, rules)? - before) as f64, undisturbed));
-        }
+        alone.push(packets_of(&mut calm, time));
+        let before = last(&mut changing, rules)?;
+        let (packets, undisturbed) = packets_of(&mut changing, time);
+        meanwhile.push((packets, undisturbed));
+        // Each rule comes and goes.
+        changes.push((2.0 * (last(&mut changing, rules)? - before) as f64, undisturbed));
     }
-    let [calm, changing] = packets.map(|packets| middle(packets.into_iter()).0);
-    let changes = changes.into_iter().filter(|(changes, _)| *changes > 0.0);
-    Ok(Live { changes: middle(changes).0 / time.as_secs_f64(), rate: changing / calm })
+    let [alone, meanwhile, changes] =
+        [alone, meanwhile, changes].map(|it| middle(it.into_iter()).0);
+    Ok(Live { changes: changes / time.as_secs_f64(), rate: meanwhile / alone })
+}
+
+/// The packets of one run, and whether cores were at full speed before and after.
+fn packets_of(router: &mut Router, time: Duration) -> (f64, bool) {
+    let was_calm = are_calm();
+    let packets = run_counted(router, time, |router| count(router, "ring.count"));
+    (packets as f64, was_calm && are_calm())
 }
 
 /// The last rule's identifier: those of `rules` came first, and the last command says it.

@@ -1,5 +1,6 @@
 //! Which core forwards, and which feeds it.
 
+use castanet_engine::cores::allowed;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::path::Path;
@@ -26,12 +27,6 @@ impl Cores {
     pub(in crate::bench) fn feed(&self) -> Result<usize, String> {
         self.feed.ok_or_else(|| "it takes two cores".to_owned())
     }
-}
-
-/// All that this process may use.
-pub(in crate::bench) fn allowed() -> Vec<usize> {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
-    (0..CpuSet::count()).filter(|&core| allowed.is_set(core).unwrap_or(false)).collect()
 }
 
 /// The first core that is not among `halves`, else the second of all.
