@@ -2,7 +2,7 @@
 
 use super::{capture, number, packets, require_dpdk};
 use crate::program::{folder, root};
-use castanet_lab::{Command, Lab, Process};
+use castanet_lab::{Command, Lab, Namespace, Process};
 use std::time::Duration;
 
 /// Memory that two processes can share, without huge pages.
@@ -121,29 +121,22 @@ fn a_peer_may_come_late_die_and_come_back() {
     assert!(server.finish(PATIENCE).unwrap().success());
 }
 
-#[test]
-fn the_kernel_pings_castanet_over_a_tap() {
-    let lab = Lab::new("dpdk").unwrap_or_else(|error| panic!("{error}"));
-    let host = lab.namespace("host").unwrap();
-    let config = "DPDKInfo(8192);
-         f :: FromDPDKDevice(0) -> c :: Classifier(12/0806 20/0001, 12/0800, -);
+/// Answers what comes from the kernel's side of a tap, looking for packets as is said.
+fn answers(host: &Namespace, looking: &str) -> Process {
+    require_dpdk();
+    let config = format!(
+        "DPDKInfo(8192);
+         f :: FromDPDKDevice(0{looking}) -> c :: Classifier(12/0806 20/0001, 12/0800, -);
          c[0] -> ARPResponder(10.9.0.2 2:0:0:0:0:9) -> t :: ToDPDKDevice(0);
          c[1] -> Strip(14) -> CheckIPHeader -> ICMPPingResponder -> echoed :: Counter
               -> EtherEncap(0x0800, 2:0:0:0:0:9, 2:0:0:0:0:1) -> t;
-         c[2] -> Discard";
+         c[2] -> Discard"
+    );
     let options = "--no-huge -m 256 --no-pci --no-shconf --no-telemetry --log-level=3 \
                    --vdev net_tap0,iface=dtap0,mac=02:00:00:00:00:01";
-    require_dpdk();
-    let castanet = host.command(env!("CARGO_BIN_EXE_castanet")).args([
-        "run",
-        "--dpdk",
-        options,
-        "-e",
-        config,
-        "--handler",
-        "echoed.count",
-    ]);
-    let mut castanet = castanet.spawn().unwrap();
+    let castanet = host.command(env!("CARGO_BIN_EXE_castanet"));
+    let words = ["run", "--dpdk", options, "-e", &config, "--handler", "echoed.count"];
+    let mut castanet = castanet.args(words).spawn().unwrap();
     castanet.wait_for("castanet: running", PATIENCE).unwrap();
     for words in [
         "link set dtap0 address 02:00:00:00:00:01",
@@ -152,9 +145,53 @@ fn the_kernel_pings_castanet_over_a_tap() {
     ] {
         host.ip(words).unwrap();
     }
+    castanet
+}
+
+/// Has the kernel ping three times.
+fn ping(host: &Namespace) {
     let ping = host.command("ping").args(["-n", "-c", "3", "-i", "0.2", "-W", "5", "10.9.0.2"]);
     let said = ping.timeout(PATIENCE).check().unwrap_or_else(|error| panic!("{error}"));
     assert!(said.stdout.contains("3 received, 0% packet loss"), "{}", said.stdout);
+}
+
+#[test]
+fn the_kernel_pings_castanet_over_a_tap() {
+    let lab = Lab::new("dpdk").unwrap_or_else(|error| panic!("{error}"));
+    let host = lab.namespace("host").unwrap();
+    let castanet = answers(&host, "");
+    ping(&host);
     castanet.interrupt();
     assert_eq!(castanet.finish(PATIENCE).unwrap().stdout, "3\n");
+}
+
+/// How often the threads of a process have gone to sleep.
+fn sleeps(process: u32) -> u64 {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let of_thread = |entry: std::fs::DirEntry| -> u64 {
+        let text = std::fs::read_to_string(entry.path().join("status")).unwrap_or_default();
+        let count = text.split("\nvoluntary_ctxt_switches:").nth(1).unwrap_or_default();
+        count.lines().next().unwrap_or_default().trim().parse().unwrap_or(0)
+    };
+    threads.map(|entry| of_thread(entry.unwrap())).sum()
+}
+
+#[test]
+fn a_port_s_interrupt_wakes_who_sleeps_until_then() {
+    let lab = Lab::new("dpdk-intr").unwrap_or_else(|error| panic!("{error}"));
+    let host = lab.namespace("host").unwrap();
+    let slept = |looking| {
+        let castanet = answers(&host, looking);
+        ping(&host);
+        let before = sleeps(castanet.id());
+        std::thread::sleep(Duration::from_secs(1));
+        let slept = sleeps(castanet.id()) - before;
+        ping(&host);
+        castanet.interrupt();
+        assert_eq!(castanet.finish(PATIENCE).unwrap().stdout, "6\n");
+        slept
+    };
+    // Who looks now and then does it every millisecond.
+    let (called, looks) = (slept(", RX_INTR 0"), slept(""));
+    assert!(called < 100 && looks > 300, "{called} and {looks} times");
 }

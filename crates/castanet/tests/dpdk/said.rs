@@ -96,6 +96,41 @@ fn a_port_takes_more_addresses_and_other_bursts() {
 }
 
 #[test]
+fn a_port_takes_another_address_and_fewer_queues_for_its_hash() {
+    let said = run(
+        "--vdev net_null0",
+        "DPDKInfo(4096);
+         f :: FromDPDKDevice(0, N_QUEUES 4, MAX_RSS 2, MAC 2:0:0:0:0:9, CLEAR true, PAUSE unset)
+             -> Discard;
+         Script(wait 10ms, write f.max_rss 3, stop)",
+        &["f.mac", "f.nb_rx_queues"],
+    );
+    assert!(said.contains("f.mac:\n02-00-00-00-00-09\n"), "{said}");
+    assert_eq!(number(&said, "f.nb_rx_queues"), 4, "{said}");
+}
+
+#[test]
+fn what_a_driver_cannot_do_is_an_error_that_says_so() {
+    require_dpdk();
+    let (from, _) = capture("cannot", 60..61);
+    let pcap = format!("--vdev net_pcap0,rx_pcap={}", from.display());
+    for (device, argument, what) in [
+        (&*pcap, "MAC 2:0:0:0:0:9", "its driver net_pcap takes no other Ethernet address: "),
+        (&pcap, "MAX_RSS 1", "its driver does not choose among queues by hash: "),
+        ("--vdev net_null0", "PAUSE rx", "its driver net_null does not do that with pause frames"),
+        ("--vdev net_null0", "RX_INTR 0", "cannot be called by net_null0 when packets come: "),
+        ("--vdev net_null0", "PAUSE now", "PAUSE: `now` is not full, rx, tx, none or unset"),
+    ] {
+        let config = format!("DPDKInfo(1024); FromDPDKDevice(0, {argument}) -> Discard");
+        let options = format!("{QUIET} {device}");
+        let Ran { status, err, .. } = castanet(&["run", "--dpdk", &options, "-e", &config], b"");
+        assert_eq!(status, Some(1), "{argument}");
+        assert!(err.contains(what), "{err}");
+        assert!(!err.contains("without hardware"), "{err}");
+    }
+}
+
+#[test]
 fn packets_tell_the_queue_and_the_hash_that_brought_them() {
     let (one, _) = capture("paint-0", (0..100).map(|n| 60 + n));
     let (two, _) = capture("paint-1", (0..200).map(|n| 60 + n));

@@ -258,6 +258,7 @@ impl State {
             most(|held| held.rx.end.max(held.options.reserved.0)).max(1).min(info.max_rx_queues);
         let refused = users().any(|held| held.options.rss == Some(false));
         let wanted = users().any(|held| held.options.rss == Some(true) || held.options.aggregate);
+        let spread = most(|held| held.options.spread).min(rx_queues);
         let sums = |of: fn(&Options) -> Sums| {
             users().map(|held| of(&held.options)).fold(Sums::default(), Sums::or)
         };
@@ -275,10 +276,14 @@ impl State {
             })),
             mtu: most(|held| held.options.mtu),
             promiscuous: users().any(|held| held.options.promiscuous),
-            rss: !refused && (wanted || rx_queues > 1),
+            rss: !refused && (wanted || rx_queues > 1 || spread > 0),
             checks: sums(|it| it.checks),
             finishes: sums(|it| it.finishes),
             cuts: users().any(|held| held.options.cuts),
+            mac: users().find_map(|held| held.options.mac),
+            pause: users().find_map(|held| held.options.pause),
+            spread,
+            interrupts: users().any(|held| held.options.interrupts),
         })
     }
 }

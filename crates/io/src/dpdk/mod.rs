@@ -8,6 +8,7 @@
 mod advice;
 mod claims;
 mod handing;
+mod interrupts;
 mod options;
 mod ring;
 
@@ -17,13 +18,14 @@ use crate::sys::dpdk::{self as sys, Copied, Counts, Cut, Handed, Link, Mbufs, Po
 use castanet_packet::{Batch, Pool};
 use claims::Claim;
 use handing::{Handing, Taker};
+use interrupts::Interrupts;
 use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 pub use claims::{Settings, configure, pools};
 pub use handing::Buffers;
-pub use options::{Options, Receive, Sums, Transmit};
+pub use options::{Options, Pause, Receive, Sums, Transmit};
 pub use ring::{Ring, RingOptions};
 
 /// Whether DPDK was there when this program was built.
@@ -90,6 +92,8 @@ pub fn words(line: &str) -> Vec<String> {
 
 /// Queues of a port.
 pub struct Dpdk {
+    /// If they are wanted.
+    interrupts: Option<Interrupts>,
     claim: Claim,
     options: Options,
     /// The queue to receive from first.
@@ -113,7 +117,35 @@ impl Dpdk {
         let claim = Claim::new(port, &options)?;
         let care = claim.port.needs_care.then(|| Instant::now() + CARE);
         let (stats, pieces) = (DeviceStats::default(), Batch::new());
-        Ok(Dpdk { claim, options, next: 0, stats, bad_sums: (0, 0), pieces, care })
+        let interrupts = options.interrupts.then(|| Interrupts::new(&claim.port, &claim.rx));
+        let interrupts = interrupts
+            .transpose()
+            .map_err(|error| IoError::new("wait for a port of DPDK", error))?;
+        let bad_sums = (0, 0);
+        Ok(Dpdk { interrupts, claim, options, next: 0, stats, bad_sums, pieces, care })
+    }
+
+    /// Has the port call when a packet comes: the descriptor that is readable then, until
+    /// [`Dpdk::disarm`]. Who waits for it looks once more before, for what came meanwhile. None
+    /// where interrupts were not wanted, or the port does not run now.
+    pub fn arm(&mut self) -> Result<Option<RawFd>, IoError> {
+        let Some(interrupts) = &mut self.interrupts else { return Ok(None) };
+        interrupts.arm().map_err(|why| {
+            let doing = format!("be called by {} when packets come", self.claim.info.name());
+            IoError::Unfit { doing, why }
+        })
+    }
+
+    /// Has it call no longer; whether it was to.
+    #[inline]
+    pub fn disarm(&mut self) -> bool {
+        self.interrupts.as_mut().is_some_and(Interrupts::disarm)
+    }
+
+    /// Has packets come to the port's first queues only, chosen by their hash.
+    pub fn spread(&self, queues: u16) -> Result<(), IoError> {
+        let doing = || format!("spread packets of {} over {queues} queues", self.claim.info.name());
+        self.claim.port.spread(queues).map_err(|why| IoError::Unfit { doing: doing(), why })
     }
 
     /// The port's number.
@@ -128,7 +160,7 @@ impl Dpdk {
 
     /// The port's Ethernet address.
     pub fn mac(&self) -> [u8; 6] {
-        self.claim.info.mac
+        self.claim.port.info().map_or(self.claim.info.mac, |info| info.mac)
     }
 
     /// What the hardware has counted.

@@ -1,6 +1,6 @@
 //! What is wanted of a port, and of DPDK's environment.
 
-pub use crate::sys::dpdk::Sums;
+pub use crate::sys::dpdk::{Pause, Sums};
 
 /// What is wanted of a port.
 #[derive(Clone, Copy, Default, Debug)]
@@ -32,6 +32,14 @@ pub struct Options {
     pub finishes: Sums,
     /// Whether TCP packets longer than the MTU are cut: by the port, if it can.
     pub cuts: bool,
+    /// The port's Ethernet address, if it is to have another.
+    pub mac: Option<[u8; 6]>,
+    /// Which pause frames it sends and obeys, if not as it is by itself.
+    pub pause: Option<Pause>,
+    /// Over how many queues packets are spread by their hash; zero for all.
+    pub spread: u16,
+    /// Whether queues interrupt when packets come: see [`Dpdk::arm`](super::Dpdk::arm).
+    pub interrupts: bool,
 }
 
 /// Which queues to receive from; nobody else may have them.

@@ -19,9 +19,10 @@ pub(super) fn open(
             let error_text = ArgError::new(error.to_string());
             Err(match crate::dpdk::exists(port) {
                 true => error_text,
-                false => error_text.click(format!("{port} : Unknown or invalid PORT")),
-            }
-            .help(if is_built_in() { HELP } else { INSTALL }))
+                false => error_text
+                    .click(format!("{port} : Unknown or invalid PORT"))
+                    .help(if is_built_in() { HELP } else { INSTALL }),
+            })
         }
     }
 }

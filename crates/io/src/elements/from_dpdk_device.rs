@@ -6,7 +6,7 @@ use super::spread::{Offer, Spread, given};
 use super::to_dpdk_device::ToDPDKDevice;
 use super::wait::Wait;
 use crate::device::Device;
-use crate::dpdk::{Dpdk, Options, Receive};
+use crate::dpdk::{Dpdk, Options, Pause, Receive};
 use crate::sys::dpdk::Counts;
 use castanet_engine::graph::devices;
 use castanet_engine::prelude::*;
@@ -26,7 +26,8 @@ use castanet_engine::prelude::*;
 /// When nothing has come for a millisecond the worker looks less and less often,
 /// in the end once a millisecond, unless BUSY is true. In that time the
 /// descriptors of a queue (NDESC) must hold what arrives: a million packets a
-/// second, by default.
+/// second, by default. With RX_INTR it sleeps until the port's interrupt, if its driver has
+/// such.
 ///
 /// Where a `ToDPDKDevice` comes next, bursts go on without a look at the packets, which
 /// `castanet explain` shows; unless RSS_AGGREGATE, PAINT_QUEUE or checksums ask for one.
@@ -72,6 +73,13 @@ pub struct Settings {
     /// Longest packet without its Ethernet header; 0 for 1500.
     #[arg(keyword, default = 0)]
     mtu: u16,
+    /// The port's Ethernet address; its own if not given.
+    #[arg(keyword)]
+    mac: Option<MacAddr>,
+    /// Which pause frames (IEEE 802.3) the port obeys (rx), sends (tx), or both (full or on), or
+    /// that it does neither (none or off); what it does by itself if not given, or unset.
+    #[arg(keyword)]
+    pause: Option<PauseFrames>,
     /// Whether a port that is not there is no error: then nothing comes.
     #[arg(keyword, default = false)]
     allow_nonexistent: bool,
@@ -82,6 +90,9 @@ pub struct Settings {
     /// itself, rss.
     #[arg(keyword)]
     mode: Option<Mode>,
+    /// To how many queues the hash leads, the first ones; 0 for all.
+    #[arg(keyword, default = 0)]
+    max_rss: u16,
     /// Whether packets get the port's RSS hash as their annotation AGGREGATE; 0
     /// where the port has none.
     #[arg(keyword, default = false)]
@@ -95,6 +106,14 @@ pub struct Settings {
     /// Whether to look for packets all the time, however long none came.
     #[arg(keyword, default = false)]
     busy: bool,
+    /// From 0 on, to sleep until the port's interrupt says that packets have come, if none did
+    /// for a millisecond; -1 to look now and then instead.
+    #[arg(keyword, default = -1)]
+    rx_intr: i32,
+    /// Whether packets lose their annotations, in FastClick; here they come without.
+    #[arg(keyword, default = false)]
+    #[expect(dead_code, reason = "for configurations that say so")]
+    clear: bool,
     /// Who receives.
     #[arg(flatten)]
     spread: Spread,
@@ -122,6 +141,25 @@ impl FromArg for Mode {
             }
             _ => Err(ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))),
         }
+    }
+}
+
+/// Pause frames, as users name them.
+#[derive(Clone, Copy)]
+pub struct PauseFrames(Option<Pause>);
+
+impl FromArg for PauseFrames {
+    const SYNTAX: &'static str = "full, rx, tx, none or unset";
+
+    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
+        Ok(PauseFrames(match text.to_ascii_lowercase().as_str() {
+            "full" | "on" => Some(Pause::Full),
+            "rx" => Some(Pause::Obey),
+            "tx" => Some(Pause::Send),
+            "none" | "off" => Some(Pause::None),
+            "unset" => None,
+            _ => return Err(ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))),
+        }))
     }
 }
 
@@ -384,6 +422,18 @@ impl Receiving {
         self.receive_for(text, false)
     }
 
+    /// Has the port's hash lead to its first queues only, so many.
+    #[write]
+    fn max_rss(&mut self, text: &str) -> Result<(), ArgError> {
+        let queues = u16::from_arg(text.trim(), &Names::default())?;
+        let Some(device) = self.device.get().filter(|_| self.leads) else { return Ok(()) };
+        let most = device.port_queues().0;
+        if !(1..=most).contains(&queues) {
+            return Err(ArgError::new(format!("expected 1 to {most}, the port's queues")));
+        }
+        device.spread(queues).map_err(|error| ArgError::new(error.to_string()))
+    }
+
     /// Starts `count` and `byte_count` again from zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
@@ -406,6 +456,9 @@ impl Build for FromDPDKDevice {
         Ok(FromDPDKDevice { settings, shares: setup.shares.to_vec(), reserved })
     }
 }
+
+/// What to do where interrupts are not to be had.
+const NO_INTERRUPTS: &str = "without RX_INTR the worker looks for packets, rarely when none come";
 
 /// The port, and what is wanted of it.
 pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
@@ -440,8 +493,20 @@ impl FromDPDKDevice {
             aggregate: settings.rss_aggregate,
             paint_queue: settings.paint_queue,
             checks: settings.offloads.sums(),
+            mac: settings.mac.map(|mac| mac.0),
+            pause: settings.pause.and_then(|frames| frames.0),
+            spread: settings.max_rss,
+            interrupts: settings.rx_intr >= 0,
             ..Options::default()
         }
+    }
+}
+
+impl FromDPDKDevice {
+    /// Says why nothing comes, and when to try again.
+    fn failed(&self, error: &str, cx: &mut Cx) -> Asked {
+        cx.chatter(&format!("FromDPDKDevice({}): {error}", self.settings.port));
+        Asked::At(cx.now() + Duration::from_secs(1))
     }
 }
 
@@ -457,7 +522,11 @@ impl Source for FromDPDKDevice {
     fn begin(&self, local: &mut Receiving, cx: &mut Cx) -> Result<(), ArgError> {
         (local.leads, local.workers) = (cx.at_home(), self.shares.len());
         let options = self.options(cx.worker());
-        if let Some(device) = open(&self.settings.port, options, self.settings.allow_nonexistent)? {
+        let port = &self.settings.port;
+        if let Some(mut device) = open(port, options, self.settings.allow_nonexistent)? {
+            // Whether there are interrupts is only known by trying.
+            device.arm().map_err(|error| ArgError::new(error.to_string()).help(NO_INTERRUPTS))?;
+            device.disarm();
             local.device.set(device);
         }
         Ok(())
@@ -468,6 +537,10 @@ impl Source for FromDPDKDevice {
             return Asked::Done;
         };
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
+        if device.disarm() {
+            // Drivers may need a moment after the interrupt.
+            local.wait.over();
+        }
         if device.is_plain() {
             let went = cx.straight(|to: &ToDPDKDevice, sending, cx| {
                 to.pass(sending, device, STRAIGHT * n, cx)
@@ -477,16 +550,30 @@ impl Source for FromDPDKDevice {
                 return Asked::Again;
             }
         }
-        let mut batch = Batch::new();
-        if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
-            cx.chatter(&format!("FromDPDKDevice({}): {error}", self.settings.port));
-            return Asked::At(cx.now() + Duration::from_secs(1));
-        }
-        if !batch.is_empty() {
-            local.wait.over();
-            cx.received(batch.len());
-            cx.emit_batch(Received::Packet, batch);
-            return Asked::Again;
+        let mut alarm = None;
+        loop {
+            let mut batch = Batch::new();
+            if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
+                return self.failed(&error.to_string(), cx);
+            }
+            if !batch.is_empty() {
+                local.wait.over();
+                cx.received(batch.len());
+                cx.emit_batch(Received::Packet, batch);
+                return Asked::Again;
+            }
+            if let Some(alarm) = alarm {
+                return Asked::Readable(alarm);
+            }
+            if self.settings.busy || self.settings.rx_intr < 0 || local.wait.is_short(cx.now()) {
+                break;
+            }
+            // What comes before the port is to call is found by another look.
+            alarm = match device.arm() {
+                Ok(Some(alarm)) => Some(alarm),
+                Ok(None) => break,
+                Err(error) => return self.failed(&error.to_string(), cx),
+            };
         }
         local.wait.longer(cx.now(), self.settings.busy)
     }

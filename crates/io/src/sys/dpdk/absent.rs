@@ -3,6 +3,7 @@
 use super::types::{Copied, Counts, Cut, Found, Handed, Info, Link, Plan, RingPlan, Terms, Wants};
 use castanet_packet::{Batch, Packet, Pool};
 use std::convert::Infallible;
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 /// Whether DPDK was there when this program was built.
@@ -35,6 +36,8 @@ pub(crate) fn port_named(_: &str) -> Option<u16> {
 pub(crate) fn ports() -> Vec<(u16, String)> {
     Vec::new()
 }
+
+pub(crate) fn heard(_: RawFd) {}
 
 pub(crate) fn is_own_mbuf(_: &Packet) -> bool {
     false
@@ -121,6 +124,21 @@ impl Port {
         match self.never {}
     }
     pub(crate) fn receive_for(&self, _: [u8; 6], _: bool) -> Result<(), String> {
+        match self.never {}
+    }
+    pub(crate) fn spread(&self, _: u16) -> Result<(), String> {
+        match self.never {}
+    }
+    pub(crate) fn starts(&self) -> u64 {
+        match self.never {}
+    }
+    pub(crate) fn watch(&self, _: u16, _: RawFd) -> Result<bool, String> {
+        match self.never {}
+    }
+    pub(crate) fn unwatch(&self, _: u16, _: RawFd) {
+        match self.never {}
+    }
+    pub(crate) fn arm(&self, _: u16, _: bool) -> Result<(), String> {
         match self.never {}
     }
     pub(crate) fn link(&self) -> Link {

@@ -20,16 +20,16 @@ mod types;
 
 #[cfg(not(dpdk))]
 pub(crate) use absent::{
-    BUILT_IN, Mbufs, Port, Ring, cores, is_own_mbuf, is_primary, is_started, port, port_named,
-    ports, start,
+    BUILT_IN, Mbufs, Port, Ring, cores, heard, is_own_mbuf, is_primary, is_started, port,
+    port_named, ports, start,
 };
 #[cfg(dpdk)]
 pub(crate) use eal::{BUILT_IN, cores, is_primary, is_started, start};
 #[cfg(dpdk)]
 pub(crate) use pool::{Mbufs, is_own_mbuf};
 #[cfg(dpdk)]
-pub(crate) use port::{Port, port, port_named, ports};
+pub(crate) use port::{Port, heard, port, port_named, ports};
 #[cfg(dpdk)]
 pub(crate) use ring::Ring;
-pub use types::Sums;
 pub(crate) use types::{Copied, Counts, Cut, Handed, Info, Link, Plan, RingPlan, Terms, Wants};
+pub use types::{Pause, Sums};

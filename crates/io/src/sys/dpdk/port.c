@@ -1,6 +1,7 @@
 /* Ports: what they are and can do, setting them up, what they have counted. */
 #include "shim.h"
 
+#include <rte_interrupts.h>
 #include <stdlib.h>
 
 _Static_assert(RTE_ETH_TX_OFFLOAD_IPV4_CKSUM == 1 << 1 && RTE_ETH_TX_OFFLOAD_UDP_CKSUM == 1 << 2 &&
@@ -11,6 +12,10 @@ _Static_assert(RTE_ETH_RX_OFFLOAD_IPV4_CKSUM == 1 << 1 && RTE_ETH_RX_OFFLOAD_UDP
                    RTE_ETH_RX_OFFLOAD_TCP_CKSUM == 1 << 3 && RTE_ETH_RX_OFFLOAD_SCATTER == 1 << 13 &&
                    RTE_ETH_RX_OFFLOAD_RSS_HASH == 1 << 19,
                "as in terms.rs");
+
+_Static_assert(RTE_ETH_FC_NONE == 0 && RTE_ETH_FC_RX_PAUSE == 1 && RTE_ETH_FC_TX_PAUSE == 2 &&
+                   RTE_ETH_FC_FULL == 3,
+               "as in types.rs");
 
 int castanet_dpdk_port_exists(uint16_t port) { return rte_eth_dev_is_valid_port(port); }
 
@@ -91,6 +96,7 @@ int castanet_dpdk_start(uint16_t port, const struct castanet_setup *setup) {
         if (conf.rx_adv_conf.rss_conf.rss_hf != 0)
             conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
     }
+    conf.intr_conf.rxq = setup->interrupts;
     if (setup->mtu != 0)
         conf.rxmode.mtu = setup->mtu;
     if ((failed = rte_eth_dev_configure(port, setup->rx_queues, setup->tx_queues, &conf)) != 0)
@@ -170,4 +176,66 @@ int castanet_dpdk_address(uint16_t port, const uint8_t *mac, bool add) {
     memcpy(&address, mac, sizeof address);
     return add ? rte_eth_dev_mac_addr_add(port, &address, 0)
                : rte_eth_dev_mac_addr_remove(port, &address);
+}
+
+/* Gives a port another Ethernet address. */
+int castanet_dpdk_rename(uint16_t port, const uint8_t *mac) {
+    struct rte_ether_addr address;
+    memcpy(&address, mac, sizeof address);
+    return rte_eth_dev_default_mac_addr_set(port, &address);
+}
+
+/* Says which pause frames a port is to send and to obey. */
+int castanet_dpdk_pause(uint16_t port, uint32_t mode) {
+    struct rte_eth_fc_conf conf = {0};
+    int failed = rte_eth_dev_flow_ctrl_get(port, &conf);
+    if (failed != 0)
+        return failed;
+    conf.mode = mode;
+    return rte_eth_dev_flow_ctrl_set(port, &conf);
+}
+
+/* Has a running port spread packets by their hash over its first queues only. */
+int castanet_dpdk_spread(uint16_t port, uint16_t queues) {
+    enum { MOST = 4096 };
+    struct rte_eth_rss_reta_entry64 table[MOST / RTE_ETH_RETA_GROUP_SIZE] = {0};
+    struct rte_eth_dev_info dev;
+    int failed = rte_eth_dev_info_get(port, &dev);
+    if (failed != 0)
+        return failed;
+    if (dev.reta_size == 0 || dev.reta_size > MOST)
+        return -ENOTSUP;
+    for (uint16_t i = 0; i < dev.reta_size; i++) {
+        struct rte_eth_rss_reta_entry64 *group = &table[i / RTE_ETH_RETA_GROUP_SIZE];
+        group->mask |= UINT64_C(1) << i % RTE_ETH_RETA_GROUP_SIZE;
+        group->reta[i % RTE_ETH_RETA_GROUP_SIZE] = i % queues;
+    }
+    return rte_eth_dev_rss_reta_update(port, table, dev.reta_size);
+}
+
+/* Has an epoll descriptor, and no other, tell when a queue's interrupt comes; or no longer. */
+int castanet_dpdk_watch(uint16_t port, uint16_t queue, int epoll, bool on) {
+    int added = -EEXIST;
+    if (on)
+        added = rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, RTE_INTR_EVENT_ADD, NULL);
+    if (added != -EEXIST)
+        return added;
+    /* To nobody, or to somebody else until now. */
+    added = rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, RTE_INTR_EVENT_DEL, NULL);
+    return on ? rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, RTE_INTR_EVENT_ADD, NULL) : added;
+}
+
+/* Has a queue interrupt when a packet comes, or no longer. Drivers whose queues always do, as
+ * net_tap's, have nothing to switch. */
+int castanet_dpdk_arm(uint16_t port, uint16_t queue, bool on) {
+    int failed =
+        on ? rte_eth_dev_rx_intr_enable(port, queue) : rte_eth_dev_rx_intr_disable(port, queue);
+    return failed == -ENOTSUP ? 0 : failed;
+}
+
+/* Takes note of interrupts that have come, as their kinds want it. */
+void castanet_dpdk_heard(int epoll) {
+    struct rte_epoll_event events[16];
+    while (rte_epoll_wait(epoll, events, RTE_DIM(events), 0) == RTE_DIM(events))
+        ;
 }

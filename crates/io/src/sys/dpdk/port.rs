@@ -8,6 +8,8 @@ use super::types::{Copied, Counts, Cut, Found, Handed, Info, Link, Plan, Terms, 
 use castanet_packet::{Batch, Pool};
 use std::ffi::CString;
 use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,10 +29,20 @@ pub(crate) struct Port {
     /// Whether it goes on receiving and sending only if somebody looks after
     /// it: see [`Port::revive`].
     pub(crate) needs_care: bool,
-    /// Whether there is such a queue now.
-    rx: Vec<Mutex<bool>>,
+    /// How often it has been started.
+    starts: AtomicU64,
+    rx: Vec<Mutex<Rx>>,
     /// If there is such a queue now, what can be sent.
     tx: Vec<Mutex<Option<Terms>>>,
+}
+
+/// A queue to receive from.
+#[derive(Default)]
+struct Rx {
+    /// Whether there is such a queue now.
+    running: bool,
+    /// The epoll descriptor that hears of its interrupts.
+    heard_by: Option<RawFd>,
 }
 
 /// How a port was set up.
@@ -65,7 +77,7 @@ type Queues<'a, T> = Vec<MutexGuard<'a, T>>;
 
 /// All queues, locked.
 struct Closed<'a> {
-    rx: Queues<'a, bool>,
+    rx: Queues<'a, Rx>,
     tx: Queues<'a, Option<Terms>>,
 }
 
@@ -73,7 +85,7 @@ impl Closed<'_> {
     /// Lets those queues be used that there are.
     fn open(&mut self, planned: &Planned) {
         let Planned { plan, terms, .. } = planned;
-        self.rx.iter_mut().take(plan.rx_queues.into()).for_each(|queue| **queue = true);
+        self.rx.iter_mut().take(plan.rx_queues.into()).for_each(|queue| queue.running = true);
         self.tx.iter_mut().take(plan.tx_queues.into()).for_each(|queue| **queue = Some(*terms));
     }
 }
@@ -89,12 +101,19 @@ pub(crate) fn port(number: u16) -> Option<Arc<Port>> {
         return Some(port.clone());
     }
     let info = info(number).ok()?;
-    let rx = (0..info.max_rx_queues).map(|_| Mutex::new(false)).collect();
+    let rx = (0..info.max_rx_queues).map(|_| Mutex::default()).collect();
     let tx = (0..info.max_tx_queues).map(|_| Mutex::new(None)).collect();
     let needs_care = info.driver() == "net_memif";
-    let port = Arc::new(Port { number, plan: Mutex::new(None), needs_care, rx, tx });
+    let (plan, starts) = (Mutex::new(None), AtomicU64::new(0));
+    let port = Arc::new(Port { number, plan, needs_care, starts, rx, tx });
     ports.push(port.clone());
     Some(port)
+}
+
+/// Takes note of interrupts that an epoll descriptor has heard of.
+pub(crate) fn heard(epoll: RawFd) {
+    // SAFETY: the events are the callee's own.
+    unsafe { shim::castanet_dpdk_heard(epoll) }
 }
 
 /// The number of the port that DPDK calls `name`: a PCI address or the name of
@@ -153,17 +172,90 @@ impl Port {
             mtu: plan.mtu,
             promiscuous: plan.promiscuous.into(),
             rss: plan.rss.into(),
+            interrupts: plan.interrupts.into(),
+            reserved: [0; 3],
             rx_offloads: plan.rx_offloads(&info, room),
             tx_offloads: plan.tx_offloads(&info, room),
         };
         // SAFETY: the port is stopped and nobody uses its queues, whose locks
         // we hold; the mempool lasts.
         let started = check(unsafe { shim::castanet_dpdk_start(self.number, &raw const setup) })?;
+        if let Err(why) = self.fit_out(plan, &info.driver()) {
+            // What it is stopped for is said; there is nothing to add.
+            // SAFETY: nobody uses its queues, whose locks we hold.
+            unsafe { shim::castanet_dpdk_stop(self.number) };
+            return Err(why);
+        }
+        self.starts.fetch_add(1, Ordering::Relaxed);
         // Its MTU may be another now.
         let terms = Terms::of_port(plan, &self.info()?, room);
         let planned = planned.insert(Planned { plan: *plan, terms, down: None });
         if started == 0 {
             closed.open(planned);
+        }
+        Ok(())
+    }
+
+    /// Gives the port what not every driver has.
+    fn fit_out(&self, plan: &Plan, driver: &str) -> Result<(), String> {
+        let lacks = |what: &str| {
+            let said = format!("its driver {driver} {what}");
+            move |why: String| format!("{said}: {why}")
+        };
+        if let Some(mac) = plan.mac {
+            // SAFETY: the address is live.
+            check(unsafe { shim::castanet_dpdk_rename(self.number, &raw const mac) })
+                .map_err(lacks("takes no other Ethernet address"))?;
+        }
+        if let Some(pause) = plan.pause {
+            // SAFETY: no pointers are passed.
+            check(unsafe { shim::castanet_dpdk_pause(self.number, pause as u32) })
+                .map_err(lacks("does not do that with pause frames"))?;
+        }
+        if plan.spread > 0 { self.spread(plan.spread) } else { Ok(()) }
+    }
+
+    /// Has the running port spread packets over its first queues only, by their hash.
+    pub(crate) fn spread(&self, queues: u16) -> Result<(), String> {
+        // SAFETY: no pointers are passed.
+        check(unsafe { shim::castanet_dpdk_spread(self.number, queues) })
+            .map(drop)
+            .map_err(|why| format!("its driver does not choose among queues by hash: {why}"))
+    }
+
+    /// How often the port has been started; each time it forgets who hears of interrupts.
+    pub(crate) fn starts(&self) -> u64 {
+        self.starts.load(Ordering::Relaxed)
+    }
+
+    /// Has an epoll descriptor, and no other, hear of a queue's interrupts; `false` if there is
+    /// no such queue now.
+    pub(crate) fn watch(&self, queue: u16, epoll: RawFd) -> Result<bool, String> {
+        let mut rx = lock(&self.rx[usize::from(queue)]);
+        if rx.running {
+            // SAFETY: the queue was set up, and stays so while its lock is ours.
+            check(unsafe { shim::castanet_dpdk_watch(self.number, queue, epoll, true) })?;
+            rx.heard_by = Some(epoll);
+        }
+        Ok(rx.running)
+    }
+
+    /// Has a descriptor hear of a queue's interrupts no longer, if it still does.
+    pub(crate) fn unwatch(&self, queue: u16, epoll: RawFd) {
+        let mut rx = lock(&self.rx[usize::from(queue)]);
+        if rx.heard_by == Some(epoll) {
+            // SAFETY: as above; a driver that has forgotten says so.
+            unsafe { shim::castanet_dpdk_watch(self.number, queue, epoll, false) };
+            rx.heard_by = None;
+        }
+    }
+
+    /// Has a queue interrupt when a packet comes, or no longer.
+    pub(crate) fn arm(&self, queue: u16, on: bool) -> Result<(), String> {
+        let rx = lock(&self.rx[usize::from(queue)]);
+        if rx.running {
+            // SAFETY: the queue was set up, and stays so while its lock is ours.
+            check(unsafe { shim::castanet_dpdk_arm(self.number, queue, on) })?;
         }
         Ok(())
     }
@@ -189,7 +281,7 @@ impl Port {
             rx: self.rx.iter().map(lock).collect(),
             tx: self.tx.iter().map(lock).collect(),
         };
-        closed.rx.iter_mut().for_each(|queue| **queue = false);
+        closed.rx.iter_mut().for_each(|queue| queue.running = false);
         closed.tx.iter_mut().for_each(|queue| **queue = None);
         closed
     }
@@ -227,8 +319,8 @@ impl Port {
         max: usize,
         wants: Wants,
     ) -> Found {
-        let running = lock(&self.rx[usize::from(queue)]);
-        if !*running {
+        let rx = lock(&self.rx[usize::from(queue)]);
+        if !rx.running {
             return Found::default();
         }
         // SAFETY: the queue is running and its lock is ours; there is room for
@@ -252,9 +344,9 @@ impl Port {
         max: usize,
     ) -> (Handed, Found) {
         // Everybody locks queues to receive from before those to send to.
-        let running = lock(&self.rx[usize::from(queue)]);
+        let rx = lock(&self.rx[usize::from(queue)]);
         let sending = lock(&to.tx[usize::from(to_queue)]);
-        let (true, Some(terms)) = (*running, &*sending) else {
+        let (true, Some(terms)) = (rx.running, &*sending) else {
             return Default::default();
         };
         // SAFETY: both queues are running and their locks are ours; who has what was sent
@@ -366,9 +458,9 @@ impl Port {
 
     /// How many packets wait in a queue, if the driver knows.
     pub(crate) fn waiting(&self, queue: u16) -> Option<u32> {
-        let there = lock(self.rx.get(usize::from(queue))?);
+        let rx = lock(self.rx.get(usize::from(queue))?);
         // SAFETY: the queue was set up, and stays so while its lock is ours.
-        let n = there.then(|| unsafe { shim::castanet_dpdk_waiting(self.number, queue) })?;
+        let n = rx.running.then(|| unsafe { shim::castanet_dpdk_waiting(self.number, queue) })?;
         u32::try_from(n).ok()
     }
 

@@ -111,6 +111,9 @@ struct castanet_setup {
     uint8_t promiscuous;
     /* Whether to spread packets over queues by a hash of their addresses, however few queues. */
     uint8_t rss;
+    /* Whether queues to receive from are to have interrupts. */
+    uint8_t interrupts;
+    uint8_t reserved[3];
     uint64_t rx_offloads;
     uint64_t tx_offloads;
 };

@@ -81,6 +81,8 @@ pub(super) struct Setup {
     pub(super) mtu: u16,
     pub(super) promiscuous: u8,
     pub(super) rss: u8,
+    pub(super) interrupts: u8,
+    pub(super) reserved: [u8; 3],
     pub(super) rx_offloads: u64,
     pub(super) tx_offloads: u64,
 }
@@ -152,6 +154,12 @@ unsafe extern "C" {
     ) -> c_int;
     pub(super) fn castanet_dpdk_waiting(port: u16, queue: u16) -> c_int;
     pub(super) fn castanet_dpdk_address(port: u16, mac: *const [u8; 6], add: bool) -> c_int;
+    pub(super) fn castanet_dpdk_rename(port: u16, mac: *const [u8; 6]) -> c_int;
+    pub(super) fn castanet_dpdk_pause(port: u16, mode: u32) -> c_int;
+    pub(super) fn castanet_dpdk_spread(port: u16, queues: u16) -> c_int;
+    pub(super) fn castanet_dpdk_watch(port: u16, queue: u16, epoll: c_int, on: bool) -> c_int;
+    pub(super) fn castanet_dpdk_arm(port: u16, queue: u16, on: bool) -> c_int;
+    pub(super) fn castanet_dpdk_heard(epoll: c_int);
     pub(super) fn castanet_dpdk_length(mbuf: *const Mbuf) -> u32;
     pub(super) fn castanet_dpdk_copy_out(mbuf: *mut Mbuf, to: *mut u8, len: u32);
     pub(super) fn castanet_dpdk_transmit(

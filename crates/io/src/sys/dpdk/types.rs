@@ -20,6 +20,27 @@ pub(crate) struct Plan {
     pub(crate) finishes: Sums,
     /// Whether TCP packets longer than the MTU are to be cut.
     pub(crate) cuts: bool,
+    /// Its Ethernet address, if it is to have another.
+    pub(crate) mac: Option<[u8; 6]>,
+    /// Which pause frames it sends and obeys, if not as it is by itself.
+    pub(crate) pause: Option<Pause>,
+    /// Over how many queues packets are spread by their hash; zero for all.
+    pub(crate) spread: u16,
+    /// Whether queues interrupt when packets come.
+    pub(crate) interrupts: bool,
+}
+
+/// Which pause frames (IEEE 802.3, annex 31B) a port sends and obeys; as DPDK numbers them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pause {
+    /// None.
+    None = 0,
+    /// It obeys them.
+    Obey = 1,
+    /// It sends them.
+    Send = 2,
+    /// Both.
+    Full = 3,
 }
 
 /// Which checksums.
