@@ -131,6 +131,21 @@ fn what_a_driver_cannot_do_is_an_error_that_says_so() {
 }
 
 #[test]
+fn a_port_goes_on_as_it_was_when_it_cannot_be_set_up_as_others_want_it() {
+    require_dpdk();
+    // The other one wants a second queue, and what the driver does not do.
+    let config = "DPDKInfo(2048); c :: Counter; FromDPDKDevice(0) -> c -> Discard;
+        Script(wait 20ms,
+               writeq hotconfig \"FromDPDKDevice(0, QUEUE 1, PAUSE rx) -> c :: Counter -> Discard\",
+               set count $(c.count), wait 50ms, print \"more\" $(gt $(c.count) $count), stop)";
+    let options = format!("{QUIET} --vdev net_null0");
+    let words = ["run", "-R", "--quiet", "--dpdk", &options, "-e", config];
+    let Ran { status, out, err } = castanet(&words, b"");
+    assert!(err.contains("its driver net_null does not do that with pause frames"), "{err}");
+    assert_eq!((status, &*out), (Some(0), "more true\n"), "{err}");
+}
+
+#[test]
 fn packets_tell_the_queue_and_the_hash_that_brought_them() {
     let (one, _) = capture("paint-0", (0..100).map(|n| 60 + n));
     let (two, _) = capture("paint-1", (0..200).map(|n| 60 + n));

@@ -101,7 +101,11 @@ impl Claim {
             && let Err(why) = plan.map_or(Ok(()), |plan| port.start(&plan, &mbufs))
         {
             state.held.retain(|held| held.claim != claim);
-            return Err(failed(why));
+            // For those who had it before, as it was.
+            return Err(failed(match before.map_or(Ok(()), |plan| port.start(&plan, &mbufs)) {
+                Ok(()) => why,
+                Err(again) => format!("{why}; and as it was it does not start either: {again}"),
+            }));
         }
         Ok(Claim { number: claim, port, info, mbufs, rx, tx })
     }
