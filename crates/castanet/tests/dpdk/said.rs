@@ -146,6 +146,32 @@ fn a_port_goes_on_as_it_was_when_it_cannot_be_set_up_as_others_want_it() {
 }
 
 #[test]
+fn another_configuration_goes_on_with_the_queues_it_would_open() {
+    require_dpdk();
+    let (from, _) = capture("swapped", 60..160);
+    let config = |receive: &str, send: &str| {
+        format!(
+            "DPDKInfo(2048); f :: FromDPDKDevice(0{receive}) -> t :: ToDPDKDevice(0{send});
+             Script(wait 50ms, print $(gt $(f.count) 99) $(f.count) $(t.count) $(f.burst), stop)"
+        )
+    };
+    let swapped = |receive: &str, send: &str| {
+        let next = config(receive, send).replace('$', "\\$");
+        let config =
+            config("", "").replace("stop)", &format!("writeq hotconfig \"{next}\", stop)"));
+        let device = format!("--vdev net_pcap0,rx_pcap={}", from.display());
+        let options = format!("{QUIET} {device}");
+        castanet(&["run", "-R", "--quiet", "--dpdk", &options, "-e", &config], b"")
+    };
+    let Ran { status, out, err } = swapped(", BURST 16", ", IQUEUE 10, BLOCKING false");
+    assert_eq!((status, &*out), (Some(0), "true 100 100 0\ntrue 100 100 16\n"), "{err}");
+    // A port cannot be set up in two ways at once.
+    let Ran { status, out, err } = swapped(", NDESC 512", "");
+    assert!(err.contains("queue 0 is in use by another element"), "{err}");
+    assert_eq!((status, &*out), (Some(0), "true 100 100 0\n"));
+}
+
+#[test]
 fn packets_tell_the_queue_and_the_hash_that_brought_them() {
     let (one, _) = capture("paint-0", (0..100).map(|n| 60 + n));
     let (two, _) = capture("paint-1", (0..200).map(|n| 60 + n));

@@ -3,7 +3,7 @@
 pub use crate::sys::dpdk::{Pause, Sums};
 
 /// What is wanted of a port.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Which queues to receive from.
     pub receive: Option<Receive>,
@@ -42,8 +42,16 @@ pub struct Options {
     pub interrupts: bool,
 }
 
+impl Options {
+    /// Whether who has opened a port so has what `other` wants; others see to what is reserved
+    /// for them.
+    pub fn serve(&self, other: &Options) -> bool {
+        Options { reserved: self.reserved, ..*other } == *self
+    }
+}
+
 /// Which queues to receive from; nobody else may have them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Receive {
     /// The first; the first that nobody has if not given.
     pub first: Option<u16>,
@@ -52,7 +60,7 @@ pub struct Receive {
 }
 
 /// Which queues to send to; several may share one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
     /// The first.
     pub first: u16,

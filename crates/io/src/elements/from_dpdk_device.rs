@@ -515,8 +515,11 @@ impl Source for FromDPDKDevice {
     type Fate = Received;
     const EACH: bool = true;
 
-    fn continues(&self, _: &FromDPDKDevice) -> bool {
-        false // it opens what its arguments name
+    fn continues(&self, before: &FromDPDKDevice) -> bool {
+        // Who has no share opens it, too.
+        let mut workers = self.shares.iter().map(|share| share.worker).chain([0]);
+        self.settings.port == before.settings.port
+            && workers.all(|worker| before.options(worker).serve(&self.options(worker)))
     }
 
     fn begin(&self, local: &mut Receiving, cx: &mut Cx) -> Result<(), ArgError> {

@@ -243,13 +243,17 @@ impl PerBatch for ToDPDKDevice {
     type Fate = Unsent;
     const EACH: bool = true;
 
-    fn continues(&self, _: &ToDPDKDevice) -> bool {
-        false // it opens what its arguments name
+    fn continues(&self, before: &ToDPDKDevice) -> bool {
+        // Who has no share opens it, too.
+        let mut workers = self.shares.iter().map(|share| share.worker).chain([0]);
+        self.settings.port == before.settings.port
+            && workers.all(|worker| before.options(worker).serve(&self.options(worker)))
     }
 
     fn begin(&self, local: &mut Sending, cx: &mut Cx) -> Result<(), ArgError> {
         local.leads = self.shares.first().is_none_or(|share| share.worker == cx.worker());
-        if let Some(device) = self.open(cx.worker())? {
+        let (settings, options) = (&self.settings, self.options(cx.worker()));
+        if let Some(device) = open(&settings.port, options, settings.allow_nonexistent)? {
             local.device.set(device);
         }
         Ok(())
@@ -277,13 +281,14 @@ impl PerBatch for ToDPDKDevice {
 }
 
 impl ToDPDKDevice {
-    fn open(&self, worker: usize) -> Result<Option<Dpdk>, ArgError> {
+    /// What a worker opens.
+    fn options(&self, worker: usize) -> Options {
         let settings = &self.settings;
         let mine = self.shares.iter().find(|share| share.worker == worker);
         let first = mine.map_or(0, |share| count(share.queues.start));
         let transmit = Transmit { first, queues: 1, mine: 0 };
         let reserved = self.reserved;
-        let options = Options {
+        Options {
             transmit: Some(transmit),
             reserved,
             descriptors: settings.ndesc,
@@ -291,8 +296,7 @@ impl ToDPDKDevice {
             finishes: settings.offloads.sums(),
             cuts: settings.tso,
             ..Options::default()
-        };
-        open(&settings.port, options, settings.allow_nonexistent)
+        }
     }
 
     fn send(&self, local: &mut Sending, batch: Batch, cx: &mut Cx) {
