@@ -102,9 +102,10 @@ fn a_port_takes_another_address_and_fewer_queues_for_its_hash() {
         "DPDKInfo(4096);
          f :: FromDPDKDevice(0, N_QUEUES 4, MAX_RSS 2, MAC 2:0:0:0:0:9, CLEAR true, PAUSE unset)
              -> Discard;
-         Script(wait 10ms, write f.max_rss 3, stop)",
+         Script(wait 10ms, write f.max_rss 3, print \"three\", write f.max_rss 5, stop)",
         &["f.mac", "f.nb_rx_queues"],
     );
+    assert!(said.starts_with("three\n"), "{said}");
     assert!(said.contains("f.mac:\n02-00-00-00-00-09\n"), "{said}");
     assert_eq!(number(&said, "f.nb_rx_queues"), 4, "{said}");
 }
@@ -118,7 +119,9 @@ fn what_a_driver_cannot_do_is_an_error_that_says_so() {
         (&*pcap, "MAC 2:0:0:0:0:9", "its driver net_pcap takes no other Ethernet address: "),
         (&pcap, "MAX_RSS 1", "its driver does not choose among queues by hash: "),
         ("--vdev net_null0", "PAUSE rx", "its driver net_null does not do that with pause frames"),
-        ("--vdev net_null0", "RX_INTR 0", "cannot be called by net_null0 when packets come: "),
+        ("--vdev net_null0", "RX_INTR 0", "its driver cannot wake who sleeps (RX_INTR): "),
+        ("--vdev net_memif0", "RX_INTR 0", "(RX_INTR): it has to be looked after"),
+        ("--vdev net_null0", "MODE none, MAX_RSS 2", "MAX_RSS is about a hash, and MODE none"),
         ("--vdev net_null0", "PAUSE now", "PAUSE: `now` is not full, rx, tx, none or unset"),
     ] {
         let config = format!("DPDKInfo(1024); FromDPDKDevice(0, {argument}) -> Discard");
@@ -134,15 +137,17 @@ fn what_a_driver_cannot_do_is_an_error_that_says_so() {
 fn a_port_goes_on_as_it_was_when_it_cannot_be_set_up_as_others_want_it() {
     require_dpdk();
     // The other one wants a second queue, and what the driver does not do.
-    let config = "DPDKInfo(2048); c :: Counter; FromDPDKDevice(0) -> c -> Discard;
-        Script(wait 20ms,
-               writeq hotconfig \"FromDPDKDevice(0, QUEUE 1, PAUSE rx) -> c :: Counter -> Discard\",
-               set count $(c.count), wait 50ms, print \"more\" $(gt $(c.count) $count), stop)";
+    let config = "DPDKInfo(2048); c :: Counter; f :: FromDPDKDevice(0) -> c -> Discard;
+        Script(wait 20ms, print $(f.mac),
+               writeq hotconfig \"FromDPDKDevice(0, QUEUE 1, MAC 2:0:0:0:0:9, PAUSE rx)
+                   -> c :: Counter -> Discard\",
+               set count $(c.count), wait 50ms, print $(gt $(c.count) $count) $(f.mac), stop)";
     let options = format!("{QUIET} --vdev net_null0");
     let words = ["run", "-R", "--quiet", "--dpdk", &options, "-e", config];
     let Ran { status, out, err } = castanet(&words, b"");
     assert!(err.contains("its driver net_null does not do that with pause frames"), "{err}");
-    assert_eq!((status, &*out), (Some(0), "more true\n"), "{err}");
+    let mac = out.lines().next().unwrap_or_default();
+    assert_eq!((status, &*out), (Some(0), &*format!("{mac}\ntrue {mac}\n")), "{err}");
 }
 
 #[test]
@@ -169,6 +174,35 @@ fn another_configuration_goes_on_with_the_queues_it_would_open() {
     let Ran { status, out, err } = swapped(", NDESC 512", "");
     assert!(err.contains("queue 0 is in use by another element"), "{err}");
     assert_eq!((status, &*out), (Some(0), "true 100 100 0\n"));
+}
+
+#[test]
+fn another_worker_opens_its_own_queue_under_another_configuration() {
+    require_dpdk();
+    let config = |more: &str, then: &str| {
+        format!(
+            "DPDKInfo(2048); s :: InfiniteSource -> t :: ToDPDKDevice(0); {more}
+             Script(wait 50ms, print $(gt $(t.count) 0) $(t.dropped), {then} stop)"
+        )
+    };
+    let next = config("", "").replace('$', "\\$");
+    let config =
+        config("StaticThreadSched(s 1);", &format!("writeq hotconfig \"{next}\", print no,"));
+    let options = format!("{QUIET} --vdev net_null0");
+    let words = ["run", "-R", "-j", "2", "--quiet", "--dpdk", &options, "-e", &config];
+    let Ran { status, out, err } = castanet(&words, b"");
+    assert_eq!((status, &*out), (Some(0), "true 0\ntrue 0\n"), "{err}");
+}
+
+#[test]
+fn elements_agree_about_what_a_port_has_once() {
+    require_dpdk();
+    let options = format!("{QUIET} --vdev net_null0");
+    let config = "DPDKInfo(2048); FromDPDKDevice(0, MAC 2:0:0:0:0:1) -> Discard;
+                  FromDPDKDevice(0, MAC 2:0:0:0:0:2) -> Discard";
+    let Ran { status, err, .. } = castanet(&["run", "--dpdk", &options, "-e", config], b"");
+    assert_eq!(status, Some(1), "{err}");
+    assert!(err.contains("another element gives it another Ethernet address (MAC)"), "{err}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Who uses which queues of which port: a port is set up for all of them together.
 
+use super::interrupts;
 use super::options::{Options, Sums};
 use crate::error::IoError;
 use crate::sys::dpdk::{self as sys, Info, Mbufs, Plan, Port};
@@ -84,9 +85,10 @@ impl Claim {
         let mut state = state();
         let mbufs = state.mbufs(info.numa_node).map_err(failed)?;
         let number = port.number();
-        let before = state.plan(number, &info);
+        let before = port.plan();
         let rx = state.rx(number, &info, options).map_err(failed)?;
         let tx = tx(&info, options).map_err(failed)?;
+        state.agrees(number, options).map_err(failed)?;
         let claim = state.next;
         state.next += 1;
         state.held.push(Held {
@@ -96,16 +98,17 @@ impl Claim {
             tx: tx.clone(),
             options: *options,
         });
-        let plan = state.plan(number, &info);
-        if plan != before
-            && let Err(why) = plan.map_or(Ok(()), |plan| port.start(&plan, &mbufs))
-        {
+        let set_up = match state.plan(number, &info) {
+            Some(plan) if before != Some(plan) => port.start(&plan, &mbufs),
+            _ => Ok(()),
+        };
+        let hears = || match options.interrupts {
+            true => interrupts::check(&port, &rx, state.hearing(number, claim)),
+            false => Ok(()),
+        };
+        if let Err(why) = set_up.and_then(|()| hears()) {
             state.held.retain(|held| held.claim != claim);
-            // For those who had it before, as it was.
-            return Err(failed(match before.map_or(Ok(()), |plan| port.start(&plan, &mbufs)) {
-                Ok(()) => why,
-                Err(again) => format!("{why}; and as it was it does not start either: {again}"),
-            }));
+            return Err(failed(put_back(&port, before, &mbufs, why)));
         }
         Ok(Claim { number: claim, port, info, mbufs, rx, tx })
     }
@@ -216,7 +219,42 @@ pub(super) fn find(name: &str) -> Result<Arc<Port>, IoError> {
     })
 }
 
+/// Sets a port up as it was, for those who had it, after something that failed: why it did, and
+/// whether this does.
+fn put_back(port: &Port, before: Option<Plan>, mbufs: &Mbufs, why: String) -> String {
+    let again = match before {
+        _ if port.plan() == before => Ok(()),
+        Some(plan) => port.start(&plan, mbufs),
+        None => port.stop(),
+    };
+    match again {
+        Ok(()) => why,
+        Err(again) => format!("{why}; and as it was it does not start either: {again}"),
+    }
+}
+
 impl State {
+    /// Whether nobody wants a port otherwise in what is the same for all.
+    fn agrees(&self, port: u16, options: &Options) -> Result<(), String> {
+        let others = || self.held.iter().filter(|it| it.port == port).map(|it| it.options);
+        fn differ<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+            one.zip(other).is_some_and(|(one, other)| one != other)
+        }
+        if others().any(|it| differ(it.mac, options.mac)) {
+            return Err("another element gives it another Ethernet address (MAC)".into());
+        }
+        match others().any(|it| differ(it.pause, options.pause)) {
+            true => Err("another element wants other pause frames (PAUSE)".into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Queues of a port whose interrupts others wait for than this claim.
+    fn hearing(&self, port: u16, claim: u64) -> impl Iterator<Item = u16> {
+        let others = self.held.iter().filter(move |it| it.port == port && it.claim != claim);
+        others.filter(|it| it.options.interrupts).flat_map(|it| it.rx.clone())
+    }
+
     /// The mbufs of a NUMA node.
     fn mbufs(&mut self, numa_node: i32) -> Result<Mbufs, String> {
         // What is at none can do with the first's.
@@ -263,6 +301,7 @@ impl State {
         let refused = users().any(|held| held.options.rss == Some(false));
         let wanted = users().any(|held| held.options.rss == Some(true) || held.options.aggregate);
         let spread = most(|held| held.options.spread).min(rx_queues);
+        let rss = !refused && (wanted || rx_queues > 1 || spread > 0);
         let sums = |of: fn(&Options) -> Sums| {
             users().map(|held| of(&held.options)).fold(Sums::default(), Sums::or)
         };
@@ -280,13 +319,13 @@ impl State {
             })),
             mtu: most(|held| held.options.mtu),
             promiscuous: users().any(|held| held.options.promiscuous),
-            rss: !refused && (wanted || rx_queues > 1 || spread > 0),
+            rss,
             checks: sums(|it| it.checks),
             finishes: sums(|it| it.finishes),
             cuts: users().any(|held| held.options.cuts),
             mac: users().find_map(|held| held.options.mac),
             pause: users().find_map(|held| held.options.pause),
-            spread,
+            spread: if rss { spread } else { 0 },
             interrupts: users().any(|held| held.options.interrupts),
         })
     }

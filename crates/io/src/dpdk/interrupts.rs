@@ -1,37 +1,71 @@
 //! Sleeping until a port says that packets have come, instead of looking for them.
 
 use crate::sys::AnyOf;
-use crate::sys::dpdk::{Port, heard};
+use crate::sys::dpdk::{Ear, Port, heard};
 use std::io;
 use std::ops::Range;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 
 /// The interrupts of those queues that a worker receives from.
 pub(super) struct Interrupts {
     port: Arc<Port>,
     queues: Range<u16>,
-    /// Readable when any of the queues has called.
-    ears: AnyOf,
+    /// What drivers tell.
+    calls: AnyOf,
+    /// What the port tells when it was set up anew.
+    rings: UnixDatagram,
+    /// Readable when there is something of either.
+    any: AnyOf,
+    /// Who is to be told.
+    ear: Ear,
     /// The start of the port after which the queues were told whom to call.
     told: Option<u64>,
     armed: bool,
 }
 
+/// Whether queues interrupt, and none of them together with one of `others`.
+pub(super) fn check(
+    port: &Arc<Port>,
+    queues: &Range<u16>,
+    mut others: impl Iterator<Item = u16>,
+) -> Result<(), String> {
+    let lacks = |why: &str| format!("its driver cannot wake who sleeps (RX_INTR): {why}");
+    // Its link may come and go, and nobody would look after it.
+    if port.needs_care {
+        return Err(lacks("it has to be looked after"));
+    }
+    let mine: Vec<_> = queues.clone().filter_map(|queue| port.interrupt(queue)).collect();
+    if let Some(other) = others.find(|it| port.interrupt(*it).is_some_and(|fd| mine.contains(&fd)))
+    {
+        let first = queues.start;
+        return Err(lacks(&format!("queues {first} and {other} interrupt as one")));
+    }
+    let mut interrupts =
+        Interrupts::new(port, queues).map_err(|error| lacks(&error.to_string()))?;
+    interrupts.arm().map(drop).map_err(|why| lacks(&why))
+}
+
 impl Interrupts {
     pub(super) fn new(port: &Arc<Port>, queues: &Range<u16>) -> io::Result<Interrupts> {
-        let ears = AnyOf::new(std::iter::empty())?;
+        let (rings, bell) = UnixDatagram::pair()?;
+        rings.set_nonblocking(true)?;
+        bell.set_nonblocking(true)?;
+        let calls = AnyOf::new(std::iter::empty())?;
+        let any = AnyOf::new([calls.raw_fd(), rings.as_raw_fd()].into_iter())?;
+        let ear = Ear { epoll: calls.raw_fd(), bell: Arc::new(bell) };
         let (port, queues) = (port.clone(), queues.clone());
-        Ok(Interrupts { port, queues, ears, told: None, armed: false })
+        Ok(Interrupts { port, queues, calls, rings, any, ear, told: None, armed: false })
     }
 
     /// Has the queues call when a packet comes; the descriptor that is readable then. None where
     /// the port does not run now.
     pub(super) fn arm(&mut self) -> Result<Option<RawFd>, String> {
-        let (fd, starts) = (self.ears.raw_fd(), Some(self.port.starts()));
+        let starts = Some(self.port.starts());
         if self.told != starts {
             for queue in self.queues.clone() {
-                if !self.port.watch(queue, fd)? {
+                if !self.port.watch(queue, &self.ear)? {
                     return Ok(None);
                 }
             }
@@ -39,14 +73,15 @@ impl Interrupts {
         }
         self.armed = true;
         self.queues.clone().try_for_each(|queue| self.port.arm(queue, true))?;
-        Ok(Some(fd))
+        Ok(Some(self.any.raw_fd()))
     }
 
     /// Has them call no longer; whether they were to.
     pub(super) fn disarm(&mut self) -> bool {
         let was_armed = std::mem::take(&mut self.armed);
         if was_armed {
-            heard(self.ears.raw_fd());
+            heard(self.calls.raw_fd());
+            while self.rings.recv(&mut [0]).is_ok() {}
             // A queue that calls once too often does no harm.
             self.queues.clone().for_each(|queue| _ = self.port.arm(queue, false));
         }
@@ -57,7 +92,6 @@ impl Interrupts {
 impl Drop for Interrupts {
     fn drop(&mut self) {
         self.disarm();
-        let fd = self.ears.raw_fd();
-        self.queues.clone().for_each(|queue| self.port.unwatch(queue, fd));
+        self.queues.clone().for_each(|queue| self.port.unwatch(queue, &self.ear));
     }
 }

@@ -144,8 +144,13 @@ impl Dpdk {
 
     /// Has packets come to the port's first queues only, chosen by their hash.
     pub fn spread(&self, queues: u16) -> Result<(), IoError> {
+        let port = &self.claim.port;
+        let spread = match port.plan().is_some_and(|plan| plan.rss) {
+            true => port.spread(queues),
+            false => Err("they come by no hash; say MODE rss".into()),
+        };
         let doing = || format!("spread packets of {} over {queues} queues", self.claim.info.name());
-        self.claim.port.spread(queues).map_err(|why| IoError::Unfit { doing: doing(), why })
+        spread.map_err(|why| IoError::Unfit { doing: doing(), why })
     }
 
     /// The port's number.

@@ -27,6 +27,12 @@ pub(super) fn open(
     }
 }
 
+/// Whether the same workers, and some at all, have the same queues.
+pub(super) fn same_shares(these: &[Share], those: &[Share]) -> bool {
+    let has = |share: &Share| (share.worker, share.queues.clone());
+    !these.is_empty() && these.iter().map(has).eq(those.iter().map(has))
+}
+
 /// A number of queues as DPDK counts them.
 pub(super) fn count(n: usize) -> u16 {
     u16::try_from(n).unwrap_or(u16::MAX)

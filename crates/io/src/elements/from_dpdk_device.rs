@@ -1,6 +1,6 @@
 //! `FromDPDKDevice`: packets that a DPDK port receives.
 
-use super::dpdk::{Hardware, Offloads, count, open};
+use super::dpdk::{Hardware, Offloads, count, open, same_shares};
 use super::opened::Opened;
 use super::spread::{Offer, Spread, given};
 use super::to_dpdk_device::ToDPDKDevice;
@@ -185,6 +185,8 @@ pub struct Receiving {
     /// How many workers receive.
     workers: usize,
     wait: Wait,
+    /// Whether the port's interrupts could not be had any more.
+    deaf: bool,
 }
 
 #[handlers]
@@ -422,7 +424,7 @@ impl Receiving {
         self.receive_for(text, false)
     }
 
-    /// Has the port's hash lead to its first queues only, so many.
+    /// Has the port's hash lead to its first queues only, so many, until the port is set up anew.
     #[write]
     fn max_rss(&mut self, text: &str) -> Result<(), ArgError> {
         let queues = u16::from_arg(text.trim(), &Names::default())?;
@@ -452,13 +454,13 @@ impl Build for FromDPDKDevice {
     type Args = Settings;
 
     fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
+        if settings.mode == Some(Mode::none) && settings.max_rss > 0 {
+            return Err(ArgError::new("MAX_RSS is about a hash, and MODE none wants none"));
+        }
         let reserved = (count(setup.used.0), count(setup.used.1));
         Ok(FromDPDKDevice { settings, shares: setup.shares.to_vec(), reserved })
     }
 }
-
-/// What to do where interrupts are not to be had.
-const NO_INTERRUPTS: &str = "without RX_INTR the worker looks for packets, rarely when none come";
 
 /// The port, and what is wanted of it.
 pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
@@ -502,34 +504,24 @@ impl FromDPDKDevice {
     }
 }
 
-impl FromDPDKDevice {
-    /// Says why nothing comes, and when to try again.
-    fn failed(&self, error: &str, cx: &mut Cx) -> Asked {
-        cx.chatter(&format!("FromDPDKDevice({}): {error}", self.settings.port));
-        Asked::At(cx.now() + Duration::from_secs(1))
-    }
-}
-
 impl Source for FromDPDKDevice {
     type Local = Receiving;
     type Fate = Received;
     const EACH: bool = true;
 
     fn continues(&self, before: &FromDPDKDevice) -> bool {
-        // Who has no share opens it, too.
-        let mut workers = self.shares.iter().map(|share| share.worker).chain([0]);
-        self.settings.port == before.settings.port
-            && workers.all(|worker| before.options(worker).serve(&self.options(worker)))
+        let named = |it: &Self| (it.settings.port.clone(), it.settings.allow_nonexistent);
+        let opens = |it: &Self| it.options(it.shares.first().map_or(0, |share| share.worker));
+        same_shares(&before.shares, &self.shares)
+            && named(before) == named(self)
+            && opens(before).serve(&opens(self))
     }
 
     fn begin(&self, local: &mut Receiving, cx: &mut Cx) -> Result<(), ArgError> {
         (local.leads, local.workers) = (cx.at_home(), self.shares.len());
         let options = self.options(cx.worker());
         let port = &self.settings.port;
-        if let Some(mut device) = open(port, options, self.settings.allow_nonexistent)? {
-            // Whether there are interrupts is only known by trying.
-            device.arm().map_err(|error| ArgError::new(error.to_string()).help(NO_INTERRUPTS))?;
-            device.disarm();
+        if let Some(device) = open(port, options, self.settings.allow_nonexistent)? {
             local.device.set(device);
         }
         Ok(())
@@ -557,7 +549,8 @@ impl Source for FromDPDKDevice {
         loop {
             let mut batch = Batch::new();
             if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
-                return self.failed(&error.to_string(), cx);
+                cx.chatter(&format!("FromDPDKDevice({}): {error}", self.settings.port));
+                return Asked::At(cx.now() + Duration::from_secs(1));
             }
             if !batch.is_empty() {
                 local.wait.over();
@@ -568,14 +561,19 @@ impl Source for FromDPDKDevice {
             if let Some(alarm) = alarm {
                 return Asked::Readable(alarm);
             }
-            if self.settings.busy || self.settings.rx_intr < 0 || local.wait.is_short(cx.now()) {
+            let looks = self.settings.busy || self.settings.rx_intr < 0 || local.deaf;
+            if looks || local.wait.is_short(cx.now()) {
                 break;
             }
             // What comes before the port is to call is found by another look.
             alarm = match device.arm() {
                 Ok(Some(alarm)) => Some(alarm),
                 Ok(None) => break,
-                Err(error) => return self.failed(&error.to_string(), cx),
+                Err(error) => {
+                    local.deaf = true;
+                    cx.chatter(&format!("FromDPDKDevice({}): {error}", self.settings.port));
+                    break;
+                }
             };
         }
         local.wait.longer(cx.now(), self.settings.busy)

@@ -1,6 +1,6 @@
 //! `ToDPDKDevice`: packets for a DPDK port to send.
 
-use super::dpdk::{Hardware, Offloads, count, open};
+use super::dpdk::{Hardware, Offloads, count, open, same_shares};
 use super::opened::Opened;
 use super::sending::{Outcome, Waiting};
 use super::spread::given;
@@ -244,10 +244,11 @@ impl PerBatch for ToDPDKDevice {
     const EACH: bool = true;
 
     fn continues(&self, before: &ToDPDKDevice) -> bool {
-        // Who has no share opens it, too.
-        let mut workers = self.shares.iter().map(|share| share.worker).chain([0]);
-        self.settings.port == before.settings.port
-            && workers.all(|worker| before.options(worker).serve(&self.options(worker)))
+        let named = |it: &Self| (it.settings.port.clone(), it.settings.allow_nonexistent);
+        let opens = |it: &Self| it.options(it.shares.first().map_or(0, |share| share.worker));
+        same_shares(&before.shares, &self.shares)
+            && named(before) == named(self)
+            && opens(before).serve(&opens(self))
     }
 
     fn begin(&self, local: &mut Sending, cx: &mut Cx) -> Result<(), ArgError> {

@@ -1,6 +1,8 @@
 //! What stands in for DPDK where it was not there when this program was built.
 
-use super::types::{Copied, Counts, Cut, Found, Handed, Info, Link, Plan, RingPlan, Terms, Wants};
+use super::types::{
+    Copied, Counts, Cut, Ear, Found, Handed, Info, Link, Plan, RingPlan, Terms, Wants,
+};
 use castanet_packet::{Batch, Packet, Pool};
 use std::convert::Infallible;
 use std::os::fd::RawFd;
@@ -132,10 +134,16 @@ impl Port {
     pub(crate) fn starts(&self) -> u64 {
         match self.never {}
     }
-    pub(crate) fn watch(&self, _: u16, _: RawFd) -> Result<bool, String> {
+    pub(crate) fn plan(&self) -> Option<Plan> {
         match self.never {}
     }
-    pub(crate) fn unwatch(&self, _: u16, _: RawFd) {
+    pub(crate) fn interrupt(&self, _: u16) -> Option<RawFd> {
+        match self.never {}
+    }
+    pub(crate) fn watch(&self, _: u16, _: &Ear) -> Result<bool, String> {
+        match self.never {}
+    }
+    pub(crate) fn unwatch(&self, _: u16, _: &Ear) {
         match self.never {}
     }
     pub(crate) fn arm(&self, _: u16, _: bool) -> Result<(), String> {

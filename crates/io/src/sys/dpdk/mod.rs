@@ -31,5 +31,7 @@ pub(crate) use pool::{Mbufs, is_own_mbuf};
 pub(crate) use port::{Port, heard, port, port_named, ports};
 #[cfg(dpdk)]
 pub(crate) use ring::Ring;
-pub(crate) use types::{Copied, Counts, Cut, Handed, Info, Link, Plan, RingPlan, Terms, Wants};
+pub(crate) use types::{
+    Copied, Counts, Cut, Ear, Handed, Info, Link, Plan, RingPlan, Terms, Wants,
+};
 pub use types::{Pause, Sums};

@@ -185,14 +185,16 @@ int castanet_dpdk_rename(uint16_t port, const uint8_t *mac) {
     return rte_eth_dev_default_mac_addr_set(port, &address);
 }
 
-/* Says which pause frames a port is to send and to obey. */
+/* Says which pause frames a port is to send and to obey; which those were before. */
 int castanet_dpdk_pause(uint16_t port, uint32_t mode) {
     struct rte_eth_fc_conf conf = {0};
     int failed = rte_eth_dev_flow_ctrl_get(port, &conf);
+    int before = conf.mode;
     if (failed != 0)
         return failed;
     conf.mode = mode;
-    return rte_eth_dev_flow_ctrl_set(port, &conf);
+    failed = rte_eth_dev_flow_ctrl_set(port, &conf);
+    return failed != 0 ? failed : before;
 }
 
 /* Has a running port spread packets by their hash over its first queues only. */
@@ -223,6 +225,11 @@ int castanet_dpdk_watch(uint16_t port, uint16_t queue, int epoll, bool on) {
     /* To nobody, or to somebody else until now. */
     added = rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, RTE_INTR_EVENT_DEL, NULL);
     return on ? rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, RTE_INTR_EVENT_ADD, NULL) : added;
+}
+
+/* The descriptor of a queue's interrupt, which several may have in common; negative if none. */
+int castanet_dpdk_interrupt(uint16_t port, uint16_t queue) {
+    return rte_eth_dev_rx_intr_ctl_q_get_fd(port, queue);
 }
 
 /* Has a queue interrupt when a packet comes, or no longer. Drivers whose queues always do, as

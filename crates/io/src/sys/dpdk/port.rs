@@ -4,7 +4,7 @@ use super::burst;
 use super::eal::{check, is_started};
 use super::pool::Mbufs;
 use super::shim::{self, Setup};
-use super::types::{Copied, Counts, Cut, Found, Handed, Info, Link, Plan, Terms, Wants, text};
+use super::types::{Copied, Counts, Cut, Ear, Found, Handed, Info, Link, Plan, Terms, Wants, text};
 use castanet_packet::{Batch, Pool};
 use std::ffi::CString;
 use std::mem::MaybeUninit;
@@ -29,6 +29,7 @@ pub(crate) struct Port {
     /// Whether it goes on receiving and sending only if somebody looks after
     /// it: see [`Port::revive`].
     pub(crate) needs_care: bool,
+    own: Mutex<Own>,
     /// How often it has been started.
     starts: AtomicU64,
     rx: Vec<Mutex<Rx>>,
@@ -41,8 +42,15 @@ pub(crate) struct Port {
 struct Rx {
     /// Whether there is such a queue now.
     running: bool,
-    /// The epoll descriptor that hears of its interrupts.
-    heard_by: Option<RawFd>,
+    /// Who hears of its interrupts.
+    heard_by: Option<Ear>,
+}
+
+/// What a port had before it was told otherwise.
+#[derive(Default)]
+struct Own {
+    mac: Option<[u8; 6]>,
+    pause: Option<u32>,
 }
 
 /// How a port was set up.
@@ -82,10 +90,13 @@ struct Closed<'a> {
 }
 
 impl Closed<'_> {
-    /// Lets those queues be used that there are.
+    /// Lets those queues be used that there are, and wakes who sleeps until their interrupts.
     fn open(&mut self, planned: &Planned) {
         let Planned { plan, terms, .. } = planned;
         self.rx.iter_mut().take(plan.rx_queues.into()).for_each(|queue| queue.running = true);
+        let ears = self.rx.iter().filter_map(|queue| queue.heard_by.as_ref());
+        // A bell that rings already does.
+        ears.for_each(|ear| _ = ear.bell.send(&[0]));
         self.tx.iter_mut().take(plan.tx_queues.into()).for_each(|queue| **queue = Some(*terms));
     }
 }
@@ -105,14 +116,16 @@ pub(crate) fn port(number: u16) -> Option<Arc<Port>> {
     let tx = (0..info.max_tx_queues).map(|_| Mutex::new(None)).collect();
     let needs_care = info.driver() == "net_memif";
     let (plan, starts) = (Mutex::new(None), AtomicU64::new(0));
-    let port = Arc::new(Port { number, plan, needs_care, starts, rx, tx });
+    let own = Mutex::default();
+    let port = Arc::new(Port { number, plan, needs_care, own, starts, rx, tx });
     ports.push(port.clone());
     Some(port)
 }
 
 /// Takes note of interrupts that an epoll descriptor has heard of.
 pub(crate) fn heard(epoll: RawFd) {
-    // SAFETY: the events are the callee's own.
+    // SAFETY: the events are the callee's own; what they lead to lies with the driver, and DPDK
+    // passes over what has been taken out of it meanwhile.
     unsafe { shim::castanet_dpdk_heard(epoll) }
 }
 
@@ -180,7 +193,7 @@ impl Port {
         // SAFETY: the port is stopped and nobody uses its queues, whose locks
         // we hold; the mempool lasts.
         let started = check(unsafe { shim::castanet_dpdk_start(self.number, &raw const setup) })?;
-        if let Err(why) = self.fit_out(plan, &info.driver()) {
+        if let Err(why) = self.fit_out(plan, &info) {
             // What it is stopped for is said; there is nothing to add.
             // SAFETY: nobody uses its queues, whose locks we hold.
             unsafe { shim::castanet_dpdk_stop(self.number) };
@@ -196,21 +209,24 @@ impl Port {
         Ok(())
     }
 
-    /// Gives the port what not every driver has.
-    fn fit_out(&self, plan: &Plan, driver: &str) -> Result<(), String> {
+    /// Gives the port what not every driver has, and back what others gave it.
+    fn fit_out(&self, plan: &Plan, info: &Info) -> Result<(), String> {
         let lacks = |what: &str| {
-            let said = format!("its driver {driver} {what}");
+            let said = format!("its driver {} {what}", info.driver());
             move |why: String| format!("{said}: {why}")
         };
-        if let Some(mac) = plan.mac {
+        let mut own = lock(&self.own);
+        if let Some(mac) = plan.mac.or(own.mac) {
             // SAFETY: the address is live.
             check(unsafe { shim::castanet_dpdk_rename(self.number, &raw const mac) })
                 .map_err(lacks("takes no other Ethernet address"))?;
+            own.mac.get_or_insert(info.mac);
         }
-        if let Some(pause) = plan.pause {
+        if let Some(pause) = plan.pause.map(|pause| pause as u32).or(own.pause) {
             // SAFETY: no pointers are passed.
-            check(unsafe { shim::castanet_dpdk_pause(self.number, pause as u32) })
+            let before = check(unsafe { shim::castanet_dpdk_pause(self.number, pause) })
                 .map_err(lacks("does not do that with pause frames"))?;
+            own.pause.get_or_insert(before as u32);
         }
         if plan.spread > 0 { self.spread(plan.spread) } else { Ok(()) }
     }
@@ -228,25 +244,37 @@ impl Port {
         self.starts.load(Ordering::Relaxed)
     }
 
-    /// Has an epoll descriptor, and no other, hear of a queue's interrupts; `false` if there is
-    /// no such queue now.
-    pub(crate) fn watch(&self, queue: u16, epoll: RawFd) -> Result<bool, String> {
+    /// How it was set up, if it was.
+    pub(crate) fn plan(&self) -> Option<Plan> {
+        lock(&self.plan).as_ref().map(|planned| planned.plan)
+    }
+
+    /// The descriptor of a queue's interrupt, which several queues may have in common.
+    pub(crate) fn interrupt(&self, queue: u16) -> Option<RawFd> {
+        let rx = lock(&self.rx[usize::from(queue)]);
+        // SAFETY: the queue was set up, and stays so while its lock is ours.
+        let fd = rx.running.then(|| unsafe { shim::castanet_dpdk_interrupt(self.number, queue) });
+        fd.filter(|fd| *fd >= 0)
+    }
+
+    /// Has somebody, and nobody else, hear of a queue's interrupts; `false` if there is no such
+    /// queue now.
+    pub(crate) fn watch(&self, queue: u16, ear: &Ear) -> Result<bool, String> {
         let mut rx = lock(&self.rx[usize::from(queue)]);
         if rx.running {
             // SAFETY: the queue was set up, and stays so while its lock is ours.
-            check(unsafe { shim::castanet_dpdk_watch(self.number, queue, epoll, true) })?;
-            rx.heard_by = Some(epoll);
+            check(unsafe { shim::castanet_dpdk_watch(self.number, queue, ear.epoll, true) })?;
+            rx.heard_by = Some(ear.clone());
         }
         Ok(rx.running)
     }
 
-    /// Has a descriptor hear of a queue's interrupts no longer, if it still does.
-    pub(crate) fn unwatch(&self, queue: u16, epoll: RawFd) {
+    /// Has somebody hear of a queue's interrupts no longer, if it is still he.
+    pub(crate) fn unwatch(&self, queue: u16, ear: &Ear) {
         let mut rx = lock(&self.rx[usize::from(queue)]);
-        if rx.heard_by == Some(epoll) {
-            // SAFETY: as above; a driver that has forgotten says so.
-            unsafe { shim::castanet_dpdk_watch(self.number, queue, epoll, false) };
-            rx.heard_by = None;
+        if rx.heard_by.take_if(|heard_by| heard_by.epoll == ear.epoll).is_some() {
+            // SAFETY: only numbers are passed, which DPDK compares with what was set up.
+            unsafe { shim::castanet_dpdk_watch(self.number, queue, ear.epoll, false) };
         }
     }
 

@@ -158,6 +158,7 @@ unsafe extern "C" {
     pub(super) fn castanet_dpdk_pause(port: u16, mode: u32) -> c_int;
     pub(super) fn castanet_dpdk_spread(port: u16, queues: u16) -> c_int;
     pub(super) fn castanet_dpdk_watch(port: u16, queue: u16, epoll: c_int, on: bool) -> c_int;
+    pub(super) fn castanet_dpdk_interrupt(port: u16, queue: u16) -> c_int;
     pub(super) fn castanet_dpdk_arm(port: u16, queue: u16, on: bool) -> c_int;
     pub(super) fn castanet_dpdk_heard(epoll: c_int);
     pub(super) fn castanet_dpdk_length(mbuf: *const Mbuf) -> u32;

@@ -1,6 +1,9 @@
 //! What is said about ports and packets; some of it laid out as in `shim.h`.
 
 use std::ffi::{CStr, c_char};
+use std::os::fd::RawFd;
+use std::os::unix::net::UnixDatagram;
+use std::sync::Arc;
 
 /// How a port is to be set up.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -41,6 +44,16 @@ pub enum Pause {
     Send = 2,
     /// Both.
     Full = 3,
+}
+
+/// Who is called when packets come.
+#[derive(Clone)]
+#[cfg_attr(not(dpdk), expect(dead_code, reason = "nobody calls without DPDK"))]
+pub(crate) struct Ear {
+    /// Hears of interrupts.
+    pub(crate) epoll: RawFd,
+    /// Is rung when the port was set up anew, which forgets who hears of interrupts.
+    pub(crate) bell: Arc<UnixDatagram>,
 }
 
 /// Which checksums.
