@@ -510,11 +510,11 @@ impl Source for FromDPDKDevice {
     const EACH: bool = true;
 
     fn continues(&self, before: &FromDPDKDevice) -> bool {
-        let named = |it: &Self| (it.settings.port.clone(), it.settings.allow_nonexistent);
-        let opens = |it: &Self| it.options(it.shares.first().map_or(0, |share| share.worker));
+        // Of the same shares, what is right for one worker is so for all.
         same_shares(&before.shares, &self.shares)
-            && named(before) == named(self)
-            && opens(before).serve(&opens(self))
+            && before.settings.port == self.settings.port
+            && before.settings.allow_nonexistent == self.settings.allow_nonexistent
+            && before.options(0).serve(&self.options(0))
     }
 
     fn begin(&self, local: &mut Receiving, cx: &mut Cx) -> Result<(), ArgError> {

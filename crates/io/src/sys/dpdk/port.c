@@ -217,14 +217,13 @@ int castanet_dpdk_spread(uint16_t port, uint16_t queues) {
 
 /* Has an epoll descriptor, and no other, tell when a queue's interrupt comes; or no longer. */
 int castanet_dpdk_watch(uint16_t port, uint16_t queue, int epoll, bool on) {
-    int added = -EEXIST;
-    if (on)
-        added = rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, RTE_INTR_EVENT_ADD, NULL);
-    if (added != -EEXIST)
-        return added;
-    /* To nobody, or to somebody else until now. */
-    added = rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, RTE_INTR_EVENT_DEL, NULL);
-    return on ? rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, RTE_INTR_EVENT_ADD, NULL) : added;
+    int op = on ? RTE_INTR_EVENT_ADD : RTE_INTR_EVENT_DEL;
+    int failed = rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, op, NULL);
+    if (!on || failed != -EEXIST)
+        return failed;
+    /* Somebody else was told until now. */
+    rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, RTE_INTR_EVENT_DEL, NULL);
+    return rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, RTE_INTR_EVENT_ADD, NULL);
 }
 
 /* The descriptor of a queue's interrupt, which several may have in common; negative if none. */
