@@ -1,6 +1,6 @@
 //! What a packet must be for an element to take it.
 
-use castanet_packet::Packet;
+use castanet_packet::{self as packet, Packet};
 
 /// A way to look at a packet.
 pub trait View: 'static {
@@ -10,6 +10,12 @@ pub trait View: 'static {
     type Of<'p>;
     /// Looks; `None` if the packet is something else.
     fn of(packet: &mut Packet) -> Option<Self::Of<'_>>;
+    /// Whether packets seen so are IPv4, and stay that whatever the element does.
+    const KEEPS: bool = false;
+    /// Looks at what is known to be IPv4, where it is kept; `None` where it is not.
+    fn again<'p>(_: &'p mut packet::Ipv4Kept<'_>) -> Option<Self::Of<'p>> {
+        None
+    }
 }
 
 macro_rules! views {
@@ -18,9 +24,9 @@ macro_rules! views {
         pub struct $name;
         impl View for $name {
             const NAME: &'static str = $word;
-            type Of<'p> = castanet_packet::$view<'p>;
+            type Of<'p> = packet::$view<'p>;
             #[inline(always)]
-            fn of(packet: &mut Packet) -> Option<castanet_packet::$view<'_>> {
+            fn of(packet: &mut Packet) -> Option<packet::$view<'_>> {
                 packet.$get()
             }
         }
@@ -47,4 +53,21 @@ views! {
     Udp UdpPacket "udp" udp "IPv4 packets with a whole UDP header, first fragments only.";
     Tcp TcpPacket "tcp" tcp "IPv4 packets with a whole TCP header, first fragments only.";
     Icmp IcmpPacket "icmp" icmp "IPv4 packets with a whole ICMP header, first fragments only.";
+}
+
+/// Packets with a marked IPv4 header that they keep: elements in a row need not look for it anew.
+pub struct Ipv4Kept;
+
+impl View for Ipv4Kept {
+    const NAME: &'static str = Ipv4::NAME;
+    type Of<'p> = packet::Ipv4Kept<'p>;
+    #[inline(always)]
+    fn of(packet: &mut Packet) -> Option<packet::Ipv4Kept<'_>> {
+        packet.ipv4_kept()
+    }
+    const KEEPS: bool = true;
+    #[inline(always)]
+    fn again<'p>(ip: &'p mut packet::Ipv4Kept<'_>) -> Option<packet::Ipv4Kept<'p>> {
+        Some(ip.lend())
+    }
 }

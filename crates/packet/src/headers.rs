@@ -52,15 +52,17 @@ impl Packet {
     /// 20 bytes, or it begins too far from the start of its frame.
     #[inline]
     pub fn mark_ipv4(&mut self, offset: u16, header_len: u16, total_len: u16) -> bool {
-        let len = u32::from(offset) + u32::from(total_len);
-        if len > self.len || header_len < IPV4_LEN as u16 || header_len > total_len {
+        // As callers compare, so that they need not do so twice once this is inlined.
+        let room = self.len().checked_sub(offset.into());
+        let fits = room.is_some_and(|room| usize::from(total_len) <= room);
+        if !fits || header_len < IPV4_LEN as u16 || header_len > total_len {
             return false;
         }
         let network = u32::from(self.data) + u32::from(offset);
         let Ok(transport) = u16::try_from(network + u32::from(header_len)) else { return false };
         self.network = network as u16;
         self.transport = transport;
-        self.len = len;
+        self.len = u32::from(offset) + u32::from(total_len);
         self.flags |= IPV4;
         true
     }

@@ -24,4 +24,4 @@ pub use frame::{DEFAULT_HEADROOM, FrameHeader};
 pub use packet::{Packet, PacketType, Partial};
 pub use pool::{FrameStore, Pool, PoolConfig, PoolStats};
 pub use raw::RawPacket;
-pub use view::{ArpPacket, Ether, IcmpPacket, Ipv4, Ipv6, TcpPacket, UdpPacket};
+pub use view::{ArpPacket, Ether, IcmpPacket, Ipv4, Ipv4Kept, Ipv6, TcpPacket, UdpPacket};

@@ -8,6 +8,7 @@
 //! be gone afterwards, using it panics. [`Ipv4`], which most elements see
 //! packets through, has no such method and nothing to look up: its header was
 //! there when the view was made, and nothing that it lets be done takes it away.
+//! After [`Ipv4Kept`] that holds for the next view, too.
 
 use std::ops::{Deref, DerefMut};
 
@@ -32,16 +33,10 @@ macro_rules! view {
             packet: &'p mut Packet,
         }
 
-        impl<'p> $view<'p> {
+        impl $view<'_> {
             /// The whole packet.
             #[inline]
             pub fn packet(&self) -> &Packet {
-                self.packet
-            }
-
-            /// The whole packet, in place of the view.
-            #[inline]
-            pub fn into_packet(self) -> &'p mut Packet {
                 self.packet
             }
 
@@ -63,10 +58,24 @@ macro_rules! view {
     };
 }
 
+/// A view that the packet can be had back from, to do anything with.
+macro_rules! returns {
+    ($view:ident) => {
+        impl<'p> $view<'p> {
+            /// The whole packet, in place of the view.
+            #[inline]
+            pub fn into_packet(self) -> &'p mut Packet {
+                self.packet
+            }
+        }
+    };
+}
+
 /// A view of a header that is looked for at each use.
 macro_rules! header {
     ($(#[$doc:meta])* $view:ident, $header:ty, $offset:expr) => {
         view! { $(#[$doc])* $view }
+        returns!($view);
 
         impl $view<'_> {
             /// The whole packet, to change. If the header is no longer there
@@ -156,93 +165,112 @@ header! {
     IcmpPacket, Icmp, |packet| packet.transport
 }
 
-view! {
+/// A view of an IPv4 header that was there when the view was made.
+macro_rules! ipv4 {
+    ($(#[$doc:meta])* $view:ident) => {
+        view! { $(#[$doc])* $view }
+        options!($view);
+
+        impl $view<'_> {
+            /// The same packet, for somebody who leaves it what it is.
+            #[inline]
+            pub fn lend(&mut self) -> Ipv4Kept<'_> {
+                Ipv4Kept { packet: self.packet }
+            }
+
+            /// Sets the `FIX_IP_SRC` annotation.
+            #[inline]
+            pub fn set_fix_ip_src(&mut self, fix: bool) {
+                self.packet.set_fix_ip_src(fix);
+            }
+
+            /// Sets an annotation byte; see [`Packet::set_anno_u8`].
+            #[inline]
+            pub fn set_anno_u8(&mut self, offset: usize, value: u8) {
+                self.packet.set_anno_u8(offset, value);
+            }
+
+            /// The header with its options, as far as the packet goes.
+            #[inline]
+            pub fn header(&self) -> &[u8] {
+                let (_, end) = self.options_range();
+                self.packet.range(self.packet.network.into(), end)
+            }
+
+            /// The header with its options, to change; copies first if the packet is
+            /// shared.
+            #[inline]
+            pub fn header_mut(&mut self) -> &mut [u8] {
+                let (_, end) = self.options_range();
+                self.packet.range_mut(self.packet.network.into(), end)
+            }
+
+            /// Bytes from the header to the end of the packet, at least 20.
+            #[inline]
+            #[allow(clippy::len_without_is_empty)] // it never is
+            pub fn len(&self) -> usize {
+                self.packet.end() - usize::from(self.packet.network)
+            }
+
+            /// The header with its options and payload, without padding of the link.
+            #[inline]
+            pub fn datagram(&self) -> &[u8] {
+                let start = usize::from(self.packet.network);
+                self.packet.range(start, ipv4_end(self.packet, self))
+            }
+
+            /// The same, to change; copies first if the packet is shared.
+            #[inline]
+            pub fn datagram_mut(&mut self) -> &mut [u8] {
+                let (start, end) = (self.packet.network.into(), ipv4_end(self.packet, self));
+                self.packet.range_mut(start, end)
+            }
+
+            fn options_range(&self) -> (usize, usize) {
+                let start = usize::from(self.packet.network);
+                (start + IPV4_LEN, (start + self.header_len()).min(self.packet.end()))
+            }
+
+            #[inline]
+            fn payload_range(&self) -> (usize, usize) {
+                let start = usize::from(self.packet.network) + self.header_len().max(IPV4_LEN);
+                (start, ipv4_end(self.packet, self))
+            }
+        }
+
+        impl Deref for $view<'_> {
+            type Target = Ipv4Header;
+            #[inline]
+            fn deref(&self) -> &Ipv4Header {
+                // SAFETY: invariant 4, as the flag was set when the view was made and
+                // the view lets nobody clear it: 20 bytes from `network` on lie in the
+                // packet; the header is an array of bytes.
+                unsafe { &*self.packet.at(self.packet.network.into()).cast() }
+            }
+        }
+
+        impl DerefMut for $view<'_> {
+            #[inline]
+            fn deref_mut(&mut self) -> &mut Ipv4Header {
+                self.packet.own();
+                // SAFETY: as in `deref`, as copying keeps the flag, and the frame is ours alone.
+                unsafe { &mut *self.packet.at(self.packet.network.into()).cast() }
+            }
+        }
+    };
+}
+
+ipv4! {
     /// A packet whose network header is IPv4.
     Ipv4
 }
-options!(Ipv4);
+returns!(Ipv4);
+ipv4! {
+    /// A packet whose network header is IPv4 and stays so: what [`Ipv4`] can do, but the
+    /// packet cannot be had back, and so not be made something else.
+    Ipv4Kept
+}
 options!(TcpPacket);
-
-impl Ipv4<'_> {
-    /// Sets the `FIX_IP_SRC` annotation.
-    #[inline]
-    pub fn set_fix_ip_src(&mut self, fix: bool) {
-        self.packet.set_fix_ip_src(fix);
-    }
-
-    /// Sets an annotation byte; see [`Packet::set_anno_u8`].
-    #[inline]
-    pub fn set_anno_u8(&mut self, offset: usize, value: u8) {
-        self.packet.set_anno_u8(offset, value);
-    }
-
-    /// The header with its options, as far as the packet goes.
-    #[inline]
-    pub fn header(&self) -> &[u8] {
-        let (_, end) = self.options_range();
-        self.packet.range(self.packet.network.into(), end)
-    }
-
-    /// The header with its options, to change; copies first if the packet is
-    /// shared.
-    #[inline]
-    pub fn header_mut(&mut self) -> &mut [u8] {
-        let (_, end) = self.options_range();
-        self.packet.range_mut(self.packet.network.into(), end)
-    }
-
-    /// Bytes from the header to the end of the packet, at least 20.
-    #[inline]
-    #[allow(clippy::len_without_is_empty)] // it never is
-    pub fn len(&self) -> usize {
-        self.packet.end() - usize::from(self.packet.network)
-    }
-
-    /// The header with its options and payload, without padding of the link.
-    #[inline]
-    pub fn datagram(&self) -> &[u8] {
-        let start = usize::from(self.packet.network);
-        self.packet.range(start, ipv4_end(self.packet, self))
-    }
-
-    /// The same, to change; copies first if the packet is shared.
-    #[inline]
-    pub fn datagram_mut(&mut self) -> &mut [u8] {
-        let (start, end) = (self.packet.network.into(), ipv4_end(self.packet, self));
-        self.packet.range_mut(start, end)
-    }
-
-    fn options_range(&self) -> (usize, usize) {
-        let start = usize::from(self.packet.network);
-        (start + IPV4_LEN, (start + self.header_len()).min(self.packet.end()))
-    }
-
-    #[inline]
-    fn payload_range(&self) -> (usize, usize) {
-        let start = usize::from(self.packet.network) + self.header_len().max(IPV4_LEN);
-        (start, ipv4_end(self.packet, self))
-    }
-}
-
-impl Deref for Ipv4<'_> {
-    type Target = Ipv4Header;
-    #[inline]
-    fn deref(&self) -> &Ipv4Header {
-        // SAFETY: invariant 4, as the flag was set when the view was made and
-        // the view lets nobody clear it: 20 bytes from `network` on lie in the
-        // packet; the header is an array of bytes.
-        unsafe { &*self.packet.at(self.packet.network.into()).cast() }
-    }
-}
-
-impl DerefMut for Ipv4<'_> {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Ipv4Header {
-        self.packet.own();
-        // SAFETY: as in `deref`, as copying keeps the flag, and the frame is ours alone.
-        unsafe { &mut *self.packet.at(self.packet.network.into()).cast() }
-    }
-}
 
 impl Ether<'_> {
     fn payload_range(&self) -> (usize, usize) {
@@ -363,6 +391,18 @@ impl Packet {
     #[inline]
     pub fn ipv4(&mut self) -> Option<Ipv4<'_>> {
         (self.has(IPV4) || self.look_for_ipv4()).then_some(Ipv4 { packet: self })
+    }
+
+    /// The same as what stays IPv4.
+    #[inline]
+    pub fn ipv4_kept(&mut self) -> Option<Ipv4Kept<'_>> {
+        (self.has(IPV4) || self.look_for_ipv4()).then_some(Ipv4Kept { packet: self })
+    }
+
+    /// The packet as what stays IPv4, if it was seen to be that: nobody looks anew.
+    #[inline]
+    pub fn seen_ipv4(&mut self) -> Option<Ipv4Kept<'_>> {
+        self.has(IPV4).then_some(Ipv4Kept { packet: self })
     }
 
     /// Marks the packet as IPv4 if it is; whether it is.

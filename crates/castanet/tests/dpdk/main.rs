@@ -152,6 +152,28 @@ fn what_changes_grows_or_is_shared_leaves_as_it_should() {
 }
 
 #[test]
+fn packets_shared_in_frames_that_are_no_mbufs_are_copied_into_mbufs() {
+    let to = folder("dpdk").join("shared-out.pcap");
+    // All of a burst, from its first packet on, in the frames of the first pool there is.
+    let said = run(
+        &format!("--vdev net_pcap0,tx_pcap={}", to.display()),
+        r"DPDKInfo(NB_MBUF 2048);
+          InfiniteSource(LIMIT 5000, DATA \<020000000007 020000000006 88b7 0102030405>)
+            -> tee :: Tee;
+          tee[0] -> t :: ToDPDKDevice(0);
+          tee[1] -> same :: Classifier(0/02000000000702000000000688b70102030405, -)
+            -> c :: Counter -> Discard;
+          same[1] -> bad :: Counter -> Discard;
+          Script(label again, wait 10ms, goto again $(lt $(t.count) 5000), stop)",
+        &["t.count", "c.count", "bad.count"],
+    );
+    let counts = ["t.count", "c.count", "bad.count"].map(|handler| number(&said, handler));
+    assert_eq!(counts, [5000, 5000, 0]);
+    let made = [&[2, 0, 0, 0, 0, 7, 2, 0, 0, 0, 0, 6, 0x88, 0xb7][..], &[1, 2, 3, 4, 5]].concat();
+    assert!(packets(&to).iter().all(|packet| *packet == made));
+}
+
+#[test]
 fn no_mbuf_is_lost_however_packets_end() {
     // More packets than mbufs by far: dropped, kept in a queue, copied on
     // write, sent. What is not free in the end would be missing.

@@ -44,7 +44,7 @@ pub enum Hop {
 }
 
 impl PerPacket for DecIPTTL {
-    type On = on::Ipv4;
+    type On = on::Ipv4Kept;
     type Local = Tally;
     type Fate = Hop;
 
@@ -54,7 +54,7 @@ impl PerPacket for DecIPTTL {
     }
 
     #[inline]
-    fn packet(&self, tally: &mut Tally, mut ip: Ipv4) -> Hop {
+    fn packet(&self, tally: &mut Tally, mut ip: Ipv4Kept) -> Hop {
         if !tally.all && (!self.active || ip.dst().is_multicast()) {
             return Hop::Onward;
         }

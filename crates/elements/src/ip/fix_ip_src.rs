@@ -23,7 +23,7 @@ pub struct FixIPSrc {
 
 /// Puts `address` in if the annotation asks for it.
 #[inline(always)]
-pub(crate) fn fix(ip: &mut Ipv4, address: Ipv4Addr) {
+pub(crate) fn fix(mut ip: Ipv4Kept, address: Ipv4Addr) {
     if ip.packet().fix_ip_src() {
         ip.set_fix_ip_src(false);
         ip.rewrite_src(address);
@@ -31,12 +31,12 @@ pub(crate) fn fix(ip: &mut Ipv4, address: Ipv4Addr) {
 }
 
 impl PerPacket for FixIPSrc {
-    type On = on::Ipv4;
+    type On = on::Ipv4Kept;
     type Local = ();
     type Fate = ();
 
     #[inline]
-    fn packet(&self, _: &mut (), mut ip: Ipv4) {
-        fix(&mut ip, self.ipaddr);
+    fn packet(&self, _: &mut (), ip: Ipv4Kept) {
+        fix(ip, self.ipaddr);
     }
 }

@@ -72,12 +72,12 @@ pub struct Tally {
 }
 
 impl PerBatch for IPFragmenter {
-    type On = on::Ipv4;
+    type On = on::Ipv4Kept;
     type Local = Tally;
     type Fate = Size;
 
     #[inline]
-    fn passes(&self, _: &mut Tally, ip: Ipv4) -> bool {
+    fn passes(&self, _: &mut Tally, ip: Ipv4Kept) -> bool {
         ip.len() <= self.mtu.0
     }
 

@@ -73,15 +73,16 @@ impl<A: Address> Fib<A> {
         self.root.len() * 4 + self.chunks.len() * size_of::<Chunk>()
     }
 
+    /// The value of an address, [`NONE`] where there is none.
     #[inline(always)]
-    pub(crate) fn lookup(&self, address: A) -> Option<u32> {
+    pub(crate) fn lookup(&self, address: A) -> u32 {
         let mut shift = self.shift;
         let mut entry = self.root[address.above(shift) as usize];
         while entry & CHILD != 0 {
             shift -= 8;
             entry = self.entry(entry, address.above(shift));
         }
-        (entry & VALUE).checked_sub(1)
+        (entry & VALUE).wrapping_sub(1)
     }
 
     /// The entry of the node that `parent` leads to.
@@ -92,8 +93,8 @@ impl<A: Address> Fib<A> {
         chunk[place(node, index & 255)]
     }
 
-    /// The values of many addresses, `none` where there is none.
-    pub(crate) fn lookup_batch(&self, addresses: &[A], values: &mut [u32], none: u32) {
+    /// The values of many addresses.
+    pub(crate) fn lookup_batch(&self, addresses: &[A], values: &mut [u32]) {
         for (addresses, values) in addresses.chunks(LANES).zip(values.chunks_mut(LANES)) {
             let mut entries = [0; LANES];
             let mut deeper = 0;
@@ -115,7 +116,7 @@ impl<A: Address> Fib<A> {
                 }
             }
             for (value, entry) in values.iter_mut().zip(entries) {
-                *value = (entry & VALUE).checked_sub(1).unwrap_or(none);
+                *value = (entry & VALUE).wrapping_sub(1);
             }
         }
     }

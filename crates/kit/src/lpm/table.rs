@@ -65,13 +65,19 @@ impl<A: Address> Lpm<A> {
     /// The number of the longest prefix that covers `address`.
     #[inline]
     pub fn lookup(&self, address: A) -> Option<u32> {
+        Some(self.number(address)).filter(|&number| number != NONE)
+    }
+
+    /// The same as a bare number: [`NONE`] stands for no route.
+    #[inline(always)]
+    pub fn number(&self, address: A) -> u32 {
         self.fib.lookup(address)
     }
 
     /// Looks up many addresses at once, which hides the latency of memory; [`NONE`] stands
     /// for no route. Does as many as the shorter slice has.
     pub fn lookup_batch(&self, addresses: &[A], numbers: &mut [u32]) {
-        self.fib.lookup_batch(addresses, numbers, NONE);
+        self.fib.lookup_batch(addresses, numbers);
     }
 
     /// The number of exactly this prefix.
@@ -172,7 +178,7 @@ impl<V, A: Address> Table<V, A> {
     /// The value of the longest prefix that covers `address`, in host byte order.
     #[inline]
     pub fn lookup(&self, address: A) -> Option<&V> {
-        self.value(self.lpm.lookup(address)?)
+        self.value(self.lpm.number(address))
     }
 
     /// The match alone, with numbers that [`Table::value`] knows; for batches.

@@ -14,9 +14,10 @@ use std::time::Duration;
 
 Packets have 64 bytes. Whoever forwards has a core to itself, and whoever makes
 the packets and takes them back another. All sides of a device are started in
-turn, round by round; the median of the rounds counts, of those during which no
-other program used the cores if there are any. Rates are for a second of the
-core's time, so that what other programs take away does not count.
+turn, round by round; the median of the rounds counts, of those during which
+nobody else used the cores if there are any. For others, up to as many more are
+made. Rates are for a second of the core's time, so that what other programs
+take away does not count.
 
   net_null    DPDK's device of empty packets (no IP: only `forward`)
   net_pcap    DPDK's device that repeats a capture
@@ -122,7 +123,7 @@ impl Teller {
             text += &format!("DPDK's memory: {memory}.\n");
         }
         if records.iter().any(|record| record.undisturbed == 0) {
-            text += "(!) Other programs used the cores during every run of a side.\n";
+            text += "(!) Others used the cores during every run of a side.\n";
         }
         self.print(&text);
     }

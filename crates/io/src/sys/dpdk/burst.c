@@ -4,38 +4,67 @@
 #include <rte_ip.h>
 #include <rte_tcp.h>
 
-/* Whether an mbuf is a packet by itself: no chain, nobody else's too, its bytes in its own buffer of
- * that length (a peer may have said that there are more). */
-static __rte_always_inline bool is_whole(const struct rte_mbuf *mbuf, uint64_t room) {
-    uint32_t alone_and_whole;
-    uint64_t start = mbuf->data_off, len = mbuf->pkt_len;
-    memcpy(&alone_and_whole, &mbuf->refcnt, sizeof alone_and_whole);
-    return likely(alone_and_whole == 0x10001) && likely(RTE_MBUF_DIRECT(mbuf)) &&
-           likely(start + len <= room);
+/* Where an mbuf's bytes start, how many owners and parts it has, and its port: neighbours, and alike in
+ * most mbufs of a burst, so that one comparison stands for several. */
+static __rte_always_inline uint64_t shape_of(const struct rte_mbuf *mbuf) {
+    uint64_t shape;
+    memcpy(&shape, &mbuf->data_off, sizeof shape);
+    return shape;
 }
 
-/* Makes a packet of an mbuf in place; false if it is in another mempool, or not whole. */
+/* Whether an mbuf of this shape can be a packet by itself: no chain, nobody else's too, with bytes that
+ * start within its buffer. */
+static __rte_always_inline bool is_one(const struct rte_mbuf *mbuf, uint64_t room) {
+    return rte_mbuf_refcnt_read(mbuf) == 1 && mbuf->nb_segs == 1 && mbuf->data_off <= room;
+}
+
+/* Whether an mbuf's bytes are in its own buffer. */
+static __rte_always_inline bool is_direct(const struct rte_mbuf *mbuf) {
+    return likely(mbuf->ol_flags == 0) || RTE_MBUF_DIRECT(mbuf);
+}
+
+/* Where the bytes of an mbuf and its link-layer header start, as a packet has it. */
+static __rte_always_inline uint64_t offsets_of(const struct rte_mbuf *mbuf) {
+    return (uint64_t)(mbuf->data_off + HEADER) * 0x10001;
+}
+
+/* Makes a packet of an mbuf in place; false if it is in another mempool, or not whole: a peer may have
+ * said that there are more bytes than its buffer has. */
 static __rte_always_inline bool place(const struct rte_mbuf *mbuf, struct castanet_kind kind,
                                       struct castanet_packet *packet, uint64_t *bytes) {
-    uint64_t start = mbuf->data_off, len = mbuf->pkt_len;
-    if (unlikely(mbuf->pool != kind.pool) || !is_whole(mbuf, kind.room))
+    uint64_t len = mbuf->pkt_len;
+    if (!is_one(mbuf, kind.room) || mbuf->pool != kind.pool || !is_direct(mbuf) ||
+        len > kind.room - mbuf->data_off)
         return false;
-    packet->frame = (char *)mbuf + sizeof *mbuf;
-    packet->offsets = start * 0x10001 + HEADER * 0x10001;
-    packet->span = len;
-    packet->marks = kind.marks;
+    *packet = (struct castanet_packet){(char *)mbuf + sizeof *mbuf, offsets_of(mbuf), len, kind.marks};
     *bytes += len;
     return true;
 }
 
-/* Makes packets of mbufs, up to the first that cannot be one in place. */
+/* The same for mbufs up to the first that cannot be a packet in place. */
 static __rte_always_inline struct castanet_received place_all(struct rte_mbuf **mbufs, uint64_t all,
                                                               const struct castanet_kind *kind,
                                                               struct castanet_packet *packets) {
     const struct castanet_kind same = *kind;
-    uint64_t bytes = 0, i = 0;
-    while (i < all && place(mbufs[i], same, &packets[i], &bytes))
-        i++;
+    uint64_t bytes = 0, i = 0, before;
+    do {
+        before = i;
+        if (unlikely(i == all) || !is_one(mbufs[i], same.room))
+            break;
+        /* What follows holds for all of this one's shape. */
+        const uint64_t shape = shape_of(mbufs[i]), offsets = offsets_of(mbufs[i]);
+        const uint64_t longest = same.room - mbufs[i]->data_off;
+        for (; i < all; i++) {
+            const struct rte_mbuf *mbuf = mbufs[i];
+            uint64_t len = mbuf->pkt_len;
+            if (unlikely(shape_of(mbuf) != shape) || unlikely(mbuf->pool != same.pool) ||
+                unlikely(!is_direct(mbuf)) || unlikely(len > longest))
+                break;
+            packets[i] =
+                (struct castanet_packet){(char *)mbuf + sizeof *mbuf, offsets, len, same.marks};
+            bytes += len;
+        }
+    } while (unlikely(i < all) && i > before);
     return (struct castanet_received){.all = all, .placed = i, .bytes = bytes};
 }
 
@@ -62,16 +91,29 @@ struct castanet_received castanet_dpdk_dequeue(struct rte_ring *ring,
  * second look. Adds up their bytes. */
 static __rte_always_inline uint64_t plain(struct rte_mbuf **mbufs, uint64_t all,
                                           const struct castanet_watch *watch, uint64_t *bytes) {
-    const uint32_t shortest = watch->shortest, span = watch->longest - shortest;
-    uint64_t i, sum = 0;
-    for (i = 0; i < all; i++) {
-        struct rte_mbuf *mbuf = mbufs[i];
-        uint32_t len = mbuf->pkt_len;
-        if (!is_whole(mbuf, mbuf->buf_len) || unlikely(len - shortest > span))
+    const uint32_t shortest = watch->shortest;
+    uint64_t sum = 0, i = 0, before;
+    do {
+        before = i;
+        if (unlikely(i == all) || !is_one(mbufs[i], mbufs[i]->buf_len))
             break;
-        mbuf->ol_flags = 0;
-        sum += len;
-    }
+        const uint64_t shape = shape_of(mbufs[i]);
+        const struct rte_mempool *pool = mbufs[i]->pool;
+        const uint32_t room = mbufs[i]->buf_len - mbufs[i]->data_off;
+        if (unlikely(room < shortest))
+            break;
+        const uint32_t span = RTE_MIN(room, watch->longest) - shortest;
+        for (; i < all; i++) {
+            struct rte_mbuf *mbuf = mbufs[i];
+            uint32_t len = mbuf->pkt_len;
+            if (unlikely(shape_of(mbuf) != shape) || unlikely(mbuf->pool != pool) ||
+                unlikely(!is_direct(mbuf)) || unlikely(len - shortest > span))
+                break;
+            if (unlikely(mbuf->ol_flags != 0))
+                mbuf->ol_flags = 0;
+            sum += len;
+        }
+    } while (unlikely(i < all) && i > before);
     *bytes = sum;
     return i;
 }
@@ -162,6 +204,11 @@ static __rte_noinline bool ask(struct rte_mbuf *mbuf, const struct castanet_pack
     return true;
 }
 
+/* Those of a packet's marks that say whether it can be sent as it is. */
+static __rte_always_inline uint32_t marks_of(const struct castanet_packet *packet) {
+    return (uint32_t)packet->marks & (MARK_SHARED | MARK_POOL | MARK_SUMS);
+}
+
 /* Makes mbufs of up to n packets, at most BURST, up to the first that is shared, in none of the
  * pools whose bits are set in ours, too short, too long, or to be completed by others. Says whether
  * the port is to complete any. */
@@ -170,36 +217,33 @@ static __rte_always_inline struct castanet_sent unplace_all(const struct castane
                                                             const struct castanet_watch *watch,
                                                             struct rte_mbuf **mbufs, bool *asks) {
     const uint32_t shortest = watch->shortest, span = watch->longest - shortest;
-    /* The marks of the pool that was last found to be ours. */
-    uint32_t known = MARK_SHARED, seen = 0;
-    uint64_t bytes = 0, ready;
+    uint64_t bytes = 0, i = 0, before;
+    *asks = false;
     n = RTE_MIN(n, (unsigned)BURST);
-    for (ready = 0; ready < n; ready++) {
-        const struct castanet_packet *packet = &packets[ready];
-        struct rte_mbuf *mbuf = mbuf_of(packet->frame);
-        uint32_t marks = (uint32_t)packet->marks & (MARK_SHARED | MARK_POOL | MARK_SUMS);
-        uint32_t len = packet->span;
-        if (unlikely(marks != known)) {
-            if (!are_ours(marks, ours))
-                break;
-            known = marks;
-        }
-        if (unlikely(len - shortest > span))
+    do {
+        before = i;
+        if (unlikely(i == n) || !are_ours(marks_of(&packets[i]), ours))
             break;
-        mbuf->data_off = (uint16_t)packet->offsets - HEADER;
-        mbuf->data_len = len;
-        mbuf->pkt_len = len;
-        mbuf->ol_flags = 0;
-        if (unlikely((marks & MARK_SUMS) != 0)) {
-            if (!ask(mbuf, packet, watch->finishes))
+        /* What follows holds for all with these marks. */
+        const uint32_t marks = marks_of(&packets[i]);
+        const bool sums = (marks & MARK_SUMS) != 0;
+        for (; i < n; i++) {
+            const struct castanet_packet *packet = &packets[i];
+            struct rte_mbuf *mbuf = mbuf_of(packet->frame);
+            uint32_t len = packet->span;
+            if (unlikely(marks_of(packet) != marks) || unlikely(len - shortest > span))
                 break;
-            seen |= marks;
+            mbuf->ol_flags = 0;
+            if (unlikely(sums) && !ask(mbuf, packet, watch->finishes))
+                break;
+            mbuf->data_off = (uint16_t)packet->offsets - HEADER;
+            mbuf->data_len = mbuf->pkt_len = len;
+            mbufs[i] = mbuf;
+            bytes += len;
         }
-        mbufs[ready] = mbuf;
-        bytes += len;
-    }
-    *asks = (seen & MARK_SUMS) != 0;
-    return (struct castanet_sent){.ready = ready, .bytes = bytes};
+        *asks |= sums && i > before;
+    } while (unlikely(i < n) && i > before);
+    return (struct castanet_sent){.ready = i, .bytes = bytes};
 }
 
 /* Takes note of how many packets went. */

@@ -69,7 +69,7 @@ pub(super) unsafe fn transmit(
     enter_thread();
     let ours = are_mbufs();
     let mut handed = Handed::default();
-    while !handed.full {
+    while !handed.full && handed.packets < batch.len() {
         let packets = &batch.as_raw()[handed.packets..];
         let n = packets.len().min(BURST) as u32;
         let went = call(packets.as_ptr(), n, ours.as_ptr());
