@@ -1,7 +1,7 @@
 //! DPDK's devices: what the driver carries, by `dpdk-testpmd` and by Castanet.
 
 use super::cores::Cores;
-use super::meter::{Meter, Sample};
+use super::meter::{Meter, PARTS, Sample, in_parts};
 use super::ours::{Castanet, OUT};
 use super::testpmd::{PROGRAM, Testpmd};
 use super::{Audience, COUNTED, FORWARD, Plan, ROUTER, Record, Row, Side, compare, named, packets};
@@ -239,15 +239,18 @@ impl Bed<'_> {
         let words = ["--dpdk".to_owned(), quoted.join(" ")];
         let config = configuration(between);
         let command = Command::outside(program);
-        let mut forwards = Castanet::start(core, command, &words, &config, time)?;
+        let mut forwards = Castanet::start(core, command, &words, &config, time / PARTS)?;
         let peer = self.peer()?;
         let (meter, feeder) = (forwards.meter(), feeder(peer.as_ref()));
         forwards.warm_up(WARM_UP)?;
         forwards.look_anew()?;
-        let (before, fed) = (meter.read(), feeder.read());
-        let rate = forwards.look_anew()?;
-        let (ours, theirs) = (meter.since(before), feeder.since(fed));
-        Ok(Sample { mpps: rate / 1e6 / ours.had, disturbed: ours.disturbed || theirs.disturbed })
+        in_parts(time, |_| {
+            let (before, fed) = (meter.read(), feeder.read());
+            let rate = forwards.look_anew()?;
+            let (ours, theirs) = (meter.since(before), feeder.since(fed));
+            let disturbed = ours.disturbed || theirs.disturbed;
+            Ok(Sample { mpps: rate / 1e6 / ours.had, disturbed })
+        })
     }
 }
 

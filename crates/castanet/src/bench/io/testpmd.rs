@@ -1,7 +1,7 @@
 //! `dpdk-testpmd`, which forwards what it receives and does nothing else.
 
 use super::cores;
-use super::meter::{Meter, Sample};
+use super::meter::{Meter, Sample, in_parts};
 use castanet_lab::{Command, Process};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -100,12 +100,14 @@ impl Testpmd {
     pub(super) fn measure(&mut self, time: Duration, feeder: &Meter) -> Result<Sample, String> {
         let meter = self.meter();
         self.ask()?;
-        let (ours, theirs) = (meter.read(), feeder.read());
-        std::thread::sleep(time);
-        let (ours, theirs) = (meter.since(ours), feeder.since(theirs));
-        let rate = self.ask()?.1;
-        let disturbed = ours.disturbed || theirs.disturbed;
-        Ok(Sample { mpps: rate / 1e6 / ours.had, disturbed })
+        in_parts(time, |time| {
+            let (ours, theirs) = (meter.read(), feeder.read());
+            std::thread::sleep(time);
+            let (ours, theirs) = (meter.since(ours), feeder.since(theirs));
+            let rate = self.ask()?.1;
+            let disturbed = ours.disturbed || theirs.disturbed;
+            Ok(Sample { mpps: rate / 1e6 / ours.had, disturbed })
+        })
     }
 
     /// Its time.

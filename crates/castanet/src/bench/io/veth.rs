@@ -7,7 +7,7 @@
 //! ```
 
 use super::cores::{self, Cores};
-use super::meter::{self, Meter, Sample};
+use super::meter::{self, Meter, Sample, in_parts};
 use super::ours::{Castanet, OUT};
 use super::{Audience, FORWARD, Plan, ROUTER, Record, Row, Side, compare, named};
 use crate::bench::router;
@@ -185,6 +185,13 @@ impl Bed {
         let meter = meter.clone().soft_interrupts(self.forward);
         let (generator, feeder) = Generator::start(self)?;
         std::thread::sleep(WARM_UP);
+        let sample = in_parts(time, |time| self.count(time, &meter, &feeder));
+        generator.end()?;
+        sample
+    }
+
+    /// Counts those that come through for a while.
+    fn count(&self, time: Duration, meter: &Meter, feeder: &Meter) -> Result<Sample, String> {
         let count = || self.sink.count().map_err(|error| error.to_string());
         let (before, had, fed) = (count()?, meter.read(), feeder.read());
         let (began, mut after) = (Instant::now(), before);
@@ -194,7 +201,6 @@ impl Bed {
             after = count()?;
         }
         let (ours, theirs) = (meter.since(had), feeder.since(fed));
-        generator.end()?;
         if after == before {
             return Err("no packets came through".into());
         }
