@@ -165,7 +165,7 @@ impl FromArg for PauseFrames {
 
 /// How many bursts go on at once to a port next to this one: nothing between has to hold them, and
 /// a turn of the worker costs less a packet.
-const STRAIGHT: usize = 4;
+const STRAIGHT: usize = 8;
 
 /// Where received packets go.
 #[derive(Fate)]
