@@ -24,7 +24,8 @@ pub(super) const PARTS: u32 = 8;
 /// Measures a run in parts, each of which says how many million packets a second there were; of
 /// whoever forwards and whoever feeds him it needs the time. The run's rate is one that a quarter of
 /// its parts reach: others, a virtual machine's neighbours too, can only make a part slower, and do
-/// so for a second or two.
+/// so for a second or two. That holds for who looks for packets all the time and is never fed too
+/// late; others have parts that are fast by chance.
 pub(super) fn in_parts(
     time: Duration,
     (forwarder, feeder): (&Meter, &Meter),
@@ -72,8 +73,12 @@ pub(super) struct Reading {
 /// Shares of an interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares {
-    /// What share of a core was had or waited for.
-    pub(super) wanted: f64,
+    /// Seconds.
+    pub(super) seconds: f64,
+    /// What share of a core was had.
+    pub(super) had: f64,
+    /// What share was had or waited for.
+    wanted: f64,
     /// Whether others had it too.
     pub(in crate::bench) disturbed: bool,
 }
@@ -122,7 +127,7 @@ impl Meter {
         // A kernel that does not count gives no reason to doubt.
         let had = if now.had > 0.0 { had } else { 1.0 };
         let waited = (now.waited - before.waited) / seconds;
-        Shares { wanted: had + waited, disturbed: waited > DISTURBED }
+        Shares { seconds, had, wanted: had + waited, disturbed: waited > DISTURBED }
     }
 }
 

@@ -7,7 +7,7 @@
 //! ```
 
 use super::cores::{self, Cores};
-use super::meter::{self, Meter, Sample, in_parts};
+use super::meter::{self, Meter, Sample};
 use super::ours::{Castanet, OUT};
 use super::{Audience, FORWARD, Plan, ROUTER, Record, Row, Side, compare, named};
 use crate::bench::router;
@@ -185,25 +185,21 @@ impl Bed {
         let meter = meter.clone().soft_interrupts(self.forward);
         let (generator, feeder) = Generator::start(self)?;
         std::thread::sleep(WARM_UP);
-        let sample = in_parts(time, (&meter, &feeder), |time| self.count(time));
-        generator.end()?;
-        sample
-    }
-
-    /// Million packets a second that come through for a while.
-    fn count(&self, time: Duration) -> Result<f64, String> {
         let count = || self.sink.count().map_err(|error| error.to_string());
-        let before = count()?;
+        let (before, had, fed) = (count()?, meter.read(), feeder.read());
         let (began, mut after) = (Instant::now(), before);
         // On a busy machine a short run may be over before it got a core.
         while after == before && began.elapsed() < PATIENCE {
             std::thread::sleep(time);
             after = count()?;
         }
-        match after - before {
-            0 => Err("no packets came through".into()),
-            packets => Ok(packets as f64 / 1e6 / began.elapsed().as_secs_f64()),
+        let (ours, theirs) = (meter.since(had), feeder.since(fed));
+        generator.end()?;
+        if after == before {
+            return Err("no packets came through".into());
         }
+        let rate = (after - before) as f64 / ours.seconds;
+        Ok(Sample { mpps: rate / 1e6 / ours.had, disturbed: ours.disturbed || theirs.disturbed })
     }
 
     /// Linux routes.
