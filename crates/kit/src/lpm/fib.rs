@@ -73,7 +73,7 @@ impl<A: Address> Fib<A> {
         self.root.len() * 4 + self.chunks.len() * size_of::<Chunk>()
     }
 
-    /// The value of an address, [`NONE`] where there is none.
+    /// The value of an address; [`super::NONE`] where there is none, as zero less one is.
     #[inline(always)]
     pub(crate) fn lookup(&self, address: A) -> u32 {
         let mut shift = self.shift;

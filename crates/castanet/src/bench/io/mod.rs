@@ -45,7 +45,7 @@ pub(crate) struct Record {
     pub(crate) ratio: f64,
     /// What pages DPDK's memory had.
     pub(crate) memory: Option<String>,
-    /// Runs of each side.
+    /// Runs of each side that were asked for.
     pub(crate) rounds: usize,
     /// How many of them had their cores to themselves.
     pub(crate) undisturbed: usize,

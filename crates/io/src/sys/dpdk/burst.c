@@ -28,20 +28,8 @@ static __rte_always_inline uint64_t offsets_of(const struct rte_mbuf *mbuf) {
     return (uint64_t)(mbuf->data_off + HEADER) * 0x10001;
 }
 
-/* Makes a packet of an mbuf in place; false if it is in another mempool, or not whole: a peer may have
- * said that there are more bytes than its buffer has. */
-static __rte_always_inline bool place(const struct rte_mbuf *mbuf, struct castanet_kind kind,
-                                      struct castanet_packet *packet, uint64_t *bytes) {
-    uint64_t len = mbuf->pkt_len;
-    if (!is_one(mbuf, kind.room) || mbuf->pool != kind.pool || !is_direct(mbuf) ||
-        len > kind.room - mbuf->data_off)
-        return false;
-    *packet = (struct castanet_packet){(char *)mbuf + sizeof *mbuf, offsets_of(mbuf), len, kind.marks};
-    *bytes += len;
-    return true;
-}
-
-/* The same for mbufs up to the first that cannot be a packet in place. */
+/* Makes packets of mbufs in place, up to the first that is in another mempool, or not whole: a peer may
+ * have said that there are more bytes than its buffer has. */
 static __rte_always_inline struct castanet_received place_all(struct rte_mbuf **mbufs, uint64_t all,
                                                               const struct castanet_kind *kind,
                                                               struct castanet_packet *packets) {
@@ -133,9 +121,11 @@ struct castanet_passed castanet_dpdk_pass(uint16_t from, uint16_t from_queue, ui
 }
 
 /* Makes a packet of one mbuf in place, if it can be one. */
-bool castanet_dpdk_place(const struct rte_mbuf *mbuf, const struct castanet_kind *kind,
+bool castanet_dpdk_place(struct rte_mbuf *mbuf, const struct castanet_kind *kind,
                          struct castanet_packet *packet, uint64_t *bytes) {
-    return place(mbuf, *kind, packet, bytes);
+    struct castanet_received one = place_all(&mbuf, 1, kind, packet);
+    *bytes += one.bytes;
+    return one.placed == 1;
 }
 
 /* What a port has said of a received mbuf: its RSS hash in the lower half; above, bit 0 for a wrong
