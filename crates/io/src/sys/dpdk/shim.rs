@@ -139,7 +139,7 @@ unsafe extern "C" {
         n: c_uint,
     ) -> Passed;
     pub(super) fn castanet_dpdk_place(
-        mbuf: *const Mbuf,
+        mbuf: *mut Mbuf,
         kind: *const Kind,
         packet: *mut RawPacket,
         bytes: *mut u64,
