@@ -1,7 +1,7 @@
 //! Sleeping until a port says that packets have come, instead of looking for them.
 
-use crate::sys::AnyOf;
 use crate::sys::dpdk::{Ear, Port, heard};
+use crate::sys::{AnyOf, is_readable};
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
@@ -74,6 +74,12 @@ impl Interrupts {
         self.armed = true;
         self.queues.clone().try_for_each(|queue| self.port.arm(queue, true))?;
         Ok(Some(self.any.raw_fd()))
+    }
+
+    /// Whether something lies at a queue that its driver does not hand out yet. It has called for
+    /// that and does so no more: DPDK is told of edges.
+    pub(super) fn is_behind(&self) -> bool {
+        self.queues.clone().filter_map(|queue| self.port.interrupt(queue)).any(is_readable)
     }
 
     /// Has them call no longer; whether they were to.

@@ -136,6 +136,12 @@ impl Dpdk {
         })
     }
 
+    /// Whether a packet lies at the port that its driver does not hand out yet, nor calls for it
+    /// again: whoever waited would sleep beside it.
+    pub fn is_behind(&self) -> bool {
+        self.interrupts.as_ref().is_some_and(Interrupts::is_behind)
+    }
+
     /// Has it call no longer; whether it was to.
     #[inline]
     pub fn disarm(&mut self) -> bool {

@@ -559,6 +559,9 @@ impl Source for FromDPDKDevice {
                 return Asked::Again;
             }
             if let Some(alarm) = alarm {
+                if device.is_behind() {
+                    break;
+                }
                 return Asked::Readable(alarm);
             }
             let looks = self.settings.busy || self.settings.rx_intr < 0 || local.deaf;

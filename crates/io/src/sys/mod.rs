@@ -66,6 +66,14 @@ fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
+/// Whether there is something to read at a descriptor now.
+pub(crate) fn is_readable(fd: RawFd) -> bool {
+    let mut one = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: `one` is live, and one; a descriptor that is closed is none that is readable.
+    let asked = check(unsafe { libc::poll(&mut one, 1, 0) });
+    asked.is_ok_and(|ready| ready == 1) && one.revents & libc::POLLIN != 0
+}
+
 /// Descriptors as one, which is readable when any of them is.
 pub(crate) struct AnyOf(OwnedFd);
 
