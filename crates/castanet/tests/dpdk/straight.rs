@@ -1,6 +1,6 @@
 //! What goes from one port to the next without a look: as if there were an element between.
 
-use super::{capture, number, packets, pcap, run};
+use super::{capture, number, packets, pcap, run, save};
 use crate::program::folder;
 
 /// What each side has to say at the end.
@@ -31,9 +31,11 @@ fn numbers(devices: &str, between: &str, how: &str, until: &str) -> (Vec<u64>, u
 
 #[test]
 fn ports_next_to_each_other_carry_what_they_carry_with_an_element_between() {
-    // Some come in several mbufs, and are longer than this port sends.
+    // Some come in several mbufs, and are longer than this port sends, some are no Ethernet frames.
     let lengths = (0..2500).map(|n| if n % 100 == 75 { 3000 } else { 14 + n * 37 % 1700 });
-    let (from, sent) = capture("straight", lengths);
+    let (_, mut sent) = capture("straight", lengths);
+    sent.iter_mut().skip(30).step_by(250).for_each(|packet| packet.truncate(13));
+    let from = save("straight", &sent);
     let to = |name: &str| folder("dpdk").join(format!("straight-{name}.pcap"));
     let pass = |name: &str, between: &str| {
         let count = "$(add $(t.count) $(t.drops.refused)) 2500";
@@ -46,10 +48,10 @@ fn ports_next_to_each_other_carry_what_they_carry_with_an_element_between() {
     let (seen, through) = pass("between", "-> Null");
     assert_eq!(straight, seen);
     assert!(there == through, "other packets");
-    let fit: Vec<_> = sent.iter().filter(|it| it.len() < 3000).cloned().collect();
-    assert!(there == fit && fit.len() == 2475, "{} packets", there.len());
+    let fit: Vec<_> = sent.iter().filter(|it| (14..3000).contains(&it.len())).cloned().collect();
+    assert!(there == fit && fit.len() == 2465, "{} packets", there.len());
     let bytes = |packets: &[Vec<u8>]| packets.iter().map(Vec::len).sum::<usize>() as u64;
-    assert_eq!(straight, [2500, bytes(&sent), 0, 2475, bytes(&fit), 25, 25, 0]);
+    assert_eq!(straight, [2500, bytes(&sent), 0, 2465, bytes(&fit), 35, 35, 0]);
 }
 
 #[test]

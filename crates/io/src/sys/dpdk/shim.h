@@ -30,8 +30,10 @@ _Static_assert(sizeof(struct rte_mbuf) % 64 == 0, "a frame's header is aligned t
 _Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "a packet's words are in that order");
 _Static_assert(offsetof(struct rte_mbuf, refcnt) == offsetof(struct rte_mbuf, data_off) + 2 &&
                    offsetof(struct rte_mbuf, nb_segs) == offsetof(struct rte_mbuf, data_off) + 4 &&
-                   offsetof(struct rte_mbuf, port) == offsetof(struct rte_mbuf, data_off) + 6,
-               "four neighbours are read together");
+                   offsetof(struct rte_mbuf, port) == offsetof(struct rte_mbuf, data_off) + 6 &&
+                   offsetof(struct rte_mbuf, ol_flags) == offsetof(struct rte_mbuf, data_off) + 8 &&
+                   offsetof(struct rte_mbuf, data_off) % 16 == 0,
+               "neighbours are read together");
 
 /* A packet as Rust has it: `RawPacket`. */
 struct castanet_packet {
