@@ -170,13 +170,16 @@ mod tests {
 
     #[test]
     fn time_on_a_core_is_counted() {
-        let meter = Meter::default().process(std::process::id());
+        // Only this thread's: others of the process end, and their time with them.
+        let folder = PathBuf::from("/proc").join(std::fs::read_link("/proc/thread-self").unwrap());
+        let meter = Meter::default().thread(folder);
         let before = meter.read();
-        while before.at.elapsed().as_millis() < 30 {
+        // Linux writes it down by ticks, and others may have the core meanwhile.
+        while meter.read().had <= before.had && before.at.elapsed().as_secs() < 10 {
             std::hint::spin_loop();
         }
         let shares = meter.since(before);
-        assert!(shares.seconds >= 0.03 && shares.had > 0.0, "{shares:?}");
+        assert!(shares.had > 0.0, "{shares:?}");
         assert!(shares.wanted >= shares.had, "{shares:?}");
     }
 }
