@@ -23,10 +23,8 @@ fn offset_of(transport: Transport) -> usize {
 /// sum only; says whether it did.
 #[inline]
 pub(crate) fn finish_if_partial(frame: &mut [u8], link: Link) -> bool {
-    let Some((layers, end, pseudo)) = layers::find(frame, link).and_then(|it| sum(frame, &it))
-    else {
-        return false;
-    };
+    let Some(layers) = layers::find(frame, link) else { return false };
+    let Some((end, pseudo)) = sum(frame, &layers) else { return false };
     let at = layers.header + offset_of(layers.transport);
     let Some(&[high, low]) = frame.get(at..at + 2) else { return false };
     // The complement of the checksum of the pseudo header is its folded sum.
@@ -45,29 +43,27 @@ pub(crate) fn finish_if_partial(frame: &mut [u8], link: Link) -> bool {
 
 /// The end of the IP packet, and the pseudo header's sum. Nothing for
 /// fragments, whose checksums are always complete.
-fn sum(frame: &[u8], layers: &Layers) -> Option<(Layers, usize, Sum)> {
-    let protocol = match layers.transport {
-        Transport::Tcp => ip_proto::TCP,
-        Transport::Udp => ip_proto::UDP,
-    };
+#[inline]
+fn sum(frame: &[u8], layers: &Layers) -> Option<(usize, Sum)> {
     let ip = frame.get(layers.network..)?;
-    let (end, pseudo): (usize, &dyn Fn(usize) -> Sum) = match layers.version {
+    let before = layers.header - layers.network;
+    match layers.version {
         Version::V4 => {
             let (header, _) = Ipv4Header::from_prefix(ip)?;
-            if header.is_fragment() {
-                return None;
-            }
-            (usize::from(header.total_len()), &move |len| header.pseudo(len))
+            let len = usize::from(header.total_len());
+            let counted = len.checked_sub(before).filter(|_| !header.is_fragment())?;
+            Some((layers.network + len, header.pseudo(counted)))
         }
         Version::V6 => {
             let (header, _) = Ipv6Header::from_prefix(ip)?;
             let len = Ipv6Header::LEN + usize::from(header.payload_len());
-            (len, &move |len| header.pseudo(protocol, len))
+            let protocol = match layers.transport {
+                Transport::Tcp => ip_proto::TCP,
+                Transport::Udp => ip_proto::UDP,
+            };
+            Some((layers.network + len, header.pseudo(protocol, len.checked_sub(before)?)))
         }
-    };
-    let end = layers.network + end;
-    let len = end.checked_sub(layers.header)?;
-    Some((*layers, end, pseudo(len)))
+    }
 }
 
 #[cfg(test)]
@@ -95,7 +91,7 @@ mod tests {
         for text in SKETCHES {
             let (right, at) = frame(text);
             let layers = layers::find(&right, Link::Ethernet).unwrap();
-            let (_, _, pseudo) = sum(&right, &layers).unwrap();
+            let (_, pseudo) = sum(&right, &layers).unwrap();
             let mut partial = right.clone();
             partial[at..at + 2].copy_from_slice(&(!pseudo.checksum()).to_be_bytes());
             // What the kernel would do with it is the yardstick.
@@ -113,7 +109,7 @@ mod tests {
     fn padding_does_not_count() {
         let (right, at) = frame(SKETCHES[0]);
         let layers = layers::find(&right, Link::Ethernet).unwrap();
-        let (_, _, pseudo) = sum(&right, &layers).unwrap();
+        let (_, pseudo) = sum(&right, &layers).unwrap();
         let mut padded = right.clone();
         padded[at..at + 2].copy_from_slice(&(!pseudo.checksum()).to_be_bytes());
         padded.extend([0xab; 9]);
@@ -139,7 +135,7 @@ mod tests {
     fn what_is_cut_short_stays_as_it_is() {
         let (right, at) = frame(SKETCHES[0]);
         let layers = layers::find(&right, Link::Ethernet).unwrap();
-        let (_, _, pseudo) = sum(&right, &layers).unwrap();
+        let (_, pseudo) = sum(&right, &layers).unwrap();
         let mut partial = right;
         partial[at..at + 2].copy_from_slice(&(!pseudo.checksum()).to_be_bytes());
         for len in 0..partial.len() {
