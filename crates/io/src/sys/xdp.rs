@@ -14,6 +14,9 @@ const MAP_LOOKUP_ELEM: i32 = 1;
 const GET_PRANDOM_U32: i32 = 7;
 const REDIRECT: i32 = 23;
 
+/// Where `struct xdp_md` has the number of the interface; the loopback's for packets that are made.
+const INGRESS_INDEX: i16 = 12;
+
 /// Of every XDP program here.
 pub(super) const PURPOSE: Purpose =
     Purpose { kind: BPF_PROG_TYPE_XDP, attach: BPF_XDP, name: "castanet_xdp", flags: 0 };
@@ -53,6 +56,7 @@ const fn redirect(index: u32) -> [u64; 4] {
 pub(crate) struct Source {
     program: OwnedFd,
     frame: Vec<u8>,
+    _link: OwnedFd,
 }
 
 impl Source {
@@ -64,6 +68,11 @@ impl Source {
     /// The kernel uses each packet again when its receiver has done with it:
     /// so the program writes it anew, as far as the first `rewritten` bytes, a
     /// multiple of four.
+    ///
+    /// The program is on the interface as well, where it passes what arrives: of one that is on
+    /// none, the kernel makes a shortcut at the beginning of each run and takes it away at the end,
+    /// and each time waits until no core can be using the one of before, tens of milliseconds in
+    /// which nothing is sent (`bpf_dispatcher_change_prog`).
     pub(crate) fn new(
         index: u32,
         frame: &[u8],
@@ -87,6 +96,12 @@ impl Source {
         write.extend(redirect(index));
         let needed = rewritten.max(random as usize + 2).max(complement as usize + 2) as i32;
         let mut code = vec![
+            // if (context->ingress_ifindex == index) return XDP_PASS
+            instruction(0x61, 3, 1, INGRESS_INDEX, 0),
+            instruction(0x55, 3, 0, 2, index as i32),
+        ];
+        code.extend(answer(XDP_PASS));
+        code.extend([
             // r7 = random; calls change r1 to r5
             instruction(0xbf, 6, 1, 0, 0),
             instruction(0x85, 0, 0, 0, GET_PRANDOM_U32),
@@ -97,10 +112,12 @@ impl Source {
             instruction(0xbf, 4, 2, 0, 0),
             instruction(0x07, 4, 0, 0, needed),
             instruction(0x2d, 4, 3, write.len() as i16, 0),
-        ];
+        ]);
         code.extend(write);
         code.extend(answer(XDP_DROP));
-        Ok(Source { program: bpf::load(&PURPOSE, &code)?, frame: frame.to_vec() })
+        let program = bpf::load(&PURPOSE, &code)?;
+        let link = bpf::attach(&program, &PURPOSE, index, XDP_FLAGS_DRV_MODE)?;
+        Ok(Source { program, frame: frame.to_vec(), _link: link })
     }
 
     /// Sends that many, from the calling thread's network namespace.
