@@ -53,11 +53,12 @@ fn veth_pairs_are_measured_and_removed() {
     let status = process.wait(LATER).unwrap();
     let output = Output { status, stdout: process.stdout(), stderr: process.stderr() };
     let records = records(&output);
-    assert_eq!(records.len(), 5, "{records:?}");
+    assert_eq!(records.len(), 6, "{records:?}");
     found(&records, "kernel", "router", "XDP redirect in the kernel");
     found(&records, "af_packet", "forward", "kernel forwarding");
     found(&records, "af_packet", "router", "kernel forwarding");
     found(&records, "af_xdp", "forward", "minimal AF_XDP forwarder");
+    found(&records, "af_xdp", "counted", "minimal AF_XDP forwarder");
     found(&records, "af_xdp", "router", "minimal AF_XDP forwarder");
     assert_eq!(left_behind(id), [""; 0]);
     // Nobody watches: no progress.
@@ -115,7 +116,10 @@ fn what_cannot_be_measured_is_named_and_nothing_is_a_failure() {
     let output = run.output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", output.printed());
     assert_eq!(output.stdout, "[]\n");
-    for rows in ["vhost forward, vhost counted, vhost router", "af_xdp forward, af_xdp router"] {
+    for rows in [
+        "vhost forward, vhost counted, vhost router",
+        "af_xdp forward, af_xdp counted, af_xdp router",
+    ] {
         let line = format!("castanet: without {rows}: it takes two cores");
         assert!(output.stderr.contains(&line), "{}", output.stderr);
     }

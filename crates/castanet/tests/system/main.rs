@@ -24,6 +24,7 @@ mod route;
 mod rules;
 mod soak;
 mod sockets;
+mod straight;
 mod transfer;
 mod workers;
 mod xdp;

@@ -45,15 +45,15 @@ impl Hosts {
 
 /// Changes MTUs while small packets pass. In the end come three packets of 2542
 /// bytes: how many are answered, and how many the kernel dropped.
-fn changing(name: &str, method: &str) -> (u32, u64) {
+fn changing(name: &str, method: &str, between: &str) -> (u32, u64) {
     let hosts = Hosts::new(name);
     let text = format!(
-        "in :: FromDevice(m0, PROMISC true, METHOD {method}) -> c :: Counter
+        "in :: FromDevice(m0, PROMISC true, METHOD {method}) {between}
              -> out :: ToDevice(m1, METHOD {method});
-         FromDevice(m1, PROMISC true, METHOD {method}) -> d :: Counter
+         from :: FromDevice(m1, PROMISC true, METHOD {method}) {between}
              -> back :: ToDevice(m0, METHOD {method})"
     );
-    let ends = ["c.count", "out.count", "out.errors", "d.count", "back.count", "back.errors"];
+    let ends = ["in.count", "out.count", "out.errors", "from.count", "back.count", "back.errors"];
     let handlers = ends.into_iter().chain(["in.kernel_drops"]);
     let shown = handlers.flat_map(|handler| ["--handler", handler]);
     let command = hosts.middle.command(program()).args(["run", "-e", &text]).args(shown);
@@ -87,11 +87,13 @@ fn changing(name: &str, method: &str) -> (u32, u64) {
 
 #[test]
 fn af_xdp_goes_on_whatever_the_mtu() {
-    let (answered, dropped) = changing("mtu-xdp", "AF_XDP");
-    assert!(answered == 0 && dropped >= 3, "{answered} answered, {dropped} dropped");
+    for (name, between) in [("mtu-xdp", "-> Null"), ("mtu-straight", "")] {
+        let (answered, dropped) = changing(name, "AF_XDP", between);
+        assert!(answered == 0 && dropped >= 3, "{answered} answered, {dropped} dropped");
+    }
 }
 
 #[test]
 fn packet_sockets_go_on_whatever_the_mtu() {
-    assert_eq!(changing("mtu-packet", "AF_PACKET").0, 3);
+    assert_eq!(changing("mtu-packet", "AF_PACKET", "-> Null").0, 3);
 }

@@ -253,4 +253,8 @@ fn explain_foresees_it() {
     assert!(said.contains("FromDevice: lan1 by AF_XDP where its driver supports it"), "{said}");
     assert!(said.contains("ToDevice: lan2 by AF_XDP"), "{said}");
     assert!(said.contains("no network interface is called ‘no-such0’"), "{said}");
+    let bridge = ["explain", "-e", "FromDevice(lan1) -> ToDevice(lan2)"];
+    let said = bed.network.router.command(program()).args(bridge).check().unwrap().stdout;
+    let passed = "FromDevice@1 -> ToDevice@2, without a look at the packets where devices allow it";
+    assert!(said.contains(passed), "{said}");
 }

@@ -176,7 +176,7 @@ pub fn passes(graph: &Graph, plan: &fuse::Plan) -> String {
     }
     for &(from, to) in &plan.straight {
         let [from, to] = [from, to].map(|at| &graph.elements[at].name);
-        _ = writeln!(out, "  {from} -> {to}, without a look at the packets");
+        _ = writeln!(out, "  {from} -> {to}, without a look at the packets where devices allow it");
     }
     if out.is_empty() {
         out += "  none: each element is visited by itself\n";

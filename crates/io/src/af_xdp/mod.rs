@@ -3,6 +3,7 @@
 mod code;
 mod for_host;
 pub mod minimal;
+mod passing;
 mod port;
 mod reception;
 
@@ -141,6 +142,11 @@ impl AfXdp {
     fn push(&mut self) {
         let Some(socket) = outlet(&self.port, &self.options) else { return };
         let pushed = socket.push(&mut socket.sending());
+        self.note_push(pushed);
+    }
+
+    /// Notes whether the kernel has sent all that it was given.
+    fn note_push(&mut self, pushed: io::Result<bool>) {
         self.down = pushed.is_err();
         self.unsent = !pushed.unwrap_or(true);
     }

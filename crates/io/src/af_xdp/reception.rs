@@ -5,7 +5,7 @@ use super::{ForHost, Options, Queues};
 use crate::error::IoError;
 use crate::intake::Intake;
 use crate::interface::Interface;
-use crate::offload;
+use crate::offload::{self, Link};
 use crate::sys::netlink::Watch;
 use crate::sys::packet_socket::PacketSocket;
 use crate::sys::xsk::{Program, RING, Socket, Stage};
@@ -13,7 +13,7 @@ use crate::sys::{AnyOf, ethtool};
 use castanet_packet::{Batch, Packet};
 use castanet_wire::{Ethernet, MacAddr};
 use std::io;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::os::fd::{AsFd, RawFd};
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
@@ -148,6 +148,43 @@ impl Reception {
             return Err(io::Error::new(io::ErrorKind::NotConnected, "the interface is gone"));
         }
         Ok(count)
+    }
+
+    /// Hands up to `max` packets of the queue whose turn it is to `outlet`, if their lengths `fit`,
+    /// without making packets of them. Says how many packets and bytes, and, if any, whether the
+    /// kernel has sent them all.
+    pub(super) fn pass(
+        &mut self,
+        outlet: &Socket,
+        fit: &RangeInclusive<usize>,
+        max: usize,
+        link: Link,
+    ) -> (usize, u64, io::Result<bool>) {
+        let socket = &self.port.sockets[self.queues.start + self.turn];
+        if self.busy {
+            socket.wake_receiving();
+        }
+        let (mut receiving, mut sending) = (socket.receiving(), outlet.sending());
+        if sending.reclaim_for(&mut receiving, self.target) {
+            socket.wake_receiving();
+        }
+        let unfinished = self.unfinished;
+        let (count, bytes) = receiving.pass(&mut sending, max, fit, |packet| {
+            if unfinished {
+                offload::finish_if_partial(packet, link);
+            }
+        });
+        if count == 0 {
+            return (0, 0, Ok(true)); // what else there is to do, `receive` does
+        }
+        let wake = || socket.wake_receiving();
+        let pushed = outlet.push_on(&mut sending, &mut receiving, self.target, wake);
+        if receiving.refill(self.target) {
+            socket.wake_receiving();
+        }
+        drop((receiving, sending));
+        self.turn = (self.turn + 1) % self.queues.len();
+        (count, bytes, pushed)
     }
 
     /// Whether a queue has no frame to be filled.

@@ -50,11 +50,17 @@ pub(super) struct Receive {
 
 /// An open device, and why it is not a better one.
 pub(super) struct Chosen {
-    device: Box<dyn Device>,
+    way: Way,
     pub(super) ethernet: bool,
     why_not_better: Option<String>,
     /// How many workers receive.
     workers: usize,
+}
+
+/// The device.
+enum Way {
+    Xdp(Box<AfXdp>),
+    Packet(Box<AfPacket>),
 }
 
 /// Opens the interface `devname`; packets received will be of `pool`.
@@ -79,8 +85,8 @@ pub(super) fn open(devname: &str, wish: &Wish, pool: &Pool) -> Result<Chosen, Ar
     if why_not_better.is_none() {
         match (open_xdp(devname, wish, pool), wish.method) {
             (Ok(device), _) => {
-                let (device, workers) = (Box::new(device), wish.workers());
-                return Ok(Chosen { device, ethernet, why_not_better: None, workers });
+                let (way, workers) = (Way::Xdp(Box::new(device)), wish.workers());
+                return Ok(Chosen { way, ethernet, why_not_better: None, workers });
             }
             // Who holds it gets all that arrives: a packet socket would wait in vain.
             (Err(error), Method::Best)
@@ -205,8 +211,8 @@ fn open_packet(
     };
     let device =
         AfPacket::open(devname, options).map_err(|error| ArgError::new(error.to_string()))?;
-    let (device, workers) = (Box::new(device), wish.workers());
-    Ok(Chosen { device, ethernet, why_not_better, workers })
+    let (way, workers) = (Way::Packet(Box::new(device)), wish.workers());
+    Ok(Chosen { way, ethernet, why_not_better, workers })
 }
 
 impl Wish {
@@ -216,37 +222,62 @@ impl Wish {
     }
 }
 
+impl Chosen {
+    fn device(&self) -> &dyn Device {
+        match &self.way {
+            Way::Xdp(device) => &**device,
+            Way::Packet(device) => &**device,
+        }
+    }
+
+    fn device_mut(&mut self) -> &mut dyn Device {
+        match &mut self.way {
+            Way::Xdp(device) => &mut **device,
+            Way::Packet(device) => &mut **device,
+        }
+    }
+
+    /// Hands up to `max` received packets to `to` without a look at them, where both are by AF_XDP,
+    /// and says how many; those that take more wait for [`Device::receive`].
+    pub(super) fn pass(&mut self, to: &mut Chosen, max: usize) -> usize {
+        match (&mut self.way, &mut to.way) {
+            (Way::Xdp(from), Way::Xdp(to)) => from.pass(to, max),
+            _ => 0,
+        }
+    }
+}
+
 impl Device for Chosen {
     fn receive(&mut self, pool: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
-        self.device.receive(pool, batch, max)
+        self.device_mut().receive(pool, batch, max)
     }
 
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
-        self.device.transmit(batch)
+        self.device_mut().transmit(batch)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.device.flush()
+        self.device_mut().flush()
     }
 
     fn unsent(&self) -> bool {
-        self.device.unsent()
+        self.device().unsent()
     }
 
     fn starved(&self) -> bool {
-        self.device.starved()
+        self.device().starved()
     }
 
     fn fd(&self) -> Option<RawFd> {
-        self.device.fd()
+        self.device().fd()
     }
 
     fn stats(&self) -> DeviceStats {
-        self.device.stats()
+        self.device().stats()
     }
 
     fn describe(&self) -> String {
-        let mut text = self.device.describe();
+        let mut text = self.device().describe();
         if self.workers > 1 {
             text += &format!("; {} workers receive", self.workers);
         }

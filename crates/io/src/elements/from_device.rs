@@ -6,6 +6,7 @@ use super::method::Method;
 use super::opened::Opened;
 use super::patterns::{FramePattern, IpPattern};
 use super::spread::{Offer, Spread, given};
+use super::to_device::ToDevice;
 use super::wait::Wait;
 use crate::af_packet::Group;
 use crate::af_xdp::{ForHost, Queues};
@@ -41,6 +42,9 @@ use std::sync::Arc;
 /// them: by AF_XDP each worker has hardware queues of its own, and by packet
 /// socket a socket of its own, over which the kernel spreads flows. `castanet
 /// explain` shows who has what.
+///
+/// Where both are by AF_XDP and a `ToDevice` comes next, packets go on without a look at them,
+/// unless SNAPLEN, FORCE_IP or PROTOCOL ask for one; `castanet explain` shows where.
 ///
 /// ```text
 /// FromDevice(eth0, PROMISC true) -> Print(in) -> Discard;
@@ -240,6 +244,13 @@ impl Source for FromDevice {
     fn ask(&self, local: &mut Receiving, n: usize, cx: &mut Cx) -> Asked {
         let Some(device) = local.device.get_mut() else { return Asked::Done };
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
+        if self.is_plain() {
+            let went = cx.straight(|to: &ToDevice, sending, cx| to.pass(sending, device, n, cx));
+            if went.is_some_and(|went| went > 0) {
+                local.wait.over();
+                return Asked::Again;
+            }
+        }
         let mut batch = Batch::new();
         if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
             let said = format!("FromDevice({}): {error}", self.settings.devname);
@@ -335,6 +346,12 @@ impl FromDevice {
             receive.leads = at_home;
         }
         Ok(wish)
+    }
+
+    /// Whether packets go on as they come, whatever they are.
+    fn is_plain(&self) -> bool {
+        let Settings { force_ip, protocol, snaplen, .. } = self.settings;
+        !force_ip && protocol == 0 && snaplen == 0
     }
 
     /// What every packet gets.

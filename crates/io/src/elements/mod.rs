@@ -54,7 +54,9 @@ pub static CLASSES: &[Class] = &[
     control::<control_socket::ControlSocket>(),
     control::<dpdk_info::DPDKInfo>(),
     per_batch::<ensure_dpdk_buffer::EnsureDPDKBuffer>().with_checksums(Checksums::Pass),
-    source::<from_device::FromDevice>().with_device(from_device::device),
+    source::<from_device::FromDevice>()
+        .with_device(from_device::device)
+        .with_straight(&["ToDevice"]),
     source::<from_dpdk_device::FromDPDKDevice>()
         .with_device(from_dpdk_device::device)
         .with_straight(&["ToDPDKDevice"]),

@@ -42,11 +42,16 @@ impl Waiting {
         cx: &mut Cx,
     ) -> std::io::Result<Outcome> {
         let outcome = self.hand_over(device, batch, limit, blocking.then_some(PATIENCE))?;
+        self.try_again(device, cx);
+        Ok(outcome)
+    }
+
+    /// Sees to it that what waits, here or in the device, is tried again.
+    pub(super) fn try_again(&self, device: &dyn Device, cx: &mut Cx) {
         if !self.packets.is_empty() || device.unsent() {
             let retry = cx.now() + RETRY;
             cx.wake_at(retry);
         }
-        Ok(outcome)
     }
 
     /// The same, without seeing to it that what waits is tried again; waits

@@ -225,6 +225,24 @@ impl ToDevice {
         }
     }
 
+    /// Sends up to `max` packets that an interface receives without a look at them; how many.
+    pub(super) fn pass(
+        &self,
+        local: &mut Sending,
+        from: &mut Chosen,
+        max: usize,
+        cx: &mut Cx,
+    ) -> usize {
+        let to = local.device.get_mut().filter(|_| local.waiting.len() == 0);
+        let Some(to) = to else { return 0 };
+        let passed = from.pass(to, max);
+        if passed > 0 {
+            cx.consumed(passed);
+            local.waiting.try_again(to, cx);
+        }
+        passed
+    }
+
     /// Sends packets one by one, so that each can go on to where it belongs.
     fn send_each(&self, local: &mut Sending, mut batch: Batch, cx: &mut Cx) {
         let Some(device) = local.device.get_mut() else {

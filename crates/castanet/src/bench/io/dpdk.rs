@@ -2,10 +2,9 @@
 
 use super::cores::Cores;
 use super::meter::{Meter, PARTS, Sample, in_parts};
-use super::ours::{Castanet, OUT};
+use super::ours::{Between, Castanet, OUT};
 use super::testpmd::{PROGRAM, Testpmd};
 use super::{Audience, COUNTED, FORWARD, Plan, ROUTER, Record, Row, Side, compare, named, packets};
-use crate::bench::router;
 use castanet_lab::{Command, Lab, have};
 use std::path::Path;
 use std::time::Duration;
@@ -185,7 +184,7 @@ impl Bed<'_> {
         let ours = |between: Between| move |time| self.castanet(between, time);
         [
             Side { name: PROGRAM, run: Box::new(|time| self.testpmd(time)) },
-            Side { name: "castanet forward", run: Box::new(ours(Between::Straight)) },
+            Side { name: "castanet forward", run: Box::new(ours(Between::Nothing)) },
             Side { name: "castanet counted", run: Box::new(ours(Between::Counter)) },
             Side { name: "castanet router", run: Box::new(ours(Between::Router)) },
         ]
@@ -253,24 +252,12 @@ fn feeder(peer: Option<&Testpmd>) -> Meter {
     peer.map(Testpmd::meter).unwrap_or_default()
 }
 
-/// What lies between the two sides of a port.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Between {
-    Straight,
-    Counter,
-    Router,
-}
-
 /// One port, and what lies between its two sides. It looks
 /// for packets all the time, as dpdk-testpmd does: who sleeps while the peer has
 /// no core would seem to need less time.
 fn configuration(between: Between) -> String {
     let Settings { descriptors, mbufs, mbuf_size, cache } = SETTINGS;
-    let path = match between {
-        Between::Straight => format!("in -> {OUT};\n"),
-        Between::Counter => format!("in -> Counter -> {OUT};\n"),
-        Between::Router => router::path(0, 1, "in", OUT),
-    };
+    let path = between.path();
     format!(
         "DPDKInfo({mbufs}, MBUF_SIZE {mbuf_size}, MBUF_CACHE_SIZE {cache});
          in :: FromDPDKDevice(0, NDESC {descriptors}, BUSY true);

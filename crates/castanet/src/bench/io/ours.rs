@@ -2,6 +2,7 @@
 
 use super::cores;
 use super::meter::Meter;
+use crate::bench::router;
 use castanet_lab::{Command, Process};
 use serde_json::Value;
 use std::sync::mpsc::{Receiver, channel};
@@ -15,6 +16,25 @@ const READY: &str = "castanet: running";
 
 /// What the element is called that sends.
 pub(super) const OUT: &str = "out";
+
+/// What lies between who receives and who sends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Between {
+    Nothing,
+    Counter,
+    Router,
+}
+
+impl Between {
+    /// The way of packets from `in` to [`OUT`].
+    pub(super) fn path(self) -> String {
+        match self {
+            Between::Nothing => format!("in -> {OUT};\n"),
+            Between::Counter => format!("in -> Counter -> {OUT};\n"),
+            Between::Router => router::path(0, 1, "in", OUT),
+        }
+    }
+}
 
 /// A running `castanet run`.
 pub(in crate::bench) struct Castanet {

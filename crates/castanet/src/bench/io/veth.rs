@@ -8,9 +8,8 @@
 
 use super::cores::{self, Cores};
 use super::meter::{self, Meter, Sample};
-use super::ours::{Castanet, OUT};
-use super::{Audience, FORWARD, Plan, ROUTER, Record, Row, Side, compare, named};
-use crate::bench::router;
+use super::ours::{Between, Castanet, OUT};
+use super::{Audience, COUNTED, FORWARD, Plan, ROUTER, Record, Row, Side, compare, named};
 use castanet_io::af_xdp::minimal::Minimal;
 use castanet_io::interface::Interface;
 use castanet_io::traffic::{self, Shortcut, Sink, Source};
@@ -26,9 +25,9 @@ use std::time::{Duration, Instant};
 /// How long a run goes before it is measured.
 const WARM_UP: Duration = Duration::from_millis(200);
 
-/// How many packets the generator makes before it looks at its stop sign: a
-/// few milliseconds' worth.
-const STRIDE: u32 = 16 * 1024;
+/// How many packets the generator makes before it looks at its stop sign: some
+/// tens of milliseconds' worth.
+const STRIDE: u32 = 256 * 1024;
 
 /// The programs that set the network up.
 const TOOLS: &[&str] = &["ip", "ethtool"];
@@ -40,13 +39,15 @@ const MINIMAL: usize = 2;
 const PACKET: usize = 3;
 const PACKET_ROUTER: usize = 4;
 const XDP: usize = 5;
-const XDP_ROUTER: usize = 6;
+const XDP_COUNTED: usize = 6;
+const XDP_ROUTER: usize = 7;
 
-const ROWS: [Row; 5] = [
+const ROWS: [Row; 6] = [
     Row { device: "kernel", case: ROUTER, ours: KERNEL, theirs: SHORTCUT },
     Row { device: "af_packet", case: FORWARD, ours: PACKET, theirs: KERNEL },
     Row { device: "af_packet", case: ROUTER, ours: PACKET_ROUTER, theirs: KERNEL },
     Row { device: "af_xdp", case: FORWARD, ours: XDP, theirs: MINIMAL },
+    Row { device: "af_xdp", case: COUNTED, ours: XDP_COUNTED, theirs: MINIMAL },
     Row { device: "af_xdp", case: ROUTER, ours: XDP_ROUTER, theirs: MINIMAL },
 ];
 
@@ -149,8 +150,8 @@ impl Bed {
         (&self.from, &self.to)
     }
 
-    fn sides(&self) -> [Side<'_>; 7] {
-        let ours = |method, router| move |time| self.castanet(method, router, time);
+    fn sides(&self) -> [Side<'_>; 8] {
+        let ours = |method, between| move |time| self.castanet(method, between, time);
         let names = [
             "kernel forwarding",
             "XDP redirect in the kernel",
@@ -158,17 +159,19 @@ impl Bed {
             "castanet AF_PACKET forward",
             "castanet AF_PACKET router",
             "castanet AF_XDP forward",
+            "castanet AF_XDP counted",
             "castanet AF_XDP router",
         ];
         type Run<'a> = Box<dyn FnMut(Duration) -> Result<Sample, String> + 'a>;
-        let runs: [Run<'_>; 7] = [
+        let runs: [Run<'_>; 8] = [
             Box::new(|time| self.kernel(time)),
             Box::new(|time| self.shortcut(time)),
             Box::new(|time| self.minimal(time)),
-            Box::new(ours("AF_PACKET", false)),
-            Box::new(ours("AF_PACKET", true)),
-            Box::new(ours("AF_XDP", false)),
-            Box::new(ours("AF_XDP", true)),
+            Box::new(ours("AF_PACKET", Between::Nothing)),
+            Box::new(ours("AF_PACKET", Between::Router)),
+            Box::new(ours("AF_XDP", Between::Nothing)),
+            Box::new(ours("AF_XDP", Between::Counter)),
+            Box::new(ours("AF_XDP", Between::Router)),
         ];
         let mut names = names.into_iter();
         runs.map(|run| Side { name: names.next().unwrap_or_default(), run })
@@ -250,10 +253,10 @@ impl Bed {
         Castanet::start(self.forward, command, &[], configuration, time)
     }
 
-    fn castanet(&self, method: &str, router: bool, time: Duration) -> Result<Sample, String> {
+    fn castanet(&self, method: &str, between: Between, time: Duration) -> Result<Sample, String> {
         let (from, to) = (&self.from, &self.to);
         // Linux is not to look at the packets as well.
-        let path = if router { router::path(0, 1, "in", OUT) } else { format!("in -> {OUT};\n") };
+        let path = between.path();
         let config = format!(
             "in :: FromDevice({from}, METHOD {method}, SNIFFER false);
              {OUT} :: ToDevice({to}, METHOD {method});

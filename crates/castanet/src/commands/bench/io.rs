@@ -28,9 +28,10 @@ core's time, so that what other programs take away does not count.
   af_packet   Castanet between the same pairs, by packet sockets
   af_xdp      the same by AF_XDP, in copy mode
 
-`forward` sends packets on as they came, which between DPDK's ports means
-without a look at them; `counted` does so past a Counter, which means with one;
-`router` takes them along the eleven elements of `castanet bench router`. The reference is what only forwards: for
+`forward` sends packets on as they came, which between DPDK's ports, and between
+interfaces by AF_XDP, means without a look at them; `counted` does so past a
+Counter, which means with one; `router` takes them along the eleven elements of
+`castanet bench router`. The reference is what only forwards: for
 DPDK dpdk-testpmd in its mode `io`, with the same burst, descriptors and mbufs;
 for AF_XDP a loop of two sockets; for packet sockets Linux's routing; for that a
 redirection in the driver. What Linux itself does, it does on the forwarder's

@@ -1,6 +1,7 @@
 //! `AF_XDP` sockets: a queue of an interface whose packets are frames of a pool, in place.
 
 mod minimal;
+mod passing;
 mod program;
 mod ring;
 mod umem;
@@ -198,6 +199,15 @@ impl Socket {
     /// Has the kernel send what it was given, as much as it takes now, and
     /// says whether that was all.
     pub(crate) fn push(&self, sending: &mut Sending) -> io::Result<bool> {
+        self.push_and(sending, Sending::reclaim)
+    }
+
+    /// The same; `reclaim` takes back what was sent.
+    fn push_and(
+        &self,
+        sending: &mut Sending,
+        mut reclaim: impl FnMut(&mut Sending),
+    ) -> io::Result<bool> {
         let mut left = sending.packets.untaken();
         while left > 0 && sending.packets.needs_wakeup() {
             match send_now(self.as_fd()) {
@@ -207,7 +217,7 @@ impl Socket {
                     _ => return Err(error),
                 },
             }
-            sending.reclaim();
+            reclaim(sending);
             let now = sending.packets.untaken();
             if now == left {
                 return Ok(false);
@@ -333,13 +343,7 @@ impl Receiving {
     /// Adds up to `max` packets to `batch`.
     pub(crate) fn take(&mut self, batch: &mut Batch, max: usize) {
         let count = self.packets.look().min(max as u32);
-        // The core that received them has written them: one after the other
-        // they would take 100 ns each.
-        for ahead in 0..count {
-            if let Some(entry) = self.packets.ahead(ahead) {
-                self.umem.prefetch(entry.addr);
-            }
-        }
+        self.fetch(count, Umem::prefetch_frame);
         batch.reserve(count as usize);
         for _ in 0..count {
             let Some(entry) = self.packets.next() else { break };
@@ -356,6 +360,16 @@ impl Receiving {
             }
         }
         self.packets.release();
+    }
+
+    /// Has the processor fetch the next `count` packets: the core that received them has written
+    /// them, and one after the other they would take 100 ns each.
+    fn fetch(&self, count: u32, prefetch: impl Fn(&Umem, u64)) {
+        for ahead in 0..count {
+            if let Some(entry) = self.packets.ahead(ahead) {
+                prefetch(&self.umem, entry.addr);
+            }
+        }
     }
 
     /// Joins the pieces of a packet that is longer than a frame: the next is
@@ -379,20 +393,33 @@ impl Receiving {
     /// Gives the kernel frames until it has `target`; says whether the driver
     /// must be woken for them.
     pub(crate) fn refill(&mut self, target: usize) -> bool {
-        let missing = target.saturating_sub(self.lent.len()) as u32;
-        let count = missing.min(self.fill.room(missing)) as usize;
+        let count = self.missing(target);
         if count == 0 {
             return false;
         }
         let mut batch = Batch::new();
         self.umem.pool().alloc_batch(count, &mut batch);
-        for packet in batch.iter() {
-            let place = self.umem.empty_place(packet);
-            self.lent.insert(place.frame);
-            self.fill.push(place.address);
-        }
+        batch.iter().for_each(|packet| self.lend(self.umem.frame_of(packet)));
         // SAFETY: new packets, which nobody shares; the kernel has their frames.
         unsafe { batch.release(batch.len()) };
+        self.publish()
+    }
+
+    /// How many frames it takes, and there is room for, until the kernel has `target`.
+    fn missing(&mut self, target: usize) -> usize {
+        let missing = target.saturating_sub(self.lent.len()) as u32;
+        missing.min(self.fill.room(missing)) as usize
+    }
+
+    /// Writes a frame for the kernel, which is to fill it after [`Receiving::publish`].
+    #[inline]
+    fn lend(&mut self, frame: usize) {
+        self.lent.insert(frame);
+        self.fill.push(self.umem.address(frame));
+    }
+
+    /// Shows the kernel what was lent; says whether the driver must be woken for it.
+    fn publish(&self) -> bool {
         self.fill.publish();
         self.fill.needs_wakeup()
     }

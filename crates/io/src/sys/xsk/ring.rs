@@ -211,6 +211,12 @@ impl<T: Entry> Consumer<T> {
         Some(unsafe { ring.entry(ring.at.wrapping_add(ahead)).read() })
     }
 
+    /// Goes past the next `count` entries, as far as the kernel had come when we last looked.
+    pub(super) fn skip(&mut self, count: u32) {
+        let ring = &mut self.0;
+        ring.at = ring.at.wrapping_add(count.min(ring.seen.wrapping_sub(ring.at)));
+    }
+
     /// Looks how far the kernel has come; says how many entries there are.
     pub(super) fn look(&mut self) -> u32 {
         let ring = &mut self.0;

@@ -131,11 +131,16 @@ impl Umem {
         Place { frame: self.frame_at(base), address, len }
     }
 
-    /// Where a packet's frame is, for the kernel to fill; as with `place`.
+    /// The number of the frame that a packet of this memory lies in.
     #[inline]
-    pub(super) fn empty_place(&self, packet: &Packet) -> Place {
-        let base = packet.frame().as_ptr().addr() - self.base.as_ptr().addr();
-        Place { frame: self.frame_at(base), address: base as u64, len: 0 }
+    pub(super) fn frame_of(&self, packet: &Packet) -> usize {
+        self.frame_at(packet.frame().as_ptr().addr() - self.base.as_ptr().addr())
+    }
+
+    /// Where a frame is, for the kernel to fill.
+    #[inline]
+    pub(super) fn address(&self, frame: usize) -> u64 {
+        (frame * self.stride) as u64
     }
 
     /// The frame that an address of the kernel's lies in, and how far from the
@@ -156,13 +161,19 @@ impl Umem {
         ((at as u128 * u128::from(self.inverse)) >> 64) as usize
     }
 
-    /// Has the processor fetch the beginning of a packet, and its frame's header.
+    /// Has the processor fetch the beginning of a packet.
     #[inline]
     pub(super) fn prefetch(&self, address: u64) {
         let (base, offset) = (address & ((1 << OFFSET_SHIFT) - 1), address >> OFFSET_SHIFT);
-        let frame = self.base.as_ptr().wrapping_add(base as usize);
-        prefetch(frame);
-        prefetch(frame.wrapping_add(offset as usize));
+        prefetch(self.base.as_ptr().wrapping_add(base as usize).wrapping_add(offset as usize));
+    }
+
+    /// The same, and its frame's header.
+    #[inline]
+    pub(super) fn prefetch_frame(&self, address: u64) {
+        let base = address & ((1 << OFFSET_SHIFT) - 1);
+        prefetch(self.base.as_ptr().wrapping_add(base as usize));
+        self.prefetch(address);
     }
 
     /// Adds a packet of `len` bytes, `start` from the beginning of a frame, to
@@ -178,9 +189,7 @@ impl Umem {
         len: usize,
         batch: &mut Batch,
     ) -> bool {
-        let room = self.stride.checked_sub(start);
-        let (Some(data), Some(room)) = (start.checked_sub(HEADER), room) else { return false };
-        if frame >= self.frames || len > room {
+        if !self.holds(frame, start, len) {
             return false;
         }
         // SAFETY: the frame's number is in range, so its header lies in the
@@ -188,9 +197,35 @@ impl Umem {
         // Both numbers are less than the stride.
         unsafe {
             let header = self.base.add(frame * self.stride).cast::<FrameHeader>();
-            self.pool.adopt_into(batch, header, data as u32, len as u32);
+            self.pool.adopt_into(batch, header, (start - HEADER) as u32, len as u32);
         }
         true
+    }
+
+    /// The bytes of a packet in a frame that stays given up; nothing if they do not lie in it.
+    ///
+    /// # Safety
+    /// As with [`Umem::take_back`], and nobody must have the frame as long as its bytes are in use.
+    #[inline]
+    pub(super) unsafe fn bytes_mut(
+        &mut self,
+        frame: usize,
+        start: usize,
+        len: usize,
+    ) -> Option<&mut [u8]> {
+        // SAFETY: they lie in the memory, whose bytes are all valid, behind the frame's header; by
+        // the caller's word nobody else has them.
+        self.holds(frame, start, len).then(|| unsafe {
+            std::slice::from_raw_parts_mut(self.base.add(frame * self.stride + start).as_ptr(), len)
+        })
+    }
+
+    /// Whether there is such a frame, with room for `len` bytes, `start` from its beginning, behind
+    /// its header.
+    #[inline]
+    fn holds(&self, frame: usize, start: usize, len: usize) -> bool {
+        let room = self.stride.checked_sub(start);
+        frame < self.frames && start >= HEADER && room.is_some_and(|room| len <= room)
     }
 }
 
@@ -212,7 +247,14 @@ impl Lent {
         self.count
     }
 
+    /// Whether the kernel has a frame.
+    #[inline]
+    pub(super) fn has(&self, frame: usize) -> bool {
+        self.bits.get(frame / 64).is_some_and(|word| word & (1 << (frame % 64)) != 0)
+    }
+
     /// Notes that the kernel has a frame.
+    #[inline]
     pub(super) fn insert(&mut self, frame: usize) {
         if let Some(word) = self.bits.get_mut(frame / 64) {
             let bit = 1 << (frame % 64);
@@ -222,6 +264,7 @@ impl Lent {
     }
 
     /// Notes that the kernel has given a frame back; `false` if it had not got it.
+    #[inline]
     pub(super) fn remove(&mut self, frame: usize) -> bool {
         let Some(word) = self.bits.get_mut(frame / 64) else { return false };
         let bit = 1 << (frame % 64);
@@ -278,6 +321,7 @@ mod tests {
             lent.insert(frame);
         }
         assert_eq!(lent.len(), 4);
+        assert!(lent.has(129) && !lent.has(1) && !lent.has(9999));
         assert!(lent.remove(63) && !lent.remove(63) && !lent.remove(1) && !lent.remove(9999));
         assert_eq!(lent.take_all(), [0, 64, 129]);
         assert_eq!((lent.len(), lent.take_all()), (0, vec![]));
