@@ -189,20 +189,25 @@ impl Bed {
         let (generator, feeder) = Generator::start(self)?;
         std::thread::sleep(WARM_UP);
         let count = || self.sink.count().map_err(|error| error.to_string());
-        let (before, had, fed) = (count()?, meter.read(), feeder.read());
-        let (began, mut after) = (Instant::now(), before);
-        // On a busy machine a short run may be over before it got a core.
-        while after == before && began.elapsed() < PATIENCE {
+        let part = |time| {
+            let (began, before) = (Instant::now(), count()?);
             std::thread::sleep(time);
-            after = count()?;
-        }
-        let (ours, theirs) = (meter.since(had), feeder.since(fed));
+            Ok((count()? - before) as f64 / 1e6 / began.elapsed().as_secs_f64())
+        };
+        let began = Instant::now();
+        // On a busy machine a short run may be over before it got a core.
+        let sample = loop {
+            let sample = meter::in_parts(time, (&meter, &feeder), part);
+            let nothing = sample.as_ref().is_ok_and(|sample| sample.mpps == 0.0);
+            if !nothing || began.elapsed() > PATIENCE {
+                break sample;
+            }
+        };
         generator.end()?;
-        if after == before {
-            return Err("no packets came through".into());
+        match sample {
+            Ok(Sample { mpps: 0.0, .. }) => Err("no packets came through".into()),
+            sample => sample,
         }
-        let rate = (after - before) as f64 / ours.seconds;
-        Ok(Sample { mpps: rate / 1e6 / ours.had, disturbed: ours.disturbed || theirs.disturbed })
     }
 
     /// Linux routes.

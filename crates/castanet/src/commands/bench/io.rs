@@ -16,8 +16,8 @@ Packets have 64 bytes. Whoever forwards has a core to itself, and whoever makes
 the packets and takes them back another. All sides of a device are started in
 turn, round by round; the median of the rounds counts, of those during which
 nobody else used the cores if there are any. For others, up to as many more are
-made. A run of DPDK's is measured in eight parts; its rate is one that two of
-them reach, for others can only make it slower. Rates are for a second of the
+made. A run is measured in eight parts; its rate is one that two of them reach,
+for others can only make it slower. Rates are for a second of the
 core's time, so that what other programs take away does not count.
 
   net_null    DPDK's device of empty packets (no IP: only `forward`)
