@@ -33,7 +33,8 @@ pub fn frame_between(from: (MacAddr, Ipv4Addr), to: (MacAddr, Ipv4Addr)) -> [u8;
 }
 
 /// Packets that the kernel makes and sends on an interface, faster than any
-/// program can: 13 million a second into a veth pair. Needs Linux 5.18.
+/// program can: 13 million a second into a veth pair. Needs Linux 5.18. It has the interface's
+/// place for an XDP program in the driver, until it is dropped; packets that arrive pass by.
 pub struct Source(xdp::Source);
 
 /// The bytes of a frame that a [`Source`] writes anew for each packet: all

@@ -56,7 +56,7 @@ fn frames() -> Vec<Vec<u8>> {
 const HANDLERS: [&str; 5] = ["f.count", "f.byte_count", "t.count", "t.byte_count", "t.errors"];
 
 /// What gets through, and the numbers that are left, with `path` between the interfaces. Sends so
-/// few at a time that none is lost; waits for those that `fit`.
+/// few at a time that none is lost; waits for those that `fit`. It ends once all have come.
 fn passed(
     net: &Between,
     path: &str,
@@ -64,7 +64,9 @@ fn passed(
     fit: impl Fn(&[u8]) -> bool,
 ) -> (Vec<Vec<u8>>, [u64; 5]) {
     let text = format!(
-        "f :: FromDevice(m0, PROMISC true, METHOD AF_XDP) {path} -> t :: ToDevice(m1, METHOD AF_XDP)"
+        "f :: FromDevice(m0, PROMISC true, METHOD AF_XDP) {path} -> t :: ToDevice(m1, METHOD AF_XDP);
+         Script(label again, wait 10ms, goto again $(lt $(f.count) {}), stop)",
+        frames().len()
     );
     let shown = HANDLERS.iter().flat_map(|handler| ["--handler", *handler]);
     let command = net.middle.command(program()).args(["run", "-j", &workers.to_string()]);
@@ -86,7 +88,6 @@ fn passed(
         }
     }
     assert_eq!(from.stats().tx_errors, 0);
-    router.interrupt();
     // Not a frame is missing, or it would not end like this.
     assert_eq!(router.wait(SOON).unwrap().code(), Some(0), "{}", router.stderr());
     let said = router.stdout();

@@ -8,8 +8,9 @@ impl AfXdp {
     /// finished as in [`Device::receive`](crate::device::Device::receive).
     ///
     /// What `to` cannot send like that, or not now, waits for `receive`; so none may mean either
-    /// that there are no packets or that the next one is for `receive`.
-    pub(crate) fn pass(&mut self, to: &mut AfXdp, max: usize) -> usize {
+    /// that there are no packets or that the next one is for `receive`. All are, where the two were
+    /// opened with different pools.
+    pub fn pass(&mut self, to: &mut AfXdp, max: usize) -> usize {
         let Some(reception) = &mut self.reception else { return 0 };
         let Some(outlet) = outlet(&to.port, &to.options).filter(|_| !to.down) else { return 0 };
         let (count, bytes, pushed) = reception.pass(outlet, &to.fit(), max, self.intake.link);

@@ -53,6 +53,8 @@ pub(super) struct Reception {
     unfinished: bool,
     /// Whether the driver looks for packets when it is asked.
     busy: bool,
+    /// Whether it has just been, and there is nothing.
+    asked: bool,
     /// How many frames each queue gets to fill.
     target: usize,
     /// The queue to begin with, counted from the first of ours.
@@ -94,6 +96,7 @@ impl Reception {
             unfinished: attached.why_generic.is_some() || VIRTUAL.contains(&driver.as_str()),
             attached,
             busy: options.busy_poll > 0,
+            asked: false,
             port: Arc::clone(port),
             queues,
             ether: ether.unwrap_or_default(),
@@ -128,8 +131,9 @@ impl Reception {
     ) -> io::Result<usize> {
         let sockets = &self.port.sockets[self.queues.clone()];
         let (mut count, mut starved) = (0, false);
+        let asks = self.busy && !std::mem::take(&mut self.asked);
         for socket in sockets.iter().cycle().skip(self.turn).take(sockets.len()) {
-            if self.busy {
+            if asks {
                 socket.wake_receiving();
             }
             count += take(socket, self, intake, timestamps, batch, max - count);
@@ -150,9 +154,9 @@ impl Reception {
         Ok(count)
     }
 
-    /// Hands up to `max` packets of the queue whose turn it is to `outlet`, if their lengths `fit`,
-    /// without making packets of them. Says how many packets and bytes, and, if any, whether the
-    /// kernel has sent them all.
+    /// Hands up to `max` packets to `outlet`, if their lengths `fit`, without making packets of
+    /// them: those of one queue, the first from the one whose turn it is on that has any. Says how
+    /// many packets and bytes, and, if any, whether the kernel has sent them all.
     pub(super) fn pass(
         &mut self,
         outlet: &Socket,
@@ -160,22 +164,30 @@ impl Reception {
         max: usize,
         link: Link,
     ) -> (usize, u64, io::Result<bool>) {
-        let socket = &self.port.sockets[self.queues.start + self.turn];
-        if self.busy {
-            socket.wake_receiving();
-        }
-        let (mut receiving, mut sending) = (socket.receiving(), outlet.sending());
+        let sockets = &self.port.sockets[self.queues.clone()];
+        let all = sockets.iter().enumerate().cycle().skip(self.turn).take(sockets.len());
+        let mut full = all.filter_map(|(queue, socket)| {
+            if self.busy {
+                socket.wake_receiving();
+            }
+            let mut receiving = socket.receiving();
+            (!receiving.is_empty()).then_some((queue, socket, receiving))
+        });
+        let Some((queue, socket, mut receiving)) = full.next() else {
+            self.asked = self.busy;
+            return (0, 0, Ok(true));
+        };
+        let mut sending = outlet.sending();
         if sending.reclaim_for(&mut receiving, self.target) {
             socket.wake_receiving();
         }
-        let unfinished = self.unfinished;
         let (count, bytes) = receiving.pass(&mut sending, max, fit, |packet| {
-            if unfinished {
+            if self.unfinished {
                 offload::finish_if_partial(packet, link);
             }
         });
         if count == 0 {
-            return (0, 0, Ok(true)); // what else there is to do, `receive` does
+            return (0, 0, Ok(true)); // `receive` is to take these
         }
         let wake = || socket.wake_receiving();
         let pushed = outlet.push_on(&mut sending, &mut receiving, self.target, wake);
@@ -183,7 +195,7 @@ impl Reception {
             socket.wake_receiving();
         }
         drop((receiving, sending));
-        self.turn = (self.turn + 1) % self.queues.len();
+        self.turn = (queue + 1) % self.queues.len();
         (count, bytes, pushed)
     }
 

@@ -43,8 +43,8 @@ use std::sync::Arc;
 /// socket a socket of its own, over which the kernel spreads flows. `castanet
 /// explain` shows who has what.
 ///
-/// Where both are by AF_XDP and a `ToDevice` comes next, packets go on without a look at them,
-/// unless SNAPLEN, FORCE_IP or PROTOCOL ask for one; `castanet explain` shows where.
+/// Where a `ToDevice` without outputs comes next and both are by AF_XDP, packets go on without a
+/// look at them, unless SNAPLEN, FORCE_IP or PROTOCOL ask for one; `castanet explain` shows where.
 ///
 /// ```text
 /// FromDevice(eth0, PROMISC true) -> Print(in) -> Discard;

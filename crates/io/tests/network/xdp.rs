@@ -6,7 +6,7 @@ use castanet_io::Device;
 use castanet_io::af_xdp::{AfXdp, Options};
 use castanet_lab::Namespace;
 use castanet_packet::{Batch, Packet, PacketType, Pool, PoolConfig};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn pool() -> Pool {
     Pool::new(PoolConfig::default()).unwrap()
@@ -124,6 +124,75 @@ fn packets_are_frames_of_the_pool_in_place_and_annotated() {
     for device in [m0, m1] {
         drop(device);
     }
+    Pool::flush_thread();
+    assert_eq!(pool.in_use(), 0);
+}
+
+/// Hands on what comes until as many have gone as are expected, and a little longer; says how many
+/// went, at most 32 at once.
+fn passed(from: &mut AfXdp, to: &mut AfXdp, expected: usize) -> usize {
+    let (began, mut all, mut more) = (Instant::now(), 0, 20);
+    while more > 0 && began.elapsed() < Duration::from_secs(10) {
+        let count = from.pass(to, 32);
+        assert!(count <= 32);
+        all += count;
+        more -= usize::from(all >= expected);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    all
+}
+
+/// The length of the next packet that is received.
+fn next(device: &mut AfXdp, pool: &Pool) -> usize {
+    let (began, mut batch) = (Instant::now(), Batch::new());
+    while batch.is_empty() && began.elapsed() < Duration::from_secs(10) {
+        device.receive(pool, &mut batch, 1).unwrap();
+    }
+    batch.iter().map(Packet::len).sum()
+}
+
+#[test]
+fn descriptors_alone_pass_what_is_whole_and_fits() {
+    let net = between("xpass");
+    net.a.ip("link set eth0 mtu 3000").unwrap();
+    net.middle.ip("link set m0 mtu 3000").unwrap();
+    let pool = pool();
+    let mut m0 = open(&net.middle, "m0", &pool).unwrap();
+    let mut m1 = open(&net.middle, "m1", &pool).unwrap();
+    let mut sender = open(&net.a, "eth0", &Pool::new(PoolConfig::default()).unwrap()).unwrap();
+    let mut send = |lengths: &[usize]| {
+        let packets = lengths.iter().map(|&len| Packet::from_bytes(&vec![0xee; len]));
+        assert_eq!(sender.transmit(&mut packets.collect()).unwrap(), lengths.len());
+        sender.flush().unwrap();
+    };
+    assert_eq!(passed(&mut m0, &mut m1, 0), 0);
+    send(&[60; 40]);
+    let in_use = pool.in_use();
+    assert_eq!(passed(&mut m0, &mut m1, 40), 40);
+    // Longer than m1 sends; in two frames.
+    send(&[60, 1519, 61, 2500, 62]);
+    assert_eq!(passed(&mut m0, &mut m1, 1), 1);
+    assert_eq!(next(&mut m0, &pool), 1519);
+    assert_eq!(passed(&mut m0, &mut m1, 1), 1);
+    assert_eq!(next(&mut m0, &pool), 2500);
+    assert_eq!(passed(&mut m0, &mut m1, 1), 1);
+    let (from, to) = (m0.stats(), m1.stats());
+    assert_eq!((from.received, from.received_bytes), (45, 43 * 60 + 1 + 2 + 1519 + 2500));
+    assert_eq!((to.sent, to.sent_bytes, to.tx_errors), (43, 43 * 60 + 1 + 2, 0));
+    // What was sent waits to be filled again.
+    assert!(pool.in_use() <= in_use, "{} of {in_use}", pool.in_use());
+    // Where the link is down, or the frames are others', all are for `receive`.
+    net.middle.ip("link set m1 down").unwrap();
+    send(&[60]);
+    assert_eq!(passed(&mut m0, &mut m1, 1), 1);
+    send(&[60]);
+    assert_eq!(passed(&mut m0, &mut m1, 0), 0);
+    drop(m1);
+    net.middle.ip("link set m1 up").unwrap();
+    let mut other = open(&net.middle, "m1", &Pool::new(PoolConfig::default()).unwrap()).unwrap();
+    assert_eq!(passed(&mut m0, &mut other, 0), 0);
+    assert_eq!(next(&mut m0, &pool), 60);
+    drop((m0, other));
     Pool::flush_thread();
     assert_eq!(pool.in_use(), 0);
 }

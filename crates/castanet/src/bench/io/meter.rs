@@ -21,10 +21,14 @@ pub(in crate::bench) struct Sample {
 /// In how many parts a run is measured.
 pub(super) const PARTS: u32 = 8;
 
+/// With fewer packets in a run its parts say little, for packets come in bursts.
+const ENOUGH: f64 = 20_000.0;
+
 /// Measures a run in parts, each of which says how many million packets a second there were; of
 /// whoever forwards and whoever feeds him it needs the time. The run's rate is one that a quarter of
 /// its parts reach: others, a virtual machine's neighbours too, can only make a part slower, and do
 /// so for a tenth of a second, or for a second or two. That holds for whoever is fed all the time.
+/// Where there are few packets, all parts count; nothing where nothing came, or nobody had a core.
 pub(super) fn in_parts(
     time: Duration,
     (forwarder, feeder): (&Meter, &Meter),
@@ -33,8 +37,11 @@ pub(super) fn in_parts(
     let (ours, theirs) = (forwarder.read(), feeder.read());
     let rates: Result<Vec<f64>, String> = (0..PARTS).map(|_| time / PARTS).map(part).collect();
     let (ours, theirs) = (forwarder.since(ours), feeder.since(theirs));
-    // In its better parts it has had what it wanted.
-    let mpps = upper(rates?) / ours.wanted;
+    let (rates, packets) = (rates?, 1e6 * time.as_secs_f64());
+    let all = rates.iter().sum::<f64>() / f64::from(PARTS);
+    let rate = if all * packets < ENOUGH { all } else { upper(rates) };
+    // In its better parts it has had what it wanted; who has had nothing has not been measured.
+    let mpps = if ours.wanted > 0.0 { rate / ours.wanted } else { 0.0 };
     Ok(Sample { mpps, disturbed: ours.disturbed || theirs.disturbed })
 }
 
@@ -116,14 +123,18 @@ impl Meter {
 
     /// What there was of a core since `before`.
     pub(super) fn since(&self, before: Reading) -> Shares {
-        let now = self.read();
-        let seconds = (now.at - before.at).as_secs_f64();
-        let had = (now.had - before.had) / seconds;
-        // A kernel that does not count gives no reason to doubt.
-        let had = if now.had > 0.0 { had } else { 1.0 };
-        let waited = (now.waited - before.waited) / seconds;
-        Shares { wanted: (had + waited).min(1.0), disturbed: waited > DISTURBED }
+        shares(before, self.read())
     }
+}
+
+/// What there was of a core from one reading to the next.
+fn shares(before: Reading, now: Reading) -> Shares {
+    let seconds = (now.at - before.at).as_secs_f64();
+    let had = (now.had - before.had) / seconds;
+    // A kernel that does not count gives no reason to doubt.
+    let had = if now.had > 0.0 { had } else { 1.0 };
+    let waited = (now.waited - before.waited) / seconds;
+    Shares { wanted: (had + waited).min(1.0), disturbed: waited > DISTURBED }
 }
 
 /// A kernel's thread whose name begins so: its number, and its folder in `/proc`.
@@ -159,6 +170,10 @@ mod tests {
         let run = Duration::from_millis(8);
         let sample = in_parts(run, none, &mut part).unwrap();
         assert!((sample.mpps - 7.0).abs() < 1e-9 && !sample.disturbed, "{sample:?}");
+        // 4.5 packets a millisecond: all count alike.
+        let few = |_| Ok(0.0045);
+        assert!((in_parts(run, none, few).unwrap().mpps - 0.0045).abs() < 1e-12);
+        assert_eq!(in_parts(run, none, |_| Ok(0.0)).unwrap().mpps.to_bits(), 0);
         in_parts(run, none, &mut part).unwrap();
         assert!(in_parts(run, none, &mut part).is_err());
     }
@@ -173,8 +188,29 @@ mod tests {
         while meter.read().had <= before.had && before.at.elapsed().as_secs() < 10 {
             std::hint::spin_loop();
         }
-        // One tick may be longer than what has passed; there is no more than a whole core.
-        let shares = meter.since(before);
-        assert!(shares.wanted > 0.0 && shares.wanted <= 1.0, "{shares:?}");
+        let had = meter.read().had - before.had;
+        // It is of the same order as the time: a tick is 10 ms at most.
+        assert!(had > 1e-4 && had < before.at.elapsed().as_secs_f64() + 0.02, "{had} s");
+    }
+
+    #[test]
+    fn what_was_had_and_waited_for_is_what_was_wanted() {
+        let at = Instant::now();
+        let reading =
+            |seconds, had, waited| Reading { at: at + Duration::from_millis(seconds), had, waited };
+        let before = reading(0, 5.0, 1.0);
+        for (had, waited, wanted, disturbed) in [
+            (6.0, 1.0, 0.5, false),
+            (6.0, 1.05, 0.525, false),
+            (6.0, 1.5, 0.75, true),
+            // Two threads of the same side, on one core.
+            (7.0, 1.5, 1.0, true),
+        ] {
+            let shares = shares(before, reading(2000, had, waited));
+            assert!((shares.wanted - wanted).abs() < 1e-9, "{shares:?}");
+            assert_eq!(shares.disturbed, disturbed);
+        }
+        let silent = reading(0, 0.0, 0.0);
+        assert!((shares(silent, reading(1000, 0.0, 0.0)).wanted - 1.0).abs() < 1e-9);
     }
 }

@@ -15,7 +15,8 @@ use std::time::Duration;
 Everybody forwards between veth pairs on one core, with the same rules: all but
 the last are about senders and ports that do not come, the last accepts. So who
 asks rule by rule asks all. Small packets are UDP of 64 bytes in 65536 flows,
-made by the kernel on another core; rates are for a second of the core's time.
+made by the kernel on another core; rates are for a second of the core's time,
+and of eight parts of a run the second best counts, where there are packets enough.
 iperf3 sends TCP from one host to another in packets of 1500 bytes, which Linux
 may join (GRO) before it looks at them.
 

@@ -7,9 +7,15 @@ use std::io;
 use std::ops::RangeInclusive;
 
 impl Receiving {
-    /// Hands packets to `to`, of the same pool, as long as they have lengths that `fit` and lie in
-    /// one frame, there is room for them, and they are no more than `max`. `look` has each of them
-    /// before. Says how many packets and bytes went; [`Receiving::take`] gets those that come next.
+    /// Whether no packets have come.
+    pub(crate) fn is_empty(&mut self) -> bool {
+        self.packets.look() == 0
+    }
+
+    /// Hands packets to `to`, if it has the same pool, as long as they have lengths that `fit` and
+    /// lie in one frame, there is room for them, and they are no more than `max`. `look` has each of
+    /// them before. Says how many packets and bytes went; [`Receiving::take`] gets those that come
+    /// next.
     pub(crate) fn pass(
         &mut self,
         to: &mut Sending,
@@ -18,7 +24,7 @@ impl Receiving {
         mut look: impl FnMut(&mut [u8]),
     ) -> (usize, u64) {
         let there = self.packets.look().min(max as u32);
-        if !self.beginning.is_empty() || self.umem.pool().id() != to.umem.pool().id() {
+        if !self.beginning.is_empty() || !self.umem.is_same(&to.umem) {
             return (0, 0);
         }
         let count = there.min(to.room(there as usize) as u32);
@@ -52,10 +58,11 @@ impl Receiving {
 }
 
 impl Sending {
-    /// Takes frames back whose packets were sent, for `receiving`, of the same pool, to be filled
-    /// until it has `target`. Says whether its driver must be woken for them.
+    /// Takes frames back whose packets were sent, for `receiving`, if it has the same pool, to be
+    /// filled until it has `target`. Says whether its driver must be woken for them.
     pub(crate) fn reclaim_for(&mut self, receiving: &mut Receiving, target: usize) -> bool {
-        let mut missing = receiving.missing(target);
+        let same = self.umem.is_same(&receiving.umem);
+        let mut missing = if same { receiving.missing(target) } else { 0 };
         let (before, mut free) = (missing, Batch::new());
         while let Some(address) = self.done.next() {
             let (frame, start) = self.umem.locate(address);

@@ -61,6 +61,11 @@ impl Umem {
         self.stride.saturating_sub(HEADER + KERNEL_HEADROOM)
     }
 
+    /// Whether frames have the same numbers there, for it is the same memory.
+    pub(super) fn is_same(&self, other: &Umem) -> bool {
+        self.pool.id() == other.pool.id()
+    }
+
     /// Where packets come from and go back to.
     pub(super) fn pool(&self) -> &Pool {
         &self.pool
@@ -397,7 +402,7 @@ mod tests {
     #[test]
     fn what_lies_outside_of_a_frame_is_refused() {
         let pool = Pool::new(PoolConfig { frames: 4, ..PoolConfig::default() }).unwrap();
-        let umem = Umem::new(&pool);
+        let mut umem = Umem::new(&pool);
         let stride = pool.stride();
         for (frame, start, len) in [
             (umem.frames(), 64, 1),
@@ -407,6 +412,12 @@ mod tests {
             (0, 64, stride),
         ] {
             assert!(take_back(&umem, frame, start, len).is_none());
+            // SAFETY: nobody has any of the frames.
+            assert!(unsafe { umem.bytes_mut(frame, start, len) }.is_none());
         }
+        // SAFETY: as above.
+        let bytes = unsafe { umem.bytes_mut(3, stride - 5, 5) }.unwrap();
+        let (base, _) = pool.memory();
+        assert_eq!((bytes.as_ptr().addr(), bytes.len()), (base.addr().get() + 4 * stride - 5, 5));
     }
 }
