@@ -27,12 +27,35 @@ pub(crate) fn command(config: &str) -> Command {
     program.args(["run", "-e", config]).timeout(PATIENCE)
 }
 
-/// A file name for a socket; nothing is there.
-pub(crate) fn socket(name: &str) -> PathBuf {
+/// A file name for a socket: nothing is there, and nothing stays.
+pub(crate) struct SocketFile(PathBuf);
+
+/// One with this in its name.
+pub(crate) fn socket(name: &str) -> SocketFile {
     // Short: a socket's name has room for 107 bytes.
     let path = std::env::temp_dir().join(format!("castanet-{}-{name}", std::process::id()));
     _ = std::fs::remove_file(&path);
-    path
+    SocketFile(path)
+}
+
+impl std::ops::Deref for SocketFile {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl AsRef<Path> for SocketFile {
+    fn as_ref(&self) -> &Path {
+        self
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        _ = std::fs::remove_file(self);
+    }
 }
 
 fn connect(path: &Path) -> UnixStream {
@@ -53,7 +76,7 @@ fn talk(path: &Path, said: &str) -> String {
 
 /// A router that listens at a socket.
 struct Served {
-    path: PathBuf,
+    path: SocketFile,
     process: Process,
 }
 
@@ -134,7 +157,7 @@ fn many_clients_at_once_get_their_own_answers() {
     let it = Served::new("many", "");
     let clients: Vec<_> = (0..20)
         .map(|n| {
-            let path = it.path.clone();
+            let path = it.path.to_path_buf();
             std::thread::spawn(move || {
                 let mut said = String::new();
                 let mut expected = String::new();
@@ -274,7 +297,7 @@ fn the_options_of_click_open_sockets() {
     _ = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_castanet"), &by_name);
     let config = "RatedSource(RATE 10) -> c :: Counter -> Discard";
     let words = ["-p", "41950+", "-u", path.to_str().unwrap(), "--unix-socket"];
-    let command = Command::outside(&by_name).args(words).arg(&other).args(["-e", config]);
+    let command = Command::outside(&by_name).args(words).arg(&*other).args(["-e", config]);
     let process = command.timeout(PATIENCE).spawn().unwrap();
     let start = Instant::now();
     while UnixStream::connect(&other).is_err() {

@@ -1,6 +1,6 @@
 //! One configuration replaces another while it runs: what stays, what does not, what is said.
 
-use crate::control::{PATIENCE, command, socket};
+use crate::control::{PATIENCE, SocketFile, command, socket};
 use crate::program::{click, folder};
 use castanet_lab::Process;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -83,6 +83,8 @@ struct Running {
     /// The element that it listens with.
     socket: String,
     process: Process,
+    /// Where that is.
+    _path: SocketFile,
 }
 
 fn run(name: &str, words: &[&str], config: &str) -> Running {
@@ -91,7 +93,7 @@ fn run(name: &str, words: &[&str], config: &str) -> Running {
     let mut process =
         command(&format!("{socket}{config}")).args(["-R"]).args(words).spawn().unwrap();
     process.wait_for("castanet: running", PATIENCE).unwrap();
-    Running { client: Client::new(&path), socket, process }
+    Running { client: Client::new(&path), socket, process, _path: path }
 }
 
 impl Running {

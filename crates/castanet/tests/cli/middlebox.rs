@@ -1,9 +1,8 @@
 //! `castanet middlebox` without interfaces: what is wrong with rules, what it would run, and who talks to it.
 
-use crate::control::socket;
+use crate::control::{SocketFile, socket};
 use crate::program::{castanet, command, folder};
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -100,7 +99,7 @@ fn addresses_make_it_a_router() {
 /// A middlebox without interfaces that listens.
 pub(crate) struct Served {
     child: Child,
-    pub(crate) socket: PathBuf,
+    pub(crate) socket: SocketFile,
 }
 
 impl Served {

@@ -1,12 +1,12 @@
 //! Packets by sockets, over loopback and the file system, with the standard library at the other
 //! end.
 
+use crate::control::socket;
 use crate::program::{click, root};
 use castanet_lab::{Command, Process};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Longer than anything here takes on a loaded machine.
@@ -27,12 +27,6 @@ fn at_port(config: &str) -> (Process, u16) {
     let said = process.stdout();
     let port = said.split("at ").nth(1).and_then(|rest| rest.split('.').next());
     (process, port.unwrap().parse().unwrap_or_else(|_| panic!("{said}")))
-}
-
-fn file(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("castanet-{}-{name}", std::process::id()));
-    _ = std::fs::remove_file(&path);
-    path
 }
 
 fn heard(stream: &mut impl Read, bytes: usize) -> String {
@@ -128,7 +122,7 @@ fn datagrams_go_to_the_last_sender_or_where_their_annotation_says() {
 
 #[test]
 fn files_are_sockets_too() {
-    let (server, client) = (file("stream"), file("listening"));
+    let (server, client) = (socket("stream"), socket("listening"));
     let listener = UnixListener::bind(&client).unwrap();
     let config =
         format!("FromSocket(unix, {}) -> ToSocket(UNIX, {})", server.display(), client.display());
@@ -141,7 +135,7 @@ fn files_are_sockets_too() {
     drop(process);
     // A file that was left by a process that was killed is in nobody's way.
     assert!(server.exists());
-    let (near, mine) = (file("datagrams"), file("mine"));
+    let (near, mine) = (socket("datagrams"), socket("mine"));
     let config = format!(
         "FromSocket(UNIX, {}) -> Discard;
          s :: Socket(UNIX_DGRAM, {}) -> Print(heard) -> s;
@@ -206,21 +200,19 @@ fn tables_say_who_may_come_in() {
         assert_eq!(&answer[..len], word.as_bytes());
     }
     // TCP: the system takes a connection before anybody is asked, and then closes it.
+    let gate = socket("gate");
     let deny = "deny :: RadixIPLookup(127.0.0.0/8 0); Idle -> deny -> Discard;";
     let (mut process, port) = at_port(&format!(
         "{deny} s :: Socket(TCP, 127.0.0.1, 0, DENY deny, VERBOSE true) -> c :: Counter -> s;
          ControlSocket(UNIX, {}, RETRIES 0)",
-        file("gate").display()
+        gate.display()
     ));
     let mut refused = TcpStream::connect(("127.0.0.1", port)).unwrap();
     refused.set_read_timeout(Some(PATIENCE)).unwrap();
     assert_eq!(refused.read(&mut [0; 8]).unwrap_or(0), 0);
     process.wait_for("s :: Socket: denied connection ", PATIENCE).unwrap();
     // Tables may change while the router runs.
-    let mut control = UnixStream::connect(
-        std::env::temp_dir().join(format!("castanet-{}-gate", std::process::id())),
-    )
-    .unwrap();
+    let mut control = UnixStream::connect(&gate).unwrap();
     control.set_read_timeout(Some(PATIENCE)).unwrap();
     control.write_all(b"WRITE deny.remove 127.0.0.0/8\n").unwrap();
     let greeting_and_answer = 26 + "200 Write handler 'deny.remove' OK\r\n".len();

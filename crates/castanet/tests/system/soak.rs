@@ -1,6 +1,6 @@
 //! Full load: with frames held in a queue memory stays as it is, and at the end not a frame is
-//! missing; no packet costs a system call. A few seconds by default; `CASTANET_SOAK_SECONDS=600`
-//! makes it ten minutes.
+//! missing; no packet costs a system call. A few seconds by default, with rests;
+//! `CASTANET_SOAK_SECONDS=600` makes it ten minutes without any.
 
 use castanet_io::interface::Interface;
 use castanet_io::traffic::{Source, frame};
@@ -15,17 +15,22 @@ const SECONDS: u64 = 4;
 const HELD: usize = 5000;
 /// What the load is sent in.
 const PACKETS: u32 = 1 << 16;
+/// How long it rests in between.
+const REST: Duration = Duration::from_millis(20);
 /// How much memory may come after a quarter of the time: an allocator may keep
 /// what it was given once, but no packet may cost any.
 const SLACK: u64 = 512 << 10;
 
-fn seconds() -> u64 {
+/// How long the load lasts, if somebody says.
+fn told() -> Option<u64> {
     let told = std::env::var("CASTANET_SOAK_SECONDS").ok();
-    told.map_or(SECONDS, |text| text.parse().expect("CASTANET_SOAK_SECONDS is a number"))
+    told.map(|text| text.parse().expect("CASTANET_SOAK_SECONDS is a number"))
 }
 
-/// Loads `eth0` of a namespace as the kernel can, until the time is over.
+/// Loads `eth0` of a namespace as the kernel can, until the time is over. If nobody says how long,
+/// it does so by fits and starts: other tests run beside it, and some of them are in a hurry.
 fn load(namespace: &Namespace, time: Duration) {
+    let rest = if told().is_some() { Duration::ZERO } else { REST };
     let thread = namespace.enter(move || {
         let sent = || {
             let interface = Interface::find("eth0")?;
@@ -35,6 +40,7 @@ fn load(namespace: &Namespace, time: Duration) {
             let began = Instant::now();
             while began.elapsed() < time {
                 source.send(PACKETS)?;
+                std::thread::sleep(rest);
             }
             Ok(())
         };
@@ -63,7 +69,7 @@ fn soak(name: &str, text: &str, handlers: &[&str]) -> Vec<u64> {
     let command = middle.command(program()).args(["run", "-e", text]).args(shown);
     let mut router = command.spawn().unwrap();
     router.wait_for(Router::READY, SOON).unwrap();
-    let time = Duration::from_secs(seconds());
+    let time = Duration::from_secs(told().unwrap_or(SECONDS));
     load(&a, time / 4);
     let before = router.memory();
     load(&a, time - time / 4);
