@@ -141,7 +141,7 @@ fn a_link_that_goes_is_used_again_when_it_comes() {
     let mut router = command.spawn().unwrap();
     router.wait_for(Router::READY, SOON).unwrap();
     let answered = || {
-        let ping = net.hosts[0].command("ping").args(["-q", "-c", "3", "-i", "0.2", "-W", "2"]);
+        let ping = net.hosts[0].command("ping").args(["-q", "-c", "3", "-i", "0.5", "-W", "2"]);
         ping.arg("10.9.0.2").output().unwrap().printed().contains("3 received")
     };
     assert!(answered());

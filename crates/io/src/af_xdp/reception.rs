@@ -189,8 +189,11 @@ impl Reception {
         if count == 0 {
             return (0, 0, Ok(true)); // `receive` is to take these
         }
-        let wake = || socket.wake_receiving();
-        let pushed = outlet.push_on(&mut sending, &mut receiving, self.target, wake);
+        let pushed = outlet.push_and(&mut sending, |sending| {
+            if sending.reclaim_for(&mut receiving, self.target) {
+                socket.wake_receiving();
+            }
+        });
         if receiving.refill(self.target) {
             socket.wake_receiving();
         }

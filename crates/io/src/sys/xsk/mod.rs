@@ -203,7 +203,7 @@ impl Socket {
     }
 
     /// The same; `reclaim` takes back what was sent.
-    fn push_and(
+    pub(crate) fn push_and(
         &self,
         sending: &mut Sending,
         mut reclaim: impl FnMut(&mut Sending),
@@ -438,10 +438,15 @@ pub(crate) struct Sending {
 impl Sending {
     /// Takes frames back whose packets were sent.
     pub(crate) fn reclaim(&mut self) {
+        self.take_back_but(|_| false);
+    }
+
+    /// The same, but for those that `lend` gives to the kernel again; it says whether it does.
+    fn take_back_but(&mut self, mut lend: impl FnMut(usize) -> bool) {
         let mut free = Batch::new();
         while let Some(address) = self.done.next() {
             let (frame, start) = self.umem.locate(address);
-            if self.lent.remove(frame) {
+            if self.lent.remove(frame) && !lend(frame) {
                 // SAFETY: the frame was lent, and the kernel has just given it
                 // back.
                 unsafe { self.umem.take_back(frame, start, 0, &mut free) };

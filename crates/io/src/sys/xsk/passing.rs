@@ -1,9 +1,7 @@
 //! From one interface to another by descriptors alone: no packet is made of what arrives.
 
 use super::umem::Umem;
-use super::{Receiving, Sending, Socket};
-use castanet_packet::Batch;
-use std::io;
+use super::{Receiving, Sending};
 use std::ops::RangeInclusive;
 
 impl Receiving {
@@ -62,40 +60,16 @@ impl Sending {
     /// filled until it has `target`. Says whether its driver must be woken for them.
     pub(crate) fn reclaim_for(&mut self, receiving: &mut Receiving, target: usize) -> bool {
         let same = self.umem.is_same(&receiving.umem);
-        let mut missing = if same { receiving.missing(target) } else { 0 };
-        let (before, mut free) = (missing, Batch::new());
-        while let Some(address) = self.done.next() {
-            let (frame, start) = self.umem.locate(address);
-            if !self.lent.remove(frame) {
-                continue;
-            }
-            if missing > 0 {
+        let before = if same { receiving.missing(target) } else { 0 };
+        let mut missing = before;
+        self.take_back_but(|frame| {
+            let wanted = missing > 0;
+            if wanted {
                 receiving.lend(frame);
                 missing -= 1;
-            } else {
-                // SAFETY: the frame was lent, and the kernel has just given it back.
-                unsafe { self.umem.take_back(frame, start, 0, &mut free) };
             }
-        }
-        self.done.release();
+            wanted
+        });
         missing < before && receiving.publish()
-    }
-}
-
-impl Socket {
-    /// Like [`Socket::push`], and what was sent goes back to `receiving`, until that has `target`
-    /// frames to be filled.
-    pub(crate) fn push_on(
-        &self,
-        sending: &mut Sending,
-        receiving: &mut Receiving,
-        target: usize,
-        mut wake: impl FnMut(),
-    ) -> io::Result<bool> {
-        self.push_and(sending, |sending| {
-            if sending.reclaim_for(receiving, target) {
-                wake();
-            }
-        })
     }
 }
