@@ -30,6 +30,7 @@ mod process;
 mod registry;
 mod three;
 mod tools;
+mod trace;
 mod transfer;
 
 pub use capture::Capture;

@@ -147,12 +147,8 @@ fn the_router_explains(hosts: &Hosts) {
 fn traceroute_sees_the_router(hosts: &Hosts) {
     // UDP to a port nobody has, then ICMP echo: two ways to find the end.
     for how in ["-U", "-I"] {
-        let trace =
-            hosts.a.command("traceroute").args(["-6", "-n", "-q", "1", "-w", "2", "-m", "4"]);
-        let said = trace.args([how, B]).check().unwrap().stdout;
-        let hop = |line: &str| line.split_whitespace().nth(1).map(str::to_owned);
-        let hops: Vec<String> = said.lines().skip(1).filter_map(hop).collect();
-        assert_eq!(hops, ["2001:db8:1::1", B], "{how}: {said}");
+        let hops = hosts.a.trace(&["-6", how], B, 4).unwrap();
+        assert_eq!(hops, ["2001:db8:1::1", B], "{how}");
     }
 }
 

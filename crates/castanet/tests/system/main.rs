@@ -6,7 +6,6 @@
 #![allow(clippy::unwrap_used)] // In a test it is an assertion.
 
 mod bed;
-mod bench;
 mod control;
 mod errors;
 mod examples;
@@ -22,7 +21,6 @@ mod reach;
 mod replay;
 mod route;
 mod rules;
-mod soak;
 mod sockets;
 mod straight;
 mod transfer;

@@ -133,12 +133,8 @@ fn pings_find_their_way(world: &World) {
 fn errors_find_their_way(world: &World) {
     let mut capture = world.client.capture_arriving("eth0", "icmp").unwrap();
     for how in ["-U", "-I", "-T"] {
-        let command =
-            world.client.command("traceroute").args(["-n", "-q", "1", "-w", "2", "-m", "5"]);
-        let said = command.args([how, SERVER]).check().unwrap().stdout;
-        let hop = |line: &str| line.split_whitespace().nth(1).map(str::to_owned);
-        let hops: Vec<String> = said.lines().skip(1).filter_map(hop).collect();
-        assert_eq!(hops, ["10.0.1.1", "10.0.2.2", SERVER], "{how}: {said}");
+        let hops = world.client.trace(&[how], SERVER, 5).unwrap();
+        assert_eq!(hops, ["10.0.1.1", "10.0.2.2", SERVER], "{how}");
     }
     // Too long for the link behind the next router, which says so.
     let said = world.ping(&["-c", "1", "-M", "do", "-s", "1400"], SERVER);

@@ -68,11 +68,8 @@ fn the_router_answers_arp(bed: &Bed) {
 
 fn traceroute_sees_the_router(bed: &Bed) {
     let [h1, h2, h3] = bed.hosts();
-    let hops = |from: &castanet_lab::Host, how: &str, to: &str| -> Vec<String> {
-        let command = from.command("traceroute").args(["-n", "-q", "1", "-w", "2", "-m", "4", how]);
-        let said = command.arg(to).check().unwrap().stdout;
-        let hop = |line: &str| line.split_whitespace().nth(1).map(str::to_owned);
-        said.lines().skip(1).filter_map(hop).collect()
+    let hops = |from: &castanet_lab::Host, how: &str, to: &str| {
+        from.namespace.trace(&[how], to, 4).unwrap()
     };
     // UDP to a port nobody has, then ICMP echo: two ways to find the end.
     for how in ["-U", "-I"] {

@@ -95,11 +95,8 @@ fn traces_show_the_router(it: &Networks) {
             "4" => ("10.0.1.1", "10.0.2.2"),
             _ => ("2001:db8:1::1", "2001:db8:2::2"),
         };
-        let words = [how, &format!("-{network}"), "-n", "-q", "1", "-w", "2", "-m", "4", server];
-        let said = it.client.command("traceroute").args(words).check().unwrap().stdout;
-        let hop = |line: &str| line.split_whitespace().nth(1).map(str::to_owned);
-        let hops: Vec<String> = said.lines().skip(1).filter_map(hop).collect();
-        assert_eq!(hops, [near, server], "{how}: {said}");
+        let hops = it.client.trace(&[how, &format!("-{network}")], server, 4).unwrap();
+        assert_eq!(hops, [near, server], "{how} -{network}");
     }
 }
 

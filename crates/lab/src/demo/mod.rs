@@ -103,12 +103,10 @@ fn traceroute(from: &Host, to: &Host) -> Row {
         let advice = "skipped: apt-get install traceroute".to_owned();
         return Row::new("traceroute", &from.address, &to.address, Ok((true, advice)));
     }
-    let command = from.command("traceroute").args(["-n", "-q", "1", "-w", "2", "-m", "4"]);
-    let outcome = command.arg(&to.address).check().map(|output| {
-        let hops: Vec<&str> =
-            output.stdout.lines().skip(1).filter_map(|hop| hop.split_whitespace().nth(1)).collect();
-        (hops == [&from.gateway, &to.address], format!("by {}", hops.join(", ")))
-    });
+    let outcome = from
+        .namespace
+        .trace(&["-U"], &to.address, 4)
+        .map(|hops| (hops == [&*from.gateway, &to.address], format!("by {}", hops.join(", "))));
     Row::new("traceroute", &from.address, &to.address, outcome)
 }
 

@@ -1,0 +1,11 @@
+//! Tests that load the machine as they can, away from those that wait for an answer: `cargo test`
+//! runs one program of tests after the other.
+//!
+//! Needs root and the programs in `.ci/packages`, and fails without them.
+#![allow(clippy::unwrap_used)] // In a test it is an assertion.
+
+#[path = "../system/bed.rs"]
+#[allow(dead_code, unused_imports, unused_macros)]
+mod bed;
+mod bench;
+mod soak;
