@@ -12,6 +12,7 @@ const BPF_MAP_DELETE_ELEM: libc::c_long = 3;
 const BPF_PROG_LOAD: libc::c_long = 5;
 const BPF_PROG_TEST_RUN: libc::c_long = 10;
 const BPF_LINK_CREATE: libc::c_long = 28;
+const BPF_LINK_DETACH: libc::c_long = 34;
 
 /// Of a loaded instruction's source register: the constant is a map's descriptor.
 pub(super) const PSEUDO_MAP_FD: u8 = 1;
@@ -141,13 +142,28 @@ pub(super) fn load(purpose: &Purpose, code: &[u64]) -> io::Result<OwnedFd> {
     unsafe { bpf_fd(BPF_PROG_LOAD, &attributes) }
 }
 
-/// Attaches a program to the interface of number `index`, until the link closes.
+/// A program on an interface, until this is dropped or the process ends.
+pub(super) struct Link(OwnedFd);
+
+impl Drop for Link {
+    /// Closing it would do, if no process that is being started had a copy of the descriptor, for
+    /// the moment between `fork` and `exec`: until that closes too, the interface would be taken.
+    fn drop(&mut self) {
+        // Of a link, flags.
+        let attributes = [self.0.as_raw_fd() as u32, 0];
+        // SAFETY: the command reads two numbers. If the interface is gone it fails, and nothing is
+        // left to be done.
+        _ = unsafe { bpf(BPF_LINK_DETACH, &raw const attributes) };
+    }
+}
+
+/// Attaches a program to the interface of number `index`.
 pub(super) fn attach(
     program: &OwnedFd,
     purpose: &Purpose,
     index: u32,
     flags: u32,
-) -> io::Result<OwnedFd> {
+) -> io::Result<Link> {
     let attributes = LinkCreate {
         program: program.as_raw_fd() as u32,
         ifindex: index,
@@ -158,7 +174,7 @@ pub(super) fn attach(
         revision: 0,
     };
     // SAFETY: the command reads this structure, which points nowhere.
-    unsafe { bpf_fd(BPF_LINK_CREATE, &attributes) }
+    unsafe { bpf_fd(BPF_LINK_CREATE, &attributes) }.map(Link)
 }
 
 /// Runs an XDP program `times` times, each time on a packet of the kernel's

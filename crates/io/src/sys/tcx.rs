@@ -1,8 +1,7 @@
 //! Keeping the kernel's own stack from what an interface receives (`tcx`, Linux 6.6).
 
-use super::bpf::{self, Purpose, instruction};
+use super::bpf::{self, Link, Purpose, instruction};
 use std::io;
-use std::os::fd::OwnedFd;
 
 // From linux/bpf.h.
 const BPF_PROG_TYPE_SCHED_CLS: u32 = 3;
@@ -23,7 +22,7 @@ const CODE: [u64; 2] = [instruction(0xb7, 0, 0, 0, TCX_DROP), instruction(0x95, 
 /// packet sockets have seen it. The kernel itself takes it back when the
 /// process ends in any way.
 pub(crate) struct IngressBlock {
-    _link: OwnedFd,
+    _link: Link,
 }
 
 impl IngressBlock {

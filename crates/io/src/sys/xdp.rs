@@ -1,6 +1,6 @@
 //! Small XDP programs: they make, count and redirect packets within the kernel.
 
-use super::bpf::{self, Map, PSEUDO_MAP_FD, Purpose, instruction};
+use super::bpf::{self, Link, Map, PSEUDO_MAP_FD, Purpose, instruction};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -25,7 +25,7 @@ pub(super) const PURPOSE: Purpose =
 const AT_ONCE: u32 = 256;
 
 /// A program on an interface, in its driver, until this is dropped.
-fn attach(code: &[u64], index: u32) -> io::Result<OwnedFd> {
+fn attach(code: &[u64], index: u32) -> io::Result<Link> {
     let program = bpf::load(&PURPOSE, code)?;
     bpf::attach(&program, &PURPOSE, index, XDP_FLAGS_DRV_MODE)
 }
@@ -56,7 +56,7 @@ const fn redirect(index: u32) -> [u64; 4] {
 pub(crate) struct Source {
     program: OwnedFd,
     frame: Vec<u8>,
-    _link: OwnedFd,
+    _link: Link,
 }
 
 impl Source {
@@ -129,7 +129,7 @@ impl Source {
 /// Counts what an interface receives and drops it there.
 pub(crate) struct Sink {
     counts: Map,
-    _link: OwnedFd,
+    _link: Link,
 }
 
 impl Sink {
@@ -164,7 +164,7 @@ impl Sink {
 
 /// Sends what one interface receives on another, in the driver.
 pub(crate) struct Shortcut {
-    _link: OwnedFd,
+    _link: Link,
 }
 
 impl Shortcut {

@@ -10,6 +10,8 @@ use castanet_io::traffic::{Shortcut, Sink, Source, frame};
 use castanet_lab::Namespace;
 use castanet_packet::{Batch, Pool, PoolConfig};
 use castanet_wire::{Ethernet, Ipv4Header, Udp};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -83,6 +85,26 @@ fn packets_come_as_they_were_made_each_time() {
     destinations.sort_unstable();
     destinations.dedup();
     assert!(destinations.len() > 900, "{}", destinations.len());
+}
+
+/// A process that is being started has copies of all descriptors until it is another program.
+#[test]
+fn an_interface_is_free_at_once_while_processes_are_started() {
+    let net = between("tfree");
+    let first = source(&net);
+    let mut command = Command::new("true");
+    // SAFETY: between `fork` and `exec` the child only sleeps, which takes no lock.
+    unsafe {
+        command.pre_exec(|| {
+            std::thread::sleep(Duration::from_millis(600));
+            Ok(())
+        })
+    };
+    let child = std::thread::spawn(move || command.status().unwrap());
+    std::thread::sleep(Duration::from_millis(200));
+    drop(first);
+    drop(source(&net));
+    assert!(child.join().unwrap().success());
 }
 
 #[test]

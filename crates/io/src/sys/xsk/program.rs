@@ -1,9 +1,9 @@
 //! The XDP program: what arrives in a queue that has a socket goes there, what is chosen and the rest to the kernel.
 
-use super::super::bpf::{self, Map, PSEUDO_MAP_FD, Purpose, instruction};
+use super::super::bpf::{self, Link, Map, PSEUDO_MAP_FD, Purpose, instruction};
 use super::super::xdp::{PURPOSE, XDP_PASS};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 // From linux/bpf.h and linux/if_link.h.
 const BPF_MAP_TYPE_XSKMAP: u32 = 17;
@@ -27,7 +27,7 @@ pub(crate) enum Stage {
 /// kernel takes it off when this is dropped or the process ends in any way.
 pub(crate) struct Program {
     map: Map,
-    _link: OwnedFd,
+    _link: Link,
 }
 
 impl Program {
