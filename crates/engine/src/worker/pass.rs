@@ -84,15 +84,14 @@ fn part(slots: &[Slot], core: &mut Core, head: usize, depth: u32, batch: &mut Ba
 /// Counts what went in and on; `left` is how many packets each stage kept
 /// from the next one. What the last one puts out is counted with where it goes.
 fn keep_books(members: &[Member], core: &mut Core, mut count: u64, left: &[u64; MAX_STAGES]) {
-    let mut before: Option<&Member> = None;
-    for member in members {
-        if let Some(before) = before {
-            core.ledger[before.node].output += count;
-        }
-        core.ledger[member.node].input += count;
+    let Some((last, others)) = members.split_last() else { return };
+    for member in others {
+        let book = &mut core.ledger[member.node];
+        book.input += count;
         count -= left[usize::from(member.place)];
-        before = Some(member);
+        book.output += count;
     }
+    core.ledger[last.node].input += count;
 }
 
 /// Sends a group of packets from `member` where `leaver` says.
