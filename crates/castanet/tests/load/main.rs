@@ -4,8 +4,7 @@
 //! Needs root and the programs in `.ci/packages`, and fails without them.
 #![allow(clippy::unwrap_used)] // In a test it is an assertion.
 
-#[path = "../system/bed.rs"]
-#[allow(dead_code, unused_imports, unused_macros)]
-mod bed;
 mod bench;
 mod soak;
+#[path = "../system/under_test.rs"]
+mod under_test;

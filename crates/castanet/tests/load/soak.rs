@@ -7,7 +7,7 @@ use castanet_io::traffic::{Source, frame};
 use castanet_lab::{Command, Lab, Namespace, Port, Router, require};
 use std::time::{Duration, Instant};
 
-use crate::bed::{SOON, number, program};
+use crate::under_test::{SOON, number, program};
 
 /// How long the load lasts where nobody says otherwise.
 const SECONDS: u64 = 4;
@@ -28,7 +28,7 @@ fn told() -> Option<u64> {
 }
 
 /// Loads `eth0` of a namespace as the kernel can, until the time is over. If nobody says how long,
-/// it does so by fits and starts: other tests run beside it, and some of them are in a hurry.
+/// it does so by fits and starts: other tests run beside it, and have to make their networks.
 fn load(namespace: &Namespace, time: Duration) {
     let rest = if told().is_some() { Duration::ZERO } else { REST };
     let thread = namespace.enter(move || {

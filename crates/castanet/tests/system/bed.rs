@@ -1,9 +1,10 @@
 //! The network that a check runs in, with somebody who forwards.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use castanet_lab::{Host, Process, Router, ThreeHosts, Wiring, require};
+
+pub(crate) use crate::under_test::{LATER, SOON, number, program};
 
 /// All programs that the checks run.
 const TOOLS: &[&str] = &[
@@ -87,11 +88,6 @@ impl Drop for Bed {
     }
 }
 
-/// The program under test.
-pub(crate) fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_castanet"))
-}
-
 /// A file of the repository's `conf` directory.
 pub(crate) fn conf(name: &str) -> PathBuf {
     root().join("conf").join(name)
@@ -119,19 +115,6 @@ pub(crate) fn packet_config(network: &ThreeHosts) -> PathBuf {
     let path = network.lab().directory().join("router.click");
     std::fs::write(&path, text).unwrap();
     path
-}
-
-/// Long enough for anything that is not a large transfer.
-pub(crate) const SOON: Duration = Duration::from_secs(10);
-
-/// Long enough for a large transfer through a build without optimization on a busy machine.
-pub(crate) const LATER: Duration = Duration::from_secs(60);
-
-/// The number after a handler's name.
-pub(crate) fn number(said: &str, name: &str) -> u64 {
-    let words: Vec<&str> = said.split_whitespace().collect();
-    let at = words.iter().position(|word| word.trim_end_matches(':') == name);
-    at.and_then(|at| words.get(at + 1)?.parse().ok()).unwrap_or_else(|| panic!("{name}: {said}"))
 }
 
 /// Makes three tests of each check: through Castanet as it comes (by AF_XDP) and by packet

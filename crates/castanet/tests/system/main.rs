@@ -24,5 +24,6 @@ mod rules;
 mod sockets;
 mod straight;
 mod transfer;
+mod under_test;
 mod workers;
 mod xdp;

@@ -189,7 +189,7 @@ impl Reception {
         if count == 0 {
             return (0, 0, Ok(true)); // `receive` is to take these
         }
-        let pushed = outlet.push_and(&mut sending, |sending| {
+        let pushed = outlet.push_reclaiming(&mut sending, |sending| {
             if sending.reclaim_for(&mut receiving, self.target) {
                 socket.wake_receiving();
             }

@@ -71,8 +71,8 @@ impl Source {
     ///
     /// The program is on the interface as well, where it passes what arrives: of one that is on
     /// none, the kernel makes a shortcut at the beginning of each run and takes it away at the end,
-    /// and each time waits until no core can be using the one of before (`bpf_dispatcher_change_prog`),
-    /// which took several times as long as making 16 384 packets.
+    /// and each time waits until no core can be using the one of before
+    /// (`bpf_dispatcher_change_prog`), which took several times as long as making 16 384 packets.
     pub(crate) fn new(
         index: u32,
         frame: &[u8],

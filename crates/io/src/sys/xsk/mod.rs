@@ -199,11 +199,11 @@ impl Socket {
     /// Has the kernel send what it was given, as much as it takes now, and
     /// says whether that was all.
     pub(crate) fn push(&self, sending: &mut Sending) -> io::Result<bool> {
-        self.push_and(sending, Sending::reclaim)
+        self.push_reclaiming(sending, Sending::reclaim)
     }
 
-    /// The same; `reclaim` takes back what was sent.
-    pub(crate) fn push_and(
+    /// The same, where what was sent goes by `reclaim`.
+    pub(crate) fn push_reclaiming(
         &self,
         sending: &mut Sending,
         mut reclaim: impl FnMut(&mut Sending),
