@@ -271,6 +271,13 @@ impl Cx<'_> {
         self.core.at_home[self.me]
     }
 
+    /// Writes a line about the element: `NAME :: CLASS: ` and this.
+    #[cold]
+    pub fn report(&mut self, what: &str) {
+        let line = format!("{}: {what}", self.core.labels[self.me]);
+        self.chatter(&line);
+    }
+
     /// Writes a line where Click writes what elements say: standard error.
     pub fn chatter(&mut self, line: &str) {
         self.core.chatter.push_str(line);

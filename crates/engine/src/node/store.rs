@@ -38,5 +38,5 @@ impl<E: Store> Node for StoreNode<E> {
     fn room(&self) -> usize {
         self.body.local.peek(|local| self.body.config.room(local))
     }
-    handlers_of_body!(|config, local| config.held(local), E::continues);
+    handlers_of_body!(|config, local| config.held(local), E::continues, |_, _| (), E::shrink);
 }

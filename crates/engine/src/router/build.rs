@@ -264,6 +264,7 @@ fn assemble(
     let shared = Arc::new(shared);
     let mut by_worker = slots(graph, assigned, nodes, mailboxes.len());
     by_worker.iter_mut().for_each(|slots| fuse(slots, fused));
+    let labels: Arc<[String]> = (0..graph.elements.len()).map(|it| graph.label(it)).collect();
     let core = |index, elements| {
         let seed = match assigned.seed {
             Some(seed) => seed.wrapping_add(index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
@@ -271,7 +272,7 @@ fn assemble(
         };
         let at_home = assigned.homes.iter().map(|&home| home == index).collect();
         let core = Core::new(elements, ground.pool.clone(), options.burst, seed);
-        Core { worker: index, at_home, ..core }
+        Core { worker: index, at_home, labels: labels.clone(), ..core }
     };
     let worker = |(index, (slots, mailbox)): (usize, (Vec<Slot>, _))| Worker {
         index,

@@ -356,7 +356,7 @@ fn bequeath(
     let Some(to) = node::at_mut(&mut new.slots, it) else { return };
     match home || !(from.shares() || to.shares()) {
         true => to.inherit(from, changed.cloned()),
-        false => changed.into_iter().for_each(|config| to.install(config.clone())),
+        false => changed.into_iter().for_each(|config| _ = to.install(config.clone())),
     }
     new.core.ledger[it] = std::mem::take(&mut old.core.ledger[before]);
     if let Some(visits) = &old.core.visits {

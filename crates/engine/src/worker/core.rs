@@ -7,6 +7,7 @@ use crate::time::Time;
 use castanet_packet::{Batch, Pool};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 /// Counts of one element on one worker. At every moment
 /// `input + made = output + consumed + drops + open + what it keeps`.
@@ -89,6 +90,8 @@ pub struct Core {
     pub(crate) at_home: Vec<bool>,
     pub(crate) panics: u64,
     pub(crate) chatter: String,
+    /// By element: what messages call it.
+    pub(crate) labels: Arc<[String]>,
     pub(crate) woken: Vec<super::TaskRef>,
     pub(crate) seed: u64,
     /// What elements cost, where somebody wants to know.
@@ -121,6 +124,7 @@ impl Core {
             at_home: vec![true; elements],
             panics: 0,
             chatter: String::new(),
+            labels: Arc::default(),
             woken: Vec::new(),
             seed: seed.max(1),
             visits: None,

@@ -349,7 +349,11 @@ fn feed_downstream(graph: &Graph, plan: &mut Plan, source: usize, task: TaskRef)
         if std::mem::replace(&mut seen[node], true) {
             continue;
         }
-        if graph.elements[node].class.role == Role::Store {
+        let class = graph.elements[node].class;
+        if class.role == Role::Store {
+            if !class.notifies {
+                return;
+            }
             stores.push(node);
             continue;
         }
