@@ -91,11 +91,10 @@ impl Graph {
         self.elements.iter().position(|e| e.name == name)
     }
 
-    /// `name :: Class`, as messages call an element: by the name of the class that
-    /// the configuration says.
+    /// `name :: Class`, as messages call an element.
     pub fn label(&self, element: usize) -> String {
         let it = &self.elements[element];
-        format!("{} :: {}", it.name, it.source.class)
+        format!("{} :: {}", it.name, it.class.spec.class)
     }
 
     /// The edges that leave `element`.

@@ -250,7 +250,10 @@ impl Router {
                 for worker in 0..self.crew.len() {
                     let config = config.clone();
                     self.crew.ask(worker, move |worker| {
-                        worker.install(it, config);
+                        if let Some(node) = node::at_mut(&mut worker.slots, it) {
+                            node.install(config);
+                        }
+                        worker.revive(it);
                     });
                 }
                 Ok(())

@@ -43,10 +43,13 @@ impl Router {
         for worker in 0..self.crew.len() {
             let config = config.clone();
             self.crew.ask(worker, move |worker| {
-                worker.install(it, config);
+                if let Some(node) = node::at_mut(&mut worker.slots, it) {
+                    node.install(config);
+                }
                 if worker.index == home {
                     worker.resume(it);
                 }
+                worker.revive(it);
             });
         }
         self.go_on(ran);
