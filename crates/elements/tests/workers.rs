@@ -35,6 +35,57 @@ fn a_pipeliner_that_is_full_drops_and_counts() {
 }
 
 #[test]
+fn a_pipeliner_has_room_for_each_worker_that_pushes() {
+    let sources: String = (0..7)
+        .map(|n| format!("s{n} :: InfiniteSource(LIMIT 1) -> p; StaticThreadSched(s{n} {n});"))
+        .collect();
+    let text = format!(
+        "p :: Pipeliner(CAPACITY 4, ACTIVE false) -> c :: Counter -> Discard; {sources}
+         StaticThreadSched(p 7)"
+    );
+    let mut router = build(&text, 8);
+    run_until_count(&mut router, "p.count", 7);
+    assert_eq!((number(&mut router, "p.length"), number(&mut router, "p.dropped")), (7, 0));
+    router.write("p.active", "true").expect("a handler");
+    run_until_count(&mut router, "c.count", 7);
+    clean(router);
+}
+
+#[test]
+fn a_pipeliner_takes_from_its_rings_in_rotation() {
+    let text = "a :: InfiniteSource(LIMIT 3) -> Paint(0)
+                    -> p :: Pipeliner(CAPACITY 4, ACTIVE false) -> q :: SimpleQueue(4)
+                    -> u :: Unqueue(ACTIVE false) -> s :: PaintSwitch;
+                b :: InfiniteSource(LIMIT 3) -> Paint(1) -> p;
+                s[0] -> zero :: Counter -> Discard; s[1] -> one :: Counter -> Discard;
+                StaticThreadSched(a 0, b 1, p 2, u 2)";
+    let mut router = build(text, 3);
+    run_until_count(&mut router, "p.count", 6);
+    router.write("p.active", "true").expect("a handler");
+    run_until_count(&mut router, "q.drops", 2);
+    router.write("u.active", "true").expect("a handler");
+    run_until_count(&mut router, "zero.count", 2);
+    run_until_count(&mut router, "one.count", 2);
+    assert_eq!(number(&mut router, "p.dropped"), 0);
+    clean(router);
+}
+
+#[test]
+fn a_larger_capacity_wakes_the_source() {
+    let text = "s :: InfiniteSource -> q :: Queue(50) -> Idle; StaticThreadSched(s 1)";
+    for workers in [1, 2] {
+        let mut router = build(text, workers);
+        run_until_count(&mut router, "s.count", 50);
+        router.write("q.capacity", "20").expect("a handler");
+        assert_eq!((number(&mut router, "q.length"), number(&mut router, "q.drops")), (20, 0));
+        router.write("q.capacity", "60").expect("a handler");
+        run_until_count(&mut router, "s.count", 90);
+        assert_eq!((number(&mut router, "q.length"), number(&mut router, "q.drops")), (60, 0));
+        clean(router);
+    }
+}
+
+#[test]
 fn workers_are_spread_evenly_over_outputs() {
     let text =
         "a :: InfiniteSource(LIMIT 100) -> s :: ExactCPUSwitch; s[0] -> x :: Counter -> Discard;

@@ -178,6 +178,8 @@ pub struct Class {
     pub each: bool,
     /// What several workers have of its state.
     pub state: State,
+    /// For `Store`: whether sources that push into it wait while it is full.
+    pub notifies: bool,
     /// What it does with checksums that are left to who sends a packet.
     pub checksums: Checksums,
     /// Classes of elements without outputs to which a source can hand packets that nobody has
@@ -268,6 +270,7 @@ const fn class<E: crate::element::Build + Describe + Send + Sync, L: Local, F: F
         watch: None,
         each: false,
         state: State::Own,
+        notifies: false,
         checksums: Checksums::Right,
         straight: &[],
         private: &[],
@@ -373,10 +376,12 @@ where
 
 /// The class of an element that keeps packets.
 pub const fn store<E: Store>() -> Class {
-    class::<E, E::Local, E::Fate>("any", Role::Store, |text, setup, workers| {
+    let mut class = class::<E, E::Local, E::Fate>("any", Role::Store, |text, setup, workers| {
         let local = shared(true);
         nodes(text, setup, workers, |config| StoreNode::<E>::new(config, &local))
-    })
+    });
+    class.notifies = E::NOTIFIES;
+    class
 }
 
 /// The class of an element that only declares facts.
@@ -491,11 +496,7 @@ impl Class {
             let doc = "Packets that are not what the element takes.";
             all.push((NOT_TAKEN, format!("not_{}", self.on), doc));
         }
-        all.push((
-            NO_FRAME,
-            "no_frame".into(),
-            "Packets for which there was no frame, or no memory to keep them.",
-        ));
+        all.push((NO_FRAME, "no_frame".into(), "Packets for which the pool had no frame."));
         all.push((LOOPED, "loop".into(), "Packets that went round the graph without end."));
         let keeps = self.role == Role::Store || self.role == Role::Source && !self.is_first();
         if keeps {

@@ -243,6 +243,9 @@ pub trait Store: Describe + Build + Send + Sync {
     /// Where packets may go: output 0 is pulled, further ones push; and
     /// reasons to drop, for what finds no room.
     type Fate: Fate;
+    /// Whether sources that push into it wait while it is full; else they go on,
+    /// and what finds no room leaves or is dropped.
+    const NOTIFIES: bool = false;
     /// Takes a batch in.
     fn put(&self, local: &mut Self::Local, batch: Batch, cx: &mut Cx);
     /// Takes a batch in that came in on input `port`, for those whose inputs differ.
@@ -263,6 +266,9 @@ pub trait Store: Describe + Build + Send + Sync {
     fn room(&self, _local: &Self::Local) -> usize {
         usize::MAX
     }
+    /// Drops the packets for which a handler write to the configuration has left no
+    /// room; called after each. The engine counts them.
+    fn shrink(&self, _local: &mut Self::Local) {}
     /// Whether to be emptied, where the output pushes, until a handler write
     /// says so.
     fn active(&self, _local: &Self::Local) -> bool {

@@ -5,6 +5,9 @@ use castanet_engine::prelude::*;
 
 /// Keeps packets, first in first out; when it is full, the oldest make room.
 ///
+/// Sources do not wait. The first packet that makes room is reported; a smaller capacity
+/// drops the oldest packets at once (`drops.reset`).
+///
 /// ```click
 /// in -> q :: FrontDropQueue(2) -> u :: Unqueue(ACTIVE false) -> out
 /// q[1] -> old
@@ -22,8 +25,12 @@ use castanet_engine::prelude::*;
 /// = q.drops 0
 /// ! u.active false
 /// > in 1.0.0.4 > 2.0.0.2 udp len 60
-/// ! q.reset
+/// > in 1.0.0.5 > 2.0.0.2 udp len 60
+/// ! q.capacity 1
+/// = q.drops 0
 /// = q.drops.reset 1
+/// ! q.reset
+/// = q.drops.reset 2
 /// = q.length 0
 /// ```
 #[derive(Clone, Element)]
@@ -47,11 +54,13 @@ impl Store for FrontDropQueue {
     type Local = Kept;
     type Fate = Way;
 
-    fn put(&self, kept: &mut Kept, batch: Batch, cx: &mut Cx) {
-        kept.put(batch);
+    fn put(&self, kept: &mut Kept, mut batch: Batch, cx: &mut Cx) {
+        kept.packets.extend(batch.drain());
         let excess = kept.packets.len().saturating_sub(self.capacity);
-        kept.drops += excess as u64;
-        kept.packets.drain(..excess).for_each(|packet| cx.emit(Way::Old, packet));
+        if excess > 0 {
+            kept.overflow(excess, self.capacity, cx);
+            kept.packets.drain(..excess).for_each(|packet| cx.emit(Way::Old, packet));
+        }
         kept.settle();
     }
 
@@ -61,5 +70,14 @@ impl Store for FrontDropQueue {
 
     fn held(&self, kept: &Kept) -> usize {
         kept.length()
+    }
+
+    fn room(&self, kept: &Kept) -> usize {
+        kept.room(self.capacity)
+    }
+
+    fn shrink(&self, kept: &mut Kept) {
+        let excess = kept.packets.len().saturating_sub(self.capacity);
+        kept.packets.drain(..excess);
     }
 }

@@ -38,14 +38,34 @@ impl Kept {
 }
 
 impl Kept {
-    /// Puts packets last.
-    pub(super) fn put(&mut self, mut batch: Batch) {
+    /// Puts packets last, as far as there is room; the others go where `full` says.
+    pub(super) fn put(&mut self, mut batch: Batch, capacity: usize, full: impl Fate, cx: &mut Cx) {
+        let excess = batch.split_off(self.room(capacity));
         self.packets.extend(batch.drain());
+        self.settle();
+        if !excess.is_empty() {
+            self.overflow(excess.len(), capacity, cx);
+            cx.emit_batch(full, excess);
+        }
+    }
+
+    /// How many more packets there is room for.
+    pub(super) fn room(&self, capacity: usize) -> usize {
+        capacity.saturating_sub(self.packets.len())
     }
 
     /// Remembers how many there are, once those are gone that find no room.
     pub(super) fn settle(&mut self) {
         self.highwater_length = self.highwater_length.max(self.packets.len());
+    }
+
+    /// Counts packets that find no room, or make it; says so when they are the first.
+    #[cold]
+    pub(super) fn overflow(&mut self, count: usize, capacity: usize, cx: &mut Cx) {
+        if self.drops == 0 && capacity > 0 {
+            cx.report("overflow");
+        }
+        self.drops += count as u64;
     }
 
     /// Takes up to `n` packets, the oldest first.

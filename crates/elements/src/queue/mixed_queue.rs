@@ -6,7 +6,8 @@ use castanet_engine::prelude::*;
 /// Keeps packets, of its first input in a line, of its second before all others.
 ///
 /// When it is full, a packet of the first input finds no room; one of the second
-/// takes that of the last in line.
+/// takes that of the last in line. The first packet that so finds no room is reported;
+/// sources do not wait. A smaller capacity drops the last in line at once (`drops.reset`).
 ///
 /// ```click
 /// in -> q :: MixedQueue(3) -> u :: Unqueue(ACTIVE false) -> out
@@ -30,8 +31,12 @@ use castanet_engine::prelude::*;
 /// = q.drops 0
 /// ! u.active false
 /// > urgent 1.0.0.6 > 2.0.0.2 udp
+/// > in 1.0.0.7 > 2.0.0.2 udp
+/// ! q.capacity 1
+/// = q.length 1
+/// = q.drops 0
 /// ! q.reset
-/// = q.drops.reset 1
+/// = q.drops.reset 2
 /// ```
 #[derive(Clone, Element)]
 #[element(ports = "2/1-2", processing = "h/lh")]
@@ -54,14 +59,8 @@ impl Store for MixedQueue {
     type Local = Kept;
     type Fate = Way;
 
-    fn put(&self, kept: &mut Kept, mut batch: Batch, cx: &mut Cx) {
-        let excess = batch.split_off(self.room(kept));
-        kept.put(batch);
-        kept.settle();
-        if !excess.is_empty() {
-            kept.drops += excess.len() as u64;
-            cx.emit_batch(Way::Full, excess);
-        }
+    fn put(&self, kept: &mut Kept, batch: Batch, cx: &mut Cx) {
+        kept.put(batch, self.capacity, Way::Full, cx);
     }
 
     fn put_at(&self, kept: &mut Kept, port: usize, batch: Batch, cx: &mut Cx) {
@@ -73,7 +72,7 @@ impl Store for MixedQueue {
             if kept.packets.len() > self.capacity
                 && let Some(last) = kept.packets.pop_back()
             {
-                kept.drops += 1;
+                kept.overflow(1, self.capacity, cx);
                 cx.emit(Way::Full, last);
             }
             kept.settle();
@@ -89,6 +88,10 @@ impl Store for MixedQueue {
     }
 
     fn room(&self, kept: &Kept) -> usize {
-        self.capacity.saturating_sub(kept.packets.len())
+        kept.room(self.capacity)
+    }
+
+    fn shrink(&self, kept: &mut Kept) {
+        kept.packets.truncate(self.capacity);
     }
 }

@@ -22,6 +22,7 @@ pub mod rated_unqueue;
 pub mod replay_unqueue;
 pub mod round_robin_sched;
 pub mod shaper;
+pub mod simple_queue;
 pub mod static_pull_switch;
 pub mod stride_sched;
 pub(crate) mod tickets;
@@ -56,6 +57,7 @@ pub static CLASSES: &[Class] = &[
     source::<replay_unqueue::ReplayUnqueue>(),
     source::<round_robin_sched::RoundRobinSched>(),
     source::<shaper::Shaper>(),
+    store::<simple_queue::SimpleQueue>(),
     source::<static_pull_switch::StaticPullSwitch>(),
     source::<stride_sched::StrideSched>(),
     source::<time_sorted_sched::TimeSortedSched>(),

@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 /// Hands packets from the workers that push them to its own, which pushes them on.
 ///
 /// So the work of a path can be divided between workers: one does what comes
-/// before, the Pipeliner's own (see `StaticThreadSched`) what comes after. Bursts
-/// change hands whole, and what its own worker pushes goes straight through. A
-/// full one drops, or if BLOCKING lets sources wait for room; packets that come
+/// before, the Pipeliner's own (see `StaticThreadSched`) what comes after. Each worker
+/// that pushes has a ring of its own; the Pipeliner's takes from all of them in rotation.
+/// Bursts change hands whole, and what its own worker pushes goes straight through. A
+/// full ring drops, or if BLOCKING lets sources wait for room; packets that come
 /// from elsewhere all the same are then kept beyond the capacity.
 ///
 /// ```click
@@ -23,29 +24,19 @@ use std::collections::VecDeque;
 /// ```
 ///
 /// ```click
-/// in -> p :: Pipeliner(CAPACITY 4, DIRECT_TRAVERSAL false, ACTIVE false) -> out
-/// > in  1.0.0.1 > 2.0.0.2 udp
+/// InfiniteSource(LIMIT 5) -> p :: Pipeliner(CAPACITY 4, DIRECT_TRAVERSAL false, ACTIVE false)
+///     -> c :: Counter -> Discard
 /// + 1ms
-/// > in  1.0.0.2 > 2.0.0.2 udp
-/// + 1ms
-/// > in  1.0.0.3 > 2.0.0.2 udp
-/// + 1ms
-/// > in  1.0.0.4 > 2.0.0.2 udp
-/// + 1ms
-/// > in  1.0.0.5 > 2.0.0.2 udp
 /// = p.length 4
 /// = p.drops.full 1
 /// = p.dropped 1
 /// ! p.active true
-/// < out 1.0.0.1 > 2.0.0.2 udp
-/// < out 1.0.0.2 > 2.0.0.2 udp
-/// < out 1.0.0.3 > 2.0.0.2 udp
-/// < out 1.0.0.4 > 2.0.0.2 udp
+/// = c.count 4
 /// ```
 #[derive(Clone, Element)]
 #[element(ports = "1-/1", processing = "h/h")]
 pub struct Pipeliner {
-    /// How many bursts find room.
+    /// How many bursts of each worker find room.
     #[arg(default = 1024, range = 4..)]
     capacity: usize,
     /// How many bursts FastClick takes out at a time; here the engine's burst decides.
@@ -78,7 +69,7 @@ pub struct Pipeliner {
 pub enum Way {
     /// Packets, on its own worker.
     Onward,
-    /// Packets that found it full.
+    /// Packets that found their worker's ring full.
     #[drop]
     Full,
 }
@@ -86,8 +77,11 @@ pub enum Way {
 /// The bursts on their way.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Line {
-    bursts: VecDeque<Batch>,
+pub struct Rings {
+    /// By worker that pushes.
+    rings: Vec<VecDeque<Batch>>,
+    /// The ring that is taken from next.
+    next: usize,
     /// Packets taken in.
     #[read]
     count: u64,
@@ -97,57 +91,77 @@ pub struct Line {
 }
 
 #[handlers]
-impl Line {
+impl Rings {
     /// Packets kept.
     #[read]
     fn length(&self) -> usize {
-        self.bursts.iter().map(Batch::len).sum()
+        self.rings.iter().flatten().map(Batch::len).sum()
+    }
+}
+
+impl Rings {
+    /// The ring of a worker that pushes.
+    fn of(&mut self, worker: usize) -> &mut VecDeque<Batch> {
+        if self.rings.len() <= worker {
+            self.rings.resize_with(worker + 1, VecDeque::new);
+        }
+        &mut self.rings[worker]
     }
 }
 
 impl Store for Pipeliner {
-    type Local = Line;
+    type Local = Rings;
     type Fate = Way;
+    const NOTIFIES: bool = true;
 
-    fn put(&self, line: &mut Line, batch: Batch, cx: &mut Cx) {
+    fn put(&self, rings: &mut Rings, batch: Batch, cx: &mut Cx) {
         const REPORTS: u64 = 10;
         let count = batch.len() as u64;
-        if line.bursts.len() >= self.capacity && !self.blocking {
-            line.dropped += count;
-            if self.verbose && line.dropped < REPORTS {
-                cx.chatter(&format!("Pipeliner: dropped {} packets", line.dropped));
+        let ring = rings.of(cx.worker());
+        if ring.len() >= self.capacity && !self.blocking {
+            rings.dropped += count;
+            if self.verbose && rings.dropped < REPORTS {
+                cx.chatter(&format!("Pipeliner: dropped {} packets", rings.dropped));
             }
             return cx.emit_batch(Way::Full, batch);
         }
-        line.count += count;
-        if self.direct_traversal && self.active && line.bursts.is_empty() && cx.at_home() {
+        if self.direct_traversal && self.active && ring.is_empty() && cx.at_home() {
             cx.emit_batch(Way::Onward, batch);
         } else {
-            line.bursts.push_back(batch);
+            ring.push_back(batch);
         }
+        rings.count += count;
     }
 
-    fn take(&self, line: &mut Line, n: usize, into: &mut Batch, _: &mut Cx) {
-        while let Some(first) = line.bursts.front() {
-            if !into.is_empty() && into.len() + first.len() > n {
-                return;
+    fn take(&self, rings: &mut Rings, n: usize, into: &mut Batch, _: &mut Cx) {
+        let mut empty = 0;
+        while empty < rings.rings.len() {
+            let ring = rings.next % rings.rings.len();
+            match rings.rings[ring].front() {
+                None => empty += 1,
+                Some(first) if !into.is_empty() && into.len() + first.len() > n => return,
+                Some(_) => {
+                    rings.rings[ring].pop_front().iter_mut().for_each(|burst| into.append(burst));
+                    empty = 0;
+                }
             }
-            line.bursts.pop_front().iter_mut().for_each(|burst| into.append(burst));
+            rings.next = ring + 1;
         }
     }
 
-    fn held(&self, line: &Line) -> usize {
-        line.length()
+    fn held(&self, rings: &Rings) -> usize {
+        rings.length()
     }
 
-    fn room(&self, line: &Line) -> usize {
-        match (self.blocking, line.bursts.len() < self.capacity) {
-            (true, false) => 0,
-            _ => usize::MAX,
+    /// Sources of all workers wait while one's ring is full.
+    fn room(&self, rings: &Rings) -> usize {
+        match self.blocking && rings.rings.iter().any(|ring| ring.len() >= self.capacity) {
+            true => 0,
+            false => usize::MAX,
         }
     }
 
-    fn active(&self, _: &Line) -> bool {
+    fn active(&self, _: &Rings) -> bool {
         self.active
     }
 }

@@ -6,7 +6,10 @@ use castanet_engine::prelude::*;
 /// Keeps packets, first in first out, until somebody pulls them.
 ///
 /// Any number of workers may push and pull: the engine lets in one at a time,
-/// for a burst. Sources such as `InfiniteSource` wait while it is full.
+/// for a burst. Sources such as `InfiniteSource` wait while it is full; what comes
+/// from elsewhere leaves by the second output or is dropped, and the first such packet
+/// is reported. A smaller capacity drops the youngest packets beyond it at once
+/// (`drops.reset`).
 ///
 /// ```click
 /// in -> q :: Queue(2) -> u :: Unqueue(ACTIVE false) -> out
@@ -34,22 +37,23 @@ use castanet_engine::prelude::*;
 /// > in 1.0.0.2 > 2.0.0.2 udp len 60
 /// > in 1.0.0.3 > 2.0.0.2 udp len 60
 /// ! q.capacity 1
+/// = q.length 1
+/// = q.drops 0
+/// = q.drops.reset 2
 /// ! u.active true
 /// < out 1.0.0.1 > 2.0.0.2 udp len 60
-/// = q.drops.beyond 2
 /// ! u.active false
 /// > in 1.0.0.4 > 2.0.0.2 udp len 60
 /// > in 1.0.0.5 > 2.0.0.2 udp len 60
 /// ! q.reset
 /// = q.length 0
-/// = q.drops.reset 1
+/// ~ q :: Queue: overflow
+/// = q.drops.reset 3
 /// = q.drops.full 1
 /// ```
 #[derive(Clone, Element)]
 #[element(
     ports = "1/1-2",
-    alias = "SimpleQueue",
-    alias = "NotifierQueue",
     alias = "FullNoteQueue",
     alias = "QuickNoteQueue",
     alias = "ThreadSafeQueue",
@@ -68,32 +72,18 @@ pub enum Way {
     /// Packets that found the queue full.
     #[optional]
     Full,
-    /// Packets beyond a capacity that was lowered.
-    #[drop]
-    Beyond,
 }
 
 impl Store for Queue {
     type Local = Kept;
     type Fate = Way;
+    const NOTIFIES: bool = true;
 
-    fn put(&self, kept: &mut Kept, mut batch: Batch, cx: &mut Cx) {
-        let excess = batch.split_off(self.room(kept));
-        kept.put(batch);
-        kept.settle();
-        if !excess.is_empty() {
-            kept.drops += excess.len() as u64;
-            cx.emit_batch(Way::Full, excess);
-        }
+    fn put(&self, kept: &mut Kept, batch: Batch, cx: &mut Cx) {
+        kept.put(batch, self.capacity, Way::Full, cx);
     }
 
-    fn take(&self, kept: &mut Kept, n: usize, into: &mut Batch, cx: &mut Cx) {
-        let beyond = kept.packets.len().saturating_sub(self.capacity);
-        if beyond > 0 {
-            kept.packets.truncate(self.capacity);
-            kept.drops += beyond as u64;
-            cx.dropped(Way::Beyond, beyond);
-        }
+    fn take(&self, kept: &mut Kept, n: usize, into: &mut Batch, _: &mut Cx) {
         kept.take(n, into);
     }
 
@@ -102,6 +92,10 @@ impl Store for Queue {
     }
 
     fn room(&self, kept: &Kept) -> usize {
-        self.capacity.saturating_sub(kept.packets.len())
+        kept.room(self.capacity)
+    }
+
+    fn shrink(&self, kept: &mut Kept) {
+        kept.packets.truncate(self.capacity);
     }
 }

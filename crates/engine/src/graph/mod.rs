@@ -91,10 +91,11 @@ impl Graph {
         self.elements.iter().position(|e| e.name == name)
     }
 
-    /// `name :: Class`, as messages call an element.
+    /// `name :: Class`, as messages call an element: by the name of the class that
+    /// the configuration says.
     pub fn label(&self, element: usize) -> String {
         let it = &self.elements[element];
-        format!("{} :: {}", it.name, it.class.spec.class)
+        format!("{} :: {}", it.name, it.source.class)
     }
 
     /// The edges that leave `element`.

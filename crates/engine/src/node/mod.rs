@@ -82,8 +82,9 @@ pub trait Node: Any + Send {
     /// Changes its worker's state; `None` if there is no such handler. The
     /// number is how many kept packets that has cost.
     fn change(&mut self, name: &str, text: &str) -> Option<(Result<(), ArgError>, u64)>;
-    /// Takes a changed configuration over.
-    fn install(&mut self, config: Rewritten);
+    /// Takes a changed configuration over. The number is how many kept packets that
+    /// has cost.
+    fn install(&mut self, config: Rewritten) -> u64;
     /// Whether all workers share one state, so that one answers for all.
     fn shares(&self) -> bool;
     /// Its configuration, for [`Node::continues`] and to make a changed one of.
@@ -257,6 +258,16 @@ impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
         }
     }
 
+    /// Lets go of packets for which the configuration has no room; how many.
+    fn shrink(&mut self, held: impl Fn(&E, &L) -> usize, shrink: impl FnOnce(&E, &mut L)) -> u64 {
+        let config = &*self.config;
+        self.local.with(|local| {
+            let before = held(config, local);
+            shrink(config, local);
+            before.saturating_sub(held(config, local)) as u64
+        })
+    }
+
     /// Lets state follow the configuration.
     fn settle(&mut self, settle: impl FnOnce(&E, &mut L)) {
         let config = &*self.config;
@@ -287,6 +298,9 @@ macro_rules! handlers_of_body {
         crate::node::handlers_of_body!($held, $continues, |_, _| ());
     };
     ($held:expr, $continues:expr, $settle:expr) => {
+        crate::node::handlers_of_body!($held, $continues, $settle, |_, _| ());
+    };
+    ($held:expr, $continues:expr, $settle:expr, $shrink:expr) => {
         fn read(&self, name: &str, ask: &crate::class::Ask) -> Option<(crate::class::Value, bool)> {
             self.body.read(name, ask)
         }
@@ -297,9 +311,10 @@ macro_rules! handlers_of_body {
         ) -> Option<(Result<(), crate::args::ArgError>, u64)> {
             self.body.change(name, text, $held)
         }
-        fn install(&mut self, config: crate::node::Rewritten) {
+        fn install(&mut self, config: crate::node::Rewritten) -> u64 {
             self.body.install(config);
             self.body.settle($settle);
+            self.body.shrink($held, $shrink)
         }
         fn shares(&self) -> bool {
             self.body.shares()

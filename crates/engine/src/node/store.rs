@@ -21,11 +21,8 @@ impl<E: Store> StoreNode<E> {
 impl<E: Store> Node for StoreNode<E> {
     fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> u8 {
         let config = &*self.body.config;
-        let mut batch = std::mem::take(batch);
-        self.body.local.with(|local| {
-            cx.keep(&mut batch, || config.held(local));
-            config.put_at(local, port, batch, cx);
-        });
+        let batch = std::mem::take(batch);
+        self.body.local.with(|local| config.put_at(local, port, batch, cx));
         NOTHING
     }
     fn take(&mut self, n: usize, into: &mut Batch, cx: &mut Cx) {
@@ -41,5 +38,5 @@ impl<E: Store> Node for StoreNode<E> {
     fn room(&self) -> usize {
         self.body.local.peek(|local| self.body.config.room(local))
     }
-    handlers_of_body!(|config, local| config.held(local), E::continues);
+    handlers_of_body!(|config, local| config.held(local), E::continues, |_, _| (), E::shrink);
 }

@@ -250,10 +250,7 @@ impl Router {
                 for worker in 0..self.crew.len() {
                     let config = config.clone();
                     self.crew.ask(worker, move |worker| {
-                        if let Some(node) = node::at_mut(&mut worker.slots, it) {
-                            node.install(config);
-                        }
-                        worker.revive(it);
+                        worker.install(it, config);
                     });
                 }
                 Ok(())

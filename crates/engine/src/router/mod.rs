@@ -26,7 +26,6 @@ use crate::board::Board;
 use crate::class::Program;
 use crate::cores::Cores;
 use crate::element::Step;
-use crate::frames::Frames;
 use crate::graph::{Graph, assign};
 use crate::node::Rewritten;
 use crate::time::{Clock, SIMULATED_START, Time};
@@ -103,11 +102,8 @@ pub struct Options {
     pub simulated_tick: i64,
     /// How many packets sources are asked for at once.
     pub burst: usize,
-    /// How many frames there are for devices; as many as those that are found need if not given.
-    pub frames: Option<usize>,
-    /// How many bytes packets may take that elements keep, beside those; a quarter of the memory if
-    /// not given.
-    pub memory: Option<u64>,
+    /// How many frames the pool has.
+    pub frames: usize,
     /// Whether each worker stays on a core of its own.
     pub pin: bool,
     /// The cores to use, in order; those that the process may use if empty.
@@ -143,8 +139,7 @@ impl Options {
             simulated_from: SIMULATED_START,
             simulated_tick: 0,
             burst: castanet_packet::BURST,
-            frames: None,
-            memory: None,
+            frames: 16 * 1024,
             pin: false,
             cores: Vec::new(),
             fuse: true,
@@ -196,7 +191,7 @@ pub struct Router {
     away: Vec<(usize, Rewritten)>,
     clock: Arc<Clock>,
     console: Arc<Overheard>,
-    frames: Frames,
+    pool: Pool,
     /// Where workers stay, if they do.
     pin: Option<Cores>,
     notices: Receiver<Notice>,
@@ -220,13 +215,9 @@ impl Router {
     pub fn clock(&self) -> &Arc<Clock> {
         &self.clock
     }
-    /// The pool that devices take frames of.
+    /// The pool its frames come from.
     pub fn pool(&self) -> &Pool {
-        &self.frames.pool
-    }
-    /// The pool that packets are moved to which are kept while devices need their frames.
-    pub fn storage(&self) -> &Pool {
-        &self.frames.storage
+        &self.pool
     }
     /// Signals to the process that programs wait for.
     pub fn signals(&self) -> Vec<i32> {

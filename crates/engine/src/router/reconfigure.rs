@@ -43,13 +43,10 @@ impl Router {
         for worker in 0..self.crew.len() {
             let config = config.clone();
             self.crew.ask(worker, move |worker| {
-                if let Some(node) = node::at_mut(&mut worker.slots, it) {
-                    node.install(config);
-                }
+                worker.install(it, config);
                 if worker.index == home {
                     worker.resume(it);
                 }
-                worker.revive(it);
             });
         }
         self.go_on(ran);

@@ -8,7 +8,6 @@
 
 use super::build::{Built, Ground, construct};
 use super::crew::Crew;
-use super::plan::plan;
 use super::{Notice, Options, Router};
 use crate::args::ArgError;
 use crate::board::Board;
@@ -94,7 +93,7 @@ impl Router {
     ) -> Option<Next> {
         let ground = Ground {
             clock: self.clock.clone(),
-            frames: self.frames.clone(),
+            pool: self.pool.clone(),
             notify: self.notify.clone(),
             console: self.console.clone(),
             replaced: self.replaced + 1,
@@ -102,8 +101,7 @@ impl Router {
         };
         // Workers that have cores stay there, and those are not this thread's meanwhile.
         let cores = self.pin.clone().unwrap_or_else(|| options.cores());
-        let planned = plan(flat, library, &cores, options.wording, found);
-        let mut built = construct(flat, planned, options, &ground, found)?;
+        let mut built = construct(flat, library, (options, &cores), &ground, found)?;
         let before = self.predecessors(&mut built);
         let fresh = (0..before.len()).filter(|&it| before[it].is_none());
         built.begin(fresh, &ground, options, found);
@@ -358,7 +356,7 @@ fn bequeath(
     let Some(to) = node::at_mut(&mut new.slots, it) else { return };
     match home || !(from.shares() || to.shares()) {
         true => to.inherit(from, changed.cloned()),
-        false => changed.into_iter().for_each(|config| to.install(config.clone())),
+        false => changed.into_iter().for_each(|config| _ = to.install(config.clone())),
     }
     new.core.ledger[it] = std::mem::take(&mut old.core.ledger[before]);
     if let Some(visits) = &old.core.visits {

@@ -23,7 +23,7 @@ use self::core::Core;
 use crate::args::ArgError;
 use crate::cx::Cx;
 use crate::element::Asked;
-use crate::node::{self, Slot};
+use crate::node::{self, Rewritten, Slot, THROWN};
 use crate::router::Notice;
 use crate::time::{Clock, Time};
 use castanet_packet::Batch;
@@ -229,6 +229,15 @@ impl Worker {
         self.core.now = self.clock.now();
         exec::wake(&mut self.slots, &mut self.core, me);
         self.after();
+    }
+
+    /// Gives element `me` a changed configuration.
+    pub(crate) fn install(&mut self, me: usize, config: Rewritten) {
+        if let Some(node) = node::at_mut(&mut self.slots, me) {
+            let thrown = node.install(config);
+            self.core.count_drops(me, THROWN, thrown);
+        }
+        self.revive(me);
     }
 
     /// Puts the tasks of element `me`, and those that pull through it, back

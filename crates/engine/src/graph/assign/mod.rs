@@ -13,7 +13,6 @@ use crate::element::Facts;
 use crate::node::Target;
 use crate::worker::{Job, TaskRef};
 use queues::User;
-use std::collections::BTreeMap;
 
 /// Tasks, homes, queues and thread vectors.
 pub struct Plan {
@@ -61,18 +60,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// How many queues of devices elements use, those that are the program's own sockets aside.
-    pub(crate) fn device_queues(&self, devices: &[Option<Device>]) -> usize {
-        let mut queues: BTreeMap<&str, usize> = BTreeMap::new();
-        for (device, &(receive, send)) in devices.iter().zip(&self.used) {
-            if let Some(device) = device.as_ref().filter(|device| !device.queues.sockets) {
-                let most = queues.entry(&device.name).or_default();
-                *most = receive.max(send).max(*most);
-            }
-        }
-        queues.values().sum()
-    }
-
     fn new(workers: usize, count: usize) -> Plan {
         Plan {
             workers,
@@ -362,7 +349,11 @@ fn feed_downstream(graph: &Graph, plan: &mut Plan, source: usize, task: TaskRef)
         if std::mem::replace(&mut seen[node], true) {
             continue;
         }
-        if graph.elements[node].class.role == Role::Store {
+        let class = graph.elements[node].class;
+        if class.role == Role::Store {
+            if !class.notifies {
+                return;
+            }
             stores.push(node);
             continue;
         }
