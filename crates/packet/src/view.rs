@@ -15,6 +15,7 @@ use std::ops::{Deref, DerefMut};
 use castanet_wire::extension::{self, Upper};
 use castanet_wire::{Arp, Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ether_type, ip_proto};
 
+use crate::frame::HEADER;
 use crate::packet::{IPV4, IPV4_LEN, Packet};
 
 /// A view's header was there when the view was made, and no longer is.
@@ -85,11 +86,15 @@ macro_rules! header {
                 self.packet
             }
 
-            /// Where the header starts, counted from the frame.
+            /// Where the header starts, counted from the frame; panics if the packet has none
+            /// any more, for bytes counted from 0 would be those of the frame's own header.
             #[inline]
             fn offset(&self) -> usize {
                 let offset: fn(&Packet) -> u16 = $offset;
-                offset(self.packet).into()
+                match offset(self.packet) {
+                    0 => gone(stringify!($view)),
+                    offset => offset.into(),
+                }
             }
         }
 
@@ -537,15 +542,15 @@ impl Packet {
     }
 
     /// The bytes between two offsets, as far as they lie before the packet's
-    /// end; empty if there are none, or `start` is no header's place.
+    /// end; empty if there are none, or `start` lies in the frame's own header.
     #[inline]
     fn range(&self, start: usize, end: usize) -> &[u8] {
         let end = end.min(self.end());
-        if start == 0 || start > end {
+        if start < HEADER || start > end {
             return &[];
         }
-        // SAFETY: `start` is a header's offset, or lies behind one, and so
-        // behind the frame's own header; `end` is not beyond the contents.
+        // SAFETY: `start` lies behind the frame's own header, as was just seen, and
+        // `end` is not beyond the contents.
         unsafe { std::slice::from_raw_parts(self.at(start), end - start) }
     }
 
@@ -554,7 +559,7 @@ impl Packet {
     fn range_mut(&mut self, start: usize, end: usize) -> &mut [u8] {
         self.own();
         let end = end.min(self.end());
-        if start == 0 || start > end {
+        if start < HEADER || start > end {
             return &mut [];
         }
         // SAFETY: as in `range`, and the frame is ours alone.

@@ -4,6 +4,7 @@
 use castanet_packet::{Packet, Pool, PoolConfig, anno};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a packet should be. Nothing is shared: a clone is a clone.
 #[derive(Clone)]
@@ -101,6 +102,19 @@ enum Op {
     Timestamp(i64),
     Paint(u8),
     Dst([u8; 4]),
+    /// A view by its number, and what is done to the packet under it.
+    View(u8, Under),
+}
+
+/// What is done to a packet while a view has it.
+#[derive(Clone, Copy, Debug)]
+enum Under {
+    Nothing,
+    ClearNetwork,
+    ClearTransport,
+    Truncate(usize),
+    Pull(usize),
+    Transport(isize),
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -131,6 +145,18 @@ fn op() -> impl Strategy<Value = Op> {
         1 => any::<i64>().prop_map(Op::Timestamp),
         1 => any::<u8>().prop_map(Op::Paint),
         1 => any::<[u8; 4]>().prop_map(Op::Dst),
+        4 => (0..7u8, under()).prop_map(|(view, under)| Op::View(view, under)),
+    ]
+}
+
+fn under() -> impl Strategy<Value = Under> {
+    prop_oneof![
+        Just(Under::Nothing),
+        Just(Under::ClearNetwork),
+        Just(Under::ClearTransport),
+        (0..100usize).prop_map(Under::Truncate),
+        (0..100usize).prop_map(Under::Pull),
+        (-20..80isize).prop_map(Under::Transport),
     ]
 }
 
@@ -183,9 +209,63 @@ fn change(packet: &mut Packet, model: &mut Model, op: &Op) {
                 model.bytes[at] = value;
             }
         }
+        Op::View(view, under) => look(packet, model, view, under),
         _ => mark(packet, model, op),
     }
     model.trim();
+}
+
+/// Where bytes lie.
+fn place(bytes: &[u8]) -> std::ops::Range<usize> {
+    let range = bytes.as_ptr_range();
+    range.start.addr()..range.end.addr()
+}
+
+/// Sees a packet through a view while something is done to it, and asks for all bytes that the
+/// view has: they are the packet's, or those of its headers before it, or the view panics.
+fn look(packet: &mut Packet, model: &mut Model, view: u8, under: Under) {
+    let before = model.before.len();
+    let mut changed = model.clone();
+    let op = match under {
+        Under::Nothing => None,
+        Under::ClearNetwork => Some(Op::ClearNetwork),
+        Under::ClearTransport => Some(Op::ClearTransport),
+        Under::Truncate(n) => Some(Op::Truncate(n)),
+        Under::Pull(n) => Some(Op::Pull(n)),
+        Under::Transport(at) => Some(Op::Transport(at.max(-(before as isize)))),
+    };
+    macro_rules! ask {
+        ($view:ident, [$($more:ident)*]) => {
+            packet.$view().map(|mut view| {
+                op.iter().for_each(|op| change(view.packet_mut(), &mut changed, op));
+                let asked = catch_unwind(AssertUnwindSafe(|| {
+                    vec![
+                        // The first writer copies what is shared.
+                        place(view.payload_mut()),
+                        place(view.payload()),
+                        place(view.bytes()),
+                        $(place(view.$more()),)*
+                    ]
+                }));
+                (asked.unwrap_or_default(), place(view.packet().bytes()))
+            })
+        };
+    }
+    let seen = match view {
+        0 => ask!(ether, []),
+        1 => ask!(arp, []),
+        2 => ask!(ipv6, [datagram datagram_mut]),
+        3 => ask!(udp, []),
+        4 => ask!(tcp, [options options_mut]),
+        5 => ask!(icmp, []),
+        _ => ask!(icmp6, []),
+    };
+    let Some((asked, whole)) = seen else { return };
+    let whole = whole.start - changed.before.len()..whole.end;
+    for bytes in asked.iter().filter(|bytes| !bytes.is_empty()) {
+        assert!(whole.start <= bytes.start && bytes.end <= whole.end, "{bytes:?} of {whole:?}");
+    }
+    *model = changed;
 }
 
 /// The operations on headers and annotations.
