@@ -192,7 +192,10 @@ impl<'ast> Visit<'ast> for Beginners {
             });
             functions.into_iter().any(|name| name == wanted)
         };
-        if ["PerBatch", "Source"].contains(&kind.as_str()) && has("begin") && !has("continues") {
+        if ["PerBatch", "Source"].contains(&kind.as_str())
+            && (has("begin") || has("start"))
+            && !has("continues")
+        {
             self.0.push(kind);
         }
     }
@@ -206,7 +209,10 @@ fn who_opens_something_says_when_it_is_the_same() {
             let mut found = Beginners::default();
             found.visit_file(&syn::parse_file(&text).unwrap_or_else(|e| panic!("{path}: {e}")));
             let wrong = found.0;
-            assert!(wrong.is_empty(), "{path}: {wrong:?} has `begin` without `continues`");
+            assert!(
+                wrong.is_empty(),
+                "{path}: {wrong:?} has `begin` or `start` without `continues`"
+            );
         }
     }
 }

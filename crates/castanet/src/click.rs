@@ -19,6 +19,9 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Click's last line about a configuration that was understood, and cannot be run.
+pub(crate) const NOT_INITIALIZED: &str = "Router could not be initialized!";
+
 /// A control socket that the command line asks for.
 struct Socket {
     name: String,
@@ -132,7 +135,7 @@ impl Click {
         let built = Router::build(&loaded.flat, &library, &options, &mut loaded.found);
         self.report(&mut loaded);
         let Some(mut router) = built else {
-            complain("Router could not be initialized!");
+            complain(NOT_INITIALIZED);
             return 1;
         };
         if self.allow_reconfigure {

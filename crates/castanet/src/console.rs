@@ -2,7 +2,6 @@
 
 use crate::terminal::{complain, say};
 use castanet_engine::worker::Console;
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether something that elements printed could not be written.
@@ -19,8 +18,7 @@ pub(crate) struct Terminal;
 
 impl Console for Terminal {
     fn chatter(&self, lines: &str) {
-        // A reader that went away is no reason to stop a router.
-        _ = std::io::stderr().lock().write_all(lines.as_bytes());
+        crate::messages::write(lines);
     }
     fn print(&self, text: &str) {
         if let Err(message) = say(text)

@@ -8,6 +8,7 @@ mod commands;
 mod console;
 mod library;
 mod load;
+mod messages;
 mod replace;
 mod signals;
 mod terminal;
@@ -39,5 +40,6 @@ fn main() -> ExitCode {
         },
         None => cli::main(),
     };
+    messages::finish();
     ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))
 }

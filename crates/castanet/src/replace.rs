@@ -3,7 +3,7 @@
 use crate::load::{Loaded, Origin, load};
 use crate::terminal::complain;
 use castanet_engine::class::Library;
-use castanet_engine::router::{Options, Replacements};
+use castanet_engine::router::{Options, Replacements, Wording};
 
 /// How a text becomes a configuration as if the command line had named it.
 pub(crate) struct Reading {
@@ -24,7 +24,8 @@ impl Reading {
         let read = move |text: &str, build: &mut dyn FnMut(&_, &mut _)| {
             let origin = Origin::Expression(text.to_owned());
             let mut loaded = load(&origin, &self.vars, &ours, self.clickpath.as_deref());
-            if !loaded.found.has_errors() {
+            let is_understood = !loaded.found.has_errors();
+            if is_understood {
                 (self.add)(&mut loaded);
                 build(&loaded.flat, &mut loaded.found);
             }
@@ -32,7 +33,11 @@ impl Reading {
                 loaded.found.forget_warnings();
             }
             if loaded.found.has_errors() {
-                return Err(loaded.rendered(wording, false));
+                let mut text = loaded.rendered(wording, false);
+                if is_understood && wording == Wording::Click {
+                    text = text + "\n" + crate::click::NOT_INITIALIZED;
+                }
+                return Err(text);
             }
             if !loaded.found.is_empty() {
                 complain(loaded.rendered(wording, false));

@@ -13,6 +13,7 @@ pub(crate) fn forward(router: &Router) -> std::io::Result<()> {
         wanted.extend([SIGALRM, SIGIO, SIGUSR1, SIGUSR2]);
     }
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP].iter().chain(&wanted))?;
+    crate::messages::router_runs();
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         let mut ends = 0;
         for signal in signals.forever() {
@@ -21,6 +22,10 @@ pub(crate) fn forward(router: &Router) -> std::io::Result<()> {
                 false => Notice::Interrupted,
             };
             ends += i32::from(notice == Notice::Interrupted);
+            if ends > 0 {
+                // Who writes data to nobody gives up, and the router can end.
+                castanet_engine::streams::interrupt();
+            }
             if ends > 1 || line.send(notice).is_err() {
                 std::process::exit(crate::exit::INTERRUPTED);
             }

@@ -3,12 +3,13 @@
 
 use crate::load::system_words;
 use anstyle::{AnsiColor, Style};
+use castanet_engine::streams::StandardOutput;
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 
 /// Writes to standard output; says what went wrong.
 pub(crate) fn say(text: &str) -> Result<(), String> {
-    let mut out = std::io::stdout().lock();
+    let mut out = StandardOutput;
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // `castanet ... | head` is no failure.
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -19,7 +20,7 @@ pub(crate) fn say(text: &str) -> Result<(), String> {
 /// Writes a line to standard error. Where nobody can hear it, a complaint is
 /// no reason to stop.
 pub(crate) fn complain(line: impl Display) {
-    _ = writeln!(std::io::stderr(), "{line}");
+    crate::messages::write(&format!("{line}\n"));
 }
 
 /// Whether standard error is a terminal that wants colours.

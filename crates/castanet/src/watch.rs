@@ -2,6 +2,7 @@
 
 use castanet_engine::class::Role;
 use castanet_engine::router::Router;
+use castanet_engine::streams::StandardOutput;
 use castanet_engine::time::Time;
 use castanet_engine::worker::core::Ledger;
 use serde::Serialize;
@@ -89,7 +90,7 @@ impl Watch {
     }
 
     fn print(&mut self, look: &Look) {
-        let mut out = std::io::stdout().lock();
+        let mut out = StandardOutput;
         let text = match self.json {
             true => serde_json::to_string(look).unwrap_or_default() + "\n",
             false => self.table(look),

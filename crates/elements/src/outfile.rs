@@ -1,15 +1,17 @@
 //! Where printing elements write: standard error, or the file of an `OUTFILE` argument.
 
 use castanet_engine::args::system_words;
+use castanet_engine::output::OutputWriter;
 use castanet_engine::prelude::*;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
 /// The line being written, and the file it goes to.
 #[derive(Default, Local)]
 pub struct Writer {
     line: String,
-    file: Option<Box<dyn Write + Send>>,
+    /// What was opened and not begun to be written.
+    opened: Option<Output>,
+    file: Option<OutputWriter>,
     /// The file's name, for complaints.
     path: String,
     /// Whether the file took no more, so that lines are lost.
@@ -19,15 +21,16 @@ pub struct Writer {
 impl Writer {
     /// Opens `path`; `-` is standard output, none is where Click's elements speak.
     pub(crate) fn open(&mut self, path: Option<&str>) -> Result<(), ArgError> {
-        self.file = match path {
-            None => None,
-            Some("-") => Some(Box::new(std::io::stdout())),
-            Some(path) => {
-                let failed = |e| ArgError::of_file(path, &e).at("OUTFILE");
-                Some(Box::new(BufWriter::new(File::create(path).map_err(failed)?)))
-            }
-        };
+        let failed = |e| ArgError::of_file(path.unwrap_or_default(), &e).at("OUTFILE");
+        self.opened = path.map(Output::open).transpose().map_err(failed)?;
         self.path = path.unwrap_or_default().to_owned();
+        Ok(())
+    }
+
+    /// Empties the file that was opened.
+    pub(crate) fn start(&mut self) -> Result<(), ArgError> {
+        let failed = |e| ArgError::of_file(&self.path, &e).at("OUTFILE");
+        self.file = self.opened.take().map(Output::begin_lines).transpose().map_err(failed)?;
         Ok(())
     }
 

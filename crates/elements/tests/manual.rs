@@ -26,6 +26,37 @@ fn every_example_runs_and_every_element_has_one() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
+/// Elements that begin change nothing that the configuration before them has.
+#[test]
+fn a_refused_configuration_changes_nothing() {
+    let library = library();
+    let mut failures = Vec::new();
+    for (_, class) in classes() {
+        match example::refuse_all(class, &library) {
+            Ok(0) => failures.push(format!("{}: no example came so far", class.spec.file)),
+            Ok(_) => {}
+            Err(e) => failures.push(e),
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// Other configurations in the middle, refused ones too, and fragments: packets balance.
+#[test]
+fn examples_survive_other_configurations() {
+    let library = library();
+    for (_, class) in classes() {
+        for text in example::blocks(class.spec.doc) {
+            for text in
+                [example::with_swaps(&text), example::with_swaps(&example::with_fragments(&text))]
+            {
+                example::survive(&text, &library, 4)
+                    .unwrap_or_else(|e| panic!("{}: {e}\n{text}", class.spec.file));
+            }
+        }
+    }
+}
+
 #[test]
 fn every_exit_is_shown_in_an_example() {
     let mut missing = Vec::new();

@@ -101,6 +101,34 @@ fn mappings_survive_another_configuration() {
     clean(router);
 }
 
+/// A configuration that cannot begin has touched no table of a name that it has too.
+#[test]
+fn a_refused_configuration_leaves_mappings_alone() {
+    let text = |class: &str, arguments: &str, more: &str| {
+        format!(
+            "rw :: {class}(pattern 9.9.9.9 1024-65535# - - 0 0, drop{arguments});
+             a :: FastUDPFlows(0, 2000, 60, 0:0:0:0:0:1, 1.0.0.1, 0:0:0:0:0:2, 2.0.0.2, 317, 1000000)
+                -> Strip(14) -> CheckIPHeader -> [0] rw;
+             rw[0] -> c :: Counter -> Discard; Idle -> [1] rw; {more}"
+        )
+    };
+    let mut router = replaceable(&text("IPRewriter", "", ""));
+    run_until(&mut router, |router| number(router, "c.count") == 2000);
+    assert_eq!(number(&mut router, "rw.size"), 317);
+    let wrong = "Idle -> IPPrint(x, OUTFILE /no/such/folder/file) -> Discard";
+    for (class, arguments) in [
+        ("UDPRewriter", ", MAPPING_CAPACITY 1"),
+        ("TCPRewriter", ", CAPACITY 1"),
+        ("IPRewriter", ", MAPPING_CAPACITY 1"),
+    ] {
+        let refused = router.write("hotconfig", &text(class, arguments, wrong)).unwrap_err();
+        assert!(refused.message().contains("No such file"), "{}", refused.message());
+        assert_eq!(number(&mut router, "rw.size"), 317, "{class}");
+        assert_eq!(number(&mut router, "rw.table_size"), 317, "{class}");
+    }
+    clean(router);
+}
+
 /// A rewriter whose arguments are the same sends new flows where the mapper says now, and those
 /// that it has where they went.
 #[test]

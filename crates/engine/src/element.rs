@@ -121,8 +121,17 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     /// which it opens itself: then `begin` and `end` are called on all of them.
     const EACH: bool = false;
     /// Called once on the home worker's state before anything runs: opens
-    /// files and devices, sets the first timer.
+    /// files and devices as far as nobody notices, sets the first timer. What it
+    /// opened closes with the state where the configuration is refused.
     fn begin(&self, _local: &mut Self::Local, _cx: &mut Cx) -> Result<(), ArgError> {
+        Ok(())
+    }
+    /// Called where [`begin`](PerBatch::begin) was, once all elements of the configuration have begun
+    /// and those of one that it replaces have ended: changes what is others' too, or outside of
+    /// the router (shared tables, files that are emptied, queues that are taken). Until then
+    /// another configuration may still run in its place. An error is one of the
+    /// configuration; where that replaces another it comes too late, and is written.
+    fn start(&self, _local: &mut Self::Local, _cx: &mut Cx) -> Result<(), ArgError> {
         Ok(())
     }
     /// Decides about a batch that came in on input `port`: gives packets to
@@ -143,6 +152,10 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     }
     /// Called when the time asked for with `cx.wake_at` has come.
     fn wake(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
+    /// Called of what is open where another configuration is about to replace this one, and
+    /// nobody there goes on for this element: whether what it has may be promised to another,
+    /// which starts when this one has ended.
+    fn leave(&self, _local: &mut Self::Local, _leaving: bool) {}
     /// Called once when the router stops: writes out what is buffered.
     fn end(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
     /// How many packets are kept, for the accounting of packets.
@@ -193,8 +206,17 @@ pub trait Source: Describe + Build + Send + Sync {
     /// queues of a device: then `begin` and `end` are called on all of them.
     /// Any other source runs on one.
     const EACH: bool = false;
-    /// Called once before anything runs: opens files and devices.
+    /// Called once before anything runs: opens files and devices as far as nobody
+    /// notices.
     fn begin(&self, _local: &mut Self::Local, _cx: &mut Cx) -> Result<(), ArgError> {
+        Ok(())
+    }
+    /// Called where [`begin`](Source::begin) was, once all elements of the configuration have begun
+    /// and those of one that it replaces have ended: changes what is others' too, or outside of
+    /// the router (shared tables, files that are emptied, queues that are taken). Until then
+    /// another configuration may still run in its place. An error is one of the
+    /// configuration; where that replaces another it comes too late, and is written.
+    fn start(&self, _local: &mut Self::Local, _cx: &mut Cx) -> Result<(), ArgError> {
         Ok(())
     }
     /// Emits up to `n` packets and says when to be asked again.
@@ -203,6 +225,10 @@ pub trait Source: Describe + Build + Send + Sync {
     fn active(&self, _local: &Self::Local) -> bool {
         true
     }
+    /// Called of what is open where another configuration is about to replace this one, and
+    /// nobody there goes on for this element: whether what it has may be promised to another,
+    /// which starts when this one has ended.
+    fn leave(&self, _local: &mut Self::Local, _leaving: bool) {}
     /// Called once when the router stops.
     fn end(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
     /// Whether it can go on with what an element of its name kept under the

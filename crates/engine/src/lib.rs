@@ -16,7 +16,9 @@ pub mod graph;
 pub mod manual;
 pub mod node;
 pub mod on;
+pub mod output;
 pub mod router;
+pub mod streams;
 pub mod time;
 pub mod worker;
 
@@ -38,6 +40,7 @@ pub mod prelude {
     };
     pub use crate::graph::devices::Share;
     pub use crate::on;
+    pub use crate::output::Output;
     pub use crate::time::Time;
     pub use castanet_macros::{Args, Element, Fate, Local, handlers};
     pub use castanet_packet::{

@@ -1,24 +1,8 @@
-//! Text files, standard input and output among them (`-`).
+//! Text files that are read, standard input among them (`-`).
 
 use crate::error::IoError;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
-
-/// Bytes gathered before they are written.
-const BUFFER: usize = 64 << 10;
-
-/// A text file that is written, through a buffer.
-pub type TextWriter = BufWriter<Box<dyn Write + Send>>;
-
-/// Makes a text file, `-` for standard output.
-pub fn create(name: &str) -> Result<TextWriter, IoError> {
-    let failed = |error| IoError::File { path: name.into(), error };
-    let sink: Box<dyn Write + Send> = match name {
-        "-" => Box::new(io::stdout()),
-        _ => Box::new(File::create(name).map_err(failed)?),
-    };
-    Ok(BufWriter::with_capacity(BUFFER, sink))
-}
+use std::io::{self, BufRead, BufReader, Read};
 
 /// A text that is read line by line, and where reading stands.
 pub struct LineReader {

@@ -3,7 +3,8 @@
 use crate::program::{castanet, command, folder};
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// Commands that write to standard output.
 const WRITERS: &[&[&str]] = &[
@@ -152,4 +153,83 @@ fn the_first_line_is_enough() {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert_eq!(first, "source\n");
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// Tells a process to end.
+fn terminate(child: &Child) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+}
+
+/// Waits for the end, not for ever.
+fn ended(child: &mut Child) -> Option<i32> {
+    for _ in 0..200 {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.kill().unwrap();
+    panic!("it does not end");
+}
+
+fn run(config: &str) -> Child {
+    let mut command = command();
+    command.args(["run", "-e", config]).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn nobody_waits_for_who_reads_messages() {
+    const PACKETS: usize = 60_000;
+    let config = format!(
+        "InfiniteSource(LIMIT {PACKETS}, LENGTH 100) -> Print(x, 100) -> c :: Counter -> Discard;
+         Script(label again, wait 10ms, goto again $(lt $(c.count) {PACKETS}), print \"done\")"
+    );
+    let mut child = run(&config);
+    let mut out = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut out).unwrap();
+    assert_eq!(out, "done\n");
+    // Once somebody reads, what waited comes, and how much did not.
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    let (mut came, mut line) = (0, String::new());
+    let dropped: usize = loop {
+        line.clear();
+        assert!(err.read_line(&mut line).unwrap() > 0);
+        came += usize::from(line.starts_with("x:"));
+        if let Some((_, said)) = line.split_once("standard error was blocked; ") {
+            break said.split_whitespace().next().unwrap().parse().unwrap();
+        }
+    };
+    assert_eq!(came + dropped, PACKETS);
+    assert!(dropped > 0);
+    terminate(&child);
+    assert_eq!(ended(&mut child), Some(0));
+}
+
+#[test]
+fn a_blocked_standard_error_keeps_nobody_from_the_end() {
+    for config in [
+        "InfiniteSource -> Print(x) -> Discard",
+        "Script(label again, read nobody.there, wait 1us, goto again)",
+    ] {
+        let mut child = run(config);
+        std::thread::sleep(Duration::from_millis(500));
+        terminate(&child);
+        assert!(ended(&mut child).is_some(), "{config}");
+    }
+}
+
+#[test]
+fn a_blocked_standard_output_keeps_nobody_from_the_end() {
+    for config in [
+        "InfiniteSource -> ToDump(-)",
+        "InfiniteSource -> ToIPSummaryDump(-)",
+        "Script(label again, print \"some words and more\", wait 10us, goto again)",
+    ] {
+        let mut child = run(config);
+        std::thread::sleep(Duration::from_millis(500));
+        terminate(&child);
+        assert!(ended(&mut child).is_some(), "{config}");
+    }
 }

@@ -339,6 +339,45 @@ fn files_that_are_written_go_on() {
 }
 
 #[test]
+fn a_refused_configuration_leaves_files_alone() {
+    let folder = folder("hot-swap/refused");
+    let [old, new] = ["old", "new"].map(|name| folder.join(name));
+    for file in [&old, &new] {
+        _ = std::fs::remove_file(file);
+    }
+    let [was, name] = [&old, &new].map(|file| file.display().to_string());
+    let config = format!(
+        "s :: InfiniteSource(LENGTH 60, LIMIT 5) -> c :: Counter -> d :: ToDump({was}, ENCAP IP);"
+    );
+    let mut it = run("refused", &[], &config);
+    it.client.wait_for("d.count", "5");
+    it.client.write("d.flush", "");
+    let before = std::fs::read(&old).unwrap();
+    assert_eq!(before.len(), 24 + 5 * 76);
+    for file in [&was, &name] {
+        for element in [
+            format!("ToDump({file})"),
+            format!("ToIPSummaryDump({file})"),
+            format!("IPPrint(OUTFILE {file}) -> Discard"),
+            format!("ARPPrint(OUTFILE {file}) -> Discard"),
+            format!("MarkIPHeader -> AggregateIPFlows(TRACEINFO {file}) -> Discard"),
+        ] {
+            let wrong = format!("{config} Idle -> {element}; Idle -> ToDump(/no/such/folder/file)");
+            let said = it.swap(&wrong).unwrap_err();
+            assert!(said.contains("/no/such/folder/file"), "{said}");
+            assert_eq!(std::fs::read(&old).unwrap(), before, "{element}");
+            assert!(!new.exists(), "{element}");
+        }
+    }
+    // Where nothing is wrong, another element takes the file over, and empties it.
+    let other = config.replace(" d ::", " e ::").replace("s ::", "t ::");
+    it.swap(&other).unwrap();
+    it.client.wait_for("e.count", "5");
+    it.end();
+    assert_eq!(std::fs::read(&old).unwrap().len(), before.len());
+}
+
+#[test]
 fn an_element_takes_other_arguments_while_it_runs() {
     let dump = folder("hot-swap").join("arguments.pcap");
     let config = format!(
@@ -397,6 +436,81 @@ fn scripts_begin_anew_and_may_ask_themselves() {
     // The counter has gone on, by what ten a second come to.
     assert!((20..=21).contains(&counts[0]) && counts[1] == counts[0], "{counts:?}");
     assert!((counts[1] + 10..=counts[1] + 11).contains(&counts[2]), "{counts:?}");
+}
+
+/// Runs a configuration that another replaces after its step, and prints when it is over.
+fn replaced(name: &str, words: &[&str], first: &str, second: &str) -> crate::program::Ran {
+    let file = folder("hot-swap").join(name);
+    std::fs::write(&file, second).unwrap();
+    let first = first.replace("SECOND", &format!("$(cat {})", file.display()));
+    click(&[&["-R"], words, &["-e", &first]].concat(), b"")
+}
+
+#[test]
+fn the_end_of_the_old_driver_stops_nothing() {
+    let second = "DriverManager(wait 0.1s, print \"second\", stop)";
+    for first in [
+        "DriverManager(write hotconfig SECOND, print \"rest\")",
+        "DriverManager(wait 0.05s, write hotconfig SECOND, print \"rest\", stop)",
+        "Script(wait 0.05s, write hotconfig SECOND, print \"rest\", stop)",
+        "Script(wait 0.05s, write hotconfig SECOND, print \"rest\"); Script(wait 0.05s, print \"never\", stop)",
+        "DriverManager(wait 0.05s, write hotconfig SECOND, print \"rest\", write stop)",
+    ] {
+        for words in [&["--simtime"] as &[&str], &[], &["-j", "2"]] {
+            let ran = replaced("driver.click", words, first, second);
+            let (status, said) = (ran.status, ran.out.as_str());
+            assert_eq!((status, said), (Some(0), "rest\nsecond\n"), "{first}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn packets_that_wait_in_a_table_go_over_or_are_freed() {
+    let querier = |table: &str, with: &str| {
+        format!(
+            "{table} InfiniteSource(LIMIT 3) -> SetIPAddress(1.0.0.2)
+               -> x :: ARPQuerier(1.0.0.1, 0:0:0:0:0:1{with}) -> Discard; x[1] -> Discard;
+             Idle -> [1] x;"
+        )
+    };
+    let table = "t :: ARPTable;";
+    let (own, shared) = (querier("", ""), querier(table, ", TABLE t"));
+    let renamed = querier("u :: ARPTable;", ", TABLE u");
+    let driver = |length: &str| format!("DriverManager(wait 1.5s, print $({length}), stop)");
+    for (first, second, length, left) in [
+        (&own, own.clone(), "x.length", "3\n"),
+        (&own, querier("", ", CAPACITY 77"), "x.length", "3\n"),
+        (&own, shared.clone(), "t.length", "3\n"),
+        (&own, "x :: Null; Idle -> x -> Discard;".into(), "x.name", "x\n"),
+        (&shared, shared.clone(), "t.length", "3\n"),
+        (&shared, querier("t :: ARPTable(CAPACITY 10);", ", TABLE t"), "t.length", "3\n"),
+        (&shared, table.into(), "t.length", "3\n"),
+        (&shared, own.clone(), "x.length", "0\n"),
+        (&shared, renamed, "u.length", "0\n"),
+        (&shared, "Idle -> t :: Null -> Discard;".into(), "t.name", "t\n"),
+    ] {
+        let first = format!("{first} DriverManager(wait 0.1s, write hotconfig SECOND)");
+        let second = second + &driver(length);
+        let ran = replaced("waiting.click", &["--simtime"], &first, &second);
+        assert_eq!((ran.status, ran.out.as_str()), (Some(0), left), "{second}: {}", ran.err);
+    }
+    let ran = click(&["--simtime", "-e", &format!("{shared} {}", driver("t.length"))], b"");
+    assert_eq!((ran.status, ran.out.as_str()), (Some(0), "3\n"), "{}", ran.err);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_initialized_answers_with_all_lines() {
+    let said = |second: &str| {
+        let first = "DriverManager(write hotconfig SECOND, stop)";
+        replaced("refused.click", &["--simtime"], first, second).err
+    };
+    let lines = said("Idle -> Print");
+    let end = "config:1: 'Print@2 :: Print' output 0 unused\nRouter could not be initialized!\n";
+    let flush: String = lines.lines().map(|line| format!("{}\n", line.trim_start())).collect();
+    assert!(flush.ends_with(end), "{lines}");
+    for wrong in ["Idle -> ->", "Idle -> x :: Foo -> Discard"] {
+        assert!(!said(wrong).contains("initialized"), "{wrong}");
+    }
 }
 
 #[test]

@@ -170,8 +170,13 @@ fn another_configuration_goes_on_with_the_queues_it_would_open() {
     };
     let Ran { status, out, err } = swapped(", BURST 16", ", IQUEUE 10, BLOCKING false");
     assert_eq!((status, &*out), (Some(0), "true 100 100 0\ntrue 100 100 16\n"), "{err}");
-    // A port cannot be set up in two ways at once.
+    // Another element takes the queue of one that ends.
     let Ran { status, out, err } = swapped(", NDESC 512", "");
+    assert_eq!((status, &*err), (Some(0), ""), "{out}");
+    assert_eq!(out.lines().count(), 2, "{out}");
+    // A queue cannot be two elements'.
+    let twice = "); FromDPDKDevice(0, QUEUE 0) -> Discard; Idle -> ToDPDKDevice(0";
+    let Ran { status, out, err } = swapped("", twice);
     assert!(err.contains("queue 0 is in use by another element"), "{err}");
     assert_eq!((status, &*out), (Some(0), "true 100 100 0\n"));
 }

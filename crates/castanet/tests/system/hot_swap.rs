@@ -1,11 +1,11 @@
 //! Ten other configurations a second while packets come as fast as they are answered: none is
 //! lost, and what was learnt and counted stays. `CASTANET_SOAK_SECONDS=60` makes it a minute.
 
-use castanet_lab::{Lab, Port, Router, require};
+use castanet_lab::{Lab, Namespace, Port, Process, Router, require};
 use std::io::{Read, Write};
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -111,19 +111,105 @@ fn echo(stop: &AtomicBool) -> std::io::Result<u64> {
     Ok(count)
 }
 
-fn swaps(name: &str, method: &'static str) {
-    require(&["ethtool", "ip"]).unwrap();
-    let lab = Lab::new(name).unwrap();
-    let [a, middle, b] = ["a", "m", "b"].map(|it| lab.namespace(it).unwrap());
-    for (n, host, device) in [(1, &a, "m0"), (2, &b, "m1")] {
-        let port = Port::new(host, "eth0").address(&format!("10.9.{n}.2/24"));
-        let port = port.route(&format!("10.9.0.0/16 via 10.9.{n}.1"));
-        lab.link(port, Port::new(&middle, device)).unwrap();
+/// A router that can be replaced, between two hosts.
+struct Bed {
+    lab: Lab,
+    a: Namespace,
+    b: Namespace,
+    process: Process,
+    control: UnixStream,
+    socket: PathBuf,
+}
+
+impl Bed {
+    /// Runs the configuration that has a control socket there.
+    fn new(name: &str, config: impl FnOnce(&Path) -> String) -> Bed {
+        require(&["ethtool", "ip"]).unwrap();
+        let lab = Lab::new(name).unwrap();
+        let [a, middle, b] = ["a", "m", "b"].map(|it| lab.namespace(it).unwrap());
+        for (n, host, device) in [(1, &a, "m0"), (2, &b, "m1")] {
+            let port = Port::new(host, "eth0").address(&format!("10.9.{n}.2/24"));
+            let port = port.route(&format!("10.9.0.0/16 via 10.9.{n}.1"));
+            lab.link(port, Port::new(&middle, device)).unwrap();
+        }
+        let socket = lab.directory().join("control");
+        let first = config(&socket);
+        let mut process =
+            middle.command(program()).args(["run", "-R", "-e", &first]).spawn().unwrap();
+        process.wait_for(Router::READY, SOON).unwrap();
+        let mut control = UnixStream::connect(&socket).unwrap();
+        control.set_read_timeout(Some(SOON)).unwrap();
+        assert!(control.read(&mut [0; 64]).is_ok(), "it greets");
+        Bed { lab, a, b, process, control, socket }
     }
-    let socket = lab.directory().join("control");
-    let first = router(0, &socket, method);
-    let mut process = middle.command(program()).args(["run", "-R", "-e", &first]).spawn().unwrap();
-    process.wait_for(Router::READY, SOON).unwrap();
+}
+
+/// Sends a frame to all on a host's link.
+fn broadcast(host: &Namespace, link: u8) {
+    let send = move || {
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        socket.set_broadcast(true).unwrap();
+        Ok(socket.send_to(b"all", (Ipv4Addr::new(10, 9, link, 255), 9)).unwrap())
+    };
+    host.enter(send).join().unwrap().unwrap();
+}
+
+#[test]
+fn a_queue_goes_to_another_element_where_the_one_that_has_it_ends() {
+    let xdp = "METHOD AF_XDP";
+    let config =
+        |socket: &Path, rest: &str| format!("ControlSocket(UNIX, {});{rest}", socket.display());
+    let first = format!(
+        "FromDevice(m0, {xdp}) -> ToDevice(m1, {xdp}); FromDevice(m1, {xdp}) -> ToDevice(m0, {xdp})"
+    );
+    let Bed { lab: _lab, a, b, mut process, mut control, socket } =
+        Bed::new("swap-taken", |socket| config(socket, &first));
+    let swap = |rest: &str, control: &mut UnixStream| {
+        let next = config(&socket, rest);
+        ask(control, &format!("WRITEDATA hotconfig {}\n{next}", next.len()))
+    };
+    // Another target, another name, another choice of what the host receives.
+    for rest in [
+        format!(
+            "FromDevice(m0, {xdp}) -> x :: Counter -> Discard; FromDevice(m1, {xdp}) -> y :: Counter -> Discard"
+        ),
+        format!(
+            "i :: FromDevice(m0, {xdp}) -> x :: Counter -> Discard; j :: FromDevice(m1, {xdp}) -> y :: Counter -> ToDevice(m0, {xdp})"
+        ),
+        format!(
+            "k :: FromDevice(m0, {xdp}, HOST_FRAMES 12/88a8) -> x :: Counter -> Discard; l :: FromDevice(m1, {xdp}, PROMISC true) -> y :: Counter -> Discard"
+        ),
+        format!(
+            "k :: FromDevice(m0, {xdp}) -> x :: Counter -> Discard; l :: FromDevice(m1, {xdp}) -> y :: Counter -> Discard"
+        ),
+    ] {
+        let said = swap(&rest, &mut control);
+        assert!(said.starts_with("200 "), "{rest}: {said}");
+        for (host, link, counter) in [(&a, 1, "x"), (&b, 2, "y")] {
+            let count = |control: &mut UnixStream| read(control, &format!("{counter}.count"));
+            let (before, began) = (count(&mut control), Instant::now());
+            while count(&mut control) == before {
+                assert!(began.elapsed() < SOON, "nothing is received by {rest}");
+                broadcast(host, link);
+            }
+        }
+        // Two of one configuration cannot have it; nothing changes, and it can be had after.
+        let twice = format!("{rest}; n :: FromDevice(m0, {xdp}) -> Discard");
+        let said = swap(&twice, &mut control);
+        assert!(said.contains("another element of this configuration"), "{said}");
+        let (before, began) = (read(&mut control, "x.count"), Instant::now());
+        while read(&mut control, "x.count") == before {
+            assert!(began.elapsed() < SOON, "nothing is received after a refusal of {twice}");
+            broadcast(&a, 1);
+        }
+    }
+    process.interrupt();
+    assert_eq!(process.wait(SOON).unwrap().code(), Some(0), "{}", process.stderr());
+}
+
+fn swaps(name: &str, method: &'static str) {
+    let Bed { lab: _lab, a, b, mut process, mut control, socket } =
+        Bed::new(name, |socket| router(0, socket, method));
     let (stop, stop_echo) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let words = |error: std::io::Error| error.to_string();
     let (theirs, ours) = (stop_echo.clone(), stop.clone());
@@ -132,9 +218,6 @@ fn swaps(name: &str, method: &'static str) {
     let opened = Instant::now();
     let client = a.enter(move || Ok(generate(&ours).map_err(words)));
 
-    let mut control = UnixStream::connect(&socket).unwrap();
-    control.set_read_timeout(Some(SOON)).unwrap();
-    assert!(control.read(&mut [0; 64]).is_ok(), "it greets");
     let began = Instant::now();
     let mut swaps = 0;
     while began.elapsed() < Duration::from_secs(seconds()) {

@@ -2,6 +2,7 @@
 
 use crate::limit::Limit;
 use castanet_engine::prelude::*;
+use castanet_engine::streams::StandardOutput;
 use castanet_kit::aggregates::Aggregates;
 use std::io::Write;
 
@@ -32,7 +33,7 @@ impl Default for Counts {
 
 fn write(path: &str, bytes: &[u8]) -> Result<(), ArgError> {
     let done = match path.trim() {
-        "-" => std::io::stdout().write_all(bytes),
+        "-" => StandardOutput.write_all(bytes),
         path => std::fs::write(path, bytes),
     };
     done.map_err(|e| ArgError::new(format!("{path}: {e}")))

@@ -78,6 +78,10 @@ impl PerBatch for ARPPrint {
         writer.open(self.outfile.as_deref())
     }
 
+    fn start(&self, writer: &mut Writer, _: &mut Cx) -> Result<(), ArgError> {
+        writer.start()
+    }
+
     fn batch(&self, writer: &mut Writer, _: usize, batch: Batch, cx: &mut Cx) {
         let printed = batch.iter().filter(|it| self.active && it.network_offset().is_some());
         printed.for_each(|packet| writer.line(cx, |line| self.line(packet, line)));

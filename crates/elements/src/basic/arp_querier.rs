@@ -146,7 +146,7 @@ impl PerBatch for ARPQuerier {
         known.share(self.station.table.as_ref(), cx);
     }
 
-    fn begin(&self, known: &mut Neighbours, cx: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, known: &mut Neighbours, cx: &mut Cx) -> Result<(), ArgError> {
         self.resume(known, cx);
         self.wake(known, cx);
         Ok(())

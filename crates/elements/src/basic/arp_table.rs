@@ -138,7 +138,7 @@ impl PerBatch for ARPTable {
         stored.cache = self.cache.clone();
     }
 
-    fn begin(&self, stored: &mut Stored, cx: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, stored: &mut Stored, cx: &mut Cx) -> Result<(), ArgError> {
         self.resume(stored, cx);
         self.wake(stored, cx);
         Ok(())

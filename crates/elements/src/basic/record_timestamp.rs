@@ -108,9 +108,7 @@ impl Build for RecordTimestamp {
         let linked =
             |name: &String| setup.linked(name, "NumberPacket").map_err(|e| e.at("COUNTER"));
         let counter = args.counter.as_ref().map(linked).transpose()?;
-        let stamps = setup.own::<Stamps>();
-        stamps.with(|stamps| stamps.net_order = args.net_order);
-        Ok(RecordTimestamp { stamps, counter, settings: args })
+        Ok(RecordTimestamp { stamps: setup.own(), counter, settings: args })
     }
 }
 
@@ -124,7 +122,7 @@ impl PerBatch for RecordTimestamp {
         false // its times are those of others too
     }
 
-    fn begin(&self, seen: &mut Seen, _: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, seen: &mut Seen, _: &mut Cx) -> Result<(), ArgError> {
         let counters = self.counter.as_ref().map(|it| it.with(|numbering| numbering.net_order));
         seen.net_order = counters.unwrap_or(self.settings.net_order);
         self.stamps.with(|stamps| stamps.net_order = seen.net_order);

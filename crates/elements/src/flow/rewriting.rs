@@ -129,7 +129,7 @@ impl Rewriter {
     }
 
     /// At home, where handlers are heard.
-    pub(super) fn begin<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
+    pub(super) fn start<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
         self.table.change(|table| {
             self.capacity.iter().for_each(|&capacity| table.set_capacity(capacity));
             self.join(table);
@@ -141,7 +141,7 @@ impl Rewriter {
     /// The same under these settings, with mappings that were made under others.
     pub(super) fn resume<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
         if it.head != self.head {
-            return self.begin(it, cx);
+            return self.start(it, cx);
         }
         it.table.change(|table| {
             table.set_rules(it.zone, self.rules.clone(), self.outputs);
@@ -491,8 +491,8 @@ macro_rules! rewriter_methods {
             true
         }
 
-        fn begin(&self, it: &mut Self::Local, cx: &mut Cx) -> Result<(), ArgError> {
-            self.0.begin(it, cx);
+        fn start(&self, it: &mut Self::Local, cx: &mut Cx) -> Result<(), ArgError> {
+            self.0.start(it, cx);
             Ok(())
         }
 

@@ -124,10 +124,11 @@ impl PerBatch for AggregateIPFlows {
     }
 
     fn begin(&self, held: &mut Held, _: &mut Cx) -> Result<(), ArgError> {
-        match &self.trace {
-            Some(name) => held.trace.open(name, self.source.as_deref()),
-            None => Ok(()),
-        }
+        self.trace.as_ref().map_or(Ok(()), |name| held.trace.open(name))
+    }
+
+    fn start(&self, held: &mut Held, _: &mut Cx) -> Result<(), ArgError> {
+        held.trace.start(self.source.as_deref())
     }
 
     fn end(&self, held: &mut Held, cx: &mut Cx) {

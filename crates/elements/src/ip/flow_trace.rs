@@ -1,34 +1,41 @@
 //! The file in which `AggregateIPFlows` says what flows there were.
 
+use castanet_engine::output::OutputWriter;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Timestamp;
 use castanet_kit::ip_flows::Over;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 /// An XML file with an element for each flow; or none.
 #[derive(Default)]
 pub(super) struct Trace {
-    file: Option<Box<dyn Write + Send>>,
+    /// What was opened and not begun to be written.
+    opened: Option<Output>,
+    file: Option<OutputWriter>,
     name: String,
     /// Whether it is to be closed, rather than standard output.
     closes: bool,
 }
 
 impl Trace {
-    /// Begins a file, `-` for standard output, about what `source` names.
-    pub(super) fn open(&mut self, name: &str, source: Option<&str>) -> Result<(), ArgError> {
+    /// Opens a file, `-` for standard output.
+    pub(super) fn open(&mut self, name: &str) -> Result<(), ArgError> {
         let failed = |e| ArgError::new(format!("{name}: {e}")).at("TRACEINFO");
-        self.closes = name != "-";
-        let mut file: Box<dyn Write + Send> = match self.closes {
-            false => Box::new(io::stdout()),
-            true => Box::new(BufWriter::new(File::create(name).map_err(failed)?)),
-        };
+        (self.closes, self.name) = (name != "-", name.to_owned());
+        self.opened = Some(Output::open(name).map_err(failed)?);
+        Ok(())
+    }
+
+    /// Begins the file that was opened, about what `source` names.
+    pub(super) fn start(&mut self, source: Option<&str>) -> Result<(), ArgError> {
+        let failed = |e| ArgError::new(format!("{}: {e}", self.name)).at("TRACEINFO");
+        let Some(opened) = self.opened.take() else { return Ok(()) };
+        let mut file = opened.begin_lines().map_err(failed)?;
         let about = source.map(|source| format!(" file='{}'", escaped(source)));
         let about = about.unwrap_or_default();
         let head = format!("<?xml version='1.0' standalone='yes'?>\n<trace{about}>\n");
         file.write_all(head.as_bytes()).map_err(failed)?;
-        (self.file, self.name) = (Some(file), name.to_owned());
+        self.file = Some(file);
         Ok(())
     }
 

@@ -128,6 +128,10 @@ impl PerBatch for IPPrint {
         writer.open(self.outfile.as_deref())
     }
 
+    fn start(&self, writer: &mut Writer, _: &mut Cx) -> Result<(), ArgError> {
+        writer.start()
+    }
+
     fn batch(&self, writer: &mut Writer, _: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch.iter().filter(|_| self.active) {
             writer.line(cx, |line| self.describe(packet, line));

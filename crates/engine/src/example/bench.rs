@@ -1,14 +1,14 @@
 //! One example on its bench: a router, its script, and the final balance.
 
 use super::compare::side_by_side;
-use super::ports::{self, INPUT, OUTPUT};
+use super::ports::{self, INPUT, OUTPUT, REFUSAL};
 use super::script::{Script, at};
 use crate::args::{FromArg, Names};
 use crate::class::Library;
 use crate::node::Target;
-use crate::router::{Options, Router};
+use crate::router::{Options, Reader, Replacements, Router};
 use crate::worker::Console;
-use castanet_lang::{SourceMap, expand, nearest, parse};
+use castanet_lang::{Diagnostics, Flat, SourceMap, expand, nearest, parse};
 use castanet_packet::Batch;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,9 +42,15 @@ pub fn run(text: &str, library: &Library, workers: usize, burst: usize) -> Resul
 /// for fuzzers, to whom only a panic, a hang or a packet lost unseen matters.
 /// What cannot be built, or is no script, is no fault.
 pub fn survive(text: &str, library: &Library, burst: usize) -> Result<(), String> {
-    let script = Script::new(text);
+    let mut parts = text.split("\n%\n").map(Script::new);
+    let Some(script) = parts.next() else { return Ok(()) };
     let Ok(mut bench) = Bench::new(&script, library, 1, burst) else { return Ok(()) };
     script.lines.iter().for_each(|(_, line)| _ = bench.obey(line));
+    for script in parts {
+        // What is refused changes nothing, and what is done then is done to the one before.
+        _ = bench.replace(&script);
+        script.lines.iter().for_each(|(_, line)| _ = bench.obey(line));
+    }
     bench.audit()
 }
 
@@ -69,8 +75,9 @@ pub fn storm(text: &str, library: &Library, seed: u64, bursts: usize) -> Result<
     bench.audit()
 }
 
-struct Bench {
-    router: Router,
+pub(super) struct Bench {
+    pub(super) router: Router,
+    library: Library,
     lines: Arc<Lines>,
     feeds: BTreeMap<String, Target>,
     turn: usize,
@@ -85,7 +92,7 @@ struct Bench {
 const TURNS: usize = 20_000;
 
 impl Bench {
-    fn new(
+    pub(super) fn new(
         script: &Script,
         library: &Library,
         workers: usize,
@@ -94,20 +101,20 @@ impl Bench {
         let mut library = library.clone();
         library.add(&INPUT);
         library.add(&OUTPUT);
+        library.add(&REFUSAL);
         let (declarations, outputs) = script.ports(&library)?;
         let lines = Arc::new(Lines::default());
         let mut options = Options::new(lines.clone());
         (options.workers, options.burst) = (workers, burst);
         (options.simulated, options.frames) = (true, 4096);
         let mut router = build(&declarations, &script.config, &library, &options)?;
-        let targets = script.fed().map(|(_, name, _)| {
-            let node = router.graph().find(name)?;
-            Some((name.to_owned(), router.graph().out_edges(node).next()?.to))
-        });
-        let feeds = targets.collect::<Option<_>>().ok_or("a feeding port is not connected")?;
+        let read = reader(library.clone());
+        router.allow_replacements(Replacements { library: library.clone(), options, read });
+        let feeds = feeds(&router, script).ok_or("a feeding port is not connected")?;
         router.settle(TURNS);
         Ok(Bench {
             router,
+            library,
             lines,
             feeds,
             turn: 0,
@@ -119,7 +126,25 @@ impl Bench {
         })
     }
 
-    fn obey(&mut self, line: &str) -> Result<(), String> {
+    /// Puts another configuration in place of the one that runs.
+    fn replace(&mut self, script: &Script) -> Result<(), String> {
+        self.flush();
+        let (declarations, outputs) = script.ports(&self.library)?;
+        let text = format!("{declarations}\0{}", script.config);
+        self.router.write("hotconfig", &text).map_err(|e| e.to_string())?;
+        self.router.settle(TURNS);
+        self.feeds = feeds(&self.router, script).unwrap_or_default();
+        self.waiting_for = None;
+        self.seen = outputs.into_iter().map(|name| (name, VecDeque::new())).collect();
+        Ok(())
+    }
+
+    /// Its classes.
+    pub(super) fn library(&self) -> &Library {
+        &self.library
+    }
+
+    pub(super) fn obey(&mut self, line: &str) -> Result<(), String> {
         let rest = line[1..].trim();
         // A parameter in brackets may have blanks.
         let close = rest.find('(').and_then(|open| Some(open + rest[open..].find(')')?));
@@ -162,7 +187,7 @@ impl Bench {
 
     /// Hands the waiting packets to the next worker in turn, and lets
     /// everything come to rest.
-    fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         let batch = std::mem::take(&mut self.waiting);
         let worker = self.turn % self.workers;
         if let (Some(to), false) = (self.waiting_for, batch.is_empty()) {
@@ -237,7 +262,7 @@ impl Bench {
     }
 
     /// Every element's packets balance, and every frame comes back.
-    fn audit(mut self) -> Result<(), String> {
+    pub(super) fn audit(mut self) -> Result<(), String> {
         self.flush();
         for it in 0..self.router.graph().elements.len() {
             balance(&mut self.router, it)?;
@@ -264,13 +289,21 @@ fn balance(router: &mut Router, it: usize) -> Result<(), String> {
     })
 }
 
-/// Builds an example's configuration, with declarations of its ports.
-pub(super) fn build(
+/// Where the packets go that a script feeds, by the names of their ports.
+fn feeds(router: &Router, script: &Script) -> Option<BTreeMap<String, Target>> {
+    let targets = script.fed().map(|(_, name, _)| {
+        let node = router.graph().find(name)?;
+        Some((name.to_owned(), router.graph().out_edges(node).next()?.to))
+    });
+    targets.collect()
+}
+
+/// A configuration, with declarations of its ports, and what is wrong with it.
+pub(super) fn flatten(
     declarations: &str,
     config: &str,
     library: &Library,
-    options: &Options,
-) -> Result<Router, String> {
+) -> (Flat, Diagnostics, SourceMap) {
     let known = |class: &str| library.get(class).is_some();
     let mut sources = SourceMap::new();
     let file = sources.add("ports (without `>` lines they collect)", declarations);
@@ -281,6 +314,32 @@ pub(super) fn build(
     tree.body.splice(0..0, ports.body);
     let (flat, more) = expand(&tree, &known, &[]);
     found.append(more);
+    (flat, found, sources)
+}
+
+/// Reads what [`Bench::replace`] writes: declarations, a zero, a configuration.
+fn reader(library: Library) -> Reader {
+    Box::new(move |text, build| {
+        let (declarations, config) = text.split_once('\0').unwrap_or(("", text));
+        let (flat, mut found, sources) = flatten(declarations, config, &library);
+        if !found.has_errors() {
+            build(&flat, &mut found);
+        }
+        match found.has_errors() {
+            true => Err(found.render_rich(&sources, false)),
+            false => Ok(()),
+        }
+    })
+}
+
+/// Builds an example's configuration, with declarations of its ports.
+pub(super) fn build(
+    declarations: &str,
+    config: &str,
+    library: &Library,
+    options: &Options,
+) -> Result<Router, String> {
+    let (flat, mut found, sources) = flatten(declarations, config, library);
     let router = match found.has_errors() {
         true => None,
         false => Router::build(&flat, library, options, &mut found),

@@ -9,6 +9,8 @@
 //! the others collect. After a packet, `; paint 3` sets or expects
 //! annotations. Each example runs with several burst sizes and numbers of
 //! workers and must not notice; at the end every element's packets balance.
+//! Fuzzers' texts may have several parts, with a line `%` between them: each is
+//! the configuration that replaces the one before it, and what then happens.
 
 mod bench;
 mod compare;
@@ -16,6 +18,7 @@ mod cost;
 mod hostile;
 mod ports;
 mod pulse;
+mod replaced;
 mod script;
 mod sink;
 
@@ -23,6 +26,7 @@ use crate::class::{Class, Library};
 pub use bench::{run, storm, survive};
 pub use cost::{Measured, cost, cost_of};
 pub use pulse::Pulse;
+pub use replaced::{refuse, refuse_all, with_fragments, with_swaps};
 
 /// The burst sizes and numbers of workers that every example runs with.
 pub const WAYS: [(usize, usize); 6] = [(1, 1), (1, 4), (1, 64), (3, 1), (3, 4), (3, 64)];

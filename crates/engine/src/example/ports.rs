@@ -24,6 +24,26 @@ impl Source for ExampleInput {
     }
 }
 
+/// Refuses the configuration that it stands in, once the elements before it have begun.
+#[derive(Element)]
+#[element(ports = "0/0")]
+pub(super) struct ExampleRefusal;
+
+/// Why.
+pub(super) const REFUSED: &str = "the example wants it refused";
+
+impl PerBatch for ExampleRefusal {
+    type On = crate::on::Any;
+    type Local = ();
+    type Fate = Never;
+    fn begin(&self, _: &mut (), _: &mut Cx) -> Result<(), ArgError> {
+        Err(ArgError::new(REFUSED))
+    }
+    fn batch(&self, _: &mut (), _: usize, batch: Batch, cx: &mut Cx) {
+        cx.consume(batch);
+    }
+}
+
 /// Collects packets as text.
 #[derive(Element)]
 #[element(processing = "a/a", ports = "1-/0")]
@@ -66,6 +86,9 @@ impl PerBatch for ExampleOutput {
 pub(super) static INPUT: Class = source::<ExampleInput>();
 /// The class that collects.
 pub(super) static OUTPUT: Class = per_batch::<ExampleOutput>();
+
+/// The class that refuses.
+pub(super) static REFUSAL: Class = per_batch::<ExampleRefusal>();
 
 /// A packet as a line: its sketch, then its annotations.
 pub(super) fn show(packet: &Packet) -> String {

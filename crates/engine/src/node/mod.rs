@@ -43,6 +43,10 @@ pub trait Node: Any + Send {
     fn begin(&mut self, _cx: &mut Cx) -> Result<(), ArgError> {
         Ok(())
     }
+    /// Changes what is not its own: the router is sure to run.
+    fn start(&mut self, _cx: &mut Cx) -> Result<(), ArgError> {
+        Ok(())
+    }
     /// Takes a batch on input `port`. What is left in `batch` afterwards leaves
     /// by the output that it answers; everything else it emits.
     fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> u8;
@@ -66,6 +70,8 @@ pub trait Node: Any + Send {
     }
     /// The time asked for has come.
     fn wake(&mut self, _cx: &mut Cx) {}
+    /// Another configuration may have what it has open, once it has ended; or not after all.
+    fn leave(&mut self, _leaving: bool) {}
     /// The router stops.
     fn end(&mut self, _cx: &mut Cx) {}
     /// How many more packets it can keep.

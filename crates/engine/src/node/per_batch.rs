@@ -34,6 +34,10 @@ impl<E: PerBatch> Node for PerBatchNode<E> {
         let config = &*self.body.config;
         self.body.local.with(|local| config.begin(local, cx))
     }
+    fn start(&mut self, cx: &mut Cx) -> Result<(), ArgError> {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.start(local, cx))
+    }
     fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> u8 {
         if E::On::NAME != "any" {
             sieve::<E::On>(batch, cx);
@@ -51,6 +55,10 @@ impl<E: PerBatch> Node for PerBatchNode<E> {
     fn wake(&mut self, cx: &mut Cx) {
         let config = &*self.body.config;
         self.body.local.with(|local| config.wake(local, cx));
+    }
+    fn leave(&mut self, leaving: bool) {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.leave(local, leaving));
     }
     fn end(&mut self, cx: &mut Cx) {
         let config = &*self.body.config;

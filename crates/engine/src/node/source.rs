@@ -25,6 +25,10 @@ impl<E: Source> Node for SourceNode<E> {
         let config = &*self.body.config;
         self.body.local.with(|local| config.begin(local, cx))
     }
+    fn start(&mut self, cx: &mut Cx) -> Result<(), ArgError> {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.start(local, cx))
+    }
     /// Sources with inputs pull them; what is pushed at one all the same has
     /// no way on. The graph check refuses such configurations.
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx) -> u8 {
@@ -38,6 +42,10 @@ impl<E: Source> Node for SourceNode<E> {
     }
     fn active(&self) -> bool {
         self.body.local.peek(|local| self.body.config.active(local))
+    }
+    fn leave(&mut self, leaving: bool) {
+        let config = &*self.body.config;
+        self.body.local.with(|local| config.leave(local, leaving));
     }
     fn end(&mut self, cx: &mut Cx) {
         let config = &*self.body.config;
@@ -80,6 +88,13 @@ where
             Source::begin(config, local, cx)
         })
     }
+    fn start(&mut self, cx: &mut Cx) -> Result<(), ArgError> {
+        let config = &*self.body.config;
+        self.body.local.with(|local| {
+            PerBatch::start(config, local, cx)?;
+            Source::start(config, local, cx)
+        })
+    }
     fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> u8 {
         if <E::On as View>::NAME != "any" {
             sieve::<E::On>(batch, cx);
@@ -101,6 +116,13 @@ where
     fn wake(&mut self, cx: &mut Cx) {
         let config = &*self.body.config;
         self.body.local.with(|local| config.wake(local, cx));
+    }
+    fn leave(&mut self, leaving: bool) {
+        let config = &*self.body.config;
+        self.body.local.with(|local| {
+            PerBatch::leave(config, local, leaving);
+            Source::leave(config, local, leaving);
+        });
     }
     fn end(&mut self, cx: &mut Cx) {
         let config = &*self.body.config;

@@ -74,9 +74,7 @@ impl Router {
             }
         };
         let mut built = construct(flat, library, (options, &options.cores()), &ground, found)?;
-        let all = 0..built.graph.elements.len();
-        built.begin(all, &ground, options, found);
-        if found.has_errors() {
+        if !built.begin_all(&ground, options, found) {
             return None;
         }
         Some(Router {
@@ -189,6 +187,50 @@ impl Built {
             if let Err(error) = begun {
                 report(&self.graph, element, "initializing", vec![error], options.wording, found);
             }
+        }
+    }
+}
+
+impl Built {
+    /// Lets all elements begin, and then start, where none replaces others; whether they could.
+    fn begin_all(&mut self, ground: &Ground, options: &Options, found: &mut Diagnostics) -> bool {
+        let all = 0..self.graph.elements.len();
+        self.begin(all.clone(), ground, options, found);
+        if found.has_errors() {
+            return false;
+        }
+        for (element, error) in self.start(all) {
+            report(&self.graph, element, "initializing", vec![error], options.wording, found);
+        }
+        self.run_emitted();
+        !found.has_errors()
+    }
+
+    /// Lets elements that have begun change what is not their own, in the order of the file;
+    /// those that could not.
+    pub(super) fn start(
+        &mut self,
+        elements: impl Iterator<Item = usize>,
+    ) -> Vec<(usize, ArgError)> {
+        let mut failed = Vec::new();
+        for element in elements {
+            let mut workers = self.assigned.begins(&self.graph, element).into_iter();
+            let start = |worker| self.crew.here(worker).map_or(Ok(()), |it| it.start(element));
+            failed.extend(workers.try_for_each(start).err().map(|error| (element, error)));
+        }
+        failed
+    }
+
+    /// Lets element `it` see to what it has from another's place.
+    pub(super) fn resume(&mut self, it: usize) {
+        let home = self.assigned.homes[it];
+        self.crew.here(home).into_iter().for_each(|worker| worker.resume(it));
+    }
+
+    /// Runs what elements emitted when they started or resumed: nobody before that.
+    pub(super) fn run_emitted(&mut self) {
+        for worker in 0..self.crew.len() {
+            self.crew.here(worker).into_iter().for_each(Worker::run_emitted);
         }
     }
 }

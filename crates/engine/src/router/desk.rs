@@ -125,7 +125,8 @@ impl Router {
                 Step::AtOrStopped(time) => time <= now || self.stops > 0,
                 Step::Prodded | Step::Ended => false,
             };
-            if due && self.ending.is_none() {
+            // Programs of a configuration that is about to be replaced have had their last step.
+            if due && self.ending.is_none() && !self.is_replaced() {
                 self.step(at);
                 ran = true;
             }

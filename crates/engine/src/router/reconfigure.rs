@@ -46,6 +46,7 @@ impl Router {
                 worker.install(it, config);
                 if worker.index == home {
                     worker.resume(it);
+                    worker.run_emitted();
                 }
             });
         }

@@ -59,7 +59,7 @@ impl Router {
         let mut interrupted = false;
         let mut next_watch = watch.as_ref().map(|(every, _)| self.clock.now() + *every);
         loop {
-            while self.replace() | self.run_programs() {}
+            while self.step_programs() {}
             self.decide_stops();
             if interrupted || self.ending.is_some() {
                 break;
@@ -102,7 +102,7 @@ impl Router {
                 interrupted |= self.heed(notice);
                 ran = true;
             }
-            ran |= self.replace() | self.run_programs();
+            ran |= self.step_programs();
             self.decide_stops();
             match next {
                 Turn::Ran => {}
@@ -178,7 +178,7 @@ impl Router {
                 self.heed(notice);
                 ran = true;
             }
-            ran |= self.replace() | self.run_programs();
+            ran |= self.step_programs();
             if let (Turn::Idle(next), false) = (turn, ran) {
                 return earlier(next, self.next_program());
             }
@@ -225,11 +225,13 @@ impl Router {
         let lost_workers = self.crew.call_back();
         self.end();
         let mut panics = 0;
-        if let Crew::Here(workers) = std::mem::replace(&mut self.crew, Crew::Here(Vec::new())) {
+        if let Crew::Here(workers) = &self.crew {
             panics = workers.iter().map(|w| w.core.panics).sum();
-            drop(workers);
         }
+        // What elements share keeps packets too, and is not any worker's.
+        let pool = self.pool.clone();
+        drop(self);
         castanet_packet::Pool::flush_thread();
-        Report { leaked_frames: self.pool.in_use(), panics, lost_workers }
+        Report { leaked_frames: pool.in_use(), panics, lost_workers }
     }
 }

@@ -103,14 +103,37 @@ impl Router {
         let cores = self.pin.clone().unwrap_or_else(|| options.cores());
         let mut built = construct(flat, library, (options, &cores), &ground, found)?;
         let before = self.predecessors(&mut built);
+        let goes_on = goes_on(&before, self.graph.elements.len());
+        self.leave(|it| !goes_on[it]);
         let fresh = (0..before.len()).filter(|&it| before[it].is_none());
         built.begin(fresh, &ground, options, found);
+        if found.has_errors() {
+            self.leave(|_| false);
+        }
         (!found.has_errors()).then(|| Next {
             text: text.to_owned(),
             built,
             board: ground.board,
             before,
         })
+    }
+
+    /// Tells elements that have queues of a device whether others may claim these, because they
+    /// end before those start.
+    fn leave(&mut self, leaving: impl Fn(usize) -> bool) {
+        let each = |it: &usize| self.graph.elements[*it].class.each;
+        let told: Vec<(usize, bool)> =
+            (0..self.graph.elements.len()).filter(each).map(|it| (it, leaving(it))).collect();
+        for worker in 0..if told.is_empty() { 0 } else { self.crew.len() } {
+            let told = told.clone();
+            self.crew.ask(worker, move |worker| {
+                for (it, leaving) in told {
+                    node::at_mut(&mut worker.slots, it)
+                        .into_iter()
+                        .for_each(|node| node.leave(leaving));
+                }
+            });
+        }
     }
 
     /// By element of `built`: which of the present elements it goes on for.
@@ -189,15 +212,25 @@ impl Router {
         all.unwrap_or_else(|| vec![None; count])
     }
 
+    /// Runs programs that need not wait, and puts a configuration that one of them, or a
+    /// handler before, has asked for in place before any program goes on; whether anything
+    /// was done.
+    pub(super) fn step_programs(&mut self) -> bool {
+        self.replace() | self.run_programs() | self.replace()
+    }
+
     /// Puts the configuration that waits, if one does, in place of the present
     /// one; whether it did.
-    pub(super) fn replace(&mut self) -> bool {
+    fn replace(&mut self) -> bool {
         let Some(Next { text, mut built, board, before }) = self.next.take() else { return false };
+        // Programs that end here cannot end what takes their place.
+        self.ending = None;
         let runs = self.halt();
         self.last_words();
         self.end_others(&before);
         self.hand_over_programs(&mut built, &before);
         self.hand_over(&mut built, &before);
+        self.start(&mut built, &before);
         // The old ones end when the new ones run: that may take its time.
         let _old = self.take_place(built, &before);
         self.board = board;
@@ -241,8 +274,7 @@ impl Router {
     /// Ends the elements that nobody goes on for, while all others are there to
     /// take what they still have to give.
     fn end_others(&mut self, before: &[Option<Before>]) {
-        let mut goes_on = vec![false; self.graph.elements.len()];
-        before.iter().flatten().for_each(|before| goes_on[before.element] = true);
+        let goes_on = goes_on(before, self.graph.elements.len());
         self.end_those(|it| !goes_on[it]);
     }
 
@@ -267,10 +299,20 @@ impl Router {
                 };
                 bequeath((old, element), (new, it), worker == now, rewritten);
             }
-            if changed && let Some(worker) = built.crew.here(now) {
-                worker.resume(it);
-            }
         }
+    }
+
+    /// Starts the elements that go on for nobody, and lets those resume that go on under other
+    /// arguments. It is too late to refuse those that cannot.
+    fn start(&self, built: &mut Built, before: &[Option<Before>]) {
+        let fresh = (0..before.len()).filter(|&it| before[it].is_none());
+        for (element, error) in built.start(fresh) {
+            let label = built.graph.label(element);
+            self.console.chatter(&format!("{label}: {}\n", self.words(&error)));
+        }
+        let changed = |it: &usize| before[*it].is_some_and(|before| before.changed);
+        (0..before.len()).filter(changed).for_each(|it| built.resume(it));
+        built.run_emitted();
     }
 
     fn hand_over_programs(&mut self, built: &mut Built, before: &[Option<Before>]) {
@@ -324,6 +366,13 @@ impl Router {
         self.armed = armed;
         std::mem::replace(&mut self.crew, crew)
     }
+}
+
+/// By element of the present configuration, of which there are so many: whether one goes on for it.
+fn goes_on(before: &[Option<Before>], elements: usize) -> Vec<bool> {
+    let mut goes_on = vec![false; elements];
+    before.iter().flatten().for_each(|before| goes_on[before.element] = true);
+    goes_on
 }
 
 /// The element of `before` that one without a name of its own goes on for, wherever

@@ -253,6 +253,20 @@ pub(crate) fn call(
     me: usize,
     f: impl FnOnce(&mut dyn Node, &mut Cx),
 ) {
+    act(nodes, core, me, f);
+    match core.visits {
+        None => drain::<false>(nodes, core),
+        Some(_) => drain::<true>(nodes, core),
+    }
+}
+
+/// Lets element `me` do something outside a burst; what it emits waits on the stack.
+pub(crate) fn act(
+    nodes: &mut [Slot],
+    core: &mut Core,
+    me: usize,
+    f: impl FnOnce(&mut dyn Node, &mut Cx),
+) {
     core.mark = core.emitted.len();
     if let Some(node) = node::at_mut(nodes, me) {
         let mut cx = Cx { core: &mut *core, me, nodes: None };
@@ -261,10 +275,6 @@ pub(crate) fn call(
         }
     }
     spread(&nodes[me], core, me, 0);
-    match core.visits {
-        None => drain::<false>(nodes, core),
-        Some(_) => drain::<true>(nodes, core),
-    }
 }
 
 /// Pulls up to `n` packets for input `input` of element `me`.

@@ -82,11 +82,29 @@ impl Worker {
         done
     }
 
-    /// Lets element `me` see to the state that it has from another's place.
+    /// Lets element `me` change what is not its own. What it emits waits for
+    /// [`Worker::run_emitted`].
+    pub(crate) fn start(&mut self, me: usize) -> Result<(), ArgError> {
+        self.core.now = self.clock.now();
+        let mut done = Ok(());
+        exec::act(&mut self.slots, &mut self.core, me, |node, cx| done = node.start(cx));
+        done
+    }
+
+    /// Runs what elements emitted when they started or resumed.
+    pub(crate) fn run_emitted(&mut self) {
+        match self.core.visits {
+            None => exec::drain::<false>(&mut self.slots, &mut self.core),
+            Some(_) => exec::drain::<true>(&mut self.slots, &mut self.core),
+        }
+        self.after();
+    }
+
+    /// Lets element `me` see to the state that it has from another's place. What it emits waits
+    /// for [`Worker::run_emitted`].
     pub(crate) fn resume(&mut self, me: usize) {
         self.core.now = self.clock.now();
-        exec::call(&mut self.slots, &mut self.core, me, |node, cx| node.resume(cx));
-        self.after();
+        exec::act(&mut self.slots, &mut self.core, me, |node, cx| node.resume(cx));
     }
 
     /// Tells every element that began here that it is over, then lets what

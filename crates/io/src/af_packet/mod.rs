@@ -37,7 +37,8 @@ pub struct AfPacket {
     intake: Intake,
     kernel_drops: Cell<u64>,
     options: Options,
-    _block: Option<IngressBlock>,
+    /// Keeps packets from the kernel's own stack as long as it is there.
+    block: Option<IngressBlock>,
 }
 
 /// How frames come in.
@@ -53,6 +54,13 @@ enum Receiver {
 impl AfPacket {
     /// Opens the interface called `name`.
     pub fn open(name: &str, options: Options) -> Result<AfPacket, IoError> {
+        let mut it = AfPacket::prepare(name, options)?;
+        it.start()?;
+        Ok(it)
+    }
+
+    /// As [`AfPacket::open`], but for what others notice.
+    pub fn prepare(name: &str, options: Options) -> Result<AfPacket, IoError> {
         let interface = Interface::find(name)?;
         let failed = |doing: &str| {
             let doing = format!("{doing} on {name}");
@@ -80,13 +88,21 @@ impl AfPacket {
                 fanout.group.join(join).map_err(failed("join a fanout group"))?;
             }
         }
-        if options.promiscuous {
-            socket.set_promiscuous().map_err(failed("set promiscuous mode"))?;
-        }
-        let block = if options.exclusive { Some(block_kernel(&interface)?) } else { None };
         let intake = Intake::new(interface.link(), options.device);
         let kernel_drops = Cell::new(0);
-        Ok(AfPacket { interface, receiver, socket, intake, kernel_drops, options, _block: block })
+        Ok(AfPacket { interface, receiver, socket, intake, kernel_drops, options, block: None })
+    }
+
+    /// Takes what it was told to take from others.
+    pub fn start(&mut self) -> Result<(), IoError> {
+        if self.options.promiscuous {
+            let doing = || format!("set promiscuous mode on {}", self.interface.name);
+            self.socket.set_promiscuous().map_err(|error| IoError::raw(doing(), error))?;
+        }
+        if self.options.exclusive {
+            self.block = Some(block_kernel(&self.interface)?);
+        }
+        Ok(())
     }
 
     /// The interface as it was when opened.

@@ -66,6 +66,12 @@ pub struct Fanout {
 #[derive(Clone, Default, Debug)]
 pub struct Group(Arc<Mutex<Option<u16>>>);
 
+impl PartialEq for Group {
+    fn eq(&self, other: &Group) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
 impl Group {
     /// Has a socket join, by the group's number or as the first, which is to
     /// answer the number found.

@@ -18,7 +18,7 @@ use crate::sys::{ethtool, netif};
 use castanet_packet::{Batch, Pool};
 use castanet_wire::Ethernet;
 use port::Port;
-use reception::Reception;
+use reception::{Claim, Reception};
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::RawFd;
@@ -84,6 +84,8 @@ impl Queues {
 pub struct AfXdp {
     // The program goes before the sockets that it names.
     reception: Option<Reception>,
+    /// Until it starts.
+    claim: Option<Claim>,
     port: Arc<Port>,
     intake: Intake,
     options: Options,
@@ -100,6 +102,13 @@ impl AfXdp {
     /// interface: one may receive while another sends, and several may receive,
     /// each from queues of its own.
     pub fn open(name: &str, pool: &Pool, options: Options) -> Result<AfXdp, IoError> {
+        let mut it = AfXdp::prepare(name, pool, options)?;
+        it.start()?;
+        Ok(it)
+    }
+
+    /// As [`AfXdp::open`], but packets go where they went until it starts.
+    pub fn prepare(name: &str, pool: &Pool, options: Options) -> Result<AfXdp, IoError> {
         let interface = Interface::find(name)?;
         let requests = netif::Interface::new(name)
             .map_err(|error| IoError::new(format!("look up interface {name}"), error))?;
@@ -107,9 +116,21 @@ impl AfXdp {
         let intake = Intake::new(interface.link(), options.device);
         let senders = ethtool::transmit_queues(&requests);
         let port = port::open(interface, requests, (queues, senders), pool)?;
-        let reception = options.receive.map(|it| Reception::begin(&port, it, &options));
-        let reception = reception.transpose()?;
-        Ok(AfXdp { reception, port, intake, options, unsent: false, down: false })
+        let claim = options.receive.map(|it| Claim::new(&port, it, &options)).transpose()?;
+        let (reception, unsent, down) = (None, false, false);
+        Ok(AfXdp { reception, claim, port, intake, options, unsent, down })
+    }
+
+    /// Receives from now on.
+    pub fn start(&mut self) -> Result<(), IoError> {
+        let begun = self.claim.take().map(|claim| Reception::begin(claim, &self.options));
+        self.reception = begun.transpose()?;
+        Ok(())
+    }
+
+    /// Says whether its queues may be claimed by others, which start when it has ended.
+    pub fn leave(&mut self, leaving: bool) {
+        self.reception.iter().for_each(|it| it.leave(leaving));
     }
 
     /// The interface as it was when opened.

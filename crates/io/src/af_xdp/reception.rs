@@ -30,8 +30,19 @@ const SHARE: usize = 8;
 #[derive(Default)]
 pub(super) struct Inlet {
     attached: Weak<Attached>,
-    /// The queues that somebody receives from.
-    taken: Vec<usize>,
+    /// The queues that somebody receives from, or is about to.
+    taken: Vec<Taken>,
+    /// How many claims there have been.
+    claims: u64,
+}
+
+/// A queue that is taken.
+struct Taken {
+    queue: usize,
+    claim: u64,
+    for_host: Option<Arc<ForHost>>,
+    /// Whether whoever has it ends before another starts.
+    leaving: bool,
 }
 
 /// The program on an interface, as long as anybody receives.
@@ -43,9 +54,19 @@ struct Attached {
     for_host: Option<Arc<ForHost>>,
 }
 
+/// Queues that are to be received from; packets still go where they went before.
+pub(super) struct Claim {
+    port: Arc<Port>,
+    number: u64,
+    queues: Range<usize>,
+    /// None where another program takes the place of one that is still there.
+    attached: Option<Arc<Attached>>,
+}
+
 /// What it takes to receive from some of the queues.
 pub(super) struct Reception {
     attached: Arc<Attached>,
+    claim: Claim,
     port: Arc<Port>,
     queues: Range<usize>,
     ether: MacAddr,
@@ -72,29 +93,26 @@ pub(super) struct Reception {
 }
 
 impl Reception {
-    /// Puts the program on the interface, if it is not there yet, and leads
-    /// the queues to their sockets.
-    pub(super) fn begin(
-        port: &Arc<Port>,
-        wanted: Queues,
-        options: &Options,
-    ) -> Result<Reception, IoError> {
+    /// Leads the queues to their sockets.
+    pub(super) fn begin(mut claim: Claim, options: &Options) -> Result<Reception, IoError> {
+        let port = &Arc::clone(&claim.port);
         let Interface { name, index, ether, .. } = &port.interface;
         let failed = |doing: &str| {
             let doing = format!("{doing} {name}");
             move |error| IoError::new(doing, error)
         };
-        let queues = within(wanted, port)?;
+        let queues = claim.queues.clone();
         let watch = Watch::new().map_err(failed("watch"))?;
         let promiscuous = options.promiscuous.then(|| promiscuous(*index)).transpose();
         let sockets = &port.sockets[queues.clone()];
         let fds = sockets.iter().map(Socket::raw_fd).chain([watch.raw_fd()]);
         let any = AnyOf::new(fds).map_err(failed("watch the queues of"))?;
         let driver = ethtool::driver(port.requests()).unwrap_or_default();
-        let attached = claim(port, &queues, options)?;
+        let attached = claim.attached(options)?;
         let mut it = Reception {
             unfinished: attached.why_generic.is_some() || VIRTUAL.contains(&driver.as_str()),
             attached,
+            claim,
             busy: options.busy_poll > 0,
             asked: false,
             port: Arc::clone(port),
@@ -202,6 +220,11 @@ impl Reception {
         (count, bytes, pushed)
     }
 
+    /// Says whether others may claim the same queues, for this ends before they start.
+    pub(super) fn leave(&self, leaving: bool) {
+        self.claim.leave(leaving);
+    }
+
     /// Whether a queue has no frame to be filled.
     pub(super) fn is_starved(&self) -> bool {
         self.starved
@@ -251,8 +274,6 @@ impl Reception {
 
 impl Drop for Reception {
     fn drop(&mut self) {
-        let mut inlet = self.port.inlet();
-        inlet.taken.retain(|queue| !self.queues.contains(queue));
         for queue in self.queues.clone() {
             // While others receive, what comes here is the kernel's again.
             drop(self.attached.program.remove(queue as u32));
@@ -280,27 +301,68 @@ fn within(wanted: Queues, port: &Port) -> Result<Range<usize>, IoError> {
     Ok(queues)
 }
 
-/// Claims queues, and puts the program on the interface for the first who does.
-fn claim(port: &Port, queues: &Range<usize>, options: &Options) -> Result<Arc<Attached>, IoError> {
-    let mut inlet = port.inlet();
-    let name = &port.interface.name;
-    if let Some(queue) = inlet.taken.iter().find(|queue| queues.contains(queue)) {
-        let doing = format!("receive from queue {queue} of {name}");
-        let why = "another element of this configuration does".into();
-        return Err(IoError::Unfit { doing, why });
-    }
-    let attached = match inlet.attached.upgrade() {
-        Some(attached) if attached.for_host == options.for_host => attached,
-        Some(_) => {
+impl Claim {
+    /// Claims queues that nobody has, or only who leaves, and puts the program on the interface
+    /// for the first who does: without queues it leaves all packets to the host.
+    pub(super) fn new(
+        port: &Arc<Port>,
+        wanted: Queues,
+        options: &Options,
+    ) -> Result<Claim, IoError> {
+        let queues = within(wanted, port)?;
+        let mut inlet = port.inlet();
+        let name = &port.interface.name;
+        let stays = || inlet.taken.iter().filter(|taken| !taken.leaving);
+        if let Some(taken) = stays().find(|taken| queues.contains(&taken.queue)) {
+            let doing = format!("receive from queue {} of {name}", taken.queue);
+            let why = "another element of this configuration does".into();
+            return Err(IoError::Unfit { doing, why });
+        }
+        if stays().any(|taken| taken.for_host != options.for_host) {
             let doing = format!("choose what the host receives from {name}");
             let why = "another element of this configuration chooses otherwise".into();
             return Err(IoError::Unfit { doing, why });
         }
-        None => Arc::new(attach(port, options)?),
-    };
-    inlet.attached = Arc::downgrade(&attached);
-    inlet.taken.extend(queues.clone());
-    Ok(attached)
+        let attached = match inlet.attached.upgrade() {
+            Some(attached) => Some(attached).filter(|it| it.for_host == options.for_host),
+            None => Some(Arc::new(attach(port, options)?)),
+        };
+        if let Some(attached) = &attached {
+            inlet.attached = Arc::downgrade(attached);
+        }
+        inlet.claims += 1;
+        let number = inlet.claims;
+        inlet.taken.extend(queues.clone().map(|queue| {
+            let for_host = options.for_host.clone();
+            Taken { queue, claim: number, for_host, leaving: false }
+        }));
+        drop(inlet);
+        Ok(Claim { port: Arc::clone(port), number, queues, attached })
+    }
+
+    /// The program, attached now if one that chose otherwise was there before.
+    fn attached(&mut self, options: &Options) -> Result<Arc<Attached>, IoError> {
+        let mut inlet = self.port.inlet();
+        let there = self.attached.take().or_else(|| inlet.attached.upgrade());
+        let attached = match there.filter(|it| it.for_host == options.for_host) {
+            Some(attached) => attached,
+            None => Arc::new(attach(&self.port, options)?),
+        };
+        inlet.attached = Arc::downgrade(&attached);
+        Ok(attached)
+    }
+
+    fn leave(&self, leaving: bool) {
+        let mut inlet = self.port.inlet();
+        let mine = inlet.taken.iter_mut().filter(|taken| taken.claim == self.number);
+        mine.for_each(|taken| taken.leaving = leaving);
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.port.inlet().taken.retain(|taken| taken.claim != self.number);
+    }
 }
 
 /// Attaches the program in the driver, or else where any driver will do and

@@ -49,6 +49,10 @@ struct Held {
     rx: Range<u16>,
     tx: Range<u16>,
     options: Options,
+    /// Whether the claim stands, rather than may be given up.
+    started: bool,
+    /// Whether it ends before others start.
+    leaving: bool,
 }
 
 fn state() -> MutexGuard<'static, State> {
@@ -77,7 +81,7 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// Claims queues of a port, and sets it up for them.
+    /// Claims queues of a port, and sets it up for them beside those of others, if it is not yet.
     pub(super) fn new(name: &str, options: &Options) -> Result<Claim, IoError> {
         let failed = |why: String| IoError::Unfit { doing: format!("open DPDK port {name}"), why };
         let port = find(name)?;
@@ -85,7 +89,6 @@ impl Claim {
         let mut state = state();
         let mbufs = state.mbufs(info.numa_node).map_err(failed)?;
         let number = port.number();
-        let before = port.plan();
         let rx = state.rx(number, &info, options).map_err(failed)?;
         let tx = tx(&info, options).map_err(failed)?;
         state.agrees(number, options).map_err(failed)?;
@@ -97,20 +100,44 @@ impl Claim {
             rx: rx.clone(),
             tx: tx.clone(),
             options: *options,
+            started: false,
+            leaving: false,
         });
-        let set_up = match state.plan(number, &info) {
-            Some(plan) if before != Some(plan) => port.start(&plan, &mbufs),
+        let claim = Claim { number: claim, port, info, mbufs, rx, tx };
+        // What a driver does not do shows only when it is told to; where the claim is given up
+        // the port is set up as it was.
+        let set_up = claim.set_up(&mut state, options);
+        // To drop it takes the state.
+        drop(state);
+        set_up.map(|()| claim).map_err(failed)
+    }
+
+    /// The claim stands: what ended before is no longer to be considered.
+    pub(super) fn start(&self, name: &str, options: &Options) -> Result<(), IoError> {
+        let mut state = state();
+        state.held(self.number, |held| held.started = true);
+        let failed = |why| IoError::Unfit { doing: format!("open DPDK port {name}"), why };
+        self.set_up(&mut state, options).map_err(failed)
+    }
+
+    /// Sets the port up for all who have claimed some of it; if that fails, as it was.
+    fn set_up(&self, state: &mut State, options: &Options) -> Result<(), String> {
+        let (port, number) = (&self.port, self.port.number());
+        let before = port.plan();
+        let set_up = match state.plan(number, &self.info) {
+            Some(plan) if before != Some(plan) => port.start(&plan, &self.mbufs),
             _ => Ok(()),
         };
         let hears = || match options.interrupts {
-            true => interrupts::check(&port, &rx, state.hearing(number, claim)),
+            true => interrupts::check(port, &self.rx, state.hearing(number, self.number)),
             false => Ok(()),
         };
-        if let Err(why) = set_up.and_then(|()| hears()) {
-            state.held.retain(|held| held.claim != claim);
-            return Err(failed(put_back(&port, before, &mbufs, why)));
-        }
-        Ok(Claim { number: claim, port, info, mbufs, rx, tx })
+        set_up.and_then(|()| hears()).map_err(|why| put_back(port, before, &self.mbufs, why))
+    }
+
+    /// Says whether others may claim the same queues, for this ends before they start.
+    pub(super) fn leave(&self, leaving: bool) {
+        state().held(self.number, |held| held.leaving = leaving);
     }
 
     /// The queue that a claim for sending uses.
@@ -171,10 +198,16 @@ impl Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         let mut state = state();
+        let number = self.port.number();
+        let stood = state.held.iter().any(|held| held.claim == self.number && held.started);
         state.held.retain(|held| held.claim != self.number);
-        if !state.held.iter().any(|held| held.port == self.port.number()) {
-            // It stops or was never running; there is nobody to be told.
-            drop(self.port.stop());
+        // It stops, was never running, or ran like this before; there is nobody to be told.
+        match state.plan(number, &self.info) {
+            None => drop(self.port.stop()),
+            Some(plan) if !stood && self.port.plan() != Some(plan) => {
+                drop(self.port.start(&plan, &self.mbufs));
+            }
+            Some(_) => {}
         }
     }
 }
@@ -234,9 +267,17 @@ fn put_back(port: &Port, before: Option<Plan>, mbufs: &Mbufs, why: String) -> St
 }
 
 impl State {
+    /// Changes what is noted of a claim.
+    fn held(&mut self, claim: u64, change: impl FnOnce(&mut Held)) {
+        if let Some(held) = self.held.iter_mut().find(|held| held.claim == claim) {
+            change(held);
+        }
+    }
+
     /// Whether nobody wants a port otherwise in what is the same for all.
     fn agrees(&self, port: u16, options: &Options) -> Result<(), String> {
-        let others = || self.held.iter().filter(|it| it.port == port).map(|it| it.options);
+        let stays = |it: &&Held| it.port == port && !it.leaving;
+        let others = || self.held.iter().filter(stays).map(|it| it.options);
         fn differ<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
             one.zip(other).is_some_and(|(one, other)| one != other)
         }
@@ -274,7 +315,8 @@ impl State {
     /// Queues to receive from that nobody has.
     fn rx(&self, port: u16, info: &Info, options: &Options) -> Result<Range<u16>, String> {
         let Some(wanted) = options.receive else { return Ok(0..0) };
-        let others = || self.held.iter().filter(|held| held.port == port && !held.rx.is_empty());
+        let stays = |held: &&Held| held.port == port && !held.rx.is_empty() && !held.leaving;
+        let others = || self.held.iter().filter(stays);
         let first = match wanted.first {
             Some(first) => first,
             None => others().map(|held| held.rx.end).max().unwrap_or(0),

@@ -114,15 +114,34 @@ impl Dpdk {
     /// Opens queues of a port: `port` is its number, its PCI address, or the
     /// name of a virtual device.
     pub fn open(port: &str, options: Options) -> Result<Dpdk, IoError> {
+        let mut it = Dpdk::prepare(port, options)?;
+        it.start(port)?;
+        Ok(it)
+    }
+
+    /// As [`Dpdk::open`]; if it is dropped before it starts, the port is set up as it was.
+    pub fn prepare(port: &str, options: Options) -> Result<Dpdk, IoError> {
         let claim = Claim::new(port, &options)?;
-        let care = claim.port.needs_care.then(|| Instant::now() + CARE);
         let (stats, pieces) = (DeviceStats::default(), Batch::new());
-        let interrupts = options.interrupts.then(|| Interrupts::new(&claim.port, &claim.rx));
-        let interrupts = interrupts
-            .transpose()
-            .map_err(|error| IoError::new("wait for a port of DPDK", error))?;
-        let bad_sums = (0, 0);
+        let (interrupts, care, bad_sums) = (None, None, (0, 0));
         Ok(Dpdk { interrupts, claim, options, next: 0, stats, bad_sums, pieces, care })
+    }
+
+    /// Uses the queues from now on; `port` is what messages call it.
+    pub fn start(&mut self, port: &str) -> Result<(), IoError> {
+        let claim = &self.claim;
+        claim.start(port, &self.options)?;
+        self.care = claim.port.needs_care.then(|| Instant::now() + CARE);
+        let interrupts = self.options.interrupts.then(|| Interrupts::new(&claim.port, &claim.rx));
+        let interrupts = interrupts.transpose();
+        let failed = |error| IoError::new("wait for a port of DPDK", error);
+        self.interrupts = interrupts.map_err(failed)?;
+        Ok(())
+    }
+
+    /// Says whether its queues may be claimed by others, which start when it has ended.
+    pub fn leave(&self, leaving: bool) {
+        self.claim.leave(leaving);
     }
 
     /// Has the port call when a packet comes: the descriptor that is readable then, until

@@ -13,7 +13,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 /// What an element wants of its device.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(super) struct Wish {
     pub(super) method: Method,
     /// Whether to receive, and how.
@@ -25,7 +25,7 @@ pub(super) struct Wish {
 }
 
 /// How to receive.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(super) struct Receive {
     /// From which queues, where there are queues.
     pub(super) queues: Queues,
@@ -63,7 +63,7 @@ enum Way {
     Packet(Box<AfPacket>),
 }
 
-/// Opens the interface `devname`; packets received will be of `pool`.
+/// Opens the interface `devname`, to be started; packets received will be of `pool`.
 pub(super) fn open(devname: &str, wish: &Wish, pool: &Pool) -> Result<Chosen, ArgError> {
     let failed = |error: IoError| ArgError::new(error.to_string());
     let interface = Interface::find(devname).map_err(failed)?;
@@ -175,7 +175,7 @@ fn open_xdp(devname: &str, wish: &Wish, pool: &Pool) -> Result<AfXdp, IoError> {
         generic: wish.method == Method::Xdp,
         device: 0,
     };
-    AfXdp::open(devname, pool, options)
+    AfXdp::prepare(devname, pool, options)
 }
 
 fn open_packet(
@@ -210,12 +210,18 @@ fn open_packet(
         ..af_packet::Options::default()
     };
     let device =
-        AfPacket::open(devname, options).map_err(|error| ArgError::new(error.to_string()))?;
+        AfPacket::prepare(devname, options).map_err(|error| ArgError::new(error.to_string()))?;
     let (way, workers) = (Way::Packet(Box::new(device)), wish.workers());
     Ok(Chosen { way, ethernet, why_not_better, workers })
 }
 
 impl Wish {
+    /// The same but for which sockets it shares packets with: those that are open share them.
+    pub(super) fn without_group(mut self) -> Wish {
+        self.receive.iter_mut().for_each(|receive| receive.group = None);
+        self
+    }
+
     /// How many workers share what arrives.
     fn workers(&self) -> usize {
         self.receive.as_ref().and_then(|it| it.group.as_ref()).map_or(1, |it| it.1)
@@ -223,6 +229,22 @@ impl Wish {
 }
 
 impl Chosen {
+    /// Takes packets, from others if need be, from now on.
+    pub(super) fn start(&mut self) -> Result<(), ArgError> {
+        let started = match &mut self.way {
+            Way::Xdp(device) => device.start(),
+            Way::Packet(device) => device.start(),
+        };
+        started.map_err(|error| ArgError::new(error.to_string()))
+    }
+
+    /// Says whether others may claim its queues, which start when it has ended.
+    pub(super) fn leave(&mut self, leaving: bool) {
+        if let Way::Xdp(device) = &mut self.way {
+            device.leave(leaving);
+        }
+    }
+
     fn device(&self) -> &dyn Device {
         match &self.way {
             Way::Xdp(device) => &**device,

@@ -6,13 +6,13 @@ use crate::error::IoError;
 use crate::sys::dpdk::{Counts, Link};
 use castanet_engine::prelude::*;
 
-/// Opens a port for an element; `None` if it may be missing, and is.
+/// Opens a port for an element, to be started; `None` if it may be missing, and is.
 pub(super) fn open(
     port: &str,
     options: Options,
     may_be_missing: bool,
 ) -> Result<Option<Dpdk>, ArgError> {
-    match Dpdk::open(port, options) {
+    match Dpdk::prepare(port, options) {
         Ok(device) => Ok(Some(device)),
         Err(_) if may_be_missing && !crate::dpdk::exists(port) => Ok(None),
         Err(error) => {
@@ -27,10 +27,10 @@ pub(super) fn open(
     }
 }
 
-/// Whether the same workers, and some at all, have the same queues.
-pub(super) fn same_shares(these: &[Share], those: &[Share]) -> bool {
-    let has = |share: &Share| (share.worker, share.queues.clone());
-    !these.is_empty() && these.iter().map(has).eq(those.iter().map(has))
+/// Sets up a port that was opened.
+pub(super) fn start(port: &str, device: &mut Opened<Dpdk>) -> Result<(), ArgError> {
+    let started = device.get_mut().map_or(Ok(()), |device| device.start(port));
+    started.map_err(|error| ArgError::new(error.to_string()))
 }
 
 /// A number of queues as DPDK counts them.

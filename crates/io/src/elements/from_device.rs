@@ -5,7 +5,7 @@ use super::ip_mark;
 use super::method::Method;
 use super::opened::Opened;
 use super::patterns::{FramePattern, IpPattern};
-use super::spread::{Offer, Spread, given};
+use super::spread::{Offer, Spread, given, same_shares};
 use super::to_device::ToDevice;
 use super::wait::Wait;
 use crate::af_packet::Group;
@@ -231,14 +231,28 @@ impl Source for FromDevice {
     type Fate = Received;
     const EACH: bool = true;
 
-    fn continues(&self, _: &FromDevice) -> bool {
-        false // it opens what its arguments name
+    fn continues(&self, before: &FromDevice) -> bool {
+        let same = |worker| match (self.wish(worker, true), before.wish(worker, true)) {
+            (Ok(now), Ok(then)) => now.without_group() == then.without_group(),
+            _ => false,
+        };
+        self.settings.devname == before.settings.devname
+            && same_shares(&before.shares, &self.shares)
+            && self.shares.iter().all(|share| same(share.worker))
     }
 
     fn begin(&self, local: &mut Receiving, cx: &mut Cx) -> Result<(), ArgError> {
         let wish = self.wish(cx.worker(), cx.at_home())?;
         local.device.set(choice::open(&self.settings.devname, &wish, cx.pool())?);
         Ok(())
+    }
+
+    fn start(&self, local: &mut Receiving, _: &mut Cx) -> Result<(), ArgError> {
+        local.device.get_mut().map_or(Ok(()), Chosen::start)
+    }
+
+    fn leave(&self, local: &mut Receiving, leaving: bool) {
+        local.device.get_mut().into_iter().for_each(|device| device.leave(leaving));
     }
 
     fn ask(&self, local: &mut Receiving, n: usize, cx: &mut Cx) -> Asked {

@@ -1,8 +1,8 @@
 //! `FromDPDKDevice`: packets that a DPDK port receives.
 
-use super::dpdk::{Hardware, Offloads, count, open, same_shares};
+use super::dpdk::{Hardware, Offloads, count, open, start};
 use super::opened::Opened;
-use super::spread::{Offer, Spread, given};
+use super::spread::{Offer, Spread, given, same_shares};
 use super::to_dpdk_device::ToDPDKDevice;
 use super::wait::Wait;
 use crate::device::Device;
@@ -525,6 +525,14 @@ impl Source for FromDPDKDevice {
             local.device.set(device);
         }
         Ok(())
+    }
+
+    fn start(&self, local: &mut Receiving, _: &mut Cx) -> Result<(), ArgError> {
+        start(&self.settings.port, &mut local.device)
+    }
+
+    fn leave(&self, local: &mut Receiving, leaving: bool) {
+        local.device.get().into_iter().for_each(|device| device.leave(leaving));
     }
 
     fn ask(&self, local: &mut Receiving, n: usize, cx: &mut Cx) -> Asked {

@@ -227,9 +227,18 @@ impl Source for FromDump {
     }
 
     fn begin(&self, local: &mut Reading, _: &mut Cx) -> Result<(), ArgError> {
-        self.open(local, self.settings.filepos)?;
         local.active = self.settings.active;
-        Ok(())
+        match self.is_standard_input() {
+            true => Ok(()),
+            false => self.open(local, self.settings.filepos),
+        }
+    }
+
+    fn start(&self, local: &mut Reading, _: &mut Cx) -> Result<(), ArgError> {
+        match self.is_standard_input() {
+            true => self.open(local, self.settings.filepos),
+            false => Ok(()),
+        }
     }
 
     fn ask(&self, local: &mut Reading, n: usize, cx: &mut Cx) -> Asked {
@@ -288,6 +297,11 @@ impl Source for FromDump {
 struct End;
 
 impl FromDump {
+    /// Whether it reads what others may still read when it begins.
+    fn is_standard_input(&self) -> bool {
+        self.settings.filename == "-"
+    }
+
     /// Opens the file, to begin at a place of it.
     fn open(&self, local: &mut Reading, position: Option<u64>) -> Result<(), ArgError> {
         let file = pcap::open(&self.settings.filename);

@@ -68,6 +68,10 @@ impl Source for FromHost {
         local.open(&self.devname, Kind::Tap, Some(&self.host))
     }
 
+    fn start(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
+        local.start(&self.host)
+    }
+
     fn ask(&self, local: &mut Neighbour, n: usize, cx: &mut Cx) -> Asked {
         local.receive(n, cx)
     }

@@ -140,15 +140,9 @@ impl Build for FromIPSummaryDump {
     }
 }
 
-impl Source for FromIPSummaryDump {
-    type Local = Reading;
-    type Fate = ();
-
-    fn continues(&self, _: &FromIPSummaryDump) -> bool {
-        false // it opens what its arguments name
-    }
-
-    fn begin(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
+impl FromIPSummaryDump {
+    /// Opens what is read; standard input only when nobody else reads it any more.
+    fn open(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
         let failed = |error: &dyn std::fmt::Display| Err(ArgError::new(error.to_string()));
         (local.dump, local.active) = (self.start.clone(), self.settings.active);
         let name = self.source.name();
@@ -169,6 +163,23 @@ impl Source for FromIPSummaryDump {
         }
         local.file = Some(file);
         Ok(())
+    }
+}
+
+impl Source for FromIPSummaryDump {
+    type Local = Reading;
+    type Fate = ();
+
+    fn continues(&self, _: &FromIPSummaryDump) -> bool {
+        false // it opens what its arguments name
+    }
+
+    fn begin(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
+        if self.source.is_standard_input() { Ok(()) } else { self.open(local, cx) }
+    }
+
+    fn start(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
+        if self.source.is_standard_input() { self.open(local, cx) } else { Ok(()) }
     }
 
     fn ask(&self, local: &mut Reading, n: usize, cx: &mut Cx) -> Asked {

@@ -84,6 +84,20 @@ impl Build for FromTcpdump {
     }
 }
 
+impl FromTcpdump {
+    /// Opens what is read; standard input only when nobody else reads it any more.
+    fn open(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
+        (local.reader, local.active) = (Reader::new(self.settings.checksum), self.settings.active);
+        let mut file = self.source.open().map_err(|error| ArgError::new(error.to_string()))?;
+        if !file.peek(Reader::is_first).unwrap_or(true) {
+            let what = "first line suspicious; is this a tcpdump output file?";
+            cx.chatter(&format!("{}: warning: {what}", file.landmark()));
+        }
+        local.file = Some(file);
+        Ok(())
+    }
+}
+
 impl Source for FromTcpdump {
     type Local = Reading;
     type Fate = ();
@@ -93,14 +107,11 @@ impl Source for FromTcpdump {
     }
 
     fn begin(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
-        (local.reader, local.active) = (Reader::new(self.settings.checksum), self.settings.active);
-        let mut file = self.source.open().map_err(|error| ArgError::new(error.to_string()))?;
-        if !file.peek(Reader::is_first).unwrap_or(true) {
-            let what = "first line suspicious; is this a tcpdump output file?";
-            cx.chatter(&format!("{}: warning: {what}", file.landmark()));
-        }
-        local.file = Some(file);
-        Ok(())
+        if self.source.is_standard_input() { Ok(()) } else { self.open(local, cx) }
+    }
+
+    fn start(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
+        if self.source.is_standard_input() { self.open(local, cx) } else { Ok(()) }
     }
 
     fn ask(&self, local: &mut Reading, n: usize, cx: &mut Cx) -> Asked {

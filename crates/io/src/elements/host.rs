@@ -92,7 +92,8 @@ pub(super) fn host_side(
 }
 
 impl Neighbour {
-    /// Opens the device, and sets the host's side up if it is said how.
+    /// Opens the device, and sets up the host's side of one that was not there before, if it is
+    /// said how.
     pub(super) fn open(
         &mut self,
         name: &str,
@@ -101,12 +102,18 @@ impl Neighbour {
     ) -> Result<(), ArgError> {
         let failed = |error: crate::IoError| ArgError::new(error.to_string());
         let device = Tap::open(name, kind, false, 0).map_err(failed)?;
-        if let Some(setup) = setup {
+        if let Some(setup) = setup.filter(|_| device.is_new()) {
             device.set_up(setup).map_err(failed)?;
         }
         self.device.set(device);
         self.kind = Some(kind);
         Ok(())
+    }
+
+    /// Sets up the host's side of a device that others may have used before.
+    pub(super) fn start(&self, setup: &Setup) -> Result<(), ArgError> {
+        let Some(device) = self.device.get().filter(|it| !it.is_new()) else { return Ok(()) };
+        device.set_up(setup).map_err(|error| ArgError::new(error.to_string()))
     }
 
     /// Emits what the host has sent.

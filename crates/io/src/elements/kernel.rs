@@ -63,6 +63,10 @@ impl Kernel {
         local.open(&self.devname, self.kind, Some(&self.host))
     }
 
+    pub(super) fn start(&self, local: &Neighbour) -> Result<(), ArgError> {
+        local.start(&self.host)
+    }
+
     pub(super) fn receive(&self, local: &mut Neighbour, n: usize, cx: &mut Cx) -> Asked {
         local.receive(if self.burst > 0 { self.burst } else { n }, cx)
     }

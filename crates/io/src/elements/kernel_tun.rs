@@ -39,6 +39,10 @@ impl Source for KernelTun {
         self.0.open(local)
     }
 
+    fn start(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
+        self.0.start(local)
+    }
+
     fn ask(&self, local: &mut Neighbour, n: usize, cx: &mut Cx) -> Asked {
         self.0.receive(local, n, cx)
     }

@@ -3,6 +3,12 @@
 use castanet_engine::graph::devices::{Crew, Queues};
 use castanet_engine::prelude::*;
 
+/// Whether the same workers, and some at all, have the same queues.
+pub(super) fn same_shares(these: &[Share], those: &[Share]) -> bool {
+    let has = |share: &Share| (share.worker, share.queues.clone());
+    !these.is_empty() && these.iter().map(has).eq(those.iter().map(has))
+}
+
 /// How the workers that receive are found.
 #[derive(Args, Clone)]
 pub(crate) struct Spread {

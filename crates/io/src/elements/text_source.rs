@@ -36,6 +36,11 @@ impl TextSource {
         self.filename.as_deref().unwrap_or("<data>")
     }
 
+    /// Whether it is what others may still read when an element begins.
+    pub(super) fn is_standard_input(&self) -> bool {
+        self.filename.as_deref() == Some("-")
+    }
+
     pub(super) fn open(&self) -> Result<LineReader, IoError> {
         match &self.data {
             Some(data) => Ok(LineReader::of_text(data.0.clone())),

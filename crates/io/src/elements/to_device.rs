@@ -4,7 +4,7 @@ use super::choice::{self, Chosen, Wish};
 use super::method::Method;
 use super::opened::Opened;
 use super::sending::Waiting;
-use super::spread::given;
+use super::spread::{given, same_shares};
 use crate::device::Device;
 use castanet_engine::graph::devices::{self, Crew, Queues};
 use castanet_engine::prelude::*;
@@ -173,8 +173,11 @@ impl PerBatch for ToDevice {
     type Fate = Sent;
     const EACH: bool = true;
 
-    fn continues(&self, _: &ToDevice) -> bool {
-        false // it opens what its arguments name
+    fn continues(&self, before: &ToDevice) -> bool {
+        let (now, then) = (&self.settings, &before.settings);
+        now.devname == then.devname
+            && now.wish(0) == then.wish(0)
+            && same_shares(&before.shares, &self.shares)
     }
 
     fn begin(&self, local: &mut Sending, cx: &mut Cx) -> Result<(), ArgError> {

@@ -1,9 +1,9 @@
 //! `ToDPDKDevice`: packets for a DPDK port to send.
 
-use super::dpdk::{Hardware, Offloads, count, open, same_shares};
+use super::dpdk::{Hardware, Offloads, count, open, start};
 use super::opened::Opened;
 use super::sending::{Outcome, Waiting};
-use super::spread::given;
+use super::spread::{given, same_shares};
 use crate::dpdk::{Dpdk, Options, Transmit};
 use crate::sys::dpdk::Counts;
 use castanet_engine::graph::devices::{self, Crew, Queues};
@@ -258,6 +258,14 @@ impl PerBatch for ToDPDKDevice {
             local.device.set(device);
         }
         Ok(())
+    }
+
+    fn start(&self, local: &mut Sending, _: &mut Cx) -> Result<(), ArgError> {
+        start(&self.settings.port, &mut local.device)
+    }
+
+    fn leave(&self, local: &mut Sending, leaving: bool) {
+        local.device.get().into_iter().for_each(|device| device.leave(leaving));
     }
 
     fn batch(&self, local: &mut Sending, _: usize, batch: Batch, cx: &mut Cx) {

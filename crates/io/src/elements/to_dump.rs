@@ -1,12 +1,12 @@
 //! `ToDump`: a capture file of what passes.
 
 use super::encap::Encap;
-use crate::pcap::{self, DumpWriter};
+use crate::pcap::DumpWriter;
 use castanet_engine::args::system_words;
 use castanet_engine::prelude::*;
 use castanet_packet::anno;
 use castanet_wire::Timestamp;
-use castanet_wire::pcap::Precision;
+use castanet_wire::pcap::{Precision, Writer};
 
 /// Writes packets to the pcap file FILENAME, `-` for standard output.
 ///
@@ -63,6 +63,8 @@ pub enum Written {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct Writing {
+    /// What was opened and not begun to be written.
+    opened: Option<Output>,
     file: Option<DumpWriter>,
     /// Packets written since the last reset.
     #[read]
@@ -127,11 +129,21 @@ impl PerBatch for ToDump {
     }
 
     fn begin(&self, local: &mut Writing, _: &mut Cx) -> Result<(), ArgError> {
+        let name = &self.settings.filename;
+        let opened = Output::open(name).map_err(|error| ArgError::of_file(name, &error))?;
+        local.opened = Some(opened);
+        Ok(())
+    }
+
+    fn start(&self, local: &mut Writing, _: &mut Cx) -> Result<(), ArgError> {
         let it = &self.settings;
         let precision = if it.nano { Precision::Nanos } else { Precision::Micros };
         let keep = if it.snaplen == 0 { MOST } else { it.snaplen };
-        let file = pcap::create(&it.filename, it.encap.0, precision, keep);
-        local.file = Some(file.map_err(|error| ArgError::new(error.to_string()))?);
+        let begun = local.opened.take().map(|opened| {
+            opened.begin().and_then(|file| Writer::new(file, it.encap.0, precision, keep))
+        });
+        let begun = begun.transpose();
+        local.file = begun.map_err(|error| ArgError::of_file(&it.filename, &error))?;
         Ok(())
     }
 

@@ -1,8 +1,8 @@
 //! `ToIPSummaryDump`: a line about each packet.
 
 use super::summary::{Each, Fields, meta_of};
-use crate::text_file::{self, TextWriter};
 use castanet_engine::args::system_words;
+use castanet_engine::output::OutputWriter;
 use castanet_engine::prelude::*;
 use castanet_wire::Timestamp;
 use castanet_wire::summary::{self, Field, Meta, Writer};
@@ -95,7 +95,9 @@ pub enum Written {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct Writing {
-    file: Option<TextWriter>,
+    /// What was opened and not begun to be written.
+    opened: Option<Output>,
+    file: Option<OutputWriter>,
     /// Lines or records not yet in the file's buffer.
     lines: Vec<u8>,
     /// The line or word at hand.
@@ -160,12 +162,18 @@ impl PerBatch for ToIPSummaryDump {
         now.filename == then.filename && now.fields == then.fields && now.binary == then.binary
     }
 
-    fn begin(&self, local: &mut Writing, cx: &mut Cx) -> Result<(), ArgError> {
-        let file = text_file::create(&self.settings.filename);
-        let mut file = file.map_err(|error| ArgError::new(error.to_string()))?;
+    fn begin(&self, local: &mut Writing, _: &mut Cx) -> Result<(), ArgError> {
+        let name = &self.settings.filename;
+        local.opened = Some(Output::open(name).map_err(|e| ArgError::of_file(name, &e))?);
+        Ok(())
+    }
+
+    fn start(&self, local: &mut Writing, cx: &mut Cx) -> Result<(), ArgError> {
+        let failed = |e| ArgError::of_file(&self.settings.filename, &e);
+        let Some(opened) = local.opened.take() else { return Ok(()) };
+        let mut file = opened.begin().map_err(failed)?;
         if self.settings.header {
-            let written = file.write_all(self.header(cx.now()).as_bytes());
-            written.map_err(|e| ArgError::of_file(&self.settings.filename, &e))?;
+            file.write_all(self.header(cx.now()).as_bytes()).map_err(failed)?;
         }
         local.file = Some(file);
         Ok(())

@@ -49,6 +49,7 @@ pub struct Tap {
     kind: Kind,
     name: String,
     queue: Arc<TunQueue>,
+    is_new: bool,
     scratch: Scratch,
     intake: Intake,
 }
@@ -62,9 +63,15 @@ impl Tap {
             Kind::Tun => Link::Ip,
             Kind::Tap => Link::Ethernet,
         };
+        let is_new = Interface::find(name).is_err();
         let (queue, name) = shared::open(name, kind, several)?;
         let (scratch, intake) = (Scratch::new(), Intake::new(link, device));
-        Ok(Tap { kind, name, queue, scratch, intake })
+        Ok(Tap { kind, name, queue, is_new, scratch, intake })
+    }
+
+    /// Whether it was made when it was opened, so that nobody else can have a use for it yet.
+    pub fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// Sets up the host's side, and brings it up.
