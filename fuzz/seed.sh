@@ -14,6 +14,23 @@ awk -v dir="$corpus/router" '
     /^```click/ { name = dir "/" ++n; next }
     /^```/ { close(name); name = ""; next }
     name != "" { print > name }' docs/elements/*.md
+# Each example beside another, in whose place it comes while packets wait: of the same names, and
+# refused at the last moment.
+previous=
+for file in "$corpus"/router/*; do
+    case $file in *.swap) continue ;; esac
+    if [ -n "$previous" ]; then
+        { cat "$previous" && printf '\n%%\n' && cat "$file" &&
+            printf '\nrefusal :: ExampleRefusal\n%%\n' && cat "$file"; } > "$file.swap"
+    fi
+    previous=$file
+done
+printf '%s\n' 'in -> r :: IPReassembler -> f :: IPFragmenter(100) -> q :: Queue -> Idle' \
+    '> in 1.0.0.1:5 > 2.0.0.2:6 udp id 7 frag 24 len 60' '%' \
+    'in -> r :: IPReassembler(HIMEM 100) -> q :: Queue(2) -> u :: Unqueue -> out' \
+    '> in 1.0.0.1:5 > 2.0.0.2:6 udp id 7 frag 0+ len 44' '+ 1s' '%' \
+    'in -> r :: AggregateIPFlows(FRAGMENTS true) -> q :: Queue -> Idle' \
+    '> in 1.0.0.1:5 > 2.0.0.2:6 udp id 8 frag 24 len 60' > "$corpus/router/fragments"
 grep -ho '"[^"]*"' crates/kit/src/classify/tests.rs crates/wire/src/sketch/tests.rs |
     tr -d '"' | awk -v dir="$corpus/patterns" '
     { name = dir "/" NR; printf "%s\n%c%s", $0, 0, "E....wwww@....udpp" > name; close(name) }'

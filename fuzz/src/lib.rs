@@ -1,7 +1,7 @@
 //! What several fuzz targets need: the classes, a console that says nothing, text within bounds.
 
 use castanet_engine::class::Library;
-use castanet_engine::example::survive;
+use castanet_engine::example::{survive, with_fragments, with_swaps};
 use castanet_engine::router::Options;
 use castanet_engine::worker::Console;
 use castanet_lang::{Diagnostics, Flat, SourceMap, expand, parse};
@@ -10,7 +10,11 @@ use std::sync::Arc;
 
 thread_local! {
     /// Every class but those of devices, sockets and files of packets.
-    pub static ELEMENTS: LazyCell<Library> = const { LazyCell::new(castanet_elements::library) };
+    pub static ELEMENTS: LazyCell<Library> = LazyCell::new(|| {
+        let mut library = castanet_elements::library();
+        castanet_middlebox::CLASSES.iter().for_each(|class| library.add(class));
+        library
+    });
     /// Every class.
     pub static CLASSES: LazyCell<Library> = LazyCell::new(|| {
         let mut library = castanet_elements::library();
@@ -21,7 +25,7 @@ thread_local! {
 }
 
 /// Long enough for every element, too short for what is only large.
-const LONGEST: usize = 2000;
+const LONGEST: usize = 4000;
 
 /// The text that an input begins with.
 pub fn text(data: &[u8]) -> String {
@@ -29,15 +33,23 @@ pub fn text(data: &[u8]) -> String {
 }
 
 /// Builds the configuration of an example and does what its script says, in simulated time and
-/// without devices.
+/// without devices. An example may have several parts, each the configuration that replaces the
+/// one before it; one that has none is replaced by others like it, one of which is refused.
+/// Every other one is fed fragments of its packets as well.
 ///
 /// # Panics
 /// If an element panics, or its packets do not balance.
 pub fn live_through(example: &str) {
     // An hour of traffic is no defect, only an hour.
     let lines = example.lines().map(|line| if line.starts_with('+') { "+ 100ms" } else { line });
-    let text = lines.collect::<Vec<_>>().join("\n");
-    let burst = [1, 4, 64][text.len() % 3];
+    let mut text = lines.collect::<Vec<_>>().join("\n");
+    let (burst, fragments) = ([1, 4, 64][text.len() % 3], text.len().is_multiple_of(2));
+    if fragments {
+        text = with_fragments(&text);
+    }
+    if !text.contains("\n%\n") {
+        text = with_swaps(&text);
+    }
     ELEMENTS.with(|library| survive(&text, library, burst)).expect("packets balance");
 }
 
