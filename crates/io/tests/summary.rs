@@ -65,6 +65,9 @@ fn the_examples_run() {
         let class = library.get(name).unwrap();
         let count = example::run_all(class, &library).unwrap_or_else(|error| panic!("{error}"));
         assert!(count > 0, "{name} has no example");
+        let refused =
+            example::refuse_all(class, &library).unwrap_or_else(|error| panic!("{error}"));
+        assert!(refused > 0, "{name}: no example came so far");
     }
 }
 

@@ -20,6 +20,21 @@ fn every_example_runs_and_every_element_has_one() {
     }
 }
 
+/// Nor does a configuration that is refused change anything of the one that runs.
+#[test]
+fn a_refused_configuration_changes_nothing() {
+    let library = library();
+    for class in CLASSES {
+        let refused =
+            example::refuse_all(class, &library).unwrap_or_else(|error| panic!("{error}"));
+        assert!(refused > 0, "{}: no example came so far", class.spec.class);
+        for text in example::blocks(class.spec.doc) {
+            let swapped = example::with_swaps(&example::with_fragments(&text));
+            example::survive(&swapped, &library, 4).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
+
 #[test]
 fn every_exit_is_shown_in_an_example() {
     for class in CLASSES {
