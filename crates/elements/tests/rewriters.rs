@@ -114,7 +114,8 @@ fn a_refused_configuration_leaves_mappings_alone() {
     };
     let mut router = replaceable(&text("IPRewriter", "", ""));
     run_until(&mut router, |router| number(router, "c.count") == 2000);
-    assert_eq!(number(&mut router, "rw.size"), 317);
+    let size = number(&mut router, "rw.size");
+    assert!(size > 100, "{size}");
     let wrong = "Idle -> IPPrint(x, OUTFILE /no/such/folder/file) -> Discard";
     for (class, arguments) in [
         ("UDPRewriter", ", MAPPING_CAPACITY 1"),
@@ -123,8 +124,8 @@ fn a_refused_configuration_leaves_mappings_alone() {
     ] {
         let refused = router.write("hotconfig", &text(class, arguments, wrong)).unwrap_err();
         assert!(refused.message().contains("No such file"), "{}", refused.message());
-        assert_eq!(number(&mut router, "rw.size"), 317, "{class}");
-        assert_eq!(number(&mut router, "rw.table_size"), 317, "{class}");
+        assert_eq!(number(&mut router, "rw.size"), size, "{class}");
+        assert_eq!(number(&mut router, "rw.table_size"), size, "{class}");
     }
     clean(router);
 }
