@@ -115,6 +115,7 @@ impl Click {
             options.simulated_from = Time((seconds * 1e9) as i64);
             options.simulated_tick = i64::from(self.simtick.unwrap_or(0));
         }
+        self.frames.set(&mut options);
         options.wording = Wording::Click;
         options.interfaces = Some(castanet_io::elements::address_of);
         options.text = text;

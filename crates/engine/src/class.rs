@@ -496,7 +496,11 @@ impl Class {
             let doc = "Packets that are not what the element takes.";
             all.push((NOT_TAKEN, format!("not_{}", self.on), doc));
         }
-        all.push((NO_FRAME, "no_frame".into(), "Packets for which the pool had no frame."));
+        all.push((
+            NO_FRAME,
+            "no_frame".into(),
+            "Packets for which there was no frame, or no memory to keep them.",
+        ));
         all.push((LOOPED, "loop".into(), "Packets that went round the graph without end."));
         let keeps = self.role == Role::Store || self.role == Role::Source && !self.is_first();
         if keeps {

@@ -34,6 +34,11 @@ pub trait Device: Send {
         false
     }
 
+    /// How many received packets were dropped because the pool had no frame.
+    fn no_frame(&self) -> u64 {
+        0
+    }
+
     /// Becomes readable when there may be packets to receive, and writable
     /// when there may be room to send.
     fn fd(&self) -> Option<RawFd>;

@@ -1,6 +1,6 @@
 //! `castanet run`.
 
-use crate::cli::{Configuration, Workers};
+use crate::cli::{Configuration, Frames, Workers};
 use crate::console::{Terminal, is_unwritten};
 use crate::library::library;
 use crate::replace::Reading;
@@ -22,9 +22,8 @@ pub(crate) struct Arguments {
     /// Packets that sources are asked for at once
     #[arg(long, default_value_t = castanet_packet::BURST, value_name = "N")]
     burst: usize,
-    /// Frames in the pool
-    #[arg(long, default_value_t = FRAMES, value_name = "N")]
-    frames: usize,
+    #[command(flatten)]
+    frames: Frames,
     /// Keep each worker on a core of its own (the default with several)
     #[arg(long)]
     pin: bool,
@@ -61,7 +60,7 @@ impl Arguments {
             configuration,
             workers,
             burst: castanet_packet::BURST,
-            frames: FRAMES,
+            frames: Frames::default(),
             pin: false,
             simtime: false,
             dpdk: None,
@@ -74,9 +73,6 @@ impl Arguments {
         }
     }
 }
-
-/// Frames in the pool, if nobody says otherwise.
-const FRAMES: usize = 16 * 1024;
 
 /// Builds and runs; gives the exit status.
 pub(crate) fn main(arguments: &Arguments) -> i32 {
@@ -92,7 +88,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     options.workers = arguments.workers.count();
     options.cores = arguments.workers.wanted().to_vec();
     options.burst = arguments.burst.clamp(1, castanet_packet::MAX_BURST);
-    options.frames = arguments.frames.max(64);
+    arguments.frames.set(&mut options);
     options.pin = arguments.pin || options.workers > 1 || !options.cores.is_empty();
     options.simulated = arguments.simtime;
     options.interfaces = Some(castanet_io::elements::address_of);

@@ -8,6 +8,7 @@ mod click;
 mod control;
 mod cycles;
 mod failing;
+mod frames;
 mod handlers;
 mod hostile;
 mod hot_swap;

@@ -14,6 +14,7 @@ mod flood;
 mod hot_swap;
 mod idle;
 mod ip6;
+mod keepers;
 mod life;
 mod mtu;
 mod nat;

@@ -125,7 +125,8 @@ impl PerBatch for AggregateLast {
     type Fate = Way;
     const SHARED: bool = true;
 
-    fn batch(&self, kept: &mut Kept, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, kept: &mut Kept, _: usize, mut batch: Batch, cx: &mut Cx) {
+        cx.keep(&mut batch, || kept.last.len());
         for packet in batch {
             let aggregate = packet.anno_u32(anno::AGGREGATE);
             let last = Last::of(packet, kept.last.get(&aggregate));

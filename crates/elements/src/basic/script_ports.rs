@@ -48,6 +48,7 @@ impl Waiting {
     }
 
     fn take_in(&mut self, handler: &str, port: usize, mut batch: Batch, cx: &mut Cx) {
+        cx.keep(&mut batch, || self.undecided.len() + self.decided.len());
         for packet in batch.drain() {
             if self.undecided.len() >= MOST {
                 cx.emit(Port::DROP, packet);

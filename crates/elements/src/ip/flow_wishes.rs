@@ -1,5 +1,7 @@
 //! The arguments of `AggregateIPFlows`.
 
+use super::aggregate_ip_flows::AggregateIPFlows;
+use crate::basic::ended::Ended;
 use castanet_engine::prelude::*;
 use castanet_kit::ip_flows::Timeouts;
 
@@ -49,5 +51,24 @@ impl Wishes {
             tcp_done: nanos(self.tcp_done_timeout),
             udp: nanos(self.udp_timeout),
         }
+    }
+}
+
+impl Build for AggregateIPFlows {
+    type Args = Wishes;
+
+    fn build(it: Wishes, setup: &Setup) -> Result<Self, ArgError> {
+        let source = it.source.as_ref().map(|name| setup.file_of(name)).transpose();
+        Ok(AggregateIPFlows {
+            timeouts: it.timeouts(),
+            fragment_timeout: it.fragment_timeout,
+            reap: nanos(it.reap),
+            icmp: it.icmp,
+            fragments: it.fragments,
+            symmetric: it.symetric,
+            ended: setup.own::<Ended>(),
+            trace: it.traceinfo,
+            source: source.map_err(|e| e.at("SOURCE"))?.flatten(),
+        })
     }
 }

@@ -133,6 +133,7 @@ impl Station {
     /// Keeps a packet until its neighbour answers, and asks for it if it is time to.
     fn wait(&self, cache: &mut Cache, tally: &mut Tally, packet: Packet, cx: &mut Cx) {
         let question = Question::of(&packet);
+        let Some(packet) = cx.keep_one(packet, || cache.table.waiting()) else { return };
         self.lodged(1, cx);
         match cache.table.wait(question.dst.to_bits(), packet, cache.now) {
             Wait::Queued { query: true } => self.ask(tally, &question, MacAddr::BROADCAST, cx),

@@ -49,6 +49,8 @@ impl Station6 {
     /// Keeps a packet until its neighbour answers, and asks for it if it is time to.
     fn wait(&self, known: &mut Neighbours<u128>, dst: Ipv6Addr, packet: Packet, cx: &mut Cx) {
         let now = known.own.tick(cx.now());
+        let waiting = known.own.table.waiting();
+        let Some(packet) = cx.keep_one(packet, || waiting) else { return };
         match known.own.table.wait(dst.to_bits(), packet, now) {
             Wait::Queued { query: true } => self.ask(known, dst, cx),
             Wait::Queued { query: false } => {}

@@ -33,7 +33,7 @@ impl Pattern {
     }
 }
 
-/// Emits `n` packets of `bytes`; how many there were frames for. Each has a
+/// Emits `n` packets of `bytes`, which the source was granted; how many there were frames for. Each has a
 /// frame of its own: a copy of a few cache lines costs less than counting the
 /// owners of shared bytes, and whoever writes to a packet need not copy it.
 pub(super) fn emit(
@@ -55,13 +55,6 @@ pub(super) fn emit(
     let made = batch.len();
     cx.emit_batch((), batch);
     made
-}
-
-/// When a source that found no frame tries again.
-pub(super) fn after_famine(cx: &mut Cx) -> Asked {
-    let soon = cx.now() + Duration::from_millis(1);
-    cx.retry_at(soon);
-    Asked::At(soon)
 }
 
 /// What happens once when a source has made its last packet.

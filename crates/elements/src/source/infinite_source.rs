@@ -130,14 +130,13 @@ impl Source for InfiniteSource {
             true => n,
             false => usize::try_from(self.burst).unwrap_or(1).max(1),
         };
-        let n = n.min(burst).min(left).min(cx.room());
+        let n = cx.grant(n.min(burst).min(left).min(cx.room()));
         if n == 0 {
             return Asked::Empty;
         }
         let stamp = self.timestamp.then(|| cx.now());
         let bytes = made.pattern.of(&self.data, self.length);
-        let emitted = copies::emit(bytes, self.headroom, stamp, n, cx);
-        made.count += emitted as u64;
-        if emitted < n { copies::after_famine(cx) } else { Asked::Again }
+        made.count += copies::emit(bytes, self.headroom, stamp, n, cx) as u64;
+        Asked::Again
     }
 }

@@ -73,12 +73,12 @@ impl Source for RandomSource {
         }
         made.ending.not_yet();
         let burst = usize::try_from(self.burst).unwrap_or(1).max(1);
-        let n = n.min(burst).min(left).min(cx.room());
+        let n = cx.grant(n.min(burst).min(left).min(cx.room()));
         if n == 0 {
             return Asked::Empty;
         }
         for _ in 0..n {
-            let Some(mut packet) = cx.alloc() else { return copies::after_famine(cx) };
+            let Some(mut packet) = cx.alloc() else { break };
             for chunk in packet.put_back(self.length as usize).chunks_mut(size_of::<u64>()) {
                 chunk.copy_from_slice(&cx.random().to_ne_bytes()[..chunk.len()]);
             }

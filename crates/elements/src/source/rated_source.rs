@@ -123,10 +123,14 @@ impl Source for RatedSource {
             cx.retry_at(next);
             return Asked::At(next);
         }
+        let n = cx.grant(n);
+        if n == 0 {
+            return Asked::Empty;
+        }
         let bytes = made.pattern.of(&self.data, self.length);
         let emitted = copies::emit(bytes, self.headroom, Some(now), n, cx);
         pace.update_with(emitted as i64);
         made.count += emitted as u64;
-        if emitted < n { copies::after_famine(cx) } else { Asked::Again }
+        Asked::Again
     }
 }

@@ -106,7 +106,7 @@ impl Bench {
         let lines = Arc::new(Lines::default());
         let mut options = Options::new(lines.clone());
         (options.workers, options.burst) = (workers, burst);
-        (options.simulated, options.frames) = (true, 4096);
+        (options.simulated, options.frames) = (true, Some(4096));
         let mut router = build(&declarations, &script.config, &library, &options)?;
         let read = reader(library.clone());
         router.allow_replacements(Replacements { library: library.clone(), options, read });

@@ -10,6 +10,7 @@ use crate::board::Board;
 use crate::class::{Library, Nodes, Program, Role};
 use crate::cores::Cores;
 use crate::element::Step;
+use crate::frames::Frames;
 use crate::graph::{Flow, Graph, assign, fuse};
 use crate::node::fused::{MAX_STAGES, Member};
 use crate::node::{Pass, Slot, Target};
@@ -17,14 +18,13 @@ use crate::time::{Clock, Time};
 use crate::worker::core::Core;
 use crate::worker::{Tasks, Worker, mailbox};
 use castanet_lang::{Diagnostic, Diagnostics, Flat};
-use castanet_packet::{Pool, PoolConfig};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 /// What all configurations of a router have in common.
 pub(super) struct Ground {
     pub(super) clock: Arc<Clock>,
-    pub(super) pool: Pool,
+    pub(super) frames: Frames,
     pub(super) notify: Sender<Notice>,
     pub(super) console: Arc<Overheard>,
     /// How many configurations there were before.
@@ -62,18 +62,16 @@ impl Router {
             true => Clock::simulated_from(options.simulated_from, options.simulated_tick),
             false => Clock::real(),
         });
-        let pool = Pool::new(PoolConfig { frames: options.frames, ..PoolConfig::default() });
+        let planned = plan(flat, library, &options.cores(), options.wording, found);
+        let queues = planned.assigned.device_queues(&planned.devices);
+        let frames = Frames::new(options.frames, options.memory, queues);
+        let frames = frames.map_err(|e| {
+            found.push(Diagnostic::error(None, format!("cannot make frames: {e}")));
+        });
         let console = Arc::new(Overheard::new(options.console.clone()));
-        let ground = match pool {
-            Ok(pool) => {
-                Ground { clock, pool, notify, console, replaced: 0, board: Board::default() }
-            }
-            Err(e) => {
-                found.push(Diagnostic::error(None, format!("cannot make frames: {e}")));
-                return None;
-            }
-        };
-        let mut built = construct(flat, library, (options, &options.cores()), &ground, found)?;
+        let (frames, board) = (frames.ok()?, Board::default());
+        let ground = Ground { clock, frames, notify, console, replaced: 0, board };
+        let mut built = construct(flat, planned, options, &ground, found)?;
         if !built.begin_all(&ground, options, found) {
             return None;
         }
@@ -99,7 +97,7 @@ impl Router {
             away: Vec::new(),
             clock: ground.clock,
             console: ground.console,
-            pool: ground.pool,
+            frames: ground.frames,
             pin: options.pin.then_some(built.cores),
             notices,
             notify: ground.notify,
@@ -118,15 +116,15 @@ impl Router {
     }
 }
 
-/// Goes as far as building goes without opening anything.
+/// Goes as far as building goes without opening anything; `planned` is made of `flat`, and what
+/// was wrong with it is in `found` already.
 pub(super) fn construct(
     flat: &Flat,
-    library: &Library,
-    (options, cores): (&Options, &Cores),
+    planned: Planned,
+    options: &Options,
     ground: &Ground,
     found: &mut Diagnostics,
 ) -> Option<Built> {
-    let planned = plan(flat, library, cores, options.wording, found);
     // Click looks at arguments only where the connections are right.
     if options.wording == Wording::Click && found.has_errors() {
         return None;
@@ -313,7 +311,7 @@ fn assemble(
             None => seed(index, options.simulated),
         };
         let at_home = assigned.homes.iter().map(|&home| home == index).collect();
-        let core = Core::new(elements, ground.pool.clone(), options.burst, seed);
+        let core = Core::new(elements, ground.frames.clone(), options.burst, seed);
         Core { worker: index, at_home, labels: labels.clone(), ..core }
     };
     let worker = |(index, (slots, mailbox)): (usize, (Vec<Slot>, _))| Worker {

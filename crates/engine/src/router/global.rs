@@ -18,6 +18,7 @@ pub(super) const READS: &[&str] = &[
     "drops",
     "element_cycles.csv",
     "flatconfig",
+    "frames",
     "handlers",
     "list",
     "load",
@@ -64,6 +65,7 @@ impl Router {
             "packages" => lines(self.packages),
             "config" => self.text.clone().unwrap_or_else(|| self.flat_text.clone()),
             "flatconfig" => self.flat_text.clone(),
+            "frames" => self.frames.table(),
             "requirements" => self.requirements.iter().fold(String::new(), |s, r| s + r + "\n"),
             "handlers" => {
                 let writes = self.global_writes();

@@ -26,6 +26,7 @@ use crate::board::Board;
 use crate::class::Program;
 use crate::cores::Cores;
 use crate::element::Step;
+use crate::frames::Frames;
 use crate::graph::{Graph, assign};
 use crate::node::Rewritten;
 use crate::time::{Clock, SIMULATED_START, Time};
@@ -102,8 +103,11 @@ pub struct Options {
     pub simulated_tick: i64,
     /// How many packets sources are asked for at once.
     pub burst: usize,
-    /// How many frames the pool has.
-    pub frames: usize,
+    /// How many frames there are for devices; as many as those that are found need if not given.
+    pub frames: Option<usize>,
+    /// How many bytes packets may take that elements keep, beside those; a quarter of the memory if
+    /// not given.
+    pub memory: Option<u64>,
     /// Whether each worker stays on a core of its own.
     pub pin: bool,
     /// The cores to use, in order; those that the process may use if empty.
@@ -139,7 +143,8 @@ impl Options {
             simulated_from: SIMULATED_START,
             simulated_tick: 0,
             burst: castanet_packet::BURST,
-            frames: 16 * 1024,
+            frames: None,
+            memory: None,
             pin: false,
             cores: Vec::new(),
             fuse: true,
@@ -191,7 +196,7 @@ pub struct Router {
     away: Vec<(usize, Rewritten)>,
     clock: Arc<Clock>,
     console: Arc<Overheard>,
-    pool: Pool,
+    frames: Frames,
     /// Where workers stay, if they do.
     pin: Option<Cores>,
     notices: Receiver<Notice>,
@@ -215,9 +220,13 @@ impl Router {
     pub fn clock(&self) -> &Arc<Clock> {
         &self.clock
     }
-    /// The pool its frames come from.
+    /// The pool that devices take frames of.
     pub fn pool(&self) -> &Pool {
-        &self.pool
+        &self.frames.pool
+    }
+    /// The pool that packets are moved to which are kept while devices need their frames.
+    pub fn storage(&self) -> &Pool {
+        &self.frames.storage
     }
     /// Signals to the process that programs wait for.
     pub fn signals(&self) -> Vec<i32> {

@@ -20,7 +20,7 @@ pub struct Outcome {
 /// What was found when a router was taken apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// Frames that did not come back to the pool: a bug of Castanet.
+    /// Frames that did not come back to their pool: a bug of Castanet.
     pub leaked_frames: usize,
     /// Bursts lost to a panic in an element.
     pub panics: u64,
@@ -229,9 +229,9 @@ impl Router {
             panics = workers.iter().map(|w| w.core.panics).sum();
         }
         // What elements share keeps packets too, and is not any worker's.
-        let pool = self.pool.clone();
+        let frames = self.frames.clone();
         drop(self);
         castanet_packet::Pool::flush_thread();
-        Report { leaked_frames: pool.in_use(), panics, lost_workers }
+        Report { leaked_frames: frames.leaked(), panics, lost_workers }
     }
 }

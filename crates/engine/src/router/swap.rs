@@ -8,6 +8,7 @@
 
 use super::build::{Built, Ground, construct};
 use super::crew::Crew;
+use super::plan::plan;
 use super::{Notice, Options, Router};
 use crate::args::ArgError;
 use crate::board::Board;
@@ -93,7 +94,7 @@ impl Router {
     ) -> Option<Next> {
         let ground = Ground {
             clock: self.clock.clone(),
-            pool: self.pool.clone(),
+            frames: self.frames.clone(),
             notify: self.notify.clone(),
             console: self.console.clone(),
             replaced: self.replaced + 1,
@@ -101,7 +102,8 @@ impl Router {
         };
         // Workers that have cores stay there, and those are not this thread's meanwhile.
         let cores = self.pin.clone().unwrap_or_else(|| options.cores());
-        let mut built = construct(flat, library, (options, &cores), &ground, found)?;
+        let planned = plan(flat, library, &cores, options.wording, found);
+        let mut built = construct(flat, planned, options, &ground, found)?;
         let before = self.predecessors(&mut built);
         let goes_on = goes_on(&before, self.graph.elements.len());
         self.leave(|it| !goes_on[it]);

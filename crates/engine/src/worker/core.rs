@@ -2,6 +2,8 @@
 
 use super::visits::Visits;
 use crate::element::{DROP, MAX_OUTPUTS, REASONS};
+use crate::frames::{Frames, Short};
+use crate::node::NO_FRAME;
 use crate::node::fused::Leaver;
 use crate::time::Time;
 use castanet_packet::{Batch, Pool};
@@ -82,7 +84,9 @@ pub struct Core {
     /// How many pulls are waiting for one another.
     pub(crate) pulls: usize,
     pub(crate) progress: u64,
-    pub(crate) pool: Pool,
+    pub(crate) frames: Frames,
+    /// Whether the source that is asked takes its frames from storage ([`crate::cx::Cx::grant`]).
+    pub(crate) from_storage: bool,
     pub(crate) stops: u32,
     pub(crate) calls: Vec<(String, String)>,
     pub(crate) worker: usize,
@@ -99,7 +103,7 @@ pub struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(elements: usize, pool: Pool, burst: usize, seed: u64) -> Core {
+    pub(crate) fn new(elements: usize, frames: Frames, burst: usize, seed: u64) -> Core {
         Core {
             now: Time::default(),
             burst,
@@ -117,7 +121,8 @@ impl Core {
             watched: 0,
             pulls: 0,
             progress: 0,
-            pool,
+            frames,
+            from_storage: false,
             stops: 0,
             calls: Vec::new(),
             worker: 0,
@@ -128,6 +133,29 @@ impl Core {
             woken: Vec::new(),
             seed: seed.max(1),
             visits: None,
+        }
+    }
+
+    /// The pool of new packets.
+    #[inline]
+    pub(crate) fn new_packets(&self) -> &Pool {
+        if self.from_storage { &self.frames.storage } else { &self.frames.pool }
+    }
+
+    /// Counts `n` packets of element `me` for which there was no frame, and says so once.
+    #[cold]
+    pub(crate) fn count_short(&mut self, me: usize, short: Short, n: u64) {
+        self.count_drops(me, NO_FRAME, n);
+        self.say_short(me, short);
+    }
+
+    /// Says once that element `me` met a shortage.
+    #[cold]
+    pub(crate) fn say_short(&mut self, me: usize, short: Short) {
+        let label = self.labels.get(me).map_or("", |label| label);
+        if let Some(line) = self.frames.report(short, label) {
+            self.chatter.push_str(&line);
+            self.chatter.push('\n');
         }
     }
 

@@ -231,8 +231,10 @@ fn ask(nodes: &mut [Slot], core: &mut Core, me: usize, output: usize, n: usize) 
     let entered = |core: &Core| core.ledger[me].input + core.ledger[me].made;
     let before = entered(core);
     core.asked = output;
+    let from_storage = std::mem::replace(&mut core.from_storage, false);
     let mut cx = Cx { core: &mut *core, me, nodes: Some(&mut *nodes) };
     let asked = catch_unwind(AssertUnwindSafe(|| node.ask(n, &mut cx)));
+    core.from_storage = from_storage;
     let asked = asked.unwrap_or_else(|_| {
         lose_burst(core, me, &*node, entered(core) - before);
         Asked::At(core.now + AFTER_PANIC)
@@ -358,6 +360,13 @@ pub(crate) fn room_below(nodes: &[Slot], me: usize) -> usize {
     let stores = nodes[me].stores.iter();
     let rooms = stores.filter_map(|&store| nodes[store].node.as_ref()).map(|node| node.room());
     rooms.max().unwrap_or(usize::MAX)
+}
+
+/// How many packets the emptiest of the stores keeps that `me` pushes into; `None` if a way leads
+/// elsewhere.
+pub(crate) fn least_held_below(nodes: &[Slot], me: usize) -> Option<usize> {
+    let stores = nodes[me].stores.iter();
+    stores.filter_map(|&store| nodes[store].node.as_ref()).map(|node| node.held()).min()
 }
 
 /// How many packets the stores that `me` watches keep.

@@ -187,6 +187,8 @@ pub struct Receiving {
     wait: Wait,
     /// Whether the port's interrupts could not be had any more.
     deaf: bool,
+    /// How many packets had been lost for want of mbufs.
+    no_frame: u64,
 }
 
 #[handlers]
@@ -559,6 +561,10 @@ impl Source for FromDPDKDevice {
             if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
                 cx.chatter(&format!("FromDPDKDevice({}): {error}", self.settings.port));
                 return Asked::At(cx.now() + Duration::from_secs(1));
+            }
+            if device.no_frame() > local.no_frame {
+                local.no_frame = device.no_frame();
+                cx.starved();
             }
             if !batch.is_empty() {
                 local.wait.over();

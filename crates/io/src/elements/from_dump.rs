@@ -253,6 +253,11 @@ impl Source for FromDump {
             }
         }
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
+        // What is read ahead has its frame.
+        let n = cx.grant(n).max(usize::from(local.next.is_some()));
+        if n == 0 {
+            return Asked::Empty;
+        }
         for _ in 0..n {
             let packet = match local.next.take() {
                 Some(packet) => packet,

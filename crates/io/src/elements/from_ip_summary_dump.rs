@@ -187,6 +187,10 @@ impl Source for FromIPSummaryDump {
             return Asked::Done;
         }
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
+        let n = cx.grant(n);
+        if n == 0 {
+            return Asked::Empty;
+        }
         for _ in 0..n {
             if local.metas.peek().is_none() && !self.read(local, cx) {
                 return self.finish(local, cx);

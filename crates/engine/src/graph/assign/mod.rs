@@ -13,6 +13,7 @@ use crate::element::Facts;
 use crate::node::Target;
 use crate::worker::{Job, TaskRef};
 use queues::User;
+use std::collections::BTreeMap;
 
 /// Tasks, homes, queues and thread vectors.
 pub struct Plan {
@@ -60,6 +61,18 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// How many queues of devices elements use, those that are the program's own sockets aside.
+    pub(crate) fn device_queues(&self, devices: &[Option<Device>]) -> usize {
+        let mut queues: BTreeMap<&str, usize> = BTreeMap::new();
+        for (device, &(receive, send)) in devices.iter().zip(&self.used) {
+            if let Some(device) = device.as_ref().filter(|device| !device.queues.sockets) {
+                let most = queues.entry(&device.name).or_default();
+                *most = receive.max(send).max(*most);
+            }
+        }
+        queues.values().sum()
+    }
+
     fn new(workers: usize, count: usize) -> Plan {
         Plan {
             workers,
