@@ -228,7 +228,17 @@ impl Cx<'_> {
         got
     }
 
-    /// Reports, once, that a device lost packets for want of frames, which it has counted.
+    /// Reports, once, that a device lost packets for want of frames: `now` in all, where `seen` were
+    /// known.
+    #[inline]
+    pub fn missed(&mut self, seen: &mut u64, now: u64) {
+        if now > *seen {
+            *seen = now;
+            self.starved();
+        }
+    }
+
+    /// Reports, once, that a device has no frame to receive anything.
     #[cold]
     pub fn starved(&mut self) {
         self.core.say_short(self.me, Short::Frames);

@@ -276,10 +276,7 @@ impl Source for FromDevice {
             }
             return Asked::At(cx.now() + Duration::from_secs(1));
         }
-        if device.no_frame() > local.no_frame {
-            local.no_frame = device.no_frame();
-            cx.starved();
-        }
+        cx.missed(&mut local.no_frame, device.no_frame());
         if batch.is_empty() {
             if device.starved() {
                 cx.starved();

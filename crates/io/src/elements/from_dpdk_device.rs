@@ -562,10 +562,7 @@ impl Source for FromDPDKDevice {
                 cx.chatter(&format!("FromDPDKDevice({}): {error}", self.settings.port));
                 return Asked::At(cx.now() + Duration::from_secs(1));
             }
-            if device.no_frame() > local.no_frame {
-                local.no_frame = device.no_frame();
-                cx.starved();
-            }
+            cx.missed(&mut local.no_frame, device.no_frame());
             if !batch.is_empty() {
                 local.wait.over();
                 cx.received(batch.len());
