@@ -147,7 +147,7 @@ impl Click {
             };
             router.allow_replacements(how.replacements(&library, &options));
         }
-        if let Err(e) = crate::signals::forward(&router) {
+        if let Err(e) = crate::signals::forward(&mut router) {
             complain(format_args!("click: cannot listen for signals: {e}"));
             return 1;
         }

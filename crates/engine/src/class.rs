@@ -124,6 +124,10 @@ pub type FindDevice = fn(&str, &Names) -> Option<Device>;
 /// Names the stores that an element of these arguments watches, none for those
 /// next to it; `None` if the arguments are wrong.
 pub type FindStores = fn(&str, &Names) -> Option<Vec<String>>;
+/// Names the handlers that an element of these arguments writes in the middle of its packets'
+/// way, each with the argument that messages are to name, if they are known before it runs; `None`
+/// if it writes none.
+pub type FindCalls = fn(&str, &Names) -> Option<Vec<(Option<&'static str>, String)>>;
 type MakeProgram = fn(&str, &Setup) -> Result<Box<dyn Program>, Vec<ArgError>>;
 
 /// What several workers have of an element's state.
@@ -174,6 +178,8 @@ pub struct Class {
     /// For those that watch how full stores are: says which ones the arguments
     /// name.
     pub watch: Option<FindStores>,
+    /// For those that write handlers in the middle of their packets' way: says which.
+    pub calls: Option<FindCalls>,
     /// Whether it begins and ends on every worker that runs or reaches it.
     pub each: bool,
     /// What several workers have of its state.
@@ -268,6 +274,7 @@ const fn class<E: crate::element::Build + Describe + Send + Sync, L: Local, F: F
         program: None,
         device: None,
         watch: None,
+        calls: None,
         each: false,
         state: State::Own,
         notifies: false,
@@ -342,15 +349,10 @@ where
     )
 }
 
-/// The class of an element that takes packets and gives them out as
-/// [`duplex`], and whose program on the control thread decides about them: to
-/// the user it is that program's class, for elements with ports.
-pub const fn duplex_with_program<E, P>() -> Class
-where
-    E: PerBatch + Source<Local = <E as PerBatch>::Local, Fate = <E as PerBatch>::Fate>,
-    P: Control,
-{
-    let (duplex, program) = (duplex::<E>(), control::<P>());
+/// The class of an element whose program on the control thread decides about
+/// packets: to the user it is that program's class, for elements with ports.
+pub const fn per_batch_with_program<E: PerBatch, P: Control>() -> Class {
+    let (through, program) = (per_batch::<E>(), control::<P>());
     let spec = const {
         &Spec {
             class: P::SPEC.class,
@@ -370,7 +372,7 @@ where
         writes: program.writes,
         program: program.program,
         private: program.private,
-        ..duplex
+        ..through
     }
 }
 
@@ -447,6 +449,14 @@ impl Class {
     /// upstream where it is pulled.
     pub const fn with_watch(mut self, find: FindStores) -> Class {
         self.watch = Some(find);
+        self
+    }
+
+    /// The same class, for elements that write handlers in the middle of their packets' way
+    /// ([`Cx::call`](crate::cx::Cx::call)), which `find` names: what they do to any element holds
+    /// for the next packet.
+    pub const fn with_calls(mut self, find: FindCalls) -> Class {
+        self.calls = Some(find);
         self
     }
 

@@ -3,6 +3,7 @@
 use crate::element::{DROP, Fate, PerBatch};
 use crate::node::{NO_FRAME, PerBatchNode, Slot};
 use crate::time::Time;
+use crate::worker::calls::{CALL, Call, Then};
 use crate::worker::core::Core;
 use crate::worker::exec;
 use castanet_packet::{Batch, Packet};
@@ -255,10 +256,30 @@ impl Cx<'_> {
         self.core.stops += 1;
     }
 
-    /// Asks the driver to write `value` to a handler: the router's own or
-    /// `element.handler`.
+    /// Writes `value` to a handler, the router's own or `element.handler`: when everything that
+    /// the element has emitted has come to its end, and before anything that it emits from now
+    /// on goes on. Where the element is pulled: before anything that is pulled goes on. Nobody
+    /// hears what the handler says.
     pub fn call(&mut self, handler: &str, value: &str) {
-        self.core.calls.push((handler.to_owned(), value.to_owned()));
+        self.emit_call(Call::new(handler, value, Then::Nothing), Batch::new());
+    }
+
+    /// Asks the element's own program by which output a packet is to leave; by none is a drop,
+    /// under the element's first reason. For elements whose outputs push.
+    pub fn decide(&mut self, handler: &str, value: &str, packet: Packet) {
+        self.emit_call(Call::new(handler, value, Then::Leave), Batch::from(packet));
+    }
+
+    /// As [`Cx::call`]; then the packet comes to input `port` again. For packets that were pushed.
+    pub fn call_and_return(&mut self, handler: &str, value: &str, port: usize, packet: Packet) {
+        self.emit_call(Call::new(handler, value, Then::Return(port)), Batch::from(packet));
+    }
+
+    fn emit_call(&mut self, call: Box<Call>, batch: Batch) {
+        self.core.calls.push_back(call);
+        self.core.emitted.push((CALL, batch));
+        // What is emitted next joins nothing that was emitted before.
+        self.core.mark = self.core.emitted.len();
     }
 
     /// Which worker this is.

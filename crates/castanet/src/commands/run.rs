@@ -106,7 +106,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         let how = Reading { vars, clickpath: None, warnings: true, add: Box::new(|_| ()) };
         router.allow_replacements(how.replacements(&library, &options));
     }
-    if let Err(e) = crate::signals::forward(&router) {
+    if let Err(e) = crate::signals::forward(&mut router) {
         complain(format_args!("castanet: cannot listen for signals: {e}"));
         return crate::exit::CONFIGURATION;
     }

@@ -200,6 +200,16 @@ fn names(flat: &str) -> Vec<&str> {
 }
 
 #[test]
+fn explain_shows_where_packets_go_one_at_a_time() {
+    let calls = "i :: InfiniteSource -> Counter(COUNT_CALL 1 stop) -> d :: Discard";
+    let text = castanet(&["explain", "-e", calls], b"").out;
+    let part = text.split("one packet at a time").nth(1).expect("a step");
+    let part = part.split("rows of").next().unwrap_or_default();
+    assert!(part.contains("i :: InfiniteSource") && !part.contains("d :: Discard"), "{text}");
+    assert!(!castanet(&["explain", "-e", FIVE], b"").out.contains("one packet at a time"));
+}
+
+#[test]
 fn explain_shows_every_step() {
     let text = out(&["explain", "conf/router.click", "-j", "2"]);
     let headings: Vec<&str> =

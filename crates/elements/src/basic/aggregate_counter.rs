@@ -10,8 +10,8 @@ use castanet_engine::prelude::*;
 ///
 /// A frozen counter counts no aggregate that it has not counted before; packets of the
 /// second input are always counted so. With a second output it gets what was not
-/// counted. The limits are looked at packet by packet, their handlers called
-/// after the burst.
+/// counted. The limits are looked at packet by packet, and their handlers called
+/// before the packet goes on.
 ///
 /// ```click
 /// in -> Paint(7, 23) -> c :: AggregateCounter -> out
@@ -43,7 +43,7 @@ use castanet_engine::prelude::*;
 /// in -> c :: AggregateCounter(BYTES true, FREEZE_AFTER_AGG 1, CALL_AFTER_COUNT 50 p.color 9)
 ///    -> p :: Paint(1) -> out
 /// > in  1.0.0.1 > 2.0.0.2 udp len 60
-/// < out 1.0.0.1 > 2.0.0.2 udp len 60 ; paint 1
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60 ; paint 9
 /// = c.count 60
 /// = p.color 9
 /// = c.call_after_count
@@ -97,6 +97,19 @@ impl Build for AggregateCounter {
         let two = setup.outputs > 1;
         let name = setup.name.to_owned();
         Ok(AggregateCounter { name, amount: args.amount, two, limits: [agg, count] })
+    }
+}
+
+impl AggregateCounter {
+    /// The handlers of other elements that it calls.
+    pub(super) fn calls(
+        config: &str,
+        names: &Names,
+    ) -> Option<Vec<(Option<&'static str>, String)>> {
+        let it = <Settings as Args>::parse(config, names).ok()?;
+        let calls = [it.call_after_agg, it.call_after_count].into_iter().flatten();
+        let handlers: Vec<_> = calls.map(|it| (None, it.call.handler)).collect();
+        (!handlers.is_empty()).then_some(handlers)
     }
 }
 

@@ -150,7 +150,8 @@ use castanet_engine::class::*;
 pub static CLASSES: &[Class] = &[
     info::<address_info::AddressInfo>(),
     per_packet::<adjust_timestamp::AdjustTimestamp>(),
-    per_batch::<aggregate_counter::AggregateCounter>(),
+    per_batch::<aggregate_counter::AggregateCounter>()
+        .with_calls(aggregate_counter::AggregateCounter::calls),
     per_packet::<aggregate_counter_vector::AggregateCounterVector>(),
     per_packet::<aggregate_filter::AggregateFilter>(),
     per_packet::<aggregate_first::AggregateFirst>(),
@@ -186,7 +187,9 @@ pub static CLASSES: &[Class] = &[
     per_packet::<classifier::Classifier>(),
     info::<clicky_info::ClickyInfo>(),
     per_batch::<clipboard::Clipboard>(),
-    per_batch::<counter::Counter>().with_checksums(Checksums::Pass),
+    per_batch::<counter::Counter>()
+        .with_calls(counter::Counter::calls)
+        .with_checksums(Checksums::Pass),
     per_batch::<cpu_switch::CPUSwitch>().with_checksums(Checksums::Pass),
     per_batch::<discard::Discard>().with_checksums(Checksums::Pass),
     control::<driver_manager::DriverManager>(),
@@ -271,7 +274,7 @@ pub static CLASSES: &[Class] = &[
     per_batch::<suppressor::Suppressor>(),
     per_packet::<switch::Switch>().with_checksums(Checksums::Pass),
     per_batch::<tee::Tee>().with_checksums(Checksums::Pass),
-    per_batch::<time_filter::TimeFilter>(),
+    per_batch::<time_filter::TimeFilter>().with_calls(time_filter::TimeFilter::calls),
     per_packet::<time_range::TimeRange>(),
     per_batch::<timestamp_diff::TimestampDiff>(),
     per_packet::<truncate::Truncate>(),

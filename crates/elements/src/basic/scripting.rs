@@ -282,8 +282,8 @@ impl Scripted {
         }
     }
 
-    /// Runs for the packet that has waited longest, and says to which output it
-    /// goes; none that there is drops it.
+    /// Runs for a packet, and says to which output it goes; none that there is
+    /// drops it.
     fn decide(
         &self,
         state: &mut State,
@@ -294,13 +294,11 @@ impl Scripted {
         state.machine.call("packet", "", true);
         state.over = false;
         self.run(state, desk, &mut Said::aloud());
-        let output = match state.machine.state() {
+        Ok(match state.machine.state() {
             Wait::Done(End::Return(value)) => value.trim().to_owned(),
             Wait::Done(End::End) => "0".to_owned(),
             _ => String::new(),
-        };
-        let handler = format!("{}.decided", desk.name());
-        desk.write(&handler, &output).map(|()| String::new())
+        })
     }
 }
 

@@ -64,6 +64,13 @@ pub(super) fn after_famine(cx: &mut Cx) -> Asked {
     Asked::At(soon)
 }
 
+/// The handler of an END_CALL.
+pub(super) fn calls(end_call: Option<String>) -> Option<Vec<(Option<&'static str>, String)>> {
+    let call = end_call?;
+    let handler = call.split_whitespace().next().unwrap_or_default().to_owned();
+    Some(vec![(Some("END_CALL"), handler)])
+}
+
 /// What happens once when a source has made its last packet.
 #[derive(Default)]
 pub(super) struct Ending {

@@ -113,6 +113,16 @@ impl Build for InfiniteSource {
     }
 }
 
+impl InfiniteSource {
+    /// The handler that it calls at its end.
+    pub(super) fn calls(
+        config: &str,
+        names: &Names,
+    ) -> Option<Vec<(Option<&'static str>, String)>> {
+        copies::calls(<InfiniteSource as Args>::parse(config, names).ok()?.end_call)
+    }
+}
+
 impl Source for InfiniteSource {
     type Local = Made;
     type Fate = ();

@@ -59,6 +59,16 @@ impl Build for RandomSource {
     }
 }
 
+impl RandomSource {
+    /// The handler that it calls at its end.
+    pub(super) fn calls(
+        config: &str,
+        names: &Names,
+    ) -> Option<Vec<(Option<&'static str>, String)>> {
+        copies::calls(<RandomSource as Args>::parse(config, names).ok()?.end_call)
+    }
+}
+
 impl Source for RandomSource {
     type Local = Made;
     type Fate = ();

@@ -97,6 +97,16 @@ impl Build for RatedSource {
     }
 }
 
+impl RatedSource {
+    /// The handler that it calls at its end.
+    pub(super) fn calls(
+        config: &str,
+        names: &Names,
+    ) -> Option<Vec<(Option<&'static str>, String)>> {
+        copies::calls(<RatedSource as Args>::parse(config, names).ok()?.end_call)
+    }
+}
+
 impl Source for RatedSource {
     type Local = Made;
     type Fate = ();

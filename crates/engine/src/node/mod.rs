@@ -144,6 +144,8 @@ pub struct Slot {
     pub stores: Vec<usize>,
     /// The stores whose lengths it wants to know.
     pub watched: Vec<usize>,
+    /// Whether packets come here, or its task sends them, one at a time.
+    pub single: bool,
 }
 
 /// Elements that run as one pass.

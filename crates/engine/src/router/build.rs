@@ -62,9 +62,8 @@ impl Router {
             true => Clock::simulated_from(options.simulated_from, options.simulated_tick),
             false => Clock::real(),
         });
-        let pool = Pool::new(PoolConfig { frames: options.frames, ..PoolConfig::default() });
         let console = Arc::new(Overheard::new(options.console.clone()));
-        let ground = match pool {
+        let ground = match Pool::new(PoolConfig { frames: options.frames, ..Default::default() }) {
             Ok(pool) => {
                 Ground { clock, pool, notify, console, replaced: 0, board: Board::default() }
             }
@@ -106,6 +105,9 @@ impl Router {
             stops: 0,
             load: Load::new(),
             ending: None,
+            calling: 0,
+            raised: Vec::new(),
+            default_action: |_| (),
         })
     }
 
@@ -184,7 +186,7 @@ impl Built {
                     run.program.begin(Bell { program: run.id, line, console })
                 })
             });
-            if let Err(error) = begun {
+            if let Err(error) = begun.and_then(|()| self.find_calls(element)) {
                 report(&self.graph, element, "initializing", vec![error], options.wording, found);
             }
         }
@@ -365,6 +367,7 @@ fn slots(
             slot.feeders.clone_from(&assigned.feeders[element]);
             slot.stores.clone_from(&assigned.stores[element]);
             slot.watched.clone_from(&assigned.watched[element]);
+            slot.single = assigned.single[element];
             slots.push(slot);
         }
     }
@@ -420,5 +423,6 @@ fn slot(graph: &Graph, element: usize) -> Slot {
         feeders: Vec::new(),
         stores: Vec::new(),
         watched: Vec::new(),
+        single: false,
     }
 }

@@ -30,7 +30,7 @@ pub(super) const READS: &[&str] = &[
 
 /// Those that can be written where the configuration may be replaced; else all
 /// but the first.
-const WRITES: &[&str] = &["hotconfig", "count_cycles", "reset_cycles", "stop"];
+pub(super) const WRITES: &[&str] = &["hotconfig", "count_cycles", "reset_cycles", "stop"];
 
 /// An element and the name of its handler; the router's own have no element,
 /// and of those some have a point in their name.

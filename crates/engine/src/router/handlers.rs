@@ -1,9 +1,12 @@
 //! Handlers: errands that workers run between two bursts.
 
+use super::calls::no_element;
 use super::costs::CYCLES;
+use super::tasks::task_handlers;
 use super::{Notice, Router, global, reconfigure};
 use crate::args::ArgError;
 use crate::class::{Ask, Class, HandlerDoc, Program, Role, Value};
+use crate::graph::{Graph, assign};
 use crate::node::{self, Rewritten, THROWN};
 use crate::worker::Worker;
 use crate::worker::core::Ledger;
@@ -72,11 +75,7 @@ impl Router {
     }
 
     fn element(&self, name: &str) -> Result<usize, ArgError> {
-        self.graph.find(name).ok_or_else(|| {
-            let near = nearest(name, self.graph.elements.iter().map(|e| e.name.as_str()));
-            let error = ArgError::new(format!("no element named '{name}'"));
-            near.map_or(error.clone(), |n| error.help(format!("did you mean '{n}'?")))
-        })
+        self.graph.find(name).ok_or_else(|| no_element(&self.graph, name))
     }
 
     fn program(&self, element: usize) -> Option<&dyn Program> {
@@ -93,24 +92,8 @@ impl Router {
 
     /// Every handler of an element: its page, and whether it writes.
     pub fn handlers_of(&self, element: usize) -> Vec<(HandlerDoc, bool)> {
-        let class = self.graph.elements[element].class;
-        let own = (class.reads)();
-        let common = COMMON.iter().copied().filter(|c| own.iter().all(|h| h.name != c.name));
-        let reads = own.iter().copied().chain(common);
-        let config = reconfigure::may(class).then_some(CONFIG);
-        let own = (class.writes)();
-        let cycles = own.iter().all(|h| h.name != CYCLES.name).then_some(CYCLES);
-        let writes = own.into_iter().chain(config).chain(cycles);
-        let declared = reads.map(|doc| (doc, false)).chain(writes.map(|doc| (doc, true)));
-        let mut all: Vec<(HandlerDoc, bool)> = declared.collect();
-        for (doc, write) in self.task_handlers(element) {
-            if all.iter().all(|(other, writes)| (other.name, *writes) != (doc.name, write)) {
-                all.push((doc, write));
-            }
-        }
-        all
+        declared(&self.graph, &self.assigned, element)
     }
-
     fn read_element(&mut self, it: usize, name: &str, param: &str) -> Result<String, ArgError> {
         let class = self.graph.elements[it].class;
         // An element's own `drops`, as a Queue has, comes before everybody's.
@@ -300,6 +283,9 @@ impl Router {
                 }
                 Some((done, shares))
             });
+            if wakes {
+                self.make_calls(worker);
+            }
             let (done, shares) = done.flatten().ok_or_else(|| self.no_write(it, name))?;
             done.map_err(|e| e.at(name))?;
             if shares {
@@ -323,10 +309,7 @@ impl Router {
     }
 
     fn no_handler(&self, it: usize, name: &str, kind: &str, known: &[&str]) -> ArgError {
-        let label = self.graph.label(it);
-        let error = ArgError::new(format!("'{label}' has no {kind} handler '{name}'"));
-        let path = format!("{}.{name}", self.graph.elements[it].name);
-        unknown(error, &path, kind, name, known)
+        missing(&self.graph, it, name, kind, known)
     }
 
     /// The counts of one element, all workers together.
@@ -375,6 +358,30 @@ impl Router {
     }
 }
 
+/// Every handler of an element that it declares or that all have: its page, and whether it writes.
+pub(super) fn declared(
+    graph: &Graph,
+    assigned: &assign::Plan,
+    element: usize,
+) -> Vec<(HandlerDoc, bool)> {
+    let class = graph.elements[element].class;
+    let own = (class.reads)();
+    let common = COMMON.iter().copied().filter(|c| own.iter().all(|h| h.name != c.name));
+    let reads = own.iter().copied().chain(common);
+    let config = reconfigure::may(class).then_some(CONFIG);
+    let own = (class.writes)();
+    let cycles = own.iter().all(|h| h.name != CYCLES.name).then_some(CYCLES);
+    let writes = own.into_iter().chain(config).chain(cycles);
+    let declared = reads.map(|doc| (doc, false)).chain(writes.map(|doc| (doc, true)));
+    let mut all: Vec<(HandlerDoc, bool)> = declared.collect();
+    for (doc, write) in task_handlers(assigned, element) {
+        if all.iter().all(|(other, writes)| (other.name, *writes) != (doc.name, write)) {
+            all.push((doc, write));
+        }
+    }
+    all
+}
+
 /// Packets that an element dropped, by the name of the reason; those for an
 /// output that is not connected count under its name.
 pub(super) fn drop_counts(class: &Class, ledger: &Ledger) -> Vec<(String, u64)> {
@@ -390,6 +397,20 @@ pub(super) fn drop_counts(class: &Class, ledger: &Ledger) -> Vec<(String, u64)> 
         all.push((format!("output_{port}"), n));
     }
     all
+}
+
+/// The error about a handler that an element does not have.
+pub(super) fn missing(
+    graph: &Graph,
+    it: usize,
+    name: &str,
+    kind: &str,
+    known: &[&str],
+) -> ArgError {
+    let label = graph.label(it);
+    let error = ArgError::new(format!("'{label}' has no {kind} handler '{name}'"));
+    let path = format!("{}.{name}", graph.elements[it].name);
+    unknown(error, &path, kind, name, known)
 }
 
 /// The error about a handler that is not there, with Click's words and the nearest name.

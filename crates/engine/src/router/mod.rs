@@ -1,6 +1,7 @@
 //! A whole router: built from a flat configuration, run, read, written, ended.
 
 mod build;
+mod calls;
 mod costs;
 mod crew;
 mod desk;
@@ -41,13 +42,8 @@ use std::sync::mpsc::{Receiver, Sender};
 pub enum Notice {
     /// An element asks the router to stop.
     StopRequested,
-    /// An element wants a handler written.
-    Write {
-        /// Its path, as a user writes it.
-        handler: String,
-        /// The text to write.
-        value: String,
-    },
+    /// Packets of a worker wait for a handler to be called.
+    Call(usize),
     /// A program's bell was rung.
     Rung(ProgramId),
     /// The user does: nobody is asked.
@@ -200,6 +196,12 @@ pub struct Router {
     load: costs::Load,
     /// Set when the router is to end, with its exit status.
     ending: Option<i32>,
+    /// How many calls of elements wait for each other.
+    calling: u32,
+    /// Signals that programs have sent to this process and that others of its programs wait for.
+    raised: Vec<i32>,
+    /// What a signal does that no program waits for.
+    default_action: fn(i32),
 }
 
 impl Router {
@@ -225,6 +227,10 @@ impl Router {
         signals.sort_unstable();
         signals.dedup();
         signals
+    }
+    /// Says what a signal does that programs have waited for and wait for no more.
+    pub fn default_action(&mut self, action: fn(i32)) {
+        self.default_action = action;
     }
     /// A line to the driver, for signal handlers.
     pub fn line(&self) -> Sender<Notice> {

@@ -51,6 +51,7 @@ impl Router {
             });
         }
         self.go_on(ran);
+        self.make_calls(home);
         self.rewritten[it] = None;
         self.declare(it, text);
         Ok(())

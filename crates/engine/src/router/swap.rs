@@ -222,10 +222,19 @@ impl Router {
     /// Puts the configuration that waits, if one does, in place of the present
     /// one; whether it did.
     fn replace(&mut self) -> bool {
-        let Some(Next { text, mut built, board, before }) = self.next.take() else { return false };
+        if self.next.is_none() {
+            return false;
+        }
+        let runs = self.halt();
+        // What is on its way has been promised the handlers of this configuration; one of them may
+        // put yet another in the place of the next.
+        self.make_all_calls();
+        let Some(Next { text, mut built, board, before }) = self.next.take() else {
+            self.go_on(runs);
+            return true;
+        };
         // Programs that end here cannot end what takes their place.
         self.ending = None;
-        let runs = self.halt();
         self.last_words();
         self.end_others(&before);
         self.hand_over_programs(&mut built, &before);
@@ -264,7 +273,6 @@ impl Router {
         for notice in said {
             match notice {
                 Notice::StopRequested => {}
-                Notice::Write { .. } => _ = self.heed(notice),
                 // Whoever receives it is here.
                 _ => _ = self.notify.send(notice),
             }

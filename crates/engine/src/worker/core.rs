@@ -1,12 +1,13 @@
 //! What one worker keeps beside its elements: counts, timers, buffers.
 
+use super::calls::Call;
 use super::visits::Visits;
 use crate::element::{DROP, MAX_OUTPUTS, REASONS};
 use crate::node::fused::Leaver;
 use crate::time::Time;
 use castanet_packet::{Batch, Pool};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 /// Counts of one element on one worker. At every moment
@@ -57,6 +58,16 @@ pub(crate) struct Hop {
     pub(crate) batch: Batch,
     /// To this element alone, not to the pass that begins with it.
     pub(crate) alone: bool,
+    /// A call of this element, to be made before its packets and those below go on.
+    pub(crate) call: Option<Box<Call>>,
+}
+
+impl Hop {
+    /// Packets on their way to an input.
+    #[inline]
+    pub(crate) fn new(node: usize, port: usize, depth: u32, batch: Batch) -> Hop {
+        Hop { node, port, depth, batch, alone: false, call: None }
+    }
 }
 
 /// What one worker keeps beside its elements.
@@ -84,7 +95,12 @@ pub struct Core {
     pub(crate) progress: u64,
     pub(crate) pool: Pool,
     pub(crate) stops: u32,
-    pub(crate) calls: Vec<(String, String)>,
+    /// Calls among what was emitted, in order.
+    pub(crate) calls: VecDeque<Box<Call>>,
+    /// Calls of elements that were pulled, to be made when the pull is over.
+    pub(crate) pulled: Vec<Hop>,
+    /// How many packets a pull may bring.
+    pub(crate) most: usize,
     pub(crate) worker: usize,
     /// By element: whether this worker is its home.
     pub(crate) at_home: Vec<bool>,
@@ -119,7 +135,9 @@ impl Core {
             progress: 0,
             pool,
             stops: 0,
-            calls: Vec::new(),
+            calls: VecDeque::new(),
+            pulled: Vec::new(),
+            most: usize::MAX,
             worker: 0,
             at_home: vec![true; elements],
             panics: 0,

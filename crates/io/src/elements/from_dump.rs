@@ -218,6 +218,17 @@ impl Build for FromDump {
     }
 }
 
+impl FromDump {
+    /// The handler that it calls at its end.
+    pub(super) fn calls(
+        config: &str,
+        names: &Names,
+    ) -> Option<Vec<(Option<&'static str>, String)>> {
+        let call = <Settings as Args>::parse(config, names).ok()?.end_call?;
+        Some(vec![(Some("END_CALL"), call.handler)])
+    }
+}
+
 impl Source for FromDump {
     type Local = Reading;
     type Fate = Read;

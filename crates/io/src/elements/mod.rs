@@ -61,7 +61,7 @@ pub static CLASSES: &[Class] = &[
         .with_device(from_dpdk_device::device)
         .with_straight(&["ToDPDKDevice"]),
     source::<from_dpdk_ring::FromDPDKRing>(),
-    source::<from_dump::FromDump>(),
+    source::<from_dump::FromDump>().with_calls(from_dump::FromDump::calls),
     source::<from_host::FromHost>(),
     source::<from_ip_summary_dump::FromIPSummaryDump>(),
     source::<from_tcpdump::FromTcpdump>(),

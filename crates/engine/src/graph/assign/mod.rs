@@ -53,6 +53,9 @@ pub struct Plan {
     pub stores: Vec<Vec<usize>>,
     /// By element: the stores whose lengths it wants to know.
     pub watched: Vec<Vec<usize>>,
+    /// By element: whether packets come there, or its tasks send them, one at a time
+    /// ([`super::order`]).
+    pub single: Vec<bool>,
     /// By element: how many turns its tasks get, where others get one.
     pub tickets: Vec<f64>,
     /// What random numbers follow from, where it was said.
@@ -79,6 +82,7 @@ impl Plan {
             feeders: vec![Vec::new(); count],
             stores: vec![Vec::new(); count],
             watched: vec![Vec::new(); count],
+            single: vec![false; count],
             tickets: vec![1.0; count],
             seed: None,
         }
@@ -114,6 +118,18 @@ impl Plan {
             }
         }
         self.watched[element] = stores;
+    }
+
+    /// Lets packets come to these elements one at a time. Their tasks stay where they are, for
+    /// packets on their way may have to wait for handlers.
+    pub(crate) fn send_singly(&mut self, single: Vec<bool>) {
+        for ((single, movable), stays) in single.iter().zip(&mut self.movable).zip(&mut self.stays)
+        {
+            if *single && std::mem::replace(movable, false) {
+                *stays = Some("handlers are called in the middle of its packets' way");
+            }
+        }
+        self.single = single;
     }
 
     /// Whether no more than one worker can reach an element at a time.
