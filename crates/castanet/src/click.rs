@@ -8,6 +8,7 @@ use crate::library::library;
 use crate::load::{Loaded, Origin, load};
 use crate::replace::Reading;
 use crate::terminal::{complain, say};
+use castanet_engine::files::HandlerFiles;
 use castanet_engine::router::{Options, Outcome, Router, Wording};
 use castanet_engine::time::Time;
 use castanet_lang::args::quote_if_needed;
@@ -114,6 +115,12 @@ impl Click {
         }
         options.wording = Wording::Click;
         options.interfaces = Some(castanet_io::elements::address_of);
+        let silent = self.no_warnings;
+        options.handler_files = HandlerFiles::any(Box::new(move |text| {
+            if !silent {
+                complain(format_args!("warning: {text}"));
+            }
+        }));
         options.text = text;
         options.packages = crate::load::PACKAGES;
         options
@@ -122,6 +129,7 @@ impl Click {
     fn run(&self, origin: &Origin, vars: &[(String, String)]) -> i32 {
         let library = library();
         let mut loaded = load(origin, vars, &library, self.clickpath.as_deref());
+        loaded.check_settings(vars, Wording::Click);
         if loaded.found.has_errors() {
             self.report(&mut loaded);
             return 1;

@@ -4,7 +4,7 @@ mod program;
 mod value;
 
 pub use program::Program;
-pub use value::{Sums, Value};
+pub use value::{Piece, Sums, Value};
 
 use crate::args::{ArgError, ArgSpec, Args, Names};
 use crate::element::{
@@ -50,6 +50,9 @@ pub struct Ask<'a> {
     pub now: Time,
     /// Text after the handler's name, empty for most.
     pub param: &'a str,
+    /// Where the piece begins that is asked for, as the piece before said; 0 for the first. See
+    /// [`Piece`].
+    pub from: u64,
 }
 
 /// A read handler of `T`.
@@ -114,6 +117,8 @@ pub enum Role {
     Control,
 }
 
+/// From a configuration, a handler's name and what is asked to the answer.
+pub type Peek = fn(&Rewritten, &str, &Ask) -> Option<Value>;
 /// From a configuration, a handler's name and what is written to it to another configuration.
 pub type Rewrite = fn(&Rewritten, &str, &str, &Names) -> Option<Result<Rewritten, ArgError>>;
 type Declare = fn(&str, &Names, &mut Facts) -> Result<(), Vec<ArgError>>;
@@ -157,6 +162,8 @@ pub struct Class {
     pub writes: fn() -> Vec<HandlerDoc>,
     /// Whether a write handler also asks the router to stop.
     pub stops: fn(&str) -> bool,
+    /// Reads a handler of a configuration; `None` if there is none of that name.
+    pub peek: Peek,
     /// Makes a changed configuration, by a write handler of configurations; `None` if there is
     /// none of that name.
     pub rewrite: Rewrite,
@@ -224,6 +231,22 @@ fn build<E: crate::element::Build>(text: &str, setup: &Setup) -> Result<E, Vec<A
     E::build(args, setup).map_err(|e| vec![e])
 }
 
+fn peek<E: Describe + Send + Sync + 'static>(
+    config: &Rewritten,
+    name: &str,
+    ask: &Ask,
+) -> Option<Value> {
+    let config = config.downcast_ref::<E>()?;
+    let find = |name: &str| E::READS.iter().copied().flatten().find(|h| h.name == name);
+    match (find(name), numbered(name)) {
+        (Some(read), _) => Some((read.get)(config, ask)),
+        (None, Some((name, number))) => {
+            Some((find(&name)?.get)(config, &Ask { param: number, ..*ask }))
+        }
+        _ => None,
+    }
+}
+
 fn rewrite<E: crate::element::Build + Describe + Send + Sync>(
     config: &Rewritten,
     name: &str,
@@ -262,6 +285,7 @@ const fn class<E: crate::element::Build + Describe + Send + Sync, L: Local, F: F
         writes: writes::<E, L>,
         stops: |name| L::STOPS.contains(&name),
         wakes: |name| L::WAKES.contains(&name),
+        peek: peek::<E>,
         rewrite: rewrite::<E>,
         make,
         declare: None,

@@ -12,6 +12,7 @@ pub mod cores;
 pub mod cx;
 pub mod element;
 pub mod example;
+pub mod files;
 pub mod graph;
 pub mod manual;
 pub mod node;

@@ -60,8 +60,8 @@ pub struct DeviceStats {
     pub kernel_drops: u64,
     /// Received packets dropped because the pool had no frame.
     pub no_frame: u64,
-    /// Received packets dropped because what the kernel said about their
-    /// checksum or segmentation does not fit them.
+    /// Received packets dropped because what the kernel or a peer said about their
+    /// checksum, segmentation or length does not fit them.
     pub malformed: u64,
     /// Super-frames that were cut into packets.
     pub super_frames: u64,

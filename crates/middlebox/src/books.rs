@@ -6,7 +6,7 @@ use crate::in_force::InForce;
 use crate::listing::{self, Count};
 use crate::matcher::Matcher;
 use crate::rules::{Entry, Rules};
-use castanet_engine::class::Sums;
+use castanet_engine::class::{Piece, Sums};
 use castanet_engine::prelude::*;
 use castanet_kit::flow::Counts;
 use std::sync::Arc;
@@ -103,7 +103,9 @@ impl Books {
 
     fn connections_listed(&self, ask: &Ask, verbose: bool) -> Value {
         let (places, now) = (self.matcher.places(), ask.now.0.unsigned_abs());
-        Value::common(self.connections.read(|all| all.list(places, now, verbose)))
+        let some = |all: &Connections| all.some_lines(places, now, verbose, ask.from);
+        let (text, next) = self.connections.read(some);
+        Piece { text, next, sorted: true }.into()
     }
 
     /// Sees to it that connections that are over are forgotten while no packets come.

@@ -188,6 +188,13 @@ fn read_file(path: &str) -> Result<Vec<Rule>, ArgError> {
     rules_of(&text).map_err(|error| error.at(path))
 }
 
+/// The rules of a file that a command names.
+fn load(path: &str, names: &Names) -> Result<Vec<Rule>, ArgError> {
+    let bytes = names.files().read("load", path, castanet_engine::files::LONGEST)?;
+    let text = String::from_utf8(bytes).map_err(|_| ArgError::new("is not UTF-8").at(path))?;
+    rules_of(&text).map_err(|error| error.at(path))
+}
+
 /// Rules, if there are places for them.
 fn few_enough(rules: Rules) -> Result<Rules, ArgError> {
     match rules.slots() > PLACES {
@@ -237,19 +244,20 @@ impl Build for Middlebox {
 
 impl Middlebox {
     /// The element after a command.
-    fn after(&self, command: &Command) -> Result<Self, ArgError> {
+    fn after(&self, command: &Command, names: &Names) -> Result<Self, ArgError> {
         let mut new = self.clone();
         let mut rules = Rules::clone(self.in_force.rules());
         let said = match command {
             Command::Enable(names) => new.interfaces.set(names, true),
             Command::Disable(names) => new.interfaces.set(names, false),
             Command::Test(packet) => self.tried(packet),
-            Command::Save(path) => match std::fs::write(path, self.in_force.rules().text()) {
-                Ok(()) => Ok(format!("saved {} rules", self.in_force.rules().len())),
-                Err(error) => return Err(ArgError::of_file(path, &error)),
-            },
+            Command::Save(path) => {
+                let text = self.in_force.rules().text();
+                names.files().write("save", path, text.as_bytes())?;
+                Ok(format!("saved {} rules", self.in_force.rules().len()))
+            }
             Command::Load(path) => {
-                let loaded = read_file(path)?;
+                let loaded = load(path, names)?;
                 let said = format!("loaded {} rules", loaded.len());
                 rules.load(loaded);
                 Ok(said)
@@ -272,7 +280,7 @@ impl Middlebox {
     }
 
     /// The element after the command of that name.
-    fn told(&self, name: &str, text: &str) -> Result<Self, ArgError> {
+    fn told(&self, name: &str, text: &str, names: &Names) -> Result<Self, ArgError> {
         let line = format!("{name} {text}");
         // Errors are about the text that was written.
         let unnamed = |mut error: ArgError| {
@@ -281,7 +289,7 @@ impl Middlebox {
             error
         };
         match command(&line).map_err(|fault| unnamed(fault.into()))? {
-            Some(command) => self.after(&command),
+            Some(command) => self.after(&command, names),
             None => Ok(self.clone()),
         }
     }
@@ -352,53 +360,53 @@ impl Middlebox {
     }
     /// Does what a command of the language says.
     #[write]
-    fn command(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        command(text)?.map_or_else(|| Ok(self.clone()), |command| self.after(&command))
+    fn command(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        command(text)?.map_or_else(|| Ok(self.clone()), |command| self.after(&command, names))
     }
     /// Adds a rule behind the others.
     #[write]
-    fn add(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("add", text)
+    fn add(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("add", text, names)
     }
     /// Puts a rule in another's place: `N MATCH… TARGET…`.
     #[write]
-    fn replace(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("replace", text)
+    fn replace(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("replace", text, names)
     }
     /// Removes a rule, by its position or its identifier.
     #[write]
-    fn delete(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("delete", text)
+    fn delete(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("delete", text, names)
     }
     /// Moves a rule: `N M`.
     #[write(r#move)]
-    fn move_rule(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("move", text)
+    fn move_rule(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("move", text, names)
     }
     /// Removes all rules, and forgets all connections.
     #[write]
-    fn flush(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
-        self.after(&Command::Flush)
+    fn flush(&self, _: &str, names: &Names) -> Result<Self, ArgError> {
+        self.after(&Command::Flush, names)
     }
     /// Attaches the rules to interfaces.
     #[write]
-    fn enable(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("enable", text)
+    fn enable(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("enable", text, names)
     }
     /// Detaches the rules from interfaces.
     #[write]
-    fn disable(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("disable", text)
+    fn disable(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("disable", text, names)
     }
     /// Writes the rules to a file.
     #[write]
-    fn save(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("save", text)
+    fn save(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("save", text, names)
     }
     /// Puts the rules of a file in place of all, or does nothing.
     #[write]
-    fn load(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("load", text)
+    fn load(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("load", text, names)
     }
     /// How long idle connections are kept, in seconds.
     #[read]
@@ -411,13 +419,13 @@ impl Middlebox {
     }
     /// Says how long idle connections are kept: `udp 600`.
     #[write]
-    fn timeout(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("timeout", text)
+    fn timeout(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("timeout", text, names)
     }
     /// Begins counting anew.
     #[write]
-    fn reset_counts(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
-        self.after(&Command::ResetCounters)
+    fn reset_counts(&self, _: &str, names: &Names) -> Result<Self, ArgError> {
+        self.after(&Command::ResetCounters, names)
     }
 }
 

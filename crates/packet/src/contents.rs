@@ -8,6 +8,10 @@ use crate::pool;
 const MAX_LEAD: usize = 1 << 14;
 
 impl Packet {
+    /// The longest that elements make a packet by an argument: more than any link carries, and
+    /// little enough that a burst of them has room. Other packets may be longer.
+    pub const LONGEST: u32 = 1 << 20;
+
     /// Grows the packet by `n` bytes at the front and gives these, with
     /// unspecified contents. Never fails: moves to a larger frame if the
     /// headroom is short, and to an own one if the frame is shared.

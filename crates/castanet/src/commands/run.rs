@@ -6,9 +6,11 @@ use crate::library::library;
 use crate::replace::Reading;
 use crate::terminal::{complain, say};
 use crate::watch::Watch;
+use castanet_engine::files::HandlerFiles;
 use castanet_engine::router::{Options, Outcome, Router, Wording};
 use clap::Args;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +39,10 @@ pub(crate) struct Arguments {
     /// Let `write hotconfig` replace the configuration while it runs
     #[arg(short = 'R', long)]
     allow_reconfigure: bool,
+    /// Let handlers open files below this folder, links not followed (may be repeated); else they
+    /// open none but those that the configuration names
+    #[arg(long, value_name = "DIR")]
+    pub(crate) handler_files: Vec<PathBuf>,
     /// Say neither how packets come and go nor that it runs
     #[arg(short, long)]
     quiet: bool,
@@ -66,6 +72,7 @@ impl Arguments {
             simtime: false,
             dpdk: None,
             allow_reconfigure: false,
+            handler_files: Vec::new(),
             quiet,
             handlers: Vec::new(),
             watch: false,
@@ -96,6 +103,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     options.pin = arguments.pin || options.workers > 1 || !options.cores.is_empty();
     options.simulated = arguments.simtime;
     options.interfaces = Some(castanet_io::elements::address_of);
+    options.handler_files = HandlerFiles::below(arguments.handler_files.iter().cloned());
     options.text = loaded.text.take();
     options.packages = crate::load::PACKAGES;
     let built = Router::build(&loaded.flat, &library, &options, &mut loaded.found);

@@ -80,6 +80,28 @@ fn run_takes_values_for_variables() {
 }
 
 #[test]
+fn values_for_variables_that_there_are_not_are_errors() {
+    let text = "InfiniteSource(LIMIT ${packets-5}, STOP true) -> c :: Counter -> Discard";
+    for command in ["run", "check", "explain"] {
+        let (status, out, err) = all(&[command, "-e", text, "pakcets=7"], "");
+        assert_eq!(status, Some(1), "{command}: {out}{err}");
+        let message = "pakcets=7: the configuration has no variable 'pakcets'";
+        assert!(err.contains(message), "{command}: {err}");
+        assert!(err.contains("did you mean 'packets'?"), "{command}: {err}");
+    }
+    // Click takes it silently.
+    let words = ["-e", text, "pakcets=7", "-h", "c.count"];
+    let Ran { status, out, err } = crate::program::click(&words, b"");
+    assert_eq!((status, out.as_str()), (Some(0), "5\n"), "{err}");
+    assert!(err.contains("warning: pakcets=7: the configuration has no variable"), "{err}");
+    let words = ["-w", "-e", text, "pakcets=7"];
+    assert_eq!(crate::program::click(&words, b"").err, "");
+    // Names that are put together, and those of definitions, are known.
+    let text = "define($a 3, $n1 4); InfiniteSource(LIMIT ${n$x}, STOP true) -> Discard";
+    assert_eq!(all(&["check", "-e", text, "a=1", "n1=3", "x=1"], "").0, Some(0));
+}
+
+#[test]
 fn run_takes_options_in_all_their_forms() {
     for words in [
         &["-e", FIVE, "-q", "-j", "2"][..],

@@ -116,7 +116,8 @@ impl Served {
             socket.display()
         );
         let mut run = command();
-        let run = run.args(["run", "-e", &config]).stderr(Stdio::null());
+        let files = folder("middlebox").display().to_string();
+        let run = run.args(["run", "--handler-files", &files, "-e", &config]).stderr(Stdio::null());
         let served = Served { child: run.spawn().unwrap(), socket };
         let started = Instant::now();
         while !served.socket.exists() {

@@ -3,6 +3,7 @@
 use super::aggregate_counts::Counts;
 use super::amount::Amount;
 use crate::limit::{Limit, one_of};
+use castanet_engine::files::HandlerFiles;
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
@@ -11,7 +12,8 @@ use castanet_engine::prelude::*;
 /// A frozen counter counts no aggregate that it has not counted before; packets of the
 /// second input are always counted so. With a second output it gets what was not
 /// counted. The limits are looked at packet by packet, their handlers called
-/// after the burst.
+/// after the burst. `write_file` and `write_ascii_file` write files that the configuration
+/// names, or that lie below the folders of `--handler-files`.
 ///
 /// ```click
 /// in -> Paint(7, 23) -> c :: AggregateCounter -> out
@@ -59,6 +61,7 @@ pub struct AggregateCounter {
     amount: Amount,
     two: bool,
     limits: [Option<Limit>; 2],
+    files: HandlerFiles,
 }
 
 #[derive(Args)]
@@ -96,7 +99,8 @@ impl Build for AggregateCounter {
         let count = one_of("COUNT", me, stop, freeze, &it.call_after_count)?;
         let two = setup.outputs > 1;
         let name = setup.name.to_owned();
-        Ok(AggregateCounter { name, amount: args.amount, two, limits: [agg, count] })
+        let files = setup.names.files().clone();
+        Ok(AggregateCounter { name, amount: args.amount, two, limits: [agg, count], files })
     }
 }
 
@@ -121,7 +125,7 @@ impl PerBatch for AggregateCounter {
     }
 
     fn begin(&self, counts: &mut Counts, _: &mut Cx) -> Result<(), ArgError> {
-        counts.begin(&self.limits);
+        counts.begin(&self.limits, &self.files);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! What `AggregateCounter` has counted, and its handlers.
 
 use crate::limit::Limit;
+use castanet_engine::files::HandlerFiles;
 use castanet_engine::prelude::*;
 use castanet_kit::aggregates::Aggregates;
 use std::io::Write;
@@ -21,21 +22,14 @@ pub struct Counts {
     /// What files begin with.
     #[read]
     banner: String,
+    files: HandlerFiles,
 }
 
 impl Default for Counts {
     fn default() -> Self {
-        let (counts, banner) = Default::default();
-        Counts { counts, limits: None, freeze: false, active: true, banner }
+        let (counts, banner, files) = Default::default();
+        Counts { counts, limits: None, freeze: false, active: true, banner, files }
     }
-}
-
-fn write(path: &str, bytes: &[u8]) -> Result<(), ArgError> {
-    let done = match path.trim() {
-        "-" => std::io::stdout().write_all(bytes),
-        path => std::fs::write(path, bytes),
-    };
-    done.map_err(|e| ArgError::new(format!("{path}: {e}")))
 }
 
 fn limit(text: &str) -> Result<Option<Limit>, ArgError> {
@@ -85,12 +79,12 @@ impl Counts {
     /// Writes the counts to a file, `-` for standard output, eight bytes an aggregate.
     #[write]
     fn write_file(&mut self, path: &str) -> Result<(), ArgError> {
-        write(path, &self.counts.packed(&self.banner))
+        self.put("write_file", path, &self.counts.packed(&self.banner))
     }
     /// Writes the counts to a file, `-` for standard output, a line an aggregate.
     #[write]
     fn write_ascii_file(&mut self, path: &str) -> Result<(), ArgError> {
-        write(path, self.counts.text(&self.banner).as_bytes())
+        self.put("write_ascii_file", path, self.counts.text(&self.banner).as_bytes())
     }
     /// Freezes or thaws.
     #[write(freeze)]
@@ -136,8 +130,16 @@ const AGG: usize = 0;
 const COUNT: usize = 1;
 
 impl Counts {
+    fn put(&self, handler: &str, path: &str, bytes: &[u8]) -> Result<(), ArgError> {
+        match path.trim() {
+            "-" => std::io::stdout().write_all(bytes).map_err(|e| ArgError::of_file("-", &e)),
+            path => self.files.write(handler, path, bytes),
+        }
+    }
+
     /// Takes over the limits of the configuration, unless handlers have set others.
-    pub(super) fn begin(&mut self, limits: &[Option<Limit>; 2]) {
+    pub(super) fn begin(&mut self, limits: &[Option<Limit>; 2], files: &HandlerFiles) {
+        self.files = files.clone();
         self.limits.get_or_insert_with(|| limits.clone());
     }
 

@@ -3,7 +3,7 @@
 use super::burst::{Burst, Turn};
 use super::named::{Later, member, number};
 use super::settings::OfAll;
-use castanet_engine::class::{Change, Read};
+use castanet_engine::class::{Change, Piece, Read};
 use castanet_engine::element::{DROP, FateKind, FateSpec};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::ip_proto;
@@ -416,7 +416,9 @@ impl<K: Kind> Rewriting<K> {
     }
 
     fn listing(&self, ask: &Ask, protocol: Option<u8>) -> Value {
-        self.now(ask, |table| table.listing(self.zone, protocol, ask.now.nanos()))
+        let (now, from) = (ask.now.nanos(), usize::try_from(ask.from).unwrap_or(usize::MAX));
+        let (text, next) = self.table.read(|table| table.listing(self.zone, protocol, now, from));
+        Piece { text, next: next.map(|next| next as u64), sorted: false }.into()
     }
 
     /// What `SADDR SPORT DADDR DPORT` of TCP becomes, in the same form.

@@ -10,6 +10,19 @@ pub(super) fn left(limit: i64, count: u64) -> usize {
     }
 }
 
+/// A length of packets as older configurations spell it; that of the data if negative.
+#[derive(Clone, Copy)]
+pub(super) struct Datasize(pub(super) i64);
+
+impl FromArg for Datasize {
+    const SYNTAX: &'static str = "an integer up to 1048576";
+
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let most = i64::from(Packet::LONGEST);
+        castanet_engine::args::within(text, names, &(..=most), Self::SYNTAX).map(Datasize)
+    }
+}
+
 /// The bytes of a source's packets, made anew only when they change.
 #[derive(Default)]
 pub(super) struct Pattern {

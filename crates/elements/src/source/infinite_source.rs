@@ -1,6 +1,6 @@
 //! `InfiniteSource`: equal packets, at full speed.
 
-use super::copies::{self, Ending, Pattern};
+use super::copies::{self, Datasize, Ending, Pattern};
 use castanet_engine::prelude::*;
 
 /// Makes equal packets as fast as they are taken.
@@ -68,7 +68,7 @@ pub struct InfiniteSource {
     #[arg(live, default = true)]
     active: bool,
     /// Length of the packets, the data repeated or cut; that of the data if negative.
-    #[arg(keyword, live, default = -1)]
+    #[arg(keyword, live, default = -1, range = ..=1048576)]
     length: i64,
     /// Whether to stop the router after the last packet.
     #[arg(keyword, default = false)]
@@ -77,14 +77,14 @@ pub struct InfiniteSource {
     #[arg(keyword)]
     end_call: Option<String>,
     /// Bytes free before the contents.
-    #[arg(keyword, default = 28)]
+    #[arg(keyword, default = 28, range = ..=65535)]
     headroom: usize,
     /// Whether packets carry the time when they were made.
     #[arg(keyword, default = true)]
     timestamp: bool,
     /// Length as older configurations spell it.
     #[arg(keyword)]
-    datasize: Option<i64>,
+    datasize: Option<Datasize>,
 }
 
 /// What has been made so far.
@@ -108,7 +108,7 @@ impl Build for InfiniteSource {
         if args.stop && args.end_call.is_some() {
             return Err(ArgError::new("END_CALL and STOP are mutually exclusive"));
         }
-        args.length = args.datasize.unwrap_or(args.length);
+        args.length = args.datasize.as_ref().map_or(args.length, |it| it.0);
         Ok(args)
     }
 }

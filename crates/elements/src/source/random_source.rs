@@ -16,7 +16,7 @@ use castanet_engine::prelude::*;
 #[element(args = RandomSource)]
 pub struct RandomSource {
     /// Length of the packets.
-    #[arg(live)]
+    #[arg(live, range = ..=1048576)]
     length: u32,
     /// How many packets to make in all; no limit if negative.
     #[arg(live, default = -1)]

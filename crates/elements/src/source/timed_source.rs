@@ -40,7 +40,7 @@ pub struct TimedSource {
     #[arg(keyword, default = false)]
     stop: bool,
     /// Bytes free before the contents.
-    #[arg(keyword, live, default = 28)]
+    #[arg(keyword, live, default = 28, range = ..=65535)]
     headroom: usize,
 }
 

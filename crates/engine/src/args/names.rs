@@ -1,6 +1,7 @@
 //! Names that stand for addresses in arguments.
 
 use super::Net;
+use crate::files::HandlerFiles;
 use castanet_wire::MacAddr;
 use std::collections::HashMap;
 use std::net::Ipv6Addr;
@@ -55,16 +56,27 @@ pub(crate) type Resolver =
 pub struct Names {
     declared: HashMap<String, Vec<String>>,
     system: Option<Resolver>,
+    files: HandlerFiles,
 }
 
 impl Names {
     /// Names from `AddressInfo` declarations.
     pub fn new(declared: &[(String, String)], system: Option<Resolver>) -> Names {
-        let mut names = Names { declared: HashMap::new(), system };
+        let mut names = Names { system, ..Names::default() };
         for (name, address) in declared {
             names.declared.entry(name.clone()).or_default().push(address.clone());
         }
         names
+    }
+
+    /// The same, with files that handlers may name.
+    pub(crate) fn with_files(self, files: HandlerFiles) -> Names {
+        Names { files, ..self }
+    }
+
+    /// Files that handlers may name.
+    pub fn files(&self) -> &HandlerFiles {
+        &self.files
     }
 
     /// What `name` stands for. A suffix (`:ip`, `:ipnet`, `:eth`, `:ip6`,
@@ -99,7 +111,11 @@ impl Names {
 
     /// The same names, to travel to a worker.
     pub fn snapshot(&self) -> Names {
-        Names { declared: self.declared.clone(), system: self.system.clone() }
+        Names {
+            declared: self.declared.clone(),
+            system: self.system.clone(),
+            files: self.files.clone(),
+        }
     }
 
     /// Whether the same is declared in both.

@@ -218,7 +218,7 @@ impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
     fn read(&self, name: &str, ask: &Ask) -> Option<(Value, bool)> {
         self.read_named(name, ask).or_else(|| {
             let (name, number) = numbered(name)?;
-            self.read_named(&name, &Ask { now: ask.now, param: number })
+            self.read_named(&name, &Ask { param: number, ..*ask })
         })
     }
 
@@ -227,7 +227,7 @@ impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
         config.map(|h| ((h.get)(&self.config, ask), true)).or_else(|| {
             let local = L::READS.iter().copied().flatten().find(|h| h.name == name)?;
             let value = self.local.peek(|state| (local.get)(state, ask));
-            let is_common = matches!(value, Value::Common(_));
+            let is_common = matches!(value, Value::Common(_) | Value::Piece(_));
             Some((value, is_common || self.shares()))
         })
     }

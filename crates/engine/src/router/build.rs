@@ -134,7 +134,9 @@ pub(super) fn construct(
         return None;
     }
     let system = options.interfaces.map(|ask| Arc::new(ask) as _);
-    let names = Names::new(&planned.facts.addresses, system);
+    let arguments = planned.graph.elements.iter().map(|it| it.config.as_str());
+    let files = options.handler_files.of(arguments);
+    let names = Names::new(&planned.facts.addresses, system).with_files(files);
     let mut parts = make_all(&planned, &names, &ground.board, ground.clock.now(), options, found);
     if found.has_errors() {
         return None;

@@ -3,7 +3,7 @@
 use super::costs::CYCLES;
 use super::{Notice, Router, global, reconfigure};
 use crate::args::ArgError;
-use crate::class::{Ask, Class, HandlerDoc, Program, Role, Value};
+use crate::class::{Ask, Class, HandlerDoc, Piece, Program, Role, Value};
 use crate::node::{self, Rewritten, THROWN};
 use crate::worker::Worker;
 use crate::worker::core::Ledger;
@@ -137,21 +137,54 @@ impl Router {
 
     fn read_program(&self, it: usize, name: &str, param: &str) -> Option<Value> {
         let run = self.programs.iter().find(|run| run.element == it)?;
-        run.program.read(name, &Ask { now: self.clock.now(), param })
+        run.program.read(name, &Ask { now: self.clock.now(), param, from: 0 })
     }
 
-    /// Asks every worker that has state of its own, and adds up.
+    /// Reads the configuration, or asks every worker that has state of its own, and adds up.
     fn read_nodes(&mut self, it: usize, name: &str, param: &str) -> Option<Value> {
+        let class = self.graph.elements[it].class;
+        if (class.reads)().iter().any(|doc| numbered_as(doc.name, name))
+            && let Some(config) = self.config_of(it)
+        {
+            // Here: it may be long, and workers have packets to see to.
+            let ask = Ask { now: self.clock.now(), param, from: 0 };
+            if let Some(value) = (class.peek)(&config, name, &ask) {
+                return Some(value);
+            }
+        }
         let home = self.assigned.homes[it];
-        let mut value = self.ask_node(it, home, name, param)?;
+        let mut value = self.ask_node(it, home, name, param, 0)?;
+        if let Value::Piece(first) = value.0 {
+            return Some(self.read_pieces(it, name, param, first));
+        }
         if !value.1 {
             for worker in (0..self.crew.len()).filter(|&w| w != home) {
-                if let Some((other, _)) = self.ask_node(it, worker, name, param) {
+                if let Some((other, _)) = self.ask_node(it, worker, name, param, 0) {
                     value.0 = value.0.merge(other);
                 }
             }
         }
         Some(value.0)
+    }
+
+    /// The pieces of a text behind the first, from the element's home.
+    fn read_pieces(&mut self, it: usize, name: &str, param: &str, first: Piece) -> Value {
+        let Piece { mut text, mut next, sorted } = first;
+        while let Some(from) = next {
+            next = None;
+            let piece = self.ask_node(it, self.assigned.homes[it], name, param, from);
+            if let Some((Value::Piece(piece), _)) = piece {
+                text += &piece.text;
+                // One that does not move on would never end.
+                next = piece.next.filter(|&next| next > from);
+            }
+        }
+        if sorted {
+            let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+            lines.sort_unstable();
+            text = lines.concat();
+        }
+        Value::Text(text)
     }
 
     /// One worker's answer, and whether it speaks for all.
@@ -161,11 +194,12 @@ impl Router {
         worker: usize,
         name: &str,
         param: &str,
+        from: u64,
     ) -> Option<(Value, bool)> {
         let (name, param, now) = (name.to_owned(), param.to_owned(), self.clock.now());
         self.crew.ask(worker, move |worker| {
             let node = node::at(&worker.slots, it)?;
-            node.read(&name, &Ask { now, param: &param })
+            node.read(&name, &Ask { now, param: &param, from })
         })?
     }
 
@@ -268,20 +302,24 @@ impl Router {
         value: &str,
     ) -> Option<(Rewritten, Result<Rewritten, ArgError>)> {
         let class = self.graph.elements[it].class;
-        let of_many = crate::node::numbered(name).map(|(name, _)| name);
-        if !(class.writes)().iter().any(|h| h.name == name || Some(h.name) == of_many.as_deref()) {
+        if !(class.writes)().iter().any(|doc| numbered_as(doc.name, name)) {
             return None;
         }
-        let config = match &self.rewritten[it] {
-            Some(config) => config.clone(),
-            None => {
-                let config = move |worker: &mut Worker| Some(node::at(&worker.slots, it)?.config());
-                self.crew.ask(self.assigned.homes[it], config)??
-            }
-        };
+        let config = self.config_of(it)?;
         // Arguments have no blanks around them, as lines from elsewhere do.
         let new = (class.rewrite)(&config, name, value.trim(), &self.names)?;
         Some((config, new))
+    }
+
+    /// The configuration of an element as handlers have left it.
+    fn config_of(&mut self, it: usize) -> Option<Rewritten> {
+        match &self.rewritten[it] {
+            Some(config) => Some(config.clone()),
+            None => {
+                let config = move |worker: &mut Worker| Some(node::at(&worker.slots, it)?.config());
+                self.crew.ask(self.assigned.homes[it], config)?
+            }
+        }
     }
 
     fn change(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {
@@ -373,6 +411,11 @@ impl Router {
         }
         sum
     }
+}
+
+/// Whether a handler of this name answers to another: itself, or with a number behind it.
+fn numbered_as(handler: &str, name: &str) -> bool {
+    handler == name || crate::node::numbered(name).is_some_and(|(of, _)| of == handler)
 }
 
 /// Packets that an element dropped, by the name of the reason; those for an

@@ -26,6 +26,7 @@ use crate::board::Board;
 use crate::class::Program;
 use crate::cores::Cores;
 use crate::element::Step;
+use crate::files::HandlerFiles;
 use crate::graph::{Graph, assign};
 use crate::node::Rewritten;
 use crate::time::{Clock, SIMULATED_START, Time};
@@ -114,6 +115,8 @@ pub struct Options {
     pub console: Arc<dyn Console>,
     /// Asks the machine for an interface's address.
     pub interfaces: Option<InterfaceResolver>,
+    /// Which files handlers may name.
+    pub handler_files: HandlerFiles,
     /// In whose words errors are written.
     pub wording: Wording,
     /// The configuration as it was written, for the handler `config`.
@@ -145,6 +148,7 @@ impl Options {
             fuse: true,
             console,
             interfaces: None,
+            handler_files: HandlerFiles::default(),
             wording: Wording::Castanet,
             text: None,
             packages: &[],

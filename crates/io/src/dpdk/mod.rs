@@ -270,6 +270,7 @@ impl Dpdk {
             self.stats.received_bytes += handed.bytes + found.bytes;
             self.stats.received += found.packets as u64;
             self.stats.no_frame += found.lost as u64;
+            self.stats.malformed += found.malformed as u64;
             if count == max || !batch.is_empty() {
                 break;
             }
@@ -336,6 +337,7 @@ impl Device for Dpdk {
             count += found.packets;
             self.stats.received_bytes += found.bytes;
             self.stats.no_frame += found.lost as u64;
+            self.stats.malformed += found.malformed as u64;
             self.bad_sums.0 += found.bad_ip;
             self.bad_sums.1 += found.bad_transport;
             if count == max {

@@ -240,6 +240,12 @@ impl Receiving {
         self.device.stats().no_frame
     }
 
+    /// Packets dropped because a peer says that they have bytes outside of their buffers.
+    #[read]
+    fn malformed(&self) -> u64 {
+        self.device.stats().malformed
+    }
+
     /// The port's number.
     #[read]
     fn device(&self) -> String {

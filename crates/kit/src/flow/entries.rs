@@ -139,6 +139,19 @@ impl<F: Flow> Entries<F> {
         (key, flow)
     }
 
+    /// Those among `most` places from place `from` on, and the place behind these, if any is used.
+    pub(super) fn some(
+        &self,
+        from: usize,
+        most: usize,
+    ) -> (impl Iterator<Item = (Id, &F::Key, &F)>, Option<usize>) {
+        let end = from.saturating_add(most).min(self.fresh as usize);
+        let all = (from..end).map(|at| (Id(at as u32), self.at(Id(at as u32))));
+        let used = all.filter(|(_, entry)| entry.links.0 != FREE);
+        let next = (end < self.fresh as usize).then_some(end);
+        (used.map(|(id, entry)| (id, &entry.key, &entry.flow)), next)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = (Id, &F::Key, &F)> {
         let all = self.pieces.iter().flat_map(|piece| piece.iter()).take(self.fresh as usize);
         let all = all.enumerate();

@@ -302,6 +302,16 @@ impl<F: Flow> Flows<F> {
         self.entries.iter()
     }
 
+    /// Some of all flows: those in `most` places from place `from` on, 0 being the first, and from
+    /// where on there are others. A flow keeps its place.
+    pub fn some(
+        &self,
+        from: usize,
+        most: usize,
+    ) -> (impl Iterator<Item = (Id, &F::Key, &F)>, Option<usize>) {
+        self.entries.some(from, most)
+    }
+
     /// When a flow ends, if nobody says otherwise.
     #[inline]
     pub fn ends(&self, id: Id) -> u64 {

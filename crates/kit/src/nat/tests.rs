@@ -207,7 +207,7 @@ fn orders_of_choice() {
 fn tcp_goes_through_its_states() {
     let mut it = table(By::Both, &["pattern 9.9.9.9 1000-1009 - - 0 1", "drop"], 100);
     let left = |it: &(Table, u16)| {
-        let text = it.0.listing(0, None, NOW);
+        let text = it.0.listing(0, None, NOW, 0).0;
         text.lines().next().unwrap().rsplit_once("exp").unwrap().1.parse::<u64>().unwrap()
     };
     let (there, back) = ("1.0.0.1:1000 > 2.0.0.2:80 tcp", "2.0.0.2:80 > 9.9.9.9:1000 tcp");
@@ -252,7 +252,7 @@ fn room_is_made_but_not_of_what_is_guaranteed() {
     pass(&mut it, 0, &packet(1), NOW + 5 * SECOND).unwrap();
     // The second is the one that would end first, and its guarantee is over.
     pass(&mut it, 0, &packet(4), NOW + 8 * SECOND).unwrap();
-    let listing = it.0.listing(0, None, NOW);
+    let listing = it.0.listing(0, None, NOW, 0).0;
     assert!(!listing.contains("(1.0.0.1, 2,") && listing.contains("(1.0.0.1, 1,"), "{listing}");
     assert_eq!((it.0.len(), it.0.counts(0)), (3, (3, 1)));
     it.0.set_capacity(1);

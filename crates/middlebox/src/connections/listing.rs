@@ -22,6 +22,11 @@ const LETTERS: [(u8, char); 8] = [
     (flag::CWR, 'W'),
 ];
 
+/// How many places of a table are looked at for one piece of a listing: some 200 µs.
+const PIECE: usize = 256;
+/// Where connections of IPv6 begin.
+const SIX: u64 = 1 << 32;
+
 fn letters(flags: u8) -> String {
     let set = LETTERS.iter().filter(|(flag, _)| flags & flag != 0);
     match set.map(|(_, letter)| letter).collect::<String>() {
@@ -52,25 +57,51 @@ fn protocol(number: u8) -> String {
 }
 
 impl Connections {
-    /// All connections, a line each; `verbose` with all that is kept of them.
+    /// All connections, a line each, sorted; `verbose` with all that is kept of them.
     pub(crate) fn list(&self, places: &Places, now: u64, verbose: bool) -> String {
-        let mut lines = Vec::new();
-        self.add_lines(&self.four, places, now, verbose, &mut lines);
-        self.add_lines(&self.six, places, now, verbose, &mut lines);
-        lines.sort();
+        let (mut text, mut from) = (String::new(), Some(0));
+        while let Some(begin) = from {
+            let (some, next) = self.some_lines(places, now, verbose, begin);
+            text += &some;
+            from = next;
+        }
+        let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+        lines.sort_unstable();
         lines.concat()
     }
 
-    fn add_lines<K: Family>(
+    /// Some connections, as many as take a moment, from `from` on, 0 being the first, and where
+    /// others begin.
+    pub(crate) fn some_lines(
+        &self,
+        places: &Places,
+        now: u64,
+        verbose: bool,
+        from: u64,
+    ) -> (String, Option<u64>) {
+        match from.checked_sub(SIX) {
+            None => {
+                let (text, next) = self.lines(&self.four, places, now, verbose, from);
+                (text, next.or(Some(SIX)))
+            }
+            Some(from) => {
+                let (text, next) = self.lines(&self.six, places, now, verbose, from);
+                (text, next.map(|next| next + SIX))
+            }
+        }
+    }
+
+    fn lines<K: Family>(
         &self,
         side: &Side<K>,
         places: &Places,
         now: u64,
         verbose: bool,
-        lines: &mut Vec<String>,
-    ) {
-        let Some(table) = side.table() else { return };
-        lines.extend(table.iter().map(|(id, key, tracked)| {
+        from: u64,
+    ) -> (String, Option<u64>) {
+        let Some(table) = side.table() else { return (String::new(), None) };
+        let (some, next) = table.some(usize::try_from(from).unwrap_or(usize::MAX), PIECE);
+        let lines = some.map(|(id, key, tracked)| {
             let (from, to) = tracked.ends(key);
             let (from, to) = (from.ends(), to.ends());
             let mut line = format!("{} {}", protocol(from.proto), both(&from));
@@ -91,7 +122,8 @@ impl Connections {
                 shifts(&mut line, &self.shelf.get(tracked.shifts));
             }
             line + "\n"
-        }));
+        });
+        (lines.collect(), next.map(|next| next as u64))
     }
 }
 

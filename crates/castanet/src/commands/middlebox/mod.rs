@@ -58,6 +58,10 @@ pub(crate) struct Arguments {
     /// Talk to one that runs and listens there: a command, or, without one, as many as there are lines
     #[arg(long, value_name = "SOCKET", conflicts_with = "input")]
     connect: Option<PathBuf>,
+    /// Let `load` and `save` open files below this folder (may be repeated) [default: that of the
+    /// file of rules, or the current one]
+    #[arg(long, value_name = "DIR")]
+    handler_files: Vec<PathBuf>,
     /// A file of rules; with --connect, the words of a command
     #[arg(value_name = "FILE or COMMAND", allow_hyphen_values = true)]
     words: Vec<String>,
@@ -93,7 +97,13 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         return super::write_out(None, &text);
     }
     let configuration = Configuration::of(text);
-    let run = super::run::Arguments::of(configuration, arguments.workers.clone(), arguments.quiet);
+    let workers = arguments.workers.clone();
+    let mut run = super::run::Arguments::of(configuration, workers, arguments.quiet);
+    run.handler_files.clone_from(&arguments.handler_files);
+    if run.handler_files.is_empty() {
+        let folder = file.and_then(Path::parent).filter(|it| !it.as_os_str().is_empty());
+        run.handler_files.push(folder.unwrap_or(Path::new(".")).to_owned());
+    }
     super::run::main(&run)
 }
 
