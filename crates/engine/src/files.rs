@@ -55,11 +55,14 @@ impl HandlerFiles {
     /// Files below these folders. What is relative is so to the current folder.
     pub fn below(folders: impl IntoIterator<Item = PathBuf>) -> HandlerFiles {
         let here = std::env::current_dir().unwrap_or_default();
-        let folders = folders.into_iter().map(|folder| {
+        let mut all = Vec::new();
+        for folder in folders {
+            // A client may name it either way.
             let whole = here.join(folder);
-            whole.canonicalize().unwrap_or(whole)
-        });
-        HandlerFiles { access: Arc::new(Access::Below(folders.collect())), ..Self::default() }
+            all.extend(whole.canonicalize().ok().filter(|it| *it != whole));
+            all.push(whole);
+        }
+        HandlerFiles { access: Arc::new(Access::Below(all)), ..Self::default() }
     }
 
     /// Any file, as Click's handlers. `warn` is called once, when the first is opened that the
@@ -197,6 +200,7 @@ pub fn beneath(folder: &Path, file: &Path, flags: OFlag) -> io::Result<File> {
     } else {
         Mode::empty()
     };
+    let file = if file.as_os_str().is_empty() { Path::new(".") } else { file };
     // Whatever it is, opening must not wait; what is no file loses nothing.
     let careful = (flags - OFlag::O_TRUNC) | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let how = OpenHow::new()

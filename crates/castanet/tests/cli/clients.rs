@@ -21,7 +21,7 @@ fn what_a_browser_sends_is_not_obeyed() {
     let config =
         "cs :: ControlSocket(TCP, 41900+, LOCALHOST true); Script(print \"at $(cs.port).\");
                   InfiniteSource(LIMIT 5) -> c :: Counter -> Discard";
-    let (port, mut process) = tcp(config);
+    let (port, process) = tcp(config);
     let ask = |said: &str| {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

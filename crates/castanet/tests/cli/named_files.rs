@@ -19,10 +19,11 @@ impl Served {
         _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(folder.join("inner")).unwrap();
         std::fs::write(folder.join("secret"), "root:x\nadd all drop\n").unwrap();
+        std::fs::write(folder.join("public"), "for all\n").unwrap();
         let config = format!(
             "InfiniteSource(LIMIT 5) -> c :: AggregateCounter -> m :: Middlebox -> Discard;
              s :: Script(TYPE PASSIVE, return $(cat $1));
-             own :: Script(TYPE PASSIVE, write c.write_ascii_file {0}/own, return $(cat {0}/secret));
+             own :: Script(TYPE PASSIVE, write c.write_ascii_file {0}/own, return $(cat {0}/public));
              ControlSocket(UNIX, {1})",
             folder.display(),
             path.display()
@@ -75,7 +76,7 @@ fn handlers_open_no_files_unless_they_may() {
     assert!(heard.contains("--handler-files DIR"), "{heard}");
     // What the configuration names, it may.
     let heard = talk(&it.path, "READ own.run\n");
-    assert!(heard.contains("root:x"), "{heard}");
+    assert!(heard.contains("for all"), "{heard}");
     assert!(std::fs::read_to_string(it.file("own")).unwrap().contains('5'));
 }
 

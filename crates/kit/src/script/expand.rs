@@ -23,6 +23,9 @@ pub(super) fn expand(
     let (mut out, mut quoted, mut at) = (String::new(), None, 0);
     let bytes = text.as_bytes();
     while let Some(&byte) = bytes.get(at) {
+        if machine.has_failed() {
+            return String::new();
+        }
         match (byte, quoted) {
             (b'$', None | Some(b'"')) => {
                 if let Some((name, is_call, length)) = reference(&text[at..])

@@ -139,6 +139,11 @@ impl Machine {
         Ok(())
     }
 
+    /// Whether the script is to end after the current instruction.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
     /// Has the script end after the current instruction, for this reason.
     pub(super) fn fail(&mut self, why: String) {
         self.failure.get_or_insert(why);
