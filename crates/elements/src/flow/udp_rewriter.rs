@@ -30,6 +30,25 @@ use castanet_kit::nat::{By, Lives};
 /// > in   1.0.0.1:5 > 2.0.0.2:6 udp
 /// = rw.drops.exhausted 1
 /// ```
+/// For its GUARANTEE after its last packet no other flow takes a mapping's place. Then, of all
+/// such mappings, the one that would end first makes room:
+/// ```click
+/// in -> rw :: UDPRewriter(pattern 9.9.9.9 1000-1009# - - 0 0, drop, MAPPING_CAPACITY 2, GUARANTEE 2)
+///   -> out;  Idle -> [1] rw
+/// > in  1.0.0.1:1 > 2.0.0.2:6 udp
+/// + 0.04s
+/// > in  1.0.0.1:2 > 2.0.0.2:6 udp
+/// + 1.95s
+/// > in  1.0.0.1:3 > 2.0.0.2:6 udp
+/// = rw.drops.exhausted 1
+/// = rw.mapping_failures 1
+/// + 0.02s
+/// > in  1.0.0.1:4 > 2.0.0.2:6 udp
+/// < out 9.9.9.9:1000 > 2.0.0.2:6 udp
+/// < out 9.9.9.9:1001 > 2.0.0.2:6 udp
+/// < out 9.9.9.9:1003 > 2.0.0.2:6 udp
+/// = rw.lookup(1.0.0.1 1 2.0.0.2 6)
+/// ```
 #[derive(Element)]
 #[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "UDPRewriterIMP")]
 pub struct UDPRewriter(Rewriter);
