@@ -58,6 +58,12 @@ impl Station {
             return cx.emit_batch(Exit::Frame, batch);
         }
         let found = std::mem::take(&mut tally.found);
+        if self.queries_apart {
+            // A poll leaves before the packet that it is sent for.
+            for (packet, &found) in batch.iter_mut().zip(&found) {
+                self.poll(tally, packet, found, cx);
+            }
+        }
         for (packet, &found) in batch.into_iter().zip(&found) {
             self.send_as(cache, tally, packet, found, cx);
         }
@@ -113,8 +119,9 @@ impl Station {
         match found {
             Lookup::Known(_) => cx.emit(Exit::Frame, packet),
             Lookup::Stale(mac) => {
-                let to = if self.broadcast_poll { MacAddr::BROADCAST } else { MacAddr(mac) };
-                self.ask(tally, &Question::of(&packet), to, cx);
+                if !self.queries_apart {
+                    self.poll(tally, &packet, found, cx);
+                }
                 encapsulate(&mut packet, MacAddr(mac), self.eth);
                 cx.emit(Exit::Frame, packet);
             }
@@ -127,6 +134,14 @@ impl Station {
                 cx.emit(Exit::NoDestination, packet);
             }
             Lookup::Unknown => self.wait(cache, tally, packet, cx),
+        }
+    }
+
+    /// Asks again for the address of a packet's neighbour, if it is getting old.
+    fn poll(&self, tally: &mut Tally, packet: &Packet, found: Lookup, cx: &mut Cx) {
+        if let Lookup::Stale(mac) = found {
+            let to = if self.broadcast_poll { MacAddr::BROADCAST } else { MacAddr(mac) };
+            self.ask(tally, &Question::of(packet), to, cx);
         }
     }
 

@@ -21,15 +21,28 @@ impl Station6 {
     /// Sends packets to their neighbours, as far as these are known.
     pub(crate) fn send(&self, known: &mut Neighbours<u128>, batch: Batch, cx: &mut Cx) {
         let now = known.own.tick(cx.now());
-        for mut packet in batch {
+        let mut all = std::mem::take(&mut known.tally.found);
+        all.clear();
+        for packet in batch.iter() {
             let dst = packet.dst6();
-            match known.own.table.lookup(dst.to_bits(), now, self.poll) {
+            let found = known.own.table.lookup(dst.to_bits(), now, self.poll);
+            if self.queries_apart && matches!(found, Lookup::Stale(_)) {
+                // A poll leaves before the packet that it is sent for.
+                self.ask(known, dst, cx);
+            }
+            all.push(found);
+        }
+        for (mut packet, found) in batch.into_iter().zip(&all) {
+            let dst = packet.dst6();
+            match *found {
                 Lookup::Known(mac) => {
                     encapsulate(&mut packet, MacAddr(mac), self.eth);
                     cx.emit(Exit::Frame, packet);
                 }
                 Lookup::Stale(mac) => {
-                    self.ask(known, dst, cx);
+                    if !self.queries_apart {
+                        self.ask(known, dst, cx);
+                    }
                     encapsulate(&mut packet, MacAddr(mac), self.eth);
                     cx.emit(Exit::Frame, packet);
                 }
@@ -44,6 +57,7 @@ impl Station6 {
                 Lookup::Unknown => self.wait(known, dst, packet, cx),
             }
         }
+        known.tally.found = all;
     }
 
     /// Keeps a packet until its neighbour answers, and asks for it if it is time to.
