@@ -22,6 +22,7 @@ pub mod ip_flows;
 pub mod ip_header;
 mod ipv4;
 pub mod lpm;
+pub mod lru;
 pub mod mac_table;
 pub mod nat;
 pub mod nat6;

@@ -10,7 +10,8 @@ use castanet_engine::prelude::*;
 ///
 /// A frozen counter counts no aggregate that it has not counted before; packets of the
 /// second input are always counted so. With a second output it gets what was not
-/// counted. The limits are looked at packet by packet, their handlers called
+/// counted. No more than CAPACITY aggregates are counted; what belongs to others is
+/// counted as `uncounted` only. The limits are looked at packet by packet, their handlers called
 /// after the burst.
 ///
 /// ```click
@@ -52,20 +53,40 @@ use castanet_engine::prelude::*;
 /// ! c.stop
 /// = c.active false
 /// ```
+///
+/// ```click
+/// in -> AggregatePaint -> c :: AggregateCounter(CAPACITY 1) -> out;  c[1] -> other
+/// > in    1.0.0.1 > 2.0.0.2 udp ; paint 1
+/// > in    1.0.0.1 > 2.0.0.2 udp ; paint 2
+/// > in    1.0.0.1 > 2.0.0.2 udp ; paint 1
+/// < out   1.0.0.1 > 2.0.0.2 udp ; paint 1
+/// < other 1.0.0.1 > 2.0.0.2 udp ; paint 2
+/// < out   1.0.0.1 > 2.0.0.2 udp ; paint 1
+/// = c.count 2
+/// = c.nagg 1
+/// = c.uncounted 1
+/// ```
 #[derive(Element)]
 #[element(args = Settings, ports = "1-2/1-2", processing = "a/a")]
 pub struct AggregateCounter {
-    name: String,
+    pub(super) name: String,
     amount: Amount,
     two: bool,
+    pub(super) capacity: usize,
     limits: [Option<Limit>; 2],
 }
+
+/// How many aggregates there are counts of unless said otherwise: some 30 MB.
+const CAPACITY: u32 = 1 << 20;
 
 #[derive(Args)]
 pub struct Settings {
     /// How much each packet counts.
     #[arg(flatten)]
     amount: Amount,
+    /// How many aggregates to count.
+    #[arg(keyword, default = CAPACITY)]
+    capacity: u32,
     /// How many aggregates to count before the router is stopped.
     #[arg(keyword)]
     stop_after_agg: Option<u64>,
@@ -96,7 +117,8 @@ impl Build for AggregateCounter {
         let count = one_of("COUNT", me, stop, freeze, &it.call_after_count)?;
         let two = setup.outputs > 1;
         let name = setup.name.to_owned();
-        Ok(AggregateCounter { name, amount: args.amount, two, limits: [agg, count] })
+        let capacity = args.capacity as usize;
+        Ok(AggregateCounter { name, amount: args.amount, two, capacity, limits: [agg, count] })
     }
 }
 
@@ -128,7 +150,7 @@ impl PerBatch for AggregateCounter {
     fn batch(&self, counts: &mut Counts, port: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch {
             let (aggregate, amount) = (packet.anno_u32(anno::AGGREGATE), self.amount.of(&packet));
-            let counted = counts.update(aggregate, amount, port == 1, &self.name, cx);
+            let counted = counts.update(aggregate, amount, port == 1, self, cx);
             // A pulled packet leaves by the output that was pulled.
             let other = cx.pulled().map_or(self.two && !counted, |output| output == 1);
             cx.emit(if other { Way::Other } else { Way::Counted }, packet);

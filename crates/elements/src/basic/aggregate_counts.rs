@@ -1,5 +1,6 @@
 //! What `AggregateCounter` has counted, and its handlers.
 
+use super::aggregate_counter::AggregateCounter;
 use crate::limit::Limit;
 use castanet_engine::prelude::*;
 use castanet_kit::aggregates::Aggregates;
@@ -18,6 +19,9 @@ pub struct Counts {
     /// Whether anything is counted.
     #[read]
     active: bool,
+    /// What was not counted because there was no room for another aggregate.
+    #[read]
+    uncounted: u64,
     /// What files begin with.
     #[read]
     banner: String,
@@ -25,8 +29,8 @@ pub struct Counts {
 
 impl Default for Counts {
     fn default() -> Self {
-        let (counts, banner) = Default::default();
-        Counts { counts, limits: None, freeze: false, active: true, banner }
+        let (counts, uncounted, banner) = Default::default();
+        Counts { counts, limits: None, freeze: false, active: true, uncounted, banner }
     }
 }
 
@@ -120,6 +124,7 @@ impl Counts {
     #[write]
     fn clear(&mut self, _: &str) -> Result<(), ArgError> {
         self.counts.clear();
+        self.uncounted = 0;
         Ok(())
     }
     /// Ceases to count and asks the router to stop.
@@ -146,20 +151,25 @@ impl Counts {
         limit.map_or_else(String::new, Limit::to_string)
     }
 
-    /// Counts a packet; whether it was counted. `me` is the element's name.
+    /// Counts a packet of an element; whether it was counted.
     pub(super) fn update(
         &mut self,
         aggregate: u32,
         amount: u64,
         frozen: bool,
-        me: &str,
+        element: &AggregateCounter,
         cx: &mut Cx,
     ) -> bool {
+        let me = &element.name;
         let new = !self.counts.knows(aggregate);
         if self.active && new && amount > 0 && !(self.freeze || frozen) {
             self.reach(AGG, self.counts.len() as u64, me, cx);
         }
         if !self.active || new && (self.freeze || frozen) {
+            return false;
+        }
+        if new && self.counts.len() >= element.capacity {
+            self.uncounted += amount;
             return false;
         }
         self.counts.add(aggregate, amount);

@@ -3,6 +3,7 @@
 use super::ended::{Ears, Ended};
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
+use castanet_kit::lru::Lru;
 use std::collections::BTreeMap;
 
 /// Keeps the last packet of each aggregate, and passes it on when told that it was the last.
@@ -10,7 +11,8 @@ use std::collections::BTreeMap;
 /// Packets before it leave by the second output. What is passed on says in its
 /// annotations how many packets and bytes there were, and when the first came.
 /// The handler `clear` says that all were the last; so does, for those that are over,
-/// NOTIFIER, an `AggregateIPFlows`, with the next packets.
+/// NOTIFIER, an `AggregateIPFlows`, with the next packets. Of more than CAPACITY
+/// aggregates the one whose last packet is the oldest is over.
 ///
 /// ```click
 /// in -> AggregatePaint -> l :: AggregateLast -> k :: AggregateCounter -> last;  l[1] -> before
@@ -25,11 +27,23 @@ use std::collections::BTreeMap;
 /// = k.count 3
 /// = l.length 0
 /// ```
+/// ```click
+/// in -> AggregatePaint -> l :: AggregateLast(CAPACITY 2) -> last;  l[1] -> before
+/// > in     1.0.0.1 > 2.0.0.2 udp ; paint 2
+/// > in     1.0.0.2 > 2.0.0.2 udp ; paint 1
+/// > in     1.0.0.3 > 2.0.0.2 udp ; paint 2
+/// < before 1.0.0.1 > 2.0.0.2 udp ; paint 2
+/// > in     1.0.0.4 > 2.0.0.2 udp ; paint 3
+/// < last   1.0.0.2 > 2.0.0.2 udp ; paint 1
+/// = l.length 2
+/// = l.displaced 1
+/// ```
 #[derive(Element)]
 #[element(args = Wishes, processing = "h/h")]
 pub struct AggregateLast {
     ears: Option<Ears>,
     stop: bool,
+    capacity: usize,
 }
 
 #[derive(Args)]
@@ -40,6 +54,9 @@ pub struct Wishes {
     /// Whether to stop the router after `clear`.
     #[arg(keyword, default = false)]
     stop_after_clear: bool,
+    /// How many aggregates to keep the last packets of.
+    #[arg(keyword, default = 1 << 16, range = 1..)]
+    capacity: u32,
 }
 
 impl Build for AggregateLast {
@@ -47,7 +64,8 @@ impl Build for AggregateLast {
 
     fn build(args: Wishes, setup: &Setup) -> Result<Self, ArgError> {
         let ears = args.notifier.map(|name| Ended::listen(&name, setup)).transpose()?;
-        Ok(AggregateLast { ears, stop: args.stop_after_clear })
+        let (stop, capacity) = (args.stop_after_clear, args.capacity as usize);
+        Ok(AggregateLast { ears, stop, capacity })
     }
 }
 
@@ -64,7 +82,12 @@ struct Last {
 #[local(methods)]
 pub struct Kept {
     last: BTreeMap<u32, Last>,
+    /// The same aggregates, in the order of their last packets.
+    order: Lru<u32, ()>,
     clearing: bool,
+    /// Aggregates that were over because there was no room for them.
+    #[read]
+    displaced: u64,
 }
 
 #[handlers]
@@ -89,6 +112,15 @@ pub enum Way {
     /// All packets before it.
     #[optional]
     Before,
+}
+
+impl Kept {
+    /// Passes on the packet that is kept of an aggregate.
+    fn release(&mut self, aggregate: u32, cx: &mut Cx) {
+        if let Some(last) = self.last.remove(&aggregate) {
+            cx.emit(Way::Last, last.told());
+        }
+    }
 }
 
 /// How much a packet says it is.
@@ -132,16 +164,22 @@ impl PerBatch for AggregateLast {
             if let Some(before) = kept.last.insert(aggregate, last) {
                 cx.emit(Way::Before, before.packet);
             }
+            if let Some((oldest, ())) = kept.order.insert(aggregate, (), self.capacity) {
+                kept.displaced += 1;
+                kept.release(oldest, cx);
+            }
         }
-        let over = self.ears.iter().flat_map(Ears::over);
-        let last = over.filter_map(|aggregate| kept.last.remove(&aggregate));
-        last.for_each(|last| cx.emit(Way::Last, last.told()));
+        for aggregate in self.ears.iter().flat_map(Ears::over) {
+            kept.order.remove(&aggregate);
+            kept.release(aggregate, cx);
+        }
     }
 
     fn wake(&self, kept: &mut Kept, cx: &mut Cx) {
         for _ in 0..cx.burst() {
-            let Some((_, last)) = kept.last.pop_first() else { break };
-            cx.emit(Way::Last, last.told());
+            let Some((&aggregate, _)) = kept.last.first_key_value() else { break };
+            kept.order.remove(&aggregate);
+            kept.release(aggregate, cx);
         }
         if !kept.last.is_empty() {
             return cx.wake_at(cx.now());

@@ -8,6 +8,9 @@ pub(crate) struct Ended {
     listeners: Vec<Vec<u32>>,
 }
 
+/// How many aggregates a listener may leave unasked for.
+const MOST: usize = 1 << 20;
+
 impl Ended {
     /// Wants to know which aggregates of the element `name` end.
     pub(crate) fn listen(name: &str, setup: &Setup) -> Result<Ears, ArgError> {
@@ -21,9 +24,15 @@ impl Ended {
         Ok(Ears { ended, number })
     }
 
-    /// Tells all who listen.
+    /// Tells all who listen. What a listener has not asked for when there is more than it may
+    /// keep is forgotten: its own limit then ends these aggregates.
     pub(crate) fn tell(&mut self, over: &[u32]) {
-        self.listeners.iter_mut().for_each(|listener| listener.extend(over));
+        for listener in &mut self.listeners {
+            if listener.len() >= MOST {
+                listener.clear();
+            }
+            listener.extend(over);
+        }
     }
 }
 

@@ -13,7 +13,8 @@ use castanet_kit::ip_flows::Timeouts;
 /// goes: 0 as the first, 1 against it, and 2 or 3 for an ICMP error about such a
 /// packet. A flow that has been silent for its timeout is over, and so is TCP that
 /// has ended on both sides; then the same addresses and ports get another number.
-/// Time is that of the packets. With FRAGMENTS, later fragments wait for the
+/// Time is that of the packets. Where CAPACITY flows are alive, the one that has been
+/// silent for longest is over too (`displaced`). With FRAGMENTS, later fragments wait for the
 /// first, which has the ports, and what comes between the same hosts behind them
 /// waits too; `clear` lets them go. What belongs to no flow leaves by the second output.
 /// TRACEINFO has an XML file say of each flow, once it is over, what it was.
@@ -46,6 +47,25 @@ use castanet_kit::ip_flows::Timeouts;
 /// ```
 ///
 /// ```click
+/// in -> f :: AggregateIPFlows(CAPACITY 2) -> first :: AggregateFirst(NOTIFIER f) -> out;  f[1] -> none
+/// first[1] -> again
+/// > in    1.0.0.1:5 > 2.0.0.2:6 udp
+/// > in    1.0.0.1:7 > 2.0.0.2:6 udp
+/// > in    1.0.0.1:5 > 2.0.0.2:6 udp
+/// > in    1.0.0.1:8 > 2.0.0.2:6 udp
+/// > in    1.0.0.1:5 > 2.0.0.2:6 udp
+/// > in    1.0.0.1:7 > 2.0.0.2:6 udp
+/// < out   1.0.0.1:5 > 2.0.0.2:6 udp
+/// < out   1.0.0.1:7 > 2.0.0.2:6 udp
+/// < again 1.0.0.1:5 > 2.0.0.2:6 udp
+/// < out   1.0.0.1:8 > 2.0.0.2:6 udp
+/// < again 1.0.0.1:5 > 2.0.0.2:6 udp
+/// < out   1.0.0.1:7 > 2.0.0.2:6 udp
+/// = f.count 2
+/// = f.displaced 2
+/// ```
+///
+/// ```click
 /// in -> f :: AggregateIPFlows(TRACEINFO /dev/full) -> out;  f[1] -> none
 /// > in  1.0.0.1:5 > 2.0.0.2:6 udp
 /// < out 1.0.0.1:5 > 2.0.0.2:6 udp
@@ -61,6 +81,7 @@ pub struct AggregateIPFlows {
     icmp: bool,
     fragments: Option<bool>,
     symmetric: bool,
+    capacity: u32,
     ended: Link<Ended>,
     trace: Option<String>,
     /// What the trace is about.
@@ -79,6 +100,7 @@ impl Build for AggregateIPFlows {
             icmp: it.icmp,
             fragments: it.fragments,
             symmetric: it.symetric,
+            capacity: it.capacity,
             ended: setup.own::<Ended>(),
             trace: it.traceinfo,
             source: source.map_err(|e| e.at("SOURCE"))?.flatten(),
@@ -141,6 +163,7 @@ impl PerBatch for AggregateIPFlows {
     fn batch(&self, held: &mut Held, _: usize, batch: Batch, cx: &mut Cx) {
         let waits = self.fragments.unwrap_or(true) && cx.pulled().is_none();
         held.set(self.symmetric, self.icmp, waits, self.timeouts);
+        held.set_capacity(self.capacity);
         for packet in batch {
             let now = match packet.timestamp() {
                 0 => cx.now().nanos(),
@@ -148,6 +171,8 @@ impl PerBatch for AggregateIPFlows {
             };
             if held.is_due(now, self.reap) {
                 held.reap(now);
+                self.tell(held, cx);
+            } else if held.are_many_over() {
                 self.tell(held, cx);
             }
             match held.take_in(packet, now) {

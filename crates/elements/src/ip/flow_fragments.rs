@@ -43,6 +43,11 @@ impl Held {
     fn count(&self) -> usize {
         self.flows.len()
     }
+    /// Flows that were over because there was no room for them.
+    #[read]
+    fn displaced(&self) -> u64 {
+        self.flows.displaced()
+    }
     /// Packets that wait for a first fragment.
     #[read]
     fn length(&self) -> usize {
@@ -73,6 +78,16 @@ impl Held {
     /// Takes over what the configuration says.
     pub(super) fn set(&mut self, symmetric: bool, icmp: bool, waits: bool, timeouts: Timeouts) {
         self.settings = Some((symmetric, icmp, waits, timeouts));
+    }
+
+    /// Sets how many flows there may be.
+    pub(super) fn set_capacity(&mut self, capacity: u32) {
+        self.flows.set_capacity(capacity as usize);
+    }
+
+    /// Whether many flows are over of which nobody knows yet.
+    pub(super) fn are_many_over(&self) -> bool {
+        self.flows.are_many_over()
     }
 
     /// Whether it is time to look for flows that are over.

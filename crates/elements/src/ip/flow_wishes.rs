@@ -1,7 +1,7 @@
 //! The arguments of `AggregateIPFlows`.
 
 use castanet_engine::prelude::*;
-use castanet_kit::ip_flows::Timeouts;
+use castanet_kit::ip_flows::{CAPACITY, Timeouts};
 
 #[derive(Args)]
 pub struct Wishes {
@@ -20,6 +20,10 @@ pub struct Wishes {
     /// How often to look for flows that are over.
     #[arg(keyword, default = Duration::from_secs(1200))]
     pub(super) reap: Duration,
+    /// How many flows to know; where there are more, the one that has been silent for longest
+    /// is over.
+    #[arg(keyword, default = CAPACITY, range = 1..)]
+    pub(super) capacity: u32,
     /// Whether ICMP errors belong to the flow that they are about.
     #[arg(keyword, default = false)]
     pub(super) icmp: bool,
