@@ -332,6 +332,17 @@ impl TcpPacket<'_> {
 }
 
 impl IcmpPacket<'_> {
+    /// Sets right the checksum that incremental changes leave of a message of zeros; see
+    /// [`Icmp::mend_zero_checksum`].
+    #[inline]
+    pub fn mend_zero_checksum(&mut self) {
+        if self.checksum() == 0 {
+            let mut header: Icmp = **self;
+            header.mend_zero_checksum(self.payload());
+            **self = header;
+        }
+    }
+
     fn payload_range(&self) -> (usize, usize) {
         (self.offset() + Icmp::LEN, datagram_end(self.packet))
     }

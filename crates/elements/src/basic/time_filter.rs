@@ -76,7 +76,7 @@ impl Build for TimeFilter {
 
     fn build(it: Wishes, setup: &Setup) -> Result<Self, ArgError> {
         let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-        let absolute = |time: Timestamp| i64::try_from(time.0).unwrap_or(i64::MAX);
+        let absolute = |time: Timestamp| time.0;
         let started = setup.started;
         let begin = match (it.start, it.start_after, it.start_delay) {
             (None, None, None) => Begin::At(0),

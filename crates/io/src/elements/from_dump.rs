@@ -316,7 +316,7 @@ impl FromDump {
             }
         };
         local.packet_filepos = before;
-        let time = Time(i64::try_from(record.timestamp.0).unwrap_or(i64::MAX));
+        let time = Time(record.timestamp.0);
         let first = *local.first.get_or_insert(time);
         if self.settings.start().is_some_and(|start| time < start.after(first)) {
             return Ok(None);

@@ -234,7 +234,7 @@ impl FromIPSummaryDump {
         if !self.settings.timing {
             return None;
         }
-        let time = i64::try_from(meta.timestamp.0).unwrap_or(i64::MAX);
+        let time = meta.timestamp.0;
         let offset = *offset.get_or_insert(now.0.saturating_sub(time));
         Some(Time(time.saturating_add(offset))).filter(|due| *due > now)
     }
