@@ -6,6 +6,7 @@ mod burst;
 mod connections;
 mod exits;
 pub mod field;
+mod fragments;
 mod fuzz;
 pub mod headers;
 mod heirs;
@@ -31,7 +32,7 @@ pub use holds::Seen;
 pub use in_force::InForce;
 pub use matcher::{Matcher, Tables};
 pub use page::page;
-pub use rules::{Change, Entry, Rules, Timeouts};
+pub use rules::{Change, Entry, Other, Rules, Timeouts};
 
 use castanet_engine::class::{Class, per_batch};
 

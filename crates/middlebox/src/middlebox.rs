@@ -4,6 +4,7 @@ use crate::books::Books;
 use crate::burst::Pass;
 use crate::connections::{Connections, Fresh};
 use crate::exits::Exit;
+use crate::fragments::{HeldFragment, release};
 use crate::headers::Headers;
 use crate::holds::Seen;
 use crate::in_force::InForce;
@@ -12,16 +13,17 @@ use crate::judge::{is_dropped, rewrite};
 use crate::language::{Command, Form, command, commands};
 use crate::matcher::PLACES;
 use crate::rule::Rule;
-use crate::rules::Rules;
+use crate::rules::{Other, Rules};
 use castanet_engine::prelude::*;
+use castanet_kit::datagrams::Datagrams;
 
 /// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
 ///
 /// A rule says what a packet must be and what becomes of it: `tcp-dport 80 mod
 /// tcp-dport 443`. All rules that are about a packet apply, in order: the last to
 /// set a field wins, `accept` beats `drop`, and of a packet that is dropped nothing
-/// is rewritten. All matches are about the packet as it came. What is no IP packet,
-/// or what no rule is about, goes on as it is. `docs/middlebox.md` has the language;
+/// is rewritten. All matches are about the packet as it came. What no rule is about
+/// goes on as it is. `docs/middlebox.md` has the language;
 /// `castanet middlebox` is a program of this element.
 ///
 /// Packets of input n leave by output n. Where the network header is not marked, it
@@ -135,6 +137,63 @@ use castanet_engine::prelude::*;
 /// > a 1.0.0.1:7 > 2.0.0.2:6 udp
 /// = m.drops.full 1
 /// ```
+///
+/// Where a rule looks behind the IP header, or is about connections, fragments are judged
+/// by their own IP header and the headers that the first fragment of their packet has, and
+/// go where that goes. They wait up to two seconds for it. A first fragment without all
+/// headers, fragments that overlap, and all others of such packets go nowhere.
+///
+/// ```click
+/// in -> m :: Middlebox(tcp-dport 5000 drop) -> out
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 1 frag 24 "late"
+/// = m.waiting_fragments 1
+/// > in  1.0.0.1:9 > 2.0.0.2:5000 tcp syn id 1 frag 0+ "data"
+/// = m.waiting_fragments 0
+/// = m.drops.rule 2
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 2 frag 24 "late"
+/// > in  1.0.0.1:9 > 2.0.0.2:80 tcp syn id 2 frag 0+ "data"
+/// < out 1.0.0.1:9 > 2.0.0.2:80 tcp syn id 2 frag 0+ "data"
+/// < out 1.0.0.1 > 2.0.0.2 tcp id 2 frag 24 "late"
+/// > in  hex 4500002400032000400600000100000102000002 00091388000000000000000050020000
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 3 frag 16 "rest"
+/// = m.drops.tiny_fragment 2
+/// > in  1.0.0.1:9 > 2.0.0.2:80 tcp syn id 4 frag 0+ "data"
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 4 frag 16+ "overlaps"
+/// > in  1.0.0.1:9 > 2.0.0.2:80 tcp syn id 5 frag 0+ "longer data."
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 5 frag 24 "overlaps"
+/// < out 1.0.0.1:9 > 2.0.0.2:80 tcp syn id 4 frag 0+ "data"
+/// < out 1.0.0.1:9 > 2.0.0.2:80 tcp syn id 5 frag 0+ "longer data."
+/// = m.drops.overlapping_fragment 1
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 6 frag 24 "lone"
+/// + 5s
+/// = m.drops.lone_fragment 1
+/// = m.drops.excess_fragment 0
+/// ```
+/// ```click
+/// in -> m :: Middlebox(add-stateful ip-saddr 10.0.0.0/8 map ip-saddr 9.9.9.9 map udp-sport 4000) -> out
+/// > in  10.0.0.1 > 2.0.0.2 udp id 7 frag 16 "late"
+/// > in  10.0.0.1:5 > 2.0.0.2:6 udp id 7 frag 0+ "a packet"
+/// < out 9.9.9.9:4000 > 2.0.0.2:6 udp id 7 frag 0+ "a packet"
+/// < out 9.9.9.9 > 2.0.0.2 udp id 7 frag 16 "late"
+/// ```
+///
+/// What should have an IP header and has none goes nowhere where there are rules. What is neither
+/// IPv4 nor IPv6 goes on, unless `other` says otherwise; no rule is about it.
+///
+/// ```click
+/// in -> m :: Middlebox(ip-proto udp drop, other arp) -> out
+/// > in  eth hex 060000000002060000000001 0800 44000014000000000000000001000001 02000002
+/// > in  eth hex 060000000002060000000001 8864 1100000100020021
+/// > in  eth hex 060000000002060000000001 0806 0001
+/// < out eth hex 060000000002060000000001 0806 0001
+/// = m.drops.malformed 1
+/// = m.drops.other 1
+/// = m.other arp
+/// = m.rules other arp\nadd ip-proto udp drop
+/// ! m.other accept
+/// > in  eth hex 060000000002060000000001 8864 1100000100020021
+/// < out eth hex 060000000002060000000001 8864 1100000100020021
+/// ```
 #[derive(Clone, Element)]
 #[element(args = Arguments, methods, ports = "1-/=", processing = "h/h", flow = "#/#")]
 pub struct Middlebox {
@@ -145,11 +204,12 @@ pub struct Middlebox {
     /// How many connections there may be.
     limit: usize,
     connections: Common<Connections>,
+    datagrams: Common<Datagrams<HeldFragment>>,
 }
 
 #[derive(Args)]
 pub struct Arguments {
-    /// A rule, as commands add it.
+    /// A rule, as commands add it, or `other` with what becomes of what is no IP packet.
     #[arg(rest)]
     rules: Vec<Line>,
     /// A file of rules, which come before the others.
@@ -169,21 +229,46 @@ pub struct Arguments {
     connections: usize,
 }
 
-/// A rule as a configuration has it.
-pub struct Line(Rule);
+/// What a configuration or a file of rules has in a line.
+pub enum Line {
+    /// A rule.
+    Rule(Rule),
+    /// What becomes of what is no IP packet.
+    Other(Other),
+}
+
+impl Line {
+    fn of(command: Command) -> Option<Line> {
+        match command {
+            Command::Add(rule) => Some(Line::Rule(rule)),
+            Command::SetOther(other) => Some(Line::Other(other)),
+            _ => None,
+        }
+    }
+
+    /// The rules of some lines, and what the last says of other packets that says anything.
+    fn sorted(lines: Vec<Line>) -> (Vec<Rule>, Option<Other>) {
+        let (mut rules, mut other) = (Vec::with_capacity(lines.len()), None);
+        for line in lines {
+            match line {
+                Line::Rule(rule) => rules.push(rule),
+                Line::Other(it) => other = Some(it),
+            }
+        }
+        (rules, other)
+    }
+}
 
 impl FromArg for Line {
     const SYNTAX: &'static str = "a rule, such as `tcp-dport 80 mod tcp-dport 443`";
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
-        match command(text)? {
-            Some(Command::Add(rule)) => Ok(Line(rule)),
-            _ => Err(ArgError::new(format!("`{text}` is not {}", Line::SYNTAX))),
-        }
+        let line = command(text)?.and_then(Line::of);
+        line.ok_or_else(|| ArgError::new(format!("`{text}` is not {}", Line::SYNTAX)))
     }
 }
 
-/// The rules of a file.
-fn read_file(path: &str) -> Result<Vec<Rule>, ArgError> {
+/// The lines of a file of rules.
+fn read_file(path: &str) -> Result<Vec<Line>, ArgError> {
     let text = std::fs::read_to_string(path).map_err(|error| ArgError::of_file(path, &error))?;
     rules_of(&text).map_err(|error| error.at(path))
 }
@@ -196,8 +281,8 @@ fn few_enough(rules: Rules) -> Result<Rules, ArgError> {
     }
 }
 
-/// The rules of a text of commands that do nothing but add some.
-fn rules_of(text: &str) -> Result<Vec<Rule>, ArgError> {
+/// The lines of a text of commands that do nothing but add rules, and say what becomes of others.
+fn rules_of(text: &str) -> Result<Vec<Line>, ArgError> {
     let line = |at: usize| text[..at].matches('\n').count() + 1;
     let commands = commands(text).map_err(|faults| {
         let said = faults.iter().map(|fault| {
@@ -206,11 +291,11 @@ fn rules_of(text: &str) -> Result<Vec<Rule>, ArgError> {
         });
         ArgError::new(said.collect::<Vec<_>>().join("\n"))
     })?;
-    let rules = commands.into_iter().map(|(at, command)| match command {
-        Command::Add(rule) => Ok(rule),
-        _ => Err(ArgError::new(format!("line {}: a file of rules only adds rules", line(at)))),
+    let lines = commands.into_iter().map(|(at, command)| {
+        let wrong = || format!("line {}: a file of rules only adds rules", line(at));
+        Line::of(command).ok_or_else(|| ArgError::new(wrong()))
     });
-    rules.collect()
+    lines.collect()
 }
 
 impl Build for Middlebox {
@@ -221,16 +306,20 @@ impl Build for Middlebox {
             Some(path) => read_file(path).map_err(|error| error.at("FILE"))?,
             None => Vec::new(),
         };
-        rules.extend(args.rules.into_iter().map(|line| line.0));
+        rules.extend(args.rules);
+        let (rules, other) = Line::sorted(rules);
+        let mut rules = Rules::new(rules);
+        rules.other = other.unwrap_or_default();
         let words = |words: Option<Words>| words.map(|words| words.words);
         let interfaces = Interfaces::new(words(args.interfaces), words(args.out), setup.inputs)?;
         Ok(Middlebox {
-            in_force: InForce::new(few_enough(Rules::new(rules))?),
+            in_force: InForce::new(few_enough(rules)?),
             interfaces,
             mtu: args.mtu,
             said: String::new(),
             limit: args.connections,
             connections: Common::default(),
+            datagrams: Common::default(),
         })
     }
 }
@@ -249,7 +338,8 @@ impl Middlebox {
                 Err(error) => return Err(ArgError::of_file(path, &error)),
             },
             Command::Load(path) => {
-                let loaded = read_file(path)?;
+                let (loaded, other) = Line::sorted(read_file(path)?);
+                rules.other = other.unwrap_or_default();
                 let said = format!("loaded {} rules", loaded.len());
                 rules.load(loaded);
                 Ok(said)
@@ -414,6 +504,16 @@ impl Middlebox {
     fn timeout(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
         self.told("timeout", text)
     }
+    /// What becomes of packets that are neither IPv4 nor IPv6.
+    #[read]
+    fn other(&self) -> String {
+        self.in_force.rules().other.word().into()
+    }
+    /// Says what becomes of packets that are neither IPv4 nor IPv6: `accept`, `arp` or `drop`.
+    #[write(other)]
+    fn set_other(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        self.told("other", text)
+    }
     /// Begins counting anew.
     #[write]
     fn reset_counts(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
@@ -426,8 +526,22 @@ impl PerBatch for Middlebox {
     type Local = Books;
     type Fate = Exit;
 
+    fn begin(&self, books: &mut Books, _: &mut Cx) -> Result<(), ArgError> {
+        books.is_home = true;
+        Ok(())
+    }
+
+    fn end(&self, books: &mut Books, cx: &mut Cx) {
+        books.datagrams.change(Datagrams::clear);
+        release(&books.datagrams, 0, cx);
+    }
+
+    fn held(&self, books: &Books) -> usize {
+        if books.is_home { books.datagrams.read(Datagrams::waiting) } else { 0 }
+    }
+
     fn settle(&self, books: &mut Books) {
-        books.follow(&self.in_force, (&self.connections, self.limit));
+        books.follow(&self.in_force, (&self.connections, self.limit), &self.datagrams);
     }
 
     fn prepare(&self, before: &Self) {
@@ -440,11 +554,12 @@ impl PerBatch for Middlebox {
 
     fn batch(&self, books: &mut Books, port: usize, batch: Batch, cx: &mut Cx) {
         let rules = self.in_force.rules();
-        if rules.is_empty() || !self.interfaces.is_enabled(port) {
+        let is_idle = rules.is_empty() && rules.other == Other::Accept;
+        if is_idle || !self.interfaces.is_enabled(port) {
             cx.emit_batch(Exit::Out(port as u8), batch);
             return;
         }
-        let Middlebox { interfaces, connections, mtu, .. } = self;
-        Pass { rules, interfaces, connections, mtu: *mtu, port }.burst(books, batch, cx);
+        let Middlebox { interfaces, connections, datagrams, mtu, .. } = self;
+        Pass { rules, interfaces, connections, datagrams, mtu: *mtu, port }.burst(books, batch, cx);
     }
 }

@@ -195,6 +195,16 @@ impl fmt::Display for Rule {
 }
 
 impl Rule {
+    /// Whether some match is about what follows the IP header, which later fragments do not have.
+    pub(crate) fn looks_behind(&self) -> bool {
+        use crate::field::{Layer, Place};
+        self.matches.iter().any(|predicate| {
+            let spec = predicate.field.spec();
+            let is_upper = !matches!(spec.layer, Layer::Any | Layer::Ip4 | Layer::Ip6);
+            is_upper || matches!(spec.place, Place::Payload | Place::Upper | Place::Extension(_))
+        })
+    }
+
     /// The command that adds it.
     pub fn command(&self) -> String {
         format!("{} {self}", if self.stateful { "add-stateful" } else { "add" })

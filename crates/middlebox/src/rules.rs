@@ -39,6 +39,29 @@ impl Default for Timeouts {
     }
 }
 
+/// What becomes of packets that are neither IPv4 nor IPv6, which no rule is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Other {
+    /// They go on.
+    #[default]
+    Accept,
+    /// ARP goes on, others do not.
+    Arp,
+    /// They do not.
+    Drop,
+}
+
+impl Other {
+    /// All of them, by name.
+    pub const ALL: [(&str, Other); 3] =
+        [("accept", Other::Accept), ("arp", Other::Arp), ("drop", Other::Drop)];
+
+    /// Its name.
+    pub fn word(self) -> &'static str {
+        Other::ALL.iter().find(|(_, it)| *it == self).map_or("", |(word, _)| word)
+    }
+}
+
 /// What happened to the rules.
 #[derive(Clone, Debug)]
 pub enum Change {
@@ -73,8 +96,12 @@ pub struct Rules {
     slots: usize,
     /// How many are about connections.
     stateful: usize,
+    /// How many look behind the IP header.
+    deep: usize,
     /// How long connections are kept.
     pub timeouts: Timeouts,
+    /// What becomes of what is no IP packet.
+    pub other: Other,
     /// The same in all that were made of each other by commands: only there do
     /// identifiers and slots mean the same rules.
     line: Arc<()>,
@@ -183,6 +210,11 @@ impl Rules {
         self.stateful
     }
 
+    /// How many of them look behind the IP header.
+    pub(crate) fn deep(&self) -> usize {
+        self.deep
+    }
+
     fn entry(&mut self, rule: Rule, plan: Plan) -> Arc<Entry> {
         self.last_id += 1;
         let slot = self.free.pop_back().unwrap_or_else(|| {
@@ -190,12 +222,14 @@ impl Rules {
             self.slots - 1
         });
         self.stateful += usize::from(rule.stateful);
+        self.deep += usize::from(rule.looks_behind());
         Arc::new(Entry { id: self.last_id, slot, rule, plan })
     }
 
     /// Gives the place of a rule free that has gone.
     fn release(&mut self, entry: &Entry) {
         self.stateful -= usize::from(entry.rule.stateful);
+        self.deep -= usize::from(entry.rule.looks_behind());
         self.free.push_back(entry.slot);
     }
 
@@ -268,7 +302,8 @@ impl Rules {
     /// Puts other rules in place of all.
     pub fn load(&mut self, rules: Vec<Rule>) {
         self.placed = Vector::new();
-        (self.free, self.slots, self.stateful) = (Vector::new(), 0, 0);
+        (self.free, self.slots) = (Vector::new(), 0);
+        (self.stateful, self.deep) = (0, 0);
         self.loads += 1;
         self.append(rules);
     }
@@ -307,6 +342,10 @@ impl Rules {
                 *place = seconds;
                 Ok(format!("timeout {seconds} s"))
             }
+            Command::SetOther(other) => {
+                self.other = other;
+                Ok(format!("other {}", other.word()))
+            }
             _ => return None,
         })
     }
@@ -319,7 +358,11 @@ impl Rules {
 
     /// The commands that make these rules, one a line.
     pub fn text(&self) -> String {
-        self.entries().fold(String::new(), |mut text, entry| {
+        let settings = match self.other {
+            Other::Accept => String::new(),
+            other => format!("other {}\n", other.word()),
+        };
+        self.entries().fold(settings, |mut text, entry| {
             let _ = writeln!(text, "{}", entry.rule.command());
             text
         })

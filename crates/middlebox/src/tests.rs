@@ -447,3 +447,59 @@ proptest! {
         crate::fuzz_entry(&input);
     }
 }
+
+/// A fragment for a fuzzer: of one of two packets, from an offset on in eights of bytes.
+fn fuzzed(is_ip6: bool, id: u8, offset: u8, more: bool, kind: u8, body: &[u8]) -> Vec<u8> {
+    let word = u16::from(offset) << if is_ip6 { 3 } else { 0 };
+    let more = match (is_ip6, more) {
+        (_, false) => 0,
+        (true, true) => 1,
+        (false, true) => Ipv4Header::MORE_FRAGMENTS,
+    };
+    let [high, low] = (word | more).to_be_bytes();
+    let proto = [6, 17, 1, 58, 60, 44][usize::from(kind)];
+    let length = |more: usize| ((body.len() + more) as u16).to_be_bytes();
+    let mut all = match is_ip6 {
+        false => [
+            &[0x45, 0][..],
+            &length(20),
+            &[0, id, high, low, 9, proto, 0, 0, 1, 0, 0, 1, 2, 0, 0, 2],
+        ]
+        .concat(),
+        true => {
+            let mut all = [&[0x60, 0, 0, 0][..], &length(8), &[44, 9]].concat();
+            all.resize(40, 1);
+            all.extend([proto, 0, high, low, 0, 0, 0, id]);
+            all
+        }
+    };
+    all.extend(body);
+    all
+}
+
+proptest! {
+    #[test]
+    fn fragments_are_borne(
+        rules in prop::collection::vec(0usize..8, 0..5),
+        pieces in prop::collection::vec(
+            (any::<bool>(), 0u8..2, 0u8..5, any::<bool>(), 0u8..6, prop::collection::vec(any::<u8>(), 0..6), 0u8..12),
+            0..60,
+        ),
+    ) {
+        let lines = [
+            "add tcp-dport 5000 drop", "add-stateful all map ip-saddr 9.9.9.9 shuffle udp-sport",
+            "add-stateful ip6-saddr ::/0 map ip6-saddr 9::9", "add ip6-eh-destopt drop", "add udp-payload 0x01 drop",
+            "add-stateful icmp-type 3 map ip-daddr 8.8.8.8", "add tcp-opt-mss mod tcp-dport 7", "other drop",
+        ];
+        let mut input = rules.iter().map(|&at| lines[at]).collect::<Vec<_>>().join("\n").into_bytes();
+        input.push(0);
+        for (is_ip6, id, offset, more, kind, units, gap) in pieces {
+            let body: Vec<u8> = units.iter().flat_map(|&unit| [unit; 8]).collect();
+            input.extend(fuzzed(is_ip6, id, offset, more, kind, &body));
+            input.extend(b"\xff\xfe\xfd");
+            // Nothing at all lets time pass.
+            input.extend(if gap == 0 { &b"\xff\xfe\xfd"[..] } else { &[] });
+        }
+        crate::fuzz_entry(&input);
+    }
+}

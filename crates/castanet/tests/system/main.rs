@@ -11,6 +11,7 @@ mod errors;
 mod examples;
 mod expiry;
 mod flood;
+mod fragments;
 mod hot_swap;
 mod idle;
 mod ip6;

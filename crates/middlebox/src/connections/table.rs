@@ -1,7 +1,6 @@
 //! The table of connections: which one a packet belongs to, and how one begins.
 
 use super::asked::{Asked, Looked};
-use super::fragments::Fragments;
 use super::key::{Ends, Family};
 use super::mapping::{Direction, Mapped};
 use super::own::{Lists, Own};
@@ -19,14 +18,10 @@ use castanet_wire::{Icmp, icmp, icmp6};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// How many fragments that are over are looked at for each burst, at the most.
-const EXPIRE: usize = 64;
-
 /// Connections, up to a limit.
 pub(crate) struct Connections {
     pub(super) four: Side<Tuple4>,
     pub(super) six: Side<Tuple6>,
-    fragments: Fragments,
     pub(super) lists: Lists,
     pub(super) shelf: Shelf,
     /// Room for the rules of one that begins.
@@ -42,7 +37,6 @@ impl Default for Connections {
         Connections {
             four: Side::default(),
             six: Side::default(),
-            fragments: Fragments::default(),
             lists: Lists::default(),
             shelf: Shelf::default(),
             own: Vec::new(),
@@ -160,13 +154,7 @@ impl Connections {
     /// Whether there may be some that are over.
     #[inline]
     pub(crate) fn is_due(&self, now: u64) -> bool {
-        self.four.is_due(now) || self.six.is_due(now) || self.fragments.is_due(now)
-    }
-
-    /// Forgets some that are over.
-    pub(crate) fn expire(&mut self, now: u64) {
-        self.forget(now, EXPIRE);
-        self.fragments.expire(now, EXPIRE);
+        self.four.is_due(now) || self.six.is_due(now)
     }
 
     /// Forgets connections that are over, looking at `most` at the most of each family.
@@ -245,7 +233,7 @@ impl Connections {
     ) -> Option<Found> {
         let (is_ip6, hit, packet) = match looked {
             Looked::Alone => {
-                let (ends, quoted) = self.ends(bytes, headers, now)?;
+                let (ends, quoted) = ends(bytes, headers)?;
                 (ends.is_ip6, self.of_ends(&ends)?, (quoted, false))
             }
             Looked::Four(at) => (false, asked.four.look_again(at, &self.four)?, (None, true)),
@@ -261,16 +249,6 @@ impl Connections {
         None
     }
 
-    /// The ends of a packet, with the ports that its first fragment had, and where the packet
-    /// begins that an ICMP error quotes; nothing, if it belongs to no connection of any kind.
-    fn ends(&mut self, bytes: &[u8], headers: &Headers, now: u64) -> Option<(Ends, Quoted)> {
-        let (ends, quoted) = ends(bytes, headers)?;
-        match quoted {
-            Some(_) => Some((ends, quoted)),
-            None => Some((self.fragments.complete(ends, headers, now)?, None)),
-        }
-    }
-
     fn of_ends(&self, ends: &Ends) -> Option<Hit> {
         match ends.is_ip6 {
             false => self.four.find(ends),
@@ -282,10 +260,6 @@ impl Connections {
     fn find_alone(&self, bytes: &[u8], headers: &Headers, now: u64) -> Finding {
         if self.len() == 0 {
             return Finding::None;
-        }
-        // What fragments have in common is noted.
-        if headers.is_fragment {
-            return Finding::Wait;
         }
         let Some((ends, quoted)) = ends(bytes, headers) else { return Finding::None };
         let Some(hit) = self.of_ends(&ends) else { return Finding::None };
@@ -390,7 +364,7 @@ impl Connections {
         random: impl FnMut() -> u64,
         now: u64,
     ) -> Option<Fresh> {
-        let (ends, quoted) = self.ends(bytes, headers, now)?;
+        let (ends, quoted) = ends(bytes, headers)?;
         if quoted.is_some() || headers.is_later_fragment {
             return None;
         }
@@ -505,6 +479,11 @@ fn ends(bytes: &[u8], headers: &Headers) -> Option<(Ends, Quoted)> {
     let bytes = bytes.get(..headers.end)?;
     let inner = Headers::of(bytes, at)?;
     Some((Ends::of_packet(bytes, &inner)?, NonZeroU32::new(at as u32)))
+}
+
+/// Whether it is an ICMP error, which quotes another packet.
+pub(crate) fn quotes(bytes: &[u8], headers: &Headers) -> bool {
+    quoted(bytes, headers).is_some()
 }
 
 /// Where the packet begins that an ICMP error quotes.

@@ -4,6 +4,7 @@ use super::fault::Fault;
 use super::lexer::Word;
 use super::parser::{Reader, read_rule};
 use crate::rule::Rule;
+use crate::rules::Other;
 use crate::value;
 use castanet_lang::nearest;
 
@@ -44,6 +45,8 @@ pub enum Command {
     ResetCounters,
     /// Says how long connections are kept that are idle.
     SetTimeout(Timeout, u32),
+    /// Says what becomes of packets that are neither IPv4 nor IPv6.
+    SetOther(Other),
     /// Says which rules match a packet, and what comes out.
     Test(String),
 }
@@ -102,6 +105,10 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("load FILE", "Puts the rules of a file in place of all, or does nothing."),
     ("reset counters", "Begins counting anew."),
     ("timeout udp|tcp-established|tcp-transient SECONDS", "Says how long idle connections stay."),
+    (
+        "other accept|arp|drop",
+        "Says what becomes of packets that are neither IPv4 nor IPv6; `arp`: only ARP goes on.",
+    ),
     ("test PACKET", "Says which rules match a packet, and what comes out."),
 ];
 
@@ -139,6 +146,11 @@ pub fn command(line: &str) -> Result<Option<Command>, Fault> {
             Command::ResetCounters
         }
         "timeout" => timeout(&mut reader)?,
+        "other" => {
+            let word = one_of(&mut reader, &Other::ALL.map(|(name, _)| name))?;
+            let other = Other::ALL.iter().find(|(name, _)| *name == word);
+            Command::SetOther(other.map_or(Other::default(), |it| it.1))
+        }
         "test" => match line.trim_start().strip_prefix("test").map(str::trim) {
             Some(packet) if !packet.is_empty() => return Ok(Some(Command::Test(packet.into()))),
             _ => return Err(reader.expect("a packet").err().unwrap_or_else(|| unknown(&first))),

@@ -64,6 +64,7 @@ fn commands_are_read() {
     assert_eq!(read(" delete id3 # that one"), Command::Delete(Which::Id(3)));
     assert_eq!(read("move 3 1"), Command::Move(Which::Position(3), 1));
     assert_eq!(read("flush"), Command::Flush);
+    assert_eq!(read("other arp"), Command::SetOther(crate::rules::Other::Arp));
     assert_eq!(read("list"), Command::List(Form::Text));
     assert_eq!(read("list --json"), Command::List(Form::Json));
     assert_eq!(read("show tables verbose"), Command::ShowTables { verbose: true });
@@ -220,6 +221,7 @@ fn errors_point_at_the_word_and_say_what_would_be_right() {
         "a rule is its position, from 1, or its identifier, such as id7",
     );
     golden("flush it", "`it` is one word too many", "it", "");
+    golden("other maybe", "expected accept or arp or drop, not `maybe`", "maybe", "");
     golden("show rules", "expected tables or connections, not `rules`", "rules", "");
     golden("timeout udp 0", "`0` is no time", "0", "a timeout is a number of seconds, at least 1");
     golden("lits", "`lits` is neither a command nor a field", "lits", "did you mean `list`?");

@@ -106,23 +106,36 @@ impl Matcher {
         }
     }
 
-    /// The same; a packet that is none of IP meets no rule.
+    /// The same; a packet that is none of IP meets no rule. Whether it is a fragment, or cut short.
     #[inline]
-    pub(crate) fn ask_any(&mut self, packet: &Packet) {
+    pub(crate) fn ask_any(&mut self, packet: &Packet) -> bool {
         let with_options = self.tables.with_options;
-        let Some(key) = self.next() else { return };
+        let Some(key) = self.next() else { return false };
         let network = packet.network_offset().and_then(|at| usize::try_from(at).ok());
         let plain = network.and_then(|at| packet.bytes().get(at..));
         if plain.and_then(|bytes| keys::fill_plain(key, bytes, with_options)).is_some() {
-            return;
+            return false;
         }
         if let Some(headers) = Headers::plain(packet) {
-            return keys::fill(key, packet.bytes(), &headers, with_options);
+            keys::fill(key, packet.bytes(), &headers, with_options);
+            return false;
         }
         match Headers::find(packet) {
-            Some(headers) => keys::fill(key, packet.bytes(), &headers, with_options),
-            None => (*key, self.has_others) = (Key::default(), true),
+            Some(headers) => {
+                keys::fill(key, packet.bytes(), &headers, with_options);
+                headers.is_fragment || headers.is_cut()
+            }
+            None => {
+                (*key, self.has_others) = (Key::default(), true);
+                false
+            }
         }
+    }
+
+    /// Whether some packet of the burst is none of IP.
+    #[inline]
+    pub(crate) fn has_others(&self) -> bool {
+        self.has_others
     }
 
     /// Looks all packets of the burst up.
