@@ -30,6 +30,22 @@ use castanet_kit::nat::{By, Lives};
 /// > in   1.0.0.1:5 > 2.0.0.2:6 udp
 /// = rw.drops.exhausted 1
 /// ```
+/// ```click
+/// in -> rw :: UDPRewriter(pattern 9.9.9.9 - - - 0 0, FRAGMENTS true) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp id 7 frag 16 "late"
+/// > in  1.0.0.1:5 > 2.0.0.2:6 udp id 7 frag 0+ "a packet"
+/// < out 9.9.9.9:5 > 2.0.0.2:6 udp id 7 frag 0+ "a packet" ; dst 2.0.0.2
+/// < out 9.9.9.9 > 2.0.0.2 udp id 7 frag 16 "late" ; dst 2.0.0.2
+/// > in  1.0.0.1:5 > 2.0.0.2:6 udp id 8 frag 0+ "a packet"
+/// > in  1.0.0.1 > 2.0.0.2 udp id 8 frag 8 "overlaps"
+/// < out 9.9.9.9:5 > 2.0.0.2:6 udp id 8 frag 0+ "a packet"
+/// = rw.drops.overlapping_fragment 1
+/// = rw.drops.tiny_fragment 0
+/// > in  1.0.0.1 > 2.0.0.2 udp id 10 frag 80 "lone"
+/// + 5s
+/// = rw.drops.lone_fragment 1
+/// = rw.drops.excess_fragment 0
+/// ```
 #[derive(Element)]
 #[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "UDPRewriterIMP")]
 pub struct UDPRewriter(Rewriter);
