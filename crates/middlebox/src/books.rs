@@ -176,20 +176,13 @@ impl Books {
         if Arc::ptr_eq(self.matcher.tables(), tables) {
             return;
         }
-        // Under another configuration rules that are the same keep their counters, and their
-        // connections.
-        let is_other = !self.rules().is_akin(rules);
-        let heirs = is_other.then(|| in_force.heirs(self.rules()));
-        match &heirs {
-            Some(heirs) => self.matcher.adopt(tables, heirs),
-            None => self.matcher.follow(tables),
-        }
+        self.matcher.follow(tables);
         if !self.connections.is(connections) {
             let kept = self.connections.change(std::mem::take);
             connections.change(|all| all.go_on(kept));
             self.connections = connections.clone();
         }
-        connections.change(|all| all.follow(rules, limit, heirs.as_deref()));
+        connections.change(|all| all.follow(rules, limit));
     }
 }
 
@@ -232,7 +225,7 @@ mod tests {
         assert_eq!(counted(&books), [30, 20, 0]);
         // By another configuration: the same words are the same rule.
         let lines = ["all accept", "all mod ip-ttl 2", "all drop", "all mod ip-ttl 2"];
-        let other = in_force(&lines);
+        let other = in_force(&lines).in_place_of(&second).expect("has room");
         books.follow(&other, connections);
         assert_eq!(counted(&books), [0, 30, 0, 20]);
         // By more commands than anybody remembers.

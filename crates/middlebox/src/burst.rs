@@ -8,9 +8,10 @@ use crate::holds::Seen;
 use crate::interfaces::Interfaces;
 use crate::judge::{is_dropped, rewrite};
 use crate::matcher::{ACCEPTS, CHANGES, DROPS, STATEFUL, VAGUE};
-use crate::rules::Rules;
+use crate::rules::{Entry, Rules};
 use castanet_engine::prelude::*;
 use castanet_kit::flow::Wait;
+use std::sync::Arc;
 
 /// What is known of a packet of a burst before its turn comes. Not its headers: to find those
 /// of most packets again costs less than to keep them.
@@ -23,10 +24,10 @@ pub(crate) struct Look {
 
 /// A packet's connection, and where its headers are.
 #[derive(Clone, Copy)]
-struct Of<'c> {
-    connections: &'c Connections,
-    found: &'c Found,
-    headers: &'c Headers,
+pub(crate) struct Of<'c> {
+    pub(crate) connections: &'c Connections,
+    pub(crate) found: &'c Found,
+    pub(crate) headers: &'c Headers,
 }
 
 /// The rules that packets of an input pass.
@@ -152,7 +153,7 @@ impl Pass<'_> {
     }
 
     #[inline]
-    fn on(&self) -> Exit {
+    pub(crate) fn on(&self) -> Exit {
         Exit::Out(self.port as u8)
     }
 
@@ -223,7 +224,12 @@ impl Pass<'_> {
 
     /// What a connection's rules do together; nothing, if they are all gone.
     #[inline(always)]
-    fn own(&self, books: &Books, connections: &Connections, found: &Found) -> Option<u8> {
+    pub(crate) fn own(
+        &self,
+        books: &Books,
+        connections: &Connections,
+        found: &Found,
+    ) -> Option<u8> {
         let rules = connections.own(found);
         let own = rules.iter().filter_map(|&it| books.matcher.places().does_of(it));
         // Another worker may know rules that are new here.
@@ -321,7 +327,13 @@ impl Pass<'_> {
     }
 
     /// Finds the rules that are about a packet.
-    fn meet(&self, books: &mut Books, asked: Option<u32>, headers: &Headers, packet: &Packet) {
+    pub(crate) fn meet(
+        &self,
+        books: &mut Books,
+        asked: Option<u32>,
+        headers: &Headers,
+        packet: &Packet,
+    ) {
         let (input, output) = self.interfaces.names(self.port);
         let seen = Seen { bytes: packet.bytes(), headers, input, output };
         match asked {
@@ -339,18 +351,33 @@ impl Pass<'_> {
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Exit {
+        self.apply(books, of, headers, packet, &mut || cx.random())
+    }
+
+    /// The same with other random bits.
+    pub(crate) fn apply(
+        &self,
+        books: &mut Books,
+        of: Option<Of>,
+        headers: Headers,
+        packet: &mut Packet,
+        random: &mut impl FnMut() -> u64,
+    ) -> Exit {
         let Books { matcher, matched, applied, unfit, .. } = books;
         let places = matcher.places();
         let is_stateless = |slot: &u32| places.entry(*slot).is_some_and(|it| !it.rule.stateful);
         applied.clear();
         applied.extend(matched.iter().copied().filter(is_stateless));
         if let Some(Of { connections, found, .. }) = of {
+            let first = applied.len();
             applied.extend(connections.rules(found, places).map(|(slot, _)| slot));
+            // Rules may have moved since the connection began.
+            places.sort(&mut applied[first..]);
         }
         applied.iter().for_each(|&slot| matcher.count(slot, packet.len()));
         let places = matcher.places();
         let plans = applied.iter().filter_map(|&slot| Some(&places.entry(slot)?.plan));
-        if is_dropped(plans.clone(), || cx.random()) {
+        if is_dropped(plans.clone(), random) {
             return Exit::Rule;
         }
         let is_changed = of.is_some_and(|of| of.connections.changes(of.found));
@@ -370,25 +397,45 @@ impl Pass<'_> {
         headers: &Headers,
         cx: &mut Cx,
     ) -> Result<Option<Found>, Exit> {
-        let Books { matcher, matched, .. } = books;
-        let entries = matched.iter().filter_map(|&slot| matcher.places().entry(slot));
-        let stateful = entries.clone().filter(|entry| entry.rule.stateful);
-        if stateful.clone().next().is_none() {
+        if !self.may_begin(books, &mut || cx.random())? {
             return Ok(None);
-        }
-        // What other rules drop begins nothing.
-        let plans = entries.map(|entry| &entry.plan);
-        let is_own = stateful.clone().any(|entry| entry.plan.drop.is_some());
-        if !is_own && is_dropped(plans, || cx.random()) {
-            return Err(Exit::Rule);
         }
         let (seen, timeouts) = ((packet.bytes(), headers), &self.rules.timeouts);
         let now = now(cx);
-        match connections.begin(seen, stateful, timeouts, || cx.random(), now) {
+        match connections.begin(seen, self.beginners(books), timeouts, || cx.random(), now) {
             Some(Fresh::Begun(found)) => Ok(Some(found)),
             Some(Fresh::Full) => Err(Exit::Full),
             Some(Fresh::NoPort) => Err(Exit::NoPort),
             None => Ok(None),
+        }
+    }
+
+    /// The stateful rules that are about a packet.
+    pub(crate) fn beginners<'b>(
+        &self,
+        books: &'b Books,
+    ) -> impl Iterator<Item = &'b Arc<Entry>> + Clone {
+        let Books { matcher, matched, .. } = books;
+        let entries = matched.iter().filter_map(|&slot| matcher.places().entry(slot));
+        entries.filter(|entry| entry.rule.stateful)
+    }
+
+    /// Whether a connection begins with a packet that belongs to none; or where it goes, for what
+    /// other rules drop begins nothing.
+    pub(crate) fn may_begin(
+        &self,
+        books: &Books,
+        random: &mut impl FnMut() -> u64,
+    ) -> Result<bool, Exit> {
+        if self.beginners(books).next().is_none() {
+            return Ok(false);
+        }
+        let Books { matcher, matched, .. } = books;
+        let entries = matched.iter().filter_map(|&slot| matcher.places().entry(slot));
+        let is_own = self.beginners(books).any(|entry| entry.plan.drop.is_some());
+        match !is_own && is_dropped(entries.map(|entry| &entry.plan), random) {
+            true => Err(Exit::Rule),
+            false => Ok(true),
         }
     }
 }

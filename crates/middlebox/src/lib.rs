@@ -1,14 +1,15 @@
 //! Middleboxes by one-line rules: the language, and the element that follows them.
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 mod books;
 mod burst;
 mod connections;
 mod exits;
 pub mod field;
+mod file;
 mod fuzz;
 pub mod headers;
-mod heirs;
 mod holds;
 mod in_force;
 mod interfaces;
@@ -19,11 +20,14 @@ mod matcher;
 #[allow(missing_docs)] // the manual says it
 pub mod middlebox;
 mod page;
+pub mod placement;
+mod reload;
 pub mod rewrite;
 pub mod rule;
 mod rules;
 #[cfg(test)]
 mod tests;
+mod trial;
 pub mod value;
 
 pub use fuzz::fuzz_entry;

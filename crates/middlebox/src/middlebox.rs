@@ -1,18 +1,19 @@
 //! `Middlebox`: packets by one-line rules.
 
+use crate::analysis::{Remark, warnings_beside, warnings_of_all};
 use crate::books::Books;
 use crate::burst::Pass;
-use crate::connections::{Connections, Fresh};
+use crate::connections::Connections;
 use crate::exits::Exit;
-use crate::headers::Headers;
-use crate::holds::Seen;
+use crate::file::{self, MOST_SAID};
 use crate::in_force::InForce;
 use crate::interfaces::Interfaces;
-use crate::judge::{is_dropped, rewrite};
-use crate::language::{Command, Form, command, commands};
+use crate::language::{Command, Fault, Form, Sketch, command, place};
 use crate::matcher::PLACES;
+use crate::placement::{Forwarding, misplaced};
 use crate::rule::Rule;
 use crate::rules::Rules;
+use crate::trial::Trial;
 use castanet_engine::prelude::*;
 
 /// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
@@ -34,7 +35,7 @@ use castanet_engine::prelude::*;
 /// identifier and counters as long as it is there.
 ///
 /// ```click
-/// in -> m :: Middlebox(tcp-dport 80 mod tcp-dport 443, ip-proto udp drop) -> out
+/// in -> m :: Middlebox(tcp-dport 80 mod tcp-dport 443, proto udp drop) -> out
 /// > in  1.0.0.1:99 > 2.0.0.2:80 tcp
 /// > in  1.0.0.1:99 > 2.0.0.2:53 udp
 /// > in  1.0.0.1 > 2.0.0.2 icmp
@@ -51,7 +52,7 @@ use castanet_engine::prelude::*;
 /// ! m.delete 2
 /// = m.rules add tcp-opt-mss > 1400 mod tcp-opt-mss 1400\nadd all mod ip-ttl 9
 /// ! m.command test 1.0.0.1 > 2.0.0.2 udp len 60
-/// = m.said 2 id4 add all mod ip-ttl 9\nout 1.0.0.1 > 2.0.0.2 udp ttl 9 len 60
+/// = m.said in 0: 1.0.0.1 > 2.0.0.2 udp len 60\nrule 2 id4: add all mod ip-ttl 9\nout 0: 1.0.0.1 > 2.0.0.2 udp ttl 9 len 60
 /// ```
 ///
 /// Interfaces have names, for the fields `in` and `out` and for `enable` and
@@ -116,6 +117,25 @@ use castanet_engine::prelude::*;
 /// = m.timeouts udp 30\ntcp-established 14400\ntcp-transient 120
 /// ```
 ///
+/// `test` says what would become of a packet, by which rules and which connection, and
+/// changes nothing.
+///
+/// ```click
+/// lan -> m :: Middlebox(add-stateful in lan proto tcp map ip-saddr 9.9.9.9 map tcp-sport 4000,
+///     in wan drop, proto tcp accept, INTERFACES lan wan) -> out;  wan -> [1]m[1] -> back
+/// ! m.command test in wan 2.0.0.2:80 > 9.9.9.9:4000 udp
+/// = m.said in wan: 2.0.0.2:80 > 9.9.9.9:4000 udp\nrule 2 id2: add in wan drop\ndropped by rule 2 id2
+/// ! m.command test in lan 10.0.0.1:1000 > 2.0.0.2:80 tcp syn
+/// = m.said in lan: 10.0.0.1:1000 > 2.0.0.2:80 tcp syn\nrule 3 id3: add proto tcp accept\nrule 1 id1: add-stateful in lan proto tcp map ip-saddr 9.9.9.9 map tcp-sport 4000\nbegins connection tcp 10.0.0.1:1000 > 2.0.0.2:80 id1 as 9.9.9.9:4000 > 2.0.0.2:80\nout wan: 9.9.9.9:4000 > 2.0.0.2:80 tcp syn
+/// = m.connection_count 0
+/// > lan 10.0.0.1:1000 > 2.0.0.2:80 tcp syn
+/// < out 9.9.9.9:4000 > 2.0.0.2:80 tcp syn
+/// ! m.command test in wan 2.0.0.2:80 > 9.9.9.9:4000 tcp syn ack 1
+/// = m.said in wan: 2.0.0.2:80 > 9.9.9.9:4000 tcp syn ack 1\nrule 2 id2: add in wan drop\nrule 3 id3: add proto tcp accept\nof connection tcp 10.0.0.1:1000 > 2.0.0.2:80 id1 as 9.9.9.9:4000 > 2.0.0.2:80, with its rules:\nrule 1 id1: add-stateful in lan proto tcp map ip-saddr 9.9.9.9 map tcp-sport 4000\naccepted by rule 3 id3, whatever drops it\nout lan: 2.0.0.2:80 > 10.0.0.1:1000 tcp syn ack 1
+/// = m.packets2 0
+/// = m.connections_verbose tcp 10.0.0.1:1000 > 2.0.0.2:80 id1 expires 120 s transient flags S . as 9.9.9.9:4000 > 2.0.0.2:80
+/// ```
+///
 /// Where the table is full of connections that were answered, others find no room;
 /// where all ports are taken, no port.
 ///
@@ -140,6 +160,7 @@ use castanet_engine::prelude::*;
 pub struct Middlebox {
     in_force: InForce,
     interfaces: Interfaces,
+    forwarding: Option<Forwarding>,
     mtu: usize,
     said: String,
     /// How many connections there may be.
@@ -161,6 +182,10 @@ pub struct Arguments {
     /// What the interfaces are called by which packets leave, in order.
     #[arg(keyword)]
     out: Option<Words>,
+    /// What becomes of packets behind it, `bridge` or `router`: rules that could do nothing there
+    /// are refused.
+    #[arg(keyword)]
+    forwarding: Option<Forwarding>,
     /// The longest IP packet that options may be added to, once they are.
     #[arg(keyword, default = 1500)]
     mtu: usize,
@@ -182,12 +207,6 @@ impl FromArg for Line {
     }
 }
 
-/// The rules of a file.
-fn read_file(path: &str) -> Result<Vec<Rule>, ArgError> {
-    let text = std::fs::read_to_string(path).map_err(|error| ArgError::of_file(path, &error))?;
-    rules_of(&text).map_err(|error| error.at(path))
-}
-
 /// Rules, if there are places for them.
 fn few_enough(rules: Rules) -> Result<Rules, ArgError> {
     match rules.slots() > PLACES {
@@ -196,37 +215,32 @@ fn few_enough(rules: Rules) -> Result<Rules, ArgError> {
     }
 }
 
-/// The rules of a text of commands that do nothing but add some.
-fn rules_of(text: &str) -> Result<Vec<Rule>, ArgError> {
-    let line = |at: usize| text[..at].matches('\n').count() + 1;
-    let commands = commands(text).map_err(|faults| {
-        let said = faults.iter().map(|fault| {
-            let help = fault.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
-            format!("line {}: {}{help}", line(fault.range.start), fault.message)
-        });
-        ArgError::new(said.collect::<Vec<_>>().join("\n"))
-    })?;
-    let rules = commands.into_iter().map(|(at, command)| match command {
-        Command::Add(rule) => Ok(rule),
-        _ => Err(ArgError::new(format!("line {}: a file of rules only adds rules", line(at)))),
-    });
-    rules.collect()
-}
-
 impl Build for Middlebox {
     type Args = Arguments;
 
     fn build(args: Arguments, setup: &Setup) -> Result<Self, ArgError> {
-        let mut rules = match &args.file {
-            Some(path) => read_file(path).map_err(|error| error.at("FILE"))?,
-            None => Vec::new(),
-        };
-        rules.extend(args.rules.into_iter().map(|line| line.0));
         let words = |words: Option<Words>| words.map(|words| words.words);
         let interfaces = Interfaces::new(words(args.interfaces), words(args.out), setup.inputs)?;
+        let misplaced = |rule: &Rule| misplaced(rule, &interfaces, args.forwarding);
+        let loaded = args.file.as_ref().map(|path| file::load(path, misplaced)).transpose();
+        let loaded = loaded.map_err(|error| error.at("FILE"))?.unwrap_or_default();
+        let (mut rules, path) = (loaded.rules, args.file.unwrap_or_default());
+        loaded.warnings.iter().for_each(|said| (setup.warn)(format!("{path}: {said}")));
+        for Line(rule) in &args.rules {
+            if let Some(remark) = misplaced(rule) {
+                return Err(refused(&remark, rule));
+            }
+        }
+        let of_file = rules.len();
+        rules.extend(args.rules.into_iter().map(|line| line.0));
+        let warnings = warnings_of_all(rules.iter(), MOST_SAID);
+        for (at, remark) in warnings.iter().filter(|(at, _)| *at >= of_file) {
+            (setup.warn)(remark.line(&rules[*at]));
+        }
         Ok(Middlebox {
             in_force: InForce::new(few_enough(Rules::new(rules))?),
             interfaces,
+            forwarding: args.forwarding,
             mtu: args.mtu,
             said: String::new(),
             limit: args.connections,
@@ -235,7 +249,43 @@ impl Build for Middlebox {
     }
 }
 
+/// That a rule can do nothing here.
+fn refused(remark: &Remark, rule: &Rule) -> ArgError {
+    ArgError::new(Remark { help: None, ..remark.clone() }.line(rule))
+        .help(remark.help.clone().unwrap_or_default())
+}
+
+/// Warnings as answers have them, a line each.
+fn warned(warnings: impl IntoIterator<Item = String>) -> String {
+    warnings.into_iter().fold(String::new(), |all, said| all + "\nwarning: " + &said)
+}
+
 impl Middlebox {
+    /// The element after a line of the language.
+    fn obey(&self, line: &str) -> Result<Self, ArgError> {
+        let Some(command) = command(line)? else { return Ok(self.clone()) };
+        let mut warnings = Vec::new();
+        if let Command::Add(rule) | Command::Replace(_, rule) = &command {
+            if let Some(Remark { part, message, help }) = self.misplaced(rule) {
+                let fault = Fault::new(place(line, part), message);
+                return Err(fault.maybe_help(help).into());
+            }
+            let others = self.in_force.rules().entries().map(|entry| &entry.rule);
+            warnings = warnings_beside(rule, others);
+            warnings.truncate(MOST_SAID);
+        }
+        let mut new = self.after(&command)?;
+        if let Command::Add(rule) | Command::Replace(_, rule) = &command {
+            new.said += &warned(warnings.iter().map(|remark| remark.line(rule)));
+        }
+        Ok(new)
+    }
+
+    /// Why a rule can do nothing here.
+    fn misplaced(&self, rule: &Rule) -> Option<Remark> {
+        misplaced(rule, &self.interfaces, self.forwarding)
+    }
+
     /// The element after a command.
     fn after(&self, command: &Command) -> Result<Self, ArgError> {
         let mut new = self.clone();
@@ -243,16 +293,17 @@ impl Middlebox {
         let said = match command {
             Command::Enable(names) => new.interfaces.set(names, true),
             Command::Disable(names) => new.interfaces.set(names, false),
-            Command::Test(packet) => self.tried(packet),
+            Command::Test(sketch) => self.tried(sketch, 0),
             Command::Save(path) => match std::fs::write(path, self.in_force.rules().text()) {
                 Ok(()) => Ok(format!("saved {} rules", self.in_force.rules().len())),
                 Err(error) => return Err(ArgError::of_file(path, &error)),
             },
             Command::Load(path) => {
-                let loaded = read_file(path)?;
+                let file::Loaded { rules: loaded, warnings } =
+                    file::load(path, |rule| self.misplaced(rule))?;
                 let said = format!("loaded {} rules", loaded.len());
                 rules.load(loaded);
-                Ok(said)
+                Ok(said + &warned(warnings))
             }
             Command::List(Form::Text) => Err("`list` is a handler to be read".into()),
             Command::List(Form::Json) => Err("`list_json` is a handler to be read".into()),
@@ -280,51 +331,16 @@ impl Middlebox {
             error.range = error.range.map(shift);
             error
         };
-        match command(&line).map_err(|fault| unnamed(fault.into()))? {
-            Some(command) => self.after(&command),
-            None => Ok(self.clone()),
-        }
+        self.obey(&line).map_err(unnamed)
     }
 
-    /// Which rules are about a packet, and what comes out.
-    fn tried(&self, sketch: &str) -> Result<String, String> {
-        let built = castanet_engine::wire::sketch::build(sketch)?;
-        let mut packet = Packet::from_bytes(&built.bytes);
-        if built.layer == castanet_engine::wire::sketch::Layer::Network {
-            packet.set_network_header(0, 0);
-        }
-        let Some(headers) = Headers::find(&packet) else {
-            return Ok(format!("no IP packet: no rule is about it\nout {sketch}\n"));
-        };
-        // Asked rule by rule: what the table finds is to be the same.
-        let (input, output) = self.interfaces.names(0);
-        let seen = Seen { bytes: packet.bytes(), headers: &headers, input, output };
-        let entries = self.in_force.rules().entries().enumerate();
-        let found: Vec<_> = entries.filter(|(_, entry)| entry.rule.holds(&seen)).collect();
-        let mut said = String::new();
-        for (at, entry) in &found {
-            said += &format!("{} id{} {}\n", at + 1, entry.id, entry.rule.command());
-        }
-        let entries = || found.iter().map(|(_, entry)| *entry);
-        let plans = || entries().map(|entry| &entry.plan);
-        if is_dropped(plans(), || 0) {
-            return Ok(said + "dropped\n");
-        }
-        // A connection may give numbers by chance; what it has here is an example.
-        let mut connections = Connections::default();
-        let stateful = entries().filter(|entry| entry.rule.stateful);
-        let (seen, timeouts) = ((packet.bytes(), &headers), &self.in_force.rules().timeouts);
-        let begun = match stateful.clone().next() {
-            Some(_) => connections.begin(seen, stateful, timeouts, || 7, 0),
-            None => None,
-        };
-        let mapped = match &begun {
-            Some(Fresh::Begun(begun)) => connections.mapped(begun),
-            _ => None,
-        };
-        rewrite(&mut packet, headers, plans(), mapped.as_ref(), self.mtu);
-        let out = castanet_engine::wire::sketch::print(packet.bytes(), built.layer);
-        Ok(format!("{said}out {out}\n"))
+    /// What would become of a packet at a time, as connections have it.
+    fn tried(&self, sketch: &Sketch, now: u64) -> Result<String, String> {
+        let Middlebox { interfaces, connections, mtu, in_force, .. } = self;
+        let port = sketch.input.as_ref().map_or(Ok(0), |name| interfaces.port(name))?;
+        let pass = Pass { rules: in_force.rules(), interfaces, connections, mtu: *mtu, port };
+        let is_enabled = interfaces.is_enabled(port);
+        Trial { pass, in_force, is_enabled, now }.of(&sketch.packet)
     }
 }
 
@@ -340,20 +356,32 @@ impl Middlebox {
     fn said(&self) -> String {
         self.said.clone()
     }
+    /// What is doubtful about the rules, a line each, with the number of the rule.
+    #[read]
+    fn warnings(&self) -> String {
+        let entries = self.in_force.rules().entries();
+        let warnings = warnings_of_all(entries.map(|entry| &entry.rule), usize::MAX);
+        let line = |(at, remark): &(usize, Remark)| {
+            let rule = self.in_force.rules().at(*at).map(|entry| remark.line(&entry.rule));
+            format!("rule {}: {}\n", at + 1, rule.unwrap_or_default())
+        };
+        warnings.iter().map(line).collect()
+    }
     /// The interfaces whose packets come in, and whether rules are attached to them.
     #[read]
     fn interfaces(&self) -> String {
         self.interfaces.to_string()
     }
-    /// Which rules are about the packet that is the parameter, and what comes out.
+    /// What would become of the packet that is the parameter, `[in IF] PACKET`, and why.
     #[read]
     fn test(&self, ask: &Ask) -> String {
-        self.tried(ask.param).unwrap_or_else(|error| error)
+        let Some(sketch) = Sketch::parse(ask.param) else { return "a packet is missing".into() };
+        self.tried(&sketch, ask.now.0.unsigned_abs()).unwrap_or_else(|error| error)
     }
     /// Does what a command of the language says.
     #[write]
     fn command(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        command(text)?.map_or_else(|| Ok(self.clone()), |command| self.after(&command))
+        self.obey(text)
     }
     /// Adds a rule behind the others.
     #[write]
@@ -430,8 +458,9 @@ impl PerBatch for Middlebox {
         books.follow(&self.in_force, (&self.connections, self.limit));
     }
 
-    fn prepare(&self, before: &Self) {
-        self.in_force.heirs(before.in_force.rules());
+    fn prepare(&self, before: &Self) -> Option<Self> {
+        let in_force = self.in_force.in_place_of(&before.in_force)?;
+        Some(Middlebox { in_force, ..self.clone() })
     }
 
     fn wake(&self, books: &mut Books, cx: &mut Cx) {

@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 /// A rule, as one line says it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Rule {
     /// Whether it is about whole connections, both directions.
     pub stateful: bool,
@@ -18,7 +18,7 @@ pub struct Rule {
 }
 
 /// Something that a packet may be.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Predicate {
     /// Whether it must not be that.
     pub negated: bool,
@@ -30,7 +30,7 @@ pub struct Predicate {
 }
 
 /// Something that becomes of a packet.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Target {
     /// A field gets a value.
     Mod {
@@ -90,7 +90,7 @@ impl Target {
 }
 
 /// A probability, in millionths of a percent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Chance(pub u32);
 
 impl Chance {
@@ -133,7 +133,7 @@ impl fmt::Display for Chance {
 }
 
 /// Where `lb` sends packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Hop {
     /// To this address: it becomes the destination annotation.
     Address(IpAddr),

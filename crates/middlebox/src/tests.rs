@@ -261,6 +261,20 @@ fn every_matching_rule_applies() {
 }
 
 #[test]
+fn packets_go_to_next_hops_of_their_version() {
+    let rules = [stateless("all lb 9.9.9.1 9.9.9.2 9::1")];
+    let mut next = std::collections::HashSet::new();
+    for port in 1..50 {
+        let (mut four, _) = packet(&format!("1.0.0.1:{port} > 2.0.0.2:80 tcp"));
+        let (mut six, _) = packet(&format!("[1::1]:{port} > [2::2]:80 tcp"));
+        assert!(pass(&rules, &mut four) && pass(&rules, &mut six));
+        next.insert(four.dst().to_string());
+        assert_eq!(six.dst6().to_string(), "9::1");
+    }
+    assert!(next.len() == 2 && next.iter().all(|it| it.starts_with("9.9.9.")), "{next:?}");
+}
+
+#[test]
 fn options_keep_within_header_and_mtu() {
     let add = ["all add tcp-opt-mss 1460 add tcp-opt 99 0x0102030405"];
     let long = format!("1.0.0.1 > 2.0.0.2 tcp data {}", "61".repeat(1460));

@@ -436,7 +436,7 @@ fn man_pages_and_completions() {
 #[test]
 fn explain_says_what_workers_share() {
     let config = "a :: InfiniteSource -> MarkIPHeader -> c :: Counter -> r :: RoundRobinSwitch
-                      -> m :: Middlebox(add-stateful ip-proto udp accept)
+                      -> m :: Middlebox(add-stateful proto udp accept)
                       -> n :: IPRewriter(drop) -> Discard;
                   b :: InfiniteSource -> MarkIPHeader -> c; r[1] -> Discard;
                   StaticThreadSched(a 0, b 1)";

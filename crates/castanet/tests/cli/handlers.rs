@@ -349,12 +349,16 @@ const MORE: [(&str, &str, &str); 26] = [
     (
         "Idle -> m :: Middlebox(all mod ip-ttl 9, ip-proto udp drop) -> Discard",
         "print $(m.test 1.0.0.1 > 2.0.0.2 udp), print $(m.list), write m.save RULES,
-         write m.flush, print $(m.list_json), write m.load RULES, print $(m.rules)",
-        "1 id1 add all mod ip-ttl 9\n2 id2 add ip-proto udp drop\ndropped\n\
+         write m.flush, print $(m.list_json), write m.load RULES, print $(m.rules),
+         print $(m.warnings)",
+        "in 0: 1.0.0.1 > 2.0.0.2 udp\nrule 1 id1: add all mod ip-ttl 9\n\
+         rule 2 id2: add ip-proto udp drop\ndropped by rule 2 id2\n\
          rule  id   l3   l4   in   out  stateful  matches       targets       packets  bytes\n\
          1     id1  any  any  any  any  no        all           mod ip-ttl 9  0        0\n\
          2     id2  ip4  any  any  any  no        ip-proto udp  drop          0        0\n\
-         [\n]\nadd all mod ip-ttl 9\nadd ip-proto udp drop\n",
+         [\n]\nadd all mod ip-ttl 9\nadd ip-proto udp drop\n\
+         rule 2: `ip-proto udp`: IPv6 passes by this rule: ip-proto is about IPv4 alone; \
+         `proto udp` is about both, and `net-proto ip4` beside it says that one is meant\n",
     ),
 ];
 

@@ -92,9 +92,11 @@ pub trait Node: Any + Send {
     /// Whether it can go on with the state of a node that has the configuration
     /// `before`; never with another class's.
     fn continues(&self, before: &Rewritten) -> bool;
-    /// Makes what takes its time of going on for a node that has the configuration `before`,
-    /// which still runs meanwhile.
-    fn prepare(&self, _before: &Rewritten) {}
+    /// The configuration under which it goes on for a node that has the configuration `before` and
+    /// still runs meanwhile, where that is not its own.
+    fn prepare(&self, _before: &Rewritten) -> Option<Rewritten> {
+        None
+    }
     /// Takes over the state of the node that it replaces, and the configuration if that has been
     /// changed.
     fn inherit(&mut self, before: &mut dyn Node, changed: Option<Rewritten>);

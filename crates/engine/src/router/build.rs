@@ -3,13 +3,13 @@
 use super::costs::Load;
 use super::overheard::Overheard;
 use super::places::Places;
-use super::plan::{Planned, Wording, plan, report};
+use super::plan::{Planned, Wording, plan, report, say};
 use super::{Bell, Crew, Notice, Options, ProgramId, Router, Run};
 use crate::args::{ArgError, Names};
 use crate::board::Board;
 use crate::class::{Library, Nodes, Program, Role};
 use crate::cores::Cores;
-use crate::element::Step;
+use crate::element::{Said, Step};
 use crate::graph::{Flow, Graph, assign, fuse};
 use crate::node::fused::{MAX_STAGES, Member};
 use crate::node::{Pass, Slot, Target};
@@ -18,6 +18,7 @@ use crate::worker::core::Core;
 use crate::worker::{Tasks, Worker, mailbox};
 use castanet_lang::{Diagnostic, Diagnostics, Flat};
 use castanet_packet::{Pool, PoolConfig};
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
@@ -227,7 +228,8 @@ fn make_all(
 ) -> Parts {
     let graph = &planned.graph;
     let (assigned, checksums) = (&planned.assigned, &planned.checksums);
-    let places = Places { graph, assigned, checksums, names, board, started };
+    let warnings = RefCell::default();
+    let places = Places { graph, assigned, checksums, names, board, started, warnings };
     let workers = options.workers.max(1);
     let mut parts = Parts { nodes: Vec::new(), programs: Vec::new() };
     for (i, it) in graph.elements.iter().enumerate() {
@@ -242,6 +244,9 @@ fn make_all(
             }),
             _ => (it.class.make)(&it.config, setup, workers),
         });
+        for text in places.warnings.take() {
+            say(graph, i, Said::Warning(text), options.wording, found);
+        }
         parts.nodes.push(made.unwrap_or_else(|errors: Vec<ArgError>| {
             report(graph, i, "configuring", errors, options.wording, found);
             Vec::new()

@@ -83,7 +83,13 @@ pub fn plan(
 }
 
 /// Adds what an element has to say.
-fn say(graph: &Graph, element: usize, said: Said, wording: Wording, found: &mut Diagnostics) {
+pub(super) fn say(
+    graph: &Graph,
+    element: usize,
+    said: Said,
+    wording: Wording,
+    found: &mut Diagnostics,
+) {
     let (it, label) = (&graph.elements[element], graph.label(element));
     let context = format!("While configuring '{label}':");
     found.push(match (said, wording) {

@@ -6,6 +6,7 @@ use crate::args::ArgError;
 use crate::board::Board;
 use crate::class::{Class, Nodes, Role};
 use crate::node;
+use std::cell::RefCell;
 
 /// Whether elements of a class may get other arguments while they run, if these
 /// let them go on.
@@ -37,7 +38,7 @@ impl Router {
         let Some(before) = before.flatten().filter(|before| new.continues(before)) else {
             return Err(self.stays(it));
         };
-        new.prepare(&before);
+        let config = new.prepare(&before).unwrap_or(config);
         // Together: what workers share moves with the first that follows.
         let ran = self.halt();
         for worker in 0..self.crew.len() {
@@ -71,6 +72,7 @@ impl Router {
             names: &self.names,
             board,
             started: self.clock.now(),
+            warnings: RefCell::default(),
         };
         places.at(it, |setup| (self.graph.elements[it].class.make)(text, setup, 1))
     }

@@ -43,12 +43,13 @@ pub(super) struct Next {
 }
 
 /// What an element takes over.
-#[derive(Clone, Copy)]
 struct Before {
     /// From which element.
     element: usize,
     /// Whether with other arguments, or in another place.
     changed: bool,
+    /// The configuration under which it goes on, where that is not the one it was built with.
+    config: Option<Rewritten>,
 }
 
 impl Router {
@@ -148,7 +149,7 @@ impl Router {
             return None;
         }
         if new.class.role == Role::Control {
-            return Some(Before { element, changed: false });
+            return Some(Before { element, changed: false, config: None });
         }
         let same = new.config == old.config && self.names.declares_like(&built.names);
         let stays = same && self.same_place(built, it, element);
@@ -159,10 +160,9 @@ impl Router {
         let goes_on = stays || same && !new.class.each || continues();
         // What handlers have changed stays as it is.
         let prepares = goes_on && !(stays && self.rewritten[element].is_some());
-        if let Some(config) = configs[element].as_ref().filter(|_| prepares) {
-            node.prepare(config);
-        }
-        goes_on.then_some(Before { element, changed: !stays })
+        let before = configs[element].as_ref().filter(|_| prepares);
+        let config = before.and_then(|before| node.prepare(before));
+        goes_on.then_some(Before { element, changed: !stays, config })
     }
 
     /// Whether two elements of one class have as many ports, the same workers
@@ -249,11 +249,13 @@ impl Router {
     /// Moves what elements keep, their counts and their timers.
     fn hand_over(&mut self, built: &mut Built, before: &[Option<Before>]) {
         for (it, before) in before.iter().enumerate() {
-            let Some(Before { element, changed }) = *before else { continue };
+            let Some(Before { element, changed, config }) = before else { continue };
+            let (element, changed) = (*element, *changed);
             let class = built.graph.elements[it].class;
             let (now, then) = (built.assigned.homes[it], self.assigned.homes[element]);
             // What handlers have changed stays changed.
             let rewritten = self.rewritten[element].as_ref().filter(|_| !changed);
+            let config = config.as_ref().or(rewritten);
             for worker in 0..built.crew.len() {
                 // The state at home is what timers and files go with.
                 let from = match worker {
@@ -265,7 +267,7 @@ impl Router {
                 let (Some(new), Some(old)) = (built.crew.here(worker), self.crew.here(from)) else {
                     continue;
                 };
-                bequeath((old, element), (new, it), worker == now, rewritten);
+                bequeath((old, element), (new, it), worker == now, config);
             }
             if changed && let Some(worker) = built.crew.here(now) {
                 worker.resume(it);
@@ -287,7 +289,7 @@ impl Router {
     /// Gives back the workers that were here before.
     fn take_place(&mut self, built: Built, before: &[Option<Before>]) -> Crew {
         let kept = |before: &Option<Before>| {
-            let before = before.filter(|before| !before.changed)?;
+            let before = before.as_ref().filter(|before| !before.changed)?;
             self.rewritten[before.element].take()
         };
         let rewritten = before.iter().map(kept).collect();

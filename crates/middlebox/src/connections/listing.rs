@@ -2,9 +2,11 @@
 
 use super::key::{Ends, Family};
 use super::mapping::Shifts;
+use super::own::Own;
 use super::side::Side;
-use super::table::Connections;
+use super::table::{Connections, Found};
 use crate::matcher::Places;
+use castanet_kit::flow::Id;
 use castanet_wire::ip_proto;
 use castanet_wire::tcp::flag;
 use std::fmt::Write;
@@ -61,6 +63,36 @@ impl Connections {
         lines.concat()
     }
 
+    /// A packet's connection: its ends and rules, and what the ends become.
+    pub(crate) fn describe(&self, found: &Found, places: &Places) -> String {
+        match found.is_ip6() {
+            false => self.described(&self.four, found.id(), places),
+            true => self.described(&self.six, found.id(), places),
+        }
+    }
+
+    fn described<K: Family>(&self, side: &Side<K>, id: Id, places: &Places) -> String {
+        let Some(table) = side.table() else { return String::new() };
+        let tracked = table.get(id);
+        let (from, to) = tracked.ends(table.key(id));
+        let (from, to) = (from.ends(), to.ends());
+        let mut line = self.line(&from, &tracked.own, places);
+        if from != to {
+            let _ = write!(line, " as {}", both(&to));
+        }
+        shifts(&mut line, &self.shelf.get(tracked.shifts));
+        line
+    }
+
+    /// The ends of a connection and its rules.
+    fn line(&self, from: &Ends, own: &Own, places: &Places) -> String {
+        let mut line = format!("{} {}", protocol(from.proto), both(from));
+        for (_, rule) in self.rules_of(own, places) {
+            let _ = write!(line, " id{}", rule.id);
+        }
+        line
+    }
+
     fn add_lines<K: Family>(
         &self,
         side: &Side<K>,
@@ -73,10 +105,7 @@ impl Connections {
         lines.extend(table.iter().map(|(id, key, tracked)| {
             let (from, to) = tracked.ends(key);
             let (from, to) = (from.ends(), to.ends());
-            let mut line = format!("{} {}", protocol(from.proto), both(&from));
-            for (_, rule) in self.rules_of(&tracked.own, places) {
-                let _ = write!(line, " id{}", rule.id);
-            }
+            let mut line = self.line(&from, &tracked.own, places);
             if verbose {
                 let left = table.ends(id).saturating_sub(now) / 1_000_000_000;
                 let _ = write!(line, " expires {left} s");

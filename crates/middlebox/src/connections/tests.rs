@@ -335,15 +335,14 @@ fn connections_go_on_under_another_configuration() {
         ["ip-proto udp map udp-dport 99", "tcp-syn accept", "udp-dport 53 map udp-dport 54"];
     let other = Rules::new(other.iter().map(|line| rule(line, true).expect("is one")));
     assert!(!other.is_akin(bench.in_force.rules()) && other.clone().is_akin(&other));
-    let other = InForce::new(other);
-    let heirs = other.heirs(bench.in_force.rules());
-    bench.matcher.adopt(other.tables(), &heirs);
-    bench.connections.adopt(&heirs);
+    let other = InForce::new(other).in_place_of(&bench.in_force).expect("has room");
+    bench.matcher.follow(other.tables());
+    bench.connections.follow(other.rules(), usize::MAX);
     bench.in_force = other;
     let text = "1.0.0.1:9 > 2.0.0.2:53 udp";
     assert_eq!(bench.out(text), came("1.0.0.1:9 > 2.0.0.2:54 udp"));
     let listed = bench.connections.list(bench.matcher.places(), bench.now, false);
-    assert_eq!(listed, "proto 99 1.0.0.1:0 > 2.0.0.2:0\nudp 1.0.0.1:9 > 2.0.0.2:53 id3\n");
+    assert_eq!(listed, "proto 99 1.0.0.1:0 > 2.0.0.2:0\nudp 1.0.0.1:9 > 2.0.0.2:53 id2\n");
     assert_eq!(bench.pass("1.0.0.1 > 2.0.0.2 proto 99").0, None, "no rule is left");
     assert_eq!(bench.connections.len(), 1);
 }

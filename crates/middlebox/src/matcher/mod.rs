@@ -6,10 +6,9 @@ mod keys;
 mod places;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::headers::Headers;
-use crate::heirs::Heirs;
 use crate::holds::Seen;
 use castanet_kit::rules::{Hit, Key};
 use castanet_packet::Packet;
@@ -51,13 +50,6 @@ impl Matcher {
     pub fn follow(&mut self, tables: &Arc<Tables>) {
         let before = std::mem::replace(&mut self.tables, tables.clone());
         self.counts.follow(before.rules(), tables.rules());
-    }
-
-    /// The same in another configuration, where some rules have heirs.
-    pub(crate) fn adopt(&mut self, tables: &Arc<Tables>, heirs: &Heirs) {
-        let before = std::mem::take(&mut self.counts);
-        self.follow(tables);
-        self.counts.adopt(&before, heirs);
     }
 
     /// The tables.
