@@ -20,6 +20,8 @@ const CONFIG: &str = "
     RatedSource(RATE 10) -> r :: StaticIPLookup(0/0 0) -> p :: Print(x, ACTIVE false) -> Discard;
     Idle -> rt :: RadixIPLookup(10.0.0.0/8 0) -> Discard;
     arp :: ARPResponder(10.0.0.1 0:0:0:0:0:1); Idle -> arp -> Discard;
+    Idle -> agg :: AggregateCounter -> n :: CheckNumberPacket(0, 4) -> Discard;
+    Idle -> rw :: UDPRewriter(pattern 1.0.0.1 - - - 0 0) -> m :: Middlebox -> Discard;
     all :: Script(TYPE PROXY, return \"$0 $args $write\");
     x :: Script(TYPE PASSIVE, return $(add $args));
 ";

@@ -66,7 +66,7 @@ pub fn flat(text: &str, library: &Library) -> (Flat, Diagnostics, SourceMap) {
 /// One worker, few frames, and nobody hears what elements say.
 pub fn options(simulated: bool) -> Options {
     let mut options = Options::new(Arc::new(Silence));
-    (options.simulated, options.frames) = (simulated, 256);
+    (options.simulated, options.frames) = (simulated, Some(256));
     options
 }
 

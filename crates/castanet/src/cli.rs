@@ -117,6 +117,48 @@ fn cores(text: &str) -> Result<std::sync::Arc<[usize]>, String> {
     }
 }
 
+/// How much memory packets may take.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Frames {
+    /// Frames for devices and packets on their way; 16384, or more where the devices that are found
+    /// have many queues
+    #[arg(long, value_name = "N")]
+    frames: Option<usize>,
+    /// Memory for packets that elements keep, once devices need those frames: bytes, such as 512M,
+    /// or a share of what there is, such as 25%, which is the default
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory: Option<u64>,
+}
+
+impl Frames {
+    /// Fewest frames that anything can be done with.
+    const FEWEST: usize = 64;
+
+    /// Says so to what is to be run.
+    pub(crate) fn set(&self, options: &mut castanet_engine::router::Options) {
+        options.frames = self.frames.map(|frames| frames.max(Frames::FEWEST));
+        options.memory = self.memory;
+    }
+}
+
+/// Bytes: a number, with K, M, G or T behind it for powers of 1024, or a share of the memory.
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "this is no size such as 512M or 25%".to_owned();
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    let limit = castanet_engine::memory::limit();
+    let bytes = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "%" if number <= 100 => Some(limit / 100 * number),
+        "" | "B" => Some(number),
+        "K" => number.checked_mul(1 << 10),
+        "M" => number.checked_mul(1 << 20),
+        "G" => number.checked_mul(1 << 30),
+        "T" => number.checked_mul(1 << 40),
+        _ => None,
+    };
+    bytes.ok_or_else(wrong)
+}
+
 /// What names a configuration.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Configuration {

@@ -8,6 +8,7 @@ use crate::library::library;
 use crate::load::{Loaded, Origin, load};
 use crate::replace::Reading;
 use crate::terminal::{complain, say};
+use castanet_engine::files::HandlerFiles;
 use castanet_engine::router::{Options, Outcome, Router, Wording};
 use castanet_engine::time::Time;
 use castanet_lang::args::quote_if_needed;
@@ -115,8 +116,15 @@ impl Click {
             options.simulated_from = Time((seconds * 1e9) as i64);
             options.simulated_tick = i64::from(self.simtick.unwrap_or(0));
         }
+        self.frames.set(&mut options);
         options.wording = Wording::Click;
         options.interfaces = Some(castanet_io::elements::address_of);
+        let silent = self.no_warnings;
+        options.handler_files = HandlerFiles::any(Box::new(move |text| {
+            if !silent {
+                complain(format_args!("warning: {text}"));
+            }
+        }));
         options.text = text;
         options.packages = crate::load::PACKAGES;
         options
@@ -125,6 +133,7 @@ impl Click {
     fn run(&self, origin: &Origin, vars: &[(String, String)]) -> i32 {
         let library = library();
         let mut loaded = load(origin, vars, &library, self.clickpath.as_deref());
+        loaded.check_settings(vars, Wording::Click);
         if loaded.found.has_errors() {
             self.report(&mut loaded);
             return 1;
@@ -147,7 +156,7 @@ impl Click {
             };
             router.allow_replacements(how.replacements(&library, &options));
         }
-        if let Err(e) = crate::signals::forward(&router) {
+        if let Err(e) = crate::signals::forward(&mut router) {
             complain(format_args!("click: cannot listen for signals: {e}"));
             return 1;
         }

@@ -6,8 +6,9 @@ use castanet_engine::router::Wording;
 pub(crate) use castanet_lang::system_words;
 use castanet_lang::{
     ClassInfo, Diagnostic, Diagnostics, FileId, Flat, Libraries, SourceMap, Span, Tree, expand,
-    parse_with,
+    nearest, parse_with, variables,
 };
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -179,6 +180,33 @@ impl Loaded {
         let file = self.sources.add("command line", words);
         let span = Span { file, start: 0, end: words.len() as u32 };
         self.flat.add(name, class, config, span);
+    }
+
+    /// Looks for `VAR=value` settings of variables that the configuration does not mention: errors,
+    /// or warnings in Click's wording, for Click takes them silently.
+    pub(crate) fn check_settings(&mut self, vars: &[(String, String)], wording: Wording) {
+        let Some(_) = &self.tree else { return };
+        let known: BTreeSet<&str> = self.sources.texts().flat_map(variables).collect();
+        // A name that is put together may be any that begins so.
+        let may_be = |known: &str, name: &str| {
+            known.split_once('$').is_some_and(|(begin, _)| name.starts_with(begin))
+        };
+        let is_known =
+            |name: &str| known.contains(name) || known.iter().any(|known| may_be(known, name));
+        let mut found = Vec::new();
+        for (name, value) in vars.iter().filter(|(name, _)| !is_known(name)) {
+            let message = format!("{name}={value}: the configuration has no variable '{name}'");
+            let near = nearest(name, known.iter().copied());
+            let help = near.map(|near| format!("did you mean '{near}'?")).or_else(|| {
+                let list: Vec<_> = known.iter().filter(|it| !it.contains('$')).copied().collect();
+                (!list.is_empty() && list.len() < 20).then(|| format!("it has {}", list.join(", ")))
+            });
+            found.push(match wording {
+                Wording::Castanet => Diagnostic::error(None, message).with_maybe_help(help),
+                Wording::Click => Diagnostic::warning(None, message).with_maybe_help(help),
+            });
+        }
+        found.into_iter().for_each(|diagnostic| self.found.push(diagnostic));
     }
 
     /// Prints what was found, in one form or the other.

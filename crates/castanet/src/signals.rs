@@ -6,7 +6,9 @@ use signal_hook::iterator::Signals;
 
 /// Tells the driver when the user wants to end; the second Ctrl-C ends the
 /// process at once. Signals that programs of the router wait for are theirs.
-pub(crate) fn forward(router: &Router) -> std::io::Result<()> {
+pub(crate) fn forward(router: &mut Router) -> std::io::Result<()> {
+    // The next one after a script has ended ends the process, as without the script.
+    router.default_action(|signal| _ = signal_hook::low_level::emulate_default_handler(signal));
     let (line, mut wanted) = (router.line(), router.signals());
     if router.is_replaceable() {
         // Another configuration may have scripts that wait for these.

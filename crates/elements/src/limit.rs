@@ -52,3 +52,42 @@ pub(crate) fn one_of(
         ))),
     }
 }
+
+/// A count, and the handler that is written when it is reached, if any: `N [HANDLER VALUE]`.
+#[derive(Clone, Debug)]
+pub(crate) struct CallAt {
+    count: u64,
+    call: Option<Call>,
+}
+
+impl FromArg for CallAt {
+    const SYNTAX: &'static str = "a count, a write handler and its value";
+
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let (count, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text, ""));
+        let count = u64::from_arg(count, names).map_err(|e| e.reworded("type mismatch"))?;
+        let call = match rest.trim() {
+            "" => None,
+            rest => Some(Call::from_arg(rest, names)?),
+        };
+        Ok(CallAt { count, call })
+    }
+}
+
+impl CallAt {
+    /// The count.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The handler.
+    pub(crate) fn handler(self) -> Option<String> {
+        Some(self.call?.handler)
+    }
+
+    /// The call to make, if the count lies among the next `more`.
+    pub(crate) fn due(&self, before: u64, more: u64) -> Option<&Call> {
+        let CallAt { count, call } = self;
+        call.as_ref().filter(|_| before < *count && before + more >= *count)
+    }
+}

@@ -38,7 +38,7 @@ impl Tag {
     pub(crate) fn new(tci: Option<Tag>, id: Option<u16>, pcp: Option<u8>) -> Result<Tag, ArgError> {
         let tag = match (tci, id) {
             (Some(_), Some(_)) => return Err(ArgError::new("VLAN_TCI and VLAN_ID conflict")),
-            (None, None) => return Err(ArgError::new("VLAN_TCI or VLAN_ID required")),
+            (None, None) => Tag::Is(0),
             (Some(tag), None) => tag,
             (None, Some(id)) => Tag::Is(0).with_id(id)?,
         };
@@ -100,7 +100,12 @@ pub struct Native(i32);
 
 impl Native {
     pub(crate) const ZERO: Native = Native(0);
-    pub(crate) const NONE: Native = Native(-1);
+
+    /// The VLAN, if there is one.
+    #[inline]
+    pub(crate) fn id(self) -> Option<u16> {
+        u16::try_from(self.0).ok()
+    }
 
     /// Whether packets of this VLAN have no tag.
     #[inline]

@@ -86,6 +86,24 @@ fn a_larger_capacity_wakes_the_source() {
 }
 
 #[test]
+fn workers_that_call_handlers_of_each_other_all_go_on() {
+    let path = |n: usize| {
+        let other = (n + 1) % 3;
+        format!(
+            "i{n} :: InfiniteSource(LIMIT 300) -> Script(write p{other}.color {n}) -> p{n} :: Paint(9)
+                -> Counter(COUNT_CALL 100 p{n}.color 7) -> c{n} :: Counter -> Discard;
+             StaticThreadSched(i{n} {n});"
+        )
+    };
+    let mut router = build(&(0..3).map(path).collect::<String>(), 3);
+    for n in 0..3 {
+        run_until_count(&mut router, &format!("c{n}.count"), 300);
+        assert_eq!(number(&mut router, &format!("c{n}.count")), 300);
+    }
+    clean(router);
+}
+
+#[test]
 fn workers_are_spread_evenly_over_outputs() {
     let text =
         "a :: InfiniteSource(LIMIT 100) -> s :: ExactCPUSwitch; s[0] -> x :: Counter -> Discard;

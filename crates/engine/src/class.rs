@@ -1,10 +1,11 @@
 //! Element classes as values: what the manual, the parser and a worker need.
 
+mod options;
 mod program;
 mod value;
 
 pub use program::Program;
-pub use value::{Sums, Value};
+pub use value::{Piece, Sums, Value};
 
 use crate::args::{ArgError, ArgSpec, Args, Names};
 use crate::element::{
@@ -50,6 +51,9 @@ pub struct Ask<'a> {
     pub now: Time,
     /// Text after the handler's name, empty for most.
     pub param: &'a str,
+    /// Where the piece begins that is asked for, as the piece before said; 0 for the first. See
+    /// [`Piece`].
+    pub from: u64,
 }
 
 /// A read handler of `T`.
@@ -114,6 +118,8 @@ pub enum Role {
     Control,
 }
 
+/// From a configuration, a handler's name and what is asked to the answer.
+pub type Peek = fn(&Rewritten, &str, &Ask) -> Option<Value>;
 /// From a configuration, a handler's name and what is written to it to another configuration.
 pub type Rewrite = fn(&Rewritten, &str, &str, &Names) -> Option<Result<Rewritten, ArgError>>;
 type Declare = fn(&str, &Names, &mut Facts) -> Result<(), Vec<ArgError>>;
@@ -124,6 +130,10 @@ pub type FindDevice = fn(&str, &Names) -> Option<Device>;
 /// Names the stores that an element of these arguments watches, none for those
 /// next to it; `None` if the arguments are wrong.
 pub type FindStores = fn(&str, &Names) -> Option<Vec<String>>;
+/// Names the handlers that an element of these arguments writes in the middle of its packets'
+/// way, each with the argument that messages are to name, if they are known before it runs; `None`
+/// if it writes none.
+pub type FindCalls = fn(&str, &Names) -> Option<Vec<(Option<&'static str>, String)>>;
 type MakeProgram = fn(&str, &Setup) -> Result<Box<dyn Program>, Vec<ArgError>>;
 
 /// What several workers have of an element's state.
@@ -157,6 +167,8 @@ pub struct Class {
     pub writes: fn() -> Vec<HandlerDoc>,
     /// Whether a write handler also asks the router to stop.
     pub stops: fn(&str) -> bool,
+    /// Reads a handler of a configuration; `None` if there is none of that name.
+    pub peek: Peek,
     /// Makes a changed configuration, by a write handler of configurations; `None` if there is
     /// none of that name.
     pub rewrite: Rewrite,
@@ -174,8 +186,12 @@ pub struct Class {
     /// For those that watch how full stores are: says which ones the arguments
     /// name.
     pub watch: Option<FindStores>,
+    /// For those that write handlers in the middle of their packets' way: says which.
+    pub calls: Option<FindCalls>,
     /// Whether it begins and ends on every worker that runs or reaches it.
     pub each: bool,
+    /// The output whose packets go on before those of output 0, if it is not that.
+    pub first_output: u8,
     /// What several workers have of its state.
     pub state: State,
     /// For `Store`: whether sources that push into it wait while it is full.
@@ -224,6 +240,22 @@ fn build<E: crate::element::Build>(text: &str, setup: &Setup) -> Result<E, Vec<A
     E::build(args, setup).map_err(|e| vec![e])
 }
 
+fn peek<E: Describe + Send + Sync + 'static>(
+    config: &Rewritten,
+    name: &str,
+    ask: &Ask,
+) -> Option<Value> {
+    let config = config.downcast_ref::<E>()?;
+    let find = |name: &str| E::READS.iter().copied().flatten().find(|h| h.name == name);
+    match (find(name), numbered(name)) {
+        (Some(read), _) => Some((read.get)(config, ask)),
+        (None, Some((name, number))) => {
+            Some((find(&name)?.get)(config, &Ask { param: number, ..*ask }))
+        }
+        _ => None,
+    }
+}
+
 fn rewrite<E: crate::element::Build + Describe + Send + Sync>(
     config: &Rewritten,
     name: &str,
@@ -262,13 +294,16 @@ const fn class<E: crate::element::Build + Describe + Send + Sync, L: Local, F: F
         writes: writes::<E, L>,
         stops: |name| L::STOPS.contains(&name),
         wakes: |name| L::WAKES.contains(&name),
+        peek: peek::<E>,
         rewrite: rewrite::<E>,
         make,
         declare: None,
         program: None,
         device: None,
         watch: None,
+        calls: None,
         each: false,
+        first_output: 0,
         state: State::Own,
         notifies: false,
         checksums: Checksums::Right,
@@ -342,15 +377,10 @@ where
     )
 }
 
-/// The class of an element that takes packets and gives them out as
-/// [`duplex`], and whose program on the control thread decides about them: to
-/// the user it is that program's class, for elements with ports.
-pub const fn duplex_with_program<E, P>() -> Class
-where
-    E: PerBatch + Source<Local = <E as PerBatch>::Local, Fate = <E as PerBatch>::Fate>,
-    P: Control,
-{
-    let (duplex, program) = (duplex::<E>(), control::<P>());
+/// The class of an element whose program on the control thread decides about
+/// packets: to the user it is that program's class, for elements with ports.
+pub const fn per_batch_with_program<E: PerBatch, P: Control>() -> Class {
+    let (through, program) = (per_batch::<E>(), control::<P>());
     let spec = const {
         &Spec {
             class: P::SPEC.class,
@@ -370,7 +400,7 @@ where
         writes: program.writes,
         program: program.program,
         private: program.private,
-        ..duplex
+        ..through
     }
 }
 
@@ -401,6 +431,7 @@ pub const fn info<E: Info>() -> Class {
             stores: &[],
             may_leave_sums: false,
             names,
+            warn: &|_| (),
             started: Time::default(),
             others: None,
         };
@@ -421,72 +452,6 @@ pub const fn control<E: Control>() -> Class {
 }
 
 impl Class {
-    /// The same class, whose elements also run a program on the control thread,
-    /// made of the same arguments.
-    pub const fn with_program<E: Control>(mut self) -> Class {
-        self.program = control::<E>().program;
-        self
-    }
-
-    /// The same class, for elements without ports; those with ports are of that
-    /// other one.
-    pub const fn or_with_ports(mut self, ported: &'static Class) -> Class {
-        self.ported = Some(ported);
-        self
-    }
-
-    /// The same class, with the device that an element of it stands for: a
-    /// source may then run on several workers, with queues of its own on each.
-    pub const fn with_device(mut self, device: FindDevice) -> Class {
-        self.device = Some(device);
-        self
-    }
-
-    /// The same class, for elements that want to know how full stores are: those
-    /// that `find` names, or, if it names none, those next to it downstream, or
-    /// upstream where it is pulled.
-    pub const fn with_watch(mut self, find: FindStores) -> Class {
-        self.watch = Some(find);
-        self
-    }
-
-    /// The same class, for elements to which packets may come with checksums
-    /// that are left to who sends them.
-    pub const fn with_checksums(mut self, checksums: Checksums) -> Class {
-        self.checksums = checksums;
-        self
-    }
-
-    /// The same class, for sources that hand packets straight to elements of these classes, by
-    /// [`Cx::straight`](crate::cx::Cx::straight), where those come next.
-    pub const fn with_straight(mut self, classes: &'static [&'static str]) -> Class {
-        self.straight = classes;
-        self
-    }
-
-    /// The same class, for elements that keep state of each flow.
-    pub const fn with_flows(mut self) -> Class {
-        self.flows = true;
-        self
-    }
-
-    /// The same class, for elements whose state is a [`Common`](crate::common::Common).
-    pub const fn in_common(mut self) -> Class {
-        self.state = State::Common;
-        self
-    }
-
-    const fn locked_if(mut self, locked: bool) -> Class {
-        self.state = if locked { State::Locked } else { self.state };
-        self
-    }
-
-    /// The same class, for elements that begin and end on each worker.
-    const fn on_each(mut self, each: bool) -> Class {
-        self.each = each;
-        self
-    }
-
     /// The names of all reasons to drop, with their place in the ledger.
     pub fn drop_reasons(&self) -> Vec<(u8, String, &'static str)> {
         let own = self.fates.iter().filter(|f| f.kind == FateKind::Drop).enumerate();
@@ -496,7 +461,11 @@ impl Class {
             let doc = "Packets that are not what the element takes.";
             all.push((NOT_TAKEN, format!("not_{}", self.on), doc));
         }
-        all.push((NO_FRAME, "no_frame".into(), "Packets for which the pool had no frame."));
+        all.push((
+            NO_FRAME,
+            "no_frame".into(),
+            "Packets for which there was no frame, or no memory to keep them.",
+        ));
         all.push((LOOPED, "loop".into(), "Packets that went round the graph without end."));
         let keeps = self.role == Role::Store || self.role == Role::Source && !self.is_first();
         if keeps {

@@ -1,12 +1,21 @@
 //! What an element can reach while it runs: time, outputs, frames, timers.
 
 use crate::element::{DROP, Fate, PerBatch};
-use crate::node::{NO_FRAME, PerBatchNode, Slot};
+use crate::frames::Short;
+use crate::node::{PerBatchNode, Slot};
 use crate::time::Time;
+use crate::worker::calls::{CALL, Call, Then};
 use crate::worker::core::Core;
 use crate::worker::exec;
-use castanet_packet::{Batch, Packet};
+use castanet_packet::{Batch, Packet, Pool};
 use std::any::Any;
+use std::time::Duration;
+
+/// When a source that found no frame is asked again at the latest: nobody says when frames come
+/// back that others have.
+const AFTER_FAMINE: Duration = Duration::from_millis(1);
+/// One of so many frames of the device pool's reserve may each element keep.
+const MOMENTARY: usize = 64;
 
 /// What an element can reach while it runs. It is lent for one call.
 pub struct Cx<'a> {
@@ -110,16 +119,17 @@ impl Cx<'_> {
         packet.share()
     }
 
-    /// An empty packet from the worker's pool; counted under `no_frame` when
-    /// the pool has none left.
+    /// An empty packet from the worker's pool; counted under `no_frame`, and reported once, when
+    /// there is no frame left.
     pub fn alloc(&mut self) -> Option<Packet> {
-        let packet = self.core.pool.alloc();
+        let packet = self.core.new_packets().alloc();
+        let packet = packet.or_else(|| self.core.frames.storage.alloc());
         self.count_made(packet)
     }
 
     /// A packet with a copy of these bytes after at least `headroom` bytes.
     pub fn copy_in_after(&mut self, headroom: usize, bytes: &[u8]) -> Option<Packet> {
-        let short = headroom.saturating_sub(self.core.pool.headroom());
+        let short = headroom.saturating_sub(self.core.frames.pool.headroom());
         if short == 0 {
             return self.copy_in(bytes);
         }
@@ -131,15 +141,108 @@ impl Cx<'_> {
 
     /// A packet with a copy of these bytes.
     pub fn copy_in(&mut self, bytes: &[u8]) -> Option<Packet> {
-        let packet = self.core.pool.copy_in(bytes);
+        let packet = self.core.new_packets().copy_in(bytes);
+        let packet = packet.or_else(|| self.core.frames.storage.copy_in(bytes));
         self.count_made(packet)
     }
 
+    #[inline]
     fn count_made(&mut self, packet: Option<Packet>) -> Option<Packet> {
-        let ledger = &mut self.core.ledger[self.me];
-        ledger.made += 1;
-        ledger.drops[usize::from(DROP - NO_FRAME)] += u64::from(packet.is_none());
+        self.core.ledger[self.me].made += 1;
+        if packet.is_none() {
+            self.core.count_short(self.me, Short::Frames, 1);
+        }
         packet
+    }
+
+    /// Makes packets ready to be kept beyond this burst, by an element that keeps `held` already:
+    /// while free frames are fewer than devices need, their bytes move to memory of their own. What
+    /// finds no room there is dropped, counted under `no_frame` and reported once. An element may
+    /// keep as many packets there as are still free, so that one that keeps as many as it can
+    /// leaves room for others.
+    ///
+    /// While frames are ample this is a look at one cache line.
+    #[inline]
+    pub fn keep(&mut self, batch: &mut Batch, held: impl FnOnce() -> usize) {
+        if Pool::any_low() {
+            self.store(batch, held());
+        }
+    }
+
+    /// As [`Cx::keep`] for one packet; `None` if it was dropped.
+    #[inline]
+    pub fn keep_one(&mut self, packet: Packet, held: impl FnOnce() -> usize) -> Option<Packet> {
+        if !Pool::any_low() {
+            return Some(packet);
+        }
+        let mut batch = Batch::from(packet);
+        self.store(&mut batch, held());
+        batch.pop()
+    }
+
+    #[cold]
+    fn store(&mut self, batch: &mut Batch, held: usize) {
+        let frames = &self.core.frames;
+        if held + batch.len() <= frames.pool.reserve() / MOMENTARY {
+            return;
+        }
+        let (storage, before) = (&frames.storage, batch.len());
+        let mut room = storage.spare().saturating_sub(held);
+        // Sources that count their packets in (`grant`) are never beyond this.
+        let is_greedy = held > 2 * storage.spare();
+        batch.retain(|packet| match packet.is_scarce() {
+            false => true,
+            true if packet.pool_id() == storage.id() => !is_greedy,
+            true => {
+                let moves = room > 0 && packet.move_to(storage);
+                room -= usize::from(moves);
+                moves
+            }
+        });
+        let lost = (before - batch.len()) as u64;
+        if lost > 0 {
+            self.core.count_short(self.me, Short::Storage, lost);
+        }
+    }
+
+    /// How many of `n` packets a source can make now so that none is lost for want of a frame, as
+    /// long as it makes them in this call. If none, it answers `Asked::Empty`, and is asked again
+    /// when a store that it pushes into was emptied, and in a millisecond.
+    ///
+    /// A source all of whose packets are kept takes frames of the memory for kept packets once
+    /// those of devices are no longer ample, and no more than fit in the stores' shares.
+    pub fn grant(&mut self, n: usize) -> usize {
+        let frames = &self.core.frames;
+        let mut share = usize::MAX;
+        self.core.from_storage = false;
+        if !frames.is_ample()
+            && let Some(nodes) = self.nodes.as_deref()
+            && let Some(held) = exec::least_held_below(nodes, self.me)
+        {
+            self.core.from_storage = true;
+            share = self.core.frames.storage.spare().saturating_sub(held);
+        }
+        let got = self.core.new_packets().at_hand(n.min(share));
+        if got == 0 && n > 0 {
+            self.retry_at(self.now() + AFTER_FAMINE);
+        }
+        got
+    }
+
+    /// Reports, once, that a device lost packets for want of frames: `now` in all, where `seen` were
+    /// known.
+    #[inline]
+    pub fn missed(&mut self, seen: &mut u64, now: u64) {
+        if now > *seen {
+            *seen = now;
+            self.starved();
+        }
+    }
+
+    /// Reports, once, that a device has no frame to receive anything.
+    #[cold]
+    pub fn starved(&mut self) {
+        self.core.say_short(self.me, Short::Frames);
     }
 
     /// Counts `n` packets that came in from outside (a device, a file).
@@ -149,8 +252,8 @@ impl Cx<'_> {
 
     /// The worker's pool, for devices that fill frames in place; what they
     /// make is counted with [`Cx::received`].
-    pub fn pool(&self) -> &castanet_packet::Pool {
-        &self.core.pool
+    pub fn pool(&self) -> &Pool {
+        &self.core.frames.pool
     }
 
     /// Asks for a call of `wake` at `time`; an earlier wish of the same
@@ -255,10 +358,30 @@ impl Cx<'_> {
         self.core.stops += 1;
     }
 
-    /// Asks the driver to write `value` to a handler: the router's own or
-    /// `element.handler`.
+    /// Writes `value` to a handler, the router's own or `element.handler`: when everything that
+    /// the element has emitted has come to its end, and before anything that it emits from now
+    /// on goes on. Where the element is pulled: before anything that is pulled goes on. Nobody
+    /// hears what the handler says.
     pub fn call(&mut self, handler: &str, value: &str) {
-        self.core.calls.push((handler.to_owned(), value.to_owned()));
+        self.emit_call(Call::new(handler, value, Then::Nothing), Batch::new());
+    }
+
+    /// Asks the element's own program by which output a packet is to leave; by none is a drop,
+    /// under the element's first reason. For elements whose outputs push.
+    pub fn decide(&mut self, handler: &str, value: &str, packet: Packet) {
+        self.emit_call(Call::new(handler, value, Then::Leave), Batch::from(packet));
+    }
+
+    /// As [`Cx::call`]; then the packet comes to input `port` again. For packets that were pushed.
+    pub fn call_and_return(&mut self, handler: &str, value: &str, port: usize, packet: Packet) {
+        self.emit_call(Call::new(handler, value, Then::Return(port)), Batch::from(packet));
+    }
+
+    fn emit_call(&mut self, call: Box<Call>, batch: Batch) {
+        self.core.calls.push_back(call);
+        self.core.emitted.push((CALL, batch));
+        // What is emitted next joins nothing that was emitted before.
+        self.core.mark = self.core.emitted.len();
     }
 
     /// Which worker this is.

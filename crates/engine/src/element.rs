@@ -53,6 +53,8 @@ pub struct Setup<'a> {
     pub may_leave_sums: bool,
     /// Addresses by name, as `AddressInfo` and the machine declare them.
     pub names: &'a Names,
+    /// Says what may be wrong with arguments that can be used.
+    pub warn: &'a dyn Fn(String),
     /// When the router was built.
     pub started: Time,
     /// The other elements, for those that share state.
@@ -175,10 +177,15 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     /// handler write that changed the configuration, and where it goes on with what
     /// another element kept. What it does a second time changes nothing.
     fn settle(&self, _local: &mut Self::Local) {}
-    /// Makes what takes its time of going on for `before`, whose packets still flow: where one
-    /// configuration replaces another, workers stand still until state follows
-    /// ([`settle`](PerBatch::settle)). Who is never told does without.
-    fn prepare(&self, _before: &Self) {}
+    /// The element as it goes on for `before`, where one configuration replaces another and it is
+    /// not simply itself; called while packets still flow through `before`, for workers stand
+    /// still until state follows ([`settle`](PerBatch::settle)).
+    fn prepare(&self, _before: &Self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
     /// The input that is pulled when output `output` is; `None` for nothing.
     fn behind(&self, output: usize) -> Option<usize> {
         Some(output)

@@ -34,6 +34,11 @@ pub trait Device: Send {
         false
     }
 
+    /// How many received packets were dropped because the pool had no frame.
+    fn no_frame(&self) -> u64 {
+        0
+    }
+
     /// Becomes readable when there may be packets to receive, and writable
     /// when there may be room to send.
     fn fd(&self) -> Option<RawFd>;
@@ -60,8 +65,8 @@ pub struct DeviceStats {
     pub kernel_drops: u64,
     /// Received packets dropped because the pool had no frame.
     pub no_frame: u64,
-    /// Received packets dropped because what the kernel said about their
-    /// checksum or segmentation does not fit them.
+    /// Received packets dropped because what the kernel or a peer said about their
+    /// checksum, segmentation or length does not fit them.
     pub malformed: u64,
     /// Super-frames that were cut into packets.
     pub super_frames: u64,

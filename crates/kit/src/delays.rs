@@ -4,14 +4,17 @@
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     all: Vec<u64>,
-    /// The most that are kept; no limit if 0. Beyond it the oldest give way.
+    /// The most that are kept; [`Delays::MOST`] if 0. Beyond it the oldest give way.
     limit: usize,
     /// Where the next goes, once the limit is reached.
     next: usize,
 }
 
 impl Delays {
-    /// Keeps so many delays at most; no limit if 0.
+    /// How many delays are kept where nothing else is said: 128 MB.
+    pub const MOST: usize = 1 << 24;
+
+    /// Keeps so many delays at most; [`Delays::MOST`] if 0.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
@@ -19,11 +22,12 @@ impl Delays {
     /// Takes a delay.
     #[inline]
     pub fn push(&mut self, delay: u64) {
-        if self.limit == 0 || self.all.len() < self.limit {
+        let limit = if self.limit == 0 { Delays::MOST } else { self.limit };
+        if self.all.len() < limit {
             self.all.push(delay);
         } else {
             self.all[self.next] = delay;
-            self.next = (self.next + 1) % self.limit;
+            self.next = (self.next + 1) % limit;
         }
     }
 

@@ -1,6 +1,6 @@
 //! Flows between hosts, numbered as they appear, until they have been silent for long enough.
 
-use rapidhash::RapidHashMap;
+use crate::lru::Lru;
 use std::net::Ipv4Addr;
 
 /// One end of a flow: address and port.
@@ -52,6 +52,17 @@ pub struct Over {
 }
 
 impl Flow {
+    /// Counts a packet, which came from the greater end or the lesser.
+    fn note(&mut self, marks: Marks, swapped: bool) {
+        if marks.rst {
+            self.done = BOTH;
+        } else if marks.fin {
+            self.done |= 1 << u8::from(swapped);
+        }
+        let packets = &mut self.packets[usize::from(self.reverse != swapped)];
+        *packets = packets.saturating_add(1);
+    }
+
     fn over(&self, &(_, lesser, greater): &Key) -> Over {
         let &Flow { number, reverse, first, last, packets, .. } = self;
         let (src, dst) = if reverse { (greater, lesser) } else { (lesser, greater) };
@@ -70,10 +81,13 @@ pub struct Marks {
     pub rst: bool,
 }
 
-/// All flows that are alive.
+/// All flows that are alive, up to a limit: where there are more, the one that has been silent
+/// for longest is over.
 #[derive(Clone, Debug)]
 pub struct Flows {
-    flows: RapidHashMap<Key, Flow>,
+    flows: Lru<Key, Flow>,
+    capacity: usize,
+    displaced: u64,
     /// The number of the next flow; 0 is none.
     next: u32,
     /// The flows that have ended since somebody asked.
@@ -82,13 +96,46 @@ pub struct Flows {
 
 impl Default for Flows {
     fn default() -> Self {
-        Flows { flows: RapidHashMap::default(), next: 1, over: Vec::new() }
+        let (flows, over) = Default::default();
+        Flows { flows, capacity: CAPACITY as usize, displaced: 0, next: 1, over }
     }
 }
 
 const BOTH: u8 = 3;
 
+/// How many flows there may be unless said otherwise: some 120 MB.
+pub const CAPACITY: u32 = 1 << 20;
+
+/// How many flows that are over wait to be asked for before somebody should.
+const MANY: usize = 1024;
+
 impl Flows {
+    /// Sets how many flows there may be; if there are more, those that have been silent for
+    /// longest are over.
+    pub fn set_capacity(&mut self, capacity: usize) {
+        self.capacity = capacity.max(1);
+        while self.flows.len() > self.capacity {
+            self.displace();
+        }
+    }
+
+    fn displace(&mut self) {
+        if let Some((key, flow)) = self.flows.pop_oldest() {
+            self.over.push(flow.over(&key));
+            self.displaced += 1;
+        }
+    }
+
+    /// How many flows were over because there was no room for them.
+    pub fn displaced(&self) -> u64 {
+        self.displaced
+    }
+
+    /// Whether so many flows are over that they should be asked for.
+    pub fn are_many_over(&self) -> bool {
+        self.over.len() >= MANY
+    }
+
     /// The number of a packet's flow and whether the packet goes against it. If
     /// `symmetric` both directions are one flow.
     pub fn number(
@@ -110,27 +157,30 @@ impl Flows {
             packets: [0; 2],
             done: 0,
         };
-        let flow = self.flows.entry(key).or_insert(fresh);
+        let Some(flow) = self.flows.get_mut(&key) else {
+            if self.flows.len() >= self.capacity {
+                self.displace();
+            }
+            return (self.begin(key, fresh, marks, swapped), false);
+        };
         let silent = now.saturating_sub(flow.last) > timeouts.of(protocol, flow.done);
         // A connection that was over may begin again with the same ends.
         let anew = marks.syn && flow.done == BOTH;
-        if (silent || anew) && flow.number != self.next {
+        if silent || anew {
             self.over.push(flow.over(&key));
-            *flow = fresh;
-        }
-        if flow.number == self.next {
-            self.next = self.next.wrapping_add(1).max(1);
+            return (self.begin(key, fresh, marks, swapped), false);
         }
         flow.last = flow.last.max(now);
-        if marks.rst {
-            flow.done = BOTH;
-        } else if marks.fin {
-            flow.done |= 1 << u8::from(swapped);
-        }
-        let back = flow.reverse != swapped;
-        let packets = &mut flow.packets[usize::from(back)];
-        *packets = packets.saturating_add(1);
-        (flow.number, back)
+        flow.note(marks, swapped);
+        (flow.number, flow.reverse != swapped)
+    }
+
+    /// Enters a flow with its first packet; its number.
+    fn begin(&mut self, key: Key, mut flow: Flow, marks: Marks, swapped: bool) -> u32 {
+        flow.note(marks, swapped);
+        self.flows.insert(key, flow, self.capacity);
+        self.next = self.next.wrapping_add(1).max(1);
+        flow.number
     }
 
     /// The number of a flow that is there already, and whether `src` to `dst` goes against it.
@@ -142,7 +192,7 @@ impl Flows {
     ) -> Option<(u32, bool)> {
         let swapped = symmetric && src > dst;
         let key = if swapped { (protocol, dst, src) } else { (protocol, src, dst) };
-        let flow = self.flows.get(&key)?;
+        let flow = self.flows.peek(&key)?;
         Some((flow.number, flow.reverse != swapped))
     }
 
@@ -230,6 +280,29 @@ mod tests {
         assert_eq!(flows.find(UDP, (end(3, 3), end(1, 1)), true), None);
         let one_way = flows.number(UDP, there, false, none, 0, &TIMEOUTS);
         assert_eq!(one_way, (3, false));
+    }
+
+    #[test]
+    fn the_flow_that_was_silent_for_longest_makes_room() {
+        let (mut flows, none) = (Flows::default(), Marks::default());
+        flows.set_capacity(3);
+        let ends = |n: u32| ((Ipv4Addr::from_bits(n), 1), end(1, 2));
+        for n in 0..3 {
+            number(&mut flows, UDP, ends(n), none, 0);
+        }
+        number(&mut flows, UDP, ends(0), none, 1);
+        for n in 3..100_000 {
+            assert_eq!(number(&mut flows, TCP, ends(n), none, 1), (n + 1, false));
+            // One that goes on stays.
+            assert_eq!(number(&mut flows, UDP, ends(0), none, 1).0, 1);
+            assert_eq!(flows.len(), 3);
+            if flows.are_many_over() {
+                assert_eq!(flows.take_over().len(), MANY);
+            }
+        }
+        assert_eq!(flows.displaced(), 100_000 - 3);
+        flows.set_capacity(1);
+        assert_eq!((flows.len(), flows.find(UDP, ends(0), true)), (1, Some((1, false))));
     }
 
     #[test]

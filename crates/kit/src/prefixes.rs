@@ -39,13 +39,14 @@ impl<T> Prefixes<T> {
         self.entries.iter().find(|e| address & e.mask == e.address).map(|e| &e.value)
     }
 
-    /// Gives a prefix a value; host bits are ignored, and a value it had is replaced.
-    pub fn insert(&mut self, address: u32, mask: u32, value: T) {
+    /// Gives a prefix a value, and returns the one that it had; host bits are ignored.
+    pub fn insert(&mut self, address: u32, mask: u32, value: T) -> Option<T> {
         let address = address & mask;
-        self.remove(address, mask);
+        let before = self.remove(address, mask);
         // Whoever lies within the new prefix lies before all that contain it.
         let at = self.entries.iter().position(|e| e.contains(address, mask));
         self.entries.insert(at.unwrap_or(self.entries.len()), Entry { address, mask, value });
+        before
     }
 
     /// Takes a prefix out; those around it are not touched.

@@ -15,6 +15,7 @@ mod variables;
 
 pub(crate) use instance::OPEN;
 pub use outline::outline;
+pub use variables::variables;
 
 use crate::args;
 use crate::diagnostic::{Diagnostic, Diagnostics};

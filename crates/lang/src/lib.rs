@@ -37,7 +37,7 @@ pub mod tree;
 
 pub use archive::{Member, archive};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use expand::{AnyClass, ClassInfo, expand, outline};
+pub use expand::{AnyClass, ClassInfo, expand, outline, variables};
 pub use flat::{Connection, Flat, FlatElement, Port};
 pub use fuzz::{fuzz_entry, fuzz_tools};
 pub use nearest::nearest;

@@ -186,6 +186,11 @@ impl SourceMap {
         self.files.get(file.0 as usize).map_or_else(|| "".into(), |source| source.text.clone())
     }
 
+    /// All texts.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|source| &*source.text)
+    }
+
     /// The text of a span.
     pub fn slice(&self, span: Span) -> &str {
         let text = self.files.get(span.file.0 as usize).map_or("", |source| &source.text);

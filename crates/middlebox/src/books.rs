@@ -2,12 +2,14 @@
 
 use crate::burst::Look;
 use crate::connections::{Asked, Connections};
+use crate::fragments::{HeldFragment, View, release};
 use crate::in_force::InForce;
 use crate::listing::{self, Count};
 use crate::matcher::Matcher;
 use crate::rules::{Entry, Rules};
-use castanet_engine::class::Sums;
+use castanet_engine::class::{Piece, Sums};
 use castanet_engine::prelude::*;
+use castanet_kit::datagrams::Datagrams;
 use castanet_kit::flow::Counts;
 use std::sync::Arc;
 
@@ -18,6 +20,12 @@ pub struct Books {
     pub(crate) matcher: Matcher,
     /// Those of all workers.
     pub(crate) connections: Common<Connections>,
+    /// Packets whose fragments are under way, of all workers.
+    pub(crate) datagrams: Common<Datagrams<HeldFragment>>,
+    /// A fragment as rules see it.
+    pub(crate) view: View,
+    /// Whether this worker answers for what all have in common.
+    pub(crate) is_home: bool,
     /// The packets of a burst.
     pub(crate) looks: Vec<Look>,
     pub(crate) asked: Asked,
@@ -84,6 +92,11 @@ impl Books {
             (refused, "refused"),
         ]))
     }
+    /// Fragments that wait for the first of their packet.
+    #[read]
+    fn waiting_fragments(&self) -> Value {
+        Value::common(self.datagrams.read(Datagrams::waiting))
+    }
     /// Packets that the rule at a position was about.
     #[read(packets_)]
     fn packets(&self, ask: &Ask) -> u64 {
@@ -103,7 +116,9 @@ impl Books {
 
     fn connections_listed(&self, ask: &Ask, verbose: bool) -> Value {
         let (places, now) = (self.matcher.places(), ask.now.0.unsigned_abs());
-        Value::common(self.connections.read(|all| all.list(places, now, verbose)))
+        let some = |all: &Connections| all.some_lines(places, now, verbose, ask.from);
+        let (text, next) = self.connections.read(some);
+        Piece { text, next, sorted: true }.into()
     }
 
     /// Sees to it that connections that are over are forgotten while no packets come.
@@ -126,6 +141,8 @@ impl Books {
             true => self.connections.change(|all| (all.forget(now, SOME), all.len() == 0)),
             false => (true, self.connections.read(|all| all.len() == 0)),
         };
+        let is_done = is_done & !release(&self.datagrams, SOME, cx);
+        let is_empty = is_empty && self.datagrams.read(Datagrams::is_empty);
         match is_done {
             false => {
                 self.waits = true;
@@ -171,25 +188,24 @@ impl Books {
         &mut self,
         in_force: &InForce,
         (connections, limit): (&Common<Connections>, usize),
+        datagrams: &Common<Datagrams<HeldFragment>>,
     ) {
+        if !self.datagrams.is(datagrams) {
+            let kept = self.datagrams.change(std::mem::take);
+            datagrams.change(|all| all.go_on(kept));
+            self.datagrams = datagrams.clone();
+        }
         let (rules, tables) = (in_force.rules(), in_force.tables());
         if Arc::ptr_eq(self.matcher.tables(), tables) {
             return;
         }
-        // Under another configuration rules that are the same keep their counters, and their
-        // connections.
-        let is_other = !self.rules().is_akin(rules);
-        let heirs = is_other.then(|| in_force.heirs(self.rules()));
-        match &heirs {
-            Some(heirs) => self.matcher.adopt(tables, heirs),
-            None => self.matcher.follow(tables),
-        }
+        self.matcher.follow(tables);
         if !self.connections.is(connections) {
             let kept = self.connections.change(std::mem::take);
             connections.change(|all| all.go_on(kept));
             self.connections = connections.clone();
         }
-        connections.change(|all| all.follow(rules, limit, heirs.as_deref()));
+        connections.change(|all| all.follow(rules, limit));
     }
 }
 
@@ -221,26 +237,26 @@ mod tests {
     fn counters_go_with_their_rules() {
         let mut books = Books::default();
         let first = in_force(&["all mod ip-ttl 1", "all mod ip-ttl 2", "all mod ip-ttl 2"]);
-        let connections = (&Common::default(), 9);
-        books.follow(&first, connections);
+        let (connections, datagrams) = ((&Common::default(), 9), Common::default());
+        books.follow(&first, connections, &datagrams);
         for (slot, packets) in [(0, 10), (1, 20), (2, 30)] {
             (0..packets).for_each(|_| books.matcher.count(slot, 0));
         }
         // By commands: places are used again, but not what was counted there.
         let second = changed(&first, &["delete 1", "add all mod ip-ttl 1", "move 1 2"]);
-        books.follow(&second, connections);
+        books.follow(&second, connections, &datagrams);
         assert_eq!(counted(&books), [30, 20, 0]);
         // By another configuration: the same words are the same rule.
         let lines = ["all accept", "all mod ip-ttl 2", "all drop", "all mod ip-ttl 2"];
-        let other = in_force(&lines);
-        books.follow(&other, connections);
+        let other = in_force(&lines).in_place_of(&second).expect("has room");
+        books.follow(&other, connections, &datagrams);
         assert_eq!(counted(&books), [0, 30, 0, 20]);
         // By more commands than anybody remembers.
         let ranks = ["move 1 4"; 100];
-        books.follow(&changed(&other, &ranks), connections);
+        books.follow(&changed(&other, &ranks), connections, &datagrams);
         assert_eq!(counted(&books), [0, 30, 0, 20]);
         let again = changed(&other, &["reset counters"]);
-        books.follow(&again, connections);
+        books.follow(&again, connections, &datagrams);
         assert_eq!(counted(&books), [0; 4]);
     }
 }

@@ -3,14 +3,20 @@
 use crate::books::Books;
 use crate::connections::{Connections, Exchanged, Finding, Found, Fresh, Looked, exchange};
 use crate::exits::Exit;
-use crate::headers::Headers;
+use crate::fragments::HeldFragment;
+use crate::headers::{Headers, NonIp};
 use crate::holds::Seen;
 use crate::interfaces::Interfaces;
 use crate::judge::{is_dropped, rewrite};
 use crate::matcher::{ACCEPTS, CHANGES, DROPS, STATEFUL, VAGUE};
-use crate::rules::Rules;
+use crate::rules::{Entry, Other, Rules};
 use castanet_engine::prelude::*;
+use castanet_kit::datagrams::Datagrams;
 use castanet_kit::flow::Wait;
+use std::sync::Arc;
+
+/// How many connections that are over are looked at for each burst, at the most.
+const EXPIRE: usize = 64;
 
 /// What is known of a packet of a burst before its turn comes. Not its headers: to find those
 /// of most packets again costs less than to keep them.
@@ -23,52 +29,110 @@ pub(crate) struct Look {
 
 /// A packet's connection, and where its headers are.
 #[derive(Clone, Copy)]
-struct Of<'c> {
-    connections: &'c Connections,
-    found: &'c Found,
-    headers: &'c Headers,
+pub(crate) struct Of<'c> {
+    pub(crate) connections: &'c Connections,
+    pub(crate) found: &'c Found,
+    pub(crate) headers: &'c Headers,
 }
 
 /// The rules that packets of an input pass.
+#[derive(Clone, Copy)]
 pub(crate) struct Pass<'m> {
     pub(crate) rules: &'m Rules,
     pub(crate) interfaces: &'m Interfaces,
     pub(crate) connections: &'m Common<Connections>,
+    pub(crate) datagrams: &'m Common<Datagrams<HeldFragment>>,
     pub(crate) mtu: usize,
     pub(crate) port: usize,
 }
 
 impl Pass<'_> {
     /// Lets a burst pass.
-    pub(crate) fn burst(&self, books: &mut Books, mut batch: Batch, cx: &mut Cx) {
-        let mut fates = std::mem::take(&mut books.fates);
-        fates.clear();
-        match self.rules.stateful() {
-            0 => self.stateless(books, &mut batch, &mut fates, cx),
-            _ => self.stateful(books, &mut batch, &mut fates, cx),
+    pub(crate) fn burst(&self, books: &mut Books, batch: Batch, cx: &mut Cx) {
+        if let Some(odd) = self.whole(books, batch, cx) {
+            self.piecewise(books, odd, cx);
         }
-        cx.route(batch, &fates);
-        books.fates = fates;
     }
 
-    /// Where no rule is about connections.
-    fn stateless(&self, books: &mut Books, batch: &mut Batch, fates: &mut Vec<u8>, cx: &mut Cx) {
+    /// Lets a burst of whole packets pass; gives back one in which others are, where rules look
+    /// behind their IP headers.
+    pub(crate) fn whole(&self, books: &mut Books, mut batch: Batch, cx: &mut Cx) -> Option<Batch> {
+        let mut fates = std::mem::take(&mut books.fates);
+        fates.clear();
+        let is_odd = match self.rules.stateful() {
+            0 => self.stateless(books, &mut batch, &mut fates, cx),
+            _ => self.stateful(books, &mut batch, &mut fates, cx),
+        };
+        let odd = if is_odd {
+            Some(batch)
+        } else {
+            cx.route(batch, &fates);
+            None
+        };
+        books.fates = fates;
+        odd
+    }
+
+    /// Where no rule is about connections. Whether the burst is for [`Pass::piecewise`].
+    fn stateless(
+        &self,
+        books: &mut Books,
+        batch: &mut Batch,
+        fates: &mut Vec<u8>,
+        cx: &mut Cx,
+    ) -> bool {
         books.matcher.begin();
-        batch.iter().for_each(|packet| books.matcher.ask_any(packet));
+        let mut is_odd = false;
+        batch.iter().for_each(|packet| is_odd |= books.matcher.ask_any(packet));
+        if is_odd && self.rules.follow_fragments() {
+            return true;
+        }
         books.matcher.look();
         for (number, packet) in batch.iter_mut().enumerate() {
             // Nothing waits here.
             let exit = self.by_rules(books, number as u32, packet, cx).unwrap_or(self.on());
             fates.push(exit.index());
         }
+        if books.matcher.has_others() {
+            self.others(batch, fates);
+        }
+        false
     }
 
-    /// Where some are: at first as far as connections need not be changed.
-    fn stateful(&self, books: &mut Books, batch: &mut Batch, fates: &mut Vec<u8>, cx: &mut Cx) {
+    /// The packets of a burst that have no IP header.
+    #[cold]
+    fn others(&self, batch: &Batch, fates: &mut [u8]) {
+        for (packet, fate) in batch.iter().zip(fates) {
+            if Headers::find(packet).is_none() {
+                *fate = self.other(packet).index();
+            }
+        }
+    }
+
+    /// What becomes of a packet that has no IP header.
+    pub(crate) fn other(&self, packet: &Packet) -> Exit {
+        match (NonIp::of(packet), self.rules.other) {
+            (NonIp::Malformed, _) => Exit::Malformed,
+            (_, Other::Accept) | (NonIp::Arp, Other::Arp) => self.on(),
+            (_, Other::Arp | Other::Drop) => Exit::Other,
+        }
+    }
+
+    /// Where some are: at first as far as connections need not be changed. Whether the burst is
+    /// for [`Pass::piecewise`].
+    fn stateful(
+        &self,
+        books: &mut Books,
+        batch: &mut Batch,
+        fates: &mut Vec<u8>,
+        cx: &mut Cx,
+    ) -> bool {
         let mut looks = std::mem::take(&mut books.looks);
         books.late.clear();
-        let (is_due, is_any) = self.connections.read(|connections| {
-            self.look(books, connections, batch, &mut looks);
+        let done = self.connections.read(|connections| {
+            if self.look(books, connections, batch, &mut looks) {
+                return None;
+            }
             for (number, (packet, look)) in batch.iter_mut().zip(&looks).enumerate() {
                 let exit = match Headers::plain(packet) {
                     Some(headers) => self.decide(books, connections, look, &headers, packet, cx),
@@ -80,11 +144,15 @@ impl Pass<'_> {
                 });
                 fates.push(exit.index());
             }
-            (connections.is_due(now(cx)), connections.len() > 0)
+            Some((connections.is_due(now(cx)), connections.len() > 0))
         });
+        let Some((is_due, is_any)) = done else {
+            books.looks = looks;
+            return true;
+        };
         if is_due || !books.late.is_empty() {
             self.connections.change(|connections| {
-                connections.expire(now(cx));
+                connections.forget(now(cx), EXPIRE);
                 self.late(books, connections, &looks, batch, fates, cx);
             });
         }
@@ -92,6 +160,7 @@ impl Pass<'_> {
             books.wait(cx);
         }
         books.looks = looks;
+        false
     }
 
     /// The packets that waited, in their order.
@@ -114,24 +183,31 @@ impl Pass<'_> {
         books.late = late;
     }
 
-    /// Looks for headers, connections and rules of all packets, each for all at once.
+    /// Looks for headers, connections and rules of all packets, each for all at once; or says that
+    /// some packet is a fragment, or cut short.
     fn look(
         &self,
         books: &mut Books,
         connections: &Connections,
         batch: &Batch,
         looks: &mut Vec<Look>,
-    ) {
+    ) -> bool {
         let Books { asked, matcher, .. } = books;
+        let mut is_odd = false;
         looks.clear();
         asked.begin();
         for packet in batch.iter() {
             let looked = match Headers::plain(packet) {
                 Some(headers) => asked.ask(packet.bytes(), &headers),
-                None => Headers::find(packet)
-                    .map_or(Looked::Alone, |headers| asked.ask(packet.bytes(), &headers)),
+                None => Headers::find(packet).map_or(Looked::Alone, |headers| {
+                    is_odd |= headers.is_fragment || headers.is_cut();
+                    asked.ask(packet.bytes(), &headers)
+                }),
             };
             looks.push(Look { looked, asked: None });
+        }
+        if is_odd {
+            return true;
         }
         asked.look(connections);
         // If all rules are about connections, a packet of one is no other rule's business.
@@ -149,10 +225,11 @@ impl Pass<'_> {
             }
         }
         matcher.look();
+        false
     }
 
     #[inline]
-    fn on(&self) -> Exit {
+    pub(crate) fn on(&self) -> Exit {
         Exit::Out(self.port as u8)
     }
 
@@ -196,7 +273,7 @@ impl Pass<'_> {
     ) -> Result<Exit, Wait> {
         match Headers::find(packet) {
             Some(headers) => self.decide(books, connections, look, &headers, packet, cx),
-            None => Ok(self.on()),
+            None => Ok(self.other(packet)),
         }
     }
 
@@ -223,7 +300,12 @@ impl Pass<'_> {
 
     /// What a connection's rules do together; nothing, if they are all gone.
     #[inline(always)]
-    fn own(&self, books: &Books, connections: &Connections, found: &Found) -> Option<u8> {
+    pub(crate) fn own(
+        &self,
+        books: &Books,
+        connections: &Connections,
+        found: &Found,
+    ) -> Option<u8> {
         let rules = connections.own(found);
         let own = rules.iter().filter_map(|&it| books.matcher.places().does_of(it));
         // Another worker may know rules that are new here.
@@ -295,8 +377,8 @@ impl Pass<'_> {
             }
             connections.remove(found);
         }
-        self.meet(books, look.asked, &headers, packet);
-        match self.begun(books, connections, packet, &headers, cx) {
+        self.meet(books, look.asked, (packet.bytes(), &headers));
+        match self.begun(books, connections, (packet.bytes(), &headers), cx) {
             Ok(begun) => {
                 let headers = &headers;
                 let of = begun.as_ref().map(|found| Of { connections, found, headers });
@@ -316,14 +398,19 @@ impl Pass<'_> {
         cx: &mut Cx,
     ) -> Exit {
         let Some(headers) = Headers::find(packet) else { return self.on() };
-        self.meet(books, asked, &headers, packet);
+        self.meet(books, asked, (packet.bytes(), &headers));
         self.by_matched(books, of, headers, packet, cx)
     }
 
     /// Finds the rules that are about a packet.
-    fn meet(&self, books: &mut Books, asked: Option<u32>, headers: &Headers, packet: &Packet) {
+    pub(crate) fn meet(
+        &self,
+        books: &mut Books,
+        asked: Option<u32>,
+        (bytes, headers): (&[u8], &Headers),
+    ) {
         let (input, output) = self.interfaces.names(self.port);
-        let seen = Seen { bytes: packet.bytes(), headers, input, output };
+        let seen = Seen { bytes, headers, input, output };
         match asked {
             Some(asked) => books.matcher.matching(asked, &seen, &mut books.matched),
             None => books.matcher.matching_alone(&seen, &mut books.matched),
@@ -331,7 +418,7 @@ impl Pass<'_> {
     }
 
     /// What becomes of a packet by the rules that are about it and those of its connection.
-    fn by_matched(
+    pub(crate) fn by_matched(
         &self,
         books: &mut Books,
         of: Option<Of>,
@@ -339,18 +426,33 @@ impl Pass<'_> {
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Exit {
+        self.apply(books, of, headers, packet, &mut || cx.random())
+    }
+
+    /// The same with other random bits.
+    pub(crate) fn apply(
+        &self,
+        books: &mut Books,
+        of: Option<Of>,
+        headers: Headers,
+        packet: &mut Packet,
+        random: &mut impl FnMut() -> u64,
+    ) -> Exit {
         let Books { matcher, matched, applied, unfit, .. } = books;
         let places = matcher.places();
         let is_stateless = |slot: &u32| places.entry(*slot).is_some_and(|it| !it.rule.stateful);
         applied.clear();
         applied.extend(matched.iter().copied().filter(is_stateless));
         if let Some(Of { connections, found, .. }) = of {
+            let first = applied.len();
             applied.extend(connections.rules(found, places).map(|(slot, _)| slot));
+            // Rules may have moved since the connection began.
+            places.sort(&mut applied[first..]);
         }
         applied.iter().for_each(|&slot| matcher.count(slot, packet.len()));
         let places = matcher.places();
         let plans = applied.iter().filter_map(|&slot| Some(&places.entry(slot)?.plan));
-        if is_dropped(plans.clone(), || cx.random()) {
+        if is_dropped(plans.clone(), random) {
             return Exit::Rule;
         }
         let is_changed = of.is_some_and(|of| of.connections.changes(of.found));
@@ -362,40 +464,58 @@ impl Pass<'_> {
     }
 
     /// The connection that begins with a packet that belongs to none.
-    fn begun(
+    pub(crate) fn begun(
         &self,
         books: &Books,
         connections: &mut Connections,
-        packet: &Packet,
-        headers: &Headers,
+        seen: (&[u8], &Headers),
         cx: &mut Cx,
     ) -> Result<Option<Found>, Exit> {
-        let Books { matcher, matched, .. } = books;
-        let entries = matched.iter().filter_map(|&slot| matcher.places().entry(slot));
-        let stateful = entries.clone().filter(|entry| entry.rule.stateful);
-        if stateful.clone().next().is_none() {
+        if !self.may_begin(books, &mut || cx.random())? {
             return Ok(None);
         }
-        // What other rules drop begins nothing.
-        let plans = entries.map(|entry| &entry.plan);
-        let is_own = stateful.clone().any(|entry| entry.plan.drop.is_some());
-        if !is_own && is_dropped(plans, || cx.random()) {
-            return Err(Exit::Rule);
-        }
-        let (seen, timeouts) = ((packet.bytes(), headers), &self.rules.timeouts);
-        let now = now(cx);
-        match connections.begin(seen, stateful, timeouts, || cx.random(), now) {
+        let (timeouts, now) = (&self.rules.timeouts, now(cx));
+        match connections.begin(seen, self.beginners(books), timeouts, || cx.random(), now) {
             Some(Fresh::Begun(found)) => Ok(Some(found)),
             Some(Fresh::Full) => Err(Exit::Full),
             Some(Fresh::NoPort) => Err(Exit::NoPort),
             None => Ok(None),
         }
     }
+
+    /// The stateful rules that are about a packet.
+    pub(crate) fn beginners<'b>(
+        &self,
+        books: &'b Books,
+    ) -> impl Iterator<Item = &'b Arc<Entry>> + Clone {
+        let Books { matcher, matched, .. } = books;
+        let entries = matched.iter().filter_map(|&slot| matcher.places().entry(slot));
+        entries.filter(|entry| entry.rule.stateful)
+    }
+
+    /// Whether a connection begins with a packet that belongs to none; or where it goes, for what
+    /// other rules drop begins nothing.
+    pub(crate) fn may_begin(
+        &self,
+        books: &Books,
+        random: &mut impl FnMut() -> u64,
+    ) -> Result<bool, Exit> {
+        if self.beginners(books).next().is_none() {
+            return Ok(false);
+        }
+        let Books { matcher, matched, .. } = books;
+        let entries = matched.iter().filter_map(|&slot| matcher.places().entry(slot));
+        let is_own = self.beginners(books).any(|entry| entry.plan.drop.is_some());
+        match !is_own && is_dropped(entries.map(|entry| &entry.plan), random) {
+            true => Err(Exit::Rule),
+            false => Ok(true),
+        }
+    }
 }
 
 /// The time as connections have it.
 #[inline]
-fn now(cx: &Cx) -> u64 {
+pub(crate) fn now(cx: &Cx) -> u64 {
     cx.now().0.unsigned_abs()
 }
 

@@ -1,6 +1,7 @@
 //! Where packets go from a `Middlebox`.
 
 use castanet_engine::element::{DROP, Fate, FateKind, FateSpec};
+use castanet_kit::datagrams::Refusal;
 
 /// Where a packet goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +14,12 @@ pub enum Exit {
     Full,
     /// Nowhere: its connection finds no port.
     NoPort,
+    /// Nowhere: its headers are not what they should be.
+    Malformed,
+    /// Nowhere: it is no IP packet.
+    Other,
+    /// Nowhere: it is a fragment, and that is why.
+    Fragment(Refusal),
 }
 
 const fn reason(name: &'static str, doc: &'static str) -> FateSpec {
@@ -24,6 +31,21 @@ impl Fate for Exit {
         reason("rule", "Packets that a rule drops and none accepts."),
         reason("full", "Packets whose connection finds no room in the table."),
         reason("no_port", "Packets whose connection finds no port that nobody has."),
+        reason(
+            "malformed",
+            "Packets that should have an IP header and have none, or whose headers are cut short.",
+        ),
+        reason("other", "Packets that are neither IPv4 nor IPv6, where `other` drops them."),
+        reason(
+            "tiny_fragment",
+            "Fragments that cut the headers of their packet in two, and all others of that packet.",
+        ),
+        reason(
+            "overlapping_fragment",
+            "Fragments that overlap or contradict others of their packet, and all others of that packet.",
+        ),
+        reason("lone_fragment", "Fragments whose packet's first fragment did not come in time."),
+        reason("excess_fragment", "Fragments that found no room to wait, or made room for others."),
     ];
     const OPEN: bool = true;
     #[inline]
@@ -33,6 +55,20 @@ impl Fate for Exit {
             Exit::Rule => DROP,
             Exit::Full => DROP - 1,
             Exit::NoPort => DROP - 2,
+            Exit::Malformed | Exit::Fragment(Refusal::Impossible) => DROP - 3,
+            Exit::Other => DROP - 4,
+            Exit::Fragment(Refusal::Tiny) => DROP - 5,
+            Exit::Fragment(Refusal::Overlap) => DROP - 6,
+            Exit::Fragment(Refusal::Lone) => DROP - 7,
+            Exit::Fragment(Refusal::Excess) => DROP - 8,
+            Exit::Fragment(Refusal::Denied(index)) => index,
         }
+    }
+}
+
+impl Exit {
+    /// What later fragments hear of their first one that goes there: nothing, if it goes on.
+    pub(crate) fn denial(self) -> Option<u8> {
+        (!matches!(self, Exit::Out(_))).then(|| self.index())
     }
 }

@@ -33,8 +33,6 @@ pub struct Headers {
     pub is_fragment: bool,
     /// Whether it is one without the beginning of what the packet carries.
     pub is_later_fragment: bool,
-    /// Which packet it is a fragment of; 0 for others.
-    pub fragment_id: u32,
     /// Extension headers that are there, a bit each.
     extensions: u16,
 }
@@ -62,11 +60,16 @@ impl Headers {
     /// the Ethernet header. Nothing, if that is no whole IP header.
     #[inline]
     pub fn find(packet: &Packet) -> Option<Headers> {
-        let network = match packet.network_offset() {
-            Some(at) => usize::try_from(at).ok()?,
-            None => behind_ethernet(packet.bytes())?,
-        };
-        Headers::of(packet.bytes(), network)
+        let bytes = packet.bytes();
+        match packet.network_offset() {
+            Some(at) => Headers::of(bytes, usize::try_from(at).ok()?),
+            None => match Frame::of(bytes) {
+                Frame::Ip { at, is_ip6 } => {
+                    Headers::of(bytes, at).filter(|headers| headers.is_ip6 == is_ip6)
+                }
+                Frame::Arp | Frame::Other => None,
+            },
+        }
     }
 
     /// The same, quickly and without a copy, of a packet that has an IPv4 header without options
@@ -105,7 +108,6 @@ impl Headers {
             payload: transport + header,
             is_fragment: false,
             is_later_fragment: false,
-            fragment_id: 0,
             extensions: 0,
         })
     }
@@ -138,7 +140,6 @@ impl Headers {
             payload: network + header,
             is_fragment: ip.is_fragment(),
             is_later_fragment: !ip.is_first_fragment(),
-            fragment_id: if ip.is_fragment() { ip.id().into() } else { 0 },
             extensions: 0,
         };
         Some(if ip.is_first_fragment() { headers.with_upper(bytes) } else { headers })
@@ -164,10 +165,45 @@ impl Headers {
             payload: start + upper.offset,
             is_fragment: upper.fragment.is_some_and(|fragment| !fragment.is_atomic()),
             is_later_fragment: upper.elsewhere(),
-            fragment_id: upper.fragment.map_or(0, |fragment| fragment.id()),
             extensions: numbers.fold(0, |bits, number| bits | bit(number)),
         };
         Some(if upper.elsewhere() { headers } else { headers.with_upper(bytes) })
+    }
+
+    /// Whether headers end before they should: an extension header, or that of TCP, UDP or ICMP,
+    /// which is not in another fragment.
+    #[inline]
+    pub(crate) fn is_cut(&self) -> bool {
+        let should_be = || match (self.protocol, self.is_ip6) {
+            (ip_proto::TCP | ip_proto::UDP, _) => true,
+            (ip_proto::ICMP, false) | (ip_proto::ICMPV6, true) => true,
+            (protocol, is_ip6) => is_ip6 && extension::is_extension(protocol),
+        };
+        self.upper == Layer::Any && !self.is_later_fragment && should_be()
+    }
+
+    /// The headers of a later fragment together with those that its datagram begins with: in
+    /// `bytes` its own end at `divided`, and headers of `protocol` follow.
+    pub(crate) fn with_first(self, divided: usize, protocol: u8, bytes: &[u8]) -> Headers {
+        let behind = bytes.get(divided..).unwrap_or_default();
+        let (mut protocol, mut transport, mut extensions) = (protocol, divided, self.extensions);
+        if self.is_ip6 {
+            let upper = extension::upper(protocol, behind);
+            let numbers = extension::numbers(protocol, behind);
+            extensions = numbers.fold(extensions, |bits, number| bits | bit(number));
+            (protocol, transport) = (upper.protocol, divided + upper.offset);
+        }
+        let headers = Headers {
+            network: 0,
+            end: bytes.len(),
+            protocol,
+            transport,
+            payload: transport,
+            is_later_fragment: false,
+            extensions,
+            ..self
+        };
+        headers.with_upper(bytes)
     }
 
     /// With what follows the IP header.
@@ -281,19 +317,56 @@ pub fn options(list: &[u8]) -> impl Iterator<Item = RawOption<'_>> {
     RawOptions::new(list).filter(|option| !matches!(option.kind, END | NOP))
 }
 
-/// Where the IP header of an Ethernet frame begins, behind VLAN tags; nothing, if
-/// it carries something else.
-fn behind_ethernet(bytes: &[u8]) -> Option<usize> {
-    let (ether, mut rest) = Ethernet::from_prefix(bytes)?;
-    let (mut kind, mut at) = (ether.ether_type(), Ethernet::LEN);
-    for _ in 0..MOST_TAGS {
-        if !matches!(kind, ether_type::VLAN | ether_type::QINQ) {
-            break;
+/// What an Ethernet frame says that it carries, behind VLAN tags.
+enum Frame {
+    /// An IP packet that begins there.
+    Ip {
+        at: usize,
+        is_ip6: bool,
+    },
+    Arp,
+    Other,
+}
+
+impl Frame {
+    fn of(bytes: &[u8]) -> Frame {
+        let Some((ether, mut rest)) = Ethernet::from_prefix(bytes) else { return Frame::Other };
+        let (mut kind, mut at) = (ether.ether_type(), Ethernet::LEN);
+        for _ in 0..MOST_TAGS {
+            if !matches!(kind, ether_type::VLAN | ether_type::QINQ) {
+                break;
+            }
+            let Some((tag, behind)) = Vlan::from_prefix(rest) else { break };
+            (kind, rest, at) = (tag.ether_type(), behind, at + Vlan::LEN);
         }
-        let (tag, behind) = Vlan::from_prefix(rest)?;
-        (kind, rest, at) = (tag.ether_type(), behind, at + Vlan::LEN);
+        match kind {
+            ether_type::IPV4 => Frame::Ip { at, is_ip6: false },
+            ether_type::IPV6 => Frame::Ip { at, is_ip6: true },
+            ether_type::ARP => Frame::Arp,
+            _ => Frame::Other,
+        }
     }
-    matches!(kind, ether_type::IPV4 | ether_type::IPV6).then_some(at)
+}
+
+/// What a packet is in which [`Headers::find`] finds none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NonIp {
+    /// It should have an IP header: its EtherType says so, or a mark.
+    Malformed,
+    /// ARP.
+    Arp,
+    /// Anything else.
+    Other,
+}
+
+impl NonIp {
+    pub(crate) fn of(packet: &Packet) -> NonIp {
+        match (packet.network_offset(), Frame::of(packet.bytes())) {
+            (Some(0..), _) | (None, Frame::Ip { .. }) => NonIp::Malformed,
+            (None, Frame::Arp) => NonIp::Arp,
+            (None, Frame::Other) | (Some(_), _) => NonIp::Other,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ impl Predicate {
     /// packets with these headers have.
     pub(crate) fn is_about_layer(&self) -> bool {
         let spec = self.field.spec();
-        let always = matches!(spec.place, Place::Bits { .. } | Place::Payload);
+        let always = matches!(spec.place, Place::Bits { .. } | Place::Payload | Place::Upper);
         let about_value = matches!(spec.kind, Kind::Flag | Kind::Named(_));
         self.test.is_none() && always && !about_value && spec.layer != Layer::Any
     }

@@ -1,10 +1,9 @@
 //! Rules in force, and the tables that workers look them up in.
 
-use crate::heirs::Heirs;
-use crate::matcher::Tables;
+use crate::matcher::{PLACES, Tables};
 use crate::rules::Rules;
 use castanet_engine::prelude::*;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 /// Tables that workers share, and others beside them that nobody looks at: a change goes into
 /// those, where it may take its time, and then they are the ones that workers look at. So rules
@@ -16,12 +15,7 @@ pub struct InForce {
     tables: Arc<Tables>,
     /// What was in force before, as soon as no worker looks at it any more.
     before: Common<Option<Arc<Tables>>>,
-    /// For the rules of the configuration before: who goes on for them here.
-    heirs: Common<Option<Known>>,
 }
-
-/// Whose heirs they are, and the heirs.
-type Known = (Weak<Rules>, Arc<Heirs>);
 
 impl InForce {
     /// These rules.
@@ -43,7 +37,10 @@ impl InForce {
     /// Other rules, made of these by commands.
     pub fn with(&self, rules: Rules) -> InForce {
         let rules = Arc::new(rules);
-        let goes_on = |tables: &Tables| rules.goes_on_from(tables.rules());
+        let goes_on = |tables: &Tables| {
+            let before = tables.rules();
+            rules.goes_on_from(before) && !rules.differ_much_from(before)
+        };
         let before = self.before.change(Option::take).and_then(Arc::into_inner);
         let tables = match before.filter(&goes_on) {
             Some(tables) => Some(tables),
@@ -53,19 +50,16 @@ impl InForce {
         self.before.change(|before| *before = next);
         let mut tables = tables.unwrap_or_default();
         tables.follow(rules);
-        let (tables, before) = (Arc::new(tables), self.before.clone());
-        InForce { tables, before, heirs: Common::default() }
+        InForce { tables: Arc::new(tables), before: self.before.clone() }
     }
 
-    /// Who goes on for the rules of another configuration: found once for all workers.
-    pub(crate) fn heirs(&self, before: &Arc<Rules>) -> Arc<Heirs> {
-        let is_known =
-            |(of, heirs): &Known| (of.as_ptr() == Arc::as_ptr(before)).then(|| heirs.clone());
-        if let Some(heirs) = self.heirs.read(|known| known.as_ref().and_then(is_known)) {
-            return heirs;
-        }
-        let heirs = Arc::new(Heirs::of(before, self.rules()));
-        self.heirs.change(|known| *known = Some((Arc::downgrade(before), heirs.clone())));
-        heirs
+    /// The same rules where they come in place of those of another configuration: as if they had
+    /// been loaded there. Nothing, if there are too many of both.
+    pub(crate) fn in_place_of(&self, before: &InForce) -> Option<InForce> {
+        let mut rules = Rules::clone(before.rules());
+        rules.load(self.rules().entries().map(|entry| entry.rule.clone()).collect());
+        rules.timeouts = self.rules().timeouts;
+        rules.other = self.rules().other;
+        (rules.slots() <= PLACES).then(|| before.with(rules))
     }
 }

@@ -48,6 +48,27 @@ impl Interfaces {
         self.names.get(port).map_or(("", ""), |(input, output)| (input, output))
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The name of an input's interface, or of that by which its packets leave.
+    pub(crate) fn name(&self, port: usize, is_out: bool) -> &str {
+        let (input, output) = self.names(port);
+        if is_out { output } else { input }
+    }
+
+    /// The input of an interface of that name; or that there is none.
+    pub(crate) fn port(&self, name: &str) -> Result<usize, String> {
+        let found = self.names.iter().position(|(input, _)| input == name);
+        found.ok_or_else(|| {
+            let known = self.names.iter().map(|(input, _)| input.as_str());
+            let near = nearest(name, known).map(|it| format!("; did you mean {it}?"));
+            format!("there is no interface {name}{}", near.unwrap_or_default())
+        })
+    }
+
     /// Whether rules are attached to an input's interface.
     #[inline]
     pub(crate) fn is_enabled(&self, port: usize) -> bool {
@@ -59,11 +80,7 @@ impl Interfaces {
         let word = if enabled { "enabled" } else { "disabled" };
         let mut changed = self.enabled.clone();
         for name in names {
-            let Some(port) = self.names.iter().position(|(input, _)| input == name) else {
-                let known = self.names.iter().map(|(input, _)| input.as_str());
-                let near = nearest(name, known).map(|it| format!("; did you mean {it}?"));
-                return Err(format!("there is no interface {name}{}", near.unwrap_or_default()));
-            };
+            let port = self.port(name)?;
             if changed[port] == enabled {
                 return Err(format!("{name} is {word} already"));
             }

@@ -78,9 +78,8 @@ fn annotate(packet: &mut Packet, headers: &Headers, before: Option<IpAddr>) {
     }
 }
 
-/// The hop of a packet's connection: of all hops the one whose hash with it is the
-/// highest, so that when one goes only its connections move. Both directions have
-/// the same.
+/// The hop of a packet's connection: of all hops that it can go to the one whose hash with it is
+/// the highest, so that when one goes only its connections move. Both directions have the same.
 fn choice(packet: &Packet, headers: &Headers, hops: &[Hop]) -> Option<Hop> {
     if hops.is_empty() {
         return None;
@@ -97,7 +96,11 @@ fn choice(packet: &Packet, headers: &Headers, hops: &[Hop]) -> Option<Hop> {
         };
         seed.mix(flow, seed.mix(high, low))
     };
-    hops.iter().max_by_key(score).copied()
+    let fits = |hop: &&Hop| match hop {
+        Hop::Address(address) => address.is_ipv6() == headers.is_ip6,
+        Hop::Station(_) => true,
+    };
+    hops.iter().filter(fits).max_by_key(score).copied()
 }
 
 /// A hash of what all packets of a connection have in common, fragments too.

@@ -1,14 +1,16 @@
 //! Middleboxes by one-line rules: the language, and the element that follows them.
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 mod books;
 mod burst;
 mod connections;
 mod exits;
 pub mod field;
+mod file;
+mod fragments;
 mod fuzz;
 pub mod headers;
-mod heirs;
 mod holds;
 mod in_force;
 mod interfaces;
@@ -19,11 +21,14 @@ mod matcher;
 #[allow(missing_docs)] // the manual says it
 pub mod middlebox;
 mod page;
+pub mod placement;
+mod reload;
 pub mod rewrite;
 pub mod rule;
 mod rules;
 #[cfg(test)]
 mod tests;
+mod trial;
 pub mod value;
 
 pub use fuzz::fuzz_entry;
@@ -31,7 +36,7 @@ pub use holds::Seen;
 pub use in_force::InForce;
 pub use matcher::{Matcher, Tables};
 pub use page::page;
-pub use rules::{Change, Entry, Rules, Timeouts};
+pub use rules::{Change, Entry, Other, Rules, Timeouts};
 
 use castanet_engine::class::{Class, per_batch};
 

@@ -1,5 +1,6 @@
 //! The list of rules with their counters, as a table and as JSON.
 
+use crate::analysis::warnings_of_all;
 use crate::field::{Layer, Place};
 use crate::rule::{Predicate, Rule};
 use crate::rules::{Entry, Rules};
@@ -107,14 +108,19 @@ pub(crate) fn text(rules: &Rules, counts: &[Count]) -> String {
 /// The list as JSON.
 pub(crate) fn json(rules: &Rules, counts: &[Count]) -> String {
     let mut text = String::from("[");
+    let all = || rules.entries().map(|entry| &entry.rule);
+    let mut warnings = warnings_of_all(all(), usize::MAX).into_iter().peekable();
     for (at, entry) in rules.entries().enumerate() {
         let count = counts.get(at).copied().unwrap_or_default();
         let [_, _, l3, l4, input, output, ..] = row(at, entry);
+        let own = std::iter::from_fn(|| warnings.next_if(|(of, _)| *of == at));
+        let own: Vec<String> = own.map(|(_, remark)| remark.line(&entry.rule)).collect();
         let _ = write!(
             text,
             "{}\n  {{\"rule\": {}, \"id\": {}, \"l3\": \"{l3}\", \"l4\": \"{l4}\", \
              \"in\": {}, \"out\": {}, \"stateful\": {}, \"matches\": [{}], \
-             \"targets\": [{}], \"packets\": {}, \"bytes\": {}}}",
+             \"targets\": [{}], \"packets\": {}, \"bytes\": {}, \
+             \"warnings\": [{}]}}",
             if at == 0 { "" } else { "," },
             at + 1,
             entry.id,
@@ -125,6 +131,7 @@ pub(crate) fn json(rules: &Rules, counts: &[Count]) -> String {
             all_quoted(&entry.rule.targets),
             count.packets,
             count.bytes,
+            all_quoted(&own),
         );
     }
     text + "\n]\n"

@@ -1,27 +1,30 @@
 //! `Middlebox`: packets by one-line rules.
 
+use crate::analysis::{Remark, warnings_beside, warnings_of_all};
 use crate::books::Books;
 use crate::burst::Pass;
-use crate::connections::{Connections, Fresh};
+use crate::connections::Connections;
 use crate::exits::Exit;
-use crate::headers::Headers;
-use crate::holds::Seen;
+use crate::file::{self, MOST_SAID};
+use crate::fragments::{HeldFragment, release};
 use crate::in_force::InForce;
 use crate::interfaces::Interfaces;
-use crate::judge::{is_dropped, rewrite};
-use crate::language::{Command, Form, command, commands};
+use crate::language::{Command, Fault, Form, Sketch, command, place};
 use crate::matcher::PLACES;
+use crate::placement::{Forwarding, misplaced};
 use crate::rule::Rule;
-use crate::rules::Rules;
+use crate::rules::{Other, Rules};
+use crate::trial::Trial;
 use castanet_engine::prelude::*;
+use castanet_kit::datagrams::Datagrams;
 
 /// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
 ///
 /// A rule says what a packet must be and what becomes of it: `tcp-dport 80 mod
 /// tcp-dport 443`. All rules that are about a packet apply, in order: the last to
 /// set a field wins, `accept` beats `drop`, and of a packet that is dropped nothing
-/// is rewritten. All matches are about the packet as it came. What is no IP packet,
-/// or what no rule is about, goes on as it is. `docs/middlebox.md` has the language;
+/// is rewritten. All matches are about the packet as it came. What no rule is about
+/// goes on as it is. `docs/middlebox.md` has the language;
 /// `castanet middlebox` is a program of this element.
 ///
 /// Packets of input n leave by output n. Where the network header is not marked, it
@@ -34,7 +37,7 @@ use castanet_engine::prelude::*;
 /// identifier and counters as long as it is there.
 ///
 /// ```click
-/// in -> m :: Middlebox(tcp-dport 80 mod tcp-dport 443, ip-proto udp drop) -> out
+/// in -> m :: Middlebox(tcp-dport 80 mod tcp-dport 443, proto udp drop) -> out
 /// > in  1.0.0.1:99 > 2.0.0.2:80 tcp
 /// > in  1.0.0.1:99 > 2.0.0.2:53 udp
 /// > in  1.0.0.1 > 2.0.0.2 icmp
@@ -51,7 +54,7 @@ use castanet_engine::prelude::*;
 /// ! m.delete 2
 /// = m.rules add tcp-opt-mss > 1400 mod tcp-opt-mss 1400\nadd all mod ip-ttl 9
 /// ! m.command test 1.0.0.1 > 2.0.0.2 udp len 60
-/// = m.said 2 id4 add all mod ip-ttl 9\nout 1.0.0.1 > 2.0.0.2 udp ttl 9 len 60
+/// = m.said in 0: 1.0.0.1 > 2.0.0.2 udp ttl 64 len 60\nrule 2 id4: add all mod ip-ttl 9\nout 0: 1.0.0.1 > 2.0.0.2 udp ttl 9 len 60
 /// ```
 ///
 /// Interfaces have names, for the fields `in` and `out` and for `enable` and
@@ -116,6 +119,26 @@ use castanet_engine::prelude::*;
 /// = m.timeouts udp 30\ntcp-established 14400\ntcp-transient 120
 /// ```
 ///
+/// `test` says what would become of a packet, by which rules and which connection, and
+/// changes nothing.
+///
+/// ```click
+/// lan -> m :: Middlebox(add-stateful in lan proto tcp map ip-saddr 9.9.9.9 map tcp-sport 4000,
+///     in wan drop, proto tcp accept, INTERFACES lan wan) -> out;  wan -> [1]m[1] -> back
+/// ! m.command test in wan 2.0.0.2:80 > 9.9.9.9:4000 udp
+/// = m.said in wan: 2.0.0.2:80 > 9.9.9.9:4000 udp ttl 64 len 28\nrule 2 id2: add in wan drop\ndropped by rule 2 id2
+/// ! m.command test in lan 10.0.0.1:1000 > 2.0.0.2:80 tcp syn
+/// = m.said in lan: 10.0.0.1:1000 > 2.0.0.2:80 tcp syn ttl 64 len 40\nrule 3 id3: add proto tcp accept\nrule 1 id1: add-stateful in lan proto tcp map ip-saddr 9.9.9.9 map tcp-sport 4000\nbegins connection tcp 10.0.0.1:1000 > 2.0.0.2:80 id1 as 9.9.9.9:4000 > 2.0.0.2:80\nout wan: 9.9.9.9:4000 > 2.0.0.2:80 tcp syn ttl 64 len 40
+/// = m.connection_count 0
+/// > lan 10.0.0.1:1000 > 2.0.0.2:80 tcp syn
+/// > wan 2.0.0.2:80 > 9.9.9.9:4000 udp
+/// < out 9.9.9.9:4000 > 2.0.0.2:80 tcp syn
+/// ! m.command test in wan 2.0.0.2:80 > 9.9.9.9:4000 tcp syn ack 1
+/// = m.said in wan: 2.0.0.2:80 > 9.9.9.9:4000 tcp syn ack 1 ttl 64 len 40\nrule 2 id2: add in wan drop\nrule 3 id3: add proto tcp accept\nof connection tcp 10.0.0.1:1000 > 2.0.0.2:80 id1 as 9.9.9.9:4000 > 2.0.0.2:80, with its rules:\nrule 1 id1: add-stateful in lan proto tcp map ip-saddr 9.9.9.9 map tcp-sport 4000\naccepted by rule 3 id3, whatever drops it\nout lan: 2.0.0.2:80 > 10.0.0.1:1000 tcp syn ack 1 ttl 64 len 40
+/// = m.packets2 1
+/// = m.connections_verbose tcp 10.0.0.1:1000 > 2.0.0.2:80 id1 expires 120 s transient flags S . as 9.9.9.9:4000 > 2.0.0.2:80
+/// ```
+///
 /// Where the table is full of connections that were answered, others find no room;
 /// where all ports are taken, no port.
 ///
@@ -135,21 +158,80 @@ use castanet_engine::prelude::*;
 /// > a 1.0.0.1:7 > 2.0.0.2:6 udp
 /// = m.drops.full 1
 /// ```
+///
+/// Where a rule looks behind the IP header, or is about connections, fragments are judged
+/// by their own IP header and the headers that the first fragment of their packet has, and
+/// go where that goes. They wait up to two seconds for it. A first fragment without all
+/// headers, fragments that overlap, and all others of such packets go nowhere.
+///
+/// ```click
+/// in -> m :: Middlebox(tcp-dport 5000 drop) -> out
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 1 frag 24 "late"
+/// = m.waiting_fragments 1
+/// > in  1.0.0.1:9 > 2.0.0.2:5000 tcp syn id 1 frag 0+ "data"
+/// = m.waiting_fragments 0
+/// = m.drops.rule 2
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 2 frag 24 "late"
+/// > in  1.0.0.1:9 > 2.0.0.2:80 tcp syn id 2 frag 0+ "data"
+/// < out 1.0.0.1:9 > 2.0.0.2:80 tcp syn id 2 frag 0+ "data"
+/// < out 1.0.0.1 > 2.0.0.2 tcp id 2 frag 24 "late"
+/// > in  hex 4500002400032000400600000100000102000002 00091388000000000000000050020000
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 3 frag 16 "rest"
+/// = m.drops.tiny_fragment 2
+/// > in  1.0.0.1:9 > 2.0.0.2:80 tcp syn id 4 frag 0+ "data"
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 4 frag 16+ "overlaps"
+/// > in  1.0.0.1:9 > 2.0.0.2:80 tcp syn id 5 frag 0+ "longer data."
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 5 frag 24 "overlaps"
+/// < out 1.0.0.1:9 > 2.0.0.2:80 tcp syn id 4 frag 0+ "data"
+/// < out 1.0.0.1:9 > 2.0.0.2:80 tcp syn id 5 frag 0+ "longer data."
+/// = m.drops.overlapping_fragment 1
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 6 frag 24 "lone"
+/// + 5s
+/// = m.drops.lone_fragment 1
+/// = m.drops.excess_fragment 0
+/// ```
+/// ```click
+/// in -> m :: Middlebox(add-stateful ip-saddr 10.0.0.0/8 map ip-saddr 9.9.9.9 map udp-sport 4000) -> out
+/// > in  10.0.0.1 > 2.0.0.2 udp id 7 frag 16 "late"
+/// > in  10.0.0.1:5 > 2.0.0.2:6 udp id 7 frag 0+ "a packet"
+/// < out 9.9.9.9:4000 > 2.0.0.2:6 udp id 7 frag 0+ "a packet"
+/// < out 9.9.9.9 > 2.0.0.2 udp id 7 frag 16 "late"
+/// ```
+///
+/// What should have an IP header and has none goes nowhere where there are rules. What is neither
+/// IPv4 nor IPv6 goes on, unless `other` says otherwise; no rule is about it.
+///
+/// ```click
+/// in -> m :: Middlebox(ip-proto udp drop, other arp) -> out
+/// > in  eth hex 060000000002060000000001 0800 44000014000000000000000001000001 02000002
+/// > in  eth hex 060000000002060000000001 8864 1100000100020021
+/// > in  eth hex 060000000002060000000001 0806 0001
+/// < out eth hex 060000000002060000000001 0806 0001
+/// = m.drops.malformed 1
+/// = m.drops.other 1
+/// = m.other arp
+/// = m.rules other arp\nadd ip-proto udp drop
+/// ! m.other accept
+/// > in  eth hex 060000000002060000000001 8864 1100000100020021
+/// < out eth hex 060000000002060000000001 8864 1100000100020021
+/// ```
 #[derive(Clone, Element)]
 #[element(args = Arguments, methods, ports = "1-/=", processing = "h/h", flow = "#/#")]
 pub struct Middlebox {
     in_force: InForce,
     interfaces: Interfaces,
+    forwarding: Option<Forwarding>,
     mtu: usize,
     said: String,
     /// How many connections there may be.
     limit: usize,
     connections: Common<Connections>,
+    datagrams: Common<Datagrams<HeldFragment>>,
 }
 
 #[derive(Args)]
 pub struct Arguments {
-    /// A rule, as commands add it.
+    /// A rule, as commands add it, or `other` with what becomes of what is no IP packet.
     #[arg(rest)]
     rules: Vec<Line>,
     /// A file of rules, which come before the others.
@@ -161,6 +243,10 @@ pub struct Arguments {
     /// What the interfaces are called by which packets leave, in order.
     #[arg(keyword)]
     out: Option<Words>,
+    /// What becomes of packets behind it, `bridge` or `router`: rules that could do nothing there
+    /// are refused.
+    #[arg(keyword)]
+    forwarding: Option<Forwarding>,
     /// The longest IP packet that options may be added to, once they are.
     #[arg(keyword, default = 1500)]
     mtu: usize,
@@ -169,23 +255,42 @@ pub struct Arguments {
     connections: usize,
 }
 
-/// A rule as a configuration has it.
-pub struct Line(Rule);
+/// What a configuration or a file of rules has in a line.
+pub enum Line {
+    /// A rule.
+    Rule(Rule),
+    /// What becomes of what is no IP packet.
+    Other(Other),
+}
+
+impl Line {
+    fn of(command: Command) -> Option<Line> {
+        match command {
+            Command::Add(rule) => Some(Line::Rule(rule)),
+            Command::SetOther(other) => Some(Line::Other(other)),
+            _ => None,
+        }
+    }
+
+    /// The rules of some lines, and what the last says of other packets that says anything.
+    fn sorted(lines: Vec<Line>) -> (Vec<Rule>, Option<Other>) {
+        let (mut rules, mut other) = (Vec::with_capacity(lines.len()), None);
+        for line in lines {
+            match line {
+                Line::Rule(rule) => rules.push(rule),
+                Line::Other(it) => other = Some(it),
+            }
+        }
+        (rules, other)
+    }
+}
 
 impl FromArg for Line {
     const SYNTAX: &'static str = "a rule, such as `tcp-dport 80 mod tcp-dport 443`";
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
-        match command(text)? {
-            Some(Command::Add(rule)) => Ok(Line(rule)),
-            _ => Err(ArgError::new(format!("`{text}` is not {}", Line::SYNTAX))),
-        }
+        let line = command(text)?.and_then(Line::of);
+        line.ok_or_else(|| ArgError::new(format!("`{text}` is not {}", Line::SYNTAX)))
     }
-}
-
-/// The rules of a file.
-fn read_file(path: &str) -> Result<Vec<Rule>, ArgError> {
-    let text = std::fs::read_to_string(path).map_err(|error| ArgError::of_file(path, &error))?;
-    rules_of(&text).map_err(|error| error.at(path))
 }
 
 /// Rules, if there are places for them.
@@ -196,63 +301,100 @@ fn few_enough(rules: Rules) -> Result<Rules, ArgError> {
     }
 }
 
-/// The rules of a text of commands that do nothing but add some.
-fn rules_of(text: &str) -> Result<Vec<Rule>, ArgError> {
-    let line = |at: usize| text[..at].matches('\n').count() + 1;
-    let commands = commands(text).map_err(|faults| {
-        let said = faults.iter().map(|fault| {
-            let help = fault.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
-            format!("line {}: {}{help}", line(fault.range.start), fault.message)
-        });
-        ArgError::new(said.collect::<Vec<_>>().join("\n"))
-    })?;
-    let rules = commands.into_iter().map(|(at, command)| match command {
-        Command::Add(rule) => Ok(rule),
-        _ => Err(ArgError::new(format!("line {}: a file of rules only adds rules", line(at)))),
-    });
-    rules.collect()
-}
-
 impl Build for Middlebox {
     type Args = Arguments;
 
     fn build(args: Arguments, setup: &Setup) -> Result<Self, ArgError> {
-        let mut rules = match &args.file {
-            Some(path) => read_file(path).map_err(|error| error.at("FILE"))?,
-            None => Vec::new(),
-        };
-        rules.extend(args.rules.into_iter().map(|line| line.0));
         let words = |words: Option<Words>| words.map(|words| words.words);
         let interfaces = Interfaces::new(words(args.interfaces), words(args.out), setup.inputs)?;
+        let misplaced = |rule: &Rule| misplaced(rule, &interfaces, args.forwarding);
+        let loaded = args.file.as_ref().map(|path| file::load(path, misplaced)).transpose();
+        let loaded = loaded.map_err(|error| error.at("FILE"))?.unwrap_or_default();
+        let (mut rules, path) = (loaded.rules, args.file.unwrap_or_default());
+        loaded.warnings.iter().for_each(|said| (setup.warn)(format!("{path}: {said}")));
+        let (own, other) = Line::sorted(args.rules);
+        if let Some((remark, rule)) = own.iter().find_map(|rule| Some((misplaced(rule)?, rule))) {
+            return Err(refused(&remark, rule));
+        }
+        let of_file = rules.len();
+        rules.extend(own);
+        let warnings = warnings_of_all(rules.iter(), MOST_SAID);
+        for (at, remark) in warnings.iter().filter(|(at, _)| *at >= of_file) {
+            (setup.warn)(remark.line(&rules[*at]));
+        }
+        let mut rules = Rules::new(rules);
+        rules.other = other.or(loaded.other).unwrap_or_default();
         Ok(Middlebox {
-            in_force: InForce::new(few_enough(Rules::new(rules))?),
+            in_force: InForce::new(few_enough(rules)?),
             interfaces,
+            forwarding: args.forwarding,
             mtu: args.mtu,
             said: String::new(),
             limit: args.connections,
             connections: Common::default(),
+            datagrams: Common::default(),
         })
     }
 }
 
+/// That a rule can do nothing here.
+fn refused(remark: &Remark, rule: &Rule) -> ArgError {
+    ArgError::new(Remark { help: None, ..remark.clone() }.line(rule))
+        .help(remark.help.clone().unwrap_or_default())
+}
+
+/// Warnings as answers have them, a line each.
+fn warned(warnings: impl IntoIterator<Item = String>) -> String {
+    warnings.into_iter().fold(String::new(), |all, said| all + "\nwarning: " + &said)
+}
+
 impl Middlebox {
+    /// The element after a line of the language.
+    fn obey(&self, line: &str, names: &Names) -> Result<Self, ArgError> {
+        let Some(command) = command(line)? else { return Ok(self.clone()) };
+        let mut warnings = Vec::new();
+        if let Command::Add(rule) | Command::Replace(_, rule) = &command {
+            if let Some(Remark { part, message, help }) = self.misplaced(rule) {
+                // Whoever asked by a control socket sees the message alone.
+                let help = help.map_or(String::new(), |help| format!("; {help}"));
+                return Err(Fault::new(place(line, part), message + &help).into());
+            }
+            let others = self.in_force.rules().entries().map(|entry| &entry.rule);
+            warnings = warnings_beside(rule, others);
+            warnings.truncate(MOST_SAID);
+        }
+        let mut new = self.after(&command, names)?;
+        if let Command::Add(rule) | Command::Replace(_, rule) = &command {
+            new.said += &warned(warnings.iter().map(|remark| remark.line(rule)));
+        }
+        Ok(new)
+    }
+
+    /// Why a rule can do nothing here.
+    fn misplaced(&self, rule: &Rule) -> Option<Remark> {
+        misplaced(rule, &self.interfaces, self.forwarding)
+    }
+
     /// The element after a command.
-    fn after(&self, command: &Command) -> Result<Self, ArgError> {
+    fn after(&self, command: &Command, names: &Names) -> Result<Self, ArgError> {
         let mut new = self.clone();
         let mut rules = Rules::clone(self.in_force.rules());
         let said = match command {
             Command::Enable(names) => new.interfaces.set(names, true),
             Command::Disable(names) => new.interfaces.set(names, false),
-            Command::Test(packet) => self.tried(packet),
-            Command::Save(path) => match std::fs::write(path, self.in_force.rules().text()) {
-                Ok(()) => Ok(format!("saved {} rules", self.in_force.rules().len())),
-                Err(error) => return Err(ArgError::of_file(path, &error)),
-            },
+            Command::Test(sketch) => self.tried(sketch, 0),
+            Command::Save(path) => {
+                let text = self.in_force.rules().text();
+                names.files().write("save", path, text.as_bytes())?;
+                Ok(format!("saved {} rules", self.in_force.rules().len()))
+            }
             Command::Load(path) => {
-                let loaded = read_file(path)?;
+                let file::Loaded { rules: loaded, other, warnings } =
+                    file::load_named(names.files(), path, |rule| self.misplaced(rule))?;
+                rules.other = other.unwrap_or(rules.other);
                 let said = format!("loaded {} rules", loaded.len());
                 rules.load(loaded);
-                Ok(said)
+                Ok(said + &warned(warnings))
             }
             Command::List(Form::Text) => Err("`list` is a handler to be read".into()),
             Command::List(Form::Json) => Err("`list_json` is a handler to be read".into()),
@@ -272,7 +414,7 @@ impl Middlebox {
     }
 
     /// The element after the command of that name.
-    fn told(&self, name: &str, text: &str) -> Result<Self, ArgError> {
+    fn told(&self, name: &str, text: &str, names: &Names) -> Result<Self, ArgError> {
         let line = format!("{name} {text}");
         // Errors are about the text that was written.
         let unnamed = |mut error: ArgError| {
@@ -280,51 +422,17 @@ impl Middlebox {
             error.range = error.range.map(shift);
             error
         };
-        match command(&line).map_err(|fault| unnamed(fault.into()))? {
-            Some(command) => self.after(&command),
-            None => Ok(self.clone()),
-        }
+        self.obey(&line, names).map_err(unnamed)
     }
 
-    /// Which rules are about a packet, and what comes out.
-    fn tried(&self, sketch: &str) -> Result<String, String> {
-        let built = castanet_engine::wire::sketch::build(sketch)?;
-        let mut packet = Packet::from_bytes(&built.bytes);
-        if built.layer == castanet_engine::wire::sketch::Layer::Network {
-            packet.set_network_header(0, 0);
-        }
-        let Some(headers) = Headers::find(&packet) else {
-            return Ok(format!("no IP packet: no rule is about it\nout {sketch}\n"));
-        };
-        // Asked rule by rule: what the table finds is to be the same.
-        let (input, output) = self.interfaces.names(0);
-        let seen = Seen { bytes: packet.bytes(), headers: &headers, input, output };
-        let entries = self.in_force.rules().entries().enumerate();
-        let found: Vec<_> = entries.filter(|(_, entry)| entry.rule.holds(&seen)).collect();
-        let mut said = String::new();
-        for (at, entry) in &found {
-            said += &format!("{} id{} {}\n", at + 1, entry.id, entry.rule.command());
-        }
-        let entries = || found.iter().map(|(_, entry)| *entry);
-        let plans = || entries().map(|entry| &entry.plan);
-        if is_dropped(plans(), || 0) {
-            return Ok(said + "dropped\n");
-        }
-        // A connection may give numbers by chance; what it has here is an example.
-        let mut connections = Connections::default();
-        let stateful = entries().filter(|entry| entry.rule.stateful);
-        let (seen, timeouts) = ((packet.bytes(), &headers), &self.in_force.rules().timeouts);
-        let begun = match stateful.clone().next() {
-            Some(_) => connections.begin(seen, stateful, timeouts, || 7, 0),
-            None => None,
-        };
-        let mapped = match &begun {
-            Some(Fresh::Begun(begun)) => connections.mapped(begun),
-            _ => None,
-        };
-        rewrite(&mut packet, headers, plans(), mapped.as_ref(), self.mtu);
-        let out = castanet_engine::wire::sketch::print(packet.bytes(), built.layer);
-        Ok(format!("{said}out {out}\n"))
+    /// What would become of a packet at a time, as connections have it.
+    fn tried(&self, sketch: &Sketch, now: u64) -> Result<String, String> {
+        let Middlebox { interfaces, connections, datagrams, mtu, in_force, .. } = self;
+        let port = sketch.input.as_ref().map_or(Ok(0), |name| interfaces.port(name))?;
+        let rules = in_force.rules();
+        let pass = Pass { rules, interfaces, connections, datagrams, mtu: *mtu, port };
+        let is_enabled = interfaces.is_enabled(port);
+        Trial { pass, in_force, is_enabled, now }.of(&sketch.packet)
     }
 }
 
@@ -340,65 +448,77 @@ impl Middlebox {
     fn said(&self) -> String {
         self.said.clone()
     }
+    /// What is doubtful about the rules, a line each, with the number of the rule.
+    #[read]
+    fn warnings(&self) -> String {
+        let entries = self.in_force.rules().entries();
+        let warnings = warnings_of_all(entries.map(|entry| &entry.rule), usize::MAX);
+        let line = |(at, remark): &(usize, Remark)| {
+            let rule = self.in_force.rules().at(*at).map(|entry| remark.line(&entry.rule));
+            format!("rule {}: {}\n", at + 1, rule.unwrap_or_default())
+        };
+        warnings.iter().map(line).collect()
+    }
     /// The interfaces whose packets come in, and whether rules are attached to them.
     #[read]
     fn interfaces(&self) -> String {
         self.interfaces.to_string()
     }
-    /// Which rules are about the packet that is the parameter, and what comes out.
+    /// What would become of the packet that is the parameter, `[in IF] PACKET`, and why.
     #[read]
     fn test(&self, ask: &Ask) -> String {
-        self.tried(ask.param).unwrap_or_else(|error| error)
+        let Some(sketch) = Sketch::parse(ask.param) else { return "a packet is missing".into() };
+        self.tried(&sketch, ask.now.0.unsigned_abs()).unwrap_or_else(|error| error)
     }
     /// Does what a command of the language says.
     #[write]
-    fn command(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        command(text)?.map_or_else(|| Ok(self.clone()), |command| self.after(&command))
+    fn command(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.obey(text, names)
     }
     /// Adds a rule behind the others.
     #[write]
-    fn add(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("add", text)
+    fn add(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("add", text, names)
     }
     /// Puts a rule in another's place: `N MATCH… TARGET…`.
     #[write]
-    fn replace(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("replace", text)
+    fn replace(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("replace", text, names)
     }
     /// Removes a rule, by its position or its identifier.
     #[write]
-    fn delete(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("delete", text)
+    fn delete(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("delete", text, names)
     }
     /// Moves a rule: `N M`.
     #[write(r#move)]
-    fn move_rule(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("move", text)
+    fn move_rule(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("move", text, names)
     }
     /// Removes all rules, and forgets all connections.
     #[write]
-    fn flush(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
-        self.after(&Command::Flush)
+    fn flush(&self, _: &str, names: &Names) -> Result<Self, ArgError> {
+        self.after(&Command::Flush, names)
     }
     /// Attaches the rules to interfaces.
     #[write]
-    fn enable(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("enable", text)
+    fn enable(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("enable", text, names)
     }
     /// Detaches the rules from interfaces.
     #[write]
-    fn disable(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("disable", text)
+    fn disable(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("disable", text, names)
     }
     /// Writes the rules to a file.
     #[write]
-    fn save(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("save", text)
+    fn save(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("save", text, names)
     }
     /// Puts the rules of a file in place of all, or does nothing.
     #[write]
-    fn load(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("load", text)
+    fn load(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("load", text, names)
     }
     /// How long idle connections are kept, in seconds.
     #[read]
@@ -411,13 +531,23 @@ impl Middlebox {
     }
     /// Says how long idle connections are kept: `udp 600`.
     #[write]
-    fn timeout(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        self.told("timeout", text)
+    fn timeout(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("timeout", text, names)
+    }
+    /// What becomes of packets that are neither IPv4 nor IPv6.
+    #[read]
+    fn other(&self) -> String {
+        self.in_force.rules().other.word().into()
+    }
+    /// Says what becomes of packets that are neither IPv4 nor IPv6: `accept`, `arp` or `drop`.
+    #[write(other)]
+    fn set_other(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.told("other", text, names)
     }
     /// Begins counting anew.
     #[write]
-    fn reset_counts(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
-        self.after(&Command::ResetCounters)
+    fn reset_counts(&self, _: &str, names: &Names) -> Result<Self, ArgError> {
+        self.after(&Command::ResetCounters, names)
     }
 }
 
@@ -426,12 +556,27 @@ impl PerBatch for Middlebox {
     type Local = Books;
     type Fate = Exit;
 
-    fn settle(&self, books: &mut Books) {
-        books.follow(&self.in_force, (&self.connections, self.limit));
+    fn begin(&self, books: &mut Books, _: &mut Cx) -> Result<(), ArgError> {
+        books.is_home = true;
+        Ok(())
     }
 
-    fn prepare(&self, before: &Self) {
-        self.in_force.heirs(before.in_force.rules());
+    fn end(&self, books: &mut Books, cx: &mut Cx) {
+        books.datagrams.change(Datagrams::clear);
+        release(&books.datagrams, 0, cx);
+    }
+
+    fn held(&self, books: &Books) -> usize {
+        if books.is_home { books.datagrams.read(Datagrams::waiting) } else { 0 }
+    }
+
+    fn settle(&self, books: &mut Books) {
+        books.follow(&self.in_force, (&self.connections, self.limit), &self.datagrams);
+    }
+
+    fn prepare(&self, before: &Self) -> Option<Self> {
+        let in_force = self.in_force.in_place_of(&before.in_force)?;
+        Some(Middlebox { in_force, ..self.clone() })
     }
 
     fn wake(&self, books: &mut Books, cx: &mut Cx) {
@@ -440,11 +585,12 @@ impl PerBatch for Middlebox {
 
     fn batch(&self, books: &mut Books, port: usize, batch: Batch, cx: &mut Cx) {
         let rules = self.in_force.rules();
-        if rules.is_empty() || !self.interfaces.is_enabled(port) {
+        let is_idle = rules.is_empty() && rules.other == Other::Accept;
+        if is_idle || !self.interfaces.is_enabled(port) {
             cx.emit_batch(Exit::Out(port as u8), batch);
             return;
         }
-        let Middlebox { interfaces, connections, mtu, .. } = self;
-        Pass { rules, interfaces, connections, mtu: *mtu, port }.burst(books, batch, cx);
+        let Middlebox { interfaces, connections, datagrams, mtu, .. } = self;
+        Pass { rules, interfaces, connections, datagrams, mtu: *mtu, port }.burst(books, batch, cx);
     }
 }

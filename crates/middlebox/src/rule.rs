@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 /// A rule, as one line says it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Rule {
     /// Whether it is about whole connections, both directions.
     pub stateful: bool,
@@ -18,7 +18,7 @@ pub struct Rule {
 }
 
 /// Something that a packet may be.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Predicate {
     /// Whether it must not be that.
     pub negated: bool,
@@ -30,7 +30,7 @@ pub struct Predicate {
 }
 
 /// Something that becomes of a packet.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Target {
     /// A field gets a value.
     Mod {
@@ -90,7 +90,7 @@ impl Target {
 }
 
 /// A probability, in millionths of a percent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Chance(pub u32);
 
 impl Chance {
@@ -133,7 +133,7 @@ impl fmt::Display for Chance {
 }
 
 /// Where `lb` sends packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Hop {
     /// To this address: it becomes the destination annotation.
     Address(IpAddr),
@@ -195,6 +195,16 @@ impl fmt::Display for Rule {
 }
 
 impl Rule {
+    /// Whether some match is about what follows the IP header, which later fragments do not have.
+    pub(crate) fn looks_behind(&self) -> bool {
+        use crate::field::{Layer, Place};
+        self.matches.iter().any(|predicate| {
+            let spec = predicate.field.spec();
+            let is_upper = !matches!(spec.layer, Layer::Any | Layer::Ip4 | Layer::Ip6);
+            is_upper || matches!(spec.place, Place::Payload | Place::Upper | Place::Extension(_))
+        })
+    }
+
     /// The command that adds it.
     pub fn command(&self) -> String {
         format!("{} {self}", if self.stateful { "add-stateful" } else { "add" })

@@ -2,6 +2,7 @@
 //! for its counters.
 
 use crate::language::{Command, Timeout, Which};
+use crate::reload;
 use crate::rewrite::Plan;
 use crate::rule::Rule;
 use castanet_kit::parallel;
@@ -39,6 +40,29 @@ impl Default for Timeouts {
     }
 }
 
+/// What becomes of packets that are neither IPv4 nor IPv6, which no rule is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Other {
+    /// They go on.
+    #[default]
+    Accept,
+    /// ARP goes on, others do not.
+    Arp,
+    /// They do not.
+    Drop,
+}
+
+impl Other {
+    /// All of them, by name.
+    pub const ALL: [(&str, Other); 3] =
+        [("accept", Other::Accept), ("arp", Other::Arp), ("drop", Other::Drop)];
+
+    /// Its name.
+    pub fn word(self) -> &'static str {
+        Other::ALL.iter().find(|(_, it)| *it == self).map_or("", |(word, _)| word)
+    }
+}
+
 /// What happened to the rules.
 #[derive(Clone, Debug)]
 pub enum Change {
@@ -73,8 +97,12 @@ pub struct Rules {
     slots: usize,
     /// How many are about connections.
     stateful: usize,
+    /// How many look behind the IP header.
+    deep: usize,
     /// How long connections are kept.
     pub timeouts: Timeouts,
+    /// What becomes of what is no IP packet.
+    pub other: Other,
     /// The same in all that were made of each other by commands: only there do
     /// identifiers and slots mean the same rules.
     line: Arc<()>,
@@ -82,7 +110,7 @@ pub struct Rules {
     pub flushes: u64,
     /// How often counting began anew.
     pub resets: u64,
-    /// How often others came in place of all.
+    /// How often others came of which none had been there: slots are given anew then.
     loads: u64,
     /// How often rules came, went or moved.
     version: u64,
@@ -94,22 +122,8 @@ impl Rules {
     /// These rules.
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> Rules {
         let mut all = Rules::default();
-        all.append(rules.into_iter().collect());
+        all.load(rules.into_iter().collect());
         all
-    }
-
-    /// Adds many at once: nobody follows them one by one.
-    fn append(&mut self, rules: Vec<Rule>) {
-        /// With fewer rules there is nothing to be gained by another thread.
-        const MANY: usize = 4096;
-        let mut rank = self.placed.last().map_or(0, |last| last.rank);
-        let plans = parallel::map(&rules, MANY, Plan::of);
-        for (rule, plan) in rules.into_iter().zip(plans) {
-            rank += GAP;
-            let entry = self.entry(rule, plan);
-            self.placed.push_back(Placed { rank, entry });
-        }
-        self.all_changed();
     }
 
     /// How many there are.
@@ -168,9 +182,20 @@ impl Rules {
         Arc::ptr_eq(&self.line, &other.line)
     }
 
-    /// Whether these were made of `before` one by one, so that places are as they were there.
+    /// Whether these were made of `before` by changes under which rules that stay keep their
+    /// slots.
     pub(crate) fn goes_on_from(&self, before: &Rules) -> bool {
         self.is_akin(before) && self.loads == before.loads
+    }
+
+    /// Whether fewer than half of the rules of either have stayed since these were `before`, and
+    /// it is less work to begin anew than to follow.
+    pub(crate) fn differ_much_from(&self, before: &Rules) -> bool {
+        if self.changes_since(before).is_some() {
+            return false;
+        }
+        let stayed = self.entries().filter(|entry| entry.id <= before.last_id).count();
+        2 * stayed < self.len().max(before.len())
     }
 
     /// The last identifier that a rule was given.
@@ -183,6 +208,11 @@ impl Rules {
         self.stateful
     }
 
+    /// How many of them look behind the IP header.
+    pub(crate) fn deep(&self) -> usize {
+        self.deep
+    }
+
     fn entry(&mut self, rule: Rule, plan: Plan) -> Arc<Entry> {
         self.last_id += 1;
         let slot = self.free.pop_back().unwrap_or_else(|| {
@@ -190,12 +220,14 @@ impl Rules {
             self.slots - 1
         });
         self.stateful += usize::from(rule.stateful);
+        self.deep += usize::from(rule.looks_behind());
         Arc::new(Entry { id: self.last_id, slot, rule, plan })
     }
 
     /// Gives the place of a rule free that has gone.
     fn release(&mut self, entry: &Entry) {
         self.stateful -= usize::from(entry.rule.stateful);
+        self.deep -= usize::from(entry.rule.looks_behind());
         self.free.push_back(entry.slot);
     }
 
@@ -265,12 +297,42 @@ impl Rules {
         self.all_changed();
     }
 
-    /// Puts other rules in place of all.
+    /// Puts other rules in place of all. A rule equal to one that is there stays that rule, with
+    /// its identifier and its slot, wherever it stands now; of equal rules the first of the new
+    /// ones is the first of those that are there, and so on.
     pub fn load(&mut self, rules: Vec<Rule>) {
-        self.placed = Vector::new();
-        (self.free, self.slots, self.stateful) = (Vector::new(), 0, 0);
-        self.loads += 1;
-        self.append(rules);
+        /// With fewer rules there is nothing to be gained by another thread.
+        const MANY: usize = 4096;
+        let kept = reload::kept(self.entries(), &rules);
+        self.make_room(&kept);
+        let new = rules.into_iter().zip(kept).collect::<Vec<_>>();
+        let plans = parallel::map(&new, MANY, |(rule, kept)| match kept {
+            Some(_) => None,
+            None => Some(Plan::of(rule)),
+        });
+        let mut placed = Vector::new();
+        let ranks = (1..).map(|n| n * GAP);
+        for (((rule, kept), plan), rank) in new.into_iter().zip(plans).zip(ranks) {
+            let entry = kept.unwrap_or_else(|| self.entry(rule, plan.unwrap_or_default()));
+            placed.push_back(Placed { rank, entry });
+        }
+        self.placed = placed;
+        self.all_changed();
+    }
+
+    /// Gives the places of all rules free that are not among those that stay.
+    fn make_room(&mut self, kept: &[Option<Arc<Entry>>]) {
+        let mut stays = vec![false; self.slots];
+        kept.iter().flatten().for_each(|entry| stays[entry.slot] = true);
+        let count = kept.iter().flatten().count();
+        if count == 0 {
+            (self.free, self.slots) = (Vector::new(), 0);
+            (self.stateful, self.deep) = (0, 0);
+            self.loads += 1;
+        } else if count < self.len() {
+            let gone: Vec<_> = self.entries().filter(|it| !stays[it.slot]).cloned().collect();
+            gone.iter().for_each(|entry| self.release(entry));
+        }
     }
 
     /// Does what a command says that is about rules, and answers; nothing, if it is
@@ -307,6 +369,10 @@ impl Rules {
                 *place = seconds;
                 Ok(format!("timeout {seconds} s"))
             }
+            Command::SetOther(other) => {
+                self.other = other;
+                Ok(format!("other {}", other.word()))
+            }
             _ => return None,
         })
     }
@@ -319,7 +385,11 @@ impl Rules {
 
     /// The commands that make these rules, one a line.
     pub fn text(&self) -> String {
-        self.entries().fold(String::new(), |mut text, entry| {
+        let settings = match self.other {
+            Other::Accept => String::new(),
+            other => format!("other {}\n", other.word()),
+        };
+        self.entries().fold(settings, |mut text, entry| {
             let _ = writeln!(text, "{}", entry.rule.command());
             text
         })

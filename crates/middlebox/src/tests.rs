@@ -261,6 +261,20 @@ fn every_matching_rule_applies() {
 }
 
 #[test]
+fn packets_go_to_next_hops_of_their_version() {
+    let rules = [stateless("all lb 9.9.9.1 9.9.9.2 9::1")];
+    let mut next = std::collections::HashSet::new();
+    for port in 1..50 {
+        let (mut four, _) = packet(&format!("1.0.0.1:{port} > 2.0.0.2:80 tcp"));
+        let (mut six, _) = packet(&format!("[1::1]:{port} > [2::2]:80 tcp"));
+        assert!(pass(&rules, &mut four) && pass(&rules, &mut six));
+        next.insert(four.dst().to_string());
+        assert_eq!(six.dst6().to_string(), "9::1");
+    }
+    assert!(next.len() == 2 && next.iter().all(|it| it.starts_with("9.9.9.")), "{next:?}");
+}
+
+#[test]
 fn options_keep_within_header_and_mtu() {
     let add = ["all add tcp-opt-mss 1460 add tcp-opt 99 0x0102030405"];
     let long = format!("1.0.0.1 > 2.0.0.2 tcp data {}", "61".repeat(1460));
@@ -268,8 +282,15 @@ fn options_keep_within_header_and_mtu() {
     assert_eq!(out(&add, &long), out(&[], &long));
     let wanted = format!("1.0.0.1 > 2.0.0.2 tcp tcpopt mss1460 data {}", "61".repeat(1455));
     assert_eq!(out(&add, &room), out(&[], &wanted));
-    let padded = "1.0.0.1 > 2.0.0.2 tcp tcpopt mss5;ts1:2;sack1-2;sack3-4;sack5-6 \"x\"";
+    let padded = "1.0.0.1 > 2.0.0.2 tcp tcpopt mss5;ts1:2;sack1-2,sack3-4,sack5-6 \"x\"";
     assert_eq!(out(&add, padded), out(&[], padded), "40 bytes are full");
+}
+
+#[test]
+fn an_icmp_message_that_becomes_all_zeros_has_the_checksum_ffff() {
+    let (mut ping, _) = packet("1.0.0.1 > 2.0.0.2 icmp echo");
+    pass(&[stateless("icmp-type 8 mod icmp-type 0")], &mut ping);
+    assert_eq!(ping.bytes()[20..28], [0, 0, 0xff, 0xff, 0, 0, 0, 0]);
 }
 
 #[test]
@@ -408,9 +429,10 @@ proptest! {
         let rules = [
             "all mod ip-ttl 3 mod ip-payload 0x0102030405 mod ip6-payload 0x01020304 mod ip-ihl 15",
             "! tcp-opt-mss add tcp-opt-mss 3 strip ! tcp-opt-sack mod tcp-flags 3 mod tcp-offset 1",
-            "tcp-opt-mss > 3 mod tcp-opt-mss 1 mod udp-payload 0x0102030405060708",
+            "tcp-opt-mss > 3 mod tcp-opt-mss 1",
             "ip6-eh mod ip6-daddr 1::1", "all lb 1.2.3.4 1::1", "tcp-opt 99 0x0102 strip all",
             "all mod icmp-payload 0x0102 mod icmp6-payload 0x01 mod udp-checksum 0 mod ip-len 0",
+            "all mod udp-payload 0x0102030405060708",
         ].map(stateless);
         pass(&rules, &mut packet);
     }
@@ -443,6 +465,62 @@ proptest! {
             bytes[12..20].iter_mut().for_each(|byte| *byte &= 1);
             input.extend(bytes);
             input.extend(b"\xff\xfe\xfd");
+        }
+        crate::fuzz_entry(&input);
+    }
+}
+
+/// A fragment for a fuzzer: of one of two packets, from an offset on in eights of bytes.
+fn fuzzed(is_ip6: bool, id: u8, offset: u8, more: bool, kind: u8, body: &[u8]) -> Vec<u8> {
+    let word = u16::from(offset) << if is_ip6 { 3 } else { 0 };
+    let more = match (is_ip6, more) {
+        (_, false) => 0,
+        (true, true) => 1,
+        (false, true) => Ipv4Header::MORE_FRAGMENTS,
+    };
+    let [high, low] = (word | more).to_be_bytes();
+    let proto = [6, 17, 1, 58, 60, 44][usize::from(kind)];
+    let length = |more: usize| ((body.len() + more) as u16).to_be_bytes();
+    let mut all = match is_ip6 {
+        false => [
+            &[0x45, 0][..],
+            &length(20),
+            &[0, id, high, low, 9, proto, 0, 0, 1, 0, 0, 1, 2, 0, 0, 2],
+        ]
+        .concat(),
+        true => {
+            let mut all = [&[0x60, 0, 0, 0][..], &length(8), &[44, 9]].concat();
+            all.resize(40, 1);
+            all.extend([proto, 0, high, low, 0, 0, 0, id]);
+            all
+        }
+    };
+    all.extend(body);
+    all
+}
+
+proptest! {
+    #[test]
+    fn fragments_are_borne(
+        rules in prop::collection::vec(0usize..8, 0..5),
+        pieces in prop::collection::vec(
+            (any::<bool>(), 0u8..2, 0u8..5, any::<bool>(), 0u8..6, prop::collection::vec(any::<u8>(), 0..6), 0u8..12),
+            0..60,
+        ),
+    ) {
+        let lines = [
+            "add tcp-dport 5000 drop", "add-stateful all map ip-saddr 9.9.9.9 shuffle udp-sport",
+            "add-stateful ip6-saddr ::/0 map ip6-saddr 9::9", "add ip6-eh-destopt drop", "add udp-payload 0x01 drop",
+            "add-stateful icmp-type 3 map ip-daddr 8.8.8.8", "add tcp-opt-mss mod tcp-dport 7", "other drop",
+        ];
+        let mut input = rules.iter().map(|&at| lines[at]).collect::<Vec<_>>().join("\n").into_bytes();
+        input.push(0);
+        for (is_ip6, id, offset, more, kind, units, gap) in pieces {
+            let body: Vec<u8> = units.iter().flat_map(|&unit| [unit; 8]).collect();
+            input.extend(fuzzed(is_ip6, id, offset, more, kind, &body));
+            input.extend(b"\xff\xfe\xfd");
+            // Nothing at all lets time pass.
+            input.extend(if gap == 0 { &b"\xff\xfe\xfd"[..] } else { &[] });
         }
         crate::fuzz_entry(&input);
     }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A value that a rule names.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Value {
     /// A number.
     Number(u64),
@@ -32,7 +32,7 @@ pub enum Value {
 }
 
 /// How a field must compare with a value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Condition {
     /// Equal.
     Equal,
@@ -72,6 +72,19 @@ impl Condition {
         }
     }
 
+    /// The condition that allows what this one does not, if that is wanted.
+    pub(crate) fn inverse_if(self, is_inverse: bool) -> Condition {
+        match self {
+            _ if !is_inverse => self,
+            Condition::Equal => Condition::Unequal,
+            Condition::Unequal => Condition::Equal,
+            Condition::AtMost => Condition::More,
+            Condition::More => Condition::AtMost,
+            Condition::AtLeast => Condition::Less,
+            Condition::Less => Condition::AtLeast,
+        }
+    }
+
     /// Whether it asks for no order, only whether the two are the same.
     pub fn is_equality(self) -> bool {
         matches!(self, Condition::Equal | Condition::Unequal)
@@ -86,11 +99,16 @@ impl fmt::Display for Condition {
 }
 
 /// Protocols by name.
-const PROTOCOLS: [(&str, u8); 4] = [
+const PROTOCOLS: [(&str, u8); 9] = [
     ("tcp", ip_proto::TCP),
     ("udp", ip_proto::UDP),
     ("icmp", ip_proto::ICMP),
     ("icmp6", ip_proto::ICMPV6),
+    ("igmp", ip_proto::IGMP),
+    ("gre", ip_proto::GRE),
+    ("esp", ip_proto::ESP),
+    ("sctp", ip_proto::SCTP),
+    ("dccp", ip_proto::DCCP),
 ];
 
 /// The most bytes that a value can have.
@@ -163,7 +181,10 @@ pub fn wants(field: Field) -> String {
             64 => "a number of 64 bits".into(),
             bits => format!("a number from 0 to {}", (1u64 << bits) - 1),
         },
-        Kind::Protocol => "tcp, udp, icmp, icmp6 or a number from 0 to 255".into(),
+        Kind::Protocol => {
+            let names = PROTOCOLS.map(|(name, _)| name).join(", ");
+            format!("{names} or a number from 0 to 255")
+        }
         Kind::Version => "ip4 or ip6".into(),
         Kind::Address4 => "an IPv4 address or prefix, such as 10.0.0.0/8".into(),
         Kind::Address6 => "an IPv6 address or prefix, such as 2001:db8::/32".into(),

@@ -204,6 +204,17 @@ impl Batch {
         }
     }
 
+    /// Keeps the packets for which `wanted` says so, in order, and drops the others.
+    pub fn retain(&mut self, mut wanted: impl FnMut(&mut Packet) -> bool) {
+        let mut gap = Gap::new(&mut self.packets, 0);
+        while let Some(packet) = gap.peek() {
+            match wanted(packet) {
+                true => gap.keep(),
+                false => drop(gap.take()),
+            }
+        }
+    }
+
     /// Gives the packets at `places`, which must be in order, to `sink`, and
     /// takes their fates out too, so that those of the others stay beside them.
     ///
@@ -289,6 +300,13 @@ impl<'b> Gap<'b> {
         // SAFETY: no more than there are; the gap owns the rest until it is dropped.
         unsafe { packets.set_len(0) };
         Gap { packets, kept, next: kept, end }
+    }
+
+    /// The next packet behind the gap, if there is one.
+    #[inline]
+    fn peek(&mut self) -> Option<&mut Packet> {
+        // SAFETY: what lies from `next` to `end` are packets, which the gap owns.
+        (self.next < self.end).then(|| unsafe { &mut *self.packets.as_mut_ptr().add(self.next) })
     }
 
     /// Moves the next packet before the gap.

@@ -1,13 +1,17 @@
 //! A packet's contents: growing, shrinking and moving them.
 
-use crate::frame::{DEFAULT_HEADROOM, FrameHeader, HEADER};
+use crate::frame::{DEFAULT_HEADROOM, FrameHeader, HEADER, HEAP};
 use crate::packet::{COLD, IPV4, IPV4_LEN, Packet, SHARED};
-use crate::pool;
+use crate::pool::{self, Pool};
 
 /// How far before the contents headers are still taken along.
 const MAX_LEAD: usize = 1 << 14;
 
 impl Packet {
+    /// The longest that elements make a packet by an argument: more than any link carries, and
+    /// little enough that a burst of them has room. Other packets may be longer.
+    pub const LONGEST: u32 = 1 << 20;
+
     /// Grows the packet by `n` bytes at the front and gives these, with
     /// unspecified contents. Never fails: moves to a larger frame if the
     /// headroom is short, and to an own one if the frame is shared.
@@ -186,10 +190,43 @@ impl Packet {
         unsafe { self.at(data).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 
-    /// Moves into another frame; see [`Packet::relocate_from`].
+    /// Moves the packet, with headers and annotations, into a frame of `pool`, and gives up the one
+    /// that it had; onto the heap if it is too long for the pool's frames. `false`, and nothing
+    /// done, if the pool has no frame left.
+    pub fn move_to(&mut self, pool: &Pool) -> bool {
+        let (data, lead) = (usize::from(self.data), self.lead());
+        if pool.data_capacity() < lead + self.len() {
+            let fresh = pool::packet_like(HEAP, self.end());
+            self.change_frame(fresh, data, 0);
+            return true;
+        }
+        // Where the same place lies beyond the frame, behind the usual headroom or the headers.
+        let places = [data, HEADER + pool.headroom().max(lead)];
+        let fits =
+            |&data: &usize| data + self.len() <= HEADER + pool.headroom() + pool.data_capacity();
+        let Some(data) = places.into_iter().find(fits) else { return false };
+        let Some(fresh) = pool::packet_in(pool, data + self.len()) else { return false };
+        self.change_frame(fresh, data, 0);
+        true
+    }
+
+    /// Whether the packet's pool is low, so that whoever keeps it is to move it elsewhere
+    /// ([`Packet::move_to`]).
+    #[inline]
+    pub fn is_scarce(&self) -> bool {
+        pool::is_low(self.pool)
+    }
+
+    /// Moves into another frame of the same pool; see [`Packet::relocate_from`].
     pub(crate) fn relocate(&mut self, data: usize, grow: usize, tail: usize) {
+        let fresh = self.frame_for(data, grow, tail);
+        self.change_frame(fresh, data, grow);
+    }
+
+    /// Moves into the frame of `fresh`, and gives up the one that it had.
+    fn change_frame(&mut self, fresh: Packet, data: usize, grow: usize) {
         let (frame, pool, shared) = (self.frame, self.pool, self.has(SHARED));
-        self.relocate_from(data, grow, tail);
+        self.copy_to(fresh, data, grow);
         // SAFETY: `self` owned that frame and now owns another.
         unsafe {
             if !shared || FrameHeader::remove_owner(frame) {
@@ -203,13 +240,24 @@ impl Packet {
     /// them; the caller still owns the frame that was left. Headers before
     /// the contents come along as far as there is room.
     pub(crate) fn relocate_from(&mut self, data: usize, grow: usize, tail: usize) {
-        let lead = self.lead().min((data - HEADER).saturating_add(grow));
+        let fresh = self.frame_for(data, grow, tail);
+        self.copy_to(fresh, data, grow);
+    }
+
+    /// An empty packet in a frame with room for [`Packet::relocate_from`].
+    fn frame_for(&self, data: usize, grow: usize, tail: usize) -> Packet {
         let end = (data + self.len()).saturating_add(grow).saturating_add(tail);
-        let mut fresh = pool::packet_like(self.pool, end);
+        pool::packet_like(self.pool, end)
+    }
+
+    /// Copies into the frame of `fresh`, which must have the room, as [`Packet::relocate_from`].
+    fn copy_to(&mut self, mut fresh: Packet, data: usize, grow: usize) {
+        let lead = self.lead().min((data - HEADER).saturating_add(grow));
         let start = data + grow; // no overflow: such frames do not exist
+        assert!(HEADER <= data && start + self.len() <= fresh.limit(), "beyond the frame");
         // SAFETY: the source range lies in the old frame by invariants 2 and
-        // 3, the target in the new one, whose end is not before `end`; the
-        // frames are different and the new one is ours alone.
+        // 3, the target in the new one, as was just seen; the frames are
+        // different and the new one is ours alone.
         unsafe {
             fresh.at(start - lead).copy_from_nonoverlapping(
                 self.at(usize::from(self.data) - lead),

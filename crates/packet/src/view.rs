@@ -90,11 +90,17 @@ macro_rules! header {
             /// any more, for bytes counted from 0 would be those of the frame's own header.
             #[inline]
             fn offset(&self) -> usize {
-                let offset: fn(&Packet) -> u16 = $offset;
-                match offset(self.packet) {
+                match self.offset_or_0() {
                     0 => gone(stringify!($view)),
-                    offset => offset.into(),
+                    offset => offset,
                 }
+            }
+
+            /// The same, 0 if the packet has none any more: no bytes lie there.
+            #[inline]
+            fn offset_or_0(&self) -> usize {
+                let offset: fn(&Packet) -> u16 = $offset;
+                offset(self.packet).into()
             }
         }
 
@@ -102,7 +108,7 @@ macro_rules! header {
             type Target = $header;
             #[inline]
             fn deref(&self) -> &$header {
-                let bytes = self.packet.range(self.offset(), self.packet.end());
+                let bytes = self.packet.range(self.offset_or_0(), self.packet.end());
                 match <$header>::from_prefix(bytes) {
                     Some((header, _)) => header,
                     None => gone(stringify!($view)),
@@ -113,7 +119,7 @@ macro_rules! header {
         impl DerefMut for $view<'_> {
             #[inline]
             fn deref_mut(&mut self) -> &mut $header {
-                let (offset, end) = (self.offset(), self.packet.end());
+                let (offset, end) = (self.offset_or_0(), self.packet.end());
                 match <$header>::from_prefix_mut(self.packet.range_mut(offset, end)) {
                     Some((header, _)) => header,
                     None => gone(stringify!($view)),
@@ -337,6 +343,17 @@ impl TcpPacket<'_> {
 }
 
 impl IcmpPacket<'_> {
+    /// Sets right the checksum that incremental changes leave of a message of zeros; see
+    /// [`Icmp::mend_zero_checksum`].
+    #[inline]
+    pub fn mend_zero_checksum(&mut self) {
+        if self.checksum() == 0 {
+            let mut header: Icmp = **self;
+            header.mend_zero_checksum(self.payload());
+            **self = header;
+        }
+    }
+
     fn payload_range(&self) -> (usize, usize) {
         (self.offset() + Icmp::LEN, datagram_end(self.packet))
     }

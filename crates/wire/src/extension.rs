@@ -91,6 +91,9 @@ pub struct Upper {
     pub offset: usize,
     /// The fragment header on the way, if there was one.
     pub fragment: Option<Fragment6>,
+    /// Where what follows the fragment header begins, counted from the end of the IPv6 header; 0
+    /// without one.
+    pub divided: usize,
     /// Length of the headers that every fragment has (RFC 8200, 4.5), counted
     /// from the end of the IPv6 header.
     pub per_fragment: usize,
@@ -149,11 +152,18 @@ fn length(number: u8, header: &Extension) -> usize {
 }
 
 /// Steps over the extension headers in `bytes`, which follow an IPv6 header
-/// that says `next_header`; ends before what is not there or cut short.
+/// that says `next_header`; ends before what is not there or cut short, and before a second
+/// fragment header, for a packet has one at most (RFC 8200, section 4.1).
 #[inline]
 pub fn upper(next_header: u8, bytes: &[u8]) -> Upper {
-    let plain =
-        Upper { protocol: next_header, offset: 0, fragment: None, per_fragment: 0, last: None };
+    let plain = Upper {
+        protocol: next_header,
+        offset: 0,
+        fragment: None,
+        divided: 0,
+        per_fragment: 0,
+        last: None,
+    };
     if is_extension(next_header) { step_over(plain, bytes) } else { plain }
 }
 
@@ -166,7 +176,11 @@ fn step_over(mut at: Upper, bytes: &[u8]) -> Upper {
             return at;
         }
         match at.protocol {
-            ip_proto::FRAGMENT => at.fragment = Fragment6::from_prefix(rest).map(|(f, _)| *f),
+            ip_proto::FRAGMENT if at.fragment.is_some() => return at,
+            ip_proto::FRAGMENT => {
+                at.fragment = Fragment6::from_prefix(rest).map(|(f, _)| *f);
+                at.divided = at.offset + len;
+            }
             // Hop-by-hop options only count as the first header.
             ip_proto::ROUTING if at.fragment.is_none() => {
                 (at.last, at.per_fragment) = (Some(at.offset), at.offset + len);
@@ -216,6 +230,10 @@ mod tests {
         let bytes = [&first.0[..], &[TCP, 0, 0, 0, 0, 0, 0, 0]].concat();
         let found = upper(FRAGMENT, &bytes);
         assert_eq!((found.protocol, found.offset, found.elsewhere()), (TCP, 16, false));
+        assert_eq!(found.divided, 8);
+        let bytes = [&Fragment6::new(FRAGMENT, 0, true, 7).0[..], &first.0, &[0; 8]].concat();
+        let found = upper(FRAGMENT, &bytes);
+        assert_eq!((found.protocol, found.offset, found.divided), (FRAGMENT, 8, 8), "the second");
         let later = Fragment6::new(DESTINATION_OPTIONS, 16, false, 7);
         assert_eq!((later.offset(), later.more(), later.id()), (16, false, 7));
         let bytes = [&later.0[..], &[TCP, 0, 0, 0, 0, 0, 0, 0]].concat();

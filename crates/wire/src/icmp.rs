@@ -133,6 +133,15 @@ impl Icmp {
         self.set_checksum(delta.apply(self.checksum()));
     }
 
+    /// Sets right the checksum that incremental changes leave of a message of which `payload` is
+    /// the rest: where all bytes are zero it is ffff, as computed afresh, and not 0.
+    #[inline]
+    pub fn mend_zero_checksum(&mut self, payload: &[u8]) {
+        if self.checksum() == 0 && self.0.iter().chain(payload).all(|byte| *byte == 0) {
+            self.set_checksum(0xffff);
+        }
+    }
+
     /// Sets the identifier and mends the checksum.
     #[inline]
     pub fn rewrite_id(&mut self, id: u16) {
@@ -155,6 +164,23 @@ impl Icmp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_of_zeros_has_the_checksum_ffff() {
+        let mut icmp = Icmp([ECHO, 0, 0, 0, 0, 0, 0, 0]);
+        icmp.update_checksum(&[0; 5]);
+        icmp.rewrite_kind(ECHO_REPLY);
+        icmp.mend_zero_checksum(&[0; 5]);
+        assert_eq!((icmp.checksum(), icmp.checksum_ok(&[0; 5])), (0xffff, true));
+        let mut afresh = icmp;
+        afresh.update_checksum(&[0; 5]);
+        assert_eq!(afresh.0, icmp.0);
+        // The sum of others is never zero.
+        let mut icmp = Icmp([ECHO_REPLY, 0, 0, 0, 0xff, 0xff, 0, 0]);
+        icmp.update_checksum(&[]);
+        icmp.mend_zero_checksum(&[]);
+        assert_eq!(icmp.checksum(), 0);
+    }
 
     #[test]
     fn rewriting_keeps_the_checksum_right() {

@@ -4,28 +4,29 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Nanoseconds since the Unix epoch; reaches to the year 2554.
+/// Nanoseconds since the Unix epoch, negative before it; reaches from 1677 to 2262.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Timestamp(pub u64);
+pub struct Timestamp(pub i64);
 
 impl Timestamp {
     /// Nanoseconds in a second.
-    const SECOND: u64 = 1_000_000_000;
+    const SECOND: i64 = 1_000_000_000;
 
     /// The time `nanos` after second `secs`; the last there is if that is too
     /// late.
     pub const fn new(secs: u64, nanos: u64) -> Self {
-        Timestamp(secs.saturating_mul(Self::SECOND).saturating_add(nanos))
+        let nanos = secs.saturating_mul(Self::SECOND as u64).saturating_add(nanos);
+        Timestamp(if nanos > i64::MAX as u64 { i64::MAX } else { nanos as i64 })
     }
 
-    /// Whole seconds.
-    pub const fn secs(self) -> u64 {
-        self.0 / Self::SECOND
+    /// Whole seconds, rounded down: what is added to them is never negative.
+    pub const fn secs(self) -> i64 {
+        self.0.div_euclid(Self::SECOND)
     }
 
     /// Nanoseconds within the second.
     pub const fn subsec_nanos(self) -> u32 {
-        (self.0 % Self::SECOND) as u32
+        self.0.rem_euclid(Self::SECOND) as u32
     }
 
     /// Microseconds within the second.
@@ -34,12 +35,13 @@ impl Timestamp {
     }
 
     /// Date and time of day in UTC, as C's `asctime` writes them:
-    /// `Tue Jul 24 17:53:30 2001`.
+    /// `Tue Jul 24 17:53:30 2001`; of a time before the epoch, the epoch's.
     pub fn calendar(self) -> String {
         const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
         const MONTHS: [&str; 12] =
             ["Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Jan", "Feb"];
-        let (days, second) = (self.secs() / 86_400, self.secs() % 86_400);
+        let seconds = u64::try_from(self.secs()).unwrap_or(0);
+        let (days, second) = (seconds / 86_400, seconds % 86_400);
         // Years begin in March here, so that the leap day is the last; eras of
         // 400 years, 146 097 days each, are all alike. The first began in 0000.
         let since = days + 719_468;
@@ -64,10 +66,13 @@ impl From<Duration> for Timestamp {
 /// As Click prints it: six digits after the point, or nine if they are needed.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.subsec_nanos().is_multiple_of(1000) {
-            write!(f, "{}.{:06}", self.secs(), self.subsec_micros())
+        let (sign, nanos) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
+        let second = Self::SECOND.unsigned_abs();
+        let (secs, nanos) = (nanos / second, nanos % second);
+        if nanos.is_multiple_of(1000) {
+            write!(f, "{sign}{secs}.{:06}", nanos / 1000)
         } else {
-            write!(f, "{}.{:09}", self.secs(), self.subsec_nanos())
+            write!(f, "{sign}{secs}.{nanos:09}")
         }
     }
 }
@@ -87,8 +92,12 @@ impl std::error::Error for TimestampError {}
 impl FromStr for Timestamp {
     type Err = TimestampError;
 
-    /// Reads seconds with a fraction; digits past the ninth are dropped.
+    /// Reads seconds with a fraction, and a minus sign before them; digits past the ninth are
+    /// dropped.
     fn from_str(text: &str) -> Result<Self, TimestampError> {
+        if let Some(text) = text.strip_prefix('-').filter(|text| !text.starts_with('-')) {
+            return text.parse::<Timestamp>().map(|time| Timestamp(-time.0));
+        }
         let (secs, fraction) = text.split_once('.').unwrap_or((text, ""));
         let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
         if secs.len() + fraction.len() == 0 || !digits(secs) || !digits(fraction) {
@@ -126,7 +135,20 @@ mod tests {
         assert_eq!(Timestamp::new(1_000_000_000, 5000).to_string(), "1000000000.000005");
         assert_eq!(Timestamp::new(7, 123_456_789).to_string(), "7.123456789");
         assert_eq!(Timestamp::default().to_string(), "0.000000");
-        assert_eq!(Timestamp::new(u64::MAX, 0), Timestamp(u64::MAX));
+        assert_eq!(Timestamp::new(u64::MAX, 0), Timestamp(i64::MAX));
+    }
+
+    #[test]
+    fn times_before_the_epoch_have_a_sign() {
+        for (time, text) in
+            [(-750_000_000, "-0.750000"), (-1_000_000_000, "-1.000000"), (-1, "-0.000000001")]
+        {
+            assert_eq!(Timestamp(time).to_string(), text);
+            assert_eq!(text.parse(), Ok(Timestamp(time)));
+        }
+        let time = Timestamp(-750_000_000);
+        assert_eq!((time.secs(), time.subsec_micros()), (-1, 250_000));
+        assert_eq!(Timestamp(i64::MIN).to_string(), "-9223372036.854775808");
     }
 
     #[test]
@@ -141,7 +163,7 @@ mod tests {
         ] {
             assert_eq!(text.parse(), Ok(time), "{text}");
         }
-        for bad in ["", ".", "-1", "1.-5", "1.2.3", "+1", "99999999999999999999", "x"] {
+        for bad in ["", ".", "-", "--1", "1.-5", "1.2.3", "+1", "99999999999999999999", "x"] {
             assert_eq!(bad.parse::<Timestamp>(), Err(TimestampError), "{bad}");
         }
     }

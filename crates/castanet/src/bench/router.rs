@@ -86,8 +86,12 @@ pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Reco
 
 /// Runs both sides in turn; nanoseconds a packet of each.
 fn compare(ways: u32, frames: usize, workers: usize, plan: &Plan) -> Result<(f64, f64), String> {
-    let mut router =
-        build(&configuration(ways, frames, workers), frames * workers, workers, plan.fuse)?;
+    let mut router = build(
+        &configuration(ways, frames, workers),
+        frames.saturating_mul(workers),
+        workers,
+        plan.fuse,
+    )?;
     let mut fused: Vec<Fused> = (0..workers).map(|_| Fused::new(frames)).collect();
     let (mut ours, mut limits) = (Vec::<Run>::new(), Vec::<Run>::new());
     for round in 0..=plan.rounds {
@@ -240,8 +244,9 @@ pub(crate) fn build(
     options.workers = workers;
     options.pin = true;
     options.fuse = fuse;
-    // Room for the workers' caches beside the frames in use.
-    options.frames = frames + 4096 * workers;
+    // Room for the workers' caches beside the frames in use, and for what is kept for devices.
+    let least = frames.saturating_add(4096 * workers);
+    options.frames = Some(least.saturating_add(least / 3));
     let router = match found.has_errors() {
         true => None,
         false => Router::build(&flat, &library, &options, &mut found),

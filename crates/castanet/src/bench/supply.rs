@@ -33,7 +33,12 @@ impl Source for BenchSource {
 
     fn ask(&self, supply: &mut Supply, n: usize, cx: &mut Cx) -> Asked {
         let Some(templates) = &supply.templates else { return Asked::Done };
-        let n = n.min(cx.burst()).min(cx.room());
+        let wanted = n.min(cx.burst()).min(cx.room());
+        let n = cx.grant(wanted);
+        if n == 0 && wanted > 0 {
+            // Nobody says when frames come back from another worker.
+            return Asked::At(cx.now() + FAMINE);
+        }
         let mut batch = Batch::new();
         batch.reserve(n);
         while batch.len() < n {
@@ -41,9 +46,7 @@ impl Source for BenchSource {
             supply.next += 1;
             batch.push(packet);
         }
-        let short = batch.len() < n;
         cx.emit_batch((), batch);
-        // Nobody says when frames come back from another worker.
-        if short { Asked::At(cx.now() + FAMINE) } else { Asked::Again }
+        Asked::Again
     }
 }

@@ -79,6 +79,9 @@ fn is_a(class: &Class, kind: &str) -> bool {
         || class.spec.aliases.contains(&kind)
         || match kind {
             "Storage" => class.role == Role::Store,
+            "SimpleQueue" | "NotifierQueue" => {
+                ["Queue", "MixedQueue", "FrontDropQueue"].contains(&class.spec.class)
+            }
             "Script" => class.spec.class == "DriverManager",
             "IPRouteTable" => class.spec.class == "RadixIPLookup",
             _ => false,

@@ -1,6 +1,6 @@
 //! Click's options, and what is wrong with a command line in Click's words.
 
-use crate::cli::{as_setting, told};
+use crate::cli::{Frames, as_setting, told};
 use crate::load::{Named, Origin};
 use crate::terminal::complain;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -88,6 +88,8 @@ pub(super) struct Click {
     /// Where `require(library FILE)` looks, instead of in $CLICKPATH
     #[arg(short = 'C', long, value_name = "PATH", overrides_with = "clickpath")]
     pub(super) clickpath: Option<String>,
+    #[command(flatten)]
+    pub(super) frames: Frames,
     /// Print the version and exit
     #[arg(short = 'v', short_alias = 'V', long, action = ArgAction::SetTrue)]
     pub(super) version: bool,

@@ -42,6 +42,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         }
     };
     let mut loaded = load(&origin, &vars, &library, None);
+    loaded.check_settings(&vars, Wording::Castanet);
     if !loaded.found.has_errors() {
         let mut options = Options::new(Arc::new(Terminal));
         options.interfaces = Some(castanet_io::elements::address_of);

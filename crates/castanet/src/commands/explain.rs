@@ -47,7 +47,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     let (graph, assigned) = (&planned.graph, &planned.assigned);
     let indented = |text: String| text.lines().fold(String::new(), |s, l| s + "  " + l + "\n");
     let parsed = loaded.tree.as_ref().map(castanet_lang::print::pretty).unwrap_or_default();
-    let steps = [
+    let mut steps = vec![
         ("parsed", indented(parsed)),
         ("compound elements expanded", indented(castanet_lang::print::flat(&loaded.flat))),
         ("ports resolved: push, pull", explain::elements(graph)),
@@ -60,6 +60,11 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         ("thread vectors: which workers reach what", explain::vectors(graph, assigned)),
         ("rows of elements that run as one pass", explain::passes(graph, &planned.fused)),
     ];
+    let single = explain::order(graph, assigned);
+    if !single.is_empty() {
+        let place = steps.len() - 1;
+        steps.insert(place, ("one packet at a time, for handlers called on the way", single));
+    }
     let colours = colours_on_stdout();
     let mut out = String::new();
     for (n, (title, text)) in steps.iter().enumerate() {

@@ -37,7 +37,8 @@ pub(crate) fn load_or_report(
         complain(format_args!("castanet: {message}"));
         crate::exit::USAGE
     })?;
-    let loaded = load(&origin, &vars, library, None);
+    let mut loaded = load(&origin, &vars, library, None);
+    loaded.check_settings(&vars, Wording::Castanet);
     if loaded.found.has_errors() {
         loaded.report(Wording::Castanet);
         return Err(crate::exit::CONFIGURATION);

@@ -1,14 +1,16 @@
 //! `castanet run`.
 
-use crate::cli::{Configuration, Workers};
+use crate::cli::{Configuration, Frames, Workers};
 use crate::console::{Terminal, is_unwritten};
 use crate::library::library;
 use crate::replace::Reading;
 use crate::terminal::{complain, say};
 use crate::watch::Watch;
+use castanet_engine::files::HandlerFiles;
 use castanet_engine::router::{Options, Outcome, Router, Wording};
 use clap::Args;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,9 +24,8 @@ pub(crate) struct Arguments {
     /// Packets that sources are asked for at once
     #[arg(long, default_value_t = castanet_packet::BURST, value_name = "N")]
     burst: usize,
-    /// Frames in the pool
-    #[arg(long, default_value_t = FRAMES, value_name = "N")]
-    frames: usize,
+    #[command(flatten)]
+    frames: Frames,
     /// Keep each worker on a core of its own (the default with several)
     #[arg(long)]
     pin: bool,
@@ -37,6 +38,10 @@ pub(crate) struct Arguments {
     /// Let `write hotconfig` replace the configuration while it runs
     #[arg(short = 'R', long)]
     allow_reconfigure: bool,
+    /// Let handlers open files below this folder, links not followed (may be repeated); else they
+    /// open none but those that the configuration names
+    #[arg(long, value_name = "DIR")]
+    pub(crate) handler_files: Vec<PathBuf>,
     /// Say neither how packets come and go nor that it runs
     #[arg(short, long)]
     quiet: bool,
@@ -61,11 +66,12 @@ impl Arguments {
             configuration,
             workers,
             burst: castanet_packet::BURST,
-            frames: FRAMES,
+            frames: Frames::default(),
             pin: false,
             simtime: false,
             dpdk: None,
             allow_reconfigure: false,
+            handler_files: Vec::new(),
             quiet,
             handlers: Vec::new(),
             watch: false,
@@ -74,9 +80,6 @@ impl Arguments {
         }
     }
 }
-
-/// Frames in the pool, if nobody says otherwise.
-const FRAMES: usize = 16 * 1024;
 
 /// Builds and runs; gives the exit status.
 pub(crate) fn main(arguments: &Arguments) -> i32 {
@@ -92,10 +95,11 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     options.workers = arguments.workers.count();
     options.cores = arguments.workers.wanted().to_vec();
     options.burst = arguments.burst.clamp(1, castanet_packet::MAX_BURST);
-    options.frames = arguments.frames.max(64);
+    arguments.frames.set(&mut options);
     options.pin = arguments.pin || options.workers > 1 || !options.cores.is_empty();
     options.simulated = arguments.simtime;
     options.interfaces = Some(castanet_io::elements::address_of);
+    options.handler_files = HandlerFiles::below(arguments.handler_files.iter().cloned());
     options.text = loaded.text.take();
     options.packages = crate::load::PACKAGES;
     let built = Router::build(&loaded.flat, &library, &options, &mut loaded.found);
@@ -106,7 +110,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         let how = Reading { vars, clickpath: None, warnings: true, add: Box::new(|_| ()) };
         router.allow_replacements(how.replacements(&library, &options));
     }
-    if let Err(e) = crate::signals::forward(&router) {
+    if let Err(e) = crate::signals::forward(&mut router) {
         complain(format_args!("castanet: cannot listen for signals: {e}"));
         return crate::exit::CONFIGURATION;
     }

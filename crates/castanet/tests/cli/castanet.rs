@@ -80,6 +80,28 @@ fn run_takes_values_for_variables() {
 }
 
 #[test]
+fn values_for_variables_that_there_are_not_are_errors() {
+    let text = "InfiniteSource(LIMIT ${packets-5}, STOP true) -> c :: Counter -> Discard";
+    for command in ["run", "check", "explain"] {
+        let (status, out, err) = all(&[command, "-e", text, "pakcets=7"], "");
+        assert_eq!(status, Some(1), "{command}: {out}{err}");
+        let message = "pakcets=7: the configuration has no variable 'pakcets'";
+        assert!(err.contains(message), "{command}: {err}");
+        assert!(err.contains("did you mean 'packets'?"), "{command}: {err}");
+    }
+    // Click takes it silently.
+    let words = ["-e", text, "pakcets=7", "-h", "c.count"];
+    let Ran { status, out, err } = crate::program::click(&words, b"");
+    assert_eq!((status, out.as_str()), (Some(0), "5\n"), "{err}");
+    assert!(err.contains("warning: pakcets=7: the configuration has no variable"), "{err}");
+    let words = ["-w", "-e", text, "pakcets=7"];
+    assert_eq!(crate::program::click(&words, b"").err, "");
+    // Names that are put together, and those of definitions, are known.
+    let text = "define($a 3, $n1 4); InfiniteSource(LIMIT ${n$x}, STOP true) -> Discard";
+    assert_eq!(all(&["check", "-e", text, "a=1", "n1=3", "x=1"], "").0, Some(0));
+}
+
+#[test]
 fn run_takes_options_in_all_their_forms() {
     for words in [
         &["-e", FIVE, "-q", "-j", "2"][..],
@@ -197,6 +219,16 @@ fn check_gives_the_same_as_data() {
 fn names(flat: &str) -> Vec<&str> {
     let declared = flat.lines().take_while(|line| !line.is_empty());
     declared.filter_map(|line| Some(line.split_once(" :: ")?.0)).collect()
+}
+
+#[test]
+fn explain_shows_where_packets_go_one_at_a_time() {
+    let calls = "i :: InfiniteSource -> Counter(COUNT_CALL 1 stop) -> d :: Discard";
+    let text = castanet(&["explain", "-e", calls], b"").out;
+    let part = text.split("one packet at a time").nth(1).expect("a step");
+    let part = part.split("rows of").next().unwrap_or_default();
+    assert!(part.contains("i :: InfiniteSource") && !part.contains("d :: Discard"), "{text}");
+    assert!(!castanet(&["explain", "-e", FIVE], b"").out.contains("one packet at a time"));
 }
 
 #[test]
@@ -436,7 +468,7 @@ fn man_pages_and_completions() {
 #[test]
 fn explain_says_what_workers_share() {
     let config = "a :: InfiniteSource -> MarkIPHeader -> c :: Counter -> r :: RoundRobinSwitch
-                      -> m :: Middlebox(add-stateful ip-proto udp accept)
+                      -> m :: Middlebox(add-stateful proto udp accept)
                       -> n :: IPRewriter(drop) -> Discard;
                   b :: InfiniteSource -> MarkIPHeader -> c; r[1] -> Discard;
                   StaticThreadSched(a 0, b 1)";

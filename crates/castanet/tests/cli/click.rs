@@ -445,3 +445,15 @@ fn flows_are_described_when_they_are_over() {
     let (_, _, said) = all(&["-e", "Idle -> AggregateIPFlows(SOURCE x) -> Discard"], "");
     assert!(said.contains("SOURCE: no element named 'x'"), "{said}");
 }
+
+#[test]
+fn a_prefix_that_an_arp_responder_has_twice_is_warned_of() {
+    let config = "r :: ARPResponder(5.5.5.5 0:0:0:0:0:1, 6.0.0.0/8 5.5.5.5 0:0:0:0:0:2);
+        Idle -> r -> Idle; DriverManager(write r.config 7.7.7.7 7.7.7.7 0:0:0:0:0:3, stop)";
+    let (status, _, err) = all(&["-e", config], "");
+    assert_eq!(status, Some(0), "{err}");
+    let said = "While configuring 'r :: ARPResponder':\n  warning: multiple entries for ";
+    assert!(err.contains(&format!("{said}5.5.5.5/32\n")), "{err}");
+    assert!(err.contains(&format!("{said}7.7.7.7/32\n")), "{err}");
+    assert_eq!(err.matches("multiple").count(), 2, "{err}");
+}

@@ -16,7 +16,7 @@ const COUNTING: &str = "s :: InfiniteSource(LIMIT 5, DATA abc) -> c :: Counter -
      q :: Queue(7); Idle -> q -> Idle; p :: Print(x, ACTIVE false); Idle -> p -> Discard";
 
 /// `castanet run` with this configuration, until it is interrupted.
-fn start(config: &str) -> Process {
+pub(crate) fn start(config: &str) -> Process {
     let mut process = command(config).spawn().unwrap();
     process.wait_for("castanet: running", PATIENCE).unwrap();
     process
@@ -58,14 +58,14 @@ impl Drop for SocketFile {
     }
 }
 
-fn connect(path: &Path) -> UnixStream {
+pub(crate) fn connect(path: &Path) -> UnixStream {
     let stream = UnixStream::connect(path).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
 }
 
 /// Says all this, closes its side, and returns all that is answered.
-fn talk(path: &Path, said: &str) -> String {
+pub(crate) fn talk(path: &Path, said: &str) -> String {
     let mut stream = connect(path);
     stream.write_all(said.as_bytes()).unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
@@ -246,9 +246,9 @@ fn a_killed_process_leaves_a_file_that_the_next_takes_over() {
 }
 
 /// The port that a router says it listens to, and the router.
-fn tcp(arguments: &str) -> (u16, Process) {
-    let config = format!("cs :: ControlSocket(TCP, {arguments}); Script(print \"at $(cs.port).\")");
-    let mut process = start(&config);
+/// A router that prints at which TCP port it listens, and the port.
+pub(crate) fn tcp(config: &str) -> (u16, Process) {
+    let mut process = start(config);
     process.wait_for("at 4", PATIENCE).unwrap();
     let said = process.stdout();
     let port = said.split("at ").nth(1).and_then(|rest| rest.split('.').next());
@@ -265,8 +265,12 @@ fn tcp_ports_are_taken_or_the_next_free_one() {
         stream.read_to_string(&mut heard).unwrap();
         heard
     };
-    let (first, _one) = tcp("41900+, LOCALHOST true");
-    let (second, _two) = tcp(&format!("{first}+, LOCALHOST true"));
+    let at = |port: &str| {
+        let socket = format!("cs :: ControlSocket(TCP, {port}, LOCALHOST true)");
+        tcp(&format!("{socket}; Script(print \"at $(cs.port).\")"))
+    };
+    let (first, _one) = at("41900+");
+    let (second, _two) = at(&format!("{first}+"));
     assert!(first >= 41900 && second > first, "{first} {second}");
     for port in [first, second] {
         let data = format!("DATA {}\r\n{port}200 Goodbye!\r\n", port.to_string().len());

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::process::Command;
 
 /// The examples that a configuration cannot play for itself, and why.
-const BY_HAND: [(&str, &str); 14] = [
+const BY_HAND: [(&str, &str); 13] = [
     ("AggregateCounter, example 2", "it stops the driver"),
     ("AggregateCounterVector, example 1", "it stops the driver"),
     ("FromIPSummaryDump, example 1", "it stops the driver"),
@@ -16,7 +16,6 @@ const BY_HAND: [(&str, &str); 14] = [
     ("IP6Encap, example 1", "its packets have a destination that no element sets"),
     ("IP6NDSolicitor, example 1", "its packets have a destination that no element sets"),
     ("IPOutputCombo, example 1", "its packets have a mark that no element sets"),
-    ("MixedQueue, example 1", "sources wait while the queue is full"),
     ("Queue, example 1", "sources wait while the queue is full"),
     ("Queue, example 2", "sources wait while the queue is full"),
     ("ReplayUnqueue, example 1", "it stops the driver"),
@@ -349,12 +348,16 @@ const MORE: [(&str, &str, &str); 26] = [
     (
         "Idle -> m :: Middlebox(all mod ip-ttl 9, ip-proto udp drop) -> Discard",
         "print $(m.test 1.0.0.1 > 2.0.0.2 udp), print $(m.list), write m.save RULES,
-         write m.flush, print $(m.list_json), write m.load RULES, print $(m.rules)",
-        "1 id1 add all mod ip-ttl 9\n2 id2 add ip-proto udp drop\ndropped\n\
+         write m.flush, print $(m.list_json), write m.load RULES, print $(m.rules),
+         print $(m.warnings)",
+        "in 0: 1.0.0.1 > 2.0.0.2 udp ttl 64 len 28\nrule 1 id1: add all mod ip-ttl 9\n\
+         rule 2 id2: add ip-proto udp drop\ndropped by rule 2 id2\n\
          rule  id   l3   l4   in   out  stateful  matches       targets       packets  bytes\n\
          1     id1  any  any  any  any  no        all           mod ip-ttl 9  0        0\n\
          2     id2  ip4  any  any  any  no        ip-proto udp  drop          0        0\n\
-         [\n]\nadd all mod ip-ttl 9\nadd ip-proto udp drop\n",
+         [\n]\nadd all mod ip-ttl 9\nadd ip-proto udp drop\n\
+         rule 2: `ip-proto udp`: IPv6 passes by this rule: ip-proto is about IPv4 alone; \
+         `proto udp` is about both, and `net-proto ip4` beside it says that one is meant\n",
     ),
 ];
 

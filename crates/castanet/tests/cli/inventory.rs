@@ -156,16 +156,19 @@ fn every_handler_that_all_have_is_tested() {
 
 #[test]
 fn every_command_and_code_of_the_control_socket_is_tested() {
-    let protocol = root().join("crates/io/src/control/protocol.rs");
-    let protocol = std::fs::read_to_string(protocol).unwrap();
-    let protocol = protocol.split("#[cfg(test)]").next().unwrap();
+    let text = |name: &str| {
+        let path = root().join("crates/io/src/control").join(name);
+        let text = std::fs::read_to_string(path).unwrap();
+        text.split("#[cfg(test)]").next().unwrap().to_owned()
+    };
+    let (protocol, input) = (text("protocol.rs"), text("input.rs"));
     let codes = protocol.lines().filter_map(|line| {
         line.split_once(": u16 = ").map(|(_, code)| code.trim_end_matches(';').to_owned())
     });
     let codes: Vec<String> = codes.collect();
     assert!(codes.len() > 8, "{codes:?}");
     // Commands are words in capitals.
-    let words = protocol.split('"').skip(1).step_by(2);
+    let words = input.split('"').skip(1).step_by(2);
     let is_command = |word: &&str| word.len() > 2 && word.bytes().all(|b| b.is_ascii_uppercase());
     let commands: Vec<String> = words.filter(is_command).map(str::to_owned).collect();
     assert!(commands.len() > 12, "{commands:?}");

@@ -37,6 +37,57 @@ fn rules_are_checked_with_lines_and_words() {
     }
 }
 
+/// What can never happen is an error; what may be meant otherwise is a warning, and no obstacle.
+#[test]
+fn rules_that_contradict_themselves_are_errors_and_doubtful_ones_warnings() {
+    let check = |name: &str, text: &str| {
+        let path = file(name, text);
+        let ran = castanet(&["middlebox", "--check", &path], b"");
+        (ran.status, ran.err)
+    };
+    let (status, said) = check("never.mmb", "all accept\ntcp-dport 80 udp-dport 53 drop\n");
+    assert_eq!(status, Some(1));
+    for words in [
+        "error: `udp-dport 53` contradicts `tcp-dport 80`: no packet is both",
+        "never.mmb:2:14",
+        "help: tcp-dport is about TCP, udp-dport about UDP; make a rule for each",
+    ] {
+        assert!(said.contains(words), "no {words} in\n{said}");
+    }
+    let (status, said) = check("doubt.mmb", "all mod ip-ttl 3\nadd ip-proto udp drop\n");
+    assert_eq!(status, Some(0), "{said}");
+    for words in [
+        "warning: IPv6 passes by this rule: ip-proto is about IPv4 alone",
+        "doubt.mmb:2:5",
+        "`proto udp` is about both, and `net-proto ip4` beside it says that one is meant",
+    ] {
+        assert!(said.contains(words), "no {words} in\n{said}");
+    }
+    assert_eq!(check("both.mmb", "ip-proto udp drop\nip6-proto udp drop\n"), (Some(0), "".into()));
+    // The same in configurations.
+    let check = |rules: &str| {
+        let text = format!("Idle -> Middlebox({rules}, INTERFACES eth0) -> Discard");
+        let ran = castanet(&["check", "-e", &text], b"");
+        (ran.status, ran.err)
+    };
+    let (status, said) = check("ip-proto udp drop");
+    assert!(status == Some(0) && said.contains("warning: `ip-proto udp`: IPv6 passes"), "{said}");
+    for (rules, words) in [
+        ("in wlan9 drop", "`in wlan9`: there is no interface `wlan9` that a packet comes in by"),
+        ("in wlan9 drop", "there are: eth0"),
+        ("in eth1 drop", "did you mean `eth0`?"),
+        ("in eth0 out != eth0 drop", "what comes in by eth0 leaves by eth0"),
+        ("all lb 10.0.0.1, FORWARDING bridge", "no packet goes to 10.0.0.1: this is a bridge"),
+        ("all lb 02:00:00:00:00:01, FORWARDING router", "this is a router"),
+        ("ip-ttl > 100 ip-ttl < 50 drop", "`ip-ttl < 50` contradicts `ip-ttl > 100`"),
+        ("tcp-dport 80 mod udp-dport 81", "`mod udp-dport` does nothing: the rule is about TCP"),
+        ("all accept, FORWARDING hub", "`hub` is not bridge or router"),
+    ] {
+        let (status, said) = check(rules);
+        assert!(status == Some(1) && said.contains(words), "{rules}: no {words} in\n{said}");
+    }
+}
+
 #[test]
 fn it_shows_what_it_would_run() {
     let rules = file("shown.mmb", "all accept\n");
@@ -62,7 +113,8 @@ fn it_shows_what_it_would_run() {
     ];
     let ran = castanet(&[&["middlebox"], &options[..], &[&rules]].concat(), b"");
     let wanted = format!(
-        "rules :: Middlebox(FILE \"{rules}\", INTERFACES eth0 eth1, CONNECTIONS 9, MTU 1400);\n\
+        "rules :: Middlebox(FILE \"{rules}\", INTERFACES eth0 eth1, FORWARDING bridge, \
+         CONNECTIONS 9, MTU 1400);\n\
          from_in :: FromDevice(eth0, PROMISC true, SNIFFER false, METHOD AF_PACKET)\n    \
              -> rules -> to_out :: ToDevice(eth1, METHOD AF_PACKET);\n\
          from_out :: FromDevice(eth1, PROMISC true, SNIFFER false, METHOD AF_PACKET)\n    \
@@ -116,7 +168,8 @@ impl Served {
             socket.display()
         );
         let mut run = command();
-        let run = run.args(["run", "-e", &config]).stderr(Stdio::null());
+        let files = folder("middlebox").display().to_string();
+        let run = run.args(["run", "--handler-files", &files, "-e", &config]).stderr(Stdio::null());
         let served = Served { child: run.spawn().unwrap(), socket };
         let started = Instant::now();
         while !served.socket.exists() {
@@ -163,7 +216,12 @@ fn every_command_reaches_one_that_runs() {
     assert_eq!(it.told(&["replace", "id3", "all", "drop"]), "1 id4 add all drop\n");
     assert_eq!(
         it.told(&["test", "1.0.0.1:5", ">", "2.0.0.2:80", "tcp"]),
-        "1 id4 add all drop\n2 id1 add tcp-dport 80 mod tcp-dport 443\ndropped\n"
+        "in a: 1.0.0.1:5 > 2.0.0.2:80 tcp ttl 64 len 40\nrule 1 id4: add all drop\n\
+         rule 2 id1: add tcp-dport 80 mod tcp-dport 443\ndropped by rule 1 id4\n"
+    );
+    assert_eq!(
+        it.told(&["test", "in", "b", "1.0.0.1:5 > 2.0.0.2:80 tcp"]).lines().next(),
+        Some("in b: 1.0.0.1:5 > 2.0.0.2:80 tcp ttl 64 len 40")
     );
     assert_eq!(it.told(&["delete", "1"]), "deleted id4: add all drop\n");
     let list = it.told(&["list"]);
@@ -200,6 +258,7 @@ fn every_command_reaches_one_that_runs() {
 fn what_is_wrong_with_a_command_is_said_and_changes_nothing() {
     let it = Served::new("wrong");
     it.told(&["add", "all", "accept"]);
+    let elsewhere = file("elsewhere.mmb", "all accept\nout wlan9 drop\n");
     let broken = file("broken.mmb", "all accept\nall what\nflush\n");
     for (words, wanted) in [
         (&["add", "tcp-dprot", "80", "drop"][..], "did you mean `tcp-dport`?"),
@@ -209,14 +268,44 @@ fn what_is_wrong_with_a_command_is_said_and_changes_nothing() {
         (&["enable", "c"], "there is no interface c"),
         (&["load", &broken], "line 2: there is no field `what`"),
         (&["load", "/nowhere"], "/nowhere"),
+        (&["load", "/dev/zero"], "/dev/zero"),
+        (&["add", "in", "c", "drop"], "there is no interface `c` that a packet comes in by"),
+        (&["replace", "1", "in", "a", "out", "a", "drop"], "what comes in by a leaves by b"),
+        (&["load", &elsewhere], "line 2: `out wlan9`: there is no interface `wlan9`"),
         (&["save", "/nowhere/at/all"], "/nowhere/at/all"),
         (&["test", "nonsense"], "nonsense"),
+        (&["test", "in", "c", "1.0.0.1 > 2.0.0.2 udp"], "there is no interface c"),
+        (&["test", "in", "a"], "such as `test in eth0 1.0.0.1:1000 > 2.0.0.2:80 tcp syn`"),
         (&["watch", "long"], "a number of seconds"),
     ] {
         let (status, out, err) = it.ask(words, "");
         assert!(status == Some(1) && out.is_empty() && err.contains(wanted), "{words:?}: {err}");
     }
     assert_eq!(it.told(&["list"]).lines().count(), 2);
+}
+
+/// A warning is for a person: what is answered stays what it was.
+#[test]
+fn warnings_come_beside_answers() {
+    let it = Served::new("warnings");
+    let ask = |words: &[&str]| it.ask(words, "");
+    let warning = "warning: `ip-proto udp`: IPv6 passes by this rule: ip-proto is about IPv4 alone; \
+                   `proto udp` is about both, and `net-proto ip4` beside it says that one is meant\n";
+    let answer = "1 id1 add ip-proto udp drop\n";
+    assert_eq!(ask(&["add", "ip-proto", "udp", "drop"]), (Some(0), answer.into(), warning.into()));
+    let json: serde_json::Value = serde_json::from_str(&it.told(&["list", "--json"])).unwrap();
+    let said = json[0]["warnings"][0].as_str().unwrap();
+    assert_eq!(format!("warning: {said}\n"), warning);
+    // With the rule for the other version nothing is left to be said.
+    let answer = "2 id2 add ip6-proto udp drop\n";
+    assert_eq!(ask(&["add", "ip6-proto", "udp", "drop"]), (Some(0), answer.into(), "".into()));
+    let json: serde_json::Value = serde_json::from_str(&it.told(&["list", "--json"])).unwrap();
+    for rule in [&json[0], &json[1]] {
+        assert_eq!(rule["warnings"], serde_json::json!([]));
+    }
+    let doubtful = file("doubtful.mmb", "# one\nproto tcp drop\nall drop 0\n");
+    let warning = "warning: line 3: `drop 0` drops nothing; leave the rule out, or the 0\n";
+    assert_eq!(ask(&["load", &doubtful]), (Some(0), "loaded 2 rules\n".into(), warning.into()));
 }
 
 #[test]
@@ -287,6 +376,51 @@ fn files_are_loaded_on_several_workers() {
     );
     let ran = castanet(&["run", "-q", "-j", "2", "-e", &config], b"");
     assert_eq!(ran.out, "2000\n0\n2000\n\n2000 2000 2000\n", "{}", ran.err);
+}
+
+/// Loading the same file, or one with some changes, is no matter for rules that stay: identifiers,
+/// counters and connections are theirs.
+#[test]
+fn rules_that_a_load_leaves_as_they_are_go_on() {
+    let nat = "add-stateful udp-dport 9 map ip-saddr 9.9.9.9\n";
+    let ttl = "add all mod ip-ttl 9\n";
+    let dscp = |n: u8| format!("add udp-dport 9 mod ip-dscp {n}\n");
+    let first = file("stays1.mmb", &format!("{nat}{ttl}{}", dscp(1)));
+    // Another order, one that is new, one that is gone, one that is there twice.
+    let second = file("stays2.mmb", &format!("{}{ttl}{nat}{ttl}", dscp(2)));
+    let third = file("stays3.mmb", &format!("{ttl}add-stateful ip-proto 99 accept\n"));
+    let packet = "4500001c00000000401100000a000001 0a0000020009000900080000".replace(' ', "");
+    for threads in ["1", "2"] {
+        let ten = |n: u8| {
+            format!(
+                "write a.reset, write a.active true, label s{n}, wait 1ms, goto s{n} $(lt $(c.count) {n}0)"
+            )
+        };
+        let counts = "print $(m.packets1) $(m.packets2) $(m.packets3) $(m.packets4)";
+        let config = format!(
+            "m :: Middlebox(FILE {first}, INTERFACES lan wan);
+             a :: InfiniteSource(DATA \\<{packet}>, LIMIT 10, STOP false, ACTIVE false)
+                 -> MarkIPHeader -> [0] m; Idle -> [1] m; m[1] -> Discard;
+             m[0] -> c :: Counter -> Discard; StaticThreadSched(a $(sub {threads} 1));
+             Script({}, {counts}, write m.load {first}, {counts}, print $(m.connections),
+                 write m.load {second}, {counts}, print $(m.connections), {}, {counts},
+                 write m.load {third}, {counts}, print $(m.connections), {},
+                 print $(m.connection_count) $(m.connection_events),
+                 write m.command delete 1, print $(m.said), stop)",
+            ten(1),
+            ten(2),
+            ten(3)
+        );
+        let config = config.replace("$(sub 1 1)", "0").replace("$(sub 2 1)", "1");
+        let ran = castanet(&["run", "-q", "-j", threads, "-e", &config], b"");
+        let wanted = "10 10 10 0\n10 10 10 0\nudp 10.0.0.1:9 > 10.0.0.2:9 id1\n\
+                      0 10 10 0\nudp 10.0.0.1:9 > 10.0.0.2:9 id1\n10 20 20 10\n\
+                      20 0 0 0\nudp 10.0.0.1:9 > 10.0.0.2:9\n\
+                      0 1\tadded\n0\texpired\n0\tevicted\n0\trefused\n\
+                      deleted id2: add all mod ip-ttl 9\n";
+        let squeezed = ran.out.lines().filter(|line| !line.is_empty()).collect::<Vec<_>>();
+        assert_eq!(squeezed.join("\n") + "\n", wanted, "{}", ran.err);
+    }
 }
 
 /// Connections that two workers begin at once, whose packets come back by the other: none is

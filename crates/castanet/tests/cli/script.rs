@@ -194,6 +194,113 @@ fn signals_run_scripts_as_often_as_they_end_well() {
 }
 
 #[test]
+fn signals_that_scripts_raise_come_before_timers() {
+    // Once, however often, before the one who raised it goes on, or stops.
+    let raises =
+        "s :: Script(TYPE SIGNAL USR2, init n 0, set n $(add $n 1), print \"got $n\", end);
+        Script(set x $(kill USR2 $$), set x $(kill USR2 $$), wait 1, print \"on\",
+            set x $(kill USR2 $$), wait 0, stop)";
+    for words in [&["--simtime"][..], &[]] {
+        let ran = click(&[words, &["-e", raises]].concat(), b"");
+        assert_eq!((ran.status, ran.out.as_str()), (Some(0), "got 1\non\ngot 2\n"), "{words:?}");
+    }
+    // After `exit` it has its effect again.
+    let left = "Script(TYPE SIGNAL USR2, print \"got it\", exit);
+        Script(set x $(kill USR2 $$), wait 0.1s, set x $(kill USR2 $$), wait 1h, print \"never\")";
+    let ran = click(&["--simtime", "-e", left], b"");
+    assert_eq!((ran.status, ran.out.as_str()), (None, "got it\n"), "{}", ran.err);
+}
+
+/// What a configuration prints in simulated time, with one worker and with two.
+fn prints_everywhere(config: &str, want: &str) {
+    for words in [&["--simtime"][..], &["-j2"], &[]] {
+        let ran = click(&[words, &["-e", config]].concat(), b"");
+        assert_eq!((ran.out.as_str(), ran.err.as_str()), (want, ""), "{words:?}: {config}");
+    }
+}
+
+#[test]
+fn what_a_count_calls_holds_for_the_packet_that_reaches_it() {
+    let ends = "DriverManager(pause, print $(a.count) $(b.count) $(d.count))";
+    let sinks = "sw[0] -> a :: Counter -> Discard; sw[1] -> b :: Counter -> Discard;
+        first[1] -> d :: Counter -> Discard";
+    for burst in [1, 3, 32] {
+        let source = format!("InfiniteSource(LIMIT 10, BURST {burst}, STOP true)");
+        let after = "first :: Switch -> Counter(COUNT_CALL 7 sw.switch 1) -> sw :: Switch";
+        prints_everywhere(&format!("{source} -> {after}; {sinks}; {ends}"), "6 4 0\n");
+        let before =
+            "first :: Switch -> Null -> Counter(COUNT_CALL 7 first.switch 1) -> sw :: Switch";
+        prints_everywhere(&format!("{source} -> {before}; {sinks}; {ends}"), "7 0 3\n");
+    }
+    // In a compound its own elements come first; what the handler says is not heard.
+    let inside =
+        "elementclass C { input -> Counter(COUNT_CALL 2 sw.switch 1) -> sw :: Switch -> output;
+            sw[1] -> [1] output }
+        InfiniteSource(LIMIT 5, STOP true) -> c :: C; c[0] -> a :: Counter -> Discard;
+        c[1] -> b :: Counter(COUNT_CALL 2 c/sw.switch nowhere) -> Discard;
+        DriverManager(pause, print $(a.count) $(b.count))";
+    prints_everywhere(inside, "1 4\n");
+}
+
+#[test]
+fn a_pull_ends_with_the_packet_whose_count_calls() {
+    let pulled = "InfiniteSource(LIMIT 5) -> q :: Queue -> ps :: PullSwitch
+            -> c :: Counter(COUNT_CALL 2 ps.switch 1) -> d :: Discard; Idle -> Queue -> [1] ps;
+        DriverManager(label again, wait 10ms, goto again $(lt $(c.count) 2), wait 50ms,
+            print $(c.count) $(q.length), stop)";
+    prints_everywhere(pulled, "2 3\n");
+}
+
+#[test]
+fn scripts_decide_about_the_very_packet() {
+    let decides = "InfiniteSource(LIMIT 6, BURST 4, STOP true)
+            -> Script(init n 0, set n $(add $n 1), write sw.switch $(mod $n 3)) -> sw :: Switch;
+        sw[0] -> a :: Counter -> Discard; sw[1] -> b :: Counter -> Discard;
+        sw[2] -> c :: Counter(COUNT_CALL 2 t.run) -> Discard;
+        t :: Script(TYPE PASSIVE, print \"$(a.count) $(b.count) $(c.count)\");
+        DriverManager(pause, print $(a.count) $(b.count) $(c.count))";
+    prints_everywhere(decides, "1 2 2\n2 2 2\n");
+}
+
+#[test]
+fn a_script_loses_no_packet_when_the_router_stops() {
+    let config = "InfiniteSource -> a :: Counter -> s :: Script(TYPE PACKET, set x 1)
+            -> b :: Counter -> Discard;
+        InfiniteSource -> c :: Counter -> Script(TYPE PACKET, set x 1) -> d :: Counter -> Discard;
+        DriverManager(label again, wait 10ms, goto again $(lt $(b.count) 20), stop)";
+    for workers in ["-j1", "-j2"] {
+        let counts = ["-h", "a.count", "-h", "b.count", "-h", "c.count", "-h", "d.count"];
+        let ran = click(&[&[workers, "-e", config][..], &counts].concat(), b"");
+        let lines = ran.out.lines().filter_map(|line| line.parse::<u64>().ok());
+        let [a, b, c, d] = lines.collect::<Vec<_>>()[..] else { panic!("{}{}", ran.out, ran.err) };
+        assert!(b >= 20, "{b} packets");
+        assert_eq!((a, c), (b, d), "{workers}");
+    }
+}
+
+#[test]
+fn handlers_that_are_to_be_called_are_there() {
+    let refused = |config: &str, want: &str| {
+        let ran = click(&["-e", config], b"");
+        assert_eq!(ran.status, Some(1), "{config}");
+        let want = format!("{want}\nRouter could not be initialized!\n");
+        assert!(ran.err.ends_with(&want), "{config}: {}", ran.err);
+    };
+    refused(
+        "Idle -> Counter(COUNT_CALL 1 x.y) -> Discard",
+        "While initializing 'Counter@2 :: Counter':\n  no element named 'x'",
+    );
+    refused(
+        "Idle -> c :: Counter(BYTE_COUNT_CALL 1 d.colour) -> d :: Discard",
+        "While initializing 'c :: Counter':\n  no 'd.colour' write handler",
+    );
+    refused(
+        "i :: InfiniteSource(END_CALL x.y) -> Discard",
+        "While initializing 'i :: InfiniteSource':\n  END_CALL: no element named 'x'",
+    );
+}
+
+#[test]
 fn packets_ask_scripts_where_to_go() {
     let config = "i :: InfiniteSource(LIMIT 10, STOP true) -> s :: Script(TYPE PACKET, init n 0, set n $(add $n 1),
             return $(mod $n 3)); s[0] -> a :: Counter -> Discard; s[1] -> b :: Counter -> Discard;

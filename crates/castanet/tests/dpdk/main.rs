@@ -8,6 +8,7 @@ mod program;
 
 mod huge;
 mod long;
+mod lying;
 mod offload;
 mod peers;
 mod said;
@@ -90,6 +91,23 @@ fn packets(path: &std::path::Path) -> Vec<Vec<u8>> {
 /// The arguments of a device that reads one capture and writes another.
 fn pcap(from: &std::path::Path, to: &std::path::Path) -> String {
     format!("--vdev net_pcap0,rx_pcap={},tx_pcap={}", from.display(), to.display())
+}
+
+#[test]
+fn frames_of_any_length_are_sent() {
+    // Through a ring device, which brings back what is sent.
+    let said = run(
+        "--vdev net_ring0",
+        r"DPDKInfo(NB_MBUF 2048);
+          InfiniteSource(LIMIT 1, DATA \<01>) -> t :: ToDPDKDevice(0);
+          InfiniteSource(LIMIT 2, DATA \<0102>) -> t;
+          InfiniteSource(LIMIT 3, DATA \<0102030405060708090a0b0c0d>) -> t;
+          f :: FromDPDKDevice(0) -> c :: Counter -> Discard;
+          Script(label again, wait 10ms, goto again $(lt $(c.count) 6), stop)",
+        &["t.count", "t.dropped", "c.byte_count"],
+    );
+    assert_eq!((number(&said, "t.count"), number(&said, "t.dropped")), (6, 0), "{said}");
+    assert_eq!(number(&said, "c.byte_count"), 1 + 2 * 2 + 3 * 13, "{said}");
 }
 
 #[test]

@@ -31,7 +31,8 @@ fn numbers(devices: &str, between: &str, how: &str, until: &str) -> (Vec<u64>, u
 
 #[test]
 fn ports_next_to_each_other_carry_what_they_carry_with_an_element_between() {
-    // Some come in several mbufs, and are longer than this port sends, some are no Ethernet frames.
+    // Some come in several mbufs, and are longer than this port sends, some are no Ethernet frames,
+    // and are sent like others.
     let lengths = (0..2500).map(|n| if n % 100 == 75 { 3000 } else { 14 + n * 37 % 1700 });
     let (_, mut sent) = capture("straight", lengths);
     sent.iter_mut().skip(30).step_by(250).for_each(|packet| packet.truncate(13));
@@ -48,10 +49,10 @@ fn ports_next_to_each_other_carry_what_they_carry_with_an_element_between() {
     let (seen, through) = pass("between", "-> Null");
     assert_eq!(straight, seen);
     assert!(there == through, "other packets");
-    let fit: Vec<_> = sent.iter().filter(|it| (14..3000).contains(&it.len())).cloned().collect();
-    assert!(there == fit && fit.len() == 2465, "{} packets", there.len());
+    let fit: Vec<_> = sent.iter().filter(|it| it.len() < 3000).cloned().collect();
+    assert!(there == fit && fit.len() == 2475, "{} packets", there.len());
     let bytes = |packets: &[Vec<u8>]| packets.iter().map(Vec::len).sum::<usize>() as u64;
-    assert_eq!(straight, [2500, bytes(&sent), 0, 2465, bytes(&fit), 35, 35, 0]);
+    assert_eq!(straight, [2500, bytes(&sent), 0, 2475, bytes(&fit), 25, 25, 0]);
 }
 
 #[test]

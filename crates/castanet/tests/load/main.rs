@@ -4,6 +4,7 @@
 //! Needs root and the programs in `.ci/packages`, and fails without them.
 #![allow(clippy::unwrap_used)] // In a test it is an assertion.
 
+mod attack;
 mod bench;
 mod soak;
 #[path = "../system/under_test.rs"]

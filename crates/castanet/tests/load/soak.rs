@@ -22,7 +22,7 @@ const REST: Duration = Duration::from_millis(20);
 const SLACK: u64 = 512 << 10;
 
 /// How long the load lasts, if somebody says.
-fn told() -> Option<u64> {
+pub(crate) fn told() -> Option<u64> {
     let told = std::env::var("CASTANET_SOAK_SECONDS").ok();
     told.map(|text| text.parse().expect("CASTANET_SOAK_SECONDS is a number"))
 }

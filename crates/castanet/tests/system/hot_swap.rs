@@ -116,6 +116,7 @@ struct Bed {
     lab: Lab,
     a: Namespace,
     b: Namespace,
+    middle: Namespace,
     process: Process,
     control: UnixStream,
     socket: PathBuf,
@@ -140,8 +141,42 @@ impl Bed {
         let mut control = UnixStream::connect(&socket).unwrap();
         control.set_read_timeout(Some(SOON)).unwrap();
         assert!(control.read(&mut [0; 64]).is_ok(), "it greets");
-        Bed { lab, a, b, process, control, socket }
+        Bed { lab, a, b, middle, process, control, socket }
     }
+}
+
+fn with_control(socket: &Path, rest: &str) -> String {
+    format!("ControlSocket(UNIX, {});{rest}", socket.display())
+}
+
+/// What is answered to another configuration.
+fn swap(control: &mut UnixStream, socket: &Path, rest: &str) -> String {
+    let next = with_control(socket, rest);
+    ask(control, &format!("WRITEDATA hotconfig {}\n{next}", next.len()))
+}
+
+#[test]
+fn a_refused_configuration_leaves_the_hosts_side_of_a_tap_alone() {
+    let first = "KernelTap(10.20.0.1/24, DEVNAME t0) -> Discard";
+    let Bed { lab: _lab, middle, mut process, mut control, socket, .. } =
+        Bed::new("swap-tap", |socket| with_control(socket, first));
+    let addresses = || middle.ip("-4 -o address show dev t0").unwrap();
+    assert!(addresses().contains("10.20.0.1/24"), "{}", addresses());
+    let other = "other :: KernelTap(10.30.0.1/24, DEVNAME t0) -> Discard";
+    let wrong = "new :: KernelTap(10.40.0.1/24, DEVNAME t1) -> Discard;
+                 Idle -> ToDump(/no/such/folder/file)";
+    let said = swap(&mut control, &socket, &format!("{other}; {wrong}"));
+    assert!(said.contains("No such file"), "{said}");
+    assert!(addresses().contains("10.20.0.1/24"), "{}", addresses());
+    assert!(!addresses().contains("10.30.0.1"), "{}", addresses());
+    assert!(middle.ip("link show dev t1").is_err());
+    // The device is the other's once the first element goes.
+    let said = swap(&mut control, &socket, other);
+    assert!(said.starts_with("200 "), "{said}");
+    assert_eq!(read(&mut control, "other.dev_name"), "t0");
+    assert!(addresses().contains("10.30.0.1/24"), "{}", addresses());
+    process.interrupt();
+    assert_eq!(process.wait(SOON).unwrap().code(), Some(0), "{}", process.stderr());
 }
 
 /// Sends a frame to all on a host's link.
@@ -157,17 +192,11 @@ fn broadcast(host: &Namespace, link: u8) {
 #[test]
 fn a_queue_goes_to_another_element_where_the_one_that_has_it_ends() {
     let xdp = "METHOD AF_XDP";
-    let config =
-        |socket: &Path, rest: &str| format!("ControlSocket(UNIX, {});{rest}", socket.display());
     let first = format!(
         "FromDevice(m0, {xdp}) -> ToDevice(m1, {xdp}); FromDevice(m1, {xdp}) -> ToDevice(m0, {xdp})"
     );
-    let Bed { lab: _lab, a, b, mut process, mut control, socket } =
-        Bed::new("swap-taken", |socket| config(socket, &first));
-    let swap = |rest: &str, control: &mut UnixStream| {
-        let next = config(&socket, rest);
-        ask(control, &format!("WRITEDATA hotconfig {}\n{next}", next.len()))
-    };
+    let Bed { lab: _lab, a, b, mut process, mut control, socket, .. } =
+        Bed::new("swap-taken", |socket| with_control(socket, &first));
     // Another target, another name, another choice of what the host receives.
     for rest in [
         format!(
@@ -183,7 +212,7 @@ fn a_queue_goes_to_another_element_where_the_one_that_has_it_ends() {
             "k :: FromDevice(m0, {xdp}) -> x :: Counter -> Discard; l :: FromDevice(m1, {xdp}) -> y :: Counter -> Discard"
         ),
     ] {
-        let said = swap(&rest, &mut control);
+        let said = swap(&mut control, &socket, &rest);
         assert!(said.starts_with("200 "), "{rest}: {said}");
         for (host, link, counter) in [(&a, 1, "x"), (&b, 2, "y")] {
             let count = |control: &mut UnixStream| read(control, &format!("{counter}.count"));
@@ -195,7 +224,7 @@ fn a_queue_goes_to_another_element_where_the_one_that_has_it_ends() {
         }
         // Two of one configuration cannot have it; nothing changes, and it can be had after.
         let twice = format!("{rest}; n :: FromDevice(m0, {xdp}) -> Discard");
-        let said = swap(&twice, &mut control);
+        let said = swap(&mut control, &socket, &twice);
         assert!(said.contains("another element of this configuration"), "{said}");
         let (before, began) = (read(&mut control, "x.count"), Instant::now());
         while read(&mut control, "x.count") == before {
@@ -208,7 +237,7 @@ fn a_queue_goes_to_another_element_where_the_one_that_has_it_ends() {
 }
 
 fn swaps(name: &str, method: &'static str) {
-    let Bed { lab: _lab, a, b, mut process, mut control, socket } =
+    let Bed { lab: _lab, a, b, mut process, mut control, socket, .. } =
         Bed::new(name, |socket| router(0, socket, method));
     let (stop, stop_echo) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let words = |error: std::io::Error| error.to_string();

@@ -8,7 +8,9 @@ use castanet_engine::prelude::*;
 /// A name may have an IP address, a prefix, an Ethernet address, an IPv6
 /// address and an IPv6 prefix; each place takes the one that fits, or what a
 /// suffix (`:ip`, `:ipnet`, `:eth`, `:ip6`, `:ip6net`) says. `NAME:bcast` is
-/// the broadcast address of its prefix. The interfaces of the machine have
+/// the broadcast address of its prefix, `NAME:gw` the first host. The bare name
+/// of an address with host bits, as 10.1.2.3/16, is that host, whose prefix is
+/// `NAME:ipnet`; that of an address without, as 10.0.0.0/8, is the prefix. The interfaces of the machine have
 /// names without being declared: `eth0:ip` and so on, and `eth0:gw` is the
 /// router that the default route through `eth0` names.
 ///
@@ -21,6 +23,19 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp ; dst 2.255.255.255
 /// > in2 1.0.0.1 > 2.0.0.2 udp
 /// < out2 eth 0:0:0:0:0:7 > 0:0:0:0:0:7 1.0.0.1 > 2.0.0.2 udp ; dst 2.255.255.255
+/// ```
+/// ```click
+/// AddressInfo(me 10.1.2.3/16, ten 10.0.0.0/8)
+/// in -> SetIPAddress(me:gw) -> GetIPAddress(16) -> r :: RadixIPLookup(me 0, me:ipnet 1, ten 2, 0/0 3)
+/// r -> host;  r[1] -> net;  r[2] -> wide;  r[3] -> rest
+/// > in 1.0.0.1 > 10.1.2.3 udp
+/// > in 1.0.0.1 > 10.1.0.1 udp
+/// > in 1.0.0.1 > 10.2.0.1 udp
+/// > in 1.0.0.1 > 11.0.0.1 udp
+/// < host 1.0.0.1 > 10.1.2.3 udp
+/// < net  1.0.0.1 > 10.1.0.1 udp
+/// < wide 1.0.0.1 > 10.2.0.1 udp
+/// < rest 1.0.0.1 > 11.0.0.1 udp
 /// ```
 #[derive(Element)]
 pub struct AddressInfo {

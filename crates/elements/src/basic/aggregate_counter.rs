@@ -3,6 +3,7 @@
 use super::aggregate_counts::Counts;
 use super::amount::Amount;
 use crate::limit::{Limit, one_of};
+use castanet_engine::files::HandlerFiles;
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
@@ -10,8 +11,10 @@ use castanet_engine::prelude::*;
 ///
 /// A frozen counter counts no aggregate that it has not counted before; packets of the
 /// second input are always counted so. With a second output it gets what was not
-/// counted. The limits are looked at packet by packet, their handlers called
-/// after the burst.
+/// counted. No more than CAPACITY aggregates are counted; what belongs to others is
+/// counted as `uncounted` only. The limits are looked at packet by packet, and their handlers
+/// called before the packet goes on. `write_file` and `write_ascii_file` write files that the
+/// configuration names, or that lie below the folders of `--handler-files`.
 ///
 /// ```click
 /// in -> Paint(7, 23) -> c :: AggregateCounter -> out
@@ -43,7 +46,7 @@ use castanet_engine::prelude::*;
 /// in -> c :: AggregateCounter(BYTES true, FREEZE_AFTER_AGG 1, CALL_AFTER_COUNT 50 p.color 9)
 ///    -> p :: Paint(1) -> out
 /// > in  1.0.0.1 > 2.0.0.2 udp len 60
-/// < out 1.0.0.1 > 2.0.0.2 udp len 60 ; paint 1
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60 ; paint 9
 /// = c.count 60
 /// = p.color 9
 /// = c.call_after_count
@@ -52,20 +55,41 @@ use castanet_engine::prelude::*;
 /// ! c.stop
 /// = c.active false
 /// ```
+///
+/// ```click
+/// in -> AggregatePaint -> c :: AggregateCounter(CAPACITY 1) -> out;  c[1] -> other
+/// > in    1.0.0.1 > 2.0.0.2 udp ; paint 1
+/// > in    1.0.0.1 > 2.0.0.2 udp ; paint 2
+/// > in    1.0.0.1 > 2.0.0.2 udp ; paint 1
+/// < out   1.0.0.1 > 2.0.0.2 udp ; paint 1
+/// < other 1.0.0.1 > 2.0.0.2 udp ; paint 2
+/// < out   1.0.0.1 > 2.0.0.2 udp ; paint 1
+/// = c.count 2
+/// = c.nagg 1
+/// = c.uncounted 1
+/// ```
 #[derive(Element)]
 #[element(args = Settings, ports = "1-2/1-2", processing = "a/a")]
 pub struct AggregateCounter {
-    name: String,
+    pub(super) name: String,
     amount: Amount,
     two: bool,
+    pub(super) capacity: usize,
     limits: [Option<Limit>; 2],
+    files: HandlerFiles,
 }
+
+/// How many aggregates there are counts of unless said otherwise: some 30 MB.
+const CAPACITY: u32 = 1 << 20;
 
 #[derive(Args)]
 pub struct Settings {
     /// How much each packet counts.
     #[arg(flatten)]
     amount: Amount,
+    /// How many aggregates to count.
+    #[arg(keyword, default = CAPACITY)]
+    capacity: u32,
     /// How many aggregates to count before the router is stopped.
     #[arg(keyword)]
     stop_after_agg: Option<u64>,
@@ -96,7 +120,22 @@ impl Build for AggregateCounter {
         let count = one_of("COUNT", me, stop, freeze, &it.call_after_count)?;
         let two = setup.outputs > 1;
         let name = setup.name.to_owned();
-        Ok(AggregateCounter { name, amount: args.amount, two, limits: [agg, count] })
+        let files = setup.names.files().clone();
+        let (amount, capacity, limits) = (args.amount, args.capacity as usize, [agg, count]);
+        Ok(AggregateCounter { name, amount, two, capacity, limits, files })
+    }
+}
+
+impl AggregateCounter {
+    /// The handlers of other elements that it calls.
+    pub(super) fn calls(
+        config: &str,
+        names: &Names,
+    ) -> Option<Vec<(Option<&'static str>, String)>> {
+        let it = <Settings as Args>::parse(config, names).ok()?;
+        let calls = [it.call_after_agg, it.call_after_count].into_iter().flatten();
+        let handlers: Vec<_> = calls.map(|it| (None, it.call.handler)).collect();
+        (!handlers.is_empty()).then_some(handlers)
     }
 }
 
@@ -121,14 +160,14 @@ impl PerBatch for AggregateCounter {
     }
 
     fn begin(&self, counts: &mut Counts, _: &mut Cx) -> Result<(), ArgError> {
-        counts.begin(&self.limits);
+        counts.begin(&self.limits, &self.files);
         Ok(())
     }
 
     fn batch(&self, counts: &mut Counts, port: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch {
             let (aggregate, amount) = (packet.anno_u32(anno::AGGREGATE), self.amount.of(&packet));
-            let counted = counts.update(aggregate, amount, port == 1, &self.name, cx);
+            let counted = counts.update(aggregate, amount, port == 1, self, cx);
             // A pulled packet leaves by the output that was pulled.
             let other = cx.pulled().map_or(self.two && !counted, |output| output == 1);
             cx.emit(if other { Way::Other } else { Way::Counted }, packet);

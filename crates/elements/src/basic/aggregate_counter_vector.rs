@@ -51,13 +51,16 @@ pub struct Table {
     amount: Amount,
 }
 
-/// A larger table would not fit into memory.
+/// The largest table.
 const MOST: u32 = (1 << 28) - 1;
 
 impl Build for AggregateCounterVector {
     type Args = Table;
 
-    fn build(args: Table, _: &Setup) -> Result<Self, ArgError> {
+    fn build(args: Table, setup: &Setup) -> Result<Self, ArgError> {
+        let counts = (u64::from(args.mask) + 1) * setup.workers.len().max(1) as u64;
+        castanet_engine::args::affordable(counts, size_of::<u64>(), "counts")
+            .map_err(|error| error.at("MASK"))?;
         Ok(AggregateCounterVector { mask: args.mask, amount: args.amount, active: true })
     }
 }

@@ -1,6 +1,8 @@
 //! What `AggregateCounter` has counted, and its handlers.
 
+use super::aggregate_counter::AggregateCounter;
 use crate::limit::Limit;
+use castanet_engine::files::HandlerFiles;
 use castanet_engine::prelude::*;
 use castanet_engine::streams::StandardOutput;
 use castanet_kit::aggregates::Aggregates;
@@ -19,24 +21,20 @@ pub struct Counts {
     /// Whether anything is counted.
     #[read]
     active: bool,
+    /// What was not counted because there was no room for another aggregate.
+    #[read]
+    uncounted: u64,
     /// What files begin with.
     #[read]
     banner: String,
+    files: HandlerFiles,
 }
 
 impl Default for Counts {
     fn default() -> Self {
-        let (counts, banner) = Default::default();
-        Counts { counts, limits: None, freeze: false, active: true, banner }
+        let (counts, uncounted, banner, files) = Default::default();
+        Counts { counts, limits: None, freeze: false, active: true, uncounted, banner, files }
     }
-}
-
-fn write(path: &str, bytes: &[u8]) -> Result<(), ArgError> {
-    let done = match path.trim() {
-        "-" => StandardOutput.write_all(bytes),
-        path => std::fs::write(path, bytes),
-    };
-    done.map_err(|e| ArgError::new(format!("{path}: {e}")))
 }
 
 fn limit(text: &str) -> Result<Option<Limit>, ArgError> {
@@ -86,12 +84,12 @@ impl Counts {
     /// Writes the counts to a file, `-` for standard output, eight bytes an aggregate.
     #[write]
     fn write_file(&mut self, path: &str) -> Result<(), ArgError> {
-        write(path, &self.counts.packed(&self.banner))
+        self.put("write_file", path, &self.counts.packed(&self.banner))
     }
     /// Writes the counts to a file, `-` for standard output, a line an aggregate.
     #[write]
     fn write_ascii_file(&mut self, path: &str) -> Result<(), ArgError> {
-        write(path, self.counts.text(&self.banner).as_bytes())
+        self.put("write_ascii_file", path, self.counts.text(&self.banner).as_bytes())
     }
     /// Freezes or thaws.
     #[write(freeze)]
@@ -121,6 +119,7 @@ impl Counts {
     #[write]
     fn clear(&mut self, _: &str) -> Result<(), ArgError> {
         self.counts.clear();
+        self.uncounted = 0;
         Ok(())
     }
     /// Ceases to count and asks the router to stop.
@@ -137,8 +136,19 @@ const AGG: usize = 0;
 const COUNT: usize = 1;
 
 impl Counts {
+    fn put(&self, handler: &str, path: &str, bytes: &[u8]) -> Result<(), ArgError> {
+        match path.trim() {
+            "-" => {
+                let done = StandardOutput.write_all(bytes).and_then(|()| StandardOutput.flush());
+                done.map_err(|e| ArgError::of_file("-", &e))
+            }
+            path => self.files.write(handler, path, bytes),
+        }
+    }
+
     /// Takes over the limits of the configuration, unless handlers have set others.
-    pub(super) fn begin(&mut self, limits: &[Option<Limit>; 2]) {
+    pub(super) fn begin(&mut self, limits: &[Option<Limit>; 2], files: &HandlerFiles) {
+        self.files = files.clone();
         self.limits.get_or_insert_with(|| limits.clone());
     }
 
@@ -147,20 +157,25 @@ impl Counts {
         limit.map_or_else(String::new, Limit::to_string)
     }
 
-    /// Counts a packet; whether it was counted. `me` is the element's name.
+    /// Counts a packet of an element; whether it was counted.
     pub(super) fn update(
         &mut self,
         aggregate: u32,
         amount: u64,
         frozen: bool,
-        me: &str,
+        element: &AggregateCounter,
         cx: &mut Cx,
     ) -> bool {
+        let me = &element.name;
         let new = !self.counts.knows(aggregate);
         if self.active && new && amount > 0 && !(self.freeze || frozen) {
             self.reach(AGG, self.counts.len() as u64, me, cx);
         }
         if !self.active || new && (self.freeze || frozen) {
+            return false;
+        }
+        if new && self.counts.len() >= element.capacity {
+            self.uncounted += amount;
             return false;
         }
         self.counts.add(aggregate, amount);

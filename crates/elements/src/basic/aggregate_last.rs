@@ -1,8 +1,10 @@
 //! `AggregateLast`: the last of each aggregate.
 
 use super::ended::{Ears, Ended};
+use super::last_packet::Last;
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
+use castanet_kit::lru::Lru;
 use std::collections::BTreeMap;
 
 /// Keeps the last packet of each aggregate, and passes it on when told that it was the last.
@@ -10,7 +12,8 @@ use std::collections::BTreeMap;
 /// Packets before it leave by the second output. What is passed on says in its
 /// annotations how many packets and bytes there were, and when the first came.
 /// The handler `clear` says that all were the last; so does, for those that are over,
-/// NOTIFIER, an `AggregateIPFlows`, with the next packets.
+/// NOTIFIER, an `AggregateIPFlows`, with the next packets. Of more than CAPACITY
+/// aggregates the one whose last packet is the oldest is over.
 ///
 /// ```click
 /// in -> AggregatePaint -> l :: AggregateLast -> k :: AggregateCounter -> last;  l[1] -> before
@@ -25,11 +28,23 @@ use std::collections::BTreeMap;
 /// = k.count 3
 /// = l.length 0
 /// ```
+/// ```click
+/// in -> AggregatePaint -> l :: AggregateLast(CAPACITY 2) -> last;  l[1] -> before
+/// > in     1.0.0.1 > 2.0.0.2 udp ; paint 2
+/// > in     1.0.0.2 > 2.0.0.2 udp ; paint 1
+/// > in     1.0.0.3 > 2.0.0.2 udp ; paint 2
+/// < before 1.0.0.1 > 2.0.0.2 udp ; paint 2
+/// > in     1.0.0.4 > 2.0.0.2 udp ; paint 3
+/// < last   1.0.0.2 > 2.0.0.2 udp ; paint 1
+/// = l.length 2
+/// = l.displaced 1
+/// ```
 #[derive(Element)]
 #[element(args = Wishes, processing = "h/h")]
 pub struct AggregateLast {
     ears: Option<Ears>,
     stop: bool,
+    capacity: usize,
 }
 
 #[derive(Args)]
@@ -40,6 +55,9 @@ pub struct Wishes {
     /// Whether to stop the router after `clear`.
     #[arg(keyword, default = false)]
     stop_after_clear: bool,
+    /// How many aggregates to keep the last packets of.
+    #[arg(keyword, default = 1 << 16, range = 1..)]
+    capacity: u32,
 }
 
 impl Build for AggregateLast {
@@ -47,16 +65,9 @@ impl Build for AggregateLast {
 
     fn build(args: Wishes, setup: &Setup) -> Result<Self, ArgError> {
         let ears = args.notifier.map(|name| Ended::listen(&name, setup)).transpose()?;
-        Ok(AggregateLast { ears, stop: args.stop_after_clear })
+        let (stop, capacity) = (args.stop_after_clear, args.capacity as usize);
+        Ok(AggregateLast { ears, stop, capacity })
     }
-}
-
-/// An aggregate: its last packet, and what came before it.
-struct Last {
-    packet: Packet,
-    packets: u64,
-    bytes: u64,
-    first: i64,
 }
 
 /// The aggregates.
@@ -64,7 +75,12 @@ struct Last {
 #[local(methods)]
 pub struct Kept {
     last: BTreeMap<u32, Last>,
+    /// The same aggregates, in the order of their last packets.
+    order: Lru<u32, ()>,
     clearing: bool,
+    /// Aggregates that were over because there was no room for them.
+    #[read]
+    displaced: u64,
 }
 
 #[handlers]
@@ -91,31 +107,12 @@ pub enum Way {
     Before,
 }
 
-/// How much a packet says it is.
-fn size(packet: &Packet) -> (u64, u64) {
-    let packets = 1 + u64::from(packet.anno_u16(anno::EXTRA_PACKETS));
-    (packets, packet.len() as u64 + u64::from(packet.anno_u32(anno::EXTRA_LENGTH)))
-}
-
-impl Last {
-    fn of(packet: Packet, before: Option<&Last>) -> Last {
-        let (packets, bytes) = size(&packet);
-        let first = match packet.anno_u64(anno::FIRST_TIMESTAMP) as i64 {
-            0 => packet.timestamp(),
-            first => first,
-        };
-        let before = before.map_or((0, 0, first), |it| (it.packets, it.bytes, it.first));
-        Last { packet, packets: packets + before.0, bytes: bytes + before.1, first: before.2 }
-    }
-
-    /// The packet, with what is known of all.
-    fn told(mut self) -> Packet {
-        let packets = u16::try_from(self.packets - 1).unwrap_or(u16::MAX);
-        let bytes = self.bytes.saturating_sub(self.packet.len() as u64);
-        self.packet.set_anno_u16(anno::EXTRA_PACKETS, packets);
-        self.packet.set_anno_u32(anno::EXTRA_LENGTH, u32::try_from(bytes).unwrap_or(u32::MAX));
-        self.packet.set_anno_u64(anno::FIRST_TIMESTAMP, self.first as u64);
-        self.packet
+impl Kept {
+    /// Passes on the packet that is kept of an aggregate.
+    fn release(&mut self, aggregate: u32, cx: &mut Cx) {
+        if let Some(last) = self.last.remove(&aggregate) {
+            cx.emit(Way::Last, last.told());
+        }
     }
 }
 
@@ -125,23 +122,30 @@ impl PerBatch for AggregateLast {
     type Fate = Way;
     const SHARED: bool = true;
 
-    fn batch(&self, kept: &mut Kept, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, kept: &mut Kept, _: usize, mut batch: Batch, cx: &mut Cx) {
+        cx.keep(&mut batch, || kept.last.len());
         for packet in batch {
             let aggregate = packet.anno_u32(anno::AGGREGATE);
             let last = Last::of(packet, kept.last.get(&aggregate));
             if let Some(before) = kept.last.insert(aggregate, last) {
                 cx.emit(Way::Before, before.packet);
             }
+            if let Some((oldest, ())) = kept.order.insert(aggregate, (), self.capacity) {
+                kept.displaced += 1;
+                kept.release(oldest, cx);
+            }
         }
-        let over = self.ears.iter().flat_map(Ears::over);
-        let last = over.filter_map(|aggregate| kept.last.remove(&aggregate));
-        last.for_each(|last| cx.emit(Way::Last, last.told()));
+        for aggregate in self.ears.iter().flat_map(Ears::over) {
+            kept.order.remove(&aggregate);
+            kept.release(aggregate, cx);
+        }
     }
 
     fn wake(&self, kept: &mut Kept, cx: &mut Cx) {
         for _ in 0..cx.burst() {
-            let Some((_, last)) = kept.last.pop_first() else { break };
-            cx.emit(Way::Last, last.told());
+            let Some((&aggregate, _)) = kept.last.first_key_value() else { break };
+            kept.order.remove(&aggregate);
+            kept.release(aggregate, cx);
         }
         if !kept.last.is_empty() {
             return cx.wake_at(cx.now());

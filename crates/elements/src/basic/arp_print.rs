@@ -56,7 +56,7 @@ impl ARPPrint {
         let ether = before.and_then(|at| Ethernet::from_prefix(packet.bytes().get(at..)?));
         let line = ArpPrint {
             label: &self.label,
-            timestamp: self.timestamp.then(|| Timestamp(packet.timestamp().unsigned_abs())),
+            timestamp: self.timestamp.then(|| Timestamp(packet.timestamp())),
             ether: ether.map(|(header, _)| header).filter(|_| self.ether),
         };
         line.line(packet.network_bytes(), out);

@@ -10,7 +10,9 @@ use castanet_engine::prelude::*;
 /// second at most; ARP replies on input 1 release them. Queries leave by
 /// output 1 if it is connected. An address without news for POLL_TIMEOUT is
 /// asked for again while it is still used. Broadcasts and multicasts need no
-/// query (RFC 1112, 6.4).
+/// query (RFC 1112, 6.4). Of packets that wait for one address no more than
+/// ENTRY_PACKET_CAPACITY are kept, and all of them go after PACKET_TIMEOUT, or
+/// when they are the oldest of more than CAPACITY.
 ///
 /// With TABLE it shares addresses and waiting packets with other queriers, and
 /// the one that hears a reply sends what waited for it.
@@ -62,6 +64,22 @@ use castanet_engine::prelude::*;
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:3 9.0.0.9 > 1.0.0.2 udp
 /// + 121s
 /// = a.count 0
+/// > in  9.0.0.9 > 1.0.0.4 udp
+/// < out eth 0:0:0:0:0:1 > ff:ff:ff:ff:ff:ff arp who-has 1.0.0.4 tell 1.0.0.1 0:0:0:0:0:1
+/// + 2s
+/// = a.length 1
+/// + 2s
+/// = a.length 0
+/// = a.drops.unanswered 1
+/// ```
+/// The query about an address that is getting old leaves before the packet for it:
+/// ```click
+/// in -> a :: ARPQuerier(1.0.0.1, 0:0:0:0:0:1) -> out;  a[1] -> out;  Idle -> [1] a
+/// ! a.insert 1.0.0.2 0:0:0:0:0:2
+/// + 61s
+/// > in  9.0.0.9 > 1.0.0.2 udp
+/// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 arp who-has 1.0.0.2 tell 1.0.0.1 0:0:0:0:0:1
+/// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 9.0.0.9 > 1.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
 #[element(args = Settings, ports = "2/1-2", processing = "h/h", gives = "ether", methods)]

@@ -54,9 +54,18 @@ impl ARPResponder {
 
 impl Build for ARPResponder {
     type Args = Entries;
-    fn build(args: Entries, _: &Setup) -> Result<Self, ArgError> {
-        let empty = ARPResponder { owners: Prefixes::default() };
-        Ok(args.entries.into_iter().fold(empty, ARPResponder::with))
+    fn build(args: Entries, setup: &Setup) -> Result<Self, ArgError> {
+        let mut owners = Prefixes::default();
+        for Entry { prefixes, owner } in args.entries {
+            for net in prefixes {
+                if owners.insert(net.address.to_bits(), net.mask.to_bits(), owner).is_some() {
+                    let (address, length) =
+                        (net.address & net.mask, net.mask.to_bits().count_ones());
+                    (setup.warn)(format!("multiple entries for {address}/{length}"));
+                }
+            }
+        }
+        Ok(ARPResponder { owners })
     }
 }
 

@@ -49,8 +49,13 @@ pub struct Which {
     net_order: bool,
 }
 
-/// More would not fit into memory.
+/// More numbers than packets have.
 const MOST: u64 = 1 << 32;
+
+/// Checks that there is memory for so many numbers.
+fn affordable(count: u64) -> Result<u64, ArgError> {
+    castanet_engine::args::affordable(count, size_of::<u64>(), "numbers").map(|()| count)
+}
 
 #[derive(Fate)]
 pub enum Way {
@@ -66,6 +71,7 @@ impl Build for CheckNumberPacket {
 
     fn build(args: Which, setup: &Setup) -> Result<Self, ArgError> {
         let Which { offset, count, net_order } = args;
+        let count = affordable(count).map_err(|error| error.at("COUNT"))?;
         Ok(CheckNumberPacket { name: setup.name.to_owned(), offset, net_order, count })
     }
 }
@@ -81,7 +87,7 @@ impl CheckNumberPacket {
     #[write(count)]
     fn set_count(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let count = castanet_engine::args::within(text, names, &(0..=MOST), "a number")?;
-        Ok(CheckNumberPacket { count, ..self.clone() })
+        Ok(CheckNumberPacket { count: affordable(count)?, ..self.clone() })
     }
 }
 

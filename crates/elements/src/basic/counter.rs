@@ -1,5 +1,6 @@
 //! `Counter`: packets, bytes, and how many a second.
 
+use crate::limit::CallAt;
 use castanet_engine::prelude::*;
 use castanet_kit::ewma::RateEwma;
 
@@ -7,8 +8,10 @@ use castanet_kit::ewma::RateEwma;
 ///
 /// Each worker counts for itself and a read adds the workers up: no cache
 /// line is shared and no count is lost. Only where a count is to call a
-/// handler do workers count together. The call comes after the burst in which
-/// the count was reached. Rates are Click's: a moving average by milliseconds.
+/// handler do workers count together. The handler is called before the packet goes on that
+/// has reached the count; packets come one at a time there. A call that is set while it
+/// runs also finds the elements before it a burst further on.
+/// Rates are Click's: a moving average by milliseconds.
 ///
 /// ```click
 /// in -> c :: Counter -> out
@@ -28,7 +31,7 @@ use castanet_kit::ewma::RateEwma;
 /// ```
 ///
 /// ```click
-/// in -> c :: Counter(COUNT_CALL 2 d.color 7, BYTE_COUNT_CALL 90 d.reset_counts) -> d :: Paint(1) -> out
+/// in -> c :: Counter(COUNT_CALL 2 d.color 7, BYTE_COUNT_CALL 90 d.color 8) -> d :: Paint(1) -> out
 /// > in  1.0.0.1 > 2.0.0.2 udp len 40
 /// < out 1.0.0.1 > 2.0.0.2 udp len 40
 /// > in  1.0.0.1 > 2.0.0.2 udp len 40
@@ -40,6 +43,22 @@ use castanet_kit::ewma::RateEwma;
 /// > in  1.0.0.1 > 2.0.0.2 udp len 40
 /// < out 1.0.0.1 > 2.0.0.2 udp len 40
 /// = d.color 9
+/// ```
+///
+/// ```click
+/// in -> first :: Switch -> Counter(COUNT_CALL 3 sw.switch 1, BYTE_COUNT_CALL 160 first.switch 1)
+///    -> sw :: Switch -> out
+/// sw[1] -> late;  first[1] -> past
+/// > in   1.0.0.1 > 2.0.0.2 udp len 40
+/// > in   1.0.0.2 > 2.0.0.2 udp len 40
+/// > in   1.0.0.3 > 2.0.0.2 udp len 40
+/// > in   1.0.0.4 > 2.0.0.2 udp len 40
+/// > in   1.0.0.5 > 2.0.0.2 udp len 40
+/// < out  1.0.0.1 > 2.0.0.2 udp len 40
+/// < out  1.0.0.2 > 2.0.0.2 udp len 40
+/// < late 1.0.0.3 > 2.0.0.2 udp len 40
+/// < late 1.0.0.4 > 2.0.0.2 udp len 40
+/// < past 1.0.0.5 > 2.0.0.2 udp len 40
 /// ```
 #[derive(Clone, Element)]
 #[element(methods, alias = "CounterMP", alias = "CounterAtomic", alias = "CounterLock")]
@@ -54,33 +73,12 @@ pub struct Counter {
     byte_count_call: Option<CallAt>,
 }
 
-/// A count, and what happens when it is reached.
-#[derive(Clone, Debug)]
-pub struct CallAt {
-    count: u64,
-    call: Option<Call>,
-}
-
-impl FromArg for CallAt {
-    const SYNTAX: &'static str = "a count, a write handler and its value";
-
-    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
-        let (count, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text, ""));
-        let count = u64::from_arg(count, names).map_err(|e| e.reworded("type mismatch"))?;
-        let call = match rest.trim() {
-            "" => None,
-            rest => Some(Call::from_arg(rest, names)?),
-        };
-        Ok(CallAt { count, call })
-    }
-}
-
 #[handlers]
 impl Counter {
     /// The packet count that calls a handler.
     #[read]
     fn count_call(&self) -> String {
-        self.count_call.as_ref().map_or_else(String::new, |c| c.count.to_string())
+        self.count_call.as_ref().map_or_else(String::new, |c| c.count().to_string())
     }
     /// Another count and handler; one count goes for each worker by itself
     /// unless the configuration had a call.
@@ -143,8 +141,10 @@ impl PerBatch for Counter {
     fn batch(&self, tally: &mut Tally, _: usize, batch: Batch, cx: &mut Cx) {
         let (packets, now) = (batch.len() as u64, cx.now().0.unsigned_abs());
         let bytes = batch.iter().map(|packet| packet.len() as u64).sum();
-        reach(&self.count_call, tally.count, packets, cx);
-        reach(&self.byte_count_call, tally.byte_count, bytes, cx);
+        let batch = match self.shares() {
+            true => self.reach(tally, batch, cx),
+            false => batch,
+        };
         tally.count += packets;
         tally.byte_count += bytes;
         tally.packets.update(packets, now);
@@ -157,13 +157,38 @@ impl PerBatch for Counter {
     }
 }
 
-/// Makes the call if its count lies among the next `more`.
-#[inline]
-fn reach(call: &Option<CallAt>, before: u64, more: u64, cx: &mut Cx) {
-    if let Some(CallAt { count, call: Some(call) }) = call
-        && before < *count
-        && before + more >= *count
-    {
-        cx.call(&call.handler, &call.value);
+impl Counter {
+    /// Makes the calls whose counts a batch reaches, each before the packet that does; the packets
+    /// from the last of them on.
+    fn reach(&self, tally: &Tally, mut batch: Batch, cx: &mut Cx) -> Batch {
+        let (mut count, mut bytes, mut place) = (tally.count, tally.byte_count, 0);
+        while place < batch.len() {
+            let length = batch.as_slice()[place].len() as u64;
+            let counts = [(&self.count_call, count, 1), (&self.byte_count_call, bytes, length)];
+            for (call, before, more) in counts {
+                let Some(call) = call.as_ref().and_then(|it| it.due(before, more)) else {
+                    continue;
+                };
+                if place > 0 {
+                    let others = batch.split_off(place);
+                    cx.emit_batch((), std::mem::replace(&mut batch, others));
+                    place = 0;
+                }
+                cx.call(&call.handler, &call.value);
+            }
+            (count, bytes, place) = (count + 1, bytes + length, place + 1);
+        }
+        batch
+    }
+
+    /// The handlers that it calls.
+    pub(super) fn calls(
+        config: &str,
+        names: &Names,
+    ) -> Option<Vec<(Option<&'static str>, String)>> {
+        let it = <Counter as Args>::parse(config, names).ok()?;
+        let calls = [it.count_call, it.byte_count_call].into_iter().flatten();
+        let handlers: Vec<_> = calls.filter_map(|it| Some((None, it.handler()?))).collect();
+        (!handlers.is_empty()).then_some(handlers)
     }
 }

@@ -19,6 +19,9 @@ struct Listener {
     elements: usize,
 }
 
+/// How many aggregates a listener may leave unasked for.
+const MOST: usize = 1 << 20;
+
 impl Ended {
     /// Listens for the aggregates of the element `name` that end.
     pub(crate) fn listen(name: &str, setup: &Setup) -> Result<Ears, ArgError> {
@@ -32,9 +35,15 @@ impl Ended {
         Ok(Ears { ended, listener })
     }
 
-    /// Tells all who listen.
+    /// Tells all who listen. What a listener has not asked for when there is more than it may
+    /// keep is forgotten: its own limit then ends these aggregates.
     pub(crate) fn tell(&mut self, over: &[u32]) {
-        self.listeners.values_mut().for_each(|listener| listener.over.extend(over));
+        for listener in self.listeners.values_mut() {
+            if listener.over.len() >= MOST {
+                listener.over.clear();
+            }
+            listener.over.extend(over);
+        }
     }
 }
 

@@ -6,11 +6,12 @@ use castanet_engine::wire::{Ethernet, Vlan, ether_type, vlan};
 
 /// Puts an Ethernet header with a VLAN tag before each packet.
 ///
-/// VLAN is the VLAN, or `ANNO` for that of the annotation; VLAN_TCI has VLAN and
-/// priority in one. Packets of NATIVE_VLAN get a header without tag.
+/// VLAN_TCI has VLAN and priority in one, or is `ANNO` for those of the
+/// annotation; VLAN_ID is the VLAN alone. Packets of NATIVE_VLAN, whatever their
+/// priority, get a header without tag.
 ///
 /// ```click
-/// in -> e :: EtherVLANEncap(0x0800, 0:0:0:0:0:1, 0:0:0:0:0:2, 9, 3) -> out
+/// in -> e :: EtherVLANEncap(0x0800, 0:0:0:0:0:1, 0:0:0:0:0:2, VLAN_ID 9, VLAN_PCP 3) -> out
 /// > in  1.0.0.1 > 2.0.0.2 udp
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 vlan 9 prio 3 1.0.0.1 > 2.0.0.2 udp ; mac 0
 /// = e.vlan_tci 24585
@@ -27,6 +28,15 @@ use castanet_engine::wire::{Ethernet, Vlan, ether_type, vlan};
 /// ! e.vlan_tci 5
 /// > in  hex 61
 /// < out eth 0:0:0:0:0:3 > 0:0:0:0:0:4 type 0x0801 hex 61
+/// ```
+/// ```click
+/// in -> e :: EtherVLANEncap(0x0800, 0:0:0:0:0:1, 0:0:0:0:0:2, 24585) -> out
+/// plain -> EtherVLANEncap(0x0800, 0:0:0:0:0:1, 0:0:0:0:0:2, ANNO) -> out2
+/// > in    1.0.0.1 > 2.0.0.2 udp
+/// > plain 1.0.0.1 > 2.0.0.2 udp
+/// < out   eth 0:0:0:0:0:1 > 0:0:0:0:0:2 vlan 9 prio 3 1.0.0.1 > 2.0.0.2 udp
+/// < out2  eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// = e.native_vlan 0
 /// ```
 /// ```click
 /// in -> SetVLANAnno(7) -> EtherVLANEncap(0x0800, 0:0:0:0:0:1, 0:0:0:0:0:2, ANNO) -> out
@@ -54,31 +64,24 @@ pub struct Fields {
     /// Destination address.
     #[arg]
     dst: MacAddr,
-    /// The VLAN, or `ANNO`.
+    /// The tag whole, or `ANNO`; 0 if nothing says otherwise.
     #[arg]
-    vlan: Option<Tag>,
+    vlan_tci: Option<Tag>,
     /// The priority, 0 to 7.
     #[arg]
     vlan_pcp: Option<u8>,
-    /// The tag whole, instead of VLAN.
-    #[arg(keyword)]
-    vlan_tci: Option<Tag>,
-    /// The VLAN, as VLAN.
+    /// The VLAN, instead of VLAN_TCI.
     #[arg(keyword)]
     vlan_id: Option<u16>,
     /// Which VLAN's packets get no tag, -1 for none.
-    #[arg(keyword, default = Native::NONE)]
+    #[arg(keyword, default = Native::ZERO)]
     native_vlan: Native,
 }
 
 impl Build for EtherVLANEncap {
     type Args = Fields;
     fn build(args: Fields, _: &Setup) -> Result<Self, ArgError> {
-        let (tci, id) = match (args.vlan, args.vlan_tci) {
-            (Some(Tag::Is(id)), tci) => (tci, args.vlan_id.or(Some(id))),
-            (anno, tci) => (tci.or(anno), args.vlan_id),
-        };
-        let tag = Tag::new(tci, id, args.vlan_pcp)?;
+        let tag = Tag::new(args.vlan_tci, args.vlan_id, args.vlan_pcp)?;
         let Fields { ethertype, src, dst, native_vlan: native, .. } = args;
         Ok(EtherVLANEncap { ethertype, src, dst, tag, native })
     }
@@ -146,9 +149,14 @@ impl EtherVLANEncap {
     fn set_dst(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         Ok(EtherVLANEncap { dst: MacAddr::from_arg(text, names)?, ..self.clone() })
     }
+    /// The VLAN without tag.
+    #[read]
+    fn native_vlan(&self) -> Native {
+        self.native
+    }
     /// Sets the VLAN without tag.
-    #[write]
-    fn native_vlan(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+    #[write(native_vlan)]
+    fn set_native_vlan(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         Ok(EtherVLANEncap { native: Native::from_arg(text, names)?, ..self.clone() })
     }
 }

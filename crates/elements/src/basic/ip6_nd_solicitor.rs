@@ -50,6 +50,20 @@ use castanet_kit::arp::Limits;
 /// < out eth 0:0:0:0:0:1 > 33:33:ff:0:0:2 1::1 > ff02::1:ff00:2 icmp6 type 135 hop 255 data 000100000000000000000000000000020101000000000001
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 9::9 > 1::2 udp
 /// ```
+/// Packets for a neighbour that does not answer go after PACKET_TIMEOUT:
+/// ```click
+/// in -> s :: IP6NDSolicitor(1::1, 0:0:0:0:0:1, ENTRY_PACKET_CAPACITY 2) -> Discard;  Idle -> [1] s
+/// > in 9::9 > 1::2 udp
+/// > in 9::9 > 1::2 udp
+/// > in 9::9 > 1::2 udp
+/// = s.drops.unanswered 1
+/// + 2s
+/// = s.length 2
+/// + 2s
+/// = s.length 0
+/// = s.drops.unanswered 3
+/// = s.count 1
+/// ```
 #[derive(Element)]
 #[element(args = Settings, ports = "2/1-2", processing = "h/h", gives = "ether")]
 pub struct IP6NDSolicitor {
@@ -67,9 +81,18 @@ pub struct Settings {
     /// How many packets may wait; 0 for a million.
     #[arg(keyword, default = 2048)]
     capacity: u32,
-    /// How many addresses to know; 0 for a million.
-    #[arg(keyword, default = 0)]
+    /// How many addresses to keep, those that were asked for included; 0 for a million. Where
+    /// there are more, the oldest without an answer goes first.
+    #[arg(keyword, default = Limits::ENTRIES)]
     entry_capacity: u32,
+    /// How many packets may wait for one address, after which more are dropped; 0 for as many as
+    /// may wait at all.
+    #[arg(keyword, default = Limits::ENTRY_PACKETS)]
+    entry_packet_capacity: u32,
+    /// How long packets may wait for an address, from the first of them on; 0 for as long as
+    /// their entry stays.
+    #[arg(keyword, default = Limits::PACKET_TIMEOUT)]
+    packet_timeout: Duration,
     /// How long an address is known without news; 0 for ever.
     #[arg(keyword, default = Duration::from_secs(120))]
     timeout: Duration,
@@ -104,6 +127,8 @@ impl Build for IP6NDSolicitor {
         let limits = Limits {
             capacity: args.capacity as usize,
             entry_capacity: args.entry_capacity as usize,
+            entry_packet_capacity: args.entry_packet_capacity as usize,
+            packet_timeout: nanos(args.packet_timeout),
             timeout: nanos(args.timeout),
             ..Limits::default()
         };

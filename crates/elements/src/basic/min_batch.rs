@@ -49,6 +49,7 @@ impl PerBatch for MinBatch {
     type Fate = ();
 
     fn batch(&self, waiting: &mut Waiting, _: usize, mut batch: Batch, cx: &mut Cx) {
+        cx.keep(&mut batch, || waiting.packets.len());
         waiting.packets.append(&mut batch);
         if waiting.packets.len() >= self.burst {
             return cx.emit_batch((), std::mem::take(&mut waiting.packets));

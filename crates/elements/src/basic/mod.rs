@@ -72,6 +72,7 @@ pub mod ip_encap;
 pub mod ip_input_combo;
 pub mod ip_rewriter_patterns;
 mod known_tunnels;
+mod last_packet;
 pub mod lookup_ip6_route;
 pub mod mark_ip6_header;
 pub mod mark_ip_header;
@@ -150,7 +151,8 @@ use castanet_engine::class::*;
 pub static CLASSES: &[Class] = &[
     info::<address_info::AddressInfo>(),
     per_packet::<adjust_timestamp::AdjustTimestamp>(),
-    per_batch::<aggregate_counter::AggregateCounter>(),
+    per_batch::<aggregate_counter::AggregateCounter>()
+        .with_calls(aggregate_counter::AggregateCounter::calls),
     per_packet::<aggregate_counter_vector::AggregateCounterVector>(),
     per_packet::<aggregate_filter::AggregateFilter>(),
     per_packet::<aggregate_first::AggregateFirst>(),
@@ -162,7 +164,8 @@ pub static CLASSES: &[Class] = &[
     info::<alignment_info::AlignmentInfo>(),
     info::<annotation_info::AnnotationInfo>(),
     per_batch::<arp_print::ARPPrint>(),
-    per_batch::<arp_querier::ARPQuerier>(),
+    // A poll leaves before the packet that it is sent for.
+    per_batch::<arp_querier::ARPQuerier>().with_first_output(1),
     per_packet::<arp_responder::ARPResponder>(),
     per_batch::<arp_table::ARPTable>(),
     per_batch::<average_batch_counter::AverageBatchCounter>().with_checksums(Checksums::Pass),
@@ -186,7 +189,9 @@ pub static CLASSES: &[Class] = &[
     per_packet::<classifier::Classifier>(),
     info::<clicky_info::ClickyInfo>(),
     per_batch::<clipboard::Clipboard>(),
-    per_batch::<counter::Counter>().with_checksums(Checksums::Pass),
+    per_batch::<counter::Counter>()
+        .with_calls(counter::Counter::calls)
+        .with_checksums(Checksums::Pass),
     per_batch::<cpu_switch::CPUSwitch>().with_checksums(Checksums::Pass),
     per_batch::<discard::Discard>().with_checksums(Checksums::Pass),
     control::<driver_manager::DriverManager>(),
@@ -210,7 +215,7 @@ pub static CLASSES: &[Class] = &[
     per_batch::<input_switch::InputSwitch>(),
     per_packet::<ip6_encap::IP6Encap>(),
     per_packet::<ip6_nd_advertiser::IP6NDAdvertiser>(),
-    per_batch::<ip6_nd_solicitor::IP6NDSolicitor>(),
+    per_batch::<ip6_nd_solicitor::IP6NDSolicitor>().with_first_output(1),
     per_packet::<ip_encap::IPEncap>(),
     per_packet::<ip_input_combo::IPInputCombo>(),
     info::<ip_rewriter_patterns::IPRewriterPatterns>(),
@@ -271,7 +276,7 @@ pub static CLASSES: &[Class] = &[
     per_batch::<suppressor::Suppressor>(),
     per_packet::<switch::Switch>().with_checksums(Checksums::Pass),
     per_batch::<tee::Tee>().with_checksums(Checksums::Pass),
-    per_batch::<time_filter::TimeFilter>(),
+    per_batch::<time_filter::TimeFilter>().with_calls(time_filter::TimeFilter::calls),
     per_packet::<time_range::TimeRange>(),
     per_batch::<timestamp_diff::TimestampDiff>(),
     per_packet::<truncate::Truncate>(),

@@ -19,7 +19,7 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 pub struct MoveData {
     /// Where they go to.
-    #[arg]
+    #[arg(range = ..=1048576)]
     dst_offset: u32,
     /// Where they come from.
     #[arg]

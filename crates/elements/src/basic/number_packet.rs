@@ -33,7 +33,7 @@ pub struct NumberPacket(Format);
 #[derive(Args)]
 pub struct Format {
     /// Where in the packet.
-    #[arg(default = 40)]
+    #[arg(default = 40, range = ..=1048576)]
     offset: u32,
     /// Whether the most significant byte comes first, rather than as this machine has it.
     #[arg(keyword, default = false)]

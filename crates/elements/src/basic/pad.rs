@@ -27,13 +27,26 @@ use castanet_engine::prelude::*;
 pub struct Pad {
     /// The least length of packets.
     #[arg]
-    length: Option<u32>,
+    length: Option<Least>,
     /// Whether the bytes added are to be zero; they are in any case.
     #[arg(keyword, name = "ZERO", default = true)]
     _zero: bool,
     /// The most length of packets, longer ones are cut; no limit if 0.
     #[arg(keyword, default = 0)]
     maxlength: u32,
+}
+
+/// A length that packets can be given.
+#[derive(Clone, Copy)]
+pub struct Least(u32);
+
+impl FromArg for Least {
+    const SYNTAX: &'static str = "a length up to 1048576";
+
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let all = ..=Packet::LONGEST;
+        castanet_engine::args::within(text, names, &all, Self::SYNTAX).map(Least)
+    }
 }
 
 impl PerPacket for Pad {
@@ -45,7 +58,7 @@ impl PerPacket for Pad {
     fn packet(&self, _: &mut (), packet: &mut Packet) {
         let extra = packet.anno_u32(anno::EXTRA_LENGTH) as usize;
         let missing = match self.length {
-            Some(length) => (length as usize).saturating_sub(packet.len()),
+            Some(Least(length)) => (length as usize).saturating_sub(packet.len()),
             // An annotation can say anything; packets cannot have any length.
             None => extra.min((u16::MAX as usize).saturating_sub(packet.len())),
         };

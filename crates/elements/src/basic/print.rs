@@ -78,7 +78,7 @@ impl Print {
         let line = Line {
             label: &self.label,
             cpu: self.cpu.then_some(worker),
-            timestamp: self.timestamp.then(|| Timestamp(packet.timestamp().unsigned_abs())),
+            timestamp: self.timestamp.then(|| Timestamp(packet.timestamp())),
             room: self.headroom.then(|| (packet.headroom(), packet.tailroom())),
             annotations: self.printanno.then_some(&annotations[..]),
             contents: self.contents.0,

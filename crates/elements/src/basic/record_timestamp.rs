@@ -47,7 +47,7 @@ pub struct Where {
     /// Where in the packet its number is; packets are counted if negative.
     #[arg(keyword, default = -1)]
     offset: i64,
-    /// Whether there is to be room for any number.
+    /// Whether there is to be room for any number below 16 777 216.
     #[arg(keyword, default = false)]
     dynamic: bool,
     /// Whether the most significant byte of numbers comes first.
@@ -55,8 +55,10 @@ pub struct Where {
     net_order: bool,
 }
 
-/// More would not fit into memory.
+/// More numbers than packets have.
 const MOST: usize = 1 << 32;
+/// How many times find room where any number may come, as packets say.
+const MOST_DYNAMIC: usize = 1 << 24;
 
 /// How a `NumberPacket` writes.
 #[derive(Default)]
@@ -80,7 +82,7 @@ impl Stamps {
     }
 
     fn put(&mut self, number: u64, time: Time, room: usize, dynamic: bool) -> bool {
-        let room = if dynamic { MOST } else { room };
+        let room = if dynamic { room.max(MOST_DYNAMIC) } else { room };
         let Some(at) = usize::try_from(number).ok().filter(|&at| at < room) else { return false };
         if at >= self.times.len() {
             self.times.resize((at + 1).next_power_of_two().min(room), 0);
@@ -107,6 +109,8 @@ impl Build for RecordTimestamp {
     fn build(args: Where, setup: &Setup) -> Result<Self, ArgError> {
         let linked =
             |name: &String| setup.linked(name, "NumberPacket").map_err(|e| e.at("COUNTER"));
+        castanet_engine::args::affordable(args.n as u64, size_of::<i64>(), "times")
+            .map_err(|error| error.at("N"))?;
         let counter = args.counter.as_ref().map(linked).transpose()?;
         Ok(RecordTimestamp { stamps: setup.own(), counter, settings: args })
     }

@@ -15,8 +15,9 @@ use castanet_kit::script::PRIVATE;
 /// TYPE says what starts the program. Without ports it is `ACTIVE`, and runs
 /// when the router starts. With ports it is `PACKET`: it runs for each packet,
 /// `$input` is where that came in, and it goes to the output whose number the
-/// program returns, to output 0 at its `end`, and nowhere else. Such packets
-/// visit the control thread, one by one: this is for rare ones.
+/// program returns, to output 0 at its `end`, and nowhere else. The packet waits meanwhile, and
+/// what the program writes holds for its way further down and for the next packet. The program
+/// runs on the control thread: this is for rare packets.
 ///
 /// ```click
 /// in -> c :: Counter -> out
@@ -61,6 +62,19 @@ use castanet_kit::script::PRIVATE;
 /// < second 1.0.0.1 > 2.0.0.3 udp
 /// = s.get(n) 4
 /// = s.drops.unmatched 2
+/// ```
+///
+/// ```click
+/// in -> Script(init n 0, set n $(add $n 1), write sw.switch $(if $(gt $n 2) 1 0)) -> sw :: Switch -> out
+/// sw[1] -> second
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// > in  1.0.0.1 > 2.0.0.3 udp
+/// > in  1.0.0.1 > 2.0.0.4 udp
+/// > in  1.0.0.1 > 2.0.0.5 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.3 udp
+/// < second 1.0.0.1 > 2.0.0.4 udp
+/// < second 1.0.0.1 > 2.0.0.5 udp
 /// ```
 #[derive(Element)]
 #[element(args = Instructions)]

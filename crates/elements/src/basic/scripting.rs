@@ -2,9 +2,10 @@
 
 use castanet_engine::args::system_words;
 use castanet_engine::class::{Change, Read};
+use castanet_engine::files::HandlerFiles;
 use castanet_engine::prelude::*;
 use castanet_kit::script::{
-    End, FUNCTIONS, Machine, Mistake, Program, State as Wait, World, call, signal,
+    End, FUNCTIONS, LONGEST, Machine, Mistake, Program, State as Wait, World, call, signal,
 };
 
 #[derive(Args)]
@@ -68,6 +69,7 @@ fn signals<'a>(words: impl Iterator<Item = &'a str>) -> Result<Vec<i32>, ArgErro
 pub(super) struct Scripted {
     kind: Kind,
     program: Program,
+    files: HandlerFiles,
 }
 
 /// Where a script stands.
@@ -119,7 +121,7 @@ impl Scripted {
         }
         let texts = args.instructions.iter().map(|words| words.text.as_str());
         let program = Program::parse(texts, kind == Kind::Driver).map_err(all_wrong)?;
-        Ok(Scripted { kind, program })
+        Ok(Scripted { kind, program, files: setup.names.files().clone() })
     }
 
     pub(super) fn drives(&self) -> bool {
@@ -164,14 +166,14 @@ impl Scripted {
         if !std::mem::replace(&mut state.begun, true) {
             state.seed = desk.now().0.unsigned_abs();
             let said = &mut Said::aloud();
-            let mut site = Site { seed: &mut state.seed, desk, said };
+            let mut site = Site { files: &self.files, seed: &mut state.seed, desk, said };
             state.machine.initialize(&self.program, &mut site);
         }
     }
 
     /// Runs on, and does what its end asks for.
     fn run(&self, state: &mut State, desk: &mut dyn Desk, said: &mut Said) {
-        let mut site = Site { seed: &mut state.seed, desk: &mut *desk, said };
+        let mut site = Site { files: &self.files, seed: &mut state.seed, desk: &mut *desk, said };
         let ended = matches!(state.machine.run(&self.program, &mut site), Wait::Done(_));
         if !ended || std::mem::replace(&mut state.over, ended) {
             return;
@@ -207,8 +209,8 @@ impl Scripted {
                 if variable.is_empty() {
                     return Some(Err(ArgError::new("no variable")));
                 }
-                state.machine.set(variable, value.trim());
-                return Some(Ok(String::new()));
+                let set = state.machine.set(variable, value.trim());
+                return Some(set.map(|()| String::new()).map_err(ArgError::new));
             }
             ("packet", true) if self.kind == Kind::Packet => {
                 return Some(self.decide(state, text, desk));
@@ -241,7 +243,7 @@ impl Scripted {
             return None;
         }
         let said = &mut Said::Kept(Vec::new());
-        let mut site = Site { seed: &mut state.seed, desk, said };
+        let mut site = Site { files: &self.files, seed: &mut state.seed, desk, said };
         if let Some(answer) = call(handler, text, &mut state.machine, &mut site) {
             return Some(answer.map_err(ArgError::new));
         }
@@ -282,25 +284,23 @@ impl Scripted {
         }
     }
 
-    /// Runs for the packet that has waited longest, and says to which output it
-    /// goes; none that there is drops it.
+    /// Runs for a packet, and says to which output it goes; none that there is
+    /// drops it.
     fn decide(
         &self,
         state: &mut State,
         input: &str,
         desk: &mut dyn Desk,
     ) -> Result<String, ArgError> {
-        state.machine.set("input", input);
+        _ = state.machine.set("input", input);
         state.machine.call("packet", "", true);
         state.over = false;
         self.run(state, desk, &mut Said::aloud());
-        let output = match state.machine.state() {
+        Ok(match state.machine.state() {
             Wait::Done(End::Return(value)) => value.trim().to_owned(),
             Wait::Done(End::End) => "0".to_owned(),
             _ => String::new(),
-        };
-        let handler = format!("{}.decided", desk.name());
-        desk.write(&handler, &output).map(|()| String::new())
+        })
     }
 }
 
@@ -337,6 +337,7 @@ impl Said {
 
 /// The desk as the language sees it.
 struct Site<'a> {
+    files: &'a HandlerFiles,
     seed: &'a mut u64,
     desk: &'a mut dyn Desk,
     said: &'a mut Said,
@@ -407,8 +408,9 @@ impl World for Site<'_> {
         let saved = opened.and_then(|mut it| it.write_all(text.as_bytes()));
         saved.map_err(|e| format!("{file}: {}", system_words(&e)))
     }
-    fn load(&mut self, file: &str) -> Result<String, String> {
-        let bytes = std::fs::read(file).map_err(|e| format!("{file}: {}", system_words(&e)))?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    fn load(&mut self, function: &str, file: &str) -> Result<String, String> {
+        let read = self.files.read(function, file, LONGEST);
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        read.map(text).map_err(|error| self.desk.words(&error))
     }
 }

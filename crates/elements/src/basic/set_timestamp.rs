@@ -46,7 +46,7 @@ impl PerPacket for SetTimestamp {
 
     #[inline]
     fn burst(&self, stamp: &mut Stamp, now: Time) {
-        let given = self.timestamp.map(|t| i64::try_from(t.0).unwrap_or(i64::MAX));
+        let given = self.timestamp.map(|time| time.0);
         stamp.nanoseconds = given.unwrap_or(now.0);
     }
 

@@ -23,7 +23,7 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 pub struct StoreAnno {
     /// Where in the packet.
-    #[arg]
+    #[arg(range = ..=1048576)]
     offset: u32,
     /// The annotation.
     #[arg]

@@ -24,7 +24,7 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 pub struct StoreData {
     /// Where in the packet.
-    #[arg]
+    #[arg(range = ..=1048576)]
     offset: u32,
     /// The bytes.
     #[arg]

@@ -8,17 +8,18 @@ use castanet_engine::prelude::*;
 ///
 /// It may be given absolutely, from the first packet on (`_AFTER`), from the start of the router
 /// on (`_DELAY`), or, for the end, from the beginning on (INTERVAL). The end itself
-/// still belongs to it. What is to be called when a packet comes after the end is called once; `$t` in
-/// it stands for that packet's time.
+/// no longer belongs to it. What is to be called at the first packet that does not come before the
+/// end is called once, before that packet goes on; `$t` in it stands for the packet's time. If it moves
+/// the end, a packet that was pushed is looked at anew, and there may be another call.
 ///
 /// ```click
 /// in -> f :: TimeFilter(START_AFTER 1, INTERVAL 2, END_CALL p.color 9) -> p :: Paint(1) -> out;  f[1] -> rest
 /// > in   1.0.0.1 > 2.0.0.2 udp ; time 1000000010
 /// > in   1.0.0.2 > 2.0.0.2 udp ; time 1000000011
-/// > in   1.0.0.3 > 2.0.0.2 udp ; time 1000000013
+/// > in   1.0.0.3 > 2.0.0.2 udp ; time 1000000012
 /// < rest 1.0.0.1 > 2.0.0.2 udp ; time 1000000010.000000000
 /// < out  1.0.0.2 > 2.0.0.2 udp ; time 1000000011.000000000 paint 1
-/// < out  1.0.0.3 > 2.0.0.2 udp ; time 1000000013.000000000 paint 1
+/// < out  1.0.0.3 > 2.0.0.2 udp ; time 1000000012.000000000 paint 1
 /// = f.start 1000000011.000000000
 /// = f.end 1000000013.000000000
 /// = f.interval 2.000000000
@@ -31,6 +32,22 @@ use castanet_engine::prelude::*;
 /// ! f.start 1000000000
 /// ! f.end 1000000001
 /// = f.interval 1.000000000
+/// ```
+///
+/// ```click
+/// in -> f :: TimeFilter(END 1000000010, END_CALL f.extend_interval 2) -> out;  f[1] -> rest
+/// > in  1.0.0.1 > 2.0.0.2 udp ; time 1000000013
+/// < out 1.0.0.1 > 2.0.0.2 udp ; time 1000000013.000000000
+/// = f.end 1000000014.000000000
+/// > in  1.0.0.2 > 2.0.0.2 udp ; time 1000000014
+/// < out 1.0.0.2 > 2.0.0.2 udp ; time 1000000014.000000000
+/// ```
+///
+/// ```click
+/// in -> f :: TimeFilter(END 1000000010, END_CALL f.end 1000000009) -> out;  f[1] -> rest
+/// > in   1.0.0.1 > 2.0.0.2 udp ; time 1000000013
+/// < rest 1.0.0.1 > 2.0.0.2 udp ; time 1000000013.000000000
+/// = f.end 1000000009.000000000
 /// ```
 #[derive(Element)]
 #[element(args = Wishes)]
@@ -51,16 +68,16 @@ pub struct Wishes {
     /// The first time, after the start of the router.
     #[arg(keyword)]
     start_delay: Option<Duration>,
-    /// The last time, in seconds since 1970.
+    /// The end, in seconds since 1970.
     #[arg(keyword)]
     end: Option<Timestamp>,
-    /// The last time, after that of the first packet.
+    /// The end, after that of the first packet.
     #[arg(keyword)]
     end_after: Option<Duration>,
-    /// The last time, after the start of the router.
+    /// The end, after the start of the router.
     #[arg(keyword)]
     end_delay: Option<Duration>,
-    /// The last time, after the first one.
+    /// The end, after the first time.
     #[arg(keyword)]
     interval: Option<Duration>,
     /// Whether to stop the router at the first packet after the end.
@@ -76,7 +93,7 @@ impl Build for TimeFilter {
 
     fn build(it: Wishes, setup: &Setup) -> Result<Self, ArgError> {
         let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-        let absolute = |time: Timestamp| i64::try_from(time.0).unwrap_or(i64::MAX);
+        let absolute = |time: Timestamp| time.0;
         let started = setup.started;
         let begin = match (it.start, it.start_after, it.start_delay) {
             (None, None, None) => Begin::At(0),
@@ -106,6 +123,17 @@ impl Build for TimeFilter {
     }
 }
 
+impl TimeFilter {
+    /// The handler that it calls.
+    pub(super) fn calls(
+        config: &str,
+        names: &Names,
+    ) -> Option<Vec<(Option<&'static str>, String)>> {
+        let call = <Wishes as Args>::parse(config, names).ok()?.end_call?;
+        Some(vec![(Some("END_CALL"), call.handler)])
+    }
+}
+
 #[derive(Fate)]
 pub enum Way {
     /// Packets of that time.
@@ -121,7 +149,7 @@ impl PerBatch for TimeFilter {
     type Fate = Way;
     const SHARED: bool = true;
 
-    fn batch(&self, window: &mut Window, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, window: &mut Window, port: usize, batch: Batch, cx: &mut Cx) {
         window.begin(&self.window);
         for packet in batch {
             let time = packet.timestamp();
@@ -130,7 +158,12 @@ impl PerBatch for TimeFilter {
                     cx.stop();
                 }
                 if let Some(Call { handler, value }) = &self.call {
-                    cx.call(handler, &value.replace("$t", &seconds(time)));
+                    let value = value.replace("$t", &seconds(time));
+                    if cx.pulled().is_none() {
+                        cx.call_and_return(handler, &value, port, packet);
+                        continue;
+                    }
+                    cx.call(handler, &value);
                 }
             }
             let way = if window.has(time) { Way::Within } else { Way::Outside };

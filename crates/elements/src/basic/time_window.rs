@@ -33,13 +33,15 @@ pub struct Window {
     begun: bool,
     first: i64,
     last: i64,
-    /// Whether a packet has come after the end.
+    /// Whether a packet has come that is not before the end.
     over: bool,
+    /// The end as it was when that was said, until the next packet is looked at.
+    said: Option<i64>,
 }
 
 impl Default for Window {
     fn default() -> Self {
-        Window { wanted: None, begun: false, first: 0, last: i64::MAX, over: false }
+        Window { wanted: None, begun: false, first: 0, last: i64::MAX, over: false, said: None }
     }
 }
 
@@ -54,7 +56,7 @@ impl Window {
     fn start(&self) -> String {
         seconds(self.first)
     }
-    /// The last time that passes.
+    /// The end: the first time that passes no more.
     #[read]
     fn end(&self) -> String {
         seconds(self.last)
@@ -102,7 +104,8 @@ impl Window {
         }
     }
 
-    /// Takes notice of a packet's time; whether it is the first after the end.
+    /// Takes notice of a packet's time; whether it is the first that is not before the end.
+    /// When it comes again, it is so only if the end has moved on.
     pub(super) fn is_first_after(&mut self, time: i64) -> bool {
         if let Some((begin, end)) = self.wanted.take() {
             self.first = match begin {
@@ -115,11 +118,14 @@ impl Window {
                 End::Interval(interval) => self.first.saturating_add(interval),
             };
         }
-        time > self.last && !std::mem::replace(&mut self.over, true)
+        self.over |= self.said.take().is_some_and(|said| self.last <= said);
+        let first = time >= self.last && !std::mem::replace(&mut self.over, true);
+        self.said = first.then_some(self.last);
+        first
     }
 
     /// Whether a time lies within.
     pub(super) fn has(&self, time: i64) -> bool {
-        (self.first..=self.last).contains(&time)
+        (self.first..self.last).contains(&time)
     }
 }

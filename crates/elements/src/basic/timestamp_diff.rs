@@ -63,7 +63,7 @@ pub struct Which {
     /// Where in the packet its number is.
     #[arg(keyword, default = 40)]
     offset: u32,
-    /// The most delays to keep, the last ones; no limit if 0.
+    /// The most delays to keep, the last ones; 16777216 if 0.
     #[arg(keyword, default = 0)]
     n: usize,
     /// Milliseconds beyond which a delay is said, if VERBOSE, rather than counted.

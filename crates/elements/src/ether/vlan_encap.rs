@@ -27,6 +27,11 @@ use castanet_engine::wire::{Vlan, ether_type, vlan};
 /// = v.native_vlan -1
 /// ```
 /// ```click
+/// in -> VLANEncap -> out
+/// > in  eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// ```
+/// ```click
 /// in -> SetVLANAnno(7) -> VLANEncap(ANNO, ETHERTYPE 0x88a8) -> out
 /// > in  eth 0:0:0:0:0:1 > 0:0:0:0:0:2 vlan 9 1.0.0.1 > 2.0.0.2 udp
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 qinq 7 vlan 9 1.0.0.1 > 2.0.0.2 udp
@@ -41,7 +46,7 @@ pub struct VLANEncap {
 
 #[derive(Args)]
 pub struct Fields {
-    /// The tag whole, or `ANNO`.
+    /// The tag whole, or `ANNO`; 0 if nothing says otherwise.
     #[arg]
     vlan_tci: Option<Tag>,
     /// The priority, 0 to 7.

@@ -102,7 +102,7 @@ impl Burst {
     }
 }
 
-fn fate(passed: Result<Passed, Refusal>, unmapped: u8) -> u8 {
+pub(super) fn fate(passed: Result<Passed, Refusal>, unmapped: u8) -> u8 {
     match passed {
         Ok(Passed::Untouched(output) | Passed::Rewritten { output, .. }) => output,
         Err(Refusal::Unmapped) => unmapped,

@@ -32,6 +32,22 @@ use castanet_kit::nat::By;
 /// + 11s
 /// = rw.table (1.0.0.1, 2.0.0.2, 5) => (9.9.9.9, 2.0.0.2, 700) [*0 1] i0 exp289\n(2.0.0.2, 9.9.9.9, 700) => (2.0.0.2, 1.0.0.1, 5) [0 *1] i0 exp289
 /// ```
+/// ```click
+/// in -> rw :: ICMPPingRewriter(pattern 9.9.9.9 700 - - 0 0, FRAGMENTS true) -> out
+/// > in  1.0.0.1 > 2.0.0.2 icmp id 7 frag 16 "late"
+/// > in  1.0.0.1 > 2.0.0.2 icmp type echo ident 5 seq 1 id 7 frag 0+ "16 bytes"
+/// < out 9.9.9.9 > 2.0.0.2 icmp type echo ident 700 seq 1 id 7 frag 0+ "16 bytes" ; dst 2.0.0.2
+/// < out 9.9.9.9 > 2.0.0.2 icmp id 7 frag 16 "late" ; dst 2.0.0.2
+/// > in  1.0.0.1 > 2.0.0.2 icmp type echo ident 5 seq 1 id 8 frag 0+ "16 bytes"
+/// > in  1.0.0.1 > 2.0.0.2 icmp id 8 frag 8 "overlaps"
+/// < out 9.9.9.9 > 2.0.0.2 icmp type echo ident 700 seq 1 id 8 frag 0+ "16 bytes"
+/// = rw.drops.overlapping_fragment 1
+/// = rw.drops.tiny_fragment 0
+/// > in  1.0.0.1 > 2.0.0.2 icmp id 10 frag 80 "lone"
+/// + 5s
+/// = rw.drops.lone_fragment 1
+/// = rw.drops.excess_fragment 0
+/// ```
 #[derive(Element)]
 #[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip")]
 pub struct ICMPPingRewriter(Rewriter);

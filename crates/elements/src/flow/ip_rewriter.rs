@@ -21,8 +21,8 @@ use castanet_kit::nat::{By, Lives};
 /// * `pattern NAME FOUTPUT ROUTPUT`: by a pattern of an `IPRewriterPatterns`;
 /// * the name of a mapper, such as a `RoundRobinIPMapper`, which chooses.
 ///
-/// Later fragments and other protocols are not rewritten; they take `pass`, or are
-/// dropped. A mapping ends when no packet has come for its timeout. Where
+/// Other protocols are not rewritten, nor are later fragments unless FRAGMENTS says so; they
+/// take `pass`, or are dropped. A mapping ends when no packet has come for its timeout. Where
 /// MAPPING_CAPACITY is reached, the one that would end first makes room, unless
 /// it is guaranteed its place.
 ///
@@ -85,6 +85,27 @@ use castanet_kit::nat::{By, Lives};
 /// = rw.size 0
 /// ! rw.capacity 5
 /// = rw.capacity 5
+/// ```
+///
+/// With `FRAGMENTS true` later fragments are rewritten as the first of their packet, and wait up
+/// to 2 seconds for it, 64 of a packet and 1024 in all; what cuts headers in two, overlaps or
+/// contradicts others of its packet is dropped, with all others of that packet.
+///
+/// ```click
+/// in -> rw :: IPRewriter(pattern 9.9.9.9 - - - 0 0, FRAGMENTS true) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp id 7 frag 16 "late"
+/// > in  1.0.0.1:5 > 2.0.0.2:6 udp id 7 frag 0+ "a packet"
+/// < out 9.9.9.9:5 > 2.0.0.2:6 udp id 7 frag 0+ "a packet" ; dst 2.0.0.2
+/// < out 9.9.9.9 > 2.0.0.2 udp id 7 frag 16 "late" ; dst 2.0.0.2
+/// > in  1.0.0.1:5 > 2.0.0.2:6 udp id 8 frag 0+ "a packet"
+/// > in  1.0.0.1 > 2.0.0.2 udp id 8 frag 8 "overlaps"
+/// < out 9.9.9.9:5 > 2.0.0.2:6 udp id 8 frag 0+ "a packet"
+/// = rw.drops.overlapping_fragment 1
+/// = rw.drops.tiny_fragment 0
+/// > in  1.0.0.1 > 2.0.0.2 udp id 10 frag 80 "lone"
+/// + 5s
+/// = rw.drops.lone_fragment 1
+/// = rw.drops.excess_fragment 0
 /// ```
 #[derive(Element)]
 #[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "IPRewriterIMP")]

@@ -1,6 +1,7 @@
 //! Elements that keep state of each flow.
 
 mod burst;
+mod fragments;
 pub mod icmp_ping_rewriter;
 pub mod ip_addr_pair_rewriter;
 pub mod ip_addr_rewriter;

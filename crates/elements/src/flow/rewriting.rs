@@ -1,12 +1,14 @@
 //! What all rewriters are told, where they find their mappings, and what their handlers say.
 
 use super::burst::{Burst, Turn};
+use super::fragments::HeldFragment;
 use super::named::{Later, member, number};
 use super::settings::OfAll;
-use castanet_engine::class::{Change, Read};
+use castanet_engine::class::{Change, Piece, Read};
 use castanet_engine::element::{DROP, FateKind, FateSpec};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::ip_proto;
+use castanet_kit::datagrams::Datagrams;
 use castanet_kit::flow::Tuple4;
 use castanet_kit::nat::{By, Input, Lives, Passed, Refusal, Rules, Table};
 use std::marker::PhantomData;
@@ -14,6 +16,8 @@ use std::marker::PhantomData;
 /// A rewriter's settings.
 pub(super) struct Rewriter {
     table: Common<Table>,
+    /// Packets whose fragments are under way, if later ones are to follow the first.
+    pub(super) datagrams: Option<Common<Datagrams<HeldFragment>>>,
     /// Whose the table is.
     head: String,
     member: String,
@@ -29,7 +33,7 @@ pub(super) struct Rewriter {
 }
 
 /// Why packets go nowhere.
-const REASONS: [FateSpec; 3] = [
+const REASONS: [FateSpec; 7] = [
     FateSpec {
         name: "unmapped",
         doc: "Packets that no mapping is for, and none is to be made for.",
@@ -45,6 +49,28 @@ const REASONS: [FateSpec; 3] = [
         doc: "Packets of other protocols, later fragments, and packets cut short.",
         kind: FateKind::Drop,
     },
+    FateSpec {
+        name: "tiny_fragment",
+        doc: "Fragments that cut the headers of their packet in two, and all others of that \
+              packet, with FRAGMENTS.",
+        kind: FateKind::Drop,
+    },
+    FateSpec {
+        name: "overlapping_fragment",
+        doc: "Fragments that overlap or contradict others of their packet, and all others of \
+              that packet, with FRAGMENTS.",
+        kind: FateKind::Drop,
+    },
+    FateSpec {
+        name: "lone_fragment",
+        doc: "Fragments whose packet's first fragment did not come in time, with FRAGMENTS.",
+        kind: FateKind::Drop,
+    },
+    FateSpec {
+        name: "excess_fragment",
+        doc: "Fragments that found no room to wait, or made room for others, with FRAGMENTS.",
+        kind: FateKind::Drop,
+    },
 ];
 
 /// Where packets go, of rewriters that go by addresses.
@@ -53,7 +79,7 @@ pub struct Way(u8);
 
 /// The same, of rewriters that do not take every packet.
 #[derive(Clone, Copy)]
-pub struct WayOfSome(u8);
+pub struct WayOfSome(pub(super) u8);
 
 impl Fate for Way {
     const FATES: &'static [FateSpec] = REASONS.split_at(2).0;
@@ -101,6 +127,15 @@ impl WayOfErrors {
 pub(super) const UNMAPPED: u8 = DROP;
 pub(super) const EXHAUSTED: u8 = DROP - 1;
 pub(super) const NOT_REWRITTEN: u8 = DROP - 2;
+pub(super) const TINY: u8 = DROP - 3;
+pub(super) const OVERLAPPING: u8 = DROP - 4;
+pub(super) const LONE: u8 = DROP - 5;
+pub(super) const EXCESS: u8 = DROP - 6;
+
+/// Whether a fate is a reason to drop.
+pub(super) fn is_reason(fate: u8) -> bool {
+    fate >= EXCESS
+}
 
 impl Rewriter {
     pub(super) fn new<E: Describe>(
@@ -113,6 +148,7 @@ impl Rewriter {
         let (capacity, head) = common.head(setup)?;
         Ok(Rewriter {
             table: setup.common(&head),
+            datagrams: (common.fragments && !by.is_of_addresses()).then(Common::default),
             // Of others' tables the capacity is theirs.
             capacity: Some(capacity.unwrap_or(castanet_kit::nat::CAPACITY))
                 .filter(|_| head == setup.name),
@@ -155,6 +191,7 @@ impl Rewriter {
         it.home = Some(Home { names, outputs, by });
         cx.cancel_wake();
         it.waits = false;
+        self.release(it, cx);
         if !it.table.read(Table::is_empty) {
             self.wait(it, cx);
         }
@@ -173,6 +210,7 @@ impl Rewriter {
 
     /// Lets what another configuration has made go on here, if it has made anything.
     pub(super) fn settle<K: Kind>(&self, it: &mut Rewriting<K>) {
+        self.adopt(it);
         if !it.head.is_empty() && !self.is_followed(it) {
             self.follow(it);
         }
@@ -207,6 +245,7 @@ impl Rewriter {
         const SOME: usize = 256;
         let now = cx.now().nanos();
         it.waits = false;
+        self.release(it, cx);
         if it.table.read(|table| table.is_due(now)) && !it.table.change(|it| it.expire(now, SOME)) {
             it.waits = true;
             return cx.wake_at(cx.now() + Duration::from_nanos(1));
@@ -216,9 +255,24 @@ impl Rewriter {
         }
     }
 
-    /// Rewrites a burst: first what mappings that are there say, while other workers do the same,
-    /// then what changes mappings.
+    /// Rewrites a burst.
     pub(super) fn batch<K: Kind>(
+        &self,
+        it: &mut Rewriting<K>,
+        port: usize,
+        batch: Batch,
+        cx: &mut Cx,
+    ) {
+        let is_fragment = |packet: &Packet| packet.ipv4_header().is_some_and(|ip| ip.is_fragment());
+        match self.datagrams.is_some() && batch.iter().any(is_fragment) {
+            true => self.piecewise(it, port, batch, cx),
+            false => self.whole(it, port, batch, cx),
+        }
+    }
+
+    /// Rewrites a burst without caring for fragments: first what mappings that are there say, while other workers do the same,
+    /// then what changes mappings.
+    pub(super) fn whole<K: Kind>(
         &self,
         it: &mut Rewriting<K>,
         port: usize,
@@ -278,15 +332,17 @@ struct Home {
 
 /// The mappings, for those who read the handlers, and what a burst needs.
 pub struct Rewriting<K: Kind> {
-    table: Common<Table>,
+    pub(super) table: Common<Table>,
+    /// Packets whose fragments are under way, of all workers.
+    pub(super) datagrams: Common<Datagrams<HeldFragment>>,
     head: String,
-    zone: u16,
+    pub(super) zone: u16,
     named: Vec<String>,
     /// Of the worker that handlers change.
     home: Option<Home>,
     /// Whether it is to be woken.
-    waits: bool,
-    burst: Burst,
+    pub(super) waits: bool,
+    pub(super) burst: Burst,
     kind: PhantomData<K>,
 }
 
@@ -294,6 +350,7 @@ impl<K: Kind> Default for Rewriting<K> {
     fn default() -> Self {
         Rewriting {
             table: Common::default(),
+            datagrams: Common::default(),
             head: String::new(),
             zone: 0,
             named: Vec::new(),
@@ -401,6 +458,11 @@ impl<K: Kind> Rewriting<K> {
         Ok(())
     }
 
+    /// Whether handlers change this one of all workers'.
+    pub(super) fn is_home(&self) -> bool {
+        self.home.is_some()
+    }
+
     /// Changes the table, once of all workers.
     fn at_home(&self, change: impl FnOnce(&mut Table)) {
         if self.home.is_some() {
@@ -416,7 +478,9 @@ impl<K: Kind> Rewriting<K> {
     }
 
     fn listing(&self, ask: &Ask, protocol: Option<u8>) -> Value {
-        self.now(ask, |table| table.listing(self.zone, protocol, ask.now.nanos()))
+        let (now, from) = (ask.now.nanos(), usize::try_from(ask.from).unwrap_or(usize::MAX));
+        let (text, next) = self.table.read(|table| table.listing(self.zone, protocol, now, from));
+        Piece { text, next: next.map(|next| next as u64), sorted: false }.into()
     }
 
     /// What `SADDR SPORT DADDR DPORT` of TCP becomes, in the same form.
@@ -510,6 +574,14 @@ macro_rules! rewriter_methods {
 
         fn wake(&self, it: &mut Self::Local, cx: &mut Cx) {
             self.0.wake(it, cx);
+        }
+
+        fn end(&self, it: &mut Self::Local, cx: &mut Cx) {
+            self.0.end(it, cx);
+        }
+
+        fn held(&self, it: &Self::Local) -> usize {
+            self.0.held(it)
         }
     };
 }

@@ -32,6 +32,10 @@ pub struct OfAll {
     /// The same.
     #[arg(keyword)]
     reap_time: Option<Duration>,
+    /// Whether later fragments are rewritten as the first of their packet, for which they wait up
+    /// to 2 seconds. Rewriters of addresses rewrite them anyway.
+    #[arg(keyword, default = false)]
+    pub(super) fragments: bool,
     /// Of FastClick; all workers have the same mappings anyway.
     #[arg(keyword, default = false)]
     #[allow(dead_code)]

@@ -40,6 +40,23 @@ use castanet_kit::nat::By;
 /// > in   1.0.0.1:5000 > 2.0.0.2:80 tcp syn
 /// = rw.drops.exhausted 1
 /// ```
+/// ```click
+/// in -> rw :: TCPRewriter(pattern 9.9.9.9 - - - 0 0, FRAGMENTS true) -> out
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 7 frag 24 "late"
+/// > in  1.0.0.1:5 > 2.0.0.2:6 tcp id 7 frag 0+ "data"
+/// < out 9.9.9.9:5 > 2.0.0.2:6 tcp id 7 frag 0+ "data" ; dst 2.0.0.2
+/// < out 9.9.9.9 > 2.0.0.2 tcp id 7 frag 24 "late" ; dst 2.0.0.2
+/// > in  1.0.0.1:5 > 2.0.0.2:6 tcp id 8 frag 0+ "longer data."
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 8 frag 24 "overlaps"
+/// < out 9.9.9.9:5 > 2.0.0.2:6 tcp id 8 frag 0+ "longer data."
+/// = rw.drops.overlapping_fragment 1
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 9 frag 16 "cut"
+/// = rw.drops.tiny_fragment 1
+/// > in  1.0.0.1 > 2.0.0.2 tcp id 10 frag 80 "lone"
+/// + 5s
+/// = rw.drops.lone_fragment 1
+/// = rw.drops.excess_fragment 0
+/// ```
 #[derive(Element)]
 #[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "TCPRewriterIMP")]
 pub struct TCPRewriter(Rewriter);

@@ -30,6 +30,41 @@ use castanet_kit::nat::{By, Lives};
 /// > in   1.0.0.1:5 > 2.0.0.2:6 udp
 /// = rw.drops.exhausted 1
 /// ```
+/// For its GUARANTEE after its last packet no other flow takes a mapping's place. Then, of all
+/// such mappings, the one that would end first makes room:
+/// ```click
+/// in -> rw :: UDPRewriter(pattern 9.9.9.9 1000-1009# - - 0 0, drop, MAPPING_CAPACITY 2, GUARANTEE 2)
+///   -> out;  Idle -> [1] rw
+/// > in  1.0.0.1:1 > 2.0.0.2:6 udp
+/// + 0.04s
+/// > in  1.0.0.1:2 > 2.0.0.2:6 udp
+/// + 1.95s
+/// > in  1.0.0.1:3 > 2.0.0.2:6 udp
+/// = rw.drops.exhausted 1
+/// = rw.mapping_failures 1
+/// + 0.02s
+/// > in  1.0.0.1:4 > 2.0.0.2:6 udp
+/// < out 9.9.9.9:1000 > 2.0.0.2:6 udp
+/// < out 9.9.9.9:1001 > 2.0.0.2:6 udp
+/// < out 9.9.9.9:1003 > 2.0.0.2:6 udp
+/// ```
+///
+/// ```click
+/// in -> rw :: UDPRewriter(pattern 9.9.9.9 - - - 0 0, FRAGMENTS true) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp id 7 frag 16 "late"
+/// > in  1.0.0.1:5 > 2.0.0.2:6 udp id 7 frag 0+ "a packet"
+/// < out 9.9.9.9:5 > 2.0.0.2:6 udp id 7 frag 0+ "a packet" ; dst 2.0.0.2
+/// < out 9.9.9.9 > 2.0.0.2 udp id 7 frag 16 "late" ; dst 2.0.0.2
+/// > in  1.0.0.1:5 > 2.0.0.2:6 udp id 8 frag 0+ "a packet"
+/// > in  1.0.0.1 > 2.0.0.2 udp id 8 frag 8 "overlaps"
+/// < out 9.9.9.9:5 > 2.0.0.2:6 udp id 8 frag 0+ "a packet"
+/// = rw.drops.overlapping_fragment 1
+/// = rw.drops.tiny_fragment 0
+/// > in  1.0.0.1 > 2.0.0.2 udp id 10 frag 80 "lone"
+/// + 5s
+/// = rw.drops.lone_fragment 1
+/// = rw.drops.excess_fragment 0
+/// ```
 #[derive(Element)]
 #[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "UDPRewriterIMP")]
 pub struct UDPRewriter(Rewriter);

@@ -13,9 +13,11 @@ use castanet_kit::ip_flows::Timeouts;
 /// goes: 0 as the first, 1 against it, and 2 or 3 for an ICMP error about such a
 /// packet. A flow that has been silent for its timeout is over, and so is TCP that
 /// has ended on both sides; then the same addresses and ports get another number.
-/// Time is that of the packets. With FRAGMENTS, later fragments wait for the
+/// Time is that of the packets. Where CAPACITY flows are alive, the one that has been
+/// silent for longest is over too (`displaced`). With FRAGMENTS, later fragments wait for the
 /// first, which has the ports, and what comes between the same hosts behind them
-/// waits too; `clear` lets them go. What belongs to no flow leaves by the second output.
+/// waits too, for FRAGMENT_TIMEOUT or until 65536 packets wait; `clear` lets them go.
+/// What belongs to no flow leaves by the second output.
 /// TRACEINFO has an XML file say of each flow, once it is over, what it was.
 ///
 /// ```click
@@ -43,6 +45,30 @@ use castanet_kit::ip_flows::Timeouts;
 /// = f.length 1
 /// ! f.clear
 /// < none 1.0.0.1 > 2.0.0.2 udp id 7 frag 1480 len 60
+/// > in  1.0.0.1 > 2.0.0.2 udp id 8 frag 1480 len 60
+/// + 29s
+/// = f.length 1
+/// + 2s
+/// < none 1.0.0.1 > 2.0.0.2 udp id 8 frag 1480 len 60
+/// ```
+///
+/// ```click
+/// in -> f :: AggregateIPFlows(CAPACITY 2) -> first :: AggregateFirst(NOTIFIER f) -> out;  f[1] -> none
+/// first[1] -> again
+/// > in    1.0.0.1:5 > 2.0.0.2:6 udp
+/// > in    1.0.0.1:7 > 2.0.0.2:6 udp
+/// > in    1.0.0.1:5 > 2.0.0.2:6 udp
+/// > in    1.0.0.1:8 > 2.0.0.2:6 udp
+/// > in    1.0.0.1:5 > 2.0.0.2:6 udp
+/// > in    1.0.0.1:7 > 2.0.0.2:6 udp
+/// < out   1.0.0.1:5 > 2.0.0.2:6 udp
+/// < out   1.0.0.1:7 > 2.0.0.2:6 udp
+/// < again 1.0.0.1:5 > 2.0.0.2:6 udp
+/// < out   1.0.0.1:8 > 2.0.0.2:6 udp
+/// < again 1.0.0.1:5 > 2.0.0.2:6 udp
+/// < out   1.0.0.1:7 > 2.0.0.2:6 udp
+/// = f.count 2
+/// = f.displaced 2
 /// ```
 ///
 /// ```click
@@ -55,35 +81,17 @@ use castanet_kit::ip_flows::Timeouts;
 #[derive(Element)]
 #[element(args = Wishes)]
 pub struct AggregateIPFlows {
-    timeouts: Timeouts,
-    fragment_timeout: u64,
-    reap: u64,
-    icmp: bool,
-    fragments: Option<bool>,
-    symmetric: bool,
-    ended: Link<Ended>,
-    trace: Option<String>,
+    pub(super) timeouts: Timeouts,
+    pub(super) fragment_timeout: Duration,
+    pub(super) reap: u64,
+    pub(super) icmp: bool,
+    pub(super) fragments: Option<bool>,
+    pub(super) symmetric: bool,
+    pub(super) capacity: u32,
+    pub(super) ended: Link<Ended>,
+    pub(super) trace: Option<String>,
     /// What the trace is about.
-    source: Option<String>,
-}
-
-impl Build for AggregateIPFlows {
-    type Args = Wishes;
-
-    fn build(it: Wishes, setup: &Setup) -> Result<Self, ArgError> {
-        let source = it.source.as_ref().map(|name| setup.file_of(name)).transpose();
-        Ok(AggregateIPFlows {
-            timeouts: it.timeouts(),
-            fragment_timeout: nanos(it.fragment_timeout),
-            reap: nanos(it.reap),
-            icmp: it.icmp,
-            fragments: it.fragments,
-            symmetric: it.symetric,
-            ended: setup.own::<Ended>(),
-            trace: it.traceinfo,
-            source: source.map_err(|e| e.at("SOURCE"))?.flatten(),
-        })
-    }
+    pub(super) source: Option<String>,
 }
 
 #[derive(Fate)]
@@ -102,6 +110,16 @@ impl AggregateIPFlows {
         packet.set_anno_u32(anno::AGGREGATE, number);
         packet.set_paint(paint);
         cx.emit(Way::Flow, packet);
+    }
+
+    /// Sends packets on that have waited too long, and asks to be called for the next.
+    fn release(&self, held: &mut Held, cx: &mut Cx) {
+        while let Some((packet, flow)) = held.late(cx.now(), self.fragment_timeout) {
+            self.send(packet, flow, cx);
+        }
+        if let Some(time) = held.next_late(self.fragment_timeout).filter(|_| !held.clearing) {
+            cx.wake_at(time);
+        }
     }
 
     /// Tells everybody which flows are over.
@@ -141,30 +159,38 @@ impl PerBatch for AggregateIPFlows {
 
     fn batch(&self, held: &mut Held, _: usize, batch: Batch, cx: &mut Cx) {
         let waits = self.fragments.unwrap_or(true) && cx.pulled().is_none();
-        held.set(self.symmetric, self.icmp, waits, self.timeouts);
+        held.set((self.symmetric, self.icmp, waits, self.timeouts), self.capacity);
         for packet in batch {
             let now = match packet.timestamp() {
                 0 => cx.now().nanos(),
                 time => time.unsigned_abs(),
             };
-            if held.is_due(now, self.reap) {
-                held.reap(now);
+            if held.reap_if_due(now, self.reap) || held.are_many_over() {
                 self.tell(held, cx);
             }
             match held.take_in(packet, now) {
                 Verdict::Known(packet, flow) => self.send(packet, flow, cx),
-                Verdict::Kept(pair) => {
-                    while let Some((packet, flow)) = held.next(pair, now, self.fragment_timeout) {
+                Verdict::Waits(packet, pair) => {
+                    if let Some(packet) = cx.keep_one(packet, || held.len()) {
+                        held.wait(packet, pair, now, cx.now());
+                    }
+                    let timeout = nanos(self.fragment_timeout);
+                    while let Some((packet, flow)) = held.next(pair, now, timeout) {
                         self.send(packet, flow, cx);
                     }
                 }
             }
         }
+        self.release(held, cx);
     }
 
     fn wake(&self, held: &mut Held, cx: &mut Cx) {
+        if !held.clearing {
+            return self.release(held, cx);
+        }
         for _ in 0..cx.burst() {
             let Some((packet, flow)) = held.any() else {
+                held.clearing = false;
                 held.forget();
                 return self.tell(held, cx);
             };

@@ -5,7 +5,10 @@ use castanet_engine::prelude::*;
 use castanet_engine::wire::{Ipv4Header, Tcp, ip_proto};
 use castanet_kit::icmp_error::is_error;
 use castanet_kit::ip_flows::{End, Flows, Marks, Over, Timeouts};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+/// The most packets that wait, and the most datagrams whose ports are remembered.
+const MOST: usize = 1 << 16;
 
 /// Two hosts, the lesser first.
 pub(super) type Pair = (Ipv4Addr, Ipv4Addr);
@@ -18,8 +21,17 @@ type Marked = Option<(u32, u8)>;
 pub(super) enum Verdict {
     /// It goes on, with its flow or none.
     Known(Packet, Marked),
-    /// It waits with others between these hosts.
-    Kept(Pair),
+    /// It is to wait with others between these hosts.
+    Waits(Packet, Pair),
+}
+
+/// A packet that waits.
+struct Waiting {
+    packet: Packet,
+    /// The packet's own time.
+    since: u64,
+    /// When it came here.
+    came: Time,
 }
 
 /// Flows, and packets that wait.
@@ -28,9 +40,17 @@ pub(super) enum Verdict {
 pub struct Held {
     flows: Flows,
     settings: Option<(bool, bool, bool, Timeouts)>,
-    waiting: BTreeMap<Pair, VecDeque<(Packet, u64)>>,
-    /// The ports of datagrams whose first piece was seen, and when.
-    ports: HashMap<Pieces, (u16, u16, u64)>,
+    waiting: BTreeMap<Pair, VecDeque<Waiting>>,
+    /// When the first packet came that waits between two hosts, in order.
+    heads: BTreeSet<(Time, Pair)>,
+    /// How many packets wait.
+    len: usize,
+    /// Whether a handler says that all that wait are to go.
+    pub(super) clearing: bool,
+    /// The ports of datagrams whose first piece was seen.
+    ports: HashMap<Pieces, (u16, u16)>,
+    /// Those datagrams, in the order in which they came.
+    order: VecDeque<Pieces>,
     /// When to look for flows that are over.
     due: u64,
     pub(super) trace: Trace,
@@ -43,14 +63,20 @@ impl Held {
     fn count(&self) -> usize {
         self.flows.len()
     }
+    /// Flows that were over because there was no room for them.
+    #[read]
+    fn displaced(&self) -> u64 {
+        self.flows.displaced()
+    }
     /// Packets that wait for a first fragment.
     #[read]
     fn length(&self) -> usize {
-        self.len()
+        self.len
     }
     /// Lets go of packets that wait, and forgets all flows.
     #[write(clear, wakes)]
     fn clear(&mut self, _: &str) -> Result<(), ArgError> {
+        self.clearing = true;
         Ok(())
     }
 }
@@ -71,27 +97,29 @@ fn ports(protocol: u8, bytes: &[u8]) -> Option<(u16, u16)> {
 
 impl Held {
     /// Takes over what the configuration says.
-    pub(super) fn set(&mut self, symmetric: bool, icmp: bool, waits: bool, timeouts: Timeouts) {
-        self.settings = Some((symmetric, icmp, waits, timeouts));
+    pub(super) fn set(&mut self, settings: (bool, bool, bool, Timeouts), capacity: u32) {
+        self.settings = Some(settings);
+        self.flows.set_capacity(capacity as usize);
     }
 
-    /// Whether it is time to look for flows that are over.
-    pub(super) fn is_due(&mut self, now: u64, every: u64) -> bool {
+    /// Whether many flows are over of which nobody knows yet.
+    pub(super) fn are_many_over(&self) -> bool {
+        self.flows.are_many_over()
+    }
+
+    /// Forgets flows that are over, if it is time to; whether it was.
+    pub(super) fn reap_if_due(&mut self, now: u64, every: u64) -> bool {
         if self.due == 0 {
             self.due = now.saturating_add(every);
         }
-        let due = now >= self.due;
-        if due {
-            self.due = now.saturating_add(every);
+        if now < self.due {
+            return false;
         }
-        due
-    }
-
-    /// Forgets flows that are over.
-    pub(super) fn reap(&mut self, now: u64) {
+        self.due = now.saturating_add(every);
         if let Some((_, _, _, timeouts)) = &self.settings {
             self.flows.reap(now, timeouts);
         }
+        true
     }
 
     /// The flows that have ended.
@@ -103,13 +131,26 @@ impl Held {
     pub(super) fn forget(&mut self) {
         self.flows.clear();
         self.ports.clear();
+        self.order.clear();
     }
 
     pub(super) fn len(&self) -> usize {
-        self.waiting.values().map(VecDeque::len).sum()
+        self.len
     }
 
-    /// Decides about a packet, or lets it wait.
+    /// Remembers the ports of a datagram, in the place of the oldest if there are too many.
+    fn remember(&mut self, datagram: Pieces, ports: (u16, u16)) {
+        if self.ports.insert(datagram, ports).is_none() {
+            self.order.push_back(datagram);
+        }
+        if self.order.len() > MOST
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ports.remove(&oldest);
+        }
+    }
+
+    /// Decides about a packet, which may have to wait.
     pub(super) fn take_in(&mut self, mut packet: Packet, now: u64) -> Verdict {
         let Some(view) = packet.ipv4() else { return Verdict::Known(packet, None) };
         let (ip, first) = (*view, view.is_first_fragment());
@@ -117,25 +158,47 @@ impl Held {
             && ip.is_fragment()
             && first
         {
-            self.ports.insert(pieces(&ip), (sport, dport, now));
+            self.remember(pieces(&ip), (sport, dport));
         }
         let pair = pair(&ip);
         let waits = self.settings.is_some_and(|settings| settings.2);
         let queue = self.waiting.get(&pair).is_some_and(|queue| !queue.is_empty());
         if waits && (queue || !first && !self.ports.contains_key(&pieces(&ip))) {
-            self.waiting.entry(pair).or_default().push_back((packet, now));
-            return Verdict::Kept(pair);
+            return Verdict::Waits(packet, pair);
         }
         let flow = self.mark(&mut packet, now);
         Verdict::Known(packet, flow)
     }
 
+    /// Lets a packet wait, whose own time is `since`.
+    pub(super) fn wait(&mut self, packet: Packet, pair: Pair, since: u64, came: Time) {
+        let queue = self.waiting.entry(pair).or_default();
+        if queue.is_empty() {
+            self.heads.insert((came, pair));
+        }
+        queue.push_back(Waiting { packet, since, came });
+        self.len += 1;
+    }
+
+    /// The packet that came first of those that wait, once it has waited for long enough, or too
+    /// many do.
+    pub(super) fn late(&mut self, now: Time, timeout: Duration) -> Option<(Packet, Marked)> {
+        let &(came, pair) = self.heads.first()?;
+        let late = came + timeout <= now || self.len > MOST;
+        late.then(|| self.any_of(pair)).flatten()
+    }
+
+    /// When the first packet will have waited for long enough.
+    pub(super) fn next_late(&self, timeout: Duration) -> Option<Time> {
+        self.heads.first().map(|&(came, _)| came + timeout)
+    }
+
     /// The next packet between two hosts that need not wait any longer.
     pub(super) fn next(&mut self, pair: Pair, now: u64, timeout: u64) -> Option<(Packet, Marked)> {
-        let (packet, since) = self.waiting.get_mut(&pair)?.front_mut()?;
-        let ip = packet.ipv4().map(|ip| *ip)?;
+        let first = self.waiting.get_mut(&pair)?.front_mut()?;
+        let ip = first.packet.ipv4().map(|ip| *ip)?;
         let known = ip.is_first_fragment() || self.ports.contains_key(&pieces(&ip));
-        if !known && now.saturating_sub(*since) <= timeout {
+        if !known && now.saturating_sub(first.since) <= timeout {
             return None;
         }
         self.any_of(pair)
@@ -149,9 +212,12 @@ impl Held {
 
     fn any_of(&mut self, pair: Pair) -> Option<(Packet, Marked)> {
         let queue = self.waiting.get_mut(&pair)?;
-        let (mut packet, since) = queue.pop_front()?;
-        if queue.is_empty() {
-            self.waiting.remove(&pair);
+        let Waiting { mut packet, since, came } = queue.pop_front()?;
+        self.len -= 1;
+        self.heads.remove(&(came, pair));
+        match queue.front() {
+            Some(next) => _ = self.heads.insert((next.came, pair)),
+            None => _ = self.waiting.remove(&pair),
         }
         let flow = self.mark(&mut packet, since);
         Some((packet, flow))
@@ -167,7 +233,7 @@ impl Held {
         }
         let found = match ip.is_first_fragment() {
             true => ports(ip.protocol(), body),
-            false if waits => self.ports.get(&pieces(&ip)).map(|&(s, d, _)| (s, d)),
+            false if waits => self.ports.get(&pieces(&ip)).copied(),
             false => None,
         };
         let (sport, dport) = found?;

@@ -60,7 +60,8 @@ impl Trace {
 
 fn line(flow: &Over, file: &mut impl Write) -> io::Result<()> {
     let &Over { number, src, dst, first, last, packets: [there, back] } = flow;
-    let (begin, duration) = (Timestamp(first), Timestamp(last.saturating_sub(first)));
+    let time = |nanos| Timestamp(i64::try_from(nanos).unwrap_or(i64::MAX));
+    let (begin, duration) = (time(first), time(last.saturating_sub(first)));
     writeln!(
         file,
         "<flow aggregate='{number}' src='{}' sport='{}' dst='{}' dport='{}' begin='{begin}' \

@@ -1,7 +1,9 @@
 //! The arguments of `AggregateIPFlows`.
 
+use super::aggregate_ip_flows::AggregateIPFlows;
+use crate::basic::ended::Ended;
 use castanet_engine::prelude::*;
-use castanet_kit::ip_flows::Timeouts;
+use castanet_kit::ip_flows::{CAPACITY, Timeouts};
 
 #[derive(Args)]
 pub struct Wishes {
@@ -20,6 +22,10 @@ pub struct Wishes {
     /// How often to look for flows that are over.
     #[arg(keyword, default = Duration::from_secs(1200))]
     pub(super) reap: Duration,
+    /// How many flows to know; where there are more, the one that has been silent for longest
+    /// is over.
+    #[arg(keyword, default = CAPACITY, range = 1..)]
+    pub(super) capacity: u32,
     /// Whether ICMP errors belong to the flow that they are about.
     #[arg(keyword, default = false)]
     pub(super) icmp: bool,
@@ -49,5 +55,25 @@ impl Wishes {
             tcp_done: nanos(self.tcp_done_timeout),
             udp: nanos(self.udp_timeout),
         }
+    }
+}
+
+impl Build for AggregateIPFlows {
+    type Args = Wishes;
+
+    fn build(it: Wishes, setup: &Setup) -> Result<Self, ArgError> {
+        let source = it.source.as_ref().map(|name| setup.file_of(name)).transpose();
+        Ok(AggregateIPFlows {
+            timeouts: it.timeouts(),
+            fragment_timeout: it.fragment_timeout,
+            reap: nanos(it.reap),
+            icmp: it.icmp,
+            fragments: it.fragments,
+            symmetric: it.symetric,
+            capacity: it.capacity,
+            ended: setup.own::<Ended>(),
+            trace: it.traceinfo,
+            source: source.map_err(|e| e.at("SOURCE"))?.flatten(),
+        })
     }
 }

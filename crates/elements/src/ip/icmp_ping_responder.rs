@@ -14,6 +14,8 @@ use castanet_engine::wire::icmp;
 /// > in    1.0.0.1 > 2.0.0.2 udp
 /// < out   2.0.0.2 > 1.0.0.1 ttl 255 icmp type echo-reply ident 7 seq 9 "data" ; paint 0 dst 1.0.0.1
 /// < other 1.0.0.1 > 2.0.0.2 udp
+/// > in    1.0.0.1 > 2.0.0.2 icmp type echo ident 0 seq 0
+/// < out   2.0.0.2 > 1.0.0.1 ttl 255 icmp type echo-reply ident 0 seq 0 check 65535
 /// ```
 #[derive(Element)]
 pub struct ICMPPingResponder;
@@ -64,6 +66,7 @@ impl PerPacket for ICMPPingResponder {
         packet.set_timestamp(clock.now.0);
         if let Some(mut icmp) = packet.icmp() {
             icmp.rewrite_kind(icmp::ECHO_REPLY);
+            icmp.mend_zero_checksum();
         }
         Answer::Reply
     }

@@ -12,6 +12,10 @@ use castanet_engine::prelude::*;
 /// where that would make a packet slow, it is looked up in a table instead, as
 /// `matcher` says.
 ///
+/// Each packet is judged by itself, as in Click: what a pattern says of ports, TCP flags or
+/// ICMP holds for no later fragment, and for no packet that ends before. Where that matters, an
+/// `IPReassembler` comes before, or `ip frag` has an output of its own.
+///
 /// ```click
 /// in -> c :: IPClassifier(tcp and syn, dst host 2.0.0.2, icmp type echo) -> syn
 /// c[1] -> two;  c[2] -> ping

@@ -26,6 +26,25 @@ use castanet_engine::prelude::*;
 /// > in  1.0.0.1:99 > 2.0.0.2:54 udp
 /// < out 1.0.0.1:99 > 2.0.0.2:54 udp
 /// ```
+///
+/// Each packet is judged by itself, as in Click: what a pattern says of ports, TCP flags or
+/// ICMP holds for no later fragment, and for no packet that ends before. So a rule that denies
+/// a port lets later fragments pass, and a first fragment that is cut within the header. Where
+/// that matters, an `IPReassembler` comes before, or `ip frag` is denied; a `Middlebox` judges
+/// fragments by the first of their packet.
+///
+/// ```click
+/// a -> IPFilter(deny dst port 5000, allow all) -> out
+/// b -> IPReassembler -> IPFilter(deny dst port 5000, allow all) -> out
+/// c -> IPFilter(deny ip frag, deny dst port 5000, allow all) -> out
+/// > a   1.0.0.1:9 > 2.0.0.2:5000 udp id 7 frag 0+ "a packet"
+/// > a   1.0.0.1 > 2.0.0.2 udp id 7 frag 16 "late"
+/// < out 1.0.0.1 > 2.0.0.2 udp id 7 frag 16 "late"
+/// > b   1.0.0.1:9 > 2.0.0.2:5000 udp id 7 frag 0+ "a packet"
+/// > b   1.0.0.1 > 2.0.0.2 udp id 7 frag 16 "late"
+/// > c   1.0.0.1:9 > 2.0.0.2:5000 udp id 7 frag 0+ "a packet"
+/// > c   1.0.0.1 > 2.0.0.2 udp id 7 frag 16 "late"
+/// ```
 #[derive(Clone, Element)]
 #[element(args = Rules, methods)]
 pub struct IPFilter {

@@ -93,7 +93,7 @@ impl IPPrint {
         let frame = mac.and_then(|at| packet.bytes().get(at..)).and_then(Ethernet::from_prefix);
         let print = IpPrint {
             label: &self.label,
-            timestamp: self.timestamp.then(|| Timestamp(packet.timestamp().unsigned_abs())),
+            timestamp: self.timestamp.then(|| Timestamp(packet.timestamp())),
             aggregate: self.aggregate.then(|| packet.anno_u32(anno::AGGREGATE)),
             vlan: None,
             paint: self.paint.then(|| packet.paint()),

@@ -44,12 +44,18 @@ pub struct Room {
     /// How many packets may wait; 0 for a million.
     #[arg(keyword, default = 2048)]
     capacity: u32,
-    /// How many addresses to know; 0 for a million.
-    #[arg(keyword, default = 0)]
+    /// How many addresses to keep, those that were asked for included; 0 for a million. Where
+    /// there are more, the oldest without an answer goes first.
+    #[arg(keyword, default = Limits::ENTRIES)]
     entry_capacity: u32,
-    /// How many packets may wait for one address; 0 for as many as may wait at all.
-    #[arg(keyword, default = 0)]
+    /// How many packets may wait for one address, after which more are dropped; 0 for as many as
+    /// may wait at all.
+    #[arg(keyword, default = Limits::ENTRY_PACKETS)]
     entry_packet_capacity: u32,
+    /// How long packets may wait for an address, from the first of them on; 0 for as long as
+    /// their entry stays.
+    #[arg(keyword, default = Limits::PACKET_TIMEOUT)]
+    packet_timeout: Duration,
     /// One of so many waiting packets is dropped when there are too many.
     #[arg(keyword, default = 2)]
     capacity_slim_factor: u32,
@@ -67,6 +73,7 @@ impl Room {
             capacity: self.capacity as usize,
             entry_capacity: self.entry_capacity as usize,
             entry_packet_capacity: self.entry_packet_capacity as usize,
+            packet_timeout: nanos(self.packet_timeout),
             slim_factor: self.capacity_slim_factor as usize,
             timeout: nanos(self.timeout),
         })

@@ -113,8 +113,7 @@ impl Station {
         match found {
             Lookup::Known(_) => cx.emit(Exit::Frame, packet),
             Lookup::Stale(mac) => {
-                let to = if self.broadcast_poll { MacAddr::BROADCAST } else { MacAddr(mac) };
-                self.ask(tally, &Question::of(&packet), to, cx);
+                self.poll(tally, &packet, found, cx);
                 encapsulate(&mut packet, MacAddr(mac), self.eth);
                 cx.emit(Exit::Frame, packet);
             }
@@ -130,9 +129,18 @@ impl Station {
         }
     }
 
+    /// Asks again for the address of a packet's neighbour, if it is getting old.
+    fn poll(&self, tally: &mut Tally, packet: &Packet, found: Lookup, cx: &mut Cx) {
+        if let Lookup::Stale(mac) = found {
+            let to = if self.broadcast_poll { MacAddr::BROADCAST } else { MacAddr(mac) };
+            self.ask(tally, &Question::of(packet), to, cx);
+        }
+    }
+
     /// Keeps a packet until its neighbour answers, and asks for it if it is time to.
     fn wait(&self, cache: &mut Cache, tally: &mut Tally, packet: Packet, cx: &mut Cx) {
         let question = Question::of(&packet);
+        let Some(packet) = cx.keep_one(packet, || cache.table.waiting()) else { return };
         self.lodged(1, cx);
         match cache.table.wait(question.dst.to_bits(), packet, cache.now) {
             Wait::Queued { query: true } => self.ask(tally, &question, MacAddr::BROADCAST, cx),

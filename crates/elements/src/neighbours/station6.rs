@@ -21,9 +21,14 @@ impl Station6 {
     /// Sends packets to their neighbours, as far as these are known.
     pub(crate) fn send(&self, known: &mut Neighbours<u128>, batch: Batch, cx: &mut Cx) {
         let now = known.own.tick(cx.now());
-        for mut packet in batch {
+        let mut all = std::mem::take(&mut known.tally.found);
+        all.clear();
+        for packet in batch.iter() {
+            all.push(known.own.table.lookup(packet.dst6().to_bits(), now, self.poll));
+        }
+        for (mut packet, found) in batch.into_iter().zip(&all) {
             let dst = packet.dst6();
-            match known.own.table.lookup(dst.to_bits(), now, self.poll) {
+            match *found {
                 Lookup::Known(mac) => {
                     encapsulate(&mut packet, MacAddr(mac), self.eth);
                     cx.emit(Exit::Frame, packet);
@@ -44,11 +49,14 @@ impl Station6 {
                 Lookup::Unknown => self.wait(known, dst, packet, cx),
             }
         }
+        known.tally.found = all;
     }
 
     /// Keeps a packet until its neighbour answers, and asks for it if it is time to.
     fn wait(&self, known: &mut Neighbours<u128>, dst: Ipv6Addr, packet: Packet, cx: &mut Cx) {
         let now = known.own.tick(cx.now());
+        let waiting = known.own.table.waiting();
+        let Some(packet) = cx.keep_one(packet, || waiting) else { return };
         match known.own.table.wait(dst.to_bits(), packet, now) {
             Wait::Queued { query: true } => self.ask(known, dst, cx),
             Wait::Queued { query: false } => {}

@@ -119,13 +119,16 @@ impl Source for LinkUnqueue {
             sent += 1;
         }
         while line.free <= now {
-            let Some(packet) = cx.pull(0, 1).pop() else {
+            let mut batch = cx.pull(0, 1);
+            if batch.is_empty() {
                 line.waited = false;
                 if let Some((out, _)) = line.packets.front() {
                     cx.retry_at(*out);
                 }
                 return Asked::Empty;
-            };
+            }
+            cx.keep(&mut batch, || line.packets.len());
+            let Some(packet) = batch.pop() else { continue };
             // Right behind the one before it, if it stood there already.
             let enters = if line.waited { line.free } else { now };
             (line.free, line.waited) = (enters + self.entering(&packet), true);

@@ -10,6 +10,19 @@ pub(super) fn left(limit: i64, count: u64) -> usize {
     }
 }
 
+/// A length of packets as older configurations spell it; that of the data if negative.
+#[derive(Clone, Copy)]
+pub(super) struct Datasize(pub(super) i64);
+
+impl FromArg for Datasize {
+    const SYNTAX: &'static str = "an integer up to 1048576";
+
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let most = i64::from(Packet::LONGEST);
+        castanet_engine::args::within(text, names, &(..=most), Self::SYNTAX).map(Datasize)
+    }
+}
+
 /// The bytes of a source's packets, made anew only when they change.
 #[derive(Default)]
 pub(super) struct Pattern {
@@ -33,7 +46,7 @@ impl Pattern {
     }
 }
 
-/// Emits `n` packets of `bytes`; how many there were frames for. Each has a
+/// Emits `n` packets of `bytes`, which the source was granted; how many there were frames for. Each has a
 /// frame of its own: a copy of a few cache lines costs less than counting the
 /// owners of shared bytes, and whoever writes to a packet need not copy it.
 pub(super) fn emit(
@@ -57,11 +70,11 @@ pub(super) fn emit(
     made
 }
 
-/// When a source that found no frame tries again.
-pub(super) fn after_famine(cx: &mut Cx) -> Asked {
-    let soon = cx.now() + Duration::from_millis(1);
-    cx.retry_at(soon);
-    Asked::At(soon)
+/// The handler of an END_CALL.
+pub(super) fn calls(end_call: Option<String>) -> Option<Vec<(Option<&'static str>, String)>> {
+    let call = end_call?;
+    let handler = call.split_whitespace().next().unwrap_or_default().to_owned();
+    Some(vec![(Some("END_CALL"), handler)])
 }
 
 /// What happens once when a source has made its last packet.

@@ -117,14 +117,17 @@ impl Pacing {
         let left = copies::left(self.limit, made.pace.count);
         let wanted = if more { left.max(1) } else { left };
         let n = match made.pace.due(self.rate, wanted, n, cx) {
-            Ok(n) => n,
+            Ok(n) => cx.grant(n),
             Err(asked) => return asked,
         };
+        if n == 0 {
+            return Asked::Empty;
+        }
         let now = cx.now();
         for i in 0..n {
             match one(made, left.saturating_sub(i), cx) {
                 Next::Packet(packet) => cx.emit((), packet),
-                Next::Famine => return copies::after_famine(cx),
+                Next::Famine => return Asked::Again,
                 Next::Over => {
                     made.over = true;
                     made.pace.made(0, true, now);

@@ -1,6 +1,6 @@
 //! `InfiniteSource`: equal packets, at full speed.
 
-use super::copies::{self, Ending, Pattern};
+use super::copies::{self, Datasize, Ending, Pattern};
 use castanet_engine::prelude::*;
 
 /// Makes equal packets as fast as they are taken.
@@ -68,7 +68,7 @@ pub struct InfiniteSource {
     #[arg(live, default = true)]
     active: bool,
     /// Length of the packets, the data repeated or cut; that of the data if negative.
-    #[arg(keyword, live, default = -1)]
+    #[arg(keyword, live, default = -1, range = ..=1048576)]
     length: i64,
     /// Whether to stop the router after the last packet.
     #[arg(keyword, default = false)]
@@ -77,14 +77,14 @@ pub struct InfiniteSource {
     #[arg(keyword)]
     end_call: Option<String>,
     /// Bytes free before the contents.
-    #[arg(keyword, default = 28)]
+    #[arg(keyword, default = 28, range = ..=65535)]
     headroom: usize,
     /// Whether packets carry the time when they were made.
     #[arg(keyword, default = true)]
     timestamp: bool,
     /// Length as older configurations spell it.
     #[arg(keyword)]
-    datasize: Option<i64>,
+    datasize: Option<Datasize>,
 }
 
 /// What has been made so far.
@@ -108,8 +108,18 @@ impl Build for InfiniteSource {
         if args.stop && args.end_call.is_some() {
             return Err(ArgError::new("END_CALL and STOP are mutually exclusive"));
         }
-        args.length = args.datasize.unwrap_or(args.length);
+        args.length = args.datasize.as_ref().map_or(args.length, |it| it.0);
         Ok(args)
+    }
+}
+
+impl InfiniteSource {
+    /// The handler that it calls at its end.
+    pub(super) fn calls(
+        config: &str,
+        names: &Names,
+    ) -> Option<Vec<(Option<&'static str>, String)>> {
+        copies::calls(<InfiniteSource as Args>::parse(config, names).ok()?.end_call)
     }
 }
 
@@ -130,14 +140,13 @@ impl Source for InfiniteSource {
             true => n,
             false => usize::try_from(self.burst).unwrap_or(1).max(1),
         };
-        let n = n.min(burst).min(left).min(cx.room());
+        let n = cx.grant(n.min(burst).min(left).min(cx.room()));
         if n == 0 {
             return Asked::Empty;
         }
         let stamp = self.timestamp.then(|| cx.now());
         let bytes = made.pattern.of(&self.data, self.length);
-        let emitted = copies::emit(bytes, self.headroom, stamp, n, cx);
-        made.count += emitted as u64;
-        if emitted < n { copies::after_famine(cx) } else { Asked::Again }
+        made.count += copies::emit(bytes, self.headroom, stamp, n, cx) as u64;
+        Asked::Again
     }
 }

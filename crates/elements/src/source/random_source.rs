@@ -16,7 +16,7 @@ use castanet_engine::prelude::*;
 #[element(args = RandomSource)]
 pub struct RandomSource {
     /// Length of the packets.
-    #[arg(live)]
+    #[arg(live, range = ..=1048576)]
     length: u32,
     /// How many packets to make in all; no limit if negative.
     #[arg(live, default = -1)]
@@ -59,6 +59,16 @@ impl Build for RandomSource {
     }
 }
 
+impl RandomSource {
+    /// The handler that it calls at its end.
+    pub(super) fn calls(
+        config: &str,
+        names: &Names,
+    ) -> Option<Vec<(Option<&'static str>, String)>> {
+        copies::calls(<RandomSource as Args>::parse(config, names).ok()?.end_call)
+    }
+}
+
 impl Source for RandomSource {
     type Local = Made;
     type Fate = ();
@@ -73,12 +83,12 @@ impl Source for RandomSource {
         }
         made.ending.not_yet();
         let burst = usize::try_from(self.burst).unwrap_or(1).max(1);
-        let n = n.min(burst).min(left).min(cx.room());
+        let n = cx.grant(n.min(burst).min(left).min(cx.room()));
         if n == 0 {
             return Asked::Empty;
         }
         for _ in 0..n {
-            let Some(mut packet) = cx.alloc() else { return copies::after_famine(cx) };
+            let Some(mut packet) = cx.alloc() else { break };
             for chunk in packet.put_back(self.length as usize).chunks_mut(size_of::<u64>()) {
                 chunk.copy_from_slice(&cx.random().to_ne_bytes()[..chunk.len()]);
             }

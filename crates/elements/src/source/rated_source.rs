@@ -1,6 +1,6 @@
 //! `RatedSource`: equal packets, at a rate.
 
-use super::copies::{self, Ending, Pattern};
+use super::copies::{self, Datasize, Ending, Pattern};
 use castanet_engine::prelude::*;
 use castanet_kit::rate::GapRate;
 
@@ -50,7 +50,7 @@ pub struct RatedSource {
     #[arg(live, default = true)]
     active: bool,
     /// Length of the packets, the data repeated or cut; that of the data if negative.
-    #[arg(keyword, live, default = -1)]
+    #[arg(keyword, live, default = -1, range = ..=1048576)]
     length: i64,
     /// Whether to stop the router after the last packet.
     #[arg(keyword, default = false)]
@@ -62,11 +62,11 @@ pub struct RatedSource {
     #[arg(keyword)]
     end_call: Option<String>,
     /// Bytes free before the contents.
-    #[arg(keyword, default = 28)]
+    #[arg(keyword, default = 28, range = ..=65535)]
     headroom: usize,
     /// Length as older configurations spell it.
     #[arg(keyword)]
-    datasize: Option<i64>,
+    datasize: Option<Datasize>,
 }
 
 /// What has been made so far, and the pace.
@@ -88,12 +88,22 @@ impl Build for RatedSource {
         if args.stop && args.end_call.is_some() {
             return Err(ArgError::new("END_CALL and STOP are mutually exclusive"));
         }
-        args.length = args.datasize.unwrap_or(args.length);
+        args.length = args.datasize.as_ref().map_or(args.length, |it| it.0);
         if let Some(Bandwidth(bytes)) = args.bandwidth {
             let length = u64::try_from(args.length).unwrap_or(args.data.0.len() as u64);
             args.rate = bytes / length.max(1);
         }
         Ok(args)
+    }
+}
+
+impl RatedSource {
+    /// The handler that it calls at its end.
+    pub(super) fn calls(
+        config: &str,
+        names: &Names,
+    ) -> Option<Vec<(Option<&'static str>, String)>> {
+        copies::calls(<RatedSource as Args>::parse(config, names).ok()?.end_call)
     }
 }
 
@@ -123,10 +133,14 @@ impl Source for RatedSource {
             cx.retry_at(next);
             return Asked::At(next);
         }
+        let n = cx.grant(n);
+        if n == 0 {
+            return Asked::Empty;
+        }
         let bytes = made.pattern.of(&self.data, self.length);
         let emitted = copies::emit(bytes, self.headroom, Some(now), n, cx);
         pace.update_with(emitted as i64);
         made.count += emitted as u64;
-        if emitted < n { copies::after_famine(cx) } else { Asked::Again }
+        Asked::Again
     }
 }

@@ -40,7 +40,7 @@ pub struct TimedSource {
     #[arg(keyword, default = false)]
     stop: bool,
     /// Bytes free before the contents.
-    #[arg(keyword, live, default = 28)]
+    #[arg(keyword, live, default = 28, range = ..=65535)]
     headroom: usize,
 }
 
@@ -106,6 +106,9 @@ impl Source for TimedSource {
             return made.ending.now(self.stop, None, cx);
         }
         made.ending.not_yet();
+        if cx.grant(1) == 0 {
+            return Asked::Empty;
+        }
         let bytes = made.pattern.of(&self.data, -1);
         made.count += copies::emit(bytes, self.headroom, Some(now), 1, cx) as u64;
         let next = due + self.interval.max(Duration::from_nanos(1));

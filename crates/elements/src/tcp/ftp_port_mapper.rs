@@ -35,6 +35,8 @@ use castanet_kit::nat::{Command, command, replace};
 /// > back 2.0.0.2:20 > 9.9.9.9:9001 tcp syn
 /// < home 2.0.0.2:21 > 1.0.0.2:6587 tcp ack 122 tcpopt nop;nop;sack118:122
 /// < home 2.0.0.2:20 > 1.0.0.2:777 tcp syn
+/// > back 2.0.0.2:21 > 9.9.9.9:9000 tcp acknum 124
+/// < home 2.0.0.2:21 > 1.0.0.2:6587 tcp acknum 122
 /// = fm.count 1
 /// ```
 #[derive(Element)]

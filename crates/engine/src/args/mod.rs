@@ -3,6 +3,7 @@
 mod annotations;
 mod call;
 mod error;
+mod memory;
 mod names;
 mod patterns;
 mod values;
@@ -11,6 +12,7 @@ pub use annotations::AnnoAt;
 pub use call::Call;
 pub use castanet_lang::system_words;
 pub use error::ArgError;
+pub use memory::affordable;
 pub use names::{ANNO, AddressKind, Names, PATTERN, PORT};
 pub use values::{Bandwidth, Data, FromArg, Net, Net6, Words, within};
 

@@ -1,9 +1,10 @@
 //! Names that stand for addresses in arguments.
 
 use super::Net;
+use crate::files::HandlerFiles;
 use castanet_wire::MacAddr;
 use std::collections::HashMap;
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// What kind of address a name is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +38,7 @@ impl AddressKind {
     fn of_suffix(suffix: &str) -> Option<AddressKind> {
         Some(match suffix {
             "ip" => AddressKind::Ip,
-            "ipnet" | "ip_prefix" => AddressKind::Net,
+            "ipnet" | "net" | "ip4net" | "ip_prefix" => AddressKind::Net,
             "eth" | "ether" | "ethernet" => AddressKind::Mac,
             "ip6" => AddressKind::Ip6,
             "ip6net" | "ip6_prefix" => AddressKind::Net6,
@@ -55,22 +56,38 @@ pub(crate) type Resolver =
 pub struct Names {
     declared: HashMap<String, Vec<String>>,
     system: Option<Resolver>,
+    files: HandlerFiles,
 }
 
 impl Names {
     /// Names from `AddressInfo` declarations.
     pub fn new(declared: &[(String, String)], system: Option<Resolver>) -> Names {
-        let mut names = Names { declared: HashMap::new(), system };
+        let mut names = Names { system, ..Names::default() };
         for (name, address) in declared {
             names.declared.entry(name.clone()).or_default().push(address.clone());
         }
         names
     }
 
+    /// The same, with files that handlers may name.
+    pub(crate) fn with_files(self, files: HandlerFiles) -> Names {
+        Names { files, ..self }
+    }
+
+    /// Files that handlers may name.
+    pub fn files(&self) -> &HandlerFiles {
+        &self.files
+    }
+
     /// What `name` stands for. A suffix (`:ip`, `:ipnet`, `:eth`, `:ip6`,
     /// `:ip6net`) picks one of several addresses; `:bcast` is the broadcast
-    /// address of the prefix, `:gw` an interface's gateway, as in Click.
+    /// address of the prefix, `:gw` an interface's gateway, or the first host of a
+    /// declared prefix, as in Click. A name without suffix whose address has host
+    /// bits is that host, and no prefix; one without host bits is a prefix alone.
     pub fn resolve(&self, name: &str, kind: AddressKind) -> Option<String> {
+        if kind == AddressKind::Net && self.is_host(name) {
+            return None;
+        }
         picked(name, kind, &|base, kind| {
             self.declared(base, kind).or_else(|| self.machine(base, kind))
         })
@@ -82,6 +99,12 @@ impl Names {
             let of_interface = || picked(text, kind, &|base, kind| self.machine(base, kind));
             literal(text, kind).or_else(of_interface)
         })
+    }
+
+    /// Whether a declared name is that of a host, whose prefix has to be asked for.
+    fn is_host(&self, name: &str) -> bool {
+        let net = self.declared(name, AddressKind::Net).and_then(|net| Net::parse(&net));
+        net.is_some_and(|net| net.has_host_bits())
     }
 
     fn machine(&self, interface: &str, kind: AddressKind) -> Option<String> {
@@ -99,7 +122,11 @@ impl Names {
 
     /// The same names, to travel to a worker.
     pub fn snapshot(&self) -> Names {
-        Names { declared: self.declared.clone(), system: self.system.clone() }
+        Names {
+            declared: self.declared.clone(),
+            system: self.system.clone(),
+            files: self.files.clone(),
+        }
     }
 
     /// Whether the same is declared in both.
@@ -140,7 +167,11 @@ fn literal(text: &str, kind: AddressKind) -> Option<String> {
     let (bare, length) = text.split_once('/').map_or((text, None), |(a, n)| (a, Some(n)));
     let six = bare.parse::<Ipv6Addr>().ok();
     match kind {
-        AddressKind::Ip => Some(Net::parse(text)?.address.to_string()),
+        AddressKind::Ip => {
+            let net = Net::parse(text)?;
+            let is_host = length.is_none() || net.has_host_bits() || net.prefix_len() == 32;
+            is_host.then(|| net.address.to_string())
+        }
         AddressKind::Net => length.and(Net::parse(text)).map(|_| text.to_owned()),
         AddressKind::Mac => text.parse::<MacAddr>().ok().map(|_| text.to_owned()),
         AddressKind::Ip6 => six.map(|address| address.to_string()),
@@ -148,7 +179,11 @@ fn literal(text: &str, kind: AddressKind) -> Option<String> {
         AddressKind::Port => text.strip_prefix(PORT).map(str::to_owned),
         AddressKind::Anno => text.strip_prefix(ANNO).map(str::to_owned),
         AddressKind::Pattern => text.strip_prefix(PATTERN).map(str::to_owned),
-        AddressKind::Gateway => None,
+        AddressKind::Gateway => {
+            let net = length.and(Net::parse(text))?;
+            let base = net.address.to_bits() & net.mask.to_bits();
+            Some(Ipv4Addr::from_bits(base | 1).to_string())
+        }
     }
 }
 
@@ -172,6 +207,7 @@ mod tests {
             ("host", "2001:db8::1"),
             ("net", "18.26/16"),
             ("net", "2001:db8::/32"),
+            ("inside", "10.1.2.3/16"),
             ("me", "eth0:ip"),
             ("me", "eth0:eth"),
         ];
@@ -192,7 +228,15 @@ mod tests {
             ("host", AddressKind::Net6, None),
             ("host:bcast", AddressKind::Ip, None),
             ("host:gw", AddressKind::Ip, None),
-            ("net", AddressKind::Ip, Some("18.26.0.0")),
+            ("net", AddressKind::Ip, None),
+            ("net", AddressKind::Net, Some("18.26/16")),
+            ("net:net", AddressKind::Net, Some("18.26/16")),
+            ("net:gw", AddressKind::Ip, Some("18.26.0.1")),
+            ("inside", AddressKind::Ip, Some("10.1.2.3")),
+            ("inside", AddressKind::Net, None),
+            ("inside:ip4net", AddressKind::Net, Some("10.1.2.3/16")),
+            ("inside:bcast", AddressKind::Ip, Some("10.1.255.255")),
+            ("inside:gw", AddressKind::Ip, Some("10.1.0.1")),
             ("net:ipnet", AddressKind::Net, Some("18.26/16")),
             ("net:bcast", AddressKind::Ip, Some("18.26.255.255")),
             ("net:bcast", AddressKind::Net, None),

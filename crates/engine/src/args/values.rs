@@ -200,6 +200,11 @@ impl Net {
         Ipv4Addr::from(u32::from(self.address) | !u32::from(self.mask))
     }
 
+    /// Whether the address is one of the hosts within.
+    pub(super) fn has_host_bits(&self) -> bool {
+        u32::from(self.address) & !u32::from(self.mask) != 0
+    }
+
     pub(super) fn parse(text: &str) -> Option<Net> {
         let (address, mask) = text.split_once('/').unwrap_or((text, "32"));
         let mask = match mask.parse::<u32>() {

@@ -19,6 +19,21 @@ pub enum Value {
     Text(String),
     /// What is the same whichever worker is asked: one answers for all.
     Common(Box<Value>),
+    /// A piece of a long text; one worker answers for all.
+    Piece(Piece),
+}
+
+/// A piece of a text that would take a worker too long to write at once, such as a table of a
+/// million flows: it is asked for the pieces one after the other, between two bursts each. What is
+/// in the table all the while is in the text once; what comes or goes meanwhile may be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece {
+    /// Whole lines.
+    pub text: String,
+    /// Where the next piece begins ([`Ask::from`](super::Ask)); none behind the last.
+    pub next: Option<u64>,
+    /// Whether the lines of all pieces are to be sorted.
+    pub sorted: bool,
 }
 
 /// Counts, and what they say: a mean, a median, a distribution, a table.
@@ -132,6 +147,12 @@ fn bandwidth(bytes: crate::args::Bandwidth) -> Value {
     Value::Text(format!("{}{}", bits / unit.0, unit.1))
 }
 
+impl From<Piece> for Value {
+    fn from(piece: Piece) -> Self {
+        Value::Piece(piece)
+    }
+}
+
 impl From<Sums> for Value {
     fn from(sums: Sums) -> Self {
         Value::Sums(sums)
@@ -161,6 +182,7 @@ impl fmt::Display for Value {
             Value::Sums(sums) => f.write_str(&(sums.say)(&sums.counts)),
             Value::Text(s) => f.write_str(s),
             Value::Common(value) => value.fmt(f),
+            Value::Piece(piece) => f.write_str(&piece.text),
         }
     }
 }

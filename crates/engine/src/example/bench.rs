@@ -5,6 +5,7 @@ use super::ports::{self, INPUT, OUTPUT, REFUSAL};
 use super::script::{Script, at};
 use crate::args::{FromArg, Names};
 use crate::class::Library;
+use crate::files::HandlerFiles;
 use crate::node::Target;
 use crate::router::{Options, Reader, Replacements, Router};
 use crate::worker::Console;
@@ -106,7 +107,8 @@ impl Bench {
         let lines = Arc::new(Lines::default());
         let mut options = Options::new(lines.clone());
         (options.workers, options.burst) = (workers, burst);
-        (options.simulated, options.frames) = (true, 4096);
+        (options.simulated, options.frames) = (true, Some(4096));
+        options.handler_files = HandlerFiles::any(Box::new(|_| ()));
         let mut router = build(&declarations, &script.config, &library, &options)?;
         let read = reader(library.clone());
         router.allow_replacements(Replacements { library: library.clone(), options, read });

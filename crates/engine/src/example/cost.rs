@@ -195,9 +195,10 @@ impl Rehearsal {
         library.add(&SINK);
         let (declarations, _) = script.ports(&library)?;
         let mut options = Options::new(Arc::new(Silent));
-        (options.burst, options.simulated, options.frames) = (BURST, true, 16384);
+        (options.burst, options.simulated, options.frames) = (BURST, true, Some(16384));
         let mut router = build(&declarations, &script.config, &library, &options)?;
-        let pool = router.worker(0).map(|worker| worker.core.pool.clone()).ok_or("no worker")?;
+        let pool =
+            router.worker(0).map(|worker| worker.core.frames.pool.clone()).ok_or("no worker")?;
         let graph = router.graph();
         let all = graph.elements.iter().enumerate();
         let own = all.filter(|(_, it)| std::ptr::eq(it.class.spec, class.spec));

@@ -175,3 +175,84 @@ fn increased(config: &str) -> String {
     }
     text + rest
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::class::per_batch;
+    use crate::prelude::*;
+
+    /// What it is told.
+    #[derive(Args)]
+    struct Told {
+        /// A number.
+        #[arg]
+        n: u32,
+    }
+
+    /// Keeps a number under its name, and sets it before the router is sure to run.
+    #[derive(Element)]
+    #[element(args = Told, ports = "0/0")]
+    struct Hasty {
+        n: u32,
+        kept: Link<u32>,
+    }
+
+    #[derive(Default, Local)]
+    #[local(methods)]
+    struct Shown {
+        kept: Link<u32>,
+    }
+
+    #[handlers]
+    impl Shown {
+        /// The number.
+        #[read]
+        fn number(&self) -> u32 {
+            self.kept.with(|n| *n)
+        }
+    }
+
+    impl Build for Hasty {
+        type Args = Told;
+        fn build(told: Told, setup: &Setup) -> Result<Self, ArgError> {
+            Ok(Hasty { n: told.n, kept: setup.own() })
+        }
+    }
+
+    impl PerBatch for Hasty {
+        type On = on::Any;
+        type Local = Shown;
+        type Fate = Never;
+        const SHARED: bool = true;
+        fn continues(&self, _: &Hasty) -> bool {
+            false
+        }
+        fn begin(&self, shown: &mut Shown, _: &mut Cx) -> Result<(), ArgError> {
+            shown.kept = self.kept.clone();
+            self.kept.with(|n| *n = self.n);
+            Ok(())
+        }
+        fn batch(&self, _: &mut Shown, _: usize, batch: Batch, cx: &mut Cx) {
+            cx.consume(batch);
+        }
+    }
+
+    static HASTY: Class = per_batch::<Hasty>();
+
+    #[test]
+    fn an_element_that_begins_to_change_what_others_have_is_found() {
+        let mut library = Library::default();
+        library.add(&HASTY);
+        let said = refuse("h :: Hasty(1)\n= h.number 1", &library).expect_err("touches it");
+        assert!(said.starts_with("h.number was\n1\nand is\n2\nafter\n"), "{said}");
+    }
+
+    #[test]
+    fn numbers_grow_and_words_stay() {
+        assert_eq!(
+            increased("a 9, b/24, 18446744073709551615 x"),
+            "a 10, b/25, 18446744073709551615 x"
+        );
+    }
+}

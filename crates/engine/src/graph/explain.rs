@@ -164,6 +164,13 @@ pub fn vectors(graph: &Graph, plan: &assign::Plan) -> String {
     out
 }
 
+/// Elements to which packets come one at a time, for the sake of handlers that are called in the
+/// middle of their way; nothing if there are none.
+pub fn order(graph: &Graph, plan: &assign::Plan) -> String {
+    let single = (0..graph.elements.len()).filter(|&it| plan.single[it]);
+    single.fold(String::new(), |out, it| out + &format!("  {}\n", graph.label(it)))
+}
+
 /// Elements in a row that run as one pass over a burst.
 pub fn passes(graph: &Graph, plan: &fuse::Plan) -> String {
     let mut out = String::new();

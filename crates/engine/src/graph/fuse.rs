@@ -37,6 +37,14 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Gives up what has elements to which packets come one at a time.
+    pub(crate) fn leave_out(&mut self, single: &[bool]) {
+        self.rows.retain(|row| !row.members.iter().any(|member| single[member.node]));
+        self.straight.retain(|&(from, to)| !single[from] && !single[to]);
+    }
+}
+
 /// Finds the rows: the longest first, until none is left.
 pub fn find(graph: &Graph, fusions: &[&'static Fusion]) -> Plan {
     let compiled: Vec<_> = fusions.iter().map(|fusion| (*fusion, (fusion.needs)())).collect();

@@ -2,7 +2,8 @@
 //!
 //! Each step is a function from one plain data structure to the next:
 //! [`classes::name`] → [`ports::resolve`] → [`carries::follow`] →
-//! [`devices::find`] → [`assign::assign`] → [`fuse::find`] → [`checksums::may_leave`];
+//! [`devices::find`] → [`assign::assign`] → `order::single` → [`fuse::find`] →
+//! [`checksums::may_leave`];
 //! [`explain`] prints each but the last.
 
 pub mod assign;
@@ -12,6 +13,7 @@ pub mod classes;
 pub mod devices;
 pub mod explain;
 pub mod fuse;
+pub(crate) mod order;
 pub mod ports;
 pub(crate) mod watch;
 

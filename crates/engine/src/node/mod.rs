@@ -98,9 +98,11 @@ pub trait Node: Any + Send {
     /// Whether it can go on with the state of a node that has the configuration
     /// `before`; never with another class's.
     fn continues(&self, before: &Rewritten) -> bool;
-    /// Makes what takes its time of going on for a node that has the configuration `before`,
-    /// which still runs meanwhile.
-    fn prepare(&self, _before: &Rewritten) {}
+    /// The configuration under which it goes on for a node that has the configuration `before` and
+    /// still runs meanwhile, where that is not its own.
+    fn prepare(&self, _before: &Rewritten) -> Option<Rewritten> {
+        None
+    }
     /// Takes over the state of the node that it replaces, and the configuration if that has been
     /// changed.
     fn inherit(&mut self, before: &mut dyn Node, changed: Option<Rewritten>);
@@ -130,6 +132,8 @@ pub struct Slot {
     pub role: Role,
     /// Where each output pushes; `None` for pull outputs and open ones.
     pub outputs: Vec<Option<Target>>,
+    /// The output whose packets go on first.
+    pub first_output: u8,
     /// The element that it may hand packets to by [`crate::cx::Cx::straight`].
     pub straight: Option<usize>,
     /// Where each pull input pulls; `None` for push inputs.
@@ -144,6 +148,8 @@ pub struct Slot {
     pub stores: Vec<usize>,
     /// The stores whose lengths it wants to know.
     pub watched: Vec<usize>,
+    /// Whether packets come here, or its task sends them, one at a time.
+    pub single: bool,
 }
 
 /// Elements that run as one pass.
@@ -224,7 +230,7 @@ impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
     fn read(&self, name: &str, ask: &Ask) -> Option<(Value, bool)> {
         self.read_named(name, ask).or_else(|| {
             let (name, number) = numbered(name)?;
-            self.read_named(&name, &Ask { now: ask.now, param: number })
+            self.read_named(&name, &Ask { param: number, ..*ask })
         })
     }
 
@@ -233,7 +239,7 @@ impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
         config.map(|h| ((h.get)(&self.config, ask), true)).or_else(|| {
             let local = L::READS.iter().copied().flatten().find(|h| h.name == name)?;
             let value = self.local.peek(|state| (local.get)(state, ask));
-            let is_common = matches!(value, Value::Common(_));
+            let is_common = matches!(value, Value::Common(_) | Value::Piece(_));
             Some((value, is_common || self.shares()))
         })
     }

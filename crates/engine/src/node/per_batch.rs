@@ -76,9 +76,8 @@ impl<E: PerBatch> Node for PerBatchNode<E> {
     }
     handlers_of_body!(|config, local| config.held(local), E::continues, E::settle);
 
-    fn prepare(&self, before: &Rewritten) {
-        if let Some(before) = before.downcast_ref::<E>() {
-            self.body.config.prepare(before);
-        }
+    fn prepare(&self, before: &Rewritten) -> Option<Rewritten> {
+        let prepared = self.body.config.prepare(before.downcast_ref::<E>()?)?;
+        Some(std::sync::Arc::new(prepared))
     }
 }

@@ -21,8 +21,11 @@ impl<E: Store> StoreNode<E> {
 impl<E: Store> Node for StoreNode<E> {
     fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> u8 {
         let config = &*self.body.config;
-        let batch = std::mem::take(batch);
-        self.body.local.with(|local| config.put_at(local, port, batch, cx));
+        let mut batch = std::mem::take(batch);
+        self.body.local.with(|local| {
+            cx.keep(&mut batch, || config.held(local));
+            config.put_at(local, port, batch, cx);
+        });
         NOTHING
     }
     fn take(&mut self, n: usize, into: &mut Batch, cx: &mut Cx) {

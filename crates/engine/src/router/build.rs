@@ -3,13 +3,14 @@
 use super::costs::Load;
 use super::overheard::Overheard;
 use super::places::Places;
-use super::plan::{Planned, Wording, plan, report};
+use super::plan::{Planned, Wording, plan, report, say};
 use super::{Bell, Crew, Notice, Options, ProgramId, Router, Run};
 use crate::args::{ArgError, Names};
 use crate::board::Board;
 use crate::class::{Library, Nodes, Program, Role};
 use crate::cores::Cores;
-use crate::element::Step;
+use crate::element::{Said, Step};
+use crate::frames::Frames;
 use crate::graph::{Flow, Graph, assign, fuse};
 use crate::node::fused::{MAX_STAGES, Member};
 use crate::node::{Pass, Slot, Target};
@@ -17,14 +18,14 @@ use crate::time::{Clock, Time};
 use crate::worker::core::Core;
 use crate::worker::{Tasks, Worker, mailbox};
 use castanet_lang::{Diagnostic, Diagnostics, Flat};
-use castanet_packet::{Pool, PoolConfig};
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 /// What all configurations of a router have in common.
 pub(super) struct Ground {
     pub(super) clock: Arc<Clock>,
-    pub(super) pool: Pool,
+    pub(super) frames: Frames,
     pub(super) notify: Sender<Notice>,
     pub(super) console: Arc<Overheard>,
     /// How many configurations there were before.
@@ -62,18 +63,16 @@ impl Router {
             true => Clock::simulated_from(options.simulated_from, options.simulated_tick),
             false => Clock::real(),
         });
-        let pool = Pool::new(PoolConfig { frames: options.frames, ..PoolConfig::default() });
+        let planned = plan(flat, library, &options.cores(), options.wording, found);
+        let queues = planned.assigned.device_queues(&planned.devices);
+        let frames = Frames::new(options.frames, options.memory, queues);
+        let frames = frames.map_err(|e| {
+            found.push(Diagnostic::error(None, format!("cannot make frames: {e}")));
+        });
         let console = Arc::new(Overheard::new(options.console.clone()));
-        let ground = match pool {
-            Ok(pool) => {
-                Ground { clock, pool, notify, console, replaced: 0, board: Board::default() }
-            }
-            Err(e) => {
-                found.push(Diagnostic::error(None, format!("cannot make frames: {e}")));
-                return None;
-            }
-        };
-        let mut built = construct(flat, library, (options, &options.cores()), &ground, found)?;
+        let (frames, board) = (frames.ok()?, Board::default());
+        let ground = Ground { clock, frames, notify, console, replaced: 0, board };
+        let mut built = construct(flat, planned, options, &ground, found)?;
         if !built.begin_all(&ground, options, found) {
             return None;
         }
@@ -99,13 +98,16 @@ impl Router {
             away: Vec::new(),
             clock: ground.clock,
             console: ground.console,
-            pool: ground.pool,
+            frames: ground.frames,
             pin: options.pin.then_some(built.cores),
             notices,
             notify: ground.notify,
             stops: 0,
             load: Load::new(),
             ending: None,
+            calling: 0,
+            raised: Vec::new(),
+            default_action: |_| (),
         })
     }
 
@@ -118,21 +120,23 @@ impl Router {
     }
 }
 
-/// Goes as far as building goes without opening anything.
+/// Goes as far as building goes without opening anything; `planned` is made of `flat`, and what
+/// was wrong with it is in `found` already.
 pub(super) fn construct(
     flat: &Flat,
-    library: &Library,
-    (options, cores): (&Options, &Cores),
+    planned: Planned,
+    options: &Options,
     ground: &Ground,
     found: &mut Diagnostics,
 ) -> Option<Built> {
-    let planned = plan(flat, library, cores, options.wording, found);
     // Click looks at arguments only where the connections are right.
     if options.wording == Wording::Click && found.has_errors() {
         return None;
     }
     let system = options.interfaces.map(|ask| Arc::new(ask) as _);
-    let names = Names::new(&planned.facts.addresses, system);
+    let arguments = planned.graph.elements.iter().map(|it| it.config.as_str());
+    let files = options.handler_files.of(arguments);
+    let names = Names::new(&planned.facts.addresses, system).with_files(files);
     let mut parts = make_all(&planned, &names, &ground.board, ground.clock.now(), options, found);
     if found.has_errors() {
         return None;
@@ -184,7 +188,7 @@ impl Built {
                     run.program.begin(Bell { program: run.id, line, console })
                 })
             });
-            if let Err(error) = begun {
+            if let Err(error) = begun.and_then(|()| self.find_calls(element)) {
                 report(&self.graph, element, "initializing", vec![error], options.wording, found);
             }
         }
@@ -269,7 +273,8 @@ fn make_all(
 ) -> Parts {
     let graph = &planned.graph;
     let (assigned, checksums) = (&planned.assigned, &planned.checksums);
-    let places = Places { graph, assigned, checksums, names, board, started };
+    let warnings = RefCell::default();
+    let places = Places { graph, assigned, checksums, names, board, started, warnings };
     let workers = options.workers.max(1);
     let mut parts = Parts { nodes: Vec::new(), programs: Vec::new() };
     for (i, it) in graph.elements.iter().enumerate() {
@@ -284,6 +289,9 @@ fn make_all(
             }),
             _ => (it.class.make)(&it.config, setup, workers),
         });
+        for text in places.warnings.take() {
+            say(graph, i, Said::Warning(text), options.wording, found);
+        }
         parts.nodes.push(made.unwrap_or_else(|errors: Vec<ArgError>| {
             report(graph, i, "configuring", errors, options.wording, found);
             Vec::new()
@@ -313,7 +321,7 @@ fn assemble(
             None => seed(index, options.simulated),
         };
         let at_home = assigned.homes.iter().map(|&home| home == index).collect();
-        let core = Core::new(elements, ground.pool.clone(), options.burst, seed);
+        let core = Core::new(elements, ground.frames.clone(), options.burst, seed);
         Core { worker: index, at_home, labels: labels.clone(), ..core }
     };
     let worker = |(index, (slots, mailbox)): (usize, (Vec<Slot>, _))| Worker {
@@ -365,6 +373,7 @@ fn slots(
             slot.feeders.clone_from(&assigned.feeders[element]);
             slot.stores.clone_from(&assigned.stores[element]);
             slot.watched.clone_from(&assigned.watched[element]);
+            slot.single = assigned.single[element];
             slots.push(slot);
         }
     }
@@ -413,6 +422,7 @@ fn slot(graph: &Graph, element: usize) -> Slot {
         within: None,
         role: it.class.role,
         outputs,
+        first_output: it.class.first_output,
         straight: None,
         upstream,
         waiters: Vec::new(),
@@ -420,5 +430,6 @@ fn slot(graph: &Graph, element: usize) -> Slot {
         feeders: Vec::new(),
         stores: Vec::new(),
         watched: Vec::new(),
+        single: false,
     }
 }

@@ -1,5 +1,7 @@
 //! What control programs see of the router.
 
+use super::calls::in_scope;
+use super::run::ends;
 use super::{Loads, Router, Run, Wording};
 use crate::args::ArgError;
 use crate::element::{Desk, Step};
@@ -13,19 +15,8 @@ struct AtDesk<'a> {
 }
 
 impl AtDesk<'_> {
-    /// Elements are looked for in the program's own compound first, then in the
-    /// compounds around it, as in Click.
     fn absolute(&self, handler: &str) -> String {
-        let path = handler.split_whitespace().next().unwrap_or_default();
-        let Some((element, _)) = path.split_once('.') else { return handler.to_owned() };
-        let mut scope = self.name.as_str();
-        while let Some((outer, _)) = scope.rsplit_once('/') {
-            if self.router.graph.find(&format!("{outer}/{element}")).is_some() {
-                return format!("{outer}/{handler}");
-            }
-            scope = outer;
-        }
-        handler.to_owned()
+        in_scope(&self.router.graph, &self.name, handler)
     }
 }
 
@@ -91,6 +82,19 @@ impl Desk for AtDesk<'_> {
     fn kill(&mut self, process: i32, signal: i32) -> Result<(), String> {
         use nix::sys::signal::{Signal, kill};
         use nix::unistd::Pid;
+        let router = &mut *self.router;
+        if process == Pid::this().as_raw() && router.armed.iter().any(|it| it.0 == signal) {
+            // It would come back by another thread, at some other time.
+            if !router.raised.contains(&signal) {
+                router.raised.push(signal);
+            }
+            return Ok(());
+        }
+        let waited = router.programs.iter().any(|run| run.program.signals().contains(&signal));
+        if process == Pid::this().as_raw() && waited && !ends(signal) {
+            router.strikes(signal);
+            return Ok(());
+        }
         let signal = match signal {
             0 => None,
             signal => Some(Signal::try_from(signal).map_err(|e| e.desc().to_owned())?),
@@ -114,10 +118,15 @@ impl Router {
         }
     }
 
-    /// Runs every program that need not wait; whether any did.
+    /// Runs the programs that wait for signals which others have raised, then every program that
+    /// need not wait; whether there were any.
     pub(super) fn run_programs(&mut self) -> bool {
         let now = self.clock.now();
-        let mut ran = false;
+        let raised = std::mem::take(&mut self.raised);
+        let mut ran = !raised.is_empty();
+        if self.ending.is_none() {
+            raised.into_iter().for_each(|signal| _ = self.signalled(signal));
+        }
         for at in 0..self.programs.len() {
             let due = match self.programs[at].waits {
                 Step::At(time) => time <= now,

@@ -18,6 +18,7 @@ pub(super) const READS: &[&str] = &[
     "drops",
     "element_cycles.csv",
     "flatconfig",
+    "frames",
     "handlers",
     "list",
     "load",
@@ -30,7 +31,7 @@ pub(super) const READS: &[&str] = &[
 
 /// Those that can be written where the configuration may be replaced; else all
 /// but the first.
-const WRITES: &[&str] = &["hotconfig", "count_cycles", "reset_cycles", "stop"];
+pub(super) const WRITES: &[&str] = &["hotconfig", "count_cycles", "reset_cycles", "stop"];
 
 /// An element and the name of its handler; the router's own have no element,
 /// and of those some have a point in their name.
@@ -64,6 +65,7 @@ impl Router {
             "packages" => lines(self.packages),
             "config" => self.text.clone().unwrap_or_else(|| self.flat_text.clone()),
             "flatconfig" => self.flat_text.clone(),
+            "frames" => self.frames.table(),
             "requirements" => self.requirements.iter().fold(String::new(), |s, r| s + r + "\n"),
             "handlers" => {
                 let writes = self.global_writes();

@@ -1,9 +1,12 @@
 //! Handlers: errands that workers run between two bursts.
 
+use super::calls::no_element;
 use super::costs::CYCLES;
+use super::tasks::task_handlers;
 use super::{Notice, Router, global, reconfigure};
 use crate::args::ArgError;
-use crate::class::{Ask, Class, HandlerDoc, Program, Role, Value};
+use crate::class::{Ask, Class, HandlerDoc, Piece, Program, Role, Value};
+use crate::graph::{Graph, assign};
 use crate::node::{self, Rewritten, THROWN};
 use crate::worker::Worker;
 use crate::worker::core::Ledger;
@@ -72,11 +75,7 @@ impl Router {
     }
 
     fn element(&self, name: &str) -> Result<usize, ArgError> {
-        self.graph.find(name).ok_or_else(|| {
-            let near = nearest(name, self.graph.elements.iter().map(|e| e.name.as_str()));
-            let error = ArgError::new(format!("no element named '{name}'"));
-            near.map_or(error.clone(), |n| error.help(format!("did you mean '{n}'?")))
-        })
+        self.graph.find(name).ok_or_else(|| no_element(&self.graph, name))
     }
 
     fn program(&self, element: usize) -> Option<&dyn Program> {
@@ -93,24 +92,8 @@ impl Router {
 
     /// Every handler of an element: its page, and whether it writes.
     pub fn handlers_of(&self, element: usize) -> Vec<(HandlerDoc, bool)> {
-        let class = self.graph.elements[element].class;
-        let own = (class.reads)();
-        let common = COMMON.iter().copied().filter(|c| own.iter().all(|h| h.name != c.name));
-        let reads = own.iter().copied().chain(common);
-        let config = reconfigure::may(class).then_some(CONFIG);
-        let own = (class.writes)();
-        let cycles = own.iter().all(|h| h.name != CYCLES.name).then_some(CYCLES);
-        let writes = own.into_iter().chain(config).chain(cycles);
-        let declared = reads.map(|doc| (doc, false)).chain(writes.map(|doc| (doc, true)));
-        let mut all: Vec<(HandlerDoc, bool)> = declared.collect();
-        for (doc, write) in self.task_handlers(element) {
-            if all.iter().all(|(other, writes)| (other.name, *writes) != (doc.name, write)) {
-                all.push((doc, write));
-            }
-        }
-        all
+        declared(&self.graph, &self.assigned, element)
     }
-
     fn read_element(&mut self, it: usize, name: &str, param: &str) -> Result<String, ArgError> {
         let class = self.graph.elements[it].class;
         // An element's own `drops`, as a Queue has, comes before everybody's.
@@ -137,21 +120,54 @@ impl Router {
 
     fn read_program(&self, it: usize, name: &str, param: &str) -> Option<Value> {
         let run = self.programs.iter().find(|run| run.element == it)?;
-        run.program.read(name, &Ask { now: self.clock.now(), param })
+        run.program.read(name, &Ask { now: self.clock.now(), param, from: 0 })
     }
 
-    /// Asks every worker that has state of its own, and adds up.
+    /// Reads the configuration, or asks every worker that has state of its own, and adds up.
     fn read_nodes(&mut self, it: usize, name: &str, param: &str) -> Option<Value> {
+        let class = self.graph.elements[it].class;
+        if (class.reads)().iter().any(|doc| numbered_as(doc.name, name))
+            && let Some(config) = self.config_of(it)
+        {
+            // Here: it may be long, and workers have packets to see to.
+            let ask = Ask { now: self.clock.now(), param, from: 0 };
+            if let Some(value) = (class.peek)(&config, name, &ask) {
+                return Some(value);
+            }
+        }
         let home = self.assigned.homes[it];
-        let mut value = self.ask_node(it, home, name, param)?;
+        let mut value = self.ask_node(it, home, name, param, 0)?;
+        if let Value::Piece(first) = value.0 {
+            return Some(self.read_pieces(it, name, param, first));
+        }
         if !value.1 {
             for worker in (0..self.crew.len()).filter(|&w| w != home) {
-                if let Some((other, _)) = self.ask_node(it, worker, name, param) {
+                if let Some((other, _)) = self.ask_node(it, worker, name, param, 0) {
                     value.0 = value.0.merge(other);
                 }
             }
         }
         Some(value.0)
+    }
+
+    /// The pieces of a text behind the first, from the element's home.
+    fn read_pieces(&mut self, it: usize, name: &str, param: &str, first: Piece) -> Value {
+        let Piece { mut text, mut next, sorted } = first;
+        while let Some(from) = next {
+            next = None;
+            let piece = self.ask_node(it, self.assigned.homes[it], name, param, from);
+            if let Some((Value::Piece(piece), _)) = piece {
+                text += &piece.text;
+                // One that does not move on would never end.
+                next = piece.next.filter(|&next| next > from);
+            }
+        }
+        if sorted {
+            let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+            lines.sort_unstable();
+            text = lines.concat();
+        }
+        Value::Text(text)
     }
 
     /// One worker's answer, and whether it speaks for all.
@@ -161,11 +177,12 @@ impl Router {
         worker: usize,
         name: &str,
         param: &str,
+        from: u64,
     ) -> Option<(Value, bool)> {
         let (name, param, now) = (name.to_owned(), param.to_owned(), self.clock.now());
         self.crew.ask(worker, move |worker| {
             let node = node::at(&worker.slots, it)?;
-            node.read(&name, &Ask { now, param: &param })
+            node.read(&name, &Ask { now, param: &param, from })
         })?
     }
 
@@ -268,20 +285,24 @@ impl Router {
         value: &str,
     ) -> Option<(Rewritten, Result<Rewritten, ArgError>)> {
         let class = self.graph.elements[it].class;
-        let of_many = crate::node::numbered(name).map(|(name, _)| name);
-        if !(class.writes)().iter().any(|h| h.name == name || Some(h.name) == of_many.as_deref()) {
+        if !(class.writes)().iter().any(|doc| numbered_as(doc.name, name)) {
             return None;
         }
-        let config = match &self.rewritten[it] {
-            Some(config) => config.clone(),
-            None => {
-                let config = move |worker: &mut Worker| Some(node::at(&worker.slots, it)?.config());
-                self.crew.ask(self.assigned.homes[it], config)??
-            }
-        };
+        let config = self.config_of(it)?;
         // Arguments have no blanks around them, as lines from elsewhere do.
         let new = (class.rewrite)(&config, name, value.trim(), &self.names)?;
         Some((config, new))
+    }
+
+    /// The configuration of an element as handlers have left it.
+    fn config_of(&mut self, it: usize) -> Option<Rewritten> {
+        match &self.rewritten[it] {
+            Some(config) => Some(config.clone()),
+            None => {
+                let config = move |worker: &mut Worker| Some(node::at(&worker.slots, it)?.config());
+                self.crew.ask(self.assigned.homes[it], config)?
+            }
+        }
     }
 
     fn change(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {
@@ -300,6 +321,9 @@ impl Router {
                 }
                 Some((done, shares))
             });
+            if wakes {
+                self.make_calls(worker);
+            }
             let (done, shares) = done.flatten().ok_or_else(|| self.no_write(it, name))?;
             done.map_err(|e| e.at(name))?;
             if shares {
@@ -323,10 +347,7 @@ impl Router {
     }
 
     fn no_handler(&self, it: usize, name: &str, kind: &str, known: &[&str]) -> ArgError {
-        let label = self.graph.label(it);
-        let error = ArgError::new(format!("'{label}' has no {kind} handler '{name}'"));
-        let path = format!("{}.{name}", self.graph.elements[it].name);
-        unknown(error, &path, kind, name, known)
+        missing(&self.graph, it, name, kind, known)
     }
 
     /// The counts of one element, all workers together.
@@ -375,6 +396,35 @@ impl Router {
     }
 }
 
+/// Whether a handler of this name answers to another: itself, or with a number behind it.
+fn numbered_as(handler: &str, name: &str) -> bool {
+    handler == name || crate::node::numbered(name).is_some_and(|(of, _)| of == handler)
+}
+
+/// Every handler of an element that it declares or that all have: its page, and whether it writes.
+pub(super) fn declared(
+    graph: &Graph,
+    assigned: &assign::Plan,
+    element: usize,
+) -> Vec<(HandlerDoc, bool)> {
+    let class = graph.elements[element].class;
+    let own = (class.reads)();
+    let common = COMMON.iter().copied().filter(|c| own.iter().all(|h| h.name != c.name));
+    let reads = own.iter().copied().chain(common);
+    let config = reconfigure::may(class).then_some(CONFIG);
+    let own = (class.writes)();
+    let cycles = own.iter().all(|h| h.name != CYCLES.name).then_some(CYCLES);
+    let writes = own.into_iter().chain(config).chain(cycles);
+    let declared = reads.map(|doc| (doc, false)).chain(writes.map(|doc| (doc, true)));
+    let mut all: Vec<(HandlerDoc, bool)> = declared.collect();
+    for (doc, write) in task_handlers(assigned, element) {
+        if all.iter().all(|(other, writes)| (other.name, *writes) != (doc.name, write)) {
+            all.push((doc, write));
+        }
+    }
+    all
+}
+
 /// Packets that an element dropped, by the name of the reason; those for an
 /// output that is not connected count under its name.
 pub(super) fn drop_counts(class: &Class, ledger: &Ledger) -> Vec<(String, u64)> {
@@ -390,6 +440,20 @@ pub(super) fn drop_counts(class: &Class, ledger: &Ledger) -> Vec<(String, u64)> 
         all.push((format!("output_{port}"), n));
     }
     all
+}
+
+/// The error about a handler that an element does not have.
+pub(super) fn missing(
+    graph: &Graph,
+    it: usize,
+    name: &str,
+    kind: &str,
+    known: &[&str],
+) -> ArgError {
+    let label = graph.label(it);
+    let error = ArgError::new(format!("'{label}' has no {kind} handler '{name}'"));
+    let path = format!("{}.{name}", graph.elements[it].name);
+    unknown(error, &path, kind, name, known)
 }
 
 /// The error about a handler that is not there, with Click's words and the nearest name.

@@ -1,6 +1,7 @@
 //! A whole router: built from a flat configuration, run, read, written, ended.
 
 mod build;
+mod calls;
 mod costs;
 mod crew;
 mod desk;
@@ -26,6 +27,8 @@ use crate::board::Board;
 use crate::class::Program;
 use crate::cores::Cores;
 use crate::element::Step;
+use crate::files::HandlerFiles;
+use crate::frames::Frames;
 use crate::graph::{Graph, assign};
 use crate::node::Rewritten;
 use crate::time::{Clock, SIMULATED_START, Time};
@@ -41,13 +44,8 @@ use std::sync::mpsc::{Receiver, Sender};
 pub enum Notice {
     /// An element asks the router to stop.
     StopRequested,
-    /// An element wants a handler written.
-    Write {
-        /// Its path, as a user writes it.
-        handler: String,
-        /// The text to write.
-        value: String,
-    },
+    /// Packets of a worker wait for a handler to be called.
+    Call(usize),
     /// A program's bell was rung.
     Rung(ProgramId),
     /// The user does: nobody is asked.
@@ -102,8 +100,11 @@ pub struct Options {
     pub simulated_tick: i64,
     /// How many packets sources are asked for at once.
     pub burst: usize,
-    /// How many frames the pool has.
-    pub frames: usize,
+    /// How many frames there are for devices; as many as those that are found need if not given.
+    pub frames: Option<usize>,
+    /// How many bytes packets may take that elements keep, beside those; a quarter of the memory if
+    /// not given.
+    pub memory: Option<u64>,
     /// Whether each worker stays on a core of its own.
     pub pin: bool,
     /// The cores to use, in order; those that the process may use if empty.
@@ -114,6 +115,8 @@ pub struct Options {
     pub console: Arc<dyn Console>,
     /// Asks the machine for an interface's address.
     pub interfaces: Option<InterfaceResolver>,
+    /// Which files handlers may name.
+    pub handler_files: HandlerFiles,
     /// In whose words errors are written.
     pub wording: Wording,
     /// The configuration as it was written, for the handler `config`.
@@ -139,12 +142,14 @@ impl Options {
             simulated_from: SIMULATED_START,
             simulated_tick: 0,
             burst: castanet_packet::BURST,
-            frames: 16 * 1024,
+            frames: None,
+            memory: None,
             pin: false,
             cores: Vec::new(),
             fuse: true,
             console,
             interfaces: None,
+            handler_files: HandlerFiles::default(),
             wording: Wording::Castanet,
             text: None,
             packages: &[],
@@ -191,7 +196,7 @@ pub struct Router {
     away: Vec<(usize, Rewritten)>,
     clock: Arc<Clock>,
     console: Arc<Overheard>,
-    pool: Pool,
+    frames: Frames,
     /// Where workers stay, if they do.
     pin: Option<Cores>,
     notices: Receiver<Notice>,
@@ -200,6 +205,12 @@ pub struct Router {
     load: costs::Load,
     /// Set when the router is to end, with its exit status.
     ending: Option<i32>,
+    /// How many calls of elements wait for each other.
+    calling: u32,
+    /// Signals that programs have sent to this process and that others of its programs wait for.
+    raised: Vec<i32>,
+    /// What a signal does that no program waits for.
+    default_action: fn(i32),
 }
 
 impl Router {
@@ -215,9 +226,13 @@ impl Router {
     pub fn clock(&self) -> &Arc<Clock> {
         &self.clock
     }
-    /// The pool its frames come from.
+    /// The pool that devices take frames of.
     pub fn pool(&self) -> &Pool {
-        &self.pool
+        &self.frames.pool
+    }
+    /// The pool that packets are moved to which are kept while devices need their frames.
+    pub fn storage(&self) -> &Pool {
+        &self.frames.storage
     }
     /// Signals to the process that programs wait for.
     pub fn signals(&self) -> Vec<i32> {
@@ -225,6 +240,10 @@ impl Router {
         signals.sort_unstable();
         signals.dedup();
         signals
+    }
+    /// Says what a signal does that programs have waited for and wait for no more.
+    pub fn default_action(&mut self, action: fn(i32)) {
+        self.default_action = action;
     }
     /// A line to the driver, for signal handlers.
     pub fn line(&self) -> Sender<Notice> {

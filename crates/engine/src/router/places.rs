@@ -5,6 +5,7 @@ use crate::board::{Board, Others};
 use crate::element::Setup;
 use crate::graph::{Graph, assign};
 use crate::time::Time;
+use std::cell::RefCell;
 
 /// A graph whose elements are built.
 pub(super) struct Places<'a> {
@@ -16,6 +17,8 @@ pub(super) struct Places<'a> {
     pub(super) board: &'a Board,
     /// When it is built.
     pub(super) started: Time,
+    /// What elements have said about their arguments.
+    pub(super) warnings: RefCell<Vec<String>>,
 }
 
 impl Places<'_> {
@@ -35,6 +38,7 @@ impl Places<'_> {
             stores: &stores,
             may_leave_sums: self.checksums[it],
             names: self.names,
+            warn: &|text| self.warnings.borrow_mut().push(text),
             started: self.started,
             others: Some(Others { graph: self.graph, board: self.board }),
         })

@@ -5,7 +5,9 @@ use crate::class::Library;
 use crate::cores::Cores;
 use crate::element::{Facts, Said};
 use crate::graph::devices::{self, Device};
-use crate::graph::{Graph, assign, carries, checksums, classes, fuse, in_scope, ports, watch};
+use crate::graph::{
+    Graph, assign, carries, checksums, classes, fuse, in_scope, order, ports, watch,
+};
 use castanet_lang::{Diagnostic, Diagnostics, Flat};
 
 /// In whose words errors about arguments are written.
@@ -75,15 +77,23 @@ pub fn plan(
     let devices = devices::find(&graph, &facts);
     let mut assigned = assign::assign(&graph, &facts, &devices, cores);
     watch(&graph, &mut assigned, wording, found);
+    assigned.send_singly(order::single(&graph));
     let mut fused = fuse::find(&graph, library.fusions());
     fused.keep_together(&assigned.with);
+    fused.leave_out(&assigned.single);
     let checksums = checksums::may_leave(&graph);
     let cores = cores.clone();
     Planned { graph, carries, checksums, facts, devices, cores, assigned, fused }
 }
 
 /// Adds what an element has to say.
-fn say(graph: &Graph, element: usize, said: Said, wording: Wording, found: &mut Diagnostics) {
+pub(super) fn say(
+    graph: &Graph,
+    element: usize,
+    said: Said,
+    wording: Wording,
+    found: &mut Diagnostics,
+) {
     let (it, label) = (&graph.elements[element], graph.label(element));
     let context = format!("While configuring '{label}':");
     found.push(match (said, wording) {

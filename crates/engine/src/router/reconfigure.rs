@@ -6,6 +6,8 @@ use crate::args::ArgError;
 use crate::board::Board;
 use crate::class::{Class, Nodes, Role};
 use crate::node;
+use crate::worker::Console;
+use std::cell::RefCell;
 
 /// Whether elements of a class may get other arguments while they run, if these
 /// let them go on.
@@ -37,7 +39,7 @@ impl Router {
         let Some(before) = before.flatten().filter(|before| new.continues(before)) else {
             return Err(self.stays(it));
         };
-        new.prepare(&before);
+        let config = new.prepare(&before).unwrap_or(config);
         // Together: what workers share moves with the first that follows.
         let ran = self.halt();
         for worker in 0..self.crew.len() {
@@ -51,6 +53,7 @@ impl Router {
             });
         }
         self.go_on(ran);
+        self.make_calls(home);
         self.rewritten[it] = None;
         self.declare(it, text);
         Ok(())
@@ -72,8 +75,14 @@ impl Router {
             names: &self.names,
             board,
             started: self.clock.now(),
+            warnings: RefCell::default(),
         };
-        places.at(it, |setup| (self.graph.elements[it].class.make)(text, setup, 1))
+        let nodes = places.at(it, |setup| (self.graph.elements[it].class.make)(text, setup, 1));
+        for text in places.warnings.take() {
+            let label = self.graph.label(it);
+            self.console.chatter(&format!("While configuring '{label}':\n  warning: {text}\n"));
+        }
+        nodes
     }
 
     /// Notes the arguments, also in the flat configuration.

@@ -1,7 +1,7 @@
 //! Running a router to its end, in real or in simulated time.
 
 use super::crew::Crew;
-use super::{Notice, Router};
+use super::{Notice, Router, Run};
 use crate::element::Step;
 use crate::time::Time;
 use crate::worker::{Console, Turn, earlier};
@@ -20,7 +20,7 @@ pub struct Outcome {
 /// What was found when a router was taken apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// Frames that did not come back to the pool: a bug of Castanet.
+    /// Frames that did not come back to their pool: a bug of Castanet.
     pub leaked_frames: usize,
     /// Bursts lost to a panic in an element.
     pub panics: u64,
@@ -29,7 +29,7 @@ pub struct Report {
 }
 
 /// Whether a signal that no program waits for ends the router.
-fn ends(signal: i32) -> bool {
+pub(super) fn ends(signal: i32) -> bool {
     use nix::sys::signal::Signal;
     [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM].iter().any(|&end| end as i32 == signal)
 }
@@ -82,6 +82,8 @@ impl Router {
         if self.crew.call_back() > 0 {
             self.console.chatter("a worker was lost to a panic outside any element\n");
         }
+        // What is on its way comes to its end.
+        self.make_all_calls();
         Outcome { status: self.ending.unwrap_or(0), interrupted }
     }
 
@@ -105,7 +107,7 @@ impl Router {
             ran |= self.step_programs();
             self.decide_stops();
             match next {
-                Turn::Ran => {}
+                Turn::Ran | Turn::Calls => {}
                 Turn::Idle(_) if ran || self.ending.is_some() => {}
                 Turn::Idle(next) => match earlier(next, self.next_program()) {
                     Some(time) => self.clock.jump(time),
@@ -130,18 +132,25 @@ impl Router {
                 }
             }
             Notice::Interrupted => return true,
-            Notice::Signal(signal) => return !self.signalled(signal) && ends(signal),
-            Notice::Write { handler, value } => {
-                if let Err(e) = self.write(&handler, &value) {
-                    self.console.chatter(&format!("{handler}: {}\n", self.words(&e)));
-                }
-            }
+            Notice::Signal(signal) => return !self.signalled(signal) && self.strikes(signal),
+            Notice::Call(worker) => self.make_calls(worker),
         }
         false
     }
 
+    /// A signal that no program waits for: whether it ends the router. Others have the effect
+    /// that they have without programs, unless one that had waited is still at work.
+    pub(super) fn strikes(&self, signal: i32) -> bool {
+        let at_work =
+            |run: &Run| run.waits != Step::Ended && run.program.signals().contains(&signal);
+        if !ends(signal) && !self.programs.iter().any(at_work) {
+            (self.default_action)(signal);
+        }
+        ends(signal)
+    }
+
     /// Calls the programs that wait for a signal; whether there were any.
-    fn signalled(&mut self, signal: i32) -> bool {
+    pub(super) fn signalled(&mut self, signal: i32) -> bool {
         let armed = std::mem::take(&mut self.armed);
         let (called, waiting) = armed.into_iter().partition(|&(wanted, _)| wanted == signal);
         let called: Vec<(i32, usize)> = called;
@@ -157,11 +166,15 @@ impl Router {
 
     /// Gives every worker a turn; idle only when all are.
     fn settle_a_while(&mut self) -> Turn {
-        let Crew::Here(workers) = &mut self.crew else { return Turn::Idle(None) };
         let mut all = Turn::Idle(None);
-        for worker in workers {
+        for index in 0..self.crew.len() {
+            let Some(worker) = self.crew.here(index) else { continue };
             all = match (all, worker.turn()) {
                 (Turn::Idle(a), Turn::Idle(b)) => Turn::Idle(earlier(a, b)),
+                (_, Turn::Calls) => {
+                    self.make_calls(index);
+                    Turn::Ran
+                }
                 _ => Turn::Ran,
             };
         }
@@ -218,6 +231,7 @@ impl Router {
         if let Crew::Here(workers) = &mut self.crew {
             workers.iter_mut().for_each(|worker| worker.end(&begun));
         }
+        self.make_all_calls();
     }
 
     /// Takes the router apart and balances the frames.
@@ -229,9 +243,9 @@ impl Router {
             panics = workers.iter().map(|w| w.core.panics).sum();
         }
         // What elements share keeps packets too, and is not any worker's.
-        let pool = self.pool.clone();
+        let frames = self.frames.clone();
         drop(self);
         castanet_packet::Pool::flush_thread();
-        Report { leaked_frames: pool.in_use(), panics, lost_workers }
+        Report { leaked_frames: frames.leaked(), panics, lost_workers }
     }
 }

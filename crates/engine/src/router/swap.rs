@@ -8,6 +8,7 @@
 
 use super::build::{Built, Ground, construct};
 use super::crew::Crew;
+use super::plan::plan;
 use super::{Notice, Options, Router};
 use crate::args::ArgError;
 use crate::board::Board;
@@ -43,12 +44,13 @@ pub(super) struct Next {
 }
 
 /// What an element takes over.
-#[derive(Clone, Copy)]
 struct Before {
     /// From which element.
     element: usize,
     /// Whether with other arguments, or in another place.
     changed: bool,
+    /// The configuration under which it goes on, where that is not the one it was built with.
+    config: Option<Rewritten>,
 }
 
 impl Router {
@@ -67,14 +69,16 @@ impl Router {
         self.replacements.is_some()
     }
 
-    /// Prepares a configuration to replace this one at the next opportunity;
-    /// if it is wrong or cannot be opened, everything stays as it is.
+    /// Prepares a configuration to replace this one at the next opportunity, in place of another
+    /// that still waits; if it is wrong or cannot be opened, what runs stays as it is.
     pub(super) fn prepare(&mut self, text: &str) -> Result<(), ArgError> {
         let Some(mut how) = self.replacements.take() else {
             return Err(ArgError::new("this router's configuration cannot be replaced"));
         };
         // Another that still waits must not have a device open that this one wants.
-        self.next = None;
+        if self.next.take().is_some() {
+            self.leave(|_| false);
+        }
         let Replacements { library, options, read } = &mut how;
         let read = read(text, &mut |flat, found| {
             self.next = self.build_next(text, flat, library, options, found);
@@ -93,7 +97,7 @@ impl Router {
     ) -> Option<Next> {
         let ground = Ground {
             clock: self.clock.clone(),
-            pool: self.pool.clone(),
+            frames: self.frames.clone(),
             notify: self.notify.clone(),
             console: self.console.clone(),
             replaced: self.replaced + 1,
@@ -101,7 +105,8 @@ impl Router {
         };
         // Workers that have cores stay there, and those are not this thread's meanwhile.
         let cores = self.pin.clone().unwrap_or_else(|| options.cores());
-        let mut built = construct(flat, library, (options, &cores), &ground, found)?;
+        let planned = plan(flat, library, &cores, options.wording, found);
+        let mut built = construct(flat, planned, options, &ground, found)?;
         let before = self.predecessors(&mut built);
         let goes_on = goes_on(&before, self.graph.elements.len());
         self.leave(|it| !goes_on[it]);
@@ -171,7 +176,7 @@ impl Router {
             return None;
         }
         if new.class.role == Role::Control {
-            return Some(Before { element, changed: false });
+            return Some(Before { element, changed: false, config: None });
         }
         let same = new.config == old.config && self.names.declares_like(&built.names);
         let stays = same && self.same_place(built, it, element);
@@ -182,10 +187,9 @@ impl Router {
         let goes_on = stays || same && !new.class.each || continues();
         // What handlers have changed stays as it is.
         let prepares = goes_on && !(stays && self.rewritten[element].is_some());
-        if let Some(config) = configs[element].as_ref().filter(|_| prepares) {
-            node.prepare(config);
-        }
-        goes_on.then_some(Before { element, changed: !stays })
+        let before = configs[element].as_ref().filter(|_| prepares);
+        let config = before.and_then(|before| node.prepare(before));
+        goes_on.then_some(Before { element, changed: !stays, config })
     }
 
     /// Whether two elements of one class have as many ports, the same workers
@@ -222,12 +226,23 @@ impl Router {
     /// Puts the configuration that waits, if one does, in place of the present
     /// one; whether it did.
     fn replace(&mut self) -> bool {
-        let Some(Next { text, mut built, board, before }) = self.next.take() else { return false };
+        if self.next.is_none() {
+            return false;
+        }
+        let runs = self.halt();
+        // What is on its way has been promised the handlers of this configuration; one of them may
+        // put yet another in the place of the next.
+        self.make_all_calls();
+        let Some(Next { text, mut built, board, before }) = self.next.take() else {
+            self.go_on(runs);
+            return true;
+        };
         // Programs that end here cannot end what takes their place.
         self.ending = None;
-        let runs = self.halt();
         self.last_words();
         self.end_others(&before);
+        // One that a last word has asked for was made to follow what has just ended.
+        self.next = None;
         self.hand_over_programs(&mut built, &before);
         self.hand_over(&mut built, &before);
         self.start(&mut built, &before);
@@ -264,7 +279,6 @@ impl Router {
         for notice in said {
             match notice {
                 Notice::StopRequested => {}
-                Notice::Write { .. } => _ = self.heed(notice),
                 // Whoever receives it is here.
                 _ => _ = self.notify.send(notice),
             }
@@ -281,11 +295,13 @@ impl Router {
     /// Moves what elements keep, their counts and their timers.
     fn hand_over(&mut self, built: &mut Built, before: &[Option<Before>]) {
         for (it, before) in before.iter().enumerate() {
-            let Some(Before { element, changed }) = *before else { continue };
+            let Some(Before { element, changed, config }) = before else { continue };
+            let (element, changed) = (*element, *changed);
             let class = built.graph.elements[it].class;
             let (now, then) = (built.assigned.homes[it], self.assigned.homes[element]);
             // What handlers have changed stays changed.
             let rewritten = self.rewritten[element].as_ref().filter(|_| !changed);
+            let config = config.as_ref().or(rewritten);
             for worker in 0..built.crew.len() {
                 // The state at home is what timers and files go with.
                 let from = match worker {
@@ -297,7 +313,7 @@ impl Router {
                 let (Some(new), Some(old)) = (built.crew.here(worker), self.crew.here(from)) else {
                     continue;
                 };
-                bequeath((old, element), (new, it), worker == now, rewritten);
+                bequeath((old, element), (new, it), worker == now, config);
             }
         }
     }
@@ -310,7 +326,7 @@ impl Router {
             let label = built.graph.label(element);
             self.console.chatter(&format!("{label}: {}\n", self.words(&error)));
         }
-        let changed = |it: &usize| before[*it].is_some_and(|before| before.changed);
+        let changed = |it: &usize| before[*it].as_ref().is_some_and(|before| before.changed);
         (0..before.len()).filter(changed).for_each(|it| built.resume(it));
         built.run_emitted();
     }
@@ -329,7 +345,7 @@ impl Router {
     /// Gives back the workers that were here before.
     fn take_place(&mut self, built: Built, before: &[Option<Before>]) -> Crew {
         let kept = |before: &Option<Before>| {
-            let before = before.filter(|before| !before.changed)?;
+            let before = before.as_ref().filter(|before| !before.changed)?;
             self.rewritten[before.element].take()
         };
         let rewritten = before.iter().map(kept).collect();

@@ -3,6 +3,7 @@
 use super::Router;
 use crate::args::ArgError;
 use crate::class::HandlerDoc;
+use crate::graph::assign::Plan;
 use crate::node;
 use crate::worker::{Console, TaskRef};
 
@@ -27,15 +28,18 @@ const WRITES: &[HandlerDoc] = &[
     HandlerDoc { name: "tickets", doc: "Sets how many turns the task gets, 1 to 32768." },
 ];
 
-impl Router {
-    /// The handlers that an element has for its tasks, and whether they write.
-    pub(super) fn task_handlers(&self, element: usize) -> impl Iterator<Item = (HandlerDoc, bool)> {
-        let reads = READS.iter().map(|&doc| (doc, false));
-        let all = reads.chain(WRITES.iter().map(|&doc| (doc, true)));
-        let has = self.assigned.has_task(element);
-        all.filter(move |_| has)
-    }
+/// The handlers that an element has for its tasks, and whether they write.
+pub(super) fn task_handlers(
+    plan: &Plan,
+    element: usize,
+) -> impl Iterator<Item = (HandlerDoc, bool)> + use<> {
+    let reads = READS.iter().map(|&doc| (doc, false));
+    let all = reads.chain(WRITES.iter().map(|&doc| (doc, true)));
+    let has = plan.has_task(element);
+    all.filter(move |_| has)
+}
 
+impl Router {
     /// Answers a handler about an element's tasks; `None` if it is none of these.
     pub(super) fn read_task(&mut self, element: usize, name: &str) -> Option<String> {
         if !self.assigned.has_task(element) {

@@ -1,12 +1,15 @@
 //! What one worker keeps beside its elements: counts, timers, buffers.
 
+use super::calls::Call;
 use super::visits::Visits;
 use crate::element::{DROP, MAX_OUTPUTS, REASONS};
+use crate::frames::{Frames, Short};
+use crate::node::NO_FRAME;
 use crate::node::fused::Leaver;
 use crate::time::Time;
 use castanet_packet::{Batch, Pool};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 /// Counts of one element on one worker. At every moment
@@ -57,6 +60,16 @@ pub(crate) struct Hop {
     pub(crate) batch: Batch,
     /// To this element alone, not to the pass that begins with it.
     pub(crate) alone: bool,
+    /// A call of this element, to be made before its packets and those below go on.
+    pub(crate) call: Option<Box<Call>>,
+}
+
+impl Hop {
+    /// Packets on their way to an input.
+    #[inline]
+    pub(crate) fn new(node: usize, port: usize, depth: u32, batch: Batch) -> Hop {
+        Hop { node, port, depth, batch, alone: false, call: None }
+    }
 }
 
 /// What one worker keeps beside its elements.
@@ -82,9 +95,16 @@ pub struct Core {
     /// How many pulls are waiting for one another.
     pub(crate) pulls: usize,
     pub(crate) progress: u64,
-    pub(crate) pool: Pool,
+    pub(crate) frames: Frames,
+    /// Whether the source that is asked takes its frames from storage ([`crate::cx::Cx::grant`]).
+    pub(crate) from_storage: bool,
     pub(crate) stops: u32,
-    pub(crate) calls: Vec<(String, String)>,
+    /// Calls among what was emitted, in order.
+    pub(crate) calls: VecDeque<Box<Call>>,
+    /// Calls of elements that were pulled, to be made when the pull is over.
+    pub(crate) pulled: Vec<Hop>,
+    /// How many packets a pull may bring.
+    pub(crate) most: usize,
     pub(crate) worker: usize,
     /// By element: whether this worker is its home.
     pub(crate) at_home: Vec<bool>,
@@ -99,7 +119,7 @@ pub struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(elements: usize, pool: Pool, burst: usize, seed: u64) -> Core {
+    pub(crate) fn new(elements: usize, frames: Frames, burst: usize, seed: u64) -> Core {
         Core {
             now: Time::default(),
             burst,
@@ -117,9 +137,12 @@ impl Core {
             watched: 0,
             pulls: 0,
             progress: 0,
-            pool,
+            frames,
+            from_storage: false,
             stops: 0,
-            calls: Vec::new(),
+            calls: VecDeque::new(),
+            pulled: Vec::new(),
+            most: usize::MAX,
             worker: 0,
             at_home: vec![true; elements],
             panics: 0,
@@ -128,6 +151,29 @@ impl Core {
             woken: Vec::new(),
             seed: seed.max(1),
             visits: None,
+        }
+    }
+
+    /// The pool of new packets.
+    #[inline]
+    pub(crate) fn new_packets(&self) -> &Pool {
+        if self.from_storage { &self.frames.storage } else { &self.frames.pool }
+    }
+
+    /// Counts `n` packets of element `me` for which there was no frame, and says so once.
+    #[cold]
+    pub(crate) fn count_short(&mut self, me: usize, short: Short, n: u64) {
+        self.count_drops(me, NO_FRAME, n);
+        self.say_short(me, short);
+    }
+
+    /// Says once that element `me` met a shortage.
+    #[cold]
+    pub(crate) fn say_short(&mut self, me: usize, short: Short) {
+        let label = self.labels.get(me).map_or("", |label| label);
+        if let Some(line) = self.frames.report(short, label) {
+            self.chatter.push_str(&line);
+            self.chatter.push('\n');
         }
     }
 

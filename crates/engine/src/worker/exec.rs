@@ -9,8 +9,8 @@
 //! one by one what otherwise runs as one pass.
 
 use super::core::{Core, Hop};
-use super::pass;
 use super::visits::Why;
+use super::{calls, pass};
 use crate::class::Role;
 use crate::cx::Cx;
 use crate::element::Asked;
@@ -26,10 +26,15 @@ const MAX_HOPS: u32 = 1_000_000;
 /// When a source that panicked is asked again.
 const AFTER_PANIC: Duration = Duration::from_millis(1);
 
-/// Runs everything on the stack to its end.
+/// Runs everything on the stack to its end, or to a call.
 pub(crate) fn drain<const TIMED: bool>(nodes: &mut [Slot], core: &mut Core) {
     core.hops = 0;
-    while let Some(hop) = core.stack.pop() {
+    run_down::<TIMED>(nodes, core);
+}
+
+/// Runs everything on the stack, down to a call.
+pub(crate) fn run_down<const TIMED: bool>(nodes: &mut [Slot], core: &mut Core) {
+    while let Some(hop) = core.stack.pop_if(|hop| hop.call.is_none()) {
         follow::<TIMED>(nodes, core, hop);
     }
 }
@@ -56,7 +61,7 @@ fn billed<const TIMED: bool, R>(
 /// Follows a batch from element to element for as long as it leaves whole by
 /// one output; what parts goes on the stack.
 fn follow<const TIMED: bool>(nodes: &mut [Slot], core: &mut Core, hop: Hop) {
-    let Hop { node: mut me, mut port, mut depth, mut batch, mut alone } = hop;
+    let Hop { node: mut me, mut port, mut depth, mut batch, mut alone, .. } = hop;
     core.mark = 0;
     loop {
         if depth > MAX_DEPTH || core.hops > MAX_HOPS {
@@ -65,6 +70,9 @@ fn follow<const TIMED: bool>(nodes: &mut [Slot], core: &mut Core, hop: Hop) {
         }
         core.hops += 1;
         depth += 1;
+        if nodes[me].single && batch.len() > 1 {
+            calls::part(core, me, port, depth, &mut batch);
+        }
         let fused = match nodes[me].pass {
             Some(_) if !TIMED && !alone => pass::through(nodes, core, me, depth, &mut batch),
             _ => None,
@@ -80,8 +88,10 @@ fn follow<const TIMED: bool>(nodes: &mut [Slot], core: &mut Core, hop: Hop) {
                 core.emitted.push((output, std::mem::take(&mut batch)));
             }
             match core.emitted.len() {
-                1 => (output, batch) = core.emitted.pop().unwrap_or_default(),
-                _ => return spread(&nodes[me], core, me, depth),
+                1 if core.calls.is_empty() => {
+                    (output, batch) = core.emitted.pop().unwrap_or_default();
+                }
+                _ => return spread(&nodes[me], core, me, depth, 0),
             }
         }
         let count = batch.len() as u64;
@@ -154,11 +164,15 @@ fn lose_burst(core: &mut Core, me: usize, node: &dyn Node, count: u64) {
     core.panics += 1;
 }
 
-/// Puts what element `me` has emitted on the stack, output 0 on top.
-fn spread(slot: &Slot, core: &mut Core, me: usize, depth: u32) {
-    let from = core.mark;
+/// Puts what element `me` has emitted since `from` on the stack, its first output on top.
+fn spread(slot: &Slot, core: &mut Core, me: usize, depth: u32, from: usize) {
+    if !core.calls.is_empty() {
+        calls::spread(slot, core, me, depth, from);
+    }
+    core.mark = from;
     if core.emitted.len() - from > 1 {
-        core.emitted[from..].sort_by_key(|(output, _)| *output);
+        let first = slot.first_output;
+        core.emitted[from..].sort_by_key(|(output, _)| output.wrapping_sub(first));
     }
     while core.emitted.len() > from {
         let Some((output, batch)) = core.emitted.pop() else { break };
@@ -166,7 +180,7 @@ fn spread(slot: &Slot, core: &mut Core, me: usize, depth: u32) {
         match slot.outputs.get(usize::from(output)) {
             Some(Some(to)) => {
                 core.ledger[me].output += count;
-                core.stack.push(Hop { node: to.node, port: to.port, depth, batch, alone: false });
+                core.stack.push(Hop::new(to.node, to.port, depth, batch));
             }
             _ => leave_open(core, me, output, count),
         }
@@ -180,9 +194,12 @@ pub(crate) fn ask_and_push<const TIMED: bool>(
     me: usize,
     n: usize,
 ) -> Asked {
-    core.mark = core.emitted.len();
+    let mark = core.emitted.len();
+    core.mark = mark;
     let asked = ask(nodes, core, me, 0, n);
-    if core.mark == 0
+    let calls = !(core.calls.is_empty() && core.pulled.is_empty());
+    if mark == 0
+        && !calls
         && core.emitted.len() == 1
         && let Some(Some(to)) = nodes[me].outputs.get(usize::from(core.emitted[0].0))
         && let Some((_, batch)) = core.emitted.pop()
@@ -190,14 +207,15 @@ pub(crate) fn ask_and_push<const TIMED: bool>(
         // One batch, and nothing else waits: it need not either.
         core.ledger[me].output += batch.len() as u64;
         core.hops = 0;
-        let hop = Hop { node: to.node, port: to.port, depth: 0, batch, alone: false };
+        let hop = Hop::new(to.node, to.port, 0, batch);
         follow::<TIMED>(nodes, core, hop);
-        while let Some(hop) = core.stack.pop() {
-            follow::<TIMED>(nodes, core, hop);
-        }
+        run_down::<TIMED>(nodes, core);
         return asked;
     }
-    spread(&nodes[me], core, me, 0);
+    spread(&nodes[me], core, me, 0, mark);
+    if calls {
+        calls::stack_pulled(core);
+    }
     drain::<TIMED>(nodes, core);
     asked
 }
@@ -219,7 +237,7 @@ pub(crate) fn take_and_push<const TIMED: bool>(
     let taken = !batch.is_empty();
     if taken {
         let (node, port) = (to.node, to.port);
-        core.stack.push(Hop { node, port, depth: 0, batch, alone: false });
+        core.stack.push(Hop::new(node, port, 0, batch));
     }
     drain::<TIMED>(nodes, core);
     if taken { Asked::Again } else { Asked::Empty }
@@ -231,8 +249,10 @@ fn ask(nodes: &mut [Slot], core: &mut Core, me: usize, output: usize, n: usize) 
     let entered = |core: &Core| core.ledger[me].input + core.ledger[me].made;
     let before = entered(core);
     core.asked = output;
+    let from_storage = std::mem::replace(&mut core.from_storage, false);
     let mut cx = Cx { core: &mut *core, me, nodes: Some(&mut *nodes) };
     let asked = catch_unwind(AssertUnwindSafe(|| node.ask(n, &mut cx)));
+    core.from_storage = from_storage;
     let asked = asked.unwrap_or_else(|_| {
         lose_burst(core, me, &*node, entered(core) - before);
         Asked::At(core.now + AFTER_PANIC)
@@ -267,14 +287,15 @@ pub(crate) fn act(
     me: usize,
     f: impl FnOnce(&mut dyn Node, &mut Cx),
 ) {
-    core.mark = core.emitted.len();
+    let mark = core.emitted.len();
+    core.mark = mark;
     if let Some(node) = node::at_mut(nodes, me) {
         let mut cx = Cx { core: &mut *core, me, nodes: None };
         if catch_unwind(AssertUnwindSafe(|| f(node, &mut cx))).is_err() {
             lose_burst(core, me, node, 0);
         }
     }
-    spread(&nodes[me], core, me, 0);
+    spread(&nodes[me], core, me, 0, mark);
 }
 
 /// Pulls up to `n` packets for input `input` of element `me`.
@@ -287,7 +308,11 @@ pub(crate) fn pull_input<const TIMED: bool>(
     into: &mut Batch,
 ) {
     let Some(&Some(from)) = nodes[me].upstream.get(input) else { return };
-    let before = into.len();
+    if !core.pulled.is_empty() {
+        // What is pulled next is to find the calls made.
+        return;
+    }
+    let (before, n) = (into.len(), n.min(core.most));
     pull::<TIMED>(nodes, core, from, n, into);
     core.ledger[me].input += (into.len() - before) as u64;
 }
@@ -306,7 +331,8 @@ fn pull<const TIMED: bool>(
         return;
     }
     core.pulls += 1;
-    let (outer, asked) = (std::mem::replace(&mut core.mark, core.emitted.len()), core.asked);
+    let mark = core.emitted.len();
+    let (outer, asked) = (std::mem::replace(&mut core.mark, mark), core.asked);
     match nodes[me].role {
         Role::Store => billed::<TIMED, _>(core, me, Why::Transfer, |core| {
             take(&mut nodes[me], core, me, n, into);
@@ -331,7 +357,7 @@ fn pull<const TIMED: bool>(
             }
         }
     }
-    collect(&nodes[me], core, from, into);
+    collect(&nodes[me], core, from, mark, into);
     (core.mark, core.asked) = (outer, asked);
     core.pulls -= 1;
 }
@@ -360,6 +386,13 @@ pub(crate) fn room_below(nodes: &[Slot], me: usize) -> usize {
     rooms.max().unwrap_or(usize::MAX)
 }
 
+/// How many packets the emptiest of the stores keeps that `me` pushes into; `None` if a way leads
+/// elsewhere.
+pub(crate) fn least_held_below(nodes: &[Slot], me: usize) -> Option<usize> {
+    let stores = nodes[me].stores.iter();
+    stores.filter_map(|&store| nodes[store].node.as_ref()).map(|node| node.held()).min()
+}
+
 /// How many packets the stores that `me` watches keep.
 pub(crate) fn kept(nodes: &[Slot], me: usize) -> usize {
     let stores = nodes[me].watched.iter();
@@ -375,8 +408,10 @@ pub(crate) fn watched_room(nodes: &[Slot], me: usize) -> usize {
 
 /// Sorts what a pulled element emitted: its pulled output into `into`, the
 /// rest pushed on once the pull is over.
-fn collect(slot: &Slot, core: &mut Core, from: Target, into: &mut Batch) {
-    let mark = core.mark;
+fn collect(slot: &Slot, core: &mut Core, from: Target, mark: usize, into: &mut Batch) {
+    if !core.calls.is_empty() {
+        calls::set_aside(core, from.node, mark);
+    }
     let mut at = mark;
     while at < core.emitted.len() {
         if usize::from(core.emitted[at].0) == from.port {
@@ -388,5 +423,5 @@ fn collect(slot: &Slot, core: &mut Core, from: Target, into: &mut Batch) {
             at += 1;
         }
     }
-    spread(slot, core, from.node, 0);
+    spread(slot, core, from.node, 0, mark);
 }

@@ -4,6 +4,7 @@
 //! its inbox between two bursts, so a handler has `&mut` to its node and no
 //! element needs a lock, an atomic or `unsafe`.
 
+pub(crate) mod calls;
 pub mod core;
 pub(crate) mod exec;
 pub(crate) mod mailbox;
@@ -54,6 +55,8 @@ pub(crate) enum Turn {
     Ran,
     /// Nothing to do before this time, or before somebody wakes it.
     Idle(Option<Time>),
+    /// Packets wait for a call to be made.
+    Calls,
 }
 
 /// One worker.
@@ -123,7 +126,8 @@ impl Worker {
     pub fn inject(&mut self, node: usize, port: usize, batch: Batch) {
         self.core.now = self.clock.now();
         self.core.pulls = 0;
-        self.core.stack.push(self::core::Hop { node, port, depth: 0, batch, alone: false });
+        // Packets that wait for a call go on first.
+        self.core.stack.insert(0, self::core::Hop::new(node, port, 0, batch));
         match self.core.visits {
             None => exec::drain::<false>(&mut self.slots, &mut self.core),
             Some(_) => exec::drain::<true>(&mut self.slots, &mut self.core),
@@ -135,6 +139,9 @@ impl Worker {
     pub(crate) fn turn(&mut self) -> Turn {
         self.core.now = self.clock.now();
         let mut ran = self.read_mail();
+        if self.is_calling() {
+            return Turn::Calls;
+        }
         // Whoever sets a timer for this very moment waits for the next turn.
         for _ in 0..self.slots.len() {
             let Some(me) = self.core.timers.pop(self.core.now) else { break };
@@ -142,6 +149,10 @@ impl Worker {
                 exec::wake(&mut worker.slots, &mut worker.core, me);
             });
             ran = true;
+            if self.is_calling() {
+                self.after();
+                return Turn::Calls;
+            }
         }
         self.tasks.wake_due(self.core.now);
         if let Some(task) = self.tasks.next_ready() {
@@ -153,6 +164,7 @@ impl Worker {
         }
         self.after();
         match ran {
+            true if self.is_calling() => Turn::Calls,
             true => Turn::Ran,
             false => Turn::Idle(earlier(self.core.timers.next(), self.tasks.next_time())),
         }
@@ -162,11 +174,17 @@ impl Worker {
         self.core.retry = None;
         self.core.progress = 0;
         self.core.pulls = 0;
-        let asked = match self.tasks.job(task) {
+        let job = self.tasks.job(task);
+        let single = self.slots[job.element()].single;
+        let burst = self.core.burst;
+        if single {
+            (self.core.burst, self.core.most) = (1, 1);
+        }
+        let asked = match job {
             Job::Ask(me) => {
-                let burst = self.core.burst;
                 if node::at(&self.slots, me).is_some_and(|n| n.active()) {
-                    exec::ask_and_push::<TIMED>(&mut self.slots, &mut self.core, me, burst)
+                    let n = self.core.burst;
+                    exec::ask_and_push::<TIMED>(&mut self.slots, &mut self.core, me, n)
                 } else {
                     Asked::Done
                 }
@@ -174,6 +192,7 @@ impl Worker {
             Job::Drain { node, input } => self.pull_and_push::<TIMED>(node, input),
             Job::Empty(me) => exec::take_and_push::<TIMED>(&mut self.slots, &mut self.core, me),
         };
+        (self.core.burst, self.core.most) = (burst, usize::MAX);
         let (retry, moved) = (self.core.retry, self.core.progress > 0);
         self.tasks.ran(task, asked, retry, moved, &self.shared[self.index], &mut self.mailbox);
     }
@@ -190,9 +209,10 @@ impl Worker {
         self.core.ledger[node].input = before; // the push counts them
         let got = batch.len();
         if got > 0 {
-            self.core
-                .stack
-                .insert(0, self::core::Hop { node, port: input, depth: 0, batch, alone: false });
+            self.core.stack.insert(0, self::core::Hop::new(node, input, 0, batch));
+        }
+        if !self.core.pulled.is_empty() {
+            calls::stack_pulled(&mut self.core);
         }
         exec::drain::<TIMED>(&mut self.slots, &mut self.core);
         if got > 0 { Asked::Again } else { Asked::Empty }
@@ -216,11 +236,6 @@ impl Worker {
         // The driver is gone only when everything is being torn down.
         for _ in 0..std::mem::take(&mut self.core.stops) {
             _ = self.stop_line.send(Notice::StopRequested);
-        }
-        if !self.core.calls.is_empty() {
-            for (handler, value) in self.core.calls.drain(..) {
-                _ = self.stop_line.send(Notice::Write { handler, value });
-            }
         }
     }
 

@@ -100,7 +100,7 @@ fn send(member: Member, leaver: Leaver, slots: &[Slot], core: &mut Core, depth: 
     let Some(fate) = leaver.fate else {
         // It will be counted as coming in when it comes in.
         core.ledger[me].input -= count;
-        return core.stack.push(Hop { node: me, port: member.port, depth, batch, alone: true });
+        return core.stack.push(Hop { alone: true, ..Hop::new(me, member.port, depth, batch) });
     };
     if core.is_drop(fate) {
         return core.count_drops(me, fate, count);
@@ -108,8 +108,7 @@ fn send(member: Member, leaver: Leaver, slots: &[Slot], core: &mut Core, depth: 
     match slots[me].outputs.get(usize::from(fate)) {
         Some(Some(to)) => {
             core.ledger[me].output += count;
-            let (node, port) = (to.node, to.port);
-            core.stack.push(Hop { node, port, depth, batch, alone: false });
+            core.stack.push(Hop::new(to.node, to.port, depth, batch));
         }
         _ => leave_open(core, me, fate, count),
     }

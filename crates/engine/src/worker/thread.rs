@@ -21,6 +21,10 @@ pub(crate) fn run(mut worker: Worker, stop: &Arc<AtomicBool>) -> Worker {
                     look(&mut worker, Some(Duration::ZERO));
                 }
             }
+            Turn::Calls => {
+                worker.announce();
+                look(&mut worker, None);
+            }
             Turn::Idle(until) => {
                 let time = until.map(|t| t - worker.clock.now());
                 look(&mut worker, time);

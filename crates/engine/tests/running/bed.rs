@@ -44,7 +44,7 @@ fn options(workers: usize, simulated: bool) -> Options {
     let mut options = Options::new(Arc::new(Silent));
     // What the tests expect of bursts is said for this length.
     options.burst = 32;
-    (options.workers, options.simulated, options.frames) = (workers, simulated, 8192);
+    (options.workers, options.simulated, options.frames) = (workers, simulated, Some(8192));
     options
 }
 

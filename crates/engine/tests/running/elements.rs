@@ -106,6 +106,8 @@ enum Way {
 impl Store for Keep {
     type Local = Kept;
     type Fate = Way;
+    const NOTIFIES: bool = true;
+
     fn put(&self, kept: &mut Kept, mut batch: Batch, cx: &mut Cx) {
         let excess = batch.split_off(self.room(kept));
         kept.packets.extend(batch.drain());

@@ -196,6 +196,10 @@ impl Device for AfPacket {
         Some(self.socket.raw_fd())
     }
 
+    fn no_frame(&self) -> u64 {
+        self.intake.stats.no_frame
+    }
+
     fn stats(&self) -> DeviceStats {
         // The kernel's own count starts again whenever it is read.
         if let Ok(drops) = self.socket.take_drops() {

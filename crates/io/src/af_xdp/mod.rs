@@ -224,6 +224,10 @@ impl Device for AfXdp {
         any.or_else(|| self.outlet().map(Socket::raw_fd))
     }
 
+    fn no_frame(&self) -> u64 {
+        self.intake.stats.no_frame
+    }
+
     fn stats(&self) -> DeviceStats {
         let kernel_drops = self.reception.as_ref().map_or(0, Reception::kernel_drops);
         DeviceStats { kernel_drops, ..self.intake.stats }

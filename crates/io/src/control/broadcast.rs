@@ -1,6 +1,6 @@
 //! Clients that hear all that is said, from a thread that waits for them.
 
-use super::listener::{Listener, Stream, listen};
+use super::listener::{Listener, MOST_CLIENTS, Stream, listen};
 use super::place::Place;
 use mio::{Events, Interest, Poll, Token, Waker};
 use std::collections::HashMap;
@@ -177,6 +177,10 @@ impl Room {
                 // Whoever could not be let in comes again.
                 Err(_) => return,
             };
+            if self.clients.len() >= MOST_CLIENTS {
+                stream.end();
+                continue;
+            }
             let number = CLIENTS + self.came;
             self.came += 1;
             let interest = Interest::READABLE | Interest::WRITABLE;

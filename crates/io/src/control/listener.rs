@@ -12,6 +12,9 @@ use std::path::Path;
 /// How many more ports are tried where the next free one will do.
 const MORE_PORTS: u16 = 11;
 
+/// How many clients a socket has at once.
+pub(super) const MOST_CLIENTS: usize = 64;
+
 pub(super) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),

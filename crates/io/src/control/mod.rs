@@ -1,6 +1,7 @@
 //! Other programs that call handlers: their commands, and the sockets they come by.
 
 pub(crate) mod broadcast;
+mod input;
 mod listener;
 mod llrpc;
 pub(crate) mod place;

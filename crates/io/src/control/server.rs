@@ -1,8 +1,9 @@
 //! Clients of a control socket: one thread listens to all, the control thread answers.
 
-use super::listener::{Listener, Stream, adopt, listen};
+use super::input::{Input, LONGEST};
+use super::listener::{Listener, MOST_CLIENTS, Stream, adopt, listen};
 use super::place::Place;
-use super::protocol::{Command, GREETING, LONGEST, next};
+use super::protocol::{Command, GREETING, TOO_BIG, UNSPECIFIED, message};
 use castanet_engine::router::Bell;
 use mio::{Events, Interest, Poll, Token, Waker};
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const LISTENER: Token = Token(0);
 const WAKER: Token = Token(1);
@@ -23,9 +24,20 @@ const FAREWELL: Duration = Duration::from_millis(200);
 /// How often one who does not is looked at meanwhile.
 const LOOKS: u32 = 40;
 
-/// How many bytes of answers may wait for a client to fetch them; before it has
-/// fetched some, no more of its commands are heeded.
-const UNFETCHED: usize = 16 << 20;
+/// A client that has said nothing for so long makes room for another.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// How many bytes of a client's commands may wait whatever others have sent, and how many bytes of
+/// all clients together: what is more is refused.
+const OWN_INPUT: usize = 64 << 10;
+const ALL_INPUT: usize = 4 * LONGEST;
+
+/// How many bytes of answers may wait for a client to fetch them; before it has fetched some, no
+/// more of its commands are heeded.
+const OWN_OUTPUT: usize = 16 << 20;
+/// How many may wait for all clients together: beyond, the one that lets most wait is let go, but
+/// not the one that was just answered.
+const ALL_OUTPUT: usize = 128 << 20;
 
 /// What comes from clients.
 pub(crate) enum Heard {
@@ -114,8 +126,12 @@ impl Drop for Server {
 
 struct Client {
     stream: Stream,
-    input: Vec<u8>,
+    input: Input,
     output: Vec<u8>,
+    /// How much of the output is written.
+    written: usize,
+    /// When it last said something.
+    heard: Instant,
     /// It says nothing more.
     silent: bool,
     /// It hears nothing more.
@@ -136,7 +152,10 @@ impl Client {
         let mut piece = [0; 4096];
         match self.stream.read(&mut piece) {
             Ok(0) => self.silent = true,
-            Ok(count) => self.input.extend_from_slice(&piece[..count]),
+            Ok(count) => {
+                self.input.extend(&piece[..count]);
+                self.heard = Instant::now();
+            }
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock => return false,
                 ErrorKind::Interrupted => {}
@@ -148,51 +167,68 @@ impl Client {
 
     /// Writes what it will take.
     fn write(&mut self) {
-        let mut written = 0;
-        while written < self.output.len() && !self.deaf {
-            match self.stream.write(&self.output[written..]) {
+        while self.unfetched() > 0 && !self.deaf {
+            match self.stream.write(&self.output[self.written..]) {
                 Ok(0) => self.deaf = true,
-                Ok(count) => written += count,
+                Ok(count) => self.written += count,
                 Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock => break,
+                    ErrorKind::WouldBlock => return,
                     ErrorKind::Interrupted => {}
                     _ => self.deaf = true,
                 },
             }
         }
-        self.output.drain(..written);
+        self.output = Vec::new();
+        self.written = 0;
+    }
+
+    /// Adds an answer.
+    fn answer(&mut self, answer: Vec<u8>) {
+        match self.unfetched() {
+            0 => (self.output, self.written) = (answer, 0),
+            _ => self.output.extend(answer),
+        }
+    }
+
+    /// Answers, and hears nothing more.
+    fn refuse(&mut self, answer: Vec<u8>) {
+        self.answer(answer);
+        self.silent = true;
+        self.input.clear();
+    }
+
+    /// How many bytes of answers wait for it.
+    fn unfetched(&self) -> usize {
+        self.output.len() - self.written
     }
 
     fn is_done(&self) -> bool {
-        let rest = self.waits || !self.input.is_empty() || !self.output.is_empty();
+        let rest = self.waits || self.input.len() > 0 || self.unfetched() > 0;
         self.deaf || self.silent && !rest
     }
 
     /// Goes on until it has to wait: for the client, or for what is to be
-    /// asked on the control thread, which is the answer.
-    fn go_on(&mut self) -> Option<Command> {
+    /// asked on the control thread, which is the answer. `others` is how much
+    /// input of others waits.
+    fn go_on(&mut self, others: usize) -> Option<Command> {
         loop {
             self.write();
-            if self.waits || self.deaf || self.output.len() > UNFETCHED {
+            if self.waits || self.deaf || self.unfetched() > OWN_OUTPUT {
                 return None;
             }
-            match next(&mut self.input, self.silent) {
-                Some(Command::Hear(answer)) => self.output.extend(answer),
-                Some(Command::Leave(answer)) => {
-                    self.output.extend(answer);
-                    self.silent = true;
-                    self.input.clear();
-                }
+            match self.input.next(self.silent) {
+                Some(Command::Hear(answer)) => self.answer(answer),
+                Some(Command::Leave(answer)) => self.refuse(answer),
                 Some(command) => {
                     self.waits = true;
                     return Some(command);
                 }
-                None => {
-                    debug_assert!(self.input.len() <= LONGEST);
-                    if self.silent || !self.read() {
-                        return None;
-                    }
+                None if self.input.len() > OWN_INPUT && self.input.len() + others > ALL_INPUT => {
+                    let text = "Command too long while those of other clients are";
+                    self.refuse(message(TOO_BIG, text));
                 }
+                None if self.silent || !self.read() => return None,
+                None => {}
             }
         }
     }
@@ -232,9 +268,10 @@ impl Hall {
                     Order::Answer(number, answer) => {
                         if let Some(client) = self.clients.get_mut(&number) {
                             client.waits = false;
-                            client.output.extend(answer);
+                            client.answer(answer);
                         }
                         self.attend(number);
+                        self.bound_output(number);
                     }
                 }
             }
@@ -261,26 +298,62 @@ impl Hall {
         }
     }
 
-    /// Lets a client in.
+    /// Lets a client in, if there is room for it.
     fn greet(&mut self, mut stream: Stream, from: &str) {
         let number = CLIENTS + self.came;
         self.came += 1;
+        let has_room = self.clients.len() < MOST_CLIENTS || self.forget_idle();
+        if !has_room {
+            let text = format!("Too many clients: there may be {MOST_CLIENTS}");
+            // One that cannot be told finds out by the end.
+            _ = stream.write(&[GREETING, &message(UNSPECIFIED, &text)].concat());
+            stream.end();
+            return self.say(Heard::News(format!("refused connection {number}{from}")));
+        }
         let interest = Interest::READABLE | Interest::WRITABLE;
         let registry = self.poll.registry();
         if let Err(error) = registry.register(stream.source(), Token(number), interest) {
             return self.say(Heard::News(format!("accept: {error}")));
         }
-        let (input, output) = (Vec::new(), GREETING.to_vec());
-        let (silent, deaf, waits) = (false, false, false);
-        self.clients.insert(number, Client { stream, input, output, silent, deaf, waits });
+        let (input, output, written) = (Input::default(), GREETING.to_vec(), 0);
+        let (silent, deaf, waits, heard) = (false, false, false, Instant::now());
+        let client = Client { stream, input, output, written, heard, silent, deaf, waits };
+        self.clients.insert(number, client);
         self.say(Heard::News(format!("opened connection {number}{from}")));
         self.attend(number);
     }
 
+    /// Lets the client go that has said nothing for longest, if that is long enough; whether one
+    /// went.
+    fn forget_idle(&mut self) -> bool {
+        let idle = self.clients.iter().filter(|(_, it)| !it.waits && it.heard.elapsed() > IDLE);
+        let idle = idle.min_by_key(|(_, client)| client.heard).map(|(&number, _)| number);
+        idle.is_some_and(|number| self.let_go(number, "it was idle and others came"))
+    }
+
+    /// Lets clients go that do not fetch their answers, while too much waits; not the one that was
+    /// just answered.
+    fn bound_output(&mut self, answered: usize) {
+        while self.clients.values().map(Client::unfetched).sum::<usize>() > ALL_OUTPUT {
+            let others = self.clients.iter().filter(|&(&number, _)| number != answered);
+            let slowest = others.max_by_key(|(_, client)| client.unfetched());
+            match slowest.filter(|(_, client)| client.unfetched() > 0) {
+                Some((&number, _)) => self.let_go(number, "it did not fetch its answers"),
+                None => return,
+            };
+        }
+    }
+
+    fn let_go(&mut self, number: usize, why: &str) -> bool {
+        self.say(Heard::News(format!("closed connection {number}: {why}")));
+        self.clients.remove(&number).is_some()
+    }
+
     /// Goes on with a client; what it wants is told.
     fn attend(&mut self, number: usize) {
+        let all: usize = self.clients.values().map(|client| client.input.len()).sum();
         let Some(client) = self.clients.get_mut(&number) else { return };
-        let wanted = client.go_on();
+        let wanted = client.go_on(all - client.input.len());
         let done = client.is_done();
         if let Some(command) = wanted {
             self.say(Heard::Command(number, command));
@@ -295,7 +368,7 @@ impl Hall {
     fn part(&mut self) {
         for _ in 0..LOOKS {
             self.clients.values_mut().for_each(Client::write);
-            self.clients.retain(|_, client| !client.deaf && !client.output.is_empty());
+            self.clients.retain(|_, client| !client.deaf && client.unfetched() > 0);
             if self.clients.is_empty() {
                 return;
             }

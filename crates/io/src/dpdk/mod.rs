@@ -105,7 +105,13 @@ pub struct Dpdk {
     pieces: Batch,
     /// When to look after the port again, if it needs that.
     care: Option<Instant>,
+    /// How often packets were asked for.
+    asked: u8,
 }
+
+/// How often packets are asked for until somebody looks how many mbufs are left, which takes DPDK a
+/// look at what each core may keep for itself.
+const LOOK: u8 = 64;
 
 /// How often a port is looked after whose link is down.
 const CARE: Duration = Duration::from_secs(1);
@@ -124,7 +130,7 @@ impl Dpdk {
         let claim = Claim::new(port, &options)?;
         let (stats, pieces) = (DeviceStats::default(), Batch::new());
         let (interrupts, care, bad_sums) = (None, None, (0, 0));
-        Ok(Dpdk { interrupts, claim, options, next: 0, stats, bad_sums, pieces, care })
+        Ok(Dpdk { interrupts, claim, options, next: 0, stats, bad_sums, pieces, care, asked: 0 })
     }
 
     /// Uses the queues from now on; `port` is what messages call it.
@@ -289,6 +295,7 @@ impl Dpdk {
             self.stats.received_bytes += handed.bytes + found.bytes;
             self.stats.received += found.packets as u64;
             self.stats.no_frame += found.lost as u64;
+            self.stats.malformed += found.malformed as u64;
             if count == max || !batch.is_empty() {
                 break;
             }
@@ -355,6 +362,7 @@ impl Device for Dpdk {
             count += found.packets;
             self.stats.received_bytes += found.bytes;
             self.stats.no_frame += found.lost as u64;
+            self.stats.malformed += found.malformed as u64;
             self.bad_sums.0 += found.bad_ip;
             self.bad_sums.1 += found.bad_transport;
             if count == max {
@@ -362,6 +370,10 @@ impl Device for Dpdk {
             }
         }
         self.stats.received += count as u64;
+        self.asked = self.asked.wrapping_add(1);
+        if self.asked.is_multiple_of(LOOK) {
+            mbufs.note_scarcity();
+        }
         if count == 0 && self.care.is_some() {
             self.look_after();
         }
@@ -389,6 +401,10 @@ impl Device for Dpdk {
 
     fn fd(&self) -> Option<RawFd> {
         None
+    }
+
+    fn no_frame(&self) -> u64 {
+        self.stats.no_frame
     }
 
     fn stats(&self) -> DeviceStats {

@@ -83,6 +83,7 @@ impl Device for Ring {
         self.stats.received += found.packets as u64;
         self.stats.received_bytes += found.bytes;
         self.stats.no_frame += found.lost as u64;
+        self.stats.malformed += found.malformed as u64;
         Ok(found.packets)
     }
 

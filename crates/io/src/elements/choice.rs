@@ -290,6 +290,10 @@ impl Device for Chosen {
         self.device().starved()
     }
 
+    fn no_frame(&self) -> u64 {
+        self.device().no_frame()
+    }
+
     fn fd(&self) -> Option<RawFd> {
         self.device().fd()
     }

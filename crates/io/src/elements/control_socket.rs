@@ -24,7 +24,14 @@ use castanet_engine::router::Bell;
 /// answers for all elements.
 ///
 /// Everybody who can reach the port may write handlers, unless LOCALHOST or
-/// READONLY say otherwise; the file of a `UNIX` socket has permissions.
+/// READONLY say otherwise, of which `castanet run` warns; the file of a `UNIX`
+/// socket has permissions. A browser can be made to send requests to any port of
+/// its machine: so a first line that is no command ends the connection, as does
+/// any line of HTTP; later lines that are none are answered, as by Click.
+///
+/// 64 clients may be connected; one that has been idle for a minute makes room. A command has at
+/// most 16 MB, those of all clients together 64 MB. Answers wait for clients that fetch them: of
+/// more than 128 MB, the one for which most waits is let go.
 ///
 /// ```text
 /// ControlSocket(TCP, 7777, LOCALHOST true);
@@ -77,6 +84,8 @@ pub struct Listening {
     file: Option<String>,
     /// Whether it was seen that the proxy is there.
     proxy_is_known: bool,
+    /// Whether the user was warned that others can reach it.
+    warned: bool,
 }
 
 #[handlers]
@@ -138,6 +147,9 @@ impl Control for ControlSocket {
             desk.request_stop();
             return Step::Ended;
         }
+        if !std::mem::replace(&mut local.warned, true) {
+            self.warn(desk);
+        }
         let Some(server) = &local.server else {
             return Step::At(desk.now() + Duration::from_secs(1));
         };
@@ -170,6 +182,19 @@ impl Control for ControlSocket {
 }
 
 impl ControlSocket {
+    /// Says that others than this machine's users can write handlers; not in Click's words, as it
+    /// does not.
+    fn warn(&self, desk: &mut dyn Desk) {
+        let Place::Tcp { local: false, .. } = self.place else { return };
+        let what = if self.settings.readonly { "read" } else { "write" };
+        let text = format!("everybody who reaches {} can {what} handlers", self.place);
+        let help = "LOCALHOST true keeps the port to this machine, UNIX makes a file of it";
+        let said = desk.words(&ArgError::new(text).help(help).click(""));
+        if !said.is_empty() {
+            desk.chatter(&format!("{}: warning: {said}\n", desk.name()));
+        }
+    }
+
     /// Opens the socket; an error if it cannot be had and no try is left.
     fn try_open(&self, local: &mut Listening) -> Result<(), ArgError> {
         let Some(bell) = local.bell.clone() else { return Ok(()) };

@@ -151,6 +151,8 @@ pub struct Receiving {
     wait: Wait,
     /// What was last written about an error.
     said: String,
+    /// How many packets had been lost for want of frames.
+    no_frame: u64,
 }
 
 #[handlers]
@@ -274,8 +276,10 @@ impl Source for FromDevice {
             }
             return Asked::At(cx.now() + Duration::from_secs(1));
         }
+        cx.missed(&mut local.no_frame, device.no_frame());
         if batch.is_empty() {
             if device.starved() {
+                cx.starved();
                 return Asked::At(cx.now() + STARVED);
             }
             if self.settings.busy_poll > 0 && local.wait.is_short(cx.now()) {

@@ -1,12 +1,13 @@
 //! `FromDPDKDevice`: packets that a DPDK port receives.
 
 use super::dpdk::{Hardware, Offloads, count, open, start};
+use super::dpdk_words::{Mode, PauseFrames};
 use super::opened::Opened;
 use super::spread::{Offer, Spread, given, same_shares};
 use super::to_dpdk_device::ToDPDKDevice;
 use super::wait::Wait;
 use crate::device::Device;
-use crate::dpdk::{Dpdk, Options, Pause, Receive};
+use crate::dpdk::{Dpdk, Options, Receive};
 use crate::sys::dpdk::Counts;
 use castanet_engine::graph::devices;
 use castanet_engine::prelude::*;
@@ -119,50 +120,6 @@ pub struct Settings {
     spread: Spread,
 }
 
-/// How packets come to queues.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[expect(non_camel_case_types, reason = "the manual shows the name as users write it")]
-pub enum Mode {
-    /// By a hash of their addresses and ports.
-    rss,
-    /// As the port does without being told.
-    none,
-}
-
-impl FromArg for Mode {
-    const SYNTAX: &'static str = "rss or none";
-
-    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
-        match text.to_ascii_lowercase().as_str() {
-            "rss" => Ok(Mode::rss),
-            "none" => Ok(Mode::none),
-            "vmdq" | "vmdq_rss" | "vmdq_dcb" | "vmdq_dcb_rss" | "dcb" | "dcb_rss" | "flow" => {
-                Err(ArgError::new(format!("`{text}` is not supported; what is: {}", Self::SYNTAX)))
-            }
-            _ => Err(ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))),
-        }
-    }
-}
-
-/// Pause frames, as users name them.
-#[derive(Clone, Copy)]
-pub struct PauseFrames(Option<Pause>);
-
-impl FromArg for PauseFrames {
-    const SYNTAX: &'static str = "full, rx, tx, none or unset";
-
-    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
-        Ok(PauseFrames(match text.to_ascii_lowercase().as_str() {
-            "full" | "on" => Some(Pause::Full),
-            "rx" => Some(Pause::Obey),
-            "tx" => Some(Pause::Send),
-            "none" | "off" => Some(Pause::None),
-            "unset" => None,
-            _ => return Err(ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))),
-        }))
-    }
-}
-
 /// How many bursts go on at once to a port next to this one: nothing between has to hold them, and
 /// a turn of the worker costs less a packet.
 const STRAIGHT: usize = 8;
@@ -187,6 +144,8 @@ pub struct Receiving {
     wait: Wait,
     /// Whether the port's interrupts could not be had any more.
     deaf: bool,
+    /// How many packets had been lost for want of mbufs.
+    no_frame: u64,
 }
 
 #[handlers]
@@ -238,6 +197,12 @@ impl Receiving {
     #[read]
     fn no_frame_drops(&self) -> u64 {
         self.device.stats().no_frame
+    }
+
+    /// Packets dropped because a peer says that they have bytes outside of their buffers.
+    #[read]
+    fn malformed(&self) -> u64 {
+        self.device.stats().malformed
     }
 
     /// The port's number.
@@ -560,6 +525,7 @@ impl Source for FromDPDKDevice {
                 cx.chatter(&format!("FromDPDKDevice({}): {error}", self.settings.port));
                 return Asked::At(cx.now() + Duration::from_secs(1));
             }
+            cx.missed(&mut local.no_frame, device.no_frame());
             if !batch.is_empty() {
                 local.wait.over();
                 cx.received(batch.len());

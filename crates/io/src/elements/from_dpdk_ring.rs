@@ -93,6 +93,12 @@ impl Receiving {
         self.ring.stats().no_frame
     }
 
+    /// Packets dropped because a peer says that they have bytes outside of their buffers.
+    #[read]
+    fn malformed(&self) -> u64 {
+        self.ring.stats().malformed
+    }
+
     /// Packets that are in the ring.
     #[read]
     fn length(&self) -> usize {

@@ -218,6 +218,17 @@ impl Build for FromDump {
     }
 }
 
+impl FromDump {
+    /// The handler that it calls at its end.
+    pub(super) fn calls(
+        config: &str,
+        names: &Names,
+    ) -> Option<Vec<(Option<&'static str>, String)>> {
+        let call = <Settings as Args>::parse(config, names).ok()?.end_call?;
+        Some(vec![(Some("END_CALL"), call.handler)])
+    }
+}
+
 impl Source for FromDump {
     type Local = Reading;
     type Fate = Read;
@@ -253,6 +264,11 @@ impl Source for FromDump {
             }
         }
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
+        // What is read ahead has its frame.
+        let n = cx.grant(n).max(usize::from(local.next.is_some()));
+        if n == 0 {
+            return Asked::Empty;
+        }
         for _ in 0..n {
             let packet = match local.next.take() {
                 Some(packet) => packet,
@@ -330,7 +346,7 @@ impl FromDump {
             }
         };
         local.packet_filepos = before;
-        let time = Time(i64::try_from(record.timestamp.0).unwrap_or(i64::MAX));
+        let time = Time(record.timestamp.0);
         let first = *local.first.get_or_insert(time);
         if self.settings.start().is_some_and(|start| time < start.after(first)) {
             return Ok(None);

@@ -187,6 +187,10 @@ impl Source for FromIPSummaryDump {
             return Asked::Done;
         }
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
+        let n = cx.grant(n);
+        if n == 0 {
+            return Asked::Empty;
+        }
         for _ in 0..n {
             if local.metas.peek().is_none() && !self.read(local, cx) {
                 return self.finish(local, cx);
@@ -245,7 +249,7 @@ impl FromIPSummaryDump {
         if !self.settings.timing {
             return None;
         }
-        let time = i64::try_from(meta.timestamp.0).unwrap_or(i64::MAX);
+        let time = meta.timestamp.0;
         let offset = *offset.get_or_insert(now.0.saturating_sub(time));
         Some(Time(time.saturating_add(offset))).filter(|due| *due > now)
     }

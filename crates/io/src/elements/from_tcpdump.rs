@@ -118,6 +118,10 @@ impl Source for FromTcpdump {
         if !local.active {
             return Asked::Done;
         }
+        let n = cx.grant(n);
+        if n == 0 {
+            return Asked::Empty;
+        }
         for _ in 0..n {
             if !self.read(local, cx) {
                 if local.file.take().is_some() && self.settings.stop {

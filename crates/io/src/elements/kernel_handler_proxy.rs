@@ -1,8 +1,9 @@
 //! `KernelHandlerProxy`: the handlers of a router in the kernel.
 
+use castanet_engine::files::{LONGEST, OFlag, beneath};
 use castanet_engine::prelude::*;
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Passes its handlers on to those of a Click router in the Linux kernel.
@@ -83,7 +84,8 @@ fn check(name: &str) -> Result<Option<(&str, &str)>, ArgError> {
     // They become names of files, which must not lie elsewhere.
     let of_element = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '/' | '@');
     let of_handler = |c: char| (' '..='~').contains(&c) && c != '/';
-    if !element.chars().all(of_element) {
+    let is_outside = element.starts_with('/') || element.ends_with('/') || element.contains("//");
+    if is_outside || !element.chars().all(of_element) {
         return bad("character in element name", element);
     } else if !handler.chars().all(of_handler) || handler.starts_with('.') {
         return bad("character in handler name", name);
@@ -101,21 +103,23 @@ impl KernelHandlerProxy {
         })
     }
 
-    fn file(&self, element: &str, name: &str) -> Result<PathBuf, ArgError> {
-        let root = self.root()?;
-        Ok(if element == "0" { root.join(name) } else { root.join(element).join(name) })
+    /// Opens a handler's file, which links do not lead to.
+    fn open(&self, element: &str, name: &str, flags: OFlag) -> Result<File, ArgError> {
+        let file = if element == "0" { PathBuf::from(name) } else { Path::new(element).join(name) };
+        let opened = beneath(self.root()?, &file, flags);
+        opened.map_err(|error| self.complaint(element, name, &error))
     }
 
     fn read(&self, element: &str, name: &str) -> Result<String, ArgError> {
-        let read = fs::read(self.file(element, name)?);
-        let text = read.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let (file, mut bytes) = (self.open(element, name, OFlag::O_RDONLY)?, Vec::new());
+        let read = file.take(LONGEST as u64).read_to_end(&mut bytes);
+        let text = read.map(|_| String::from_utf8_lossy(&bytes).into_owned());
         text.map_err(|error| self.complaint(element, name, &error))
     }
 
     fn write(&self, element: &str, name: &str, text: &str) -> Result<String, ArgError> {
-        let file = self.file(element, name)?;
-        let written = OpenOptions::new().write(true).truncate(true).open(file);
-        let written = written.and_then(|mut file| file.write_all(text.as_bytes()));
+        let mut file = self.open(element, name, OFlag::O_WRONLY | OFlag::O_TRUNC)?;
+        let written = file.write_all(text.as_bytes());
         written.map(|()| String::new()).map_err(|error| self.complaint(element, name, &error))
     }
 
@@ -125,7 +129,7 @@ impl KernelHandlerProxy {
         let there = self.root().is_ok_and(|root| element == "0" || root.join(element).exists());
         ArgError::new(match error.kind() {
             ErrorKind::NotFound if !there => format!("No element named `{element}'"),
-            ErrorKind::NotFound | ErrorKind::IsADirectory => {
+            ErrorKind::NotFound | ErrorKind::IsADirectory | ErrorKind::InvalidInput => {
                 format!("No handler named `{handler}'")
             }
             ErrorKind::PermissionDenied => format!("Permission denied for `{handler}'"),
@@ -137,6 +141,7 @@ impl KernelHandlerProxy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn proxy(roots: Vec<PathBuf>) -> KernelHandlerProxy {
         KernelHandlerProxy { verbose: false, roots }
@@ -158,6 +163,12 @@ mod tests {
         assert_eq!(said(proxy.read("c", "rate")), "No handler named `c.rate'");
         assert_eq!(said(proxy.read("c", "inner")), "No handler named `c.inner'");
         assert_eq!(said(proxy.write("c", "rate", "1")), "No handler named `c.rate'");
+        // Nor do links lead out.
+        std::os::unix::fs::symlink("/etc", root.join("out")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", root.join("c/passwd")).unwrap();
+        assert_eq!(said(proxy.read("out", "passwd")), "No handler named `out.passwd'");
+        assert_eq!(said(proxy.read("c", "passwd")), "No handler named `c.passwd'");
+        assert_eq!(said(proxy.write("c", "passwd", "")), "No handler named `c.passwd'");
         fs::remove_dir_all(root).unwrap();
         assert!(said(proxy.read("c", "count")).contains("No router installed"));
     }
@@ -166,7 +177,19 @@ mod tests {
     fn names_do_not_leave_the_directory() {
         assert_eq!(check("name").unwrap(), None);
         assert_eq!(check("a/b@3.rate x").unwrap(), Some(("a/b@3", "rate x")));
-        for wrong in [".x", "c.", "c...", "c.a/b", "../c.x", "c d.x", "c.\u{e4}", "c..x"] {
+        for wrong in [
+            ".x",
+            "c.",
+            "c...",
+            "c.a/b",
+            "../c.x",
+            "c d.x",
+            "c.\u{e4}",
+            "c..x",
+            "/etc.shadow",
+            "c/.x",
+            "a//b.x",
+        ] {
             assert!(check(wrong).is_err(), "{wrong}");
         }
     }

@@ -6,6 +6,7 @@ mod choice;
 pub mod control_socket;
 mod dpdk;
 pub mod dpdk_info;
+pub mod dpdk_words;
 mod encap;
 pub mod ensure_dpdk_buffer;
 pub mod from_device;
@@ -61,7 +62,7 @@ pub static CLASSES: &[Class] = &[
         .with_device(from_dpdk_device::device)
         .with_straight(&["ToDPDKDevice"]),
     source::<from_dpdk_ring::FromDPDKRing>(),
-    source::<from_dump::FromDump>(),
+    source::<from_dump::FromDump>().with_calls(from_dump::FromDump::calls),
     source::<from_host::FromHost>(),
     source::<from_ip_summary_dump::FromIPSummaryDump>(),
     source::<from_tcpdump::FromTcpdump>(),

@@ -44,7 +44,7 @@ pub struct Settings {
     #[arg(keyword)]
     client: Option<bool>,
     /// The most bytes of a packet that is received.
-    #[arg(keyword, default = 2048, range = 1..)]
+    #[arg(keyword, default = 2048, range = 1..=1048576)]
     snaplen: u32,
     /// Room in front of packets that are received.
     #[arg(keyword, default = 28, range = ..=65535)]

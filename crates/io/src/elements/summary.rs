@@ -30,8 +30,8 @@ impl FromArg for Fields {
 /// What a packet's annotations say.
 pub(super) fn meta_of(packet: &Packet) -> Meta {
     Meta {
-        timestamp: Timestamp(u64::try_from(packet.timestamp()).unwrap_or(0)),
-        first_timestamp: Timestamp(packet.anno_u64(anno::FIRST_TIMESTAMP)),
+        timestamp: Timestamp(packet.timestamp()),
+        first_timestamp: Timestamp(packet.anno_u64(anno::FIRST_TIMESTAMP) as i64),
         extra_packets: packet.anno_u16(anno::EXTRA_PACKETS).into(),
         extra_length: packet.anno_u32(anno::EXTRA_LENGTH),
         paint: packet.paint(),
@@ -43,10 +43,10 @@ pub(super) fn meta_of(packet: &Packet) -> Meta {
 /// Sets the annotations that say it; those that are zero in a new packet stay untouched.
 pub(super) fn annotate(packet: &mut Packet, meta: &Meta) {
     if meta.timestamp != Timestamp::default() {
-        packet.set_timestamp(i64::try_from(meta.timestamp.0).unwrap_or(i64::MAX));
+        packet.set_timestamp(meta.timestamp.0);
     }
     if meta.first_timestamp != Timestamp::default() {
-        packet.set_anno_u64(anno::FIRST_TIMESTAMP, meta.first_timestamp.0);
+        packet.set_anno_u64(anno::FIRST_TIMESTAMP, meta.first_timestamp.0 as u64);
     }
     if meta.extra_packets != 0 {
         let more = u16::try_from(meta.extra_packets).unwrap_or(u16::MAX);
@@ -75,8 +75,8 @@ pub(super) struct Each {
     len: u64,
     total: u64,
     /// The first time, and how far one is from the next.
-    from: u64,
-    step: u64,
+    from: i64,
+    step: i64,
 }
 
 impl Each {
@@ -94,7 +94,7 @@ impl Each {
             len,
             total: (len + u64::from(meta.extra_length)).max(count * len),
             from,
-            step: (meta.timestamp.0 - from).checked_div(count - 1).unwrap_or(0),
+            step: meta.timestamp.0.saturating_sub(from).checked_div(count as i64 - 1).unwrap_or(0),
         }
     }
 
@@ -111,7 +111,7 @@ impl Each {
         let before = self.count - self.left;
         let (share, time) = match self.left {
             1 => (self.total - self.total / self.count * before, self.meta.timestamp.0),
-            _ => (self.total / self.count, self.from + self.step * before),
+            _ => (self.total / self.count, self.from + self.step * before as i64),
         };
         Some(Meta {
             timestamp: Timestamp(time),

@@ -98,7 +98,7 @@ pub struct Settings {
 /// Why packets do not go.
 #[derive(Fate)]
 pub enum Unsent {
-    /// Packets too short for an Ethernet header, or longer than the port sends.
+    /// Packets without a byte, or longer than the port sends.
     #[drop]
     Refused,
     /// Packets that found no place to wait.

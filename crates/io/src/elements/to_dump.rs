@@ -189,7 +189,7 @@ impl ToDump {
         let extra =
             if self.settings.extra_length { packet.anno_u32(anno::EXTRA_LENGTH) } else { 0 };
         let len = u32::try_from(packet.len()).unwrap_or(u32::MAX).saturating_add(extra);
-        file.write(Timestamp(u64::try_from(time).unwrap_or(0)), len, packet.bytes())?;
+        file.write(Timestamp(time), len, packet.bytes())?;
         local.count += 1;
         Ok(())
     }

@@ -222,7 +222,7 @@ impl ToIPSummaryDump {
         if !self.settings.verbose {
             return header;
         }
-        let now = Timestamp(u64::try_from(now.0).unwrap_or(0));
+        let now = Timestamp(now.0);
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let verbose = format!("!host {}\n!runtime {now} ({})\n", host.trim(), now.calendar());
         header.insert_str(header.rfind("!data").unwrap_or(0), &verbose);

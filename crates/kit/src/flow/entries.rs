@@ -1,10 +1,10 @@
 //! Where flows lie: in pieces of memory that never move.
 
 use super::Flow;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A flow in a table, for as long as it is there.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Id(pub(super) u32);
 
 /// A flow that was found, and by which of its keys; or that none was found.
@@ -46,20 +46,20 @@ pub(super) struct Entry<F: Flow> {
     /// The one before and the one behind; for an entry that is free, the next
     /// free one is behind.
     pub(super) links: (u32, u32),
-    /// The tick when it ends; put off by whoever may only read the table.
-    deadline: AtomicU32,
+    /// When it ends, in nanoseconds; several readers of the table may put that off.
+    deadline: AtomicU64,
     pub(super) flow: F,
 }
 
 impl<F: Flow> Entry<F> {
     #[inline]
-    pub(super) fn deadline(&self) -> u32 {
+    pub(super) fn deadline(&self) -> u64 {
         self.deadline.load(Relaxed)
     }
 
     #[inline]
-    pub(super) fn set_deadline(&self, tick: u32) {
-        self.deadline.store(tick, Relaxed);
+    pub(super) fn set_deadline(&self, time: u64) {
+        self.deadline.store(time, Relaxed);
     }
 }
 
@@ -112,7 +112,7 @@ impl<F: Flow> Entries<F> {
 
     pub(super) fn add(&mut self, key: F::Key, flow: F) -> Id {
         self.len += 1;
-        let entry = Entry { key, links: (NONE, NONE), deadline: AtomicU32::new(0), flow };
+        let entry = Entry { key, links: (NONE, NONE), deadline: AtomicU64::new(0), flow };
         if self.free != NONE {
             let id = Id(self.free);
             let old = std::mem::replace(self.at_mut(id), entry);
@@ -137,6 +137,30 @@ impl<F: Flow> Entries<F> {
         let (key, flow) = (entry.key, std::mem::take(&mut entry.flow));
         (self.free, self.len) = (id.0, self.len - 1);
         (key, flow)
+    }
+
+    /// Those among `most` places from place `from` on, and the place behind these, if any is used.
+    pub(super) fn some(
+        &self,
+        from: usize,
+        most: usize,
+    ) -> (impl Iterator<Item = (Id, &F::Key, &F)>, Option<usize>) {
+        let end = from.saturating_add(most).min(self.fresh as usize);
+        let all = (from..end).map(|at| (Id(at as u32), self.at(Id(at as u32))));
+        let used = all.filter(|(_, entry)| entry.links.0 != FREE);
+        let next = (end < self.fresh as usize).then_some(end);
+        (used.map(|(id, entry)| (id, &entry.key, &entry.flow)), next)
+    }
+
+    /// How many numbers have ever been given: all flows have smaller ones.
+    pub(super) fn extent(&self) -> usize {
+        self.fresh as usize
+    }
+
+    /// The flow with this number, if there is one.
+    pub(super) fn nth(&self, number: usize) -> Option<Id> {
+        let id = Id(u32::try_from(number).ok().filter(|&number| number < self.fresh)?);
+        (self.at(id).links.0 != FREE).then_some(id)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Id, &F::Key, &F)> {

@@ -293,8 +293,23 @@ impl<F: Flow> Flows<F> {
     /// Ends the flow that would end first, of some that `may_go`.
     pub fn evict(&mut self, mut may_go: impl FnMut(&F) -> bool) -> Option<(F::Key, F)> {
         let id = self.wheel.soonest(&mut self.entries, SEARCH, |flow| may_go(flow))?;
+        Some(self.displace(id))
+    }
+
+    /// Ends a flow that has to go before its time, for others.
+    pub fn displace(&mut self, id: Id) -> (F::Key, F) {
         self.counts.evicted += 1;
-        Some(self.remove(id))
+        self.remove(id)
+    }
+
+    /// How many places there are: each flow has one, and keeps it.
+    pub fn places(&self) -> usize {
+        self.entries.extent()
+    }
+
+    /// The flow in a place, if there is one.
+    pub fn in_place(&self, place: usize) -> Option<Id> {
+        self.entries.nth(place)
     }
 
     /// All flows, in no order that means anything.
@@ -302,10 +317,20 @@ impl<F: Flow> Flows<F> {
         self.entries.iter()
     }
 
+    /// Some of all flows: those in `most` places from place `from` on, 0 being the first, and from
+    /// where on there are others. A flow keeps its place.
+    pub fn some(
+        &self,
+        from: usize,
+        most: usize,
+    ) -> (impl Iterator<Item = (Id, &F::Key, &F)>, Option<usize>) {
+        self.entries.some(from, most)
+    }
+
     /// When a flow ends, if nobody says otherwise.
     #[inline]
     pub fn ends(&self, id: Id) -> u64 {
-        self.wheel.time(self.entries.at(id).deadline())
+        self.entries.at(id).deadline()
     }
 }
 

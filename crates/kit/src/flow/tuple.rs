@@ -93,6 +93,11 @@ impl Tuple6 {
         self
     }
 
+    /// Its zone.
+    pub fn zone(&self) -> u16 {
+        (self.0[9] >> 16) as u16
+    }
+
     /// The source's address and port.
     pub fn src(&self) -> (Ipv6Addr, u16) {
         (self.address(0), (self.0[8] >> 16) as u16)

@@ -7,7 +7,8 @@ use super::entries::{Entries, Id};
 /// Lists in the wheel: deadlines further away than this many ticks, 18 minutes, wait in the
 /// last, and are looked at again then.
 const TICKS: u32 = 8192;
-/// A tick in nanoseconds, as a power of two: 134 ms. Flows may live so much longer.
+/// A tick in nanoseconds, as a power of two: 134 ms. So much later than at its deadline is a
+/// flow found to be over.
 const TICK: u32 = 27;
 /// Marks a link that is a list's end.
 const END: u32 = 1 << 31;
@@ -47,17 +48,10 @@ impl Wheel {
         u32::try_from(ticks).unwrap_or(u32::MAX)
     }
 
-    /// When a tick is.
-    #[inline]
-    pub(super) fn time(&self, tick: u32) -> u64 {
-        self.start.saturating_add(u64::from(tick) << TICK)
-    }
-
     /// Puts a flow that is in no list into that of its deadline.
     pub(super) fn arm<F: Flow>(&mut self, all: &mut Entries<F>, id: Id, until: u64) {
-        let deadline = self.tick(until);
-        all.at(id).set_deadline(deadline);
-        self.link(all, id, deadline);
+        all.at(id).set_deadline(until);
+        self.link(all, id, self.tick(until));
     }
 
     /// Changes a flow's deadline.
@@ -68,13 +62,12 @@ impl Wheel {
         id: Id,
         until: u64,
     ) -> &'a mut F {
-        let deadline = self.tick(until);
-        if deadline < all.at(id).deadline() {
+        if until < all.at(id).deadline() {
             self.disarm(all, id);
-            self.link(all, id, deadline);
+            self.link(all, id, self.tick(until));
         }
         let entry = all.at_mut(id);
-        entry.set_deadline(deadline);
+        entry.set_deadline(until);
         &mut entry.flow
     }
 
@@ -82,12 +75,12 @@ impl Wheel {
     /// now: clocks of those who do so at once may be a tick apart.
     #[inline]
     pub(super) fn put_off<F: Flow>(&self, all: &Entries<F>, id: Id, until: u64) -> bool {
-        let (entry, deadline) = (all.at(id), self.tick(until));
+        let entry = all.at(id);
         let before = entry.deadline();
-        if deadline > before {
-            entry.set_deadline(deadline);
+        if until > before {
+            entry.set_deadline(until);
         }
-        deadline.saturating_add(1) >= before
+        until.saturating_add(1 << TICK) >= before
     }
 
     /// Whether there may be flows whose time is over.
@@ -174,7 +167,7 @@ impl Wheel {
     /// Whether the time of a flow from [`Wheel::due`] is over; if not, it is moved to
     /// where it is looked at again.
     pub(super) fn is_over<F: Flow>(&mut self, all: &mut Entries<F>, id: Id) -> bool {
-        let deadline = all.at(id).deadline();
+        let deadline = self.tick(all.at(id).deadline());
         if deadline > self.last {
             self.disarm(all, id);
             self.link(all, id, deadline);
@@ -211,7 +204,7 @@ impl Wheel {
                 (found, tick) = (id.0, of);
             }
             let (id, entry) = (Id(found), all.at(Id(found)));
-            let (next, deadline) = (entry.links.1, entry.deadline());
+            let (next, deadline) = (entry.links.1, self.tick(entry.deadline()));
             if may(&entry.flow) {
                 if deadline <= tick {
                     self.searched = Some((found, tick));

@@ -57,6 +57,11 @@ impl By {
         Some(Tuple4::new(NOBODY, (ip.dst(), 0), 0).in_zone(zone))
     }
 
+    /// Whether addresses alone count, which each fragment has.
+    pub fn is_of_addresses(self) -> bool {
+        matches!(self, By::Source | By::Pair)
+    }
+
     /// Whether it rewrites packets of a protocol that has ports.
     pub(super) fn takes(self, protocol: u8) -> bool {
         match self {

@@ -1,8 +1,9 @@
 //! One flow that is rewritten, and what has been seen of it.
 
+use super::order::Queued;
 use super::shifts::Shifts;
 use super::{By, Outputs};
-use crate::flow::{Flow, Tuple4};
+use crate::flow::{Flow, Tuple4, Wait};
 use castanet_wire::checksum::Delta;
 use castanet_wire::{Icmp, Ipv4Header, Tcp, ip_proto, tcp, transport};
 use std::net::Ipv4Addr;
@@ -21,6 +22,28 @@ pub struct Lives {
     pub guarantee: u64,
 }
 
+impl Lives {
+    /// How long a mapping in this state lives from its last packet on.
+    #[inline]
+    pub(super) fn of(&self, state: u8, is_tcp: bool) -> u64 {
+        let idle = match state {
+            state if is_tcp && state & BOTH_DONE == BOTH_DONE => self.done,
+            state if is_tcp && state & BOTH_DATA == BOTH_DATA => self.data,
+            state if !is_tcp && state == THREE | ANSWERED => self.data,
+            _ => self.idle,
+        };
+        idle.max(self.guarantee)
+    }
+}
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// The last whole millisecond, to which rewriters keep their times.
+#[inline]
+pub(super) fn whole(time: u64) -> u64 {
+    time / MILLISECOND * MILLISECOND
+}
+
 /// A mapping. The key by which its table finds it is that of its first packets; replies are
 /// found by the second. What each packet may change, several may change at once.
 #[derive(Debug, Default)]
@@ -33,8 +56,10 @@ pub struct Mapping {
     deltas: [Delta; 2],
     pub(super) outputs: Outputs,
     pub(super) input: u16,
-    /// Until when it keeps its place, in the table's ticks.
-    guaranteed: AtomicU32,
+    /// So many milliseconds before its end its guarantee ends.
+    unguaranteed: AtomicU32,
+    /// Its entry in the order of displacement.
+    pub(super) queued: Queued,
     /// The annotation that replies get.
     pub(super) anno: u8,
     state: AtomicU8,
@@ -68,28 +93,26 @@ impl Mapping {
         Mapping { back, deltas: [ip, transport], outputs, input, ..Mapping::default() }
     }
 
-    /// How long it lives from its last packet on.
-    fn life(&self, lives: &Lives, is_tcp: bool) -> u64 {
-        let idle = match self.state.load(Relaxed) {
-            state if is_tcp && state & BOTH_DONE == BOTH_DONE => lives.done,
-            state if is_tcp && state & BOTH_DATA == BOTH_DATA => lives.data,
-            state if !is_tcp && state == THREE | ANSWERED => lives.data,
-            _ => lives.idle,
-        };
-        idle.max(lives.guarantee)
+    /// When its guarantee ends, if it ends at `end`, both in milliseconds.
+    pub(super) fn guaranteed(&self, end: u64) -> u64 {
+        end.saturating_sub(self.unguaranteed.load(Relaxed).into())
     }
 
-    /// Whether its place may be another's at this tick.
-    pub(super) fn may_go(&self, tick: u32) -> bool {
-        self.guaranteed.load(Relaxed) <= tick
-    }
-
-    /// Keeps its place until this tick.
+    /// Notes that it lives for so long from its last packet on.
     #[inline]
-    pub(super) fn guarantee(&self, until: u32) {
-        if self.guaranteed.load(Relaxed) != until {
-            self.guaranteed.store(until, Relaxed);
+    pub(super) fn set_life(&self, life: u64, lives: &Lives) {
+        let rest = life.saturating_sub(lives.guarantee) / MILLISECOND;
+        let rest = u32::try_from(rest).unwrap_or(u32::MAX);
+        if self.unguaranteed.load(Relaxed) != rest {
+            self.unguaranteed.store(rest, Relaxed);
         }
+    }
+
+    /// Whether a packet is a reply; `back` says whether it was found as one. Where replies look
+    /// like the flow itself, all packets but the first are replies, as in Click.
+    #[inline]
+    pub(super) fn is_reply(&self, back: bool) -> bool {
+        back || self.back.is_none()
     }
 
     /// Whether sequence numbers are off.
@@ -113,10 +136,19 @@ impl Mapping {
         self.shifts.as_ref().map_or(quoted, |shifts| shifts.ack(!back, quoted))
     }
 
-    /// Notes what a packet says of the flow; for how long that lives from now on.
+    /// Notes what a packet says of the flow, and answers for how long that lives from now on. A
+    /// life that gets shorter waits for who `may_shorten` it.
     #[inline]
-    pub(super) fn note(&self, back: bool, is_tcp: bool, packet: &Parts, lives: &Lives) -> u64 {
-        let Some(segment) = &packet.segment else { return self.life(lives, is_tcp) };
+    pub(super) fn note(
+        &self,
+        back: bool,
+        is_tcp: bool,
+        packet: &Parts,
+        lives: &Lives,
+        may_shorten: bool,
+    ) -> Result<u64, Wait> {
+        let before = self.state.load(Relaxed);
+        let Some(segment) = &packet.segment else { return Ok(lives.of(before, is_tcp)) };
         let after = |state| match is_tcp {
             true => Tcp::from_prefix(segment).map_or(state, |(tcp, rest)| {
                 let has_data = rest.len() > tcp.header_len().saturating_sub(Tcp::LEN);
@@ -127,11 +159,16 @@ impl Mapping {
                 if state >= THREE { state } else { state + PACKET }
             }
         };
-        let before = self.state.load(Relaxed);
-        if after(before) != before {
+        let state = after(before);
+        let life = lives.of(state, is_tcp);
+        if state != before {
+            if !may_shorten && life < lives.of(before, is_tcp) {
+                return Err(Wait);
+            }
             _ = self.state.fetch_update(Relaxed, Relaxed, |state| Some(after(state)));
         }
-        self.life(lives, is_tcp)
+        self.set_life(life, lives);
+        Ok(life)
     }
 
     /// Rewrites a packet of the mapping, which is `to` in its place, but for sequence numbers.
@@ -158,18 +195,17 @@ impl Mapping {
         }
     }
 
-    /// Moves the numbers of a TCP segment.
+    /// Moves the numbers of a TCP segment; the acknowledgment and SACK blocks in every one,
+    /// whatever its flags.
     pub(super) fn shift(&mut self, back: bool, packet: &mut Parts) {
         let (Some(shifts), Some(segment)) = (&mut self.shifts, &mut packet.segment) else { return };
         let Some((tcp, rest)) = Tcp::from_prefix_mut(segment) else { return };
         let options = tcp.header_len().saturating_sub(Tcp::LEN);
         tcp.rewrite_seq(shifts.seq(back, tcp.seq()));
-        if tcp.is_ack() {
-            tcp.rewrite_ack(shifts.ack(back, tcp.ack()));
-            if let Some(options) = rest.get_mut(..options) {
-                let delta = tcp::map_sacks(options, |number| shifts.ack(back, number));
-                tcp.adjust_checksum(delta);
-            }
+        tcp.rewrite_ack(shifts.ack(back, tcp.ack()));
+        if let Some(options) = rest.get_mut(..options) {
+            let delta = tcp::map_sacks(options, |number| shifts.ack(back, number));
+            tcp.adjust_checksum(delta);
         }
     }
 }
@@ -218,9 +254,10 @@ pub(super) struct Rewrite {
 
 /// Sets the identifier of an ICMP echo.
 fn set_identifier(message: &mut [u8], id: u16, delta: Delta) {
-    if let Some((icmp, _)) = Icmp::from_prefix_mut(message) {
+    if let Some((icmp, rest)) = Icmp::from_prefix_mut(message) {
         icmp.set_id(id);
         icmp.adjust_checksum(delta);
+        icmp.mend_zero_checksum(rest);
     }
 }
 

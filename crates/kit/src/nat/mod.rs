@@ -10,6 +10,7 @@ mod icmp;
 mod input;
 mod mapper;
 mod mapping;
+mod order;
 mod pass;
 mod pattern;
 mod shifts;
@@ -26,7 +27,8 @@ pub use mapping::{Lives, Mapping};
 pub use pattern::{Pattern, Turn};
 
 use crate::flow::{Counts, Flows, Id, Slot, Tuple4};
-use mapping::is_tcp;
+use mapping::{is_tcp, whole};
+use order::Order;
 use std::net::Ipv4Addr;
 
 /// The outputs of a flow's packets and of their replies.
@@ -78,14 +80,10 @@ pub struct Table {
     flows: Option<Flows<Mapping>>,
     members: Vec<Member>,
     capacity: Option<u32>,
-    /// When the table was made.
-    start: u64,
+    order: Order,
     /// How often one has gone.
     removals: u64,
     exhausted: Option<Exhausted>,
-    /// How often in a tick it was found that none may go: in a flood not each packet looks for
-    /// one.
-    full: (u32, u32),
 }
 
 /// For whom there was nothing left, and there is not until a mapping goes: who scans ports must
@@ -140,12 +138,6 @@ pub struct Arrival {
     pub now: u64,
 }
 
-/// A tick of guarantees is 134 ms.
-const TICK: u32 = 27;
-
-/// How often in a tick who may go is looked for in vain, each time among others.
-const SEARCHES: u32 = 64;
-
 impl Table {
     /// Makes a rewriter with so many outputs a member, under a name of its own; its zone. Who
     /// was one by that name before goes on with the mappings that it had.
@@ -159,7 +151,6 @@ impl Table {
         if self.flows.is_none() {
             let capacity = self.capacity.unwrap_or(CAPACITY);
             self.flows = Some(Flows::new(capacity as usize, now));
-            self.start = now;
         }
         (self.members.len() - 1) as u16
     }
@@ -206,12 +197,9 @@ impl Table {
         let Some(flows) = &mut self.flows else { return };
         flows.set_limit(capacity as usize);
         while self.len() > capacity as usize {
-            if !self.evict(|_| true) {
-                // They are all further away than one look goes.
-                let surplus = self.len() - capacity as usize;
-                let first = self.iter().take(surplus).map(|(id, ..)| id).collect::<Vec<_>>();
-                first.into_iter().for_each(|id| self.remove(id));
-            }
+            // No guarantee holds for ever.
+            let Some((id, _)) = self.first_to_go(u64::MAX) else { return };
+            self.displace(id);
         }
     }
 
@@ -318,16 +306,19 @@ impl Table {
         ids.into_iter().for_each(|id| self.remove(id));
     }
 
-    fn evict(&mut self, may_go: impl FnMut(&Mapping) -> bool) -> bool {
-        let evicted = self.flows.as_mut().and_then(|flows| flows.evict(may_go));
-        let Some((key, mapping)) = evicted else { return false };
-        self.removals += 1;
-        forget(&mut self.members, &key, &mapping);
-        true
+    /// The mapping that makes room for others first, and when it would end.
+    fn first_to_go(&mut self, now: u64) -> Option<(Id, u64)> {
+        let flows = self.flows.as_mut()?;
+        let id = self.order.first(flows, now)?;
+        Some((id, flows.ends(id)))
     }
 
-    fn tick(&self, time: u64) -> u32 {
-        (time.saturating_sub(self.start) >> TICK).try_into().unwrap_or(u32::MAX)
+    fn displace(&mut self, id: Id) {
+        if let Some(flows) = &mut self.flows {
+            let (key, mapping) = flows.displace(id);
+            self.removals += 1;
+            forget(&mut self.members, &key, &mapping);
+        }
     }
 
     fn anno(&mut self, id: Id, anno: u8) {
@@ -386,22 +377,24 @@ impl Table {
         if let Some((old, _)) = mapping.back.and_then(|reply| self.find(&reply)) {
             self.remove(old);
         }
-        let tick = self.tick(now);
-        if self.len() >= self.capacity() as usize {
-            if self.full.0 != tick {
-                self.full = (tick, 0);
-            }
-            let looks = self.full.1 < SEARCHES;
-            if !looks || !self.evict(|mapping| mapping.may_go(tick)) {
-                self.full.1 += u32::from(looks);
-                return None;
-            }
-        }
         let rules = &self.members[usize::from(key.zone())].rules;
         let lives = *rules.lives(is_tcp(rules.by, key.proto()));
-        mapping.guarantee(self.until(now, &lives));
-        let until = now.saturating_add(lives.idle.max(lives.guarantee));
-        self.flows.as_mut()?.insert(key, mapping, until, |_| false).ok()
+        let life = lives.of(0, false);
+        let until = whole(now).saturating_add(life);
+        if self.len() >= self.capacity() as usize {
+            // A newcomer without a guarantee may itself be the one that ends first.
+            let (id, end) = self.first_to_go(now)?;
+            if lives.guarantee == 0 && end > until {
+                return None;
+            }
+            self.displace(id);
+        }
+        mapping.set_life(life, &lives);
+        let capacity = self.capacity();
+        let flows = self.flows.as_mut()?;
+        let id = flows.insert(key, mapping, until, |_| false).ok()?;
+        self.order.add(flows, id, now, capacity as usize);
+        Some(id)
     }
 
     /// What a flow of a member becomes, as if a packet of it had come in on an input; with the

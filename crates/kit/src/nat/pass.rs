@@ -1,7 +1,7 @@
 //! What becomes of packets: by those who share a table and read it, or by who has it to himself.
 
-use super::mapping::{Parts, Rewrite, is_tcp};
-use super::{Arrival, By, Input, Lives, Mapping, Member, Opened, Passed, Refusal, Table};
+use super::mapping::{Parts, Rewrite, is_tcp, whole};
+use super::{Arrival, By, Input, Mapping, Member, Opened, Passed, Refusal, Table};
 use crate::flow::{Id, Tuple4, Wait};
 
 impl Table {
@@ -32,9 +32,9 @@ impl Table {
         let is_tcp = is_tcp(member.rules.by, key.proto());
         let lives = member.rules.lives(is_tcp);
         let Some(mut parts) = Parts::of(datagram) else { return Err(Wait) };
-        let life = mapping.note(back, is_tcp, &parts, lives);
-        flows.put_off(id, packet.now.saturating_add(life))?;
-        mapping.guarantee(self.until(packet.now, lives));
+        let back = mapping.is_reply(back);
+        let life = mapping.note(back, is_tcp, &parts, lives, false)?;
+        flows.put_off(id, whole(packet.now).saturating_add(life))?;
         Ok(Ok(rewritten(member.rules.by, key, mapping, back, &mut parts)))
     }
 
@@ -50,12 +50,6 @@ impl Table {
         packet.found.found().or_else(|| self.find(&member.rules.by.other_key(datagram, zone)?))
     }
 
-    /// The tick until which a mapping of a packet that comes `now` keeps its place.
-    #[inline]
-    pub(super) fn until(&self, now: u64, lives: &Lives) -> u32 {
-        self.tick(now.saturating_add(lives.guarantee))
-    }
-
     /// Rewrites a packet of a member as its mapping says, which is made if there is none; or
     /// says what else becomes of it.
     pub fn pass(
@@ -69,7 +63,9 @@ impl Table {
         let found = self.mapped(member, zone, &packet, datagram);
         let found = found.filter(|(id, _)| !self.is_overdue(*id, packet.now));
         let (id, back) = match found {
-            Some(found) => found,
+            Some((id, back)) => {
+                (id, self.flows.as_ref().map_or(back, |it| it.get(id).is_reply(back)))
+            }
             None if !packet.begins => return self.unmapped(zone, packet.input),
             None => {
                 let flow = packet.key.in_zone(0);
@@ -102,11 +98,13 @@ impl Table {
         let (key, mapping) = (flows.key(id), flows.get(id));
         let is_tcp = is_tcp(rules.by, key.proto());
         let lives = rules.lives(is_tcp);
-        let life = mapping.note(back, is_tcp, &parts, lives);
-        mapping.guarantee(self.until(now, lives));
+        let Ok(life) = mapping.note(back, is_tcp, &parts, lives, true) else {
+            return Passed::Untouched(0);
+        };
         let passed = rewritten(rules.by, key, mapping, back, &mut parts);
         if let Some(flows) = &mut self.flows {
-            flows.keep(id, now.saturating_add(life)).shift(back, &mut parts);
+            flows.keep(id, whole(now).saturating_add(life)).shift(back, &mut parts);
+            self.order.review(flows, id, now);
         }
         passed
     }

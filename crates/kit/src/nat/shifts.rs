@@ -13,9 +13,17 @@ struct Shift {
     by: u32,
 }
 
-/// The changes of both directions, each with sequence numbers as its sender writes them.
+/// The changes of one direction, with sequence numbers as its sender writes them.
 #[derive(Clone, Debug, Default)]
-pub struct Shifts([Vec<Shift>; 2]);
+struct Changes {
+    /// By how much the numbers before all changes are off.
+    base: u32,
+    list: Vec<Shift>,
+}
+
+/// The changes of both directions.
+#[derive(Clone, Debug, Default)]
+pub struct Shifts([Changes; 2]);
 
 /// Whether `a` comes before `b` (RFC 9293, 3.4).
 fn before(a: u32, b: u32) -> bool {
@@ -27,12 +35,12 @@ impl Shifts {
     /// earlier numbers; of the same number the last word counts. Whether that could be noted:
     /// not of numbers before those of which something is known.
     pub fn add(&mut self, back: bool, from: u32, by: i32) -> bool {
-        let list = &mut self.0[usize::from(back)];
+        let Changes { base, list } = &mut self.0[usize::from(back)];
         list.pop_if(|last| last.from == from);
         if list.last().is_some_and(|last| before(from, last.from)) {
             return false;
         }
-        let so_far = list.last().map_or(0, |last| last.by);
+        let so_far = list.last().map_or(*base, |last| last.by);
         let shift = Shift { from, by: so_far.wrapping_add_signed(by) };
         if shift.by != so_far {
             list.push(shift);
@@ -45,36 +53,36 @@ impl Shifts {
 
     /// By how much the newest numbers of a direction are off.
     pub fn last(&self, back: bool) -> Option<i32> {
-        self.0[usize::from(back)].last().map(|shift| shift.by as i32)
+        let Changes { base, list } = &self.0[usize::from(back)];
+        Some(list.last().map_or(*base, |shift| shift.by) as i32)
     }
 
-    /// What a sender's sequence number becomes.
+    /// What a sender's sequence number becomes. One far beyond the latest change makes that
+    /// change hold for all numbers.
     pub fn seq(&mut self, back: bool, seq: u32) -> u32 {
-        let list = &mut self.0[usize::from(back)];
-        if let Some(last) = list.last_mut()
-            && (FAR..2 * FAR).contains(&seq.wrapping_sub(last.from))
-        {
-            // So that it never seems to lie ahead.
-            last.from = seq.wrapping_sub(FAR / 2);
-            let last = *last;
+        let Changes { base, list } = &mut self.0[usize::from(back)];
+        let is_far = |last: &Shift| (FAR..2 * FAR).contains(&seq.wrapping_sub(last.from));
+        if let Some(last) = list.last().copied().filter(is_far) {
+            // Or else the change would soon seem to lie ahead.
+            *base = last.by;
             list.clear();
-            list.push(last);
         }
         let shift = list.iter().rev().find(|shift| !before(seq, shift.from));
-        seq.wrapping_add(shift.map_or(0, |shift| shift.by))
+        seq.wrapping_add(shift.map_or(*base, |shift| shift.by))
     }
 
     /// What an acknowledgment becomes that goes `back` (or not), of what the other side sent.
     pub fn ack(&self, back: bool, ack: u32) -> u32 {
         let mut beyond = None;
-        for shift in self.0[usize::from(!back)].iter().rev() {
+        let Changes { base, list } = &self.0[usize::from(!back)];
+        for shift in list.iter().rev() {
             let number = ack.wrapping_sub(shift.by);
             if !before(number, shift.from) {
                 return within(number, beyond);
             }
             beyond = Some(shift.from);
         }
-        within(ack, beyond)
+        within(ack.wrapping_sub(*base), beyond)
     }
 }
 
@@ -118,6 +126,21 @@ mod tests {
             assert_eq!(shifts.ack(true, seq.wrapping_add(3)), seq);
             seq = seq.wrapping_add(FAR - 1);
         }
+    }
+
+    #[test]
+    fn a_change_far_behind_holds_for_all_numbers() {
+        let mut shifts = Shifts::default();
+        assert!(shifts.add(false, 120, 1) && shifts.add(false, 140, 3));
+        assert_eq!(shifts.seq(false, 140 + FAR - 1), 143 + FAR);
+        assert_eq!([100, 130].map(|n| shifts.seq(false, n)), [100, 131]);
+        assert_eq!(shifts.seq(false, 140 + FAR), 144 + FAR);
+        assert_eq!([100, 130].map(|n| shifts.seq(false, n)), [104, 134]);
+        assert_eq!((shifts.ack(true, 110), shifts.last(false)), (106, Some(4)));
+        // What changes later comes on top, and numbers before it keep what held.
+        assert!(shifts.add(false, 200 + FAR, -5));
+        assert_eq!([100, 200 + FAR].map(|n| shifts.seq(false, n)), [104, 199 + FAR]);
+        assert_eq!([110, 199 + FAR].map(|n| shifts.ack(true, n)), [106, 200 + FAR]);
     }
 
     proptest! {

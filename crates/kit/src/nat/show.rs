@@ -6,21 +6,34 @@ use std::fmt::Write;
 
 const SECOND: u64 = 1_000_000_000;
 
+/// How many places are looked at for one piece of a listing: some 200 µs.
+const PIECE: usize = 256;
+
 impl Table {
-    /// All mappings of a member that are of `protocol`, or of any, both directions, a line each.
-    pub fn listing(&self, zone: u16, protocol: Option<u8>, now: u64) -> String {
-        let Some(by) = self.members.get(usize::from(zone)).map(|member| member.rules.by) else {
-            return String::new();
+    /// Mappings of a member that are of `protocol`, or of any, both directions, a line each: as many
+    /// as take a moment, from place `from` on, and where others begin. Those whose time is over are
+    /// left out.
+    pub fn listing(
+        &self,
+        zone: u16,
+        protocol: Option<u8>,
+        now: u64,
+        from: usize,
+    ) -> (String, Option<usize>) {
+        let (mut text, by) = (String::new(), self.members.get(usize::from(zone)));
+        let (Some(by), Some(flows)) = (by.map(|member| member.rules.by), &self.flows) else {
+            return (text, None);
         };
-        let mut text = String::new();
-        for (id, key, mapping) in self.iter() {
-            if key.zone() == zone && protocol.is_none_or(|it| it == key.proto()) {
+        let (some, next) = flows.some(from, PIECE);
+        for (id, key, mapping) in some {
+            let is_one = key.zone() == zone && protocol.is_none_or(|it| it == key.proto());
+            if is_one && flows.ends(id) > now {
                 let seconds = self.seconds_left(id, now);
                 line(by, key, mapping, false, seconds, &mut text);
                 line(by, key, mapping, true, seconds, &mut text);
             }
         }
-        text
+        (text, next)
     }
 
     fn seconds_left(&self, id: Id, now: u64) -> u64 {

@@ -207,7 +207,7 @@ fn orders_of_choice() {
 fn tcp_goes_through_its_states() {
     let mut it = table(By::Both, &["pattern 9.9.9.9 1000-1009 - - 0 1", "drop"], 100);
     let left = |it: &(Table, u16)| {
-        let text = it.0.listing(0, None, NOW);
+        let text = it.0.listing(0, None, NOW, 0).0;
         text.lines().next().unwrap().rsplit_once("exp").unwrap().1.parse::<u64>().unwrap()
     };
     let (there, back) = ("1.0.0.1:1000 > 2.0.0.2:80 tcp", "2.0.0.2:80 > 9.9.9.9:1000 tcp");
@@ -252,13 +252,133 @@ fn room_is_made_but_not_of_what_is_guaranteed() {
     pass(&mut it, 0, &packet(1), NOW + 5 * SECOND).unwrap();
     // The second is the one that would end first, and its guarantee is over.
     pass(&mut it, 0, &packet(4), NOW + 8 * SECOND).unwrap();
-    let listing = it.0.listing(0, None, NOW);
+    let listing = it.0.listing(0, None, NOW, 0).0;
     assert!(!listing.contains("(1.0.0.1, 2,") && listing.contains("(1.0.0.1, 1,"), "{listing}");
     assert_eq!((it.0.len(), it.0.counts(0)), (3, (3, 1)));
     it.0.set_capacity(1);
     assert_eq!((it.0.len(), it.0.counts(0).0, it.0.capacity()), (1, 1, 1));
     it.0.clear();
     assert_eq!((it.0.len(), it.0.counts(0).0), (0, 0));
+}
+
+/// A rewriter's table with room for `capacity`, whose mappings are guaranteed for so many seconds.
+fn guaranteed(capacity: u32, guarantee: u64, input: &str) -> (Table, u16) {
+    let mut it = table(By::Both, &[input, "drop"], capacity);
+    let rules = it.0.members[0].rules.clone();
+    let (guarantee, data, done) = (guarantee * SECOND, 86_400 * SECOND, 240 * SECOND);
+    let lives = [Lives { guarantee, data, done, ..lives() }; 2];
+    it.0.set_rules(0, Rules { lives, ..rules }, 2);
+    it
+}
+
+#[test]
+fn a_guarantee_ends_at_its_millisecond() {
+    let mut it = guaranteed(2, 2, "keep 0 1");
+    let udp = |n: u32| format!("1.0.0.1:{n} > 2.0.0.2:80 udp");
+    let ms = SECOND / 1000;
+    for (n, at, passes) in [
+        (1, 0, true),
+        (2, 40, true),
+        (3, 1990, false),
+        (3, 1999, false),
+        (4, 2010, true),
+        (5, 2039, false),
+        (5, 2040, true),
+        (4, 2050, true),
+    ] {
+        assert_eq!(pass(&mut it, 0, &udp(n), NOW + at * ms).is_ok(), passes, "{n} at {at}");
+    }
+    let (listing, _) = it.0.listing(0, None, NOW, 0);
+    assert!(listing.contains("(1.0.0.1, 4,") && listing.contains("(1.0.0.1, 5,"), "{listing}");
+    assert_eq!(it.0.counts(0), (2, 3));
+    // A packet renews it, to the millisecond.
+    pass(&mut it, 0, &udp(4), NOW + 9000 * ms + 999_999).unwrap();
+    pass(&mut it, 0, &udp(5), NOW + 9001 * ms).unwrap();
+    assert_eq!(pass(&mut it, 0, &udp(6), NOW + 10_999 * ms), Err(Refusal::Exhausted));
+    pass(&mut it, 0, &udp(6), NOW + 11_000 * ms).unwrap();
+    assert!(!it.0.listing(0, None, NOW, 0).0.contains("(1.0.0.1, 4,"));
+}
+
+#[test]
+fn a_newcomer_that_would_end_first_is_refused() {
+    let mut it = guaranteed(2, 0, "pattern 9.9.9.9 1000-1009# - - 0 1");
+    for n in 1..=2 {
+        let (there, back) = (
+            format!("1.0.0.1:{n} > 2.0.0.2:80 tcp ack 1 \"ask\""),
+            format!("2.0.0.2:80 > 9.9.9.9:{} tcp ack 4 \"say\"", 999 + n),
+        );
+        pass(&mut it, 0, &there, NOW).unwrap();
+        pass(&mut it, 1, &back, NOW).unwrap();
+    }
+    let new = "1.0.0.1:3 > 2.0.0.2:80 tcp syn";
+    assert_eq!(pass(&mut it, 0, new, NOW + 2 * SECOND), Err(Refusal::Exhausted));
+    assert_eq!((it.0.len(), it.0.counts(0)), (2, (2, 1)));
+    // One that was reset ends before it; the port of the flow that was refused stays used.
+    pass(&mut it, 0, "1.0.0.1:2 > 2.0.0.2:80 tcp rst", NOW + 3 * SECOND).unwrap();
+    let to = pass(&mut it, 0, new, NOW + 4 * SECOND).unwrap();
+    assert_eq!(to, shown(0, "9.9.9.9:1003 > 2.0.0.2:80 tcp syn"));
+    assert_eq!(pass(&mut it, 1, "2.0.0.2:80 > 9.9.9.9:1001 tcp", NOW), Err(Refusal::Unmapped));
+}
+
+#[test]
+fn a_life_that_gets_shorter_counts_at_once() {
+    for ends in [&["rst"][..], &["fin", "back fin"]] {
+        let mut it = guaranteed(3, 0, "keep 0 1");
+        let packet = |n: u32, flags: &str| match flags.strip_prefix("back ") {
+            None => format!("1.0.0.1:{n} > 2.0.0.2:80 tcp {flags}"),
+            Some(flags) => format!("2.0.0.2:80 > 1.0.0.1:{n} tcp {flags}"),
+        };
+        for n in 1..=3 {
+            pass(&mut it, 0, &packet(n, "syn"), NOW + u64::from(n)).unwrap();
+        }
+        // So the order exists already, and has the first as the one that ends first.
+        for end in ends {
+            pass(&mut it, 0, &packet(3, end), NOW + SECOND).unwrap();
+        }
+        pass(&mut it, 0, &packet(4, "syn"), NOW + 2 * SECOND).unwrap();
+        let (listing, _) = it.0.listing(0, None, NOW, 0);
+        assert!(!listing.contains("(1.0.0.1, 3,") && listing.contains("(1.0.0.1, 1,"), "{listing}");
+    }
+}
+
+#[test]
+fn a_ping_of_zeros_has_no_zero_checksum() {
+    let mut it = table(By::Echo, &["pattern 9.9.9.9 1000-1003 - - 0 1", "drop"], 9);
+    let asked = pass(&mut it, 0, "1.0.0.1 > 2.0.0.2 icmp type echo ident 0 seq 0", NOW).unwrap();
+    assert_eq!(asked, shown(0, "9.9.9.9 > 2.0.0.2 icmp type echo ident 1001 seq 0"));
+    let reply = "2.0.0.2 > 9.9.9.9 icmp type echo-reply ident 1001 seq 0";
+    let wanted = "2.0.0.2 > 1.0.0.1 icmp type echo-reply ident 0 seq 0 check 65535";
+    assert_eq!(pass(&mut it, 1, reply, NOW).unwrap(), shown(1, wanted));
+}
+
+#[test]
+fn a_flow_that_becomes_its_own_reply_leaves_as_a_reply_but_once() {
+    let mut it = table(By::Both, &["pattern 203.0.113.7 - - - 0 1", "drop"], 9);
+    let packet = "203.0.113.7:4000 > 203.0.113.7:4000 udp";
+    for (input, output) in [(0, 0), (0, 1), (1, 1), (0, 1)] {
+        assert_eq!(pass(&mut it, input, packet, NOW).unwrap(), shown(output, packet));
+    }
+}
+
+#[test]
+fn the_order_has_no_more_entries_than_there_are_packets_or_mappings() {
+    let mut it = guaranteed(1000, 1, "keep 0 1");
+    for step in 0..300_000u32 {
+        let now = NOW + u64::from(step) * SECOND / 400;
+        let [_, a, b, c] = (step / 3).to_be_bytes();
+        let flags = ["syn", "rst", "\"data\""][step as usize % 3];
+        _ = pass(&mut it, 0, &format!("5.{a}.{b}.{c}:9 > 2.0.0.3:80 tcp {flags}"), now);
+        assert!(it.0.order.entries() <= 5 * 1000 + 1024, "{} at {step}", it.0.order.entries());
+    }
+    // A table that empties needs no order.
+    let mut it = guaranteed(1000, 1, "keep 0 1");
+    for n in 0..700 {
+        pass(&mut it, 0, &format!("5.0.0.1:{n} > 2.0.0.3:80 udp"), NOW).unwrap();
+    }
+    assert!(it.0.order.entries() >= 700);
+    while !it.0.expire(NOW + 301 * SECOND, 100) {}
+    pass(&mut it, 0, "5.0.0.2:1 > 2.0.0.3:80 udp", NOW + 301 * SECOND).unwrap();
+    assert_eq!((it.0.len(), it.0.order.entries()), (1, 0));
 }
 
 #[test]
@@ -472,6 +592,46 @@ proptest! {
                 to.reversed()
             };
             prop_assert_eq!(it.0.lookup(0, reply), Some(flow.reversed()));
+        }
+    }
+
+    /// Of all mappings of best effort, the newcomer among them, goes the one that ends first.
+    #[test]
+    fn who_ends_first_makes_room(
+        guarantee in 0..3u64,
+        capacity in 1..12u32,
+        packets in prop::collection::vec((0..20u16, 0..6u8, 0..1_500_000_000u64), 1..200),
+    ) {
+        let mut it = guaranteed(capacity, guarantee, "keep 0 1");
+        let mut now = NOW;
+        for (host, kind, later) in packets {
+            now += later;
+            let ends = match kind % 3 {
+                1 => format!("2.0.0.2:80 > 1.0.0.1:{host}"),
+                _ => format!("1.0.0.1:{host} > 2.0.0.2:80"),
+            };
+            let kinds = ["udp", "udp", "tcp \"data\"", "tcp rst", "tcp \"back\"", "tcp fin"];
+            let packet = format!("{ends} {}", kinds[usize::from(kind)]);
+            it.0.expire(now, 1000);
+            let before: HashMap<Tuple4, (u64, bool)> = it.0.iter().map(|(id, key, mapping)| {
+                let end = it.0.flows.as_ref().unwrap().ends(id) / 1_000_000;
+                (*key, (end, mapping.guaranteed(end) <= now / 1_000_000))
+            }).collect();
+            let passed = pass(&mut it, 0, &packet, now);
+            let after: Vec<Tuple4> = it.0.iter().map(|(_, key, _)| *key).collect();
+            prop_assert!(after.len() <= capacity as usize);
+            let added = after.iter().any(|key| !before.contains_key(key));
+            let gone: Vec<_> = before.iter().filter(|(key, _)| !after.contains(key)).collect();
+            let ends = before.values().filter(|it| it.1).map(|it| it.0).min();
+            let first = ends.filter(|&end| guarantee > 0 || end <= now / 1_000_000 + 300_000);
+            match (&passed, gone[..].as_ref()) {
+                (Err(_), []) => prop_assert!(before.len() == capacity as usize && first.is_none()),
+                (Ok(_), []) => prop_assert!(!added || before.len() < capacity as usize),
+                // What was overdue goes before the table is looked at.
+                (Ok(_), [(_, (end, _))]) if *end <= now / 1_000_000 => {}
+                (Ok(_), [(_, (end, free))]) => prop_assert_eq!((Some(*end), *free), (first, true)),
+                other => prop_assert!(false, "{:?}", other),
+            }
         }
     }
 

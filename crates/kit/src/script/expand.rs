@@ -1,8 +1,16 @@
 //! Substitution: `$x`, `${x}` and `$(handler arguments)`.
 
 use super::machine::{self, Machine};
-use super::{World, functions};
+use super::{LONGEST, World, functions};
 use castanet_lang::args::{quote, shift_word};
+
+/// How deep calls may lie in one another.
+const DEPTH: usize = 64;
+
+/// What is said of a value that is too long.
+pub(super) fn too_long() -> String {
+    format!("a value would be longer than {LONGEST} bytes")
+}
 
 /// Substitutes in `text`. What is put between double quotes is escaped; with
 /// `protect`, what is put outside of quotes survives unquoting.
@@ -15,11 +23,18 @@ pub(super) fn expand(
     let (mut out, mut quoted, mut at) = (String::new(), None, 0);
     let bytes = text.as_bytes();
     while let Some(&byte) = bytes.get(at) {
+        if machine.has_failed() {
+            return String::new();
+        }
         match (byte, quoted) {
             (b'$', None | Some(b'"')) => {
                 if let Some((name, is_call, length)) = reference(&text[at..])
                     && let Some(value) = value(name, is_call, machine, world)
                 {
+                    if out.len() + value.len() > LONGEST {
+                        machine.fail(too_long());
+                        return String::new();
+                    }
                     match quoted {
                         Some(_) => out.push_str(quote(&value).trim_matches_once('"')),
                         None if protect => out.push_str(&quote(&value)),
@@ -105,7 +120,13 @@ fn value(
     if !is_call {
         return machine.variable(name, world);
     }
+    if machine.depth == DEPTH {
+        machine.fail(format!("more than {DEPTH} calls in one another"));
+        return None;
+    }
+    machine.depth += 1;
     let call = expand(name, false, machine, world);
+    machine.depth -= 1;
     match read(&call, machine, world) {
         Ok(value) => Some(value),
         Err(message) => {

@@ -101,8 +101,8 @@ pub fn call(
         "now_steady" => Ok(seconds_of(world.steady())),
         "hz" => Ok("1000".into()),
         "cat" | "catq" if text.trim().is_empty() => Err("bad FILE".into()),
-        "cat" => world.load(&unquote(text)),
-        "catq" => world.load(&unquote(text)).map(|text| quote(&text)),
+        "cat" => world.load(name, &unquote(text)),
+        "catq" => world.load(name, &unquote(text)).map(|text| quote(&text)),
         "kill" => kill(&list, world),
         "get" | "shift" => variable(name, &list, machine),
         _ => return None,
@@ -131,7 +131,7 @@ fn variable(name: &str, list: &[&str], machine: &mut Machine) -> Result<String, 
         return Ok(value);
     }
     let (first, rest) = shift_word(&value);
-    machine.assign(variable, rest);
+    machine.assign(variable, rest)?;
     Ok(first.to_owned())
 }
 

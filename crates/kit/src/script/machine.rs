@@ -1,9 +1,9 @@
 //! Where a run of a script stands, and what each instruction does to it.
 
-use super::expand::{called, expand, own, read};
+use super::expand::{called, expand, own, read, too_long};
 use super::number::{seconds, truth};
 use super::parse::{Instruction, Jump, Leave, Program};
-use super::{World, sprintf::words};
+use super::{LONGEST, World, sprintf::words};
 use castanet_lang::args::{shift_word, unquote};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +58,16 @@ pub struct Machine {
     arguments: String,
     handler: String,
     writing: bool,
+    /// How many calls the current one lies in.
+    pub(super) depth: usize,
+    /// How many bytes the variables have.
+    held: usize,
+    /// Why the script cannot go on.
+    failure: Option<String>,
 }
+
+/// The most bytes of all variables together.
+const MOST_HELD: usize = 16 * LONGEST;
 
 /// What an instruction asks of the loop around it.
 enum Next {
@@ -77,7 +86,9 @@ impl Machine {
                 continue;
             };
             let value = self.text(text, *unquote, world);
-            self.variables.insert(variable.clone(), value);
+            if let Err(message) = self.set(variable, &value) {
+                world.complain(&message);
+            }
             if *export {
                 self.exports.insert(variable.clone());
             }
@@ -91,7 +102,7 @@ impl Machine {
 
     /// Makes `n` steps past what blocks the script, when it next runs.
     pub fn step(&mut self, n: u64) {
-        self.steps += n;
+        self.steps = self.steps.saturating_add(n);
     }
 
     /// Goes to a label; `false` if there is none.
@@ -113,9 +124,29 @@ impl Machine {
         (self.at, self.paused, self.state) = (at, 0, State::Ready);
     }
 
-    /// Sets a variable.
-    pub fn set(&mut self, variable: &str, value: &str) {
+    /// Sets a variable, if there is room for its value.
+    pub fn set(&mut self, variable: &str, value: &str) -> Result<(), String> {
+        if value.len() > LONGEST {
+            return Err(too_long());
+        }
+        let before = self.variables.get(variable).map_or(0, |it| it.len() + variable.len());
+        let held = self.held - before + variable.len() + value.len();
+        if held > MOST_HELD {
+            return Err(format!("all variables together would have more than {MOST_HELD} bytes"));
+        }
+        self.held = held;
         self.variables.insert(variable.to_owned(), value.to_owned());
+        Ok(())
+    }
+
+    /// Whether the script is to end after the current instruction.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Has the script end after the current instruction, for this reason.
+    pub(super) fn fail(&mut self, why: String) {
+        self.failure.get_or_insert(why);
     }
 
     /// A variable that the script has set.
@@ -132,9 +163,12 @@ impl Machine {
     }
 
     /// Changes a variable, or the arguments.
-    pub(super) fn assign(&mut self, variable: &str, value: &str) {
+    pub(super) fn assign(&mut self, variable: &str, value: &str) -> Result<(), String> {
         match variable {
-            "args" => value.clone_into(&mut self.arguments),
+            "args" => {
+                value.clone_into(&mut self.arguments);
+                Ok(())
+            }
             _ => self.set(variable, value),
         }
     }
@@ -171,7 +205,13 @@ impl Machine {
                 self.state = State::Done(End::End);
                 break;
             };
-            match self.obey(instruction, world) {
+            let next = self.obey(instruction, world);
+            if let Some(why) = self.failure.take() {
+                world.complain(&why);
+                self.state = State::Done(End::Error(why));
+                break;
+            }
+            match next {
                 Next::On => self.go(self.at + 1),
                 Next::Jump(at) => {
                     self.go(at);
@@ -212,12 +252,16 @@ impl Machine {
             Instruction::Init { .. } | Instruction::Label(_) => Next::On,
             Instruction::Set { variable, text, unquote } => {
                 let value = self.text(text, *unquote, world);
-                self.variables.insert(variable.clone(), value);
+                if !self.has_failed()
+                    && let Err(why) = self.set(variable, &value)
+                {
+                    self.fail(why);
+                }
                 Next::On
             }
             Instruction::Print { file, text, line_end, unquote } => {
                 let printed = self.printed(text, *line_end, *unquote, world);
-                if let Some(text) = printed {
+                if let Some(text) = printed.filter(|_| !self.has_failed()) {
                     let done = match file {
                         None => {
                             world.print(&text);
@@ -326,16 +370,15 @@ impl Machine {
         let done = match own.as_deref() {
             Some("set") => {
                 let (variable, value) = shift_word(value);
-                self.assign(variable, value);
-                Ok(())
+                self.assign(variable, value)
             }
             Some("step") if value.is_empty() => {
-                self.steps += 1;
+                self.step(1);
                 Ok(())
             }
             Some("step") => match value.parse::<u64>() {
                 Ok(count) => {
-                    self.steps += count;
+                    self.step(count);
                     Ok(())
                 }
                 Err(_) => Err("syntax error".to_owned()),

@@ -17,6 +17,9 @@ pub use parse::{Mistake, Program};
 #[cfg(test)]
 mod tests;
 
+/// The most bytes of a value; what would make a longer one fails.
+pub const LONGEST: usize = 1 << 20;
+
 /// What a script can reach.
 pub trait World {
     /// The name of the script's own element.
@@ -49,6 +52,6 @@ pub trait World {
     fn complain(&mut self, message: &str);
     /// Writes a file, or appends to it.
     fn save(&mut self, file: &str, text: &str, append: bool) -> Result<(), String>;
-    /// Reads a file.
-    fn load(&mut self, file: &str) -> Result<String, String>;
+    /// Reads a file of at most [`LONGEST`] bytes for this function.
+    fn load(&mut self, function: &str, file: &str) -> Result<String, String>;
 }

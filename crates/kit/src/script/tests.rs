@@ -70,7 +70,7 @@ impl World for Toy {
         *slot += text;
         Ok(())
     }
-    fn load(&mut self, file: &str) -> Result<String, String> {
+    fn load(&mut self, _: &str, file: &str) -> Result<String, String> {
         self.files.get(file).cloned().ok_or_else(|| format!("no file {file}"))
     }
 }
@@ -128,6 +128,26 @@ fn loops_count() {
         (err.as_str(), state),
         ("s :: Script: too many jumps, giving up\n", State::Done(End::Exit))
     );
+}
+
+#[test]
+fn values_do_not_grow_without_end() {
+    let doubling = ["set x 0123456789", "label again", "set x $x$x", "goto again"];
+    let (_, err, state) = run(&doubling);
+    let why = "a value would be longer than 1048576 bytes";
+    assert_eq!(err, format!("! {why}\n"));
+    assert_eq!(state, State::Done(End::Error(why.into())));
+    // Nor all of them together.
+    let mut machine = Machine::default();
+    let value = "x".repeat(LONGEST);
+    let kept = (0..100).filter(|n| machine.set(&format!("x{n}"), &value).is_ok()).count();
+    assert_eq!(kept, 15);
+    assert!(machine.set("x0", "").is_ok() && machine.set("y", &value).is_ok());
+    assert!(machine.set("z", &(value + "x")).unwrap_err().contains("1048576"));
+    // Nor do calls lie in one another as deep as anybody likes.
+    let deep = format!("print {}1{}", "$(first ".repeat(100_000), ")".repeat(100_000));
+    let (_, err, _) = run(&[&deep]);
+    assert!(err.contains("more than 64 calls in one another"), "{err:.200}");
 }
 
 #[test]

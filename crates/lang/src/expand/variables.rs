@@ -194,6 +194,18 @@ fn reference(text: &str, at: usize) -> Option<Reference<'_>> {
     }
 }
 
+/// The names of variables that a text mentions, wherever it does; a name that is put together of
+/// others, as `a$b` in `${a$b}`, as it stands there.
+pub fn variables(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices('$').filter_map(|(at, _)| {
+        let Reference { inner, braces, .. } = reference(text, at)?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || braces && c == '$';
+        let inner = inner.trim_ascii_start();
+        let end = inner.find(|c: char| !is_name(c)).unwrap_or(inner.len());
+        (end > 0 && (braces || end == inner.len())).then_some(&inner[..end])
+    })
+}
+
 fn close_parenthesis(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut depth = 0usize;

@@ -6,7 +6,6 @@
 //! connection changes them, while nobody reads.
 
 mod asked;
-mod fragments;
 mod key;
 mod listing;
 mod mapping;
@@ -21,4 +20,4 @@ mod wish;
 
 pub(crate) use asked::{Asked, Looked};
 pub(crate) use mapping::{Mapped, exchange};
-pub(crate) use table::{Connections, Exchanged, Finding, Found, Fresh};
+pub(crate) use table::{Connections, Exchanged, Finding, Found, Fresh, quotes};

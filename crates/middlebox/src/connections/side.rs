@@ -55,13 +55,6 @@ impl<K: Family> Side<K> {
         self.0.as_ref()
     }
 
-    /// Each connection, to be changed.
-    pub(super) fn each(&mut self, mut with: impl FnMut(&mut Tracked<K>)) {
-        let Some(flows) = &mut self.0 else { return };
-        let ids: Vec<Id> = flows.iter().map(|(id, _, _)| id).collect();
-        ids.into_iter().for_each(|id| with(flows.get_mut(id)));
-    }
-
     pub(super) fn set_limit(&mut self, limit: usize) {
         if let Some(flows) = &mut self.0 {
             flows.set_limit(limit);
@@ -85,6 +78,11 @@ impl<K: Family> Side<K> {
     pub(super) fn evict(&mut self, shelf: &mut Shelf) -> bool {
         let evicted = self.0.as_mut().and_then(|flows| flows.evict(Tracked::may_go));
         evicted.inspect(|(_, tracked)| shelf.take(tracked.shifts)).is_some()
+    }
+
+    /// Whether there is one that may make room for others.
+    pub(super) fn may_evict(&self) -> bool {
+        self.0.as_ref().is_some_and(|flows| flows.iter().any(|(_, _, tracked)| tracked.may_go()))
     }
 
     /// Forgets a connection.

@@ -1,9 +1,8 @@
 //! The table of connections: which one a packet belongs to, and how one begins.
 
 use super::asked::{Asked, Looked};
-use super::fragments::Fragments;
 use super::key::{Ends, Family};
-use super::mapping::{Direction, Mapped};
+use super::mapping::{Direction, Mapped, Shifts};
 use super::own::{Lists, Own};
 use super::shelf::Shelf;
 use super::side::{Hit, Noted, Side};
@@ -11,7 +10,6 @@ use super::tracked::Tracked;
 use super::wish::Wish;
 use crate::field::Layer;
 use crate::headers::Headers;
-use crate::heirs::Heirs;
 use crate::matcher::{Places, Reference};
 use crate::rules::{Entry, Rules, Timeouts};
 use castanet_kit::flow::{Counts, Id, Tuple4, Tuple6, Wait};
@@ -19,14 +17,10 @@ use castanet_wire::{Icmp, icmp, icmp6};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// How many fragments that are over are looked at for each burst, at the most.
-const EXPIRE: usize = 64;
-
 /// Connections, up to a limit.
 pub(crate) struct Connections {
     pub(super) four: Side<Tuple4>,
     pub(super) six: Side<Tuple6>,
-    fragments: Fragments,
     pub(super) lists: Lists,
     pub(super) shelf: Shelf,
     /// Room for the rules of one that begins.
@@ -42,7 +36,6 @@ impl Default for Connections {
         Connections {
             four: Side::default(),
             six: Side::default(),
-            fragments: Fragments::default(),
             lists: Lists::default(),
             shelf: Shelf::default(),
             own: Vec::new(),
@@ -124,30 +117,18 @@ impl Connections {
         }
     }
 
-    /// Goes on under other rules of the same configuration, or under those of another where
-    /// theirs have heirs. Workers all say so; the first is heard.
-    pub(crate) fn follow(&mut self, rules: &Arc<Rules>, limit: usize, heirs: Option<&Heirs>) {
+    /// Goes on under other rules: connections remember those that stay. Workers all say so; the
+    /// first is heard.
+    pub(crate) fn follow(&mut self, rules: &Arc<Rules>, limit: usize) {
         self.set_limit(limit);
-        let before = self.rules.replace(rules.clone());
-        match (before, heirs) {
-            (Some(before), Some(heirs)) if !before.is_akin(rules) => self.adopt(heirs),
-            (Some(before), None) if before.flushes < rules.flushes => self.clear(),
+        match self.rules.replace(rules.clone()) {
+            Some(before) if !before.is_akin(rules) || before.flushes < rules.flushes => {
+                self.clear();
+            }
             // Who is behind has the older ones.
-            (Some(before), None) if before.flushes > rules.flushes => self.rules = Some(before),
+            Some(before) if before.flushes > rules.flushes => self.rules = Some(before),
             _ => {}
         }
-    }
-
-    pub(super) fn adopt(&mut self, heirs: &Heirs) {
-        let Connections { four, six, lists, own, .. } = self;
-        let old = std::mem::take(lists);
-        let mut new = |of: &Own| {
-            own.clear();
-            own.extend(old.rules(of).iter().filter_map(|rule| heirs.of_rule(rule)));
-            lists.own(own)
-        };
-        four.each(|tracked| tracked.own = new(&tracked.own));
-        six.each(|tracked| tracked.own = new(&tracked.own));
     }
 
     /// Sets how many there may be.
@@ -160,13 +141,7 @@ impl Connections {
     /// Whether there may be some that are over.
     #[inline]
     pub(crate) fn is_due(&self, now: u64) -> bool {
-        self.four.is_due(now) || self.six.is_due(now) || self.fragments.is_due(now)
-    }
-
-    /// Forgets some that are over.
-    pub(crate) fn expire(&mut self, now: u64) {
-        self.forget(now, EXPIRE);
-        self.fragments.expire(now, EXPIRE);
+        self.four.is_due(now) || self.six.is_due(now)
     }
 
     /// Forgets connections that are over, looking at `most` at the most of each family.
@@ -245,7 +220,7 @@ impl Connections {
     ) -> Option<Found> {
         let (is_ip6, hit, packet) = match looked {
             Looked::Alone => {
-                let (ends, quoted) = self.ends(bytes, headers, now)?;
+                let (ends, quoted) = ends(bytes, headers)?;
                 (ends.is_ip6, self.of_ends(&ends)?, (quoted, false))
             }
             Looked::Four(at) => (false, asked.four.look_again(at, &self.four)?, (None, true)),
@@ -261,16 +236,6 @@ impl Connections {
         None
     }
 
-    /// The ends of a packet, with the ports that its first fragment had, and where the packet
-    /// begins that an ICMP error quotes; nothing, if it belongs to no connection of any kind.
-    fn ends(&mut self, bytes: &[u8], headers: &Headers, now: u64) -> Option<(Ends, Quoted)> {
-        let (ends, quoted) = ends(bytes, headers)?;
-        match quoted {
-            Some(_) => Some((ends, quoted)),
-            None => Some((self.fragments.complete(ends, headers, now)?, None)),
-        }
-    }
-
     fn of_ends(&self, ends: &Ends) -> Option<Hit> {
         match ends.is_ip6 {
             false => self.four.find(ends),
@@ -282,10 +247,6 @@ impl Connections {
     fn find_alone(&self, bytes: &[u8], headers: &Headers, now: u64) -> Finding {
         if self.len() == 0 {
             return Finding::None;
-        }
-        // What fragments have in common is noted.
-        if headers.is_fragment {
-            return Finding::Wait;
         }
         let Some((ends, quoted)) = ends(bytes, headers) else { return Finding::None };
         let Some(hit) = self.of_ends(&ends) else { return Finding::None };
@@ -384,40 +345,69 @@ impl Connections {
     /// that belongs to none; nothing, if it cannot belong to any.
     pub(crate) fn begin<'r>(
         &mut self,
-        (bytes, headers): (&[u8], &Headers),
+        seen: (&[u8], &Headers),
         entries: impl Iterator<Item = &'r Arc<Entry>> + Clone,
         timeouts: &Timeouts,
         random: impl FnMut() -> u64,
         now: u64,
     ) -> Option<Fresh> {
-        let (ends, quoted) = self.ends(bytes, headers, now)?;
+        Some(match self.propose(seen, entries.clone(), random)? {
+            Some(proposal) => self.establish(proposal, entries, timeouts, now),
+            None => Fresh::NoPort,
+        })
+    }
+
+    /// What the connection of a packet would be that these stateful rules are about, and that
+    /// belongs to none: nothing, if it cannot belong to any, and no proposal, if there is no port
+    /// for it.
+    pub(crate) fn propose<'r>(
+        &self,
+        (bytes, headers): (&[u8], &Headers),
+        entries: impl Iterator<Item = &'r Arc<Entry>>,
+        random: impl FnMut() -> u64,
+    ) -> Option<Option<Proposal>> {
+        let (ends, quoted) = ends(bytes, headers)?;
         if quoted.is_some() || headers.is_later_fragment {
             return None;
         }
-        self.own.clear();
-        self.own.extend(entries.clone().map(|entry| Reference::to(entry)));
-        let own = self.lists.own(&self.own);
         let mut wish = Wish::new(ends, random);
         entries.for_each(|entry| wish.follow(&entry.plan));
-        if !wish.settle(|ends| self.of_ends(ends).is_some()) {
-            return Some(Fresh::NoPort);
-        }
-        if !self.make_room(ends.is_ip6) {
+        let is_settled = wish.settle(|ends| self.of_ends(ends).is_some());
+        let (to, shifts, flags) = (wish.ends, wish.shifts, headers.tcp_flags(bytes));
+        Some(is_settled.then_some(Proposal { from: ends, to, shifts, flags }))
+    }
+
+    /// Begins a connection that was proposed, of these rules.
+    pub(crate) fn establish<'r>(
+        &mut self,
+        Proposal { from, to, shifts, flags }: Proposal,
+        entries: impl Iterator<Item = &'r Arc<Entry>>,
+        timeouts: &Timeouts,
+        now: u64,
+    ) -> Fresh {
+        if !self.make_room(from.is_ip6) {
             self.refused += 1;
-            return Some(Fresh::Full);
+            return Fresh::Full;
         }
-        let Connections { four, six, shelf, limit, .. } = self;
-        let (flags, shifts) = (headers.tcp_flags(bytes), shelf.put(wish.shifts));
-        let of = Beginning { from: ends, to: wish.ends, own, shifts, flags };
-        let begun = match ends.is_ip6 {
+        self.own.clear();
+        self.own.extend(entries.map(|entry| Reference::to(entry)));
+        let Connections { four, six, shelf, limit, lists, own, .. } = self;
+        let shifts = shelf.put(shifts);
+        let of = Beginning { from, to, own: lists.own(own), shifts, flags };
+        let begun = match from.is_ip6 {
             false => of.begin(four, timeouts, *limit, now),
             true => of.begin(six, timeouts, *limit, now),
         };
         let Some(begun) = begun else {
             shelf.take(shifts);
-            return Some(Fresh::Full);
+            return Fresh::Full;
         };
-        Some(Fresh::Begun(begun))
+        Fresh::Begun(begun)
+    }
+
+    /// Whether there is room for one more, or somebody may go.
+    pub(crate) fn has_room(&self) -> bool {
+        self.len() < self.limit || self.four.may_evict() || self.six.may_evict()
     }
 
     /// Sees to it that there is room for one more: somebody goes who may, of the same family
@@ -432,6 +422,14 @@ impl Connections {
             true => six.evict(shelf) || four.evict(shelf),
         }
     }
+}
+
+/// What a connection would be.
+pub(crate) struct Proposal {
+    from: Ends,
+    to: Ends,
+    shifts: Shifts,
+    flags: u8,
 }
 
 /// A connection that begins.
@@ -485,6 +483,16 @@ impl Found {
         Found { hit, quoted, is_ip6: K::IS_IP6, direction, has_ports }
     }
 
+    /// Whether it is one of IPv6.
+    pub(super) fn is_ip6(&self) -> bool {
+        self.is_ip6
+    }
+
+    /// Its place among those of its family.
+    pub(super) fn id(&self) -> Id {
+        self.hit.id
+    }
+
     fn quoted(&self) -> Option<usize> {
         self.quoted.map(|at| at.get() as usize)
     }
@@ -505,6 +513,11 @@ fn ends(bytes: &[u8], headers: &Headers) -> Option<(Ends, Quoted)> {
     let bytes = bytes.get(..headers.end)?;
     let inner = Headers::of(bytes, at)?;
     Some((Ends::of_packet(bytes, &inner)?, NonZeroU32::new(at as u32)))
+}
+
+/// Whether it is an ICMP error, which quotes another packet.
+pub(crate) fn quotes(bytes: &[u8], headers: &Headers) -> bool {
+    quoted(bytes, headers).is_some()
 }
 
 /// Where the packet begins that an ICMP error quotes.

@@ -61,7 +61,7 @@ pub enum Place {
     },
     /// What follows the layer's header.
     Payload,
-    /// The protocol behind IPv6's extension headers.
+    /// The protocol that an IP packet carries, behind IPv6's extension headers.
     Upper,
     /// An extension header of that protocol number; any, without one.
     Extension(Option<u8>),

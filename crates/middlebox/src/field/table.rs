@@ -79,6 +79,7 @@ pub static FIELDS: &[Spec] = &[
     spec("in", Any, Place::In, Kind::Interface, "The interface that the packet came in by."),
     spec("out", Any, Place::Out, Kind::Interface, "The interface that the packet is to leave by."),
     spec("net-proto", Any, Place::Version, Kind::Version, "Whether it is IPv4 or IPv6."),
+    spec("proto", Any, Place::Upper, Kind::Protocol, "What the packet carries, of IPv4 as of IPv6: there behind extension headers."),
 
     spec("ip-ver", Ip4, bits(Ipv4Header::VERSION_IHL, 0, 4), Kind::Number, "Version: 4."),
     spec("ip-ihl", Ip4, bits(Ipv4Header::VERSION_IHL, 4, 4), Kind::Number, "Length of the header in fours of bytes."),

@@ -2,10 +2,13 @@
 
 use super::fault::Fault;
 use super::lexer::Word;
-use super::parser::{Reader, read_rule};
+use super::parser::{Read, Reader, read_rule};
+use crate::analysis::Part;
 use crate::rule::Rule;
+use crate::rules::Other;
 use crate::value;
 use castanet_lang::nearest;
+use std::ops::Range;
 
 /// A command.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,8 +47,10 @@ pub enum Command {
     ResetCounters,
     /// Says how long connections are kept that are idle.
     SetTimeout(Timeout, u32),
-    /// Says which rules match a packet, and what comes out.
-    Test(String),
+    /// Says what becomes of packets that are neither IPv4 nor IPv6.
+    SetOther(Other),
+    /// Says what would become of a packet, and why.
+    Test(Sketch),
 }
 
 /// In which form a list is shown.
@@ -56,6 +61,36 @@ pub enum Form {
     Text,
     /// JSON.
     Json,
+}
+
+/// A packet that is tried.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sketch {
+    /// The interface that it comes in by; the first, if none is named.
+    pub input: Option<String>,
+    /// The packet, as the tracer writes it.
+    pub packet: String,
+}
+
+impl Sketch {
+    /// Reads what stands behind `test`: `[in IF] PACKET`, the packet in quotes or not.
+    pub fn parse(text: &str) -> Option<Sketch> {
+        let text = text.trim();
+        let word = |text: &'_ str| {
+            let end = text.find(char::is_whitespace).unwrap_or(text.len());
+            (text[..end].to_owned(), text[end..].trim_start().to_owned())
+        };
+        let (input, packet) = match word(text) {
+            (first, rest) if first == "in" => {
+                let (name, packet) = word(&rest);
+                (Some(name), packet)
+            }
+            _ => (None, text.to_owned()),
+        };
+        let inner = packet.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let packet = inner.map_or(packet.clone(), str::to_owned);
+        (!packet.trim().is_empty()).then_some(Sketch { input, packet })
+    }
 }
 
 /// Which rule is meant.
@@ -102,26 +137,27 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("load FILE", "Puts the rules of a file in place of all, or does nothing."),
     ("reset counters", "Begins counting anew."),
     ("timeout udp|tcp-established|tcp-transient SECONDS", "Says how long idle connections stay."),
-    ("test PACKET", "Says which rules match a packet, and what comes out."),
+    (
+        "other accept|arp|drop",
+        "Says what becomes of packets that are neither IPv4 nor IPv6; `arp`: only ARP goes on.",
+    ),
+    (
+        "test [in IF] PACKET",
+        "Says what would become of a packet, by which rules and connection, and changes nothing.",
+    ),
 ];
 
 /// Reads a line; nothing, if there is only a comment.
 pub fn command(line: &str) -> Result<Option<Command>, Fault> {
     let mut reader = Reader::new(line);
     let Some(first) = reader.peek().cloned() else { return Ok(None) };
-    let is_field = crate::field::Field::named(first.text).is_some();
-    if is_field || first.text == "!" {
-        return read_rule(&mut reader, false).map(|rule| Some(Command::Add(rule)));
+    if let Some((which, read)) = ruled(&mut reader, &first)? {
+        return Ok(Some(match which {
+            None => Command::Add(read.rule),
+            Some(which) => Command::Replace(which, read.rule),
+        }));
     }
-    reader.next();
     let command = match first.text {
-        "add" | "add-stateless" => Command::Add(read_rule(&mut reader, false)?),
-        "add-stateful" => Command::Add(read_rule(&mut reader, true)?),
-        "replace" => {
-            let which = which(&mut reader)?;
-            let stateful = reader.eat("stateful");
-            Command::Replace(which, read_rule(&mut reader, stateful)?)
-        }
         "delete" => Command::Delete(which(&mut reader)?),
         "move" => {
             let from = which(&mut reader)?;
@@ -139,14 +175,51 @@ pub fn command(line: &str) -> Result<Option<Command>, Fault> {
             Command::ResetCounters
         }
         "timeout" => timeout(&mut reader)?,
-        "test" => match line.trim_start().strip_prefix("test").map(str::trim) {
-            Some(packet) if !packet.is_empty() => return Ok(Some(Command::Test(packet.into()))),
-            _ => return Err(reader.expect("a packet").err().unwrap_or_else(|| unknown(&first))),
-        },
+        "other" => {
+            let word = one_of(&mut reader, &Other::ALL.map(|(name, _)| name))?;
+            let other = Other::ALL.iter().find(|(name, _)| *name == word);
+            Command::SetOther(other.map_or(Other::default(), |it| it.1))
+        }
+        "test" => {
+            let rest = line.trim_start().strip_prefix("test").unwrap_or_default();
+            return match Sketch::parse(rest) {
+                Some(sketch) => Ok(Some(Command::Test(sketch))),
+                None => Err(Fault::new(line.len()..line.len(), "a packet is missing")
+                    .help("such as `test in eth0 1.0.0.1:1000 > 2.0.0.2:80 tcp syn`")),
+            };
+        }
         _ => return Err(unknown(&first)),
     };
     reader.finish()?;
     Ok(Some(command))
+}
+
+/// Where a part of the rule is that a line adds or puts in another's place.
+pub fn place(line: &str, part: Part) -> Range<usize> {
+    let mut reader = Reader::new(line);
+    let first = reader.peek().cloned();
+    let read = first.and_then(|first| ruled(&mut reader, &first).ok().flatten());
+    read.map_or(0..line.len(), |(_, read)| read.range(part))
+}
+
+/// The rule of a line whose first word is this, and the one in whose place it comes; nothing, if
+/// there is none.
+fn ruled(reader: &mut Reader, first: &Word) -> Result<Option<(Option<Which>, Read)>, Fault> {
+    let is_field = crate::field::Field::named(first.text).is_some();
+    if is_field || first.text == "!" {
+        return Ok(Some((None, read_rule(reader, false)?)));
+    }
+    reader.next();
+    Ok(match first.text {
+        "add" | "add-stateless" => Some((None, read_rule(reader, false)?)),
+        "add-stateful" => Some((None, read_rule(reader, true)?)),
+        "replace" => {
+            let which = which(reader)?;
+            let stateful = reader.eat("stateful");
+            Some((Some(which), read_rule(reader, stateful)?))
+        }
+        _ => None,
+    })
 }
 
 fn unknown(word: &Word) -> Fault {

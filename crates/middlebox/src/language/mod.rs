@@ -9,12 +9,15 @@ pub(crate) mod tests;
 
 use castanet_kit::parallel;
 
-pub use command::{COMMANDS, Command, Form, Timeout, Which, command};
+pub use command::{COMMANDS, Command, Form, Sketch, Timeout, Which, command, place};
 pub use fault::Fault;
 pub use parser::{TARGETS, rule};
 
-/// All commands of a file, one a line, with where the line begins; or all that is
-/// wrong.
+/// How many faults of a text are kept.
+const MOST_FAULTS: usize = 1000;
+
+/// All commands of a file, one a line, with where the line begins; or what is wrong, up to
+/// [`MOST_FAULTS`] faults.
 pub fn commands(text: &str) -> Result<Vec<(usize, Command)>, Vec<Fault>> {
     let pieces = pieces(text);
     let read = parallel::map(&pieces, 1, |&(start, piece)| commands_of(piece, start));
@@ -25,6 +28,7 @@ pub fn commands(text: &str) -> Result<Vec<(usize, Command)>, Vec<Fault>> {
             Err(more) => faults.extend(more),
         }
     }
+    faults.truncate(MOST_FAULTS);
     if faults.is_empty() { Ok(commands) } else { Err(faults) }
 }
 
@@ -49,6 +53,9 @@ fn commands_of(text: &str, mut start: usize) -> Result<Vec<(usize, Command)>, Ve
             Ok(Some(command)) => commands.push((start, command)),
             Ok(None) => {}
             Err(fault) => faults.push(fault.later(start)),
+        }
+        if faults.len() > MOST_FAULTS {
+            break;
         }
         start += line.len();
     }

@@ -2,10 +2,12 @@
 
 use super::fault::Fault;
 use super::lexer::{Word, words};
+use crate::analysis::{Part, impossible};
 use crate::field::{Field, Kind, Place, Spec};
 use crate::rule::{Chance, Hop, Predicate, Rule, Target};
 use crate::value::{self, CONDITIONS, Condition, Value, wants};
 use castanet_lang::nearest;
+use std::ops::Range;
 
 /// The targets: the word, what follows it, and what it does.
 pub const TARGETS: [(&str, &str, &str); 8] = [
@@ -70,7 +72,7 @@ impl<'a> Reader<'a> {
     }
 
     /// All that is left, as one stretch.
-    pub(super) fn rest(&mut self) -> Option<std::ops::Range<usize>> {
+    pub(super) fn rest(&mut self) -> Option<Range<usize>> {
         let first = self.next()?;
         self.at = self.words.len();
         Some(first.range.start..self.end)
@@ -80,11 +82,40 @@ impl<'a> Reader<'a> {
 /// Reads a rule, without the command that adds it.
 pub fn rule(line: &str, stateful: bool) -> Result<Rule, Fault> {
     let mut reader = Reader::new(line);
-    read_rule(&mut reader, stateful)
+    read_rule(&mut reader, stateful).map(|read| read.rule)
 }
 
-pub(super) fn read_rule(reader: &mut Reader, stateful: bool) -> Result<Rule, Fault> {
-    let mut matches: Vec<(Predicate, std::ops::Range<usize>)> = Vec::new();
+/// A rule, and where its parts are.
+pub(super) struct Read {
+    pub(super) rule: Rule,
+    matches: Vec<Range<usize>>,
+    targets: Vec<Range<usize>>,
+}
+
+impl Read {
+    /// Where a part of the rule is.
+    pub(super) fn range(&self, part: Part) -> Range<usize> {
+        let range = match part {
+            Part::Match(at) => self.matches.get(at),
+            Part::Target(at) => self.targets.get(at),
+        };
+        range.cloned().unwrap_or_default()
+    }
+}
+
+/// Reads a rule that packets can match, all of whose targets do something.
+pub(super) fn read_rule(reader: &mut Reader, stateful: bool) -> Result<Read, Fault> {
+    let read = parse_rule(reader, stateful)?;
+    match impossible(&read.rule) {
+        None => Ok(read),
+        Some(remark) => {
+            Err(Fault::new(read.range(remark.part), remark.message).maybe_help(remark.help))
+        }
+    }
+}
+
+fn parse_rule(reader: &mut Reader, stateful: bool) -> Result<Read, Fault> {
+    let mut matches: Vec<(Predicate, Range<usize>)> = Vec::new();
     while reader.peek().is_some_and(|word| !is_target(word.text)) {
         let start = reader.peek().map_or(0, |word| word.range.start);
         let predicate = predicate(reader, matches.is_empty())?;
@@ -92,7 +123,7 @@ pub(super) fn read_rule(reader: &mut Reader, stateful: bool) -> Result<Rule, Fau
         matches.push((predicate, start..end));
     }
     only_all(&matches)?;
-    let mut targets: Vec<(Target, std::ops::Range<usize>)> = Vec::new();
+    let mut targets: Vec<(Target, Range<usize>)> = Vec::new();
     while let Some(word) = reader.next() {
         let target = target(reader, &word, stateful)?;
         let end = reader.words[reader.at - 1].range.end;
@@ -108,9 +139,10 @@ pub(super) fn read_rule(reader: &mut Reader, stateful: bool) -> Result<Rule, Fau
         return Err(Fault::new(reader.end..reader.end, "a target is missing").help(help));
     }
     together(&targets)?;
-    let matches = matches.into_iter().map(|(predicate, _)| predicate).collect();
-    let targets = targets.into_iter().map(|(target, _)| target).collect();
-    Ok(Rule { stateful, matches, targets })
+    let (rule_matches, matches) = matches.into_iter().unzip();
+    let (rule_targets, targets) = targets.into_iter().unzip();
+    let rule = Rule { stateful, matches: rule_matches, targets: rule_targets };
+    Ok(Read { rule, matches, targets })
 }
 
 fn is_target(word: &str) -> bool {
@@ -121,7 +153,7 @@ fn target_words() -> String {
     TARGETS.map(|(name, _, _)| name).join(", ")
 }
 
-fn only_all(matches: &[(Predicate, std::ops::Range<usize>)]) -> Result<(), Fault> {
+fn only_all(matches: &[(Predicate, Range<usize>)]) -> Result<(), Fault> {
     let all = matches.iter().find(|(it, _)| it.field.spec().place == Place::Everywhere);
     match all {
         Some((_, range)) if matches.len() > 1 => {
@@ -132,7 +164,7 @@ fn only_all(matches: &[(Predicate, std::ops::Range<usize>)]) -> Result<(), Fault
 }
 
 /// Whether targets go together.
-fn together(targets: &[(Target, std::ops::Range<usize>)]) -> Result<(), Fault> {
+fn together(targets: &[(Target, Range<usize>)]) -> Result<(), Fault> {
     let single = targets.iter().find(|(target, _)| target.stands_alone());
     if let Some((target, range)) = single.filter(|_| targets.len() > 1) {
         return Err(Fault::new(range.clone(), format!("`{}` stands alone", target.word()))

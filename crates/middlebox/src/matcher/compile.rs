@@ -176,8 +176,10 @@ fn compared(
             let layer = if *version == 6 { Layer::Ip6 } else { Layer::Ip4 };
             Some(Part::exactly(has(layer)))
         }
-        (Place::Upper, Value::Number(number)) if is_equal => {
-            Some(Part::exactly(layer().chain([keys::protocol().equal(*number)])))
+        (Place::Upper, Value::Number(number)) => {
+            let rows = ranges(keys::protocol(), condition, *number)?;
+            let rows = rows.into_iter().map(|bits| Row::of(layer().chain([bits])));
+            Some(Part { rows: rows.collect(), is_exact: true })
         }
         (Place::Option(_), Value::Number(number)) => {
             let (span, valid) = keys::option_value(predicate.field)?;

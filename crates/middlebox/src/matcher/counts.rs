@@ -1,6 +1,5 @@
 //! What a worker has counted for rules.
 
-use crate::heirs::Heirs;
 use crate::listing::Count;
 use crate::rules::{Change, Rules};
 
@@ -41,11 +40,6 @@ impl Counts {
             let new = rules.entries().filter(|entry| entry.id > last);
             new.for_each(|entry| self.set(entry.slot, Count::default()));
         }
-    }
-
-    /// Goes on with what those have counted whose heirs these rules are.
-    pub(super) fn adopt(&mut self, before: &Counts, heirs: &Heirs) {
-        heirs.places().for_each(|(before_at, at)| self.set(at, before.of(before_at)));
     }
 
     /// Counts a packet for the rule in a place.

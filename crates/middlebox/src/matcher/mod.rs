@@ -6,10 +6,9 @@ mod keys;
 mod places;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::headers::Headers;
-use crate::heirs::Heirs;
 use crate::holds::Seen;
 use castanet_kit::rules::{Hit, Key};
 use castanet_packet::Packet;
@@ -51,13 +50,6 @@ impl Matcher {
     pub fn follow(&mut self, tables: &Arc<Tables>) {
         let before = std::mem::replace(&mut self.tables, tables.clone());
         self.counts.follow(before.rules(), tables.rules());
-    }
-
-    /// The same in another configuration, where some rules have heirs.
-    pub(crate) fn adopt(&mut self, tables: &Arc<Tables>, heirs: &Heirs) {
-        let before = std::mem::take(&mut self.counts);
-        self.follow(tables);
-        self.counts.adopt(&before, heirs);
     }
 
     /// The tables.
@@ -106,23 +98,36 @@ impl Matcher {
         }
     }
 
-    /// The same; a packet that is none of IP meets no rule.
+    /// The same; a packet that is none of IP meets no rule. Whether it is a fragment, or cut short.
     #[inline]
-    pub(crate) fn ask_any(&mut self, packet: &Packet) {
+    pub(crate) fn ask_any(&mut self, packet: &Packet) -> bool {
         let with_options = self.tables.with_options;
-        let Some(key) = self.next() else { return };
+        let Some(key) = self.next() else { return false };
         let network = packet.network_offset().and_then(|at| usize::try_from(at).ok());
         let plain = network.and_then(|at| packet.bytes().get(at..));
         if plain.and_then(|bytes| keys::fill_plain(key, bytes, with_options)).is_some() {
-            return;
+            return false;
         }
         if let Some(headers) = Headers::plain(packet) {
-            return keys::fill(key, packet.bytes(), &headers, with_options);
+            keys::fill(key, packet.bytes(), &headers, with_options);
+            return false;
         }
         match Headers::find(packet) {
-            Some(headers) => keys::fill(key, packet.bytes(), &headers, with_options),
-            None => (*key, self.has_others) = (Key::default(), true),
+            Some(headers) => {
+                keys::fill(key, packet.bytes(), &headers, with_options);
+                headers.is_fragment || headers.is_cut()
+            }
+            None => {
+                (*key, self.has_others) = (Key::default(), true);
+                false
+            }
         }
+    }
+
+    /// Whether some packet of the burst is none of IP.
+    #[inline]
+    pub(crate) fn has_others(&self) -> bool {
+        self.has_others
     }
 
     /// Looks all packets of the burst up.

@@ -159,8 +159,11 @@ pub(super) fn mend_upper(bytes: &mut [u8], headers: &Headers, pseudo: bool, delt
         }
         Layer::Icmp if pseudo => {}
         Layer::Icmp | Layer::Icmp6 => {
-            if let Some((icmp, _)) = Icmp::from_prefix_mut(header) {
+            if let Some((icmp, rest)) = Icmp::from_prefix_mut(header) {
                 icmp.adjust_checksum(delta);
+                // Behind the message may be padding.
+                let length = headers.end.saturating_sub(headers.transport + Icmp::LEN);
+                icmp.mend_zero_checksum(&rest[..length.min(rest.len())]);
             }
         }
         _ => {}

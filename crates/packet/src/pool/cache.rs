@@ -71,7 +71,7 @@ impl Cache {
     #[cold]
     fn refill(&self) {
         let mut len = self.len();
-        let wanted = (self.shared.cache_size / 2).max(1);
+        let wanted = (self.shared.cache_size / 2).max(1).min(CACHE_SIZE - len);
         self.shared.take(wanted, |frame| {
             self.frames[len].set(frame.as_ptr());
             len += 1;
@@ -430,6 +430,18 @@ fn take_one_slow(shared: &Arc<Shared>) -> Option<NonNull<FrameHeader>> {
         let top = cache.len().checked_sub(1)?;
         cache.set_len(top);
         NonNull::new(cache.frames[top].get())
+    })
+}
+
+/// How many of `n` frames of `shared` the calling thread has for itself, once it has got some
+/// more where it has too few.
+pub(super) fn at_hand(shared: &Arc<Shared>, n: usize) -> usize {
+    LOCAL.with(|local| {
+        let Some(cache) = local.cache_of(shared) else { return 0 };
+        if cache.len() < n && cache.len() <= shared.cache_size / 2 {
+            cache.refill();
+        }
+        cache.len().min(n)
     })
 }
 

@@ -23,6 +23,7 @@ use crate::raw::RawPacket;
 pub(crate) use cache::{recycle, recycle_all, recycle_batch, used_buffer};
 pub use foreign::FrameStore;
 use shared::Shared;
+pub(crate) use shared::is_low;
 
 /// What a pool is to be like.
 #[derive(Clone, Debug)]
@@ -41,6 +42,10 @@ pub struct PoolConfig {
     /// for one; `None` for an odd number of cache lines, which spreads frames
     /// evenly over the CPU's cache.
     pub stride: Option<usize>,
+    /// How many free frames are meant for those who need one for a moment. While fewer are free,
+    /// the pool is *low*: whoever keeps packets is to move them elsewhere ([`Packet::move_to`]).
+    /// Frames that threads keep for themselves do not count as free.
+    pub reserve: usize,
 }
 
 impl Default for PoolConfig {
@@ -52,11 +57,18 @@ impl Default for PoolConfig {
             huge_pages: false,
             numa_node: None,
             stride: None,
+            reserve: 0,
         }
     }
 }
 
 impl PoolConfig {
+    /// How many bytes the frames take, with their headers.
+    pub fn bytes(&self) -> io::Result<u64> {
+        let stride = self.stride()? as u64;
+        (self.frames as u64).checked_mul(stride).ok_or(io::ErrorKind::OutOfMemory.into())
+    }
+
     /// The distance of frames.
     fn stride(&self) -> io::Result<usize> {
         let wrong = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
@@ -291,6 +303,36 @@ impl Pool {
         self.shared().blank.marks
     }
 
+    /// How many of `n` packets the calling thread can allocate without fail, for it has taken the
+    /// frames out of the list; fewer than `n` if there are fewer, or if the pool is small.
+    #[inline]
+    pub fn at_hand(&self, n: usize) -> usize {
+        cache::at_hand(self.shared(), n)
+    }
+
+    /// How many frames neither a packet nor a thread has.
+    #[inline]
+    pub fn spare(&self) -> usize {
+        self.shared().spare()
+    }
+
+    /// How many frames are to stay free ([`PoolConfig::reserve`]).
+    pub fn reserve(&self) -> usize {
+        self.shared().reserve
+    }
+
+    /// Whether any pool of the process is low: the test once a burst. Whether a packet's own is
+    /// says [`Packet::is_scarce`].
+    #[inline]
+    pub fn any_low() -> bool {
+        shared::any_low()
+    }
+
+    /// Says whether the pool is low, for a foreign pool: its store knows, the pool does not.
+    pub fn set_low(&self, low: bool) {
+        self.shared().set_low(low);
+    }
+
     /// What there is to know about the pool now.
     pub fn stats(&self) -> PoolStats {
         self.shared().stats()
@@ -330,6 +372,14 @@ fn new_packet(shared: &Shared, frame: NonNull<FrameHeader>) -> Packet {
     // SAFETY: `take` gave us the frame, and `PoolConfig::stride` saw to it
     // that the headroom fits and that all offsets fit in 16 bits.
     unsafe { shared.blank.packet(frame) }
+}
+
+/// As [`Pool::alloc`], if a frame of the pool reaches to offset `end`.
+pub(crate) fn packet_in(pool: &Pool, end: usize) -> Option<Packet> {
+    if end > pool.shared().limit() {
+        return None;
+    }
+    pool.alloc()
 }
 
 /// An empty packet in a frame that ends at `end` or later: of this pool if

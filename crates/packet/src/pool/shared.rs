@@ -2,7 +2,7 @@
 
 use std::io;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::cache::Cache;
@@ -24,6 +24,43 @@ static POOLS: [AtomicPtr<Shared>; MAX_POOLS] =
 /// cache of the pool that had it.
 static TAKEN: Mutex<[bool; MAX_POOLS]> = Mutex::new([false; MAX_POOLS]);
 
+/// By pool number, a bit: whether fewer frames are free than the pool's reserve.
+static LOW: LowPools = LowPools([const { AtomicU64::new(0) }; 4]);
+
+/// See [`LOW`]. One cache line, that is written only when a pool becomes low or ample.
+#[repr(align(64))]
+struct LowPools([AtomicU64; 4]);
+
+impl LowPools {
+    #[inline]
+    fn place(&self, id: u8) -> (&AtomicU64, u64) {
+        (&self.0[usize::from(id >> 6)], 1 << (id & 63))
+    }
+
+    fn set(&self, id: u8, low: bool) {
+        let (word, bit) = self.place(id);
+        if (word.load(Ordering::Relaxed) & bit != 0) != low {
+            match low {
+                true => word.fetch_or(bit, Ordering::Relaxed),
+                false => word.fetch_and(!bit, Ordering::Relaxed),
+            };
+        }
+    }
+}
+
+/// Whether any pool of the process is low.
+#[inline]
+pub(super) fn any_low() -> bool {
+    LOW.0.iter().fold(0, |all, word| all | word.load(Ordering::Relaxed)) != 0
+}
+
+/// Whether the pool with this number is low; never the heap.
+#[inline]
+pub(crate) fn is_low(id: u8) -> bool {
+    let (word, bit) = LOW.place(id);
+    word.load(Ordering::Relaxed) & bit != 0
+}
+
 /// A pool, as threads share it.
 pub(crate) struct Shared {
     pub(super) id: u8,
@@ -35,6 +72,9 @@ pub(crate) struct Shared {
     pub(super) blank: Blank,
     pub(super) failures: AtomicU64,
     pub(super) oversized: AtomicU64,
+    pub(super) reserve: usize,
+    /// Frames on the list and frames never used; what the list says, without its lock.
+    spare: AtomicUsize,
     list: Mutex<List>,
     caches: Mutex<Vec<Weak<Cache>>>,
     /// Where foreign frames are kept; the list is then empty for ever.
@@ -86,8 +126,14 @@ impl Shared {
         memory: Option<Mapping>,
         store: Option<Box<dyn FrameStore>>,
     ) -> io::Result<Arc<Shared>> {
+        /// The list has room for so many frames from the start, and grows as frames are made.
+        const LIST: usize = 1 << 16;
+        let mut free = Vec::new();
+        if store.is_none() {
+            free.try_reserve_exact(config.frames.min(LIST))
+                .map_err(|_| io::ErrorKind::OutOfMemory)?;
+        }
         let id = take_id()?;
-        let free = Vec::with_capacity(if store.is_none() { config.frames } else { 0 });
         let shared = Arc::new(Shared {
             id,
             frames: config.frames,
@@ -98,6 +144,8 @@ impl Shared {
             blank: Blank::new(id, stride, HEADER + config.headroom),
             failures: AtomicU64::new(0),
             oversized: AtomicU64::new(0),
+            reserve: config.reserve,
+            spare: AtomicUsize::new(config.frames),
             list: Mutex::new(List { free, made: 0, closed: false, memory }),
             caches: Mutex::new(Vec::new()),
             store,
@@ -146,7 +194,29 @@ impl Shared {
             });
             list.made += 1;
         }
+        // So that frames can come back without an allocation.
+        let room = list.made - list.free.len();
+        list.free.reserve(room);
+        self.note(&list);
         used + fresh
+    }
+
+    /// Tells those who ask without the list's lock how many frames it has.
+    fn note(&self, list: &List) {
+        let spare = self.frames - list.made + list.free.len();
+        self.spare.store(spare, Ordering::Relaxed);
+        LOW.set(self.id, spare < self.reserve && !list.closed);
+    }
+
+    /// How many frames no packet and no thread has.
+    #[inline]
+    pub(super) fn spare(&self) -> usize {
+        self.spare.load(Ordering::Relaxed)
+    }
+
+    /// Says whether the pool is low, for a pool whose frames others count.
+    pub(super) fn set_low(&self, low: bool) {
+        LOW.set(self.id, low);
     }
 
     /// Puts frames back on the list.
@@ -160,6 +230,7 @@ impl Shared {
         }
         let mut list = lock(&self.list);
         list.free.extend(frames);
+        self.note(&list);
         self.end_if_done(list);
     }
 
@@ -167,6 +238,7 @@ impl Shared {
     pub(super) fn close(&self) {
         let mut list = lock(&self.list);
         list.closed = true;
+        self.note(&list);
         for cache in lock(&self.caches).iter().filter_map(Weak::upgrade) {
             cache.close();
         }
@@ -229,6 +301,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        LOW.set(self.id, false);
         lock(&TAKEN)[usize::from(self.id)] = false;
     }
 }

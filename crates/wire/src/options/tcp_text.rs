@@ -159,8 +159,8 @@ fn parse_one(text: &mut Cursor<'_>, show: TcpShow, list: &mut Vec<u8>) -> Option
     knows(list[start]).then_some(())
 }
 
-/// Reads the blocks of one SACK option: `A-B`, and `;sackA-B` any number of
-/// times.
+/// Reads the blocks of one SACK option: `A-B`, and `,sackA-B` any number of
+/// times. A semicolon ends the option.
 fn sack(text: &mut Cursor<'_>, list: &mut Vec<u8>) -> Option<()> {
     let start = list.len();
     list.extend([OPTION_SACK, 0]);
@@ -170,8 +170,7 @@ fn sack(text: &mut Cursor<'_>, list: &mut Vec<u8>) -> Option<()> {
         let to = (text.eat("-") || text.eat(":")).then(|| text.number(u32::MAX))??;
         list.extend(from.to_be_bytes());
         list.extend(to.to_be_bytes());
-        let more = text.eat_before_digit(",sack") || text.eat_before_digit(";sack");
-        if !more {
+        if !text.eat_before_digit(",sack") {
             break;
         }
     }
@@ -231,9 +230,11 @@ mod tests {
     }
 
     #[test]
-    fn sack_blocks_share_an_option() {
-        let list = parse_tcp("nop;nop;sack1-2;sack3-4;nop", TcpShow::All).expect("is a list");
-        assert_eq!(list.len(), 2 + 18 + 1);
+    fn a_comma_joins_sack_blocks_and_a_semicolon_separates_options() {
+        let list = parse_tcp("sack3-5;sack7-9", TcpShow::All).expect("is a list");
+        assert_eq!((list.len(), list[1], list[11]), (20, 10, 10));
+        let list = parse_tcp("nop;nop;sack1-2,sack3-4;nop", TcpShow::All).expect("is a list");
+        assert_eq!((list.len(), list[3]), (2 + 18 + 1, 18));
         assert_eq!(text(&list, TcpShow::All), "nop;nop;sack1-2;sack3-4;nop");
         assert_eq!(parse_tcp("sack1:2,sack3:4", TcpShow::Sack).map(|l| l.len()), Some(18));
     }

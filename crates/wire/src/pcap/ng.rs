@@ -243,6 +243,6 @@ impl Interface {
         let nanos = u128::from(ticks) * 1_000_000_000 / self.units;
         let shifted = i128::try_from(nanos).unwrap_or(i128::MAX);
         let shifted = shifted.saturating_add(i128::from(self.offset) * 1_000_000_000);
-        Timestamp(u64::try_from(shifted.max(0)).unwrap_or(u64::MAX))
+        Timestamp(i64::try_from(shifted.max(0)).unwrap_or(i64::MAX))
     }
 }

@@ -170,7 +170,7 @@ fn units_of_time() {
         (0x80 | 10, 512, Timestamp(500_000_000)),
         (0x7f, u64::MAX, Timestamp(0)),
         (0xff, u64::MAX, Timestamp(0)),
-        (0, u64::MAX, Timestamp(u64::MAX)),
+        (0, u64::MAX, Timestamp(i64::MAX)),
     ] {
         let options = File::new(Order::Big).u16(9).u16(1).bytes(&[resolution, 0, 0, 0]).0;
         let file = File::new(Order::Big).section().interface(1, 0, &options);

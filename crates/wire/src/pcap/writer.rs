@@ -37,6 +37,8 @@ pub fn record_header(
     captured: u32,
     wire_len: u32,
 ) -> [u8; 16] {
+    // A file has no sign: it begins with the epoch.
+    let timestamp = timestamp.max(Timestamp::default());
     let fraction = match precision {
         Precision::Micros => timestamp.subsec_micros(),
         Precision::Nanos => timestamp.subsec_nanos(),

@@ -183,7 +183,7 @@ impl Form {
                 out.extend((time.secs() as u32).to_be_bytes());
                 out.extend(part.to_be_bytes());
             }
-            Form::AllMicros => out.extend(word.parse::<u64>().ok()?.to_be_bytes()),
+            Form::AllMicros => out.extend(word.parse::<i64>().ok()?.to_be_bytes()),
             Form::Address => out.extend(word.parse::<Ipv4Addr>().ok()?.octets()),
             Form::Mac => out.extend(word.parse::<MacAddr>().ok()?.octets()),
             Form::Letter => out.push(*word.as_bytes().first()?),
@@ -216,7 +216,9 @@ impl Form {
                 let unit = if self == Form::Micros { 1000 } else { 1 };
                 Timestamp::new(word(0)?.into(), u64::from(word(4)?) * unit).to_string()
             }
-            Form::AllMicros => (u64::from(word(0)?) << 32 | u64::from(word(4)?)).to_string(),
+            Form::AllMicros => {
+                ((u64::from(word(0)?) << 32 | u64::from(word(4)?)) as i64).to_string()
+            }
             Form::Address => Ipv4Addr::from_bits(word(0)?).to_string(),
             Form::Mac => MacAddr(bytes.try_into().ok()?).to_string(),
             Form::Letter => match bytes[0] {

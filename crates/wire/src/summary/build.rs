@@ -84,10 +84,11 @@ impl<'d> Build<'d> {
             }
             Field::TsUsec => {
                 let nanos = u64::from(number.filter(|&n| n < 1_000_000)?) * 1000;
-                meta.timestamp = Timestamp::new(meta.timestamp.secs(), nanos);
+                let secs = u64::try_from(meta.timestamp.secs()).unwrap_or(0);
+                meta.timestamp = Timestamp::new(secs, nanos);
             }
             Field::TsUsec1 => {
-                meta.timestamp = Timestamp(word.parse::<u64>().ok()?.saturating_mul(1000));
+                meta.timestamp = Timestamp(word.parse::<i64>().ok()?.saturating_mul(1000));
             }
             Field::Count => meta.extra_packets = number?.saturating_sub(1),
             Field::Link | Field::Paint | Field::Direction => {

@@ -214,7 +214,7 @@ fn meta_field(field: Field, view: &View<'_>, meta: &Meta, out: &mut String) -> F
         Field::Timestamp | Field::Ntimestamp => put(out, time),
         Field::TsSec => put(out, time.secs()),
         Field::TsUsec => put(out, time.subsec_micros()),
-        Field::TsUsec1 => put(out, time.0 / 1000),
+        Field::TsUsec1 => put(out, time.0.div_euclid(1000)),
         Field::FirstTimestamp | Field::FirstNtimestamp => put(out, meta.first_timestamp),
         Field::Count => put(out, u64::from(meta.extra_packets) + 1),
         Field::Link | Field::Paint => put(out, meta.paint),

@@ -425,7 +425,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read(
         src: u32, dst: u32, ports: (u16, u16), numbers: (u32, u32, u16), kind in 0usize..4,
-        ttl: u8, id: u16, time in 0u64..1 << 60, payload in "[ -~]{0,20}",
+        ttl: u8, id: u16, time in 0i64..1 << 60, payload in "[ -~]{0,20}",
     ) {
         let (a, b) = (std::net::Ipv4Addr::from(src), std::net::Ipv4Addr::from(dst));
         let transport = [

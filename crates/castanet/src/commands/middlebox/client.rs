@@ -1,6 +1,7 @@
 //! One who talks to a middlebox that runs, by its control socket.
 
 use crate::load::system_words;
+use crate::terminal::complain;
 use castanet_lang::{Diagnostics, SourceMap};
 use castanet_middlebox::language::{Command, Form, command};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -119,7 +120,7 @@ impl Client {
             Some(Command::ShowConnections { verbose: true }) => self.read("connections_verbose"),
             Some(_) => {
                 self.write("command", line.trim())?;
-                self.read("said")
+                self.read("said").map(without_warnings)
             }
         }
     }
@@ -129,4 +130,12 @@ impl Client {
 fn told(lines: &[String]) -> String {
     let own = lines.iter().filter(|line| !line.starts_with("Write handler "));
     own.map(|line| line.trim()).collect::<Vec<_>>().join("\n")
+}
+
+/// An answer without its warnings, which are for a person, not for who reads the answer.
+fn without_warnings(said: String) -> String {
+    let is_warning = |line: &&str| line.starts_with("warning: ");
+    let (warnings, answer): (Vec<&str>, Vec<&str>) = said.lines().partition(is_warning);
+    warnings.into_iter().for_each(complain);
+    answer.join("\n")
 }

@@ -7,11 +7,14 @@ mod shell;
 use crate::cli::{Configuration, Workers};
 use crate::terminal::{colours_on_stderr, complain};
 use castanet_lang::args::quote;
-use castanet_lang::{Diagnostics, SourceMap};
-use castanet_middlebox::language;
+use castanet_lang::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
+use castanet_middlebox::analysis::warnings_of_all;
+use castanet_middlebox::language::{self, Command};
+use castanet_middlebox::rule::Rule;
 use clap::Args;
 use route::{Own, Routes};
 use std::net::IpAddr;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// What `castanet middlebox` takes.
@@ -58,6 +61,10 @@ pub(crate) struct Arguments {
     /// Talk to one that runs and listens there: a command, or, without one, as many as there are lines
     #[arg(long, value_name = "SOCKET", conflicts_with = "input")]
     connect: Option<PathBuf>,
+    /// Let `load` and `save` open files below this folder (may be repeated) [default: that of the
+    /// file of rules, or the current one]
+    #[arg(long, value_name = "DIR")]
+    handler_files: Vec<PathBuf>,
     /// A file of rules; with --connect, the words of a command
     #[arg(value_name = "FILE or COMMAND", allow_hyphen_values = true)]
     words: Vec<String>,
@@ -76,7 +83,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
             return crate::exit::USAGE;
         }
     };
-    if let Some(false) = file.map(is_right) {
+    if let Some(false) = file.map(|file| is_right(file, arguments.check)) {
         return crate::exit::CONFIGURATION;
     }
     if arguments.check {
@@ -93,26 +100,53 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         return super::write_out(None, &text);
     }
     let configuration = Configuration::of(text);
-    let run = super::run::Arguments::of(configuration, arguments.workers.clone(), arguments.quiet);
+    let workers = arguments.workers.clone();
+    let mut run = super::run::Arguments::of(configuration, workers, arguments.quiet);
+    run.handler_files.clone_from(&arguments.handler_files);
+    if run.handler_files.is_empty() {
+        let folder = file.and_then(Path::parent).filter(|it| !it.as_os_str().is_empty());
+        run.handler_files.push(folder.unwrap_or(Path::new(".")).to_owned());
+    }
     super::run::main(&run)
 }
 
-/// Whether a file of rules is right; prints everything that is wrong.
-fn is_right(path: &Path) -> bool {
+/// Whether a file of rules is right; prints everything that is wrong, and, where it is not run
+/// then, what is doubtful.
+fn is_right(path: &Path, with_warnings: bool) -> bool {
     let mut sources = SourceMap::new();
     let mut found = Diagnostics::new();
     match sources.load(path) {
-        Ok(file) => {
-            if let Err(faults) = language::commands(&sources.text(file)) {
-                faults.iter().for_each(|fault| found.push(fault.diagnostic(file)));
+        Ok(file) => match language::commands(&sources.text(file)) {
+            Ok(commands) if with_warnings => {
+                doubts(&sources.text(file), commands, file, &mut found)
             }
-        }
+            Ok(_) => {}
+            Err(faults) => faults.iter().for_each(|fault| found.push(fault.diagnostic(file))),
+        },
         Err(error) => found.push(error),
     }
     if !found.is_empty() {
         complain(found.render_rich(&sources, colours_on_stderr()).trim_end());
     }
     !found.has_errors()
+}
+
+/// Adds what is doubtful about the rules of a text.
+fn doubts(text: &str, commands: Vec<(usize, Command)>, file: FileId, found: &mut Diagnostics) {
+    /// How much is said.
+    const MOST: usize = 100;
+    let rules = commands.into_iter().filter_map(|(start, command)| match command {
+        Command::Add(rule) => Some((start, rule)),
+        _ => None,
+    });
+    let rules: Vec<(usize, Rule)> = rules.collect();
+    for (at, remark) in warnings_of_all(rules.iter().map(|(_, rule)| rule), MOST) {
+        let start = rules[at].0;
+        let line = text[start..].lines().next().unwrap_or_default();
+        let Range { start: from, end } = language::place(line, remark.part);
+        let span = Span { file, start: (start + from) as u32, end: (start + end) as u32 };
+        found.push(Diagnostic::warning(span, remark.message).with_maybe_help(remark.help));
+    }
 }
 
 /// The configuration that the arguments come to.
@@ -123,8 +157,10 @@ fn configuration(arguments: &Arguments, file: Option<&Path>) -> Result<String, S
     let method = arguments.method.as_ref().map(|method| format!(", METHOD {method}"));
     let (file, method) = (file.unwrap_or_default(), method.unwrap_or_default());
     let (connections, mtu) = (arguments.connections, arguments.mtu);
+    let forwarding = if arguments.in_address.is_empty() { "bridge" } else { "router" };
     let rules = format!(
-        "rules :: Middlebox({file}INTERFACES {input} {output}, CONNECTIONS {connections}, MTU {mtu});\n"
+        "rules :: Middlebox({file}INTERFACES {input} {output}, FORWARDING {forwarding}, \
+         CONNECTIONS {connections}, MTU {mtu});\n"
     );
     let from_in = format!("from_in :: FromDevice({input}, PROMISC true, SNIFFER false{method})");
     let from_out = format!("from_out :: FromDevice({output}, PROMISC true, SNIFFER false{method})");

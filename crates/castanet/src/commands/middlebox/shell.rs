@@ -242,6 +242,9 @@ fn candidates(before: &str, word: &str) -> Vec<String> {
         Some("show") => vec!["tables".into(), "connections".into(), "verbose".into()],
         Some("timeout") => ["udp", "tcp-established", "tcp-transient"].map(String::from).to_vec(),
         Some("reset") => vec!["counters".into()],
+        // Interfaces and packets are not known here.
+        Some("test") if before.split_whitespace().count() == 1 => vec!["in".into()],
+        Some("test") => Vec::new(),
         Some("help") => fields.chain(["fields".into()]).collect(),
         Some(_) => fields.chain(TARGETS.map(|(name, _, _)| name.to_owned())).collect(),
     };
@@ -260,6 +263,8 @@ mod tests {
         assert_eq!(candidates("", "fl"), ["flush"]);
         assert_eq!(candidates("add tcp-syn ", "tcp-opt-m"), ["tcp-opt-mptcp", "tcp-opt-mss"]);
         assert_eq!(candidates("add tcp-syn ", "dro"), ["drop"]);
+        assert_eq!(candidates("test ", ""), ["in"]);
+        assert_eq!(candidates("test in ", ""), [""; 0]);
         assert_eq!(candidates("show ", ""), ["connections", "tables", "verbose"]);
         assert_eq!(candidates("", "add"), ["add", "add-stateful"]);
         assert!(candidates("help ", "").len() > FIELDS.len());

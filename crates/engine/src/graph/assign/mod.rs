@@ -13,6 +13,7 @@ use crate::element::Facts;
 use crate::node::Target;
 use crate::worker::{Job, TaskRef};
 use queues::User;
+use std::collections::BTreeMap;
 
 /// Tasks, homes, queues and thread vectors.
 pub struct Plan {
@@ -53,6 +54,9 @@ pub struct Plan {
     pub stores: Vec<Vec<usize>>,
     /// By element: the stores whose lengths it wants to know.
     pub watched: Vec<Vec<usize>>,
+    /// By element: whether packets come there, or its tasks send them, one at a time
+    /// ([`super::order`]).
+    pub single: Vec<bool>,
     /// By element: how many turns its tasks get, where others get one.
     pub tickets: Vec<f64>,
     /// What random numbers follow from, where it was said.
@@ -60,6 +64,18 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// How many queues of devices elements use, those that are the program's own sockets aside.
+    pub(crate) fn device_queues(&self, devices: &[Option<Device>]) -> usize {
+        let mut queues: BTreeMap<&str, usize> = BTreeMap::new();
+        for (device, &(receive, send)) in devices.iter().zip(&self.used) {
+            if let Some(device) = device.as_ref().filter(|device| !device.queues.sockets) {
+                let most = queues.entry(&device.name).or_default();
+                *most = receive.max(send).max(*most);
+            }
+        }
+        queues.values().sum()
+    }
+
     fn new(workers: usize, count: usize) -> Plan {
         Plan {
             workers,
@@ -79,6 +95,7 @@ impl Plan {
             feeders: vec![Vec::new(); count],
             stores: vec![Vec::new(); count],
             watched: vec![Vec::new(); count],
+            single: vec![false; count],
             tickets: vec![1.0; count],
             seed: None,
         }
@@ -114,6 +131,18 @@ impl Plan {
             }
         }
         self.watched[element] = stores;
+    }
+
+    /// Lets packets come to these elements one at a time. Their tasks stay where they are, for
+    /// packets on their way may have to wait for handlers.
+    pub(crate) fn send_singly(&mut self, single: Vec<bool>) {
+        for ((single, movable), stays) in single.iter().zip(&mut self.movable).zip(&mut self.stays)
+        {
+            if *single && std::mem::replace(movable, false) {
+                *stays = Some("handlers are called in the middle of its packets' way");
+            }
+        }
+        self.single = single;
     }
 
     /// Whether no more than one worker can reach an element at a time.

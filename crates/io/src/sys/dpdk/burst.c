@@ -161,14 +161,35 @@ uint64_t castanet_dpdk_remarks(const struct rte_mbuf *mbuf) {
 /* The mbuf that a frame lies in. */
 const struct rte_mbuf *castanet_dpdk_mbuf(void *frame) { return mbuf_of(frame); }
 
-uint32_t castanet_dpdk_length(const struct rte_mbuf *mbuf) { return mbuf->pkt_len; }
+/* How many bytes a received packet has in all its mbufs, of which each must lie in its buffer: a peer
+ * that shares memory may have written any length, so that of the whole packet is not looked at.
+ * MALFORMED if one does not, ENDLESS if the chain goes on behind the last mbuf that it says it has. */
+int64_t castanet_dpdk_length(const struct rte_mbuf *mbuf) {
+    int64_t len = 0;
+    bool fits = true;
+    if (mbuf->nb_segs == 0)
+        return mbuf->next == NULL ? MALFORMED : ENDLESS;
+    for (uint32_t left = mbuf->nb_segs; mbuf != NULL; mbuf = mbuf->next, left--) {
+        if (left == 0)
+            return ENDLESS;
+        fits &= mbuf->data_off <= mbuf->buf_len &&
+                mbuf->data_len <= (uint32_t)mbuf->buf_len - mbuf->data_off;
+        len += mbuf->data_len;
+        if (left == 1 && mbuf->next == NULL)
+            return fits && len <= LONGEST ? len : MALFORMED;
+    }
+    return MALFORMED;
+}
 
-/* Copies the bytes of an mbuf out, which may be a chain, and frees it. */
-void castanet_dpdk_copy_out(struct rte_mbuf *mbuf, void *to, uint32_t len) {
-    if (to != NULL) {
-        const void *from = rte_pktmbuf_read(mbuf, 0, len, to);
-        if (from != NULL && from != to)
-            memcpy(to, from, len);
+/* Copies up to len bytes of a packet out whose length was found, and frees it. Only frees it if to is
+ * NULL. */
+void castanet_dpdk_copy_out(struct rte_mbuf *mbuf, char *to, uint32_t len) {
+    const struct rte_mbuf *from = mbuf;
+    for (; to != NULL && len > 0 && from != NULL; from = from->next) {
+        uint32_t some = RTE_MIN(len, (uint32_t)from->data_len);
+        memcpy(to, rte_pktmbuf_mtod(from, const char *), some);
+        to += some;
+        len -= some;
     }
     rte_pktmbuf_free(mbuf);
 }

@@ -24,8 +24,8 @@ pub(super) unsafe fn receive(
 ) -> Found {
     let mut found = Found::default();
     enter_thread();
-    while found.packets + found.lost < max {
-        let wanted = (max - found.packets - found.lost).min(BURST);
+    while found.taken() < max {
+        let wanted = (max - found.taken()).min(BURST);
         let mut burst = [const { MaybeUninit::<*mut Mbuf>::uninit() }; BURST];
         let first = burst.as_mut_ptr().cast();
         let (mut got, before) = (Received::default(), batch.len());
@@ -159,7 +159,6 @@ fn receive_slowly(
         // SAFETY: the mbuf is still there: in place, or not yet copied.
         let remarks = unsafe { shim::castanet_dpdk_remarks(mbuf) };
         if placed != 1 && !copied(mbuf, pool, batch, found) {
-            found.lost += 1;
             continue;
         }
         found.packets += 1;
@@ -171,10 +170,20 @@ fn receive_slowly(
     }
 }
 
-/// Copies what cannot travel in place; `false` if there is no frame for it.
+/// Copies what cannot travel in place; `false`, and counted, if it is no packet or there is no
+/// frame for it.
 fn copied(mbuf: *mut Mbuf, pool: &Pool, batch: &mut Batch, found: &mut Found) -> bool {
     // SAFETY: the driver gave us the mbuf.
-    let len = unsafe { shim::castanet_dpdk_length(mbuf) };
+    let said = unsafe { shim::castanet_dpdk_length(mbuf) };
+    let Ok(len) = u32::try_from(said) else {
+        found.malformed += 1;
+        // An endless chain is left alone: freeing it would not end, or free an mbuf twice.
+        if said != shim::ENDLESS {
+            // SAFETY: the driver gave us the mbuf, and it is not used again.
+            unsafe { shim::castanet_dpdk_copy_out(mbuf, std::ptr::null_mut(), 0) };
+        }
+        return false;
+    };
     let mut packet = pool.alloc();
     let bytes = packet.as_mut().map(|packet| {
         found.bytes += u64::from(len);
@@ -182,9 +191,10 @@ fn copied(mbuf: *mut Mbuf, pool: &Pool, batch: &mut Batch, found: &mut Found) ->
         packet.set_mac_header(0);
         packet.bytes_mut()
     });
+    found.lost += usize::from(bytes.is_none());
     let to = bytes.map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
-    // SAFETY: the driver gave us the mbuf, and it is not used again; there is
-    // room for all its bytes, or none is wanted.
+    // SAFETY: the driver gave us the mbuf, and it is not used again; each of its parts lies in
+    // its buffer, and there is room for `len` bytes, or none is wanted.
     unsafe { shim::castanet_dpdk_copy_out(mbuf, to, len) };
     let got = packet.is_some();
     batch.extend(packet);

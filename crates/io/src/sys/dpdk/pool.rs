@@ -39,6 +39,9 @@ pub(crate) fn is_own_mbuf(packet: &Packet) -> bool {
     bits >> (pool % 64) & 1 != 0 && !packet.is_shared()
 }
 
+/// The share of the mbufs that is meant for ports, one of so many: their rings have others already.
+const RESERVE: usize = 8;
+
 /// A mempool that lasts until the process ends.
 #[derive(Clone, Copy)]
 pub(super) struct Handle(pub(super) NonNull<Mempool>);
@@ -83,6 +86,7 @@ impl Mbufs {
             data_capacity: usize::from(room).saturating_sub(DEFAULT_HEADROOM),
             headroom: DEFAULT_HEADROOM,
             stride: Some(header + usize::from(room)),
+            reserve: count as usize / RESERVE,
             ..PoolConfig::default()
         };
         // SAFETY: `castanet_dpdk_pool` makes the header the private area of
@@ -113,6 +117,11 @@ impl Mbufs {
     /// The pool of frames that the mbufs are.
     pub(crate) fn pool(&self) -> &Pool {
         &self.pool
+    }
+
+    /// Takes note whether few mbufs are left, so that elements that keep some move them elsewhere.
+    pub(crate) fn note_scarcity(&self) {
+        self.pool.set_low(self.available() < self.pool.reserve());
     }
 
     /// How many mbufs are in the mempool.

@@ -6,6 +6,8 @@ use std::ffi::{c_char, c_int, c_uint};
 
 /// Most packets of one call.
 pub(super) const BURST: usize = 64;
+/// Said of a chain of mbufs that goes on behind the last that it says it has.
+pub(super) const ENDLESS: i64 = -2;
 
 /// A mempool; only DPDK knows what is in it.
 #[repr(C)]
@@ -161,7 +163,7 @@ unsafe extern "C" {
     pub(super) fn castanet_dpdk_interrupt(port: u16, queue: u16) -> c_int;
     pub(super) fn castanet_dpdk_arm(port: u16, queue: u16, on: bool) -> c_int;
     pub(super) fn castanet_dpdk_heard(epoll: c_int);
-    pub(super) fn castanet_dpdk_length(mbuf: *const Mbuf) -> u32;
+    pub(super) fn castanet_dpdk_length(mbuf: *const Mbuf) -> i64;
     pub(super) fn castanet_dpdk_copy_out(mbuf: *mut Mbuf, to: *mut u8, len: u32);
     pub(super) fn castanet_dpdk_transmit(
         port: u16,

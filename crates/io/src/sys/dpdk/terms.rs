@@ -40,7 +40,7 @@ impl Terms {
         let segment = (mtu.saturating_sub(spare)) as u16;
         let watch = Watch {
             shortest: SHORTEST,
-            longest: cut.map_or(u32::MAX, |mtu| mtu + SHORTEST),
+            longest: cut.map_or(u32::MAX, |mtu| mtu + ETHERNET),
             finishes: finishes.bits(),
             reserved: 0,
         };
@@ -66,8 +66,10 @@ impl Watch {
     }
 }
 
-/// Shortest packet that a port sends: an Ethernet header.
-const SHORTEST: u32 = 14;
+/// Bytes of an Ethernet header.
+const ETHERNET: u32 = 14;
+/// Shortest packet that is given to a port: whether the wire takes it, is the driver's to say.
+const SHORTEST: u32 = 1;
 
 impl Plan {
     /// Whether a packet may take several mbufs with that much room, if the port

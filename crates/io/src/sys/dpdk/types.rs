@@ -178,10 +178,20 @@ pub(crate) struct Found {
     pub(crate) bytes: u64,
     /// Packets that were lost because there was no frame to copy them to.
     pub(crate) lost: usize,
+    /// Those that were dropped because what was said of their lengths is not so.
+    pub(crate) malformed: usize,
     /// Packets with a wrong checksum of IP, as the port says.
     pub(crate) bad_ip: u64,
     /// Those with one of what IP carries.
     pub(crate) bad_transport: u64,
+}
+
+impl Found {
+    /// How many packets were taken from the device, whatever became of them.
+    #[cfg_attr(not(dpdk), expect(dead_code, reason = "nothing is received without DPDK"))]
+    pub(crate) fn taken(&self) -> usize {
+        self.packets + self.lost + self.malformed
+    }
 }
 
 /// What a call of `transmit` did.

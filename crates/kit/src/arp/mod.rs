@@ -3,9 +3,13 @@
 //!
 //! There is no clock here: callers say what time it is, in nanoseconds.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use rapidhash::fast::RandomState;
 
@@ -26,6 +30,9 @@ pub struct Limits {
     pub entry_capacity: usize,
     /// `ENTRY_PACKET_CAPACITY`: packets waiting for one address; 0 means no limit but `capacity`.
     pub entry_packet_capacity: usize,
+    /// `PACKET_TIMEOUT`: nanoseconds after which the packets that wait for an address are given
+    /// up, counted from the first of them; 0 for never.
+    pub packet_timeout: u64,
     /// `CAPACITY_SLIM_FACTOR`: one of so many waiting packets is dropped if there are too many.
     pub slim_factor: usize,
     /// `TIMEOUT`: nanoseconds after which an entry expires, 0 for never.
@@ -35,14 +42,23 @@ pub struct Limits {
 impl Limits {
     /// What stands in for "unlimited", which nothing that strangers can fill may be.
     pub const MOST: usize = 1 << 20;
+    /// Entries, unless said otherwise: as many as hosts on a link may have, some 8 MB.
+    pub const ENTRIES: u32 = 1 << 16;
+    /// Packets that may wait for one address, unless said otherwise: about as
+    /// many short ones as Linux keeps (`unres_qlen_bytes`, which are 101 long ones).
+    pub const ENTRY_PACKETS: u32 = 256;
+    /// How long they may wait, unless said otherwise: as long as Linux asks (`mcast_solicit`
+    /// times `retrans_time`).
+    pub const PACKET_TIMEOUT: Duration = Duration::from_secs(3);
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Limits {
             capacity: 2048,
-            entry_capacity: 0,
-            entry_packet_capacity: 0,
+            entry_capacity: Limits::ENTRIES as usize,
+            entry_packet_capacity: Limits::ENTRY_PACKETS as usize,
+            packet_timeout: Limits::PACKET_TIMEOUT.as_nanos() as u64,
             slim_factor: 2,
             timeout: 300 * SECOND,
         }
@@ -84,26 +100,65 @@ struct Entry<P, A> {
     live_at: u64,
     polled_at: Option<u64>,
     waiting: VecDeque<P>,
-    /// Neighbours in the order of `live_at`.
-    older: u32,
-    younger: u32,
+    /// Since when there have been any that wait.
+    waits_since: u64,
+    /// Its neighbours in the list of its age, and in that of entries for which packets wait.
+    links: [Links; 2],
 }
 
-/// No neighbour.
+/// The entries before and behind, or those that begin and end a list.
+#[derive(Clone, Copy, Debug)]
+struct Links {
+    before: u32,
+    behind: u32,
+}
+
+/// No entry.
 const NIL: u32 = u32::MAX;
+const NONE: Links = Links { before: NIL, behind: NIL };
+
+/// The lists of entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum List {
+    /// Entries whose address is known, or was until it expired, by `live_at`.
+    Known,
+    /// The others, by `live_at`.
+    Unknown,
+    /// Those for which packets wait, by since when.
+    Waiting,
+}
+
+impl List {
+    /// The list of an entry's age.
+    fn of_age(known: bool) -> List {
+        if known { List::Known } else { List::Unknown }
+    }
+
+    /// Which of an entry's links it uses.
+    fn links(self) -> usize {
+        usize::from(self == List::Waiting)
+    }
+}
 
 /// Ethernet addresses by IPv4 address (IPv6 with `u128`), in host byte order, and packets of
 /// type `P` that wait for them. Packets that have to go are dropped and counted.
+///
+/// No packet looks at more than a fixed number of entries, beside those that end. Where there is
+/// no room for another entry, the oldest without an answer makes room, and only if there is none
+/// the oldest of all: a sweep of addresses that nobody has costs no neighbour its place.
 #[derive(Debug)]
 pub struct ArpTable<P, A = u32> {
     limits: Limits,
     index: HashMap<A, u32, RandomState>,
     entries: Vec<Entry<P, A>>,
     free: Vec<u32>,
-    oldest: u32,
-    youngest: u32,
+    /// The first and last entry of each [`List`], as `behind` and `before`.
+    ends: [Links; 3],
     waiting: usize,
     drops: u64,
+    /// Entries looked at to make room.
+    #[cfg(test)]
+    looks: u64,
 }
 
 impl<P, A: Address> ArpTable<P, A> {
@@ -114,10 +169,11 @@ impl<P, A: Address> ArpTable<P, A> {
             index: HashMap::default(),
             entries: Vec::new(),
             free: Vec::new(),
-            oldest: NIL,
-            youngest: NIL,
+            ends: [NONE; 3],
             waiting: 0,
             drops: 0,
+            #[cfg(test)]
+            looks: 0,
         }
     }
 
@@ -170,7 +226,7 @@ impl<P, A: Address> ArpTable<P, A> {
 
     /// The address whose Ethernet address is `ether`, if one is known.
     pub fn reverse_lookup(&self, ether: [u8; 6]) -> Option<A> {
-        self.ages().find(|e| e.known && e.ether == ether).map(|e| e.ip)
+        self.list(List::Known).find(|e| e.ether == ether).map(|e| e.ip)
     }
 
     /// Learns an address, and returns the packets that waited for it, in order.
@@ -178,18 +234,16 @@ impl<P, A: Address> ArpTable<P, A> {
     /// The broadcast address makes the entry unknown again.
     pub fn insert(&mut self, ip: A, ether: [u8; 6], now: u64) -> VecDeque<P> {
         let at = self.ensure(ip, now);
-        self.unlink(at);
-        let after = self.place_for(now);
-        self.link(at, after);
+        self.unlink(List::of_age(self.entries[at as usize].known), at);
         let entry = &mut self.entries[at as usize];
         entry.ether = ether;
         entry.known = ether != [0xFF; 6];
         entry.live_at = now;
         entry.polls = 0;
         entry.polled_at = None;
-        let packets = std::mem::take(&mut entry.waiting);
-        self.waiting -= packets.len();
-        packets
+        let list = List::of_age(entry.known);
+        self.link(list, at, self.place_for(list, now));
+        self.take_packets(at)
     }
 
     /// Makes a packet wait for the address of `ip`.
@@ -201,6 +255,7 @@ impl<P, A: Address> ArpTable<P, A> {
             return Wait::Known(entry.ether, packet);
         }
         self.keep(at, now);
+        self.give_up(now);
         let entry = &self.entries[at as usize];
         let most = limits.entry_packet_capacity;
         if most != 0 && entry.waiting.len() >= most {
@@ -209,6 +264,10 @@ impl<P, A: Address> ArpTable<P, A> {
         }
         if self.waiting + 1 > limit(limits.capacity) {
             self.slim_packets(1);
+        }
+        if self.entries[at as usize].waiting.is_empty() {
+            self.entries[at as usize].waits_since = now;
+            self.link(List::Waiting, at, self.ends[List::Waiting as usize].before);
         }
         let entry = &mut self.entries[at as usize];
         entry.waiting.push_back(packet);
@@ -223,19 +282,18 @@ impl<P, A: Address> ArpTable<P, A> {
     /// Forgets what has expired, and what there is no room for. To be called every so often.
     pub fn expire(&mut self, now: u64) {
         self.slim_entries(now, 0);
+        self.give_up(now);
         if self.waiting > limit(self.limits.capacity) {
             self.slim_packets(0);
         }
     }
 
-    /// Gives up all packets that wait, those for the oldest entries first.
+    /// Gives up all packets that wait, those first whose address has been waited for longest.
     pub fn take_waiting(&mut self) -> Vec<P> {
-        let (mut all, mut at) = (Vec::with_capacity(self.waiting), self.oldest);
-        while let Some(entry) = self.entries.get_mut(at as usize) {
-            all.extend(entry.waiting.drain(..));
-            at = entry.younger;
+        let mut all = Vec::with_capacity(self.waiting);
+        while let Some(at) = self.first(List::Waiting) {
+            all.extend(self.take_packets(at));
         }
-        self.waiting = 0;
         all
     }
 
@@ -250,7 +308,9 @@ impl<P, A: Address> ArpTable<P, A> {
     /// each entry, the oldest first.
     pub fn listing(&self, now: u64) -> String {
         let mut text = String::new();
-        for entry in self.ages() {
+        let mut all: Vec<_> = self.list(List::Known).chain(self.list(List::Unknown)).collect();
+        all.sort_by_key(|entry| entry.live_at);
+        for entry in all {
             let known = entry.known && !entry.expired(now, self.limits.timeout);
             let age = now.saturating_sub(entry.live_at) / 1000;
             let ether = entry.ether.map(|b| format!("{b:02X}")).join("-");
@@ -262,9 +322,14 @@ impl<P, A: Address> ArpTable<P, A> {
         text
     }
 
-    fn ages(&self) -> impl Iterator<Item = &Entry<P, A>> {
+    fn list(&self, list: List) -> impl Iterator<Item = &Entry<P, A>> {
         let entry = |at: u32| self.entries.get(at as usize);
-        std::iter::successors(entry(self.oldest), move |e| entry(e.younger))
+        let first = entry(self.ends[list as usize].behind);
+        std::iter::successors(first, move |e| entry(e.links[list.links()].behind))
+    }
+
+    fn first(&self, list: List) -> Option<u32> {
+        Some(self.ends[list as usize].behind).filter(|&at| at != NIL)
     }
 
     /// The entry of `ip`, a new one if there is none.
@@ -281,8 +346,8 @@ impl<P, A: Address> ArpTable<P, A> {
             live_at: now,
             polled_at: None,
             waiting: VecDeque::new(),
-            older: NIL,
-            younger: NIL,
+            waits_since: now,
+            links: [NONE; 2],
         };
         let at = self.free.pop().unwrap_or(self.entries.len() as u32);
         match self.entries.get_mut(at as usize) {
@@ -290,93 +355,133 @@ impl<P, A: Address> ArpTable<P, A> {
             None => self.entries.push(entry),
         }
         self.index.insert(ip, at);
-        let after = self.place_for(now);
-        self.link(at, after);
+        self.link(List::Unknown, at, self.place_for(List::Unknown, now));
         at
     }
 
-    /// Keeps an entry that packets still ask for just this side of expiry.
+    /// Keeps an entry that packets still ask for just this side of expiry, where it has no
+    /// address any more.
     fn keep(&mut self, at: u32, now: u64) {
         let timeout = self.limits.timeout;
         let least = now.saturating_sub(timeout);
-        if timeout == 0 || self.entries[at as usize].live_at >= least {
+        let entry = &mut self.entries[at as usize];
+        if timeout == 0 || entry.live_at >= least {
             return;
         }
-        self.unlink(at);
-        self.entries[at as usize].live_at = least;
-        let mut after = NIL;
-        let mut next = self.oldest;
-        while let Some(entry) = self.entries.get(next as usize).filter(|e| e.live_at < least) {
-            (after, next) = (next, entry.younger);
-        }
-        self.link(at, after);
+        entry.live_at = least;
+        let was_known = std::mem::take(&mut entry.known);
+        self.unlink(List::of_age(was_known), at);
+        // All that are older have expired.
+        self.drop_expired(List::Unknown, now);
+        self.link(List::Unknown, at, NIL);
     }
 
-    /// Drops expired entries, and the oldest until there is room for `more`.
+    /// Drops expired entries, and the oldest until there is room for `more`: first of those
+    /// without an answer.
     fn slim_entries(&mut self, now: u64, more: usize) {
-        while let Some(entry) = self.entries.get(self.oldest as usize) {
-            let crowded = self.index.len() + more > limit(self.limits.entry_capacity);
-            if !crowded && !entry.expired(now, self.limits.timeout) {
-                return;
-            }
-            let (at, ip) = (self.oldest, entry.ip);
-            self.unlink(at);
-            self.index.remove(&ip);
-            self.free.push(at);
-            let packets = std::mem::take(&mut self.entries[at as usize].waiting);
-            self.waiting -= packets.len();
-            self.drops += packets.len() as u64;
+        self.drop_expired(List::Unknown, now);
+        self.drop_expired(List::Known, now);
+        while self.index.len() + more > limit(self.limits.entry_capacity)
+            && let Some(at) = self.first(List::Unknown).or(self.first(List::Known))
+        {
+            self.remove(at);
         }
     }
 
-    /// Drops packets of the oldest entries, one of `slim_factor`, and makes room for `more`.
+    fn drop_expired(&mut self, list: List, now: u64) {
+        while let Some(at) = self.first(list)
+            && self.entries[at as usize].expired(now, self.limits.timeout)
+        {
+            self.remove(at);
+        }
+    }
+
+    fn remove(&mut self, at: u32) {
+        self.look();
+        self.drops += self.take_packets(at).len() as u64;
+        let Entry { ip, known, .. } = self.entries[at as usize];
+        self.unlink(List::of_age(known), at);
+        self.index.remove(&ip);
+        self.free.push(at);
+    }
+
+    /// Drops packets that have waited too long.
+    fn give_up(&mut self, now: u64) {
+        let timeout = self.limits.packet_timeout;
+        while timeout != 0
+            && let Some(at) = self.first(List::Waiting)
+            && now >= self.entries[at as usize].waits_since.saturating_add(timeout)
+        {
+            self.look();
+            self.drops += self.take_packets(at).len() as u64;
+        }
+    }
+
+    /// Drops packets, one of `slim_factor`, those first whose address has been waited for
+    /// longest, and makes room for `more`.
     fn slim_packets(&mut self, more: usize) {
         let capacity = limit(self.limits.capacity);
         let keep = (capacity - capacity / self.limits.slim_factor.max(1)).max(1) - more;
-        let mut at = self.oldest;
         while self.waiting > keep
-            && let Some(entry) = self.entries.get_mut(at as usize)
+            && let Some(at) = self.first(List::Waiting)
         {
-            let surplus = entry.waiting.len().min(self.waiting - keep);
-            entry.waiting.drain(..surplus);
-            self.waiting -= surplus;
-            self.drops += surplus as u64;
-            at = entry.younger;
+            self.look();
+            let entry = &mut self.entries[at as usize];
+            let surplus = self.waiting - keep;
+            if entry.waiting.len() > surplus {
+                entry.waiting.drain(..surplus);
+                self.waiting -= surplus;
+                self.drops += surplus as u64;
+            } else {
+                self.drops += self.take_packets(at).len() as u64;
+            }
         }
     }
 
-    /// The entry after which one that is live at `now` belongs: the youngest, unless the
-    /// clock was set back.
-    fn place_for(&self, now: u64) -> u32 {
-        let mut after = self.youngest;
+    /// Takes all packets that wait for an entry's address.
+    fn take_packets(&mut self, at: u32) -> VecDeque<P> {
+        let packets = std::mem::take(&mut self.entries[at as usize].waiting);
+        if !packets.is_empty() {
+            self.unlink(List::Waiting, at);
+        }
+        self.waiting -= packets.len();
+        packets
+    }
+
+    /// The entry after which one that is live at `now` belongs in a list of age: the youngest,
+    /// unless the clock was set back.
+    fn place_for(&self, list: List, now: u64) -> u32 {
+        let mut after = self.ends[list as usize].before;
         while let Some(entry) = self.entries.get(after as usize).filter(|e| e.live_at > now) {
-            after = entry.older;
+            after = entry.links[list.links()].before;
         }
         after
     }
 
-    fn link(&mut self, at: u32, after: u32) {
-        let next = match self.entries.get_mut(after as usize) {
-            Some(entry) => std::mem::replace(&mut entry.younger, at),
-            None => std::mem::replace(&mut self.oldest, at),
-        };
-        match self.entries.get_mut(next as usize) {
-            Some(entry) => entry.older = at,
-            None => self.youngest = at,
-        }
-        let entry = &mut self.entries[at as usize];
-        (entry.older, entry.younger) = (after, next);
+    fn link(&mut self, list: List, at: u32, after: u32) {
+        let next = std::mem::replace(&mut self.links_of(list, after).behind, at);
+        self.links_of(list, next).before = at;
+        *self.links_of(list, at) = Links { before: after, behind: next };
     }
 
-    fn unlink(&mut self, at: u32) {
-        let Entry { older, younger, .. } = self.entries[at as usize];
-        match self.entries.get_mut(older as usize) {
-            Some(entry) => entry.younger = younger,
-            None => self.oldest = younger,
+    fn unlink(&mut self, list: List, at: u32) {
+        let Links { before, behind } = *self.links_of(list, at);
+        self.links_of(list, before).behind = behind;
+        self.links_of(list, behind).before = before;
+    }
+
+    /// The links of an entry, or the ends of the list.
+    fn links_of(&mut self, list: List, at: u32) -> &mut Links {
+        match self.entries.get_mut(at as usize) {
+            Some(entry) => &mut entry.links[list.links()],
+            None => &mut self.ends[list as usize],
         }
-        match self.entries.get_mut(younger as usize) {
-            Some(entry) => entry.older = older,
-            None => self.youngest = older,
+    }
+
+    fn look(&mut self) {
+        #[cfg(test)]
+        {
+            self.looks += 1;
         }
     }
 }
@@ -400,120 +505,4 @@ impl<P, A> Entry<P, A> {
 /// A limit of which zero means that Click would have none.
 fn limit(given: usize) -> usize {
     if given == 0 { Limits::MOST } else { given.min(Limits::MOST) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const MAC: [u8; 6] = [0, 1, 2, 3, 4, 5];
-    const MS: u64 = 1_000_000;
-
-    fn table(limits: Limits) -> ArpTable<u32> {
-        ArpTable::new(limits)
-    }
-
-    #[test]
-    fn packets_wait_for_the_answer_in_order() {
-        let mut t = table(Limits::default());
-        assert_eq!(t.lookup(1, 0, 0), Lookup::Unknown);
-        assert_eq!(t.wait(1, 10, 0), Wait::Queued { query: true });
-        assert_eq!(t.wait(1, 11, 50 * MS), Wait::Queued { query: false });
-        assert_eq!(t.wait(1, 12, 100 * MS), Wait::Queued { query: true });
-        assert_eq!(t.insert(1, MAC, 200 * MS), [10, 11, 12]);
-        assert_eq!(t.wait(1, 13, 300 * MS), Wait::Known(MAC, 13));
-        assert_eq!((t.waiting(), t.drops(), t.count()), (0, 0, 1));
-        assert_eq!(t.reverse_lookup(MAC), Some(1));
-        assert_eq!(t.listing(300 * MS), "0.0.0.1 1 00-01-02-03-04-05 0.100000\n");
-    }
-
-    #[test]
-    fn queries_slow_down_without_answers() {
-        let mut t = table(Limits::default());
-        let queries = (0..60u64)
-            .filter(|&i| t.wait(1, 0, i * 100 * MS) == Wait::Queued { query: true })
-            .count();
-        assert_eq!(queries, 10 + 2);
-    }
-
-    #[test]
-    fn entries_get_stale_and_expire() {
-        let mut t = table(Limits { timeout: 10 * SECOND, ..Limits::default() });
-        t.insert(1, MAC, 0);
-        assert_eq!(t.lookup(1, 4 * SECOND, 5 * SECOND), Lookup::Known(MAC));
-        assert_eq!(t.lookup(1, 5 * SECOND, 5 * SECOND), Lookup::Stale(MAC));
-        assert_eq!(t.lookup(1, 5 * SECOND + MS, 5 * SECOND), Lookup::Known(MAC));
-        assert_eq!(t.lookup(1, 10 * SECOND, 0), Lookup::Known(MAC));
-        assert_eq!(t.lookup(1, 10 * SECOND + 1, 0), Lookup::Unknown);
-        assert_eq!(t.wait(1, 7, 11 * SECOND), Wait::Queued { query: true });
-        t.expire(11 * SECOND);
-        assert_eq!((t.count(), t.drops()), (1, 0), "kept, since a packet asks for it");
-        t.expire(12 * SECOND);
-        assert_eq!((t.count(), t.waiting(), t.drops()), (0, 0, 1));
-        t.insert(2, MAC, 0);
-        assert_eq!(t.insert(2, [0xFF; 6], 0), []);
-        assert_eq!(t.lookup(2, 0, 0), Lookup::Unknown);
-    }
-
-    #[test]
-    fn capacities_hold() {
-        let limits = Limits {
-            capacity: 4,
-            entry_capacity: 3,
-            entry_packet_capacity: 2,
-            ..Limits::default()
-        };
-        let mut t = table(limits);
-        t.wait(1, 0, 0);
-        t.wait(1, 1, 0);
-        assert_eq!(t.wait(1, 2, 0), Wait::Full(2));
-        t.wait(2, 3, 1);
-        t.wait(2, 4, 1);
-        assert_eq!((t.waiting(), t.drops()), (4, 1));
-        t.wait(3, 5, 2);
-        assert_eq!((t.waiting(), t.drops()), (2, 4), "half is left, the new one included");
-        t.wait(4, 6, 3);
-        assert_eq!((t.count(), t.reverse_lookup(MAC)), (3, None));
-        assert_eq!(t.take_waiting(), [4, 5, 6]);
-        assert_eq!((t.count(), t.waiting()), (3, 0));
-        t.wait(2, 4, 3);
-        t.wait(3, 5, 3);
-        t.wait(4, 6, 3);
-        assert_eq!(t.insert(2, MAC, 4), [4]);
-        t.clear();
-        assert_eq!((t.count(), t.waiting(), t.drops()), (0, 0, 6));
-    }
-
-    proptest! {
-        #[test]
-        fn never_more_than_allowed_and_nothing_lost(
-            steps in prop::collection::vec((0u8..4, 0u32..12, 0u64..3 * SECOND), 1..200),
-            capacity in 1usize..10, entry_capacity in 1usize..6, each in 0usize..4,
-            slim_factor in 1usize..4,
-        ) {
-            let timeout = 10 * SECOND;
-            let limits =
-                Limits { capacity, entry_capacity, entry_packet_capacity: each, slim_factor, timeout };
-            let mut t = table(limits);
-            let (mut now, mut given, mut back) = (0, 0, 0);
-            for (step, ip, wait) in steps {
-                now += wait;
-                match step {
-                    0 => back += t.insert(ip, MAC, now).len() as u64,
-                    1 => t.expire(now),
-                    _ => {
-                        given += 1;
-                        back += u64::from(matches!(t.wait(ip, ip, now), Wait::Known(..)));
-                    }
-                }
-                prop_assert!(t.count() <= entry_capacity && t.waiting() <= capacity);
-                prop_assert_eq!(given, back + t.waiting() as u64 + t.drops());
-                let ages: Vec<u64> = t.ages().map(|e| e.live_at).collect();
-                prop_assert!(ages.is_sorted() && ages.len() == t.count());
-                let queued: usize = t.ages().map(|e| e.waiting.len()).sum();
-                prop_assert_eq!(queued, t.waiting());
-            }
-        }
-    }
 }

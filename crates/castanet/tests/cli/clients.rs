@@ -1,0 +1,178 @@
+//! Clients of a control socket that mean harm.
+
+use crate::control::{PATIENCE, connect, socket, start, talk, tcp};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// What a page may have a browser send, to any port of the machine that it runs on.
+const REQUESTS: &[&str] = &[
+    "POST / HTTP/1.1\r\nHost: localhost:41900\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n\r\n\
+     WRITE c.reset\r\n",
+    "POST / HTTP/1.1\r\n\r\nWRITE c.active false\nWRITE stop\n",
+    "GET /c.count HTTP/1.1\r\nHost: localhost\r\n\r\nWRITE c.reset\r\n",
+    "OPTIONS * HTTP/1.0\r\n\r\nWRITE c.reset\r\n",
+    "Accept: */*\r\nWRITE c.reset\r\n",
+    "{\"a\": 1}\nWRITE c.reset\n",
+    "\u{16}\u{3}\u{1}\nWRITE c.reset\n",
+];
+
+#[test]
+fn what_a_browser_sends_is_not_obeyed() {
+    let config =
+        "cs :: ControlSocket(TCP, 41900+, LOCALHOST true); Script(print \"at $(cs.port).\");
+                  InfiniteSource(LIMIT 5) -> c :: Counter -> Discard";
+    let (port, process) = tcp(config);
+    let ask = |said: &str| {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(said.as_bytes()).unwrap();
+        let mut heard = String::new();
+        // The end may come with a reset, for what was not read.
+        _ = stream.read_to_string(&mut heard);
+        heard
+    };
+    for request in REQUESTS {
+        let heard = ask(request);
+        assert!(!heard.contains("Write handler"), "{request}\n{heard}");
+    }
+    assert!(ask("READ c.count\nQUIT\n").contains("DATA 1\r\n5"));
+    // Somebody who knows the protocol may mistype.
+    let heard = ask("READ c.class\nRAED c.class\nREAD c.class\nQUIT\n");
+    assert_eq!(heard.matches("DATA 7\r\nCounter").count(), 2, "{heard}");
+    assert!(heard.contains("501 Command 'RAED' unimplemented\r\n"), "{heard}");
+    assert!(!process.stderr().contains("warning"), "{}", process.stderr());
+    process.kill();
+}
+
+#[test]
+fn a_port_that_others_reach_is_warned_of() {
+    let config = "cs :: ControlSocket(TCP, 41950+); Script(print \"at $(cs.port).\")";
+    let (_, mut process) = tcp(config);
+    process.wait_for("LOCALHOST true", PATIENCE).unwrap();
+    let said = process.stderr();
+    assert!(said.contains("cs: warning: everybody who reaches TCP port 41950"), "{said}");
+}
+
+#[test]
+fn there_are_only_so_many_clients() {
+    let path = socket("clients");
+    let _process = start(&format!("cs :: ControlSocket(UNIX, {})", path.display()));
+    let mut clients: Vec<_> = (0..64).map(|_| connect(&path)).collect();
+    for client in &mut clients {
+        let mut greeting = [0; 26];
+        client.read_exact(&mut greeting).unwrap();
+    }
+    assert_eq!(talk(&path, ""), "590 Too many clients: there may be 64\r\n");
+    // Those that are there are served, and make room when they go.
+    let mut one = clients.pop().unwrap();
+    one.write_all(b"READ cs.class\nQUIT\n").unwrap();
+    let mut heard = String::new();
+    one.read_to_string(&mut heard).unwrap();
+    assert!(heard.contains("DATA 13\r\nControlSocket"), "{heard}");
+    drop(clients);
+    assert!(talk(&path, "READ cs.class\n").contains("DATA 13\r\nControlSocket"));
+}
+
+#[test]
+fn commands_of_all_clients_have_a_bound() {
+    let path = socket("input");
+    let _process = start(&format!("cs :: ControlSocket(UNIX, {})", path.display()));
+    let part = vec![b'x'; 15 << 20];
+    let mut clients: Vec<_> = (0..4).map(|_| connect(&path)).collect();
+    for client in &mut clients {
+        client.write_all(b"WRITEDATA cs.frob 16000000\n").unwrap();
+        client.write_all(&part).unwrap();
+    }
+    let mut fifth = connect(&path);
+    _ = fifth.write_all(b"WRITEDATA cs.frob 16000000\n").and_then(|()| fifth.write_all(&part));
+    let mut heard = String::new();
+    _ = fifth.read_to_string(&mut heard);
+    assert!(heard.contains("521 Command too long while those of other clients are"), "{heard}");
+    // Short ones are served all the same.
+    assert!(talk(&path, "READ cs.class\n").contains("DATA 13\r\nControlSocket"));
+}
+
+/// The bytes behind the head of an answer.
+fn data(heard: &str) -> &str {
+    heard.split_once("DATA ").and_then(|(_, rest)| rest.split_once("\r\n")).unwrap().1
+}
+
+#[test]
+fn long_tables_are_read_whole() {
+    let path = socket("tables");
+    let config = format!(
+        "define($n 20000);
+         FastUDPFlows(RATE 1000000, LIMIT $n, LENGTH 60, SRCETH 0:0:0:0:0:1, SRCIP 1.0.0.1,
+             DSTETH 0:0:0:0:0:2, DSTIP 2.0.0.2, FLOWS $n, FLOWSIZE 1)
+           -> Strip(14) -> CheckIPHeader -> t :: Tee;
+         t[0] -> rw :: IPRewriter(pattern 9.9.9.9 - - - 0 0) -> Discard;
+         t[1] -> m :: Middlebox(add-stateful ip-proto udp accept, INTERFACES a) -> c :: Counter
+           -> Discard;
+         ControlSocket(UNIX, {})",
+        path.display()
+    );
+    let _process = start(&config);
+    let begun = std::time::Instant::now();
+    while !talk(&path, "READ c.count\n").ends_with("20000") {
+        assert!(begun.elapsed() < PATIENCE, "{}", talk(&path, "READ c.count\n"));
+    }
+    let count = |handler: &str| -> usize {
+        data(&talk(&path, &format!("READ {handler}\n"))).trim().parse().unwrap()
+    };
+    let lines = |handler: &str| -> Vec<String> {
+        let heard = talk(&path, &format!("READ {handler}\n"));
+        data(&heard).lines().map(str::to_owned).collect()
+    };
+    let connections = lines("m.connections");
+    assert_eq!(connections.len(), count("m.connection_count"));
+    assert!(connections.len() > 5000 && connections.is_sorted());
+    // Both directions of each mapping, each once.
+    let mut mappings = lines("rw.udp_table");
+    assert_eq!(mappings.len(), 2 * count("rw.table_size"));
+    mappings.sort();
+    mappings.dedup();
+    assert_eq!(mappings.len(), 2 * count("rw.table_size"));
+}
+
+/// Numbers that are too large for what they are about: an element, and what is written to it.
+const TOO_LARGE: &[(&str, &str)] = &[
+    ("CheckNumberPacket(0, 4)", "count 4294967295"),
+    ("CheckNumberPacket(0, 4294967295)", ""),
+    ("AggregateCounterVector(MASK 268435455)", ""),
+    ("RecordTimestamp(N 4294967296)", ""),
+    ("RecordTimestamp(DYNAMIC true, OFFSET 0)", ""),
+    ("Pad(2147483647)", ""),
+    ("Pad(4294967295)", ""),
+    ("NumberPacket(2147483640)", ""),
+    ("StoreData(2147483647, x, GROW true)", ""),
+    ("MoveData(4294967290, 0, 1, true)", ""),
+    ("StoreAnno(4294967295, DST_IP, GROW true)", ""),
+    ("Resize(HEAD 2147483647)", ""),
+    ("Null -> Discard; InfiniteSource(LIMIT 3, LENGTH 2147483647) -> Discard; Idle -> Null", ""),
+    ("Null -> Discard; InfiniteSource(LIMIT 3, DATASIZE 2147483647) -> Discard; Idle -> Null", ""),
+    ("Null -> Discard; RandomSource(2147483647, 3) -> Discard; Idle -> Null", ""),
+    ("Null -> Discard; InfiniteSource(HEADROOM 4294967295, LIMIT 3) -> Discard; Idle -> Null", ""),
+    (
+        "Null -> Discard; r :: RatedSource -> Discard; Script(write r.length 2147483647); Idle -> Null",
+        "",
+    ),
+];
+
+#[test]
+fn numbers_that_are_too_large_end_nothing() {
+    for (element, write) in TOO_LARGE {
+        let written = if write.is_empty() { String::new() } else { format!("write e.{write},") };
+        let (name, rest) = element.split_once(" -> ").unwrap_or((element, ""));
+        let arrow = if rest.is_empty() { "" } else { "->" };
+        let config = format!(
+            "InfiniteSource(LIMIT 100, DATA \\<ffffff7f00000000 0000000000000000>) -> e :: {name}
+             -> c :: Counter -> Null {arrow} {rest} -> Discard;
+             Script(wait 10ms, {written} wait 10ms, read c.count, stop)"
+        );
+        let ran = crate::program::castanet(&["run", "-q", "-e", &config], b"");
+        // Refused with words, or run: neither killed nor a panic (70).
+        assert!(matches!(ran.status, Some(0 | 1)), "{config}\n{:?} {}", ran.status, ran.err);
+        assert!(!ran.err.contains("panic"), "{config}\n{}", ran.err);
+        assert!(ran.status == Some(0) || !ran.err.is_empty(), "{config}");
+    }
+}

@@ -1,0 +1,118 @@
+//! Packets that are kept in great number: none is lost that a file still has, none keeps others
+//! from their frames, and sizes that cannot be are errors.
+
+use crate::program::{Ran, castanet, click, folder, named};
+
+/// How many packets the capture has: more than there are frames for devices.
+const PACKETS: usize = 30_000;
+
+/// A capture of its own for the test called `name`.
+fn capture(name: &str) -> String {
+    let file = folder("frames").join(format!("{name}.pcap")).display().to_string();
+    let config = format!(
+        "InfiniteSource(LENGTH 60, LIMIT {PACKETS}, STOP true) -> ToDump({file}, ENCAP ETHER)"
+    );
+    let ran = castanet(&["run", "-q", "-e", &config], b"");
+    assert_eq!((ran.status, &*ran.err), (Some(0), ""));
+    file
+}
+
+/// Runs a configuration in simulated time and prints what these handlers say, a number each.
+fn numbers(words: &[&str], config: &str, handlers: &[&str]) -> (Vec<usize>, Ran) {
+    let prints = handlers.iter().map(|handler| format!("print {handler}, "));
+    let script = format!("DriverManager(wait 400s, {}stop)", prints.collect::<String>());
+    let config = format!("{config}; {script}");
+    let words = [&["run", "-q", "--simtime", "-e", &config], words].concat();
+    let ran = castanet(&words, b"");
+    assert_eq!(ran.status, Some(0), "{}{}", ran.out, ran.err);
+    (ran.out.lines().map(|line| line.trim().parse().unwrap()).collect(), ran)
+}
+
+#[test]
+fn a_file_waits_while_a_queue_keeps_all_its_packets() {
+    let file = capture("waits");
+    let config = format!(
+        "FromDump({file}) -> q :: Queue(100000) -> RatedUnqueue(100) -> c :: Counter -> Discard"
+    );
+    for words in [&[][..], &["--frames", "256"], &["--frames", "256", "--memory", "1M"]] {
+        let (counts, ran) = numbers(words, &config, &["c.count", "q.drops"]);
+        assert_eq!((counts, &*ran.err), (vec![PACKETS, 0], ""), "{words:?}");
+    }
+}
+
+#[test]
+fn generators_wait_for_frames() {
+    let sources = [
+        "InfiniteSource(LIMIT 3000)",
+        "RatedSource(RATE 100000, LIMIT 3000)",
+        "RandomSource(60, LIMIT 3000)",
+        "FastUDPSource(0, 3000, 60, 0:0:0:0:0:1, 1.0.0.1, 1, 0:0:0:0:0:2, 1.0.0.2, 2)",
+    ];
+    for source in sources {
+        let config = format!(
+            "{source} -> q :: Queue(100000) -> RatedUnqueue(100) -> c :: Counter -> Discard"
+        );
+        let words = ["--frames", "256", "--memory", "256K"];
+        let (counts, ran) = numbers(&words, &config, &["c.count", "q.drops"]);
+        assert_eq!((counts, &*ran.err), (vec![3000, 0], ""), "{source}");
+    }
+}
+
+#[test]
+fn a_side_branch_that_is_full_starves_nobody_and_says_so_once() {
+    let file = capture("branches");
+    for branch in ["", "Queue(1000) -> Unqueue -> "] {
+        let config = format!(
+            "FromDump({file}) -> t :: Tee -> q :: Queue(100000) -> Unqueue(ACTIVE false) -> Discard;
+             t[1] -> {branch} c :: Counter -> Discard;
+             InfiniteSource(LIMIT 100000) -> n :: Counter -> Discard"
+        );
+        let words = ["--frames", "256", "--memory", "256K"];
+        let handlers = ["c.count", "n.count", "q.length", "q.drops.no_frame"];
+        let (counts, ran) = numbers(&words, &config, &handlers);
+        assert_eq!(counts[..2], [PACKETS, 100_000], "{counts:?}");
+        assert!(counts[3] > 20_000, "{counts:?}");
+        assert_eq!(counts[2] + counts[3], PACKETS);
+        let said = "q :: Queue: its share of the memory for kept packets is full (";
+        assert!(ran.err.starts_with(said) && ran.err.lines().count() == 1, "{}", ran.err);
+    }
+}
+
+#[test]
+fn fragments_that_wait_leave_frames_to_others() {
+    // Later fragments of datagrams whose first never comes, each of another pair of hosts.
+    let config = "
+        RandomSource(20, LIMIT 20000) -> StoreData(0, \\<450000140001001040110000>)
+            -> MarkIPHeader -> a :: AggregateIPFlows -> Discard;
+        r :: RatedSource(RATE 100, LIMIT 30000) -> c :: Counter -> Discard";
+    let (counts, _) = numbers(&["--frames", "1024"], config, &["c.count", "r.count"]);
+    assert_eq!(counts, [30_000, 30_000]);
+}
+
+#[test]
+fn frames_that_no_memory_can_hold_are_an_error() {
+    let config = "Idle -> Discard";
+    let run: &[&str] = &["run", "-e", config];
+    for (command, status) in [(run, 1), (&["bench", "router", "--rounds", "1"], 1)] {
+        for frames in ["4000000000", "18446744073709551615"] {
+            let ran = castanet(&[command, &["--frames", frames]].concat(), b"");
+            assert_eq!(ran.status, Some(status), "{command:?} {frames}: {}", ran.err);
+            assert!(ran.err.contains(" frames fit"), "{command:?} {frames}: {}", ran.err);
+        }
+    }
+    let ran = click(&["-e", config, "--frames", "4000000000"], b"");
+    assert_eq!(ran.status, Some(1));
+    assert!(
+        ran.err.contains("4000000000 frames") && ran.err.contains(" frames fit"),
+        "{}",
+        ran.err
+    );
+    let ran = castanet(&["run", "-e", config, "--memory", "4000000T"], b"");
+    assert!(ran.err.contains("for packets that are kept"), "{}", ran.err);
+    for size in ["many", "12X", "", "101%", "99999999999999T"] {
+        let ran = castanet(&["run", "-e", config, "--memory", size], b"");
+        assert_eq!(ran.status, Some(2), "{size}: {}", ran.err);
+    }
+    let ran = named("click", &["-q", "-e", config, "--frames", "64", "--memory", "10%"], b"");
+    assert_eq!((ran.status, &*ran.err), (Some(0), ""));
+}

@@ -1,0 +1,144 @@
+//! Files that clients name by handlers: below the folders that the command line allows, or none.
+
+use crate::control::{PATIENCE, SocketFile, command, socket, talk};
+use crate::program::{click, folder};
+use castanet_lab::Process;
+use std::path::PathBuf;
+
+/// A router that counts, and its folder.
+struct Served {
+    path: SocketFile,
+    folder: PathBuf,
+    _process: Process,
+}
+
+impl Served {
+    /// With handlers allowed to open files below a folder, or none.
+    fn new(name: &str, allowed: bool) -> Served {
+        let (path, folder) = (socket(name), folder("named-files").join(name));
+        _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(folder.join("inner")).unwrap();
+        std::fs::write(folder.join("secret"), "root:x\nadd all drop\n").unwrap();
+        std::fs::write(folder.join("public"), "for all\n").unwrap();
+        let config = format!(
+            "InfiniteSource(LIMIT 5) -> c :: AggregateCounter -> m :: Middlebox -> Discard;
+             s :: Script(TYPE PASSIVE, return $(cat $1));
+             own :: Script(TYPE PASSIVE, write c.write_ascii_file {0}/own, return $(cat {0}/public));
+             ControlSocket(UNIX, {1})",
+            folder.display(),
+            path.display()
+        );
+        let mut run = command(&config);
+        if allowed {
+            run = run
+                .args(["--handler-files".to_owned(), folder.join("inner").display().to_string()]);
+        }
+        let mut process = run.spawn().unwrap();
+        process.wait_for("castanet: running", PATIENCE).unwrap();
+        let begun = std::time::Instant::now();
+        while !talk(&path, "READ c.count\n").ends_with("\r\n5") {
+            assert!(begun.elapsed() < PATIENCE, "no packets");
+        }
+        Served { path, folder, _process: process }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
+    }
+
+    /// Every way to have a file read or written that its name goes with.
+    fn refused(&self, file: &str) {
+        for ask in [
+            format!("WRITE m.load {file}\n"),
+            format!("WRITE m.command load {file}\n"),
+            format!("WRITE m.save {file}\n"),
+            format!("WRITE m.command save {file}\n"),
+            format!("WRITE c.write_file {file}\n"),
+            format!("WRITE c.write_ascii_file {file}\n"),
+            format!("READ s.run {file}\n"),
+        ] {
+            let heard = talk(&self.path, &ask);
+            assert!(heard.starts_with("5"), "{ask}{heard}");
+            assert!(!heard.contains("root"), "{ask}{heard}");
+        }
+    }
+}
+
+#[test]
+fn handlers_open_no_files_unless_they_may() {
+    let it = Served::new("none", false);
+    it.refused("/etc/passwd");
+    it.refused(&it.file("secret"));
+    it.refused(&it.file("new"));
+    assert!(!it.folder.join("new").exists());
+    assert!(std::fs::read_to_string(it.file("secret")).unwrap().starts_with("root"));
+    let heard = talk(&it.path, &format!("WRITE m.save {}\n", it.file("new")));
+    assert!(heard.contains("--handler-files DIR"), "{heard}");
+    // What the configuration names, it may.
+    let heard = talk(&it.path, "READ own.run\n");
+    assert!(heard.contains("for all"), "{heard}");
+    assert!(std::fs::read_to_string(it.file("own")).unwrap().contains('5'));
+}
+
+#[test]
+fn handlers_open_files_below_a_folder_and_follow_no_links() {
+    let it = Served::new("below", true);
+    it.refused("/etc/passwd");
+    it.refused(&it.file("secret"));
+    it.refused(&it.file("inner/../secret"));
+    let link = |to: &str, name: &str| {
+        std::os::unix::fs::symlink(to, it.folder.join(name)).unwrap();
+    };
+    link("../secret", "inner/link");
+    link("..", "inner/up");
+    link("/dev/zero", "inner/zero");
+    it.refused(&it.file("inner/link"));
+    it.refused(&it.file("inner/up/secret"));
+    it.refused(&it.file("inner/zero"));
+    // What is no file, either: it would have to be waited for.
+    let fifo = it.file("inner/fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    it.refused(&fifo);
+    it.refused(&it.file("inner"));
+    // Files are.
+    let saved = it.file("inner/rules.mmb");
+    let heard = talk(
+        &it.path,
+        &format!(
+            "WRITE m.add all accept\nWRITE m.save {saved}\nWRITE m.flush\nWRITE m.load {saved}\nREAD m.rules\n"
+        ),
+    );
+    assert!(heard.ends_with("add all accept\n"), "{heard}");
+    let counts = it.file("inner/counts");
+    let heard =
+        talk(&it.path, &format!("WRITE c.write_ascii_file {counts}\nREAD s.run {counts}\n"));
+    assert!(heard.contains("0 5"), "{heard}");
+}
+
+#[test]
+fn click_opens_any_and_says_so_once() {
+    let folder = folder("named-files").join("click");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (one, two) = (folder.join("one"), folder.join("two"));
+    [&one, &two].iter().for_each(|file| _ = std::fs::remove_file(file));
+    let config = format!(
+        "InfiniteSource(LIMIT 5) -> c :: AggregateCounter -> Discard;
+         Script(set a {}, set b {}, wait 10ms, write c.write_ascii_file $a,
+                write c.write_ascii_file $b, stop)",
+        one.display(),
+        two.display()
+    );
+    let ran = click(&["-e", &config], b"");
+    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    assert!(one.exists() && two.exists(), "{}", ran.err);
+    let warning = format!("warning: the handler 'write_ascii_file' opens {}", one.display());
+    assert_eq!(ran.err.matches("warning: ").count(), 1, "{}", ran.err);
+    assert!(ran.err.contains(&warning), "{}", ran.err);
+}
+
+#[test]
+fn a_file_without_an_end_is_refused() {
+    let ran = click(&["-e", "Script(print $(length $(cat /dev/zero)), stop)"], b"");
+    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("/dev/zero is longer than 1048576 bytes"), "{}", ran.err);
+}

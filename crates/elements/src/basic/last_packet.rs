@@ -1,0 +1,40 @@
+//! The last packet of an aggregate, with what it says of those before it.
+
+use castanet_engine::packet::anno;
+use castanet_engine::prelude::*;
+
+/// An aggregate: its last packet, and what came before it.
+pub(super) struct Last {
+    pub(super) packet: Packet,
+    packets: u64,
+    bytes: u64,
+    first: i64,
+}
+
+/// How much a packet says it is.
+fn size(packet: &Packet) -> (u64, u64) {
+    let packets = 1 + u64::from(packet.anno_u16(anno::EXTRA_PACKETS));
+    (packets, packet.len() as u64 + u64::from(packet.anno_u32(anno::EXTRA_LENGTH)))
+}
+
+impl Last {
+    pub(super) fn of(packet: Packet, before: Option<&Last>) -> Last {
+        let (packets, bytes) = size(&packet);
+        let first = match packet.anno_u64(anno::FIRST_TIMESTAMP) as i64 {
+            0 => packet.timestamp(),
+            first => first,
+        };
+        let before = before.map_or((0, 0, first), |it| (it.packets, it.bytes, it.first));
+        Last { packet, packets: packets + before.0, bytes: bytes + before.1, first: before.2 }
+    }
+
+    /// The packet, with what is known of all.
+    pub(super) fn told(mut self) -> Packet {
+        let packets = u16::try_from(self.packets - 1).unwrap_or(u16::MAX);
+        let bytes = self.bytes.saturating_sub(self.packet.len() as u64);
+        self.packet.set_anno_u16(anno::EXTRA_PACKETS, packets);
+        self.packet.set_anno_u32(anno::EXTRA_LENGTH, u32::try_from(bytes).unwrap_or(u32::MAX));
+        self.packet.set_anno_u64(anno::FIRST_TIMESTAMP, self.first as u64);
+        self.packet
+    }
+}

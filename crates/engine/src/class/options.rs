@@ -1,0 +1,86 @@
+//! What a class says of itself beside what its trait says.
+
+use super::*;
+
+impl Class {
+    /// The same class, whose elements also run a program on the control thread,
+    /// made of the same arguments.
+    pub const fn with_program<E: Control>(mut self) -> Class {
+        self.program = control::<E>().program;
+        self
+    }
+
+    /// The same class, for elements without ports; those with ports are of that
+    /// other one.
+    pub const fn or_with_ports(mut self, ported: &'static Class) -> Class {
+        self.ported = Some(ported);
+        self
+    }
+
+    /// The same class, with the device that an element of it stands for: a
+    /// source may then run on several workers, with queues of its own on each.
+    pub const fn with_device(mut self, device: FindDevice) -> Class {
+        self.device = Some(device);
+        self
+    }
+
+    /// The same class, for elements that want to know how full stores are: those
+    /// that `find` names, or, if it names none, those next to it downstream, or
+    /// upstream where it is pulled.
+    pub const fn with_watch(mut self, find: FindStores) -> Class {
+        self.watch = Some(find);
+        self
+    }
+
+    /// The same class, for elements that write handlers in the middle of their packets' way
+    /// ([`Cx::call`](crate::cx::Cx::call)), which `find` names: what they do to any element holds
+    /// for the next packet.
+    pub const fn with_calls(mut self, find: FindCalls) -> Class {
+        self.calls = Some(find);
+        self
+    }
+
+    /// The same class, for elements to which packets may come with checksums
+    /// that are left to who sends them.
+    pub const fn with_checksums(mut self, checksums: Checksums) -> Class {
+        self.checksums = checksums;
+        self
+    }
+
+    /// The same class, for sources that hand packets straight to elements of these classes, by
+    /// [`Cx::straight`](crate::cx::Cx::straight), where those come next.
+    pub const fn with_straight(mut self, classes: &'static [&'static str]) -> Class {
+        self.straight = classes;
+        self
+    }
+
+    /// The same class, for elements that keep state of each flow.
+    pub const fn with_flows(mut self) -> Class {
+        self.flows = true;
+        self
+    }
+
+    /// The same class, for elements whose state is a [`Common`](crate::common::Common).
+    pub const fn in_common(mut self) -> Class {
+        self.state = State::Common;
+        self
+    }
+
+    pub(super) const fn locked_if(mut self, locked: bool) -> Class {
+        self.state = if locked { State::Locked } else { self.state };
+        self
+    }
+
+    /// The same class, for elements that begin and end on each worker.
+    pub(super) const fn on_each(mut self, each: bool) -> Class {
+        self.each = each;
+        self
+    }
+
+    /// The same class, for elements of which one output comes before output 0: where a burst has
+    /// packets for both, those of this one go on first.
+    pub const fn with_first_output(mut self, output: u8) -> Class {
+        self.first_output = output;
+        self
+    }
+}

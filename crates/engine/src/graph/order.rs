@@ -1,0 +1,62 @@
+//! Step: where packets go one at a time, so that what a handler does that one of them calls holds
+//! for the next one everywhere.
+//!
+//! An element that calls handlers in the middle of its packets' way may change any other. Packets of a burst that
+//! were past an element before the call would not see what the call has done to it. So from the
+//! tasks whose packets come to such an element, up to that element, bursts are of one packet.
+
+use super::{Flow, Graph};
+use crate::args::Names;
+use crate::class::Role;
+
+/// By element: whether packets come there, or its tasks send them, one at a time.
+pub(crate) fn single(graph: &Graph) -> Vec<bool> {
+    let mut single = vec![false; graph.elements.len()];
+    for caller in 0..single.len() {
+        if graph.in_edges(caller).next().is_some() && calls(graph, caller) {
+            lead_to(graph, caller, &mut single);
+        }
+    }
+    for (element, single) in single.iter_mut().enumerate() {
+        // What a device has received is parted behind it.
+        let class = graph.elements[element].class;
+        *single &= !(class.role == Role::Source && class.device.is_some());
+    }
+    single
+}
+
+/// Whether an element calls handlers.
+fn calls(graph: &Graph, element: usize) -> bool {
+    let it = &graph.elements[element];
+    it.class.calls.is_some_and(|find| find(&it.config, &Names::default()).is_some())
+}
+
+/// Marks the elements on the ways from tasks to `caller`.
+fn lead_to(graph: &Graph, caller: usize, single: &mut [bool]) {
+    let mut work = vec![caller];
+    // Tasks that pull through it lie behind it.
+    let mut behind = vec![caller];
+    while let Some(element) = behind.pop() {
+        let pulled = graph.out_edges(element).filter(|edge| edge.flow == Flow::Pull);
+        for edge in pulled {
+            if !work.contains(&edge.to.node) {
+                work.push(edge.to.node);
+                behind.push(edge.to.node);
+            }
+        }
+    }
+    while let Some(element) = work.pop() {
+        if std::mem::replace(&mut single[element], true) {
+            continue;
+        }
+        for edge in graph.in_edges(element) {
+            let rests = graph.elements[edge.from.node].class.role == Role::Store;
+            match rests && edge.from.port == 0 {
+                false => work.push(edge.from.node),
+                // Its task takes packets out; those that push into it are others.
+                true if edge.flow != Flow::Pull => single[edge.from.node] = true,
+                true => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Handlers that elements call in the middle of their packets' way.
+
+use super::build::Built;
+use super::handlers::{declared, missing, unknown};
+use super::{Router, Run, global};
+use crate::args::ArgError;
+use crate::graph::{Graph, assign};
+use crate::worker::Worker;
+use crate::worker::calls::Request;
+use castanet_lang::nearest;
+
+/// How many calls may wait for each other, each made by packets that the one before has sent.
+const MOST_NESTED: u32 = 64;
+
+impl Router {
+    /// Makes the calls for which packets of a worker wait, until they have come to their end.
+    pub(super) fn make_calls(&mut self, worker: usize) {
+        let mut call = self.crew.ask(worker, Worker::next_call).flatten();
+        while let Some(request) = call {
+            let output = self.make(&request);
+            call = self.crew.ask(worker, move |worker| worker.go_on(output)).flatten();
+        }
+    }
+
+    /// The same for all workers.
+    pub(super) fn make_all_calls(&mut self) {
+        (0..self.crew.len()).for_each(|worker| self.make_calls(worker));
+    }
+
+    /// Makes one call; the output that it answers, where it is asked for one. What goes wrong is
+    /// not heard.
+    fn make(&mut self, request: &Request) -> Option<usize> {
+        if self.calling == MOST_NESTED {
+            return None;
+        }
+        self.calling += 1;
+        let Request { element, handler, value, decides } = request;
+        let output = match decides {
+            true => {
+                let answer = self.call_program(*element, handler, value, true);
+                answer.and_then(Result::ok).and_then(|output| output.parse().ok())
+            }
+            false => {
+                let path = in_scope(&self.graph, &self.graph.elements[*element].name, handler);
+                _ = self.write(&path, value);
+                None
+            }
+        };
+        self.calling -= 1;
+        output
+    }
+}
+
+impl Built {
+    /// Whether the handlers are there that an element calls.
+    pub(super) fn find_calls(&self, element: usize) -> Result<(), ArgError> {
+        let it = &self.graph.elements[element];
+        let calls = it.class.calls.and_then(|find| find(&it.config, &self.names));
+        for (argument, handler) in calls.unwrap_or_default() {
+            let path = in_scope(&self.graph, &it.name, &handler);
+            let found = find(&self.graph, &self.assigned, &self.programs, &path);
+            found.map_err(|error| match argument {
+                Some(argument) => error.at(argument),
+                None => error,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether there is a write handler of that name, or what is wrong with it.
+fn find(
+    graph: &Graph,
+    assigned: &assign::Plan,
+    programs: &[Run],
+    path: &str,
+) -> Result<(), ArgError> {
+    let (element, name) = global::split(path);
+    if element.is_empty() {
+        let error = || ArgError::new(format!("global has no write handler '{name}'"));
+        let known = global::WRITES.contains(&name);
+        return if known {
+            Ok(())
+        } else {
+            Err(unknown(error(), name, "write", name, global::WRITES))
+        };
+    }
+    let Some(it) = graph.find(element) else { return Err(no_element(graph, element)) };
+    let handlers = declared(graph, assigned, it);
+    let program = programs.iter().find(|run| run.element == it);
+    let of_many = crate::node::numbered(name).map(|(name, _)| name);
+    let writes = || handlers.iter().filter(|(_, writes)| *writes).map(|(doc, _)| doc.name);
+    let there = writes().any(|known| known == name || Some(known) == of_many.as_deref())
+        || program.is_some_and(|run| run.program.answers(name, true));
+    match there {
+        true => Ok(()),
+        false => Err(missing(graph, it, name, "write", &writes().collect::<Vec<_>>())),
+    }
+}
+
+/// The error about an element that is not there, with the nearest name.
+pub(super) fn no_element(graph: &Graph, name: &str) -> ArgError {
+    let near = nearest(name, graph.elements.iter().map(|e| e.name.as_str()));
+    let error = ArgError::new(format!("no element named '{name}'"));
+    near.map_or(error.clone(), |n| error.help(format!("did you mean '{n}'?")))
+}
+
+/// The whole name of a handler that `element` names: elements are looked for in its own compound
+/// first, then in the compounds around it, as in Click.
+pub(super) fn in_scope(graph: &Graph, element: &str, handler: &str) -> String {
+    let path = handler.split_whitespace().next().unwrap_or_default();
+    let Some((wanted, _)) = path.split_once('.') else { return handler.to_owned() };
+    let mut scope = element;
+    while let Some((outer, _)) = scope.rsplit_once('/') {
+        if graph.find(&format!("{outer}/{wanted}")).is_some() {
+            return format!("{outer}/{handler}");
+        }
+        scope = outer;
+    }
+    handler.to_owned()
+}

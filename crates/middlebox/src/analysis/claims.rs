@@ -1,0 +1,345 @@
+//! What the matches of a rule claim of a packet together: of which kind it is, and what its
+//! fields may be.
+
+use super::bounds::{Bound, Number, least};
+use super::kinds::Kinds;
+use crate::field::{Kind, Layer, Place};
+use crate::headers::Headers;
+use crate::rule::Predicate;
+use crate::value::{Condition, Value, mask4, mask6};
+use castanet_wire::extension::is_extension;
+use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, ip_proto};
+
+/// The kinds of packets that can be all of this; none, if no packet can. It never denies a packet
+/// that [`Predicate::holds`] of all; where it cannot know, it allows one.
+pub(super) fn kinds<'r>(matches: impl Iterator<Item = &'r Predicate>) -> Kinds {
+    let mut claims = Claims { kinds: Kinds::ALL, ..Claims::default() };
+    matches.for_each(|predicate| claims.add(predicate));
+    claims.settle()
+}
+
+/// A number in a header.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Bits {
+    layer: Layer,
+    first: u16,
+    count: u16,
+}
+
+const IP_VERSION: Bits = Bits { layer: Layer::Ip4, first: 0, count: 4 };
+const IP_HEADER_LENGTH: Bits = Bits { layer: Layer::Ip4, first: 4, count: 4 };
+const IP_PROTOCOL: Bits =
+    Bits { layer: Layer::Ip4, first: Ipv4Header::PROTOCOL as u16 * 8, count: 8 };
+const IP6_VERSION: Bits = Bits { layer: Layer::Ip6, first: 0, count: 4 };
+const IP6_NEXT: Bits =
+    Bits { layer: Layer::Ip6, first: Ipv6Header::NEXT_HEADER as u16 * 8, count: 8 };
+const TCP_OFFSET: Bits = Bits { layer: Layer::Tcp, first: Tcp::OFFSET_BYTE as u16 * 8, count: 4 };
+
+/// What rules see of these in every packet.
+const ALWAYS: [(Bits, u128, u128); 3] =
+    [(IP_VERSION, 4, 4), (IP_HEADER_LENGTH, 5, 15), (IP6_VERSION, 6, 6)];
+
+/// What a TCP option may be.
+struct OptionClaim {
+    /// Which one; any, without a kind.
+    kind: Option<u8>,
+    absent: bool,
+    /// There, but without a value, or with one of a wrong length.
+    plain: bool,
+    value: Bound,
+    /// The largest value that it can have.
+    last: Number,
+}
+
+/// What extension headers there may be, as bits of [`Headers::extension_bit`].
+#[derive(Default)]
+struct Extensions {
+    present: u16,
+    absent: u16,
+    any: bool,
+}
+
+/// All that is claimed.
+struct Claims<'r> {
+    kinds: Kinds,
+    protocol: Vec<Bound>,
+    bits: Vec<(Bits, Bound)>,
+    options: Vec<OptionClaim>,
+    extensions: Extensions,
+    /// Layer, whether it begins so, and with what.
+    payloads: Vec<(Layer, bool, &'r [u8])>,
+    /// Whether it is the one it leaves by, whether it is that, and its name.
+    names: Vec<(bool, bool, &'r str)>,
+}
+
+impl Default for Claims<'_> {
+    fn default() -> Self {
+        Claims {
+            kinds: Kinds::NONE,
+            protocol: Vec::new(),
+            bits: Vec::new(),
+            options: Vec::new(),
+            extensions: Extensions::default(),
+            payloads: Vec::new(),
+            names: Vec::new(),
+        }
+    }
+}
+
+impl<'r> Claims<'r> {
+    fn add(&mut self, predicate: &'r Predicate) {
+        let spec = predicate.field.spec();
+        if predicate.negated && predicate.is_about_layer() {
+            self.kinds = self.kinds.and(Kinds::with(spec.layer).not());
+            return;
+        }
+        self.kinds = self.kinds.and(Kinds::with(spec.layer));
+        match spec.place {
+            Place::Everywhere if predicate.negated => self.kinds = Kinds::NONE,
+            Place::Everywhere => {}
+            Place::In | Place::Out => {
+                if let Some((condition, Value::Name(name))) = &predicate.test {
+                    let is = (*condition == Condition::Equal) != predicate.negated;
+                    self.names.push((spec.place == Place::Out, is, name));
+                }
+            }
+            Place::Version => {
+                let bound = number(predicate);
+                let allowed = |version: u8, _| bound.allows(u128::from(version).into());
+                self.kinds = self.kinds.and(Kinds::of(allowed));
+            }
+            Place::Upper => self.protocol.push(number(predicate)),
+            Place::Bits { first, count } => {
+                self.header(Bits { layer: spec.layer, first, count }, number(predicate));
+            }
+            Place::Payload => self.payload(spec.layer, predicate),
+            Place::Extension(kind) => self.extensions.add(kind, !predicate.negated),
+            Place::Option(_) => self.option(predicate),
+        }
+    }
+
+    fn header(&mut self, bits: Bits, bound: Bound) {
+        let always = ALWAYS.iter().find(|(it, _, _)| *it == bits);
+        let always = always.map(|(_, low, high)| Bound::Within((*low).into(), (*high).into()));
+        self.bits.extend(always.into_iter().chain([bound]).map(|bound| (bits, bound)));
+        if bits == IP_PROTOCOL {
+            self.protocol.push(bound);
+        }
+    }
+
+    fn payload(&mut self, layer: Layer, predicate: &'r Predicate) {
+        if let Some((condition, Value::Bytes(bytes))) = &predicate.test {
+            let is = (*condition == Condition::Equal) != predicate.negated;
+            self.payloads.push((layer, is, bytes));
+        }
+    }
+
+    fn option(&mut self, predicate: &Predicate) {
+        let (kind, negated) = (predicate.field.option_kind(), predicate.negated);
+        let is_number = predicate.field.spec().kind == Kind::Number;
+        let last = Number::last_of(predicate.field.spec().bits());
+        let (plain, value) = match &predicate.test {
+            None => (!negated, alone(negated)),
+            // What has no value of the right length is unequal to any.
+            Some((condition, _)) => {
+                (is_number && (*condition == Condition::Unequal) != negated, number(predicate))
+            }
+        };
+        let claim = OptionClaim { kind, absent: negated, plain, value, last };
+        if !claim.absent {
+            const PLAIN: u128 = (Tcp::LEN / 4) as u128;
+            self.bits.push((TCP_OFFSET, Bound::Within((PLAIN + 1).into(), 15.into())));
+        }
+        self.options.push(claim);
+    }
+
+    /// The kinds of packets that are left.
+    fn settle(mut self) -> Kinds {
+        let is_possible = self.names_agree(false)
+            && self.names_agree(true)
+            && self.payloads_agree()
+            && self.bits_agree()
+            && self.options_agree()
+            && self.extensions.agree();
+        if !is_possible {
+            return Kinds::NONE;
+        }
+        self.kinds.and(Kinds::of(|version, upper| self.protocols_agree(version, upper)))
+    }
+
+    fn names_agree(&self, is_out: bool) -> bool {
+        let all = || self.names.iter().filter(|it| it.0 == is_out);
+        match all().find(|it| it.1) {
+            Some((_, _, name)) => all().all(|(_, is, other)| *is == (name == other)),
+            None => true,
+        }
+    }
+
+    fn payloads_agree(&self) -> bool {
+        let mut layers: Vec<Layer> = self.payloads.iter().map(|it| it.0).collect();
+        layers.sort_unstable();
+        layers.dedup();
+        layers.into_iter().all(|layer| {
+            let own = || self.payloads.iter().filter(move |it| it.0 == layer);
+            let longest = own().filter(|it| it.1).map(|it| it.2).max_by_key(|it| it.len());
+            let fits = |longest: &[u8]| own().all(|(_, is, it)| longest.starts_with(it) == *is);
+            longest.is_none_or(fits)
+        })
+    }
+
+    /// Whether there are values for all fields. Some lie within others, all of those in a byte.
+    fn bits_agree(&mut self) -> bool {
+        self.bits.sort_unstable_by_key(|(bits, _)| *bits);
+        let mut rest = &self.bits[..];
+        while let Some(((first, _), _)) = rest.split_first() {
+            let mut end = first.first + first.count;
+            let own = rest.iter().take_while(|(bits, _)| {
+                let is_own = bits.layer == first.layer && bits.first < end;
+                end = if is_own { end.max(bits.first + bits.count) } else { end };
+                is_own
+            });
+            let (own, behind) = rest.split_at(own.count());
+            if !cluster_agrees(own, Bits { count: end - first.first, ..*first }) {
+                return false;
+            }
+            rest = behind;
+        }
+        true
+    }
+
+    fn options_agree(&self) -> bool {
+        let none = self.options.iter().any(|it| it.kind.is_none() && it.absent);
+        let is_some = self.options.iter().any(|it| it.kind.is_none() && !it.absent);
+        if none && is_some {
+            return false;
+        }
+        let kinds = self.options.iter().filter_map(|it| it.kind);
+        let mut kinds: Vec<u8> = kinds.collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds.into_iter().all(|kind| {
+            let own = || self.options.iter().filter(move |it| it.kind == Some(kind));
+            let last = own().map(|it| it.last).min().unwrap_or(Number::MOST);
+            let is_there =
+                || own().all(|it| it.plain) || least(own().map(|it| it.value), last).is_some();
+            own().all(|it| it.absent) || !none && is_there()
+        })
+    }
+
+    /// Whether there is a protocol for packets of a kind.
+    fn protocols_agree(&self, version: u8, upper: Layer) -> bool {
+        let implied = match upper {
+            Layer::Tcp => Bound::only(u128::from(ip_proto::TCP)),
+            Layer::Udp => Bound::only(u128::from(ip_proto::UDP)),
+            Layer::Icmp => Bound::only(u128::from(ip_proto::ICMP)),
+            Layer::Icmp6 => Bound::only(u128::from(ip_proto::ICMPV6)),
+            _ => Bound::ALL,
+        };
+        let allowed = || self.protocol.iter().copied().chain([implied]);
+        if least(allowed(), Number::last_of(8)).is_none() {
+            return false;
+        }
+        let next = || self.bits.iter().filter(|(bits, _)| *bits == IP6_NEXT).map(|it| it.1);
+        if version == 4 || next().next().is_none() && self.extensions.is_free() {
+            return true;
+        }
+        let is_allowed = |protocol: u8| allowed().all(|it| it.allows(u128::from(protocol).into()));
+        let can_be_next = |first: u8| next().all(|it| it.allows(u128::from(first).into()));
+        (0..=u8::MAX).any(|first| can_be_next(first) && self.extensions.allow(first, is_allowed))
+    }
+}
+
+impl Extensions {
+    fn add(&mut self, kind: Option<u8>, is: bool) {
+        match (kind, is) {
+            (None, true) => self.any = true,
+            (kind, true) => self.present |= Headers::extension_bit(kind),
+            (kind, false) => self.absent |= Headers::extension_bit(kind),
+        }
+    }
+
+    fn is_free(&self) -> bool {
+        !self.any && self.present == 0 && self.absent == 0
+    }
+
+    fn agree(&self) -> bool {
+        let known = (0..=u8::MAX).fold(0, |all, it| all | Headers::extension_bit(Some(it)));
+        self.present & self.absent == 0 && !(self.any && known & !self.absent == 0)
+    }
+
+    /// Whether the first header may be this one where a packet carries one of these protocols.
+    fn allow(&self, first: u8, is_allowed: impl Fn(u8) -> bool) -> bool {
+        let bit = Headers::extension_bit(Some(first));
+        if self.absent & bit != 0 {
+            return false;
+        }
+        if !is_extension(first) {
+            // Nothing is known to follow it.
+            let (any, others) = (self.any && bit == 0, self.present & !bit);
+            return !any && others == 0 && is_allowed(first);
+        }
+        // Of what cannot be stepped over there is one at most, the last.
+        let ends =
+            |it: &u8| self.present & Headers::extension_bit(Some(*it)) != 0 && !is_extension(*it);
+        let mut ends = (0..=u8::MAX).filter(ends);
+        match (ends.next(), ends.next()) {
+            (None, _) => true,
+            (Some(last), None) => is_allowed(last),
+            _ => false,
+        }
+    }
+}
+
+/// Whether there is a value for bits that overlap.
+fn cluster_agrees(own: &[(Bits, Bound)], all: Bits) -> bool {
+    let whole = own.iter().all(|(bits, _)| (bits.first, bits.count) == (all.first, all.count));
+    if whole {
+        return least(own.iter().map(|it| it.1), Number::last_of(all.count)).is_some();
+    }
+    const BYTE: u16 = u8::BITS as u16;
+    if all.count > BYTE {
+        return true;
+    }
+    let part = |value: u128, bits: &Bits| {
+        let behind = all.first + all.count - bits.first - bits.count;
+        (value >> behind & ((1 << bits.count) - 1)).into()
+    };
+    (0..1 << all.count).any(|value| own.iter().all(|(bits, bound)| bound.allows(part(value, bits))))
+}
+
+/// What a value may be that is only there, or not.
+fn alone(negated: bool) -> Bound {
+    if negated { Bound::NONE } else { Bound::ALL }
+}
+
+/// The numbers that a field of numbers may have.
+fn number(predicate: &Predicate) -> Bound {
+    let Predicate { negated, field, test } = predicate;
+    let only = |value: u8, is: bool| {
+        let value = Number::from(u128::from(value));
+        if is { Bound::Within(value, value) } else { Bound::Without(value, value) }
+    };
+    let (condition, value) = match (test, field.spec().kind) {
+        (None, Kind::Flag) => return only(1, !negated),
+        (None, Kind::Named(value)) => return only(value, !negated),
+        (None, _) => return alone(*negated),
+        (Some((condition, value)), Kind::Named(named)) => {
+            let is = (*value == Value::Number(1)) == (*condition == Condition::Equal);
+            return only(named, is != *negated);
+        }
+        (Some((condition, value)), _) => (*condition, value),
+    };
+    let (low, high) = match value {
+        Value::Number(n) => (u128::from(*n), u128::from(*n)),
+        Value::Net4 { address, length } => {
+            (u128::from(*address), u128::from(address | !mask4(*length)))
+        }
+        Value::Net6 { address, length } => (*address, address | !mask6(*length)),
+        Value::Bytes(bytes) => {
+            let number = Number::of_bytes(bytes);
+            return Bound::compared(condition.inverse_if(*negated), number, number);
+        }
+        Value::Name(_) => return Bound::ALL,
+    };
+    Bound::compared(condition.inverse_if(*negated), low.into(), high.into())
+}

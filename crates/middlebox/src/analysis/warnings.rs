@@ -1,0 +1,210 @@
+//! Rules that do less than they seem to.
+
+use super::claims;
+use super::kinds::Kinds;
+use super::{Part, Remark};
+use crate::field::{Field, Layer, Place};
+use crate::rule::{Chance, Predicate, Rule, Target};
+use crate::value::{Condition, Value};
+use std::collections::{HashMap, HashSet};
+
+/// What a rule by itself leaves undone.
+pub fn warnings(rule: &Rule) -> Vec<Remark> {
+    /// Nobody writes rules of so many parts that could be compared with each other.
+    const MANY: usize = 1 << 16;
+    if rule.matches.len() * rule.targets.len() > MANY {
+        return Vec::new();
+    }
+    let targets = || rule.targets.iter().enumerate();
+    let mut all: Vec<Remark> = one_version(rule).into_iter().collect();
+    all.extend(targets().filter_map(|(at, target)| void(rule, at, target)));
+    all.extend(targets().filter_map(|(at, _)| overwritten(rule, at)));
+    all
+}
+
+/// What a rule leaves undone that comes beside others.
+pub fn warnings_beside<'r>(rule: &Rule, others: impl Iterator<Item = &'r Rule>) -> Vec<Remark> {
+    let mut remarks = warnings(rule);
+    if one_version(rule).is_some() && { others }.any(|other| twin(other) == *rule) {
+        remarks.remove(0);
+    }
+    remarks
+}
+
+/// What rules leave undone, each with the number of its rule from 0, up to `most` remarks. What
+/// another rule does for a rule, it does not leave undone.
+pub fn warnings_of_all<'r>(
+    rules: impl Iterator<Item = &'r Rule> + Clone,
+    most: usize,
+) -> Vec<(usize, Remark)> {
+    let mut twins = Twins::default();
+    let of_rule = |(at, rule): (usize, &Rule)| {
+        let mut remarks = warnings(rule);
+        if one_version(rule).is_some() && twins.has(rule, rules.clone()) {
+            remarks.remove(0);
+        }
+        remarks.into_iter().map(move |remark| (at, remark)).collect::<Vec<_>>()
+    };
+    let overruled = overruled(rules.clone());
+    let all = rules.clone().enumerate().flat_map(of_rule);
+    let mut all: Vec<_> = overruled.into_iter().chain(all).take(most).collect();
+    all.sort_by_key(|(at, _)| *at);
+    all
+}
+
+/// What rules about one version would be for the other, by the field that says the protocol.
+#[derive(Default)]
+struct Twins(HashMap<&'static str, HashSet<Rule>>);
+
+impl Twins {
+    /// Whether there is a rule that does for the other version what this one does.
+    fn has<'r>(&mut self, rule: &Rule, rules: impl Iterator<Item = &'r Rule>) -> bool {
+        let field = rule.matches.iter().find_map(|it| other_version(it.field));
+        let Some((_, field)) = field else { return false };
+        let is_of = |rule: &&Rule| rule.matches.iter().any(|it| it.field == field);
+        let own = self.0.entry(field.spec().name);
+        own.or_insert_with(|| rules.filter(is_of).map(twin).collect()).contains(rule)
+    }
+}
+
+/// The field that says the protocol of one version, and the one of the other.
+fn other_version(field: Field) -> Option<(Field, Field)> {
+    let other = match field.spec().name {
+        "ip-proto" => "ip6-proto",
+        "ip6-proto" => "ip-proto",
+        _ => return None,
+    };
+    Some((field, Field::named(other)?))
+}
+
+/// The same rule for the other version.
+fn twin(rule: &Rule) -> Rule {
+    let mut twin = rule.clone();
+    for predicate in &mut twin.matches {
+        predicate.field = other_version(predicate.field).map_or(predicate.field, |it| it.1);
+    }
+    twin
+}
+
+/// A rule that accepts everything, where others want to drop something.
+fn overruled<'r>(rules: impl Iterator<Item = &'r Rule> + Clone) -> Option<(usize, Remark)> {
+    let is_all = |it: &Predicate| it.field.spec().place == Place::Everywhere;
+    let accepts = |rule: &Rule| {
+        !rule.stateful && rule.targets == [Target::Accept] && rule.matches.iter().all(is_all)
+    };
+    let (at, _) = rules.clone().enumerate().find(|(_, rule)| accepts(rule))?;
+    let drops = |rule: &Rule| matches!(rule.targets[..], [Target::Drop(_)]);
+    if !{ rules }.any(drops) {
+        return None;
+    }
+    let message =
+        "`all accept` overrules every rule that drops, before it and behind it".to_owned();
+    let help = "leave it out: what no rule drops goes on anyway".to_owned();
+    Some((at, Remark::new(Part::Target(0), message, help)))
+}
+
+/// That a rule is about one version only because of how it says the protocol.
+fn one_version(rule: &Rule) -> Option<Remark> {
+    let is_said = |it: &Predicate| it.test.is_some() && other_version(it.field).is_some();
+    let at = rule.matches.iter().position(is_said)?;
+    let said = &rule.matches[at];
+    let (own, other, version) = match said.field.spec().layer {
+        Layer::Ip4 => ("IPv4", "IPv6", "ip4"),
+        _ => ("IPv6", "IPv4", "ip6"),
+    };
+    let others = rule.matches.iter().filter(|it| !is_said(it));
+    let free = claims::kinds(others);
+    let has = |layer| !free.and(Kinds::with(layer)).is_empty();
+    let names_one = |target: &Target| match target {
+        Target::Mod { field, .. } | Target::Map { field, .. } | Target::Shuffle(field) => {
+            matches!(field.spec().layer, Layer::Ip4 | Layer::Ip6)
+        }
+        // Addresses are of one version, stations of both.
+        Target::Balance(_) => true,
+        _ => false,
+    };
+    // What cannot be said of the other version is meant so.
+    let is_icmp = matches!(
+        said.test,
+        Some((Condition::Equal, Value::Number(n)))
+            if [castanet_wire::ip_proto::ICMP, castanet_wire::ip_proto::ICMPV6].contains(&(n as u8))
+    );
+    let is_meant = !has(Layer::Ip4) || !has(Layer::Ip6) || is_icmp;
+    if is_meant || rule.targets.iter().any(names_one) {
+        return None;
+    }
+    let neutral = Predicate { field: Field::named("proto")?, ..said.clone() };
+    let message = format!("{other} passes by this rule: {} is about {own} alone", said.field);
+    let help = format!(
+        "`{neutral}` is about both, and `net-proto {version}` beside it says that one is meant"
+    );
+    Some(Remark::new(Part::Match(at), message, help))
+}
+
+/// That a target has nothing to do, unless another rule has done something before.
+fn void(rule: &Rule, at: usize, target: &Target) -> Option<Remark> {
+    let remark = |message: String, help: String| Some(Remark::new(Part::Target(at), message, help));
+    let is_absent = |option: Field| {
+        let absent = |it: &Predicate| it.negated && it.test.is_none();
+        let of = |it: &Predicate| it.field == option || it.field == Field::any_option();
+        rule.matches.iter().any(|it| of(it) && absent(it))
+    };
+    let is_present =
+        |option: Field| rule.matches.iter().any(|it| it.field == option && !it.negated);
+    let goes = |option: Field| {
+        let strips = |it: &Target| match it {
+            Target::Strip(which) => which.is_none_or(|it| it == option),
+            _ => false,
+        };
+        rule.targets.iter().any(strips)
+    };
+    match target {
+        Target::Drop(Chance(0)) => {
+            remark("`drop 0` drops nothing".into(), "leave the rule out, or the 0".into())
+        }
+        Target::Mod { field, .. } if field.option_kind().is_some() && goes(*field) => remark(
+            format!("`mod {field}` does nothing: the option is stripped before"),
+            format!("`add {field}` puts one in its place"),
+        ),
+        Target::Mod { field, .. } if field.option_kind().is_some() && is_absent(*field) => remark(
+            format!("`mod {field}` does nothing: the rule is about packets without the option"),
+            format!("`add {field}` adds it"),
+        ),
+        Target::Strip(Some(field)) if is_absent(*field) => remark(
+            format!("`strip {field}` does nothing: the rule is about packets without the option"),
+            "leave the target out".into(),
+        ),
+        Target::Add { option, .. } if is_present(*option) && !goes(*option) => remark(
+            format!("`add {option}` does nothing: the rule is about packets with the option"),
+            format!("`mod {option}` changes it"),
+        ),
+        _ => None,
+    }
+}
+
+/// That a later target of a rule sets the same field.
+fn overwritten(rule: &Rule, at: usize) -> Option<Remark> {
+    let sets = |target: &Target| match target {
+        Target::Mod { field, value } | Target::Map { field, value } => {
+            Some((*field, prefix(value)))
+        }
+        Target::Shuffle(field) => Some((*field, None)),
+        _ => None,
+    };
+    let (field, own) = sets(&rule.targets[at])?;
+    let covers = |(other, length): (Field, Option<u8>)| {
+        other == field && length.is_none_or(|length| own.is_some_and(|own| length >= own))
+    };
+    let later = rule.targets[at + 1..].iter().find(|it| sets(it).is_some_and(covers))?;
+    let message = format!("`{}` does nothing: `{later}` comes behind it", rule.targets[at]);
+    Some(Remark::new(Part::Target(at), message, "leave one of them out".to_owned()))
+}
+
+/// The length of a prefix that leaves bits as they are.
+fn prefix(value: &Value) -> Option<u8> {
+    match value {
+        Value::Net4 { length, .. } if *length < 32 => Some(*length),
+        Value::Net6 { length, .. } if *length < 128 => Some(*length),
+        _ => None,
+    }
+}

@@ -1,0 +1,120 @@
+//! Whether a rule can do anything where its element stands: by the interfaces that are there, and
+//! by what becomes of packets behind it.
+
+use crate::analysis::{Part, Remark};
+use crate::field::Place;
+use crate::interfaces::Interfaces;
+use crate::rule::{Hop, Predicate, Rule, Target};
+use crate::value::{Condition, Value};
+use castanet_engine::prelude::*;
+use castanet_lang::nearest;
+
+/// What becomes of packets behind the element.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Forwarding {
+    /// They leave as frames to the station that their Ethernet header names.
+    Bridge,
+    /// A router follows their destination annotation, and gives them an Ethernet header.
+    Router,
+}
+
+impl FromArg for Forwarding {
+    const SYNTAX: &'static str = "bridge or router";
+    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
+        match text {
+            "bridge" => Ok(Forwarding::Bridge),
+            "router" => Ok(Forwarding::Router),
+            _ => Err(ArgError::new(format!("`{text}` is not {}", Forwarding::SYNTAX))),
+        }
+    }
+}
+
+/// Why a rule can do nothing here, if it is so.
+pub(crate) fn misplaced(
+    rule: &Rule,
+    interfaces: &Interfaces,
+    forwarding: Option<Forwarding>,
+) -> Option<Remark> {
+    let unknown =
+        || rule.matches.iter().enumerate().find_map(|(at, it)| unknown(at, it, interfaces));
+    unknown().or_else(|| nowhere(rule, interfaces)).or_else(|| lost(rule, forwarding?))
+}
+
+/// Which of an input's two interfaces a match is about, the name that it says, and whether it
+/// must be that.
+fn said(predicate: &Predicate) -> Option<(bool, &str, bool)> {
+    let is_out = match predicate.field.spec().place {
+        Place::In => false,
+        Place::Out => true,
+        _ => return None,
+    };
+    match &predicate.test {
+        Some((condition, Value::Name(name))) => {
+            Some((is_out, name, (*condition == Condition::Equal) != predicate.negated))
+        }
+        _ => None,
+    }
+}
+
+/// That a match names an interface that is not there.
+fn unknown(at: usize, predicate: &Predicate, interfaces: &Interfaces) -> Option<Remark> {
+    let (is_out, name, _) = said(predicate)?;
+    let known = || (0..interfaces.len()).map(|port| interfaces.name(port, is_out));
+    if known().any(|it| it == name) {
+        return None;
+    }
+    let way = if is_out { "leaves by" } else { "comes in by" };
+    let message = format!("there is no interface `{name}` that a packet {way}");
+    let help = match nearest(name, known()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are: {}", known().collect::<Vec<_>>().join(", ")),
+    };
+    Some(Remark::new(Part::Match(at), message, help))
+}
+
+/// That no packet comes in and leaves as the matches say.
+fn nowhere(rule: &Rule, interfaces: &Interfaces) -> Option<Remark> {
+    let all = || rule.matches.iter().enumerate().filter_map(|(at, it)| Some((at, said(it)?)));
+    let (last, _) = all().next_back()?;
+    let is_so = |port: usize, upto: usize| {
+        let own = all().take_while(|(at, _)| *at <= upto);
+        own.into_iter().all(|(_, (is_out, name, is))| (interfaces.name(port, is_out) == name) == is)
+    };
+    let ports = 0..interfaces.len();
+    if ports.clone().any(|port| is_so(port, last)) {
+        return None;
+    }
+    let (at, _) = all().find(|(at, _)| !ports.clone().any(|port| is_so(port, *at)))?;
+    let message = format!("no packet comes in and leaves so that it is `{}`", rule.matches[at]);
+    let ways = ports.map(|port| {
+        format!(
+            "what comes in by {} leaves by {}",
+            interfaces.name(port, false),
+            interfaces.name(port, true)
+        )
+    });
+    Some(Remark::new(Part::Match(at), message, ways.collect::<Vec<_>>().join(", ")))
+}
+
+/// That packets do not go where `lb` sends them.
+fn lost(rule: &Rule, forwarding: Forwarding) -> Option<Remark> {
+    rule.targets.iter().enumerate().find_map(|(at, target)| {
+        let Target::Balance(hops) = target else { return None };
+        let is_lost = |hop: &&Hop| match hop {
+            Hop::Address(_) => forwarding == Forwarding::Bridge,
+            Hop::Station(_) => forwarding == Forwarding::Router,
+        };
+        let hop = hops.iter().find(is_lost)?;
+        let (message, help) = match forwarding {
+            Forwarding::Bridge => (
+                format!("no packet goes to {hop}: this is a bridge, where none is routed"),
+                "name stations, such as `lb 02:00:00:00:00:01`, or make it a router",
+            ),
+            Forwarding::Router => (
+                format!("no packet goes to {hop}: this is a router, which chooses stations itself"),
+                "name addresses, such as `lb 10.0.0.1`",
+            ),
+        };
+        Some(Remark::new(Part::Target(at), message, help.to_owned()))
+    })
+}
