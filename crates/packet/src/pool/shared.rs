@@ -24,26 +24,36 @@ static POOLS: [AtomicPtr<Shared>; MAX_POOLS] =
 /// cache of the pool that had it.
 static TAKEN: Mutex<[bool; MAX_POOLS]> = Mutex::new([false; MAX_POOLS]);
 
-/// By pool number, a bit: whether fewer frames are free than the pool's reserve.
-static LOW: LowPools = LowPools([const { AtomicU64::new(0) }; 4]);
+/// The pools with fewer free frames than their reserve.
+static LOW: LowPools =
+    LowPools { count: AtomicUsize::new(0), pools: [const { AtomicU64::new(0) }; 4] };
 
 /// See [`LOW`]. One cache line, that is written only when a pool becomes low or ample.
 #[repr(align(64))]
-struct LowPools([AtomicU64; 4]);
+struct LowPools {
+    /// How many pools are low.
+    count: AtomicUsize,
+    /// By pool number, a bit: whether it is low.
+    pools: [AtomicU64; 4],
+}
 
 impl LowPools {
     #[inline]
     fn place(&self, id: u8) -> (&AtomicU64, u64) {
-        (&self.0[usize::from(id >> 6)], 1 << (id & 63))
+        (&self.pools[usize::from(id >> 6)], 1 << (id & 63))
     }
 
     fn set(&self, id: u8, low: bool) {
         let (word, bit) = self.place(id);
-        if (word.load(Ordering::Relaxed) & bit != 0) != low {
-            match low {
-                true => word.fetch_or(bit, Ordering::Relaxed),
-                false => word.fetch_and(!bit, Ordering::Relaxed),
-            };
+        if (word.load(Ordering::Relaxed) & bit != 0) == low {
+            return;
+        }
+        // Only the thread that changes the bit counts.
+        if low && word.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
+            self.count.fetch_add(1, Ordering::Relaxed);
+        }
+        if !low && word.fetch_and(!bit, Ordering::Relaxed) & bit != 0 {
+            self.count.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -51,7 +61,7 @@ impl LowPools {
 /// Whether any pool of the process is low.
 #[inline]
 pub(super) fn any_low() -> bool {
-    LOW.0.iter().fold(0, |all, word| all | word.load(Ordering::Relaxed)) != 0
+    LOW.count.load(Ordering::Relaxed) != 0
 }
 
 /// Whether the pool with this number is low; never the heap.
@@ -73,12 +83,19 @@ pub(crate) struct Shared {
     pub(super) failures: AtomicU64,
     pub(super) oversized: AtomicU64,
     pub(super) reserve: usize,
-    /// Frames on the list and frames never used; what the list says, without its lock.
-    spare: AtomicUsize,
-    list: Mutex<List>,
+    free: Free,
     caches: Mutex<Vec<Weak<Cache>>>,
     /// Where foreign frames are kept; the list is then empty for ever.
     store: Option<Box<dyn FrameStore>>,
+}
+
+/// What changes as threads take frames off the list and put them back; on cache lines of its own,
+/// for threads read what else a pool has for each burst.
+#[repr(align(64))]
+struct Free {
+    /// Frames on the list and frames never used; what the list says, without its lock.
+    spare: AtomicUsize,
+    list: Mutex<List>,
 }
 
 /// Frames that no thread has.
@@ -145,8 +162,10 @@ impl Shared {
             failures: AtomicU64::new(0),
             oversized: AtomicU64::new(0),
             reserve: config.reserve,
-            spare: AtomicUsize::new(config.frames),
-            list: Mutex::new(List { free, made: 0, closed: false, memory }),
+            free: Free {
+                spare: AtomicUsize::new(config.frames),
+                list: Mutex::new(List { free, made: 0, closed: false, memory }),
+            },
             caches: Mutex::new(Vec::new()),
             store,
         });
@@ -177,7 +196,7 @@ impl Shared {
         if let Some(store) = &self.store {
             return foreign::take(&**store, n, give);
         }
-        let mut list = lock(&self.list);
+        let mut list = lock(&self.free.list);
         let used = n.min(list.free.len());
         let keep = list.free.len() - used;
         list.free.drain(keep..).for_each(&mut give);
@@ -204,14 +223,14 @@ impl Shared {
     /// Tells those who ask without the list's lock how many frames it has.
     fn note(&self, list: &List) {
         let spare = self.frames - list.made + list.free.len();
-        self.spare.store(spare, Ordering::Relaxed);
+        self.free.spare.store(spare, Ordering::Relaxed);
         LOW.set(self.id, spare < self.reserve && !list.closed);
     }
 
     /// How many frames no packet and no thread has.
     #[inline]
     pub(super) fn spare(&self) -> usize {
-        self.spare.load(Ordering::Relaxed)
+        self.free.spare.load(Ordering::Relaxed)
     }
 
     /// Says whether the pool is low, for a pool whose frames others count.
@@ -228,7 +247,7 @@ impl Shared {
             // SAFETY: as the caller says.
             return unsafe { foreign::put(&**store, frames) };
         }
-        let mut list = lock(&self.list);
+        let mut list = lock(&self.free.list);
         list.free.extend(frames);
         self.note(&list);
         self.end_if_done(list);
@@ -236,7 +255,7 @@ impl Shared {
 
     /// Gives no more frames out; memory goes when all frames are back.
     pub(super) fn close(&self) {
-        let mut list = lock(&self.list);
+        let mut list = lock(&self.free.list);
         list.closed = true;
         self.note(&list);
         for cache in lock(&self.caches).iter().filter_map(Weak::upgrade) {
@@ -247,7 +266,7 @@ impl Shared {
 
     /// Whether the handle is gone.
     pub(super) fn is_closed(&self) -> bool {
-        lock(&self.list).closed
+        lock(&self.free.list).closed
     }
 
     /// Unmaps the memory if nothing can refer to it any more.
@@ -265,7 +284,7 @@ impl Shared {
 
     /// Enters a thread's cache, to be counted and closed with the others.
     pub(super) fn register(&self, cache: &Arc<Cache>) {
-        let list = lock(&self.list);
+        let list = lock(&self.free.list);
         let mut caches = lock(&self.caches);
         caches.retain(|cache| cache.strong_count() > 0);
         caches.push(Arc::downgrade(cache));
@@ -276,12 +295,12 @@ impl Shared {
 
     /// Where the frames are, and how many bytes.
     pub(super) fn memory(&self) -> Option<(NonNull<u8>, usize)> {
-        lock(&self.list).memory.as_ref().map(|memory| (memory.base(), memory.len()))
+        lock(&self.free.list).memory.as_ref().map(|memory| (memory.base(), memory.len()))
     }
 
     /// What there is to know about the pool now.
     pub(super) fn stats(&self) -> PoolStats {
-        let list = lock(&self.list);
+        let list = lock(&self.free.list);
         let cached =
             lock(&self.caches).iter().filter_map(Weak::upgrade).map(|cache| cache.len()).sum();
         let (out, made) = match &self.store {
