@@ -122,9 +122,11 @@ impl Cx<'_> {
     /// An empty packet from the worker's pool; counted under `no_frame`, and reported once, when
     /// there is no frame left.
     pub fn alloc(&mut self) -> Option<Packet> {
-        let packet = self.core.new_packets().alloc();
-        let packet = packet.or_else(|| self.core.frames.storage.alloc());
-        self.count_made(packet)
+        self.core.ledger[self.me].made += 1;
+        match self.core.new_packets().alloc() {
+            None => self.make_in_storage(Pool::alloc),
+            packet => packet,
+        }
     }
 
     /// A packet with a copy of these bytes after at least `headroom` bytes.
@@ -141,14 +143,17 @@ impl Cx<'_> {
 
     /// A packet with a copy of these bytes.
     pub fn copy_in(&mut self, bytes: &[u8]) -> Option<Packet> {
-        let packet = self.core.new_packets().copy_in(bytes);
-        let packet = packet.or_else(|| self.core.frames.storage.copy_in(bytes));
-        self.count_made(packet)
+        self.core.ledger[self.me].made += 1;
+        match self.core.new_packets().copy_in(bytes) {
+            None => self.make_in_storage(|storage| storage.copy_in(bytes)),
+            packet => packet,
+        }
     }
 
-    #[inline]
-    fn count_made(&mut self, packet: Option<Packet>) -> Option<Packet> {
-        self.core.ledger[self.me].made += 1;
+    /// Makes a packet, counted already, in the storage pool.
+    #[cold]
+    fn make_in_storage(&mut self, make: impl FnOnce(&Pool) -> Option<Packet>) -> Option<Packet> {
+        let packet = make(&self.core.frames.storage);
         if packet.is_none() {
             self.core.count_short(self.me, Short::Frames, 1);
         }

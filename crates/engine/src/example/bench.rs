@@ -46,6 +46,7 @@ pub fn survive(text: &str, library: &Library, burst: usize) -> Result<(), String
     let mut parts = text.split("\n%\n").map(Script::new);
     let Some(script) = parts.next() else { return Ok(()) };
     let Ok(mut bench) = Bench::new(&script, library, 1, burst) else { return Ok(()) };
+    bench.turns = FEW_TURNS;
     script.lines.iter().for_each(|(_, line)| _ = bench.obey(line));
     for script in parts {
         // What is refused changes nothing, and what is done then is done to the one before.
@@ -84,6 +85,8 @@ pub(super) struct Bench {
     turn: usize,
     burst: usize,
     workers: usize,
+    /// How many turns at most each line may take.
+    turns: usize,
     waiting: Batch,
     waiting_for: Option<Target>,
     seen: BTreeMap<String, VecDeque<String>>,
@@ -91,6 +94,8 @@ pub(super) struct Bench {
 
 /// Enough turns for any example to come to rest.
 const TURNS: usize = 20_000;
+/// For texts of fuzzers, many of whose sources never rest.
+const FEW_TURNS: usize = 2_000;
 
 impl Bench {
     pub(super) fn new(
@@ -122,6 +127,7 @@ impl Bench {
             turn: 0,
             burst,
             workers,
+            turns: TURNS,
             waiting: Batch::new(),
             waiting_for: None,
             seen: outputs.into_iter().map(|name| (name, VecDeque::new())).collect(),
@@ -134,7 +140,7 @@ impl Bench {
         let (declarations, outputs) = script.ports(&self.library)?;
         let text = format!("{declarations}\0{}", script.config);
         self.router.write("hotconfig", &text).map_err(|e| e.to_string())?;
-        self.router.settle(TURNS);
+        self.router.settle(self.turns);
         self.feeds = feeds(&self.router, script).unwrap_or_default();
         self.waiting_for = None;
         self.seen = outputs.into_iter().map(|name| (name, VecDeque::new())).collect();
@@ -161,7 +167,7 @@ impl Bench {
             b'!' => {
                 self.flush();
                 self.router.write(name, value).map_err(|e| e.to_string())?;
-                self.router.settle(TURNS);
+                self.router.settle(self.turns);
                 Ok(())
             }
             b'~' => self.expect_line(rest),
@@ -198,7 +204,7 @@ impl Bench {
             }
             self.turn += 1;
         }
-        self.router.settle(TURNS);
+        self.router.settle(self.turns);
         for (name, seen) in &mut self.seen {
             let handler = format!("{name}.seen");
             let text = self.router.read(&handler).unwrap_or_default();

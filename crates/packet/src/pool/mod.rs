@@ -180,7 +180,7 @@ impl Pool {
 
     /// A packet with a copy of `bytes`; on the heap if they are too long for
     /// a frame.
-    #[inline]
+    #[inline(always)]
     pub fn copy_in(&self, bytes: &[u8]) -> Option<Packet> {
         if bytes.len() > self.shared().capacity - self.shared().headroom {
             self.shared().oversized.fetch_add(1, Ordering::Relaxed);
