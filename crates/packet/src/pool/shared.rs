@@ -9,7 +9,7 @@ use super::cache::Cache;
 use super::foreign::{self, FrameStore};
 use super::memory::Mapping;
 use super::{PoolConfig, PoolStats};
-use crate::frame::{FrameHeader, HEADER};
+use crate::frame::{FrameHeader, HEADER, HEAP};
 use crate::raw::Blank;
 
 /// How many pools there can be at a time.
@@ -24,7 +24,8 @@ static POOLS: [AtomicPtr<Shared>; MAX_POOLS] =
 /// cache of the pool that had it.
 static TAKEN: Mutex<[bool; MAX_POOLS]> = Mutex::new([false; MAX_POOLS]);
 
-/// By pool number, a bit: whether fewer frames are free than the pool's reserve.
+/// By pool number, a bit: whether fewer frames are free than the pool's reserve; at the heap's
+/// number, whether its frames take much.
 static LOW: LowPools = LowPools([const { AtomicU64::new(0) }; 4]);
 
 /// See [`LOW`]. One cache line, that is written only when a pool becomes low or ample.
@@ -54,11 +55,16 @@ pub(super) fn any_low() -> bool {
     LOW.0.iter().fold(0, |all, word| all | word.load(Ordering::Relaxed)) != 0
 }
 
-/// Whether the pool with this number is low; never the heap.
+/// Whether the pool with this number, or the heap, is low.
 #[inline]
 pub(crate) fn is_low(id: u8) -> bool {
     let (word, bit) = LOW.place(id);
     word.load(Ordering::Relaxed) & bit != 0
+}
+
+/// Says whether frames of the heap take much.
+pub(super) fn note_heap(low: bool) {
+    LOW.set(HEAP, low);
 }
 
 /// A pool, as threads share it.
