@@ -136,8 +136,19 @@ impl Frames {
 
     /// Says so to what is to be run.
     pub(crate) fn set(&self, options: &mut castanet_engine::router::Options) {
-        options.frames = self.frames.map(|frames| frames.max(Frames::FEWEST));
-        options.memory = self.memory;
+        (options.frames, options.memory) = (self.frames(), self.memory);
+    }
+
+    /// The pools of a router of this configuration, or why there cannot be such.
+    pub(crate) fn sizes(
+        &self,
+        planned: &castanet_engine::router::Planned,
+    ) -> Result<castanet_engine::frames::Sizes, String> {
+        planned.sizes(self.frames(), self.memory)
+    }
+
+    fn frames(&self) -> Option<usize> {
+        self.frames.map(|frames| frames.max(Frames::FEWEST))
     }
 }
 

@@ -188,6 +188,8 @@ pub struct Class {
     pub watch: Option<FindStores>,
     /// For those that write handlers in the middle of their packets' way: says which.
     pub calls: Option<FindCalls>,
+    /// The write handlers that give an element such a call.
+    pub called_by: &'static [&'static str],
     /// Whether it begins and ends on every worker that runs or reaches it.
     pub each: bool,
     /// The output whose packets go on before those of output 0, if it is not that.
@@ -302,6 +304,7 @@ const fn class<E: crate::element::Build + Describe + Send + Sync, L: Local, F: F
         device: None,
         watch: None,
         calls: None,
+        called_by: &[],
         each: false,
         first_output: 0,
         state: State::Own,

@@ -164,9 +164,11 @@ impl Cx<'_> {
     /// while free frames are fewer than devices need, their bytes move to memory of their own. What
     /// finds no room there is dropped, counted under `no_frame` and reported once. An element may
     /// keep as many packets there as are still free, so that one that keeps as many as it can
-    /// leaves room for others.
+    /// leaves room for others. Packets that are longer than frames stay on the heap, and take of
+    /// the same memory: all of them together may take half.
     ///
-    /// While frames are ample this is a look at one cache line.
+    /// While frames are ample, and no more than a mebibyte is on the heap, this is a look at one
+    /// cache line.
     #[inline]
     pub fn keep(&mut self, batch: &mut Batch, held: impl FnOnce() -> usize) {
         if Pool::any_low() {
@@ -188,17 +190,27 @@ impl Cx<'_> {
     #[cold]
     fn store(&mut self, batch: &mut Batch, held: usize) {
         let frames = &self.core.frames;
-        if held + batch.len() <= frames.pool.reserve() / MOMENTARY {
+        let (storage, before) = (&frames.storage, batch.len());
+        let few = frames.pool.reserve() / MOMENTARY;
+        let is_few = held + before <= few;
+        if is_few && !batch.iter().any(Packet::is_on_heap) {
             return;
         }
-        let (storage, before) = (&frames.storage, batch.len());
-        let mut room = storage.spare().saturating_sub(held);
+        let mut room = frames.room().saturating_sub(held);
         // Sources that count their packets in (`grant`) are never beyond this.
         let is_greedy = held > 2 * storage.spare();
-        batch.retain(|packet| match packet.is_scarce() {
-            false => true,
-            true if packet.pool_id() == storage.id() => !is_greedy,
-            true => {
+        batch.retain(|packet| match (packet.is_scarce(), packet.heap_bytes_in(storage)) {
+            (false, _) => true,
+            (true, bytes) if bytes > 0 => {
+                // As many as the frames that it would take.
+                let frame_count = bytes.div_ceil(storage.stride());
+                let more = if packet.is_on_heap() { 0 } else { bytes };
+                let stays = (held + 1) * frame_count <= few || frames.has_room_on_heap(more);
+                stays && packet.move_to(storage)
+            }
+            (true, _) if is_few => true,
+            (true, _) if packet.pool_id() == storage.id() => !is_greedy,
+            (true, _) => {
                 let moves = room > 0 && packet.move_to(storage);
                 room -= usize::from(moves);
                 moves
@@ -225,7 +237,7 @@ impl Cx<'_> {
             && let Some(held) = exec::least_held_below(nodes, self.me)
         {
             self.core.from_storage = true;
-            share = self.core.frames.storage.spare().saturating_sub(held);
+            share = self.core.frames.room().saturating_sub(held);
         }
         let got = self.core.new_packets().at_hand(n.min(share));
         if got == 0 && n > 0 {

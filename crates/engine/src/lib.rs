@@ -13,7 +13,7 @@ pub mod cx;
 pub mod element;
 pub mod example;
 pub mod files;
-pub(crate) mod frames;
+pub mod frames;
 pub mod graph;
 pub mod manual;
 pub mod memory;

@@ -191,11 +191,14 @@ impl Packet {
     }
 
     /// Moves the packet, with headers and annotations, into a frame of `pool`, and gives up the one
-    /// that it had; onto the heap if it is too long for the pool's frames. `false`, and nothing
-    /// done, if the pool has no frame left.
+    /// that it had; onto the heap, where it may be already, if it is too long for the pool's
+    /// frames. `false`, and nothing done, if the pool has no frame left.
     pub fn move_to(&mut self, pool: &Pool) -> bool {
         let (data, lead) = (usize::from(self.data), self.lead());
-        if pool.data_capacity() < lead + self.len() {
+        if self.heap_bytes_in(pool) > 0 {
+            if self.pool == HEAP {
+                return true;
+            }
             let fresh = pool::packet_like(HEAP, self.end());
             self.change_frame(fresh, data, 0);
             return true;
@@ -210,8 +213,24 @@ impl Packet {
         true
     }
 
-    /// Whether the packet's pool is low, so that whoever keeps it is to move it elsewhere
-    /// ([`Packet::move_to`]).
+    /// Whether the packet lies on the heap.
+    #[inline]
+    pub fn is_on_heap(&self) -> bool {
+        self.pool == HEAP
+    }
+
+    /// How many bytes the packet takes on the heap, or would take there if it moved to `pool`
+    /// ([`Packet::move_to`]), for it is too long for that pool's frames; 0 if it is not.
+    pub fn heap_bytes_in(&self, pool: &Pool) -> usize {
+        match (pool.data_capacity() < self.lead() + self.len(), self.pool == HEAP) {
+            (false, _) => 0,
+            (true, true) => self.limit(),
+            (true, false) => self.end(),
+        }
+    }
+
+    /// Whether the packet's pool, or the heap where it lies there, is low, so that whoever keeps it
+    /// is to move it elsewhere ([`Packet::move_to`]).
     #[inline]
     pub fn is_scarce(&self) -> bool {
         pool::is_low(self.pool)

@@ -5,7 +5,6 @@
 //! byte of a frame is sound. Positions within a frame count from the start of
 //! its *header*: the first byte has offset [`HEADER`], and 0 can mean "not set".
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -127,39 +126,4 @@ fn refs(frame: NonNull<FrameHeader>) -> *const AtomicU32 {
 pub(crate) unsafe fn at(frame: NonNull<FrameHeader>, offset: usize) -> *mut u8 {
     // SAFETY: inside or one past the frame, as the caller says.
     unsafe { frame.as_ptr().cast::<u8>().add(offset) }
-}
-
-/// The memory layout of a heap frame.
-fn heap_layout(capacity: usize) -> Layout {
-    let size = HEADER.saturating_add(capacity);
-    match Layout::from_size_align(size, align_of::<FrameHeader>()) {
-        Ok(layout) if capacity <= MAX_CAPACITY => layout,
-        _ => panic!("a packet of {capacity} bytes is longer than frames can be"),
-    }
-}
-
-/// A frame from the general allocator, zeroed.
-pub(crate) fn heap(capacity: usize) -> NonNull<FrameHeader> {
-    let layout = heap_layout(capacity);
-    // SAFETY: the layout is not empty, it holds at least the header.
-    let memory = unsafe { alloc_zeroed(layout) };
-    let Some(frame) = NonNull::new(memory.cast::<FrameHeader>()) else {
-        handle_alloc_error(layout)
-    };
-    // SAFETY: fresh memory of that size and alignment; `heap_layout` checked
-    // that the capacity fits in 32 bits.
-    unsafe { FrameHeader::init(frame, capacity as u32) };
-    frame
-}
-
-/// Gives a heap frame back.
-///
-/// # Safety
-/// `frame` must come from [`heap`], and its last owner must be giving it up.
-pub(crate) unsafe fn free_heap(frame: NonNull<FrameHeader>) {
-    // SAFETY: allocated by `heap` with the layout of the same capacity.
-    unsafe {
-        let layout = heap_layout(FrameHeader::capacity(frame));
-        dealloc(frame.as_ptr().cast(), layout);
-    }
 }

@@ -126,7 +126,7 @@ impl Packet {
 
     /// An empty packet in a heap frame of `capacity` bytes.
     pub(crate) fn heap(capacity: usize) -> Packet {
-        let frame = frame::heap(capacity);
+        let frame = pool::heap::take(capacity);
         // SAFETY: a new heap frame with room for nothing at its start.
         unsafe { Blank::new(HEAP, HEADER + capacity, HEADER).packet(frame) }
     }

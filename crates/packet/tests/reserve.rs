@@ -98,6 +98,27 @@ fn a_pool_is_low_while_fewer_frames_are_free_than_its_reserve() {
 }
 
 #[test]
+fn the_heap_is_low_while_its_packets_take_more_than_a_mebibyte() {
+    let pool = pool(64, 0);
+    let long = || pool.copy_in(&[7; 60_000]).unwrap();
+    let first = long();
+    // Other tests of this process have little there.
+    assert!(first.is_on_heap() && !first.is_scarce());
+    assert!((60_000..70_000).contains(&first.heap_bytes_in(&pool)));
+    let mut others: Vec<Packet> = (0..20).map(|_| long()).collect();
+    assert!(first.is_scarce() && Pool::any_low() && Pool::heap_bytes() > 21 * 60_000);
+    assert!(!pool.alloc().unwrap().is_scarce());
+    // One that has become short leaves the heap; a long one stays where it is.
+    assert!(others[0].pull_front(59_000) && others[0].heap_bytes_in(&pool) == 0);
+    assert!(others[0].move_to(&pool) && !others[0].is_on_heap());
+    let place = first.bytes().as_ptr();
+    let mut first = first;
+    assert!(first.move_to(&pool) && first.bytes().as_ptr() == place);
+    drop(others);
+    assert!(!first.is_scarce() && Pool::heap_bytes() < 1 << 20);
+}
+
+#[test]
 fn frames_at_hand_are_there_for_this_thread() {
     let pool = pool(1024, 0);
     assert_eq!(pool.at_hand(50), 50);

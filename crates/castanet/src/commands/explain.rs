@@ -1,9 +1,9 @@
 //! `castanet explain`: every step from the text to running workers.
 
 use super::explained::explained;
-use crate::cli::{Configuration, Workers};
+use crate::cli::{Configuration, Frames, Workers};
 use crate::library::library;
-use crate::terminal::{bold, colours_on_stdout};
+use crate::terminal::{bold, colours_on_stdout, complain};
 use castanet_engine::cores::Cores;
 use castanet_engine::graph::explain;
 use castanet_engine::router::{Wording, plan};
@@ -16,10 +16,12 @@ pub(crate) struct Arguments {
     configuration: Configuration,
     #[command(flatten)]
     workers: Workers,
+    #[command(flatten)]
+    frames: Frames,
     /// Start DPDK with these options of its environment abstraction layer, to see its ports
     #[arg(long, value_name = "EAL OPTIONS", allow_hyphen_values = true)]
     dpdk: Option<String>,
-    /// Print devices, queues, workers and what reaches what as JSON
+    /// Print devices, queues, workers, pools and what reaches what as JSON
     #[arg(long)]
     json: bool,
 }
@@ -40,8 +42,15 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     if loaded.found.has_errors() {
         return crate::exit::CONFIGURATION;
     }
+    let sizes = match arguments.frames.sizes(&planned) {
+        Ok(sizes) => sizes,
+        Err(error) => {
+            complain(format_args!("castanet: cannot make frames: {error}"));
+            return crate::exit::CONFIGURATION;
+        }
+    };
     if arguments.json {
-        let text = serde_json::to_string_pretty(&explained(&planned)).unwrap_or_default();
+        let text = serde_json::to_string_pretty(&explained(&planned, sizes)).unwrap_or_default();
         return super::write_out(None, &(text + "\n"));
     }
     let (graph, assigned) = (&planned.graph, &planned.assigned);
@@ -57,6 +66,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
             explain::devices(graph, &planned.devices, assigned)
                 + &explain::workers(graph, assigned, &cores),
         ),
+        ("frames for devices, and for packets that are kept", sizes.to_string()),
         ("thread vectors: which workers reach what", explain::vectors(graph, assigned)),
         ("rows of elements that run as one pass", explain::passes(graph, &planned.fused)),
     ];

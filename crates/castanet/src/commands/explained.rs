@@ -1,6 +1,7 @@
 //! `castanet explain --json`: who runs what, as data.
 
 use castanet_engine::class::Role;
+use castanet_engine::frames::Sizes;
 use castanet_engine::graph::devices::{Device, Share};
 use castanet_engine::router::Planned;
 use serde::Serialize;
@@ -10,9 +11,23 @@ use serde::Serialize;
 pub(crate) struct Explained {
     workers: Vec<Worker>,
     devices: Vec<OfElement>,
+    frames: Frames,
     elements: Vec<Reached>,
     /// Whether every packet stays on the worker that received it.
     full_push: bool,
+}
+
+/// The pools.
+#[derive(Serialize)]
+struct Frames {
+    /// Frames for devices.
+    devices: usize,
+    /// How many of them stay free for devices, ARP and errors.
+    reserve: usize,
+    /// How many frames there may be of packets that are kept.
+    storage: usize,
+    /// Bytes of one frame, with its header.
+    bytes: u64,
 }
 
 /// A worker, and what it does.
@@ -72,7 +87,7 @@ struct Reached {
 }
 
 /// The plan as data.
-pub(crate) fn explained(planned: &Planned) -> Explained {
+pub(crate) fn explained(planned: &Planned, sizes: Sizes) -> Explained {
     let (graph, plan) = (&planned.graph, &planned.assigned);
     let worker = |worker| {
         let core = planned.cores.of(worker);
@@ -104,7 +119,9 @@ pub(crate) fn explained(planned: &Planned) -> Explained {
         workers: plan.reaching(n).collect(),
         moves_with: plan.with[n].map(|with| graph.elements[with].name.clone()),
     };
+    let Sizes { devices, reserve, storage, frame: bytes } = sizes;
     Explained {
+        frames: Frames { devices, reserve, storage, bytes },
         workers: (0..plan.workers).map(worker).collect(),
         devices: planned.devices.iter().enumerate().filter_map(of_element).collect(),
         elements: graph.elements.iter().enumerate().map(reached).collect(),

@@ -242,8 +242,9 @@ fn explain_shows_every_step() {
         "3. ports resolved: push, pull",
         "4. what each edge carries",
         "5. devices, queues and workers assigned",
-        "6. thread vectors: which workers reach what",
-        "7. rows of elements that run as one pass",
+        "6. frames for devices, and for packets that are kept",
+        "7. thread vectors: which workers reach what",
+        "8. rows of elements that run as one pass",
     ];
     assert_eq!(headings, want);
     let steps: Vec<&str> = want.iter().map(|title| text.split(title).nth(1).unwrap()).collect();
@@ -253,7 +254,7 @@ fn explain_shows_every_step() {
         assert!(ports || name.starts_with("AddressInfo"), "{name} has no ports in\n{}", steps[2]);
     }
     assert!(steps[3].contains("push, carries ip\n"), "{}", steps[3]);
-    assert!(steps[6].contains("side0/Strip@"), "{}", steps[6]);
+    assert!(steps[7].contains("side0/Strip@"), "{}", steps[7]);
     assert!(steps[4].contains("worker 0: ") && steps[4].contains("worker 1: "), "{}", steps[4]);
 }
 

@@ -90,6 +90,62 @@ fn fragments_that_wait_leave_frames_to_others() {
 }
 
 #[test]
+fn packets_that_are_longer_than_frames_count_against_the_memory_too() {
+    // 1.2 GB of them, and short ones beside.
+    let config = "InfiniteSource(LENGTH 60000, LIMIT 20000) -> q :: Queue(100000)
+            -> u :: Unqueue(ACTIVE false) -> n :: Counter -> Discard;
+        RatedSource(LENGTH 60, RATE 1000, LIMIT 5000) -> p :: Queue(10000)
+            -> v :: Unqueue(ACTIVE false) -> m :: Counter -> Discard;
+        DriverManager(wait 10s, print $(q.length), print $(q.drops.no_frame), print $(p.length),
+            print $(cat /proc/self/status), write u.active true, write v.active true, wait 1s,
+            print $(n.count), print $(m.count), stop)";
+    let words = ["--simtime", "--memory", "64M", "--frames", "1024", "-e", config];
+    let ran = click(&words, b"");
+    assert_eq!(ran.status, Some(0), "{}{}", ran.out, ran.err);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    let number = |line: &str| line.trim().parse::<usize>().unwrap();
+    let [long, lost, short] = [0, 1, 2].map(|at| number(lines[at]));
+    // Half of the memory; each takes a little more than its bytes.
+    assert!((500..=560).contains(&long), "{long}");
+    assert_eq!((long + lost, short), (20_000, 5000));
+    let peak = lines.iter().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak = number(peak.trim_end_matches("kB"));
+    assert!(peak < 100_000, "{peak} kB");
+    let [n, m] = [2, 1].map(|from_end| number(lines[lines.len() - from_end]));
+    assert_eq!((n, m), (long, 5000));
+    let said = "q :: Queue: its share of the memory for kept packets is full (64.0 MiB in all";
+    assert!(ran.err.starts_with(said) && ran.err.lines().count() == 1, "{}", ran.err);
+    // A short queue has room for what is on its way, however little memory there is.
+    let config = "InfiniteSource(LENGTH 60000, LIMIT 2000) -> q :: Queue(2) -> Unqueue
+        -> c :: Counter -> Discard";
+    let (counts, ran) = numbers(&["--memory", "256K"], config, &["c.count", "q.drops"]);
+    assert_eq!((counts, &*ran.err), (vec![2000, 0], ""));
+}
+
+#[test]
+fn explain_shows_the_pools() {
+    let words = ["explain", "--frames", "4096", "--memory", "64M", "-e", "Idle -> Discard"];
+    let ran = castanet(&words, b"");
+    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    for line in [
+        "devices: 4096 frames of 2240 bytes, 8.8 MiB (--frames); packets that are kept move to \
+         storage while fewer than 1024 are free",
+        "storage: up to 29959 frames, 64.0 MiB (--memory), for packets that are kept",
+    ] {
+        assert!(ran.out.contains(line), "{}", ran.out);
+    }
+    let ran = castanet(&[&words[..], &["--json"]].concat(), b"");
+    let shown: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let frames = serde_json::json!(
+        {"devices": 4096, "reserve": 1024, "storage": 29959, "bytes": 2240}
+    );
+    assert_eq!(shown["frames"], frames);
+    let ran = castanet(&["explain", "--frames", "4000000000", "-e", "Idle -> Discard"], b"");
+    assert_eq!(ran.status, Some(1));
+    assert!(ran.err.contains(" frames fit"), "{}", ran.err);
+}
+
+#[test]
 fn frames_that_no_memory_can_hold_are_an_error() {
     let config = "Idle -> Discard";
     let run: &[&str] = &["run", "-e", config];

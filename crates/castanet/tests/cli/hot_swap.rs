@@ -110,6 +110,62 @@ impl Running {
 }
 
 #[test]
+fn a_smaller_queue_drops_the_excess_at_once() {
+    for class in ["Queue", "SimpleQueue", "FrontDropQueue", "MixedQueue"] {
+        let more = if class == "MixedQueue" { "Idle -> [1] q" } else { "" };
+        let text = |capacity| {
+            format!(
+                "InfiniteSource(LIMIT 100) -> q :: {class}({capacity}) -> u :: Unqueue(ACTIVE false)
+                 -> c :: Counter -> Discard; {more}"
+            )
+        };
+        let mut it = run("shrinks", &["-j", "2"], &text("1000"));
+        it.client.wait_for("q.length", "100");
+        it.swap(&text("10")).unwrap();
+        assert_eq!(it.client.read("q.length"), "10", "{class}");
+        // A larger one drops no more.
+        it.swap(&text("500")).unwrap();
+        it.client.write("u.active", "true");
+        it.client.wait_for("c.count", "10");
+        assert_eq!(it.client.read("q.drops.reset"), "90", "{class}");
+        it.end();
+    }
+}
+
+#[test]
+fn handlers_that_elements_call_must_be_in_the_next_configuration_too() {
+    let path = "s :: InfiniteSource(LIMIT 10, BURST 4, ACTIVE false) -> sw :: Switch -> Null
+        -> c :: Counter(COUNT_CALL 7 x.switch 1) -> x :: Switch -> a :: Counter -> Discard;";
+    let mut it = run("calls", &[], &format!("{path} x[1] -> b :: Counter -> Discard"));
+    // `c` would go on as it is.
+    let refused = it.swap(&path.replace("x ::", "y ::")).unwrap_err();
+    assert!(refused.contains("c :: Counter: no element named 'x'"), "{refused}");
+    let refused = it.swap(&path.replace("x :: Switch", "x :: Paint(1)")).unwrap_err();
+    assert!(refused.contains("no write handler 'switch'"), "{refused}");
+    it.client.write("s.active", "true");
+    it.client.wait_for("b.count", "4");
+    assert_eq!(it.client.read("a.count"), "6");
+    it.end();
+}
+
+#[test]
+fn a_call_that_a_handler_has_set_goes_over() {
+    let text = |more| {
+        format!(
+            "s :: InfiniteSource(LIMIT 10, ACTIVE false, BURST 10) -> first :: Switch {more}
+             -> c :: Counter -> Discard; first[1] -> b :: Counter -> Discard"
+        )
+    };
+    let mut it = run("set-calls", &["-j", "2"], &text(""));
+    it.client.write("c.count_call", "7 first.switch 1");
+    it.swap(&text("-> x :: Null")).unwrap();
+    it.client.write("s.active", "true");
+    it.client.wait_for("b.count", "3");
+    assert_eq!(it.client.read("c.count"), "7");
+    it.end();
+}
+
+#[test]
 fn what_elements_of_the_same_name_and_class_keep_stays() {
     let arp = "arp :: ARPQuerier(10.0.0.1, 2:0:0:0:0:1) -> Discard; Idle -> [0]arp; Idle -> [1]arp;
                sw :: Switch(0); Idle -> sw; sw[0] -> Discard; sw[1] -> Discard;";

@@ -1,6 +1,6 @@
 //! Scripts from outside: what they print, read and write, and what they say when something is wrong.
 
-use crate::program::{click, folder};
+use crate::program::{castanet, click, folder};
 
 /// What a script prints: to standard output, to standard error.
 fn run(config: &str) -> (String, String) {
@@ -240,6 +240,50 @@ fn what_a_count_calls_holds_for_the_packet_that_reaches_it() {
         c[1] -> b :: Counter(COUNT_CALL 2 c/sw.switch nowhere) -> Discard;
         DriverManager(pause, print $(a.count) $(b.count))";
     prints_everywhere(inside, "1 4\n");
+}
+
+#[test]
+fn a_call_that_a_handler_sets_holds_for_the_packet_that_reaches_it() {
+    let sinks = "sw[0] -> a :: Counter -> Discard; sw[1] -> b :: Counter -> Discard;
+        first[1] -> d :: Counter -> Discard";
+    for (c, write) in [
+        ("c :: Counter", "write c.count_call 7"),
+        ("c :: Counter", "write c.config COUNT_CALL 7"),
+        ("c :: Counter", "write c.byte_count_call 601"),
+        ("c :: AggregateCounter", "write c.call_after_count 7"),
+        ("Paint(3) -> c :: AggregateCounter", "write c.call_after_count 7"),
+    ] {
+        for burst in [1, 3, 32] {
+            let config = |handler: &str| {
+                format!(
+                    "s :: InfiniteSource(LIMIT 10, BURST {burst}, LENGTH 100, STOP true, ACTIVE false)
+                     -> first :: Switch -> Null -> {c} -> sw :: Switch; {sinks};
+                     DriverManager({write} {handler} 1, write s.active true, pause,
+                        print $(a.count) $(b.count) $(d.count))"
+                )
+            };
+            prints_everywhere(&config("sw.switch"), "6 4 0\n");
+            prints_everywhere(&config("first.switch"), "7 0 3\n");
+        }
+    }
+}
+
+#[test]
+fn calls_of_what_is_not_there_are_found_without_a_run() {
+    for (call, want) in [
+        ("x.switch 1", "no element named 'x'"),
+        ("c.cuont 1", "no write handler 'cuont'"),
+        ("stpo", "global has no write handler 'stpo'"),
+    ] {
+        let config = format!("Idle -> c :: Counter(COUNT_CALL 7 {call}) -> Discard");
+        let ran = castanet(&["check", "-e", &config], b"");
+        assert_eq!(ran.status, Some(1), "{config}");
+        assert!(ran.err.contains(want), "{config}: {}", ran.err);
+    }
+    let config = "Idle -> c :: Counter(COUNT_CALL 7 s.run, BYTE_COUNT_CALL 8 stop) -> Discard;
+        s :: Script(TYPE PASSIVE, stop)";
+    let ran = castanet(&["check", "-e", config], b"");
+    assert_eq!((ran.status, &*ran.err), (Some(0), ""));
 }
 
 #[test]

@@ -152,7 +152,8 @@ pub static CLASSES: &[Class] = &[
     info::<address_info::AddressInfo>(),
     per_packet::<adjust_timestamp::AdjustTimestamp>(),
     per_batch::<aggregate_counter::AggregateCounter>()
-        .with_calls(aggregate_counter::AggregateCounter::calls),
+        .with_calls(aggregate_counter::AggregateCounter::calls)
+        .with_calls_by(&["call_after_agg", "call_after_count"]),
     per_packet::<aggregate_counter_vector::AggregateCounterVector>(),
     per_packet::<aggregate_filter::AggregateFilter>(),
     per_packet::<aggregate_first::AggregateFirst>(),
@@ -191,6 +192,7 @@ pub static CLASSES: &[Class] = &[
     per_batch::<clipboard::Clipboard>(),
     per_batch::<counter::Counter>()
         .with_calls(counter::Counter::calls)
+        .with_calls_by(&["count_call", "byte_count_call"])
         .with_checksums(Checksums::Pass),
     per_batch::<cpu_switch::CPUSwitch>().with_checksums(Checksums::Pass),
     per_batch::<discard::Discard>().with_checksums(Checksums::Pass),

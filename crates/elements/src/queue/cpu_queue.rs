@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 /// Keeps the packets of each worker in a queue of their own, first in, first out.
 ///
 /// Whoever pulls is served from the workers' queues in turn, whichever output it
-/// pulls from. A packet that finds its worker's queue full is dropped.
+/// pulls from. A packet that finds its worker's queue full is dropped. A smaller capacity
+/// drops the youngest packets of each worker beyond it at once (`drops.reset`).
 ///
 /// ```click
 /// in -> Pipeliner -> q :: CPUQueue(2) -> u :: Unqueue(ACTIVE false) -> out
@@ -17,9 +18,10 @@ use std::collections::VecDeque;
 /// = q.length 2
 /// = q.drops 1
 /// = q.drops.full 1
+/// ! q.capacity 1
+/// = q.drops.reset 1
 /// ! u.active true
 /// < out 1.0.0.1 > 2.0.0.2 udp
-/// < out 1.0.0.2 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
 #[element(ports = "1/1-", processing = "h/l")]
@@ -91,5 +93,9 @@ impl Store for CPUQueue {
 
     fn held(&self, lines: &Lines) -> usize {
         lines.length()
+    }
+
+    fn shrink(&self, lines: &mut Lines) {
+        lines.lines.iter_mut().for_each(|line| line.truncate(self.capacity));
     }
 }

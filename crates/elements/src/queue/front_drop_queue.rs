@@ -1,6 +1,6 @@
 //! `FrontDropQueue`: the oldest make room.
 
-use super::kept::Kept;
+use super::kept::{Kept, oldest_first};
 use castanet_engine::prelude::*;
 
 /// Keeps packets, first in first out; when it is full, the oldest make room.
@@ -64,17 +64,7 @@ impl Store for FrontDropQueue {
         kept.settle();
     }
 
-    fn take(&self, kept: &mut Kept, n: usize, into: &mut Batch, _: &mut Cx) {
-        kept.take(n, into);
-    }
-
-    fn held(&self, kept: &Kept) -> usize {
-        kept.length()
-    }
-
-    fn room(&self, kept: &Kept) -> usize {
-        kept.room(self.capacity)
-    }
+    oldest_first!();
 
     fn shrink(&self, kept: &mut Kept) {
         let excess = kept.packets.len().saturating_sub(self.capacity);

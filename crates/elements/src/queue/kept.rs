@@ -37,6 +37,22 @@ impl Kept {
     }
 }
 
+/// How a `Store` of [`Kept`] with a `capacity` hands packets out, and how many it keeps.
+macro_rules! oldest_first {
+    () => {
+        fn take(&self, kept: &mut Kept, n: usize, into: &mut Batch, _: &mut Cx) {
+            kept.take(n, into);
+        }
+        fn held(&self, kept: &Kept) -> usize {
+            kept.length()
+        }
+        fn room(&self, kept: &Kept) -> usize {
+            kept.room(self.capacity)
+        }
+    };
+}
+pub(super) use oldest_first;
+
 impl Kept {
     /// Puts packets last, as far as there is room; the others go where `full` says.
     pub(super) fn put(&mut self, mut batch: Batch, capacity: usize, full: impl Fate, cx: &mut Cx) {

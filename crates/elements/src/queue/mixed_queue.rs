@@ -1,6 +1,6 @@
 //! `MixedQueue`: first in, first out, and last in, first out.
 
-use super::kept::Kept;
+use super::kept::{Kept, oldest_first};
 use castanet_engine::prelude::*;
 
 /// Keeps packets, of its first input in a line, of its second before all others.
@@ -79,17 +79,7 @@ impl Store for MixedQueue {
         }
     }
 
-    fn take(&self, kept: &mut Kept, n: usize, into: &mut Batch, _: &mut Cx) {
-        kept.take(n, into);
-    }
-
-    fn held(&self, kept: &Kept) -> usize {
-        kept.length()
-    }
-
-    fn room(&self, kept: &Kept) -> usize {
-        kept.room(self.capacity)
-    }
+    oldest_first!();
 
     fn shrink(&self, kept: &mut Kept) {
         kept.packets.truncate(self.capacity);

@@ -1,6 +1,6 @@
 //! `Queue`: first in, first out.
 
-use super::kept::Kept;
+use super::kept::{Kept, oldest_first};
 use castanet_engine::prelude::*;
 
 /// Keeps packets, first in first out, until somebody pulls them.
@@ -83,17 +83,7 @@ impl Store for Queue {
         kept.put(batch, self.capacity, Way::Full, cx);
     }
 
-    fn take(&self, kept: &mut Kept, n: usize, into: &mut Batch, _: &mut Cx) {
-        kept.take(n, into);
-    }
-
-    fn held(&self, kept: &Kept) -> usize {
-        kept.length()
-    }
-
-    fn room(&self, kept: &Kept) -> usize {
-        kept.room(self.capacity)
-    }
+    oldest_first!();
 
     fn shrink(&self, kept: &mut Kept) {
         kept.packets.truncate(self.capacity);

@@ -1,6 +1,6 @@
 //! `SimpleQueue`: first in, first out, and nobody waits for room.
 
-use super::kept::Kept;
+use super::kept::{Kept, oldest_first};
 use castanet_engine::prelude::*;
 
 /// Keeps packets, first in first out; sources do not wait while it is full.
@@ -66,17 +66,7 @@ impl Store for SimpleQueue {
         kept.put(batch, self.capacity, Way::Full, cx);
     }
 
-    fn take(&self, kept: &mut Kept, n: usize, into: &mut Batch, _: &mut Cx) {
-        kept.take(n, into);
-    }
-
-    fn held(&self, kept: &Kept) -> usize {
-        kept.length()
-    }
-
-    fn room(&self, kept: &Kept) -> usize {
-        kept.room(self.capacity)
-    }
+    oldest_first!();
 
     fn shrink(&self, kept: &mut Kept) {
         kept.packets.truncate(self.capacity);

@@ -40,6 +40,12 @@ impl Class {
         self
     }
 
+    /// The same class, for elements to which these handlers give such calls, too.
+    pub const fn with_calls_by(mut self, handlers: &'static [&'static str]) -> Class {
+        self.called_by = handlers;
+        self
+    }
+
     /// The same class, for elements to which packets may come with checksums
     /// that are left to who sends them.
     pub const fn with_checksums(mut self, checksums: Checksums) -> Class {

@@ -12,17 +12,21 @@ use crate::class::Role;
 /// By element: whether packets come there, or its tasks send them, one at a time.
 pub(crate) fn single(graph: &Graph) -> Vec<bool> {
     let mut single = vec![false; graph.elements.len()];
-    for caller in 0..single.len() {
-        if graph.in_edges(caller).next().is_some() && calls(graph, caller) {
-            lead_to(graph, caller, &mut single);
-        }
+    let callers = (0..single.len()).filter(|&element| calls(graph, element));
+    callers.for_each(|caller| add(graph, caller, &mut single));
+    single
+}
+
+/// Adds what follows from one element that calls handlers.
+pub(super) fn add(graph: &Graph, caller: usize, single: &mut [bool]) {
+    if graph.in_edges(caller).next().is_some() {
+        lead_to(graph, caller, single);
     }
     for (element, single) in single.iter_mut().enumerate() {
         // What a device has received is parted behind it.
         let class = graph.elements[element].class;
         *single &= !(class.role == Role::Source && class.device.is_some());
     }
-    single
 }
 
 /// Whether an element calls handlers.

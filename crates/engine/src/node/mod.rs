@@ -104,8 +104,8 @@ pub trait Node: Any + Send {
         None
     }
     /// Takes over the state of the node that it replaces, and the configuration if that has been
-    /// changed.
-    fn inherit(&mut self, before: &mut dyn Node, changed: Option<Rewritten>);
+    /// changed. The number is how many kept packets that has cost.
+    fn inherit(&mut self, before: &mut dyn Node, changed: Option<Rewritten>) -> u64;
     /// Its state comes from a node with another configuration.
     fn resume(&mut self, _cx: &mut Cx) {}
 }
@@ -337,12 +337,17 @@ macro_rules! handlers_of_body {
         fn continues(&self, before: &crate::node::Rewritten) -> bool {
             before.downcast_ref::<E>().is_some_and(|before| $continues(&*self.body.config, before))
         }
-        fn inherit(&mut self, before: &mut dyn Node, changed: Option<crate::node::Rewritten>) {
-            if let Some(before) = (before as &mut dyn std::any::Any).downcast_mut::<Self>() {
-                changed.into_iter().for_each(|config| self.body.install(config));
-                self.body.inherit(&mut before.body);
-                self.body.settle($settle);
-            }
+        fn inherit(
+            &mut self,
+            before: &mut dyn Node,
+            changed: Option<crate::node::Rewritten>,
+        ) -> u64 {
+            let before = (before as &mut dyn std::any::Any).downcast_mut::<Self>();
+            let Some(before) = before else { return 0 };
+            changed.into_iter().for_each(|config| self.body.install(config));
+            self.body.inherit(&mut before.body);
+            self.body.settle($settle);
+            self.body.shrink($held, $shrink)
         }
     };
 }

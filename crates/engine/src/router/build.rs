@@ -1,5 +1,6 @@
 //! From a plan to workers that are ready to run.
 
+use super::calls::find_calls;
 use super::costs::Load;
 use super::overheard::Overheard;
 use super::places::Places;
@@ -64,8 +65,7 @@ impl Router {
             false => Clock::real(),
         });
         let planned = plan(flat, library, &options.cores(), options.wording, found);
-        let queues = planned.assigned.device_queues(&planned.devices);
-        let frames = Frames::new(options.frames, options.memory, queues);
+        let frames = Frames::new(options.frames, options.memory, planned.queues());
         let frames = frames.map_err(|e| {
             found.push(Diagnostic::error(None, format!("cannot make frames: {e}")));
         });
@@ -82,6 +82,7 @@ impl Router {
             next: None,
             board: ground.board,
             rewritten: vec![None; built.graph.elements.len()],
+            callers: vec![false; built.graph.elements.len()],
             graph: built.graph,
             assigned: built.assigned,
             checksums: built.checksums,
@@ -116,7 +117,13 @@ impl Router {
         let planned = plan(flat, library, &options.cores(), options.wording, found);
         let system = options.interfaces.map(|ask| Arc::new(ask) as _);
         let names = Names::new(&planned.facts.addresses, system);
-        make_all(&planned, &names, &Board::default(), Time::default(), options, found);
+        let parts = make_all(&planned, &names, &Board::default(), Time::default(), options, found);
+        let Planned { graph, assigned, .. } = &planned;
+        for element in 0..if found.has_errors() { 0 } else { graph.elements.len() } {
+            if let Err(error) = find_calls(graph, assigned, &parts.programs, &names, element) {
+                report(graph, element, "initializing", vec![error], options.wording, found);
+            }
+        }
     }
 }
 
@@ -167,28 +174,31 @@ pub(super) fn construct(
 }
 
 impl Built {
-    /// Lets elements open what they need, in the order of the file; where one
-    /// fails, it is not asked on other workers.
+    /// Lets elements that are `new` open what they need, in the order of the file; where one
+    /// fails, it is not asked on other workers. The handlers must be there that any of them calls.
     pub(super) fn begin(
         &mut self,
-        elements: impl Iterator<Item = usize>,
+        new: impl Fn(usize) -> bool,
         ground: &Ground,
         options: &Options,
         found: &mut Diagnostics,
     ) {
-        for element in elements {
-            let mut workers = self.assigned.begins(&self.graph, element).into_iter();
+        for element in 0..self.graph.elements.len() {
+            let begins = self.assigned.begins(&self.graph, element);
+            let mut workers = begins.into_iter().filter(|_| new(element));
             let begin = |worker| self.crew.here(worker).map_or(Ok(()), |it| it.begin(element));
             let begun = workers.try_for_each(begin).and_then(|()| {
                 let program = self.programs.iter_mut().find(|run| run.element == element);
-                program.map_or(Ok(()), |run| {
+                program.filter(|_| new(element)).map_or(Ok(()), |run| {
                     let signals = run.program.signals().iter();
                     self.armed.extend(signals.map(|&signal| (signal, element)));
                     let (line, console) = (ground.notify.clone(), ground.console.clone());
                     run.program.begin(Bell { program: run.id, line, console })
                 })
             });
-            if let Err(error) = begun.and_then(|()| self.find_calls(element)) {
+            let found_calls =
+                |()| find_calls(&self.graph, &self.assigned, &self.programs, &self.names, element);
+            if let Err(error) = begun.and_then(found_calls) {
                 report(&self.graph, element, "initializing", vec![error], options.wording, found);
             }
         }
@@ -198,12 +208,11 @@ impl Built {
 impl Built {
     /// Lets all elements begin, and then start, where none replaces others; whether they could.
     fn begin_all(&mut self, ground: &Ground, options: &Options, found: &mut Diagnostics) -> bool {
-        let all = 0..self.graph.elements.len();
-        self.begin(all.clone(), ground, options, found);
+        self.begin(|_| true, ground, options, found);
         if found.has_errors() {
             return false;
         }
-        for (element, error) in self.start(all) {
+        for (element, error) in self.start(0..self.graph.elements.len()) {
             report(&self.graph, element, "initializing", vec![error], options.wording, found);
         }
         self.run_emitted();

@@ -2,8 +2,9 @@
 
 use super::build::Built;
 use super::handlers::{declared, missing, unknown};
+use super::swap::Before;
 use super::{Router, Run, global};
-use crate::args::ArgError;
+use crate::args::{ArgError, Names};
 use crate::graph::{Graph, assign};
 use crate::worker::Worker;
 use crate::worker::calls::Request;
@@ -51,21 +52,58 @@ impl Router {
     }
 }
 
-impl Built {
-    /// Whether the handlers are there that an element calls.
-    pub(super) fn find_calls(&self, element: usize) -> Result<(), ArgError> {
-        let it = &self.graph.elements[element];
-        let calls = it.class.calls.and_then(|find| find(&it.config, &self.names));
-        for (argument, handler) in calls.unwrap_or_default() {
-            let path = in_scope(&self.graph, &it.name, &handler);
-            let found = find(&self.graph, &self.assigned, &self.programs, &path);
-            found.map_err(|error| match argument {
-                Some(argument) => error.at(argument),
-                None => error,
-            })?;
+impl Router {
+    /// Lets packets come one at a time to an element that a handler gives a call, as they do from
+    /// the start to those whose arguments have one.
+    pub(super) fn let_call(&mut self, element: usize) {
+        if std::mem::replace(&mut self.callers[element], true) {
+            return;
         }
-        Ok(())
+        self.assigned.send_singly_to(&self.graph, element);
+        for worker in 0..self.crew.len() {
+            let single = self.assigned.single.clone();
+            self.crew.ask(worker, move |worker| worker.send_singly(&single));
+        }
     }
+
+    /// By element of another configuration: whether it goes on for one that a handler has given a
+    /// call.
+    pub(super) fn callers_of(&self, before: &[Option<Before>]) -> Vec<bool> {
+        let calls = |before: &Before| self.callers[before.element];
+        before.iter().map(|before| before.as_ref().is_some_and(calls)).collect()
+    }
+
+    /// Lets packets come one at a time to elements that go on with such calls.
+    pub(super) fn hand_over_callers(&self, built: &mut Built, before: &[Option<Before>]) {
+        let callers = self.callers_of(before);
+        for element in (0..callers.len()).filter(|&element| callers[element]) {
+            built.assigned.send_singly_to(&built.graph, element);
+            for worker in 0..built.crew.len() {
+                let worker = built.crew.here(worker);
+                worker.into_iter().for_each(|it| it.send_singly(&built.assigned.single));
+            }
+        }
+    }
+}
+
+/// Whether the handlers are there that an element calls.
+pub(super) fn find_calls(
+    graph: &Graph,
+    assigned: &assign::Plan,
+    programs: &[Run],
+    names: &Names,
+    element: usize,
+) -> Result<(), ArgError> {
+    let it = &graph.elements[element];
+    let calls = it.class.calls.and_then(|find| find(&it.config, names));
+    for (argument, handler) in calls.unwrap_or_default() {
+        let path = in_scope(graph, &it.name, &handler);
+        find(graph, assigned, programs, &path).map_err(|error| match argument {
+            Some(argument) => error.at(argument),
+            None => error,
+        })?;
+    }
+    Ok(())
 }
 
 /// Whether there is a write handler of that name, or what is wrong with it.

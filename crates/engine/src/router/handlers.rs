@@ -54,6 +54,10 @@ impl Router {
             return self.write_global(name, value);
         }
         let element = self.element(element)?;
+        if self.graph.elements[element].class.called_by.contains(&name) && !value.trim().is_empty()
+        {
+            self.let_call(element);
+        }
         self.write_element(element, name, value)
     }
 

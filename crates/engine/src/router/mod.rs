@@ -181,6 +181,8 @@ pub struct Router {
     checksums: Vec<bool>,
     /// By element: what handlers have made of its configuration, if they have.
     rewritten: Vec<Option<Rewritten>>,
+    /// By element: whether a handler has given it a call to make on its packets' way.
+    callers: Vec<bool>,
     names: Names,
     flat_text: String,
     text: Option<String>,

@@ -4,6 +4,7 @@ use crate::args::{ArgError, Names};
 use crate::class::Library;
 use crate::cores::Cores;
 use crate::element::{Facts, Said};
+use crate::frames::Sizes;
 use crate::graph::devices::{self, Device};
 use crate::graph::{
     Graph, assign, carries, checksums, classes, fuse, in_scope, order, ports, watch,
@@ -38,6 +39,18 @@ pub struct Planned {
     pub assigned: assign::Plan,
     /// Which elements run as one pass.
     pub fused: fuse::Plan,
+}
+
+impl Planned {
+    /// How many queues of devices elements use.
+    pub(crate) fn queues(&self) -> usize {
+        self.assigned.device_queues(&self.devices)
+    }
+
+    /// The sizes of the pools that a router of this configuration has, with these options.
+    pub fn sizes(&self, frames: Option<usize>, memory: Option<u64>) -> Result<Sizes, String> {
+        Sizes::of(frames, memory, self.queues())
+    }
 }
 
 /// Goes through the steps; everything wrong is in `found`.

@@ -40,6 +40,10 @@ impl Router {
             return Err(self.stays(it));
         };
         let config = new.prepare(&before).unwrap_or(config);
+        let calls = self.graph.elements[it].class.calls;
+        if calls.is_some_and(|find| find(&text, &self.names).is_some()) {
+            self.let_call(it);
+        }
         // Together: what workers share moves with the first that follows.
         let ran = self.halt();
         for worker in 0..self.crew.len() {

@@ -14,9 +14,10 @@ use crate::args::ArgError;
 use crate::board::Board;
 use crate::class::{Library, Role};
 use crate::graph::Graph;
-use crate::node::{self, Rewritten};
+use crate::node::{self, Node, Rewritten, THROWN};
 use crate::worker::{Console, Worker};
 use castanet_lang::{Diagnostics, Flat};
+use std::sync::Arc;
 
 /// Reads a text, hands what it means to `build`, and says everything that was
 /// wrong.
@@ -44,11 +45,13 @@ pub(super) struct Next {
 }
 
 /// What an element takes over.
-struct Before {
+pub(super) struct Before {
     /// From which element.
-    element: usize,
+    pub(super) element: usize,
     /// Whether with other arguments, or in another place.
     changed: bool,
+    /// The configuration of that element for which the next one was made.
+    seen: Option<Rewritten>,
     /// The configuration under which it goes on, where that is not the one it was built with.
     config: Option<Rewritten>,
 }
@@ -106,12 +109,14 @@ impl Router {
         // Workers that have cores stay there, and those are not this thread's meanwhile.
         let cores = self.pin.clone().unwrap_or_else(|| options.cores());
         let planned = plan(flat, library, &cores, options.wording, found);
+        if let Some(short) = self.frames.lacking(planned.queues()) {
+            found.push(short);
+        }
         let mut built = construct(flat, planned, options, &ground, found)?;
         let before = self.predecessors(&mut built);
         let goes_on = goes_on(&before, self.graph.elements.len());
         self.leave(|it| !goes_on[it]);
-        let fresh = (0..before.len()).filter(|&it| before[it].is_none());
-        built.begin(fresh, &ground, options, found);
+        built.begin(|it| before[it].is_none(), &ground, options, found);
         if found.has_errors() {
             self.leave(|_| false);
         }
@@ -176,20 +181,47 @@ impl Router {
             return None;
         }
         if new.class.role == Role::Control {
-            return Some(Before { element, changed: false, config: None });
+            return Some(Before { element, changed: false, seen: None, config: None });
         }
         let same = new.config == old.config && self.names.declares_like(&built.names);
         let stays = same && self.same_place(built, it, element);
-        let home = built.assigned.homes[it];
-        let node = node::at(&built.crew.here(home)?.slots, it)?;
-        let continues = || configs[element].as_ref().is_some_and(|config| node.continues(config));
         // Only who has queues of a device depends on where it stands.
-        let goes_on = stays || same && !new.class.each || continues();
+        let goes_on = stays || same && !new.class.each;
+        let (seen, home) = (configs[element].clone(), built.assigned.homes[it]);
+        let node = node::at(&built.crew.here(home)?.slots, it)?;
+        let continues = || seen.as_ref().is_some_and(|config| node.continues(config));
+        if !(goes_on || continues()) {
+            return None;
+        }
+        let mut before = Before { element, changed: !stays, seen, config: None };
+        before.config = self.prepared(&before, node);
+        Some(before)
+    }
+
+    /// The configuration under which `node` goes on for the present element, where that is not the
+    /// node's own.
+    fn prepared(&self, before: &Before, node: &dyn Node) -> Option<Rewritten> {
         // What handlers have changed stays as it is.
-        let prepares = goes_on && !(stays && self.rewritten[element].is_some());
-        let before = configs[element].as_ref().filter(|_| prepares);
-        let config = before.and_then(|before| node.prepare(before));
-        goes_on.then_some(Before { element, changed: !stays, config })
+        let stays = !before.changed && self.rewritten[before.element].is_some();
+        before.seen.as_ref().filter(|_| !stays).and_then(|seen| node.prepare(seen))
+    }
+
+    /// Prepares configurations anew where handlers have written to the present element since the
+    /// next one was made.
+    fn prepare_anew(&mut self, built: &mut Built, before: &mut [Option<Before>]) {
+        let mut configs = self.configurations();
+        for (it, before) in before.iter_mut().enumerate() {
+            let Some(before) = before else { continue };
+            let now = configs[before.element].take();
+            let (Some(seen), Some(now)) = (&mut before.seen, now) else { continue };
+            if Arc::ptr_eq(seen, &now) {
+                continue;
+            }
+            *seen = now;
+            let home = built.assigned.homes[it];
+            let node = built.crew.here(home).and_then(|worker| node::at(&worker.slots, it));
+            before.config = node.and_then(|node| self.prepared(before, node));
+        }
     }
 
     /// Whether two elements of one class have as many ports, the same workers
@@ -233,7 +265,7 @@ impl Router {
         // What is on its way has been promised the handlers of this configuration; one of them may
         // put yet another in the place of the next.
         self.make_all_calls();
-        let Some(Next { text, mut built, board, before }) = self.next.take() else {
+        let Some(Next { text, mut built, board, mut before }) = self.next.take() else {
             self.go_on(runs);
             return true;
         };
@@ -243,8 +275,10 @@ impl Router {
         self.end_others(&before);
         // One that a last word has asked for was made to follow what has just ended.
         self.next = None;
+        self.prepare_anew(&mut built, &mut before);
         self.hand_over_programs(&mut built, &before);
         self.hand_over(&mut built, &before);
+        self.hand_over_callers(&mut built, &before);
         self.start(&mut built, &before);
         // The old ones end when the new ones run: that may take its time.
         let _old = self.take_place(built, &before);
@@ -295,13 +329,13 @@ impl Router {
     /// Moves what elements keep, their counts and their timers.
     fn hand_over(&mut self, built: &mut Built, before: &[Option<Before>]) {
         for (it, before) in before.iter().enumerate() {
-            let Some(Before { element, changed, config }) = before else { continue };
+            let Some(Before { element, changed, config, .. }) = before else { continue };
             let (element, changed) = (*element, *changed);
             let class = built.graph.elements[it].class;
             let (now, then) = (built.assigned.homes[it], self.assigned.homes[element]);
-            // What handlers have changed stays changed.
+            // What handlers have changed stays changed; there is no other configuration then.
             let rewritten = self.rewritten[element].as_ref().filter(|_| !changed);
-            let config = config.as_ref().or(rewritten);
+            let config = rewritten.or(config.as_ref());
             for worker in 0..built.crew.len() {
                 // The state at home is what timers and files go with.
                 let from = match worker {
@@ -349,6 +383,7 @@ impl Router {
             self.rewritten[before.element].take()
         };
         let rewritten = before.iter().map(kept).collect();
+        let callers = self.callers_of(before);
         let Built {
             graph,
             assigned,
@@ -375,6 +410,7 @@ impl Router {
         self.assigned = assigned;
         self.checksums = checksums;
         self.rewritten = rewritten;
+        self.callers = callers;
         self.names = names;
         self.flat_text = flat_text;
         self.requirements = requirements;
@@ -419,11 +455,13 @@ fn bequeath(
 ) {
     let Some(from) = node::at_mut(&mut old.slots, before) else { return };
     let Some(to) = node::at_mut(&mut new.slots, it) else { return };
-    match home || !(from.shares() || to.shares()) {
-        true => to.inherit(from, changed.cloned()),
-        false => changed.into_iter().for_each(|config| _ = to.install(config.clone())),
-    }
+    let thrown = match (home || !(from.shares() || to.shares()), changed) {
+        (true, changed) => to.inherit(from, changed.cloned()),
+        (false, Some(config)) => to.install(config.clone()),
+        (false, None) => 0,
+    };
     new.core.ledger[it] = std::mem::take(&mut old.core.ledger[before]);
+    new.core.count_drops(it, THROWN, thrown);
     if let Some(visits) = &old.core.visits {
         new.count_cycles().costs[it] = visits.costs[before];
     }

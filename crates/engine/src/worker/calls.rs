@@ -164,12 +164,15 @@ pub(crate) fn spread(slot: &Slot, core: &mut Core, me: usize, depth: u32, from: 
 /// before anything that was pulled goes on.
 #[cold]
 pub(crate) fn set_aside(core: &mut Core, me: usize, from: usize) {
+    // The last ones: those before are of elements that pulled it, and called before that.
+    let count = core.emitted[from..].iter().filter(|(output, _)| *output == CALL).count();
+    let mut calls = core.calls.split_off(core.calls.len() - count);
     let mut at = from;
     while at < core.emitted.len() {
         if core.emitted[at].0 == CALL {
             let (_, batch) = core.emitted.remove(at);
             let hop = Hop::new(me, 0, 0, batch);
-            core.pulled.push(Hop { call: core.calls.pop_front(), ..hop });
+            core.pulled.push(Hop { call: calls.pop_front(), ..hop });
         } else {
             at += 1;
         }

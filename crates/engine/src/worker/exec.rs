@@ -70,11 +70,15 @@ fn follow<const TIMED: bool>(nodes: &mut [Slot], core: &mut Core, hop: Hop) {
         }
         core.hops += 1;
         depth += 1;
-        if nodes[me].single && batch.len() > 1 {
+        let single = nodes[me].single;
+        if single && batch.len() > 1 {
             calls::part(core, me, port, depth, &mut batch);
         }
         let fused = match nodes[me].pass {
-            Some(_) if !TIMED && !alone => pass::through(nodes, core, me, depth, &mut batch),
+            // A handler may have given an element of the pass a call: the first is single, too.
+            Some(_) if !TIMED && !alone && !single => {
+                pass::through(nodes, core, me, depth, &mut batch)
+            }
             _ => None,
         };
         alone = false;
@@ -124,7 +128,7 @@ fn push_one<const TIMED: bool>(
     port: usize,
     batch: &mut Batch,
 ) -> u8 {
-    let count = batch.len() as u64;
+    let (count, from) = (batch.len() as u64, core.mark);
     core.ledger[me].input += count;
     if !slots[me].watched.is_empty() {
         core.watched = kept(slots, me);
@@ -140,7 +144,7 @@ fn push_one<const TIMED: bool>(
     });
     let output = pushed.unwrap_or_else(|_| {
         batch.clear();
-        lose_burst(core, me, node, count);
+        lose_burst(core, me, node, count, from);
         NOTHING
     });
     if !slots[me].waiters.is_empty() {
@@ -151,10 +155,10 @@ fn push_one<const TIMED: bool>(
 
 /// After a panic: what did not come out again, was not counted and is not
 /// kept is counted as lost to it. Where workers share what is kept, only the
-/// burst of `count` packets can be told.
+/// burst of `count` packets can be told. What the element has emitted lies at `from` and behind.
 #[cold]
-fn lose_burst(core: &mut Core, me: usize, node: &dyn Node, count: u64) {
-    let out: u64 = core.emitted[core.mark..].iter().map(|(_, b)| b.len() as u64).sum();
+fn lose_burst(core: &mut Core, me: usize, node: &dyn Node, count: u64, from: usize) {
+    let out: u64 = core.emitted[from..].iter().map(|(_, b)| b.len() as u64).sum();
     let held = catch_unwind(AssertUnwindSafe(|| node.held())).unwrap_or(0) as u64;
     let lost = match node.shares() {
         true => count.saturating_sub(out),
@@ -247,14 +251,14 @@ pub(crate) fn take_and_push<const TIMED: bool>(
 fn ask(nodes: &mut [Slot], core: &mut Core, me: usize, output: usize, n: usize) -> Asked {
     let Some(mut node) = nodes[me].node.take() else { return Asked::Done };
     let entered = |core: &Core| core.ledger[me].input + core.ledger[me].made;
-    let before = entered(core);
+    let (before, from) = (entered(core), core.mark);
     core.asked = output;
     let from_storage = std::mem::replace(&mut core.from_storage, false);
     let mut cx = Cx { core: &mut *core, me, nodes: Some(&mut *nodes) };
     let asked = catch_unwind(AssertUnwindSafe(|| node.ask(n, &mut cx)));
     core.from_storage = from_storage;
     let asked = asked.unwrap_or_else(|_| {
-        lose_burst(core, me, &*node, entered(core) - before);
+        lose_burst(core, me, &*node, entered(core) - before, from);
         Asked::At(core.now + AFTER_PANIC)
     });
     nodes[me].node = Some(node);
@@ -292,7 +296,7 @@ pub(crate) fn act(
     if let Some(node) = node::at_mut(nodes, me) {
         let mut cx = Cx { core: &mut *core, me, nodes: None };
         if catch_unwind(AssertUnwindSafe(|| f(node, &mut cx))).is_err() {
-            lose_burst(core, me, node, 0);
+            lose_burst(core, me, node, 0, mark);
         }
     }
     spread(&nodes[me], core, me, 0, mark);

@@ -273,6 +273,14 @@ impl Worker {
         self.revive(me);
     }
 
+    /// Lets packets come one at a time where `single` says so, by element.
+    pub(crate) fn send_singly(&mut self, single: &[bool]) {
+        for (slot, &is_single) in self.slots.iter_mut().zip(single) {
+            slot.single = is_single;
+            slot.straight = slot.straight.filter(|&to| !(is_single || single[to]));
+        }
+    }
+
     /// Puts the tasks of element `me`, and those that pull through it, back
     /// to work after a handler write.
     pub(crate) fn revive(&mut self, me: usize) {

@@ -1,11 +1,11 @@
 //! The bed that the tests lie in: a router of small elements, and its balance.
 
-use crate::{elements, moving, queues, straight};
+use crate::{calls, elements, moving, queues, replaced, straight};
 use castanet_engine::class::Library;
 use castanet_engine::router::{Notice, Options, Replacements, Router};
 use castanet_engine::worker::Console;
 use castanet_lang::{Diagnostics, Flat, SourceMap, expand, parse};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 struct Silent;
@@ -16,7 +16,14 @@ impl Console for Silent {
 }
 
 pub(crate) fn library() -> Library {
-    Library::new(&[elements::CLASSES, moving::CLASSES, queues::CLASSES, straight::CLASSES])
+    Library::new(&[
+        calls::CLASSES,
+        elements::CLASSES,
+        moving::CLASSES,
+        queues::CLASSES,
+        replaced::CLASSES,
+        straight::CLASSES,
+    ])
 }
 
 pub(crate) fn build(text: &str, workers: usize, simulated: bool) -> Router {
@@ -50,17 +57,29 @@ fn options(workers: usize, simulated: bool) -> Options {
 
 /// A router that `write hotconfig` replaces.
 pub(crate) fn build_replaceable(text: &str, workers: usize) -> Router {
+    replaceable(text, workers, Arc::default())
+}
+
+/// The same with one worker, and what is said of configurations that are right.
+pub(crate) fn build_warning(text: &str) -> (Router, Arc<Mutex<String>>) {
+    let said = Arc::default();
+    (replaceable(text, 1, Arc::clone(&said)), said)
+}
+
+fn replaceable(text: &str, workers: usize, said: Arc<Mutex<String>>) -> Router {
     let mut router = build(text, workers, false);
     router.allow_replacements(Replacements {
         library: library(),
         options: options(workers, false),
-        read: Box::new(|text, build| {
+        read: Box::new(move |text, build| {
             let (sources, flat, mut found) = read(&library(), text);
             build(&flat, &mut found);
+            let rendered = found.render_rich(&sources, false);
             match found.has_errors() {
-                true => Err(found.render_rich(&sources, false)),
-                false => Ok(()),
+                true => return Err(rendered),
+                false => *said.lock().unwrap() += &rendered,
             }
+            Ok(())
         }),
     });
     router

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // a test
 
 mod bed;
+mod calls;
 mod circles;
 mod devices;
 mod elements;
@@ -11,6 +12,7 @@ mod faults;
 mod fused;
 mod moving;
 mod queues;
+mod replaced;
 mod straight;
 mod turns;
 mod waking;

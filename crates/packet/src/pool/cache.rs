@@ -6,8 +6,9 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::heap;
 use super::shared::Shared;
-use crate::frame::{self, FrameHeader, HEAP};
+use crate::frame::{FrameHeader, HEAP};
 use crate::packet::{Packet, SHARED};
 
 /// Most frames of one pool that a thread keeps.
@@ -234,7 +235,7 @@ impl Local {
     unsafe fn put_slow(&self, frame: NonNull<FrameHeader>, pool: u8) {
         if pool == HEAP {
             // SAFETY: heap frames have that number and no others.
-            return unsafe { frame::free_heap(frame) };
+            return unsafe { heap::put(frame) };
         }
         // SAFETY: the frame that is being given up is still in use.
         let shared = unsafe { Shared::by_id(pool) };

@@ -8,6 +8,7 @@
 
 mod cache;
 mod foreign;
+pub(crate) mod heap;
 mod memory;
 mod shared;
 
@@ -321,8 +322,15 @@ impl Pool {
         self.shared().reserve
     }
 
-    /// Whether any pool of the process is low: the test once a burst. Whether a packet's own is
-    /// says [`Packet::is_scarce`].
+    /// How many bytes all packets of the process take that lie on the heap, for they are longer
+    /// than frames of pools.
+    pub fn heap_bytes() -> usize {
+        heap::bytes()
+    }
+
+    /// Whether any pool of the process is low, or the heap ([`Pool::heap_bytes`]) has more than a
+    /// mebibyte of packets: the test once a burst. Whether a packet's own is says
+    /// [`Packet::is_scarce`].
     #[inline]
     pub fn any_low() -> bool {
         shared::any_low()

@@ -9,7 +9,7 @@ use super::cache::Cache;
 use super::foreign::{self, FrameStore};
 use super::memory::Mapping;
 use super::{PoolConfig, PoolStats};
-use crate::frame::{FrameHeader, HEADER};
+use crate::frame::{FrameHeader, HEADER, HEAP};
 use crate::raw::Blank;
 
 /// How many pools there can be at a time.
@@ -24,7 +24,7 @@ static POOLS: [AtomicPtr<Shared>; MAX_POOLS] =
 /// cache of the pool that had it.
 static TAKEN: Mutex<[bool; MAX_POOLS]> = Mutex::new([false; MAX_POOLS]);
 
-/// The pools with fewer free frames than their reserve.
+/// The pools with fewer free frames than their reserve, and the heap while its frames take much.
 static LOW: LowPools =
     LowPools { count: AtomicUsize::new(0), pools: [const { AtomicU64::new(0) }; 4] };
 
@@ -33,7 +33,7 @@ static LOW: LowPools =
 struct LowPools {
     /// How many pools are low.
     count: AtomicUsize,
-    /// By pool number, a bit: whether it is low.
+    /// By number, that of the heap too, a bit: whether it is low.
     pools: [AtomicU64; 4],
 }
 
@@ -64,11 +64,16 @@ pub(super) fn any_low() -> bool {
     LOW.count.load(Ordering::Relaxed) != 0
 }
 
-/// Whether the pool with this number is low; never the heap.
+/// Whether the pool with this number, or the heap, is low.
 #[inline]
 pub(crate) fn is_low(id: u8) -> bool {
     let (word, bit) = LOW.place(id);
     word.load(Ordering::Relaxed) & bit != 0
+}
+
+/// Says whether frames of the heap take much.
+pub(super) fn note_heap(low: bool) {
+    LOW.set(HEAP, low);
 }
 
 /// A pool, as threads share it.

@@ -6,7 +6,7 @@ mod movable;
 mod queues;
 
 use super::devices::{Device, Share};
-use super::{Flow, Graph};
+use super::{Flow, Graph, order};
 use crate::class::Role;
 use crate::cores::Cores;
 use crate::element::Facts;
@@ -143,6 +143,13 @@ impl Plan {
             }
         }
         self.single = single;
+    }
+
+    /// Lets packets come one at a time to `caller` too, which calls handlers.
+    pub(crate) fn send_singly_to(&mut self, graph: &Graph, caller: usize) {
+        let mut single = std::mem::take(&mut self.single);
+        order::add(graph, caller, &mut single);
+        self.send_singly(single);
     }
 
     /// Whether no more than one worker can reach an element at a time.
