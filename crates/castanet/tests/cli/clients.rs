@@ -120,9 +120,9 @@ fn held_back(path: &std::path::Path) -> Killed {
     let config = format!(
         "ControlSocket(UNIX, {0}); ControlSocket(UNIX, {0}-2); m :: Idle -> Discard;
          Script(set i 0, wait 100ms, label again, set i $(add $i 1),
-             print \"0123456789012345678901234567890123456789012345678901234567890123456789\",
-             goto again $(lt $i 3000))",
-        path.display()
+             print \"{1}\", goto again $(lt $i 300))",
+        path.display(),
+        "x".repeat(1000)
     );
     let mut command = crate::program::command();
     command.args(["run", "-q", "-e", &config]).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -204,6 +204,8 @@ fn long_tables_are_read_whole() {
          t[0] -> rw :: IPRewriter(pattern 9.9.9.9 - - - 0 0) -> Discard;
          t[1] -> m :: Middlebox(add-stateful ip-proto udp accept, INTERFACES a) -> c :: Counter
            -> Discard;
+         RandomSource(20, $n) -> GetIPAddress(16) -> Queue($n) -> Unqueue
+           -> [0]arp :: ARPQuerier(10.0.0.1, 2:0:0:0:0:1) -> Discard; Idle -> [1]arp;
          ControlSocket(UNIX, {})",
         path.display()
     );
@@ -219,6 +221,19 @@ fn long_tables_are_read_whole() {
         let heard = talk(&path, &format!("READ {handler}\n"));
         data(&heard).lines().map(str::to_owned).collect()
     };
+    // Neighbours that were asked for, each once, the oldest first.
+    while count("arp.count") < 15_000 {
+        assert!(begun.elapsed() < PATIENCE, "{}", count("arp.count"));
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    let neighbours = lines("arp.table");
+    assert_eq!(neighbours.len(), count("arp.count"));
+    let age = |line: &String| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
+    assert!(neighbours.is_sorted_by(|a, b| age(a) >= age(b)));
+    let mut names: Vec<_> = neighbours.iter().map(|line| line.split(' ').next()).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), neighbours.len());
     let connections = lines("m.connections");
     assert_eq!(connections.len(), count("m.connection_count"));
     assert!(connections.len() > 5000 && connections.is_sorted());

@@ -152,7 +152,7 @@ impl Source for ICMPPingSource {
             return Asked::Done;
         }
         if cx.is_pulled() {
-            let n = n.min(usize::try_from(left).unwrap_or(n));
+            let n = cx.grant(n.min(usize::try_from(left).unwrap_or(n)));
             let made = (0..n).take_while(|_| self.fields.ping(pings, cx)).count();
             return if made > 0 { Asked::Again } else { Asked::Empty };
         }
@@ -161,7 +161,9 @@ impl Source for ICMPPingSource {
         if due > cx.now() {
             return Asked::At(due);
         }
-        self.fields.ping(pings, cx);
+        if cx.grant(1) == 0 || !self.fields.ping(pings, cx) {
+            return Asked::Empty;
+        }
         let next = due + self.fields.interval.max(Duration::from_micros(1));
         pings.next = Some(next);
         Asked::At(next)
