@@ -190,7 +190,7 @@ fn a_refused_configuration_leaves_the_hosts_devices_working() {
     let first = config("", "");
     let Bed { lab: _lab, middle, mut process, mut control, socket, .. } =
         Bed::new("swap-host", |socket| with_control(socket, &first));
-    let mut works = |control: &mut UnixStream| {
+    let works = |control: &mut UnixStream| {
         for (counter, place) in [("c", "10.20.0.9"), ("d", "10.21.0.255")] {
             let count = |control: &mut UnixStream| read(control, &format!("{counter}.count"));
             let (before, began) = (count(control), Instant::now());
