@@ -143,10 +143,8 @@ impl Source for ICMPPingSource {
     }
 
     fn ask(&self, pings: &mut Pinged, n: usize, cx: &mut Cx) -> Asked {
-        let left = match u64::try_from(self.fields.limit) {
-            Ok(limit) => limit.saturating_sub(pings.pings.count()),
-            Err(_) => u64::MAX,
-        };
+        let left = u64::try_from(self.fields.limit)
+            .map_or(u64::MAX, |limit| limit.saturating_sub(pings.pings.count()));
         if !self.fields.active || left == 0 {
             pings.next = None;
             return Asked::Done;

@@ -33,8 +33,8 @@ use castanet_engine::router::Bell;
 /// 64 clients may be connected; one that has been idle for a minute makes room. A command has at
 /// most 16 MB, those of all clients of all sockets together 64 MB, commands that wait to be
 /// carried out included: more is not read before some of those are answered; where that would not
-/// help, the client with the longest command has three seconds for the rest of it. Answers wait for clients that fetch them: of more than 128 MB, the one for which
-/// most waits is let go.
+/// help, the client with the longest command has three seconds for the rest of it. Answers wait for
+/// clients that fetch them: of more than 128 MB, the one for which most waits is let go.
 ///
 /// ```text
 /// ControlSocket(TCP, 7777, LOCALHOST true);
