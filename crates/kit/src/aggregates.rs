@@ -5,9 +5,14 @@ use rapidhash::RapidHashMap;
 /// A count for each aggregate that was seen.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregates {
-    counts: RapidHashMap<u32, u64>,
+    /// Where the count of an aggregate is.
+    places: RapidHashMap<u32, u32>,
+    counts: Vec<(u32, u64)>,
     total: u64,
 }
+
+/// How many counts are looked at for one piece of a text: some 200 µs.
+const PIECE: usize = 4096;
 
 impl Aggregates {
     /// How many aggregates have a count.
@@ -28,14 +33,18 @@ impl Aggregates {
     /// Whether an aggregate has a count.
     #[inline]
     pub fn knows(&self, aggregate: u32) -> bool {
-        self.counts.contains_key(&aggregate)
+        self.places.contains_key(&aggregate)
     }
 
     /// Adds to the count of an aggregate.
     #[inline]
     pub fn add(&mut self, aggregate: u32, amount: u64) {
         if amount > 0 {
-            *self.counts.entry(aggregate).or_default() += amount;
+            let place = *self.places.entry(aggregate).or_insert(self.counts.len() as u32) as usize;
+            match self.counts.get_mut(place) {
+                Some((_, count)) => *count += amount,
+                None => self.counts.push((aggregate, amount)),
+            }
             self.total += amount;
         }
     }
@@ -49,12 +58,12 @@ impl Aggregates {
     pub fn reaggregate(&mut self) {
         let old = std::mem::take(self);
         // Files have 32 bits for a count, and an aggregate has no more.
-        old.counts.values().for_each(|&count| self.add(count.min(u32::MAX.into()) as u32, 1));
+        old.counts.iter().for_each(|&(_, count)| self.add(count.min(u32::MAX.into()) as u32, 1));
     }
 
     /// Aggregates and counts, the smallest aggregate first.
     pub fn sorted(&self) -> Vec<(u32, u64)> {
-        let mut all: Vec<_> = self.counts.iter().map(|(&a, &n)| (a, n)).collect();
+        let mut all = self.counts.clone();
         all.sort_unstable();
         all
     }
@@ -77,15 +86,26 @@ impl Aggregates {
         bytes
     }
 
-    /// The counts alone, in steps of doubling width: how many aggregates have
-    /// which share of the whole.
-    pub fn counts_pdf(&self) -> String {
-        let mut by_count = Aggregates::default();
-        self.counts.values().for_each(|&n| by_count.add(n.min(u32::MAX.into()) as u32, 1));
-        let all = self.len().max(1) as f64;
-        let line = |(count, times): &(u32, u64)| format!("{count} {}\n", *times as f64 / all);
-        by_count.sorted().iter().map(line).collect()
+    /// Counts alone, a line each, of as many aggregates as take a moment, from place `from` on, and
+    /// where others begin; for [`counts_pdf`].
+    pub fn lines(&self, from: usize) -> (String, Option<usize>) {
+        let end = from.saturating_add(PIECE).min(self.len());
+        let counts = self.counts.get(from..end).unwrap_or_default();
+        let text = counts.iter().map(|(_, count)| format!("{count}\n")).collect();
+        (text, (end < self.len()).then_some(end))
     }
+}
+
+/// Which share of the aggregates has which count, of what [`Aggregates::lines`] has said.
+pub fn counts_pdf(lines: String) -> String {
+    let (mut by_count, mut all) = (Aggregates::default(), 0u32);
+    for count in lines.lines().filter_map(|line| line.parse::<u64>().ok()) {
+        by_count.add(count.min(u32::MAX.into()) as u32, 1);
+        all += 1;
+    }
+    let line =
+        |(count, times): &(u32, u64)| format!("{count} {}\n", *times as f64 / f64::from(all));
+    by_count.sorted().iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -106,7 +126,27 @@ mod tests {
         let packed = it.packed("");
         assert!(packed.starts_with(b"$num_nonzero 3\n$packed_"));
         assert_eq!(packed[packed.len() - 24..][..4], 3u32.to_ne_bytes());
-        assert_eq!(it.counts_pdf(), format!("1 {}\n5 {}\n", 1.0 / 3.0, 2.0 / 3.0));
+        let (lines, next) = it.lines(0);
+        assert_eq!(
+            (counts_pdf(lines), next),
+            (format!("1 {}\n5 {}\n", 1.0 / 3.0, 2.0 / 3.0), None)
+        );
+    }
+
+    #[test]
+    fn long_tables_come_in_pieces() {
+        let (mut it, mut text, mut from) = (Aggregates::default(), String::new(), Some(0));
+        (0..3 * PIECE as u32 + 1).for_each(|aggregate| it.add(aggregate, 2));
+        let mut pieces = 0;
+        while let Some(place) = from {
+            let piece = it.lines(place);
+            assert!(piece.0.lines().count() <= PIECE);
+            text += &piece.0;
+            from = piece.1;
+            pieces += 1;
+        }
+        assert_eq!((pieces, text.lines().count()), (4, it.len()));
+        assert_eq!(counts_pdf(text), "2 1\n");
     }
 
     #[test]

@@ -1,5 +1,10 @@
 //! Many delays, and what they say: mean, deviation, percentiles.
 
+use std::fmt::Write as _;
+
+/// How many delays are said in one piece of a text: some 200 µs.
+const PIECE: usize = 2048;
+
 /// Delays in the order they were measured.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
@@ -53,6 +58,23 @@ impl Delays {
         old.iter().chain(new).copied().skip(skip)
     }
 
+    /// Number and delay, a line each, of as many as take a moment, from where a piece before said, 0
+    /// for the first, and where others begin.
+    pub fn lines(&self, from: u64) -> (String, Option<u64>) {
+        // Where the first delay was when the first piece was asked for, and how many have been said.
+        let (first, said) = match from {
+            0 => (self.next, 0),
+            from => ((from >> 32) as usize, (from & u64::from(u32::MAX)) as usize),
+        };
+        let (mut text, end) = (String::new(), (said + PIECE).min(self.len()));
+        for number in said..end {
+            let delay = self.all[(first + number) % self.len()];
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{number}: {delay}");
+        }
+        (text, (end < self.len()).then_some((first as u64) << 32 | end as u64))
+    }
+
     /// Their mean, without the first `skip`; none of none.
     pub fn mean(&self, skip: usize) -> Option<f64> {
         let count = self.len().saturating_sub(skip);
@@ -97,6 +119,27 @@ mod tests {
         assert_eq!((delays.mean(7), delays.percentile(50.0, 7)), (Some(9.0), Some(9)));
         assert_eq!((delays.mean(8), delays.deviation(9)), (None, None));
         assert_eq!(of(&[]).percentile(50.0, 0), None);
+    }
+
+    #[test]
+    fn many_are_said_in_pieces() {
+        let mut delays = Delays::default();
+        delays.set_limit(3 * PIECE);
+        (0..4 * PIECE as u64).for_each(|delay| delays.push(delay));
+        let (mut text, mut from, mut pieces) = (String::new(), Some(0), 0);
+        while let Some(place) = from {
+            let piece = delays.lines(place);
+            assert!(piece.0.lines().count() <= PIECE);
+            text += &piece.0;
+            from = piece.1;
+            pieces += 1;
+            // Others come meanwhile.
+            delays.push(1 << 20);
+        }
+        assert_eq!((pieces, text.lines().count()), (3, 3 * PIECE));
+        let lines: Vec<_> = text.lines().map(|it| it.split_once(": ").unwrap()).collect();
+        assert_eq!(lines[0], ("0", &*PIECE.to_string()));
+        assert!(lines.iter().enumerate().all(|(n, (number, _))| n.to_string() == *number));
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl Books {
         let (places, now) = (self.matcher.places(), ask.now.0.unsigned_abs());
         let some = |all: &Connections| all.some_lines(places, now, verbose, ask.from);
         let (text, next) = self.connections.read(some);
-        Piece { text, next, sorted: true }.into()
+        Piece { text, next, finish: Piece::sorted }.into()
     }
 
     /// Sees to it that connections that are over are forgotten while no packets come.

@@ -3,6 +3,9 @@
 use crate::control::{PATIENCE, connect, socket, start, talk, tcp};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+use std::time::Duration;
 
 /// What a page may have a browser send, to any port of the machine that it runs on.
 const REQUESTS: &[&str] = &[
@@ -83,13 +86,106 @@ fn commands_of_all_clients_have_a_bound() {
         client.write_all(b"WRITEDATA cs.frob 16000000\n").unwrap();
         client.write_all(&part).unwrap();
     }
+    // Of those that do not come to an end, one makes room for one that does.
     let mut fifth = connect(&path);
-    _ = fifth.write_all(b"WRITEDATA cs.frob 16000000\n").and_then(|()| fifth.write_all(&part));
+    fifth.write_all(b"WRITEDATA cs.frob 16000000\n").unwrap();
+    fifth.write_all(&vec![b'x'; 16_000_000]).unwrap();
+    fifth.write_all(b"QUIT\n").unwrap();
     let mut heard = String::new();
-    _ = fifth.read_to_string(&mut heard);
-    assert!(heard.contains("521 Command too long while those of other clients are"), "{heard}");
+    fifth.read_to_string(&mut heard).unwrap();
+    assert!(heard.contains("511 No handler named 'cs.frob'"), "{heard}");
+    let refused = |client: &mut UnixStream| {
+        client.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let mut heard = String::new();
+        _ = client.read_to_string(&mut heard);
+        heard.contains("521 Command too long while those of other clients are")
+    };
+    assert_eq!(clients.iter_mut().filter_map(|client| refused(client).then_some(())).count(), 1);
     // Short ones are served all the same.
     assert!(talk(&path, "READ cs.class\n").contains("DATA 13\r\nControlSocket"));
+}
+
+/// A process that ends with this.
+struct Killed(std::process::Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+/// A router whose programs stand still until its standard output is read.
+fn held_back(path: &std::path::Path) -> Killed {
+    let config = format!(
+        "ControlSocket(UNIX, {0}); ControlSocket(UNIX, {0}-2); m :: Idle -> Discard;
+         Script(set i 0, wait 100ms, label again, set i $(add $i 1),
+             print \"{1}\", goto again $(lt $i 300))",
+        path.display(),
+        "x".repeat(1000)
+    );
+    let mut command = crate::program::command();
+    command.args(["run", "-q", "-e", &config]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let child = Killed(command.spawn().unwrap());
+    let begun = std::time::Instant::now();
+    while UnixStream::connect(path).is_err() {
+        assert!(begun.elapsed() < PATIENCE, "nobody listens");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Until the pipe is full.
+    std::thread::sleep(Duration::from_secs(1));
+    child
+}
+
+/// The most memory that a process had, in bytes (`VmHWM` of proc(5)).
+fn peak(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
+}
+
+/// Commands that are all there and wait for the control thread.
+#[test]
+fn commands_that_wait_to_be_answered_have_a_bound() {
+    const SIZE: usize = 12_000_000;
+    let (path, second) = (socket("at-work"), socket("at-work-2"));
+    let mut child = held_back(&path);
+    let before = peak(child.0.id());
+    let ask = |path: std::path::PathBuf| {
+        std::thread::spawn(move || {
+            let mut stream = connect(&path);
+            stream.write_all(format!("WRITEDATA m.frob {SIZE}\n").as_bytes()).unwrap();
+            stream.write_all(&vec![b'x'; SIZE]).unwrap();
+            stream.write_all(b"READ m.class\nQUIT\n").unwrap();
+            let mut heard = String::new();
+            stream.read_to_string(&mut heard).unwrap();
+            heard
+        })
+    };
+    let clients: Vec<_> = [&path, &second]
+        .into_iter()
+        .flat_map(|path| (0..20).map(|_| ask(path.to_path_buf())))
+        .collect();
+    // What would be read is, in this time.
+    std::thread::sleep(Duration::from_secs(3));
+    let mut small = connect(&path);
+    small.write_all(b"READ m.class\nQUIT\n").unwrap();
+    assert!(clients.iter().all(|client| !client.is_finished()));
+    // Once the control thread goes on, all are answered.
+    let mut out = child.0.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+    let mut heard = String::new();
+    small.read_to_string(&mut heard).unwrap();
+    assert!(heard.contains("DATA 4\r\nIdle"), "{heard}");
+    for client in clients {
+        let heard = client.join().unwrap();
+        assert!(heard.contains("511 No handler named 'm.frob'"), "{heard}");
+        assert!(heard.contains("DATA 4\r\nIdle"), "{heard}");
+    }
+    let more = peak(child.0.id()) - before;
+    assert!(more < 200 << 20, "{} MiB of 480 MB were in memory", more >> 20);
+    drop(child);
+    _ = reader.join();
 }
 
 /// The bytes behind the head of an answer.
@@ -108,6 +204,8 @@ fn long_tables_are_read_whole() {
          t[0] -> rw :: IPRewriter(pattern 9.9.9.9 - - - 0 0) -> Discard;
          t[1] -> m :: Middlebox(add-stateful ip-proto udp accept, INTERFACES a) -> c :: Counter
            -> Discard;
+         RandomSource(20, $n) -> GetIPAddress(16) -> Queue($n) -> Unqueue
+           -> [0]arp :: ARPQuerier(10.0.0.1, 2:0:0:0:0:1) -> Discard; Idle -> [1]arp;
          ControlSocket(UNIX, {})",
         path.display()
     );
@@ -123,6 +221,19 @@ fn long_tables_are_read_whole() {
         let heard = talk(&path, &format!("READ {handler}\n"));
         data(&heard).lines().map(str::to_owned).collect()
     };
+    // Neighbours that were asked for, each once, the oldest first.
+    while count("arp.count") < 15_000 {
+        assert!(begun.elapsed() < PATIENCE, "{}", count("arp.count"));
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    let neighbours = lines("arp.table");
+    assert_eq!(neighbours.len(), count("arp.count"));
+    let age = |line: &String| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
+    assert!(neighbours.is_sorted_by(|a, b| age(a) >= age(b)));
+    let mut names: Vec<_> = neighbours.iter().map(|line| line.split(' ').next()).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), neighbours.len());
     let connections = lines("m.connections");
     assert_eq!(connections.len(), count("m.connection_count"));
     assert!(connections.len() > 5000 && connections.is_sorted());

@@ -46,6 +46,8 @@ fn generators_wait_for_frames() {
         "InfiniteSource(LIMIT 3000)",
         "RatedSource(RATE 100000, LIMIT 3000)",
         "RandomSource(60, LIMIT 3000)",
+        "TimedSource(0.0001, LIMIT 3000)",
+        "ICMPPingSource(1.0.0.1, 1.0.0.2, INTERVAL 0.0001, LIMIT 3000, VERBOSE false)",
         "FastUDPSource(0, 3000, 60, 0:0:0:0:0:1, 1.0.0.1, 1, 0:0:0:0:0:2, 1.0.0.2, 2)",
     ];
     for source in sources {
@@ -55,6 +57,43 @@ fn generators_wait_for_frames() {
         let words = ["--frames", "256", "--memory", "256K"];
         let (counts, ran) = numbers(&words, &config, &["c.count", "q.drops"]);
         assert_eq!((counts, &*ran.err), (vec![3000, 0], ""), "{source}");
+    }
+}
+
+/// Calls and stops at the end of a source come when what it made has gone through.
+#[test]
+fn the_end_of_a_source_is_told_behind_its_last_packet() {
+    let file = folder("frames").join("ends.pcap").display().to_string();
+    let summary = folder("frames").join("ends.dump").display().to_string();
+    let config = format!(
+        "InfiniteSource(DATA \\<45000014000000004000000001000001 02000002>, LIMIT 100, STOP true)
+           -> MarkIPHeader -> t :: Tee -> ToDump({file}, ENCAP IP);
+         t[1] -> ToIPSummaryDump({summary}, FIELDS ip_src ip_dst)"
+    );
+    let ran = castanet(&["run", "-q", "-e", &config], b"");
+    assert_eq!((ran.status, &*ran.err), (Some(0), ""));
+    for (source, calls) in [
+        ("InfiniteSource(LIMIT 100, BURST 32", true),
+        ("RatedSource(RATE 100000, LIMIT 100", true),
+        ("RandomSource(60, LIMIT 100", true),
+        ("TimedSource(0.0001, LIMIT 100", false),
+        (&format!("FromDump({file}"), true),
+        (&format!("FromDump({file}, TIMING true"), true),
+        (&format!("FromIPSummaryDump({summary}"), false),
+    ] {
+        let path =
+            "-> Null -> t :: Tee -> c :: Counter -> Discard; t[1] -> d :: Counter -> Discard";
+        let ends = "STOP true";
+        let config = format!("{source}, {ends}) {path}");
+        let handlers = ["--handler", "c.count", "--handler", "d.count"];
+        let ran = castanet(&[&["run", "-q", "-e", &config], &handlers[..]].concat(), b"");
+        assert_eq!(ran.out.matches("100").count(), 2, "{config}: {}{}", ran.out, ran.err);
+        if calls {
+            let script = "s :: Script(TYPE PASSIVE, print \"$(c.count) $(d.count)\", stop)";
+            let config = format!("{source}, END_CALL s.run) {path}; {script}");
+            let ran = castanet(&["run", "-q", "-e", &config], b"");
+            assert_eq!(ran.out, "100 100\n", "{config}: {}", ran.err);
+        }
     }
 }
 

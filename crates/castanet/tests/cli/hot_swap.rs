@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Instant;
 
 /// One connection to a control socket, for as long as the test lasts.
-struct Client(BufReader<UnixStream>);
+pub(crate) struct Client(BufReader<UnixStream>);
 
 impl Client {
     fn new(path: &Path) -> Client {
@@ -44,7 +44,7 @@ impl Client {
         }
     }
 
-    fn read(&mut self, handler: &str) -> String {
+    pub(crate) fn read(&mut self, handler: &str) -> String {
         self.say(&format!("READ {handler}\n"));
         let (code, said) = self.answer();
         assert_eq!(code, 200, "{said}");
@@ -69,7 +69,7 @@ impl Client {
         }
     }
 
-    fn wait_for(&mut self, handler: &str, value: &str) {
+    pub(crate) fn wait_for(&mut self, handler: &str, value: &str) {
         let start = Instant::now();
         while self.read(handler) != value {
             assert!(start.elapsed() < PATIENCE, "{handler} is {}", self.read(handler));
@@ -78,16 +78,16 @@ impl Client {
 }
 
 /// A router that can be replaced.
-struct Running {
-    client: Client,
+pub(crate) struct Running {
+    pub(crate) client: Client,
     /// The element that it listens with.
     socket: String,
-    process: Process,
+    pub(crate) process: Process,
     /// Where that is.
     _path: SocketFile,
 }
 
-fn run(name: &str, words: &[&str], config: &str) -> Running {
+pub(crate) fn run(name: &str, words: &[&str], config: &str) -> Running {
     let path = socket(name);
     let socket = format!("cs :: ControlSocket(UNIX, {});\n", path.display());
     let mut process =
@@ -97,12 +97,12 @@ fn run(name: &str, words: &[&str], config: &str) -> Running {
 }
 
 impl Running {
-    fn swap(&mut self, config: &str) -> Result<(), String> {
+    pub(crate) fn swap(&mut self, config: &str) -> Result<(), String> {
         self.client.swap(&format!("{}{config}", self.socket))
     }
 
     /// Ends it as Ctrl-C does; not a frame may be missing.
-    fn end(self) {
+    pub(crate) fn end(self) {
         self.process.interrupt();
         let output = self.process.finish(PATIENCE).unwrap();
         assert!(output.success(), "{}", output.printed());

@@ -17,6 +17,7 @@ mod inventory;
 mod middlebox;
 mod named_files;
 mod program;
+mod refused_swaps;
 mod script;
 mod shell;
 mod sockets;

@@ -179,6 +179,51 @@ fn a_refused_configuration_leaves_the_hosts_side_of_a_tap_alone() {
     assert_eq!(process.wait(SOON).unwrap().code(), Some(0), "{}", process.stderr());
 }
 
+#[test]
+fn a_refused_configuration_leaves_the_hosts_devices_working() {
+    let config = |name: &str, more: &str| {
+        format!(
+            "{name}tun :: KernelTun(10.20.0.1/24, DEVNAME t0{more}) -> c :: Counter -> Discard;
+             {name}host :: FromHost(f0, 10.21.0.1/24{more}) -> d :: Counter -> Discard"
+        )
+    };
+    let first = config("", "");
+    let Bed { lab: _lab, middle, mut process, mut control, socket, .. } =
+        Bed::new("swap-host", |socket| with_control(socket, &first));
+    let works = |control: &mut UnixStream| {
+        for (counter, place) in [("c", "10.20.0.9"), ("d", "10.21.0.255")] {
+            let count = |control: &mut UnixStream| read(control, &format!("{counter}.count"));
+            let (before, began) = (count(control), Instant::now());
+            while count(control) == before {
+                assert!(began.elapsed() < SOON, "nothing comes from {place}");
+                let send = move || {
+                    let socket = UdpSocket::bind("0.0.0.0:0")?;
+                    socket.set_broadcast(true)?;
+                    socket.send_to(b"all", (place, 9))
+                };
+                middle.enter(move || Ok(send().unwrap())).join().unwrap().unwrap();
+            }
+        }
+    };
+    works(&mut control);
+    for rest in [
+        config("", ""),
+        config("new_", ""),
+        config("", ", MTU 1000"),
+        config("new_", ", MTU 1000"),
+        "Idle -> Discard".to_owned(),
+    ] {
+        let wrong = format!("{rest}; Idle -> ToDump(/no/such/folder/file)");
+        let said = swap(&mut control, &socket, &wrong);
+        assert!(said.contains("No such file"), "{said}");
+        works(&mut control);
+        assert!(middle.ip("link show dev t0").unwrap().contains("mtu 1500"));
+        assert!(middle.ip("link show dev f0").unwrap().contains("mtu 1500"));
+    }
+    process.interrupt();
+    assert_eq!(process.wait(SOON).unwrap().code(), Some(0), "{}", process.stderr());
+}
+
 /// Sends a frame to all on a host's link.
 fn broadcast(host: &Namespace, link: u8) {
     let send = move || {

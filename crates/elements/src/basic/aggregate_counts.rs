@@ -2,10 +2,11 @@
 
 use super::aggregate_counter::AggregateCounter;
 use crate::limit::Limit;
+use castanet_engine::class::Piece;
 use castanet_engine::files::HandlerFiles;
 use castanet_engine::prelude::*;
 use castanet_engine::streams::StandardOutput;
-use castanet_kit::aggregates::Aggregates;
+use castanet_kit::aggregates::{Aggregates, counts_pdf};
 use std::io::Write;
 
 /// What was counted.
@@ -56,8 +57,10 @@ impl Counts {
     }
     /// Which count how large a part of the aggregates has.
     #[read]
-    fn counts_pdf(&self) -> String {
-        self.counts.counts_pdf()
+    fn counts_pdf(&self, ask: &Ask) -> Value {
+        let from = usize::try_from(ask.from).unwrap_or(usize::MAX);
+        let (text, next) = self.counts.lines(from);
+        Piece { text, next: next.map(|next| next as u64), finish: counts_pdf }.into()
     }
     /// The limit to the number of aggregates.
     #[read]

@@ -62,8 +62,8 @@ pub struct Stored {
 impl Stored {
     /// Address, 1 if it is known, Ethernet address and age of every entry, the oldest first.
     #[read]
-    fn table(&self, ask: &Ask) -> String {
-        self.cache.with(|cache| cache.listing(ask.now))
+    fn table(&self, ask: &Ask) -> Value {
+        self.cache.with(|cache| cache.listing(ask))
     }
 
     /// Packets that waited in vain, or found no room.

@@ -1,5 +1,6 @@
 //! What `TimestampDiff` has measured, and its handlers.
 
+use castanet_engine::class::Piece;
 use castanet_engine::prelude::*;
 use castanet_kit::delays::Delays;
 
@@ -66,9 +67,9 @@ impl Measured {
     }
     /// Every delay, with its number, one a line.
     #[read]
-    fn dump(&self) -> String {
-        let line = |(n, delay)| format!("{n}: {delay}\n");
-        self.delays.in_order(0).enumerate().map(line).collect()
+    fn dump(&self, ask: &Ask) -> Value {
+        let (text, next) = self.delays.lines(ask.from);
+        Piece { text, next, finish: Piece::as_it_is }.into()
     }
     /// Forgets all delays.
     #[write]

@@ -1,7 +1,8 @@
 //! `EtherSwitch`: a switch that learns who is where.
 
+use castanet_engine::class::Sums;
 use castanet_engine::prelude::*;
-use castanet_kit::mac_table::MacTable;
+use castanet_kit::mac_table::{MacTable, listing};
 
 /// Sends Ethernet frames between its ports as a switch does.
 ///
@@ -85,8 +86,8 @@ pub struct Learnt {
 impl Learnt {
     /// Address and link, a line each.
     #[read]
-    fn table(&self) -> String {
-        self.table.listing()
+    fn table(&self) -> Value {
+        Value::common(Sums::new(self.table.numbers(), listing))
     }
 }
 

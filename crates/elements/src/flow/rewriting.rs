@@ -480,7 +480,8 @@ impl<K: Kind> Rewriting<K> {
     fn listing(&self, ask: &Ask, protocol: Option<u8>) -> Value {
         let (now, from) = (ask.now.nanos(), usize::try_from(ask.from).unwrap_or(usize::MAX));
         let (text, next) = self.table.read(|table| table.listing(self.zone, protocol, now, from));
-        Piece { text, next: next.map(|next| next as u64), sorted: false }.into()
+        let next = next.map(|next| next as u64);
+        Piece { text, next, finish: Piece::as_it_is }.into()
     }
 
     /// What `SADDR SPORT DADDR DPORT` of TCP becomes, in the same form.

@@ -143,16 +143,14 @@ impl Source for ICMPPingSource {
     }
 
     fn ask(&self, pings: &mut Pinged, n: usize, cx: &mut Cx) -> Asked {
-        let left = match u64::try_from(self.fields.limit) {
-            Ok(limit) => limit.saturating_sub(pings.pings.count()),
-            Err(_) => u64::MAX,
-        };
+        let left = u64::try_from(self.fields.limit)
+            .map_or(u64::MAX, |limit| limit.saturating_sub(pings.pings.count()));
         if !self.fields.active || left == 0 {
             pings.next = None;
             return Asked::Done;
         }
         if cx.is_pulled() {
-            let n = n.min(usize::try_from(left).unwrap_or(n));
+            let n = cx.grant(n.min(usize::try_from(left).unwrap_or(n)));
             let made = (0..n).take_while(|_| self.fields.ping(pings, cx)).count();
             return if made > 0 { Asked::Again } else { Asked::Empty };
         }
@@ -161,7 +159,9 @@ impl Source for ICMPPingSource {
         if due > cx.now() {
             return Asked::At(due);
         }
-        self.fields.ping(pings, cx);
+        if cx.grant(1) == 0 || !self.fields.ping(pings, cx) {
+            return Asked::Empty;
+        }
         let next = due + self.fields.interval.max(Duration::from_micros(1));
         pings.next = Some(next);
         Asked::At(next)

@@ -2,8 +2,9 @@
 //! itself, or several share under the name of an `ARPTable`.
 
 use super::Protocol;
+use castanet_engine::class::Piece;
 use castanet_engine::prelude::*;
-use castanet_kit::arp::{ArpTable, Limits};
+use castanet_kit::arp::{ArpTable, Limits, oldest_first};
 
 /// Neighbours, and what waits for them.
 pub struct Cache<A: Protocol = u32> {
@@ -29,8 +30,11 @@ impl<A: Protocol> Cache<A> {
         self.now
     }
 
-    pub(crate) fn listing(&self, now: Time) -> String {
-        self.table.listing(nanos(now))
+    /// A piece of the neighbours' list, the oldest of all pieces first.
+    pub(crate) fn listing(&self, ask: &Ask) -> Value {
+        let from = usize::try_from(ask.from).unwrap_or(usize::MAX);
+        let (text, next) = self.table.listing(nanos(ask.now), from);
+        Piece { text, next: next.map(|next| next as u64), finish: oldest_first }.into()
     }
 
     /// Learns an address, `IP ETH`; what waits for it leaves with the next burst or tick.

@@ -66,8 +66,8 @@ impl<A: Protocol> Default for Neighbours<A> {
 impl<A: Protocol> Neighbours<A> {
     /// Address, 1 if it is known, Ethernet address and age of every entry, the oldest first.
     #[read(table)]
-    fn listing(&self, ask: &Ask) -> String {
-        self.see(|cache| cache.listing(ask.now))
+    fn listing(&self, ask: &Ask) -> Value {
+        self.see(|cache| cache.listing(ask))
     }
 
     /// Packets dropped and queries sent, in words.

@@ -26,14 +26,35 @@ pub enum Value {
 /// A piece of a text that would take a worker too long to write at once, such as a table of a
 /// million flows: it is asked for the pieces one after the other, between two bursts each. What is
 /// in the table all the while is in the text once; what comes or goes meanwhile may be.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Piece {
     /// Whole lines.
     pub text: String,
     /// Where the next piece begins ([`Ask::from`](super::Ask)); none behind the last.
     pub next: Option<u64>,
-    /// Whether the lines of all pieces are to be sorted.
-    pub sorted: bool,
+    /// What the text of all pieces together comes to, worked out on the control thread; such as
+    /// [`Piece::as_it_is`].
+    pub finish: fn(String) -> String,
+}
+
+impl Piece {
+    /// The text, unchanged.
+    pub fn as_it_is(text: String) -> String {
+        text
+    }
+
+    /// The lines of a text in their order.
+    pub fn sorted(text: String) -> String {
+        let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+        lines.sort_unstable();
+        lines.concat()
+    }
+}
+
+impl PartialEq for Piece {
+    fn eq(&self, other: &Piece) -> bool {
+        (&self.text, self.next) == (&other.text, other.next)
+    }
 }
 
 /// Counts, and what they say: a mean, a median, a distribution, a table.

@@ -156,7 +156,7 @@ impl Router {
 
     /// The pieces of a text behind the first, from the element's home.
     fn read_pieces(&mut self, it: usize, name: &str, param: &str, first: Piece) -> Value {
-        let Piece { mut text, mut next, sorted } = first;
+        let Piece { mut text, mut next, finish } = first;
         while let Some(from) = next {
             next = None;
             let piece = self.ask_node(it, self.assigned.homes[it], name, param, from);
@@ -166,12 +166,7 @@ impl Router {
                 next = piece.next.filter(|&next| next > from);
             }
         }
-        if sorted {
-            let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
-            lines.sort_unstable();
-            text = lines.concat();
-        }
-        Value::Text(text)
+        Value::Text(finish(text))
     }
 
     /// One worker's answer, and whether it speaks for all.

@@ -1,13 +1,15 @@
 //! Sockets that programs come to, and the connections that they make.
 
-use super::place::{Place, is_socket};
+use super::place::Place;
+use crate::socket::is_abandoned;
 use crate::sys::adopted;
 use mio::event::Source;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use std::os::fd::RawFd;
-use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// How many more ports are tried where the next free one will do.
 const MORE_PORTS: u16 = 11;
@@ -20,11 +22,32 @@ pub(super) enum Listener {
     Unix(UnixListener),
 }
 
-/// A connection that the process was started with, whatever its kind.
-pub(super) fn adopt(fd: RawFd) -> io::Result<Stream> {
+/// The descriptors of connections that the process was started with and that elements have.
+static ADOPTED: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
+
+fn adopted() -> std::sync::MutexGuard<'static, BTreeSet<RawFd>> {
+    ADOPTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps others off a descriptor until it is dropped.
+pub(super) struct Adopted(RawFd);
+
+impl Drop for Adopted {
+    fn drop(&mut self) {
+        adopted().remove(&self.0);
+    }
+}
+
+/// A connection that the process was started with, whatever its kind; an error if another element
+/// has it.
+pub(super) fn adopt(fd: RawFd) -> io::Result<(Stream, Adopted)> {
     let socket = std::os::unix::net::UnixStream::from(adopted::stream_socket(fd)?);
+    if !adopted().insert(fd) {
+        return Err(ErrorKind::AddrInUse.into());
+    }
+    let adopted = Adopted(fd);
     socket.set_nonblocking(true)?;
-    Ok(Stream::Unix(UnixStream::from_std(socket)))
+    Ok((Stream::Unix(UnixStream::from_std(socket)), adopted))
 }
 
 pub(super) fn listen(place: &Place) -> io::Result<Listener> {
@@ -49,14 +72,6 @@ pub(super) fn listen(place: &Place) -> io::Result<Listener> {
             UnixListener::bind(path).map(Listener::Unix)
         }
     }
-}
-
-/// Whether there is a socket that nobody listens to, as a process that was
-/// killed leaves one.
-fn is_abandoned(path: &Path) -> bool {
-    use std::os::unix::net::UnixStream;
-    let refused = |error: io::Error| error.kind() == ErrorKind::ConnectionRefused;
-    is_socket(path) && UnixStream::connect(path).err().is_some_and(refused)
 }
 
 impl Listener {

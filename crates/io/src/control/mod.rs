@@ -1,5 +1,6 @@
 //! Other programs that call handlers: their commands, and the sockets they come by.
 
+mod backlog;
 pub(crate) mod broadcast;
 mod input;
 mod listener;

@@ -3,7 +3,7 @@
 use castanet_engine::args::ArgError;
 use std::fmt;
 use std::os::fd::RawFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Where to listen.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,19 +66,15 @@ impl Place {
             Place::Tcp { port, .. } => {
                 format!("other programs listen there and at the ports after {port}")
             }
-            Place::Unix(path) if is_socket(path) => "another program listens there".to_owned(),
+            Place::Unix(path) if crate::socket::is_socket(path) => {
+                "another program listens there".to_owned()
+            }
             Place::Unix(_) => {
                 "a file that is no socket has this name; remove it, or name another".to_owned()
             }
             Place::Socket(_) => "another element has this descriptor".to_owned(),
         }
     }
-}
-
-/// Whether there is a socket, not what a link of that name leads to.
-pub(super) fn is_socket(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt;
-    path.symlink_metadata().is_ok_and(|it| it.file_type().is_socket())
 }
 
 fn tcp(text: &str, local: bool) -> Result<Place, ArgError> {

@@ -25,6 +25,19 @@ pub(crate) enum Command {
     Leave(Vec<u8>),
 }
 
+impl Command {
+    /// How many bytes a client has said for it.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Command::Read(name, data) | Command::Write(name, data) | Command::Llrpc(name, data) => {
+                name.len() + data.len()
+            }
+            Command::CheckRead(name) | Command::CheckWrite(name) => name.len(),
+            Command::Hear(_) | Command::Leave(_) => 0,
+        }
+    }
+}
+
 // Codes of answers.
 pub(super) const OK: u16 = 200;
 pub(super) const SYNTAX: u16 = 500;

@@ -1,7 +1,8 @@
 //! Clients of a control socket: one thread listens to all, the control thread answers.
 
+use super::backlog::{self, Room, Share};
 use super::input::{Input, LONGEST};
-use super::listener::{Listener, MOST_CLIENTS, Stream, adopt, listen};
+use super::listener::{Adopted, Listener, MOST_CLIENTS, Stream, adopt, listen};
 use super::place::Place;
 use super::protocol::{Command, GREETING, TOO_BIG, UNSPECIFIED, message};
 use castanet_engine::router::Bell;
@@ -28,9 +29,14 @@ const LOOKS: u32 = 40;
 const IDLE: Duration = Duration::from_secs(60);
 
 /// How many bytes of a client's commands may wait whatever others have sent, and how many bytes of
-/// all clients together: what is more is refused.
+/// all clients of all sockets together, commands that wait for the control thread included. More is
+/// not read before some of those are answered. If that would not help, the client with the longest
+/// command may go on alone, for so long.
 const OWN_INPUT: usize = 64 << 10;
 const ALL_INPUT: usize = 4 * LONGEST;
+const FAVOUR: Duration = Duration::from_secs(3);
+/// How often a client that is not read from is looked at.
+const HOLD: Duration = Duration::from_millis(20);
 
 /// How many bytes of answers may wait for a client to fetch them; before it has fetched some, no
 /// more of its commands are heeded.
@@ -41,8 +47,9 @@ const ALL_OUTPUT: usize = 128 << 20;
 
 /// What comes from clients.
 pub(crate) enum Heard {
-    /// A command that the client of this number waits for an answer to.
-    Command(usize, Command),
+    /// A command that the client of this number waits for an answer to; its bytes count while the
+    /// share is there.
+    Command(usize, Command, Share),
     /// Something about clients.
     News(String),
 }
@@ -58,7 +65,10 @@ pub(crate) struct Server {
     heard: Receiver<Heard>,
     orders: Sender<Order>,
     waker: Arc<Waker>,
+    /// What the thread will have, before it is there.
+    hall: Option<Hall>,
     thread: Option<JoinHandle<()>>,
+    _adopted: Option<Adopted>,
     /// To be removed in the end.
     path: Option<PathBuf>,
     /// The TCP port.
@@ -66,12 +76,15 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Listens; rings `bell` when something is heard.
+    /// Takes the place, without a word to anybody before [`Server::serve`] is called; rings `bell`
+    /// when something is heard.
     pub(crate) fn open(place: &Place, bell: Bell) -> io::Result<Server> {
-        let mut listener = None;
-        let mut given = None;
+        let (mut listener, mut given, mut adopted) = (None, None, None);
         match place {
-            Place::Socket(fd) => given = Some(adopt(*fd)?),
+            Place::Socket(fd) => {
+                let (stream, mine) = adopt(*fd)?;
+                (given, adopted) = (Some(stream), Some(mine));
+            }
             place => listener = Some(listen(place)?),
         }
         let poll = Poll::new()?;
@@ -82,17 +95,22 @@ impl Server {
         let (tell, heard) = channel();
         let (orders, todo) = channel();
         let port = listener.as_ref().and_then(Listener::port);
-        let mut hall = Hall { poll, listener, clients: HashMap::new(), came: 0, tell, bell, todo };
-        if let Some(stream) = given {
-            hall.greet(stream, "");
-        }
-        let thread = std::thread::Builder::new().name("control socket".into());
-        let thread = Some(thread.spawn(move || hall.run())?);
+        let (clients, came, favoured) = (HashMap::new(), 0, None);
+        let hall = Hall { poll, listener, given, clients, came, favoured, tell, bell, todo };
         let path = match place {
             Place::Unix(path) => Some(path.clone()),
             Place::Tcp { .. } | Place::Socket(_) => None,
         };
-        Ok(Server { heard, orders, waker, thread, path, port })
+        let (hall, thread) = (Some(hall), None);
+        Ok(Server { heard, orders, waker, hall, thread, _adopted: adopted, path, port })
+    }
+
+    /// Begins to let clients in, unless that has been done.
+    pub(crate) fn serve(&mut self) -> io::Result<()> {
+        let Some(mut hall) = self.hall.take() else { return Ok(()) };
+        let thread = std::thread::Builder::new().name("control socket".into());
+        self.thread = Some(thread.spawn(move || hall.run())?);
+        Ok(())
     }
 
     /// What was heard, if anything.
@@ -127,6 +145,8 @@ impl Drop for Server {
 struct Client {
     stream: Stream,
     input: Input,
+    /// The bytes of its input.
+    share: Share,
     output: Vec<u8>,
     /// How much of the output is written.
     written: usize,
@@ -138,6 +158,8 @@ struct Client {
     deaf: bool,
     /// It waits for the control thread.
     waits: bool,
+    /// It is not read from, for the commands of all clients are too long.
+    held: bool,
 }
 
 impl Drop for Client {
@@ -147,6 +169,22 @@ impl Drop for Client {
 }
 
 impl Client {
+    /// One that is to be greeted.
+    fn new(stream: Stream) -> Client {
+        Client {
+            stream,
+            input: Input::default(),
+            share: Share::default(),
+            output: GREETING.to_vec(),
+            written: 0,
+            heard: Instant::now(),
+            silent: false,
+            deaf: false,
+            waits: false,
+            held: false,
+        }
+    }
+
     /// Reads what there is; whether that was anything.
     fn read(&mut self) -> bool {
         let mut piece = [0; 4096];
@@ -195,6 +233,7 @@ impl Client {
         self.answer(answer);
         self.silent = true;
         self.input.clear();
+        self.share.set(0);
     }
 
     /// How many bytes of answers wait for it.
@@ -208,29 +247,37 @@ impl Client {
     }
 
     /// Goes on until it has to wait: for the client, or for what is to be
-    /// asked on the control thread, which is the answer. `others` is how much
-    /// input of others waits.
-    fn go_on(&mut self, others: usize) -> Option<Command> {
+    /// asked on the control thread, which is the answer. One that is `favoured` may
+    /// say more whatever others have sent.
+    fn go_on(&mut self, favoured: bool) -> Option<Command> {
+        self.held = false;
         loop {
             self.write();
             if self.waits || self.deaf || self.unfetched() > OWN_OUTPUT {
                 return None;
             }
-            match self.input.next(self.silent) {
+            let next = self.input.next(self.silent);
+            self.share.set(self.input.len());
+            match next {
                 Some(Command::Hear(answer)) => self.answer(answer),
                 Some(Command::Leave(answer)) => self.refuse(answer),
                 Some(command) => {
                     self.waits = true;
                     return Some(command);
                 }
-                None if self.input.len() > OWN_INPUT && self.input.len() + others > ALL_INPUT => {
-                    let text = "Command too long while those of other clients are";
-                    self.refuse(message(TOO_BIG, text));
+                None if !favoured && self.is_long() && backlog::room(ALL_INPUT) != Room::Enough => {
+                    self.held = true;
+                    return None;
                 }
                 None if self.silent || !self.read() => return None,
                 None => {}
             }
         }
+    }
+
+    /// Whether it has said much of a command that is not all there.
+    fn is_long(&self) -> bool {
+        self.input.len() > OWN_INPUT
     }
 }
 
@@ -238,9 +285,13 @@ impl Client {
 struct Hall {
     poll: Poll,
     listener: Option<Listener>,
+    /// A client that was there before.
+    given: Option<Stream>,
     clients: HashMap<usize, Client>,
     /// How many clients came.
     came: usize,
+    /// The client that may go on while others are held, and since when.
+    favoured: Option<(usize, Instant)>,
     tell: Sender<Heard>,
     bell: Bell,
     todo: Receiver<Order>,
@@ -249,8 +300,12 @@ struct Hall {
 impl Hall {
     fn run(&mut self) {
         let mut events = Events::with_capacity(64);
+        if let Some(stream) = self.given.take() {
+            self.greet(stream, "");
+        }
         loop {
-            if let Err(error) = self.poll.poll(&mut events, None)
+            let held = self.clients.values().any(|client| client.held);
+            if let Err(error) = self.poll.poll(&mut events, held.then_some(HOLD))
                 && error.kind() != ErrorKind::Interrupted
             {
                 return self.say(Heard::News(format!("poll: {error}")));
@@ -261,6 +316,10 @@ impl Hall {
                     WAKER => {}
                     Token(client) => self.attend(client),
                 }
+            }
+            match held {
+                true => self.attend_held(),
+                false => self.favoured = None,
             }
             while let Ok(order) = self.todo.try_recv() {
                 match order {
@@ -315,9 +374,7 @@ impl Hall {
         if let Err(error) = registry.register(stream.source(), Token(number), interest) {
             return self.say(Heard::News(format!("accept: {error}")));
         }
-        let (input, output, written) = (Input::default(), GREETING.to_vec(), 0);
-        let (silent, deaf, waits, heard) = (false, false, false, Instant::now());
-        let client = Client { stream, input, output, written, heard, silent, deaf, waits };
+        let client = Client::new(stream);
         self.clients.insert(number, client);
         self.say(Heard::News(format!("opened connection {number}{from}")));
         self.attend(number);
@@ -326,7 +383,8 @@ impl Hall {
     /// Lets the client go that has said nothing for longest, if that is long enough; whether one
     /// went.
     fn forget_idle(&mut self) -> bool {
-        let idle = self.clients.iter().filter(|(_, it)| !it.waits && it.heard.elapsed() > IDLE);
+        let is_idle = |it: &Client| !it.waits && !it.held && it.heard.elapsed() > IDLE;
+        let idle = self.clients.iter().filter(|(_, client)| is_idle(client));
         let idle = idle.min_by_key(|(_, client)| client.heard).map(|(&number, _)| number);
         idle.is_some_and(|number| self.let_go(number, "it was idle and others came"))
     }
@@ -351,17 +409,47 @@ impl Hall {
 
     /// Goes on with a client; what it wants is told.
     fn attend(&mut self, number: usize) {
-        let all: usize = self.clients.values().map(|client| client.input.len()).sum();
         let Some(client) = self.clients.get_mut(&number) else { return };
-        let wanted = client.go_on(all - client.input.len());
+        let wanted = client.go_on(self.favoured.is_some_and(|(favoured, _)| favoured == number));
         let done = client.is_done();
         if let Some(command) = wanted {
-            self.say(Heard::Command(number, command));
+            let share = Share::at_work(command.len());
+            self.say(Heard::Command(number, command, share));
         }
         if done {
             self.clients.remove(&number);
             self.say(Heard::News(format!("closed connection {number}")));
         }
+    }
+
+    /// Goes on with clients that were not read from.
+    fn attend_held(&mut self) {
+        self.favour();
+        let held = self.clients.iter().filter(|(_, client)| client.held);
+        let held: Vec<usize> = held.map(|(&number, _)| number).collect();
+        held.into_iter().for_each(|number| self.attend(number));
+    }
+
+    /// Chooses the client that may go on where none could otherwise, and refuses the command of one
+    /// that was chosen and does not come to its end.
+    fn favour(&mut self) {
+        if backlog::room(ALL_INPUT) != Room::None {
+            self.favoured = None;
+            return;
+        }
+        if let Some((number, since)) = self.favoured
+            && let Some(client) = self.clients.get_mut(&number).filter(|client| client.is_long())
+        {
+            if since.elapsed() < FAVOUR {
+                return;
+            }
+            let text = "Command too long while those of other clients are";
+            client.refuse(message(TOO_BIG, text));
+            self.attend(number);
+        }
+        let long = self.clients.iter().filter(|(_, client)| client.is_long() && !client.waits);
+        let longest = long.max_by_key(|(_, client)| client.input.len());
+        self.favoured = longest.map(|(&number, _)| (number, Instant::now()));
     }
 
     /// Lets clients fetch the last answers, for a moment.

@@ -4,6 +4,7 @@ use super::retried::Retries;
 use crate::control::place::Place;
 use crate::control::protocol::{self, Manners};
 use crate::control::server::{Heard, Server};
+use castanet_engine::args::system_words;
 use castanet_engine::prelude::*;
 use castanet_engine::router::Bell;
 
@@ -30,8 +31,10 @@ use castanet_engine::router::Bell;
 /// any line of HTTP; later lines that are none are answered, as by Click.
 ///
 /// 64 clients may be connected; one that has been idle for a minute makes room. A command has at
-/// most 16 MB, those of all clients together 64 MB. Answers wait for clients that fetch them: of
-/// more than 128 MB, the one for which most waits is let go.
+/// most 16 MB, those of all clients of all sockets together 64 MB, commands that wait to be
+/// carried out included: more is not read before some of those are answered; where that would not
+/// help, the client with the longest command has three seconds for the rest of it. Answers wait for
+/// clients that fetch them: of more than 128 MB, the one for which most waits is let go.
 ///
 /// ```text
 /// ControlSocket(TCP, 7777, LOCALHOST true);
@@ -150,9 +153,15 @@ impl Control for ControlSocket {
         if !std::mem::replace(&mut local.warned, true) {
             self.warn(desk);
         }
-        let Some(server) = &local.server else {
+        let Some(server) = &mut local.server else {
             return Step::At(desk.now() + Duration::from_secs(1));
         };
+        if let Err(error) = server.serve() {
+            desk.chatter(&format!("{}: {}\n", desk.name(), system_words(&error)));
+            desk.request_stop();
+            return Step::Ended;
+        }
+        let Some(server) = &local.server else { return Step::Ended };
         let own = [("port", local.port()), ("filename", local.filename())];
         let name = desk.name().to_owned();
         let own = |path: &str| {
@@ -163,8 +172,9 @@ impl Control for ControlSocket {
         let manners = Manners { read_only: self.settings.readonly, proxy, own: &own };
         while let Some(heard) = server.next() {
             match heard {
-                Heard::Command(client, command) => {
+                Heard::Command(client, command, share) => {
                     let answer = protocol::answer(&command, &manners, desk);
+                    drop((command, share));
                     server.answer(client, answer);
                     if desk.is_replaced() {
                         return Step::At(desk.now());

@@ -1,8 +1,10 @@
 //! Sockets as devices: streams, datagrams, whole IPv4 packets, groups.
 
+mod abandoned;
 mod gate;
 mod plan;
 
+pub(crate) use abandoned::{is_abandoned, is_socket};
 pub(crate) use plan::{Carrier, Failed, Plan, Where};
 
 use crate::device::{Device, DeviceStats};

@@ -1,5 +1,6 @@
 //! What a socket is to be, and opening it.
 
+use super::abandoned::is_abandoned;
 use crate::sys::sockopt;
 use rustix::io::Errno;
 use rustix::net::{
@@ -143,7 +144,7 @@ impl Plan {
         let place = step("address", self.place.address())?;
         match (&self.local, self.client) {
             (_, false) => {
-                self.clear_the_way();
+                clear_the_way(&self.place);
                 if self.carrier == Carrier::Stream {
                     // A server that comes back need not wait for old connections.
                     step("setsockopt(SO_REUSEADDR)", option::set_socket_reuseaddr(&fd, true))?;
@@ -151,35 +152,27 @@ impl Plan {
                 step("bind", bind(&fd, &place))?;
             }
             (Some(local), true) => {
-                let local = step("address", local.address())?;
-                step("bind", bind(&fd, &local))?;
+                clear_the_way(local);
+                let address = step("address", local.address())?;
+                step("bind", bind(&fd, &address))?;
             }
             (None, true) => {}
         }
         match (&self.carrier, self.client) {
-            (Carrier::Stream, true) => step("connect", connect(&fd, &place))?,
+            (Carrier::Stream, true) => {
+                let connected = connect(&fd, &place);
+                if let (Err(_), Some(file)) = (connected, self.local.as_ref().and_then(Where::file))
+                {
+                    // It was just made.
+                    _ = std::fs::remove_file(file);
+                }
+                step("connect", connected)?;
+            }
             (Carrier::Stream, false) => step("listen", listen(&fd, 2))?,
             _ => {}
         }
         step("fcntl", rustix::io::ioctl_fionbio(&fd, true))?;
         Ok(fd)
-    }
-
-    /// Removes the file of a socket that nobody listens to any more.
-    fn clear_the_way(&self) {
-        let Some(path) = self.place.file() else { return };
-        use std::os::unix::fs::FileTypeExt;
-        if !path.symlink_metadata().is_ok_and(|it| it.file_type().is_socket()) {
-            return;
-        }
-        let asked = Plan { client: true, ..self.clone() }.make();
-        let refused = asked.is_ok_and(|fd| {
-            let place = self.place.address();
-            place.is_ok_and(|place| connect(&fd, &place) == Err(Errno::CONNREFUSED))
-        });
-        if refused {
-            _ = std::fs::remove_file(path);
-        }
     }
 
     /// A socket for whole IPv4 packets, and one that keeps others off the port.
@@ -229,5 +222,13 @@ impl Plan {
         step("setsockopt(IP_MULTICAST_LOOP)", done)?;
         step("fcntl", rustix::io::ioctl_fionbio(&sends, true))?;
         Ok((hears, sends))
+    }
+}
+
+/// Removes the file of a socket that no process has any more.
+fn clear_the_way(place: &Where) {
+    if let Some(path) = place.file().filter(|path| is_abandoned(path)) {
+        // One that cannot be removed is in the way, which binding says.
+        _ = std::fs::remove_file(path);
     }
 }

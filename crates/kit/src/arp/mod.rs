@@ -21,6 +21,20 @@ const POLL_GAP: u64 = SECOND / 10;
 const POLL_GAP_SLOW: u64 = 2 * SECOND;
 const PATIENCE: u8 = 10;
 
+/// How many places are looked at for one piece of a listing: some 200 µs.
+const PIECE: usize = 256;
+
+/// Lines of [`ArpTable::listing`] by age, the oldest first.
+pub fn oldest_first(text: String) -> String {
+    // Micros are six digits, so the age is a number without the point.
+    let age = |line: &&str| -> Option<u64> {
+        line.trim_end().rsplit(' ').next()?.replace('.', "").parse().ok()
+    };
+    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    lines.sort_by_cached_key(|line| std::cmp::Reverse(age(line)));
+    lines.concat()
+}
+
 /// How much a table may hold, in Click's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -305,12 +319,15 @@ impl<P, A: Address> ArpTable<P, A> {
     }
 
     /// What Click's `table` handler answers: address, 1 if known, Ethernet address and age of
-    /// each entry, the oldest first.
-    pub fn listing(&self, now: u64) -> String {
-        let mut text = String::new();
-        let mut all: Vec<_> = self.list(List::Known).chain(self.list(List::Unknown)).collect();
-        all.sort_by_key(|entry| entry.live_at);
-        for entry in all {
+    /// each entry, of as many places as take a moment, from place `from` on, and where others
+    /// begin. [`oldest_first`] puts the lines in Click's order.
+    pub fn listing(&self, now: u64, from: usize) -> (String, Option<usize>) {
+        let (mut text, end) = (String::new(), from.saturating_add(PIECE).min(self.entries.len()));
+        for (at, entry) in (from..end).zip(self.entries.get(from..end).unwrap_or_default()) {
+            // A place may be free.
+            if self.index.get(&entry.ip) != Some(&(at as u32)) {
+                continue;
+            }
             let known = entry.known && !entry.expired(now, self.limits.timeout);
             let age = now.saturating_sub(entry.live_at) / 1000;
             let ether = entry.ether.map(|b| format!("{b:02X}")).join("-");
@@ -319,7 +336,7 @@ impl<P, A: Address> ArpTable<P, A> {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{ip} {known} {ether} {seconds}.{micros:06}");
         }
-        text
+        (text, (end < self.entries.len()).then_some(end))
     }
 
     fn list(&self, list: List) -> impl Iterator<Item = &Entry<P, A>> {

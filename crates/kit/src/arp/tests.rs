@@ -21,7 +21,8 @@ fn packets_wait_for_the_answer_in_order() {
     assert_eq!(t.wait(1, 13, 300 * MS), Wait::Known(MAC, 13));
     assert_eq!((t.waiting(), t.drops(), t.count()), (0, 0, 1));
     assert_eq!(t.reverse_lookup(MAC), Some(1));
-    assert_eq!(t.listing(300 * MS), "0.0.0.1 1 00-01-02-03-04-05 0.100000\n");
+    let line = "0.0.0.1 1 00-01-02-03-04-05 0.100000\n";
+    assert_eq!(t.listing(300 * MS, 0), (line.to_owned(), None));
 }
 
 #[test]
@@ -162,4 +163,37 @@ proptest! {
             prop_assert_eq!(queued, t.waiting());
         }
     }
+}
+
+/// Each piece is of a few places; what is there all the while is in the text once.
+#[test]
+fn long_tables_are_listed_in_pieces() {
+    const ALL: u32 = 5000;
+    let mut t = table(Limits { timeout: 0, ..Limits::default() });
+    for n in 0..ALL {
+        t.insert(n, [2, 0, 0, 0, 0, 1], u64::from(n) * MS);
+    }
+    let (mut text, mut from, mut pieces) = (String::new(), 0, 0);
+    loop {
+        let (piece, next) = t.listing(u64::from(ALL) * MS, from);
+        assert!(piece.lines().count() <= PIECE);
+        text += &piece;
+        pieces += 1;
+        // Another comes meanwhile, and one is heard of again.
+        t.insert(ALL + pieces, [2, 0, 0, 0, 0, 2], u64::from(ALL) * MS);
+        t.insert(pieces, [2, 0, 0, 0, 0, 1], u64::from(ALL) * MS);
+        match next {
+            Some(next) => from = next,
+            None => break,
+        }
+    }
+    assert!(pieces as usize >= ALL as usize / PIECE);
+    let text = oldest_first(text);
+    assert!(text.starts_with("0.0.0.0 1 02-00-00-00-00-01 5.000000\n"), "{}", &text[..99]);
+    let mut old: Vec<&str> = text.lines().filter(|it| it.contains("00-01 ")).collect();
+    let ages = old.iter().map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap());
+    assert!(ages.collect::<Vec<_>>().is_sorted_by(|a, b| a >= b));
+    old.sort_by_key(|line| line.split(' ').next());
+    old.dedup_by_key(|line| line.split(' ').next());
+    assert_eq!(old.len(), ALL as usize);
 }

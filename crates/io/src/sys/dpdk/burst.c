@@ -19,10 +19,26 @@ static __rte_always_inline castanet_words words_of(const struct rte_mbuf *mbuf) 
     return *(const castanet_words *)&mbuf->data_off;
 }
 
+/* Where the bytes of mbufs of this shape start in their buffers. */
+static __rte_always_inline uint64_t start_of(uint64_t shape) { return shape & 0xffff; }
+
 /* Whether an mbuf of this shape can be a packet by itself: no chain, nobody else's too, with bytes that
  * start within its buffer. */
-static __rte_always_inline bool is_one(const struct rte_mbuf *mbuf, uint64_t room) {
-    return rte_mbuf_refcnt_read(mbuf) == 1 && mbuf->nb_segs == 1 && mbuf->data_off <= room;
+static __rte_always_inline bool is_one(uint64_t shape, uint64_t room) {
+    return (shape >> 16 & 0xffffffff) == 0x10001 && start_of(shape) <= room;
+}
+
+/* How many bytes an mbuf says that its packet has, and itself: neighbours, read at once. */
+static __rte_always_inline uint64_t lengths_of(const struct rte_mbuf *mbuf) {
+    uint64_t lengths;
+    memcpy(&lengths, &mbuf->pkt_len, sizeof lengths);
+    return lengths;
+}
+
+/* How many bytes these lengths are, and how far they are from being the same. */
+static __rte_always_inline uint32_t length_of(uint64_t lengths, uint32_t *differ) {
+    *differ |= (uint32_t)lengths ^ (lengths >> 32 & 0xffff);
+    return lengths;
 }
 
 /* Whether an mbuf's bytes are in its own buffer. */
@@ -30,9 +46,9 @@ static __rte_always_inline bool is_direct(const struct rte_mbuf *mbuf) {
     return likely(mbuf->ol_flags == 0) || RTE_MBUF_DIRECT(mbuf);
 }
 
-/* Where the bytes of an mbuf and its link-layer header start, as a packet has it. */
-static __rte_always_inline uint64_t offsets_of(const struct rte_mbuf *mbuf) {
-    return (uint64_t)(mbuf->data_off + HEADER) * 0x10001;
+/* Where the bytes and the link-layer header of mbufs of this shape start, as a packet has it. */
+static __rte_always_inline uint64_t offsets_of(uint64_t shape) {
+    return (start_of(shape) + HEADER) * 0x10001;
 }
 
 /* Makes packets of mbufs in place, up to the first that is in another mempool, or not whole: a peer may
@@ -44,14 +60,15 @@ static __rte_always_inline struct castanet_received place_all(struct rte_mbuf **
     uint64_t bytes = 0, i = 0, before;
     do {
         before = i;
-        if (unlikely(i == all) || !is_one(mbufs[i], same.room))
+        /* Read once: who shares the memory may write another in between. */
+        const uint64_t shape = likely(i < all) ? shape_of(mbufs[i]) : 0;
+        if (unlikely(i == all) || !is_one(shape, same.room))
             break;
         /* What follows holds for all of this one's shape. */
-        const uint64_t shape = shape_of(mbufs[i]), offsets = offsets_of(mbufs[i]);
-        const uint64_t longest = same.room - mbufs[i]->data_off;
+        const uint64_t offsets = offsets_of(shape), longest = same.room - start_of(shape);
         for (; i < all; i++) {
             const struct rte_mbuf *mbuf = mbufs[i];
-            uint64_t len = mbuf->pkt_len;
+            const uint64_t len = *(const volatile uint32_t *)&mbuf->pkt_len;
             if (unlikely(shape_of(mbuf) != shape) || unlikely(mbuf->pool != same.pool) ||
                 unlikely(!is_direct(mbuf)) || unlikely(len > longest))
                 break;
@@ -89,10 +106,11 @@ static __rte_noinline uint64_t plain_each(struct rte_mbuf **mbufs, uint64_t all,
     uint64_t sum = 0, i = 0;
     for (; i < all; i++) {
         struct rte_mbuf *mbuf = mbufs[i];
-        uint32_t len = mbuf->pkt_len;
-        if (!is_one(mbuf, mbuf->buf_len) || !is_direct(mbuf) ||
-            len > (uint32_t)mbuf->buf_len - mbuf->data_off || len < watch->shortest ||
-            len > watch->longest)
+        const uint64_t shape = shape_of(mbuf);
+        const uint32_t room = *(const volatile uint16_t *)&mbuf->buf_len;
+        uint32_t differ = 0, len = length_of(lengths_of(mbuf), &differ);
+        if (!is_one(shape, room) || !is_direct(mbuf) || differ != 0 ||
+            len > room - start_of(shape) || len < watch->shortest || len > watch->longest)
             break;
         mbuf->ol_flags = 0;
         sum += len;
@@ -105,25 +123,36 @@ static __rte_noinline uint64_t plain_each(struct rte_mbuf **mbufs, uint64_t all,
  * queue from one mempool. Whether they are is asked once, at the end: a branch for each costs more. */
 static __rte_always_inline uint64_t plain(struct rte_mbuf **mbufs, uint64_t all,
                                           const struct castanet_watch *watch, uint64_t *bytes) {
-    if (unlikely(all == 0) || !is_one(mbufs[0], mbufs[0]->buf_len) || mbufs[0]->ol_flags != 0)
-        return plain_each(mbufs, all, watch, bytes);
+    if (unlikely(all == 0))
+        return 0;
     const castanet_words first = words_of(mbufs[0]);
-    const uint32_t room = mbufs[0]->buf_len - mbufs[0]->data_off;
+    const uint32_t buffer = *(const volatile uint16_t *)&mbufs[0]->buf_len;
+    if (!is_one(first[0], buffer) || first[1] != 0)
+        return plain_each(mbufs, all, watch, bytes);
+    const uint32_t room = buffer - start_of(first[0]);
     const uint32_t shortest = watch->shortest, longest = RTE_MIN(room, watch->longest);
     castanet_words odd = first ^ first;
     uint64_t sum = 0, i = 0;
+    uint32_t differ = 0;
 #pragma GCC unroll 4
     for (; i < all; i++) {
-        uint32_t len = mbufs[i]->pkt_len;
+        uint32_t len = length_of(lengths_of(mbufs[i]), &differ);
         odd |= words_of(mbufs[i]) ^ first;
         if (unlikely(len - shortest > longest - shortest))
             break;
         sum += len;
     }
-    if (unlikely(i < all) || unlikely((odd[0] | odd[1]) != 0) || unlikely(longest < shortest))
+    if (unlikely(i < all) || unlikely((odd[0] | odd[1] | differ) != 0) ||
+        unlikely(longest < shortest))
         return plain_each(mbufs, all, watch, bytes);
     *bytes = sum;
     return i;
+}
+
+/* The same, to be called from elsewhere. */
+uint64_t castanet_dpdk_plain(struct rte_mbuf **mbufs, uint64_t all,
+                             const struct castanet_watch *watch, uint64_t *bytes) {
+    return plain(mbufs, all, watch, bytes);
 }
 
 /* Receives up to n packets, at most BURST, and sends them on as they are, up to the first that needs
@@ -161,37 +190,90 @@ uint64_t castanet_dpdk_remarks(const struct rte_mbuf *mbuf) {
 /* The mbuf that a frame lies in. */
 const struct rte_mbuf *castanet_dpdk_mbuf(void *frame) { return mbuf_of(frame); }
 
+/* Which bytes an mbuf says it has. Read once: a peer that shares memory may write in between. */
+struct part {
+    const char *bytes;
+    uint32_t len;
+    /* Whether they lie in its buffer. */
+    bool fits;
+    const struct rte_mbuf *next;
+};
+
+static struct part part_of(const struct rte_mbuf *mbuf) {
+    const volatile struct rte_mbuf *now = mbuf;
+    uint32_t start = now->data_off, len = now->data_len, room = now->buf_len;
+    return (struct part){.bytes = (const char *)now->buf_addr + start,
+                         .len = len,
+                         .fits = start <= room && len <= room - start,
+                         .next = now->next};
+}
+
+static uint32_t parts_of(const struct rte_mbuf *mbuf) {
+    return ((const volatile struct rte_mbuf *)mbuf)->nb_segs;
+}
+
 /* How many bytes a received packet has in all its mbufs, of which each must lie in its buffer: a peer
  * that shares memory may have written any length, so that of the whole packet is not looked at.
- * MALFORMED if one does not, ENDLESS if the chain goes on behind the last mbuf that it says it has. */
+ * MALFORMED if one does not, or if the chain does not end with the last mbuf that it says it has. */
 int64_t castanet_dpdk_length(const struct rte_mbuf *mbuf) {
     int64_t len = 0;
     bool fits = true;
-    if (mbuf->nb_segs == 0)
-        return mbuf->next == NULL ? MALFORMED : ENDLESS;
-    for (uint32_t left = mbuf->nb_segs; mbuf != NULL; mbuf = mbuf->next, left--) {
-        if (left == 0)
-            return ENDLESS;
-        fits &= mbuf->data_off <= mbuf->buf_len &&
-                mbuf->data_len <= (uint32_t)mbuf->buf_len - mbuf->data_off;
-        len += mbuf->data_len;
-        if (left == 1 && mbuf->next == NULL)
+    for (uint32_t left = parts_of(mbuf); left > 0 && mbuf != NULL; left--) {
+        struct part part = part_of(mbuf);
+        fits &= part.fits;
+        len += part.len;
+        mbuf = part.next;
+        if (left == 1 && mbuf == NULL)
             return fits && len <= LONGEST ? len : MALFORMED;
     }
     return MALFORMED;
 }
 
-/* Copies up to len bytes of a packet out whose length was found, and frees it. Only frees it if to is
- * NULL. */
-void castanet_dpdk_copy_out(struct rte_mbuf *mbuf, char *to, uint32_t len) {
-    const struct rte_mbuf *from = mbuf;
-    for (; to != NULL && len > 0 && from != NULL; from = from->next) {
-        uint32_t some = RTE_MIN(len, (uint32_t)from->data_len);
-        memcpy(to, rte_pktmbuf_mtod(from, const char *), some);
-        to += some;
-        len -= some;
+/* Copies the bytes of a packet out whose length was found; false if it has changed since. */
+bool castanet_dpdk_copy_out(const struct rte_mbuf *mbuf, char *to, uint32_t len) {
+    for (uint32_t left = parts_of(mbuf); left > 0 && mbuf != NULL; left--) {
+        struct part part = part_of(mbuf);
+        if (!part.fits || part.len > len)
+            return false;
+        memcpy(to, part.bytes, part.len);
+        to += part.len;
+        len -= part.len;
+        mbuf = part.next;
     }
-    rte_pktmbuf_free(mbuf);
+    return len == 0;
+}
+
+/* How many different mbufs the first ones of a chain are (Brent's algorithm finds one that is a ring). */
+uint32_t castanet_dpdk_different(const struct rte_mbuf *mbuf, uint32_t most) {
+    const struct rte_mbuf *slow = mbuf, *fast = mbuf->next;
+    uint64_t steps = 1, power = 1, ring = 1;
+    /* By then a ring of no more mbufs has been found. */
+    for (; fast != NULL && fast != slow && steps < 4 * (uint64_t)most + 4; steps++, ring++) {
+        if (ring == power) {
+            slow = fast;
+            power *= 2;
+            ring = 0;
+        }
+        fast = fast->next;
+    }
+    if (fast == NULL || fast != slow)
+        return RTE_MIN(steps, most);
+    uint64_t before = 0;
+    for (fast = mbuf; ring > before; before++)
+        fast = fast->next;
+    for (slow = mbuf; slow != fast; before++, slow = slow->next)
+        fast = fast->next;
+    return RTE_MIN(before, most);
+}
+
+/* Frees the mbufs that a received packet says it has, each once; what it leads to behind them is not
+ * its own. */
+void castanet_dpdk_discard(struct rte_mbuf *mbuf) {
+    for (uint32_t left = castanet_dpdk_different(mbuf, RTE_MAX(parts_of(mbuf), 1u)); left > 0; left--) {
+        struct rte_mbuf *next = mbuf->next;
+        rte_pktmbuf_free_seg(mbuf);
+        mbuf = next;
+    }
 }
 
 /* Whether packets with these marks are mbufs of pools whose bits are set, and not shared. */

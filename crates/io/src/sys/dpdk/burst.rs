@@ -170,33 +170,170 @@ fn receive_slowly(
     }
 }
 
-/// Copies what cannot travel in place; `false`, and counted, if it is no packet or there is no
-/// frame for it.
+/// Copies what cannot travel in place, and frees it; `false`, and counted, if it is no packet or
+/// there is no frame for it.
 fn copied(mbuf: *mut Mbuf, pool: &Pool, batch: &mut Batch, found: &mut Found) -> bool {
-    // SAFETY: the driver gave us the mbuf.
-    let said = unsafe { shim::castanet_dpdk_length(mbuf) };
-    let Ok(len) = u32::try_from(said) else {
-        found.malformed += 1;
-        // An endless chain is left alone: freeing it would not end, or free an mbuf twice.
-        if said != shim::ENDLESS {
-            // SAFETY: the driver gave us the mbuf, and it is not used again.
-            unsafe { shim::castanet_dpdk_copy_out(mbuf, std::ptr::null_mut(), 0) };
-        }
-        return false;
-    };
-    let mut packet = pool.alloc();
-    let bytes = packet.as_mut().map(|packet| {
-        found.bytes += u64::from(len);
-        packet.put_back(len as usize);
-        packet.set_mac_header(0);
-        packet.bytes_mut()
-    });
-    found.lost += usize::from(bytes.is_none());
-    let to = bytes.map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
-    // SAFETY: the driver gave us the mbuf, and it is not used again; each of its parts lies in
-    // its buffer, and there is room for `len` bytes, or none is wanted.
-    unsafe { shim::castanet_dpdk_copy_out(mbuf, to, len) };
+    let packet = copy(mbuf, pool, found);
+    // SAFETY: the driver gave us the mbuf, and it is not used again.
+    unsafe { shim::castanet_dpdk_discard(mbuf) };
     let got = packet.is_some();
     batch.extend(packet);
     got
+}
+
+/// A copy of a packet in several mbufs, or in those of others.
+fn copy(mbuf: *mut Mbuf, pool: &Pool, found: &mut Found) -> Option<Packet> {
+    // SAFETY: the driver gave us the mbuf.
+    let Ok(len) = u32::try_from(unsafe { shim::castanet_dpdk_length(mbuf) }) else {
+        found.malformed += 1;
+        return None;
+    };
+    let Some(mut packet) = pool.alloc() else {
+        found.lost += 1;
+        return None;
+    };
+    packet.put_back(len as usize);
+    packet.set_mac_header(0);
+    // SAFETY: as above, and there is room for `len` bytes.
+    if !unsafe { shim::castanet_dpdk_copy_out(mbuf, packet.bytes_mut().as_mut_ptr(), len) } {
+        found.malformed += 1;
+        return None;
+    }
+    found.bytes += u64::from(len);
+    Some(packet)
+}
+
+#[cfg(all(test, dpdk))]
+mod tests {
+    use super::*;
+    use crate::sys::dpdk::types::Watch;
+
+    /// Bytes of a buffer, and what lies behind it.
+    const ROOM: usize = 2000;
+    const BEHIND: usize = 70_000;
+
+    /// An mbuf, laid out as in DPDK's ABI.
+    #[repr(C, align(64))]
+    struct Fake {
+        buffer: *const u8,
+        iova: u64,
+        start: u16,
+        owners: u16,
+        parts: u16,
+        port: u16,
+        flags: u64,
+        kind: u32,
+        packet: u32,
+        len: u16,
+        others: [u16; 6],
+        room: u16,
+        pool: usize,
+        next: *const Fake,
+        rest: [u64; 7],
+    }
+
+    /// One of so many bytes, in a buffer of the letter `a` behind which there are others.
+    fn fake(len: u16, parts: u16) -> Box<Fake> {
+        let mut memory = vec![b'a'; ROOM];
+        memory.resize(ROOM + BEHIND, b'!');
+        Box::new(Fake {
+            buffer: memory.leak().as_ptr(),
+            iova: 0,
+            start: 0,
+            owners: 1,
+            parts,
+            port: 0,
+            flags: 0,
+            kind: 0,
+            packet: len.into(),
+            len,
+            others: [0; 6],
+            room: ROOM as u16,
+            pool: 0,
+            next: std::ptr::null(),
+            rest: [0; 7],
+        })
+    }
+
+    fn mbuf(fake: &Fake) -> *const Mbuf {
+        std::ptr::from_ref(fake).cast()
+    }
+
+    #[test]
+    fn lengths_that_change_between_two_looks_are_seen() {
+        let (mut one, mut two) = (fake(1000, 2), fake(2000, 1));
+        one.next = &raw const *two;
+        let mut to = vec![0; 3000];
+        // SAFETY: both mbufs and their buffers are live; `to` has room for all bytes.
+        let mut copy = |one: &Fake| unsafe {
+            let len = shim::castanet_dpdk_length(mbuf(one));
+            (len, shim::castanet_dpdk_copy_out(mbuf(one), to.as_mut_ptr(), 3000))
+        };
+        assert_eq!(copy(&one), (3000, true));
+        // What a peer may write once the length was found.
+        for (first, second) in [(0, 3000), (3000, 0), (65_000, 60), (1000, 1999), (1001, 2000)] {
+            (one.len, two.len) = (first, second);
+            assert!(!copy(&one).1, "{first} {second}");
+        }
+        (one.len, two.len, two.start) = (1000, 2000, 1);
+        assert_eq!(copy(&one), (-1, false));
+        (one.len, two.start, one.parts) = (1000, 0, 1);
+        assert_eq!(copy(&one), (-1, false));
+        one.parts = 3;
+        assert_eq!(copy(&one).0, -1);
+        assert!(!to.contains(&b'!'));
+    }
+
+    #[test]
+    fn chains_are_freed_up_to_where_they_return() {
+        let mut all: Vec<_> = (0..7).map(|_| fake(60, 7)).collect();
+        let places: Vec<*const Fake> = all.iter().map(|it| &raw const **it).collect();
+        for (mbuf, next) in all.iter_mut().zip(&places[1..]) {
+            mbuf.next = *next;
+        }
+        let different = |all: &[Box<Fake>], most| {
+            // SAFETY: all mbufs that are led to are live.
+            unsafe { shim::castanet_dpdk_different(mbuf(&all[0]), most) }
+        };
+        for most in 1..9 {
+            assert_eq!(different(&all, most), most.min(7));
+        }
+        for &back in &places {
+            all[6].next = back;
+            for most in [1, 6, 7, 8, 65_535] {
+                assert_eq!(different(&all, most), most.min(7));
+            }
+        }
+        all[2].next = places[1];
+        assert_eq!(different(&all, 65_535), 3);
+        all[0].next = places[0];
+        assert_eq!(different(&all, 65_535), 1);
+    }
+
+    #[test]
+    fn both_lengths_of_what_is_sent_as_it_came_are_looked_at() {
+        let watch = Watch { shortest: 14, longest: 1514, finishes: 0, reserved: 0 };
+        let plain = |all: &[Box<Fake>]| {
+            let mut mbufs: Vec<_> = all.iter().map(|it| mbuf(it).cast_mut()).collect();
+            let mut bytes = 0;
+            // SAFETY: as many mbufs are live as it says.
+            let n = unsafe {
+                shim::castanet_dpdk_plain(
+                    mbufs.as_mut_ptr(),
+                    mbufs.len() as u64,
+                    &watch,
+                    &mut bytes,
+                )
+            };
+            (n, bytes)
+        };
+        let mut all: Vec<_> = (0..5).map(|_| fake(100, 1)).collect();
+        assert_eq!(plain(&all), (5, 500));
+        all[3].len = 3000;
+        assert_eq!(plain(&all), (3, 300));
+        (all[3].len, all[4].packet) = (100, 99);
+        assert_eq!(plain(&all), (4, 400));
+        all[0].packet = 65_536 + 100;
+        assert_eq!(plain(&all), (0, 0));
+    }
 }

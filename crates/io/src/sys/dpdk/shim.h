@@ -27,7 +27,6 @@
 /* Most bytes of a packet that is received in several mbufs, and what is said of one that is none. */
 #define LONGEST (1 << 20)
 #define MALFORMED (-1)
-#define ENDLESS (-2)
 
 _Static_assert(sizeof(struct rte_mbuf) % 64 == 0, "a frame's header is aligned to 64 bytes");
 

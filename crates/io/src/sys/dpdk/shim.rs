@@ -6,8 +6,6 @@ use std::ffi::{c_char, c_int, c_uint};
 
 /// Most packets of one call.
 pub(super) const BURST: usize = 64;
-/// Said of a chain of mbufs that goes on behind the last that it says it has.
-pub(super) const ENDLESS: i64 = -2;
 
 /// A mempool; only DPDK knows what is in it.
 #[repr(C)]
@@ -164,7 +162,17 @@ unsafe extern "C" {
     pub(super) fn castanet_dpdk_arm(port: u16, queue: u16, on: bool) -> c_int;
     pub(super) fn castanet_dpdk_heard(epoll: c_int);
     pub(super) fn castanet_dpdk_length(mbuf: *const Mbuf) -> i64;
-    pub(super) fn castanet_dpdk_copy_out(mbuf: *mut Mbuf, to: *mut u8, len: u32);
+    pub(super) fn castanet_dpdk_copy_out(mbuf: *const Mbuf, to: *mut u8, len: u32) -> bool;
+    pub(super) fn castanet_dpdk_discard(mbuf: *mut Mbuf);
+    #[cfg(test)]
+    pub(super) fn castanet_dpdk_different(mbuf: *const Mbuf, most: u32) -> u32;
+    #[cfg(test)]
+    pub(super) fn castanet_dpdk_plain(
+        mbufs: *mut *mut Mbuf,
+        all: u64,
+        watch: *const Watch,
+        bytes: *mut u64,
+    ) -> u64;
     pub(super) fn castanet_dpdk_transmit(
         port: u16,
         queue: u16,
