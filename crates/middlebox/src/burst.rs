@@ -1,7 +1,7 @@
 //! What becomes of a burst of packets.
 
 use crate::books::Books;
-use crate::connections::{Connections, Exchanged, Finding, Found, Fresh, Looked, exchange};
+use crate::connections::{Connections, Ends, Exchanged, Finding, Found, Fresh, Looked, exchange};
 use crate::exits::Exit;
 use crate::fragments::HeldFragment;
 use crate::headers::{Headers, NonIp};
@@ -351,7 +351,7 @@ impl Pass<'_> {
             }
             Exchanged::More => {
                 let mapped = connections.mapped(found);
-                rewrite(packet, *headers, std::iter::empty(), mapped.as_ref(), self.mtu);
+                rewrite(packet, *headers, std::iter::empty(), mapped.as_ref(), None, self.mtu);
             }
         }
         self.on()
@@ -382,7 +382,7 @@ impl Pass<'_> {
             Ok(begun) => {
                 let headers = &headers;
                 let of = begun.as_ref().map(|found| Of { connections, found, headers });
-                self.by_matched(books, of, *headers, packet, cx)
+                self.by_matched(books, of, *headers, None, packet, cx)
             }
             Err(exit) => exit,
         }
@@ -399,7 +399,7 @@ impl Pass<'_> {
     ) -> Exit {
         let Some(headers) = Headers::find(packet) else { return self.on() };
         self.meet(books, asked, (packet.bytes(), &headers));
-        self.by_matched(books, of, headers, packet, cx)
+        self.by_matched(books, of, headers, None, packet, cx)
     }
 
     /// Finds the rules that are about a packet.
@@ -417,16 +417,18 @@ impl Pass<'_> {
         }
     }
 
-    /// What becomes of a packet by the rules that are about it and those of its connection.
+    /// What becomes of a packet by the rules that are about it and those of its connection, and by
+    /// its ends where it is a fragment that has not got them itself.
     pub(crate) fn by_matched(
         &self,
         books: &mut Books,
         of: Option<Of>,
         headers: Headers,
+        ends: Option<Ends>,
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Exit {
-        self.apply(books, of, headers, packet, &mut || cx.random())
+        self.apply(books, of, headers, ends, packet, &mut || cx.random())
     }
 
     /// The same with other random bits.
@@ -435,6 +437,7 @@ impl Pass<'_> {
         books: &mut Books,
         of: Option<Of>,
         headers: Headers,
+        ends: Option<Ends>,
         packet: &mut Packet,
         random: &mut impl FnMut() -> u64,
     ) -> Exit {
@@ -458,7 +461,9 @@ impl Pass<'_> {
         let is_changed = of.is_some_and(|of| of.connections.changes(of.found));
         if is_changed || plans.clone().any(|plan| !plan.is_verdict()) {
             let mapped = of.and_then(|of| of.connections.mapped(of.found));
-            *unfit += rewrite(packet, headers, plans, mapped.as_ref(), self.mtu) as u64;
+            let begun = of.and_then(|of| of.connections.beginning(of.found));
+            let ends = begun.or(ends);
+            *unfit += rewrite(packet, headers, plans, mapped.as_ref(), ends, self.mtu) as u64;
         }
         self.on()
     }

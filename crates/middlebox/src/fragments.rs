@@ -5,7 +5,7 @@
 
 use crate::books::Books;
 use crate::burst::{Of, Pass, now};
-use crate::connections::{Looked, quotes};
+use crate::connections::{Ends, Looked, quotes};
 use crate::exits::Exit;
 use crate::headers::Headers;
 use crate::rules::Rules;
@@ -156,12 +156,17 @@ impl Pass<'_> {
     ) -> Exit {
         let Some(headers) = Headers::find(packet) else { return Exit::Malformed };
         view.join(packet, &headers, head);
-        // No ICMP error is so long, and what a later part of it quotes is nobody's to restore.
-        let is_error = view.headers.is_some_and(|it| quotes(&view.bytes, &it));
-        if is_error && self.rules.stateful() > 0 {
+        if self.is_refused(view) {
             return Exit::Malformed;
         }
         self.by_view(books, view, packet, &headers, cx)
+    }
+
+    /// Whether a later fragment that rules see so goes nowhere: no ICMP error is so long, and what
+    /// a later part of it quotes is nobody's to restore.
+    pub(crate) fn is_refused(&self, view: &View) -> bool {
+        let is_error = || view.headers.is_some_and(|it| quotes(&view.bytes, &it));
+        self.rules.stateful() > 0 && is_error()
     }
 
     /// What becomes of a packet that rules see otherwise than it is.
@@ -175,9 +180,10 @@ impl Pass<'_> {
     ) -> Exit {
         let Some(shown) = &view.headers else { return Exit::Malformed };
         let (seen, now) = ((&view.bytes[..], shown), now(cx));
+        let ends = Ends::of_any(seen.0, shown);
         self.meet(books, None, seen);
         if self.rules.stateful() == 0 {
-            return self.by_matched(books, None, *headers, packet, cx);
+            return self.by_matched(books, None, *headers, ends, packet, cx);
         }
         self.connections.change(|connections| {
             let asked = (&books.asked, Looked::Alone);
@@ -199,7 +205,7 @@ impl Pass<'_> {
                 }
             }
             let of = found.as_ref().map(|found| Of { connections, found, headers });
-            self.by_matched(books, of, *headers, packet, cx)
+            self.by_matched(books, of, *headers, ends, packet, cx)
         })
     }
 }
@@ -222,7 +228,7 @@ pub(crate) fn release(
 
 impl Rules {
     /// Whether fragments are judged by what their packet begins with: where some rule looks behind
-    /// the IP header, or is about connections.
+    /// the IP header, chooses by ports, or is about connections.
     #[inline]
     pub(crate) fn follow_fragments(&self) -> bool {
         self.stateful() > 0 || self.deep() > 0

@@ -1,6 +1,6 @@
 //! What a fuzzer feeds: lines of commands, a zero byte, then packets.
 
-use crate::connections::{Asked, Connections, Finding, Fresh, quotes};
+use crate::connections::{Asked, Connections, Ends, Finding, Fresh, quotes};
 use crate::fragments::{View, piece};
 use crate::headers::{Headers, NonIp};
 use crate::holds::Seen;
@@ -8,7 +8,7 @@ use crate::judge::{is_dropped, rewrite};
 use crate::language::{Command, command};
 use crate::matcher::{Matcher, Tables};
 use crate::rules::Rules;
-use castanet_kit::datagrams::{Admission, Datagrams, Head, Limits};
+use castanet_kit::datagrams::{Admission, Datagrams, Head, Limits, Refusal};
 use castanet_packet::Packet;
 use std::sync::Arc;
 
@@ -106,7 +106,11 @@ impl Bench {
     fn fragment(&mut self, mut packet: Packet, headers: Headers, n: u64) {
         let Some((key, piece)) = piece(packet.bytes(), &headers) else { return };
         let mut view = View::default();
-        match self.datagrams.admit(key, &piece, self.now) {
+        let foreseen = self.datagrams.foresee(key, &piece, self.now);
+        let admission = self.datagrams.admit(key, &piece, self.now);
+        let is_crowded = foreseen == Admission::Refused(Refusal::Excess);
+        assert!(foreseen == admission || is_crowded && admission == Admission::Waits);
+        match admission {
             Admission::First => {
                 assert!(!headers.is_later_fragment && !headers.is_cut());
                 view.show(&packet, &headers);
@@ -118,7 +122,9 @@ impl Bench {
             Admission::Follows(head) => self.follow(packet, &head, n),
             Admission::Waits => {
                 assert!(headers.is_later_fragment);
-                self.datagrams.hold(key, packet);
+                let now = self.now;
+                let back = self.datagrams.wait(key, &piece, now, packet);
+                assert!(back.is_none(), "nobody else has had the first one");
             }
             Admission::Refused(_) => {}
         }
@@ -171,7 +177,8 @@ impl Bench {
         let passes = !is_dropped(plans.clone(), || n);
         if passes {
             let mapped = connection.as_ref().and_then(|found| connections.mapped(found));
-            rewrite(packet, headers, plans, mapped.as_ref(), 1500);
+            let ends = Ends::of_any(bytes, shown);
+            rewrite(packet, headers, plans, mapped.as_ref(), ends, 1500);
         }
         passes
     }

@@ -8,8 +8,8 @@ use castanet_wire::{Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ether_type
 
 use crate::field::Layer;
 
-/// How many VLAN tags may stand before an IP header.
-const MOST_TAGS: usize = 2;
+/// How many VLAN tags may stand before an IP header. Linux takes any number of tags of VLAN 0 off.
+const MOST_TAGS: usize = 8;
 
 /// Where the headers of an IP packet are, counted from its first byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +67,7 @@ impl Headers {
                 Frame::Ip { at, is_ip6 } => {
                     Headers::of(bytes, at).filter(|headers| headers.is_ip6 == is_ip6)
                 }
-                Frame::Arp | Frame::Other => None,
+                Frame::Tags | Frame::Arp | Frame::Other => None,
             },
         }
     }
@@ -112,8 +112,14 @@ impl Headers {
         })
     }
 
-    /// Looks at bytes whose IP header begins at `network`.
+    /// Looks at bytes whose IP header begins at `network`. A TCP header whose length cannot be is
+    /// none.
     pub fn of(bytes: &[u8], network: usize) -> Option<Headers> {
+        Headers::quoted(bytes, network).map(|headers| headers.without_impossible(bytes))
+    }
+
+    /// The same of a packet that an ICMP error quotes, which may end anywhere behind the ports.
+    pub(crate) fn quoted(bytes: &[u8], network: usize) -> Option<Headers> {
         let rest = bytes.get(network..)?;
         match rest.first().map(|first| first >> 4) {
             Some(4) => Headers::of4(bytes, network, rest),
@@ -170,8 +176,23 @@ impl Headers {
         Some(if upper.elsewhere() { headers } else { headers.with_upper(bytes) })
     }
 
+    /// The same without a TCP header that says that it is shorter than any (RFC 9293, section 3.1),
+    /// or longer than the packet, unless the rest may be in another fragment.
+    #[inline]
+    fn without_impossible(mut self, bytes: &[u8]) -> Headers {
+        if self.upper != Layer::Tcp {
+            return self;
+        }
+        let segment = &bytes[self.transport..self.end];
+        let header = Tcp::from_prefix(segment).map_or(0, |(tcp, _)| tcp.header_len());
+        if header < Tcp::LEN || header > segment.len() && !self.is_fragment {
+            (self.upper, self.payload) = (Layer::Any, self.transport);
+        }
+        self
+    }
+
     /// Whether headers end before they should: an extension header, or that of TCP, UDP or ICMP,
-    /// which is not in another fragment.
+    /// which is not in another fragment. A TCP header whose length cannot be is one of these.
     #[inline]
     pub(crate) fn is_cut(&self) -> bool {
         let should_be = || match (self.protocol, self.is_ip6) {
@@ -324,6 +345,8 @@ enum Frame {
         at: usize,
         is_ip6: bool,
     },
+    /// More tags than there may be.
+    Tags,
     Arp,
     Other,
 }
@@ -332,9 +355,12 @@ impl Frame {
     fn of(bytes: &[u8]) -> Frame {
         let Some((ether, mut rest)) = Ethernet::from_prefix(bytes) else { return Frame::Other };
         let (mut kind, mut at) = (ether.ether_type(), Ethernet::LEN);
-        for _ in 0..MOST_TAGS {
+        for count in 0.. {
             if !matches!(kind, ether_type::VLAN | ether_type::QINQ) {
                 break;
+            }
+            if count == MOST_TAGS {
+                return Frame::Tags;
             }
             let Some((tag, behind)) = Vlan::from_prefix(rest) else { break };
             (kind, rest, at) = (tag.ether_type(), behind, at + Vlan::LEN);
@@ -351,7 +377,8 @@ impl Frame {
 /// What a packet is in which [`Headers::find`] finds none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NonIp {
-    /// It should have an IP header: its EtherType says so, or a mark.
+    /// It should have an IP header: its EtherType says so, or a mark; or there are more VLAN tags
+    /// than there may be.
     Malformed,
     /// ARP.
     Arp,
@@ -362,7 +389,7 @@ pub(crate) enum NonIp {
 impl NonIp {
     pub(crate) fn of(packet: &Packet) -> NonIp {
         match (packet.network_offset(), Frame::of(packet.bytes())) {
-            (Some(0..), _) | (None, Frame::Ip { .. }) => NonIp::Malformed,
+            (Some(0..), _) | (None, Frame::Ip { .. } | Frame::Tags) => NonIp::Malformed,
             (None, Frame::Arp) => NonIp::Arp,
             (None, Frame::Other) | (Some(_), _) => NonIp::Other,
         }
@@ -405,6 +432,51 @@ mod tests {
             let changed = packet(&bytes, has_ethernet);
             if let Some(plain) = Headers::plain(&changed) {
                 prop_assert_eq!(Some(plain), Headers::find(&changed));
+            }
+        }
+
+        #[test]
+        fn plain_headers_of_any_bytes_are_those_that_are_found(
+            is_tcp: bool,
+            total in 0..80_u16,
+            offset: u8,
+            mut bytes in prop::collection::vec(any::<u8>(), 20..80),
+        ) {
+            // Not quite any, for few of those have plain headers.
+            bytes[..4].copy_from_slice(&[0x45, 0, 0, total as u8]);
+            bytes[6..10].copy_from_slice(&[0, 0, 64, if is_tcp { 6 } else { 17 }]);
+            bytes.get_mut(32).into_iter().for_each(|it| *it = offset);
+            let packet = packet(&bytes, false);
+            let (plain, found) = (Headers::plain(&packet), Headers::find(&packet));
+            // All whole packets are plain here, and no others are.
+            prop_assert_eq!(plain, found.filter(|it| total > 0 && it.upper != Layer::Any));
+            prop_assert_eq!(plain.is_none(), total == 0 || found.is_none_or(|it| it.is_cut()));
+        }
+    }
+
+    /// A TCP header of a length: whether it is whole, cut, or in a fragment that another follows.
+    #[test]
+    fn tcp_headers_have_a_length_that_can_be() {
+        for (is_ip6, more) in [(false, false), (false, true), (true, false), (true, true)] {
+            for offset in 0..16 {
+                let text = match (is_ip6, more) {
+                    (false, false) => "1.0.0.1:5 > 2.0.0.2:6 tcp len 60",
+                    (false, true) => "1.0.0.1:5 > 2.0.0.2:6 tcp frag 0+ len 60",
+                    (true, false) => "[1::1]:5 > [2::2]:6 tcp len 80",
+                    (true, true) => "[1::1]:5 > [2::2]:6 tcp frag 0+ len 80",
+                };
+                let mut bytes = sketch::build(text).expect(text).bytes;
+                let found = Headers::find(&packet(&bytes, false)).expect("has headers");
+                let room = found.end - found.transport;
+                bytes[found.transport + Tcp::OFFSET_BYTE] = offset << 4;
+                let length = usize::from(offset) * 4;
+                let found = Headers::find(&packet(&bytes, false)).expect("has headers");
+                let is_there = length >= Tcp::LEN && (length <= room || more);
+                assert_eq!(found.has(Layer::Tcp), is_there, "{text}, {offset}");
+                assert_eq!(found.is_cut(), !is_there, "{text}, {offset}");
+                // An ICMP error may quote less than all of it.
+                let quoted = Headers::quoted(&bytes, 0).expect("has headers");
+                assert!(quoted.has(Layer::Tcp));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What becomes of a packet, by all rules that are about it.
 
-use crate::connections::Mapped;
+use crate::connections::{Ends, Mapped};
 use crate::headers::Headers;
 use crate::rewrite::{Plan, Rewriting};
 use crate::rule::Hop;
@@ -26,20 +26,24 @@ pub(crate) fn is_dropped<'r>(
     drops
 }
 
-/// Does what the rules say, in their order; how many options found no room.
+/// Does what the rules say, in their order; how many options found no room. Hops are chosen by
+/// `ends`, or those of the packet as it comes.
 pub(crate) fn rewrite<'r>(
     packet: &mut Packet,
     headers: Headers,
-    plans: impl Iterator<Item = &'r Plan>,
+    plans: impl Iterator<Item = &'r Plan> + Clone,
     mapped: Option<&Mapped>,
+    ends: Option<Ends>,
     mtu: usize,
 ) -> usize {
     let before = destination(packet, &headers);
+    let chooses = plans.clone().any(|plan| !plan.hops.is_empty());
+    let ends = ends.or_else(|| chooses.then(|| Ends::of_any(packet.bytes(), &headers))?);
     let mut changing = Rewriting::new(packet, headers, mtu);
     let (mut unfit, mut hop) = (0, None);
     for plan in plans.filter(|plan| !plan.is_verdict()) {
         unfit += changing.follow(plan);
-        hop = choice(changing.packet, &changing.headers, &plan.hops).or(hop);
+        hop = ends.and_then(|ends| choice(&ends, &plan.hops)).or(hop);
     }
     if let Some(mapped) = mapped {
         mapped.apply(&mut changing);
@@ -78,14 +82,14 @@ fn annotate(packet: &mut Packet, headers: &Headers, before: Option<IpAddr>) {
     }
 }
 
-/// The hop of a packet's connection: of all hops that it can go to the one whose hash with it is
+/// The hop of a connection: of all hops that it can go to the one whose hash with it is
 /// the highest, so that when one goes only its connections move. Both directions have the same.
-fn choice(packet: &Packet, headers: &Headers, hops: &[Hop]) -> Option<Hop> {
+fn choice(ends: &Ends, hops: &[Hop]) -> Option<Hop> {
     if hops.is_empty() {
         return None;
     }
     let seed = Seed::fixed();
-    let flow = flow_hash(packet, headers, &seed);
+    let flow = flow_hash(ends, &seed);
     let score = |hop: &&Hop| {
         let (high, low) = match hop {
             Hop::Address(IpAddr::V4(address)) => (4, u64::from(address.to_bits())),
@@ -97,29 +101,25 @@ fn choice(packet: &Packet, headers: &Headers, hops: &[Hop]) -> Option<Hop> {
         seed.mix(flow, seed.mix(high, low))
     };
     let fits = |hop: &&Hop| match hop {
-        Hop::Address(address) => address.is_ipv6() == headers.is_ip6,
+        Hop::Address(address) => address.is_ipv6() == ends.is_ip6,
         Hop::Station(_) => true,
     };
     hops.iter().filter(fits).max_by_key(score).copied()
 }
 
-/// A hash of what all packets of a connection have in common, fragments too.
-fn flow_hash(packet: &Packet, headers: &Headers, seed: &Seed) -> u64 {
-    let bytes = packet.bytes();
-    let header = bytes.get(headers.network..).unwrap_or_default();
-    let ends = match headers.is_ip6 {
-        false => Ipv4Header::from_prefix(header)
-            .map_or([0; 2], |(ip, _)| [ip.src_u32().into(), ip.dst_u32().into()]),
-        true => Ipv6Header::from_prefix(header).map_or([0; 2], |(ip, _)| {
-            [ip.src(), ip.dst()]
-                .map(|it| seed.mix((it.to_bits() >> u64::BITS) as u64, it.to_bits() as u64))
-        }),
-    };
-    let has_ports = matches!(headers.upper, crate::field::Layer::Tcp | crate::field::Layer::Udp);
-    let ports = bytes.get(headers.transport..).filter(|_| has_ports && !headers.is_fragment);
-    let (src, dst) = ports.and_then(castanet_wire::udp::ports).unwrap_or_default();
-    let ends = [seed.mix(ends[0], src.into()), seed.mix(ends[1], dst.into())];
-    seed.mix(ends[0].min(ends[1]), ends[0].max(ends[1]))
+/// A hash of what all packets of a connection have in common.
+fn flow_hash(ends: &Ends, seed: &Seed) -> u64 {
+    let [src, dst] = [ends.src, ends.dst].map(|(address, port)| {
+        let address = match address {
+            IpAddr::V4(address) => u64::from(address.to_bits()),
+            IpAddr::V6(address) => {
+                let bits = address.to_bits();
+                seed.mix((bits >> u64::BITS) as u64, bits as u64)
+            }
+        };
+        seed.mix(address, port.into())
+    });
+    seed.mix(src.min(dst), src.max(dst))
 }
 
 /// Sends a packet to a hop.

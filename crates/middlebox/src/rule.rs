@@ -195,14 +195,17 @@ impl fmt::Display for Rule {
 }
 
 impl Rule {
-    /// Whether some match is about what follows the IP header, which later fragments do not have.
+    /// Whether it takes what follows the IP header, which later fragments do not have: some match
+    /// is about that, or it chooses between hops by ports.
     pub(crate) fn looks_behind(&self) -> bool {
         use crate::field::{Layer, Place};
-        self.matches.iter().any(|predicate| {
+        let chooses = |target: &Target| matches!(target, Target::Balance(hops) if hops.len() > 1);
+        let is_behind = |predicate: &Predicate| {
             let spec = predicate.field.spec();
             let is_upper = !matches!(spec.layer, Layer::Any | Layer::Ip4 | Layer::Ip6);
             is_upper || matches!(spec.place, Place::Payload | Place::Upper | Place::Extension(_))
-        })
+        };
+        self.matches.iter().any(is_behind) || self.targets.iter().any(chooses)
     }
 
     /// The command that adds it.

@@ -50,7 +50,7 @@ fn pass(rules: &[Rule], packet: &mut Packet) -> bool {
     if is_dropped(plans.iter(), || 0) {
         return false;
     }
-    rewrite(packet, headers, plans.iter(), None, MTU);
+    rewrite(packet, headers, plans.iter(), None, None, MTU);
     true
 }
 

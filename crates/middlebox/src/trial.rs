@@ -2,15 +2,18 @@
 
 use crate::books::Books;
 use crate::burst::{Of, Pass};
-use crate::connections::{Asked, Connections, Finding, Found, Fresh, Looked};
+use crate::connections::{Asked, Connections, Ends, Finding, Found, Fresh, Looked};
 use crate::exits::Exit;
+use crate::fragments::{View, piece};
 use crate::headers::Headers;
 use crate::in_force::InForce;
 use crate::rewrite::Plan;
 use crate::rule::Chance;
 use crate::rules::Entry;
+use castanet_engine::element::{DROP, Fate};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::sketch;
+use castanet_kit::datagrams::{Admission, Refusal};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -18,6 +21,25 @@ use std::sync::Arc;
 const UNLIKELY: u64 = u64::MAX;
 /// Random bits for an example of what a connection chooses.
 const EXAMPLE: u64 = 7;
+
+/// Why a fragment goes nowhere.
+fn reason(refusal: Refusal) -> String {
+    match refusal {
+        Refusal::Impossible => "there can be no such fragment".into(),
+        Refusal::Tiny => "the headers of its packet are cut in two (`tiny_fragment`)".into(),
+        Refusal::Overlap => {
+            "fragments of its packet overlap or contradict each other (`overlapping_fragment`)"
+                .into()
+        }
+        Refusal::Lone => "the first fragment of its packet did not come (`lone_fragment`)".into(),
+        Refusal::Excess => "there is no room for it to wait (`excess_fragment`)".into(),
+        Refusal::Denied(index) => {
+            let spec = Exit::FATES.get(usize::from(DROP - index));
+            let name = spec.map_or("rule", |spec| spec.name);
+            format!("the first fragment of its packet is dropped (`{name}`)")
+        }
+    }
+}
 
 /// A packet that is tried.
 pub(crate) struct Trial<'m> {
@@ -67,33 +89,79 @@ impl Trial<'_> {
             Exit::NoPort => writeln!(said, "dropped: there is no port for its connection"),
             Exit::Malformed => writeln!(said, "dropped: its headers are malformed"),
             Exit::Other => writeln!(said, "dropped: `other` says so"),
-            Exit::Fragment(_) => writeln!(said, "dropped: there can be no such fragment"),
+            Exit::Fragment(refusal) => writeln!(said, "dropped: {}", reason(refusal)),
         };
         Ok(said)
     }
 
     /// Lets the packet pass as a burst does, but for what that would change. Nothing, if that is a
-    /// matter of other fragments.
+    /// matter of a fragment that has not come.
     fn judge(&self, packet: &mut Packet, said: &mut String) -> Option<Exit> {
         let Some(headers) = Headers::find(packet) else {
             *said += "no rules: it is no IP packet\n";
             return Some(self.pass.other(packet));
         };
+        let mut view = View::default();
+        view.show(packet, &headers);
         if self.pass.rules.follow_fragments() {
-            if headers.is_later_fragment {
-                *said += "goes where the first fragment of its packet goes, and waits for it\n";
-                return None;
-            }
-            if headers.is_cut() {
+            if headers.is_fragment {
+                if let Err(exit) = self.admit(&mut view, packet, &headers, said) {
+                    return exit;
+                }
+            } else if headers.is_cut() {
                 return Some(Exit::Malformed);
             }
         }
+        Some(self.by_view(&view, headers, packet, said))
+    }
+
+    /// A fragment as rules would see it, or where it goes without them.
+    fn admit(
+        &self,
+        view: &mut View,
+        packet: &Packet,
+        headers: &Headers,
+        said: &mut String,
+    ) -> Result<(), Option<Exit>> {
+        let Some((key, piece)) = piece(packet.bytes(), headers) else {
+            return Err(Some(Exit::Malformed));
+        };
+        let key = key.at(self.pass.port);
+        match self.pass.datagrams.read(|all| all.foresee(key, &piece, self.now)) {
+            Admission::First => Ok(()),
+            Admission::Follows(head) => {
+                *said +=
+                    "follows the first fragment of its packet, by whose headers it is judged\n";
+                view.join(packet, headers, &head);
+                match self.pass.is_refused(view) {
+                    true => Err(Some(Exit::Malformed)),
+                    false => Ok(()),
+                }
+            }
+            Admission::Waits => {
+                *said += "goes where the first fragment of its packet goes, and waits for it\n";
+                Err(None)
+            }
+            Admission::Refused(refusal) => Err(Some(Exit::Fragment(refusal))),
+        }
+    }
+
+    /// What becomes of a packet that rules see so.
+    fn by_view(
+        &self,
+        view: &View,
+        headers: Headers,
+        packet: &mut Packet,
+        said: &mut String,
+    ) -> Exit {
+        let Some(shown) = &view.headers else { return Exit::Malformed };
+        let seen = (&view.bytes[..], shown);
         // Counters and room of its own.
         let mut books = Books::default();
         books.matcher.follow(self.in_force.tables());
-        self.pass.meet(&mut books, None, (packet.bytes(), &headers));
-        let exit = self.pass.connections.read(|connections| {
-            let state = match self.state(&books, connections, packet, &headers) {
+        self.pass.meet(&mut books, None, seen);
+        self.pass.connections.read(|connections| {
+            let state = match self.state(&books, connections, seen) {
                 Ok(state) => state,
                 Err(exit) => {
                     self.tell_rules(&books, &books.matched, said);
@@ -101,24 +169,17 @@ impl Trial<'_> {
                     return exit;
                 }
             };
+            let headers = &headers;
             let of = match &state {
                 State::None => None,
-                State::Of(connections, found) => Some(Of { connections, found, headers: &headers }),
-                State::Begins(connections, found) => {
-                    Some(Of { connections, found, headers: &headers })
-                }
+                State::Of(connections, found) => Some(Of { connections, found, headers }),
+                State::Begins(connections, found) => Some(Of { connections, found, headers }),
             };
             let hop = (packet.dst(), packet.dst6());
-            let exit = self.pass.apply(&mut books, of, headers, packet, &mut || UNLIKELY);
-            let applied = &books.applied;
-            let by_state =
-                |slot: &u32| matches!(state, State::Of(..)) && self.is_stateful(&books, *slot);
-            let (of_state, others): (Vec<u32>, Vec<u32>) =
-                applied.iter().partition(|slot| by_state(slot));
-            self.tell_rules(&books, &others, said);
-            self.tell_state(&books, &state, said);
-            self.tell_rules(&books, &of_state, said);
-            self.tell_verdict(&books, applied, exit, said);
+            let ends = Ends::of_any(seen.0, shown);
+            let random = &mut || UNLIKELY;
+            let exit = self.pass.apply(&mut books, of, *headers, ends, packet, random);
+            self.tell(&books, &state, exit, said);
             if exit != Exit::Rule && (packet.dst(), packet.dst6()) != hop {
                 let (four, six) = (packet.dst(), packet.dst6());
                 let next = if four != hop.0 { four.to_string() } else { six.to_string() };
@@ -128,8 +189,7 @@ impl Trial<'_> {
                 _ = writeln!(said, "{} options find no room", books.unfit);
             }
             exit
-        });
-        Some(exit)
+        })
     }
 
     /// The connection of a packet, or the one that it would begin.
@@ -137,10 +197,9 @@ impl Trial<'_> {
         &self,
         books: &Books,
         connections: &'c Connections,
-        packet: &Packet,
-        headers: &Headers,
+        (bytes, headers): (&[u8], &Headers),
     ) -> Result<State<'c>, Exit> {
-        let (asked, bytes) = (Asked::default(), packet.bytes());
+        let asked = Asked::default();
         // Who only waits for those that are over to be forgotten belongs to none.
         if let Finding::Of(found) =
             connections.find((&asked, Looked::Alone), bytes, headers, self.now)
@@ -173,6 +232,19 @@ impl Trial<'_> {
 
     fn is_stateful(&self, books: &Books, slot: u32) -> bool {
         self.entry(books, slot).is_some_and(|entry| entry.rule.stateful)
+    }
+
+    /// Which rules apply, by themselves and by the packet's connection, and what they decide.
+    fn tell(&self, books: &Books, state: &State, exit: Exit, said: &mut String) {
+        let applied = &books.applied;
+        let by_state =
+            |slot: &u32| matches!(state, State::Of(..)) && self.is_stateful(books, *slot);
+        let (of_state, others): (Vec<u32>, Vec<u32>) =
+            applied.iter().partition(|slot| by_state(slot));
+        self.tell_rules(books, &others, said);
+        self.tell_state(books, state, said);
+        self.tell_rules(books, &of_state, said);
+        self.tell_verdict(books, applied, exit, said);
     }
 
     fn tell_rules(&self, books: &Books, slots: &[u32], said: &mut String) {

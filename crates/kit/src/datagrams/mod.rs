@@ -74,12 +74,19 @@ impl Head {
 
 /// How long the header of a transport protocol is that a segment begins with: 0 for protocols
 /// whose headers are nobody's business here; nothing, if it is not whole.
-pub fn header_len(protocol: u8, segment: &[u8]) -> Option<usize> {
+fn header_len(protocol: u8, segment: &[u8]) -> Option<usize> {
     let length = match (protocol, Tcp::from_prefix(segment)) {
         (ip_proto::TCP, tcp) => tcp?.0.header_len().max(Tcp::LEN),
         (protocol, _) => shortest(protocol),
     };
     (length <= segment.len()).then_some(length)
+}
+
+/// Whether a segment begins with a TCP header that says that it is shorter than any, which no
+/// other fragment can mend.
+fn is_malformed(protocol: u8, segment: &[u8]) -> bool {
+    let tcp = Tcp::from_prefix(segment).filter(|_| protocol == ip_proto::TCP);
+    tcp.is_some_and(|(tcp, _)| tcp.header_len() < Tcp::LEN)
 }
 
 /// The length of the shortest header of a protocol.
@@ -113,13 +120,16 @@ impl Piece {
         let length = usize::from(ip.total_len()).checked_sub(ip.header_len())?;
         let (start, protocol) = (ip.fragment_offset(), ip.protocol());
         let payload = &payload[..length.min(payload.len())];
+        if start == 0 && is_malformed(protocol, payload) {
+            return None;
+        }
         let first = header_len(protocol, payload).filter(|_| start == 0);
         let head = first.and_then(|headers| Head::new(protocol, payload, headers));
         Some(Piece { start, length, more: ip.more_fragments(), protocol, head })
     }
 
     /// A fragment of IPv6 and its datagram, from what follows its IP header; nothing, if it has no
-    /// fragment header.
+    /// fragment header or says nothing sensible.
     pub fn of6(ip: &Ipv6Header, behind: &[u8]) -> Option<(Key, Piece)> {
         let claimed = match usize::from(ip.payload_len()) {
             0 => behind.len(),
@@ -133,6 +143,9 @@ impl Piece {
         let segment = behind.get(upper.offset..)?;
         // All headers are in the first fragment (RFC 7112).
         let are_whole = start == 0 && !extension::is_extension(upper.protocol);
+        if are_whole && is_malformed(upper.protocol, segment) {
+            return None;
+        }
         let last = header_len(upper.protocol, segment).filter(|_| are_whole);
         let headers = last.map(|last| upper.offset - upper.divided + last);
         let head = headers.and_then(|headers| Head::new(protocol, divided, headers));
@@ -146,6 +159,18 @@ impl Piece {
     fn is_possible(&self) -> bool {
         let aligned = !self.more || self.length.is_multiple_of(8);
         aligned && self.length > 0 && self.start + self.length <= usize::from(u16::MAX)
+    }
+
+    /// Puts it in its place among others of its datagram, which begins with `head` if that is
+    /// known; or says why it goes nowhere.
+    fn fit(&self, head: Option<&Head>, pieces: &mut Pieces) -> Result<(), Refusal> {
+        let is_same_first = self.start > 0 || head.is_none() || head == self.head.as_ref();
+        match pieces.place(self.start, self.length, self.more) {
+            _ if self.is_tiny() => Err(Refusal::Tiny),
+            Fit::Apart | Fit::Again if is_same_first => Ok(()),
+            Fit::Crowded => Err(Refusal::Excess),
+            _ => Err(Refusal::Overlap),
+        }
     }
 
     /// Whether it cuts the headers of its datagram in two.
@@ -183,7 +208,7 @@ pub enum Admission {
     First,
     /// It follows a first fragment that began with this.
     Follows(Head),
-    /// The first fragment has not come: [`Datagrams::hold`] takes it.
+    /// The first fragment has not come: [`Datagrams::wait`] takes it.
     Waits,
     /// It goes nowhere.
     Refused(Refusal),
@@ -304,15 +329,38 @@ impl<P> Datagrams<P> {
         if let Some(refusal) = it.refusal {
             return Admission::Refused(refusal);
         }
-        let is_same_first = piece.start > 0 || it.head.is_none() || it.head == piece.head;
-        let refusal = match it.pieces.place(piece.start, piece.length, piece.more) {
-            _ if piece.is_tiny() => Refusal::Tiny,
-            Fit::Apart | Fit::Again if is_same_first => return self.admitted(id, piece, now),
-            Fit::Crowded => Refusal::Excess,
-            _ => Refusal::Overlap,
-        };
-        self.refuse(id, refusal, now);
-        Admission::Refused(refusal)
+        if let Err(refusal) = piece.fit(it.head.as_ref(), &mut it.pieces) {
+            self.refuse(id, refusal, now);
+            return Admission::Refused(refusal);
+        }
+        self.admitted(id, piece, now)
+    }
+
+    /// What [`Datagrams::admit`] would say of a fragment, without taking note of it. A fragment
+    /// that would find too many others waiting is refused for that.
+    pub fn foresee(&self, key: Key, piece: &Piece, now: u64) -> Admission {
+        if !piece.is_possible() {
+            return Admission::Refused(Refusal::Impossible);
+        }
+        let flows = self.flows.as_ref();
+        let known = flows.and_then(|flows| Some((flows.find(&key.0)?.0, flows)));
+        let known = known.filter(|&(id, flows)| self.goes_on(flows, id, (key, piece), now));
+        let known = known.map(|(id, flows)| flows.get(id));
+        if let Some(refusal) = known.and_then(|it| it.refusal) {
+            return Admission::Refused(refusal);
+        }
+        let mut pieces = known.map_or_else(Pieces::default, |it| it.pieces.clone());
+        let head = known.and_then(|it| it.head.as_ref());
+        if let Err(refusal) = piece.fit(head, &mut pieces) {
+            return Admission::Refused(refusal);
+        }
+        let is_crowded = known.is_some_and(|it| it.waiting.len() >= self.limits.each);
+        match head {
+            _ if piece.start == 0 => Admission::First,
+            Some(head) => Admission::Follows(head.clone()),
+            None if is_crowded => Admission::Refused(Refusal::Excess),
+            None => Admission::Waits,
+        }
     }
 
     /// Takes in a fragment that has found its place.
@@ -335,12 +383,9 @@ impl<P> Datagrams<P> {
         let limits = self.limits;
         let flows = self.flows.get_or_insert_with(|| Flows::new(limits.datagrams, now));
         if let Some((id, _)) = flows.find(&key.0) {
-            let it = flows.get(id);
-            let is_other = !key.is_ip6()
-                && piece.start == 0
-                && now >= it.since.saturating_add(limits.reuse)
-                && it.is_contradicted(piece);
-            if !is_other && flows.ends(id) > now {
+            if let Some(flows) = &self.flows
+                && self.goes_on(flows, id, (key, piece), now)
+            {
                 return Some(id);
             }
             self.remove(id, Refusal::Lone);
@@ -349,6 +394,23 @@ impl<P> Datagrams<P> {
         let patience = if piece.start == 0 { limits.timeout } else { limits.patience };
         let new = Datagram { since: now, ..Datagram::default() };
         self.flows.as_mut()?.insert(key.0, new, now + patience, |_| false).ok()
+    }
+
+    /// Whether a datagram is the one of a fragment with its key, for it is neither over nor is the
+    /// fragment the first of another.
+    fn goes_on(
+        &self,
+        flows: &Flows<Datagram<P>>,
+        id: Id,
+        (key, piece): (Key, &Piece),
+        now: u64,
+    ) -> bool {
+        let it = flows.get(id);
+        let is_other = !key.is_ip6()
+            && piece.start == 0
+            && now >= it.since.saturating_add(self.limits.reuse)
+            && it.is_contradicted(piece);
+        !is_other && flows.ends(id) > now
     }
 
     /// Lets the datagram go that would end first, if there are as many as there may be.
@@ -401,7 +463,7 @@ impl<P> Datagrams<P> {
 
     /// Takes a fragment that waits. It goes where there are too many of its datagram; where
     /// there are too many in all, those of the datagram go that would go first.
-    pub fn hold(&mut self, key: Key, fragment: P) {
+    fn hold(&mut self, key: Key, fragment: P) {
         if self.waiting >= self.limits.waiting
             && let Some(flows) = &mut self.flows
             && let Some((_, gone)) = flows.evict(|it| !it.waiting.is_empty())

@@ -128,6 +128,15 @@ impl Ends {
         let (src, dst) = ((src, sport), (dst, dport));
         Some(Ends { is_ip6: headers.is_ip6, src, dst, proto: headers.protocol })
     }
+
+    /// The same, without ports also of what belongs to no connection of its own.
+    pub(crate) fn of_any(bytes: &[u8], headers: &Headers) -> Option<Ends> {
+        Ends::of_packet(bytes, headers).or_else(|| {
+            let (src, dst) = addresses(bytes.get(headers.network..)?, headers.is_ip6)?;
+            let is_ip6 = headers.is_ip6;
+            Some(Ends { is_ip6, src: (src, 0), dst: (dst, 0), proto: headers.protocol })
+        })
+    }
 }
 
 /// Source and destination, as an IP header has them.

@@ -135,7 +135,7 @@ impl Mapped {
         }
         let headers = changing.headers;
         let bytes = changing.packet.bytes_mut();
-        let Some(quoted) = Headers::of(&bytes[..headers.end], at) else { return };
+        let Some(quoted) = Headers::quoted(&bytes[..headers.end], at) else { return };
         let before = Sum::new().slice(&bytes[at..headers.end]);
         address(bytes, &quoted, [SRC4, SRC6], from.src.0, to.src.0);
         address(bytes, &quoted, [DST4, DST6], from.dst.0, to.dst.0);

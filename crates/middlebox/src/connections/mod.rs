@@ -19,5 +19,6 @@ mod tracked;
 mod wish;
 
 pub(crate) use asked::{Asked, Looked};
+pub(crate) use key::Ends;
 pub(crate) use mapping::{Mapped, exchange};
 pub(crate) use table::{Connections, Exchanged, Finding, Found, Fresh, quotes};

@@ -163,6 +163,12 @@ impl<K: Family> Side<K> {
         flows.keep(id, now + timeout);
     }
 
+    /// The ends of the packet that began a connection.
+    pub(super) fn beginning(&self, id: Id) -> Option<Ends> {
+        let flows = self.0.as_ref()?;
+        Some(flows.get(id).ends(flows.key(id)).0.ends())
+    }
+
     /// What becomes of the ends of a packet of a connection, if anything does.
     #[inline]
     pub(super) fn exchanged(&self, hit: Hit) -> Option<K> {

@@ -316,6 +316,14 @@ impl Connections {
         }
     }
 
+    /// The ends of the packet that began a connection.
+    pub(crate) fn beginning(&self, found: &Found) -> Option<Ends> {
+        match found.is_ip6 {
+            false => self.four.beginning(found.hit.id),
+            true => self.six.beginning(found.hit.id),
+        }
+    }
+
     /// What becomes of a packet of a connection.
     pub(crate) fn mapped(&self, found: &Found) -> Option<Mapped> {
         match found.is_ip6 {
@@ -511,7 +519,7 @@ fn ends(bytes: &[u8], headers: &Headers) -> Option<(Ends, Quoted)> {
         return Some((Ends::of_packet(bytes, headers)?, None));
     };
     let bytes = bytes.get(..headers.end)?;
-    let inner = Headers::of(bytes, at)?;
+    let inner = Headers::quoted(bytes, at)?;
     Some((Ends::of_packet(bytes, &inner)?, NonZeroU32::new(at as u32)))
 }
 

@@ -89,7 +89,7 @@ impl Bench {
         let plans = connections.rules(&found, places).map(|(_, entry)| &entry.plan);
         let mapped = connections.mapped(&found);
         let mut exchanged = Packet::from_bytes(packet.bytes());
-        rewrite(&mut packet, headers, plans.clone(), mapped.as_ref(), 1500);
+        rewrite(&mut packet, headers, plans.clone(), mapped.as_ref(), None, 1500);
         // The short way does the same as the long one.
         let is_short = plans.clone().all(|plan| plan.fields.is_empty() && plan.options.is_empty());
         match connections.exchanged(&found) {

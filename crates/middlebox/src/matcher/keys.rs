@@ -218,8 +218,11 @@ pub(crate) fn fill_plain(key: &mut Key, bytes: &[u8], with_options: bool) -> Opt
     let mut rest = 0;
     if layer == Layer::Tcp {
         rest = bits::word(segment, Tcp::OFFSET_BYTE) & UPPER_HALF;
-        let has_options = rest >> (u64::BITS - 4) != (Tcp::LEN / 4) as u64;
-        if with_options && has_options {
+        let header = (rest >> (u64::BITS - 4)) as usize * 4;
+        if header < Tcp::LEN || header > end - Ipv4Header::LEN {
+            return None;
+        }
+        if with_options && header > Tcp::LEN {
             let (tcp, behind) = Tcp::from_prefix(bytes.get(Ipv4Header::LEN..end)?)?;
             let (bits, values) = options(tcp.split_options(behind).map_or(&[], |(list, _)| list));
             has |= bits;
