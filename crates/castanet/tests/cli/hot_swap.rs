@@ -554,6 +554,45 @@ fn packets_that_wait_in_a_table_go_over_or_are_freed() {
     assert_eq!((ran.status, ran.out.as_str()), (Some(0), "3\n"), "{}", ran.err);
 }
 
+/// Later fragments that wait for the first one of their packet go on with it in the next
+/// configuration, or are dropped under a name; none leaks, or the program would end otherwise.
+#[test]
+fn fragments_that_wait_go_over_or_are_dropped() {
+    let packet = |name: &str, data: &str| {
+        format!(
+            "{name} :: InfiniteSource(DATA \\<{data}>, LIMIT 1) -> MarkIPHeader -> x;
+             x -> c :: Counter -> Discard"
+        )
+    };
+    let later = packet("later", "4500001800010002401100000100000102000002 6c617465");
+    let first = packet(
+        "first",
+        "4500002400012000401100000100000102000002 000900500014000061207061636b6574",
+    );
+    let end = |read: &str| format!("DriverManager(wait 0.1s, print \"{read}\", stop)");
+    let counts = "$(x.waiting_fragments) $(c.count)";
+    let [middlebox, rewriter] = [
+        "x :: Middlebox(udp-dport 5000 drop",
+        "x :: UDPRewriter(pattern 9.9.9.9 1024-65535 - - 0 0, FRAGMENTS true",
+    ];
+    let null = "x :: Null";
+    for (before, after, read, said) in [
+        (middlebox, format!("{middlebox});"), counts, "0 2\n"),
+        (middlebox, format!("{middlebox}, tcp-syn drop, MTU 99);"), counts, "0 2\n"),
+        (middlebox, "x :: Middlebox(ip-saddr 9.9.9.9 drop);".into(), counts, "1 1\n"),
+        (middlebox, format!("{null};"), "$(c.count)", "1\n"),
+        (rewriter, format!("{rewriter});"), "$(c.count)", "2\n"),
+        (rewriter, format!("{rewriter}, MAPPING_CAPACITY 7);"), "$(c.count)", "2\n"),
+        (rewriter, "x :: UDPRewriter(pass 0);".into(), "$(c.count)", "1\n"),
+        (rewriter, format!("{null};"), "$(c.count)", "1\n"),
+    ] {
+        let old = format!("{before}); {later}; DriverManager(wait 0.1s, write hotconfig SECOND)");
+        let new = format!("{after} {first}; {}", end(read));
+        let ran = replaced("fragments.click", &["--simtime"], &old, &new);
+        assert_eq!((ran.status, ran.out.as_str()), (Some(0), said), "{new}: {}", ran.err);
+    }
+}
+
 #[test]
 fn a_configuration_that_cannot_be_initialized_answers_with_all_lines() {
     let said = |second: &str| {

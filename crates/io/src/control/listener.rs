@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use std::os::fd::RawFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many more ports are tried where the next free one will do.
 const MORE_PORTS: u16 = 11;
@@ -25,7 +25,7 @@ pub(super) enum Listener {
 /// The descriptors of connections that the process was started with and that elements have.
 static ADOPTED: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
 
-fn adopted() -> std::sync::MutexGuard<'static, BTreeSet<RawFd>> {
+fn descriptors_in_use() -> MutexGuard<'static, BTreeSet<RawFd>> {
     ADOPTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Adopted(RawFd);
 
 impl Drop for Adopted {
     fn drop(&mut self) {
-        adopted().remove(&self.0);
+        descriptors_in_use().remove(&self.0);
     }
 }
 
@@ -42,7 +42,7 @@ impl Drop for Adopted {
 /// has it.
 pub(super) fn adopt(fd: RawFd) -> io::Result<(Stream, Adopted)> {
     let socket = std::os::unix::net::UnixStream::from(adopted::stream_socket(fd)?);
-    if !adopted().insert(fd) {
+    if !descriptors_in_use().insert(fd) {
         return Err(ErrorKind::AddrInUse.into());
     }
     let adopted = Adopted(fd);
