@@ -14,8 +14,14 @@ import subprocess
 import sys
 import threading
 
-from scapy.all import ARP, ICMP, IP, TCP, UDP, Ether, IPv6, Raw, fragment, raw
-from scapy.layers.inet6 import IPv6ExtHdrDestOpt, IPv6ExtHdrFragment
+from scapy.all import ARP, ICMP, IP, TCP, UDP, Dot1AD, Dot1Q, Ether, IPv6, Raw, fragment, raw
+from scapy.layers.inet import IPOption_NOP, IPOption_RR
+from scapy.layers.inet6 import (
+    IPv6ExtHdrDestOpt,
+    IPv6ExtHdrFragment,
+    IPv6ExtHdrHopByHop,
+    IPv6ExtHdrRouting,
+)
 
 PROGRAM, SOCKET, OTHER = sys.argv[1:4]
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -109,7 +115,7 @@ def frames(it, until):
 
 def send(packets):
     for packet in packets:
-        LEFT.send(raw(ETHER / packet))
+        LEFT.send(raw(packet if isinstance(packet, Ether) else ETHER / packet))
 
 
 def answered(packets, port, sport):
@@ -246,6 +252,100 @@ def overlapping_fragments():
         check("overlap, turned round", 0, len(passed([over, first])))
 
 
+def disguises(port, sport):
+    """A SYN behind headers that a host may see through, by name."""
+    tcp = TCP(sport=sport, dport=port, flags="S")
+    four, six = IP(src=A4, dst=B4), IPv6(src=A6, dst=B6)
+    priority = Dot1Q(vlan=0, prio=5)
+    yield "VLAN 0", [ETHER / priority / four / tcp]
+    yield "VLAN 0, IPv6", [ETHER / priority / six / tcp]
+    yield "VLAN 0 twice", [ETHER / priority / priority / four / tcp]
+    yield "VLAN 0 of a provider", [ETHER / Dot1AD(vlan=0) / priority / four / tcp]
+    for name, times in ("VLAN 0 eight times", 8), ("VLAN 0 nine times", 9):
+        tags = bytes.fromhex("00008100" * (times - 1) + "00000800")
+        yield name, [Ether(src=OUT, dst=BACK, type=0x8100) / Raw(tags + raw(four / tcp))]
+    yield "VLAN 7", [ETHER / Dot1Q(vlan=7) / four / tcp]
+    yield "LLC", [Ether(src=OUT, dst=BACK, type=48) / Raw(b"\xaa\xaa\x03\0\0\0\x08\0") / four / tcp]
+    yield "options", [IP(src=A4, dst=B4, options=[IPOption_NOP()] * 4) / tcp]
+    yield "record route", [IP(src=A4, dst=B4, options=[IPOption_RR(length=39, routers=["0.0.0.0"] * 9)]) / tcp]
+    yield "options of TCP", [four / TCP(sport=sport, dport=port, flags="S", options=[("NOP", None)] * 40)]
+    yield "bytes behind", [Ether(src=OUT, dst=BACK, type=0x800) / Raw(raw(four / tcp) + b"x" * 60)]
+    yield "no length", [IP(src=A4, dst=B4, len=0) / tcp]
+    yield "IPv6 without a length", [IPv6(src=A6, dst=B6, plen=0) / tcp]
+    for name, between in [
+        ("destination options", [IPv6ExtHdrDestOpt()]),
+        ("options twice", [IPv6ExtHdrDestOpt(), IPv6ExtHdrDestOpt()]),
+        ("hop by hop", [IPv6ExtHdrHopByHop()]),
+        ("routing", [IPv6ExtHdrRouting(type=0, segleft=0)]),
+        ("atomic", [IPv6ExtHdrFragment(id=sport)]),
+        ("all of them", [IPv6ExtHdrHopByHop(), IPv6ExtHdrDestOpt(), IPv6ExtHdrRouting(type=0, segleft=0),
+                         IPv6ExtHdrFragment(id=sport), IPv6ExtHdrDestOpt()]),
+    ]:
+        packet = six
+        for header in between:
+            packet = packet / header
+        yield name, [packet / tcp]
+    whole = IP(raw(four / tcp / DATA))
+    first, last = cut4(whole, 24)
+    yield "first one tagged", [ETHER / priority / first, last]
+    yield "last one tagged", [first, ETHER / priority / last]
+    first, last = cut4(whole, 24)
+    yield "last one of another protocol", [first, IP(raw(last), proto=17)]
+    first, last = cut4(whole, 24)
+    last[IP].proto = 17
+    yield "last one of UDP", [first, last]
+    first, last = cut4(whole, 24)
+    yield "first one empty", [IP(src=A4, dst=B4, proto=6, id=first.id, flags="MF"), first, last]
+    first, last = cut4(whole, 24)
+    yield "first one twice", [first, first, last]
+    first, last = cut4(whole, 24)
+    other = IP(raw(first))
+    other[Raw].load = raw(TCP(sport=sport, dport=OPEN, flags="S"))[:4] + other[Raw].load[4:]
+    yield "first one of two ports", [other, first, last]
+    segment = syn6(port, sport, DATA)
+    first, last = cut6(segment, 24)
+    last[IPv6ExtHdrFragment].nh = 17
+    yield "last one of another next header", [first, last]
+    first, last = cut6(segment, 24)
+    yield "options before the fragment header", [
+        IPv6(src=A6, dst=B6) / IPv6ExtHdrDestOpt() / it[IPv6ExtHdrFragment] for it in (first, last)
+    ]
+    yield "options before one of them", [
+        IPv6(src=A6, dst=B6) / IPv6ExtHdrDestOpt() / cut[IPv6ExtHdrFragment] if n == 0 else cut
+        for n, cut in enumerate(cut6(segment, 24))
+    ]
+
+
+def disguised_segments():
+    """Whatever the host understands, the rule does too."""
+    stateful = [f"add-stateful tcp-dport {it} accept" for it in (OPEN, MARK)]
+    kept_out = [
+        [f"tcp-dport {CLOSED} drop"],
+        [*stateful, "ip-saddr 10.9.0.99 drop", "ip6-saddr fd09::99 drop", "other arp"],
+    ]
+    rules()
+    sport = next(PORTS)
+    names = [name for name, _ in disguises(OPEN, sport)]
+    understood = set()
+    for n, name in enumerate(names):
+        sport = next(PORTS)
+        if answered([*disguises(OPEN, sport)][n][1], OPEN, sport):
+            understood.add(name)
+    print("the host understands:", ", ".join(name for name in names if name in understood))
+    check("the host understands some", True, len(understood) > len(names) // 2)
+    for lines in kept_out:
+        rules(*lines)
+        for n, name in enumerate(names):
+            sport = next(PORTS)
+            came = answered([*disguises(CLOSED, sport)][n][1], CLOSED, sport)
+            check(f"{lines}: SYN to {CLOSED}, {name}", False, came)
+            sport = next(PORTS)
+            came = answered([*disguises(OPEN, sport)][n][1], OPEN, sport)
+            # The one that the host knows better: more tags are malformed.
+            wanted = name in understood and name != "VLAN 0 nine times"
+            check(f"{lines}: SYN to {OPEN}, {name}", wanted, came)
+
+
 def malformed_frames():
     rules("all drop")
     whole = raw(IP(src=A4, dst=B4) / UDP(dport=MARK) / DATA)
@@ -319,6 +419,7 @@ def translation():
 fragments_and_ports()
 tiny_fragments()
 overlapping_fragments()
+disguised_segments()
 malformed_frames()
 translation()
 print("\n".join(FAILED) if FAILED else f"all {CHECKS} checks are right")
