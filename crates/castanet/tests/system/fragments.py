@@ -1,17 +1,12 @@
 """What comes of fragments and malformed frames behind a middlebox, with Linux as the host there.
 
-usage: fragments.py PROGRAM SOCKET NAMESPACE-OF-THE-OTHER-SIDE
-
 Runs on one side of a middlebox that bridges, sends frames that scapy makes, and looks at what
 comes out on the other side and at what the host there answers.
 """
 
-import ctypes
-import os
 import select
 import socket
 import subprocess
-import sys
 import threading
 
 from scapy.all import ARP, ICMP, IP, TCP, UDP, Dot1AD, Dot1Q, Ether, IPv6, Raw, fragment, raw
@@ -23,34 +18,16 @@ from scapy.layers.inet6 import (
     IPv6ExtHdrRouting,
 )
 
-PROGRAM, SOCKET, OTHER = sys.argv[1:4]
-LIBC = ctypes.CDLL(None, use_errno=True)
-HERE = os.open("/proc/self/ns/net", os.O_RDONLY)
-THERE = os.open(OTHER, os.O_RDONLY)
+from ends import FAILED, LEFT, RIGHT, command, finish, on_the_other_side
+
 # Nobody here has these addresses, so nobody resets what is answered.
 A4, A6, B4, B6, NAT = "10.9.0.99", "fd09::99", "10.9.0.2", "fd09::2", "10.9.0.77"
 OUT, BACK = "02:00:00:00:00:01", "06:00:00:00:00:02"
 ETHER = Ether(src=OUT, dst=BACK)
 CLOSED, OPEN, MARK = 5000, 5001, 5002
-FAILED = []
 CHECKS = 0
 PORTS = iter(range(20000, 60000))
 IDS = iter(range(1, 60000))
-
-
-def on_the_other_side(make):
-    assert LIBC.setns(THERE, 0) == 0, os.strerror(ctypes.get_errno())
-    try:
-        return make()
-    finally:
-        assert LIBC.setns(HERE, 0) == 0, os.strerror(ctypes.get_errno())
-
-
-def tap(name):
-    every = 3
-    it = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(every))
-    it.bind((name, every))
-    return it
 
 
 def serve(port):
@@ -70,18 +47,7 @@ def serve(port):
     return servers
 
 
-LEFT = tap("left")
-RIGHT = on_the_other_side(lambda: tap("right"))
 SERVERS = [on_the_other_side(lambda: serve(port)) for port in (CLOSED, OPEN, MARK)]
-
-
-def command(*words):
-    ran = subprocess.run(
-        [PROGRAM, "middlebox", "--connect", SOCKET, *words], capture_output=True, text=True
-    )
-    if ran.returncode != 0:
-        FAILED.append(f"{words}: {ran.stderr}")
-    return ran.stdout
 
 
 def rules(*lines):
@@ -422,5 +388,4 @@ overlapping_fragments()
 disguised_segments()
 malformed_frames()
 translation()
-print("\n".join(FAILED) if FAILED else f"all {CHECKS} checks are right")
-sys.exit(1 if FAILED else 0)
+finish("checks", CHECKS)

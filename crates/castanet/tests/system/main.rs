@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)] // In a test it is an assertion.
 
 mod bed;
+mod between;
 mod control;
 mod errors;
 mod examples;

@@ -1,18 +1,13 @@
 """What a middlebox does to packets on the wire, as scapy sees it.
 
-usage: rules.py PROGRAM SOCKET NAMESPACE-OF-THE-OTHER-SIDE
-
 Runs on one side of a middlebox, and looks at the other side too. Each case adds rules, sends
 packets that scapy makes, and compares every byte of what comes out with what scapy makes of
 what is expected: checksums, lengths and padding included.
 """
 
-import ctypes
 import os
 import select
 import socket
-import subprocess
-import sys
 import threading
 
 from scapy.all import ICMP, IP, TCP, UDP, Ether, IPv6, Raw, raw
@@ -23,44 +18,10 @@ from scapy.layers.inet6 import (
     IPv6ExtHdrFragment,
 )
 
-PROGRAM, SOCKET, OTHER = sys.argv[1:4]
-LIBC = ctypes.CDLL(None, use_errno=True)
-HERE = os.open("/proc/self/ns/net", os.O_RDONLY)
-THERE = os.open(OTHER, os.O_RDONLY)
+from ends import FAILED, LEFT, RIGHT, command, finish, on_the_other_side, tap
+
 ETHER = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
 BACK = Ether(src="02:00:00:00:00:02", dst="02:00:00:00:00:01")
-FAILED = []
-
-
-def on_the_other_side(make):
-    """What `make` makes there; this thread comes back."""
-    assert LIBC.setns(THERE, 0) == 0, os.strerror(ctypes.get_errno())
-    try:
-        return make()
-    finally:
-        assert LIBC.setns(HERE, 0) == 0, os.strerror(ctypes.get_errno())
-
-
-def tap(name):
-    """A socket for all frames of an interface."""
-    every = 3
-    it = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(every))
-    it.bind((name, every))
-    return it
-
-
-LEFT = tap("left")
-RIGHT = on_the_other_side(lambda: tap("right"))
-
-
-def command(*words):
-    """Gives the middlebox a command; what it answers."""
-    ran = subprocess.run(
-        [PROGRAM, "middlebox", "--connect", SOCKET, *words], capture_output=True, text=True
-    )
-    if ran.returncode != 0:
-        FAILED.append(f"{words}: {ran.stderr}")
-    return ran.stdout
 
 
 def received(tap, wait):
@@ -277,5 +238,4 @@ def real():
 stateless()
 stateful()
 real()
-print("\n\n".join(FAILED) if FAILED else f"all {CASES} cases are right")
-sys.exit(1 if FAILED else 0)
+finish("cases", CASES)

@@ -28,19 +28,6 @@ static __rte_always_inline bool is_one(uint64_t shape, uint64_t room) {
     return (shape >> 16 & 0xffffffff) == 0x10001 && start_of(shape) <= room;
 }
 
-/* How many bytes an mbuf says that its packet has, and itself: neighbours, read at once. */
-static __rte_always_inline uint64_t lengths_of(const struct rte_mbuf *mbuf) {
-    uint64_t lengths;
-    memcpy(&lengths, &mbuf->pkt_len, sizeof lengths);
-    return lengths;
-}
-
-/* How many bytes these lengths are, and how far they are from being the same. */
-static __rte_always_inline uint32_t length_of(uint64_t lengths, uint32_t *differ) {
-    *differ |= (uint32_t)lengths ^ (lengths >> 32 & 0xffff);
-    return lengths;
-}
-
 /* Whether an mbuf's bytes are in its own buffer. */
 static __rte_always_inline bool is_direct(const struct rte_mbuf *mbuf) {
     return likely(mbuf->ol_flags == 0) || RTE_MBUF_DIRECT(mbuf);
@@ -99,18 +86,20 @@ struct castanet_received castanet_dpdk_dequeue(struct rte_ring *ring,
     return place_all(mbufs, rte_ring_dequeue_burst(ring, (void **)mbufs, n, NULL), kind, packets);
 }
 
-/* How many mbufs from the first on can be sent as they are: each whole, and of a length that needs no
- * second look. Adds up their bytes. What one port has said of them is not for another to read. */
-static __rte_noinline uint64_t plain_each(struct rte_mbuf **mbufs, uint64_t all,
-                                          const struct castanet_watch *watch, uint64_t *bytes) {
+/* How many mbufs from the first on can be sent as they are: each whole, of a length that needs no
+ * second look, and with the same for the packet as for itself: drivers send by either. Adds up their
+ * bytes. What one port has said of them is not for another to read. */
+__rte_noinline uint64_t castanet_dpdk_plain(struct rte_mbuf **mbufs, uint64_t all,
+                                            const struct castanet_watch *watch, uint64_t *bytes) {
     uint64_t sum = 0, i = 0;
     for (; i < all; i++) {
         struct rte_mbuf *mbuf = mbufs[i];
         const uint64_t shape = shape_of(mbuf);
         const uint32_t room = *(const volatile uint16_t *)&mbuf->buf_len;
-        uint32_t differ = 0, len = length_of(lengths_of(mbuf), &differ);
-        if (!is_one(shape, room) || !is_direct(mbuf) || differ != 0 ||
-            len > room - start_of(shape) || len < watch->shortest || len > watch->longest)
+        const uint32_t len = *(const volatile uint32_t *)&mbuf->pkt_len;
+        if (!is_one(shape, room) || !is_direct(mbuf) ||
+            len != *(const volatile uint16_t *)&mbuf->data_len || len > room - start_of(shape) ||
+            len < watch->shortest || len > watch->longest)
             break;
         mbuf->ol_flags = 0;
         sum += len;
@@ -119,49 +108,48 @@ static __rte_noinline uint64_t plain_each(struct rte_mbuf **mbufs, uint64_t all,
     return i;
 }
 
-/* The same, faster where all are like the first: they have as much room, too, for a driver fills a
- * queue from one mempool. Whether they are is asked once, at the end: a branch for each costs more. */
-static __rte_always_inline uint64_t plain(struct rte_mbuf **mbufs, uint64_t all,
-                                          const struct castanet_watch *watch, uint64_t *bytes) {
+/* The same for mbufs of a driver that alone writes to them, of which each has one length then. It is
+ * faster where all are like the first: they have as much room, too, for a driver fills a queue from
+ * one mempool. Whether they are is asked once, at the end: a branch for each costs more. */
+static __rte_always_inline uint64_t plain_alike(struct rte_mbuf **mbufs, uint64_t all,
+                                                const struct castanet_watch *watch, uint64_t *bytes) {
     if (unlikely(all == 0))
         return 0;
     const castanet_words first = words_of(mbufs[0]);
-    const uint32_t buffer = *(const volatile uint16_t *)&mbufs[0]->buf_len;
+    const uint32_t buffer = mbufs[0]->buf_len;
     if (!is_one(first[0], buffer) || first[1] != 0)
-        return plain_each(mbufs, all, watch, bytes);
+        return castanet_dpdk_plain(mbufs, all, watch, bytes);
     const uint32_t room = buffer - start_of(first[0]);
     const uint32_t shortest = watch->shortest, longest = RTE_MIN(room, watch->longest);
     castanet_words odd = first ^ first;
     uint64_t sum = 0, i = 0;
-    uint32_t differ = 0;
 #pragma GCC unroll 4
     for (; i < all; i++) {
-        uint32_t len = length_of(lengths_of(mbufs[i]), &differ);
+        uint32_t len = mbufs[i]->pkt_len;
         odd |= words_of(mbufs[i]) ^ first;
         if (unlikely(len - shortest > longest - shortest))
             break;
         sum += len;
     }
-    if (unlikely(i < all) || unlikely((odd[0] | odd[1] | differ) != 0) ||
-        unlikely(longest < shortest))
-        return plain_each(mbufs, all, watch, bytes);
+    if (unlikely(i < all) || unlikely((odd[0] | odd[1]) != 0) || unlikely(longest < shortest))
+        return castanet_dpdk_plain(mbufs, all, watch, bytes);
     *bytes = sum;
     return i;
 }
 
-/* The same, to be called from elsewhere. */
-uint64_t castanet_dpdk_plain(struct rte_mbuf **mbufs, uint64_t all,
-                             const struct castanet_watch *watch, uint64_t *bytes) {
-    return plain(mbufs, all, watch, bytes);
-}
-
 /* Receives up to n packets, at most BURST, and sends them on as they are, up to the first that needs
- * a second look or finds no room. Mbufs from that on are left. */
-struct castanet_passed castanet_dpdk_pass(uint16_t from, uint16_t from_queue, uint16_t to,
-                                          uint16_t to_queue, const struct castanet_watch *watch,
+ * a second look or finds no room. Mbufs from that on are left. Others may write to mbufs that are
+ * shared. */
+struct castanet_passed castanet_dpdk_pass(uint16_t from, uint16_t from_queue, bool shared,
+                                          uint16_t to, uint16_t to_queue,
+                                          const struct castanet_watch *watch,
                                           struct rte_mbuf **mbufs, unsigned n) {
     uint64_t all = rte_eth_rx_burst(from, from_queue, mbufs, RTE_MIN(n, (unsigned)BURST));
-    uint64_t bytes = 0, ready = plain(mbufs, all, watch, &bytes), sent = 0;
+    uint64_t bytes = 0, ready, sent = 0;
+    if (unlikely(shared))
+        ready = castanet_dpdk_plain(mbufs, all, watch, &bytes);
+    else
+        ready = plain_alike(mbufs, all, watch, &bytes);
     if (likely(ready > 0))
         sent = rte_eth_tx_burst(to, to_queue, mbufs, ready);
     for (uint64_t i = sent; unlikely(i < ready); i++)

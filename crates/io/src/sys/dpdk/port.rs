@@ -29,6 +29,9 @@ pub(crate) struct Port {
     /// Whether it goes on receiving and sending only if somebody looks after
     /// it: see [`Port::revive`].
     pub(crate) needs_care: bool,
+    /// Whether somebody else may write to mbufs that it has received, as a peer of memif may
+    /// without copies.
+    is_shared: bool,
     own: Mutex<Own>,
     /// How often it has been started.
     starts: AtomicU64,
@@ -114,10 +117,11 @@ pub(crate) fn port(number: u16) -> Option<Arc<Port>> {
     let info = info(number).ok()?;
     let rx = (0..info.max_rx_queues).map(|_| Mutex::default()).collect();
     let tx = (0..info.max_tx_queues).map(|_| Mutex::new(None)).collect();
-    let needs_care = info.driver() == "net_memif";
+    let is_shared = info.driver() == "net_memif";
+    let needs_care = is_shared;
     let (plan, starts) = (Mutex::new(None), AtomicU64::new(0));
     let own = Mutex::default();
-    let port = Arc::new(Port { number, plan, needs_care, own, starts, rx, tx });
+    let port = Arc::new(Port { number, plan, needs_care, is_shared, own, starts, rx, tx });
     ports.push(port.clone());
     Some(port)
 }
@@ -382,7 +386,8 @@ impl Port {
         unsafe {
             burst::pass(pools, batch, max, |first, n| {
                 let (watch, to) = (&raw const terms.watch, to.number);
-                shim::castanet_dpdk_pass(self.number, queue, to, to_queue, watch, first, n)
+                let (from, shared) = (self.number, self.is_shared);
+                shim::castanet_dpdk_pass(from, queue, shared, to, to_queue, watch, first, n)
             })
         }
     }

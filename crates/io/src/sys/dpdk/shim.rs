@@ -132,6 +132,7 @@ unsafe extern "C" {
     pub(super) fn castanet_dpdk_pass(
         from: u16,
         from_queue: u16,
+        shared: bool,
         to: u16,
         to_queue: u16,
         watch: *const Watch,
