@@ -33,6 +33,10 @@ use castanet_engine::prelude::*;
 /// Where a `ToDPDKDevice` comes next, bursts go on without a look at the packets, which
 /// `castanet explain` shows; unless RSS_AGGREGATE, PAINT_QUEUE or checksums ask for one.
 ///
+/// Lengths that a peer states are checked against the buffers, and packets that cannot be are
+/// counted as `malformed`. A peer of memif with `zero-copy=yes` writes to the mbufs themselves, at
+/// any time: let only those do that which may read this process' memory.
+///
 /// A port that checks checksums (IPCO, TCO, UCO) drops nothing for it: packets
 /// with wrong ones come like others, and are counted.
 ///
