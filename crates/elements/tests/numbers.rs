@@ -6,7 +6,7 @@
 
 use castanet_elements::{ROOMS, library};
 use castanet_engine::class::{Class, Library, Role};
-use castanet_engine::example;
+use castanet_engine::{example, memory};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
@@ -26,8 +26,9 @@ const NUMBERS: &[&str] = &[
 
 /// In the environment of the child process: that it is the one that tries.
 const CHILD: &str = "CASTANET_NUMBERS";
-/// What it may have of memory, in kB, beside the half of what is free that a number may ask for.
-const MEMORY: u64 = 4_000_000;
+/// The memory that the child process may have, in bytes, beside the half of the free memory that a
+/// number may ask for.
+const MEMORY: u64 = 4 << 30;
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// An example without its waits: where packets come every nanosecond, a second is long, and where
@@ -123,7 +124,7 @@ fn with_writes(class: &Class, text: &str, all: &mut Vec<String>) {
     }
 }
 
-/// What is being tried, for whoever sees it fail.
+/// The example that is being tried, for the message of a failure.
 static TRIED: Mutex<String> = Mutex::new(String::new());
 /// Texts that made something panic, by where.
 static PANICS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
@@ -165,19 +166,13 @@ fn try_all(library: &Library) {
     assert!(panics.is_empty(), "{}", panics.join("\n\n"));
 }
 
-/// The memory that is free, in kB.
-fn free() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:")).unwrap();
-    line.split_whitespace().next().unwrap().parse().unwrap()
-}
-
 #[test]
 fn numbers_end_nothing() {
     if std::env::var_os(CHILD).is_some() {
         return try_all(&library());
     }
-    let memory = MEMORY + free() / 2;
+    // The shell counts in kB.
+    let memory = (MEMORY + memory::free() / 2) / 1024;
     // Where elements write files of such names.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("numbers");
     std::fs::create_dir_all(&folder).unwrap();

@@ -43,7 +43,7 @@ impl Default for Access {
     }
 }
 
-/// What to do with a file.
+/// How a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Read,

@@ -145,7 +145,7 @@ impl Frames {
         Ok(Frames { pool, storage, queues, shortage: Arc::default() })
     }
 
-    /// What to say of a later configuration that uses so many queues of devices, for which there
+    /// The warning about a later configuration that uses so many queues of devices, for which there
     /// are too few frames; nothing if there are enough, or no more queues than at first.
     pub(crate) fn lacking(&self, queues: usize) -> Option<Diagnostic> {
         let (frames, wanted) = (self.pool.stats().frames, wanted(queues));

@@ -43,13 +43,13 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         self.index.is_empty()
     }
 
-    /// What a key stands for; that is no use of it.
+    /// The value of a key; the order of use stays.
     pub fn peek(&self, key: &K) -> Option<&V> {
         let at = *self.index.get(key)?;
         self.nodes[at as usize].entry.as_ref().map(|(_, value)| value)
     }
 
-    /// What a key stands for, which is now the one used last.
+    /// The value of a key, which is now the one used last.
     #[inline]
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let at = *self.index.get(key)?;

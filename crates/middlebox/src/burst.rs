@@ -109,7 +109,7 @@ impl Pass<'_> {
         }
     }
 
-    /// What becomes of a packet that has no IP header.
+    /// The exit of a packet that has no IP header.
     pub(crate) fn other(&self, packet: &Packet) -> Exit {
         match (NonIp::of(packet), self.rules.other) {
             (NonIp::Malformed, _) => Exit::Malformed,
@@ -417,7 +417,7 @@ impl Pass<'_> {
         }
     }
 
-    /// What becomes of a packet by the rules that are about it and those of its connection, and by
+    /// Judges a packet by the rules that are about it and those of its connection, and by
     /// its ends where it is a fragment that has not got them itself.
     pub(crate) fn by_matched(
         &self,

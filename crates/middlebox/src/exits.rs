@@ -67,7 +67,7 @@ impl Fate for Exit {
 }
 
 impl Exit {
-    /// What later fragments hear of their first one that goes there: nothing, if it goes on.
+    /// The refusal for later fragments of a datagram whose first one leaves here: none, if it goes on.
     pub(crate) fn denial(self) -> Option<u8> {
         (!matches!(self, Exit::Out(_))).then(|| self.index())
     }

@@ -145,7 +145,7 @@ impl Pass<'_> {
         cx.emit(exit, packet);
     }
 
-    /// What becomes of a later fragment whose packet begins with this.
+    /// Judges a later fragment by the headers that its packet begins with.
     fn follow(
         &self,
         books: &mut Books,
@@ -169,7 +169,7 @@ impl Pass<'_> {
         self.rules.stateful() > 0 && is_error()
     }
 
-    /// What becomes of a packet that rules see otherwise than it is.
+    /// Judges a packet by a view: a fragment together with the headers of its packet's first one.
     fn by_view(
         &self,
         books: &mut Books,

@@ -338,7 +338,7 @@ pub fn options(list: &[u8]) -> impl Iterator<Item = RawOption<'_>> {
     RawOptions::new(list).filter(|option| !matches!(option.kind, END | NOP))
 }
 
-/// What an Ethernet frame says that it carries, behind VLAN tags.
+/// The payload of an Ethernet frame by its EtherType, behind VLAN tags.
 enum Frame {
     /// An IP packet that begins there.
     Ip {
@@ -374,7 +374,7 @@ impl Frame {
     }
 }
 
-/// What a packet is in which [`Headers::find`] finds none.
+/// The kind of a packet in which [`Headers::find`] finds no headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NonIp {
     /// It should have an IP header: its EtherType says so, or a mark; or there are more VLAN tags

@@ -198,8 +198,8 @@ use castanet_kit::datagrams::Datagrams;
 /// < out 9.9.9.9 > 2.0.0.2 udp id 7 frag 16 "late"
 /// ```
 ///
-/// What should have an IP header and has none goes nowhere where there are rules. What is neither
-/// IPv4 nor IPv6 goes on, unless `other` says otherwise; no rule is about it.
+/// Packets that should have an IP header and have none are dropped where there are rules. Packets
+/// that are neither IPv4 nor IPv6 go on, unless `other` says otherwise; no rule is about them.
 ///
 /// ```click
 /// in -> m :: Middlebox(ip-proto udp drop, other arp) -> out
@@ -243,7 +243,7 @@ pub struct Arguments {
     /// What the interfaces are called by which packets leave, in order.
     #[arg(keyword)]
     out: Option<Words>,
-    /// What becomes of packets behind it, `bridge` or `router`: rules that could do nothing there
+    /// How packets are forwarded behind it, `bridge` or `router`: rules that could do nothing there
     /// are refused.
     #[arg(keyword)]
     forwarding: Option<Forwarding>,
@@ -255,11 +255,11 @@ pub struct Arguments {
     connections: usize,
 }
 
-/// What a configuration or a file of rules has in a line.
+/// A line of a configuration or of a file of rules.
 pub enum Line {
     /// A rule.
     Rule(Rule),
-    /// What becomes of what is no IP packet.
+    /// The verdict on packets that are neither IPv4 nor IPv6.
     Other(Other),
 }
 
@@ -425,7 +425,7 @@ impl Middlebox {
         self.obey(&line, names).map_err(unnamed)
     }
 
-    /// What would become of a packet at a time, as connections have it.
+    /// Tests a packet at a time, as connections count it.
     fn tried(&self, sketch: &Sketch, now: u64) -> Result<String, String> {
         let Middlebox { interfaces, connections, datagrams, mtu, in_force, .. } = self;
         let port = sketch.input.as_ref().map_or(Ok(0), |name| interfaces.port(name))?;
@@ -448,7 +448,7 @@ impl Middlebox {
     fn said(&self) -> String {
         self.said.clone()
     }
-    /// What is doubtful about the rules, a line each, with the number of the rule.
+    /// Warnings about the rules, a line each, with the number of the rule.
     #[read]
     fn warnings(&self) -> String {
         let entries = self.in_force.rules().entries();
@@ -464,7 +464,7 @@ impl Middlebox {
     fn interfaces(&self) -> String {
         self.interfaces.to_string()
     }
-    /// What would become of the packet that is the parameter, `[in IF] PACKET`, and why.
+    /// Where the packet that is the parameter, `[in IF] PACKET`, would go, and why.
     #[read]
     fn test(&self, ask: &Ask) -> String {
         let Some(sketch) = Sketch::parse(ask.param) else { return "a packet is missing".into() };
@@ -534,7 +534,7 @@ impl Middlebox {
     fn timeout(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         self.told("timeout", text, names)
     }
-    /// What becomes of packets that are neither IPv4 nor IPv6.
+    /// The verdict on packets that are neither IPv4 nor IPv6.
     #[read]
     fn other(&self) -> String {
         self.in_force.rules().other.word().into()

@@ -9,7 +9,7 @@ use crate::value::{Condition, Value};
 use castanet_engine::prelude::*;
 use castanet_lang::nearest;
 
-/// What becomes of packets behind the element.
+/// How packets are forwarded behind the element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Forwarding {
     /// They leave as frames to the station that their Ethernet header names.

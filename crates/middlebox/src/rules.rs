@@ -40,7 +40,7 @@ impl Default for Timeouts {
     }
 }
 
-/// What becomes of packets that are neither IPv4 nor IPv6, which no rule is about.
+/// The verdict on packets that are neither IPv4 nor IPv6, which no rule is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Other {
     /// They go on.

@@ -1,4 +1,4 @@
-//! What would become of a packet: the answer of `test`, which changes nothing.
+//! The answer of `test`: rules, connection and exit of a packet. A test changes nothing.
 
 use crate::books::Books;
 use crate::burst::{Of, Pass};
@@ -146,7 +146,7 @@ impl Trial<'_> {
         }
     }
 
-    /// What becomes of a packet that rules see so.
+    /// Judges a packet by a view, as a burst does.
     fn by_view(
         &self,
         view: &View,

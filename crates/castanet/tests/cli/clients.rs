@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// What a page may have a browser send, to any port of the machine that it runs on.
+/// Requests that a web page can have a browser send to any port of its machine.
 const REQUESTS: &[&str] = &[
     "POST / HTTP/1.1\r\nHost: localhost:41900\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n\r\n\
      WRITE c.reset\r\n",

@@ -37,7 +37,8 @@ fn rules_are_checked_with_lines_and_words() {
     }
 }
 
-/// What can never happen is an error; what may be meant otherwise is a warning, and no obstacle.
+/// A rule that no packet can match is an error; one that may be meant otherwise is accepted with a
+/// warning.
 #[test]
 fn rules_that_contradict_themselves_are_errors_and_doubtful_ones_warnings() {
     let check = |name: &str, text: &str| {

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::time::Duration;
 
-/// What cannot be initialized, at the end of a configuration.
+/// An element that fails when it is initialized, for the end of a configuration.
 const WRONG: &str = "; Idle -> ToDump(/no/such/folder/file)";
 
 /// Refuses `named` as it is, under another name, with other arguments (`other`), without it, and

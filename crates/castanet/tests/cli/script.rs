@@ -211,7 +211,7 @@ fn signals_that_scripts_raise_come_before_timers() {
     assert_eq!((ran.status, ran.out.as_str()), (None, "got it\n"), "{}", ran.err);
 }
 
-/// What a configuration prints in simulated time, with one worker and with two.
+/// Asserts that a configuration prints `want` in simulated time, with one worker and with two.
 fn prints_everywhere(config: &str, want: &str) {
     for words in [&["--simtime"][..], &["-j2"], &[]] {
         let ran = click(&[words, &["-e", config]].concat(), b"");

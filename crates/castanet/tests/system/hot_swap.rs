@@ -149,7 +149,7 @@ fn with_control(socket: &Path, rest: &str) -> String {
     format!("ControlSocket(UNIX, {});{rest}", socket.display())
 }
 
-/// What is answered to another configuration.
+/// Writes another configuration to `hotconfig`, with a control socket beside `rest`; the answer.
 fn swap(control: &mut UnixStream, socket: &Path, rest: &str) -> String {
     let next = with_control(socket, rest);
     ask(control, &format!("WRITEDATA hotconfig {}\n{next}", next.len()))

@@ -22,7 +22,7 @@ pub struct Counts {
     /// Whether anything is counted.
     #[read]
     active: bool,
-    /// What was not counted because there was no room for another aggregate.
+    /// Packets, or bytes with BYTES, not counted for want of room for another aggregate.
     #[read]
     uncounted: u64,
     /// What files begin with.

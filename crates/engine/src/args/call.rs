@@ -8,7 +8,7 @@ use castanet_lang::args::shift_word;
 pub struct Call {
     /// `element.handler`, or a global handler.
     pub handler: String,
-    /// What to write.
+    /// The value to write.
     pub value: String,
 }
 

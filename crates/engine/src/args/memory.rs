@@ -1,4 +1,4 @@
-//! What arguments ask for, against the memory that there is.
+//! Checks sizes that arguments ask for against the free memory.
 
 use super::ArgError;
 

@@ -1,4 +1,4 @@
-//! What a class says of itself beside what its trait says.
+//! Declarations of a class that its trait does not make: constants add them to a [`Class`].
 
 use super::*;
 

@@ -32,7 +32,7 @@ pub struct Piece {
     pub text: String,
     /// Where the next piece begins ([`Ask::from`](super::Ask)); none behind the last.
     pub next: Option<u64>,
-    /// What the text of all pieces together comes to, worked out on the control thread; such as
+    /// Makes the answer of the text of all pieces, on the control thread; such as
     /// [`Piece::as_it_is`].
     pub finish: fn(String) -> String,
 }

@@ -182,7 +182,7 @@ mod tests {
     use crate::class::per_batch;
     use crate::prelude::*;
 
-    /// What it is told.
+    /// Its arguments.
     #[derive(Args)]
     struct Told {
         /// A number.

@@ -211,7 +211,7 @@ pub struct Router {
     calling: u32,
     /// Signals that programs have sent to this process and that others of its programs wait for.
     raised: Vec<i32>,
-    /// What a signal does that no program waits for.
+    /// The action of a signal for which no program waits.
     default_action: fn(i32),
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Places<'a> {
     pub(super) board: &'a Board,
     /// When it is built.
     pub(super) started: Time,
-    /// What elements have said about their arguments.
+    /// Warnings of elements about their arguments.
     pub(super) warnings: RefCell<Vec<String>>,
 }
 

@@ -15,7 +15,7 @@ use castanet_packet::Batch;
 /// The place of a call among what an element emits.
 pub(crate) const CALL: u8 = NOTHING;
 
-/// What becomes of the packets of a call when it has been made.
+/// Where the packets of a call go when it has been made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Then {
     /// There are none.
@@ -51,7 +51,7 @@ impl Call {
     }
 }
 
-/// What the router is to do for an element.
+/// A handler write that the router is to make for an element.
 pub(crate) struct Request {
     /// The element that calls.
     pub(crate) element: usize,

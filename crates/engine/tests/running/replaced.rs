@@ -1,5 +1,5 @@
-//! What handlers have changed when another configuration takes the place of one that runs, and what
-//! is said of one that lacks frames.
+//! Hot swaps: settings that handlers have changed go over, and a configuration that lacks frames is
+//! warned of.
 
 use crate::bed::{balance, build_replaceable, build_warning, clean, number, run_until};
 use castanet_engine::class::{Class, per_batch};

@@ -1,4 +1,4 @@
-//! What a client of a control socket says, as commands: lines, and the data that follow some.
+//! The commands of a control socket's client: lines, and the data that follow some.
 //!
 //! Each byte is looked at once, however the client cuts it into pieces.
 
@@ -54,7 +54,7 @@ enum Extent {
     Line(String),
 }
 
-/// What a line is.
+/// A line of a client, parsed.
 enum Line {
     Empty,
     Command(Command),
@@ -193,7 +193,7 @@ impl Input {
         }
     }
 
-    /// What a line is. One that is no command, before any was, ends the connection, as does one of
+    /// Parses a line. One that is no command, before any was, ends the connection, as does one of
     /// HTTP: a browser sends what a page tells it to, to any port of the machine.
     fn parse(&mut self, line: &str) -> Line {
         match parse(line) {

@@ -65,7 +65,7 @@ pub(crate) struct Server {
     heard: Receiver<Heard>,
     orders: Sender<Order>,
     waker: Arc<Waker>,
-    /// What the thread will have, before it is there.
+    /// The state of the thread that serves clients, until [`Server::serve`] starts it.
     hall: Option<Hall>,
     thread: Option<JoinHandle<()>>,
     _adopted: Option<Adopted>,

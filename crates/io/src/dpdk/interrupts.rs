@@ -33,7 +33,7 @@ pub(super) fn check(
 ) -> Result<(), String> {
     let lacks = |why: &str| format!("its driver cannot wake who sleeps (RX_INTR): {why}");
     // Its link may come and go, and nobody would look after it.
-    if port.needs_care {
+    if port.is_memif {
         return Err(lacks("it has to be looked after"));
     }
     let mine: Vec<_> = queues.clone().filter_map(|queue| port.interrupt(queue)).collect();

@@ -137,7 +137,7 @@ impl Dpdk {
     pub fn start(&mut self, port: &str) -> Result<(), IoError> {
         let claim = &self.claim;
         claim.start(port, &self.options)?;
-        self.care = claim.port.needs_care.then(|| Instant::now() + CARE);
+        self.care = claim.port.is_memif.then(|| Instant::now() + CARE);
         let interrupts = self.options.interrupts.then(|| Interrupts::new(&claim.port, &claim.rx));
         let interrupts = interrupts.transpose();
         let failed = |error| IoError::new("wait for a port of DPDK", error);

@@ -48,7 +48,7 @@ impl Key {
     }
 }
 
-/// What the first fragment of a datagram begins with.
+/// The headers that the first fragment of a datagram begins with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
     /// The protocol of these bytes.
@@ -110,7 +110,7 @@ pub struct Piece {
     pub more: bool,
     /// The protocol that it names.
     pub protocol: u8,
-    /// What the datagram begins with, if this is the first fragment and has all headers.
+    /// The headers of the datagram, if this is the first fragment and has them all.
     pub head: Option<Head>,
 }
 
@@ -201,7 +201,7 @@ pub enum Refusal {
     Denied(u8),
 }
 
-/// What is to become of a fragment.
+/// The tracker's decision about a fragment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Admission {
     /// It is the first: it is judged, and [`Datagrams::settle`] is told.
@@ -315,7 +315,7 @@ impl<P> Datagrams<P> {
         self.waiting + self.gone.len()
     }
 
-    /// What is to become of a fragment. Whoever waited and is refused for it is among
+    /// Decides about a fragment. Fragments that waited and are refused for it are among
     /// [`Datagrams::take_gone`].
     pub fn admit(&mut self, key: Key, piece: &Piece, now: u64) -> Admission {
         if !piece.is_possible() {
@@ -336,7 +336,7 @@ impl<P> Datagrams<P> {
         self.admitted(id, piece, now)
     }
 
-    /// What [`Datagrams::admit`] would say of a fragment, without taking note of it. A fragment
+    /// The answer that [`Datagrams::admit`] would give, without taking note of the fragment. One
     /// that would find too many others waiting is refused for that.
     pub fn foresee(&self, key: Key, piece: &Piece, now: u64) -> Admission {
         if !piece.is_possible() {

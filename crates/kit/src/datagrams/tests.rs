@@ -1,4 +1,4 @@
-//! What becomes of fragments, in any order and from anybody.
+//! Admission of fragments in any order, of datagrams of any sender.
 
 use super::*;
 use proptest::prelude::*;

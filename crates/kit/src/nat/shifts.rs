@@ -57,7 +57,7 @@ impl Shifts {
         Some(list.last().map_or(*base, |shift| shift.by) as i32)
     }
 
-    /// What a sender's sequence number becomes. One far beyond the latest change makes that
+    /// Translates a sender's sequence number. One far beyond the latest change makes that
     /// change hold for all numbers.
     pub fn seq(&mut self, back: bool, seq: u32) -> u32 {
         let Changes { base, list } = &mut self.0[usize::from(back)];

@@ -7,7 +7,7 @@ use castanet_lang::args::{quote, shift_word};
 /// How deep calls may lie in one another.
 const DEPTH: usize = 64;
 
-/// What is said of a value that is too long.
+/// The error about a value that is too long.
 pub(super) fn too_long() -> String {
     format!("a value would be longer than {LONGEST} bytes")
 }

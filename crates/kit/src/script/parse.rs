@@ -88,7 +88,7 @@ pub(super) enum Jump {
 pub struct Mistake {
     /// Which argument, from zero.
     pub argument: usize,
-    /// What is wrong.
+    /// The error.
     pub message: String,
     /// Click's words for it.
     pub click: String,

@@ -1,5 +1,5 @@
-//! What the matches of a rule claim of a packet together: of which kind it is, and what its
-//! fields may be.
+//! The packets that all matches of a rule together allow: their kinds, and the values that their
+//! fields may have.
 
 use super::bounds::{Bound, Number, least};
 use super::kinds::Kinds;
@@ -35,11 +35,11 @@ const IP6_NEXT: Bits =
     Bits { layer: Layer::Ip6, first: Ipv6Header::NEXT_HEADER as u16 * 8, count: 8 };
 const TCP_OFFSET: Bits = Bits { layer: Layer::Tcp, first: Tcp::OFFSET_BYTE as u16 * 8, count: 4 };
 
-/// What rules see of these in every packet.
+/// The least and the greatest value that each of these fields has in any packet.
 const ALWAYS: [(Bits, u128, u128); 3] =
     [(IP_VERSION, 4, 4), (IP_HEADER_LENGTH, 5, 15), (IP6_VERSION, 6, 6)];
 
-/// What a TCP option may be.
+/// The values that a TCP option may have.
 struct OptionClaim {
     /// Which one; any, without a kind.
     kind: Option<u8>,
@@ -51,7 +51,7 @@ struct OptionClaim {
     last: Number,
 }
 
-/// What extension headers there may be, as bits of [`Headers::extension_bit`].
+/// The extension headers that may be there, as bits of [`Headers::extension_bit`].
 #[derive(Default)]
 struct Extensions {
     present: u16,
@@ -307,7 +307,7 @@ fn cluster_agrees(own: &[(Bits, Bound)], all: Bits) -> bool {
     (0..1 << all.count).any(|value| own.iter().all(|(bits, bound)| bound.allows(part(value, bits))))
 }
 
-/// What a value may be that is only there, or not.
+/// The bound of a match that asks only whether a value is there.
 fn alone(negated: bool) -> Bound {
     if negated { Bound::NONE } else { Bound::ALL }
 }

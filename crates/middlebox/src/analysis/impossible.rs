@@ -22,7 +22,7 @@ fn are_possible<'r>(matches: impl Iterator<Item = &'r Predicate>) -> bool {
     !claims::kinds(matches).is_empty()
 }
 
-/// What contradicts what in matches that no packet can be.
+/// The shortest contradiction in matches that no packet can satisfy.
 fn contradiction(matches: &[Predicate]) -> Remark {
     // More matches make it no more possible: the last one of the shortest head is to blame.
     let counts: Vec<usize> = (1..=matches.len()).collect();
@@ -59,7 +59,7 @@ fn contradiction(matches: &[Predicate]) -> Remark {
 const EITHER: &str =
     "a packet must be all that the matches say; for one or the other, make a rule for each";
 
-/// What a field may be of which this is never true.
+/// The reason why no packet has such a field, with the values that there are.
 fn never(field: Field) -> String {
     match (field.spec().place, field.spec().name) {
         (_, "ip-ver") => "ip-ver is 4 in every IPv4 packet".into(),

@@ -61,7 +61,7 @@ impl Kinds {
         self.0 & !other.0 == 0
     }
 
-    /// What they have in common, in a word or two.
+    /// The name of all these kinds together, in a word or two.
     pub(super) fn name(self) -> Option<&'static str> {
         use Layer::{Icmp, Icmp6, Ip4, Ip6, Tcp, Udp};
         let is = |layer: &Layer| self.is_within(Kinds::with(*layer));
@@ -69,7 +69,7 @@ impl Kinds {
     }
 }
 
-/// What people call the protocol of a layer.
+/// The usual name of a layer's protocol.
 pub(super) fn protocol(layer: Layer) -> &'static str {
     match layer {
         Layer::Any => "IP",

@@ -1,4 +1,4 @@
-//! What is wrong with a rule that can be read: it contradicts itself, or does less than it seems
+//! Errors and warnings about rules that parse: a rule contradicts itself, or does less than it seems
 //! to.
 
 mod bounds;
@@ -30,7 +30,7 @@ pub struct Remark {
     pub part: Part,
     /// What is wrong.
     pub message: String,
-    /// What would be right, if that is known.
+    /// A suggestion, if there is one.
     pub help: Option<String>,
 }
 

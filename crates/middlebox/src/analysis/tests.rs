@@ -1,4 +1,4 @@
-//! What is said about rules, and that nothing is said to be impossible that is not.
+//! Errors and warnings about rules; no rule is refused that some packet matches.
 
 use super::claims;
 use super::kinds::Kinds;
@@ -22,7 +22,7 @@ fn read(line: &str) -> Rule {
     }
 }
 
-/// What is wrong with a line: the word it is about, the message and what would be right.
+/// Asserts that a line is an error: the word that it is about, the message and the help.
 fn wrong(line: &str, under: &str, message: &str, help: &str) {
     let fault = command(line).expect_err(line);
     let found = (&line[fault.range.clone()], fault.message.as_str());

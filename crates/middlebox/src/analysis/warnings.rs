@@ -8,7 +8,7 @@ use crate::rule::{Chance, Predicate, Rule, Target};
 use crate::value::{Condition, Value};
 use std::collections::{HashMap, HashSet};
 
-/// What a rule by itself leaves undone.
+/// Warnings about a rule by itself: packets that it seems to be about and is not.
 pub fn warnings(rule: &Rule) -> Vec<Remark> {
     /// Nobody writes rules of so many parts that could be compared with each other.
     const MANY: usize = 1 << 16;
@@ -22,7 +22,7 @@ pub fn warnings(rule: &Rule) -> Vec<Remark> {
     all
 }
 
-/// What a rule leaves undone that comes beside others.
+/// Warnings about a rule that is added to others.
 pub fn warnings_beside<'r>(rule: &Rule, others: impl Iterator<Item = &'r Rule>) -> Vec<Remark> {
     let mut remarks = warnings(rule);
     if one_version(rule).is_some() && { others }.any(|other| twin(other) == *rule) {
@@ -31,8 +31,8 @@ pub fn warnings_beside<'r>(rule: &Rule, others: impl Iterator<Item = &'r Rule>) 
     remarks
 }
 
-/// What rules leave undone, each with the number of its rule from 0, up to `most` remarks. What
-/// another rule does for a rule, it does not leave undone.
+/// Warnings about rules, each with the number of its rule from 0, up to `most` of them. Packets
+/// that another rule is about are not warned of.
 pub fn warnings_of_all<'r>(
     rules: impl Iterator<Item = &'r Rule> + Clone,
     most: usize,
@@ -52,7 +52,7 @@ pub fn warnings_of_all<'r>(
     all
 }
 
-/// What rules about one version would be for the other, by the field that says the protocol.
+/// Rules about one IP version as they would be for the other, by the field that says the protocol.
 #[derive(Default)]
 struct Twins(HashMap<&'static str, HashSet<Rule>>);
 

@@ -365,7 +365,7 @@ impl Connections {
         })
     }
 
-    /// What the connection of a packet would be that these stateful rules are about, and that
+    /// Proposes a connection for a packet that these stateful rules are about, and that
     /// belongs to none: nothing, if it cannot belong to any, and no proposal, if there is no port
     /// for it.
     pub(crate) fn propose<'r>(
@@ -432,7 +432,7 @@ impl Connections {
     }
 }
 
-/// What a connection would be.
+/// A connection that may be begun: its ends before and after translation.
 pub(crate) struct Proposal {
     from: Ends,
     to: Ends,

@@ -94,8 +94,8 @@ pub(crate) struct Shared {
     store: Option<Box<dyn FrameStore>>,
 }
 
-/// What changes as threads take frames off the list and put them back; on cache lines of its own,
-/// for threads read what else a pool has for each burst.
+/// The free frames and their number, which threads write when they take or return frames; on cache
+/// lines of their own, for threads read the other fields of a pool for each burst.
 #[repr(align(64))]
 struct Free {
     /// Frames on the list and frames never used; what the list says, without its lock.

@@ -69,7 +69,7 @@ impl Mbufs {
 
 /// There is none.
 pub(crate) struct Port {
-    pub(crate) needs_care: bool,
+    pub(crate) is_memif: bool,
     never: Infallible,
 }
 

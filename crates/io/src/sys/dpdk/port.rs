@@ -26,12 +26,9 @@ pub(crate) struct Port {
     number: u16,
     /// How it was set up, if it was.
     plan: Mutex<Option<Planned>>,
-    /// Whether it goes on receiving and sending only if somebody looks after
-    /// it: see [`Port::revive`].
-    pub(crate) needs_care: bool,
-    /// Whether somebody else may write to mbufs that it has received, as a peer of memif may
-    /// without copies.
-    is_shared: bool,
+    /// Whether a peer shares memory with it: the port goes on receiving and sending only if
+    /// somebody looks after it ([`Port::revive`]), and without copies the peer may write to its mbufs.
+    pub(crate) is_memif: bool,
     own: Mutex<Own>,
     /// How often it has been started.
     starts: AtomicU64,
@@ -117,11 +114,10 @@ pub(crate) fn port(number: u16) -> Option<Arc<Port>> {
     let info = info(number).ok()?;
     let rx = (0..info.max_rx_queues).map(|_| Mutex::default()).collect();
     let tx = (0..info.max_tx_queues).map(|_| Mutex::new(None)).collect();
-    let is_shared = info.driver() == "net_memif";
-    let needs_care = is_shared;
+    let is_memif = info.driver() == "net_memif";
     let (plan, starts) = (Mutex::new(None), AtomicU64::new(0));
     let own = Mutex::default();
-    let port = Arc::new(Port { number, plan, needs_care, is_shared, own, starts, rx, tx });
+    let port = Arc::new(Port { number, plan, is_memif, own, starts, rx, tx });
     ports.push(port.clone());
     Some(port)
 }
@@ -386,7 +382,7 @@ impl Port {
         unsafe {
             burst::pass(pools, batch, max, |first, n| {
                 let (watch, to) = (&raw const terms.watch, to.number);
-                let (from, shared) = (self.number, self.is_shared);
+                let (from, shared) = (self.number, self.is_memif);
                 shim::castanet_dpdk_pass(from, queue, shared, to, to_queue, watch, first, n)
             })
         }
