@@ -3,17 +3,23 @@
 use crate::control::{PATIENCE, socket};
 use crate::hot_swap::{Running, run};
 use crate::program::folder;
+use rustix::net::{AddressFamily, SocketType};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::time::Duration;
 
-/// An element that fails when it is initialized, for the end of a configuration.
-const WRONG: &str = "; Idle -> ToDump(/no/such/folder/file)";
+/// Ends of configurations whose last element is refused, after all others have been initialized:
+/// because it cannot be, because it names a handler of nobody, and because its program cannot begin.
+const WRONG: [(&str, &str); 3] = [
+    ("; Idle -> ToDump(/no/such/folder/file)", "/no/such/folder/file"),
+    ("; Idle -> Counter(COUNT_CALL 7 nobody.reset) -> Discard", "no element named 'nobody'"),
+    ("; ControlSocket(UNIX, /no/such/folder/socket)", "/no/such/folder/socket"),
+];
 
-/// Refuses `named` as it is, under another name, with other arguments (`other`), without it, and
-/// `check`s each time. `named` has the element `x`.
+/// Refuses `named` as it is, under another name, with other arguments (`other`), without it, each
+/// for every reason, and `check`s each time. `named` has the element `x`.
 fn refuse(it: &mut Running, named: &str, other: &str, mut check: impl FnMut(&mut Running)) {
     check(it);
     let renamed = |text: &str| text.replace("x ::", "y ::").replace("-> x", "-> y");
@@ -25,10 +31,12 @@ fn refuse(it: &mut Running, named: &str, other: &str, mut check: impl FnMut(&mut
         format!("{named}; {}", renamed(other)),
         "Idle -> Discard".to_owned(),
     ] {
-        let said = it.swap(&format!("{config}{WRONG}")).unwrap_err();
-        let words = ["/no/such/folder/file", "Address already in use"];
-        assert!(words.iter().any(|word| said.contains(word)), "{config}: {said}");
-        check(it);
+        for (wrong, why) in WRONG {
+            let said = it.swap(&format!("{config}{wrong}")).unwrap_err();
+            let words = [why, "Address already in use"];
+            assert!(words.iter().any(|word| said.contains(word)), "{config}: {said}");
+            check(it);
+        }
     }
 }
 
@@ -107,29 +115,91 @@ fn control_sockets_keep_port_file_and_clients() {
     it.end();
 }
 
+/// Elements that say a line at times.
+const TICKS: &str = "; RatedSource(RATE 200) -> Print(tick, 0) -> Discard";
+
+/// A client of a `ChatterSocket` that has been greeted.
+fn greeted<S: Read>(stream: S) -> BufReader<S> {
+    let mut stream = BufReader::new(stream);
+    assert_eq!(line(&mut stream), "Click::ChatterSocket/1.0");
+    stream
+}
+
+/// Waits until a client hears as many ticks.
+fn hears(stream: &mut impl BufRead, ticks: usize) {
+    (0..ticks).for_each(|_| while !line(stream).starts_with("tick:") {});
+}
+
 #[test]
 fn chatter_sockets_keep_file_and_listeners() {
     let file = socket("rs-chatter");
-    let source = "; RatedSource(RATE 50) -> Print(tick, 0) -> Discard";
-    let named = format!("x :: ChatterSocket(UNIX, {})", file.display());
-    let other = format!("x :: ChatterSocket(UNIX, {}, GREETING false)", file.display());
-    let mut it = run("rs-says", &[], &format!("{named}{source}"));
+    let named = format!("x :: ChatterSocket(UNIX, {}){TICKS}", file.display());
+    let other = format!("x :: ChatterSocket(UNIX, {}, GREETING false){TICKS}", file.display());
+    let mut it = run("rs-says", &[], &named);
     let inode = file.metadata().unwrap().ino();
-    let connect = || {
-        let mut stream = BufReader::new(UnixStream::connect(&file).unwrap().timed());
-        assert_eq!(line(&mut stream), "Click::ChatterSocket/1.0");
-        stream
-    };
-    let hears = |stream: &mut BufReader<UnixStream>| {
-        while !line(stream).starts_with("tick:") {}
-    };
+    let connect = || greeted(UnixStream::connect(&file).unwrap().timed());
     let mut old = connect();
-    let (named, other) = (format!("{named}{source}"), format!("{other}{source}"));
     refuse(&mut it, &named, &other, |_| {
         assert_eq!(file.metadata().unwrap().ino(), inode);
         // More than was said before.
-        (0..20).for_each(|_| hears(&mut old));
-        hears(&mut connect());
+        hears(&mut old, 20);
+        hears(&mut connect(), 1);
+    });
+    it.end();
+}
+
+#[test]
+fn chatter_sockets_keep_port_and_clients() {
+    let port = free_port();
+    let named = format!("x :: ChatterSocket(TCP, {port}){TICKS}");
+    let other = format!("x :: ChatterSocket(TCP, {port}, GREETING false){TICKS}");
+    let mut it = run("rs-says-tcp", &[], &named);
+    let connect = || greeted(TcpStream::connect(("127.0.0.1", port)).unwrap().timed());
+    let mut old = connect();
+    refuse(&mut it, &named, &other, |_| {
+        hears(&mut old, 20);
+        hears(&mut connect(), 1);
+    });
+    it.end();
+}
+
+/// A member of a multicast group on this machine.
+fn member(group: Ipv4Addr, port: u16) -> UdpSocket {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None).unwrap();
+    rustix::net::sockopt::set_socket_reuseaddr(&socket, true).unwrap();
+    rustix::net::bind(&socket, &SocketAddrV4::new(group, port)).unwrap();
+    let socket = UdpSocket::from(socket);
+    socket.join_multicast_v4(&group, &Ipv4Addr::LOCALHOST).unwrap();
+    socket
+}
+
+#[test]
+fn members_of_groups_go_on_sending_and_receiving() {
+    let group = Ipv4Addr::new(239, 77, 1, 2);
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let place = format!("{group}, {port}, 127.0.0.1");
+    let source = "RatedSource(RATE 100, DATA word) -> x ::";
+    let named = format!("{source} McastSocket({place}) -> c :: Counter -> Discard");
+    let other = format!("{source} McastSocket({place}, SNAPLEN 99) -> Discard");
+    let hears = member(group, port);
+    let mut it = run("rs-mcast", &[], &named);
+    let from = SocketAddr::from((Ipv4Addr::LOCALHOST, it.client.read("x.port").parse().unwrap()));
+    let says = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (mut bytes, mut sent) = ([0; 9], 0);
+    refuse(&mut it, &named, &other, |it| {
+        says.send_to(b"said", (group, port)).unwrap();
+        sent += 1;
+        // Nor does it hear what another socket of this process has sent in its place.
+        it.client.wait_for("c.count", &sent.to_string());
+        // What came before does not count.
+        hears.set_nonblocking(true).unwrap();
+        while hears.recv(&mut bytes).is_ok() {}
+        hears.set_nonblocking(false).unwrap();
+        hears.set_read_timeout(Some(PATIENCE)).unwrap();
+        for _ in 0..2 {
+            assert_eq!(hears.recv_from(&mut bytes).unwrap(), (4, from));
+            assert_eq!(&bytes[..4], b"word");
+        }
     });
     it.end();
 }
@@ -149,6 +219,8 @@ fn servers_of_streams_keep_place_and_client() {
     let tcp = format!("TCP, 127.0.0.1, {port}");
     let unix = format!("UNIX, {}", file.display());
     for place in [tcp, unix] {
+        // No other client came, for as long as the first is there.
+        let opened = |it: &Running| it.process.stderr().matches("opened connection").count();
         let named = format!("x :: Socket({place}, VERBOSE true) -> x");
         let other = format!("x :: Socket({place}, VERBOSE true, SNAPLEN 99) -> x");
         let mut it = run("rs-streams", &[], &named);
@@ -156,6 +228,7 @@ fn servers_of_streams_keep_place_and_client() {
             true => {
                 let mut old = TcpStream::connect(("127.0.0.1", port)).unwrap().timed();
                 refuse(&mut it, &named, &other, |_| echoes(&mut old));
+                assert_eq!(opened(&it), 1);
             }
             false => {
                 let inode = file.metadata().unwrap().ino();
@@ -166,11 +239,9 @@ fn servers_of_streams_keep_place_and_client() {
                     assert_eq!(file.metadata().unwrap().ino(), inode);
                     echoes(&mut old);
                 });
+                assert_eq!(opened(&it), 1);
             }
         }
-        // No other client came.
-        let said = it.process.stderr();
-        assert_eq!(said.matches("opened connection").count(), 1, "{said}");
         it.end();
     }
 }
@@ -250,7 +321,7 @@ fn files_that_are_read_go_on_where_they_are() {
     let folder = folder("refused-swaps");
     let (input, output) = (folder.join("in.pcap"), folder.join("out.pcap"));
     let make = format!(
-        "RatedSource(RATE 40, LIMIT 60, LENGTH 64, STOP true) -> NumberPacket(0) -> ToDump({}, ENCAP IP)",
+        "RatedSource(RATE 100, LIMIT 400, LENGTH 64, STOP true) -> NumberPacket(0) -> ToDump({}, ENCAP IP)",
         input.display()
     );
     let made = crate::program::castanet(&["run", "-q", "--simtime", "-e", &make], b"");
@@ -263,11 +334,11 @@ fn files_that_are_read_go_on_where_they_are() {
     let mut it = run("rs-dump", &[], &named);
     refuse(&mut it, &named, &other, |it| {
         let before: u64 = it.client.read("c.count").parse().unwrap();
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(50));
         let now: u64 = it.client.read("c.count").parse().unwrap();
-        assert!(now > before && now < 60, "{before} {now}");
+        assert!(now > before && now < 400, "{before} {now}");
     });
-    it.client.wait_for("c.count", "60");
+    it.client.wait_for("c.count", "400");
     it.end();
     // All packets, each once; the times may differ.
     let packets = |file: &std::path::Path| {
@@ -275,6 +346,6 @@ fn files_that_are_read_go_on_where_they_are() {
         let records: Vec<_> = bytes[24..].chunks(80).map(|it| it[16..].to_vec()).collect();
         records
     };
-    assert_eq!(packets(&input).len(), 60);
+    assert_eq!(packets(&input).len(), 400);
     assert_eq!(packets(&input), packets(&output));
 }

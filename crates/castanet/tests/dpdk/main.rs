@@ -11,6 +11,7 @@ mod long;
 mod lying;
 mod offload;
 mod peers;
+mod refused;
 mod said;
 mod soak;
 mod straight;
