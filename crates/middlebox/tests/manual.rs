@@ -2,8 +2,9 @@
 
 use castanet_engine::class::Library;
 use castanet_engine::element::FateKind;
-use castanet_engine::example;
+use castanet_engine::example::{self, Numbers, without_waits};
 use castanet_middlebox::CLASSES;
+use std::path::Path;
 
 fn library() -> Library {
     let mut library = castanet_elements::library();
@@ -56,4 +57,17 @@ fn hostile_packets_make_no_element_panic_and_none_is_lost_unseen() {
             }
         }
     }
+}
+
+#[test]
+fn numbers_end_nothing() {
+    let examples = |class| without_waits(class).map(move |text| (class, text));
+    let numbers = Numbers {
+        test: "numbers_end_nothing",
+        under: &[],
+        folder: &Path::new(env!("CARGO_TARGET_TMPDIR")).join("middlebox-numbers"),
+        library: &library(),
+        examples: CLASSES.iter().flat_map(examples).collect(),
+    };
+    numbers.end_nothing().unwrap_or_else(|error| panic!("{error}"));
 }

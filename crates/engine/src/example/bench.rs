@@ -56,6 +56,11 @@ pub fn survive(text: &str, library: &Library, burst: usize) -> Result<(), String
     bench.audit()
 }
 
+/// Builds an example's configuration and does nothing with it; why it cannot be built.
+pub(super) fn builds(text: &str, library: &Library) -> Result<(), String> {
+    Bench::new(&Script::new(text), library, 1, 4)?.audit()
+}
+
 /// Feeds an example's configuration bursts of hostile packets instead of its
 /// own: no panic, no hang, no packet lost unseen, whatever the bytes are.
 pub fn storm(text: &str, library: &Library, seed: u64, bursts: usize) -> Result<(), String> {

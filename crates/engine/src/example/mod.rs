@@ -16,6 +16,7 @@ mod bench;
 mod compare;
 mod cost;
 mod hostile;
+mod numbers;
 mod ports;
 mod pulse;
 mod replaced;
@@ -25,6 +26,7 @@ mod sink;
 use crate::class::{Class, Library};
 pub use bench::{run, storm, survive};
 pub use cost::{Measured, cost, cost_of};
+pub use numbers::{Numbers, without_waits};
 pub use pulse::Pulse;
 pub use replaced::{refuse, refuse_all, with_fragments, with_swaps};
 

@@ -6,6 +6,7 @@ mod bridge;
 mod elements;
 mod for_host;
 mod forwarder;
+mod numbers;
 mod tap;
 mod traffic;
 mod xdp;
