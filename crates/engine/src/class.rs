@@ -1,9 +1,11 @@
 //! Element classes as values: what the manual, the parser and a worker need.
 
+mod deferred;
 mod options;
 mod program;
 mod value;
 
+pub use deferred::Deferred;
 pub use program::Program;
 pub use value::{Piece, Sums, Value};
 
@@ -85,8 +87,8 @@ pub struct Change<T> {
     pub name: &'static str,
     /// What it does.
     pub doc: &'static str,
-    /// Changes the state.
-    pub apply: fn(&mut T, &str) -> Result<(), ArgError>,
+    /// Changes the state; what is still to be done then.
+    pub apply: fn(&mut T, &str) -> Result<Deferred, ArgError>,
 }
 
 /// A handler's name and documentation.

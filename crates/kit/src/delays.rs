@@ -1,14 +1,15 @@
 //! Many delays, and what they say: mean, deviation, percentiles.
 
+use crate::cow_vec::CowVec;
 use std::fmt::Write as _;
 
 /// How many delays are said in one piece of a text: some 200 µs.
 const PIECE: usize = 2048;
 
-/// Delays in the order they were measured.
+/// Delays in the order they were measured. A copy takes no time to speak of.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
-    all: Vec<u64>,
+    all: CowVec<u64>,
     /// The most that are kept; [`Delays::MOST`] if 0. Beyond it the oldest give way.
     limit: usize,
     /// Where the next goes, once the limit is reached.
@@ -28,12 +29,15 @@ impl Delays {
     #[inline]
     pub fn push(&mut self, delay: u64) {
         let limit = if self.limit == 0 { Delays::MOST } else { self.limit };
+        let mut at = self.next;
         if self.all.len() < limit {
+            at = self.all.len();
             self.all.push(delay);
-        } else {
-            self.all[self.next] = delay;
-            self.next = (self.next + 1) % limit;
+        } else if let Some(oldest) = self.all.get_mut(at) {
+            *oldest = delay;
+            self.next = (at + 1) % limit;
         }
+        self.all.share_behind(at);
     }
 
     /// How many there are.
@@ -48,14 +52,19 @@ impl Delays {
 
     /// Forgets all.
     pub fn clear(&mut self) {
-        self.all.clear();
-        self.next = 0;
+        (self.all, self.next) = Default::default();
     }
 
     /// In the order they were measured, but the first `skip`.
     pub fn in_order(&self, skip: usize) -> impl Iterator<Item = u64> + '_ {
-        let (new, old) = self.all.split_at(self.next.min(self.all.len()));
-        old.iter().chain(new).copied().skip(skip)
+        let new = self.next.min(self.len());
+        self.all.iter_from(new).chain(self.all.iter_from(0).take(new)).copied().skip(skip)
+    }
+
+    /// The one that was measured last.
+    pub fn last(&self) -> Option<u64> {
+        let last = if self.next > 0 { self.next } else { self.len() };
+        self.all.get(last.checked_sub(1)?).copied()
     }
 
     /// Number and delay, a line each, of as many as take a moment, from where a piece before said, 0
@@ -68,7 +77,7 @@ impl Delays {
         };
         let (mut text, end) = (String::new(), (said + PIECE).min(self.len()));
         for number in said..end {
-            let delay = self.all[(first + number) % self.len()];
+            let Some(delay) = self.all.get((first + number) % self.len()) else { continue };
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{number}: {delay}");
         }
@@ -143,12 +152,25 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_of_a_million_copies_a_chunk_or_two() {
+        let mut delays = Delays::default();
+        delays.set_limit(1_000_000);
+        (0..1_500_000).for_each(|delay| delays.push(delay));
+        assert!(delays.all.own_chunks() <= 2);
+        let copy = delays.clone();
+        (0..10_000).for_each(|_| delays.push(0));
+        assert_eq!(copy.percentile(0.0, 0), Some(500_000));
+        assert_eq!((copy.last(), delays.last()), (Some(1_499_999), Some(0)));
+        assert!(copy.in_order(0).eq(500_000..1_500_000));
+    }
+
+    #[test]
     fn the_oldest_give_way() {
         let mut delays = Delays::default();
         delays.set_limit(3);
         (1..=5).for_each(|delay| delays.push(delay));
         assert_eq!(delays.in_order(0).collect::<Vec<_>>(), [3, 4, 5]);
-        assert_eq!((delays.len(), delays.mean(1)), (3, Some(4.5)));
+        assert_eq!((delays.len(), delays.mean(1), delays.last()), (3, Some(4.5), Some(5)));
         delays.clear();
         assert!(delays.is_empty());
     }

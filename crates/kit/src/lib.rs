@@ -8,6 +8,7 @@ pub mod arp;
 pub mod balance;
 pub mod chance;
 pub mod classify;
+pub mod cow_vec;
 pub mod datagrams;
 pub mod delays;
 pub mod ewma;

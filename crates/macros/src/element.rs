@@ -169,7 +169,7 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
                     name: #text, doc: "Starts again from zero.",
                     apply: |it, _| {
                         *it = ::std::default::Default::default();
-                        ::std::result::Result::Ok(())
+                        ::std::result::Result::Ok(().into())
                     },
                 }));
             }

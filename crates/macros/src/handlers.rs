@@ -38,7 +38,8 @@ pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
             }));
         } else if method.sig.receiver().is_some_and(|r| r.mutability.is_some()) {
             changes.push(quote!(::castanet_engine::class::Change {
-                name: #name, doc: #doc, apply: Self::#ident,
+                name: #name, doc: #doc,
+                apply: |it, text| it.#ident(text).map(::std::convert::Into::into),
             }));
         } else {
             writes.push(quote!(::castanet_engine::class::Write {

@@ -2,11 +2,11 @@
 
 use super::aggregate_counter::AggregateCounter;
 use crate::limit::Limit;
-use castanet_engine::class::Piece;
+use castanet_engine::class::{Deferred, Piece};
 use castanet_engine::files::HandlerFiles;
 use castanet_engine::prelude::*;
 use castanet_engine::streams::StandardOutput;
-use castanet_kit::aggregates::{Aggregates, counts_pdf};
+use castanet_kit::aggregates::{Aggregates, Snapshot, counts_pdf};
 use std::io::Write;
 
 /// What was counted.
@@ -86,13 +86,13 @@ impl Counts {
     }
     /// Writes the counts to a file, `-` for standard output, eight bytes an aggregate.
     #[write]
-    fn write_file(&mut self, path: &str) -> Result<(), ArgError> {
-        self.put("write_file", path, &self.counts.packed(&self.banner))
+    fn write_file(&mut self, path: &str) -> Result<Deferred, ArgError> {
+        Ok(self.put("write_file", path, Snapshot::packed))
     }
     /// Writes the counts to a file, `-` for standard output, a line an aggregate.
     #[write]
-    fn write_ascii_file(&mut self, path: &str) -> Result<(), ArgError> {
-        self.put("write_ascii_file", path, self.counts.text(&self.banner).as_bytes())
+    fn write_ascii_file(&mut self, path: &str) -> Result<Deferred, ArgError> {
+        Ok(self.put("write_ascii_file", path, |counts, banner| counts.text(banner).into_bytes()))
     }
     /// Freezes or thaws.
     #[write(freeze)]
@@ -139,14 +139,23 @@ const AGG: usize = 0;
 const COUNT: usize = 1;
 
 impl Counts {
-    fn put(&self, handler: &str, path: &str, bytes: &[u8]) -> Result<(), ArgError> {
-        match path.trim() {
-            "-" => {
-                let done = StandardOutput.write_all(bytes).and_then(|()| StandardOutput.flush());
-                done.map_err(|e| ArgError::of_file("-", &e))
+    /// Has the counts of now sorted and written while the worker goes on.
+    fn put(
+        &mut self,
+        handler: &'static str,
+        path: &str,
+        bytes: fn(&Snapshot, &str) -> Vec<u8>,
+    ) -> Deferred {
+        let (counts, banner) = (self.counts.snapshot(), self.banner.clone());
+        let (files, path) = (self.files.clone(), path.trim().to_owned());
+        Deferred::new(move || {
+            let bytes = bytes(&counts, &banner);
+            if path != "-" {
+                return files.write(handler, &path, &bytes);
             }
-            path => self.files.write(handler, path, bytes),
-        }
+            let done = StandardOutput.write_all(&bytes).and_then(|()| StandardOutput.flush());
+            done.map_err(|e| ArgError::of_file("-", &e))
+        })
     }
 
     /// Takes over the limits of the configuration, unless handlers have set others.

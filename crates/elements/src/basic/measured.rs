@@ -1,6 +1,6 @@
 //! What `TimestampDiff` has measured, and its handlers.
 
-use castanet_engine::class::Piece;
+use castanet_engine::class::{Piece, Sums};
 use castanet_engine::prelude::*;
 use castanet_kit::delays::Delays;
 
@@ -31,39 +31,39 @@ impl Measured {
     }
     /// The mean; -1 if there is none.
     #[read]
-    fn average(&self, ask: &Ask) -> String {
-        figure(self.delays.mean(skipped(ask)))
+    fn average(&self, ask: &Ask) -> Value {
+        self.figure(skipped(ask), |delays, skip| figure(delays.mean(skip)))
     }
     /// The standard deviation.
     #[read]
-    fn stddev(&self, ask: &Ask) -> String {
-        figure(self.delays.deviation(skipped(ask)))
+    fn stddev(&self, ask: &Ask) -> Value {
+        self.figure(skipped(ask), |delays, skip| figure(delays.deviation(skip)))
     }
     /// The shortest.
     #[read]
-    fn min(&self, ask: &Ask) -> String {
-        figure(self.delays.percentile(0.0, skipped(ask)))
+    fn min(&self, ask: &Ask) -> Value {
+        self.figure(skipped(ask), |delays, skip| figure(delays.percentile(0.0, skip)))
     }
     /// The longest.
     #[read]
-    fn max(&self, ask: &Ask) -> String {
-        figure(self.delays.percentile(100.0, skipped(ask)))
+    fn max(&self, ask: &Ask) -> Value {
+        self.figure(skipped(ask), |delays, skip| figure(delays.percentile(100.0, skip)))
     }
     /// The one in the middle.
     #[read]
-    fn median(&self, ask: &Ask) -> String {
-        figure(self.delays.percentile(50.0, skipped(ask)))
+    fn median(&self, ask: &Ask) -> Value {
+        self.figure(skipped(ask), |delays, skip| figure(delays.percentile(50.0, skip)))
     }
     /// What so many percent lie below: `perc00`, `perc01` to `perc100`.
     #[read(perc_)]
-    fn perc(&self, ask: &Ask) -> String {
-        let percent: f64 = ask.param.trim().parse().unwrap_or(50.0);
-        figure(self.delays.percentile(percent.clamp(0.0, 100.0), 0))
+    fn perc(&self, ask: &Ask) -> Value {
+        let percent = ask.param.trim().parse().unwrap_or(50.0f64).clamp(0.0, 100.0);
+        self.figure(0, move |delays, _| figure(delays.percentile(percent, 0)))
     }
     /// The one measured last.
     #[read]
     fn last(&self) -> String {
-        figure(self.delays.in_order(self.delays.len().saturating_sub(1)).last())
+        figure(self.delays.last())
     }
     /// Every delay, with its number, one a line.
     #[read]
@@ -80,6 +80,16 @@ impl Measured {
 }
 
 impl Measured {
+    /// A figure of the delays of now without the first `skip`, worked out on the control thread.
+    fn figure(
+        &self,
+        skip: usize,
+        figure: impl Fn(&Delays, usize) -> String + Send + Sync + 'static,
+    ) -> Value {
+        let delays = self.delays.clone();
+        Value::common(Sums::new(Vec::new(), move |_| figure(&delays, skip)))
+    }
+
     /// Keeps so many delays at most; no limit if 0.
     pub(super) fn limit(&mut self, limit: usize) {
         self.delays.set_limit(limit);

@@ -99,10 +99,18 @@ const LISTED: [Read<State>; FUNCTIONS.len() + 1] = {
 impl Local for State {
     const READS: &'static [&'static [Read<Self>]] = &[&LISTED];
     const WRITES: &'static [&'static [Change<Self>]] = &[&[
-        Change { name: "run", doc: "Runs the program with these arguments.", apply: |_, _| Ok(()) },
-        Change { name: "step", doc: "Goes past what the program waits for.", apply: |_, _| Ok(()) },
-        Change { name: "goto", doc: "Goes on at a label.", apply: |_, _| Ok(()) },
-        Change { name: "set", doc: "Sets a variable to a value.", apply: |_, _| Ok(()) },
+        Change {
+            name: "run",
+            doc: "Runs the program with these arguments.",
+            apply: |_, _| Ok(().into()),
+        },
+        Change {
+            name: "step",
+            doc: "Goes past what the program waits for.",
+            apply: |_, _| Ok(().into()),
+        },
+        Change { name: "goto", doc: "Goes on at a label.", apply: |_, _| Ok(().into()) },
+        Change { name: "set", doc: "Sets a variable to a value.", apply: |_, _| Ok(().into()) },
     ]];
 }
 

@@ -1,6 +1,6 @@
 //! The bed that the tests lie in: a router of small elements, and its balance.
 
-use crate::{calls, elements, moving, queues, replaced, straight};
+use crate::{calls, deferred, elements, moving, queues, replaced, straight};
 use castanet_engine::class::Library;
 use castanet_engine::router::{Notice, Options, Replacements, Router};
 use castanet_engine::worker::Console;
@@ -18,6 +18,7 @@ impl Console for Silent {
 pub(crate) fn library() -> Library {
     Library::new(&[
         calls::CLASSES,
+        deferred::CLASSES,
         elements::CLASSES,
         moving::CLASSES,
         queues::CLASSES,

@@ -6,6 +6,7 @@
 mod bed;
 mod calls;
 mod circles;
+mod deferred;
 mod devices;
 mod elements;
 mod faults;

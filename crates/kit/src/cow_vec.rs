@@ -1,0 +1,185 @@
+//! A vector that can be copied while it is in use: copies share what none of them has changed.
+
+use std::sync::Arc;
+
+/// How many values lie in one chunk: the most that a change has to copy, some 10 µs.
+const CHUNK: usize = 4096;
+
+/// Values by their places, in chunks. To [`CowVec::share`] and then to clone takes some nanoseconds a
+/// chunk. Where a chunk is shared, the first change to it copies it; where none is, a change costs a
+/// comparison.
+#[derive(Clone, Debug)]
+pub struct CowVec<T> {
+    chunks: Vec<Chunk<T>>,
+    len: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Chunk<T> {
+    /// The values, unless others may have them, too.
+    own: Vec<T>,
+    shared: Option<Arc<Vec<T>>>,
+}
+
+impl<T> Default for CowVec<T> {
+    fn default() -> Self {
+        CowVec { chunks: Vec::new(), len: 0 }
+    }
+}
+
+impl<T: Clone> Chunk<T> {
+    #[inline]
+    fn values(&self) -> &[T] {
+        self.shared.as_deref().unwrap_or(&self.own)
+    }
+
+    #[inline]
+    fn own_values(&mut self) -> &mut Vec<T> {
+        if self.shared.is_some() {
+            self.take_back();
+        }
+        &mut self.own
+    }
+
+    #[cold]
+    fn take_back(&mut self) {
+        self.own = self.shared.take().map_or_else(Vec::new, Arc::unwrap_or_clone);
+    }
+
+    fn share(&mut self) {
+        if self.shared.is_none() {
+            self.shared = Some(Arc::new(std::mem::take(&mut self.own)));
+        }
+    }
+}
+
+impl<T: Clone> CowVec<T> {
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Adds a value behind the others.
+    #[inline]
+    pub fn push(&mut self, value: T) {
+        if self.len.is_multiple_of(CHUNK) {
+            self.chunks.push(Chunk { own: Vec::new(), shared: None });
+        }
+        if let Some(last) = self.chunks.last_mut() {
+            last.own_values().push(value);
+            self.len += 1;
+        }
+    }
+
+    /// The value at a place.
+    #[inline]
+    pub fn get(&self, at: usize) -> Option<&T> {
+        self.chunks.get(at / CHUNK)?.values().get(at % CHUNK)
+    }
+
+    /// The value at a place, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, at: usize) -> Option<&mut T> {
+        self.chunks.get_mut(at / CHUNK)?.own_values().get_mut(at % CHUNK)
+    }
+
+    /// The values from a place on.
+    pub fn iter_from(&self, at: usize) -> impl Iterator<Item = &T> {
+        let rest = self.chunks.get(at / CHUNK..).unwrap_or_default();
+        rest.iter().flat_map(|chunk| chunk.values()).skip(at % CHUNK)
+    }
+
+    /// Has copies share all chunks from now on, until they are changed.
+    pub fn share(&mut self) {
+        self.chunks.iter_mut().for_each(Chunk::share);
+    }
+
+    /// The same for the chunk that ends at place `at`, if one does: for values that are written in
+    /// order, so that a copy has but one chunk to copy.
+    #[inline]
+    pub fn share_behind(&mut self, at: usize) {
+        if (at + 1).is_multiple_of(CHUNK)
+            && let Some(chunk) = self.chunks.get_mut(at / CHUNK)
+        {
+            chunk.share();
+        }
+    }
+}
+
+#[cfg(test)]
+impl<T> CowVec<T> {
+    /// How many chunks nobody shares.
+    pub(crate) fn own_chunks(&self) -> usize {
+        self.chunks.iter().filter(|chunk| chunk.shared.is_none()).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn copies_share_what_was_not_changed() {
+        let mut all = CowVec::default();
+        (0..10 * CHUNK + 1).for_each(|value| all.push(value));
+        all.share();
+        let copy = all.clone();
+        assert_eq!((all.own_chunks(), copy.own_chunks()), (0, 0));
+        *all.get_mut(3 * CHUNK).unwrap() = 7;
+        *all.get_mut(3 * CHUNK + 1).unwrap() = 8;
+        all.push(9);
+        assert_eq!((all.own_chunks(), all.len(), copy.len()), (2, 10 * CHUNK + 2, 10 * CHUNK + 1));
+        assert_eq!((all.get(3 * CHUNK), copy.get(3 * CHUNK)), (Some(&7), Some(&(3 * CHUNK))));
+        assert!(copy.iter_from(5).copied().eq(5..10 * CHUNK + 1));
+        assert_eq!((copy.get(copy.len()), copy.iter_from(copy.len()).next()), (None, None));
+    }
+
+    #[test]
+    fn what_is_written_in_order_has_one_chunk_of_its_own() {
+        let mut all = CowVec::default();
+        for at in 0..5 * CHUNK + 2 {
+            all.push(at);
+            all.share_behind(at);
+            assert!(all.own_chunks() <= 1);
+        }
+        for at in 0..3 * CHUNK {
+            *all.get_mut(at).unwrap() += 1;
+            all.share_behind(at);
+        }
+        assert_eq!(all.own_chunks(), 1);
+        assert!(all.iter_from(0).copied().take(3 * CHUNK).eq(1..=3 * CHUNK));
+    }
+
+    proptest! {
+        #[test]
+        fn is_a_vector(steps in prop::collection::vec((0usize..3, 0..3 * CHUNK), 1..60)) {
+            let (mut it, mut model): (CowVec<usize>, Vec<usize>) = Default::default();
+            let mut copies = Vec::new();
+            for (step, n) in steps {
+                match step {
+                    0 => (0..n).for_each(|value| { it.push(value); model.push(value) }),
+                    1 => {
+                        let places = (it.get_mut(n), model.get_mut(n));
+                        prop_assert_eq!(places.0.is_some(), places.1.is_some());
+                        places.0.into_iter().chain(places.1).for_each(|value| *value += 1);
+                    }
+                    _ => {
+                        it.share();
+                        copies.push((it.clone(), model.clone()));
+                    }
+                }
+            }
+            copies.push((it, model));
+            for (it, model) in copies {
+                prop_assert!(it.iter_from(0).eq(&model));
+                prop_assert_eq!(it.len(), model.len());
+            }
+        }
+    }
+}
