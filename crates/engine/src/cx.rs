@@ -61,7 +61,7 @@ impl Cx<'_> {
         } else {
             let mut batch = Batch::new();
             batch.push(packet);
-            self.core.emitted.push((index, batch));
+            self.core.emit(index, &mut batch);
         }
     }
 
@@ -74,7 +74,7 @@ impl Cx<'_> {
         let mine = &mut self.core.emitted[self.core.mark..];
         match mine.iter_mut().rev().find(|(o, _)| *o == index) {
             Some((_, before)) => before.append(&mut batch),
-            None => self.core.emitted.push((index, batch)),
+            None => self.core.emit(index, &mut batch),
         }
     }
 

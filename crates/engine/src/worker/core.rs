@@ -177,6 +177,17 @@ impl Core {
         }
     }
 
+    /// Emits a batch for an output, and leaves an empty one. It goes straight to where it is to lie:
+    /// a pair made elsewhere first would be read in wider words than it was written, for which
+    /// processors wait until all that was written before is in the cache, the burst's packets included.
+    #[inline]
+    pub(crate) fn emit(&mut self, output: u8, batch: &mut Batch) {
+        self.emitted.push((output, Batch::new()));
+        if let Some((_, emitted)) = self.emitted.last_mut() {
+            std::mem::swap(emitted, batch);
+        }
+    }
+
     #[inline]
     pub(crate) fn is_drop(&self, index: u8) -> bool {
         usize::from(index) >= MAX_OUTPUTS

@@ -70,13 +70,12 @@ fn follow<const TIMED: bool>(nodes: &mut [Slot], core: &mut Core, hop: Hop) {
         }
         core.hops += 1;
         depth += 1;
-        let single = nodes[me].single;
-        if single && batch.len() > 1 {
+        if nodes[me].single && batch.len() > 1 {
             calls::part(core, me, port, depth, &mut batch);
         }
         let fused = match nodes[me].pass {
             // A handler may have given an element of the pass a call: the first is single, too.
-            Some(_) if !TIMED && !alone && !single => {
+            Some(_) if !TIMED && !alone && !nodes[me].single => {
                 pass::through(nodes, core, me, depth, &mut batch)
             }
             _ => None,
@@ -85,11 +84,11 @@ fn follow<const TIMED: bool>(nodes: &mut [Slot], core: &mut Core, hop: Hop) {
         let mut output;
         (me, output) = match fused {
             Some(last) => last,
-            None => (me, push_one::<TIMED>(nodes, core, me, port, &mut batch)),
+            None => (me, push_one::<TIMED>(nodes, core, me, port, &mut batch, 0)),
         };
         if !core.emitted.is_empty() {
             if !batch.is_empty() {
-                core.emitted.push((output, std::mem::take(&mut batch)));
+                core.emit(output, &mut batch);
             }
             match core.emitted.len() {
                 1 if core.calls.is_empty() => {
@@ -118,8 +117,8 @@ pub(crate) fn leave_open(core: &mut Core, me: usize, output: u8, count: u64) {
     open[usize::from(output)] += count;
 }
 
-/// Gives one batch to one element; what it emits lies behind `core.mark`, and
-/// what is left in `batch` is for the output that it answers.
+/// Gives one batch to one element; what it emits lies at `from`, which `core.mark` is, and behind,
+/// and what is left in `batch` is for the output that it answers.
 #[inline]
 fn push_one<const TIMED: bool>(
     slots: &mut [Slot],
@@ -127,8 +126,9 @@ fn push_one<const TIMED: bool>(
     me: usize,
     port: usize,
     batch: &mut Batch,
+    from: usize,
 ) -> u8 {
-    let (count, from) = (batch.len() as u64, core.mark);
+    let count = batch.len() as u64;
     core.ledger[me].input += count;
     if !slots[me].watched.is_empty() {
         core.watched = kept(slots, me);
@@ -354,9 +354,9 @@ fn pull<const TIMED: bool>(
             }
             if !batch.is_empty() {
                 core.asked = from.port;
-                let output = push_one::<TIMED>(nodes, core, me, side, &mut batch);
+                let output = push_one::<TIMED>(nodes, core, me, side, &mut batch, mark);
                 if !batch.is_empty() {
-                    core.emitted.push((output, batch));
+                    core.emit(output, &mut batch);
                 }
             }
         }

@@ -175,12 +175,28 @@ impl Worker {
         self.core.progress = 0;
         self.core.pulls = 0;
         let job = self.tasks.job(task);
-        let single = self.slots[job.element()].single;
-        let burst = self.core.burst;
-        if single {
-            (self.core.burst, self.core.most) = (1, 1);
-        }
-        let asked = match job {
+        let asked = match self.slots[job.element()].single {
+            false => self.work::<TIMED>(job),
+            true => self.work_singly::<TIMED>(job),
+        };
+        let (retry, moved) = (self.core.retry, self.core.progress > 0);
+        self.tasks.ran(task, asked, retry, moved, &self.shared[self.index], &mut self.mailbox);
+    }
+
+    /// Does what a task is there for, with one packet.
+    #[cold]
+    fn work_singly<const TIMED: bool>(&mut self, job: Job) -> Asked {
+        let burst = std::mem::replace(&mut self.core.burst, 1);
+        self.core.most = 1;
+        let asked = self.work::<TIMED>(job);
+        (self.core.burst, self.core.most) = (burst, usize::MAX);
+        asked
+    }
+
+    /// Does what a task is there for, with a burst.
+    #[inline]
+    fn work<const TIMED: bool>(&mut self, job: Job) -> Asked {
+        match job {
             Job::Ask(me) => {
                 if node::at(&self.slots, me).is_some_and(|n| n.active()) {
                     let n = self.core.burst;
@@ -191,10 +207,7 @@ impl Worker {
             }
             Job::Drain { node, input } => self.pull_and_push::<TIMED>(node, input),
             Job::Empty(me) => exec::take_and_push::<TIMED>(&mut self.slots, &mut self.core, me),
-        };
-        (self.core.burst, self.core.most) = (burst, usize::MAX);
-        let (retry, moved) = (self.core.retry, self.core.progress > 0);
-        self.tasks.ran(task, asked, retry, moved, &self.shared[self.index], &mut self.mailbox);
+        }
     }
 
     /// The task of a sink in pull context: pulls a burst and hands it over.

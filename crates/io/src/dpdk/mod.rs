@@ -98,6 +98,8 @@ pub struct Dpdk {
     options: Options,
     /// The queue to receive from first.
     next: u16,
+    /// The queue to send to, if it is to send.
+    tx_queue: Option<u16>,
     stats: DeviceStats,
     /// Packets with wrong checksums, as the port says: of IP, and of what that carries.
     bad_sums: (u64, u64),
@@ -105,12 +107,11 @@ pub struct Dpdk {
     pieces: Batch,
     /// When to look after the port again, if it needs that.
     care: Option<Instant>,
-    /// How often packets were asked for.
-    asked: u8,
+    /// How often packets are still asked for until the next look at how many mbufs are left.
+    until_look: u8,
 }
 
-/// How often packets are asked for until somebody looks how many mbufs are left, which takes DPDK a
-/// look at what each core may keep for itself.
+/// How often packets are asked for from one look at how many mbufs are left to the next.
 const LOOK: u8 = 64;
 
 /// How often a port is looked after whose link is down.
@@ -128,9 +129,22 @@ impl Dpdk {
     /// As [`Dpdk::open`]; if it is dropped before it starts, the port is set up as it was.
     pub fn prepare(port: &str, options: Options) -> Result<Dpdk, IoError> {
         let claim = Claim::new(port, &options)?;
+        let tx_queue = claim.tx_queue(&options);
         let (stats, pieces) = (DeviceStats::default(), Batch::new());
-        let (interrupts, care, bad_sums) = (None, None, (0, 0));
-        Ok(Dpdk { interrupts, claim, options, next: 0, stats, bad_sums, pieces, care, asked: 0 })
+        let (next, until_look, bad_sums) = (0, LOOK, (0, 0));
+        let (interrupts, care) = (None, None);
+        Ok(Dpdk {
+            interrupts,
+            claim,
+            options,
+            next,
+            tx_queue,
+            stats,
+            bad_sums,
+            pieces,
+            care,
+            until_look,
+        })
     }
 
     /// Uses the queues from now on; `port` is what messages call it.
@@ -262,10 +276,10 @@ impl Dpdk {
     /// Has packets handed to the queue to send to, if there is one.
     #[inline]
     fn hand<A>(&mut self, what: impl FnOnce(&mut Handing<'_, Queue<'_>>) -> A) -> Option<A> {
-        let queue = self.claim.tx_queue(&self.options)?;
+        let number = u32::from(self.tx_queue?);
         let Claim { port, mbufs, .. } = &self.claim;
         let (stats, pieces) = (&mut self.stats, &mut self.pieces);
-        let taker = Queue { port, number: queue };
+        let taker = Queue { port, number };
         Some(what(&mut Handing { taker, mbufs, stats, pieces }))
     }
 
@@ -280,7 +294,7 @@ impl Dpdk {
     /// added to `batch`, and is to go behind these. Who finds nothing has still to ask
     /// [`Device::receive`], which looks after ports that need it.
     pub fn pass(&mut self, to: &mut Dpdk, pool: &Pool, batch: &mut Batch, max: usize) -> usize {
-        let Some(to_queue) = to.claim.tx_queue(&to.options).filter(|_| to.pieces.is_empty()) else {
+        let Some(to_queue) = to.tx_queue.filter(|_| to.pieces.is_empty()) else {
             return 0;
         };
         let Claim { port, rx, mbufs, .. } = &self.claim;
@@ -326,13 +340,15 @@ fn in_turn(next: &mut u16, count: u16) -> u16 {
 /// A queue to send to.
 struct Queue<'a> {
     port: &'a Port,
-    number: u16,
+    /// Below 65536. Of 32 bits, as it is passed on: to read as many where 16 were written just before
+    /// takes processors long.
+    number: u32,
 }
 
 impl Taker for Queue<'_> {
     #[inline]
     fn take(&mut self, batch: &mut Batch, known: bool) -> Handed {
-        self.port.transmit(self.number, batch, known)
+        self.port.transmit(self.number as u16, batch, known)
     }
 
     fn terms(&self, _: &Mbufs) -> Option<Terms> {
@@ -340,7 +356,7 @@ impl Taker for Queue<'_> {
     }
 
     fn take_copy(&mut self, mbufs: &Mbufs, bytes: &[u8], cut: &Cut) -> Copied {
-        self.port.transmit_long(self.number, mbufs, bytes, cut)
+        self.port.transmit_long(self.number as u16, mbufs, bytes, cut)
     }
 }
 
@@ -370,8 +386,9 @@ impl Device for Dpdk {
             }
         }
         self.stats.received += count as u64;
-        self.asked = self.asked.wrapping_add(1);
-        if self.asked.is_multiple_of(LOOK) {
+        self.until_look -= 1;
+        if self.until_look == 0 {
+            self.until_look = LOOK;
             mbufs.note_scarcity();
         }
         if count == 0 && self.care.is_some() {

@@ -149,18 +149,17 @@ impl Neighbour {
 
     /// Sends packets to the host; `refused` and `full` are the reasons to
     /// drop.
-    pub(super) fn send<F: Fate>(&mut self, batch: Batch, refused: F, full: F, cx: &mut Cx) {
+    pub(super) fn send<F: Fate>(&mut self, mut batch: Batch, refused: F, full: F, cx: &mut Cx) {
         let Some(device) = self.device.get_mut() else {
             cx.emit_batch(refused, batch);
             return;
         };
-        match self.waiting.send(device, batch, WAITING, false, cx) {
-            Ok(outcome) => {
-                cx.consumed(outcome.sent);
-                cx.dropped(refused, outcome.refused);
-                cx.emit_batch(full, outcome.surplus);
-            }
-            Err(error) => cx.chatter(&format!("{}: {error}", device.name())),
+        let outcome = self.waiting.send(device, &mut batch, WAITING, false, cx);
+        cx.consumed(outcome.sent);
+        cx.dropped(refused, outcome.refused);
+        cx.emit_batch(full, batch);
+        if let Some(error) = outcome.error {
+            cx.chatter(&format!("{}: {error}", device.name()));
         }
     }
 

@@ -25,25 +25,27 @@ pub(super) struct Outcome {
     pub(super) sent: usize,
     /// How many it will never take.
     pub(super) refused: usize,
-    /// Those that found no place to wait.
-    pub(super) surplus: Batch,
+    /// Why it took no more, if that was not for want of room.
+    pub(super) error: Option<std::io::Error>,
 }
 
 impl Waiting {
-    /// Sends `batch` after what waits already; up to `limit` packets wait on.
-    /// With `blocking` the worker waits until there are no more, but not again
-    /// and again for a device that takes nothing.
+    /// Sends `batch` after what waits already; up to `limit` packets wait on, and the rest, which
+    /// found no place to wait, is left in `batch`. With `blocking` the worker waits until there are
+    /// no more, but not again and again for a device that takes nothing.
     pub(super) fn send(
         &mut self,
         device: &mut dyn Device,
-        batch: Batch,
+        batch: &mut Batch,
         limit: usize,
         blocking: bool,
         cx: &mut Cx,
-    ) -> std::io::Result<Outcome> {
-        let outcome = self.hand_over(device, batch, limit, blocking.then_some(PATIENCE))?;
-        self.try_again(device, cx);
-        Ok(outcome)
+    ) -> Outcome {
+        let outcome = self.hand_over(device, batch, limit, blocking.then_some(PATIENCE));
+        if outcome.error.is_none() {
+            self.try_again(device, cx);
+        }
+        outcome
     }
 
     /// Sees to it that what waits, here or in the device, is tried again.
@@ -59,30 +61,29 @@ impl Waiting {
     fn hand_over(
         &mut self,
         device: &mut dyn Device,
-        mut batch: Batch,
+        batch: &mut Batch,
         limit: usize,
         patience: Option<Duration>,
-    ) -> std::io::Result<Outcome> {
+    ) -> Outcome {
         if !self.packets.is_empty() {
-            self.packets.append(&mut batch);
-            std::mem::swap(&mut self.packets, &mut batch);
+            self.packets.append(batch);
+            std::mem::swap(&mut self.packets, batch);
         }
         // Nothing waits now: all are in `batch`.
         let (before, mut sent, mut since) = (batch.len(), 0, None);
+        let mut error = None;
         loop {
-            match device.transmit(&mut batch).and_then(|n| device.flush().map(|()| n)) {
+            match device.transmit(batch) {
                 Ok(0) => {}
                 Ok(went) => {
                     sent += went;
                     self.stuck = false;
                     since = None;
                 }
-                Err(error) => {
-                    self.packets = batch;
-                    return Err(error);
-                }
+                Err(why) => error = Some(why),
             }
-            let Some(patience) = patience else { break };
+            error = error.or(device.flush().err());
+            let Some(patience) = patience.filter(|_| error.is_none()) else { break };
             if self.stuck || batch.len() <= limit {
                 break;
             }
@@ -93,9 +94,11 @@ impl Waiting {
             std::thread::yield_now();
         }
         let refused = before - sent - batch.len();
-        let surplus = if batch.len() > limit { batch.split_off(limit) } else { Batch::new() };
-        self.packets = batch;
-        Ok(Outcome { sent, refused, surplus })
+        if !batch.is_empty() {
+            let surplus = batch.split_off(limit);
+            self.packets = std::mem::replace(batch, surplus);
+        }
+        Outcome { sent, refused, error }
     }
 
     /// How many wait.
@@ -121,6 +124,8 @@ mod tests {
     struct Slow {
         every: Option<usize>,
         asked: usize,
+        /// How often it is asked until its link is down.
+        until_error: usize,
     }
 
     impl Device for Slow {
@@ -129,6 +134,9 @@ mod tests {
         }
 
         fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
+            if self.asked == self.until_error {
+                return Err(io::ErrorKind::NetworkDown.into());
+            }
             self.asked += 1;
             if self.every.is_none_or(|every| !self.asked.is_multiple_of(every)) {
                 return Ok(0);
@@ -159,28 +167,49 @@ mod tests {
         let mut waiting = Waiting::default();
         let day = Some(Duration::from_secs(86400));
         // 20 packets, each asked for five times; two may wait on.
-        let mut slow = Slow { every: Some(5), asked: 0 };
-        let done = waiting.hand_over(&mut slow, packets(&pool, 20), 2, day).unwrap();
-        assert_eq!((done.sent, done.refused, done.surplus.len(), waiting.len()), (18, 0, 0, 2));
+        let mut slow = Slow { every: Some(5), asked: 0, until_error: usize::MAX };
+        let mut batch = packets(&pool, 20);
+        let done = waiting.hand_over(&mut slow, &mut batch, 2, day);
+        assert_eq!((done.sent, done.refused, batch.len(), waiting.len()), (18, 0, 0, 2));
         assert_eq!(slow.asked, 90);
         // Who does not wait asks once.
-        let done = waiting.hand_over(&mut slow, packets(&pool, 3), 2, None).unwrap();
-        assert_eq!((done.sent, done.surplus.len(), waiting.len(), slow.asked), (0, 3, 2, 91));
+        let mut batch = packets(&pool, 3);
+        let done = waiting.hand_over(&mut slow, &mut batch, 2, None);
+        assert_eq!((done.sent, batch.len(), waiting.len(), slow.asked), (0, 3, 2, 91));
         // Nothing goes: patience ends, and is not spent again.
-        let mut dead = Slow { every: None, asked: 0 };
+        let mut dead = Slow { every: None, asked: 0, until_error: usize::MAX };
         let short = Some(Duration::from_millis(1));
-        let done = waiting.hand_over(&mut dead, packets(&pool, 4), 2, short).unwrap();
-        assert_eq!((done.sent, done.surplus.len(), waiting.len()), (0, 4, 2));
+        let mut batch = packets(&pool, 4);
+        let done = waiting.hand_over(&mut dead, &mut batch, 2, short);
+        assert_eq!((done.sent, batch.len(), waiting.len()), (0, 4, 2));
         let asked = dead.asked;
         assert!(asked > 1);
-        let done = waiting.hand_over(&mut dead, packets(&pool, 4), 2, day).unwrap();
-        assert_eq!((done.sent, done.surplus.len(), dead.asked), (0, 4, asked + 1));
+        let mut batch = packets(&pool, 4);
+        let done = waiting.hand_over(&mut dead, &mut batch, 2, day);
+        assert_eq!((done.sent, batch.len(), dead.asked), (0, 4, asked + 1));
         // Something goes again: so does patience.
-        let done = waiting.hand_over(&mut slow, packets(&pool, 0), 0, day).unwrap();
+        let mut batch = packets(&pool, 0);
+        let done = waiting.hand_over(&mut slow, &mut batch, 0, day);
         assert_eq!((done.sent, waiting.len()), (0, 0));
-        assert_eq!(done.surplus.len(), 2);
+        assert_eq!(batch.len(), 2);
         slow.asked = 4;
-        let done = waiting.hand_over(&mut slow, packets(&pool, 9), 0, day).unwrap();
-        assert_eq!((done.sent, done.surplus.len(), waiting.len()), (9, 0, 0));
+        let mut batch = packets(&pool, 9);
+        let done = waiting.hand_over(&mut slow, &mut batch, 0, day);
+        assert_eq!((done.sent, batch.len(), waiting.len()), (9, 0, 0));
+    }
+
+    #[test]
+    fn what_went_before_an_error_is_counted_and_no_more_than_the_limit_waits() {
+        let pool = Pool::new(PoolConfig { frames: 64, ..PoolConfig::default() }).unwrap();
+        let mut waiting = Waiting::default();
+        let mut down = Slow { every: Some(1), asked: 0, until_error: 3 };
+        let mut batch = packets(&pool, 20);
+        let done = waiting.hand_over(&mut down, &mut batch, 5, Some(Duration::from_secs(86400)));
+        assert_eq!((done.sent, done.refused, waiting.len(), batch.len()), (3, 0, 5, 12));
+        assert!(done.error.is_some());
+        let mut batch = packets(&pool, 2);
+        let done = waiting.hand_over(&mut down, &mut batch, 5, None);
+        assert_eq!((done.sent, done.refused, waiting.len(), batch.len()), (0, 0, 5, 2));
+        assert!(done.error.is_some());
     }
 }

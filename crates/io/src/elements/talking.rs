@@ -175,19 +175,18 @@ impl Talker {
     }
 
     /// Sends packets, and waits for a socket that is slow.
-    pub(super) fn send(&self, local: &mut Talking, batch: Batch, cx: &mut Cx) {
+    pub(super) fn send(&self, local: &mut Talking, mut batch: Batch, cx: &mut Cx) {
         let Some(link) = local.link.get_mut().filter(|link| link.has_peer()) else {
             cx.emit_batch(Talk::NoPeer, local.waiting.take());
             cx.emit_batch(Talk::NoPeer, batch);
             return;
         };
-        match local.waiting.send(link, batch, WAITING, true, cx) {
-            Ok(outcome) => {
-                cx.consumed(outcome.sent);
-                cx.dropped(Talk::Refused, outcome.refused);
-                cx.emit_batch(Talk::Full, outcome.surplus);
-            }
-            Err(error) => cx.chatter(&format!("{}: {error}", self.label)),
+        let outcome = local.waiting.send(link, &mut batch, WAITING, true, cx);
+        cx.consumed(outcome.sent);
+        cx.dropped(Talk::Refused, outcome.refused);
+        cx.emit_batch(Talk::Full, batch);
+        if let Some(error) = outcome.error {
+            cx.chatter(&format!("{}: {error}", self.label));
         }
         self.tell(local, cx);
     }

@@ -209,22 +209,21 @@ impl PerBatch for ToDevice {
 }
 
 impl ToDevice {
-    fn send(&self, local: &mut Sending, batch: Batch, cx: &mut Cx) {
+    fn send(&self, local: &mut Sending, mut batch: Batch, cx: &mut Cx) {
         let Some(device) = local.device.get_mut() else {
             cx.emit_batch(Sent::Closed, batch);
             return;
         };
         let Settings { iqueue, blocking, .. } = self.settings;
-        match local.waiting.send(device, batch, iqueue as usize, blocking, cx) {
-            Ok(outcome) => {
-                cx.consumed(outcome.sent);
-                cx.dropped(Sent::Refused, outcome.refused);
-                cx.emit_batch(Sent::Full, outcome.surplus);
-                if self.settings.debug && outcome.refused > 0 {
-                    self.report(&format_args!("{} packets refused", outcome.refused), cx);
-                }
-            }
-            Err(error) => self.report(&error, cx),
+        let outcome = local.waiting.send(device, &mut batch, iqueue as usize, blocking, cx);
+        cx.consumed(outcome.sent);
+        cx.dropped(Sent::Refused, outcome.refused);
+        cx.emit_batch(Sent::Full, batch);
+        if self.settings.debug && outcome.refused > 0 {
+            self.report(&format_args!("{} packets refused", outcome.refused), cx);
+        }
+        if let Some(error) = outcome.error {
+            self.report(&error, cx);
         }
     }
 

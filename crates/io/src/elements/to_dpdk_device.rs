@@ -2,7 +2,7 @@
 
 use super::dpdk::{Hardware, Offloads, count, open, start};
 use super::opened::Opened;
-use super::sending::{Outcome, Waiting};
+use super::sending::Waiting;
 use super::spread::{given, same_shares};
 use crate::dpdk::{Dpdk, Options, Transmit};
 use crate::sys::dpdk::Counts;
@@ -308,21 +308,23 @@ impl ToDPDKDevice {
         }
     }
 
-    fn send(&self, local: &mut Sending, batch: Batch, cx: &mut Cx) {
+    fn send(&self, local: &mut Sending, mut batch: Batch, cx: &mut Cx) {
         let Some(device) = local.device.get_mut() else {
             local.dropped += batch.len() as u64;
             cx.emit_batch(Unsent::Closed, batch);
             return;
         };
         let Settings { iqueue, blocking, .. } = self.settings;
-        match local.waiting.send(device, batch, iqueue as usize, blocking, cx) {
-            Ok(Outcome { sent, refused, surplus }) => {
-                cx.consumed(sent);
-                cx.dropped(Unsent::Refused, refused);
-                local.dropped += (refused + surplus.len()) as u64;
-                cx.emit_batch(Unsent::Full, surplus);
-            }
-            Err(error) => self.report(&error, cx),
+        let outcome = local.waiting.send(device, &mut batch, iqueue as usize, blocking, cx);
+        cx.consumed(outcome.sent);
+        let dropped = outcome.refused + batch.len();
+        if dropped > 0 {
+            local.dropped += dropped as u64;
+            cx.dropped(Unsent::Refused, outcome.refused);
+            cx.emit_batch(Unsent::Full, batch);
+        }
+        if let Some(error) = outcome.error {
+            self.report(&error, cx);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::opened::Opened;
 use super::ring_args::RingArgs;
-use super::sending::{Outcome, Waiting};
+use super::sending::Waiting;
 use crate::dpdk::Ring;
 use castanet_engine::prelude::*;
 
@@ -151,16 +151,16 @@ impl PerBatch for ToDPDKRing {
 }
 
 impl ToDPDKRing {
-    fn send(&self, local: &mut Sending, batch: Batch, cx: &mut Cx) {
+    fn send(&self, local: &mut Sending, mut batch: Batch, cx: &mut Cx) {
         let Some(ring) = local.ring.get_mut() else { return self.give_up(local, batch, cx) };
-        match local.waiting.send(ring, batch, self.iqueue as usize, self.blocking, cx) {
-            Ok(Outcome { sent, refused, surplus }) => {
-                cx.consumed(sent);
-                cx.dropped(Unsent::Refused, refused);
-                local.dropped += refused as u64;
-                self.give_up(local, surplus, cx);
-            }
-            Err(error) => cx.chatter(&format!("ToDPDKRing({}): {error}", self.from_proc)),
+        let (limit, blocking) = (self.iqueue as usize, self.blocking);
+        let outcome = local.waiting.send(ring, &mut batch, limit, blocking, cx);
+        cx.consumed(outcome.sent);
+        cx.dropped(Unsent::Refused, outcome.refused);
+        local.dropped += outcome.refused as u64;
+        self.give_up(local, batch, cx);
+        if let Some(error) = outcome.error {
+            cx.chatter(&format!("ToDPDKRing({}): {error}", self.from_proc));
         }
     }
 

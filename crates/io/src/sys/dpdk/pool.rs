@@ -121,7 +121,10 @@ impl Mbufs {
 
     /// Takes note whether few mbufs are left, so that elements that keep some move them elsewhere.
     pub(crate) fn note_scarcity(&self) {
-        self.pool.set_low(self.available() < self.pool.reserve());
+        let reserve = self.pool.reserve() as u32;
+        // SAFETY: the mempool is live.
+        let is_ample = unsafe { shim::castanet_dpdk_pool_has(self.mempool.0.as_ptr(), reserve) };
+        self.pool.set_low(!is_ample);
     }
 
     /// How many mbufs are in the mempool.

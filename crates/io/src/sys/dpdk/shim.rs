@@ -102,6 +102,7 @@ unsafe extern "C" {
         numa_node: c_int,
     ) -> *mut Mempool;
     pub(super) fn castanet_dpdk_pool_available(pool: *const Mempool) -> c_uint;
+    pub(super) fn castanet_dpdk_pool_has(pool: *const Mempool, n: c_uint) -> bool;
     pub(super) fn castanet_dpdk_take(
         pool: *mut Mempool,
         frames: *mut Option<std::ptr::NonNull<FrameHeader>>,
