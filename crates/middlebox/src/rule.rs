@@ -1,6 +1,7 @@
 //! A rule: what packets it is about, and what becomes of them.
 
 use crate::field::Field;
+use crate::language::is_keyword;
 use crate::value::{Condition, Value};
 use castanet_wire::MacAddr;
 use std::fmt;
@@ -156,6 +157,9 @@ impl fmt::Display for Predicate {
         write!(f, "{}{field}", if self.negated { "! " } else { "" })?;
         match &self.test {
             None => Ok(()),
+            Some((Condition::Equal, Value::Name(name))) if is_keyword(name) => {
+                write!(f, " {} {name}", Condition::Equal)
+            }
             Some((Condition::Equal, value)) => write!(f, " {}", value.of(field)),
             Some((condition, value)) => write!(f, " {condition} {}", value.of(field)),
         }

@@ -45,13 +45,13 @@ pub fn run(text: &str, library: &Library, workers: usize, burst: usize) -> Resul
 pub fn survive(text: &str, library: &Library, burst: usize) -> Result<(), String> {
     let mut parts = text.split("\n%\n").map(Script::new);
     let Some(script) = parts.next() else { return Ok(()) };
-    let Ok(mut bench) = Bench::new(&script, library, 1, burst) else { return Ok(()) };
-    bench.turns = FEW_TURNS;
-    script.lines.iter().for_each(|(_, line)| _ = bench.obey(line));
+    let bench = Bench::within(&script, library, 1, burst, FOR_FUZZERS);
+    let Ok(mut bench) = bench else { return Ok(()) };
+    bench.obey_all(&script);
     for script in parts {
         // What is refused changes nothing, and what is done then is done to the one before.
         _ = bench.replace(&script);
-        script.lines.iter().for_each(|(_, line)| _ = bench.obey(line));
+        bench.obey_all(&script);
     }
     bench.audit()
 }
@@ -90,17 +90,26 @@ pub(super) struct Bench {
     turn: usize,
     burst: usize,
     workers: usize,
-    /// How many turns at most each line may take.
-    turns: usize,
+    limits: Limits,
     waiting: Batch,
     waiting_for: Option<Target>,
     seen: BTreeMap<String, VecDeque<String>>,
 }
 
-/// Enough turns for any example to come to rest.
-const TURNS: usize = 20_000;
+/// How long a router may take to come to rest after a line.
+#[derive(Clone, Copy)]
+struct Limits {
+    turns: usize,
+    /// The same where time goes by: at the end, and at each timer on the way.
+    turns_in_time: usize,
+    /// Timers on the way.
+    stops: usize,
+}
+
+/// Enough for any example.
+const FOR_EXAMPLES: Limits = Limits { turns: 20_000, turns_in_time: 100_000, stops: usize::MAX };
 /// For texts of fuzzers, many of whose sources never rest.
-const FEW_TURNS: usize = 2_000;
+const FOR_FUZZERS: Limits = Limits { turns: 200, turns_in_time: 200, stops: 10_000 };
 
 impl Bench {
     pub(super) fn new(
@@ -108,6 +117,16 @@ impl Bench {
         library: &Library,
         workers: usize,
         burst: usize,
+    ) -> Result<Bench, String> {
+        Bench::within(script, library, workers, burst, FOR_EXAMPLES)
+    }
+
+    fn within(
+        script: &Script,
+        library: &Library,
+        workers: usize,
+        burst: usize,
+        limits: Limits,
     ) -> Result<Bench, String> {
         let mut library = library.clone();
         library.add(&INPUT);
@@ -123,7 +142,7 @@ impl Bench {
         let read = reader(library.clone());
         router.allow_replacements(Replacements { library: library.clone(), options, read });
         let feeds = feeds(&router, script).ok_or("a feeding port is not connected")?;
-        router.settle(TURNS);
+        router.settle(limits.turns);
         Ok(Bench {
             router,
             library,
@@ -132,7 +151,7 @@ impl Bench {
             turn: 0,
             burst,
             workers,
-            turns: TURNS,
+            limits,
             waiting: Batch::new(),
             waiting_for: None,
             seen: outputs.into_iter().map(|name| (name, VecDeque::new())).collect(),
@@ -145,7 +164,7 @@ impl Bench {
         let (declarations, outputs) = script.ports(&self.library)?;
         let text = format!("{declarations}\0{}", script.config);
         self.router.write("hotconfig", &text).map_err(|e| e.to_string())?;
-        self.router.settle(self.turns);
+        self.router.settle(self.limits.turns);
         self.feeds = feeds(&self.router, script).unwrap_or_default();
         self.waiting_for = None;
         self.seen = outputs.into_iter().map(|name| (name, VecDeque::new())).collect();
@@ -155,6 +174,14 @@ impl Bench {
     /// Its classes.
     pub(super) fn library(&self) -> &Library {
         &self.library
+    }
+
+    /// Does what a script says, and forgets what comes out.
+    fn obey_all(&mut self, script: &Script) {
+        for (_, line) in &script.lines {
+            _ = self.obey(line);
+            self.seen.values_mut().for_each(VecDeque::clear);
+        }
     }
 
     pub(super) fn obey(&mut self, line: &str) -> Result<(), String> {
@@ -172,14 +199,15 @@ impl Bench {
             b'!' => {
                 self.flush();
                 self.router.write(name, value).map_err(|e| e.to_string())?;
-                self.router.settle(self.turns);
+                self.router.settle(self.limits.turns);
                 Ok(())
             }
             b'~' => self.expect_line(rest),
             _ => {
                 self.flush();
                 let time = Duration::from_arg(rest, &Names::default());
-                self.router.advance(time.map_err(|e| e.to_string())?);
+                let (time, limits) = (time.map_err(|e| e.to_string())?, self.limits);
+                self.router.advance_within(time, limits.turns_in_time, limits.stops);
                 Ok(())
             }
         }
@@ -209,7 +237,7 @@ impl Bench {
             }
             self.turn += 1;
         }
-        self.router.settle(self.turns);
+        self.router.settle(self.limits.turns);
         for (name, seen) in &mut self.seen {
             let handler = format!("{name}.seen");
             let text = self.router.read(&handler).unwrap_or_default();

@@ -11,6 +11,7 @@ use castanet_kit::parallel;
 
 pub use command::{COMMANDS, Command, Form, Sketch, Timeout, Which, command, place};
 pub use fault::Fault;
+pub(crate) use parser::is_keyword;
 pub use parser::{TARGETS, rule};
 
 /// How many faults of a text are kept.

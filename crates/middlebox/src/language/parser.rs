@@ -145,6 +145,15 @@ fn parse_rule(reader: &mut Reader, stateful: bool) -> Result<Read, Fault> {
     Ok(Read { rule, matches, targets })
 }
 
+/// Whether a word behind a field is a condition, or begins the next match or target. A value that
+/// reads the same, an interface that is called `drop`, has to stand behind a condition.
+pub(crate) fn is_keyword(word: &str) -> bool {
+    CONDITIONS.iter().any(|(sign, _)| *sign == word)
+        || matches!(word, "=" | "!")
+        || is_target(word)
+        || Field::named(word).is_some()
+}
+
 fn is_target(word: &str) -> bool {
     TARGETS.iter().any(|(name, _, _)| *name == word)
 }
@@ -237,8 +246,7 @@ fn test(
         None if word.text == "=" => {
             return Err(Fault::new(word.range, "there is no condition `=`").help("write `==`"));
         }
-        None if is_target(word.text) || word.text == "!" => return Ok(None),
-        None if Field::named(word.text).is_some() => return Ok(None),
+        None if is_keyword(word.text) => return Ok(None),
         // A word that is neither value nor field: which is more likely?
         None if looks_like_field(field.spec(), word.text) => return Ok(None),
         None => Condition::Equal,

@@ -59,6 +59,15 @@ fn what_is_written_in_other_ways_becomes_the_same() {
 }
 
 #[test]
+fn an_interface_may_be_called_like_a_word_of_the_language() {
+    for name in ["add", "drop", "in", "tcp-dport", "all", "=="] {
+        let line = format!("add in == {name} drop");
+        assert_eq!(normal(&line), line);
+    }
+    assert_eq!(normal("in == eth0 drop"), "add in eth0 drop");
+}
+
+#[test]
 fn commands_are_read() {
     let read = |line: &str| command(line).unwrap().unwrap();
     assert_eq!(read("delete 3"), Command::Delete(Which::Position(3)));
@@ -267,7 +276,12 @@ fn value_of(field: Field) -> BoxedStrategy<Value> {
             .boxed(),
         Kind::Prefix => bytes(64).prop_map(|it| Value::Bytes(it.into())).boxed(),
         Kind::Bytes => bytes(38).prop_map(|it| Value::Bytes(it.into())).boxed(),
-        Kind::Interface => "[a-z]{3}[0-9]".prop_map(|it| Value::Name(it.into())).boxed(),
+        Kind::Interface => {
+            let words =
+                proptest::sample::select(vec!["add", "drop", "in", "tcp-dport", "all", "=="]);
+            let name = prop_oneof![4 => "[a-z]{3}[0-9]", 1 => words.prop_map(str::to_owned)];
+            name.prop_map(|it| Value::Name(it.into())).boxed()
+        }
     }
 }
 
