@@ -1,6 +1,7 @@
 //! `cargo xtask`: the developer's push button.
 #![forbid(unsafe_code)]
 
+mod compare;
 mod steps;
 
 use std::path::Path;
@@ -12,6 +13,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                    without it the same router on a pcap file)
   docs [--check]   write the element manual, or see whether it is current
   new ROOM/Class   write a new element's file, e.g. cargo xtask new ip/SetIPTTL
+  compare BASE [LAYOUTS] -- BENCHMARK
+                   `castanet bench BENCHMARK` of the working tree and of commit
+                   BASE in turns, each with its functions in LAYOUTS (5) orders:
+                   cargo xtask compare HEAD~1 -- io --device net_null
   packages         install the Debian packages that tests and demo need";
 
 fn main() {
@@ -27,6 +32,17 @@ fn main() {
         ["test"] => steps::test(),
         ["demo"] => steps::demo(),
         ["packages"] => steps::packages(),
+        ["compare", base, "--", words @ ..] if !words.is_empty() => {
+            compare::compare(base, compare::LAYOUTS, words)
+        }
+        ["compare", base, layouts, "--", words @ ..] if !words.is_empty() => {
+            match layouts.parse() {
+                Ok(layouts) if (1..=99).contains(&layouts) => {
+                    compare::compare(base, layouts, words)
+                }
+                _ => Err(format!("xtask: LAYOUTS is a number from 1 to 99, not {layouts}")),
+            }
+        }
         ["docs"] => xtask::docs::write(),
         ["docs", "--check"] => xtask::docs::check(),
         ["new", place] => xtask::new::element(place),

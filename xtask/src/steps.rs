@@ -46,7 +46,7 @@ fn cargo(words: &[&str]) -> Result<(), String> {
     run(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()), words)
 }
 
-fn run(program: &str, words: &[&str]) -> Result<(), String> {
+pub(crate) fn run(program: &str, words: &[&str]) -> Result<(), String> {
     eprintln!("+ {program} {}", words.join(" "));
     let status = Command::new(program).args(words).status();
     match status {
