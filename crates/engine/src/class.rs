@@ -1,11 +1,11 @@
 //! Element classes as values: what the manual, the parser and a worker need.
 
-mod deferred;
+mod deferred_work;
 mod options;
 mod program;
 mod value;
 
-pub use deferred::Deferred;
+pub use deferred_work::DeferredWork;
 pub use program::Program;
 pub use value::{Piece, Sums, Value};
 
@@ -88,7 +88,7 @@ pub struct Change<T> {
     /// What it does.
     pub doc: &'static str,
     /// Changes the state; what is still to be done then.
-    pub apply: fn(&mut T, &str) -> Result<Deferred, ArgError>,
+    pub apply: fn(&mut T, &str) -> Result<DeferredWork, ArgError>,
 }
 
 /// A handler's name and documentation.

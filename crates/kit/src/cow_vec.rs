@@ -1,4 +1,4 @@
-//! A vector that can be copied while it is in use: copies share what none of them has changed.
+//! A copy-on-write vector: copies share the chunks that none of them has changed.
 
 use std::sync::Arc;
 

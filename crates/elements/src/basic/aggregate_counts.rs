@@ -2,7 +2,7 @@
 
 use super::aggregate_counter::AggregateCounter;
 use crate::limit::Limit;
-use castanet_engine::class::{Deferred, Piece};
+use castanet_engine::class::{DeferredWork, Piece};
 use castanet_engine::files::HandlerFiles;
 use castanet_engine::prelude::*;
 use castanet_engine::streams::StandardOutput;
@@ -86,12 +86,12 @@ impl Counts {
     }
     /// Writes the counts to a file, `-` for standard output, eight bytes an aggregate.
     #[write]
-    fn write_file(&mut self, path: &str) -> Result<Deferred, ArgError> {
+    fn write_file(&mut self, path: &str) -> Result<DeferredWork, ArgError> {
         Ok(self.put("write_file", path, Snapshot::packed))
     }
     /// Writes the counts to a file, `-` for standard output, a line an aggregate.
     #[write]
-    fn write_ascii_file(&mut self, path: &str) -> Result<Deferred, ArgError> {
+    fn write_ascii_file(&mut self, path: &str) -> Result<DeferredWork, ArgError> {
         Ok(self.put("write_ascii_file", path, |counts, banner| counts.text(banner).into_bytes()))
     }
     /// Freezes or thaws.
@@ -145,10 +145,10 @@ impl Counts {
         handler: &'static str,
         path: &str,
         bytes: fn(&Snapshot, &str) -> Vec<u8>,
-    ) -> Deferred {
+    ) -> DeferredWork {
         let (counts, banner) = (self.counts.snapshot(), self.banner.clone());
         let (files, path) = (self.files.clone(), path.trim().to_owned());
-        Deferred::new(move || {
+        DeferredWork::new(move || {
             let bytes = bytes(&counts, &banner);
             if path != "-" {
                 return files.write(handler, &path, &bytes);

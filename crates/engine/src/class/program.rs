@@ -1,6 +1,6 @@
 //! Control programs as values: what the control thread runs.
 
-use super::{Ask, Deferred, Value};
+use super::{Ask, DeferredWork, Value};
 use crate::args::ArgError;
 use crate::element::{Control, Desk, Local, Step};
 use crate::node::Rewritten;
@@ -96,6 +96,6 @@ impl<E: Control> Program for Running<E> {
     }
     fn write(&mut self, name: &str, text: &str) -> Option<Result<(), ArgError>> {
         let change = E::Local::WRITES.iter().copied().flatten().find(|h| h.name == name)?;
-        Some((change.apply)(&mut self.local, text).and_then(Deferred::run))
+        Some((change.apply)(&mut self.local, text).and_then(DeferredWork::run))
     }
 }

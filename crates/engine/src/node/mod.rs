@@ -12,7 +12,7 @@ pub use source::{DuplexNode, SourceNode};
 pub use store::StoreNode;
 
 use crate::args::ArgError;
-use crate::class::{Ask, Deferred, Role, Value};
+use crate::class::{Ask, DeferredWork, Role, Value};
 use crate::cx::Cx;
 use crate::element::{Asked, Describe, Local, NOT_TAKEN};
 use crate::worker::TaskRef;
@@ -87,7 +87,7 @@ pub trait Node: Any + Send {
     fn read(&self, name: &str, ask: &Ask) -> Option<(Value, bool)>;
     /// Changes its worker's state, and says what is left to the control thread; `None` if there is
     /// no such handler. The number is how many kept packets that has cost.
-    fn change(&mut self, name: &str, text: &str) -> Option<(Result<Deferred, ArgError>, u64)>;
+    fn change(&mut self, name: &str, text: &str) -> Option<(Result<DeferredWork, ArgError>, u64)>;
     /// Takes a changed configuration over. The number is how many kept packets that
     /// has cost.
     fn install(&mut self, config: Rewritten) -> u64;
@@ -249,7 +249,7 @@ impl<E: Describe + Send + Sync, L: Local> Body<E, L> {
         name: &str,
         text: &str,
         held: impl Fn(&E, &L) -> usize,
-    ) -> Option<(Result<Deferred, ArgError>, u64)> {
+    ) -> Option<(Result<DeferredWork, ArgError>, u64)> {
         let find = |name: &str| L::WRITES.iter().copied().flatten().find(|h| h.name == name);
         let (change, text) = match (find(name), numbered(name)) {
             (Some(change), _) => (change, Cow::Borrowed(text)),
@@ -320,7 +320,7 @@ macro_rules! handlers_of_body {
             &mut self,
             name: &str,
             text: &str,
-        ) -> Option<(Result<crate::class::Deferred, crate::args::ArgError>, u64)> {
+        ) -> Option<(Result<crate::class::DeferredWork, crate::args::ArgError>, u64)> {
             self.body.change(name, text, $held)
         }
         fn install(&mut self, config: crate::node::Rewritten) -> u64 {

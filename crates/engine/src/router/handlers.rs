@@ -5,7 +5,7 @@ use super::costs::CYCLES;
 use super::tasks::task_handlers;
 use super::{Notice, Router, global, reconfigure};
 use crate::args::ArgError;
-use crate::class::{Ask, Class, Deferred, HandlerDoc, Piece, Program, Role, Value};
+use crate::class::{Ask, Class, DeferredWork, HandlerDoc, Piece, Program, Role, Value};
 use crate::graph::{Graph, assign};
 use crate::node::{self, Rewritten, THROWN};
 use crate::worker::Worker;
@@ -324,7 +324,7 @@ impl Router {
                 self.make_calls(worker);
             }
             let (done, shares) = done.flatten().ok_or_else(|| self.no_write(it, name))?;
-            done.and_then(Deferred::run).map_err(|e| e.at(name))?;
+            done.and_then(DeferredWork::run).map_err(|e| e.at(name))?;
             if shares {
                 // The one state is changed; its tasks may be on any worker.
                 for other in (0..self.crew.len()).filter(|&other| other != worker) {

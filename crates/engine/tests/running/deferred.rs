@@ -1,7 +1,7 @@
 //! Write handlers that leave some of their work to the control thread: packets flow meanwhile.
 
 use crate::bed::{balance, build, clean, run_until};
-use castanet_engine::class::{Class, Deferred, per_batch};
+use castanet_engine::class::{Class, DeferredWork, per_batch};
 use castanet_engine::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -21,10 +21,10 @@ struct Watched {
 impl Watched {
     /// Waits until so many more packets have passed.
     #[write]
-    fn wait_for(&mut self, more: &str) -> Result<Deferred, ArgError> {
+    fn wait_for(&mut self, more: &str) -> Result<DeferredWork, ArgError> {
         let passed = self.passed.clone();
         let end = passed.load(Relaxed) + u64::from_arg(more, &Names::default())?;
-        Ok(Deferred::new(move || {
+        Ok(DeferredWork::new(move || {
             while passed.load(Relaxed) < end {
                 std::thread::yield_now();
             }
@@ -34,9 +34,9 @@ impl Watched {
 
     /// Fails when the worker has gone on.
     #[write]
-    fn fail(&mut self, why: &str) -> Result<Deferred, ArgError> {
+    fn fail(&mut self, why: &str) -> Result<DeferredWork, ArgError> {
         let why = why.to_owned();
-        Ok(Deferred::new(move || Err(ArgError::new(why))))
+        Ok(DeferredWork::new(move || Err(ArgError::new(why))))
     }
 }
 
