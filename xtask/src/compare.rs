@@ -60,7 +60,8 @@ pub(crate) fn compare(base: &str, layouts: usize, words: &[&str]) -> Result<(), 
 fn programs(folder: &Path, into: &Path, layouts: usize) -> Result<Vec<PathBuf>, String> {
     let failed = |e: std::io::Error| format!("{}: {e}", into.display());
     fs::create_dir_all(into).map_err(failed)?;
-    let linker = into.join("link.sh");
+    // By its name rustc knows what it takes.
+    let linker = into.join("cc");
     let text = format!(
         "#!/bin/sh\n# Links a program, and then with its functions in {layouts} other orders.\nset -e\n\
          cc \"$@\"\nfor n in $(seq {layouts}); do\n    \
