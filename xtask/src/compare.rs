@@ -16,9 +16,10 @@ use std::process::Command;
 pub(crate) const LAYOUTS: usize = 5;
 /// How often each program runs.
 const TURNS: usize = 3;
-/// What names a row of a benchmark.
+/// Fields of a JSON record that together name a row of a benchmark.
 const NAMES: [&str; 7] = ["device", "case", "class", "rules", "frames", "workers", "flows"];
-/// What a row is measured by, and whether more of it is better.
+/// Fields with the figure of a row, of which the first that a record has counts, and whether more is
+/// better.
 const FIGURES: [(&str, bool); 3] = [("ns_per_packet", false), ("ns", false), ("mpps", true)];
 
 /// Figures of one row: by side, base first, then by layout, one for each turn.

@@ -87,7 +87,7 @@ pub struct Change<T> {
     pub name: &'static str,
     /// What it does.
     pub doc: &'static str,
-    /// Changes the state; what is still to be done then.
+    /// Changes the state; returns the work that it leaves to the control thread.
     pub apply: fn(&mut T, &str) -> Result<DeferredWork, ArgError>,
 }
 

@@ -10,8 +10,8 @@ const RINGS: &str = "DPDKInfo(8192);
      s :: InfiniteSource(LIMIT 10, DATA \\<02>, ACTIVE false) -> t :: ToDPDKRing(1, near, far);
      f :: FromDPDKRing(FROM_PROC far, TO_PROC near, FORCE_LOOKUP true) -> c :: Counter -> Discard;";
 
-/// What others want of the same rings: to take the packets, to have them elsewhere, otherwise, and
-/// not at all.
+/// Configurations to be refused: the same, and with the elements renamed, other arguments, other
+/// rings, and no ring; each also with an element that would take the packets of the full ring.
 fn others() -> Vec<String> {
     let taker = "FromDPDKRing(FROM_PROC all, TO_PROC keeps, FORCE_LOOKUP true) -> Discard;";
     let renamed = RINGS.replace("full ::", "x ::").replace("t ::", "y ::").replace("f ::", "z ::");

@@ -3,22 +3,22 @@
 use crate::args::ArgError;
 use std::fmt;
 
-/// What a write handler of worker state leaves to the control thread, such as to sort a copy of the
-/// state and write it to a file, while the worker goes on with its packets. Most leave nothing.
-/// Where several workers have states of their own, each one's work is done before the next worker is
-/// asked; the first error ends the handler.
+/// Work that a write handler of worker state leaves to the control thread, such as to sort a copy of
+/// the state and write it to a file, while the worker goes on with its packets; none by default.
+/// Where several workers have states of their own, the work of each is done before the next worker
+/// is asked; the first error ends the handler.
 #[derive(Default)]
 pub struct DeferredWork(Option<Box<Work>>);
 
 type Work = dyn FnOnce() -> Result<(), ArgError> + Send;
 
 impl DeferredWork {
-    /// Leaves this.
+    /// Leaves `work` to the control thread.
     pub fn new(work: impl FnOnce() -> Result<(), ArgError> + Send + 'static) -> DeferredWork {
         DeferredWork(Some(Box::new(work)))
     }
 
-    /// Does what was left; called on the control thread.
+    /// Does the work, if there is any; called on the control thread.
     pub(crate) fn run(self) -> Result<(), ArgError> {
         self.0.map_or(Ok(()), |work| work())
     }

@@ -43,7 +43,7 @@ pub struct Numbers<'a> {
     pub folder: &'a Path,
     /// The classes that the examples use.
     pub library: &'a Library,
-    /// What is tried: a class, and an example with an element of it.
+    /// The classes to try, each with an example that has an element of it.
     pub examples: Vec<(&'a Class, String)>,
 }
 
@@ -116,7 +116,7 @@ impl Numbers<'_> {
                 }
             }
         }
-        // What is said of all this is said as usual.
+        // The failures are reported with the usual panic hook.
         _ = std::panic::take_hook();
         failures.splice(0..0, panics.all());
         if failures.is_empty() { Ok(()) } else { Err(failures.join("\n\n")) }

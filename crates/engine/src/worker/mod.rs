@@ -183,7 +183,7 @@ impl Worker {
         self.tasks.ran(task, asked, retry, moved, &self.shared[self.index], &mut self.mailbox);
     }
 
-    /// Does what a task is there for, with one packet.
+    /// Runs a task for one packet.
     #[cold]
     fn work_singly<const TIMED: bool>(&mut self, job: Job) -> Asked {
         let burst = std::mem::replace(&mut self.core.burst, 1);
@@ -193,7 +193,7 @@ impl Worker {
         asked
     }
 
-    /// Does what a task is there for, with a burst.
+    /// Runs a task for a burst.
     #[inline]
     fn work<const TIMED: bool>(&mut self, job: Job) -> Asked {
         match job {

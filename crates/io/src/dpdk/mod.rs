@@ -340,8 +340,8 @@ fn in_turn(next: &mut u16, count: u16) -> u16 {
 /// A queue to send to.
 struct Queue<'a> {
     port: &'a Port,
-    /// Below 65536. Of 32 bits, as it is passed on: to read as many where 16 were written just before
-    /// takes processors long.
+    /// Below 65536. Of 32 bits, for the compiler reads as many to pass it on: a processor does not
+    /// forward a store of 16 bits to a load of 32.
     number: u32,
 }
 

@@ -56,8 +56,8 @@ impl Waiting {
         }
     }
 
-    /// The same, without seeing to it that what waits is tried again; waits
-    /// for a device that takes nothing until `patience` is at its end.
+    /// As [`Waiting::send`], without a timer to try again what waits; with `patience` the worker
+    /// waits so long for a device that takes nothing.
     fn hand_over(
         &mut self,
         device: &mut dyn Device,

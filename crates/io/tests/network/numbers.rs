@@ -5,8 +5,8 @@ use castanet_engine::example::{Numbers, without_waits};
 use castanet_io::{dpdk, elements::CLASSES};
 use std::path::Path;
 
-/// What needs an interface, a socket or a file: those of the network and of the folder where it
-/// runs. What is sent to the port of DPDK comes back.
+/// Examples, by class, of elements that need an interface, a socket or a file: those of the network
+/// namespace and the folder where the test runs. Packets sent to the port of DPDK come back.
 const EXAMPLES: &[(&str, &str)] = &[
     ("ChatterSocket", "ChatterSocket(UNIX, chatter); c :: ChatterSocket(TCP, 7001)"),
     ("ControlSocket", "c :: ControlSocket(TCP, 7777)"),

@@ -61,8 +61,8 @@ unsigned castanet_dpdk_pool_available(const struct rte_mempool *pool) {
     return rte_mempool_avail_count(pool);
 }
 
-/* Whether at least n mbufs are free. What each core keeps for itself, a cache line of its own for each
- * core that there could be, is looked at only where those that all cores share are not enough. */
+/* Whether at least n mbufs are free. The caches of cores, a cache line for each core that there could
+ * be, are counted only where the mempool's common ring has fewer. */
 bool castanet_dpdk_pool_has(const struct rte_mempool *pool, unsigned n) {
     return rte_mempool_get_ops(pool->ops_index)->get_count(pool) >= n ||
            rte_mempool_avail_count(pool) >= n;
