@@ -1,15 +1,15 @@
 //! Which classes are compiled into one pass: those that routers, firewalls
 //! and taps have in a row.
 
-use crate::basic::{
-    check_ip_header::CheckIPHeader, classifier::Classifier, drop_broadcasts::DropBroadcasts,
-    ether_encap::EtherEncap, get_ip_address::GetIPAddress, paint::Paint, paint_tee::PaintTee,
-    radix_ip_lookup::RadixIPLookup, strip::Strip,
-};
+use crate::annotate::{paint::Paint, paint_tee::PaintTee};
+use crate::classify::classifier::Classifier;
+use crate::edit::strip::Strip;
+use crate::ether::{drop_broadcasts::DropBroadcasts, ether_encap::EtherEncap};
 use crate::ip::{
-    dec_ip_ttl::DecIPTTL, fix_ip_src::FixIPSrc, ip_fragmenter::IPFragmenter,
-    ip_gw_options::IPGWOptions,
+    check_ip_header::CheckIPHeader, dec_ip_ttl::DecIPTTL, fix_ip_src::FixIPSrc,
+    get_ip_address::GetIPAddress, ip_fragmenter::IPFragmenter, ip_gw_options::IPGWOptions,
 };
+use crate::lookup::radix_ip_lookup::RadixIPLookup;
 use castanet_engine::fuse;
 use castanet_engine::node::fused::Fusion;
 

@@ -1,33 +1,34 @@
-//! The elements, one file each. Start with [`basic::counter`].
+//! The elements, one file each. Start with [`measure::counter`].
 #![forbid(unsafe_code)]
 #![allow(missing_docs)] // the manual says it; tests/manual.rs checks it
 
+pub mod aggregate;
+pub mod annotate;
 pub mod arp;
-pub mod basic;
-pub mod encap;
+pub mod classify;
+pub mod edit;
 pub mod ether;
-pub mod flow;
 mod fusions;
 pub mod icmp;
-mod icmp6_errors;
-mod icmp_errors;
+pub mod info;
 pub mod ip;
 pub mod ip6;
-mod ip_checks;
-mod ip_rules;
-mod limit;
-mod mappings;
-pub mod neighbours;
-mod outfile;
-mod pinged;
+pub mod lookup;
+pub mod measure;
+pub mod nat;
 pub mod queue;
-mod routes;
+pub mod schedule;
+pub mod script;
+pub mod shape;
 pub mod source;
+pub mod switch;
 pub mod tcp;
-mod translation;
-mod transport;
+pub mod threads;
+pub mod trace;
+pub mod tunnel;
 pub mod udp;
-mod vlan_tags;
+pub mod util;
+pub mod vlan;
 
 use castanet_engine::class::{Class, Library};
 
@@ -37,15 +38,30 @@ pub use fusions::FUSIONS;
 pub static ROOMS: &[(&str, &[Class])] = &[
     ("source", source::CLASSES),
     ("queue", queue::CLASSES),
-    ("flow", flow::CLASSES),
-    ("basic", basic::CLASSES),
+    ("shape", shape::CLASSES),
+    ("schedule", schedule::CLASSES),
+    ("threads", threads::CLASSES),
+    ("classify", classify::CLASSES),
+    ("switch", switch::CLASSES),
+    ("lookup", lookup::CLASSES),
     ("ether", ether::CLASSES),
+    ("vlan", vlan::CLASSES),
     ("arp", arp::CLASSES),
     ("ip", ip::CLASSES),
     ("ip6", ip6::CLASSES),
     ("icmp", icmp::CLASSES),
-    ("udp", udp::CLASSES),
     ("tcp", tcp::CLASSES),
+    ("udp", udp::CLASSES),
+    ("tunnel", tunnel::CLASSES),
+    ("nat", nat::CLASSES),
+    ("annotate", annotate::CLASSES),
+    ("edit", edit::CLASSES),
+    ("measure", measure::CLASSES),
+    ("aggregate", aggregate::CLASSES),
+    ("trace", trace::CLASSES),
+    ("script", script::CLASSES),
+    ("info", info::CLASSES),
+    ("util", util::CLASSES),
 ];
 
 /// Every class of this crate, by name.

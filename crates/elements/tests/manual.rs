@@ -1,19 +1,19 @@
 //! What must hold for every element, so that no element has to say it.
 
 use castanet_elements::{ROOMS, library};
-use castanet_engine::class::{Class, Role};
+use castanet_engine::class::Class;
 use castanet_engine::element::FateKind;
 use castanet_engine::example;
 
-fn classes() -> impl Iterator<Item = (&'static str, &'static Class)> {
-    ROOMS.iter().flat_map(|(room, classes)| classes.iter().map(move |class| (*room, class)))
+fn classes() -> impl Iterator<Item = &'static Class> {
+    ROOMS.iter().flat_map(|(_, classes)| classes.iter())
 }
 
 #[test]
 fn every_example_runs_and_every_element_has_one() {
     let library = library();
     let mut failures = Vec::new();
-    for (_, class) in classes() {
+    for class in classes() {
         match example::run_all(class, &library) {
             Ok(0) => failures.push(format!(
                 "{} has no example: add a block fenced as ```click to its doc comment",
@@ -31,7 +31,7 @@ fn every_example_runs_and_every_element_has_one() {
 fn a_refused_configuration_changes_nothing() {
     let library = library();
     let mut failures = Vec::new();
-    for (_, class) in classes() {
+    for class in classes() {
         match example::refuse_all(class, &library) {
             Ok(0) => failures.push(format!("{}: no example came so far", class.spec.file)),
             Ok(_) => {}
@@ -45,7 +45,7 @@ fn a_refused_configuration_changes_nothing() {
 #[test]
 fn examples_survive_other_configurations() {
     let library = library();
-    for (_, class) in classes() {
+    for class in classes() {
         for text in example::blocks(class.spec.doc) {
             for text in
                 [example::with_swaps(&text), example::with_swaps(&example::with_fragments(&text))]
@@ -60,7 +60,7 @@ fn examples_survive_other_configurations() {
 #[test]
 fn every_exit_is_shown_in_an_example() {
     let mut missing = Vec::new();
-    for (_, class) in classes() {
+    for class in classes() {
         let shown: String = example::blocks(class.spec.doc).collect();
         for (n, fate) in class.fates.iter().enumerate() {
             let (exit, file) = (fate.name, class.spec.file);
@@ -83,7 +83,7 @@ fn every_exit_is_shown_in_an_example() {
 
 #[test]
 fn every_doc_is_a_sentence() {
-    for (_, class) in classes() {
+    for class in classes() {
         let name = class.spec.class;
         let docs = class.args.iter().map(|a| a.doc).chain(class.fates.iter().map(|f| f.doc));
         let handlers = (class.reads)().into_iter().chain((class.writes)()).map(|h| h.doc);
@@ -101,19 +101,18 @@ fn every_doc_is_a_sentence() {
 
 #[test]
 fn every_file_is_named_after_its_class() {
-    for (room, class) in classes() {
+    for class in classes() {
         let (file, name) = (class.spec.file, class.spec.class);
-        let mut path = file.trim_end_matches(".rs").rsplit('/');
-        let stem = path.next().unwrap_or_default().replace('_', "");
+        let stem = file.trim_end_matches(".rs").rsplit('/').next().unwrap_or_default();
+        let stem = stem.replace('_', "");
         assert!(stem == name.to_lowercase(), "{file}: name the file after its class, {name}");
-        assert!(path.next() == Some(room), "{file}: {name} is listed in {room}/mod.rs");
     }
 }
 
 #[test]
 fn names_are_unique_and_handlers_too() {
     let mut seen = std::collections::BTreeSet::new();
-    for (_, class) in classes() {
+    for class in classes() {
         for name in [class.spec.class].iter().chain(class.spec.aliases) {
             assert!(seen.insert(*name), "{name} twice");
         }
@@ -127,32 +126,10 @@ fn names_are_unique_and_handlers_too() {
 }
 
 #[test]
-fn every_element_stands_in_the_room_of_what_it_takes() {
-    for (room, class) in classes() {
-        let inputs = castanet_engine::graph::ports::counts(class).inputs.1;
-        let want = match (class.role, class.on) {
-            (Role::Source, _) if inputs == 0 => "source",
-            (Role::Source | Role::Store, _) => "queue",
-            _ if class.flows => "flow",
-            (_, "any") => "basic",
-            (_, on) => on,
-        };
-        let file = class.spec.file;
-        assert!(
-            room == want,
-            "{file}: stands in {room}/, belongs in {want}/ as a {:?} that takes `{}` packets \
-             (CONTRIBUTING.md, \"Which room\")",
-            class.role,
-            class.on
-        );
-    }
-}
-
-#[test]
 fn hostile_packets_make_no_element_panic_and_none_is_lost_unseen() {
     let library = library();
     let mut failures = Vec::new();
-    for (_, class) in classes() {
+    for class in classes() {
         for (n, text) in example::blocks(class.spec.doc).enumerate() {
             if let Err(e) = example::storm(&text, &library, 0x5eed + n as u64, 40) {
                 let (file, n) = (class.spec.file, n + 1);

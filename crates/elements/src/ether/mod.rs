@@ -1,20 +1,26 @@
-//! Elements that read or write the Ethernet header.
+//! Elements that read, write or check Ethernet frames.
 
+pub mod check_crc32;
+pub mod drop_broadcasts;
+pub mod ether_encap;
 pub mod ether_mirror;
 pub mod ether_rewrite;
 pub mod ether_switch;
-pub mod strip_ether_vlan_header;
-pub mod vlan_decap;
-pub mod vlan_encap;
+pub mod host_ether_filter;
+pub mod mark_mac_header;
+pub mod set_crc32;
 
 use castanet_engine::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
+    per_packet::<check_crc32::CheckCRC32>(),
+    per_packet::<drop_broadcasts::DropBroadcasts>(),
+    per_packet::<ether_encap::EtherEncap>().with_checksums(Checksums::Pass),
     per_packet::<ether_mirror::EtherMirror>().with_checksums(Checksums::Pass),
     per_packet::<ether_rewrite::EtherRewrite>().with_checksums(Checksums::Pass),
     per_batch::<ether_switch::EtherSwitch>(),
-    per_packet::<strip_ether_vlan_header::StripEtherVLANHeader>(),
-    per_packet::<vlan_decap::VLANDecap>(),
-    per_packet::<vlan_encap::VLANEncap>(),
+    per_packet::<host_ether_filter::HostEtherFilter>().with_checksums(Checksums::Pass),
+    per_packet::<mark_mac_header::MarkMACHeader>().with_checksums(Checksums::Pass),
+    per_packet::<set_crc32::SetCRC32>(),
 ];

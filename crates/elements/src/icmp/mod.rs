@@ -1,8 +1,20 @@
-//! Elements that read or write the ICMP header.
+//! Elements that make, answer or check ICMP messages over IPv4.
 
-pub mod icmp_rewriter;
+pub mod check_icmp_header;
+mod error_message;
+pub mod icmp_error;
+pub mod icmp_ping_encap;
+pub mod icmp_ping_responder;
+pub mod icmp_ping_source;
+mod pings;
 
 use castanet_engine::class::*;
 
 /// The classes of this room.
-pub static CLASSES: &[Class] = &[per_batch::<icmp_rewriter::ICMPRewriter>()];
+pub static CLASSES: &[Class] = &[
+    per_packet::<check_icmp_header::CheckICMPHeader>(),
+    per_packet::<icmp_error::ICMPError>(),
+    per_packet::<icmp_ping_encap::ICMPPingEncap>(),
+    per_packet::<icmp_ping_responder::ICMPPingResponder>(),
+    duplex::<icmp_ping_source::ICMPPingSource>(),
+];

@@ -1,6 +1,6 @@
 //! `IPReassembler`: fragments as whole packets.
 
-use crate::transport::show;
+use super::transport::show;
 use castanet_engine::prelude::*;
 use castanet_kit::reassembly::{Outcome, Reassembler};
 

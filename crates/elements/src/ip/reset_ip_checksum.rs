@@ -1,7 +1,7 @@
 //! `ResetIPChecksum`: checksums for the port that sends to compute.
 
-use crate::ip_checks::whole_header;
-use crate::transport::{datagram, segment};
+use super::header_checks::whole_header;
+use super::transport::{datagram, segment};
 use castanet_engine::packet::Partial;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Ipv4Header, Tcp, ip_proto};

@@ -1,6 +1,6 @@
 //! `SetIPChecksum`: the IPv4 header's checksum, afresh.
 
-use crate::ip_checks::whole_header;
+use super::header_checks::whole_header;
 use castanet_engine::prelude::*;
 
 /// Computes the checksum of IPv4 headers afresh.

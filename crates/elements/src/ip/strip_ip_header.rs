@@ -1,6 +1,6 @@
 //! `StripIPHeader`: the IPv4 header off the front.
 
-use crate::transport::strip_to;
+use super::transport::strip_to;
 use castanet_engine::prelude::*;
 
 /// Takes the IPv4 header, its options and what stands before it off each packet.

@@ -1,6 +1,6 @@
 //! `StripTransportHeader`: all headers off the front, up to the payload.
 
-use crate::transport::strip_to;
+use super::transport::strip_to;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Icmp, Tcp, Udp, ip_proto};
 

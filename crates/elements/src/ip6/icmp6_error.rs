@@ -1,6 +1,6 @@
 //! `ICMP6Error`: tells senders why their IPv6 packets went no further.
 
-use crate::icmp6_errors::Message;
+use super::icmp6_error_message::Message;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::icmp6;
 use castanet_kit::icmp6_error::{self, Silence};

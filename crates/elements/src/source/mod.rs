@@ -1,4 +1,4 @@
-//! Elements that make packets from nothing.
+//! Elements that generate packets.
 
 mod copies;
 pub mod fast_tcp_flows;

@@ -1,6 +1,6 @@
-//! Elements that read or write the TCP header.
+//! Elements that check TCP segments or change their headers.
 
-pub mod ftp_port_mapper;
+pub mod check_tcp_header;
 pub mod set_tcp_checksum;
 pub mod strip_tcp_header;
 
@@ -8,7 +8,7 @@ use castanet_engine::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
-    per_batch::<ftp_port_mapper::FTPPortMapper>(),
+    per_packet::<check_tcp_header::CheckTCPHeader>(),
     per_packet::<set_tcp_checksum::SetTCPChecksum>(),
     per_packet::<strip_tcp_header::StripTCPHeader>(),
 ];

@@ -1,6 +1,6 @@
 //! `SetTCPChecksum`: the TCP checksum, afresh.
 
-use crate::transport::segment;
+use crate::ip::transport::segment;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Tcp;
 

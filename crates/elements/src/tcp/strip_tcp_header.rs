@@ -1,6 +1,6 @@
 //! `StripTCPHeader`: all headers off the front of TCP segments.
 
-use crate::transport::strip_to;
+use crate::ip::transport::strip_to;
 use castanet_engine::prelude::*;
 
 /// Takes all that stands before the payload off TCP segments.

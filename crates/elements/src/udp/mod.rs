@@ -1,8 +1,14 @@
-//! Elements that read or write the UDP header.
+//! Elements that make or check UDP datagrams or change their headers.
 
+pub mod check_udp_header;
 pub mod set_udp_checksum;
+pub mod udp_ip_encap;
 
 use castanet_engine::class::*;
 
 /// The classes of this room.
-pub static CLASSES: &[Class] = &[per_packet::<set_udp_checksum::SetUDPChecksum>()];
+pub static CLASSES: &[Class] = &[
+    per_packet::<check_udp_header::CheckUDPHeader>(),
+    per_packet::<set_udp_checksum::SetUDPChecksum>(),
+    per_packet::<udp_ip_encap::UDPIPEncap>(),
+];

@@ -1,6 +1,6 @@
 //! `SetUDPChecksum`: the UDP checksum, afresh.
 
-use crate::transport::datagram;
+use crate::ip::transport::datagram;
 use castanet_engine::prelude::*;
 
 /// Computes the checksum of UDP packets afresh.

@@ -1,0 +1,176 @@
+//! `AggregateCounter`: how much of each aggregate.
+
+use super::aggregate_counts::Counts;
+use super::amount::Amount;
+use crate::measure::limit::{Limit, one_of};
+use castanet_engine::files::HandlerFiles;
+use castanet_engine::packet::anno;
+use castanet_engine::prelude::*;
+
+/// Counts packets or bytes by their aggregate annotation.
+///
+/// A frozen counter counts no aggregate that it has not counted before; packets of the
+/// second input are always counted so. With a second output it gets what was not
+/// counted. No more than CAPACITY aggregates are counted; what belongs to others is
+/// counted as `uncounted` only. The limits are looked at packet by packet, and their handlers
+/// called before the packet goes on. `write_file` and `write_ascii_file` write files that the
+/// configuration names, or that lie below the folders of `--handler-files`.
+///
+/// ```click
+/// in -> Paint(7, 23) -> c :: AggregateCounter -> out
+/// frozen -> [1] c;  c[1] -> other
+/// > in     1.0.0.1 > 2.0.0.2 udp
+/// > frozen 1.0.0.2 > 2.0.0.2 udp
+/// < out    1.0.0.1 > 2.0.0.2 udp
+/// < other  1.0.0.2 > 2.0.0.2 udp
+/// = c.count 1
+/// = c.nagg 1
+/// ! c.freeze true
+/// = c.freeze true
+/// ! c.banner # mine
+/// = c.banner # mine
+/// ! c.write_ascii_file /dev/null
+/// ! c.write_file /dev/null
+/// = c.counts_pdf 1 1
+/// ! c.reaggregate_counts
+/// = c.nagg 1
+/// ! c.clear
+/// = c.count 0
+/// ! c.active false
+/// = c.active false
+/// > in     1.0.0.3 > 2.0.0.2 udp
+/// < other  1.0.0.3 > 2.0.0.2 udp
+/// ```
+///
+/// ```click
+/// in -> c :: AggregateCounter(BYTES true, FREEZE_AFTER_AGG 1, CALL_AFTER_COUNT 50 p.color 9)
+///    -> p :: Paint(1) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60 ; paint 9
+/// = c.count 60
+/// = p.color 9
+/// = c.call_after_count
+/// ! c.call_after_count 100 p.color 3
+/// = c.call_after_count 100 p.color 3
+/// ! c.stop
+/// = c.active false
+/// ```
+///
+/// ```click
+/// in -> AggregatePaint -> c :: AggregateCounter(CAPACITY 1) -> out;  c[1] -> other
+/// > in    1.0.0.1 > 2.0.0.2 udp ; paint 1
+/// > in    1.0.0.1 > 2.0.0.2 udp ; paint 2
+/// > in    1.0.0.1 > 2.0.0.2 udp ; paint 1
+/// < out   1.0.0.1 > 2.0.0.2 udp ; paint 1
+/// < other 1.0.0.1 > 2.0.0.2 udp ; paint 2
+/// < out   1.0.0.1 > 2.0.0.2 udp ; paint 1
+/// = c.count 2
+/// = c.nagg 1
+/// = c.uncounted 1
+/// ```
+#[derive(Element)]
+#[element(args = Settings, ports = "1-2/1-2", processing = "a/a")]
+pub struct AggregateCounter {
+    pub(super) name: String,
+    amount: Amount,
+    two: bool,
+    pub(super) capacity: usize,
+    limits: [Option<Limit>; 2],
+    files: HandlerFiles,
+}
+
+/// How many aggregates there are counts of unless said otherwise: some 30 MB.
+const CAPACITY: u32 = 1 << 20;
+
+#[derive(Args)]
+pub struct Settings {
+    /// How much each packet counts.
+    #[arg(flatten)]
+    amount: Amount,
+    /// How many aggregates to count.
+    #[arg(keyword, default = CAPACITY)]
+    capacity: u32,
+    /// How many aggregates to count before the router is stopped.
+    #[arg(keyword)]
+    stop_after_agg: Option<u64>,
+    /// How many aggregates to count before it freezes.
+    #[arg(keyword)]
+    freeze_after_agg: Option<u64>,
+    /// How many aggregates to count before a handler is written, and its value.
+    #[arg(keyword)]
+    call_after_agg: Option<Limit>,
+    /// How much to count before the router is stopped.
+    #[arg(keyword)]
+    stop_after_count: Option<u64>,
+    /// How much to count before it freezes.
+    #[arg(keyword)]
+    freeze_after_count: Option<u64>,
+    /// How much to count before a handler is written, and its value.
+    #[arg(keyword)]
+    call_after_count: Option<Limit>,
+}
+
+impl Build for AggregateCounter {
+    type Args = Settings;
+
+    fn build(args: Settings, setup: &Setup) -> Result<Self, ArgError> {
+        let (me, it) = (setup.name, &args);
+        let agg = one_of("AGG", me, it.stop_after_agg, it.freeze_after_agg, &it.call_after_agg)?;
+        let (stop, freeze) = (it.stop_after_count, it.freeze_after_count);
+        let count = one_of("COUNT", me, stop, freeze, &it.call_after_count)?;
+        let two = setup.outputs > 1;
+        let name = setup.name.to_owned();
+        let files = setup.names.files().clone();
+        let (amount, capacity, limits) = (args.amount, args.capacity as usize, [agg, count]);
+        Ok(AggregateCounter { name, amount, two, capacity, limits, files })
+    }
+}
+
+impl AggregateCounter {
+    /// The handlers of other elements that it calls.
+    pub(super) fn calls(
+        config: &str,
+        names: &Names,
+    ) -> Option<Vec<(Option<&'static str>, String)>> {
+        let it = <Settings as Args>::parse(config, names).ok()?;
+        let calls = [it.call_after_agg, it.call_after_count].into_iter().flatten();
+        let handlers: Vec<_> = calls.map(|it| (None, it.call.handler)).collect();
+        (!handlers.is_empty()).then_some(handlers)
+    }
+}
+
+#[derive(Fate)]
+pub enum Way {
+    /// Packets; those that were counted, if there is a second output.
+    Counted,
+    /// Packets that were not counted.
+    #[optional]
+    Other,
+}
+
+impl PerBatch for AggregateCounter {
+    type On = on::Any;
+    type Local = Counts;
+    type Fate = Way;
+    // One file is written, and limits are about all workers together.
+    const SHARED: bool = true;
+
+    fn continues(&self, _: &AggregateCounter) -> bool {
+        true
+    }
+
+    fn begin(&self, counts: &mut Counts, _: &mut Cx) -> Result<(), ArgError> {
+        counts.begin(&self.limits, &self.files);
+        Ok(())
+    }
+
+    fn batch(&self, counts: &mut Counts, port: usize, batch: Batch, cx: &mut Cx) {
+        for packet in batch {
+            let (aggregate, amount) = (packet.anno_u32(anno::AGGREGATE), self.amount.of(&packet));
+            let counted = counts.update(aggregate, amount, port == 1, self, cx);
+            // A pulled packet leaves by the output that was pulled.
+            let other = cx.pulled().map_or(self.two && !counted, |output| output == 1);
+            cx.emit(if other { Way::Other } else { Way::Counted }, packet);
+        }
+    }
+}

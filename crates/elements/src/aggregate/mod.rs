@@ -1,0 +1,36 @@
+//! Elements that assign packets to aggregates, and count or filter by aggregate.
+
+pub mod aggregate_counter;
+pub mod aggregate_counter_vector;
+mod aggregate_counts;
+pub mod aggregate_filter;
+pub mod aggregate_first;
+pub mod aggregate_ip;
+pub mod aggregate_ip_flows;
+pub mod aggregate_last;
+pub mod aggregate_length;
+pub mod aggregate_paint;
+pub(crate) mod aggregates;
+mod amount;
+pub(crate) mod ended;
+mod flow_fragments;
+mod flow_trace;
+mod flow_wishes;
+mod last_packet;
+
+use castanet_engine::class::*;
+
+/// The classes of this room.
+pub static CLASSES: &[Class] = &[
+    per_batch::<aggregate_counter::AggregateCounter>()
+        .with_calls(aggregate_counter::AggregateCounter::calls)
+        .with_calls_by(&["call_after_agg", "call_after_count"]),
+    per_packet::<aggregate_counter_vector::AggregateCounterVector>(),
+    per_packet::<aggregate_filter::AggregateFilter>(),
+    per_packet::<aggregate_first::AggregateFirst>(),
+    per_packet::<aggregate_ip::AggregateIP>(),
+    per_batch::<aggregate_ip_flows::AggregateIPFlows>(),
+    per_batch::<aggregate_last::AggregateLast>(),
+    per_packet::<aggregate_length::AggregateLength>(),
+    per_packet::<aggregate_paint::AggregatePaint>(),
+];

@@ -1,0 +1,17 @@
+//! Elements that choose an output by the contents or the length of the packet.
+
+pub mod check_length;
+pub mod classifier;
+pub mod ip_classifier;
+pub mod ip_filter;
+mod ip_rules;
+
+use castanet_engine::class::*;
+
+/// The classes of this room.
+pub static CLASSES: &[Class] = &[
+    per_packet::<check_length::CheckLength>(),
+    per_packet::<classifier::Classifier>(),
+    per_packet::<ip_classifier::IPClassifier>(),
+    per_packet::<ip_filter::IPFilter>(),
+];

@@ -1,0 +1,95 @@
+//! `LookupIP6Route`: where an IPv6 packet goes next, by the longest prefix.
+
+use super::routes::{configured, route_handlers};
+use castanet_engine::prelude::*;
+use castanet_kit::lpm::{Route, Routes};
+
+/// Sends each packet where the longest prefix of its IPv6 destination annotation leads.
+///
+/// A route is `ADDR/LENGTH [GATEWAY] OUTPUT`; a gateway other than `::` takes
+/// the destination's place in the annotation. Routes change while the router
+/// runs, whole `ctrl` texts at once or not at all.
+///
+/// ```click
+/// in -> r :: LookupIP6Route(1::/16 0, 1:2::/32 9::9 1, ::/0 ::0 1) -> a;  r[1] -> b
+/// > in 8::8 > 1::1 udp
+/// > in 8::8 > 1:2::1 udp
+/// > in 8::8 > 2::2 udp
+/// < a  8::8 > 1::1 udp ; dst6 1::1
+/// < b  8::8 > 1:2::1 udp ; dst6 9::9
+/// < b  8::8 > 2::2 udp ; dst6 2::2
+/// = r.lookup(1:2::3) 1 9::9
+/// ! r.remove ::/0
+/// > in 8::8 > 2::2 udp
+/// = r.drops.unmatched 1
+/// ! r.add 2::/16 1
+/// ! r.set 1::/16 1
+/// ! r.remove 1:2::/32
+/// = r.table 2::/16\t\t-\t\t1\n1::/16\t\t-\t\t1
+/// > in 8::8 > 1:2::1 udp
+/// < b  8::8 > 1:2::1 udp ; dst6 1:2::1
+/// ! r.ctrl remove 1::/16
+/// = r.lookup(1::1) -1
+/// ! r.flush
+/// = r.table
+/// ```
+#[derive(Clone, Element)]
+#[element(args = List, methods)]
+pub struct LookupIP6Route {
+    routes: Routes<u128>,
+    outputs: u32,
+}
+
+#[derive(Args)]
+pub struct List {
+    /// A route: `ADDR/LENGTH [GATEWAY] OUTPUT`.
+    #[arg(rest)]
+    routes: Vec<RouteArg>,
+}
+
+/// A route as a configuration has it.
+pub struct RouteArg(Route<u128>);
+
+impl FromArg for RouteArg {
+    const SYNTAX: &'static str = "ADDR/LENGTH [GATEWAY] OUTPUT";
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let named = || {
+            let (name, rest) = text.split_once(char::is_whitespace)?;
+            let net = Net6::from_arg(name, names).ok()?;
+            Route::parse(&format!("{}/{} {rest}", net.address, net.length))
+        };
+        let route = Route::parse(text).or_else(named).map(RouteArg);
+        route.ok_or_else(|| {
+            ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))
+                .click("argument should be DADDR/MASK [GW] OUTPUT")
+        })
+    }
+}
+
+impl Build for LookupIP6Route {
+    type Args = List;
+    fn build(args: List, setup: &Setup) -> Result<Self, ArgError> {
+        let list: Vec<Route<u128>> = args.routes.into_iter().map(|route| route.0).collect();
+        let outputs = setup.outputs as u32;
+        Ok(LookupIP6Route { routes: configured(&list, outputs)?, outputs })
+    }
+}
+
+route_handlers!(LookupIP6Route, Ipv6Addr, "IP6 address");
+
+impl PerPacket for LookupIP6Route {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Port;
+
+    #[inline]
+    fn packet(&self, (): &mut (), packet: &mut Packet) -> Port {
+        let Some(hop) = self.routes.table().lookup(packet.dst6().to_bits()) else {
+            return Port::DROP;
+        };
+        if hop.gateway != 0 {
+            packet.set_dst6(Ipv6Addr::from_bits(hop.gateway));
+        }
+        Port::known(hop.port as u8)
+    }
+}

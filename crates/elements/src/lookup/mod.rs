@@ -1,0 +1,13 @@
+//! Elements that look up routes by the longest prefix.
+
+pub mod lookup_ip6_route;
+pub mod radix_ip_lookup;
+mod routes;
+
+use castanet_engine::class::*;
+
+/// The classes of this room.
+pub static CLASSES: &[Class] = &[
+    per_packet::<lookup_ip6_route::LookupIP6Route>(),
+    per_packet::<radix_ip_lookup::RadixIPLookup>(),
+];

@@ -1,0 +1,153 @@
+//! `FTPPortMapper`: where FTP clients want their data, as rewriters have it.
+
+use super::named::{Rewriter, rewriter};
+use castanet_engine::prelude::*;
+use castanet_engine::wire::ip_proto;
+use castanet_kit::flow::Tuple4;
+use castanet_kit::nat::{Command, command, replace};
+
+/// Watches FTP commands that say where data is to be sent, and has rewriters know of it.
+///
+/// A client behind a rewriter says by `PORT` or `EPRT` on which of its own ports it listens,
+/// which means nothing to the server. Then DATA_REWRITER makes a mapping as if a packet from that port had
+/// come in on its input DATA_REWRITER_INPUT; the command is changed to what that becomes; and
+/// CONTROL_REWRITER, a `TCPRewriter` or `IPRewriter` through which the packets go after this,
+/// knows how many bytes the command has become longer, and moves sequence numbers by that.
+/// The server's data port is the one before its command port. A command must begin its packet
+/// and end in it. Both rewriters may be the same element.
+///
+/// ```click
+/// in -> fm :: FTPPortMapper(rw, rw, 0) -> rw :: TCPRewriter(pattern 9.9.9.9 9000-14000# - - 0 1, drop)
+///   -> out;  back -> [1] rw;  rw[1] -> home
+/// > in   1.0.0.2:6587 > 2.0.0.2:21 tcp syn seq 99
+/// = rw.table_size 1
+/// > in   1.0.0.2:6587 > 2.0.0.2:21 tcp seq 100 ack 1 data 504f525420312c302c302c322c332c390d0a
+/// > in   1.0.0.2:6587 > 2.0.0.2:21 tcp seq 118 ack 1 "NOOP"
+/// > in   1.0.0.2:6588 > 2.0.0.2:21 tcp seq 118 ack 1 "QUIT"
+/// > in   1.0.0.2:6588 > 2.0.0.2:21 udp
+/// < out  9.9.9.9:9000 > 2.0.0.2:21 tcp syn seq 99
+/// < out  9.9.9.9:9000 > 2.0.0.2:21 tcp seq 100 ack 1 data 504f525420392c392c392c392c33352c34310d0a
+/// < out  9.9.9.9:9000 > 2.0.0.2:21 tcp seq 120 ack 1 "NOOP"
+/// < out  9.9.9.9:9002 > 2.0.0.2:21 tcp seq 118 ack 1 "QUIT"
+/// = fm.drops.not_tcp 1
+/// = rw.lookup(2.0.0.2 20 9.9.9.9 9001) 2.0.0.2 20 1.0.0.2 777
+/// > back 2.0.0.2:21 > 9.9.9.9:9000 tcp ack 124 tcpopt nop;nop;sack120:124
+/// > back 2.0.0.2:20 > 9.9.9.9:9001 tcp syn
+/// < home 2.0.0.2:21 > 1.0.0.2:6587 tcp ack 122 tcpopt nop;nop;sack118:122
+/// < home 2.0.0.2:20 > 1.0.0.2:777 tcp syn
+/// > back 2.0.0.2:21 > 9.9.9.9:9000 tcp acknum 124
+/// < home 2.0.0.2:21 > 1.0.0.2:6587 tcp acknum 122
+/// = fm.count 1
+/// ```
+#[derive(Element)]
+#[element(args = Rewriters)]
+pub struct FTPPortMapper {
+    control: Rewriter,
+    data: Rewriter,
+    input: usize,
+}
+
+#[derive(Args)]
+pub struct Rewriters {
+    /// Through which the commands go.
+    #[arg]
+    control_rewriter: String,
+    /// Through which the data goes.
+    #[arg]
+    data_rewriter: String,
+    /// On which of its inputs.
+    #[arg]
+    data_rewriter_input: i32,
+}
+
+impl Build for FTPPortMapper {
+    type Args = Rewriters;
+
+    fn build(it: Rewriters, setup: &Setup) -> Result<Self, ArgError> {
+        let find = |name: &str, argument: &str, class: &str, classes: &[&str]| {
+            let found = rewriter(setup, name);
+            let fits = |it: &Rewriter| classes.is_empty() || classes.contains(&it.class);
+            found.filter(fits).ok_or_else(|| {
+                let error = ArgError::new(format!("`{name}` is no {class}")).at(argument);
+                match setup.element(name, None) {
+                    Some(_) => error.click(format!("element type mismatch, expected {class}")),
+                    None => error.click("does not name an element"),
+                }
+            })
+        };
+        let moving = ["TCPRewriter", "IPRewriter"];
+        let control = find(&it.control_rewriter, "CONTROL_REWRITER", "TCPRewriter", &moving)?;
+        let data = find(&it.data_rewriter, "DATA_REWRITER", "IPRewriterBase", &[])?;
+        let input = usize::try_from(it.data_rewriter_input).ok();
+        let input = input.filter(|&input| input < data.inputs);
+        let input = input.ok_or_else(|| ArgError::new("DATA_REWRITER_INPUT out of range"))?;
+        Ok(FTPPortMapper { control, data, input })
+    }
+}
+
+/// What one worker has done.
+#[derive(Default, Local)]
+pub struct Done {
+    /// Commands that were changed.
+    #[read]
+    count: u64,
+}
+
+impl FTPPortMapper {
+    /// Changes the command in a packet; `None` if there is none, or it cannot be followed.
+    fn change(&self, packet: &mut Packet, cx: &mut Cx) -> Option<()> {
+        let tcp = packet.tcp()?;
+        let Command { address, port, argument, .. } = &command(tcp.payload())?;
+        let (ports, length) = ((tcp.src_port(), tcp.dst_port()), tcp.payload().len());
+        let (seq, told) = (tcp.seq(), command(tcp.payload())?);
+        let mut ip = packet.ipv4()?;
+        let dst = ip.dst();
+        let flow = Tuple4::new((ip.src(), ports.0), (dst, ports.1), ip_proto::TCP);
+        let anno = self.control.table.change(|table| {
+            let zone = table.zone(&self.control.member)?;
+            Some(table.mapping(zone, flow)?.0.reply_anno())
+        })?;
+        let data_port = ports.1.wrapping_sub(1);
+        let data = Tuple4::new((*address, *port), (dst, data_port), ip_proto::TCP);
+        let now = cx.now().nanos();
+        let new = self.data.table.change(|table| {
+            let zone = table.zone(&self.data.member)?;
+            table.expect(zone, self.input, data, anno, now, &mut || cx.random())
+        })?;
+        let text = told.with(new.src().0, new.src().1);
+        let longer = text.len() as i32 - argument.len() as i32;
+        let changed = replace(ip.datagram_mut(), argument.clone(), text.as_bytes())?;
+        put(packet, &changed)?;
+        self.control.table.change(|table| {
+            let zone = table.zone(&self.control.member)?;
+            let (mapping, back) = table.mapping(zone, flow)?;
+            mapping.shifts().add(back, seq.wrapping_add(length as u32), longer);
+            Some(())
+        })
+    }
+}
+
+/// Puts another datagram in place of a packet's own.
+fn put(packet: &mut Packet, datagram: &[u8]) -> Option<()> {
+    let start = usize::try_from(packet.network_offset()?).ok()?;
+    let length = start + datagram.len();
+    match length.checked_sub(packet.len()) {
+        Some(more) => drop(packet.put_back(more)),
+        None => packet.truncate(length),
+    }
+    packet.bytes_mut().get_mut(start..)?.copy_from_slice(datagram);
+    Some(())
+}
+
+impl PerBatch for FTPPortMapper {
+    type On = on::Tcp;
+    type Local = Done;
+    type Fate = ();
+
+    fn batch(&self, done: &mut Done, _: usize, mut batch: Batch, cx: &mut Cx) {
+        for packet in batch.iter_mut() {
+            done.count += u64::from(self.change(packet, cx).is_some());
+        }
+        cx.emit_batch((), batch);
+    }
+}

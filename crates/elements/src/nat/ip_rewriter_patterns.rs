@@ -1,0 +1,54 @@
+//! `IPRewriterPatterns`: patterns that rewriters share.
+
+use super::named::Anything;
+use castanet_engine::args::PATTERN;
+use castanet_engine::prelude::*;
+use castanet_kit::nat::Pattern;
+
+/// Gives names to patterns, for use in the arguments of rewriters.
+///
+/// Each argument is a name and a pattern, `NAME SADDR SPORT DADDR DPORT` or `NAME SADDR DADDR`,
+/// as an `IPRewriter` has them. Where a range is gone through in sequence, all who name the
+/// pattern take turns.
+///
+/// ```click
+/// AddressInfo(gate 9.9.9.9)
+/// IPRewriterPatterns(world gate 1024-65535# - -, lan - - 3.0.0.3 80)
+/// a -> x :: IPRewriter(pattern world 0 0) -> out
+/// b -> y :: IPRewriter(pattern world 0 0, pattern lan 0 0) -> out2
+/// c -> [1] y
+/// > a 1.0.0.1:5 > 2.0.0.2:6 udp
+/// > b 1.0.0.1:5 > 2.0.0.2:6 udp
+/// > c 1.0.0.1:5 > 2.0.0.2:7 udp
+/// < out 9.9.9.9:1024 > 2.0.0.2:6 udp
+/// < out2 9.9.9.9:1025 > 2.0.0.2:6 udp
+/// < out2 1.0.0.1:5 > 3.0.0.3:80 udp
+/// ```
+#[derive(Element)]
+#[element(alias = "IPRewriterPatternsIMP")]
+pub struct IPRewriterPatterns {
+    /// A name, then a pattern.
+    #[arg(rest)]
+    patterns: Vec<Words>,
+}
+
+impl Info for IPRewriterPatterns {
+    fn declare(&self, facts: &mut Facts) -> Result<(), ArgError> {
+        for argument in &self.patterns {
+            let [name, words @ ..] = argument.words.as_slice() else { continue };
+            let taken = |(it, text): &(String, String)| it == name && text.starts_with(PATTERN);
+            if facts.addresses.iter().any(taken) {
+                return Err(ArgError::new(format!("pattern '{name}' already defined")));
+            }
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            // What names stand for is not known yet.
+            Pattern::parse(&words, &Anything).map_err(|e| {
+                ArgError::new(format!("pattern '{name}': {e}"))
+                    .click(e)
+                    .help("SADDR SPORT DADDR DPORT or SADDR DADDR, where `-` leaves one as it is")
+            })?;
+            facts.addresses.push((name.clone(), format!("{PATTERN}{}", words.join(" "))));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,43 @@
+//! Elements that translate addresses, ports and IP versions, per flow or per packet.
+
+pub mod address_translator;
+mod address_translator_args;
+mod burst;
+mod fragments;
+pub mod ftp_port_mapper;
+pub mod icmp_ping_rewriter;
+pub mod icmp_rewriter;
+pub mod ip_addr_pair_rewriter;
+pub mod ip_addr_rewriter;
+pub mod ip_rewriter;
+pub mod ip_rewriter_patterns;
+pub mod named;
+mod protocol_translation;
+pub mod protocol_translator46;
+pub mod protocol_translator64;
+pub mod rewriting;
+pub mod round_robin_ip_mapper;
+pub mod settings;
+pub mod source_ip_hash_mapper;
+pub mod tcp_rewriter;
+pub mod udp_rewriter;
+
+use castanet_engine::class::*;
+
+/// The classes of this room.
+pub static CLASSES: &[Class] = &[
+    per_batch::<address_translator::AddressTranslator>(),
+    per_batch::<ftp_port_mapper::FTPPortMapper>(),
+    per_batch::<icmp_ping_rewriter::ICMPPingRewriter>().with_flows().in_common(),
+    per_batch::<icmp_rewriter::ICMPRewriter>(),
+    per_batch::<ip_addr_pair_rewriter::IPAddrPairRewriter>().with_flows().in_common(),
+    per_batch::<ip_addr_rewriter::IPAddrRewriter>().with_flows().in_common(),
+    per_batch::<ip_rewriter::IPRewriter>().with_flows().in_common(),
+    info::<ip_rewriter_patterns::IPRewriterPatterns>(),
+    per_packet::<protocol_translator46::ProtocolTranslator46>(),
+    per_packet::<protocol_translator64::ProtocolTranslator64>(),
+    info::<round_robin_ip_mapper::RoundRobinIPMapper>(),
+    info::<source_ip_hash_mapper::SourceIPHashMapper>(),
+    per_batch::<tcp_rewriter::TCPRewriter>().with_flows().in_common(),
+    per_batch::<udp_rewriter::UDPRewriter>().with_flows().in_common(),
+];

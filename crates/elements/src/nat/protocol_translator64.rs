@@ -1,0 +1,46 @@
+//! `ProtocolTranslator64`: IPv6 packets as IPv4 packets.
+
+use super::protocol_translation::{Buffer, Translation};
+use castanet_engine::prelude::*;
+use castanet_kit::siit;
+
+/// Translates IPv6 packets, ICMPv6 included, to IPv4 (RFC 7915).
+///
+/// Addresses must stand for IPv4 addresses: `::1.2.3.4` or `::ffff:1.2.3.4`.
+/// Checksums are mended, traffic class and hop limit kept, extension headers
+/// taken off; what is no fragment gets the DF flag. Errors are translated with
+/// the packets that they quote. What IPv4 has no counterpart for is dropped.
+///
+/// ```click
+/// in -> t :: ProtocolTranslator64 -> out
+/// > in  [::1.0.0.1]:5 > [::ffff:2.0.0.2]:6 tcp syn hop 9
+/// > in  ::1.0.0.1 > ::2.0.0.2 icmp6 type 128 ident 3 seq 4 "ping"
+/// > in  ::9.0.0.9 > ::1.0.0.1 icmp6 type 2 rest 1400 [::1.0.0.1 > ::2.0.0.2 udp]
+/// < out 1.0.0.1:5 > 2.0.0.2:6 tcp syn ttl 9 df ; dst 2.0.0.2 network 0
+/// < out 1.0.0.1 > 2.0.0.2 icmp type echo ident 3 seq 4 "ping" df
+/// < out 9.0.0.9 > 1.0.0.1 icmp type unreachable code needfrag rest 1380 df [1.0.0.1 > 2.0.0.2 udp df]
+/// > in  2001:db8::1 > ::2.0.0.2 udp
+/// > in  ::1.0.0.1 > ::2.0.0.2 udp len 60 short 1
+/// > in  ::1.0.0.1 > ::2.0.0.2 icmp6 type 135 data 00
+/// > in  ::1.0.0.1 > ::2.0.0.2 icmp6 frag 0+
+/// = t.drops.foreign_address 1
+/// = t.drops.malformed 1
+/// = t.drops.no_counterpart 1
+/// = t.drops.fragment 1
+/// = t.drops.too_long 0
+/// ```
+#[derive(Element)]
+#[element(gives = "ip")]
+pub struct ProtocolTranslator64;
+
+impl PerPacket for ProtocolTranslator64 {
+    type On = on::Ipv6;
+    type Local = Buffer;
+    type Fate = Translation;
+
+    #[inline]
+    fn packet(&self, buffer: &mut Buffer, ip: Ipv6) -> Translation {
+        let result = siit::to_v4(ip.datagram(), &mut buffer.bytes);
+        buffer.exchange(result, ip.into_packet())
+    }
+}

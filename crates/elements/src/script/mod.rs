@@ -1,0 +1,17 @@
+//! Elements that run programs of handler calls on the control thread.
+
+pub mod driver_manager;
+pub mod handler_aggregate;
+#[allow(clippy::module_inception)] // the element is called what the room is
+pub mod script;
+mod script_ports;
+mod scripting;
+
+use castanet_engine::class::*;
+
+/// The classes of this room.
+pub static CLASSES: &[Class] = &[
+    control::<driver_manager::DriverManager>(),
+    control::<handler_aggregate::HandlerAggregate>(),
+    control::<script::Script>().or_with_ports(&script_ports::SCRIPT_PORTS),
+];

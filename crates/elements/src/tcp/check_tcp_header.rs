@@ -1,0 +1,70 @@
+//! `CheckTCPHeader`: whether a TCP header can be believed.
+
+use crate::ip::transport::{Checker, Checks, Fault, Faults, Protocol, Verdict};
+use castanet_engine::prelude::*;
+use castanet_engine::wire::checksum::Sum;
+use castanet_engine::wire::{Tcp, ip_proto};
+
+/// Checks header length and checksum of TCP packets.
+///
+/// What fails leaves by output 1 or is dropped. Fragments pass. Each worker
+/// reports its first bad packet.
+///
+/// ```click
+/// in -> c :: CheckTCPHeader -> out
+/// > in  1.0.0.1:1 > 2.0.0.2:2 tcp "data"
+/// > in  1.0.0.1:1 > 2.0.0.2:2 udp
+/// > in  1.0.0.1:1 > 2.0.0.2:2 tcp off 60
+/// > in  1.0.0.1:1 > 2.0.0.2:2 tcp badcheck
+/// < out 1.0.0.1:1 > 2.0.0.2:2 tcp "data"
+/// ~ TCP header check failed: not TCP
+/// = c.drops 3
+/// = c.drops.bad_protocol 1
+/// = c.drops.bad_length 1
+/// = c.drops.bad_checksum 1
+/// = c.drop_details 1\tnot TCP\n1\tbad packet length\n1\tbad TCP checksum
+/// ```
+/// ```click
+/// in -> c :: CheckTCPHeader(VERBOSE true) -> out;  c[1] -> bad
+/// > in  1.0.0.1:1 > 2.0.0.2:2 udp
+/// < bad 1.0.0.1:1 > 2.0.0.2:2 udp
+/// ```
+#[derive(Element)]
+#[element(args = Checks)]
+pub struct CheckTCPHeader {
+    checker: Checker,
+}
+
+impl Build for CheckTCPHeader {
+    type Args = Checks;
+    fn build(args: Checks, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(CheckTCPHeader { checker: Checker::new(&args, setup) })
+    }
+}
+
+impl Protocol for CheckTCPHeader {
+    const NUMBER: u8 = ip_proto::TCP;
+    const NAME: &'static str = "TCP";
+    const WORDS: [&'static str; 3] = ["not TCP", "bad packet length", "bad TCP checksum"];
+
+    fn check(pseudo: Sum, segment: &[u8]) -> Result<(), Fault> {
+        let (tcp, rest) = Tcp::from_prefix(segment).ok_or(Fault::Length)?;
+        tcp.split_options(rest).ok_or(Fault::Length)?;
+        if tcp.checksum_ok(pseudo, rest) { Ok(()) } else { Err(Fault::Checksum) }
+    }
+}
+
+impl PerPacket for CheckTCPHeader {
+    type On = on::Ipv4;
+    type Local = Faults<Self>;
+    type Fate = Verdict;
+
+    #[inline]
+    fn packet(&self, bad: &mut Faults<Self>, ip: Ipv4) -> Verdict {
+        self.checker.judge(bad, ip.packet())
+    }
+
+    fn after(&self, bad: &mut Faults<Self>, cx: &mut Cx) {
+        bad.report(cx);
+    }
+}

@@ -1,0 +1,22 @@
+//! Elements that place tasks on workers or hand packets between workers.
+
+pub mod balanced_thread_sched;
+pub mod block_thread;
+pub mod cpu_queue;
+pub mod cpu_switch;
+pub mod exact_cpu_switch;
+pub mod pipeliner;
+pub mod static_thread_sched;
+
+use castanet_engine::class::*;
+
+/// The classes of this room.
+pub static CLASSES: &[Class] = &[
+    control::<balanced_thread_sched::BalancedThreadSched>().moves_tasks(),
+    per_batch::<block_thread::BlockThread>(),
+    store::<cpu_queue::CPUQueue>(),
+    per_batch::<cpu_switch::CPUSwitch>().with_checksums(Checksums::Pass),
+    per_batch::<exact_cpu_switch::ExactCPUSwitch>().with_checksums(Checksums::Pass),
+    store::<pipeliner::Pipeliner>(),
+    info::<static_thread_sched::StaticThreadSched>(),
+];

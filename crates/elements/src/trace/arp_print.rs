@@ -1,0 +1,94 @@
+//! `ARPPrint`: ARP messages for people to read.
+
+use super::outfile::Writer;
+use castanet_engine::prelude::*;
+use castanet_engine::wire::print::ArpPrint;
+use castanet_engine::wire::{Ethernet, Timestamp};
+
+/// Writes a line about each ARP message to standard error, as tcpdump does.
+///
+/// The message lies at the network header; packets without one pass in
+/// silence. A file that cannot be written is given up.
+///
+/// ```click
+/// in -> ARPPrint(q, ETHER true) -> p :: ARPPrint(TIMESTAMP false) -> out
+/// > in  eth 0:0:0:0:0:1 > ff:ff:ff:ff:ff:ff arp who-has 1.0.0.2 tell 1.0.0.1 0:0:0:0:0:1 ; network 14 time 3.5
+/// > in  hex 00 01 08 00
+/// < out eth 0:0:0:0:0:1 > ff:ff:ff:ff:ff:ff arp who-has 1.0.0.2 tell 1.0.0.1 0:0:0:0:0:1
+/// < out hex 00 01 08 00
+/// ~ q: 3.500000: 00-00-00-00-00-01 > FF-FF-FF-FF-FF-FF: arp who-has 1.0.0.2 tell 1.0.0.1
+/// ~ arp who-has 1.0.0.2 tell 1.0.0.1
+/// ! p.active false
+/// = p.active false
+/// ```
+/// ```click
+/// in -> ARPPrint(OUTFILE /dev/null) -> out
+/// > in  hex 00 01 08 00 ; network 0
+/// < out hex 00 01 08 00
+/// ```
+#[derive(Clone, Element)]
+pub struct ARPPrint {
+    /// Stands before each line.
+    #[arg(default = String::new())]
+    label: String,
+    /// Whether to print the packet's timestamp.
+    #[arg(keyword, default = true)]
+    timestamp: bool,
+    /// Whether to print the Ethernet addresses.
+    #[arg(keyword, default = false)]
+    ether: bool,
+    /// Whether to print at all.
+    #[arg(keyword, live, default = true)]
+    active: bool,
+    /// A file to write to instead.
+    #[arg(keyword)]
+    outfile: Option<String>,
+}
+
+impl ARPPrint {
+    /// Appends the line about a packet, if there is one.
+    fn line(&self, packet: &Packet, out: &mut String) {
+        let Some(network) = packet.network_offset() else { return };
+        let start = packet.mac_offset().unwrap_or(0);
+        let before = usize::try_from(start)
+            .ok()
+            .filter(|_| start.saturating_add_unsigned(Ethernet::LEN) <= network);
+        let ether = before.and_then(|at| Ethernet::from_prefix(packet.bytes().get(at..)?));
+        let line = ArpPrint {
+            label: &self.label,
+            timestamp: self.timestamp.then(|| Timestamp(packet.timestamp())),
+            ether: ether.map(|(header, _)| header).filter(|_| self.ether),
+        };
+        line.line(packet.network_bytes(), out);
+    }
+}
+
+impl PerBatch for ARPPrint {
+    type On = on::Any;
+    type Local = Writer;
+    type Fate = ();
+    // One file, in one order.
+    const SHARED: bool = true;
+
+    fn continues(&self, before: &ARPPrint) -> bool {
+        self.outfile == before.outfile
+    }
+
+    fn begin(&self, writer: &mut Writer, _: &mut Cx) -> Result<(), ArgError> {
+        writer.open(self.outfile.as_deref())
+    }
+
+    fn start(&self, writer: &mut Writer, _: &mut Cx) -> Result<(), ArgError> {
+        writer.start()
+    }
+
+    fn batch(&self, writer: &mut Writer, _: usize, batch: Batch, cx: &mut Cx) {
+        let printed = batch.iter().filter(|it| self.active && it.network_offset().is_some());
+        printed.for_each(|packet| writer.line(cx, |line| self.line(packet, line)));
+        cx.emit_batch((), batch);
+    }
+
+    fn end(&self, writer: &mut Writer, cx: &mut Cx) {
+        writer.flush(cx);
+    }
+}

@@ -1,0 +1,145 @@
+//! `IPPrint`: packets as tcpdump would show them.
+
+use super::outfile::Writer;
+use castanet_engine::packet::anno;
+use castanet_engine::prelude::*;
+use castanet_engine::wire::print::{Contents, IpPrint};
+use castanet_engine::wire::{Ethernet, Timestamp};
+
+/// Prints a line about each IPv4 packet, in the manner of tcpdump.
+///
+/// ```click
+/// in -> p :: IPPrint(x, TIMESTAMP false, TTL true, PAINT true) -> out
+/// > in  1.0.0.1:5 > 2.0.0.2:6 udp ttl 9 len 60 ; paint 3
+/// < out 1.0.0.1:5 > 2.0.0.2:6 udp ttl 9 len 60
+/// ~ x: paint 3: ttl 9 1.0.0.1.5 > 2.0.0.2.6: udp 40
+/// ! p.active false
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// ```
+/// ```click
+/// in -> IPPrint(PAYLOAD ASCII, MAXLENGTH 3) -> out
+/// > in  1.0.0.1:5 > 2.0.0.2:6 udp "hello" ; time 1000000000.5
+/// < out 1.0.0.1:5 > 2.0.0.2:6 udp "hello"
+/// ~ 1000000000.500000: 1.0.0.1.5 > 2.0.0.2.6: udp 13
+/// ~ hel
+/// ```
+#[derive(Clone, Element)]
+pub struct IPPrint {
+    /// Stands first in each line.
+    #[arg(default = String::new())]
+    label: String,
+    /// How to print the whole packet: `NONE`, `HEX` or `ASCII`.
+    #[arg(keyword, default = Bytes(Contents::None))]
+    contents: Bytes,
+    /// How to print the payload only.
+    #[arg(keyword, default = Bytes(Contents::None))]
+    payload: Bytes,
+    /// How many bytes to print; -1 for all.
+    #[arg(keyword, default = 1500)]
+    maxlength: i32,
+    /// Whether to print Ethernet addresses.
+    #[arg(keyword, default = false)]
+    ether: bool,
+    /// Whether to print identifications.
+    #[arg(keyword, default = false)]
+    id: bool,
+    /// Whether to print the hops left.
+    #[arg(keyword, default = false)]
+    ttl: bool,
+    /// Whether to print types of service.
+    #[arg(keyword, default = false)]
+    tos: bool,
+    /// Whether to print lengths.
+    #[arg(keyword, default = false)]
+    length: bool,
+    /// Whether to print when packets came in.
+    #[arg(keyword, default = true)]
+    timestamp: bool,
+    /// Whether to print the aggregate annotation.
+    #[arg(keyword, default = false)]
+    aggregate: bool,
+    /// Whether to print the paint annotation.
+    #[arg(keyword, default = false)]
+    paint: bool,
+    /// Whether to print ICMP numbers in network order.
+    #[arg(keyword, default = true)]
+    swap: bool,
+    /// A file to print to, `-` for standard output.
+    #[arg(keyword)]
+    outfile: Option<String>,
+    /// Whether to print at all.
+    #[arg(keyword, live, default = true)]
+    active: bool,
+}
+
+/// How to print bytes, by Click's word.
+#[derive(Clone, Copy)]
+pub struct Bytes(Contents);
+
+impl FromArg for Bytes {
+    const SYNTAX: &'static str = "NONE, HEX or ASCII";
+    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
+        let wrong = || ArgError::new(format!("bad contents value '{text}'")).help(Self::SYNTAX);
+        Contents::from_word(text).map(Bytes).ok_or_else(wrong)
+    }
+}
+
+impl IPPrint {
+    fn describe(&self, packet: &Packet, line: &mut String) {
+        let payload = self.payload.0 != Contents::None;
+        let network = packet.network_offset().unwrap_or(0);
+        let mac = packet.mac_offset().and_then(|at| usize::try_from(at).ok());
+        let frame = mac.and_then(|at| packet.bytes().get(at..)).and_then(Ethernet::from_prefix);
+        let print = IpPrint {
+            label: &self.label,
+            timestamp: self.timestamp.then(|| Timestamp(packet.timestamp())),
+            aggregate: self.aggregate.then(|| packet.anno_u32(anno::AGGREGATE)),
+            vlan: None,
+            paint: self.paint.then(|| packet.paint()),
+            ether: frame.map(|(header, _)| header).filter(|_| self.ether),
+            id: self.id,
+            ttl: self.ttl,
+            tos: self.tos,
+            length: self.length,
+            swapped: !self.swap,
+            contents: if payload { self.payload.0 } else { self.contents.0 },
+            payload,
+            max: usize::try_from(self.maxlength).ok(),
+        };
+        match usize::try_from(network) {
+            Ok(at) => print.line(packet.bytes(), at, line),
+            Err(_) => print.line(packet.network_bytes(), 0, line), // its start was stripped
+        }
+    }
+}
+
+impl PerBatch for IPPrint {
+    type On = on::Ipv4;
+    type Local = Writer;
+    type Fate = ();
+    const SHARED: bool = true;
+
+    fn continues(&self, before: &IPPrint) -> bool {
+        self.outfile == before.outfile
+    }
+
+    fn begin(&self, writer: &mut Writer, _: &mut Cx) -> Result<(), ArgError> {
+        writer.open(self.outfile.as_deref())
+    }
+
+    fn start(&self, writer: &mut Writer, _: &mut Cx) -> Result<(), ArgError> {
+        writer.start()
+    }
+
+    fn batch(&self, writer: &mut Writer, _: usize, batch: Batch, cx: &mut Cx) {
+        for packet in batch.iter().filter(|_| self.active) {
+            writer.line(cx, |line| self.describe(packet, line));
+        }
+        cx.emit_batch((), batch);
+    }
+
+    fn end(&self, writer: &mut Writer, cx: &mut Cx) {
+        writer.flush(cx);
+    }
+}

@@ -1,0 +1,34 @@
+//! Elements that print recorded traffic, and change, select or replay it by its time stamps.
+
+pub mod adjust_timestamp;
+pub mod anonymize_ip_addr;
+pub mod arp_print;
+pub mod ip6_print;
+pub mod ip_print;
+mod outfile;
+pub mod print;
+mod replay;
+pub mod replay_unqueue;
+pub mod set_timestamp;
+pub mod set_timestamp_delta;
+pub mod time_filter;
+pub mod time_range;
+mod time_span;
+mod time_window;
+
+use castanet_engine::class::*;
+
+/// The classes of this room.
+pub static CLASSES: &[Class] = &[
+    per_packet::<adjust_timestamp::AdjustTimestamp>(),
+    per_batch::<anonymize_ip_addr::AnonymizeIPAddr>(),
+    per_batch::<arp_print::ARPPrint>(),
+    per_batch::<ip6_print::IP6Print>(),
+    per_batch::<ip_print::IPPrint>(),
+    per_batch::<print::Print>(),
+    source::<replay_unqueue::ReplayUnqueue>(),
+    per_packet::<set_timestamp::SetTimestamp>().with_checksums(Checksums::Pass),
+    per_packet::<set_timestamp_delta::SetTimestampDelta>(),
+    per_batch::<time_filter::TimeFilter>().with_calls(time_filter::TimeFilter::calls),
+    per_packet::<time_range::TimeRange>(),
+];

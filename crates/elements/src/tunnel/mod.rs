@@ -1,0 +1,17 @@
+//! Elements that put packets into GTP tunnels and take them out.
+
+pub mod gtp_decap;
+pub mod gtp_encap;
+pub mod gtp_lookup;
+pub mod gtp_table;
+mod known_tunnels;
+
+use castanet_engine::class::*;
+
+/// The classes of this room.
+pub static CLASSES: &[Class] = &[
+    per_packet::<gtp_decap::GTPDecap>(),
+    per_packet::<gtp_encap::GTPEncap>(),
+    per_batch::<gtp_lookup::GTPLookup>(),
+    per_batch::<gtp_table::GTPTable>(),
+];

@@ -1,0 +1,84 @@
+//! `UDPIPEncap`: packets as the payload of UDP datagrams.
+
+use crate::ip::encap::{Destination, Fit, Numbers};
+use castanet_engine::prelude::*;
+use castanet_engine::wire::{Ipv4Header, Udp, ip_proto};
+
+/// Puts a UDP header and an IPv4 header before each packet.
+///
+/// Where DST is `DST_ANNO` packets go where their destination annotation says;
+/// otherwise it is set to DST. Headers are numbered from 0.
+///
+/// ```click
+/// in -> e :: UDPIPEncap(1.0.0.1, 1234, 2.0.0.2, 53) -> out
+/// > in  hex 61 62 63
+/// < out 1.0.0.1:1234 > 2.0.0.2:53 udp ttl 250 "abc" ; dst 2.0.0.2 network 0
+/// ! e.sport 99
+/// ! e.dst DST_ANNO
+/// = e.src 1.0.0.1
+/// = e.dst DST_ANNO
+/// = e.dport 53
+/// > in  hex 61 62 63 ; dst 3.0.0.3
+/// < out 1.0.0.1:99 > 3.0.0.3:53 udp ttl 250 id 1 "abc"
+/// > in  1.0.0.1 > 2.0.0.2 udp len 65508
+/// = e.drops.too_long 1
+/// ```
+/// ```click
+/// in -> UDPIPEncap(1.0.0.1, 1234, 2.0.0.2, 53, CHECKSUM false) -> out
+/// > in  hex 61 62 63
+/// < out 1.0.0.1:1234 > 2.0.0.2:53 udp ttl 250 nocheck "abc"
+/// ```
+#[derive(Clone, Element)]
+#[element(gives = "ip")]
+pub struct UDPIPEncap {
+    /// Source address.
+    #[arg(live)]
+    src: Ipv4Addr,
+    /// Source port.
+    #[arg(live)]
+    sport: u16,
+    /// Destination address, or `DST_ANNO`.
+    #[arg(live)]
+    dst: Destination,
+    /// Destination port.
+    #[arg(live)]
+    dport: u16,
+    /// Whether to compute the UDP checksum.
+    #[arg(default = true)]
+    checksum: bool,
+}
+
+/// Length of both headers.
+const HEADERS: usize = Ipv4Header::LEN + Udp::LEN;
+
+impl PerPacket for UDPIPEncap {
+    type On = on::Any;
+    type Local = Numbers;
+    type Fate = Fit;
+    // A number twice would mix the fragments of two packets.
+    const SHARED: bool = true;
+
+    #[inline]
+    fn packet(&self, numbers: &mut Numbers, packet: &mut Packet) -> Fit {
+        let Ok(len) = u16::try_from(HEADERS + packet.len()) else { return Fit::TooLong };
+        let dst = self.dst.of(packet);
+        packet.push_front(HEADERS);
+        if let Some((ip, rest)) = Ipv4Header::from_prefix_mut(packet.bytes_mut())
+            && let Some((udp, payload)) = Udp::from_prefix_mut(rest)
+        {
+            *ip = Ipv4Header::new(ip_proto::UDP, self.src, dst, len);
+            ip.set_ttl(250);
+            ip.set_id(numbers.next());
+            ip.update_checksum(&[]);
+            udp.set_src_port(self.sport);
+            udp.set_dst_port(self.dport);
+            udp.set_length(len - Ipv4Header::LEN as u16);
+            udp.set_checksum(0);
+            if self.checksum {
+                udp.update_checksum(ip.pseudo(Udp::LEN + payload.len()), payload);
+            }
+        }
+        packet.set_network_header(0, Ipv4Header::LEN);
+        Fit::Encapsulated
+    }
+}
