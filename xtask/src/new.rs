@@ -4,16 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const ROOMS: &str = "crates/elements/src";
+const FOLDER: &str = "crates/elements/src";
 
 /// Writes the element's file and lists it in its room.
 pub fn element(place: &str) -> Result<(), String> {
     let (room, class) = place.split_once('/').ok_or("wants ROOM/Class, e.g. ip/SetIPTTL")?;
-    let folder = Path::new(ROOMS).join(room);
-    if !folder.is_dir() {
-        let rooms = rooms().join(", ");
+    let rooms: Vec<_> = castanet_elements::ROOMS.iter().map(|(room, _)| *room).collect();
+    if !rooms.contains(&room) {
+        let rooms = rooms.join(", ");
         return Err(format!("no room `{room}`, only {rooms} (CONTRIBUTING.md, \"Which room\")"));
     }
+    let folder = Path::new(FOLDER).join(room);
     let starts_right = class.starts_with(|c: char| c.is_ascii_uppercase());
     if !starts_right || !class.bytes().all(|b| b.is_ascii_alphanumeric()) {
         return Err(format!("`{class}` is no class name: capital first, letters and digits"));
@@ -47,17 +48,6 @@ fn format(path: &Path) -> Result<(), String> {
 
 fn write(path: &PathBuf, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
-}
-
-fn rooms() -> Vec<String> {
-    let entries = fs::read_dir(ROOMS).into_iter().flatten().flatten();
-    // Other folders hold what elements of several rooms share.
-    let lists = |e: &fs::DirEntry| fs::read_to_string(e.path().join("mod.rs"));
-    let folders = entries.filter(|e| lists(e).is_ok_and(|text| text.contains("CLASSES")));
-    let mut names: Vec<String> =
-        folders.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
 }
 
 /// Words that class names write in capitals.
@@ -112,7 +102,11 @@ fn known_words(run: &str) -> Vec<String> {
 /// The room's list with the new element in its alphabetical place, to be
 /// formatted.
 fn listed(text: &str, module: &str, class: &str, room: &str) -> Option<String> {
-    let trait_word = if room == "source" || room == "queue" { "source" } else { "per_packet" };
+    let trait_word = match room {
+        "source" | "queue" | "shape" | "schedule" => "source",
+        "info" => "info",
+        _ => "per_packet",
+    };
     let (before, rest) = text.split_once("CLASSES: &[Class] =")?;
     let (entries, after) = rest.split_once("&[")?.1.split_once("];")?;
     let entries = entries.split(',').map(|entry| entry.trim().to_owned());
@@ -150,13 +144,14 @@ fn insert(entries: &mut Vec<String>, new: String) {
 fn template(room: &str, class: &str) -> String {
     match room {
         "source" => return source_template(class),
-        "queue" => return queue_template(class),
+        "queue" | "shape" | "schedule" => return pull_template(room, class),
+        "info" => return info_template(class),
         _ => {}
     }
     let (on, packet, view) = match room {
-        "ether" => ("Ether", "ether", "Ether"),
+        "ether" | "vlan" => ("Ether", "ether", "Ether"),
         "arp" => ("Arp", "arp", "ArpPacket"),
-        "ip" => ("Ipv4", "ip", "Ipv4"),
+        "ip" | "nat" => ("Ipv4", "ip", "Ipv4"),
         "ip6" => ("Ipv6", "ip", "Ipv6"),
         "icmp" => ("Icmp", "icmp", "IcmpPacket"),
         "udp" => ("Udp", "udp", "UdpPacket"),
@@ -171,7 +166,7 @@ fn template(room: &str, class: &str) -> String {
         _ => "1.0.0.1 > 2.0.0.2 udp",
     };
     format!(
-        "//! `{class}`: what it is, in a few words.
+        "//! `{class}`: its task in a few words.
 
 use castanet_engine::prelude::*;
 
@@ -183,6 +178,7 @@ use castanet_engine::prelude::*;
 /// < out {shown}
 /// ```
 #[derive(Element)]
+#[element(room = \"{room}\")]
 pub struct {class};
 
 impl PerPacket for {class} {{
@@ -200,7 +196,7 @@ impl PerPacket for {class} {{
 
 fn source_template(class: &str) -> String {
     format!(
-        "//! `{class}`: what it is, in a few words.
+        "//! `{class}`: its task in a few words.
 
 use castanet_engine::prelude::*;
 
@@ -210,6 +206,7 @@ use castanet_engine::prelude::*;
 /// {class} -> out
 /// ```
 #[derive(Element)]
+#[element(room = \"source\")]
 pub struct {class};
 
 impl Source for {class} {{
@@ -224,9 +221,9 @@ impl Source for {class} {{
     )
 }
 
-fn queue_template(class: &str) -> String {
+fn pull_template(room: &str, class: &str) -> String {
     format!(
-        "//! `{class}`: what it is, in a few words.
+        "//! `{class}`: its task in a few words.
 
 use castanet_engine::prelude::*;
 
@@ -238,7 +235,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(ports = \"1/1\", processing = \"l/h\")]
+#[element(room = \"{room}\", ports = \"1/1\", processing = \"l/h\")]
 pub struct {class};
 
 impl Source for {class} {{
@@ -252,6 +249,33 @@ impl Source for {class} {{
         }}
         cx.emit_batch((), batch);
         Asked::Again
+    }}
+}}
+"
+    )
+}
+
+fn info_template(class: &str) -> String {
+    format!(
+        "//! `{class}`: its task in a few words.
+
+use castanet_engine::prelude::*;
+
+/// Declares nothing.
+///
+/// ```click
+/// {class}
+/// in -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// ```
+#[derive(Element)]
+#[element(room = \"info\")]
+pub struct {class};
+
+impl Info for {class} {{
+    fn declare(&self, _facts: &mut Facts) -> Result<(), ArgError> {{
+        Ok(())
     }}
 }}
 "
@@ -281,7 +305,7 @@ mod tests {
     #[test]
     fn new_elements_are_listed_in_their_place() {
         let room = "//! Room.\n\npub mod a;\nmod aid;\npub mod c;\n\nuse x::*;\n\npub static CLASSES: &[Class] = &[\n    per_packet::<a::A>(),\n    store::<c::C>(),\n];\n";
-        let text = listed(room, "b", "B", "basic").expect("has CLASSES");
+        let text = listed(room, "b", "B", "util").expect("has CLASSES");
         assert!(
             text.contains("pub mod a;\nmod aid;\npub mod b;\npub mod c;\n\nuse x::*;"),
             "{text}"
@@ -290,14 +314,14 @@ mod tests {
         assert!(text.ends_with(entries), "{text}");
         // The short forms of rustfmt.
         let one = "//! Room.\n\npub mod c;\n\nuse x::*;\n\npub static CLASSES: &[Class] =\n    &[store::<c::C>()];\n";
-        let text = listed(one, "b", "B", "basic").expect("has CLASSES");
+        let text = listed(one, "b", "B", "util").expect("has CLASSES");
         assert!(text.contains("\n\npub mod b;\npub mod c;\n\nuse x::*;"), "{text}");
         assert!(
             text.ends_with("[\n    per_packet::<b::B>(),\n    store::<c::C>(),\n];\n"),
             "{text}"
         );
         let empty = "//! Room.\n\nuse x::*;\n\npub static CLASSES: &[Class] = &[];\n";
-        let text = listed(empty, "b", "B", "basic").expect("has CLASSES");
+        let text = listed(empty, "b", "B", "util").expect("has CLASSES");
         assert!(text.contains("\n\npub mod b;\n\nuse x::*;"), "{text}");
         assert!(text.ends_with("&[\n    per_packet::<b::B>(),\n];\n"), "{text}");
     }

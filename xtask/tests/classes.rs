@@ -3,6 +3,7 @@
 use castanet_engine::class::Class;
 use castanet_engine::manual;
 use std::collections::BTreeSet;
+use std::path::Path;
 use xtask::docs::rooms;
 
 fn classes() -> impl Iterator<Item = &'static Class> {
@@ -66,5 +67,18 @@ fn every_page_opens_with_the_class_and_its_sentence() {
         let page = manual::page(class);
         let start = format!("# {}\n\n{}", class.spec.class, manual::summary(class));
         assert!(page.starts_with(&start), "{page}");
+    }
+}
+
+#[test]
+fn contributing_has_a_row_for_each_room() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).expect("is text");
+    let page = read("CONTRIBUTING.md");
+    for (room, _) in castanet_elements::ROOMS {
+        let text = read(&format!("crates/elements/src/{room}/mod.rs"));
+        let sentence = text.lines().next().and_then(|line| line.strip_prefix("//! "));
+        let row = format!("| `{room}/` | {} |", sentence.unwrap_or_default());
+        assert!(page.contains(&row), "CONTRIBUTING.md, \"Which room\", wants the row {row}");
     }
 }

@@ -20,14 +20,24 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_element_stands_in_the_room_that_lists_it() {
+fn every_element_stands_in_the_room_that_it_declares() {
+    let mut wrong = Vec::new();
     for (room, classes) in ROOMS {
         for class in *classes {
-            let (name, file) = (class.spec.class, class.spec.file);
-            let folder = file.rsplit('/').nth(1);
-            assert!(folder == Some(room), "{file}: {name} is listed in {room}/mod.rs");
+            let (name, file, declared) = (class.spec.class, class.spec.file, class.spec.room);
+            let Some(declared) = declared else {
+                wrong.push(format!("{file}: {name} declares no room: `#[element(room = ...)]`"));
+                continue;
+            };
+            if file.rsplit('/').nth(1) != Some(declared) {
+                wrong.push(format!("{file}: {name} declares the room {declared}: move the file"));
+            }
+            if declared != *room {
+                wrong.push(format!("{file}: {name} of the room {declared} is listed in {room}/"));
+            }
         }
     }
+    assert!(wrong.is_empty(), "CONTRIBUTING.md, \"Which room\":\n{}", wrong.join("\n"));
 }
 
 #[test]

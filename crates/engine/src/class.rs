@@ -33,6 +33,9 @@ pub struct Spec {
     pub doc: &'static str,
     /// Where the source is.
     pub file: &'static str,
+    /// The room that the element declares: the protocol or the purpose by which the manual and the
+    /// source files of the element library are grouped; `None` for elements of other crates.
+    pub room: Option<&'static str>,
     /// Other names of the class that configurations may use.
     pub aliases: &'static [&'static str],
     /// Port counts and processing if not what the trait and the fates say:
@@ -391,6 +394,7 @@ pub const fn per_batch_with_program<E: PerBatch, P: Control>() -> Class {
             class: P::SPEC.class,
             doc: P::SPEC.doc,
             file: P::SPEC.file,
+            room: P::SPEC.room,
             aliases: P::SPEC.aliases,
             ports: E::SPEC.ports,
             processing: E::SPEC.processing,

@@ -97,6 +97,7 @@ fn facts(class: &Class) -> Vec<String> {
         let names: Vec<String> = class.spec.aliases.iter().map(|n| format!("`{n}`")).collect();
         rows.push(format!("also known as {}", names.join(", ")));
     }
+    rows.extend(class.spec.room.map(|room| format!("room `{room}`")));
     rows.push(format!("source: `{}`", class.spec.file));
     rows
 }

@@ -17,6 +17,7 @@ struct Options {
     processing: Option<String>,
     flow: Option<String>,
     gives: Option<String>,
+    room: Option<String>,
     methods: bool,
 }
 
@@ -37,12 +38,13 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
                 it.flow = Some(text()?);
             } else if meta.path.is_ident("gives") {
                 it.gives = Some(text()?);
+            } else if meta.path.is_ident("room") {
+                it.room = Some(text()?);
             } else if meta.path.is_ident("methods") {
                 it.methods = true;
             } else {
-                return Err(
-                    meta.error("wants args, alias, ports, processing, flow, gives or methods")
-                );
+                return Err(meta
+                    .error("wants room, args, alias, ports, processing, flow, gives or methods"));
             }
             Ok(())
         })?;
@@ -68,6 +70,7 @@ pub(crate) fn element(input: &DeriveInput) -> syn::Result<Tokens> {
     };
     let (ports, processing) = (optional(&it.ports), optional(&it.processing));
     let (flow, gives, aliases) = (optional(&it.flow), optional(&it.gives), &it.aliases);
+    let room = optional(&it.room);
     let build = match &it.args {
         Some(_) => quote!(),
         None => build_of_arguments(name, &fields)?,
@@ -81,7 +84,7 @@ pub(crate) fn element(input: &DeriveInput) -> syn::Result<Tokens> {
     Ok(quote! {
         impl ::castanet_engine::element::Describe for #name {
             const SPEC: ::castanet_engine::class::Spec = ::castanet_engine::class::Spec {
-                class: #class, doc: #doc, file: file!(), aliases: &[#(#aliases),*],
+                class: #class, doc: #doc, file: file!(), room: #room, aliases: &[#(#aliases),*],
                 ports: #ports, processing: #processing, flow: #flow, gives: #gives,
             };
             const READS: &'static [&'static [::castanet_engine::class::Read<Self>]] =

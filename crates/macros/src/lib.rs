@@ -15,9 +15,10 @@ use syn::{DeriveInput, ItemImpl, parse_macro_input};
 
 /// Makes a struct an element: its doc comment, its arguments, its handlers.
 ///
-/// `#[element(...)]` takes `args = Type` (the element compiles its arguments
-/// in `Build`), `alias = "Name"`, `ports = "1/1-2"`, `processing = "a/ah"`,
-/// `gives = "ip"` and `methods` (there is a `#[handlers] impl`).
+/// `#[element(...)]` takes `room = "ip"` (the room that the element declares),
+/// `args = Type` (the element compiles its arguments in `Build`),
+/// `alias = "Name"`, `ports = "1/1-2"`, `processing = "a/ah"`, `gives = "ip"` and
+/// `methods` (there is a `#[handlers] impl`).
 #[proc_macro_derive(Element, attributes(element, arg, read))]
 pub fn element(input: TokenStream) -> TokenStream {
     expand(input, element::element)

@@ -69,7 +69,7 @@ use castanet_engine::prelude::*;
 /// = c.uncounted 1
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "1-2/1-2", processing = "a/a")]
+#[element(room = "aggregate", args = Settings, ports = "1-2/1-2", processing = "a/a")]
 pub struct AggregateCounter {
     pub(super) name: String,
     amount: Amount,

@@ -28,7 +28,7 @@ use castanet_engine::prelude::*;
 /// ! c.stop
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Table)]
+#[element(room = "aggregate", args = Table)]
 pub struct AggregateCounterVector {
     mask: u32,
     amount: Amount,

@@ -21,7 +21,7 @@ use castanet_kit::ranges::Ranges;
 /// = f.drops.unmatched 2
 /// ```
 #[derive(Element)]
-#[element(args = Rules, ports = "1/1-")]
+#[element(room = "aggregate", args = Rules, ports = "1/1-")]
 pub struct AggregateFilter {
     ranges: Ranges,
 }

@@ -35,7 +35,7 @@ use castanet_kit::lru::Lru;
 /// = f.displaced 2
 /// ```
 #[derive(Element)]
-#[element(args = Wishes)]
+#[element(room = "aggregate", args = Wishes)]
 pub struct AggregateFirst {
     ears: Option<Ears>,
     capacity: usize,

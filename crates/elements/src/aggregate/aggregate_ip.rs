@@ -33,7 +33,7 @@ use castanet_kit::ip_field::IpField;
 /// < out 1.2.3.4 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(args = Wishes, methods)]
+#[element(room = "aggregate", args = Wishes, methods)]
 pub struct AggregateIP {
     field: IpField,
     incremental: bool,

@@ -79,7 +79,7 @@ use castanet_kit::ip_flows::Timeouts;
 /// = f.count 0
 /// ```
 #[derive(Element)]
-#[element(args = Wishes)]
+#[element(room = "aggregate", args = Wishes)]
 pub struct AggregateIPFlows {
     pub(super) timeouts: Timeouts,
     pub(super) fragment_timeout: Duration,

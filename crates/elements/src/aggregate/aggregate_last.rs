@@ -40,7 +40,7 @@ use std::collections::BTreeMap;
 /// = l.displaced 1
 /// ```
 #[derive(Element)]
-#[element(args = Wishes, processing = "h/h")]
+#[element(room = "aggregate", args = Wishes, processing = "h/h")]
 pub struct AggregateLast {
     ears: Option<Ears>,
     stop: bool,

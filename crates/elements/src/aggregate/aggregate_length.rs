@@ -20,6 +20,7 @@ use castanet_engine::prelude::*;
 /// < other 1.0.0.1 > 2.0.0.2 udp len 59
 /// ```
 #[derive(Element)]
+#[element(room = "aggregate")]
 pub struct AggregateLength {
     /// Whether to count from the IP header on.
     #[arg(keyword, default = false)]

@@ -14,6 +14,7 @@ use castanet_engine::prelude::*;
 /// < other 1.0.0.2 > 2.0.0.2 udp ; paint 3
 /// ```
 #[derive(Element)]
+#[element(room = "aggregate")]
 pub struct AggregatePaint {
     /// How many of its bits, the lower ones.
     #[arg(default = 8, range = 1..=8)]

@@ -21,6 +21,7 @@ use castanet_engine::prelude::*;
 /// = c.drops.other 1
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "annotate")]
 pub struct CheckPaint {
     /// The colour of packets to pass on.
     #[arg(live)]

@@ -21,6 +21,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp ; paint 4
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "annotate")]
 pub struct Paint {
     /// The colour.
     #[arg(live)]

@@ -18,6 +18,7 @@ use castanet_engine::prelude::*;
 /// = p.color 9
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "annotate")]
 pub struct Paint2 {
     /// The colour.
     #[arg(live)]

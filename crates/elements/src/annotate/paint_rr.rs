@@ -18,7 +18,7 @@ use castanet_engine::prelude::*;
 /// = s.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(args = Which)]
+#[element(room = "annotate", args = Which)]
 pub struct PaintRR {
     anno: AnnoAt<1>,
     outputs: u8,

@@ -21,7 +21,7 @@ use castanet_engine::prelude::*;
 /// = s.drops.unmatched 1
 /// ```
 #[derive(Element)]
-#[element(args = Colours, ports = "1/-", processing = "h/h", alias = "ExactPaintSwitch")]
+#[element(room = "annotate", args = Colours, ports = "1/-", processing = "h/h", alias = "ExactPaintSwitch")]
 pub struct PaintSwitch {
     anno: AnnoAt<1>,
     outputs: u8,

@@ -21,6 +21,7 @@ use castanet_engine::prelude::*;
 /// < out  1.0.0.1 > 2.0.0.1 udp ; paint 7
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "annotate")]
 pub struct PaintTee {
     /// The colour of packets to copy.
     #[arg(live)]

@@ -15,7 +15,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp ; paint 9
 /// ```
 #[derive(Clone, Element)]
-#[element(methods)]
+#[element(room = "annotate", methods)]
 pub struct SetAnnoByte {
     /// Which byte, by name or offset.
     #[arg]

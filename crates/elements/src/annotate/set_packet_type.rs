@@ -10,7 +10,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp ; type multicast
 /// ```
 #[derive(Element)]
-#[element(args = Word)]
+#[element(room = "annotate", args = Word)]
 pub struct SetPacketType {
     kind: PacketType,
 }

@@ -21,6 +21,7 @@ use castanet_engine::prelude::*;
 /// < out hex 01 0a 00 00 01 ; dst 10.0.0.1
 /// ```
 #[derive(Element)]
+#[element(room = "annotate")]
 pub struct StoreAnno {
     /// Where in the packet.
     #[arg(range = ..=1048576)]

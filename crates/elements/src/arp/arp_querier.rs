@@ -84,7 +84,7 @@ use castanet_engine::prelude::*;
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 9.0.0.9 > 1.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Settings, ports = "2/1-2", processing = "h/h", gives = "ether", methods)]
+#[element(room = "arp", args = Settings, ports = "2/1-2", processing = "h/h", gives = "ether", methods)]
 pub struct ARPQuerier {
     station: Station,
 }

@@ -31,7 +31,7 @@ use castanet_kit::prefixes::Prefixes;
 /// = r.lookup(4.0.0.1)
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Entries, gives = "ether", methods)]
+#[element(room = "arp", args = Entries, gives = "ether", methods)]
 pub struct ARPResponder {
     owners: Prefixes<MacAddr>,
 }

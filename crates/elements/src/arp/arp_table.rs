@@ -46,7 +46,7 @@ use castanet_kit::arp::Limits;
 /// > xre  9.0.0.9 > 1.0.0.1 udp
 /// ```
 #[derive(Element)]
-#[element(args = Room, ports = "0/0")]
+#[element(room = "arp", args = Room, ports = "0/0")]
 pub struct ARPTable {
     cache: Link<Cache>,
     limits: Limits,

@@ -17,6 +17,7 @@ use castanet_engine::prelude::*;
 /// < out  1.0.0.1 > 2.0.0.2 udp len 29
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "classify")]
 pub struct CheckLength {
     /// The longest packet to pass on, in bytes.
     #[arg(live)]

@@ -30,7 +30,7 @@ use castanet_kit::classify::{Pattern, Program, Rule};
 /// = c.program all->[0]\nsafe length 0\nalignment offset 0
 /// ```
 #[derive(Element)]
-#[element(args = Patterns, methods)]
+#[element(room = "classify", args = Patterns, methods)]
 pub struct Classifier {
     program: Program,
 }

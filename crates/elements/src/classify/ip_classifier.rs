@@ -34,7 +34,7 @@ use castanet_engine::prelude::*;
 /// < two  1.0.0.1 > 3.0.0.3 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Patterns, methods)]
+#[element(room = "classify", args = Patterns, methods)]
 pub struct IPClassifier {
     rules: IpRules,
 }

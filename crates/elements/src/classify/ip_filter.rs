@@ -46,7 +46,7 @@ use castanet_engine::prelude::*;
 /// > c   1.0.0.1 > 2.0.0.2 udp id 7 frag 16 "late"
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Rules, methods)]
+#[element(room = "classify", args = Rules, methods)]
 pub struct IPFilter {
     rules: IpRules,
 }

@@ -23,7 +23,7 @@ use castanet_engine::prelude::*;
 /// = c.drops.misaligned 1
 /// ```
 #[derive(Element)]
-#[element(args = Wanted)]
+#[element(room = "edit", args = Wanted)]
 pub struct CheckAlign {
     wanted: Align,
     asserts: bool,

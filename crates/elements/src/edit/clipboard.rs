@@ -21,7 +21,7 @@ use castanet_engine::prelude::*;
 /// = c.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(ports = "2/2", processing = "a/a", flow = "#/#")]
+#[element(room = "edit", ports = "2/2", processing = "a/a", flow = "#/#")]
 pub struct Clipboard {
     /// An offset and a length each, as in `12/4`.
     #[arg(rest)]

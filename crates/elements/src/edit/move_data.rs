@@ -17,6 +17,7 @@ use castanet_engine::prelude::*;
 /// < out2 hex 01 02 03 01 02
 /// ```
 #[derive(Element)]
+#[element(room = "edit")]
 pub struct MoveData {
     /// Where they go to.
     #[arg(range = ..=1048576)]

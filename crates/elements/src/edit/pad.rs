@@ -24,6 +24,7 @@ use castanet_engine::prelude::*;
 /// < out eth hex 01 02 00 00
 /// ```
 #[derive(Element)]
+#[element(room = "edit")]
 pub struct Pad {
     /// The least length of packets.
     #[arg]

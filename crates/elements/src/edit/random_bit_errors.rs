@@ -27,7 +27,7 @@ use castanet_kit::chance::flip_bits;
 /// = e.active false
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Wishes, methods)]
+#[element(room = "edit", args = Wishes, methods)]
 pub struct RandomBitErrors {
     p: f64,
     kind: Kind,

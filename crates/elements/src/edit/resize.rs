@@ -21,6 +21,7 @@ use castanet_engine::prelude::*;
 /// < out hex 02 03 00
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "edit")]
 pub struct Resize {
     /// How many bytes to add in front.
     #[arg(live, default = 0, range = -MOST..=MOST)]

@@ -19,7 +19,7 @@ use castanet_engine::prelude::*;
 /// < out2 hex 42 43 44
 /// ```
 #[derive(Element, Args)]
-#[element(args = Search, processing = "h/h")]
+#[element(room = "edit", args = Search, processing = "h/h")]
 pub struct Search {
     /// The bytes to look for.
     #[arg]

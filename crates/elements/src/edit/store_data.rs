@@ -22,6 +22,7 @@ use castanet_engine::prelude::*;
 /// < out hex 03 ff 00 41
 /// ```
 #[derive(Element)]
+#[element(room = "edit")]
 pub struct StoreData {
     /// Where in the packet.
     #[arg(range = ..=1048576)]

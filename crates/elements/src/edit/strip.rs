@@ -19,6 +19,7 @@ use castanet_engine::prelude::*;
 /// < out hex ; length 0
 /// ```
 #[derive(Element)]
+#[element(room = "edit")]
 pub struct Strip {
     /// How many bytes.
     #[arg]

@@ -20,6 +20,7 @@ use castanet_engine::prelude::*;
 /// < out hex ; length 0
 /// ```
 #[derive(Element)]
+#[element(room = "edit")]
 pub struct StripToNetworkHeader;
 
 impl PerPacket for StripToNetworkHeader {

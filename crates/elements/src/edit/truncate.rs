@@ -25,7 +25,7 @@ use castanet_engine::prelude::*;
 /// = c.drops.too_long 1
 /// ```
 #[derive(Element)]
-#[element(methods)]
+#[element(room = "edit", methods)]
 pub struct Truncate {
     /// How many bytes may stay.
     #[arg]

@@ -10,6 +10,7 @@ use castanet_engine::prelude::*;
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
+#[element(room = "edit")]
 pub struct Unstrip {
     /// How many bytes, at most 65535.
     #[arg]

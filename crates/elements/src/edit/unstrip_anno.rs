@@ -14,6 +14,7 @@ use castanet_engine::prelude::*;
 /// = c.byte_count 1
 /// ```
 #[derive(Element)]
+#[element(room = "edit")]
 pub struct UnstripAnno {
     /// The two annotation bytes that say how many.
     #[arg(default = AnnoAt(anno::PAINT2))]

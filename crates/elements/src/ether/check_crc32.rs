@@ -18,6 +18,7 @@ use castanet_engine::wire::crc32;
 /// < b 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
+#[element(room = "ether")]
 pub struct CheckCRC32;
 
 #[derive(Fate)]

@@ -17,6 +17,7 @@ use castanet_engine::prelude::*;
 /// = d.drops.group 2
 /// ```
 #[derive(Element)]
+#[element(room = "ether")]
 pub struct DropBroadcasts;
 
 #[derive(Fate)]

@@ -16,7 +16,7 @@ use castanet_engine::wire::Ethernet;
 /// < out eth 1:1:1:1:1:1 > 2:2:2:2:2:3 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(gives = "ether")]
+#[element(room = "ether", gives = "ether")]
 pub struct EtherEncap {
     /// What follows the header.
     #[arg(live)]

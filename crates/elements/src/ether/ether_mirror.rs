@@ -10,6 +10,7 @@ use castanet_engine::prelude::*;
 /// < out eth 0:0:0:0:0:2 > 0:0:0:0:0:1 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
+#[element(room = "ether")]
 pub struct EtherMirror;
 
 impl PerPacket for EtherMirror {

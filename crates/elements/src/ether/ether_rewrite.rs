@@ -16,6 +16,7 @@ use castanet_engine::prelude::*;
 /// < out eth 1:1:1:1:1:1 > 2:2:2:2:2:3 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "ether")]
 pub struct EtherRewrite {
     /// Source address.
     #[arg(live)]

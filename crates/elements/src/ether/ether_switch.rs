@@ -32,7 +32,7 @@ use castanet_kit::mac_table::{MacTable, listing};
 /// < z eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Fields, methods, ports = "1-/1-", processing = "h/h")]
+#[element(room = "ether", args = Fields, methods, ports = "1-/1-", processing = "h/h")]
 pub struct EtherSwitch {
     timeout: Duration,
     outputs: u8,

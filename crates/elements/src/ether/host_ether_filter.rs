@@ -28,6 +28,7 @@ use castanet_engine::wire::Ethernet;
 /// < out      eth 0:0:0:0:0:2 > 0:0:0:0:0:3 1.0.0.2 > 1.0.0.3 udp
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "ether")]
 pub struct HostEtherFilter {
     /// This host's address.
     #[arg(live)]

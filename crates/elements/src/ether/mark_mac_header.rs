@@ -16,6 +16,7 @@ use castanet_engine::prelude::*;
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp ; mac 0 network 14
 /// ```
 #[derive(Element)]
+#[element(room = "ether")]
 pub struct MarkMACHeader {
     /// Where the header starts.
     #[arg(default = 0)]

@@ -13,6 +13,7 @@ use castanet_engine::wire::crc32;
 /// < out hex 31 32 33 34 35 36 37 38 39 fc 89 19 18
 /// ```
 #[derive(Element)]
+#[element(room = "ether")]
 pub struct SetCRC32;
 
 impl PerPacket for SetCRC32 {

@@ -31,7 +31,7 @@ use castanet_engine::wire::{Icmp, ip_proto};
 /// < bad 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(args = Checks)]
+#[element(room = "icmp", args = Checks)]
 pub struct CheckICMPHeader {
     checker: Checker,
 }

@@ -37,7 +37,7 @@ use castanet_kit::icmp_error;
 /// = e.drops.routed_redirect 1
 /// ```
 #[derive(Clone, Element)]
-#[element(args = About, methods)]
+#[element(room = "icmp", args = About, methods)]
 pub struct ICMPError {
     src: Ipv4Addr,
     kind: u8,

@@ -20,7 +20,7 @@ use castanet_engine::wire::{Icmp, Ipv4Header, icmp, ip_proto};
 /// = e.drops.too_long 1
 /// ```
 #[derive(Clone, Element)]
-#[element(gives = "ip")]
+#[element(room = "icmp", gives = "ip")]
 pub struct ICMPPingEncap {
     /// Source address.
     #[arg(live)]

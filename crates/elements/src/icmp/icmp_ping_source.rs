@@ -39,7 +39,7 @@ use castanet_engine::wire::{Icmp, Ipv4Header};
 /// ! p.active false
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Fields, methods, ports = "0-1/1", processing = "h/a", gives = "ip")]
+#[element(room = "icmp", args = Fields, methods, ports = "0-1/1", processing = "h/a", gives = "ip")]
 #[element(alias = "ICMPSendPings")]
 pub struct ICMPPingSource {
     fields: Fields,

@@ -38,6 +38,7 @@ use castanet_engine::prelude::*;
 /// < rest 1.0.0.1 > 11.0.0.1 udp
 /// ```
 #[derive(Element)]
+#[element(room = "info")]
 pub struct AddressInfo {
     /// A name, then its addresses.
     #[arg(rest)]

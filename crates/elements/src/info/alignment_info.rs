@@ -13,6 +13,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
+#[element(room = "info")]
 pub struct AlignmentInfo {
     /// An element's name, then a modulus and an offset for each input.
     #[arg(rest)]

@@ -16,6 +16,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp ; paint 7
 /// ```
 #[derive(Element)]
+#[element(room = "info")]
 pub struct AnnotationInfo {
     /// A name, an offset and a size.
     #[arg(rest)]

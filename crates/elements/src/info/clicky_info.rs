@@ -11,6 +11,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
+#[element(room = "info")]
 pub struct ClickyInfo {
     /// Styles, in Clicky's language.
     #[arg(rest)]

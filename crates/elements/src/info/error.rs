@@ -14,7 +14,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(args = Anything, ports = "-/-", processing = "a/a", alias = "ErrorElement")]
+#[element(room = "info", args = Anything, ports = "-/-", processing = "a/a", alias = "ErrorElement")]
 pub struct Error;
 
 #[derive(Args)]

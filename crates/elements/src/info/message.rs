@@ -12,7 +12,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(alias = "MessageElement")]
+#[element(room = "info", alias = "MessageElement")]
 pub struct Message {
     /// What to say.
     #[arg]

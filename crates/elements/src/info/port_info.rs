@@ -14,6 +14,7 @@ use castanet_engine::prelude::*;
 /// < b  1.0.0.1:1 > 2.0.0.2:6666 udp
 /// ```
 #[derive(Element)]
+#[element(room = "info")]
 pub struct PortInfo {
     /// A name, then its port, perhaps with `/tcp` or `/udp`, which makes no difference.
     #[arg(rest)]

@@ -12,6 +12,7 @@ use castanet_engine::prelude::*;
 /// > in 1.0.0.3 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
+#[element(room = "info")]
 pub struct RandomSeed {
     /// The seed; without one it is taken from the system.
     #[arg]

@@ -19,6 +19,7 @@ use castanet_engine::prelude::*;
 /// = q.length 1
 /// ```
 #[derive(Element)]
+#[element(room = "info")]
 pub struct ScheduleInfo {
     /// An element's name and its number.
     #[arg(rest)]

@@ -44,7 +44,7 @@ use castanet_engine::prelude::*;
 /// = c.drop_details 1\ttiny packet\n1\tbad IP version\n1\tbad IP header length\n1\tbad IP length\n1\tbad IP checksum\n1\tbad source address
 /// ```
 #[derive(Element)]
-#[element(args = Checks, gives = "ip")]
+#[element(room = "ip", args = Checks, gives = "ip")]
 pub struct CheckIPHeader {
     checker: Checker,
 }

@@ -31,7 +31,7 @@ use castanet_engine::prelude::*;
 /// = c.drops.bad_source 1
 /// ```
 #[derive(Element)]
-#[element(args = Checks, gives = "ip")]
+#[element(room = "ip", args = Checks, gives = "ip")]
 pub struct CheckIPHeader2 {
     checker: Checker,
 }

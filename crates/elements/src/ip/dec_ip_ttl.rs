@@ -15,6 +15,7 @@ use castanet_engine::prelude::*;
 /// = ttl.drops 1
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "ip")]
 pub struct DecIPTTL {
     /// Whether to touch packets at all.
     #[arg(keyword, live, default = true)]

@@ -15,6 +15,7 @@ use castanet_engine::prelude::*;
 /// < out 9.9.9.9 > 2.0.0.2 proto 1 ; fixipsrc 0
 /// ```
 #[derive(Element)]
+#[element(room = "ip")]
 pub struct FixIPSrc {
     /// The address to put in.
     #[arg]

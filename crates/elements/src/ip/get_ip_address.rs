@@ -24,7 +24,7 @@ use castanet_engine::wire::Ipv4Header;
 /// < out 1.0.0.1 > 2.0.0.2 udp ; dst 1.0.0.1
 /// ```
 #[derive(Element)]
-#[element(args = Where)]
+#[element(room = "ip", args = Where)]
 pub struct GetIPAddress {
     from: From,
     anno: usize,

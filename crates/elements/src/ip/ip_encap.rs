@@ -23,7 +23,7 @@ use castanet_engine::wire::Ipv4Header;
 /// = e.drops.too_long 1
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Fields, gives = "ip", methods)]
+#[element(room = "ip", args = Fields, gives = "ip", methods)]
 pub struct IPEncap {
     header: Ipv4Header,
     /// Destination address.

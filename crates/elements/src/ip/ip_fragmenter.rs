@@ -23,7 +23,7 @@ use castanet_kit::fragment;
 /// = f.drops 1
 /// ```
 #[derive(Element)]
-#[element(processing = "h/h")]
+#[element(room = "ip", processing = "h/h")]
 pub struct IPFragmenter {
     /// The longest packet that fits, at least 8.
     #[arg]

@@ -22,7 +22,7 @@ use castanet_kit::options::{self, Addresses};
 /// = g.drops 1
 /// ```
 #[derive(Element)]
-#[element(args = Own)]
+#[element(room = "ip", args = Own)]
 pub struct IPGWOptions {
     own: Addresses,
 }

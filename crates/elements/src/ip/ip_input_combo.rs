@@ -33,7 +33,7 @@ use castanet_engine::wire::Ethernet;
 /// = c.drops.bad_source 1
 /// ```
 #[derive(Element)]
-#[element(args = Input, gives = "ip")]
+#[element(room = "ip", args = Input, gives = "ip")]
 pub struct IPInputCombo {
     color: u8,
     checker: Checker,

@@ -22,6 +22,7 @@ use castanet_engine::prelude::*;
 /// < out 2.0.0.2 > 1.0.0.1 proto 9 ; dst 2.0.0.2
 /// ```
 #[derive(Element)]
+#[element(room = "ip")]
 pub struct IPMirror {
     /// Whether to set the destination annotation to the new destination.
     #[arg(default = true)]

@@ -30,7 +30,7 @@ use castanet_kit::options::Addresses;
 /// = c.drops.group 1
 /// ```
 #[derive(Element)]
-#[element(args = Output, processing = "h/h")]
+#[element(room = "ip", args = Output, processing = "h/h")]
 pub struct IPOutputCombo {
     color: u8,
     ipaddr: Ipv4Addr,

@@ -48,7 +48,7 @@ use castanet_kit::reassembly::{Outcome, Reassembler};
 /// < out hex 1c 00
 /// ```
 #[derive(Element)]
-#[element(args = Limits, processing = "a/ah")]
+#[element(room = "ip", args = Limits, processing = "a/ah")]
 pub struct IPReassembler {
     limit: usize,
     longest: Option<AnnoAt<2>>,

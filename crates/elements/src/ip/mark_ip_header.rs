@@ -17,7 +17,7 @@ use castanet_engine::wire::Ipv4Header;
 /// < out hex 01 02 03 ; network -
 /// ```
 #[derive(Element)]
-#[element(gives = "ip")]
+#[element(room = "ip", gives = "ip")]
 pub struct MarkIPHeader {
     /// Where the header starts.
     #[arg(default = 0)]

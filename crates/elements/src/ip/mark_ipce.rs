@@ -23,6 +23,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp tos 187
 /// ```
 #[derive(Element)]
+#[element(room = "ip")]
 pub struct MarkIPCE {
     /// Whether to mark all packets.
     #[arg(default = false)]

@@ -42,7 +42,7 @@ use castanet_engine::wire::{Ipv4Header, Tcp, ip_proto};
 ///     -> ToDPDKDevice(0, TCO true, UCO true);
 /// ```
 #[derive(Element)]
-#[element(args = What)]
+#[element(room = "ip", args = What)]
 pub struct ResetIPChecksum {
     l4: bool,
     /// Whether checksums are left to ports.

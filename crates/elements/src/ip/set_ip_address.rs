@@ -15,6 +15,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp ; dst 1.2.3.5
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "ip")]
 pub struct SetIPAddress {
     /// The address.
     #[arg(live)]

@@ -16,6 +16,7 @@ use castanet_engine::prelude::*;
 /// = s.drops.malformed 1
 /// ```
 #[derive(Element)]
+#[element(room = "ip")]
 pub struct SetIPChecksum;
 
 #[derive(Fate)]

@@ -18,6 +18,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp tos 3
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "ip")]
 pub struct SetIPDSCP {
     /// The code point.
     #[arg(live, range = 0..=63)]

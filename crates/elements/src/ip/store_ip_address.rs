@@ -29,7 +29,7 @@ use castanet_engine::prelude::*;
 /// < out 9.9.9.9 > 2.0.0.2 udp frag 8
 /// ```
 #[derive(Element)]
-#[element(args = Where)]
+#[element(room = "ip", args = Where)]
 pub struct StoreIPAddress {
     address: Option<Ipv4Addr>,
     place: Place,

@@ -16,6 +16,7 @@ use castanet_engine::prelude::*;
 /// < out hex ; length 0
 /// ```
 #[derive(Element)]
+#[element(room = "ip")]
 pub struct StripIPHeader;
 
 impl PerPacket for StripIPHeader {

@@ -24,6 +24,7 @@ use castanet_engine::wire::{Icmp, Tcp, Udp, ip_proto};
 /// < out hex 61 62 63 ; network -20
 /// ```
 #[derive(Element)]
+#[element(room = "ip")]
 pub struct StripTransportHeader;
 
 impl PerPacket for StripTransportHeader {

@@ -17,6 +17,7 @@ use castanet_engine::prelude::*;
 /// < out hex 61
 /// ```
 #[derive(Element)]
+#[element(room = "ip")]
 pub struct UnstripIPHeader;
 
 impl PerPacket for UnstripIPHeader {

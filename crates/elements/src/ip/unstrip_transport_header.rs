@@ -19,6 +19,7 @@ use castanet_engine::prelude::*;
 /// < out hex 61
 /// ```
 #[derive(Element)]
+#[element(room = "ip")]
 pub struct UnstripTransportHeader;
 
 impl PerPacket for UnstripTransportHeader {

@@ -37,7 +37,7 @@ use castanet_kit::ip6_header::{Fault, HeaderCheck};
 /// = c.drops.bad_source 1
 /// ```
 #[derive(Element)]
-#[element(args = Checks, gives = "ip6")]
+#[element(room = "ip6", args = Checks, gives = "ip6")]
 pub struct CheckIP6Header {
     check: HeaderCheck,
     offset: usize,

@@ -15,6 +15,7 @@ use castanet_engine::prelude::*;
 /// = h.drops 2
 /// ```
 #[derive(Element)]
+#[element(room = "ip6")]
 pub struct DecIP6HLIM;
 
 /// What one worker has seen.

@@ -16,6 +16,7 @@ use castanet_engine::prelude::*;
 /// < out hex 60 00 ; dst6 9::9
 /// ```
 #[derive(Element)]
+#[element(room = "ip6")]
 pub struct GetIP6Address {
     /// Where the address begins, in bytes.
     #[arg]

@@ -23,7 +23,7 @@ use castanet_engine::wire::Ipv6Header;
 /// = e.drops.too_long 1
 /// ```
 #[derive(Clone, Element)]
-#[element(gives = "ip6")]
+#[element(room = "ip6", gives = "ip6")]
 pub struct IP6Encap {
     /// What follows the header, by name or number.
     #[arg]

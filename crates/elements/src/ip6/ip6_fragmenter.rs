@@ -36,7 +36,7 @@ use castanet_kit::fragment6::{self, Division};
 /// = f.drops 1
 /// ```
 #[derive(Element)]
-#[element(processing = "h/h")]
+#[element(room = "ip6", processing = "h/h")]
 pub struct IP6Fragmenter {
     /// The longest packet that fits.
     #[arg]

@@ -16,6 +16,7 @@ use castanet_engine::prelude::*;
 /// < out 2::2 > 1::1 proto 9
 /// ```
 #[derive(Element)]
+#[element(room = "ip6")]
 pub struct IP6Mirror;
 
 impl PerPacket for IP6Mirror {

@@ -31,7 +31,7 @@ use castanet_kit::lpm::Table;
 /// = a.drops.unanswered 1
 /// ```
 #[derive(Element)]
-#[element(args = Entries, gives = "ether")]
+#[element(room = "ip6", args = Entries, gives = "ether")]
 pub struct IP6NDAdvertiser {
     owners: Table<MacAddr, u128>,
     two_outputs: bool,

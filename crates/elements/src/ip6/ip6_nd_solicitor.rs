@@ -66,7 +66,7 @@ use castanet_kit::arp::Limits;
 /// = s.count 1
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "2/1-2", processing = "h/h", gives = "ether")]
+#[element(room = "ip6", args = Settings, ports = "2/1-2", processing = "h/h", gives = "ether")]
 pub struct IP6NDSolicitor {
     station: Station6,
 }

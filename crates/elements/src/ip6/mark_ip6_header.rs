@@ -16,7 +16,7 @@ use castanet_engine::wire::Ipv6Header;
 /// < out hex 01 02 03 ; network -
 /// ```
 #[derive(Element)]
-#[element(gives = "ip6")]
+#[element(room = "ip6", gives = "ip6")]
 pub struct MarkIP6Header {
     /// Where the header starts.
     #[arg(default = 0)]

@@ -14,6 +14,7 @@ use castanet_engine::prelude::*;
 /// < out 1::1 > 3::3 udp ; dst6 4::4
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "ip6")]
 pub struct SetIP6Address {
     /// The address.
     #[arg(live)]

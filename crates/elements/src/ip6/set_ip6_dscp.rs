@@ -17,6 +17,7 @@ use castanet_engine::prelude::*;
 /// < out 1::1 > 2::2 udp class 3
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "ip6")]
 pub struct SetIP6DSCP {
     /// The code point.
     #[arg(live, range = 0..=63)]

@@ -23,6 +23,7 @@ use castanet_engine::wire::{Icmp, Tcp, Udp, ip_proto};
 /// = s.drops.malformed 2
 /// ```
 #[derive(Element)]
+#[element(room = "ip6")]
 #[element(alias = "SetTCPChecksumIP6", alias = "SetUDPChecksumIP6", alias = "SetICMPChecksumIP6")]
 pub struct SetTransportChecksumIP6;
 

@@ -34,7 +34,7 @@ use castanet_kit::lpm::{Route, Routes};
 /// = r.table
 /// ```
 #[derive(Clone, Element)]
-#[element(args = List, methods)]
+#[element(room = "lookup", args = List, methods)]
 pub struct LookupIP6Route {
     routes: Routes<u128>,
     outputs: u32,

@@ -34,7 +34,7 @@ use castanet_kit::lpm::{Route, RouteError, Routes};
 /// = r.table
 /// ```
 #[derive(Clone, Element)]
-#[element(args = List, methods)]
+#[element(room = "lookup", args = List, methods)]
 #[element(alias = "DirectIPLookup", alias = "RangeIPLookup", alias = "StaticIPLookup")]
 #[element(alias = "LinearIPLookup", alias = "SortedIPLookup", alias = "IndexTreesIPLookup")]
 #[element(alias = "LookupIPRoute", alias = "LookupIPRouteMP")]

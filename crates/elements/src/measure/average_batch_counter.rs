@@ -29,6 +29,7 @@ use castanet_engine::prelude::*;
 /// = b.count_packets 0
 /// ```
 #[derive(Element)]
+#[element(room = "measure")]
 pub struct AverageBatchCounter {
     /// Milliseconds of an interval.
     #[arg(default = 1000, range = 1..)]

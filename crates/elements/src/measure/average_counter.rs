@@ -42,7 +42,7 @@ use castanet_kit::ewma::Average;
 /// = c.byte_count 0
 /// ```
 #[derive(Element)]
-#[element(alias = "AverageCounterMP", alias = "AverageCounterIMP")]
+#[element(room = "measure", alias = "AverageCounterMP", alias = "AverageCounterIMP")]
 pub struct AverageCounter {
     /// Seconds after the first packet in which nothing is counted.
     #[arg(default = 0.0)]

@@ -21,6 +21,7 @@ use castanet_engine::prelude::*;
 /// = b.dump
 /// ```
 #[derive(Element)]
+#[element(room = "measure")]
 pub struct BatchStats;
 
 /// Bursts by how many packets they had.

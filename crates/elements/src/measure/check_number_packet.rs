@@ -27,7 +27,7 @@ use castanet_engine::wire::number::read;
 /// = c.dump 0: 1
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Which, methods, processing = "h/h")]
+#[element(room = "measure", args = Which, methods, processing = "h/h")]
 pub struct CheckNumberPacket {
     name: String,
     offset: u32,

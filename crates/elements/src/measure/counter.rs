@@ -61,9 +61,9 @@ use castanet_kit::ewma::RateEwma;
 /// < past 1.0.0.5 > 2.0.0.2 udp len 40
 /// ```
 #[derive(Clone, Element)]
-#[element(methods, alias = "CounterMP", alias = "CounterAtomic", alias = "CounterLock")]
+#[element(room = "measure", alias = "CounterMP", alias = "CounterAtomic", alias = "CounterLock")]
 #[element(alias = "CounterRCU", alias = "CounterRW", alias = "CounterPRW", alias = "CounterRCUMP")]
-#[element(alias = "CounterRWMP", alias = "CounterPRWMP", alias = "CounterLockMP")]
+#[element(methods, alias = "CounterRWMP", alias = "CounterPRWMP", alias = "CounterLockMP")]
 pub struct Counter {
     /// Packet count, then the handler to write when it is reached, and its value.
     #[arg(keyword)]

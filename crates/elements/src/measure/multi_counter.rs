@@ -25,7 +25,7 @@ use castanet_kit::ewma::RateEwma;
 /// = m.count 0,0
 /// ```
 #[derive(Element)]
-#[element(ports = "1-/=", processing = "h/h", flow = "#/#")]
+#[element(room = "measure", ports = "1-/=", processing = "h/h", flow = "#/#")]
 pub struct MultiCounter;
 
 /// What has come in on one input.

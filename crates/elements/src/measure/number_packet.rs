@@ -27,7 +27,7 @@ use castanet_engine::wire::number::{LEN, Order, write};
 /// = k.byte_count 48
 /// ```
 #[derive(Element)]
-#[element(args = Format)]
+#[element(room = "measure", args = Format)]
 pub struct NumberPacket(Format);
 
 #[derive(Args)]

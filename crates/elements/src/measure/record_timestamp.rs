@@ -29,7 +29,7 @@ use castanet_engine::wire::number::read;
 /// < unknown hex 02 00 00 00 00 00 00 00
 /// ```
 #[derive(Element)]
-#[element(args = Where, processing = "h/h")]
+#[element(room = "measure", args = Where, processing = "h/h")]
 pub struct RecordTimestamp {
     stamps: Link<Stamps>,
     counter: Option<Link<Numbering>>,

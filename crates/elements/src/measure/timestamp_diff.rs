@@ -49,7 +49,7 @@ use castanet_engine::wire::number::read;
 /// = d.average -1
 /// ```
 #[derive(Element)]
-#[element(args = Which, processing = "h/h")]
+#[element(room = "measure", args = Which, processing = "h/h")]
 pub struct TimestampDiff {
     stamps: Link<Stamps>,
     settings: Which,

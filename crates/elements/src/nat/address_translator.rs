@@ -48,7 +48,7 @@ use castanet_kit::nat6::{self, Bindings, Nobody, Plan, Way};
 /// < home [::18.26.4.125]:80 > [::ffff:0.0.0.2]:5 tcp
 /// ```
 #[derive(Element)]
-#[element(args = Mappings, ports = "1-2/1-2", processing = "h/h", gives = "ip6")]
+#[element(room = "nat", args = Mappings, ports = "1-2/1-2", processing = "h/h", gives = "ip6")]
 pub struct AddressTranslator {
     plan: Plan,
 }

@@ -40,7 +40,7 @@ use castanet_kit::nat::{Command, command, replace};
 /// = fm.count 1
 /// ```
 #[derive(Element)]
-#[element(args = Rewriters)]
+#[element(room = "nat", args = Rewriters)]
 pub struct FTPPortMapper {
     control: Rewriter,
     data: Rewriter,

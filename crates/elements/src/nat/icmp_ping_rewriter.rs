@@ -49,7 +49,7 @@ use castanet_kit::nat::By;
 /// = rw.drops.excess_fragment 0
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip")]
+#[element(room = "nat", args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip")]
 pub struct ICMPPingRewriter(Rewriter);
 
 #[derive(Args)]

@@ -44,7 +44,7 @@ use castanet_kit::nat::{Quote, quote, restore};
 /// = ir.drops.unmapped 1
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "1/1-", processing = "h/h", gives = "ip")]
+#[element(room = "nat", args = Settings, ports = "1/1-", processing = "h/h", gives = "ip")]
 pub struct ICMPRewriter {
     maps: Vec<(Rewriter, Option<u8>)>,
     dst_anno: bool,

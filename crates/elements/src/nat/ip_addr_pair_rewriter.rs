@@ -32,7 +32,7 @@ use castanet_kit::nat::By;
 /// = rw.drops.exhausted 1
 /// ```
 #[derive(Element)]
-#[element(args = OfAddresses, ports = "1-/1-", processing = "h/h", gives = "ip")]
+#[element(room = "nat", args = OfAddresses, ports = "1-/1-", processing = "h/h", gives = "ip")]
 pub struct IPAddrPairRewriter(Rewriter);
 
 impl Build for IPAddrPairRewriter {

@@ -38,7 +38,7 @@ use castanet_kit::nat::By;
 /// = rw.table 1.0.0.7 => 9.0.0.10 [*0 1] i0 exp1800\n9.0.0.10 => 1.0.0.7 [0 *1] i0 exp1800
 /// ```
 #[derive(Element)]
-#[element(args = OfAddresses, ports = "1-/1-", processing = "h/h", gives = "ip")]
+#[element(room = "nat", args = OfAddresses, ports = "1-/1-", processing = "h/h", gives = "ip")]
 pub struct IPAddrRewriter(Rewriter);
 
 impl Build for IPAddrRewriter {

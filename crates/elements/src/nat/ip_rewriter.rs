@@ -108,7 +108,7 @@ use castanet_kit::nat::{By, Lives};
 /// = rw.drops.excess_fragment 0
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "IPRewriterIMP")]
+#[element(room = "nat", args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "IPRewriterIMP")]
 pub struct IPRewriter(Rewriter);
 
 #[derive(Args)]

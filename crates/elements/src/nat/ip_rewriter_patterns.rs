@@ -25,7 +25,7 @@ use castanet_kit::nat::Pattern;
 /// < out2 1.0.0.1:5 > 3.0.0.3:80 udp
 /// ```
 #[derive(Element)]
-#[element(alias = "IPRewriterPatternsIMP")]
+#[element(room = "nat", alias = "IPRewriterPatternsIMP")]
 pub struct IPRewriterPatterns {
     /// A name, then a pattern.
     #[arg(rest)]

@@ -30,7 +30,7 @@ use castanet_kit::siit;
 /// = t.drops.too_long 0
 /// ```
 #[derive(Element)]
-#[element(gives = "ip")]
+#[element(room = "nat", gives = "ip")]
 pub struct ProtocolTranslator64;
 
 impl PerPacket for ProtocolTranslator64 {

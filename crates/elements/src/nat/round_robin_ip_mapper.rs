@@ -26,7 +26,7 @@ use castanet_engine::prelude::*;
 /// = rw.pattern0 <mapper> [3]
 /// ```
 #[derive(Element)]
-#[element(alias = "RoundRobinIPMapperIMP")]
+#[element(room = "nat", alias = "RoundRobinIPMapperIMP")]
 pub struct RoundRobinIPMapper {
     /// Patterns with their outputs.
     #[arg(rest)]

@@ -24,6 +24,7 @@ use castanet_engine::prelude::*;
 /// < home 2.0.0.2:80 > 1.0.0.6:5 tcp
 /// ```
 #[derive(Element)]
+#[element(room = "nat")]
 pub struct SourceIPHashMapper {
     /// The number of places and the seed; then patterns with their outputs and servers.
     #[arg(rest)]

@@ -58,7 +58,7 @@ use castanet_kit::nat::By;
 /// = rw.drops.excess_fragment 0
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "TCPRewriterIMP")]
+#[element(room = "nat", args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "TCPRewriterIMP")]
 pub struct TCPRewriter(Rewriter);
 
 #[derive(Args)]

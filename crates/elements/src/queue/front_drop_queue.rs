@@ -34,7 +34,7 @@ use castanet_engine::prelude::*;
 /// = q.length 0
 /// ```
 #[derive(Clone, Element)]
-#[element(ports = "1/1-2")]
+#[element(room = "queue", ports = "1/1-2")]
 pub struct FrontDropQueue {
     /// How many packets find room.
     #[arg(live, default = 1000)]

@@ -16,7 +16,7 @@ use castanet_engine::prelude::*;
 /// = m.length 0
 /// ```
 #[derive(Element)]
-#[element(ports = "1/1", processing = "h/h")]
+#[element(room = "queue", ports = "1/1", processing = "h/h")]
 pub struct MinBatch {
     /// How many packets make a burst.
     #[arg(default = 32, range = 1..)]

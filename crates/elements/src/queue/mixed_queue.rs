@@ -39,7 +39,7 @@ use castanet_engine::prelude::*;
 /// = q.drops.reset 2
 /// ```
 #[derive(Clone, Element)]
-#[element(ports = "2/1-2", processing = "h/lh")]
+#[element(room = "queue", ports = "2/1-2", processing = "h/lh")]
 pub struct MixedQueue {
     /// How many packets find room.
     #[arg(live, default = 1000)]

@@ -14,7 +14,7 @@ use castanet_engine::prelude::*;
 /// = d.count 1
 /// ```
 #[derive(Element)]
-#[element(ports = "1/1", processing = "l/l")]
+#[element(room = "queue", ports = "1/1", processing = "l/l")]
 pub struct NotifierDebug;
 
 /// What was pulled.

@@ -53,6 +53,7 @@ use castanet_engine::prelude::*;
 /// ```
 #[derive(Clone, Element)]
 #[element(
+    room = "queue",
     ports = "1/1-2",
     alias = "FullNoteQueue",
     alias = "QuickNoteQueue",

@@ -47,7 +47,7 @@ use castanet_kit::red::{Curve, MAX_THRESH, Red};
 /// = r.drops 1
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Wishes, methods)]
+#[element(room = "queue", args = Wishes, methods)]
 pub struct RED {
     /// Up to this average length nothing is dropped.
     #[arg(live, range = ..=MAX_THRESH)]

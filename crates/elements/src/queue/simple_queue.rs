@@ -42,7 +42,7 @@ use castanet_engine::prelude::*;
 /// = q.length 0
 /// ```
 #[derive(Clone, Element)]
-#[element(ports = "1/1-2", alias = "NotifierQueue")]
+#[element(room = "queue", ports = "1/1-2", alias = "NotifierQueue")]
 pub struct SimpleQueue {
     /// How many packets find room.
     #[arg(live, default = 1000)]

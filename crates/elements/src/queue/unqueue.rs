@@ -25,7 +25,7 @@ use castanet_engine::prelude::*;
 /// = u.count 1
 /// ```
 #[derive(Clone, Element)]
-#[element(ports = "1/1", processing = "l/h")]
+#[element(room = "queue", ports = "1/1", processing = "l/h")]
 pub struct Unqueue {
     /// How many packets to pull at a time; as many as there are if negative.
     #[arg(live, default = 32)]

@@ -33,7 +33,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(ports = "1/1", processing = "l/h")]
+#[element(room = "queue", ports = "1/1", processing = "l/h")]
 pub struct Unqueue2 {
     /// How many packets to pull at a time; as many as there are if 0.
     #[arg(default = 32)]

@@ -30,7 +30,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.2 > 2.0.0.2 udp len 400
 /// ```
 #[derive(Element)]
-#[element(ports = "-/1", processing = "l/l")]
+#[element(room = "schedule", ports = "-/1", processing = "l/l")]
 pub struct DRRSched {
     /// How many bytes an input may send at each turn.
     #[arg(default = 500, range = 1..)]

@@ -18,7 +18,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.1.2 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Element)]
-#[element(ports = "1-/1", processing = "l/l", alias = "SimplePrioSched")]
+#[element(room = "schedule", ports = "1-/1", processing = "l/l", alias = "SimplePrioSched")]
 pub struct PrioSched;
 
 impl Source for PrioSched {

@@ -20,7 +20,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.1.2 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Clone, Element)]
-#[element(args = First, methods, ports = "1-/1", processing = "l/l", alias = "SimplePullSwitch")]
+#[element(room = "schedule", args = First, methods, ports = "1-/1", processing = "l/l", alias = "SimplePullSwitch")]
 pub struct PullSwitch {
     input: i64,
     inputs: usize,

@@ -22,6 +22,7 @@ use castanet_engine::prelude::*;
 /// ```
 #[derive(Element)]
 #[element(
+    room = "schedule",
     ports = "1-/1",
     processing = "l/l",
     alias = "RRSched",

@@ -13,7 +13,7 @@ use castanet_engine::prelude::*;
 /// = q.length 1
 /// ```
 #[derive(Element)]
-#[element(args = Which, ports = "-/1", processing = "l/l")]
+#[element(room = "schedule", args = Which, ports = "-/1", processing = "l/l")]
 pub struct StaticPullSwitch {
     input: Option<usize>,
 }

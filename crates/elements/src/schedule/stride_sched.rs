@@ -31,7 +31,7 @@ use castanet_kit::stride::Stride;
 /// < out 1.0.0.4 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Tickets, methods, ports = "1-/1", processing = "l/l")]
+#[element(room = "schedule", args = Tickets, methods, ports = "1-/1", processing = "l/l")]
 pub struct StrideSched {
     tickets: Vec<u32>,
 }

@@ -29,7 +29,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(ports = "-/1", processing = "l/l")]
+#[element(room = "schedule", ports = "-/1", processing = "l/l")]
 pub struct TimeSortedSched {
     /// Whether to stop the router when there is nothing left to pull.
     #[arg(keyword, default = false)]

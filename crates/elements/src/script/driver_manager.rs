@@ -25,7 +25,7 @@ use castanet_kit::script::PRIVATE;
 /// = d.abs(-3) 3
 /// ```
 #[derive(Element)]
-#[element(args = Instructions)]
+#[element(room = "script", args = Instructions)]
 pub struct DriverManager(Scripted);
 
 impl Build for DriverManager {

@@ -21,7 +21,7 @@ use castanet_engine::prelude::*;
 /// = h.list(count) 1 2
 /// ```
 #[derive(Element)]
-#[element(args = Elements)]
+#[element(room = "script", args = Elements)]
 pub struct HandlerAggregate {
     elements: Vec<String>,
 }

@@ -77,7 +77,7 @@ use castanet_kit::script::PRIVATE;
 /// < second 1.0.0.1 > 2.0.0.5 udp
 /// ```
 #[derive(Element)]
-#[element(args = Instructions)]
+#[element(room = "script", args = Instructions)]
 pub struct Script(Scripted);
 
 impl Build for Script {

@@ -20,7 +20,7 @@ use castanet_kit::ewma::RateEwma;
 /// < fast 1.0.0.2 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Element)]
-#[element(args = Rates, processing = "h/h", ports = "1/2-")]
+#[element(room = "shape", args = Rates, processing = "h/h", ports = "1/2-")]
 pub struct BandwidthMeter {
     rates: Vec<u64>,
 }

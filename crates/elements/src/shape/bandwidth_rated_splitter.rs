@@ -23,7 +23,7 @@ const RESERVE: u64 = 1 << 17;
 /// < out 1.0.0.3 > 2.0.0.2 udp len 100
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(args = BandwidthRatedSplitter, processing = "h/h")]
+#[element(room = "shape", args = BandwidthRatedSplitter, processing = "h/h")]
 pub struct BandwidthRatedSplitter {
     /// Bandwidth; no limit if 0.
     #[arg(live)]

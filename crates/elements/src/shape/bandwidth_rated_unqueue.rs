@@ -37,7 +37,7 @@ const LINK_OVERHEAD: u64 = 24;
 /// = u.rate 1Gbps
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(args = BandwidthRatedUnqueue, ports = "1/1", processing = "l/h")]
+#[element(room = "shape", args = BandwidthRatedUnqueue, ports = "1/1", processing = "l/h")]
 pub struct BandwidthRatedUnqueue {
     /// Bandwidth; no limit if 0.
     #[arg(live)]

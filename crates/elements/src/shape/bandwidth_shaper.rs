@@ -29,7 +29,7 @@ use castanet_kit::rate::GapRate;
 /// < out 1.0.0.2 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Clone, Element)]
-#[element(ports = "1/1-2", processing = "l/l")]
+#[element(room = "shape", ports = "1/1-2", processing = "l/l")]
 pub struct BandwidthShaper {
     /// Bytes a second, or a bandwidth.
     #[arg(live)]

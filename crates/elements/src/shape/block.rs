@@ -18,7 +18,7 @@ use castanet_engine::prelude::*;
 /// < out   1.0.0.2 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Clone, Element)]
-#[element(processing = "h/h")]
+#[element(room = "shape", processing = "h/h")]
 pub struct Block {
     /// The highest rate that passes; all pass if 0.
     #[arg(live)]

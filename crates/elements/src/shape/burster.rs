@@ -20,7 +20,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.3 > 2.0.0.2 udp
 /// ```
 #[derive(Element, Args)]
-#[element(args = Burster, ports = "1/1", processing = "l/h")]
+#[element(room = "shape", args = Burster, ports = "1/1", processing = "l/h")]
 pub struct Burster {
     /// Time between pulls.
     #[arg]

@@ -20,7 +20,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.2 > 2.0.0.2 udp len 60 ; time 1000000002.500000000
 /// ```
 #[derive(Clone, Element)]
-#[element(ports = "1/1", processing = "l/l")]
+#[element(room = "shape", ports = "1/1", processing = "l/l")]
 pub struct DelayShaper {
     /// How old packets must be.
     #[arg(live)]

@@ -26,7 +26,7 @@ use castanet_kit::chance::Chance;
 /// < out 1.0.0.2 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(ports = "1/1", processing = "l/h")]
+#[element(room = "shape", ports = "1/1", processing = "l/h")]
 pub struct EXPUnqueue {
     /// Packets a second, on average.
     #[arg(live, range = 1..)]

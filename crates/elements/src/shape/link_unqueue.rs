@@ -32,7 +32,7 @@ use std::collections::VecDeque;
 /// = l.drops.reset 1
 /// ```
 #[derive(Element, Args)]
-#[element(args = LinkUnqueue, methods, ports = "1/1", processing = "l/h")]
+#[element(room = "shape", args = LinkUnqueue, methods, ports = "1/1", processing = "l/h")]
 pub struct LinkUnqueue {
     /// How long it takes from one end of the line to the other.
     #[arg]

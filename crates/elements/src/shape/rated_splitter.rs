@@ -25,7 +25,7 @@ use castanet_kit::rate::{TokenBucket, burst_capacity};
 /// < out 1.0.0.5 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(args = RatedSplitter, processing = "h/h")]
+#[element(room = "shape", args = RatedSplitter, processing = "h/h")]
 pub struct RatedSplitter {
     /// Packets a second; no limit if 0.
     #[arg(live)]

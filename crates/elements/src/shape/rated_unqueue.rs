@@ -27,7 +27,7 @@ use castanet_kit::rate::{TokenBucket, burst_capacity};
 /// < out 1.0.0.4 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(args = RatedUnqueue, ports = "1/1", processing = "l/h")]
+#[element(room = "shape", args = RatedUnqueue, ports = "1/1", processing = "l/h")]
 pub struct RatedUnqueue {
     /// Packets a second; no limit if 0.
     #[arg(live)]

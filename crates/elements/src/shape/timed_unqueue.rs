@@ -19,7 +19,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.4 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Clone, Element)]
-#[element(ports = "1/1", processing = "l/h")]
+#[element(room = "shape", ports = "1/1", processing = "l/h")]
 pub struct TimedUnqueue {
     /// Time between pulls.
     #[arg]

@@ -34,7 +34,7 @@ use castanet_engine::wire::{Ethernet, Ipv4Header, Tcp, ip_proto};
 /// = s.rate 0
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Fields, methods)]
+#[element(room = "source", args = Fields, methods)]
 pub struct FastTCPFlows {
     pacing: Pacing,
     flows: u32,

@@ -29,7 +29,7 @@ use castanet_engine::prelude::*;
 /// = s.rate 0
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Fields, methods)]
+#[element(room = "source", args = Fields, methods)]
 pub struct FastUDPFlows {
     pacing: Pacing,
     flows: u32,

@@ -26,7 +26,7 @@ use castanet_engine::wire::{Ethernet, Ipv4Header, Udp, ip_proto};
 /// = s.count 1
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Fields, methods)]
+#[element(room = "source", args = Fields, methods)]
 pub struct FastUDPSource {
     pacing: Pacing,
     interval: u32,

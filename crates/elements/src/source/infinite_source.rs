@@ -53,7 +53,7 @@ use castanet_engine::prelude::*;
 /// = q.drops 0
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(args = InfiniteSource)]
+#[element(room = "source", args = InfiniteSource)]
 pub struct InfiniteSource {
     /// Contents of the packets.
     #[arg(live, default = Data::from("A packet of this source holds this text, of sixty-four bytes or more."))]

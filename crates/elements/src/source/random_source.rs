@@ -13,7 +13,7 @@ use castanet_engine::prelude::*;
 /// = c.byte_count 192
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(args = RandomSource)]
+#[element(room = "source", args = RandomSource)]
 pub struct RandomSource {
     /// Length of the packets.
     #[arg(live, range = ..=1048576)]

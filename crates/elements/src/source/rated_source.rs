@@ -35,7 +35,7 @@ use castanet_kit::rate::GapRate;
 /// = s.rate 1000
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(args = RatedSource)]
+#[element(room = "source", args = RatedSource)]
 pub struct RatedSource {
     /// Contents of the packets.
     #[arg(live, default = Data::from("A packet of this source holds this text, of sixty-four bytes or more."))]

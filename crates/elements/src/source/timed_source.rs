@@ -22,7 +22,7 @@ use castanet_engine::prelude::*;
 /// = s.count 1
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(args = TimedSource, processing = "h/h")]
+#[element(room = "source", args = TimedSource, processing = "h/h")]
 pub struct TimedSource {
     /// Time from packet to packet.
     #[arg(live, default = Duration::from_millis(500))]

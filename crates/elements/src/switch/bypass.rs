@@ -28,7 +28,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.2 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Choice, ports = "1-2/1-2", processing = "a/a")]
+#[element(room = "switch", args = Choice, ports = "1-2/1-2", processing = "a/a")]
 pub struct Bypass {
     /// Whether packets go round.
     #[arg(live)]

@@ -20,7 +20,7 @@ use castanet_engine::prelude::*;
 /// = s.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(args = Place)]
+#[element(room = "switch", args = Place)]
 pub struct HashSwitch {
     start: usize,
     end: usize,

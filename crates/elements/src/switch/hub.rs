@@ -25,7 +25,7 @@ use castanet_engine::prelude::*;
 /// = h.drops.unmatched 1
 /// ```
 #[derive(Element)]
-#[element(args = (), ports = "-/=", processing = "h/h")]
+#[element(room = "switch", args = (), ports = "-/=", processing = "h/h")]
 pub struct Hub {
     outputs: u8,
 }

@@ -19,7 +19,7 @@ use castanet_engine::prelude::*;
 /// = s.drops.other 2
 /// ```
 #[derive(Clone, Element)]
-#[element(args = First, methods, ports = "1-/1", processing = "h/h")]
+#[element(room = "switch", args = First, methods, ports = "1-/1", processing = "h/h")]
 pub struct InputSwitch {
     input: i64,
     inputs: usize,

@@ -15,7 +15,7 @@ use castanet_engine::prelude::*;
 /// = t.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(args = Arms, processing = "l/lh")]
+#[element(room = "switch", args = Arms, processing = "l/lh")]
 pub struct PullTee {
     outputs: u8,
 }

@@ -21,7 +21,7 @@ use castanet_engine::prelude::*;
 /// = none.drops 1
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Chances, methods)]
+#[element(room = "switch", args = Chances, methods)]
 pub struct RandomSample {
     sample: f64,
     /// Whether to sample at all; all pass otherwise.

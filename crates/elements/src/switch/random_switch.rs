@@ -13,7 +13,7 @@ use castanet_engine::prelude::*;
 /// = s.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(args = (), ports = "1/1-")]
+#[element(room = "switch", args = (), ports = "1/1-")]
 pub struct RandomSwitch {
     outputs: u64,
 }

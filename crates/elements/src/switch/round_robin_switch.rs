@@ -19,7 +19,7 @@ use castanet_engine::prelude::*;
 /// = s.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(args = Most, alias = "RoundRobinSwitchMP")]
+#[element(room = "switch", args = Most, alias = "RoundRobinSwitchMP")]
 pub struct RoundRobinSwitch {
     outputs: u8,
 }

@@ -19,7 +19,7 @@ use castanet_engine::prelude::*;
 /// = none.drops.unmatched 1
 /// ```
 #[derive(Element)]
-#[element(args = Fixed, ports = "1/-")]
+#[element(room = "switch", args = Fixed, ports = "1/-")]
 pub struct StaticSwitch {
     port: Port,
 }

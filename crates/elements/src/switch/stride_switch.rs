@@ -26,7 +26,7 @@ use castanet_kit::stride::Stride;
 /// = s.drops.unmatched 1
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Tickets, methods)]
+#[element(room = "switch", args = Tickets, methods)]
 pub struct StrideSwitch {
     tickets: Vec<u32>,
 }

@@ -35,7 +35,7 @@ use castanet_engine::prelude::*;
 /// = s.drops.unmatched 0
 /// ```
 #[derive(Clone, Element)]
-#[element(args = (), methods, ports = "-/=", processing = "a/a", flow = "#/#")]
+#[element(room = "switch", args = (), methods, ports = "-/=", processing = "a/a", flow = "#/#")]
 pub struct Suppressor {
     /// By port: whether it is open.
     open: Vec<bool>,

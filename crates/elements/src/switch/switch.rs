@@ -19,7 +19,7 @@ use castanet_engine::prelude::*;
 /// = s.drops.unmatched 1
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Choice, methods, ports = "1/-")]
+#[element(room = "switch", args = Choice, methods, ports = "1/-")]
 pub struct Switch {
     port: Port,
     outputs: usize,

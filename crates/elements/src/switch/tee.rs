@@ -15,7 +15,7 @@ use castanet_engine::prelude::*;
 /// = t.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(args = Arms, processing = "h/h", alias = "Duplicate")]
+#[element(room = "switch", args = Arms, processing = "h/h", alias = "Duplicate")]
 pub struct Tee {
     outputs: u8,
 }

@@ -30,7 +30,7 @@ use castanet_engine::wire::{Tcp, ip_proto};
 /// < bad 1.0.0.1:1 > 2.0.0.2:2 udp
 /// ```
 #[derive(Element)]
-#[element(args = Checks)]
+#[element(room = "tcp", args = Checks)]
 pub struct CheckTCPHeader {
     checker: Checker,
 }

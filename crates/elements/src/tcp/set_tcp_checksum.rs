@@ -23,6 +23,7 @@ use castanet_engine::wire::Tcp;
 /// < out 1.0.0.1:1 > 2.0.0.2:2 tcp
 /// ```
 #[derive(Element)]
+#[element(room = "tcp")]
 pub struct SetTCPChecksum {
     /// Whether to mend a data offset that is too large.
     #[arg(default = false)]

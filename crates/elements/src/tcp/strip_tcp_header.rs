@@ -16,6 +16,7 @@ use castanet_engine::prelude::*;
 /// = s.drops.not_tcp 1
 /// ```
 #[derive(Element)]
+#[element(room = "tcp")]
 pub struct StripTCPHeader;
 
 impl PerPacket for StripTCPHeader {

@@ -29,6 +29,7 @@ use castanet_kit::balance::{Move, Order, Task, moves};
 /// = sched.moves 0
 /// ```
 #[derive(Element)]
+#[element(room = "threads")]
 pub struct BalancedThreadSched {
     /// Milliseconds from one look to the next.
     #[arg(default = 1000, range = 1..)]

@@ -17,7 +17,7 @@ use castanet_engine::prelude::*;
 /// = c.count 2
 /// ```
 #[derive(Clone, Element)]
-#[element(methods, ports = "0/0")]
+#[element(room = "threads", methods, ports = "0/0")]
 pub struct BlockThread;
 
 #[handlers]

@@ -24,7 +24,7 @@ use std::collections::VecDeque;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(ports = "1/1-", processing = "h/l")]
+#[element(room = "threads", ports = "1/1-", processing = "h/l")]
 pub struct CPUQueue {
     /// How many packets of one worker find room.
     #[arg(live, default = 128, range = 1..)]

@@ -15,7 +15,7 @@ use castanet_engine::prelude::*;
 /// = s.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(args = ())]
+#[element(room = "threads", args = ())]
 pub struct CPUSwitch {
     outputs: usize,
 }

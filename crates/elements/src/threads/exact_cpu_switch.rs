@@ -14,7 +14,7 @@ use castanet_engine::prelude::*;
 /// = s.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(args = ())]
+#[element(room = "threads", args = ())]
 pub struct ExactCPUSwitch {
     /// By worker: its output.
     outputs: Vec<Port>,

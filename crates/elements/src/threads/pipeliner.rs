@@ -34,7 +34,7 @@ use std::collections::VecDeque;
 /// = c.count 4
 /// ```
 #[derive(Clone, Element)]
-#[element(ports = "1-/1", processing = "h/h")]
+#[element(room = "threads", ports = "1-/1", processing = "h/h")]
 pub struct Pipeliner {
     /// How many bursts of each worker find room.
     #[arg(default = 1024, range = 4..)]

@@ -10,6 +10,7 @@ use castanet_engine::prelude::*;
 /// = d.count 0
 /// ```
 #[derive(Element)]
+#[element(room = "threads")]
 pub struct StaticThreadSched {
     /// An element's name and the number of its worker; -1 leaves it open.
     #[arg(rest)]

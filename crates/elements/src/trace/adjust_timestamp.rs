@@ -24,6 +24,7 @@ use castanet_engine::prelude::*;
 /// < out  1.0.0.1 > 2.0.0.2 udp ; time 1000000004.000000000
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "trace")]
 pub struct AdjustTimestamp {
     /// What to add.
     #[arg(live)]

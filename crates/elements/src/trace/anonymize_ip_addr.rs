@@ -25,7 +25,7 @@ use castanet_kit::anonymize::Anonymizer;
 /// = c.drops 0
 /// ```
 #[derive(Element)]
-#[element(args = Wishes)]
+#[element(room = "trace", args = Wishes)]
 pub struct AnonymizeIPAddr {
     settings: Wishes,
 }

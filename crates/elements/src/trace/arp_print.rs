@@ -27,6 +27,7 @@ use castanet_engine::wire::{Ethernet, Timestamp};
 /// < out hex 00 01 08 00
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "trace")]
 pub struct ARPPrint {
     /// Stands before each line.
     #[arg(default = String::new())]

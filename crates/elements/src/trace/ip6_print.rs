@@ -26,6 +26,7 @@ use castanet_engine::wire::print::ip6_line;
 /// ~   0002
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "trace")]
 pub struct IP6Print {
     /// Stands first in each line.
     #[arg(default = String::new())]

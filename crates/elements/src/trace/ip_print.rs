@@ -25,6 +25,7 @@ use castanet_engine::wire::{Ethernet, Timestamp};
 /// ~ hel
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "trace")]
 pub struct IPPrint {
     /// Stands first in each line.
     #[arg(default = String::new())]

@@ -23,6 +23,7 @@ use castanet_engine::wire::print::{Contents, Print as Line};
 /// = p.active false
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "trace")]
 pub struct Print {
     /// Stands before each line.
     #[arg(default = String::new())]

@@ -39,6 +39,7 @@ use castanet_engine::prelude::*;
 /// < y 1.0.0.2 > 2.0.0.2 udp ; time 1000000002.000000000
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "trace")]
 #[element(ports = "1-/=", processing = "l/h", flow = "#/#", alias = "MultiReplayUnqueue")]
 pub struct ReplayUnqueue {
     /// How often to replay before the router is stopped; for ever if negative.

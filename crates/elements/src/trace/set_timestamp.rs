@@ -20,6 +20,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp ; time 7.500000000
 /// ```
 #[derive(Element)]
+#[element(room = "trace")]
 pub struct SetTimestamp {
     /// The time to set; now if not given.
     #[arg]

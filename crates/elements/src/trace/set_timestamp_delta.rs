@@ -30,6 +30,7 @@ use castanet_engine::prelude::*;
 /// < out2 1.0.0.1 > 2.0.0.2 udp ; time 1000000003.000000000
 /// ```
 #[derive(Element)]
+#[element(room = "trace")]
 pub struct SetTimestampDelta {
     /// What times are counted from.
     #[arg(name = "TYPE", keyword, default = Kind::Range)]

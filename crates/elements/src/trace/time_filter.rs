@@ -50,7 +50,7 @@ use castanet_engine::prelude::*;
 /// = f.end 1000000009.000000000
 /// ```
 #[derive(Element)]
-#[element(args = Wishes)]
+#[element(room = "trace", args = Wishes)]
 pub struct TimeFilter {
     window: Window,
     stop: bool,

@@ -20,6 +20,7 @@ use castanet_engine::prelude::*;
 /// = r.last 0.0
 /// ```
 #[derive(Element)]
+#[element(room = "trace")]
 pub struct TimeRange {
     /// Whether time stamps only grow; they need not be compared then, but there is no gain here.
     #[arg(keyword, default = false)]

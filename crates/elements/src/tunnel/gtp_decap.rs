@@ -19,6 +19,7 @@ use castanet_engine::wire::gtp;
 /// = d.drops.no_packet 2
 /// ```
 #[derive(Element)]
+#[element(room = "tunnel")]
 pub struct GTPDecap;
 
 #[derive(Fate)]

@@ -21,6 +21,7 @@ use castanet_engine::wire::Gtp;
 /// = e.drops.too_long 1
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "tunnel")]
 pub struct GTPEncap {
     /// Which tunnel.
     #[arg(live)]

@@ -33,7 +33,7 @@ use castanet_kit::gtp_tunnels::{Tunnels, Way};
 /// = l.drops.unresolved 1
 /// ```
 #[derive(Element)]
-#[element(args = Which, gives = "ip")]
+#[element(room = "tunnel", args = Which, gives = "ip")]
 pub struct GTPLookup {
     tunnels: Link<Tunnels>,
 }

@@ -36,7 +36,7 @@ use castanet_kit::gtp_tunnels::Tunnels;
 /// = t.count 0
 /// ```
 #[derive(Element)]
-#[element(args = Asking, ports = "2/2", processing = "h/h")]
+#[element(room = "tunnel", args = Asking, ports = "2/2", processing = "h/h")]
 pub struct GTPTable {
     ping_dst: Ipv4Addr,
     tunnels: Link<Tunnels>,

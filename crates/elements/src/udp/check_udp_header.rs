@@ -33,7 +33,7 @@ use castanet_engine::wire::{Udp, ip_proto};
 /// < bad 1.0.0.1:1 > 2.0.0.2:2 tcp
 /// ```
 #[derive(Element)]
-#[element(args = Checks)]
+#[element(room = "udp", args = Checks)]
 pub struct CheckUDPHeader {
     checker: Checker,
 }

@@ -17,6 +17,7 @@ use castanet_engine::prelude::*;
 /// = s.drops.not_udp 1
 /// ```
 #[derive(Element)]
+#[element(room = "udp")]
 pub struct SetUDPChecksum;
 
 #[derive(Fate)]

@@ -29,7 +29,7 @@ use castanet_engine::wire::{Ipv4Header, Udp, ip_proto};
 /// < out 1.0.0.1:1234 > 2.0.0.2:53 udp ttl 250 nocheck "abc"
 /// ```
 #[derive(Clone, Element)]
-#[element(gives = "ip")]
+#[element(room = "udp", gives = "ip")]
 pub struct UDPIPEncap {
     /// Source address.
     #[arg(live)]

@@ -14,6 +14,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
+#[element(room = "util")]
 #[element(alias = "BatchFixed", alias = "Debatcher", alias = "Unbatch", alias = "Unbatcher")]
 pub struct Batcher {
     /// Sizes and times, elsewhere.

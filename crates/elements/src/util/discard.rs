@@ -20,7 +20,7 @@ use castanet_engine::prelude::*;
 /// = d.count 0
 /// ```
 #[derive(Clone, Element)]
-#[element(alias = "DiscardNoFree")]
+#[element(room = "util", alias = "DiscardNoFree")]
 pub struct Discard {
     /// Whether to pull packets; one that is pushed to takes them always.
     #[arg(keyword, live, default = true)]

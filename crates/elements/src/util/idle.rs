@@ -11,7 +11,7 @@ use castanet_engine::prelude::*;
 /// > in 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(ports = "-/-", processing = "a/a", alias = "SimpleIdle")]
+#[element(room = "util", ports = "-/-", processing = "a/a", alias = "SimpleIdle")]
 pub struct Idle;
 
 impl PerBatch for Idle {

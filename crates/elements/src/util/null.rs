@@ -13,7 +13,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(alias = "NullElement", alias = "Null1", alias = "Null2", alias = "Null3")]
+#[element(room = "util", alias = "NullElement", alias = "Null1", alias = "Null2", alias = "Null3")]
 #[element(alias = "Null4", alias = "Null5", alias = "Null6", alias = "Null7", alias = "Null8")]
 pub struct Null;
 

@@ -14,7 +14,7 @@ use castanet_engine::prelude::*;
 /// = c.count 1
 /// ```
 #[derive(Element)]
-#[element(processing = "l/l")]
+#[element(room = "util", processing = "l/l")]
 pub struct PullNull;
 
 impl PerBatch for PullNull {

@@ -13,7 +13,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(processing = "h/h")]
+#[element(room = "util", processing = "h/h")]
 pub struct PushNull;
 
 impl PerBatch for PushNull {

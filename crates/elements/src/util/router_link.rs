@@ -22,7 +22,7 @@ use castanet_engine::prelude::*;
 /// = l.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(args = Ends, ports = "-/-", processing = "a/h", flow = "x/y")]
+#[element(room = "util", args = Ends, ports = "-/-", processing = "a/h", flow = "x/y")]
 pub struct RouterLink {
     outputs: u8,
 }

@@ -16,7 +16,7 @@ use castanet_engine::prelude::*;
 /// = q.length 0
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(args = TimedSink, ports = "1/0", processing = "l/l")]
+#[element(room = "util", args = TimedSink, ports = "1/0", processing = "l/l")]
 pub struct TimedSink {
     /// Time from packet to packet.
     #[arg(live, default = Duration::from_millis(500))]

@@ -44,7 +44,7 @@ use castanet_engine::wire::{Ethernet, Vlan, ether_type, vlan};
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 vlan 7 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Fields, methods, gives = "ether", alias = "EtherVlanEncap")]
+#[element(room = "vlan", args = Fields, methods, gives = "ether", alias = "EtherVlanEncap")]
 pub struct EtherVLANEncap {
     ethertype: u16,
     src: MacAddr,

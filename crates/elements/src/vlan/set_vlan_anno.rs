@@ -21,7 +21,7 @@ use castanet_engine::prelude::*;
 /// ! s.vlan_tci 5
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Fields, methods, alias = "SetVlanAnno")]
+#[element(room = "vlan", args = Fields, methods, alias = "SetVlanAnno")]
 pub struct SetVLANAnno {
     tag: Tag,
 }

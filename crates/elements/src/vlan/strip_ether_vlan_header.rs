@@ -31,7 +31,7 @@ use castanet_engine::wire::{Ethernet, Vlan, ether_type, vlan};
 /// < out   eth 0:0:0:0:0:3 > 0:0:0:0:0:4 vlan 7 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(processing = "a/ah", alias = "StripEtherVlanHeader")]
+#[element(room = "vlan", processing = "a/ah", alias = "StripEtherVlanHeader")]
 pub struct StripEtherVLANHeader {
     /// The VLAN of frames without tag, -1 for none.
     #[arg(default = Native::ZERO)]

@@ -22,6 +22,7 @@ use castanet_engine::wire::{Vlan, ether_type, vlan};
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 vlan 7 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
+#[element(room = "vlan")]
 pub struct VLANDecap {
     /// Whether to set the annotation.
     #[arg(default = true)]

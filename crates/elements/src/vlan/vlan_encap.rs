@@ -37,7 +37,7 @@ use castanet_engine::wire::{Vlan, ether_type, vlan};
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 qinq 7 vlan 9 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Fields, methods)]
+#[element(room = "vlan", args = Fields, methods)]
 pub struct VLANEncap {
     tag: Tag,
     native: Native,
