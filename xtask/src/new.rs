@@ -125,7 +125,11 @@ fn with_module(text: &str, module: &str) -> Option<String> {
     let modules = || (0..lines.len()).filter(|&n| lines[n].starts_with("pub mod "));
     let place = modules().find(|&n| *lines[n] > *new).or(modules().next_back().map(|n| n + 1));
     match place {
-        Some(place) => lines.insert(place, &new),
+        Some(place) => {
+            // Attributes of the next module stay with it.
+            let attributes = lines[..place].iter().rev().take_while(|l| l.starts_with("#["));
+            lines.insert(place - attributes.count(), &new);
+        }
         None => {
             let imports = lines.iter().position(|line| line.starts_with("use "))?;
             lines.splice(imports..imports, [new.as_str(), ""]);
@@ -312,6 +316,10 @@ mod tests {
         );
         let entries = "<a::A>(),\n    per_packet::<b::B>(),\n    store::<c::C>(),\n];\n";
         assert!(text.ends_with(entries), "{text}");
+        let attribute = "pub mod a;\n#[allow(x)]\npub mod c;\n";
+        let room = room.replace("pub mod a;\nmod aid;\npub mod c;\n", attribute);
+        let text = listed(&room, "b", "B", "util").expect("has CLASSES");
+        assert!(text.contains("pub mod a;\npub mod b;\n#[allow(x)]\npub mod c;\n"), "{text}");
         // The short forms of rustfmt.
         let one = "//! Room.\n\npub mod c;\n\nuse x::*;\n\npub static CLASSES: &[Class] =\n    &[store::<c::C>()];\n";
         let text = listed(one, "b", "B", "util").expect("has CLASSES");
