@@ -1,8 +1,8 @@
-//! Prints what the basic operations cost, in nanoseconds a packet.
+//! Measures the cost of the basic operations in nanoseconds per packet.
 //!
-//! `cargo run --release -p castanet-packet --example cost`; best of many
-//! short rounds, since the machine may be shared. The first line is for
-//! scale: what two dependent instructions cost on this machine at this moment.
+//! `cargo run --release -p castanet-packet --example cost`; the best of many
+//! short rounds, since the machine may be shared. The first line is a reference:
+//! the cost of two dependent instructions on this machine at this moment.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -12,8 +12,8 @@ use castanet_packet::{BURST, Batch, Packet, Pool, PoolConfig};
 const ROUNDS: usize = 400;
 const BURSTS: usize = 200;
 
-/// Runs `burst` many times and prints the best time a packet.
-fn measure(what: &str, mut burst: impl FnMut()) {
+/// Runs `burst` many times and prints the best time per packet.
+fn measure(name: &str, mut burst: impl FnMut()) {
     let best = (0..ROUNDS)
         .map(|_| {
             let start = Instant::now();
@@ -22,7 +22,7 @@ fn measure(what: &str, mut burst: impl FnMut()) {
         })
         .min()
         .unwrap_or(0);
-    println!("{what:<44} {:>6.2}", best as f64 / (BURSTS * BURST) as f64);
+    println!("{name:<44} {:>6.2}", best as f64 / (BURSTS * BURST) as f64);
 }
 
 /// An IPv4 packet of 64 bytes with its header marked.

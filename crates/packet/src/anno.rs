@@ -1,26 +1,25 @@
-//! Click's annotations: 48 bytes that travel with a packet, and their names.
+//! Click's annotations: 48 bytes of metadata per packet, with Click's names and offsets.
 //!
-//! Offsets and names are Click's. Four of them are hot and live in the packet
-//! descriptor: bytes 0 to 3 (destination address), 16 (paint) and 19
-//! (`FIX_IP_SRC`, which keeps no more than zero or one). The others live in
-//! the frame's header. Numbers are in host order, addresses in network order,
-//! as in Click.
+//! Six of these bytes are hot and live in the packet descriptor: bytes 0 to 3
+//! (destination address), 16 (paint) and 19 (`FIX_IP_SRC`, which stores only
+//! zero or one). The others live in the frame's header. Numbers are in host
+//! order, addresses in network order, as in Click.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::packet::{COLD, FIX_IP_SRC_FLAG, Packet};
 
-/// How many bytes of annotations a packet has.
+/// Number of annotation bytes per packet.
 pub const SIZE: usize = 48;
 
-/// An annotation by name, for arguments such as `Paint(1, ANNO PAINT)`.
+/// A named annotation, for arguments such as `Paint(1, ANNO PAINT)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anno {
     /// Click's name.
     pub name: &'static str,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: usize,
-    /// How many bytes.
+    /// Length in bytes.
     pub size: usize,
 }
 
@@ -28,50 +27,50 @@ macro_rules! annotations {
     ($($(#[$doc:meta])* $name:ident $offset:literal $size:literal;)*) => {
         $($(#[$doc])* pub const $name: usize = $offset;)*
 
-        /// All annotations that have a name.
+        /// All named annotations.
         pub const ALL: &[Anno] =
             &[$(Anno { name: stringify!($name), offset: $offset, size: $size }),*];
     };
 }
 
 annotations! {
-    /// Where an IPv4 packet goes next: its destination, or a gateway.
+    /// Next hop of an IPv4 packet: its destination, or a gateway.
     DST_IP 0 4;
-    /// Where an IPv6 packet goes next.
+    /// Next hop of an IPv6 packet.
     DST_IP6 0 16;
-    /// Radio details of 802.11 packets.
+    /// Radio metadata of 802.11 packets.
     WIFI_EXTRA 16 24;
-    /// A packet's colour.
+    /// Paint: a colour, as set by `Paint`.
     PAINT 16 1;
-    /// Which byte of the header an ICMP parameter problem is about.
+    /// Offset of the header byte that an ICMP parameter problem reports.
     ICMP_PARAMPROB 17 1;
-    /// Whether `FixIPSrc` is to put this router's address in.
+    /// Whether `FixIPSrc` must replace the source address by the router's.
     FIX_IP_SRC 19 1;
-    /// VLAN tag control information, network order.
+    /// VLAN tag control information, in network order.
     VLAN_TCI 20 2;
-    /// Which aggregate (flow, prefix) a packet belongs to.
+    /// Number of the aggregate (flow, prefix) that the packet belongs to.
     AGGREGATE 20 4;
     /// Forward rate.
     FWD_RATE 20 4;
-    /// Some other IPv4 address.
+    /// Another IPv4 address.
     MISC_IP 20 4;
-    /// How many packets the batch had.
+    /// Number of packets in the batch.
     BATCH_COUNT 24 2;
     /// Reverse rate.
     REV_RATE 24 4;
-    /// How many more packets this one stands for.
+    /// Number of further packets that this one represents.
     EXTRA_PACKETS 26 2;
-    /// A second colour, of two bytes.
+    /// A second paint, of two bytes.
     PAINT2 26 2;
-    /// Why sending failed.
+    /// Error code of a failed send.
     SEND_ERR 26 1;
-    /// What grid routing is to do.
+    /// Callback of grid routing.
     GRID_ROUTE_CB 27 1;
-    /// Fragment bookkeeping of `IPReassembler`.
+    /// Fragment state of `IPReassembler`.
     IPREASSEMBLER 28 4;
-    /// How many more bytes this packet stands for.
+    /// Number of further bytes that this packet represents.
     EXTRA_LENGTH 28 4;
-    /// When the first packet of several was seen.
+    /// Timestamp of the first packet of an aggregate.
     FIRST_TIMESTAMP 32 8;
     /// Packet number in a trace.
     PACKET_NUMBER 32 4;
@@ -87,7 +86,7 @@ annotations! {
     PERFCTR 40 8;
 }
 
-/// The annotation called `name`.
+/// Looks up the annotation called `name`.
 pub fn by_name(name: &str) -> Option<Anno> {
     ALL.iter().copied().find(|anno| anno.name == name)
 }
@@ -97,7 +96,7 @@ const fn is_hot(offset: usize) -> bool {
     matches!(offset, 0..=3 | PAINT | FIX_IP_SRC)
 }
 
-/// How many of the `size` bytes at `offset` live in the descriptor.
+/// Number of the `size` bytes at `offset` that live in the descriptor.
 #[inline]
 const fn hot_bytes(offset: usize, size: usize) -> usize {
     let (mut i, mut hot) = (0, 0);
@@ -110,19 +109,19 @@ const fn hot_bytes(offset: usize, size: usize) -> usize {
 
 macro_rules! numbers {
     ($($get:ident $set:ident $type:ty;)*) => {$(
-        #[doc = concat!("The annotation at `offset`, as `", stringify!($type), "`.")]
+        #[doc = concat!("Returns the annotation at `offset` as `", stringify!($type), "`.")]
         ///
         /// # Panics
-        /// If it does not lie within the 48 bytes.
+        /// If the annotation exceeds the 48 bytes.
         #[inline]
         pub fn $get(&self, offset: usize) -> $type {
             <$type>::from_ne_bytes(self.anno_bytes(offset))
         }
 
-        #[doc = concat!("Sets the annotation at `offset`, a `", stringify!($type), "`.")]
+        #[doc = concat!("Sets the annotation at `offset` to a `", stringify!($type), "`.")]
         ///
         /// # Panics
-        /// If it does not lie within the 48 bytes.
+        /// If the annotation exceeds the 48 bytes.
         #[inline]
         pub fn $set(&mut self, offset: usize, value: $type) {
             self.set_anno_bytes(offset, value.to_ne_bytes());
@@ -138,18 +137,19 @@ impl Packet {
         anno_u64 set_anno_u64 u64;
     }
 
-    /// The `N` bytes of annotation at `offset`.
+    /// Returns the `N` annotation bytes at `offset`.
     ///
     /// # Panics
-    /// If they do not lie within the 48 bytes.
+    /// If they exceed the 48 bytes.
     #[inline]
     pub fn anno_bytes<const N: usize>(&self, offset: usize) -> [u8; N] {
         assert!(offset <= SIZE && N <= SIZE - offset, "annotation out of range");
         let hot = hot_bytes(offset, N);
         let mut value = [0; N];
         if hot < N && self.has(COLD) {
-            // SAFETY: the range lies in the array; valid frame headers are
-            // only written by an owner that is alone.
+            // SAFETY: the assertion keeps the range inside the array. A frame
+            // header is only written by the frame's exclusive owner, and this
+            // packet is an owner, so there is no concurrent write.
             value = unsafe { self.cold_annotations().add(offset).cast::<[u8; N]>().read() };
         }
         if hot > 0 {
@@ -160,10 +160,10 @@ impl Packet {
         value
     }
 
-    /// Sets the `N` bytes of annotation at `offset`.
+    /// Sets the `N` annotation bytes at `offset`.
     ///
     /// # Panics
-    /// If they do not lie within the 48 bytes.
+    /// If they exceed the 48 bytes.
     #[inline]
     pub fn set_anno_bytes<const N: usize>(&mut self, offset: usize, value: [u8; N]) {
         assert!(offset <= SIZE && N <= SIZE - offset, "annotation out of range");
@@ -174,14 +174,15 @@ impl Packet {
             }
         }
         if hot < N {
-            self.own_cold();
-            // SAFETY: the range lies in the array, and the frame is ours
-            // alone. What is hot there is never read back.
+            self.make_exclusive_cold();
+            // SAFETY: the assertion keeps the range inside the array, and
+            // `make_exclusive_cold` made this packet the frame's only owner.
+            // Hot bytes are written too, but never read from there.
             unsafe { self.cold_annotations().add(offset).cast::<[u8; N]>().write(value) };
         }
     }
 
-    /// The destination annotation of an IPv6 packet: where it goes next.
+    /// Returns the destination annotation of an IPv6 packet: its next hop.
     #[inline]
     pub fn dst6(&self) -> Ipv6Addr {
         Ipv6Addr::from(self.anno_bytes::<16>(DST_IP6))
@@ -193,16 +194,16 @@ impl Packet {
         self.set_anno_bytes(DST_IP6, dst.octets());
     }
 
-    /// All 48 bytes of annotation.
+    /// Returns all 48 annotation bytes.
     pub fn annotations(&self) -> [u8; SIZE] {
         self.anno_bytes(0)
     }
 
-    /// Sets all 48 bytes of annotation; leaves the frame's header alone if
-    /// it has nothing to say.
+    /// Sets all 48 annotation bytes. Does not touch the frame's header if all
+    /// cold bytes are zero there and in `value`.
     pub fn set_annotations(&mut self, value: [u8; SIZE]) {
-        let quiet = value.iter().enumerate().all(|(i, &byte)| byte == 0 || is_hot(i));
-        if quiet && !self.has(COLD) {
+        let cold_is_zero = value.iter().enumerate().all(|(i, &byte)| byte == 0 || is_hot(i));
+        if cold_is_zero && !self.has(COLD) {
             for (i, &byte) in value.iter().enumerate() {
                 self.set_hot_anno(i, byte);
             }
@@ -211,7 +212,7 @@ impl Packet {
         }
     }
 
-    /// Byte `offset` of the annotations, if it lives in the descriptor.
+    /// Returns byte `offset` of the annotations, if it lives in the descriptor.
     #[inline]
     fn hot_anno(&self, offset: usize) -> Option<u8> {
         match offset {

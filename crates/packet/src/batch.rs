@@ -1,4 +1,4 @@
-//! Batches: packets that travel together, in one array.
+//! Batches: arrays of packets that elements process together.
 
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::ops::{Index, IndexMut};
@@ -7,37 +7,37 @@ use crate::packet::Packet;
 use crate::pool;
 use crate::raw::RawPacket;
 
-/// How many packets travel together, unless the user says otherwise.
+/// Default number of packets in a burst.
 pub const BURST: usize = 64;
 
-/// Most packets that the engine lets travel together.
+/// Maximum number of packets in a burst.
 pub const MAX_BURST: usize = 256;
 
-/// Packets that travel together.
+/// An array of packets that elements process together.
 ///
-/// An empty batch costs nothing: its buffer comes with the first packet, from
-/// those that the thread used before, so that in the steady state nothing is
-/// allocated. Dropping a batch drops its packets, all at once.
+/// An empty batch has no buffer. The first packet gets one, from the buffers
+/// that the thread has cached, so that the steady state does not allocate.
+/// Dropping a batch drops its packets, in bulk.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Not dropped by itself: the batch's own destructor does better.
+    /// `ManuallyDrop`, because the batch's own destructor recycles frames in bulk.
     packets: ManuallyDrop<Vec<Packet>>,
 }
 
 impl Batch {
-    /// An empty batch.
+    /// Makes an empty batch.
     #[inline]
     pub const fn new() -> Self {
         Batch { packets: ManuallyDrop::new(Vec::new()) }
     }
 
-    /// How many packets.
+    /// Number of packets.
     #[inline]
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// Whether there are none.
+    /// Whether the batch has no packets.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
@@ -52,73 +52,74 @@ impl Batch {
         self.packets.push(packet);
     }
 
-    /// Takes the last packet off.
+    /// Removes the last packet and returns it.
     #[inline]
     pub fn pop(&mut self) -> Option<Packet> {
         self.packets.pop()
     }
 
-    /// The packets in order.
+    /// Iterates over the packets in order.
     #[inline]
     pub fn iter(&self) -> std::slice::Iter<'_, Packet> {
         self.packets.iter()
     }
 
-    /// The packets in order, to change.
+    /// Iterates over the packets in order, mutably.
     #[inline]
     pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Packet> {
         self.packets.iter_mut()
     }
 
-    /// The packets.
+    /// The packets as a slice.
     #[inline]
     pub fn as_slice(&self) -> &[Packet] {
         &self.packets
     }
 
-    /// The packets, to change.
+    /// The packets as a mutable slice.
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [Packet] {
         &mut self.packets
     }
 
-    /// Gives the packets up in order, and keeps the buffer.
+    /// Removes all packets, in order, and keeps the buffer.
     #[inline]
     pub fn drain(&mut self) -> std::vec::Drain<'_, Packet> {
         self.packets.drain(..)
     }
 
-    /// Drops all packets, all at once.
+    /// Drops all packets, in bulk.
     #[inline]
     pub fn clear(&mut self) {
         pool::recycle_all(&mut self.packets);
     }
 
-    /// The packets as words, for a device that sends from their frames.
+    /// The packets as words, for a device driver that sends from their frames.
     #[inline]
     pub fn as_raw(&self) -> &[RawPacket] {
         let packets: &[Packet] = &self.packets;
-        // SAFETY: a packet is laid out as its raw form, of which every value
-        // may be read.
+        // SAFETY: `Packet` and `RawPacket` have the same layout (asserted in
+        // `raw`), and `RawPacket` may be read whatever the packet holds.
         unsafe { std::slice::from_raw_parts(packets.as_ptr().cast(), packets.len()) }
     }
 
-    /// Gives out the frames of the first `n` packets, as
-    /// [`Packet::into_frame`] does, to a device that already knows them: the
-    /// packets are gone, the frames are in use.
+    /// Removes the first `n` packets without freeing their frames, which now
+    /// belong to a device driver, as after [`Packet::into_frame`]. The caller
+    /// has told the driver their addresses before.
     ///
     /// # Panics
-    /// If there are not that many.
+    /// If the batch has fewer than `n` packets.
     ///
     /// # Safety
-    /// None of them must be shared: the device may write to the frames, and
-    /// give them back to their pool.
+    /// None of these packets may be shared: the driver may write to the
+    /// frames, and give them back to their pool.
     #[inline]
     pub unsafe fn release(&mut self, n: usize) {
         debug_assert!(self.packets[..n].iter().all(|packet| !packet.is_shared()));
         let rest = self.packets[n..].len();
-        // SAFETY: the first `n` packets are forgotten, and what lies behind
-        // them moves up over them.
+        // SAFETY: the first `n` packets are forgotten without a drop; the
+        // `rest` packets behind them move to the start of the buffer, so that
+        // exactly the first `rest` slots hold packets.
         unsafe {
             self.packets.set_len(0);
             if rest > 0 {
@@ -145,7 +146,7 @@ impl Batch {
         }
     }
 
-    /// Takes off the packets from the `at`th on; none if there are fewer.
+    /// Removes the packets from index `at` on and returns them; none if there are fewer.
     pub fn split_off(&mut self, at: usize) -> Batch {
         let mut rest = Batch::new();
         if at == 0 {
@@ -160,21 +161,21 @@ impl Batch {
     /// Exchanges two packets.
     ///
     /// # Panics
-    /// If there are not that many.
+    /// If an index is out of range.
     #[inline]
     pub fn swap(&mut self, a: usize, b: usize) {
         self.packets.swap(a, b);
     }
 
-    /// Takes a packet out of the middle; those behind it move up.
+    /// Removes the packet at `index` and returns it; those behind it move up.
     ///
     /// # Panics
-    /// If there are not that many.
+    /// If `index` is out of range.
     pub fn remove(&mut self, index: usize) -> Packet {
         self.packets.remove(index)
     }
 
-    /// Makes room for `n` more packets.
+    /// Reserves room for `n` more packets.
     #[inline]
     pub fn reserve(&mut self, n: usize) {
         if n > self.packets.capacity() - self.packets.len() {
@@ -182,69 +183,72 @@ impl Batch {
         }
     }
 
-    /// Keeps the packets whose fate is `keep`, in order, and gives the
-    /// others to `sink` with their fates, in order.
+    /// Keeps the packets whose fate is `keep`, in order, and passes the
+    /// others to `sink` with their fates, in order. `fates` has one entry for
+    /// each packet.
     ///
     /// # Panics
-    /// If there is not exactly one fate a packet.
+    /// If the lengths of `fates` and of the batch differ.
     #[inline]
     pub fn partition(&mut self, fates: &[u8], keep: u8, mut sink: impl FnMut(u8, Packet)) {
         assert_eq!(fates.len(), self.len(), "one fate a packet");
-        let kept = leading(fates, keep);
+        let kept = common_prefix(fates, keep);
         if kept == fates.len() {
             return;
         }
-        let mut gap = Gap::new(&mut self.packets, kept);
+        let mut packets = Compaction::new(&mut self.packets, kept);
         for &fate in &fates[kept..] {
             if fate == keep {
-                gap.keep();
+                packets.keep();
             } else {
-                sink(fate, gap.take());
+                sink(fate, packets.remove());
             }
         }
     }
 
-    /// Keeps the packets for which `wanted` says so, in order, and drops the others.
-    pub fn retain(&mut self, mut wanted: impl FnMut(&mut Packet) -> bool) {
-        let mut gap = Gap::new(&mut self.packets, 0);
-        while let Some(packet) = gap.peek() {
-            match wanted(packet) {
-                true => gap.keep(),
-                false => drop(gap.take()),
+    /// Keeps the packets for which `predicate` is true, in order, and drops the others.
+    pub fn retain(&mut self, mut predicate: impl FnMut(&mut Packet) -> bool) {
+        let mut packets = Compaction::new(&mut self.packets, 0);
+        while let Some(packet) = packets.peek() {
+            match predicate(packet) {
+                true => packets.keep(),
+                false => drop(packets.remove()),
             }
         }
     }
 
-    /// Gives the packets at `places`, which must be in order, to `sink`, and
-    /// takes their fates out too, so that those of the others stay beside them.
+    /// Removes the packets at `indices`, which must ascend, and passes them to
+    /// `sink`. Removes their fates too, so that entry `i` of `fates` still
+    /// belongs to packet `i`.
     ///
     /// # Panics
     /// If there are fewer fates than packets.
-    pub fn take_out(
+    pub fn extract(
         &mut self,
-        places: impl Iterator<Item = usize>,
+        indices: impl Iterator<Item = usize>,
         fates: &mut [u8],
         mut sink: impl FnMut(Packet),
     ) {
         let fates = &mut fates[..self.len()];
-        let mut gone = places.peekable();
-        let mut gap = Gap::new(&mut self.packets, 0);
+        let mut indices = indices.peekable();
+        let mut packets = Compaction::new(&mut self.packets, 0);
         let mut kept = 0;
         for n in 0..fates.len() {
-            if gone.next_if_eq(&n).is_some() {
-                sink(gap.take());
+            if indices.next_if_eq(&n).is_some() {
+                sink(packets.remove());
             } else {
-                gap.keep();
+                packets.keep();
                 fates[kept] = fates[n];
                 kept += 1;
             }
         }
     }
 
-    /// Lets `fill` write up to `n` packets at the end; it says how many.
+    /// Passes `n` free slots at the end to `fill`, which writes packets to them
+    /// and returns how many it wrote. Returns that number.
     ///
     /// # Safety
-    /// `fill` must have written as many slots as it says, from the start on.
+    /// `fill` must have written as many slots as it returns, from the start on.
     #[inline]
     pub(crate) unsafe fn extend_with(
         &mut self,
@@ -254,17 +258,19 @@ impl Batch {
         self.reserve(n);
         let len = self.packets.len();
         let added = fill(&mut self.packets.spare_capacity_mut()[..n]);
-        // SAFETY: there was room for `n`, and that many have been written.
+        // SAFETY: `reserve` made room for `n` packets, and `fill` wrote the
+        // first `added` of them.
         unsafe { self.packets.set_len(len + added.min(n)) };
         added
     }
 
+    /// Gets a cached buffer if the batch has none, and makes room for `n` more packets.
     #[inline(never)]
     fn grow(&mut self, n: usize) {
         if self.packets.capacity() == 0
-            && let Some(used) = pool::used_buffer()
+            && let Some(buffer) = pool::cached_buffer()
         {
-            *self.packets = used;
+            *self.packets = buffer;
             if self.packets.capacity() >= n {
                 return;
             }
@@ -274,71 +280,74 @@ impl Batch {
     }
 }
 
-/// How many fates from the start are `keep`.
+/// Number of fates, from the start, that are all `keep`.
 #[inline]
-fn leading(fates: &[u8], keep: u8) -> usize {
+fn common_prefix(fates: &[u8], keep: u8) -> usize {
     let all = [keep; 8];
     let words = fates.chunks_exact(8).take_while(|chunk| *chunk == all).count() * 8;
     words + fates[words..].iter().take_while(|&&fate| fate == keep).count()
 }
 
-/// A batch that is being compacted: `kept` packets, a gap, the packets from
-/// `next` to `end`. Closes the gap when dropped, also by a panic.
-struct Gap<'b> {
+/// A batch during compaction: `kept` packets, a gap of free slots, and the
+/// unprocessed packets from `next` to `end`. Its destructor closes the gap,
+/// also when the caller panics.
+struct Compaction<'b> {
     packets: &'b mut Vec<Packet>,
     kept: usize,
     next: usize,
     end: usize,
 }
 
-impl<'b> Gap<'b> {
-    /// Starts after the first `kept` packets, with an empty gap.
+impl<'b> Compaction<'b> {
+    /// Starts behind the first `kept` packets, with an empty gap.
     #[inline]
     fn new(packets: &'b mut Vec<Packet>, kept: usize) -> Self {
         let end = packets.len();
         assert!(kept <= end);
-        // SAFETY: no more than there are; the gap owns the rest until it is dropped.
+        // SAFETY: 0 is never more than the length. The compaction owns all the
+        // packets until its destructor sets the length again.
         unsafe { packets.set_len(0) };
-        Gap { packets, kept, next: kept, end }
+        Compaction { packets, kept, next: kept, end }
     }
 
-    /// The next packet behind the gap, if there is one.
+    /// The next unprocessed packet, if there is one.
     #[inline]
     fn peek(&mut self) -> Option<&mut Packet> {
-        // SAFETY: what lies from `next` to `end` are packets, which the gap owns.
+        // SAFETY: the slots from `next` to `end` hold packets, which the compaction owns.
         (self.next < self.end).then(|| unsafe { &mut *self.packets.as_mut_ptr().add(self.next) })
     }
 
-    /// Moves the next packet before the gap.
+    /// Keeps the next packet: moves it before the gap.
     #[inline]
     fn keep(&mut self) {
         debug_assert!(self.next < self.end);
         let first = self.packets.as_mut_ptr();
-        // SAFETY: both in the buffer, `next` holds a packet, `kept` is in the
-        // gap or the same; afterwards `next` belongs to the gap.
+        // SAFETY: both slots lie in the buffer; `next` holds a packet; `kept` is
+        // a free slot of the gap, or the same slot. Afterwards `next` is free.
         unsafe { first.add(self.kept).copy_from(first.add(self.next), 1) };
         self.kept += 1;
         self.next += 1;
     }
 
-    /// Takes the next packet out.
+    /// Removes the next packet and returns it.
     #[inline]
-    fn take(&mut self) -> Packet {
+    fn remove(&mut self) -> Packet {
         debug_assert!(self.next < self.end);
-        // SAFETY: `next` holds a packet, and belongs to the gap afterwards.
+        // SAFETY: slot `next` holds a packet, and is free afterwards.
         let packet = unsafe { self.packets.as_ptr().add(self.next).read() };
         self.next += 1;
         packet
     }
 }
 
-impl Drop for Gap<'_> {
+impl Drop for Compaction<'_> {
     #[inline]
     fn drop(&mut self) {
         let rest = self.end - self.next;
         let first = self.packets.as_mut_ptr();
-        // SAFETY: the first `kept` and the `rest` hold packets, and lie
-        // together once the gap between them is closed.
+        // SAFETY: the first `kept` slots and the `rest` slots from `next` on
+        // hold packets; after the copy they are adjacent, and the length
+        // covers exactly them.
         unsafe {
             first.add(self.kept).copy_from(first.add(self.next), rest);
             self.packets.set_len(self.kept + rest);
@@ -350,7 +359,7 @@ impl Drop for Batch {
     #[inline]
     fn drop(&mut self) {
         if self.packets.capacity() > 0 {
-            // SAFETY: the batch is not used after this.
+            // SAFETY: the destructor is the last use of `packets`.
             pool::recycle_batch(unsafe { ManuallyDrop::take(&mut self.packets) });
         }
     }
@@ -416,7 +425,7 @@ impl IntoIterator for Batch {
     }
 }
 
-/// Gives the packets of a batch up, in order.
+/// An iterator that owns the packets of a batch, in order.
 #[derive(Debug)]
 pub struct IntoIter {
     reversed: Batch,

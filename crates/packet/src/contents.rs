@@ -1,23 +1,24 @@
-//! A packet's contents: growing, shrinking and moving them.
+//! Operations on a packet's contents: grow, shrink, replace and move them.
 
 use crate::frame::{DEFAULT_HEADROOM, FrameHeader, HEADER, HEAP};
 use crate::packet::{COLD, IPV4, IPV4_LEN, Packet, SHARED};
 use crate::pool::{self, Pool};
 
-/// How far before the contents headers are still taken along.
-const MAX_LEAD: usize = 1 << 14;
+/// Most bytes of stripped headers that `shift_data` preserves.
+const MAX_STRIPPED: usize = 1 << 14;
 
 impl Packet {
-    /// The longest that elements make a packet by an argument: more than any link carries, and
-    /// little enough that a burst of them has room. Other packets may be longer.
-    pub const LONGEST: u32 = 1 << 20;
+    /// Longest packet, in bytes, that an element may be configured to create: more than any link
+    /// carries, and small enough that a burst of such packets fits in memory. Packets may
+    /// become longer by other means.
+    pub const MAX_ARG_LEN: u32 = 1 << 20;
 
-    /// Grows the packet by `n` bytes at the front and gives these, with
-    /// unspecified contents. Never fails: moves to a larger frame if the
-    /// headroom is short, and to an own one if the frame is shared.
+    /// Grows the packet by `n` bytes at the front and returns these bytes, with
+    /// unspecified contents. Never fails: moves the packet to a larger frame if
+    /// the headroom is too short, and to a frame of its own if it is shared.
     ///
     /// # Panics
-    /// If the packet gets longer than 2 GiB.
+    /// If the packet becomes longer than 2 GiB.
     #[inline]
     pub fn push_front(&mut self, n: usize) -> &mut [u8] {
         if self.network < self.data {
@@ -29,12 +30,13 @@ impl Packet {
         } else {
             self.grow_front(n);
         }
-        // SAFETY: invariant 2: at least `n` bytes; the frame is ours alone.
+        // SAFETY: invariant 2: the packet has at least `n` bytes. Its frame is
+        // not shared: `grow_front` copies a shared one.
         unsafe { std::slice::from_raw_parts_mut(self.at(self.data.into()), n) }
     }
 
-    /// As [`Packet::push_front`], and says that the link-layer header starts
-    /// with the new bytes.
+    /// As [`Packet::push_front`], and sets the link-layer header to the first of
+    /// the new bytes.
     #[inline]
     pub fn push_mac_header(&mut self, n: usize) -> &mut [u8] {
         self.push_front(n);
@@ -43,8 +45,8 @@ impl Packet {
         unsafe { std::slice::from_raw_parts_mut(self.at(self.data.into()), n) }
     }
 
-    /// Takes `n` bytes off the front; `false` and nothing done if there are
-    /// fewer. They become headroom.
+    /// Removes `n` bytes from the front; they become headroom. Returns `false`
+    /// and changes nothing if the packet is shorter.
     #[inline]
     pub fn pull_front(&mut self, n: usize) -> bool {
         if n > self.len() {
@@ -55,16 +57,16 @@ impl Packet {
                 self.data = data;
                 self.len -= n as u32;
             }
-            Err(_) => self.pull_far(n),
+            Err(_) => self.pull_front_slow(n),
         }
         true
     }
 
-    /// Grows the packet by `n` zero bytes at the back and gives these. Never
-    /// fails, as [`Packet::push_front`].
+    /// Grows the packet by `n` zero bytes at the back and returns these bytes.
+    /// Never fails, as [`Packet::push_front`].
     ///
     /// # Panics
-    /// If the packet gets longer than 2 GiB.
+    /// If the packet becomes longer than 2 GiB.
     pub fn put_back(&mut self, n: usize) -> &mut [u8] {
         let room = self.tailroom();
         if self.has(SHARED) || n > room {
@@ -73,14 +75,15 @@ impl Packet {
         }
         let start = self.end();
         self.len += n as u32;
-        // SAFETY: there was room for `n` more bytes, in a frame of our own.
+        // SAFETY: the frame has room for `n` more bytes and is not shared:
+        // otherwise `relocate` moved the packet to one with these properties.
         let bytes = unsafe { std::slice::from_raw_parts_mut(self.at(start), n) };
         bytes.fill(0);
         bytes
     }
 
-    /// Takes `n` bytes off the back; `false` and nothing done if there are
-    /// fewer.
+    /// Removes `n` bytes from the back. Returns `false` and changes nothing if
+    /// the packet is shorter.
     #[inline]
     pub fn take_back(&mut self, n: usize) -> bool {
         let Some(len) = self.len().checked_sub(n) else { return false };
@@ -88,7 +91,7 @@ impl Packet {
         true
     }
 
-    /// Takes off the back what is beyond `len` bytes.
+    /// Shortens the packet to at most `len` bytes.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
         if len < self.len() {
@@ -99,24 +102,26 @@ impl Packet {
         }
     }
 
-    /// Puts these bytes in place of the contents, after the headroom of a
-    /// new packet; the header offsets are forgotten, annotations are kept.
+    /// Replaces the contents by `bytes`, behind the headroom of a new packet.
+    /// Clears the header offsets and keeps the annotations.
     #[inline]
     pub fn replace_contents(&mut self, bytes: &[u8]) {
         let data = HEADER + DEFAULT_HEADROOM;
-        // Where the frame ends beyond what `limit` can say, that is still a bound.
+        // `limit` saturates at `u16::MAX`: a longer frame takes the slow path if needed.
         if data + bytes.len() > usize::from(self.limit) || self.has(SHARED) {
-            return self.replace_elsewhere(bytes);
+            return self.replace_slow(bytes);
         }
-        self.forget_headers();
-        // SAFETY: in the frame, as was just seen, which is ours alone.
+        self.clear_headers();
+        // SAFETY: the range was checked against the frame's end, and the frame
+        // is not shared.
         unsafe { self.set_contents(data, bytes) }
     }
 
-    /// As [`Packet::replace_contents`], where there is less room than usual.
+    /// [`Packet::replace_contents`] for a shared frame, or one that is too short
+    /// for the usual headroom or for `bytes`.
     #[cold]
-    fn replace_elsewhere(&mut self, bytes: &[u8]) {
-        self.forget_headers();
+    fn replace_slow(&mut self, bytes: &[u8]) {
+        self.clear_headers();
         self.len = 0;
         let room = self.limit() - HEADER;
         if bytes.len() > room || self.has(SHARED) {
@@ -127,31 +132,32 @@ impl Packet {
         self.fill(HEADER + DEFAULT_HEADROOM.min(room - bytes.len()), bytes);
     }
 
-    /// Moves the bytes, and the headers before them, by `offset` within the
-    /// frame (towards the back if positive), so that they come to lie at
-    /// another address; moves to another frame if this one is too small.
-    /// There the address has the same remainder modulo 64.
+    /// Moves the contents, and stripped headers before them, by `offset` bytes
+    /// within the frame (towards the back if positive), which changes their
+    /// alignment. Moves the packet to another frame if this one is too small;
+    /// the new address is then the wanted one modulo 64.
     pub fn shift_data(&mut self, offset: isize) {
-        let lead = self.lead().min(MAX_LEAD);
+        let stripped = self.stripped_len().min(MAX_STRIPPED);
         let data = (usize::from(self.data) as isize).saturating_add(offset);
-        let fits = data >= (HEADER + lead) as isize
+        let fits = data >= (HEADER + stripped) as isize
             && data <= isize::from(i16::MAX)
             && data as usize + self.len() <= self.limit();
         if fits && !self.has(SHARED) {
-            // SAFETY: both ranges lie in the frame, which is ours alone.
+            // SAFETY: both ranges lie in the frame, as `fits` says of the new
+            // one, and the frame is not shared.
             unsafe {
-                let from = self.at(usize::from(self.data) - lead);
-                from.offset(offset).copy_from(from, lead + self.len());
+                let from = self.at(usize::from(self.data) - stripped);
+                from.offset(offset).copy_from(from, stripped + self.len());
             }
-            self.place(data as usize, 0);
+            self.rebase(data as usize, 0);
             return;
         }
         let line = HEADER as isize;
-        let data = HEADER + lead.next_multiple_of(HEADER) + data.rem_euclid(line) as usize;
+        let data = HEADER + stripped.next_multiple_of(HEADER) + data.rem_euclid(line) as usize;
         self.relocate(data, 0, DEFAULT_HEADROOM);
     }
 
-    /// The way of `push_front` that needs another frame.
+    /// The slow path of `push_front`: moves the packet to another frame.
     #[cold]
     fn grow_front(&mut self, n: usize) {
         match self.headroom().checked_sub(n) {
@@ -160,41 +166,43 @@ impl Packet {
         }
     }
 
-    /// The way of `pull_front` where what is left lies too far from the
-    /// frame's start to say so in 16 bits.
+    /// The slow path of `pull_front`: the remaining bytes begin too far from the
+    /// frame's start for a 16-bit offset, so that they have to be moved.
     #[cold]
-    fn pull_far(&mut self, n: usize) {
+    fn pull_front_slow(&mut self, n: usize) {
         let rest = self.bytes()[n..].to_vec();
         self.replace_contents(&rest);
     }
 
-    /// Makes `bytes` the contents, at offset `data`.
+    /// Sets the contents to `bytes`, at offset `data`.
     #[inline]
     pub(crate) fn fill(&mut self, data: usize, bytes: &[u8]) {
         assert!(HEADER <= data && data + bytes.len() <= self.limit() && !self.has(SHARED));
-        // SAFETY: in the frame, which is ours alone.
+        // SAFETY: the assertion checked the range, and that the frame is not
+        // shared.
         unsafe { self.set_contents(data, bytes) }
     }
 
-    /// As [`Packet::fill`], for who has looked.
+    /// As [`Packet::fill`], without the checks.
     ///
     /// # Safety
-    /// The frame must be the packet's alone, and have room for the bytes from
-    /// offset `data` on, which must not lie before the header's end.
+    /// The frame must not be shared, and have room for the bytes from offset
+    /// `data` on, which must not lie before the end of the frame's header.
     #[inline]
     unsafe fn set_contents(&mut self, data: usize, bytes: &[u8]) {
         self.data = data as u16;
         self.len = bytes.len() as u32;
-        // SAFETY: the caller has seen that they fit, in a frame that nobody
-        // else can have `bytes` in.
+        // SAFETY: the caller guarantees the room. `bytes` cannot overlap the
+        // target: the frame belongs to this packet alone, which is borrowed
+        // mutably.
         unsafe { self.at(data).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
     }
 
-    /// Moves the packet, with headers and annotations, into a frame of `pool`, and gives up the one
-    /// that it had; onto the heap, where it may be already, if it is too long for the pool's
-    /// frames. `false`, and nothing done, if the pool has no frame left.
+    /// Moves the packet, with headers and annotations, into a frame of `pool`, and frees its old
+    /// frame. A packet that is too long for the pool's frames moves to the heap, or stays there.
+    /// Returns `false` and changes nothing if the pool has no free frame.
     pub fn move_to(&mut self, pool: &Pool) -> bool {
-        let (data, lead) = (usize::from(self.data), self.lead());
+        let (data, stripped) = (usize::from(self.data), self.stripped_len());
         if self.heap_bytes_in(pool) > 0 {
             if self.pool == HEAP {
                 return true;
@@ -203,11 +211,12 @@ impl Packet {
             self.change_frame(fresh, data, 0);
             return true;
         }
-        // Where the same place lies beyond the frame, behind the usual headroom or the headers.
-        let places = [data, HEADER + pool.headroom().max(lead)];
+        // The same offset, or behind the usual headroom (or the stripped headers) if that is
+        // beyond the pool's frames.
+        let offsets = [data, HEADER + pool.headroom().max(stripped)];
         let fits =
             |&data: &usize| data + self.len() <= HEADER + pool.headroom() + pool.data_capacity();
-        let Some(data) = places.into_iter().find(fits) else { return false };
+        let Some(data) = offsets.into_iter().find(fits) else { return false };
         let Some(fresh) = pool::packet_in(pool, data + self.len()) else { return false };
         self.change_frame(fresh, data, 0);
         true
@@ -219,20 +228,21 @@ impl Packet {
         self.pool == HEAP
     }
 
-    /// How many bytes the packet takes on the heap, or would take there if it moved to `pool`
-    /// ([`Packet::move_to`]), for it is too long for that pool's frames; 0 if it is not.
+    /// Number of bytes that the packet takes on the heap, or would take there if it moved to
+    /// `pool` ([`Packet::move_to`]), because it is too long for that pool's frames; 0 if it
+    /// would fit in one of them.
     pub fn heap_bytes_in(&self, pool: &Pool) -> usize {
-        match (pool.data_capacity() < self.lead() + self.len(), self.pool == HEAP) {
+        match (pool.data_capacity() < self.stripped_len() + self.len(), self.pool == HEAP) {
             (false, _) => 0,
             (true, true) => self.limit(),
             (true, false) => self.end(),
         }
     }
 
-    /// Whether the packet's pool, or the heap where it lies there, is low, so that whoever keeps it
-    /// is to move it elsewhere ([`Packet::move_to`]).
+    /// Whether the packet's pool is low, or the heap, if the packet lies there. An element that
+    /// stores packets should then move this one to another pool ([`Packet::move_to`]).
     #[inline]
-    pub fn is_scarce(&self) -> bool {
+    pub fn pool_is_low(&self) -> bool {
         pool::is_low(self.pool)
     }
 
@@ -242,11 +252,12 @@ impl Packet {
         self.change_frame(fresh, data, grow);
     }
 
-    /// Moves into the frame of `fresh`, and gives up the one that it had.
+    /// Moves the packet into the frame of `fresh`, and frees its old frame.
     fn change_frame(&mut self, fresh: Packet, data: usize, grow: usize) {
         let (frame, pool, shared) = (self.frame, self.pool, self.has(SHARED));
         self.copy_to(fresh, data, grow);
-        // SAFETY: `self` owned that frame and now owns another.
+        // SAFETY: `self` was an owner of the old frame, and now owns another
+        // one; the old one is recycled if there are no other owners.
         unsafe {
             if !shared || FrameHeader::remove_owner(frame) {
                 pool::recycle(frame, pool);
@@ -254,33 +265,35 @@ impl Packet {
         }
     }
 
-    /// Copies into another frame, so that the contents start at offset `data`
-    /// with `grow` new bytes and have at least `tail` bytes of room after
-    /// them; the caller still owns the frame that was left. Headers before
-    /// the contents come along as far as there is room.
+    /// Copies the packet into another frame, so that the contents start at
+    /// offset `data` with `grow` new bytes and have at least `tail` bytes of
+    /// room behind them. Stripped headers before the contents are copied as far
+    /// as there is room. The caller remains the owner of the old frame.
     pub(crate) fn relocate_from(&mut self, data: usize, grow: usize, tail: usize) {
         let fresh = self.frame_for(data, grow, tail);
         self.copy_to(fresh, data, grow);
     }
 
-    /// An empty packet in a frame with room for [`Packet::relocate_from`].
+    /// Allocates an empty packet with room for [`Packet::relocate_from`].
     fn frame_for(&self, data: usize, grow: usize, tail: usize) -> Packet {
         let end = (data + self.len()).saturating_add(grow).saturating_add(tail);
         pool::packet_like(self.pool, end)
     }
 
-    /// Copies into the frame of `fresh`, which must have the room, as [`Packet::relocate_from`].
+    /// Copies the packet into the frame of `fresh`, which must have the room, as
+    /// [`Packet::relocate_from`].
     fn copy_to(&mut self, mut fresh: Packet, data: usize, grow: usize) {
-        let lead = self.lead().min((data - HEADER).saturating_add(grow));
-        let start = data + grow; // no overflow: such frames do not exist
+        let stripped = self.stripped_len().min((data - HEADER).saturating_add(grow));
+        let start = data + grow; // no overflow: no frame is that long
         assert!(HEADER <= data && start + self.len() <= fresh.limit(), "beyond the frame");
-        // SAFETY: the source range lies in the old frame by invariants 2 and
-        // 3, the target in the new one, as was just seen; the frames are
-        // different and the new one is ours alone.
+        // SAFETY: the source range lies in the old frame by invariants 2 and 3.
+        // The target range lies in the new frame: the assertion checked its
+        // end, and `stripped` was limited so that it starts behind the header.
+        // The frames are different, and `fresh` is the new one's only owner.
         unsafe {
-            fresh.at(start - lead).copy_from_nonoverlapping(
-                self.at(usize::from(self.data) - lead),
-                lead + self.len(),
+            fresh.at(start - stripped).copy_from_nonoverlapping(
+                self.at(usize::from(self.data) - stripped),
+                stripped + self.len(),
             );
         }
         if self.has(COLD) {
@@ -292,6 +305,6 @@ impl Packet {
         self.pool = fresh.pool;
         self.frame = fresh.frame;
         std::mem::forget(fresh);
-        self.place(data, grow);
+        self.rebase(data, grow);
     }
 }

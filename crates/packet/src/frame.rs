@@ -1,8 +1,8 @@
-//! Frames: the memory that a packet's bytes lie in, with one cold cache line before them.
+//! Frames: the memory of packets, each with one cold cache line as its header.
 //!
-//! A frame is a [`FrameHeader`] followed at once by `capacity` bytes. All of it
+//! A frame is a [`FrameHeader`] followed directly by `capacity` bytes. All of it
 //! is initialised from the start (mapped or allocated zeroed), so reading any
-//! byte of a frame is sound. Positions within a frame count from the start of
+//! byte of a frame is sound. Offsets within a frame count from the start of
 //! its *header*: the first byte has offset [`HEADER`], and 0 can mean "not set".
 
 use std::ptr::NonNull;
@@ -13,20 +13,20 @@ use crate::anno;
 /// Offset of a frame's first byte: the size of its header.
 pub(crate) const HEADER: usize = size_of::<FrameHeader>();
 
-/// Bytes left free before the contents of a new frame, for headers to come.
+/// Default headroom of a new packet in bytes, for headers that elements push.
 pub const DEFAULT_HEADROOM: usize = 128;
 
-/// The pool number of frames that the general allocator owns.
+/// The pool number of frames of the general allocator.
 pub(crate) const HEAP: u8 = u8::MAX;
 
-/// Longest frame: all offsets and lengths then fit comfortably in 32 bits.
+/// Longest frame in bytes: offsets and lengths fit in 32 bits.
 pub(crate) const MAX_CAPACITY: usize = 1 << 31;
 
-/// What is cold about a packet: one cache line just before its bytes.
+/// The rarely used fields of a packet: one cache line just before its bytes.
 ///
-/// The reference count means something only while a descriptor says that the
-/// frame is shared, timestamp and annotations only while it says that they
-/// are valid; otherwise this line is not touched at all.
+/// The reference count is valid only while a descriptor has the flag `SHARED`,
+/// timestamp and annotations only while it has the flag `COLD`. Without these
+/// flags the line is not touched at all.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct FrameHeader {
@@ -39,36 +39,38 @@ pub struct FrameHeader {
 const _: () = assert!(size_of::<FrameHeader>() == 64);
 
 impl FrameHeader {
-    /// Makes a frame of the memory at `frame`.
+    /// Initialises the memory at `frame` as a frame.
     ///
     /// # Safety
     /// `frame` must be aligned to 64 bytes and own `HEADER + capacity`
-    /// initialised, writable bytes that nobody else uses.
+    /// initialised, writable bytes that nothing else uses.
     pub(crate) unsafe fn init(frame: NonNull<FrameHeader>, capacity: u32) {
         // SAFETY: the caller owns the memory.
         unsafe { (&raw mut (*frame.as_ptr()).capacity).write(capacity) }
     }
 
-    /// How many bytes follow the header.
+    /// Number of bytes behind the header.
     ///
     /// # Safety
     /// `frame` must be a live frame.
     pub(crate) unsafe fn capacity(frame: NonNull<FrameHeader>) -> usize {
-        // SAFETY: the capacity is written once, before the first packet.
+        // SAFETY: the frame is live, and `init` is the only writer of this field,
+        // before the first packet.
         unsafe { (&raw const (*frame.as_ptr()).capacity).read() as usize }
     }
 
-    /// Counts a second owner of a frame that had one.
+    /// Sets the reference count of a frame that becomes shared: two owners.
     ///
     /// # Safety
-    /// The caller must own `frame` alone.
+    /// The caller must be the only owner of `frame`.
     pub(crate) unsafe fn begin_sharing(frame: NonNull<FrameHeader>) {
-        // SAFETY: the frame is live and ours; whatever hands the second
-        // packet to another thread orders this store.
+        // SAFETY: the caller's ownership keeps the frame live. `Relaxed` is
+        // enough: the synchronisation that passes the second packet to another
+        // thread orders this store.
         unsafe { (*refs(frame)).store(2, Ordering::Relaxed) }
     }
 
-    /// Counts one more owner of a shared frame; `false` if there are too many.
+    /// Counts one more owner of a shared frame; returns `false` if there are too many.
     ///
     /// # Safety
     /// The caller must be one of the owners of the shared `frame`.
@@ -82,48 +84,52 @@ impl FrameHeader {
         false
     }
 
-    /// Whether the caller is the only owner left of a shared frame.
+    /// Whether the caller is the last owner of a shared frame.
     ///
     /// # Safety
     /// The caller must be one of the owners of the shared `frame`.
     pub(crate) unsafe fn is_alone(frame: NonNull<FrameHeader>) -> bool {
-        // SAFETY: the caller's ownership keeps the frame live. Acquire pairs
-        // with the release in `remove_owner`: what others did is done.
+        // SAFETY: the caller's ownership keeps the frame live. `Acquire` pairs
+        // with the `Release` in `remove_owner`: accesses by former owners
+        // happened before.
         unsafe { (*refs(frame)).load(Ordering::Acquire) == 1 }
     }
 
-    /// Takes one owner off; `true` if it was the last and must recycle it.
+    /// Removes one owner; returns `true` if it was the last and must recycle
+    /// the frame.
     ///
     /// # Safety
-    /// The caller must be an owner of the shared `frame`, and give that up.
+    /// The caller must be an owner of the shared `frame`, and give its ownership
+    /// up: afterwards it must not use the frame, except to recycle it.
     pub(crate) unsafe fn remove_owner(frame: NonNull<FrameHeader>) -> bool {
         // SAFETY: the caller's ownership keeps the frame live until here.
         let refs = unsafe { &*refs(frame) };
-        // Only owners make more of them, so that who is the last stays it, and
-        // need not subtract: a clone and both drops take 29 ns instead of 34.
+        // Only an owner can add another one. So the last owner stays the last,
+        // and need not subtract: a clone and both drops take 29 ns instead of 34.
         if refs.load(Ordering::Acquire) == 1 {
             return true;
         }
         if refs.fetch_sub(1, Ordering::Release) != 1 {
             return false;
         }
-        // Not a fence: thread sanitizers know loads, but not fences.
+        // A load instead of a fence: thread sanitizers do not support fences.
         refs.load(Ordering::Acquire) == 0
     }
 }
 
 /// The reference count of `frame`.
 fn refs(frame: NonNull<FrameHeader>) -> *const AtomicU32 {
-    // SAFETY: only the address is computed, inside the header.
+    // SAFETY: computes an address inside the header, without an access.
     unsafe { &raw const (*frame.as_ptr()).refs }
 }
 
-/// Where `offset` lies in `frame`.
+/// Address of `offset` in `frame`.
 ///
 /// # Safety
 /// `offset` must not lie beyond the end of the frame.
 #[inline]
 pub(crate) unsafe fn at(frame: NonNull<FrameHeader>, offset: usize) -> *mut u8 {
-    // SAFETY: inside or one past the frame, as the caller says.
+    // SAFETY: the caller guarantees that the address is inside the frame, or
+    // one past its end.
     unsafe { frame.as_ptr().cast::<u8>().add(offset) }
 }

@@ -1,37 +1,37 @@
-//! Where a packet's headers are: offsets that survive stripping and pushing.
+//! Header offsets of a packet: they stay valid when bytes are pulled or pushed.
 
 use crate::frame::HEADER;
 use crate::packet::{IPV4, IPV4_LEN, Packet};
 
 impl Packet {
-    /// Where the link-layer header starts, counted from the first byte;
-    /// negative after it was stripped.
+    /// Offset of the link-layer header from the first byte; negative if the
+    /// header has been stripped.
     #[inline]
     pub fn mac_offset(&self) -> Option<isize> {
         self.relative(self.mac)
     }
 
-    /// Where the network header starts, counted from the first byte.
+    /// Offset of the network header from the first byte.
     #[inline]
     pub fn network_offset(&self) -> Option<isize> {
         self.relative(self.network)
     }
 
-    /// Where the transport header starts, counted from the first byte.
+    /// Offset of the transport header from the first byte.
     #[inline]
     pub fn transport_offset(&self) -> Option<isize> {
         self.relative(self.transport)
     }
 
-    /// Says that the link-layer header starts at `offset` from the first
-    /// byte. An offset outside of the frame means that there is none.
+    /// Sets the link-layer header to `offset` from the first byte. An offset
+    /// outside of the frame clears it.
     #[inline]
     pub fn set_mac_header(&mut self, offset: isize) {
         self.mac = self.absolute(offset);
     }
 
-    /// Says that the network header starts at `offset` from the first byte,
-    /// and that the transport header follows it after `header_len` bytes.
+    /// Sets the network header to `offset` from the first byte, and the
+    /// transport header to `header_len` bytes behind that.
     #[inline]
     pub fn set_network_header(&mut self, offset: isize, header_len: usize) {
         let network = self.absolute(offset);
@@ -45,14 +45,15 @@ impl Packet {
         };
     }
 
-    /// Says that the packet is IPv4 and nothing else from `offset` on: a
-    /// header of `header_len` bytes, and `total_len` bytes in all; what follows
-    /// is cut off. That the version is 4 is the caller's word. Does nothing, and
-    /// says so, if the packet is shorter than that, the header is shorter than
-    /// 20 bytes, or it begins too far from the start of its frame.
+    /// Marks an IPv4 datagram at `offset`: sets the network and the transport
+    /// header (`header_len` bytes behind it), and cuts the packet off behind
+    /// `total_len` bytes of datagram. The caller has checked that the version is
+    /// 4. Returns `false` and changes nothing if the packet is shorter than the
+    /// datagram, the header is shorter than 20 bytes, or it begins too far from
+    /// the start of the frame.
     #[inline]
     pub fn mark_ipv4(&mut self, offset: u16, header_len: u16, total_len: u16) -> bool {
-        // As callers compare, so that they need not do so twice once this is inlined.
+        // The same comparison as in callers, so that the compiler merges them after inlining.
         let room = self.len().checked_sub(offset.into());
         let fits = room.is_some_and(|room| usize::from(total_len) <= room);
         if !fits || header_len < IPV4_LEN as u16 || header_len > total_len {
@@ -67,49 +68,48 @@ impl Packet {
         true
     }
 
-    /// Says that the transport header starts at `offset` from the first byte.
+    /// Sets the transport header to `offset` from the first byte.
     #[inline]
     pub fn set_transport_header(&mut self, offset: isize) {
         self.transport = self.absolute(offset);
     }
 
-    /// Takes over where the headers of `other` are, a packet of the same
-    /// bytes, and which checksums in them are partial. Those that lie outside of
-    /// this packet's frame are forgotten.
-    pub fn headers_like(&mut self, other: &Packet) {
-        self.forget_headers();
-        if let Some(at) = other.mac_offset() {
-            self.set_mac_header(at);
+    /// Copies the header offsets of `other`, a packet with the same bytes, and
+    /// its partial checksums. Clears an offset outside of this packet's frame.
+    pub fn copy_header_offsets(&mut self, other: &Packet) {
+        self.clear_headers();
+        if let Some(offset) = other.mac_offset() {
+            self.set_mac_header(offset);
         }
-        if let Some(at) = other.network_offset() {
-            self.set_network_header(at, 0);
+        if let Some(offset) = other.network_offset() {
+            self.set_network_header(offset, 0);
         }
-        self.transport = other.transport_offset().map_or(0, |at| self.absolute(at));
-        self.set_partial(other.partial());
+        self.transport = other.transport_offset().map_or(0, |offset| self.absolute(offset));
+        self.set_partial_checksums(other.partial_checksums());
     }
 
-    /// Forgets the link-layer header.
+    /// Clears the offset of the link-layer header.
     #[inline]
     pub fn clear_mac_header(&mut self) {
         self.mac = 0;
     }
 
-    /// Forgets the network header.
+    /// Clears the offset of the network header.
     #[inline]
     pub fn clear_network_header(&mut self) {
         self.network = 0;
         self.flags &= !IPV4;
     }
 
-    /// Forgets the transport header.
+    /// Clears the offset of the transport header.
     #[inline]
     pub fn clear_transport_header(&mut self) {
         self.transport = 0;
     }
 
-    /// Forgets all headers.
+    /// Clears all header offsets.
     #[inline]
-    pub(crate) fn forget_headers(&mut self) {
+    pub(crate) fn clear_headers(&mut self) {
         (self.mac, self.network, self.transport) = (0, 0, 0);
         self.flags &= !IPV4;
     }
@@ -120,8 +120,8 @@ impl Packet {
         self.bytes_from(self.network)
     }
 
-    /// How far the transport header lies behind the network header; 0 if
-    /// either is unknown.
+    /// Distance from the network header to the transport header in bytes; 0 if
+    /// either is not set.
     #[inline]
     pub fn network_header_len(&self) -> usize {
         if self.network == 0 {
@@ -141,15 +141,15 @@ impl Packet {
     pub(crate) fn bytes_from(&self, header: u16) -> &[u8] {
         let header = usize::from(header);
         match self.end().checked_sub(header) {
-            // SAFETY: a header offset that is set lies behind the frame's
-            // header, and here before the packet's end.
+            // SAFETY: by invariant 3 the offset lies behind the frame's header,
+            // and by the subtraction not behind the packet's end.
             Some(len) if header != 0 => unsafe { std::slice::from_raw_parts(self.at(header), len) },
             _ => &[],
         }
     }
 
-    /// How many bytes before the contents belong to known headers.
-    pub(crate) fn lead(&self) -> usize {
+    /// Number of bytes before the contents that belong to stripped headers.
+    pub(crate) fn stripped_len(&self) -> usize {
         [self.mac, self.network, self.transport]
             .into_iter()
             .filter(|&header| header != 0)
@@ -158,9 +158,9 @@ impl Packet {
             .unwrap_or(0)
     }
 
-    /// Takes note that the contents were moved to start at offset `data`,
-    /// with `grow` new bytes before the old ones.
-    pub(crate) fn place(&mut self, data: usize, grow: usize) {
+    /// Updates the offsets after the contents were moved to offset `data`, with
+    /// `grow` new bytes before the old ones.
+    pub(crate) fn rebase(&mut self, data: usize, grow: usize) {
         let (old, new) = (signed(self.data), (data + grow) as isize);
         let moved = |header: u16| match header {
             0 => 0,
@@ -175,29 +175,29 @@ impl Packet {
         self.len += grow as u32;
     }
 
-    /// An offset from the frame, counted from the first byte.
+    /// Converts a header's offset in the frame into an offset from the first byte.
     #[inline]
     fn relative(&self, header: u16) -> Option<isize> {
         (header != 0).then(|| signed(header) - signed(self.data))
     }
 
-    /// An offset from the first byte, counted from the frame.
+    /// Converts an offset from the first byte into a header's offset in the frame.
     #[inline]
     fn absolute(&self, offset: isize) -> u16 {
         offset_or_unset(offset.wrapping_add(signed(self.data)))
     }
 }
 
-/// `offset` if a header can lie there, else "not set".
+/// Returns `offset` if a header can lie there, else 0 ("not set").
 #[inline]
 fn offset_or_unset(offset: isize) -> u16 {
-    // One comparison for both bounds: what lies before `HEADER`, and sums
-    // that wrapped, are huge as unsigned numbers.
+    // One comparison for both bounds: offsets before `HEADER`, and sums that
+    // wrapped, are huge as unsigned numbers.
     let beyond = (offset as usize).wrapping_sub(HEADER);
     if beyond <= u16::MAX as usize - HEADER { offset as u16 } else { 0 }
 }
 
-/// A 16-bit offset as a signed one.
+/// Converts a 16-bit offset into a signed one.
 #[inline]
 fn signed(offset: u16) -> isize {
     offset as isize

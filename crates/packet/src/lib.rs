@@ -1,11 +1,11 @@
-//! Packets, batches and pools: who owns the bytes.
+//! Packets, batches and pools: ownership of packet memory.
 //!
 //! A [`Packet`] is an owned descriptor of 32 bytes whose bytes lie in a
-//! frame; a [`Batch`] is an array of packets; a [`Pool`] is where frames come
-//! from and go back to. Dropping a packet or a batch gives its frames back,
-//! so nothing here can leak or be freed twice.
+//! frame; a [`Batch`] is an array of packets; a [`Pool`] allocates frames and
+//! takes them back. Dropping a packet or a batch returns its frames to their
+//! pools, so that no frame leaks or is freed twice.
 //!
-//! `unsafe` code lives in this crate so that it need not elsewhere. No
+//! This crate has the `unsafe` code of packets, so that no other crate needs it. No
 //! sequence of safe calls reads or writes outside of a frame, or writes to
 //! bytes that another packet can see.
 
@@ -21,7 +21,7 @@ mod view;
 
 pub use batch::{BURST, Batch, IntoIter, MAX_BURST};
 pub use frame::{DEFAULT_HEADROOM, FrameHeader};
-pub use packet::{Packet, PacketType, Partial};
+pub use packet::{Packet, PacketType, PartialChecksums};
 pub use pool::{FrameStore, Pool, PoolConfig, PoolStats};
 pub use raw::RawPacket;
-pub use view::{ArpPacket, Ether, IcmpPacket, Ipv4, Ipv4Kept, Ipv6, TcpPacket, UdpPacket};
+pub use view::{ArpPacket, Ether, IcmpPacket, Ipv4, Ipv6, PinnedIpv4, TcpPacket, UdpPacket};

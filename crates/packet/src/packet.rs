@@ -1,22 +1,23 @@
-//! The packet descriptor: 32 bytes, owned, held by value.
+//! The packet descriptor: 32 bytes, the owner of a frame, passed by value.
 //!
-//! What every element needs travels in the descriptor: where the bytes are,
-//! where the headers are, destination annotation, paint. What few need lies
+//! The descriptor has the fields that every element needs: offsets of the bytes
+//! and of the headers, destination annotation, paint. The rarely used fields lie
 //! in the frame's header, a cache line of its own ([`crate::FrameHeader`]).
-//! The bytes are found by an offset from the frame, not by a pointer: the six
-//! bytes saved pay for the pool's number, so that freeing a packet touches no
-//! memory of its frame.
+//! The descriptor has an offset of the bytes in the frame instead of a pointer:
+//! the six bytes saved pay for the pool's number, so that freeing a packet does
+//! not touch the memory of its frame.
 //!
-//! Invariants that all `unsafe` code in this crate leans on, kept by the
-//! functions of this module, `contents` and `headers`:
-//! 1. `frame` is live for as long as the packet; it is ours alone unless
-//!    `SHARED` is set, and while it is shared nobody writes to it.
+//! All `unsafe` code in this crate relies on these invariants, which the
+//! functions of this module, `contents` and `headers` keep:
+//! 1. `frame` is live for as long as the packet. Without the flag `SHARED` the
+//!    packet is its only owner; while a frame has several owners, none of them
+//!    writes to it.
 //! 2. `HEADER <= data` and `data + len <=` the frame's end.
 //! 3. A header offset is 0 or at least `HEADER`. It may lie beyond the end
-//!    of the packet; users check.
+//!    of the packet; its users check that.
 //! 4. If `IPV4` is set, 20 bytes from `network` on lie before `data + len`.
-//! 5. If `COLD` is not set, timestamp and annotations read as zeros,
-//!    whatever the frame's header says.
+//! 5. Without the flag `COLD`, timestamp and annotations read as zeros,
+//!    whatever the frame's header contains.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -25,35 +26,33 @@ use std::ptr::NonNull;
 use crate::anno;
 use crate::frame::{self, DEFAULT_HEADROOM, FrameHeader, HEADER, HEAP};
 use crate::pool;
-use crate::raw::Blank;
+use crate::raw::PacketTemplate;
 
 /// The frame has, or had, other owners.
 pub(crate) const SHARED: u8 = 1;
-/// An IPv4 header at `network` was seen to lie within the packet.
+/// The packet has been checked to contain an IPv4 header at `network`.
 pub(crate) const IPV4: u8 = 2;
 /// The `FIX_IP_SRC` annotation.
 pub(crate) const FIX_IP_SRC_FLAG: u8 = 4;
 /// Timestamp and annotations in the frame's header are valid.
 pub(crate) const COLD: u8 = 8;
-/// The IPv4 header's checksum is left to who sends the packet.
+/// The sender of the packet has to complete the IPv4 header's checksum.
 pub(crate) const PARTIAL_IP: u8 = 16;
-/// So is that of TCP or UDP behind it.
+/// The sender of the packet has to complete the checksum of TCP or UDP.
 pub(crate) const PARTIAL_TRANSPORT: u8 = 32;
 
 /// Length of an IPv4 header without options.
 pub(crate) const IPV4_LEN: usize = size_of::<castanet_wire::Ipv4Header>();
 
-/// An owned packet: bytes in a frame, and what is known about them.
+/// An owned packet: bytes in a frame, header offsets and annotations.
 ///
-/// A packet cannot be cloned by accident; [`Packet::share`] makes a second
-/// packet of the same bytes on purpose, and whoever writes first then copies.
-/// Sharing counts owners atomically, only for packets that are shared at all.
-/// (Counting by plain arithmetic where one worker owns a packet for its whole
-/// life needs the graph's thread vectors; it comes with them.)
+/// A packet is not `Clone`. [`Packet::share`] makes a second packet of the same
+/// bytes; the owner that writes first copies them. Sharing counts owners
+/// atomically, and only for packets that are shared at all.
 /// Dropping a packet returns its frame to its pool.
 ///
-/// Aligned to its size, so that no descriptor straddles two cache lines: views
-/// and `partition` are 15 to 40 % faster for it.
+/// The alignment is the size, so that no descriptor straddles two cache lines:
+/// this makes views and `partition` 15 to 40 % faster.
 #[repr(C, align(32))]
 pub struct Packet {
     pub(crate) frame: NonNull<FrameHeader>,
@@ -67,115 +66,119 @@ pub struct Packet {
     pub(crate) paint: u8,
     pub(crate) flags: u8,
     pub(crate) pool: u8,
-    /// A [`PacketType`], as a number: `Option<Packet>` is to find its niche
-    /// in the pointer, where testing for it is cheapest.
+    /// A [`PacketType`] as a number: `Option<Packet>` then has its niche in the
+    /// pointer, where the test is cheapest.
     pub(crate) kind: u8,
     pub(crate) device: u16,
-    /// Where the frame ends, or `u16::MAX` if further than that.
+    /// Offset of the frame's end, saturated at `u16::MAX`.
     pub(crate) limit: u16,
 }
 
 const _: () = assert!(size_of::<Packet>() == 32 && size_of::<Option<Packet>>() == 32);
 
-// SAFETY: the frame is ours alone, or shared read-only with an atomic count
-// of owners; pools accept frames from any thread.
+// SAFETY: the packet is the frame's only owner, or the frame is read-only and
+// its owners are counted atomically; pools accept frames from any thread.
 unsafe impl Send for Packet {}
-// SAFETY: `&Packet` only reads, and `&mut Packet` is needed to share or write.
+// SAFETY: `&Packet` only allows reads; sharing and writing need `&mut Packet`.
 unsafe impl Sync for Packet {}
 
-/// Whom the link layer meant a packet for, numbered as in Linux.
+/// Type of a packet by its link-layer destination, numbered as in Linux (`PACKET_HOST` ...).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum PacketType {
-    /// This host.
+    /// To this host.
     #[default]
     Host = 0,
-    /// Everyone on the link.
+    /// To all hosts on the link.
     Broadcast = 1,
-    /// A group.
+    /// To a multicast group.
     Multicast = 2,
-    /// Another host, overheard.
+    /// To another host, received in promiscuous mode.
     OtherHost = 3,
     /// Sent by this host.
     Outgoing = 4,
 }
 
-/// Checksums that are left to who sends a packet, as its headers say where they
-/// are: an IPv4 header's is zero until then, that of TCP or UDP the sum of the
-/// pseudo header.
+/// The checksums of a packet that its sender has to complete, as `CHECKSUM_PARTIAL` in
+/// Linux. Until then the checksum of the IPv4 header is zero, and that of TCP or UDP is the
+/// sum of the pseudo header. The packet's header offsets locate them.
 ///
-/// Only packets on their way to a port that can complete them are marked so,
-/// past elements that do not look: see `Setup::may_leave_sums` in the engine.
+/// An element sets this only if the port that will send the packet can complete checksums,
+/// and no element on the path reads them: see `Setup::may_leave_sums` in the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Partial {
-    /// The IPv4 header's.
+pub struct PartialChecksums {
+    /// The checksum of the IPv4 header.
     pub ip: bool,
-    /// That of TCP or UDP.
+    /// The checksum of TCP or UDP.
     pub transport: bool,
 }
 
 impl Packet {
-    /// A packet of these bytes, in a frame of the general allocator, after
-    /// [`DEFAULT_HEADROOM`] bytes of headroom. For tests and where no pool is
-    /// at hand.
+    /// Makes a packet of these bytes in a frame of the general allocator, with
+    /// [`DEFAULT_HEADROOM`] bytes of headroom. For tests and for callers without
+    /// a pool.
     pub fn from_bytes(bytes: &[u8]) -> Packet {
         let mut packet = Packet::heap(DEFAULT_HEADROOM + bytes.len() + DEFAULT_HEADROOM);
         packet.fill(HEADER + DEFAULT_HEADROOM, bytes);
         packet
     }
 
-    /// An empty packet in a heap frame of `capacity` bytes.
+    /// Makes an empty packet in a heap frame of `capacity` bytes.
     pub(crate) fn heap(capacity: usize) -> Packet {
         let frame = pool::heap::take(capacity);
-        // SAFETY: a new heap frame with room for nothing at its start.
-        unsafe { Blank::new(HEAP, HEADER + capacity, HEADER).packet(frame) }
+        // SAFETY: `take` returned a new heap frame that ends at `HEADER +
+        // capacity`; this packet is its only owner, and offset `HEADER` lies in it.
+        unsafe { PacketTemplate::new(HEAP, HEADER + capacity, HEADER).packet(frame) }
     }
 
-    /// How many bytes.
+    /// Length in bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether there are no bytes at all.
+    /// Whether the length is 0.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The bytes.
+    /// The contents.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: invariants 1 and 2; frames are initialised.
+        // SAFETY: invariants 1 and 2: the range lies in a live frame that no owner
+        // writes to while it is borrowed. All bytes of frames are initialised.
         unsafe { std::slice::from_raw_parts(self.at(self.data.into()), self.len()) }
     }
 
-    /// The bytes, to change; copies first if they are shared, and forgets
-    /// that the packet was seen to be IPv4.
+    /// The contents, mutably. Copies them first if the frame is shared, and
+    /// clears the mark that the packet is IPv4.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        self.own();
+        self.make_exclusive();
         self.flags &= !IPV4;
-        // SAFETY: invariants 1 and 2, and the frame is ours alone.
+        // SAFETY: invariants 1 and 2, and the packet is the frame's only owner.
         unsafe { std::slice::from_raw_parts_mut(self.at(self.data.into()), self.len()) }
     }
 
-    /// Bytes free before the contents.
+    /// Number of free bytes before the contents.
     #[inline]
     pub fn headroom(&self) -> usize {
         usize::from(self.data) - HEADER
     }
 
-    /// Bytes free after the contents.
+    /// Number of free bytes after the contents.
     #[inline]
     pub fn tailroom(&self) -> usize {
         self.limit() - self.end()
     }
 
-    /// A second packet of the same bytes, with the same annotations. Both
-    /// copy before they write, until one of them is left.
+    /// Makes a second packet with the same bytes and annotations, in the same
+    /// frame. Each of the two copies before it writes, unless the other one has
+    /// been dropped.
     pub fn share(&mut self) -> Packet {
-        // SAFETY: we own the frame; alone, unless it is marked as shared.
+        // SAFETY: this packet is an owner of the frame; the only one, unless the
+        // flag `SHARED` is set.
         let shared = unsafe {
             if self.has(SHARED) {
                 FrameHeader::add_owner(self.frame)
@@ -188,46 +191,47 @@ impl Packet {
             return self.copy();
         }
         self.flags |= SHARED;
-        // SAFETY: the second owner was counted.
+        // SAFETY: the duplicate is the second owner, which was just counted.
         unsafe { std::ptr::read(self) }
     }
 
-    /// A packet with a copy of the bytes, in a frame of its own.
+    /// Makes a packet with a copy of the bytes, in a frame of its own.
     pub fn copy(&self) -> Packet {
-        // SAFETY: this duplicate is only used to copy from, as a shared
-        // packet is, and gives its claim to the frame up below.
+        // SAFETY: `relocate_from` only reads the old frame, through this
+        // duplicate, and replaces it by a new one; it does not release the old
+        // frame. On a panic `ManuallyDrop` keeps the duplicate from being dropped.
         let mut copy = std::mem::ManuallyDrop::new(unsafe { std::ptr::read(self) });
         copy.relocate_from(self.data.into(), 0, self.tailroom());
         std::mem::ManuallyDrop::into_inner(copy)
     }
 
-    /// The number of the pool that the frame belongs to, as
-    /// [`Pool::id`](crate::Pool::id); 255 for the heap.
+    /// Number of the frame's pool, as [`Pool::id`](crate::Pool::id); 255 for the
+    /// heap.
     #[inline]
     pub fn pool_id(&self) -> u8 {
         self.pool
     }
 
-    /// Where the frame is, for a device that sends from it: the bytes start
-    /// [`Packet::headroom`] after its header.
+    /// Address of the frame, for a device driver that sends from it: the contents
+    /// start [`Packet::headroom`] bytes behind its header.
     #[inline]
     pub fn frame(&self) -> NonNull<FrameHeader> {
         self.frame
     }
 
-    /// Gives the frame out, for a device to fill or send; copies first if it
-    /// is shared. Annotations are forgotten. The frame counts as in use until
-    /// [`Pool::adopt`](crate::Pool::adopt) makes a packet of it again; if
-    /// nobody does, it is lost.
+    /// Releases the frame to a device driver that fills or sends it. Copies first
+    /// if the frame is shared. Annotations are lost. The frame counts as in use
+    /// until [`Pool::adopt`](crate::Pool::adopt) makes a packet of it again;
+    /// without that it leaks.
     #[inline]
     pub fn into_frame(mut self) -> NonNull<FrameHeader> {
-        self.own();
+        self.make_exclusive();
         let frame = self.frame;
         std::mem::forget(self);
         frame
     }
 
-    /// Whether the bytes may have other owners, so that a write copies.
+    /// Whether the frame may have other owners, so that a write may copy it.
     #[inline]
     pub fn is_shared(&self) -> bool {
         self.has(SHARED)
@@ -245,7 +249,7 @@ impl Packet {
         self.paint = paint;
     }
 
-    /// The destination annotation: where the packet goes next.
+    /// The destination annotation: the next hop of an IPv4 packet.
     #[inline]
     pub fn dst(&self) -> Ipv4Addr {
         Ipv4Addr::from(self.dst.to_ne_bytes())
@@ -257,7 +261,7 @@ impl Packet {
         self.dst = u32::from_ne_bytes(dst.octets());
     }
 
-    /// Whether `FixIPSrc` is to put this router's address in.
+    /// The `FIX_IP_SRC` annotation: whether `FixIPSrc` must replace the source address.
     #[inline]
     pub fn fix_ip_src(&self) -> bool {
         self.has(FIX_IP_SRC_FLAG)
@@ -269,21 +273,21 @@ impl Packet {
         self.flags = self.flags & !FIX_IP_SRC_FLAG | if fix { FIX_IP_SRC_FLAG } else { 0 };
     }
 
-    /// Which checksums are left to who sends the packet.
+    /// Returns the checksums that the packet's sender has to complete.
     #[inline]
-    pub fn partial(&self) -> Partial {
-        Partial { ip: self.has(PARTIAL_IP), transport: self.has(PARTIAL_TRANSPORT) }
+    pub fn partial_checksums(&self) -> PartialChecksums {
+        PartialChecksums { ip: self.has(PARTIAL_IP), transport: self.has(PARTIAL_TRANSPORT) }
     }
 
-    /// Says which checksums are left to who sends the packet.
+    /// Sets the checksums that the packet's sender has to complete.
     #[inline]
-    pub fn set_partial(&mut self, partial: Partial) {
+    pub fn set_partial_checksums(&mut self, partial: PartialChecksums) {
         let ip = if partial.ip { PARTIAL_IP } else { 0 };
         let transport = if partial.transport { PARTIAL_TRANSPORT } else { 0 };
         self.flags = self.flags & !(PARTIAL_IP | PARTIAL_TRANSPORT) | ip | transport;
     }
 
-    /// Whom the link layer meant the packet for.
+    /// The packet type: the kind of its link-layer destination.
     #[inline]
     pub fn packet_type(&self) -> PacketType {
         match self.kind {
@@ -295,13 +299,13 @@ impl Packet {
         }
     }
 
-    /// Sets whom the link layer meant the packet for.
+    /// Sets the packet type.
     #[inline]
     pub fn set_packet_type(&mut self, kind: PacketType) {
         self.kind = kind as u8;
     }
 
-    /// The device annotation: a number that devices give themselves.
+    /// The device annotation: a number that a device element assigns to itself.
     #[inline]
     pub fn device(&self) -> u16 {
         self.device
@@ -313,26 +317,27 @@ impl Packet {
         self.device = device;
     }
 
-    /// When the packet was received, in nanoseconds since 1970; 0 if nobody said.
+    /// Time of reception in nanoseconds since 1970 UTC; 0 if not set.
     #[inline]
     pub fn timestamp(&self) -> i64 {
         if !self.has(COLD) {
             return 0;
         }
-        // SAFETY: the frame is live and nobody writes to shared headers.
+        // SAFETY: the frame is live, and no owner writes to the header of a
+        // shared frame.
         unsafe { (&raw const (*self.frame.as_ptr()).timestamp).read() }
     }
 
-    /// Sets when the packet was received.
+    /// Sets the time of reception in nanoseconds since 1970 UTC.
     #[inline]
     pub fn set_timestamp(&mut self, nanoseconds: i64) {
-        self.own_cold();
-        // SAFETY: the frame is ours alone.
+        self.make_exclusive_cold();
+        // SAFETY: the frame is live, and the packet is its only owner.
         unsafe { (&raw mut (*self.frame.as_ptr()).timestamp).write(nanoseconds) }
     }
 
-    /// Takes over all annotations of `other`: also time, packet type and device.
-    pub fn annotate_like(&mut self, other: &Packet) {
+    /// Copies all annotations of `other`, including timestamp, packet type and device.
+    pub fn copy_annotations(&mut self, other: &Packet) {
         self.set_annotations(other.annotations());
         if self.timestamp() != other.timestamp() {
             self.set_timestamp(other.timestamp());
@@ -346,9 +351,9 @@ impl Packet {
         self.flags & flags != 0
     }
 
-    /// Whether the frame is ours alone and one of `pool`; a single comparison.
+    /// Whether the frame is not shared and belongs to `pool`; a single comparison.
     #[inline]
-    pub(crate) fn is_alone_in(&self, pool: u8) -> bool {
+    pub(crate) fn is_exclusive_in(&self, pool: u8) -> bool {
         let marks = u16::from_ne_bytes([self.flags & SHARED, self.pool]);
         marks == u16::from_ne_bytes([0, pool])
     }
@@ -359,36 +364,37 @@ impl Packet {
         usize::from(self.data) + self.len()
     }
 
-    /// Where `offset` lies; at most the end of the frame may be asked for.
+    /// Address of `offset`, which must not lie beyond the frame's end.
     #[inline]
     pub(crate) fn at(&self, offset: usize) -> *mut u8 {
         debug_assert!(offset <= self.limit());
-        // SAFETY: in the frame, as all callers see to.
+        // SAFETY: all callers pass an offset within the frame, or its end.
         unsafe { frame::at(self.frame, offset) }
     }
 
-    /// The cold annotations; valid only if `COLD` is set.
+    /// Address of the cold annotations; their contents are valid only if `COLD` is set.
     #[inline]
     pub(crate) fn cold_annotations(&self) -> *mut u8 {
-        // SAFETY: only the address is computed, inside the frame's header.
+        // SAFETY: computes an address inside the frame's header, without an access.
         unsafe { (&raw mut (*self.frame.as_ptr()).annotations).cast() }
     }
 
-    /// Sees to it that the frame is ours alone.
+    /// Makes this packet the only owner of its frame; copies if it is shared.
     #[inline]
-    pub(crate) fn own(&mut self) {
+    pub(crate) fn make_exclusive(&mut self) {
         if self.has(SHARED) {
             self.unshare();
         }
     }
 
-    /// Sees to it that the frame is ours alone and its header valid.
+    /// As [`Packet::make_exclusive`], and makes the cold fields valid: zeros
+    /// unless they have been set.
     #[inline]
-    pub(crate) fn own_cold(&mut self) {
-        self.own();
+    pub(crate) fn make_exclusive_cold(&mut self) {
+        self.make_exclusive();
         if !self.has(COLD) {
             self.flags |= COLD;
-            // SAFETY: the frame is ours alone.
+            // SAFETY: the frame is live, and the packet is its only owner.
             unsafe {
                 (&raw mut (*self.frame.as_ptr()).timestamp).write(0);
                 self.cold_annotations().write_bytes(0, anno::SIZE);
@@ -396,12 +402,12 @@ impl Packet {
         }
     }
 
-    /// Becomes the only owner of a frame: of this one if the others have
-    /// gone, else of a copy.
+    /// Makes this packet the only owner of a frame: of this one if all other
+    /// owners have dropped it, else of a copy.
     #[cold]
     #[inline(never)]
     fn unshare(&mut self) {
-        // SAFETY: we are one of the owners.
+        // SAFETY: this packet is one of the owners of the shared frame.
         if unsafe { FrameHeader::is_alone(self.frame) } {
             self.flags &= !SHARED;
         } else {
@@ -409,18 +415,18 @@ impl Packet {
         }
     }
 
-    /// Where the frame ends.
+    /// Offset of the frame's end.
     #[inline]
     pub(crate) fn limit(&self) -> usize {
         if self.limit < u16::MAX {
             return self.limit.into();
         }
-        // SAFETY: invariant 1.
+        // SAFETY: invariant 1: the frame is live.
         HEADER + unsafe { FrameHeader::capacity(self.frame) }
     }
 }
 
-/// For tests: what a packet is, briefly.
+/// A summary for tests.
 impl fmt::Debug for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Packet")
@@ -438,7 +444,7 @@ impl fmt::Debug for Packet {
 impl Drop for Packet {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: we own the frame and never use it again.
+        // SAFETY: the packet is an owner of the frame, and does not use it again.
         unsafe {
             if !self.has(SHARED) || FrameHeader::remove_owner(self.frame) {
                 pool::recycle(self.frame, self.pool);

@@ -1,53 +1,52 @@
-//! Packets as words: how pools make them, and devices whose own code fills and empties batches.
+//! Packets as 64-bit words, for pools, and for device drivers that fill and empty batches.
 
 use std::ptr::NonNull;
 
 use crate::frame::FrameHeader;
 use crate::packet::{Packet, PacketType, SHARED};
 
-/// A packet as four words, for device code in another language, which finds
-/// them in a [`Batch`](crate::Batch) one behind the other.
+/// A packet as four words, for driver code in C, which accesses a
+/// [`Batch`](crate::Batch) as an array of them.
 ///
-/// A descriptor that is written word by word can be moved on at once: a CPU
-/// cannot forward several narrow stores to one wide load, and waits. What the
-/// words hold is said for little-endian machines.
+/// A descriptor that was written word by word can be copied at once: a CPU
+/// cannot forward several narrow stores to one wide load, and stalls. The
+/// bit positions below are those of little-endian machines.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub struct RawPacket {
     /// The frame's header; its bytes follow.
     pub frame: NonNull<FrameHeader>,
-    /// Sixteen bits each, from the lowest on: where the bytes start, the
-    /// link-layer, the network and the transport header; counted from the
-    /// frame's header, 0 for none.
+    /// Four offsets of 16 bits each, from the lowest on: contents, link-layer,
+    /// network and transport header. They count from the start of the frame's
+    /// header; 0 means none.
     pub offsets: u64,
-    /// How many bytes, and above that 32 bits of destination annotation.
+    /// Length of the contents (32 bits), and above it the destination annotation.
     pub span: u64,
-    /// Eight bits each, from the lowest on: paint, flags, the pool's number,
-    /// the packet type; above that sixteen each: device, and where the frame
-    /// ends.
+    /// Eight bits each, from the lowest on: paint, flags, pool number, packet
+    /// type; above that 16 bits each: device, offset of the frame's end.
     pub marks: u64,
 }
 
 impl RawPacket {
-    /// In the marks: that the frame has, or had, other owners.
+    /// Bit of `marks`: the frame has, or had, other owners.
     pub const SHARED: u64 = (SHARED as u64) << 8;
 }
 
 const _: () = assert!(size_of::<RawPacket>() == size_of::<Packet>());
 const _: () = assert!(align_of::<RawPacket>() == align_of::<Packet>());
 
-/// What new packets of a pool have in common: all words but the frame.
+/// The words that all new packets of a pool have in common: all but the frame.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Blank {
+pub(crate) struct PacketTemplate {
     offsets: u64,
     span: u64,
     /// As [`RawPacket::marks`].
     pub(crate) marks: u64,
 }
 
-impl Blank {
-    /// Empty packets at offset `data` of frames that end at offset `limit`.
-    pub(crate) fn new(pool: u8, limit: usize, data: usize) -> Blank {
+impl PacketTemplate {
+    /// The template of empty packets at offset `data` in frames that end at offset `limit`.
+    pub(crate) fn new(pool: u8, limit: usize, data: usize) -> PacketTemplate {
         let packet = Packet {
             frame: NonNull::dangling(),
             data: data as u16,
@@ -63,19 +62,20 @@ impl Blank {
             device: 0,
             limit: u16::try_from(limit).unwrap_or(u16::MAX),
         };
-        // SAFETY: both are 32 plain bytes without padding. The packet, whose
-        // frame is none, is not dropped.
+        // SAFETY: both types are 32 bytes of integers and a pointer, without
+        // padding. `transmute` consumes the packet, so that its destructor does
+        // not run with the dangling frame.
         let RawPacket { offsets, span, marks, .. } =
             unsafe { std::mem::transmute::<Packet, RawPacket>(packet) };
-        Blank { offsets, span, marks }
+        PacketTemplate { offsets, span, marks }
     }
 
-    /// A packet of `len` bytes at offset `data` of `frame`, where its
-    /// link-layer header is, as words.
+    /// The words of a packet of `len` bytes at offset `data` of `frame`, which
+    /// starts with its link-layer header.
     #[inline]
     pub(crate) fn received(self, frame: NonNull<FrameHeader>, data: u16, len: u32) -> RawPacket {
         let (data, len) = (u64::from(data), u64::from(len));
-        // Network and transport header are not set, the destination is none.
+        // Network header, transport header and destination are not set.
         let (offsets, span) = match cfg!(target_endian = "little") {
             true => (data | data << 16, len),
             false => (data << 48 | data << 32, len << 32),
@@ -83,17 +83,18 @@ impl Blank {
         RawPacket { frame, offsets, span, marks: self.marks }
     }
 
-    /// An empty packet in `frame`.
+    /// Makes an empty packet in `frame`.
     ///
     /// # Safety
-    /// `frame` must be a live frame of the blank's pool and end at its
-    /// `limit` (or later, if that is `u16::MAX`); nobody else must own it.
-    /// The blank's `data` must lie in the frame.
+    /// `frame` must be a live frame of the template's pool and end at its
+    /// `limit` (or later, if that is `u16::MAX`), and have no other owner.
+    /// The template's `data` must lie in the frame.
     #[inline]
     pub(crate) unsafe fn packet(self, frame: NonNull<FrameHeader>) -> Packet {
-        let Blank { offsets, span, marks } = self;
-        // SAFETY: both are 32 plain bytes without padding, and the words are
-        // from a packet.
+        let PacketTemplate { offsets, span, marks } = self;
+        // SAFETY: both types are 32 bytes without padding, and the words are
+        // those of a valid packet: `new` took them from one, and the caller
+        // vouches for the frame.
         unsafe {
             std::mem::transmute::<RawPacket, Packet>(RawPacket { frame, offsets, span, marks })
         }

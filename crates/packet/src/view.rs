@@ -1,30 +1,29 @@
 //! Views: a packet seen through one of its headers.
 //!
-//! A view borrows the packet and dereferences to the header as `wire` knows
-//! it. Reading through a view never copies; the first write to a packet that
-//! is shared copies it, and the view goes on in the copy. A view looks its
-//! header up anew at each use, so that even
-//! [`packet_mut`](Ether::packet_mut) cannot lead it astray: should the header
-//! be gone afterwards, using it panics. [`Ipv4`], which most elements see
-//! packets through, has no such method and nothing to look up: its header was
-//! there when the view was made, and nothing that it lets be done takes it away.
-//! After [`Ipv4Kept`] that holds for the next view, too.
+//! A view borrows the packet and dereferences to the header type of `wire`.
+//! Reading through a view never copies. The first write to a shared packet
+//! copies it, and the view continues in the copy. A view locates its header at
+//! each use, so that it stays sound after [`packet_mut`](Ether::packet_mut): if
+//! the header has been removed meanwhile, the use panics. [`Ipv4`], the view
+//! that most elements use, has no such method and locates nothing: its
+//! header was checked when the view was made, and none of its methods removes
+//! it. After a [`PinnedIpv4`] this holds for the next view, too.
 
 use std::ops::{Deref, DerefMut};
 
-use castanet_wire::extension::{self, Upper};
+use castanet_wire::extension::{self, UpperLayer};
 use castanet_wire::{Arp, Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ether_type, ip_proto};
 
 use crate::frame::HEADER;
 use crate::packet::{IPV4, IPV4_LEN, Packet};
 
-/// A view's header was there when the view was made, and no longer is.
+/// Panics because a view's header has been removed since the view was made.
 #[cold]
-fn gone(name: &str) -> ! {
+fn header_removed(name: &str) -> ! {
     panic!("the {name} header was removed from under its view")
 }
 
-/// A view and what all of them have.
+/// Defines a view with the methods that all views have.
 macro_rules! view {
     ($(#[$doc:meta])* $view:ident) => {
         $(#[$doc])*
@@ -41,15 +40,15 @@ macro_rules! view {
                 self.packet
             }
 
-            /// The bytes after the header and its options, as far as the
-            /// lengths in the headers say; padding of the link is left out.
+            /// The bytes behind the header and its options, up to the end that the
+            /// header's length field gives: without link-layer padding.
             #[inline]
             pub fn payload(&self) -> &[u8] {
                 let (start, end) = self.payload_range();
                 self.packet.range(start, end)
             }
 
-            /// The payload, to change; copies first if the packet is shared.
+            /// The payload, mutably; copies first if the packet is shared.
             #[inline]
             pub fn payload_mut(&mut self) -> &mut [u8] {
                 let (start, end) = self.payload_range();
@@ -59,11 +58,11 @@ macro_rules! view {
     };
 }
 
-/// A view that the packet can be had back from, to do anything with.
-macro_rules! returns {
+/// Defines the conversion of a view back into its packet, without restrictions.
+macro_rules! into_packet {
     ($view:ident) => {
         impl<'p> $view<'p> {
-            /// The whole packet, in place of the view.
+            /// Converts the view back into the whole packet.
             #[inline]
             pub fn into_packet(self) -> &'p mut Packet {
                 self.packet
@@ -72,31 +71,32 @@ macro_rules! returns {
     };
 }
 
-/// A view of a header that is looked for at each use.
-macro_rules! header {
+/// Defines a view that locates its header at each use.
+macro_rules! header_view {
     ($(#[$doc:meta])* $view:ident, $header:ty, $offset:expr) => {
         view! { $(#[$doc])* $view }
-        returns!($view);
+        into_packet!($view);
 
         impl $view<'_> {
-            /// The whole packet, to change. If the header is no longer there
-            /// afterwards, the view panics when it is used.
+            /// The whole packet, mutably. If the caller removes the header, the next
+            /// use of the view panics.
             #[inline]
             pub fn packet_mut(&mut self) -> &mut Packet {
                 self.packet
             }
 
-            /// Where the header starts, counted from the frame; panics if the packet has none
-            /// any more, for bytes counted from 0 would be those of the frame's own header.
+            /// Offset of the header in the frame. Panics if it has been removed: offset 0 would
+            /// give access to the frame's own header.
             #[inline]
             fn offset(&self) -> usize {
                 match self.offset_or_0() {
-                    0 => gone(stringify!($view)),
+                    0 => header_removed(stringify!($view)),
                     offset => offset,
                 }
             }
 
-            /// The same, 0 if the packet has none any more: no bytes lie there.
+            /// Offset of the header in the frame; 0 if it has been removed: `range` returns no
+            /// bytes for it.
             #[inline]
             fn offset_or_0(&self) -> usize {
                 let offset: fn(&Packet) -> u16 = $offset;
@@ -111,7 +111,7 @@ macro_rules! header {
                 let bytes = self.packet.range(self.offset_or_0(), self.packet.end());
                 match <$header>::from_prefix(bytes) {
                     Some((header, _)) => header,
-                    None => gone(stringify!($view)),
+                    None => header_removed(stringify!($view)),
                 }
             }
         }
@@ -122,14 +122,14 @@ macro_rules! header {
                 let (offset, end) = (self.offset_or_0(), self.packet.end());
                 match <$header>::from_prefix_mut(self.packet.range_mut(offset, end)) {
                     Some((header, _)) => header,
-                    None => gone(stringify!($view)),
+                    None => header_removed(stringify!($view)),
                 }
             }
         }
     };
 }
 
-/// A view whose header has options.
+/// Defines the methods of a view whose header has options.
 macro_rules! options {
     ($view:ident) => {
         impl $view<'_> {
@@ -140,8 +140,7 @@ macro_rules! options {
                 self.packet.range(start, end)
             }
 
-            /// The header's options, to change; copies first if the packet is
-            /// shared.
+            /// The header's options, mutably; copies first if the packet is shared.
             #[inline]
             pub fn options_mut(&mut self) -> &mut [u8] {
                 let (start, end) = self.options_range();
@@ -151,42 +150,42 @@ macro_rules! options {
     };
 }
 
-header! {
+header_view! {
     /// A packet that starts with an Ethernet header.
     Ether, Ethernet, |packet| packet.data
 }
-header! {
+header_view! {
     /// A packet with an ARP header.
     ArpPacket, Arp, arp_offset
 }
-header! {
+header_view! {
     /// A packet whose network header is IPv6.
     Ipv6, Ipv6Header, |packet| packet.network
 }
-header! {
+header_view! {
     /// A packet with a UDP header behind its IP header.
     UdpPacket, Udp, |packet| packet.transport
 }
-header! {
+header_view! {
     /// A packet with a TCP header behind its IP header.
     TcpPacket, Tcp, |packet| packet.transport
 }
-header! {
+header_view! {
     /// A packet with an ICMP header behind its IP header.
     IcmpPacket, Icmp, |packet| packet.transport
 }
 
-/// A view of an IPv4 header that was there when the view was made.
-macro_rules! ipv4 {
+/// Defines a view of an IPv4 header that is checked only when the view is made.
+macro_rules! ipv4_view {
     ($(#[$doc:meta])* $view:ident) => {
         view! { $(#[$doc])* $view }
         options!($view);
 
         impl $view<'_> {
-            /// The same packet, for somebody who leaves it what it is.
+            /// A shorter borrow of the same packet, as a view that cannot be converted back.
             #[inline]
-            pub fn lend(&mut self) -> Ipv4Kept<'_> {
-                Ipv4Kept { packet: self.packet }
+            pub fn reborrow(&mut self) -> PinnedIpv4<'_> {
+                PinnedIpv4 { packet: self.packet }
             }
 
             /// Sets the `FIX_IP_SRC` annotation.
@@ -201,14 +200,14 @@ macro_rules! ipv4 {
                 self.packet.set_anno_u8(offset, value);
             }
 
-            /// The header with its options, as far as the packet goes.
+            /// The header with its options, cut off at the packet's end.
             #[inline]
             pub fn header(&self) -> &[u8] {
                 let (_, end) = self.options_range();
                 self.packet.range(self.packet.network.into(), end)
             }
 
-            /// The header with its options, to change; copies first if the packet is
+            /// The header with its options, mutably; copies first if the packet is
             /// shared.
             #[inline]
             pub fn header_mut(&mut self) -> &mut [u8] {
@@ -216,21 +215,21 @@ macro_rules! ipv4 {
                 self.packet.range_mut(self.packet.network.into(), end)
             }
 
-            /// Bytes from the header to the end of the packet, at least 20.
+            /// Number of bytes from the header to the end of the packet, at least 20.
             #[inline]
-            #[allow(clippy::len_without_is_empty)] // it never is
+            #[allow(clippy::len_without_is_empty)] // never empty
             pub fn len(&self) -> usize {
                 self.packet.end() - usize::from(self.packet.network)
             }
 
-            /// The header with its options and payload, without padding of the link.
+            /// The header with its options and payload, without link-layer padding.
             #[inline]
             pub fn datagram(&self) -> &[u8] {
                 let start = usize::from(self.packet.network);
                 self.packet.range(start, ipv4_end(self.packet, self))
             }
 
-            /// The same, to change; copies first if the packet is shared.
+            /// The same bytes, mutably; copies first if the packet is shared.
             #[inline]
             pub fn datagram_mut(&mut self) -> &mut [u8] {
                 let (start, end) = (self.packet.network.into(), ipv4_end(self.packet, self));
@@ -253,9 +252,9 @@ macro_rules! ipv4 {
             type Target = Ipv4Header;
             #[inline]
             fn deref(&self) -> &Ipv4Header {
-                // SAFETY: invariant 4, as the flag was set when the view was made and
-                // the view lets nobody clear it: 20 bytes from `network` on lie in the
-                // packet; the header is an array of bytes.
+                // SAFETY: the flag `IPV4` was set when the view was made, and no method of
+                // the view clears it. By invariant 4, 20 bytes from `network` on lie in the
+                // packet. `Ipv4Header` is an array of bytes, so any address is aligned.
                 unsafe { &*self.packet.at(self.packet.network.into()).cast() }
             }
         }
@@ -263,23 +262,24 @@ macro_rules! ipv4 {
         impl DerefMut for $view<'_> {
             #[inline]
             fn deref_mut(&mut self) -> &mut Ipv4Header {
-                self.packet.own();
-                // SAFETY: as in `deref`, as copying keeps the flag, and the frame is ours alone.
+                self.packet.make_exclusive();
+                // SAFETY: as in `deref`, since copying keeps the flag; and the packet is the
+                // frame's only owner.
                 unsafe { &mut *self.packet.at(self.packet.network.into()).cast() }
             }
         }
     };
 }
 
-ipv4! {
+ipv4_view! {
     /// A packet whose network header is IPv4.
     Ipv4
 }
-returns!(Ipv4);
-ipv4! {
-    /// A packet whose network header is IPv4 and stays so: what [`Ipv4`] can do, but the
-    /// packet cannot be had back, and so not be made something else.
-    Ipv4Kept
+into_packet!(Ipv4);
+ipv4_view! {
+    /// A packet whose network header is IPv4 and stays so: an [`Ipv4`] view that cannot be
+    /// converted back into its packet, so that its user cannot remove the header.
+    PinnedIpv4
 }
 options!(TcpPacket);
 
@@ -296,21 +296,21 @@ impl ArpPacket<'_> {
 }
 
 impl Ipv6<'_> {
-    /// What the packet carries behind its extension headers, and where; offsets
-    /// are those of the [`payload`](Ipv6::payload).
+    /// Protocol and offset of the upper-layer header behind the extension headers.
+    /// The offset counts from the start of the [`payload`](Ipv6::payload).
     #[inline]
-    pub fn upper(&self) -> Upper {
-        extension::upper(self.next_header(), self.payload())
+    pub fn upper_layer(&self) -> UpperLayer {
+        extension::upper_layer(self.next_header(), self.payload())
     }
 
-    /// The header and its payload, without padding of the link.
+    /// The header and its payload, without link-layer padding.
     #[inline]
     pub fn datagram(&self) -> &[u8] {
         self.packet.range(self.offset(), ipv6_end(self.packet, self))
     }
 
-    /// The header and its payload, to change; copies first if the packet is
-    /// shared. If it is not IPv6 any more afterwards, the view panics.
+    /// The header and its payload, mutably; copies first if the packet is
+    /// shared. If the caller changes the version, the next use of the view panics.
     #[inline]
     pub fn datagram_mut(&mut self) -> &mut [u8] {
         let (start, end) = (self.offset(), ipv6_end(self.packet, self));
@@ -343,13 +343,13 @@ impl TcpPacket<'_> {
 }
 
 impl IcmpPacket<'_> {
-    /// Sets right the checksum that incremental changes leave of a message of zeros; see
-    /// [`Icmp::mend_zero_checksum`].
+    /// Corrects the checksum that incremental updates leave in a message of zeros; see
+    /// [`Icmp::normalize_zero_checksum`].
     #[inline]
-    pub fn mend_zero_checksum(&mut self) {
+    pub fn normalize_zero_checksum(&mut self) {
         if self.checksum() == 0 {
             let mut header: Icmp = **self;
-            header.mend_zero_checksum(self.payload());
+            header.normalize_zero_checksum(self.payload());
             **self = header;
         }
     }
@@ -359,7 +359,7 @@ impl IcmpPacket<'_> {
     }
 }
 
-/// Where the ARP header starts: at the network header if that is known, else
+/// Offset of the ARP header in the frame: the network header if that is set, else
 /// behind the Ethernet header.
 fn arp_offset(packet: &Packet) -> u16 {
     match packet.network {
@@ -368,9 +368,9 @@ fn arp_offset(packet: &Packet) -> u16 {
     }
 }
 
-/// Where an IPv4 packet ends according to its header: not beyond the packet's
-/// end, and there if the header's length makes no sense (0 means that the
-/// device is to segment it).
+/// Offset in the frame of an IPv4 datagram's end by its total length, limited to
+/// the packet's end. The packet's end if the total length is shorter than a
+/// header (0 means that the device segments the packet).
 #[inline]
 fn ipv4_end(packet: &Packet, header: &Ipv4Header) -> usize {
     let len = usize::from(header.total_len());
@@ -380,7 +380,7 @@ fn ipv4_end(packet: &Packet, header: &Ipv4Header) -> usize {
     packet.end().min(usize::from(packet.network) + len)
 }
 
-/// As [`ipv4_end`], for IPv6; a length of 0 is that of a jumbogram.
+/// As [`ipv4_end`], for IPv6; a payload length of 0 is that of a jumbogram (RFC 2675).
 fn ipv6_end(packet: &Packet, header: &Ipv6Header) -> usize {
     match usize::from(header.payload_len()) {
         0 => packet.end(),
@@ -388,7 +388,7 @@ fn ipv6_end(packet: &Packet, header: &Ipv6Header) -> usize {
     }
 }
 
-/// Where the IP packet ends according to its header.
+/// Offset in the frame of the IP packet's end by the length in its header.
 fn datagram_end(packet: &Packet) -> usize {
     if let Some(header) = packet.ipv4_header() {
         ipv4_end(packet, header)
@@ -400,88 +400,91 @@ fn datagram_end(packet: &Packet) -> usize {
 }
 
 impl Packet {
-    /// The packet as one that starts with an Ethernet header, if it is long enough.
+    /// A view of the Ethernet header at the start of the packet, if the packet is long enough.
     #[inline]
     pub fn ether(&mut self) -> Option<Ether<'_>> {
         self.ether_header()?;
         Some(Ether { packet: self })
     }
 
-    /// The packet as IPv4, if its network header is that: marked as network
-    /// header, of version 4, and not cut short. Other fields are not checked.
-    /// What was once seen to be IPv4 is not looked at again.
+    /// A view of the packet as IPv4, if the network header is set, has version 4,
+    /// and 20 bytes of it lie in the packet. Other fields are not checked. A
+    /// packet that has passed this check is marked, and not checked again.
     #[inline]
     pub fn ipv4(&mut self) -> Option<Ipv4<'_>> {
-        (self.has(IPV4) || self.look_for_ipv4()).then_some(Ipv4 { packet: self })
+        (self.has(IPV4) || self.check_ipv4()).then_some(Ipv4 { packet: self })
     }
 
-    /// The same as what stays IPv4.
+    /// As [`Packet::ipv4`], for a view that cannot be converted back.
     #[inline]
-    pub fn ipv4_kept(&mut self) -> Option<Ipv4Kept<'_>> {
-        (self.has(IPV4) || self.look_for_ipv4()).then_some(Ipv4Kept { packet: self })
+    pub fn pinned_ipv4(&mut self) -> Option<PinnedIpv4<'_>> {
+        (self.has(IPV4) || self.check_ipv4()).then_some(PinnedIpv4 { packet: self })
     }
 
-    /// The packet as what stays IPv4, if it was seen to be that: nobody looks anew.
+    /// As [`Packet::pinned_ipv4`], but only if the packet is already marked as IPv4;
+    /// does not read the header.
     #[inline]
-    pub fn seen_ipv4(&mut self) -> Option<Ipv4Kept<'_>> {
-        self.has(IPV4).then_some(Ipv4Kept { packet: self })
+    pub fn marked_ipv4(&mut self) -> Option<PinnedIpv4<'_>> {
+        self.has(IPV4).then_some(PinnedIpv4 { packet: self })
     }
 
-    /// Marks the packet as IPv4 if it is; whether it is.
+    /// Checks whether the packet is IPv4, and marks it if so.
     #[cold]
-    fn look_for_ipv4(&mut self) -> bool {
-        let found = self.ipv4_header().is_some();
-        if found {
+    fn check_ipv4(&mut self) -> bool {
+        let is_ipv4 = self.ipv4_header().is_some();
+        if is_ipv4 {
             self.flags |= IPV4;
         }
-        found
+        is_ipv4
     }
 
-    /// The packet as IPv6, if its network header is that.
+    /// A view of the packet as IPv6, if the network header is set, has version 6, and 40 bytes
+    /// of it lie in the packet.
     #[inline]
     pub fn ipv6(&mut self) -> Option<Ipv6<'_>> {
         self.ipv6_header()?;
         Some(Ipv6 { packet: self })
     }
 
-    /// The packet as ARP: at its network header, or behind an Ethernet header
-    /// that says so if no network header is known.
+    /// A view of the packet as ARP: at the network header, or, if that is not set,
+    /// behind an Ethernet header whose EtherType is ARP.
     #[inline]
     pub fn arp(&mut self) -> Option<ArpPacket<'_>> {
         self.arp_header()?;
         Some(ArpPacket { packet: self })
     }
 
-    /// The packet as UDP, if its IP header says so, it is not a later
-    /// fragment, and the transport header is known and not cut short.
+    /// A view of the packet as UDP, if the protocol in its IP header is UDP, it is
+    /// not a fragment other than the first, and the transport header is set and
+    /// not truncated.
     #[inline]
     pub fn udp(&mut self) -> Option<UdpPacket<'_>> {
         self.udp_header()?;
         Some(UdpPacket { packet: self })
     }
 
-    /// The packet as TCP, under the same conditions.
+    /// A view of the packet as TCP, under the conditions of [`Packet::udp`].
     #[inline]
     pub fn tcp(&mut self) -> Option<TcpPacket<'_>> {
         self.tcp_header()?;
         Some(TcpPacket { packet: self })
     }
 
-    /// The packet as ICMP over IPv4, under the same conditions.
+    /// A view of the packet as ICMP (over IPv4), under the conditions of [`Packet::udp`].
     #[inline]
     pub fn icmp(&mut self) -> Option<IcmpPacket<'_>> {
         self.icmp_header()?;
         Some(IcmpPacket { packet: self })
     }
 
-    /// The packet as ICMPv6, under the same conditions.
+    /// A view of the packet as ICMPv6, under the conditions of [`Packet::udp`].
     #[inline]
     pub fn icmp6(&mut self) -> Option<IcmpPacket<'_>> {
         self.icmp6_header()?;
         Some(IcmpPacket { packet: self })
     }
 
-    /// The Ethernet header that the packet starts with, if it is long enough.
+    /// The Ethernet header at the start of the packet, if the packet is long enough.
     #[inline]
     pub fn ether_header(&self) -> Option<&Ethernet> {
         Some(Ethernet::from_prefix(self.bytes())?.0)
@@ -534,52 +537,53 @@ impl Packet {
         Some(Icmp::from_prefix(self.transport_of(ip_proto::ICMPV6)?)?.0)
     }
 
-    /// The bytes from the transport header on, if the IP header says that
-    /// they are `protocol`.
+    /// The bytes from the transport header on, if that is the header of `protocol`
+    /// by the IP header, and the packet is not a fragment other than the first.
     #[inline]
     fn transport_of(&self, protocol: u8) -> Option<&[u8]> {
-        let is_it = match self.ipv4_header() {
+        let matches = match self.ipv4_header() {
             Some(ip) => ip.protocol() == protocol && ip.is_first_fragment(),
             None => {
                 let next = self.ipv6_header()?.next_header();
-                next == protocol || extension::is_extension(next) && self.carries(protocol)
+                next == protocol || extension::is_extension(next) && self.has_upper(protocol)
             }
         };
-        is_it.then(|| self.transport_bytes())
+        matches.then(|| self.transport_bytes())
     }
 
-    /// Whether `protocol` is what lies behind IPv6 extension headers, and that
-    /// is where the transport header is said to be.
-    fn carries(&self, protocol: u8) -> bool {
+    /// Whether the IPv6 extension headers lead to a header of `protocol`, and the
+    /// transport header is set to its offset.
+    fn has_upper(&self, protocol: u8) -> bool {
         let Some((ip, rest)) = Ipv6Header::from_prefix(self.network_bytes()) else { return false };
-        let upper = extension::upper(ip.next_header(), rest);
+        let upper = extension::upper_layer(ip.next_header(), rest);
         upper.protocol == protocol
-            && !upper.elsewhere()
+            && !upper.is_later_fragment()
             && self.network_header_len() == Ipv6Header::LEN + upper.offset
     }
 
-    /// The bytes between two offsets, as far as they lie before the packet's
-    /// end; empty if there are none, or `start` lies in the frame's own header.
+    /// The bytes from offset `start` to `end` in the frame, cut off at the packet's
+    /// end; empty if there are none, or if `start` lies in the frame's own header.
     #[inline]
     fn range(&self, start: usize, end: usize) -> &[u8] {
         let end = end.min(self.end());
         if start < HEADER || start > end {
             return &[];
         }
-        // SAFETY: `start` lies behind the frame's own header, as was just seen, and
-        // `end` is not beyond the contents.
+        // SAFETY: the checks above: `start` lies behind the frame's own header and
+        // not behind `end`, and `end` not beyond the contents. The frame is live
+        // and initialised (invariants 1 and 2).
         unsafe { std::slice::from_raw_parts(self.at(start), end - start) }
     }
 
-    /// As [`Packet::range`], to change; copies first if the packet is shared.
+    /// As [`Packet::range`], mutably; copies first if the packet is shared.
     #[inline]
     fn range_mut(&mut self, start: usize, end: usize) -> &mut [u8] {
-        self.own();
+        self.make_exclusive();
         let end = end.min(self.end());
         if start < HEADER || start > end {
             return &mut [];
         }
-        // SAFETY: as in `range`, and the frame is ours alone.
+        // SAFETY: as in `range`, and the packet is the frame's only owner.
         unsafe { std::slice::from_raw_parts_mut(self.at(start), end - start) }
     }
 }

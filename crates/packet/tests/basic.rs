@@ -1,4 +1,4 @@
-//! The API from outside, on small examples.
+//! Basic use of the public API.
 #![allow(clippy::unwrap_used)]
 
 use castanet_packet::{Batch, Packet, Pool, PoolConfig, anno};
@@ -42,7 +42,7 @@ fn a_shared_packet_is_copied_before_it_is_written() {
 }
 
 #[test]
-fn a_pool_runs_dry_and_recovers() {
+fn an_exhausted_pool_recovers() {
     let pool = small_pool(40);
     let mut batch = Batch::new();
     assert_eq!(pool.alloc_batch(64, &mut batch), 40);

@@ -1,4 +1,4 @@
-//! Batches: order, ownership, and partition against the obvious way to do it.
+//! Tests of batches: order, ownership, and partition against a reference implementation.
 #![allow(clippy::unwrap_used)]
 
 use castanet_packet::{Batch, Packet, Pool, PoolConfig};
@@ -21,20 +21,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn partition_keeps_and_gives_in_order(
+    fn partition_keeps_the_order(
         fates in prop::collection::vec(prop_oneof![3 => Just(0u8), 1 => 0..4u8, 1 => Just(255)], 0..100),
         keep in 0..3u8,
     ) {
         let pool = pool(128);
         let mut batch = batch_of(&pool, fates.len());
-        let mut given = Vec::new();
-        batch.partition(&fates, keep, |fate, packet| given.push((fate, packet.bytes()[0])));
+        let mut removed = Vec::new();
+        batch.partition(&fates, keep, |fate, packet| removed.push((fate, packet.bytes()[0])));
         let pairs = || fates.iter().copied().zip(0u8..);
         let kept: Vec<u8> = pairs().filter(|p| p.0 == keep).map(|p| p.1).collect();
         let expected: Vec<_> = pairs().filter(|p| p.0 != keep).collect();
         prop_assert_eq!(pool.in_use(), kept.len());
         prop_assert_eq!(numbers(&batch), kept);
-        prop_assert_eq!(given, expected);
+        prop_assert_eq!(removed, expected);
         drop(batch);
         prop_assert_eq!(pool.in_use(), 0);
     }
@@ -92,7 +92,7 @@ proptest! {
 }
 
 #[test]
-fn a_panic_in_the_sink_loses_no_frame() {
+fn a_panic_in_the_sink_leaks_no_frame() {
     let pool = pool(64);
     let mut batch = batch_of(&pool, 40);
     let fates: Vec<u8> = (0..40).map(|i| u8::from(i % 3 == 1)).collect();
@@ -123,7 +123,7 @@ fn the_steady_state_reuses_the_buffer() {
 }
 
 #[test]
-fn a_batch_of_mixed_owners_is_dropped_at_once() {
+fn a_batch_of_several_pools_returns_all_frames() {
     let (one, two) = (pool(64), pool(64));
     let mut batch = Batch::new();
     for i in 0..60u8 {

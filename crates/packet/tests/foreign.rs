@@ -1,4 +1,4 @@
-//! Pools of frames in somebody else's memory: every frame comes back, from any thread.
+//! Tests of pools with foreign frames: every frame returns to its store, from any thread.
 #![allow(clippy::unwrap_used)]
 
 use castanet_packet::{Batch, FrameHeader, FrameStore, Packet, Pool, PoolConfig, RawPacket};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 const FRAMES: usize = 256;
 const STRIDE: usize = 64 + 1024;
 
-/// A driver: memory, and the frames of it that are free.
+/// A driver: its memory, and the addresses of free frames in it.
 #[derive(Clone, Default)]
 struct Driver(Arc<Mutex<Vec<usize>>>);
 
@@ -30,12 +30,12 @@ impl Driver {
             stride: Some(STRIDE),
             ..PoolConfig::default()
         };
-        // SAFETY: frames of that size, aligned, zeroed and never freed; each
-        // is in the list or somebody else's.
+        // SAFETY: the frames have that size, are aligned, zeroed and never freed;
+        // a frame that the store hands out is not in its list.
         unsafe { Pool::foreign(&config, Box::new(self.clone())).unwrap() }
     }
 
-    /// As if the driver had received something into a frame of its own.
+    /// Takes a free frame, as a driver does that has received a packet.
     fn receive(&self) -> NonNull<FrameHeader> {
         let frame = self.0.lock().unwrap().pop().unwrap();
         NonNull::new(std::ptr::with_exposed_provenance_mut(frame)).unwrap()
@@ -69,7 +69,7 @@ impl FrameStore for Driver {
     }
 }
 
-/// Packets that the driver has received.
+/// A batch of `n` packets that the driver has received.
 fn received(driver: &Driver, pool: &Pool, n: usize) -> Batch {
     let mut batch = Batch::from(Packet::from_bytes(b"was there before"));
     let raw = || RawPacket {
@@ -78,11 +78,11 @@ fn received(driver: &Driver, pool: &Pool, n: usize) -> Batch {
         span: 60,
         marks: pool.marks(),
     };
-    // SAFETY: frames that the driver just gave up, with those bytes in them,
-    // as many as it says.
+    // SAFETY: `receive` passes the ownership of the frames; the bytes lie in them;
+    // `fill` writes `n` packets and returns `n`.
     let added = unsafe {
-        pool.adopt_raw(&mut batch, n + 1, |place| {
-            (0..n).for_each(|n| place.add(n).write(raw()));
+        pool.adopt_raw(&mut batch, n + 1, |slot| {
+            (0..n).for_each(|n| slot.add(n).write(raw()));
             n
         })
     };
@@ -96,7 +96,7 @@ fn received(driver: &Driver, pool: &Pool, n: usize) -> Batch {
 }
 
 #[test]
-fn received_packets_are_like_any_others() {
+fn received_packets_behave_like_others() {
     let (driver, pool) = {
         let driver = Driver::new();
         let pool = driver.pool();
@@ -126,7 +126,7 @@ fn received_packets_are_like_any_others() {
 }
 
 #[test]
-fn frames_come_back_from_other_threads_and_after_the_pool() {
+fn frames_return_from_other_threads_and_after_the_pool() {
     let driver = Driver::new();
     let pool = driver.pool();
     let mut batch = Batch::new();
@@ -142,7 +142,7 @@ fn frames_come_back_from_other_threads_and_after_the_pool() {
 }
 
 #[test]
-fn released_frames_are_the_drivers() {
+fn released_frames_belong_to_the_driver() {
     let driver = Driver::new();
     let pool = driver.pool();
     let mut batch = received(&driver, &pool, 10);
@@ -160,32 +160,32 @@ fn released_frames_are_the_drivers() {
     );
     assert_eq!(raw[8].marks & RawPacket::SHARED, RawPacket::SHARED);
     drop(twin);
-    // SAFETY: none of these is shared.
+    // SAFETY: none of these packets is shared.
     unsafe { batch.release(7) };
     let left: Vec<u8> = batch.iter().map(|packet| packet.bytes()[0]).collect();
     assert_eq!(left, [7, 8, 9, b'o']);
     drop(batch);
     Pool::flush_thread();
     assert_eq!(driver.free(), FRAMES - 7);
-    // SAFETY: these were released, and this is the driver.
+    // SAFETY: `release` passed the ownership of these frames to the driver.
     unsafe { driver.put(&frames) };
     assert_eq!(driver.free(), FRAMES);
 }
 
 #[test]
 #[should_panic(expected = "range")]
-fn no_more_can_be_released_than_there_are() {
+fn releasing_more_packets_than_the_batch_has_panics() {
     let mut batch = Batch::from(Packet::from_bytes(b"one"));
-    // SAFETY: none is shared.
+    // SAFETY: the packet is not shared.
     unsafe { batch.release(2) };
 }
 
 #[test]
-fn single_packets_are_adopted_too() {
+fn adopts_single_packets() {
     let driver = Driver::new();
     let pool = driver.pool();
     let mut batch = Batch::new();
-    // SAFETY: a frame that the driver gave up.
+    // SAFETY: `receive` passes the ownership of the frame.
     unsafe { pool.adopt_into(&mut batch, driver.receive(), 128, 1024 - 128) };
     assert_eq!((batch[0].headroom(), batch[0].len(), batch[0].tailroom()), (128, 896, 0));
     assert_eq!(batch[0].mac_offset(), Some(0));
@@ -193,9 +193,9 @@ fn single_packets_are_adopted_too() {
 
 #[test]
 #[should_panic(expected = "beyond the frame")]
-fn what_lies_outside_is_not_adopted() {
+fn adopting_a_range_outside_the_frame_panics() {
     let driver = Driver::new();
     let pool = driver.pool();
-    // SAFETY: a frame that the driver gave up; the range is what is tested.
+    // SAFETY: `receive` passes the ownership of the frame; the invalid range must panic.
     unsafe { pool.adopt_into(&mut Batch::new(), driver.receive(), 128, 1024 - 127) };
 }

@@ -1,4 +1,4 @@
-//! `mark_ipv4` marks what is there, and only that.
+//! Tests of `mark_ipv4`: it marks valid datagrams only.
 
 use castanet_packet::Packet;
 
@@ -9,7 +9,7 @@ fn datagram(len: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_whole_datagram_is_marked_and_its_padding_cut_off() {
+fn a_datagram_is_marked_and_its_padding_removed() {
     let mut packet = Packet::from_bytes(&datagram(60));
     assert!(packet.mark_ipv4(14, 20, 30));
     assert_eq!((packet.len(), packet.network_offset()), (44, Some(14)));
@@ -18,7 +18,7 @@ fn a_whole_datagram_is_marked_and_its_padding_cut_off() {
 }
 
 #[test]
-fn what_does_not_fit_is_left_alone() {
+fn invalid_lengths_change_nothing() {
     for (len, offset, header, total) in
         [(33, 14, 20, 20), (60, 14, 20, 47), (60, 14, 19, 30), (60, 14, 24, 20), (60, 61, 20, 20)]
     {
@@ -29,7 +29,7 @@ fn what_does_not_fit_is_left_alone() {
 }
 
 #[test]
-fn a_datagram_ends_before_the_padding_and_is_copied_when_shared() {
+fn a_datagram_excludes_padding_and_is_copied_if_shared() {
     let mut bytes = datagram(60);
     bytes[16..18].copy_from_slice(&30u16.to_be_bytes());
     let mut packet = Packet::from_bytes(&bytes);

@@ -1,5 +1,5 @@
-//! A pool's memory: staggered, and unmapped when the last packet is gone.
-//! Alone in its process, so that nothing else is mapped meanwhile.
+//! Tests of a pool's memory: frames are staggered, and the memory is unmapped with the last packet.
+//! In a process of its own, so that no other code maps memory meanwhile.
 #![allow(clippy::unwrap_used)]
 
 use castanet_packet::{Batch, Pool, PoolConfig};
@@ -14,7 +14,7 @@ fn is_mapped(address: usize) -> bool {
 }
 
 #[test]
-fn memory_goes_with_the_last_packet() {
+fn memory_is_unmapped_with_the_last_packet() {
     let config = PoolConfig { frames: 4096, huge_pages: true, ..PoolConfig::default() };
     let pool = Pool::new(config.clone()).unwrap();
     assert_eq!(pool.stride() / 64 % 2, 1, "an odd number of cache lines");
@@ -40,7 +40,7 @@ fn memory_goes_with_the_last_packet() {
     let frame = packet.into_frame();
     assert_eq!((frame.as_ptr().addr() - pool.memory().0.as_ptr().addr()) % 4096, 0);
     assert_eq!(pool.in_use(), 1);
-    // SAFETY: the frame is from this pool and used once.
+    // SAFETY: the frame comes from this pool and has no other owner.
     let packet = unsafe { pool.adopt(frame, start + 3, 3) };
     assert_eq!(packet.bytes(), b"and");
     drop(packet);
@@ -48,11 +48,11 @@ fn memory_goes_with_the_last_packet() {
 }
 
 #[test]
-fn impossible_pools_are_refused() {
-    let refused = |config: PoolConfig| assert!(Pool::new(config).is_err());
-    refused(PoolConfig { data_capacity: 70_000, ..PoolConfig::default() });
-    refused(PoolConfig { data_capacity: usize::MAX, ..PoolConfig::default() });
-    refused(PoolConfig { stride: Some(2048), ..PoolConfig::default() });
-    refused(PoolConfig { stride: Some(4000), ..PoolConfig::default() });
-    refused(PoolConfig { frames: usize::MAX / 64, ..PoolConfig::default() });
+fn invalid_configurations_are_rejected() {
+    let rejected = |config: PoolConfig| assert!(Pool::new(config).is_err());
+    rejected(PoolConfig { data_capacity: 70_000, ..PoolConfig::default() });
+    rejected(PoolConfig { data_capacity: usize::MAX, ..PoolConfig::default() });
+    rejected(PoolConfig { stride: Some(2048), ..PoolConfig::default() });
+    rejected(PoolConfig { stride: Some(4000), ..PoolConfig::default() });
+    rejected(PoolConfig { frames: usize::MAX / 64, ..PoolConfig::default() });
 }

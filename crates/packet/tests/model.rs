@@ -1,4 +1,4 @@
-//! Packets against a naive model: a vector of bytes and offsets into it.
+//! Tests of packets against a model: a vector of bytes and offsets in it.
 #![allow(clippy::unwrap_used)]
 
 use castanet_packet::{Packet, Pool, PoolConfig, anno};
@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use std::net::Ipv4Addr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a packet should be. Nothing is shared: a clone is a clone.
+/// The expected state of a packet. A clone copies all bytes.
 #[derive(Clone)]
 struct Model {
-    /// Bytes before the contents, as far as a known header reaches.
+    /// Bytes before the contents, up to the first stripped header.
     before: Vec<u8>,
     bytes: Vec<u8>,
     mac: Option<isize>,
@@ -32,15 +32,15 @@ impl Model {
         }
     }
 
-    /// Moves all headers by `by`, as the first byte moves the other way.
-    fn shift_headers(&mut self, by: isize) {
+    /// Adds `delta` to all header offsets: the first byte moves in the other direction.
+    fn shift_headers(&mut self, delta: isize) {
         for header in [&mut self.mac, &mut self.network, &mut self.transport] {
-            *header = header.map(|offset| offset + by);
+            *header = header.map(|offset| offset + delta);
         }
     }
 
-    /// Forgets the bytes before the contents that no header covers: a packet
-    /// that moves to another frame leaves them behind.
+    /// Removes the bytes before the contents that belong to no header: a packet
+    /// that moves to another frame does not copy them.
     fn trim(&mut self) {
         let headers = [self.mac, self.network, self.transport];
         let lead = headers.into_iter().flatten().min().unwrap_or(0).min(0).unsigned_abs();
@@ -48,7 +48,7 @@ impl Model {
         self.before.drain(..excess);
     }
 
-    /// The bytes from a header on.
+    /// The bytes from a header to the end.
     fn from(&self, header: Option<isize>) -> Vec<u8> {
         let Some(offset) = header else { return Vec::new() };
         if offset < 0 {
@@ -58,7 +58,7 @@ impl Model {
         self.bytes.get(offset as usize..).unwrap_or_default().to_vec()
     }
 
-    /// Where byte `at` after the network header lies.
+    /// The byte at offset `at` from the network header.
     fn network_byte(&mut self, at: usize) -> &mut u8 {
         let position = self.network.unwrap() + at as isize;
         match usize::try_from(position) {
@@ -83,7 +83,7 @@ enum Op {
     Put(usize),
     Take(usize),
     Truncate(usize),
-    Replace(usize, u8),
+    Readdresses(usize, u8),
     Shift(isize),
     Mac(isize),
     Network(isize, usize),
@@ -102,13 +102,13 @@ enum Op {
     Timestamp(i64),
     Paint(u8),
     Dst([u8; 4]),
-    /// A view by its number, and what is done to the packet under it.
-    View(u8, Under),
+    /// A view by its number, and a change of the packet during its life.
+    View(u8, Change),
 }
 
-/// What is done to a packet while a view has it.
+/// A change of a packet while a view borrows it.
 #[derive(Clone, Copy, Debug)]
-enum Under {
+enum Change {
     Nothing,
     ClearNetwork,
     ClearTransport,
@@ -125,7 +125,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => n().prop_map(Op::Put),
         1 => n().prop_map(Op::Take),
         1 => n().prop_map(Op::Truncate),
-        1 => (n(), prop_oneof![Just(0x45), any::<u8>()]).prop_map(|(n, fill)| Op::Replace(n, fill)),
+        1 => (n(), prop_oneof![Just(0x45), any::<u8>()]).prop_map(|(n, fill)| Op::Readdresses(n, fill)),
         1 => (-200..200isize).prop_map(Op::Shift),
         1 => (-20..40isize).prop_map(Op::Mac),
         2 => (-20..40isize, 0..60usize).prop_map(|(at, len)| Op::Network(at, len)),
@@ -145,23 +145,23 @@ fn op() -> impl Strategy<Value = Op> {
         1 => any::<i64>().prop_map(Op::Timestamp),
         1 => any::<u8>().prop_map(Op::Paint),
         1 => any::<[u8; 4]>().prop_map(Op::Dst),
-        4 => (0..7u8, under()).prop_map(|(view, under)| Op::View(view, under)),
+        4 => (0..7u8, view_change()).prop_map(|(view, change)| Op::View(view, change)),
     ]
 }
 
-fn under() -> impl Strategy<Value = Under> {
+fn view_change() -> impl Strategy<Value = Change> {
     prop_oneof![
-        Just(Under::Nothing),
-        Just(Under::ClearNetwork),
-        Just(Under::ClearTransport),
-        (0..100usize).prop_map(Under::Truncate),
-        (0..100usize).prop_map(Under::Pull),
-        (-20..80isize).prop_map(Under::Transport),
+        Just(Change::Nothing),
+        Just(Change::ClearNetwork),
+        Just(Change::ClearTransport),
+        (0..100usize).prop_map(Change::Truncate),
+        (0..100usize).prop_map(Change::Pull),
+        (-20..80isize).prop_map(Change::Transport),
     ]
 }
 
-/// The operations on the contents.
-fn change(packet: &mut Packet, model: &mut Model, op: &Op) {
+/// Executes an operation on the contents.
+fn execute(packet: &mut Packet, model: &mut Model, op: &Op) {
     match *op {
         Op::Pull(n) => {
             let fits = n <= model.bytes.len();
@@ -192,7 +192,7 @@ fn change(packet: &mut Packet, model: &mut Model, op: &Op) {
             packet.truncate(n);
             model.bytes.truncate(n);
         }
-        Op::Replace(n, fill) => {
+        Op::Readdresses(n, fill) => {
             packet.replace_contents(&vec![fill; n]);
             model.before.clear();
             model.bytes = vec![fill; n];
@@ -209,67 +209,67 @@ fn change(packet: &mut Packet, model: &mut Model, op: &Op) {
                 model.bytes[at] = value;
             }
         }
-        Op::View(view, under) => look(packet, model, view, under),
-        _ => mark(packet, model, op),
+        Op::View(view, change) => use_view(packet, model, view, change),
+        _ => set_headers(packet, model, op),
     }
     model.trim();
 }
 
-/// Where bytes lie.
-fn place(bytes: &[u8]) -> std::ops::Range<usize> {
+/// The address range of `bytes`.
+fn addresses(bytes: &[u8]) -> std::ops::Range<usize> {
     let range = bytes.as_ptr_range();
     range.start.addr()..range.end.addr()
 }
 
-/// Sees a packet through a view while something is done to it, and asks for all bytes that the
-/// view has: they are the packet's, or those of its headers before it, or the view panics.
-fn look(packet: &mut Packet, model: &mut Model, view: u8, under: Under) {
+/// Makes a view, changes the packet, and calls all methods of the view that return bytes. These
+/// must be bytes of the packet or of its stripped headers, or the view must panic.
+fn use_view(packet: &mut Packet, model: &mut Model, view: u8, change: Change) {
     let before = model.before.len();
     let mut changed = model.clone();
-    let op = match under {
-        Under::Nothing => None,
-        Under::ClearNetwork => Some(Op::ClearNetwork),
-        Under::ClearTransport => Some(Op::ClearTransport),
-        Under::Truncate(n) => Some(Op::Truncate(n)),
-        Under::Pull(n) => Some(Op::Pull(n)),
-        Under::Transport(at) => Some(Op::Transport(at.max(-(before as isize)))),
+    let op = match change {
+        Change::Nothing => None,
+        Change::ClearNetwork => Some(Op::ClearNetwork),
+        Change::ClearTransport => Some(Op::ClearTransport),
+        Change::Truncate(n) => Some(Op::Truncate(n)),
+        Change::Pull(n) => Some(Op::Pull(n)),
+        Change::Transport(at) => Some(Op::Transport(at.max(-(before as isize)))),
     };
-    macro_rules! ask {
+    macro_rules! read_all {
         ($view:ident, [$($more:ident)*]) => {
             packet.$view().map(|mut view| {
-                op.iter().for_each(|op| change(view.packet_mut(), &mut changed, op));
-                let asked = catch_unwind(AssertUnwindSafe(|| {
+                op.iter().for_each(|op| execute(view.packet_mut(), &mut changed, op));
+                let ranges = catch_unwind(AssertUnwindSafe(|| {
                     vec![
-                        // The first writer copies what is shared.
-                        place(view.payload_mut()),
-                        place(view.payload()),
-                        place(view.bytes()),
-                        $(place(view.$more()),)*
+                        // The first write copies a shared packet.
+                        addresses(view.payload_mut()),
+                        addresses(view.payload()),
+                        addresses(view.bytes()),
+                        $(addresses(view.$more()),)*
                     ]
                 }));
-                (asked.unwrap_or_default(), place(view.packet().bytes()))
+                (ranges.unwrap_or_default(), addresses(view.packet().bytes()))
             })
         };
     }
-    let seen = match view {
-        0 => ask!(ether, []),
-        1 => ask!(arp, []),
-        2 => ask!(ipv6, [datagram datagram_mut]),
-        3 => ask!(udp, []),
-        4 => ask!(tcp, [options options_mut]),
-        5 => ask!(icmp, []),
-        _ => ask!(icmp6, []),
+    let result = match view {
+        0 => read_all!(ether, []),
+        1 => read_all!(arp, []),
+        2 => read_all!(ipv6, [datagram datagram_mut]),
+        3 => read_all!(udp, []),
+        4 => read_all!(tcp, [options options_mut]),
+        5 => read_all!(icmp, []),
+        _ => read_all!(icmp6, []),
     };
-    let Some((asked, whole)) = seen else { return };
+    let Some((ranges, whole)) = result else { return };
     let whole = whole.start - changed.before.len()..whole.end;
-    for bytes in asked.iter().filter(|bytes| !bytes.is_empty()) {
+    for bytes in ranges.iter().filter(|bytes| !bytes.is_empty()) {
         assert!(whole.start <= bytes.start && bytes.end <= whole.end, "{bytes:?} of {whole:?}");
     }
     *model = changed;
 }
 
-/// The operations on headers and annotations.
-fn mark(packet: &mut Packet, model: &mut Model, op: &Op) {
+/// Executes an operation on headers or annotations.
+fn set_headers(packet: &mut Packet, model: &mut Model, op: &Op) {
     let within = |at: isize, model: &Model| at.max(-(model.before.len() as isize));
     match *op {
         Op::Mac(at) => {
@@ -319,7 +319,7 @@ fn mark(packet: &mut Packet, model: &mut Model, op: &Op) {
     }
 }
 
-/// The operations on annotations.
+/// Executes an operation on annotations.
 fn annotate(packet: &mut Packet, model: &mut Model, op: &Op) {
     match *op {
         Op::Anno8(at, value) => {
@@ -344,7 +344,7 @@ fn annotate(packet: &mut Packet, model: &mut Model, op: &Op) {
         }
         _ => unreachable!("{op:?}"),
     }
-    // This one is a flag.
+    // This annotation is a flag.
     let fix = &mut model.annotations[anno::FIX_IP_SRC];
     *fix = u8::from(*fix != 0);
 }
@@ -364,11 +364,11 @@ fn check(packet: &Packet, model: &Model) {
     assert_eq!(packet.timestamp(), model.timestamp);
 }
 
-/// Runs operations on a growing and shrinking set of packets.
+/// Executes operations on a growing and shrinking set of packets.
 fn run(first: Packet, bytes: &[u8], ops: &[(usize, Op)]) {
     let mut pairs = vec![(first, Model::new(bytes))];
-    for (which, op) in ops {
-        let index = which % pairs.len();
+    for (number, op) in ops {
+        let index = number % pairs.len();
         let count = pairs.len();
         let (packet, model) = &mut pairs[index];
         match op {
@@ -379,7 +379,7 @@ fn run(first: Packet, bytes: &[u8], ops: &[(usize, Op)]) {
             }
             Op::Drop if count > 1 => drop(pairs.swap_remove(index)),
             Op::Drop => {}
-            _ => change(packet, model, op),
+            _ => execute(packet, model, op),
         }
         pairs.iter().for_each(|(packet, model)| check(packet, model));
     }

@@ -1,4 +1,4 @@
-//! Pools and shared packets across threads: nothing lost, nothing torn.
+//! Tests of pools and shared packets across threads: no frame is lost, no write is torn.
 #![allow(clippy::unwrap_used)]
 
 use castanet_packet::{Batch, Packet, Pool, PoolConfig, anno};
@@ -15,7 +15,7 @@ fn pool(frames: usize) -> Pool {
     Pool::new(PoolConfig { frames, data_capacity: 128, ..PoolConfig::default() }).unwrap()
 }
 
-/// Bytes of which a reader can tell that they belong together.
+/// Bytes that depend on `seed`, so that a reader detects a mix of two writes.
 fn stamp(seed: u64) -> [u8; 64] {
     let mut bytes = [0; 64];
     for (i, chunk) in bytes.chunks_exact_mut(8).enumerate() {
@@ -24,7 +24,7 @@ fn stamp(seed: u64) -> [u8; 64] {
     bytes
 }
 
-/// Checks that a packet is whole, and says whose it is.
+/// Checks that a packet is consistent, and returns its seed.
 fn seed_of(packet: &Packet) -> u64 {
     let seed = u64::from_ne_bytes(packet.bytes()[..8].try_into().unwrap());
     assert_eq!(packet.bytes(), stamp(seed));
@@ -32,7 +32,7 @@ fn seed_of(packet: &Packet) -> u64 {
     seed
 }
 
-/// Makes packets, keeps one clone, writes to another, sends a third on.
+/// Makes packets, keeps one share of each, writes to another, and sends them to the next thread.
 fn work(pool: &Pool, number: usize, next: Sender<Batch>, from: &Receiver<Batch>) -> usize {
     let (mut sent, mut kept) = (0, Vec::new());
     for round in 0..ROUNDS {
@@ -63,7 +63,7 @@ fn work(pool: &Pool, number: usize, next: Sender<Batch>, from: &Receiver<Batch>)
             kept.drain(..50);
         }
     }
-    // The next thread may end once this one has no more to say.
+    // Lets the next thread end: no more packets come from this one.
     drop(next);
     from.iter().for_each(inspect);
     sent
@@ -74,14 +74,14 @@ fn inspect(mut other: Batch) {
     for packet in &other {
         seed_of(packet);
     }
-    // Writers race with readers of the clones kept elsewhere.
+    // These writes race with reads of the shares that other threads keep.
     for packet in other.iter_mut().step_by(3) {
         packet.bytes_mut().fill(0);
     }
 }
 
 #[test]
-fn packets_handed_round_are_whole_and_all_come_back() {
+fn packets_passed_between_threads_are_consistent_and_return() {
     let pool = pool(4096);
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| channel()).unzip();
     let sent: usize = thread::scope(|scope| {
@@ -99,11 +99,11 @@ fn packets_handed_round_are_whole_and_all_come_back() {
     assert!(sent > THREADS * ROUNDS);
     let stats = pool.stats();
     assert_eq!((stats.in_use, stats.cached), (0, 0));
-    assert!(stats.made <= 4096);
+    assert!(stats.high_water <= 4096);
 }
 
 #[test]
-fn frames_cached_elsewhere_count_as_free() {
+fn frames_in_other_threads_caches_count_as_free() {
     let pool = pool(1024);
     let (to_worker, from_main) = channel::<Batch>();
     let (done, is_done) = channel();
@@ -124,16 +124,16 @@ fn frames_cached_elsewhere_count_as_free() {
             assert!(pool.stats().cached > 0);
         }
         drop(to_worker);
-        // Without this the scope would not wait for what the thread does at its end.
+        // The scope alone would not wait for the thread's destructors.
         worker.join().unwrap();
     });
     Pool::flush_thread();
     assert_eq!(pool.stats().cached, 0);
-    assert!(pool.stats().made <= 1024);
+    assert!(pool.stats().high_water <= 1024);
 }
 
 #[test]
-fn packets_may_outlive_their_pool_and_their_thread() {
+fn packets_outlive_their_pool_and_their_thread() {
     let pool = pool(64);
     let packet =
         thread::scope(|scope| scope.spawn(|| pool.copy_in(b"still here").unwrap()).join().unwrap());
@@ -145,15 +145,15 @@ fn packets_may_outlive_their_pool_and_their_thread() {
 }
 
 #[test]
-fn numbers_of_pools_are_used_again() {
+fn pool_numbers_are_reused() {
     let (to_worker, from_main) = channel::<Packet>();
     let worker = thread::spawn(move || {
         for packet in from_main {
             drop(packet);
         }
     });
-    // More pools than there are numbers, each known to two threads. The
-    // worker parts with a dead pool's cache when it meets the next one.
+    // More pools than there are numbers, each with caches in two threads. The
+    // worker removes the cache of a closed pool when it makes the next one.
     for _ in 0..600 {
         let pool = pool(16);
         to_worker.send(pool.alloc().unwrap()).unwrap();
@@ -166,15 +166,15 @@ fn numbers_of_pools_are_used_again() {
     drop(to_worker);
     worker.join().unwrap();
 
-    /// How many pools there are says how far the worker is behind.
+    /// Whether all pool numbers are in use, because the worker has not removed its caches yet.
     fn thread_has_backlog() -> bool {
         Pool::new(PoolConfig { frames: 1, ..PoolConfig::default() }).is_err()
     }
 }
 
-/// Owners are counted right: two threads share, write and drop at the same
-/// time. Heap frames, and handed over by one atomic only, so that a thread
-/// sanitizer sees all there is to see although it does not know `std`:
+/// Owners are counted correctly: two threads share, write and drop at the same
+/// time. Uses heap frames, and passes packets through one atomic only, so that a
+/// thread sanitizer sees all synchronisation, although it does not instrument `std`:
 /// `RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread
 /// -Cunsafe-allow-abi-mismatch=sanitizer" cargo test -p castanet-packet
 /// --target x86_64-unknown-linux-gnu --test threads -- --exact
@@ -184,7 +184,8 @@ fn owners_are_counted() {
     let slot = AtomicPtr::new(ptr::null_mut::<Packet>());
     let take = || {
         let taken = slot.swap(ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: whoever swaps a pointer out owns the box it is from.
+        // SAFETY: the pointer comes from `Box::into_raw`, and the thread that swaps it
+        // out is its only owner.
         (!taken.is_null()).then(|| unsafe { Box::from_raw(taken) })
     };
     let put = |packet: Packet| {
@@ -198,8 +199,8 @@ fn owners_are_counted() {
     };
     thread::scope(|scope| {
         let reader = scope.spawn(|| {
-            let mut seen = 0;
-            while seen < ROUNDS {
+            let mut received = 0;
+            while received < ROUNDS {
                 let Some(mut packet) = take() else { continue };
                 let seed = seed_of(&packet);
                 let twin = packet.share();
@@ -207,7 +208,7 @@ fn owners_are_counted() {
                 packet.set_anno_u64(anno::PERFCTR, seed ^ 1);
                 drop(packet);
                 assert_eq!(seed_of(&twin), seed);
-                seen += 1;
+                received += 1;
             }
         });
         for round in 0..ROUNDS as u64 {
@@ -229,7 +230,7 @@ thread_local! {
 }
 
 #[test]
-fn packets_in_thread_locals_come_back_when_the_thread_ends() {
+fn packets_in_thread_locals_return_when_the_thread_ends() {
     let pool = pool(64);
     let held = pool.clone();
     thread::spawn(move || {
@@ -246,8 +247,8 @@ fn packets_in_thread_locals_come_back_when_the_thread_ends() {
 }
 
 #[test]
-fn there_are_at_most_as_many_caches_as_frames_allow() {
-    // Every thread can get a share even of a small pool that others cache.
+fn caches_leave_frames_for_other_threads() {
+    // Every thread can allocate from a small pool although others cache its frames.
     let pool = pool(64);
     thread::scope(|scope| {
         for _ in 0..THREADS {

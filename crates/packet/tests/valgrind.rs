@@ -1,4 +1,4 @@
-//! The crate under valgrind, since Miri is not at hand everywhere:
+//! Runs the crate under valgrind, where Miri is not available:
 //! `cargo test -p castanet-packet --test valgrind -- --ignored`.
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ use castanet_packet::{Batch, Packet, Pool, PoolConfig, anno};
 use std::process::Command;
 use std::thread;
 
-/// Exercises heap frames, where valgrind sees every byte, and pools.
+/// Exercises heap frames, of which valgrind checks every byte, and pools.
 fn exercise(pool: Option<&Pool>, seed: usize) {
     let new = |bytes: &[u8]| match pool {
         Some(pool) => pool.copy_in(bytes).unwrap(),
@@ -29,7 +29,7 @@ fn exercise(pool: Option<&Pool>, seed: usize) {
     batch.partition(&[0; 50].map(|_: u8| 3), 0, |_, mut packet| packet.replace_contents(&[7; 900]));
     worker.join().unwrap();
     assert!(twins.iter().all(|packet| packet.bytes().iter().all(|&byte| byte == 0x45)));
-    // A packet too long for 16-bit offsets.
+    // A packet that is too long for 16-bit offsets.
     let mut long = new(&vec![5; 200_000]);
     assert!(long.pull_front(150_000));
     assert_eq!(long.bytes(), vec![5; 50_000]);

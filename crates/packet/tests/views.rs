@@ -1,4 +1,5 @@
-//! Views whose header is taken away: their methods panic, and none gives bytes outside the packet.
+//! Tests of views whose header is removed: their methods panic, and none returns bytes outside the
+//! packet.
 
 use castanet_packet::Packet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +9,7 @@ const UDP: u8 = 17;
 const ICMP: u8 = 1;
 const ICMP6: u8 = 58;
 
-/// An Ethernet frame with 40 bytes of this protocol, its headers marked.
+/// An Ethernet frame with 40 bytes of this protocol over IPv4, with header offsets.
 fn ip4(protocol: u8) -> Packet {
     let mut bytes = vec![0; 74];
     (bytes[12], bytes[14], bytes[17], bytes[23]) = (8, 0x45, 60, protocol);
@@ -29,23 +30,23 @@ fn ip6(protocol: u8) -> Packet {
     packet
 }
 
-/// Whether asking panics; what does not must be empty, or bytes of the packet.
-fn is_refused<T: AsRef<[u8]>>(ask: impl FnOnce() -> T) -> bool {
-    catch_unwind(AssertUnwindSafe(|| _ = ask())).is_err()
+/// Whether `call` panics.
+fn panics<T: AsRef<[u8]>>(call: impl FnOnce() -> T) -> bool {
+    catch_unwind(AssertUnwindSafe(|| _ = call())).is_err()
 }
 
-/// Asks a view of a packet, after `$take` took its header away, for everything that it has.
-macro_rules! all_refuse {
-    ($packet:expr, $view:ident, $take:expr, [$($method:ident)*]) => {{
+/// Checks that all these methods of a view panic after `$remove` has removed its header.
+macro_rules! all_panic {
+    ($packet:expr, $view:ident, $remove:expr, [$($method:ident)*]) => {{
         for shared in [false, true] {
             $({
                 let mut packet: Packet = $packet;
                 let twin = shared.then(|| packet.share());
                 let mut view = packet.$view().expect("is marked");
-                $take(view.packet_mut());
+                $remove(view.packet_mut());
                 assert!(
-                    is_refused(|| view.$method().to_vec()),
-                    "{}.{} of a header that is gone",
+                    panics(|| view.$method().to_vec()),
+                    "{}.{} of a removed header",
                     stringify!($view),
                     stringify!($method)
                 );
@@ -56,38 +57,38 @@ macro_rules! all_refuse {
 }
 
 #[test]
-fn without_a_transport_header_views_of_it_refuse() {
+fn views_of_a_removed_transport_header_panic() {
     let clear = Packet::clear_transport_header;
-    all_refuse!(ip4(UDP), udp, clear, [payload payload_mut bytes]);
-    all_refuse!(ip4(TCP), tcp, clear, [payload payload_mut options options_mut bytes]);
-    all_refuse!(ip4(ICMP), icmp, clear, [payload payload_mut bytes]);
-    all_refuse!(ip6(ICMP6), icmp6, clear, [payload payload_mut bytes]);
+    all_panic!(ip4(UDP), udp, clear, [payload payload_mut bytes]);
+    all_panic!(ip4(TCP), tcp, clear, [payload payload_mut options options_mut bytes]);
+    all_panic!(ip4(ICMP), icmp, clear, [payload payload_mut bytes]);
+    all_panic!(ip6(ICMP6), icmp6, clear, [payload payload_mut bytes]);
 }
 
 #[test]
-fn without_a_network_header_views_of_it_refuse() {
+fn views_of_a_removed_network_header_panic() {
     let clear = Packet::clear_network_header;
-    all_refuse!(ip6(UDP), ipv6, clear, [payload payload_mut datagram datagram_mut bytes]);
+    all_panic!(ip6(UDP), ipv6, clear, [payload payload_mut datagram datagram_mut bytes]);
 }
 
 #[test]
-fn behind_the_end_there_is_nothing() {
-    fn cut(packet: &mut Packet) {
+fn payloads_behind_the_packets_end_are_empty() {
+    fn clear(packet: &mut Packet) {
         packet.truncate(0);
     }
     let mut packet = ip4(ICMP);
     let mut icmp = packet.icmp().expect("is marked");
-    cut(icmp.packet_mut());
+    clear(icmp.packet_mut());
     assert!(icmp.payload().is_empty() && icmp.payload_mut().is_empty());
     let mut packet = ip4(UDP);
     let mut ether = packet.ether().expect("is long enough");
-    cut(ether.packet_mut());
+    clear(ether.packet_mut());
     assert!(ether.payload().is_empty() && ether.payload_mut().is_empty());
     let mut bytes = [0; 42];
     (bytes[12], bytes[13]) = (8, 6);
     let mut packet = Packet::from_bytes(&bytes);
     let mut arp = packet.arp().expect("says so");
-    cut(arp.packet_mut());
+    clear(arp.packet_mut());
     assert!(arp.payload().is_empty() && arp.payload_mut().is_empty());
 }
 
@@ -96,7 +97,7 @@ fn a_panicking_view_leaves_the_packet_usable() {
     let mut packet = ip4(ICMP);
     let mut icmp = packet.icmp().expect("is marked");
     icmp.packet_mut().clear_transport_header();
-    assert!(is_refused(|| {
+    assert!(panics(|| {
         icmp.payload_mut().fill(0xff);
         []
     }));

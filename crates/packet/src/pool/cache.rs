@@ -1,4 +1,4 @@
-//! What each thread keeps for itself: free frames of each pool, and buffers for batches.
+//! The caches of a thread: free frames of each pool, and buffers for batches.
 
 use std::cell::{Cell, UnsafeCell};
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -7,210 +7,215 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::heap;
-use super::shared::Shared;
+use super::state::PoolState;
 use crate::frame::{FrameHeader, HEAP};
 use crate::packet::{Packet, SHARED};
 
-/// Most frames of one pool that a thread keeps.
+/// Maximum number of frames of one pool in a thread's cache.
 pub(super) const CACHE_SIZE: usize = 512;
 
-/// Most empty batch buffers that a thread keeps.
-const BUFFERS: usize = 64;
+/// Maximum number of empty batch buffers that a thread caches.
+const MAX_BUFFERS: usize = 64;
 
-/// Free frames of one pool that one thread keeps, the last used on top.
+/// One thread's cache of free frames of one pool: a stack, with the last used frame on top.
 ///
-/// Only that thread touches `frames`, and only it changes `len`; others read
-/// `len` to count, and set `limit` to 0 when the pool's handle is gone.
+/// Only that thread accesses `frames`, and only it changes `len`. Other threads
+/// read `len` for statistics, and set `limit` to 0 when the pool is closed.
 #[repr(align(64))]
-pub(super) struct Cache {
+pub(super) struct FrameCache {
     len: AtomicU32,
     limit: AtomicU32,
-    shared: Arc<Shared>,
+    pool: Arc<PoolState>,
     frames: [Cell<*mut FrameHeader>; CACHE_SIZE],
 }
 
-// SAFETY: see the type: other threads touch only the atomics and `shared`.
-unsafe impl Sync for Cache {}
-// SAFETY: dropping a cache elsewhere drops an `Arc`; frames have no destructor.
-unsafe impl Send for Cache {}
+// SAFETY: other threads access only the atomics and `pool`, as the type's
+// documentation says.
+unsafe impl Sync for FrameCache {}
+// SAFETY: another thread may drop a cache: that drops `pool`, an `Arc`, and
+// `frames` has no destructor.
+unsafe impl Send for FrameCache {}
 
-impl Cache {
-    /// An empty cache.
-    fn new(shared: Arc<Shared>) -> Arc<Cache> {
-        Arc::new(Cache {
+impl FrameCache {
+    /// Makes an empty cache.
+    fn new(pool: Arc<PoolState>) -> Arc<FrameCache> {
+        Arc::new(FrameCache {
             len: AtomicU32::new(0),
-            limit: AtomicU32::new(shared.cache_size as u32),
-            shared,
+            limit: AtomicU32::new(pool.cache_size as u32),
+            pool,
             frames: [const { Cell::new(ptr::null_mut()) }; CACHE_SIZE],
         })
     }
 
-    /// How many frames there are.
+    /// Number of frames in the cache.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed) as usize
     }
 
-    /// Changes how many frames there are; for the thread whose cache it is.
+    /// Sets the number of frames. Only the cache's thread may call this.
     #[inline]
     fn set_len(&self, len: usize) {
         self.len.store(len as u32, Ordering::Relaxed);
     }
 
-    /// How many frames there may be.
+    /// Maximum number of frames.
     #[inline]
     fn limit(&self) -> usize {
         self.limit.load(Ordering::Relaxed) as usize
     }
 
-    /// Keeps no more frames from now on.
+    /// Makes the cache accept no more frames; for any thread.
     pub(super) fn close(&self) {
         self.limit.store(0, Ordering::Relaxed);
     }
 
-    /// Gets about half a cache of frames, at least one, from the list.
+    /// Takes about half a cache of frames, at least one, from the pool's free list.
     #[cold]
     fn refill(&self) {
         let mut len = self.len();
-        let wanted = (self.shared.cache_size / 2).max(1).min(CACHE_SIZE - len);
-        self.shared.take(wanted, |frame| {
+        let wanted = (self.pool.cache_size / 2).max(1).min(CACHE_SIZE - len);
+        self.pool.take(wanted, |frame| {
             self.frames[len].set(frame.as_ptr());
             len += 1;
             self.set_len(len);
         });
     }
 
-    /// Gives the oldest frames to the list, so that `keep` stay.
+    /// Returns the oldest frames to the pool's free list, so that `keep` remain.
     fn flush(&self, keep: usize) {
         let len = self.len();
-        let given = len.saturating_sub(keep);
-        let frames = self.frames[..given].iter().filter_map(|slot| NonNull::new(slot.get()));
-        // SAFETY: the cache owns its frames, and forgets these. It forgets
-        // them first: between the two they count as in use, never twice as free.
+        let flushed = len.saturating_sub(keep);
+        let frames = self.frames[..flushed].iter().filter_map(|slot| NonNull::new(slot.get()));
+        // SAFETY: the cache owns its frames, and drops these from its stack. It
+        // does so before `put`: in between they count as in use, not twice as free.
         unsafe {
             self.set_len(0);
-            self.shared.put(frames);
+            self.pool.put(frames);
         }
-        for i in given..len {
-            self.frames[i - given].set(self.frames[i].get());
+        for i in flushed..len {
+            self.frames[i - flushed].set(self.frames[i].get());
         }
-        self.set_len(len - given);
+        self.set_len(len - flushed);
     }
 }
 
-/// What one thread keeps.
-struct Local {
-    /// By pool; each an `Arc<Cache>` or null. The slot of heap frames stays
-    /// null, as does everything once the thread is ending.
-    caches: [Cell<*const Cache>; 256],
+/// The caches of one thread.
+struct ThreadCache {
+    /// The frame cache of each pool number: an `Arc<FrameCache>` or null. The slot
+    /// of heap frames is always null; all slots are null once the thread is ending.
+    caches: [Cell<*const FrameCache>; 256],
     /// Empty buffers for batches.
     buffers: UnsafeCell<ManuallyDrop<Vec<Vec<Packet>>>>,
-    stage: Cell<Stage>,
+    phase: Cell<Phase>,
 }
 
-/// How far a thread has come.
+/// Life cycle of a thread's caches.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Nothing kept yet.
-    Fresh,
-    /// Things are kept, and will be given back when the thread ends.
-    Open,
-    /// They have been given back; nothing must be kept any more.
+enum Phase {
+    /// The thread has not cached anything yet.
+    Unused,
+    /// The thread caches frames and buffers, and will return them when it ends.
+    Active,
+    /// The thread is ending and has returned them; it must not cache anything.
     Closed,
 }
 
-/// Gives a thread's frames back when it ends. It is apart from [`Local`] so
-/// that access to that one needs no check whether it is still alive.
-struct AtExit;
+/// Its destructor returns a thread's frames when the thread ends. A separate
+/// thread-local, so that [`ThreadCache`] has no destructor, and access to it
+/// needs no check whether it has already been destroyed.
+struct ExitGuard;
 
 thread_local! {
-    static LOCAL: Local = const {
-        Local {
+    static LOCAL: ThreadCache = const {
+        ThreadCache {
             caches: [const { Cell::new(ptr::null()) }; 256],
             buffers: UnsafeCell::new(ManuallyDrop::new(Vec::new())),
-            stage: Cell::new(Stage::Fresh),
+            phase: Cell::new(Phase::Unused),
         }
     };
-    static AT_EXIT: AtExit = const { AtExit };
+    static EXIT_GUARD: ExitGuard = const { ExitGuard };
 }
 
-impl Drop for AtExit {
+impl Drop for ExitGuard {
     fn drop(&mut self) {
         LOCAL.with(|local| {
-            local.stage.set(Stage::Closed);
+            local.phase.set(Phase::Closed);
             for id in 0..local.caches.len() {
                 local.remove(id);
             }
-            // SAFETY: nothing else borrows the buffers, and they are empty:
-            // dropping them does not come back here.
+            // SAFETY: nothing else borrows the buffers. They contain no packets, so
+            // that dropping them does not access `LOCAL`.
             drop(unsafe { std::mem::take(&mut **local.buffers.get()) });
         });
     }
 }
 
-impl Local {
-    /// Whether things may be kept; arranges for the thread's end.
+impl ThreadCache {
+    /// Whether the thread may cache anything. The first call registers the exit guard.
     #[inline]
-    fn is_open(&self) -> bool {
-        if self.stage.get() == Stage::Fresh {
-            let alive = AT_EXIT.try_with(|_| ()).is_ok();
-            self.stage.set(if alive { Stage::Open } else { Stage::Closed });
+    fn is_active(&self) -> bool {
+        if self.phase.get() == Phase::Unused {
+            let alive = EXIT_GUARD.try_with(|_| ()).is_ok();
+            self.phase.set(if alive { Phase::Active } else { Phase::Closed });
         }
-        self.stage.get() == Stage::Open
+        self.phase.get() == Phase::Active
     }
 
-    /// This thread's cache of a pool, if it has one.
+    /// This thread's cache of pool number `id`, if it has one.
     #[inline]
-    fn cache(&self, id: u8) -> Option<&Cache> {
-        // SAFETY: the slot owns a count of its cache. Only `remove` ends
-        // that, which no caller lets happen while it holds this reference.
+    fn cache(&self, id: u8) -> Option<&FrameCache> {
+        // SAFETY: the slot is null or owns a reference count of its cache. Only
+        // `remove` drops that count, and no caller of `cache` calls `remove` while
+        // it uses this reference.
         unsafe { self.caches[usize::from(id)].get().as_ref() }
     }
 
-    /// This thread's cache of `shared`, new if need be; `None` if the thread
-    /// is ending.
+    /// This thread's cache of `pool`, which is made if needed; `None` if the
+    /// thread is ending.
     #[inline]
-    fn cache_of(&self, shared: &Arc<Shared>) -> Option<&Cache> {
-        self.cache(shared.id).or_else(|| self.add(shared))
+    fn cache_or_new(&self, pool: &Arc<PoolState>) -> Option<&FrameCache> {
+        self.cache(pool.id).or_else(|| self.add(pool))
     }
 
-    /// Makes a cache of `shared`, and takes the opportunity to part with
-    /// those whose pools are gone.
+    /// Makes a cache of `pool`, and removes the caches of closed pools.
     #[cold]
-    fn add(&self, shared: &Arc<Shared>) -> Option<&Cache> {
-        if !self.is_open() {
+    fn add(&self, pool: &Arc<PoolState>) -> Option<&FrameCache> {
+        if !self.is_active() {
             return None;
         }
-        self.sweep();
-        let cache = Cache::new(shared.clone());
-        shared.register(&cache);
-        self.caches[usize::from(shared.id)].set(Arc::into_raw(cache));
-        self.cache(shared.id)
+        self.remove_closed();
+        let cache = FrameCache::new(pool.clone());
+        pool.register_cache(&cache);
+        self.caches[usize::from(pool.id)].set(Arc::into_raw(cache));
+        self.cache(pool.id)
     }
 
     /// Empties and removes the cache in slot `id`, if any.
     fn remove(&self, id: usize) {
         let cache = self.caches[id].replace(ptr::null());
         if !cache.is_null() {
-            // SAFETY: the slot owned a count, and no longer does.
+            // SAFETY: `add` stored a reference count in the slot, which is null now,
+            // so that the count is dropped once.
             let cache = unsafe { Arc::from_raw(cache) };
             cache.flush(0);
         }
     }
 
-    /// Removes the caches of pools whose handle is gone.
-    fn sweep(&self) {
+    /// Removes the caches of closed pools.
+    fn remove_closed(&self) {
         for id in 0..self.caches.len() {
-            if self.cache(id as u8).is_some_and(|cache| cache.shared.is_closed()) {
+            if self.cache(id as u8).is_some_and(|cache| cache.pool.is_closed()) {
                 self.remove(id);
             }
         }
     }
 
-    /// Takes a frame back.
+    /// Returns a frame to its pool, by way of the cache.
     ///
     /// # Safety
-    /// `frame` must be a frame of `pool` that the caller owns and gives up.
+    /// `frame` must be a frame of `pool`. The caller must be its last owner, and
+    /// not use it again.
     #[inline]
     unsafe fn put(&self, frame: NonNull<FrameHeader>, pool: u8) {
         if let Some(cache) = self.cache(pool) {
@@ -223,29 +228,29 @@ impl Local {
                 return;
             }
         }
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees it.
         unsafe { self.put_slow(frame, pool) }
     }
 
-    /// Takes a frame back when there is no cache or it is full.
+    /// [`ThreadCache::put`] if the thread has no cache of the pool, or a full one.
     ///
     /// # Safety
-    /// As for [`Local::put`].
+    /// As for [`ThreadCache::put`].
     #[cold]
     unsafe fn put_slow(&self, frame: NonNull<FrameHeader>, pool: u8) {
         if pool == HEAP {
-            // SAFETY: heap frames have that number and no others.
+            // SAFETY: only frames of `heap::take` have this pool number.
             return unsafe { heap::put(frame) };
         }
-        // SAFETY: the frame that is being given up is still in use.
-        let shared = unsafe { Shared::by_id(pool) };
-        if let Some(cache) = self.cache_of(&shared) {
+        // SAFETY: `frame` is a frame of this pool that is still in use.
+        let state = unsafe { PoolState::by_id(pool) };
+        if let Some(cache) = self.cache_or_new(&state) {
             let limit = cache.limit();
             if limit > 0 {
                 if cache.len() >= limit {
                     cache.flush(limit / 2);
                 }
-                // After the flush, or in a new cache, there is room.
+                // The cache has room: it was flushed, or is new.
                 let len = cache.len();
                 cache.frames[len].set(frame.as_ptr());
                 cache.set_len(len + 1);
@@ -253,56 +258,58 @@ impl Local {
             }
             cache.flush(0);
         }
-        // SAFETY: a frame of that pool, given up by the caller.
-        unsafe { shared.put(std::iter::once(frame)) };
-        if self.cache(pool).is_some() && shared.is_closed() {
+        // SAFETY: a frame of this pool, whose ownership the caller gives up.
+        unsafe { state.put(std::iter::once(frame)) };
+        if self.cache(pool).is_some() && state.is_closed() {
             self.remove(usize::from(pool));
         }
     }
 }
 
-/// Takes a frame back.
+/// Returns a frame to its pool.
 ///
 /// # Safety
-/// `frame` must be a frame of `pool`; the caller must be its last owner, and
+/// `frame` must be a frame of `pool`. The caller must be its last owner, and
 /// not use it again.
 #[inline]
 pub(crate) unsafe fn recycle(frame: NonNull<FrameHeader>, pool: u8) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees it.
     LOCAL.with(|local| unsafe { local.put(frame, pool) });
 }
 
-/// Drops all packets, with one access to what the thread keeps.
+/// Drops all packets, with one access to the thread's caches.
 #[inline(never)]
 pub(crate) fn recycle_all(packets: &mut Vec<Packet>) {
     LOCAL.with(|local| local.put_all(packets));
 }
 
-/// Drops all packets, and keeps the buffer for another batch.
+/// Drops all packets, and caches the buffer for another batch.
 #[inline(never)]
 pub(crate) fn recycle_batch(mut packets: Vec<Packet>) {
     LOCAL.with(|local| {
         if !packets.is_empty() {
             local.put_all(&mut packets);
         }
-        local.keep(packets);
+        local.put_buffer(packets);
     });
 }
 
-/// An empty buffer that was used before, if there is one.
-pub(crate) fn used_buffer() -> Option<Vec<Packet>> {
-    // SAFETY: nothing else borrows the buffers meanwhile.
+/// Takes an empty buffer from the thread's cache, if there is one.
+pub(crate) fn cached_buffer() -> Option<Vec<Packet>> {
+    // SAFETY: only this thread accesses the buffers, and `pop` calls no code that
+    // could borrow them again.
     LOCAL.with(|local| unsafe { (**local.buffers.get()).pop() })
 }
 
-impl Local {
+impl ThreadCache {
     /// Drops all packets.
     #[inline]
     fn put_all(&self, packets: &mut Vec<Packet>) {
         let len = packets.len();
         let first = packets.as_ptr();
         let mut next = 0;
-        // SAFETY: the packets are ours from here; each is given up once.
+        // SAFETY: after `set_len(0)` this function owns the packets. `put_run` drops
+        // the ones that it counts, and `next` skips those: each is dropped once.
         unsafe {
             packets.set_len(0);
             while next < len {
@@ -311,32 +318,33 @@ impl Local {
         }
     }
 
-    /// Keeps an empty buffer for another batch, if there is need.
+    /// Caches an empty buffer for another batch, or frees it if there are enough.
     #[inline]
-    fn keep(&self, buffer: Vec<Packet>) {
-        if self.is_open() {
-            // SAFETY: nothing else borrows the buffers meanwhile.
+    fn put_buffer(&self, buffer: Vec<Packet>) {
+        if self.is_active() {
+            // SAFETY: only this thread accesses the buffers, and `push` calls no code
+            // that could borrow them again.
             let buffers = unsafe { &mut **self.buffers.get() };
-            if buffers.len() < BUFFERS {
+            if buffers.len() < MAX_BUFFERS {
                 buffers.push(buffer);
             }
         }
     }
 
-    /// Drops packets from the start of `packets`, as many as have the same
-    /// pool, are not shared and fit in the cache, or else the first; says how
-    /// many.
+    /// Drops packets from the start of `packets` and returns their number: all
+    /// that have the same pool, are not shared and fit in the cache, but at least
+    /// the first.
     ///
     /// # Safety
     /// The caller must own `packets` and not use those that were dropped.
     #[inline]
     unsafe fn put_run(&self, packets: &[Packet]) -> usize {
-        let Some(start) = packets.first() else { return 0 };
+        let Some(first) = packets.first() else { return 0 };
         let mut dropped = 0;
-        if let Some(cache) = self.cache(start.pool) {
+        if let Some(cache) = self.cache(first.pool) {
             let (len, limit) = (cache.len(), cache.limit().min(CACHE_SIZE));
             for (slot, packet) in cache.frames[len.min(limit)..limit].iter().zip(packets) {
-                if !packet.is_alone_in(start.pool) {
+                if !packet.is_exclusive_in(first.pool) {
                     break;
                 }
                 slot.set(packet.frame.as_ptr());
@@ -345,10 +353,11 @@ impl Local {
             cache.set_len(len + dropped);
         }
         if dropped == 0 {
-            // SAFETY: we own the packet, and give that up.
+            // SAFETY: the caller owns the packet and does not use it again. Its frame
+            // is recycled if it has no other owner.
             unsafe {
-                if !start.has(SHARED) || FrameHeader::remove_owner(start.frame) {
-                    self.put(start.frame, start.pool);
+                if !first.has(SHARED) || FrameHeader::remove_owner(first.frame) {
+                    self.put(first.frame, first.pool);
                 }
             }
             dropped = 1;
@@ -357,74 +366,74 @@ impl Local {
     }
 }
 
-/// Fills `slots` with new packets from the start on, as far as there are
-/// frames, and says how many.
+/// Fills `slots` with new packets from the start on, until no frame is free, and
+/// returns their number.
 #[inline(never)]
-pub(super) fn fill(shared: &Arc<Shared>, slots: &mut [MaybeUninit<Packet>]) -> usize {
-    LOCAL.with(|local| local.fill(shared, slots))
+pub(super) fn fill(pool: &Arc<PoolState>, slots: &mut [MaybeUninit<Packet>]) -> usize {
+    LOCAL.with(|local| local.fill(pool, slots))
 }
 
-impl Local {
+impl ThreadCache {
     /// See [`fill`].
     #[inline]
-    fn fill(&self, shared: &Arc<Shared>, slots: &mut [MaybeUninit<Packet>]) -> usize {
-        let blank = shared.blank;
+    fn fill(&self, pool: &Arc<PoolState>, slots: &mut [MaybeUninit<Packet>]) -> usize {
+        let template = pool.template;
         let mut filled = 0;
-        if let Some(cache) = self.cache(shared.id) {
+        if let Some(cache) = self.cache(pool.id) {
             let len = cache.len().min(CACHE_SIZE);
             filled = slots.len().min(len);
-            // From the top: what was used last is still in the CPU's cache.
+            // From the top: the last used frame is still in the CPU's cache.
             let frames = cache.frames[len - filled..len].iter().rev();
             for (slot, frame) in slots.iter_mut().zip(frames) {
-                // SAFETY: slots below `len` hold frames of this pool, which
-                // the cache forgets below.
-                slot.write(unsafe { blank.packet(NonNull::new_unchecked(frame.get())) });
+                // SAFETY: slots below `len` hold frames of this pool that the cache
+                // owns; `set_len` below removes them from it.
+                slot.write(unsafe { template.packet(NonNull::new_unchecked(frame.get())) });
             }
             cache.set_len(len - filled);
         }
         if filled < slots.len() {
-            filled += fill_slow(shared, &mut slots[filled..]);
+            filled += fill_slow(pool, &mut slots[filled..]);
         }
         filled
     }
 }
 
-/// As [`fill`], when the cache has too few frames.
+/// [`fill`] if the cache has too few frames.
 #[cold]
-fn fill_slow(shared: &Arc<Shared>, slots: &mut [MaybeUninit<Packet>]) -> usize {
+fn fill_slow(pool: &Arc<PoolState>, slots: &mut [MaybeUninit<Packet>]) -> usize {
     let mut filled = 0;
     while let Some(slot) = slots.get_mut(filled)
-        && let Some(frame) = take_one(shared)
+        && let Some(frame) = take_one(pool)
     {
-        // SAFETY: a frame of this pool that was just taken.
-        slot.write(unsafe { shared.blank.packet(frame) });
+        // SAFETY: `take_one` passed the ownership of a frame of this pool.
+        slot.write(unsafe { pool.template.packet(frame) });
         filled += 1;
     }
     filled
 }
 
-/// Takes one frame of `shared` for a new packet.
+/// Takes one free frame of `pool`; the caller becomes its owner.
 #[inline]
-pub(super) fn take_one(shared: &Arc<Shared>) -> Option<NonNull<FrameHeader>> {
+pub(super) fn take_one(pool: &Arc<PoolState>) -> Option<NonNull<FrameHeader>> {
     LOCAL.with(|local| {
-        if let Some(cache) = local.cache(shared.id)
+        if let Some(cache) = local.cache(pool.id)
             && let Some(top) = cache.len().checked_sub(1)
             && let Some(slot) = cache.frames.get(top)
         {
             cache.set_len(top);
             return NonNull::new(slot.get());
         }
-        take_one_slow(shared)
+        take_one_slow(pool)
     })
 }
 
-/// Takes one frame when the cache has none: gets it some, if there are any.
+/// [`take_one`] if the cache is empty: refills it, if any frames are free.
 #[cold]
-fn take_one_slow(shared: &Arc<Shared>) -> Option<NonNull<FrameHeader>> {
+fn take_one_slow(pool: &Arc<PoolState>) -> Option<NonNull<FrameHeader>> {
     LOCAL.with(|local| {
-        let Some(cache) = local.cache_of(shared) else {
+        let Some(cache) = local.cache_or_new(pool) else {
             let mut taken = None;
-            shared.take(1, |frame| taken = Some(frame));
+            pool.take(1, |frame| taken = Some(frame));
             return taken;
         };
         cache.refill();
@@ -434,22 +443,22 @@ fn take_one_slow(shared: &Arc<Shared>) -> Option<NonNull<FrameHeader>> {
     })
 }
 
-/// How many of `n` frames of `shared` the calling thread has for itself, once it has got some
-/// more where it has too few.
-pub(super) fn at_hand(shared: &Arc<Shared>, n: usize) -> usize {
+/// Refills the calling thread's cache of `pool` if it has fewer than `n` frames, and returns the
+/// number of frames in it, at most `n`.
+pub(super) fn refill_to(pool: &Arc<PoolState>, n: usize) -> usize {
     LOCAL.with(|local| {
-        let Some(cache) = local.cache_of(shared) else { return 0 };
-        if cache.len() < n && cache.len() <= shared.cache_size / 2 {
+        let Some(cache) = local.cache_or_new(pool) else { return 0 };
+        if cache.len() < n && cache.len() <= pool.cache_size / 2 {
             cache.refill();
         }
         cache.len().min(n)
     })
 }
 
-/// Gives all free frames that this thread keeps back to their pools.
+/// Returns all free frames in this thread's caches to their pools.
 pub(super) fn flush_thread() {
     LOCAL.with(|local| {
-        local.sweep();
+        local.remove_closed();
         for id in 0..local.caches.len() {
             if let Some(cache) = local.cache(id as u8) {
                 cache.flush(0);
@@ -458,7 +467,7 @@ pub(super) fn flush_thread() {
     });
 }
 
-/// Gives what this thread keeps of pool `id` back.
-pub(super) fn forget(id: u8) {
+/// Removes this thread's cache of pool number `id`, and returns its frames.
+pub(super) fn release(id: u8) {
     LOCAL.with(|local| local.remove(usize::from(id)));
 }

@@ -1,32 +1,32 @@
-//! Frames that lie in somebody else's memory: where a pool gets them and gives them back.
+//! Foreign frames: the interface between a pool and a driver that owns the frames' memory.
 
 use std::ptr::NonNull;
 
 use crate::frame::FrameHeader;
 
-/// Frames that move in one call.
+/// Maximum number of frames per call of a store.
 const BULK: usize = 64;
 
-/// Keeps the free frames of a pool whose memory is not ours, such as the
-/// mbufs of a DPDK mempool. Threads keep some for themselves, as of any pool,
-/// so that the store is asked for many at a time.
+/// The free list of a pool whose memory belongs to other code, such as the mbufs
+/// of a DPDK mempool. Threads cache frames, as of any pool, so that the pool
+/// calls the store for many frames at a time, from any thread.
 pub trait FrameStore: Send + Sync {
-    /// Writes up to as many free frames as there is room for to the start of
-    /// `frames`, and says how many.
+    /// Writes up to `frames.len()` free frames to the start of `frames`, and
+    /// returns their number.
     fn take(&self, frames: &mut [Option<NonNull<FrameHeader>>]) -> usize;
 
-    /// Takes frames back.
+    /// Returns frames to the store.
     ///
     /// # Safety
-    /// They must be frames of this store, owned by the caller, who does not
-    /// use them again.
+    /// They must be frames of this store. The caller must own them, and not use
+    /// them again.
     unsafe fn put(&self, frames: &[NonNull<FrameHeader>]);
 
-    /// How many frames are not in the store.
+    /// Number of frames that are not in the store.
     fn out(&self) -> usize;
 }
 
-/// Gives up to `n` frames of `store` to `give`, and says how many.
+/// Takes up to `n` frames from `store`, passes each to `give`, and returns their number.
 pub(super) fn take(
     store: &dyn FrameStore,
     n: usize,
@@ -46,7 +46,7 @@ pub(super) fn take(
     taken
 }
 
-/// Gives frames back to `store`.
+/// Returns frames to `store`.
 ///
 /// # Safety
 /// As for [`FrameStore::put`].
@@ -60,13 +60,14 @@ pub(super) unsafe fn put(
         bulk[n] = frame;
         n += 1;
         if n == BULK {
-            // SAFETY: as the caller says; `bulk` forgets them.
+            // SAFETY: the caller guarantees it for each frame, and `n = 0` keeps
+            // these from being returned again.
             unsafe { store.put(&bulk) };
             n = 0;
         }
     }
     if n > 0 {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees it for each frame.
         unsafe { store.put(&bulk[..n]) };
     }
 }

@@ -1,23 +1,23 @@
-//! Frames of the general allocator, and how many bytes they take.
+//! Frames of the general allocator, and the number of bytes that they take.
 //!
-//! Packets that are longer than a pool's frames lie here. There is no end to them as there is to a
-//! pool's, so their bytes are counted: beyond [`AMPLE`] the heap is *low* as a pool is.
+//! Packets that are longer than a pool's frames lie here. Unlike a pool, the heap has no fixed
+//! number of frames, so their bytes are counted: beyond [`LOW_THRESHOLD`] the heap is *low*.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::shared;
+use super::state;
 use crate::frame::{FrameHeader, HEADER, MAX_CAPACITY};
 
-/// Bytes of heap frames up to which nobody who keeps packets has to look: 16 packets of 64 KByte.
-const AMPLE: usize = 1 << 20;
+/// Number of bytes of heap frames beyond which the heap is low: 16 packets of 64 KByte.
+const LOW_THRESHOLD: usize = 1 << 20;
 
-/// Bytes of all heap frames of the process, with their headers. Written beside an allocation of
-/// kilobytes, of which it is no part that could be measured.
+/// Number of bytes of all heap frames of the process, with their headers. The cost of this shared
+/// counter is not measurable beside an allocation of kilobytes.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// How many bytes all heap frames of the process take.
+/// Number of bytes of all heap frames of the process.
 pub(super) fn bytes() -> usize {
     BYTES.load(Ordering::Relaxed)
 }
@@ -31,33 +31,34 @@ fn layout(capacity: usize) -> Layout {
     }
 }
 
-/// A frame from the general allocator, zeroed.
+/// Allocates a zeroed frame of `capacity` bytes.
 pub(crate) fn take(capacity: usize) -> NonNull<FrameHeader> {
     let layout = layout(capacity);
-    // SAFETY: the layout is not empty, it holds at least the header.
+    // SAFETY: the layout is not empty: it has at least the header.
     let memory = unsafe { alloc_zeroed(layout) };
     let Some(frame) = NonNull::new(memory.cast::<FrameHeader>()) else {
         handle_alloc_error(layout)
     };
-    // SAFETY: fresh memory of that size and alignment; `layout` checked
-    // that the capacity fits in 32 bits.
+    // SAFETY: the memory is new, zeroed, and of that size and alignment;
+    // `layout` checked that the capacity fits in 32 bits.
     unsafe { FrameHeader::init(frame, capacity as u32) };
     let before = BYTES.fetch_add(layout.size(), Ordering::Relaxed);
-    shared::note_heap(before + layout.size() > AMPLE);
+    state::set_heap_low(before + layout.size() > LOW_THRESHOLD);
     frame
 }
 
-/// Gives a heap frame back.
+/// Frees a heap frame.
 ///
 /// # Safety
-/// `frame` must come from [`take`], and its last owner must be giving it up.
+/// `frame` must come from [`take`]. The caller must be its last owner, and not
+/// use it again.
 pub(super) unsafe fn put(frame: NonNull<FrameHeader>) {
-    // SAFETY: allocated by `take` with the layout of the same capacity.
+    // SAFETY: `take` allocated the frame with the layout of the same capacity.
     let size = unsafe {
         let layout = layout(FrameHeader::capacity(frame));
         dealloc(frame.as_ptr().cast(), layout);
         layout.size()
     };
     let before = BYTES.fetch_sub(size, Ordering::Relaxed);
-    shared::note_heap(before - size > AMPLE);
+    state::set_heap_low(before - size > LOW_THRESHOLD);
 }

@@ -1,9 +1,9 @@
-//! Mapped memory for frames: zeroed, aligned, in huge pages and on a NUMA node if wanted.
+//! Mapped memory for frames: zeroed, aligned, optionally in huge pages and on a NUMA node.
 
 use std::io;
 use std::ptr::{self, NonNull};
 
-/// Size of a huge page, to which mappings are aligned.
+/// Size of a huge page in bytes, and alignment of mappings.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// A private anonymous mapping, unmapped when dropped.
@@ -12,7 +12,7 @@ pub(super) struct Mapping {
     len: usize,
 }
 
-// SAFETY: a mapping belongs to the process, not to a thread.
+// SAFETY: a mapping belongs to the process, so that any thread may use and unmap it.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -22,7 +22,7 @@ impl Mapping {
         let Some(padded) = len.checked_add(HUGE_PAGE) else {
             return Err(io::ErrorKind::OutOfMemory.into());
         };
-        // SAFETY: a fresh mapping at an address of the kernel's choice.
+        // SAFETY: a new mapping at an address that the kernel chooses replaces no other.
         let address = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -40,8 +40,9 @@ impl Mapping {
             return Err(io::ErrorKind::OutOfMemory.into());
         };
         let skip = address.as_ptr().align_offset(HUGE_PAGE);
-        // SAFETY: `skip` is less than a huge page, of which there is one more
-        // than asked for; what is unmapped is not used by anybody.
+        // SAFETY: `skip` is less than a huge page, and the mapping is one huge page
+        // longer than `len`. So `base` and the `len` bytes behind it lie in the
+        // mapping, and the rest of it, which is unmapped, has no users.
         let base = unsafe {
             let base = address.add(skip);
             unmap(address, skip);
@@ -53,22 +54,23 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Where the mapping starts.
+    /// Start address of the mapping.
     pub(super) fn base(&self) -> NonNull<u8> {
         self.base
     }
 
-    /// How many bytes are mapped.
+    /// Length of the mapping in bytes.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Tells the kernel what kind of pages would be best. It is advice: a
-    /// system without huge pages or NUMA works as well, only slower.
+    /// Advises the kernel on page size and NUMA node. Errors are ignored: without
+    /// huge pages or NUMA the pool works, but slower.
     fn advise(&self, huge_pages: bool, node: Option<u8>) {
         let address = self.base.as_ptr().cast::<libc::c_void>();
         let advice = if huge_pages { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
-        // SAFETY: the range is ours, and neither call changes its contents.
+        // SAFETY: the range belongs to this mapping, and neither call changes its
+        // contents.
         unsafe {
             libc::madvise(address, self.len, advice);
             if let Some(node) = node.filter(|&node| node < 64) {
@@ -90,7 +92,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the pool drops its mapping when no frame is in use.
+        // SAFETY: the pool drops its mapping only when no frame is in use.
         unsafe { unmap(self.base, self.len) }
     }
 }
@@ -101,7 +103,7 @@ impl Drop for Mapping {
 /// The range must be mapped and unused.
 unsafe fn unmap(address: NonNull<u8>, len: usize) {
     if len > 0 {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees it.
         unsafe { libc::munmap(address.as_ptr().cast(), len) };
     }
 }
