@@ -1,4 +1,4 @@
-//! Prints what checksums cost on this machine.
+//! Measures the cost of checksums on this machine.
 
 use castanet_wire::{Ipv4Header, checksum};
 use std::hint::black_box;
@@ -16,7 +16,7 @@ fn main() {
     println!("one hop: {nanos:.2} ns");
 }
 
-/// Nanoseconds that a call takes, the best of several rounds.
+/// Nanoseconds per call, the best of several rounds.
 fn cost(mut call: impl FnMut() -> u32) -> f64 {
     const CALLS: u32 = 200_000;
     let round = |_| {

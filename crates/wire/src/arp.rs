@@ -1,17 +1,17 @@
-//! Address resolution for IPv4 over Ethernet (RFC 826).
+//! ARP for IPv4 over Ethernet (RFC 826).
 
 use crate::{MacAddr, ether_type};
 use std::net::Ipv4Addr;
 
 /// Hardware type of Ethernet.
 pub const HARDWARE_ETHERNET: u16 = 1;
-/// Who has the target address?
+/// Operation: ARP request.
 pub const REQUEST: u16 = 1;
-/// The sender has it.
+/// Operation: ARP reply.
 pub const REPLY: u16 = 2;
-/// RARP: who am I?
+/// Operation: RARP request (RFC 903).
 pub const REVERSE_REQUEST: u16 = 3;
-/// RARP: the target is.
+/// Operation: RARP reply (RFC 903).
 pub const REVERSE_REPLY: u16 = 4;
 
 header! {
@@ -38,29 +38,29 @@ header! {
     /// ```
     #[derive(Debug)]
     Arp [28] {
-        /// Kind of hardware address; 1 for Ethernet.
+        /// Type of hardware addresses; 1 for Ethernet.
         hardware_type, set_hardware_type: u16 = HARDWARE_TYPE @ 0;
-        /// Kind of protocol address, an EtherType.
+        /// Type of protocol addresses: an EtherType.
         protocol_type, set_protocol_type: u16 = PROTOCOL_TYPE @ 2;
-        /// Length of a hardware address.
+        /// Length of a hardware address in bytes.
         hardware_len, set_hardware_len: u8 = HARDWARE_LEN @ 4;
-        /// Length of a protocol address.
+        /// Length of a protocol address in bytes.
         protocol_len, set_protocol_len: u8 = PROTOCOL_LEN @ 5;
-        /// What is said: [`REQUEST`], [`REPLY`] …
+        /// Operation: [`REQUEST`], [`REPLY`] ...
         operation, set_operation: u16 = OPERATION @ 6;
-        /// Who says it.
+        /// The sender's Ethernet address.
         sender_mac, set_sender_mac: MacAddr = SENDER_MAC @ 8;
         /// The sender's IPv4 address.
         sender_ip, set_sender_ip: Ipv4Addr = SENDER_IP @ 14;
-        /// To whom; unknown in a request.
+        /// The target's Ethernet address; unknown in a request.
         target_mac, set_target_mac: MacAddr = TARGET_MAC @ 18;
-        /// The IPv4 address asked for, or of whom is answered.
+        /// The target's IPv4 address: in a request, the address to resolve.
         target_ip, set_target_ip: Ipv4Addr = TARGET_IP @ 24;
     }
 }
 
 impl Arp {
-    /// A message for IPv4 over Ethernet.
+    /// Makes a message for IPv4 over Ethernet.
     pub fn new(
         operation: u16,
         (sender_mac, sender_ip): (MacAddr, Ipv4Addr),
@@ -79,17 +79,17 @@ impl Arp {
         arp
     }
 
-    /// Asks who has `target_ip`.
+    /// Makes a request for the Ethernet address of `target_ip`.
     pub fn request(sender: (MacAddr, Ipv4Addr), target_ip: Ipv4Addr) -> Self {
         Arp::new(REQUEST, sender, (MacAddr::ZERO, target_ip))
     }
 
-    /// The answer to this request, given by the station at `mac`.
+    /// Makes the reply to this request, which says that the target is at `mac`.
     pub fn reply(&self, mac: MacAddr) -> Self {
         Arp::new(REPLY, (mac, self.target_ip()), (self.sender_mac(), self.sender_ip()))
     }
 
-    /// Whether the addresses are of Ethernet and IPv4, as all accessors assume.
+    /// Whether the message is for IPv4 over Ethernet, as the address accessors assume.
     #[inline]
     pub fn is_ethernet_ipv4(&self) -> bool {
         self.hardware_type() == HARDWARE_ETHERNET
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_and_its_reply_as_sent() {
+    fn request_and_reply_match_their_bytes() {
         let (a, b) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
         let request = Arp::request((a, [1, 0, 0, 1].into()), [1, 0, 0, 2].into());
         assert_eq!(

@@ -1,22 +1,23 @@
-//! Bits of a header by their place, for those who know which only when they run.
+//! Bit fields of a header whose offset and width are known only at run time.
 
-/// The `count` bits (at most 128) from bit `first` on, as a number; `None` if the
-/// bytes end before they do.
+/// Reads the `count` bits (at most 128) from bit `first` on as a number; `None` if
+/// `bytes` is too short.
 #[inline]
 pub fn get(bytes: &[u8], first: usize, count: usize) -> Option<u128> {
     let end = first + count;
     let bytes = bytes.get(first / 8..end.div_ceil(8))?;
     let number = bytes.iter().fold(0u128, |n, &byte| n << 8 | u128::from(byte));
-    Some(number >> (end.next_multiple_of(8) - end) & ones(count))
+    Some(number >> (end.next_multiple_of(8) - end) & low_mask(count))
 }
 
-/// Puts `number` there; whether the bytes are long enough.
+/// Writes the low `count` bits of `number` from bit `first` on; returns `false` if
+/// `bytes` is too short.
 #[inline]
 pub fn set(bytes: &mut [u8], first: usize, count: usize, number: u128) -> bool {
     let end = first + count;
     let Some(bytes) = bytes.get_mut(first / 8..end.div_ceil(8)) else { return false };
     let behind = end.next_multiple_of(8) - end;
-    let (mut number, mut mask) = ((number & ones(count)) << behind, ones(count) << behind);
+    let (mut number, mut mask) = ((number & low_mask(count)) << behind, low_mask(count) << behind);
     for byte in bytes.iter_mut().rev() {
         *byte = *byte & !(mask as u8) | number as u8;
         (number, mask) = (number >> 8, mask >> 8);
@@ -24,7 +25,7 @@ pub fn set(bytes: &mut [u8], first: usize, count: usize, number: u128) -> bool {
     true
 }
 
-/// The eight bytes from `at` on as a number; those behind the end are 0.
+/// Reads the eight bytes from offset `at` on as a number; bytes behind the end read as 0.
 #[inline]
 pub fn word(bytes: &[u8], at: usize) -> u64 {
     let rest = bytes.get(at..).unwrap_or_default();
@@ -36,9 +37,9 @@ pub fn word(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// So many ones.
+/// A mask of the `count` lowest bits.
 #[inline]
-fn ones(count: usize) -> u128 {
+fn low_mask(count: usize) -> u128 {
     u128::MAX.checked_shr(128u32.saturating_sub(count as u32)).unwrap_or(0)
 }
 
@@ -48,7 +49,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn fields_lie_where_headers_have_them() {
+    fn fields_have_the_bit_offsets_of_headers() {
         let mut bytes = [0x45, 0xb9, 0x00, 0x54, 0x12, 0x34, 0x40, 0x00];
         assert_eq!(get(&bytes, 4, 4), Some(5));
         assert_eq!(get(&bytes, 8, 6), Some(0x2e));
@@ -61,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn words_end_with_zeros() {
+    fn words_are_padded_with_zeros() {
         let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9];
         assert_eq!(word(&bytes, 1), 0x0203_0405_0607_0809);
         assert_eq!(word(&bytes, 7), 0x0809 << 48);
@@ -70,14 +71,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_put_is_there_and_nothing_else_moves(
+        fn set_changes_its_bits_and_no_others(
             bytes: [u8; 24], first in 0usize..60, count in 1usize..=120, number: u128,
         ) {
             let mut after = bytes;
             let fits = (first + count).div_ceil(8) - first / 8 <= 16;
             prop_assume!(fits);
             prop_assert!(set(&mut after, first, count, number));
-            prop_assert_eq!(get(&after, first, count), Some(number & ones(count)));
+            prop_assert_eq!(get(&after, first, count), Some(number & low_mask(count)));
             let old = get(&bytes, first, count).unwrap_or(0);
             prop_assert!(set(&mut after, first, count, old));
             prop_assert_eq!(after, bytes);

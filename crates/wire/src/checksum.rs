@@ -1,12 +1,12 @@
-//! Internet checksums: whole (RFC 1071) and incremental (RFC 1624).
+//! Internet checksums: full (RFC 1071) and incremental (RFC 1624).
 //!
-//! Sums are kept as the machine loads the bytes and turned to network order
-//! once, at the end: the ones' complement sum does not depend on byte order
+//! Sums are computed in host byte order and converted to network order once,
+//! at the end: the ones' complement sum does not depend on byte order
 //! (RFC 1071, section 2B).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The Internet checksum of `bytes`; 0 if they contain a right one.
+/// The Internet checksum of `bytes`; 0 if they include a correct checksum field.
 #[inline]
 pub fn of(bytes: &[u8]) -> u16 {
     Sum::new().slice(bytes).checksum()
@@ -20,22 +20,22 @@ pub fn of_header(bytes: &[u8; 20]) -> u16 {
     !u16::from_be(fold(sum))
 }
 
-/// Whether an IPv4 header without options sums up as a right one does.
+/// Whether the checksum of an IPv4 header without options is correct.
 #[inline(always)]
 pub fn header_ok(bytes: &[u8; 20]) -> bool {
-    // A sum is right if it is a multiple of 0xffff other than 0 (RFC 1071,
-    // section 2: all ones), in either byte order.
+    // The checksum is correct if the sum is a multiple of 0xffff other than 0
+    // (RFC 1071, section 2: all ones), in either byte order.
     let (words, _) = bytes.as_chunks::<4>();
     let sum: u64 = words.iter().map(|w| u64::from(u32::from_ne_bytes(*w))).sum();
-    // What a multiple of 0xffff is a multiple by comes out of a multiplication
-    // with the inverse modulo 2^64; all else comes out larger than any such.
-    // Adding the carries up takes twice the instructions.
+    // Multiplying a multiple of 0xffff by the inverse of 0xffff modulo 2^64 gives
+    // the quotient; any other number gives a result larger than any quotient.
+    // Folding the carries takes twice the instructions.
     const INVERSE: u64 = 0u64.wrapping_sub(LARGEST);
     const LARGEST: u64 = u64::MAX / u16::MAX as u64;
     sum.wrapping_mul(INVERSE).wrapping_sub(1) < LARGEST
 }
 
-/// A ones' complement sum under way.
+/// An unfinished ones' complement sum.
 ///
 /// ```
 /// use castanet_wire::checksum::{self, Sum};
@@ -44,24 +44,24 @@ pub fn header_ok(bytes: &[u8; 20]) -> bool {
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum {
-    /// Native-endian words added up; carries gather in the high bits.
+    /// Sum of native-endian words; the carries collect in the high bits.
     total: u64,
-    /// Whether an odd number of bytes came before.
+    /// Whether an odd number of bytes has been added.
     odd: bool,
 }
 
 impl Sum {
-    /// The sum of nothing.
+    /// An empty sum.
     #[inline(always)]
     pub const fn new() -> Self {
         Sum { total: 0, odd: false }
     }
 
-    /// Adds bytes that follow those already added.
+    /// Adds bytes that follow the ones already added.
     #[inline]
     pub fn slice(mut self, bytes: &[u8]) -> Self {
-        let part = u64::from(fold(add_up(bytes)));
-        // RFC 1071, 2B: a part at an odd offset counts with its bytes swapped.
+        let part = u64::from(fold(sum_words(bytes)));
+        // RFC 1071, 2B: the sum of bytes at an odd offset is added byte-swapped.
         self.total += if self.odd { u64::from((part as u16).swap_bytes()) } else { part };
         self.odd ^= bytes.len() & 1 != 0;
         self
@@ -87,8 +87,8 @@ impl Sum {
         !u16::from_be(fold(self.total))
     }
 
-    /// The sum without the complement, in host order: what hardware that
-    /// finishes a checksum wants to find in the checksum's place.
+    /// The sum without the complement, in host order: hardware that completes a
+    /// checksum expects this value in the checksum field.
     #[inline(always)]
     pub const fn partial(self) -> u16 {
         u16::from_be(fold(self.total))
@@ -108,8 +108,8 @@ pub fn pseudo_v6(src: Ipv6Addr, dst: Ipv6Addr, next_header: u8, len: usize) -> S
     Sum::new().slice(&src.octets()).slice(&dst.octets()).u32(u32::from(next_header)).u32(len as u32)
 }
 
-/// What changes in the bytes under a checksum do to it, gathered and applied
-/// at once; a NAT computes one per flow and applies it to every packet.
+/// The accumulated effect on a checksum of changes in the bytes that it covers. A NAT
+/// computes one per flow and applies it to every packet.
 ///
 /// ```
 /// use castanet_wire::checksum::{self, Delta};
@@ -151,20 +151,20 @@ impl Delta {
         self.sum(Sum::new().slice(&old.octets()), Sum::new().slice(&new.octets()))
     }
 
-    /// Bytes that sum up to `old` are replaced by some that sum up to `new`: a
+    /// Bytes with the sum `old` are replaced by bytes with the sum `new`, such as one
     /// pseudo header by another.
     #[inline(always)]
     pub const fn sum(self, old: Sum, new: Sum) -> Self {
         self.u16(old.partial(), new.partial())
     }
 
-    /// Both these changes.
+    /// The combination of both changes.
     #[inline(always)]
     pub const fn and(self, other: Delta) -> Self {
         Delta(fold(self.0 as u64 + other.0 as u64))
     }
 
-    /// The change back.
+    /// The reverse change.
     #[inline(always)]
     pub const fn inverse(self) -> Self {
         Delta(!self.0)
@@ -177,31 +177,31 @@ impl Delta {
     }
 }
 
-/// The checksum `check` after the word `old` under it became `new`.
+/// Updates the checksum `check` for a 16-bit word that it covers, from `old` to `new`.
 #[inline(always)]
 pub const fn adjust(check: u16, old: u16, new: u16) -> u16 {
     Delta::new().u16(old, new).apply(check)
 }
 
-/// The checksum `check` after the double word `old` under it became `new`.
+/// Updates the checksum `check` for a 32-bit word that it covers, from `old` to `new`.
 #[inline(always)]
 pub const fn adjust_u32(check: u16, old: u32, new: u32) -> u16 {
     Delta::new().u32(old, new).apply(check)
 }
 
-/// Brings a sum down to 16 bits, adding carries back in: a word plus itself
-/// with its halves exchanged has, in the upper half, their sum and its carry.
+/// Folds a sum to 16 bits by adding the carries: a word plus itself with its
+/// halves exchanged has, in the upper half, the sum of the halves and its carry.
 #[inline(always)]
 const fn fold(sum: u64) -> u16 {
     let sum = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
     (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
 
-/// Adds `bytes` up as native 32-bit words; a slice can be 16 GB long before the
-/// carries run out of room.
+/// Sums `bytes` as native 32-bit words, the last padded with zeros. The carries
+/// cannot overflow in slices of up to 16 GB.
 #[inline]
-fn add_up(bytes: &[u8]) -> u64 {
-    // Independent lanes: the compiler makes vectors of them.
+fn sum_words(bytes: &[u8]) -> u64 {
+    // Independent lanes, which the compiler vectorises.
     let (blocks, rest) = bytes.as_chunks::<32>();
     let mut lanes = [0u64; 8];
     for block in blocks {
@@ -225,8 +225,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition, word by word.
-    fn by_the_book(bytes: &[u8]) -> u16 {
+    /// The definition of RFC 1071, word by word.
+    fn reference(bytes: &[u8]) -> u16 {
         let mut sum = 0u32;
         for pair in bytes.chunks(2) {
             sum += u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |&b| u32::from(b));
@@ -236,20 +236,20 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_rfc_1071() {
+    fn matches_the_example_of_rfc_1071() {
         // Section 3: the sum of these is ddf2.
         assert_eq!(of(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
     }
 
     #[test]
-    fn the_examples_of_rfc_1624() {
+    fn matches_the_examples_of_rfc_1624() {
         // Section 4: checksum dd2f, a word 5555 becomes 3285.
         assert_eq!(adjust(0xdd2f, 0x5555, 0x3285), 0x0000);
         assert_eq!(adjust_u32(0xdd2f, 0x1234_5555, 0x1234_3285), 0x0000);
     }
 
     #[test]
-    fn an_address_of_ipv6_changes() {
+    fn ipv6_address_changes_update_the_checksum() {
         let addresses: [Ipv6Addr; 2] = ["2001:db8::1", "fe80::9"].map(|a| a.parse().expect(a));
         let check = |address| Sum::new().slice(&Ipv6Addr::octets(&address)).u16(7).checksum();
         let delta = Delta::new().addr6(addresses[0], addresses[1]);
@@ -258,11 +258,11 @@ mod tests {
     }
 
     #[test]
-    fn every_length_at_every_alignment() {
+    fn matches_the_reference_at_every_length_and_alignment() {
         let bytes: Vec<u8> = (0..200u32).map(|i| (i * 151 + 7) as u8).collect();
         for from in 0..16 {
             for to in from..bytes.len() {
-                assert_eq!(of(&bytes[from..to]), by_the_book(&bytes[from..to]), "{from}..{to}");
+                assert_eq!(of(&bytes[from..to]), reference(&bytes[from..to]), "{from}..{to}");
             }
         }
     }
@@ -271,7 +271,7 @@ mod tests {
     fn long_runs_of_ones_do_not_overflow() {
         for len in [1, 2, 3, 20, 1500, 65535, 1 << 20] {
             let ones = vec![0xff; len];
-            assert_eq!(of(&ones), by_the_book(&ones), "{len}");
+            assert_eq!(of(&ones), reference(&ones), "{len}");
         }
     }
 
@@ -290,35 +290,35 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_the_book(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            prop_assert_eq!(of(&bytes), by_the_book(&bytes));
+        fn matches_the_reference(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert_eq!(of(&bytes), reference(&bytes));
         }
 
         #[test]
-        fn parts_add_up(bytes in proptest::collection::vec(any::<u8>(), 0..99), cut: usize, again: usize) {
+        fn sums_of_parts_add_up(bytes in proptest::collection::vec(any::<u8>(), 0..99), cut: usize, again: usize) {
             let (a, rest) = bytes.split_at(cut % (bytes.len() + 1));
             let (b, c) = rest.split_at(again % (rest.len() + 1));
-            prop_assert_eq!(Sum::new().slice(a).slice(b).slice(c).checksum(), by_the_book(&bytes));
+            prop_assert_eq!(Sum::new().slice(a).slice(b).slice(c).checksum(), reference(&bytes));
         }
 
         #[test]
-        fn headers_agree(bytes: [u8; 20]) {
-            prop_assert_eq!(of_header(&bytes), by_the_book(&bytes));
+        fn header_checksums_match_the_reference(bytes: [u8; 20]) {
+            prop_assert_eq!(of_header(&bytes), reference(&bytes));
         }
 
         #[test]
-        fn pseudo_headers_are_their_bytes(src: [u8; 4], dst: [u8; 4], s6: [u8; 16], d6: [u8; 16], proto: u8, len: u16) {
+        fn pseudo_headers_match_their_bytes(src: [u8; 4], dst: [u8; 4], s6: [u8; 16], d6: [u8; 16], proto: u8, len: u16) {
             let len_bytes = u32::from(len).to_be_bytes();
             let v4 = [&src[..], &dst, &[0, proto], &len_bytes[2..]].concat();
-            prop_assert_eq!(pseudo_v4(src.into(), dst.into(), proto, len.into()).checksum(), by_the_book(&v4));
+            prop_assert_eq!(pseudo_v4(src.into(), dst.into(), proto, len.into()).checksum(), reference(&v4));
             let v6 = [&s6[..], &d6, &len_bytes, &[0, 0, 0, proto]].concat();
-            prop_assert_eq!(pseudo_v6(s6.into(), d6.into(), proto, len.into()).checksum(), by_the_book(&v6));
+            prop_assert_eq!(pseudo_v6(s6.into(), d6.into(), proto, len.into()).checksum(), reference(&v6));
         }
 
         #[test]
-        fn deltas_add_up_and_go_back(old: [u8; 6], new: [u8; 6], rest in 1..=u16::MAX) {
+        fn deltas_combine_and_invert(old: [u8; 6], new: [u8; 6], rest in 1..=u16::MAX) {
             let word = |b: &[u8; 6]| (u32::from_be_bytes([b[0], b[1], b[2], b[3]]), u16::from_be_bytes([b[4], b[5]]));
-            let whole = |b: &[u8; 6]| by_the_book(&[&b[..], &rest.to_be_bytes()].concat());
+            let whole = |b: &[u8; 6]| reference(&[&b[..], &rest.to_be_bytes()].concat());
             let ((a, b), (c, d)) = (word(&old), word(&new));
             let delta = Delta::new().u32(a, c).and(Delta::new().u16(b, d));
             prop_assert_eq!(delta.apply(whole(&old)), whole(&new));

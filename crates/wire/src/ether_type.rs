@@ -24,5 +24,5 @@ pub const PPPOE_SESSION: u16 = 0x8864;
 pub const QINQ: u16 = 0x88a8;
 /// Link-layer discovery.
 pub const LLDP: u16 = 0x88cc;
-/// Smallest number that is a type; smaller ones are lengths (IEEE 802.3).
+/// Smallest EtherType; smaller numbers are lengths (IEEE 802.3).
 pub const MIN: u16 = 0x0600;

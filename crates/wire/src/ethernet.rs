@@ -24,7 +24,7 @@ header! {
         dst, set_dst: MacAddr = DST @ 0;
         /// Source address.
         src, set_src: MacAddr = SRC @ 6;
-        /// What follows, or its length (see [`ether_type`](crate::ether_type)).
+        /// Type of the payload (see [`ether_type`](crate::ether_type)), or its length.
         ether_type, set_ether_type: u16 = ETHER_TYPE @ 12;
     }
 }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_lie_where_the_diagram_says() {
+    fn fields_have_the_offsets_of_the_diagram() {
         let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0x86, 0xdd, 0xaa];
         let (header, rest) = Ethernet::from_prefix(&bytes).expect("long enough");
         assert_eq!(header.dst(), MacAddr([1, 2, 3, 4, 5, 6]));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn mirrors() {
+    fn mirror_exchanges_the_addresses() {
         let mut bytes = [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 8, 0];
         let (header, _) = Ethernet::from_prefix_mut(&mut bytes).expect("long enough");
         header.mirror();

@@ -1,10 +1,10 @@
-//! What may stand between an IPv6 header and what it carries (RFC 8200, section 4).
+//! IPv6 extension headers (RFC 8200, section 4).
 
 use crate::ip_proto;
 
 header! {
-    /// How most extension headers begin: hop-by-hop and destination options,
-    /// routing, and, with another unit of length, authentication.
+    /// The common start of extension headers: hop-by-hop and destination options,
+    /// routing, and (with another unit of length) authentication.
     ///
     /// ```text
     ///  0                   1                   2                   3
@@ -15,15 +15,15 @@ header! {
     /// ```
     #[derive(Debug)]
     Extension [2] {
-        /// What follows this header.
+        /// Protocol of the next header.
         next_header, set_next_header: u8 = NEXT_HEADER @ 0;
-        /// Length of this header in eights of bytes, not counting the first.
+        /// Length of this header in units of 8 bytes, without the first unit.
         units, set_units: u8 = UNITS @ 1;
     }
 }
 
 header! {
-    /// The header of a fragment.
+    /// The fragment header (RFC 8200, 4.5).
     ///
     /// ```text
     ///  0                   1                   2                   3
@@ -36,24 +36,24 @@ header! {
     /// ```
     #[derive(Debug)]
     Fragment6 [8] {
-        /// What the whole packet carries.
+        /// Protocol of the first header of the fragmentable part.
         next_header, set_next_header: u8 = NEXT_HEADER @ 0;
-        /// Zero.
+        /// Reserved, zero.
         reserved, set_reserved: u8 = RESERVED @ 1;
-        /// Offset, two reserved bits and whether more follow, as one word.
+        /// Fragment offset, two reserved bits and the M flag, as one word.
         word, set_word: u16 = WORD @ 2;
-        /// Which packet the fragment is of.
+        /// Identification: equal in all fragments of a packet.
         id, set_id: u32 = ID @ 4;
     }
 }
 
 impl Fragment6 {
-    /// Whether more fragments follow, in the word.
+    /// The M flag in the word: more fragments follow.
     pub const MORE: u16 = 1;
-    /// The offset in the word, which counts bytes as its low bits are others.
+    /// The offset in the word, in bytes: its low three bits belong to other fields.
     pub const OFFSET_MASK: u16 = !7;
 
-    /// A header of what starts at byte `offset`, a multiple of eight.
+    /// Makes the header of a fragment at byte `offset`, a multiple of eight.
     pub fn new(next_header: u8, offset: u16, more: bool, id: u32) -> Self {
         let mut header = Fragment6([0; 8]);
         header.set_next_header(next_header);
@@ -62,7 +62,7 @@ impl Fragment6 {
         header
     }
 
-    /// Where the fragment lies in the packet, in bytes.
+    /// Offset of the fragment in the fragmentable part, in bytes.
     #[inline]
     pub fn offset(&self) -> u16 {
         self.word() & Self::OFFSET_MASK
@@ -70,128 +70,133 @@ impl Fragment6 {
 
     /// Whether more fragments follow.
     #[inline]
-    pub fn more(&self) -> bool {
+    pub fn more_fragments(&self) -> bool {
         self.word() & Self::MORE != 0
     }
 
-    /// Whether it is no fragment but a whole packet (RFC 6946).
+    /// Whether this is an atomic fragment: a whole packet with a fragment header (RFC 6946).
     #[inline]
     pub fn is_atomic(&self) -> bool {
-        self.offset() == 0 && !self.more()
+        self.offset() == 0 && !self.more_fragments()
     }
 }
 
-/// What an IPv6 packet carries behind its extension headers.
+/// Location of the upper-layer header of an IPv6 packet, behind its extension headers. Offsets
+/// count from the end of the IPv6 header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Upper {
-    /// What it is (see [`ip_proto`](crate::ip_proto)). An extension header's
-    /// number where that is cut short.
+pub struct UpperLayer {
+    /// Protocol of the upper-layer header (see [`ip_proto`](crate::ip_proto)), or
+    /// of an extension header that is truncated.
     pub protocol: u8,
-    /// Where it begins, counted from the end of the IPv6 header.
+    /// Offset of that header.
     pub offset: usize,
-    /// The fragment header on the way, if there was one.
+    /// The fragment header, if there is one.
     pub fragment: Option<Fragment6>,
-    /// Where what follows the fragment header begins, counted from the end of the IPv6 header; 0
-    /// without one.
-    pub divided: usize,
-    /// Length of the headers that every fragment has (RFC 8200, 4.5), counted
-    /// from the end of the IPv6 header.
-    pub per_fragment: usize,
-    /// Where the last of these begins; `None` if there are none.
-    pub last: Option<usize>,
+    /// Offset of the first byte behind the fragment header; 0 without one.
+    pub fragment_data: usize,
+    /// Length of the per-fragment extension headers, which every fragment of the
+    /// packet repeats (RFC 8200, 4.5).
+    pub per_fragment_len: usize,
+    /// Offset of the last per-fragment extension header; `None` if there are none.
+    pub last_per_fragment: Option<usize>,
 }
 
-impl Upper {
-    /// Whether it is not there, but in another fragment.
+impl UpperLayer {
+    /// Whether the packet is a fragment other than the first, so that the
+    /// upper-layer header is not in it.
     #[inline]
-    pub fn elsewhere(&self) -> bool {
+    pub fn is_later_fragment(&self) -> bool {
         self.fragment.is_some_and(|fragment| fragment.offset() != 0)
     }
 }
 
-/// Whether `next_header` says that an extension header follows that can be
-/// stepped over.
+/// Whether `next_header` is the protocol of an extension header that a parser can
+/// skip.
 #[inline]
 pub const fn is_extension(next_header: u8) -> bool {
     use ip_proto::*;
     matches!(next_header, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS | AH)
 }
 
-/// The extension headers in `bytes`, which follow an IPv6 header that says
-/// `next_header`: the number of each, and at last of what follows them, as far as
-/// they are there.
+/// Iterates over the protocols of the headers in `bytes`, which follow an IPv6 header whose
+/// next header is `next_header`: of each extension header and of the upper-layer header, up to
+/// the first that is truncated or not in this fragment.
 #[inline]
-pub fn numbers(next_header: u8, bytes: &[u8]) -> impl Iterator<Item = u8> + '_ {
+pub fn protocols(next_header: u8, bytes: &[u8]) -> impl Iterator<Item = u8> + '_ {
     let mut next = Some((next_header, 0));
     std::iter::from_fn(move || {
-        let (number, at) = next?;
-        next = follows(number, bytes.get(at..).unwrap_or_default())
-            .map(|(number, length)| (number, at + length));
-        Some(number)
+        let (protocol, at) = next?;
+        next = next_after(protocol, bytes.get(at..).unwrap_or_default())
+            .map(|(protocol, length)| (protocol, at + length));
+        Some(protocol)
     })
 }
 
-/// What follows an extension header, and how long that is; nothing, if it is
-/// none, cut short, or of a fragment that does not begin with what follows.
-fn follows(number: u8, bytes: &[u8]) -> Option<(u8, usize)> {
-    let (header, _) = Extension::from_prefix(bytes).filter(|_| is_extension(number))?;
-    let length = length(number, header);
-    let elsewhere = number == ip_proto::FRAGMENT
+/// The protocol of the header that follows the extension header of `protocol` at the start of
+/// `bytes`, and the length of that extension header. `None` if `protocol` is not that of an
+/// extension header, or if the header is truncated or of a later fragment.
+fn next_after(protocol: u8, bytes: &[u8]) -> Option<(u8, usize)> {
+    let (header, _) = Extension::from_prefix(bytes).filter(|_| is_extension(protocol))?;
+    let length = length(protocol, header);
+    let later_fragment = protocol == ip_proto::FRAGMENT
         && Fragment6::from_prefix(bytes).is_none_or(|(fragment, _)| fragment.offset() != 0);
-    (length <= bytes.len() && !elsewhere).then_some((header.next_header(), length))
+    (length <= bytes.len() && !later_fragment).then_some((header.next_header(), length))
 }
 
-/// How long an extension header of that number is.
-fn length(number: u8, header: &Extension) -> usize {
+/// Length in bytes of an extension header of `protocol`.
+fn length(protocol: u8, header: &Extension) -> usize {
     let units = usize::from(header.units());
-    match number {
+    match protocol {
         ip_proto::FRAGMENT => Fragment6::LEN,
         ip_proto::AH => (units + 2) * 4,
         _ => (units + 1) * 8,
     }
 }
 
-/// Steps over the extension headers in `bytes`, which follow an IPv6 header
-/// that says `next_header`; ends before what is not there or cut short, and before a second
-/// fragment header, for a packet has one at most (RFC 8200, section 4.1).
+/// Skips the extension headers in `bytes`, which follow an IPv6 header whose next header is
+/// `next_header`. Stops at a header that is truncated or not in this fragment, and at a second
+/// fragment header, because a packet has one at most (RFC 8200, section 4.1).
 #[inline]
-pub fn upper(next_header: u8, bytes: &[u8]) -> Upper {
-    let plain = Upper {
+pub fn upper_layer(next_header: u8, bytes: &[u8]) -> UpperLayer {
+    let plain = UpperLayer {
         protocol: next_header,
         offset: 0,
         fragment: None,
-        divided: 0,
-        per_fragment: 0,
-        last: None,
+        fragment_data: 0,
+        per_fragment_len: 0,
+        last_per_fragment: None,
     };
-    if is_extension(next_header) { step_over(plain, bytes) } else { plain }
+    if is_extension(next_header) { skip_extensions(plain, bytes) } else { plain }
 }
 
-fn step_over(mut at: Upper, bytes: &[u8]) -> Upper {
-    while is_extension(at.protocol) && !at.elsewhere() {
-        let rest = bytes.get(at.offset..).unwrap_or_default();
-        let Some((header, _)) = Extension::from_prefix(rest) else { return at };
-        let len = length(at.protocol, header);
+fn skip_extensions(mut upper: UpperLayer, bytes: &[u8]) -> UpperLayer {
+    while is_extension(upper.protocol) && !upper.is_later_fragment() {
+        let rest = bytes.get(upper.offset..).unwrap_or_default();
+        let Some((header, _)) = Extension::from_prefix(rest) else { return upper };
+        let len = length(upper.protocol, header);
         if rest.len() < len {
-            return at;
+            return upper;
         }
-        match at.protocol {
-            ip_proto::FRAGMENT if at.fragment.is_some() => return at,
+        match upper.protocol {
+            ip_proto::FRAGMENT if upper.fragment.is_some() => return upper,
             ip_proto::FRAGMENT => {
-                at.fragment = Fragment6::from_prefix(rest).map(|(f, _)| *f);
-                at.divided = at.offset + len;
+                upper.fragment = Fragment6::from_prefix(rest).map(|(f, _)| *f);
+                upper.fragment_data = upper.offset + len;
             }
-            // Hop-by-hop options only count as the first header.
-            ip_proto::ROUTING if at.fragment.is_none() => {
-                (at.last, at.per_fragment) = (Some(at.offset), at.offset + len);
+            ip_proto::ROUTING if upper.fragment.is_none() => {
+                upper.last_per_fragment = Some(upper.offset);
+                upper.per_fragment_len = upper.offset + len;
             }
-            ip_proto::HOP_BY_HOP if at.offset == 0 => (at.last, at.per_fragment) = (Some(0), len),
+            // Hop-by-hop options count only as the first header.
+            ip_proto::HOP_BY_HOP if upper.offset == 0 => {
+                (upper.last_per_fragment, upper.per_fragment_len) = (Some(0), len);
+            }
             _ => {}
         }
-        at.protocol = header.next_header();
-        at.offset += len;
+        upper.protocol = header.next_header();
+        upper.offset += len;
     }
-    at
+    upper
 }
 
 #[cfg(test)]
@@ -200,18 +205,18 @@ mod tests {
     use ip_proto::*;
 
     #[test]
-    fn steps_over_what_can_be_known() {
-        assert_eq!(upper(TCP, &[]).protocol, TCP);
+    fn skips_extension_headers() {
+        assert_eq!(upper_layer(TCP, &[]).protocol, TCP);
         let mut bytes = vec![ROUTING, 0, 0, 0, 0, 0, 0, 0];
         bytes.extend([DESTINATION_OPTIONS, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         bytes.extend([AH, 0, 0, 0, 0, 0, 0, 0]);
         bytes.extend([UDP, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        let found = upper(HOP_BY_HOP, &bytes);
+        let found = upper_layer(HOP_BY_HOP, &bytes);
         assert_eq!((found.protocol, found.offset), (UDP, 8 + 16 + 8 + 12));
-        assert_eq!((found.per_fragment, found.last), (24, Some(8)));
-        let seen: Vec<u8> = numbers(HOP_BY_HOP, &bytes).collect();
-        assert_eq!(seen, [HOP_BY_HOP, ROUTING, DESTINATION_OPTIONS, AH, UDP]);
-        // Cut anywhere, it ends before the header that is not whole.
+        assert_eq!((found.per_fragment_len, found.last_per_fragment), (24, Some(8)));
+        let list: Vec<u8> = protocols(HOP_BY_HOP, &bytes).collect();
+        assert_eq!(list, [HOP_BY_HOP, ROUTING, DESTINATION_OPTIONS, AH, UDP]);
+        // In truncated bytes it stops at the header that is not complete.
         for (len, protocol, offset) in [
             (0, HOP_BY_HOP, 0),
             (7, HOP_BY_HOP, 0),
@@ -219,30 +224,34 @@ mod tests {
             (24, DESTINATION_OPTIONS, 24),
             (43, AH, 32),
         ] {
-            let found = upper(HOP_BY_HOP, &bytes[..len]);
+            let found = upper_layer(HOP_BY_HOP, &bytes[..len]);
             assert_eq!((found.protocol, found.offset), (protocol, offset), "{len} bytes");
         }
     }
 
     #[test]
-    fn stops_at_what_is_in_another_fragment() {
+    fn stops_at_headers_of_another_fragment() {
         let first = Fragment6::new(DESTINATION_OPTIONS, 0, true, 7);
         let bytes = [&first.0[..], &[TCP, 0, 0, 0, 0, 0, 0, 0]].concat();
-        let found = upper(FRAGMENT, &bytes);
-        assert_eq!((found.protocol, found.offset, found.elsewhere()), (TCP, 16, false));
-        assert_eq!(found.divided, 8);
+        let found = upper_layer(FRAGMENT, &bytes);
+        assert_eq!((found.protocol, found.offset, found.is_later_fragment()), (TCP, 16, false));
+        assert_eq!(found.fragment_data, 8);
         let bytes = [&Fragment6::new(FRAGMENT, 0, true, 7).0[..], &first.0, &[0; 8]].concat();
-        let found = upper(FRAGMENT, &bytes);
-        assert_eq!((found.protocol, found.offset, found.divided), (FRAGMENT, 8, 8), "the second");
-        let later = Fragment6::new(DESTINATION_OPTIONS, 16, false, 7);
-        assert_eq!((later.offset(), later.more(), later.id()), (16, false, 7));
-        let bytes = [&later.0[..], &[TCP, 0, 0, 0, 0, 0, 0, 0]].concat();
-        let found = upper(FRAGMENT, &bytes);
+        let found = upper_layer(FRAGMENT, &bytes);
         assert_eq!(
-            (found.protocol, found.offset, found.elsewhere()),
+            (found.protocol, found.offset, found.fragment_data),
+            (FRAGMENT, 8, 8),
+            "the second"
+        );
+        let later = Fragment6::new(DESTINATION_OPTIONS, 16, false, 7);
+        assert_eq!((later.offset(), later.more_fragments(), later.id()), (16, false, 7));
+        let bytes = [&later.0[..], &[TCP, 0, 0, 0, 0, 0, 0, 0]].concat();
+        let found = upper_layer(FRAGMENT, &bytes);
+        assert_eq!(
+            (found.protocol, found.offset, found.is_later_fragment()),
             (DESTINATION_OPTIONS, 8, true)
         );
-        assert_eq!(numbers(FRAGMENT, &bytes).collect::<Vec<_>>(), [FRAGMENT]);
+        assert_eq!(protocols(FRAGMENT, &bytes).collect::<Vec<_>>(), [FRAGMENT]);
         assert!(Fragment6::new(TCP, 0, false, 0).is_atomic() && !later.is_atomic());
     }
 }

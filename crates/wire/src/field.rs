@@ -1,14 +1,14 @@
-//! Declares a header once: its length, and per field a sentence, a name, an
-//! offset and a type, from which getter, setter and offset constant follow.
+//! Macros that declare header types: from the length, and per field a sentence, a name, an
+//! offset and a type, they generate getters, setters and offset constants.
 
 use crate::MacAddr;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// A value that lies in a header in network byte order.
+/// A type of header fields, which are stored in network byte order.
 pub(crate) trait Field: Sized {
-    /// Reads the value at `at`.
+    /// Reads the value at offset `at`.
     fn load<const N: usize>(bytes: &[u8; N], at: usize) -> Self;
-    /// Writes the value at `at`.
+    /// Writes the value at offset `at`.
     fn store<const N: usize>(self, bytes: &mut [u8; N], at: usize);
 }
 
@@ -68,14 +68,14 @@ macro_rules! header {
                 pub const $at: usize = $offset;
             )*
 
-            /// Views the start of `bytes` as this header, and gives what
-            /// follows; `None` if there are too few bytes.
+            /// Views the start of `bytes` as this header, and returns it and the bytes
+            /// behind it; `None` if `bytes` is too short.
             #[inline(always)]
             pub fn from_prefix(bytes: &[u8]) -> Option<(&Self, &[u8])> {
                 <Self as zerocopy::FromBytes>::ref_from_prefix(bytes).ok()
             }
 
-            /// As [`from_prefix`](Self::from_prefix), for writing.
+            /// As [`from_prefix`](Self::from_prefix), mutably.
             #[inline(always)]
             pub fn from_prefix_mut(bytes: &mut [u8]) -> Option<(&mut Self, &mut [u8])> {
                 <Self as zerocopy::FromBytes>::mut_from_prefix(bytes).ok()
@@ -87,7 +87,7 @@ macro_rules! header {
                 zerocopy::transmute_ref!(bytes)
             }
 
-            /// As [`from_array`](Self::from_array), for writing.
+            /// As [`from_array`](Self::from_array), mutably.
             #[inline(always)]
             pub fn from_array_mut(bytes: &mut [u8; $len]) -> &mut Self {
                 zerocopy::transmute_mut!(bytes)

@@ -1,7 +1,7 @@
 //! GTP version 1, user plane (3GPP TS 29.281).
 
 header! {
-    /// The header of a GTP message, up to what is optional.
+    /// The mandatory part of a GTP-U header.
     ///
     /// ```text
     ///  0                   1                   2                   3
@@ -14,30 +14,31 @@ header! {
     /// ```
     #[derive(Debug)]
     Gtp [8] {
-        /// Version, protocol type, and which optional fields there are.
+        /// Version, protocol type, and the flags of the optional fields.
         flags, set_flags: u8 = FLAGS @ 0;
-        /// What the message is: [`G_PDU`] …
+        /// Message type: [`G_PDU`] ...
         kind, set_kind: u8 = KIND @ 1;
-        /// Length of what follows these eight bytes.
+        /// Length of the message without these eight bytes.
         length, set_length: u16 = LENGTH @ 2;
-        /// Which tunnel.
+        /// Tunnel endpoint identifier.
         teid, set_teid: u32 = TEID @ 4;
     }
 }
 
-/// A user's packet.
+/// Message type of a user packet (T-PDU).
 pub const G_PDU: u8 = 255;
-/// Version 1, and GTP rather than GTP'.
+/// Version 1, and protocol type GTP rather than GTP'.
 const VERSION: u8 = 0x30;
 const VERSION_MASK: u8 = 0xf0;
-/// Extension headers, a sequence number, or an N-PDU number follow.
+/// Flags E, S and PN: extension headers, sequence number and N-PDU number.
 const OPTIONAL: u8 = 0x07;
+/// Flag E: extension headers follow.
 const EXTENSION: u8 = 0x04;
 
 header! {
-    /// What follows the header where any of its last three flags is set.
+    /// The optional fields, which follow the header if any of its last three flags is set.
     #[derive(Debug)]
-    Optional [4] {
+    OptionalFields [4] {
         /// Sequence number.
         seq, set_seq: u16 = SEQ @ 0;
         /// N-PDU number.
@@ -48,7 +49,7 @@ header! {
 }
 
 impl Gtp {
-    /// The header of a user's packet of `length` bytes.
+    /// Makes the header of a user packet of `length` bytes.
     pub fn new(teid: u32, length: u16) -> Self {
         let mut header = Gtp([0; 8]);
         header.set_flags(VERSION);
@@ -59,8 +60,8 @@ impl Gtp {
     }
 }
 
-/// The tunnel of a user's packet, and where it begins, behind optional fields and extension
-/// headers; `None` if the message is another, or cut short.
+/// The tunnel endpoint identifier of a G-PDU message, and the offset of its user packet behind
+/// optional fields and extension headers. `None` if the message is of another type, or truncated.
 pub fn user_packet(message: &[u8]) -> Option<(u32, usize)> {
     let (header, rest) = Gtp::from_prefix(message)?;
     let rest = rest.get(..header.length().into())?;
@@ -69,11 +70,11 @@ pub fn user_packet(message: &[u8]) -> Option<(u32, usize)> {
     }
     let mut at = 0;
     if header.flags() & OPTIONAL != 0 {
-        let (optional, _) = Optional::from_prefix(rest)?;
-        at = Optional::LEN;
+        let (optional, _) = OptionalFields::from_prefix(rest)?;
+        at = OptionalFields::LEN;
         let mut next = if header.flags() & EXTENSION != 0 { optional.next() } else { 0 };
         while next != 0 {
-            // Length in fours of bytes; the last byte is the next one's type.
+            // Length in units of 4 bytes; the last byte is the type of the next header.
             let len = usize::from(*rest.get(at)?) * 4;
             let extension = rest.get(at..at + len)?;
             next = *extension.last()?;
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_packets_are_found() {
+    fn user_packets_are_located() {
         let header = Gtp::new(0x1234_5678, 3);
         assert_eq!(header.0, [0x30, 0xff, 0, 3, 0x12, 0x34, 0x56, 0x78]);
         let message = [&header.0[..], b"abc"].concat();
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn extension_headers_are_stepped_over() {
+    fn extension_headers_are_skipped() {
         let mut message = vec![0x34, 0xff, 0, 13, 0, 0, 0, 9, 0, 0, 0, 0x85];
         message.extend([2, 0, 0, 0, 0, 0, 0, 0, b'x']);
         assert_eq!(user_packet(&message), Some((9, 20)));

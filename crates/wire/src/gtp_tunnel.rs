@@ -1,33 +1,33 @@
-//! GTP tunnels over UDP and IPv4, and what says which packets belong into them.
+//! GTP-U tunnels over UDP and IPv4, and the flows and echo requests that are mapped to them.
 
 use crate::gtp::{Gtp, user_packet};
 use crate::{Icmp, Ipv4Header, Udp, icmp, ip_proto, udp};
 use std::net::Ipv4Addr;
 
 /// An address and a port.
-pub type End = (Ipv4Addr, u16);
+pub type Endpoint = (Ipv4Addr, u16);
 
-/// One way of a tunnel: who sends to whom, and its identifier.
+/// One direction of a tunnel: its endpoints and its identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tunnel {
-    /// Who sends.
-    pub src: End,
-    /// Who receives.
-    pub dst: End,
+    /// The sender.
+    pub src: Endpoint,
+    /// The receiver.
+    pub dst: Endpoint,
     /// Tunnel endpoint identifier.
     pub teid: u32,
 }
 
-/// Time to live of packets that carry others.
+/// TTL of encapsulating packets.
 const TTL: u8 = 250;
 
 impl Tunnel {
-    /// Length of the headers before a packet in the tunnel.
+    /// Length of the encapsulating headers.
     pub const OVERHEAD: usize = Ipv4Header::LEN + Udp::LEN + Gtp::LEN;
 
-    /// The tunnel in which an IPv4 packet is, and where in it the packet inside begins; `None` if
-    /// it carries no user's packet, or not all of it.
-    pub fn of(packet: &[u8]) -> Option<(Tunnel, usize)> {
+    /// The tunnel of an encapsulating IPv4 packet, and the offset of the inner packet. `None` if the
+    /// packet does not contain a whole user packet.
+    pub fn from_packet(packet: &[u8]) -> Option<(Tunnel, usize)> {
         let (ip, body) = ipv4(packet)?;
         let (udp, message) = Udp::from_prefix(body)?;
         if ip.protocol() != ip_proto::UDP || ip.is_fragment() {
@@ -39,14 +39,14 @@ impl Tunnel {
         Some((Tunnel { src, dst, teid }, before + start))
     }
 
-    /// Writes the headers of the tunnel into the first [`Tunnel::OVERHEAD`] bytes of `packet`,
-    /// before the packet inside; `None` if it is too long.
+    /// Writes the encapsulating headers to the first [`Tunnel::OVERHEAD`] bytes of `packet`,
+    /// before the inner packet; `None` if `packet` is too long or too short.
     pub fn encapsulate(&self, packet: &mut [u8], id: u16) -> Option<()> {
         let total = u16::try_from(packet.len()).ok()?;
         let (ip_bytes, rest) = packet.split_at_mut_checked(Ipv4Header::LEN)?;
         let (udp_bytes, message) = rest.split_at_mut_checked(Udp::LEN)?;
-        let inside = message.len().checked_sub(Gtp::LEN)? as u16;
-        message[..Gtp::LEN].copy_from_slice(Gtp::new(self.teid, inside).bytes());
+        let inner = message.len().checked_sub(Gtp::LEN)? as u16;
+        message[..Gtp::LEN].copy_from_slice(Gtp::new(self.teid, inner).bytes());
         let mut ip = Ipv4Header::new(ip_proto::UDP, self.src.0, self.dst.0, total);
         ip.set_ttl(TTL);
         ip.set_id(id);
@@ -63,27 +63,27 @@ impl Tunnel {
     }
 }
 
-/// An IPv4 header, and what follows it in the same packet.
+/// The IPv4 header of a packet, and the bytes behind it up to the packet's total length.
 fn ipv4(packet: &[u8]) -> Option<(&Ipv4Header, &[u8])> {
     let (ip, _) = Ipv4Header::from_prefix(packet).filter(|(ip, _)| ip.version() == 4)?;
     let body = packet.get(ip.header_len().max(Ipv4Header::LEN)..ip.total_len().into())?;
     Some((ip, body))
 }
 
-/// Protocol and ends of a packet; ports are 0 where the protocol has none.
+/// Protocol and endpoints of a packet; ports are 0 if the protocol has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
     /// IP protocol.
     pub protocol: u8,
-    /// Where it comes from.
-    pub src: End,
-    /// Where it goes.
-    pub dst: End,
+    /// Source.
+    pub src: Endpoint,
+    /// Destination.
+    pub dst: Endpoint,
 }
 
 impl Flow {
-    /// The flow of an IPv4 packet; all fragments belong to one without ports.
-    pub fn of(packet: &[u8]) -> Option<Flow> {
+    /// The flow of an IPv4 packet; fragments have no ports.
+    pub fn from_packet(packet: &[u8]) -> Option<Flow> {
         let (ip, body) = ipv4(packet)?;
         let with_ports = matches!(ip.protocol(), ip_proto::TCP | ip_proto::UDP);
         let ports = udp::ports(body).filter(|_| with_ports && !ip.is_fragment());
@@ -92,18 +92,18 @@ impl Flow {
         Some(Flow { protocol: ip.protocol(), src, dst })
     }
 
-    /// That of the packets that answer.
+    /// The flow of the opposite direction.
     pub fn reversed(self) -> Flow {
         Flow { src: self.dst, dst: self.src, ..self }
     }
 }
 
-/// An ICMP echo request, and its reply.
+/// An ICMP echo request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ping {
-    /// Who asks.
+    /// Source address.
     pub src: Ipv4Addr,
-    /// Who is asked.
+    /// Destination address.
     pub dst: Ipv4Addr,
     /// Identifier.
     pub id: u16,
@@ -112,10 +112,10 @@ pub struct Ping {
 }
 
 impl Ping {
-    /// Length of the request.
+    /// Length of the request in bytes.
     pub const LEN: usize = 60;
 
-    /// Writes the request.
+    /// Writes the request as an IPv4 packet.
     pub fn write(&self, packet: &mut [u8; Ping::LEN]) {
         packet.fill(0);
         let ip = Ipv4Header::new(ip_proto::ICMP, self.src, self.dst, Ping::LEN as u16);
@@ -130,8 +130,8 @@ impl Ping {
         first.copy_from_slice(request.bytes());
     }
 
-    /// The request that an IPv4 packet replies to.
-    pub fn replied(packet: &[u8]) -> Option<Ping> {
+    /// The request that an IPv4 packet replies to, if it is an echo reply.
+    pub fn from_reply(packet: &[u8]) -> Option<Ping> {
         let (ip, body) = ipv4(packet)?;
         let (reply, _) = Icmp::from_prefix(body)?;
         let is = ip.protocol() == ip_proto::ICMP
@@ -151,42 +151,45 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_into_a_tunnel_comes_out_of_it() {
-        let inside = bytes("1.0.0.1:5 > 2.0.0.2:6 tcp");
+    fn encapsulated_packets_are_recognised() {
+        let inner = bytes("1.0.0.1:5 > 2.0.0.2:6 tcp");
         let (src, dst) = ((Ipv4Addr::new(9, 0, 0, 1), 2152), (Ipv4Addr::new(9, 0, 0, 2), 2153));
         let tunnel = Tunnel { src, dst, teid: 7 };
-        let mut packet = [vec![0; Tunnel::OVERHEAD], inside.clone()].concat();
+        let mut packet = [vec![0; Tunnel::OVERHEAD], inner.clone()].concat();
         assert_eq!(tunnel.encapsulate(&mut packet, 3), Some(()));
         let shown = sketch::print(&packet, sketch::Layer::Network);
         assert!(shown.starts_with("9.0.0.1:2152 > 9.0.0.2:2153 udp ttl 250 id 3"), "{shown}");
         assert!(!shown.contains("bad"), "{shown}");
-        assert_eq!(Tunnel::of(&packet), Some((tunnel, Tunnel::OVERHEAD)));
-        assert_eq!(Tunnel::of(&packet[..packet.len() - 1]), None);
-        assert_eq!(Tunnel::of(&inside), None);
+        assert_eq!(Tunnel::from_packet(&packet), Some((tunnel, Tunnel::OVERHEAD)));
+        assert_eq!(Tunnel::from_packet(&packet[..packet.len() - 1]), None);
+        assert_eq!(Tunnel::from_packet(&inner), None);
         assert_eq!(tunnel.encapsulate(&mut [0; 10], 3), None);
         assert_eq!(tunnel.encapsulate(&mut vec![0; 70000], 3), None);
     }
 
     #[test]
-    fn flows_have_ports_where_there_are_any() {
-        let flow = Flow::of(&bytes("1.0.0.1:5 > 2.0.0.2:6 udp")).expect("is one");
+    fn flows_of_tcp_and_udp_have_ports() {
+        let flow = Flow::from_packet(&bytes("1.0.0.1:5 > 2.0.0.2:6 udp")).expect("is one");
         assert_eq!((flow.src.1, flow.dst.1), (5, 6));
-        assert_eq!(flow.reversed(), Flow::of(&bytes("2.0.0.2:6 > 1.0.0.1:5 udp")).expect("one"));
-        let other = Flow::of(&bytes("1.0.0.1 > 2.0.0.2 icmp")).expect("is one");
+        assert_eq!(
+            flow.reversed(),
+            Flow::from_packet(&bytes("2.0.0.2:6 > 1.0.0.1:5 udp")).expect("one")
+        );
+        let other = Flow::from_packet(&bytes("1.0.0.1 > 2.0.0.2 icmp")).expect("is one");
         assert_eq!((other.src.1, other.dst.1), (0, 0));
-        assert_eq!(Flow::of(&[0x45; 19]), None);
+        assert_eq!(Flow::from_packet(&[0x45; 19]), None);
     }
 
     #[test]
-    fn pings_are_known_by_their_replies() {
+    fn echo_replies_identify_their_requests() {
         let (src, dst) = (Ipv4Addr::new(1, 0, 0, 1), Ipv4Addr::new(2, 0, 0, 2));
         let ping = Ping { src, dst, id: 5, seq: 6 };
         let mut request = [1; Ping::LEN];
         ping.write(&mut request);
         let shown = sketch::print(&request, sketch::Layer::Network);
         assert!(shown.starts_with("1.0.0.1 > 2.0.0.2 icmp echo ident 5 seq 6"), "{shown}");
-        assert_eq!(Ping::replied(&request), None);
+        assert_eq!(Ping::from_reply(&request), None);
         let reply = bytes("2.0.0.2 > 1.0.0.1 icmp type 0 ident 5 seq 6");
-        assert_eq!(Ping::replied(&reply), Some(ping));
+        assert_eq!(Ping::from_reply(&reply), Some(ping));
     }
 }

@@ -48,30 +48,30 @@ header! {
     /// ```
     #[derive(Debug)]
     Icmp [8] {
-        /// What the message is: [`ECHO`], [`UNREACHABLE`] …
+        /// Message type: [`ECHO`], [`UNREACHABLE`] ...
         kind, set_kind: u8 = KIND @ 0;
-        /// What exactly, depending on the type.
+        /// Message code, which depends on the type.
         code, set_code: u8 = CODE @ 1;
         /// Checksum over the whole message.
         checksum, set_checksum: u16 = CHECKSUM @ 2;
-        /// Identifier of an echo.
+        /// Identifier of an echo message.
         id, set_id: u16 = ID @ 4;
-        /// Sequence number of an echo; next-hop MTU of "fragmentation needed".
+        /// Sequence number of an echo message; next-hop MTU of "fragmentation needed".
         seq, set_seq: u16 = SEQ @ 6;
-        /// The second word whole: gateway of a redirect, unused in most errors.
+        /// The whole second word: gateway of a redirect, unused in most errors.
         rest, set_rest: u32 = REST @ 4;
         /// First byte of the second word: pointer of a parameter problem.
         pointer, set_pointer: u8 = POINTER @ 4;
     }
 }
 
-/// Whether messages of this type are errors, which quote another packet.
+/// Whether messages of this type are errors, which quote a packet.
 #[inline]
 pub const fn is_error(kind: u8) -> bool {
     matches!(kind, UNREACHABLE | SOURCE_QUENCH | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM)
 }
 
-/// Whether messages of this type are queries or answers, which have an
+/// Whether messages of this type are queries or replies, which have an
 /// identifier and a sequence number.
 #[inline]
 pub const fn is_query(kind: u8) -> bool {
@@ -89,20 +89,20 @@ pub const fn is_query(kind: u8) -> bool {
 }
 
 impl Icmp {
-    /// Whether this is an error message, which quotes another packet.
+    /// Whether this is an error message, which quotes a packet.
     #[inline]
     pub fn is_error(&self) -> bool {
         is_error(self.kind())
     }
 
-    /// Whether `id` and `seq` mean what they are called: queries and answers.
+    /// Whether the message is a query or reply, which has `id` and `seq`.
     #[inline]
     pub fn is_query(&self) -> bool {
         is_query(self.kind())
     }
 
-    /// Whether so many bytes can follow the header: errors quote an IPv4
-    /// header, timestamps are three words, information messages end here.
+    /// Whether a payload of `payload` bytes is valid for the type: errors quote an
+    /// IPv4 header, timestamps are three words, information messages have none.
     pub fn length_ok(&self, payload: usize) -> bool {
         const TIMESTAMPS: usize = 12;
         match self.kind() {
@@ -113,13 +113,13 @@ impl Icmp {
         }
     }
 
-    /// Whether the checksum over header and `payload` is right.
+    /// Whether the checksum over header and `payload` is correct.
     #[inline]
     pub fn checksum_ok(&self, payload: &[u8]) -> bool {
         checksum::Sum::new().slice(&self.0).slice(payload).checksum() == 0
     }
 
-    /// Computes the checksum over header and `payload` afresh.
+    /// Computes the checksum over header and `payload` in full.
     #[inline]
     pub fn update_checksum(&mut self, payload: &[u8]) {
         self.set_checksum(0);
@@ -127,22 +127,22 @@ impl Icmp {
         self.set_checksum(sum);
     }
 
-    /// Mends the checksum after the change that `delta` tells.
+    /// Updates the checksum incrementally by `delta`.
     #[inline]
     pub fn adjust_checksum(&mut self, delta: Delta) {
         self.set_checksum(delta.apply(self.checksum()));
     }
 
-    /// Sets right the checksum that incremental changes leave of a message of which `payload` is
-    /// the rest: where all bytes are zero it is ffff, as computed afresh, and not 0.
+    /// Normalises the checksum after incremental updates. `payload` is the rest of the message. If
+    /// all other bytes are zero, the checksum becomes ffff, as a full computation gives, instead of 0.
     #[inline]
-    pub fn mend_zero_checksum(&mut self, payload: &[u8]) {
+    pub fn normalize_zero_checksum(&mut self, payload: &[u8]) {
         if self.checksum() == 0 && self.0.iter().chain(payload).all(|byte| *byte == 0) {
             self.set_checksum(0xffff);
         }
     }
 
-    /// Sets the identifier and mends the checksum.
+    /// Sets the identifier and updates the checksum.
     #[inline]
     pub fn rewrite_id(&mut self, id: u16) {
         let delta = Delta::new().u16(self.id(), id);
@@ -150,7 +150,7 @@ impl Icmp {
         self.adjust_checksum(delta);
     }
 
-    /// Sets the type and mends the checksum.
+    /// Sets the type and updates the checksum.
     #[inline]
     pub fn rewrite_kind(&mut self, kind: u8) {
         let code = self.code();
@@ -170,29 +170,29 @@ mod tests {
         let mut icmp = Icmp([ECHO, 0, 0, 0, 0, 0, 0, 0]);
         icmp.update_checksum(&[0; 5]);
         icmp.rewrite_kind(ECHO_REPLY);
-        icmp.mend_zero_checksum(&[0; 5]);
+        icmp.normalize_zero_checksum(&[0; 5]);
         assert_eq!((icmp.checksum(), icmp.checksum_ok(&[0; 5])), (0xffff, true));
-        let mut afresh = icmp;
-        afresh.update_checksum(&[0; 5]);
-        assert_eq!(afresh.0, icmp.0);
-        // The sum of others is never zero.
+        let mut fresh = icmp;
+        fresh.update_checksum(&[0; 5]);
+        assert_eq!(fresh.0, icmp.0);
+        // The sum of other messages is never zero.
         let mut icmp = Icmp([ECHO_REPLY, 0, 0, 0, 0xff, 0xff, 0, 0]);
         icmp.update_checksum(&[]);
-        icmp.mend_zero_checksum(&[]);
+        icmp.normalize_zero_checksum(&[]);
         assert_eq!(icmp.checksum(), 0);
     }
 
     #[test]
-    fn rewriting_keeps_the_checksum_right() {
+    fn rewriting_keeps_the_checksum_correct() {
         let mut icmp = Icmp([ECHO, 0, 0, 0, 0x12, 0x34, 0, 7]);
         let payload = b"odd payload";
         icmp.update_checksum(payload);
         assert!(icmp.checksum_ok(payload));
         for id in 0..=u16::MAX {
             icmp.rewrite_id(id);
-            let kept = icmp.checksum();
+            let incremental = icmp.checksum();
             icmp.update_checksum(payload);
-            assert_eq!(kept, icmp.checksum(), "id {id}");
+            assert_eq!(incremental, icmp.checksum(), "id {id}");
         }
         icmp.rewrite_kind(ECHO_REPLY);
         assert!(icmp.checksum_ok(payload));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_ping() {
+    fn matches_a_known_echo_request() {
         // By hand: 0800 + 0001 + 0001 + 6162 = 6964, whose complement is 969b.
         let icmp = Icmp([8, 0, 0x96, 0x9b, 0, 1, 0, 1]);
         assert!(icmp.checksum_ok(b"ab"));

@@ -1,4 +1,4 @@
-//! ICMP for IPv6 (RFC 4443) and neighbour discovery (RFC 4861). The header is that of ICMP.
+//! ICMPv6 (RFC 4443) and neighbour discovery (RFC 4861). The header type is [`Icmp`].
 
 use crate::checksum::Sum;
 use crate::{Icmp, MacAddr};
@@ -27,7 +27,7 @@ pub const NEIGHBOR_ADVERTISEMENT: u8 = 136;
 /// Redirect.
 pub const REDIRECT: u8 = 137;
 
-/// Whether messages of this type are errors, which quote another packet.
+/// Whether messages of this type are errors, which quote a packet.
 #[inline]
 pub const fn is_error(kind: u8) -> bool {
     kind < 128
@@ -40,13 +40,13 @@ pub const fn is_query(kind: u8) -> bool {
 }
 
 impl Icmp {
-    /// Whether the checksum over pseudo header, header and `payload` is right.
+    /// Whether the checksum over pseudo header, header and `payload` is correct.
     #[inline]
     pub fn checksum_ok_v6(&self, pseudo: Sum, payload: &[u8]) -> bool {
         pseudo.slice(&self.0).slice(payload).checksum() == 0
     }
 
-    /// Computes the checksum over pseudo header, header and `payload` afresh.
+    /// Computes the checksum over pseudo header, header and `payload` in full.
     #[inline]
     pub fn update_checksum_v6(&mut self, pseudo: Sum, payload: &[u8]) {
         self.set_checksum(0);
@@ -55,8 +55,8 @@ impl Icmp {
     }
 }
 
-/// The hop limit of all messages of neighbour discovery: no router sent them on.
-pub const ON_LINK: u8 = 255;
+/// The hop limit of all neighbour discovery messages, which proves that no router forwarded them.
+pub const ND_HOP_LIMIT: u8 = 255;
 
 header! {
     /// A neighbour solicitation or advertisement, up to its options.
@@ -78,14 +78,14 @@ header! {
     Neighbor [24] {
         /// [`NEIGHBOR_SOLICITATION`] or [`NEIGHBOR_ADVERTISEMENT`].
         kind, set_kind: u8 = KIND @ 0;
-        /// Zero.
+        /// Code, zero.
         code, set_code: u8 = CODE @ 1;
         /// Checksum over the whole message and the pseudo header.
         checksum, set_checksum: u16 = CHECKSUM @ 2;
-        /// Whether an advertisement is a router's, was asked for, and counts
-        /// for more than what is known.
+        /// Flags of an advertisement: [`Neighbor::ROUTER`], [`Neighbor::SOLICITED`],
+        /// [`Neighbor::OVERRIDE`].
         flags, set_flags: u8 = FLAGS @ 4;
-        /// Whose link-layer address is asked for or told.
+        /// The IPv6 address to resolve, or whose link-layer address is advertised.
         target, set_target: Ipv6Addr = TARGET @ 8;
     }
 }
@@ -95,10 +95,10 @@ impl Neighbor {
     pub const ROUTER: u8 = 0x80;
     /// The advertisement answers a solicitation.
     pub const SOLICITED: u8 = 0x40;
-    /// The advertisement replaces what is known.
+    /// The advertisement overrides an existing cache entry.
     pub const OVERRIDE: u8 = 0x20;
 
-    /// A message without checksum.
+    /// Makes a message without checksum.
     pub fn new(kind: u8, flags: u8, target: Ipv6Addr) -> Self {
         let mut message = Neighbor([0; 24]);
         message.set_kind(kind);
@@ -107,12 +107,12 @@ impl Neighbor {
         message
     }
 
-    /// Whether the checksum over pseudo header, message and `options` is right.
+    /// Whether the checksum over pseudo header, message and `options` is correct.
     pub fn checksum_ok(&self, pseudo: Sum, options: &[u8]) -> bool {
         pseudo.slice(&self.0).slice(options).checksum() == 0
     }
 
-    /// Computes the checksum over pseudo header, message and `options` afresh.
+    /// Computes the checksum over pseudo header, message and `options` in full.
     pub fn update_checksum(&mut self, pseudo: Sum, options: &[u8]) {
         self.set_checksum(0);
         let sum = pseudo.slice(&self.0).slice(options).checksum();
@@ -120,13 +120,13 @@ impl Neighbor {
     }
 }
 
-/// The option that tells the sender's link-layer address.
+/// Option: source link-layer address.
 pub const SOURCE_LINK_ADDRESS: u8 = 1;
-/// The option that tells the target's.
+/// Option: target link-layer address.
 pub const TARGET_LINK_ADDRESS: u8 = 2;
 
 header! {
-    /// An option that tells an Ethernet address.
+    /// A link-layer address option with an Ethernet address (RFC 4861, 4.6.1).
     ///
     /// ```text
     ///  0                   1                   2                   3
@@ -139,9 +139,9 @@ header! {
     /// ```
     #[derive(Debug)]
     LinkAddress [8] {
-        /// Whose address.
+        /// Option type: [`SOURCE_LINK_ADDRESS`] or [`TARGET_LINK_ADDRESS`].
         kind, set_kind: u8 = KIND @ 0;
-        /// Length in eights of bytes.
+        /// Length in units of 8 bytes.
         units, set_units: u8 = UNITS @ 1;
         /// The address.
         mac, set_mac: MacAddr = MAC @ 2;
@@ -149,7 +149,7 @@ header! {
 }
 
 impl LinkAddress {
-    /// An option.
+    /// Makes an option.
     pub fn new(kind: u8, mac: MacAddr) -> Self {
         let mut option = LinkAddress([0; 8]);
         option.set_kind(kind);
@@ -159,11 +159,11 @@ impl LinkAddress {
     }
 }
 
-/// The option of a redirect that quotes the packet.
+/// Option: redirected header, which quotes the packet.
 const REDIRECTED_HEADER: u8 = 4;
 
 header! {
-    /// What stands before a packet that a redirect quotes (RFC 4861, 4.6.3).
+    /// The redirected header option, without the quoted packet (RFC 4861, 4.6.3).
     ///
     /// ```text
     ///  0                   1                   2                   3
@@ -175,34 +175,34 @@ header! {
     /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
     /// ```
     #[derive(Debug)]
-    Redirected [8] {
-        /// 4.
+    RedirectedHeader [8] {
+        /// Option type, 4.
         kind, set_kind: u8 = KIND @ 0;
-        /// Length in eights of bytes, this header included.
+        /// Length in units of 8 bytes, including this header.
         units, set_units: u8 = UNITS @ 1;
     }
 }
 
-impl Redirected {
-    /// The header before so many bytes, a multiple of eight up to 2032.
+impl RedirectedHeader {
+    /// Makes the header for `quoted` bytes of packet, a multiple of eight up to 2032.
     pub fn new(quoted: usize) -> Self {
-        let mut header = Redirected([0; 8]);
+        let mut header = RedirectedHeader([0; 8]);
         header.set_kind(REDIRECTED_HEADER);
         header.set_units((quoted / 8 + 1) as u8);
         header
     }
 }
 
-/// The Ethernet address that the first option of `kind` tells. `Err` if the
-/// options are malformed (RFC 4861, 7.1: such messages are to be ignored).
-pub fn link_address(mut options: &[u8], kind: u8) -> Result<Option<MacAddr>, Malformed> {
+/// The Ethernet address in the first option of type `kind`. `Err` if the options
+/// are malformed (RFC 4861, 7.1: receivers ignore such messages).
+pub fn link_address(mut options: &[u8], kind: u8) -> Result<Option<MacAddr>, MalformedOptions> {
     let mut found = None;
     while !options.is_empty() {
         let (option, units) = match options {
             [option, units, ..] => (*option, usize::from(*units)),
-            _ => return Err(Malformed),
+            _ => return Err(MalformedOptions),
         };
-        let rest = options.get(units * 8..).filter(|_| units > 0).ok_or(Malformed)?;
+        let rest = options.get(units * 8..).filter(|_| units > 0).ok_or(MalformedOptions)?;
         if let (true, 1, None, Some((address, _))) =
             (option == kind, units, found, LinkAddress::from_prefix(options))
         {
@@ -213,14 +213,14 @@ pub fn link_address(mut options: &[u8], kind: u8) -> Result<Option<MacAddr>, Mal
     Ok(found)
 }
 
-/// The options of a message are malformed.
+/// Error: the options of a message are malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Malformed;
+pub struct MalformedOptions;
 
-/// The group of all hosts on the link.
+/// The all-nodes multicast group of the link.
 pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-/// The group of all hosts whose address may be `target` (RFC 4291, 2.7.1).
+/// The solicited-node multicast group of `target` (RFC 4291, 2.7.1).
 pub fn solicited_node(target: Ipv6Addr) -> Ipv6Addr {
     const PREFIX: u128 = 0xff02_0000_0000_0000_0000_0001_ff00_0000;
     Ipv6Addr::from_bits(PREFIX | target.to_bits() & 0xff_ffff)
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_as_the_diagrams_say() {
+    fn fields_have_the_offsets_of_the_diagrams() {
         let target: Ipv6Addr = "2001:db8::1234:5678".parse().expect("an address");
         assert_eq!(solicited_node(target).to_string(), "ff02::1:ff34:5678");
         let flags = Neighbor::ROUTER | Neighbor::SOLICITED;
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_found_or_malformed() {
+    fn link_addresses_are_found_in_well_formed_options() {
         let mac = MacAddr([2, 0, 0, 0, 0, 9]);
         let [source, target] =
             [SOURCE_LINK_ADDRESS, TARGET_LINK_ADDRESS].map(|kind| LinkAddress::new(kind, mac).0);
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(link_address(&source, TARGET_LINK_ADDRESS), Ok(None));
         assert_eq!(link_address(&[], TARGET_LINK_ADDRESS), Ok(None));
         for bad in [&both[..15], &both[..9], &[2, 0, 2, 0, 0, 0, 0, 9]] {
-            assert_eq!(link_address(bad, TARGET_LINK_ADDRESS), Err(Malformed), "{bad:?}");
+            assert_eq!(link_address(bad, TARGET_LINK_ADDRESS), Err(MalformedOptions), "{bad:?}");
         }
     }
 }

@@ -28,7 +28,7 @@ pub const ESP: u8 = 50;
 pub const AH: u8 = 51;
 /// ICMPv6.
 pub const ICMPV6: u8 = 58;
-/// IPv6: nothing follows.
+/// IPv6: no next header.
 pub const NO_NEXT: u8 = 59;
 /// IPv6 destination options.
 pub const DESTINATION_OPTIONS: u8 = 60;

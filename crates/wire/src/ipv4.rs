@@ -49,9 +49,9 @@ header! {
         id, set_id: u16 = ID @ 4;
         /// Flags and fragment offset, as one word.
         fragment_word, set_fragment_word: u16 = FRAGMENT_WORD @ 6;
-        /// Hops the packet may still travel.
+        /// Time to live: maximum number of remaining hops.
         ttl, set_ttl: u8 = TTL @ 8;
-        /// What follows (see [`ip_proto`](crate::ip_proto)).
+        /// Protocol of the payload (see [`ip_proto`](crate::ip_proto)).
         protocol, set_protocol: u8 = PROTOCOL @ 9;
         /// Checksum over the header with its options.
         checksum, set_checksum: u16 = CHECKSUM @ 10;
@@ -63,16 +63,16 @@ header! {
 }
 
 impl Ipv4Header {
-    /// In the fragment word: reserved, must be zero.
+    /// Flag in the fragment word: reserved, must be zero.
     pub const RESERVED_FLAG: u16 = 0x8000;
-    /// In the fragment word: routers must not fragment.
+    /// Flag DF in the fragment word: routers must not fragment.
     pub const DONT_FRAGMENT: u16 = 0x4000;
-    /// In the fragment word: not the last fragment.
+    /// Flag MF in the fragment word: not the last fragment.
     pub const MORE_FRAGMENTS: u16 = 0x2000;
-    /// In the fragment word: the offset, in units of 8 bytes.
+    /// Fragment offset in the fragment word, in units of 8 bytes.
     pub const OFFSET_MASK: u16 = 0x1fff;
 
-    /// A header without options: DF clear, TTL 64, and a right checksum.
+    /// Makes a header without options: DF clear, TTL 64, correct checksum.
     pub fn new(protocol: u8, src: Ipv4Addr, dst: Ipv4Addr, total_len: u16) -> Self {
         let mut header = Ipv4Header([0; 20]);
         header.set_version_ihl(0x45);
@@ -85,20 +85,20 @@ impl Ipv4Header {
         header
     }
 
-    /// IP version; 4 if this is what it claims to be.
+    /// IP version; 4 in a valid header.
     #[inline(always)]
     pub fn version(&self) -> u8 {
         self.version_ihl() >> 4
     }
 
-    /// Length of the header with options in bytes, 0 to 60; below 20 it is
-    /// wrong.
+    /// Length of the header with options in bytes, 0 to 60; less than 20 is
+    /// invalid.
     #[inline(always)]
     pub fn header_len(&self) -> usize {
         usize::from(self.version_ihl() & 0xf) * 4
     }
 
-    /// Sets version 4 and a header length, in bytes, of at most 60.
+    /// Sets version 4 and the header length, in bytes, a multiple of 4 of at most 60.
     #[inline]
     pub fn set_header_len(&mut self, len: usize) {
         self.set_version_ihl(0x40 | (len / 4) as u8 & 0xf);
@@ -122,13 +122,13 @@ impl Ipv4Header {
         self.set_tos(dscp << 2 | self.ecn());
     }
 
-    /// Congestion notification: 0 not capable, 1 and 2 capable, 3 experienced.
+    /// ECN: 0 not capable, 1 and 2 capable, 3 congestion experienced.
     #[inline]
     pub fn ecn(&self) -> u8 {
         self.tos() & 3
     }
 
-    /// Sets congestion notification to the low 2 bits of `ecn`.
+    /// Sets ECN to the low 2 bits of `ecn`.
     #[inline]
     pub fn set_ecn(&mut self, ecn: u8) {
         self.set_tos(self.tos() & !3 | ecn & 3);
@@ -166,26 +166,26 @@ impl Ipv4Header {
         self.set_fragment_word(others | if set { Self::MORE_FRAGMENTS } else { 0 });
     }
 
-    /// Where in the packet this fragment lies, in bytes.
+    /// Fragment offset in bytes.
     #[inline]
     pub fn fragment_offset(&self) -> usize {
         usize::from(self.fragment_word() & Self::OFFSET_MASK) * 8
     }
 
-    /// Sets where this fragment lies, in bytes (a multiple of 8 below 65536).
+    /// Sets the fragment offset in bytes (a multiple of 8 below 65536).
     #[inline]
     pub fn set_fragment_offset(&mut self, bytes: usize) {
         let flags = self.fragment_word() & !Self::OFFSET_MASK;
         self.set_fragment_word(flags | (bytes / 8) as u16 & Self::OFFSET_MASK);
     }
 
-    /// Whether this is a part of a packet.
+    /// Whether this is a fragment.
     #[inline(always)]
     pub fn is_fragment(&self) -> bool {
         self.fragment_word() & (Self::MORE_FRAGMENTS | Self::OFFSET_MASK) != 0
     }
 
-    /// Whether the transport header is here: a whole packet or its first part.
+    /// Whether this is a whole packet or a first fragment, which has the transport header.
     #[inline(always)]
     pub fn is_first_fragment(&self) -> bool {
         self.fragment_word() & Self::OFFSET_MASK == 0
@@ -203,20 +203,20 @@ impl Ipv4Header {
         self.dst().to_bits()
     }
 
-    /// Splits what follows the fixed header into options and the rest; `None`
-    /// if the header length is wrong or the options are cut off.
+    /// Splits the bytes behind the fixed header into options and payload; `None`
+    /// if the header length is invalid or the options are truncated.
     #[inline]
     pub fn split_options<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         rest.split_at_checked(self.header_len().checked_sub(Self::LEN)?)
     }
 
-    /// Whether the checksum over this header and its `options` is right.
+    /// Whether the checksum over this header and its `options` is correct.
     #[inline(always)]
     pub fn checksum_ok(&self, options: &[u8]) -> bool {
         if options.is_empty() { checksum::header_ok(&self.0) } else { self.sum(options) == 0 }
     }
 
-    /// Computes the checksum over this header and its `options` afresh.
+    /// Computes the checksum over this header and its `options` in full.
     #[inline(always)]
     pub fn update_checksum(&mut self, options: &[u8]) {
         self.set_checksum(0);
@@ -231,32 +231,32 @@ impl Ipv4Header {
         Sum::new().slice(&self.0).slice(options).checksum()
     }
 
-    /// Mends the checksum after the change that `delta` tells.
+    /// Updates the checksum incrementally by `delta`.
     #[inline(always)]
     pub fn adjust_checksum(&mut self, delta: Delta) {
         self.set_checksum(delta.apply(self.checksum()));
     }
 
-    /// Takes one hop off and mends the checksum; `None` at the last hop,
-    /// leaving the header untouched.
+    /// Decrements the TTL, updates the checksum, and returns the new TTL. Returns
+    /// `None` and changes nothing if the TTL is 0 or 1.
     #[inline(always)]
     pub fn decrement_ttl(&mut self) -> Option<u8> {
-        // TTL, protocol and checksum are one word; as little-endian numbers
-        // the TTL is its lowest byte and the checksum its upper half.
+        // TTL, protocol and checksum are one 32-bit word: read as little-endian,
+        // the TTL is the lowest byte and the checksum the upper half.
         let word = self.0[Self::TTL..].first_chunk_mut::<4>()?;
         let old = u32::from_le_bytes(*word);
         let ttl = old as u8;
         if ttl < 2 {
             return None;
         }
-        // RFC 1141: one less in the TTL is one more in the checksum, and one
-        // more again if that carries or would leave 0xffff (RFC 1624).
+        // RFC 1141: decrementing the TTL increments the checksum; a carry, or a
+        // result of 0xffff (RFC 1624), increments it once more.
         let carry = u32::from(old >= 0xfffe_0000) << 16;
         *word = old.wrapping_add(0x1_0000 - 1).wrapping_add(carry).to_le_bytes();
         Some(ttl - 1)
     }
 
-    /// Sets the TTL and mends the checksum.
+    /// Sets the TTL and updates the checksum.
     #[inline]
     pub fn rewrite_ttl(&mut self, ttl: u8) {
         let low = self.protocol();
@@ -266,7 +266,7 @@ impl Ipv4Header {
         self.adjust_checksum(delta);
     }
 
-    /// Sets the total length and mends the checksum.
+    /// Sets the total length and updates the checksum.
     #[inline]
     pub fn rewrite_total_len(&mut self, len: u16) {
         let delta = Delta::new().u16(self.total_len(), len);
@@ -274,7 +274,7 @@ impl Ipv4Header {
         self.adjust_checksum(delta);
     }
 
-    /// Sets type of service and mends the checksum.
+    /// Sets type of service and updates the checksum.
     #[inline]
     pub fn rewrite_tos(&mut self, tos: u8) {
         let delta = Delta::new().u16(u16::from(self.tos()), u16::from(tos));
@@ -282,13 +282,13 @@ impl Ipv4Header {
         self.adjust_checksum(delta);
     }
 
-    /// Sets the code point to the low 6 bits of `dscp` and mends the checksum.
+    /// Sets the code point to the low 6 bits of `dscp` and updates the checksum.
     #[inline]
     pub fn rewrite_dscp(&mut self, dscp: u8) {
         self.rewrite_tos(dscp << 2 | self.ecn());
     }
 
-    /// Sets congestion notification to the low 2 bits of `ecn` and mends the checksum.
+    /// Sets ECN to the low 2 bits of `ecn` and updates the checksum.
     #[inline]
     pub fn rewrite_ecn(&mut self, ecn: u8) {
         let mut changed = *self;
@@ -296,7 +296,7 @@ impl Ipv4Header {
         self.rewrite_tos(changed.tos());
     }
 
-    /// Sets flags and fragment offset and mends the checksum.
+    /// Sets flags and fragment offset and updates the checksum.
     #[inline]
     pub fn rewrite_fragment_word(&mut self, word: u16) {
         let delta = Delta::new().u16(self.fragment_word(), word);
@@ -304,8 +304,8 @@ impl Ipv4Header {
         self.adjust_checksum(delta);
     }
 
-    /// Sets the source address and mends the checksum; what it did goes for
-    /// the transport checksum too.
+    /// Sets the source address and updates the checksum; returns the change, which
+    /// applies to the transport checksum too.
     #[inline]
     pub fn rewrite_src(&mut self, src: Ipv4Addr) -> Delta {
         let delta = Delta::new().addr(self.src(), src);
@@ -314,8 +314,8 @@ impl Ipv4Header {
         delta
     }
 
-    /// Sets the destination address and mends the checksum; what it did goes
-    /// for the transport checksum too.
+    /// Sets the destination address and updates the checksum; returns the change,
+    /// which applies to the transport checksum too.
     #[inline]
     pub fn rewrite_dst(&mut self, dst: Ipv4Addr) -> Delta {
         let delta = Delta::new().addr(self.dst(), dst);
@@ -332,7 +332,7 @@ impl Ipv4Header {
     }
 }
 
-/// Walks the options of an IPv4 header.
+/// Iterates over the options of an IPv4 header.
 #[inline]
 pub fn options(list: &[u8]) -> RawOptions<'_> {
     RawOptions::new(list)
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_header() {
+    fn matches_a_known_header() {
         let bytes = [
             0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8,
             0, 0xc7,
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn decrementing_equals_a_fresh_checksum() {
+    fn decrementing_the_ttl_equals_a_full_checksum() {
         for id in 0..=u16::MAX {
             let mut ip = header(id);
             assert_eq!(ip.decrement_ttl(), Some(63));
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_hop_is_left_alone() {
+    fn a_ttl_of_one_is_not_decremented() {
         for ttl in 0..=255 {
             let mut ip = header(7);
             ip.rewrite_ttl(ttl);
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_bytes_leave_their_neighbours() {
+    fn bit_field_setters_keep_other_bits() {
         let mut ip = header(0);
         ip.set_dscp(46);
         ip.set_ecn(3);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_under_the_checksum() {
+    fn the_checksum_covers_options() {
         let mut ip = header(0);
         ip.set_header_len(24);
         ip.update_checksum(&[148, 4, 0, 0]);
@@ -423,7 +423,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rewriting_equals_a_fresh_checksum(mut bytes: [u8; 20], src: u32, dst: u32, tos: u8, dscp: u8) {
+        fn rewriting_equals_a_full_checksum(mut bytes: [u8; 20], src: u32, dst: u32, tos: u8, dscp: u8) {
             bytes[0] = 0x45;
             let mut ip = Ipv4Header(bytes);
             ip.update_checksum(&[]);

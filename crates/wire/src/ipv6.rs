@@ -27,11 +27,11 @@ header! {
     Ipv6Header [40] {
         /// Version, traffic class and flow label, as one word.
         version_class_flow, set_version_class_flow: u32 = VERSION_CLASS_FLOW @ 0;
-        /// Length of what follows this header in bytes.
+        /// Length of the bytes behind this header.
         payload_len, set_payload_len: u16 = PAYLOAD_LEN @ 4;
-        /// What follows (see [`ip_proto`](crate::ip_proto)).
+        /// Protocol of the next header (see [`ip_proto`](crate::ip_proto)).
         next_header, set_next_header: u8 = NEXT_HEADER @ 6;
-        /// Hops the packet may still travel.
+        /// Hop limit: maximum number of remaining hops.
         hop_limit, set_hop_limit: u8 = HOP_LIMIT @ 7;
         /// Source address.
         src, set_src: Ipv6Addr = SRC @ 8;
@@ -41,7 +41,7 @@ header! {
 }
 
 impl Ipv6Header {
-    /// A header with hop limit 64, traffic class and flow label zero.
+    /// Makes a header with hop limit 64, and traffic class and flow label zero.
     pub fn new(next_header: u8, src: Ipv6Addr, dst: Ipv6Addr, payload_len: u16) -> Self {
         let mut header = Ipv6Header([0; 40]);
         header.set_version_class_flow(6 << 28);
@@ -53,7 +53,7 @@ impl Ipv6Header {
         header
     }
 
-    /// IP version; 6 if this is what it claims to be.
+    /// IP version; 6 in a valid header.
     #[inline(always)]
     pub fn version(&self) -> u8 {
         self.0[0] >> 4
@@ -97,7 +97,7 @@ impl Ipv6Header {
         self.set_version_class_flow(others | label & 0xf_ffff);
     }
 
-    /// Takes one hop off; `None` at the last hop, leaving the header untouched.
+    /// Decrements the hop limit and returns it. Returns `None` and changes nothing if it is 0 or 1.
     #[inline(always)]
     pub fn decrement_hop_limit(&mut self) -> Option<u8> {
         let left = self.hop_limit().checked_sub(1).filter(|&left| left > 0)?;
@@ -105,9 +105,9 @@ impl Ipv6Header {
         Some(left)
     }
 
-    /// The sum of the pseudo header for the checksum of protocol `next_header`,
-    /// which extension headers may have kept out of this header; `len` counts
-    /// transport header and payload.
+    /// The sum of the pseudo header for a transport checksum. `next_header` is the
+    /// transport protocol, which differs from this header's field if there are
+    /// extension headers; `len` counts transport header and payload.
     #[inline]
     pub fn pseudo(&self, next_header: u8, len: usize) -> Sum {
         checksum::pseudo_v6(self.src(), self.dst(), next_header, len)
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_lie_where_the_diagram_says() {
+    fn fields_have_the_offsets_of_the_diagram() {
         let src: Ipv6Addr = "2001:db8::1".parse().expect("address");
         let dst: Ipv6Addr = "fe80::2".parse().expect("address");
         let mut ip = Ipv6Header::new(58, src, dst, 0x1234);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn hops_run_out() {
+    fn a_hop_limit_of_one_is_not_decremented() {
         let mut ip = Ipv6Header::new(58, Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST, 0);
         ip.set_hop_limit(2);
         assert_eq!(ip.decrement_hop_limit(), Some(1));

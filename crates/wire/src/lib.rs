@@ -1,10 +1,10 @@
-//! Bytes on the wire: header views with named offsets, checksums, pcap
-//! formats and packets as text.
+//! Protocol formats: header views with named offsets, checksums, pcap files
+//! and packets as text.
 //!
-//! A header type is an array of bytes and nothing else. Viewing a slice as one
-//! ([`Ipv4Header::from_prefix`] and its kin) is a length check; after it, no
-//! accessor can fail. What a view does *not* say is that the bytes make sense:
-//! lengths and versions are fields like any other.
+//! A header type is a plain array of bytes. Viewing a slice as a header
+//! ([`Ipv4Header::from_prefix`] and its equivalents) checks only the length;
+//! after that no accessor can fail. A view does *not* validate the fields: the
+//! caller checks versions and lengths.
 #![forbid(unsafe_code)]
 
 #[macro_use]

@@ -24,60 +24,60 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub struct MacAddr(pub [u8; 6]);
 
 impl MacAddr {
-    /// All zeros: no address.
+    /// All zeros, which stands for no address.
     pub const ZERO: MacAddr = MacAddr([0; 6]);
-    /// All ones: every station.
+    /// The broadcast address: all ones.
     pub const BROADCAST: MacAddr = MacAddr([0xff; 6]);
 
-    /// The six bytes as sent.
+    /// The six bytes in transmission order.
     #[inline]
     pub const fn octets(self) -> [u8; 6] {
         self.0
     }
 
-    /// Whether every station is meant.
+    /// Whether this is the broadcast address.
     #[inline]
     pub fn is_broadcast(self) -> bool {
         self == MacAddr::BROADCAST
     }
 
-    /// Whether a group is meant (IEEE 802.3, I/G bit); true of broadcast too.
+    /// Whether this is a group address (IEEE 802.3, I/G bit); true for broadcast too.
     #[inline]
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 != 0
     }
 
-    /// Whether one station is meant.
+    /// Whether this is the address of a single station.
     #[inline]
     pub const fn is_unicast(self) -> bool {
         !self.is_multicast()
     }
 
-    /// Whether the address was given out locally (IEEE 802, U/L bit).
+    /// Whether the address is locally administered (IEEE 802, U/L bit).
     #[inline]
     pub const fn is_local(self) -> bool {
         self.0[0] & 2 != 0
     }
 
-    /// Whether no address is meant.
+    /// Whether the address is all zeros.
     #[inline]
     pub fn is_zero(self) -> bool {
         self == MacAddr::ZERO
     }
 
-    /// The group address that carries an IPv4 multicast group (RFC 1112, 6.4).
-    pub const fn of_ipv4_group(group: std::net::Ipv4Addr) -> MacAddr {
+    /// The group address of an IPv4 multicast group (RFC 1112, 6.4).
+    pub const fn from_ipv4_group(group: std::net::Ipv4Addr) -> MacAddr {
         let [_, b, c, d] = group.octets();
         MacAddr([1, 0, 0x5e, b & 0x7f, c, d])
     }
 
-    /// The group address that carries an IPv6 multicast group (RFC 2464, 7).
-    pub const fn of_ipv6_group(group: std::net::Ipv6Addr) -> MacAddr {
+    /// The group address of an IPv6 multicast group (RFC 2464, 7).
+    pub const fn from_ipv6_group(group: std::net::Ipv6Addr) -> MacAddr {
         let [.., a, b, c, d] = group.octets();
         MacAddr([0x33, 0x33, a, b, c, d])
     }
 
-    /// The address as a number, the first byte most significant.
+    /// The address as a number, with the first byte most significant.
     #[inline]
     pub const fn to_u64(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;
@@ -91,18 +91,18 @@ impl MacAddr {
         MacAddr([a, b, c, d, e, f])
     }
 
-    /// The address printed with colons, as `ip link` and tcpdump do.
+    /// Formats the address with colons, as `ip link` and tcpdump do.
     pub fn with_colons(self) -> impl fmt::Display {
-        Separated(self, ':')
+        MacFormat(self, ':')
     }
 }
 
-/// An address and what goes between its bytes.
-struct Separated(MacAddr, char);
+/// An address and the separator of its bytes.
+struct MacFormat(MacAddr, char);
 
-impl fmt::Display for Separated {
+impl fmt::Display for MacFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Separated(MacAddr([a, b, c, d, e, g]), s) = self;
+        let MacFormat(MacAddr([a, b, c, d, e, g]), s) = self;
         write!(f, "{a:02X}{s}{b:02X}{s}{c:02X}{s}{d:02X}{s}{e:02X}{s}{g:02X}")
     }
 }
@@ -110,9 +110,9 @@ impl fmt::Display for Separated {
 impl fmt::Display for MacAddr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if f.width().is_some() {
-            return f.pad(&Separated(*self, '-').to_string());
+            return f.pad(&MacFormat(*self, '-').to_string());
         }
-        Separated(*self, '-').fmt(f)
+        MacFormat(*self, '-').fmt(f)
     }
 }
 
@@ -128,7 +128,7 @@ impl From<[u8; 6]> for MacAddr {
     }
 }
 
-/// Why a text is not an Ethernet address.
+/// Error: a text is not an Ethernet address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacAddrError;
 
@@ -143,15 +143,15 @@ impl std::error::Error for MacAddrError {}
 impl FromStr for MacAddr {
     type Err = MacAddrError;
 
-    /// Reads six bytes of one or two digits with `:` or `-` (one of them, not
-    /// both) between them.
+    /// Parses six bytes of one or two hexadecimal digits, all separated by `:` or
+    /// all by `-`.
     fn from_str(text: &str) -> Result<Self, MacAddrError> {
         let separator = if text.contains(':') { ':' } else { '-' };
         let mut octets = [0; 6];
         let mut words = text.split(separator);
         for octet in &mut octets {
             let word = words.next().ok_or(MacAddrError)?;
-            // `from_str_radix` would take a sign.
+            // `from_str_radix` would accept a sign.
             if word.is_empty() || word.len() > 2 || !word.bytes().all(|b| b.is_ascii_hexdigit()) {
                 return Err(MacAddrError);
             }
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prints_dashes_and_reads_dashes_and_colons() {
+    fn prints_dashes_and_parses_dashes_and_colons() {
         let mac = MacAddr([0, 1, 2, 0xab, 0xcd, 0xef]);
         assert_eq!(mac.to_string(), "00-01-02-AB-CD-EF");
         assert_eq!(mac.with_colons().to_string(), "00:01:02:AB:CD:EF");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_address() {
+    fn rejects_invalid_addresses() {
         for text in [
             "",
             "0:1:2:3:4",
@@ -192,11 +192,11 @@ mod tests {
     }
 
     #[test]
-    fn knows_groups() {
+    fn recognises_group_addresses() {
         assert!(MacAddr::BROADCAST.is_broadcast() && MacAddr::BROADCAST.is_multicast());
-        let group = MacAddr::of_ipv4_group([239, 129, 2, 3].into());
+        let group = MacAddr::from_ipv4_group([239, 129, 2, 3].into());
         assert_eq!(group, MacAddr([1, 0, 0x5e, 1, 2, 3]));
-        let group6 = MacAddr::of_ipv6_group([0xff02, 0, 0, 0, 0, 1, 0xff12, 0x3456].into());
+        let group6 = MacAddr::from_ipv6_group([0xff02, 0, 0, 0, 0, 1, 0xff12, 0x3456].into());
         assert_eq!(group6, MacAddr([0x33, 0x33, 0xff, 0x12, 0x34, 0x56]));
         assert!(group.is_multicast() && !group.is_broadcast() && !group.is_unicast());
         assert!(MacAddr([2, 0, 0, 0, 0, 1]).is_local());
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn is_its_number() {
+    fn converts_to_and_from_numbers() {
         let mac = MacAddr([1, 2, 3, 4, 5, 6]);
         assert_eq!(mac.to_u64(), 0x0102_0304_0506);
         assert_eq!(MacAddr::from_u64(0xffff_0102_0304_0506), mac);

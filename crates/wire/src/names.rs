@@ -1,4 +1,4 @@
-//! The names that Click has for ICMP types and codes and IP protocols.
+//! Click's names of ICMP types, ICMP codes and IP protocols.
 
 use crate::{icmp, ip_proto};
 
@@ -69,7 +69,7 @@ fn name(table: &'static Table, number: u8) -> Option<&'static str> {
     table.iter().find(|entry| entry.1 == number).map(|entry| entry.0)
 }
 
-/// The number that `text` names, or is (decimal, or hexadecimal after `0x`).
+/// The number with the name `text`, or written in `text` (decimal, or hexadecimal after `0x`).
 fn number(table: &'static Table, text: &str) -> Option<u8> {
     let named = table.iter().find(|entry| entry.0 == text).map(|entry| entry.1);
     named.or_else(|| match text.strip_prefix("0x") {
@@ -83,7 +83,7 @@ pub fn protocol_name(protocol: u8) -> Option<&'static str> {
     name(&PROTOCOLS, protocol)
 }
 
-/// IP protocol of that name or number.
+/// IP protocol with this name or number.
 pub fn protocol_number(text: &str) -> Option<u8> {
     number(&PROTOCOLS, text)
 }
@@ -93,7 +93,7 @@ pub fn icmp_type_name(kind: u8) -> Option<&'static str> {
     name(&ICMP_TYPES, kind)
 }
 
-/// ICMP type of that name or number.
+/// ICMP type with this name or number.
 pub fn icmp_type_number(text: &str) -> Option<u8> {
     number(&ICMP_TYPES, text)
 }
@@ -103,7 +103,7 @@ pub fn icmp_code_name(kind: u8, code: u8) -> Option<&'static str> {
     name(codes(kind), code)
 }
 
-/// Code of that name or number, for the ICMP type `kind`.
+/// Code of the ICMP type `kind` with this name or number.
 pub fn icmp_code_number(kind: u8, text: &str) -> Option<u8> {
     number(codes(kind), text)
 }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_has_its_number_and_back() {
+    fn names_and_numbers_convert_both_ways() {
         for n in 0..=255 {
             for (name, number) in [
                 (protocol_name(n), protocol_number as fn(&str) -> Option<u8>),

@@ -1,16 +1,17 @@
-//! Frames of neighbour discovery: written, and read as far as they can be believed.
+//! Ethernet frames of IPv6 neighbour discovery (RFC 4861): builds and validates them.
 
-use crate::icmp6::{self, LinkAddress, Malformed, Neighbor};
+use crate::icmp6::{self, LinkAddress, MalformedOptions, Neighbor};
 use crate::{Ethernet, Ipv6Header, MacAddr, ether_type, ip_proto};
 use std::net::Ipv6Addr;
 
-/// Length of the IPv6 header of all these messages.
+/// Length of the IPv6 header of a neighbour discovery frame, which has no extension headers.
 pub const HEADER_LEN: usize = Ipv6Header::LEN;
-const MESSAGE: usize = Neighbor::LEN + LinkAddress::LEN;
+/// Length of a message with one option.
+const MESSAGE_LEN: usize = Neighbor::LEN + LinkAddress::LEN;
 /// Length of a frame with one option.
-pub const FRAME_LEN: usize = Ethernet::LEN + Ipv6Header::LEN + MESSAGE;
+pub const FRAME_LEN: usize = Ethernet::LEN + Ipv6Header::LEN + MESSAGE_LEN;
 
-/// A frame with a message and one option, between these Ethernet and these IPv6 addresses.
+/// Makes a frame with a message and one option, from and to these Ethernet and IPv6 addresses.
 pub fn frame(
     (src_mac, dst_mac): (MacAddr, MacAddr),
     (src, dst): (Ipv6Addr, Ipv6Addr),
@@ -18,53 +19,54 @@ pub fn frame(
     option: LinkAddress,
 ) -> [u8; FRAME_LEN] {
     let ether = Ethernet::new(dst_mac, src_mac, ether_type::IPV6);
-    let mut ip = Ipv6Header::new(ip_proto::ICMPV6, src, dst, MESSAGE as u16);
-    ip.set_hop_limit(icmp6::ON_LINK);
-    message.update_checksum(ip.pseudo(ip_proto::ICMPV6, MESSAGE), option.bytes());
+    let mut ip = Ipv6Header::new(ip_proto::ICMPV6, src, dst, MESSAGE_LEN as u16);
+    ip.set_hop_limit(icmp6::ND_HOP_LIMIT);
+    message.update_checksum(ip.pseudo(ip_proto::ICMPV6, MESSAGE_LEN), option.bytes());
     let mut frame = [0; FRAME_LEN];
     let parts: [&[u8]; 4] = [ether.bytes(), ip.bytes(), message.bytes(), option.bytes()];
     let mut rest = &mut frame[..];
     for part in parts {
-        let (place, after) = rest.split_at_mut(part.len());
-        place.copy_from_slice(part);
+        let (target, after) = rest.split_at_mut(part.len());
+        target.copy_from_slice(part);
         rest = after;
     }
     frame
 }
 
-/// A message that can be believed.
+/// A validated neighbour discovery message.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard<'a> {
-    /// The frame's header.
+pub struct NeighborMessage<'a> {
+    /// The Ethernet header.
     pub ether: &'a Ethernet,
-    /// The packet's header.
+    /// The IPv6 header.
     pub ip: &'a Ipv6Header,
     /// The message.
     pub message: &'a Neighbor,
     options: &'a [u8],
 }
 
-impl Heard<'_> {
-    /// The Ethernet address that the first option of `kind` tells.
-    pub fn link_address(&self, kind: u8) -> Result<Option<MacAddr>, Malformed> {
+impl NeighborMessage<'_> {
+    /// The Ethernet address in the first option of type `kind`.
+    pub fn link_address(&self, kind: u8) -> Result<Option<MacAddr>, MalformedOptions> {
         icmp6::link_address(self.options, kind)
     }
 }
 
-/// The message of this type in a frame, if all is as RFC 4861, 7.1 wants it, but for its options.
-pub fn read(frame: &[u8], kind: u8) -> Option<Heard<'_>> {
+/// Parses a frame with a message of type `kind`. `None` if it fails a check of RFC 4861, 7.1;
+/// the options are not checked.
+pub fn parse(frame: &[u8], kind: u8) -> Option<NeighborMessage<'_>> {
     let (ether, rest) = Ethernet::from_prefix(frame)?;
     let (ip, rest) = Ipv6Header::from_prefix(rest)?;
     let payload = rest.get(..ip.payload_len().into())?;
     let (message, options) = Neighbor::from_prefix(payload)?;
-    let good = ether.ether_type() == ether_type::IPV6
+    let valid = ether.ether_type() == ether_type::IPV6
         && ip.version() == 6
         && ip.next_header() == ip_proto::ICMPV6
-        && ip.hop_limit() == icmp6::ON_LINK
+        && ip.hop_limit() == icmp6::ND_HOP_LIMIT
         && (message.kind(), message.code()) == (kind, 0)
         && !message.target().is_multicast()
         && message.checksum_ok(ip.pseudo(ip_proto::ICMPV6, payload.len()), options);
-    good.then_some(Heard { ether, ip, message, options })
+    valid.then_some(NeighborMessage { ether, ip, message, options })
 }
 
 #[cfg(test)]
@@ -72,29 +74,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_can_be_read_and_nothing_else() {
+    fn only_valid_messages_are_parsed() {
         let (a, b) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
         let ips: [Ipv6Addr; 2] = ["2001:db8::1", "2001:db8::2"].map(|ip| ip.parse().expect(ip));
         let message = Neighbor::new(icmp6::NEIGHBOR_ADVERTISEMENT, Neighbor::SOLICITED, ips[0]);
         let option = LinkAddress::new(icmp6::TARGET_LINK_ADDRESS, a);
         let frame = frame((a, b), (ips[0], ips[1]), message, option);
-        let heard = read(&frame, icmp6::NEIGHBOR_ADVERTISEMENT).expect("a message");
+        let parsed = parse(&frame, icmp6::NEIGHBOR_ADVERTISEMENT).expect("a message");
         assert_eq!(
-            (heard.ether.src(), heard.ip.dst(), heard.message.target()),
+            (parsed.ether.src(), parsed.ip.dst(), parsed.message.target()),
             (a, ips[1], ips[0])
         );
-        assert_eq!(heard.link_address(icmp6::TARGET_LINK_ADDRESS), Ok(Some(a)));
-        assert!(read(&frame, icmp6::NEIGHBOR_SOLICITATION).is_none());
+        assert_eq!(parsed.link_address(icmp6::TARGET_LINK_ADDRESS), Ok(Some(a)));
+        assert!(parse(&frame, icmp6::NEIGHBOR_SOLICITATION).is_none());
         for len in 0..FRAME_LEN {
-            assert!(read(&frame[..len], icmp6::NEIGHBOR_ADVERTISEMENT).is_none(), "{len} bytes");
+            assert!(parse(&frame[..len], icmp6::NEIGHBOR_ADVERTISEMENT).is_none(), "{len} bytes");
         }
-        // Any single wrong bit, but for addresses of the link and the traffic class and label.
+        // Any single wrong bit, except in Ethernet addresses, traffic class and flow label.
         for bit in 12 * 8..FRAME_LEN * 8 {
             let mut wrong = frame;
             wrong[bit / 8] ^= 1 << (bit % 8);
-            let unseen = (14 * 8..18 * 8).contains(&bit) && bit / 4 != 14 * 2 + 1;
-            let read = read(&wrong, icmp6::NEIGHBOR_ADVERTISEMENT).is_some();
-            assert!(unseen || !read, "bit {bit}");
+            let unchecked = (14 * 8..18 * 8).contains(&bit) && bit / 4 != 14 * 2 + 1;
+            let parsed = parse(&wrong, icmp6::NEIGHBOR_ADVERTISEMENT).is_some();
+            assert!(unchecked || !parsed, "bit {bit}");
         }
     }
 }

@@ -1,37 +1,37 @@
-//! Numbers of eight bytes that measuring elements write into packets.
+//! Numbers of eight bytes in packets, for elements that measure with them.
 
-/// In which order the bytes of a number lie.
+/// Byte order of a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// As this machine has them.
+pub enum ByteOrder {
+    /// The byte order of this machine.
     #[default]
     Host,
-    /// The most significant first.
+    /// The most significant byte first.
     Network,
 }
 
-/// How many bytes a number has.
+/// Length of a number in bytes.
 pub const LEN: usize = 8;
 
-/// The number at `offset`; `None` if the packet ends before it does.
+/// Reads the number at `offset`; `None` if `bytes` is too short.
 #[inline]
-pub fn read(bytes: &[u8], offset: usize, order: Order) -> Option<u64> {
+pub fn read(bytes: &[u8], offset: usize, order: ByteOrder) -> Option<u64> {
     let number = *bytes.get(offset..)?.first_chunk::<LEN>()?;
     Some(match order {
-        Order::Host => u64::from_ne_bytes(number),
-        Order::Network => u64::from_be_bytes(number),
+        ByteOrder::Host => u64::from_ne_bytes(number),
+        ByteOrder::Network => u64::from_be_bytes(number),
     })
 }
 
-/// Writes a number at `offset`; whether there was room.
+/// Writes a number at `offset`; returns `false` if `bytes` is too short.
 #[inline]
-pub fn write(bytes: &mut [u8], offset: usize, order: Order, number: u64) -> bool {
-    let Some(place) = bytes.get_mut(offset..).and_then(<[u8]>::first_chunk_mut::<LEN>) else {
+pub fn write(bytes: &mut [u8], offset: usize, order: ByteOrder, number: u64) -> bool {
+    let Some(target) = bytes.get_mut(offset..).and_then(<[u8]>::first_chunk_mut::<LEN>) else {
         return false;
     };
-    *place = match order {
-        Order::Host => number.to_ne_bytes(),
-        Order::Network => number.to_be_bytes(),
+    *target = match order {
+        ByteOrder::Host => number.to_ne_bytes(),
+        ByteOrder::Network => number.to_be_bytes(),
     };
     true
 }
@@ -41,9 +41,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_come_back_and_stay_within() {
+    fn numbers_are_written_and_read_within_the_bytes() {
         let mut bytes = [0; 12];
-        for order in [Order::Host, Order::Network] {
+        for order in [ByteOrder::Host, ByteOrder::Network] {
             assert!(write(&mut bytes, 3, order, 0x0102_0304_0506_0708));
             assert_eq!(read(&bytes, 3, order), Some(0x0102_0304_0506_0708));
             assert!(!write(&mut bytes, 5, order, 1));

@@ -7,15 +7,15 @@ use crate::options::{RawOption, RawOptions};
 pub mod flag {
     /// No more data from the sender.
     pub const FIN: u8 = 0x01;
-    /// Sequence numbers start here.
+    /// Synchronises sequence numbers: opens the connection.
     pub const SYN: u8 = 0x02;
     /// The connection is reset.
     pub const RST: u8 = 0x04;
-    /// Hand the data up at once.
+    /// Asks the receiver to deliver the data at once.
     pub const PSH: u8 = 0x08;
-    /// The acknowledgment number counts.
+    /// The acknowledgment number is valid.
     pub const ACK: u8 = 0x10;
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: u8 = 0x20;
     /// Echo of congestion experienced (RFC 3168).
     pub const ECE: u8 = 0x40;
@@ -49,32 +49,32 @@ header! {
         src_port, set_src_port: u16 = SRC_PORT @ 0;
         /// Destination port.
         dst_port, set_dst_port: u16 = DST_PORT @ 2;
-        /// Number of the first byte of data, or of the SYN.
+        /// Sequence number of the first byte of data, or of the SYN.
         seq, set_seq: u32 = SEQ @ 4;
-        /// Number of the next byte expected, if ACK is set.
+        /// Sequence number of the next byte expected, if ACK is set.
         ack, set_ack: u32 = ACK @ 8;
         /// Data offset and reserved bits, as one byte.
         offset_byte, set_offset_byte: u8 = OFFSET_BYTE @ 12;
         /// The eight [`flag`] bits.
         flags, set_flags: u8 = FLAGS @ 13;
-        /// Bytes the sender of this is ready to receive.
+        /// Number of bytes (before scaling) that the sender of this segment can receive.
         window, set_window: u16 = WINDOW @ 14;
         /// Checksum over pseudo header, header, options and data.
         checksum, set_checksum: u16 = CHECKSUM @ 16;
-        /// End of urgent data, if URG is set.
+        /// Offset of the end of urgent data, if URG is set.
         urgent, set_urgent: u16 = URGENT @ 18;
     }
 }
 
 impl Tcp {
-    /// Length of the header with options in bytes, 0 to 60; below 20 it is
-    /// wrong.
+    /// Length of the header with options in bytes, 0 to 60; less than 20 is
+    /// invalid.
     #[inline(always)]
     pub fn header_len(&self) -> usize {
         usize::from(self.offset_byte() >> 4) * 4
     }
 
-    /// Sets the header length, in bytes, of at most 60.
+    /// Sets the header length, in bytes, a multiple of 4 of at most 60.
     #[inline]
     pub fn set_header_len(&mut self, len: usize) {
         self.set_offset_byte(((len / 4) as u8) << 4 | self.offset_byte() & 0xf);
@@ -122,21 +122,21 @@ impl Tcp {
         self.has(flag::ACK)
     }
 
-    /// Splits what follows the fixed header into options and data; `None` if
-    /// the header length is wrong or the options are cut off.
+    /// Splits the bytes behind the fixed header into options and data; `None` if
+    /// the header length is invalid or the options are truncated.
     #[inline]
     pub fn split_options<'a>(&self, rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         rest.split_at_checked(self.header_len().checked_sub(Self::LEN)?)
     }
 
-    /// Whether the checksum is right. `pseudo` is the sum of the pseudo header,
-    /// `rest` what follows the fixed header: options and data.
+    /// Whether the checksum is correct. `pseudo` is the sum of the pseudo header,
+    /// `rest` the bytes behind the fixed header: options and data.
     #[inline]
     pub fn checksum_ok(&self, pseudo: Sum, rest: &[u8]) -> bool {
         pseudo.slice(&self.0).slice(rest).checksum() == 0
     }
 
-    /// Computes the checksum afresh.
+    /// Computes the checksum in full.
     #[inline]
     pub fn update_checksum(&mut self, pseudo: Sum, rest: &[u8]) {
         self.set_checksum(0);
@@ -144,13 +144,13 @@ impl Tcp {
         self.set_checksum(sum);
     }
 
-    /// Mends the checksum after the change that `delta` tells.
+    /// Updates the checksum incrementally by `delta`.
     #[inline]
     pub fn adjust_checksum(&mut self, delta: Delta) {
         self.set_checksum(delta.apply(self.checksum()));
     }
 
-    /// Exchanges the ports, and the two numbers; the checksum stays right.
+    /// Exchanges the ports, and sequence and acknowledgment number; the checksum stays correct.
     #[inline]
     pub fn mirror(&mut self) {
         let (src, dst) = (self.src_port(), self.dst_port());
@@ -161,7 +161,7 @@ impl Tcp {
         self.set_ack(seq);
     }
 
-    /// Sets the source port and mends the checksum.
+    /// Sets the source port and updates the checksum.
     #[inline]
     pub fn rewrite_src_port(&mut self, port: u16) {
         let delta = Delta::new().u16(self.src_port(), port);
@@ -169,7 +169,7 @@ impl Tcp {
         self.adjust_checksum(delta);
     }
 
-    /// Sets the destination port and mends the checksum.
+    /// Sets the destination port and updates the checksum.
     #[inline]
     pub fn rewrite_dst_port(&mut self, port: u16) {
         let delta = Delta::new().u16(self.dst_port(), port);
@@ -177,7 +177,7 @@ impl Tcp {
         self.adjust_checksum(delta);
     }
 
-    /// Sets the sequence number and mends the checksum.
+    /// Sets the sequence number and updates the checksum.
     #[inline]
     pub fn rewrite_seq(&mut self, seq: u32) {
         let delta = Delta::new().u32(self.seq(), seq);
@@ -185,7 +185,7 @@ impl Tcp {
         self.adjust_checksum(delta);
     }
 
-    /// Sets the acknowledgment number and mends the checksum.
+    /// Sets the acknowledgment number and updates the checksum.
     #[inline]
     pub fn rewrite_ack(&mut self, ack: u32) {
         let delta = Delta::new().u32(self.ack(), ack);
@@ -193,7 +193,7 @@ impl Tcp {
         self.adjust_checksum(delta);
     }
 
-    /// Sets the window and mends the checksum.
+    /// Sets the window and updates the checksum.
     #[inline]
     pub fn rewrite_window(&mut self, window: u16) {
         let delta = Delta::new().u16(self.window(), window);
@@ -206,9 +206,9 @@ impl Tcp {
 pub const OPTION_MSS: u8 = 2;
 /// Option: window scale.
 pub const OPTION_WINDOW_SCALE: u8 = 3;
-/// Option: selective acknowledgments are understood.
+/// Option: SACK permitted.
 pub const OPTION_SACK_PERMITTED: u8 = 4;
-/// Option: selective acknowledgment.
+/// Option: selective acknowledgment (SACK).
 pub const OPTION_SACK: u8 = 5;
 /// Option: timestamps.
 pub const OPTION_TIMESTAMPS: u8 = 8;
@@ -217,27 +217,27 @@ pub const OPTION_MULTIPATH: u8 = 30;
 /// Option: fast open (RFC 7413).
 pub const OPTION_FAST_OPEN: u8 = 34;
 
-/// A TCP option, understood.
+/// A parsed TCP option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpOption<'a> {
-    /// Nothing.
+    /// No operation: padding.
     Nop,
-    /// Largest segment the sender takes.
+    /// Largest segment that the sender accepts.
     MaxSegmentSize(u16),
-    /// By how many bits windows are shifted.
+    /// Number of bits by which windows are shifted.
     WindowScale(u8),
-    /// Selective acknowledgments are understood.
+    /// The sender accepts selective acknowledgments.
     SackPermitted,
     /// Blocks of 8 bytes, each two sequence numbers (see [`sack_blocks`]).
     Sack(&'a [u8]),
-    /// Clock of the sender, and the clock it echoes.
+    /// The sender's clock, and the receiver's clock that it echoes.
     Timestamps {
-        /// Clock of the sender.
+        /// The sender's clock.
         value: u32,
-        /// Clock of the receiver, echoed.
+        /// The receiver's clock, echoed.
         echo: u32,
     },
-    /// Anything else, or one of the above with an odd length.
+    /// Any other option, or one of the above with an invalid length.
     Other {
         /// The type.
         kind: u8,
@@ -246,7 +246,7 @@ pub enum TcpOption<'a> {
     },
 }
 
-/// Walks the options of a TCP header; stops where they are malformed.
+/// Iterates over the options of a TCP header; stops at a malformed option.
 #[inline]
 pub fn options(list: &[u8]) -> impl Iterator<Item = TcpOption<'_>> {
     RawOptions::new(list).map(|option| match (option.kind, option.data) {
@@ -263,7 +263,7 @@ pub fn options(list: &[u8]) -> impl Iterator<Item = TcpOption<'_>> {
     })
 }
 
-/// The blocks of a [`TcpOption::Sack`]: first number and the one after the last.
+/// The blocks of a [`TcpOption::Sack`]: first sequence number, and the one after the last.
 #[inline]
 pub fn sack_blocks(data: &[u8]) -> impl Iterator<Item = (u32, u32)> + '_ {
     data.as_chunks::<8>().0.iter().map(|&[a, b, c, d, e, f, g, h]| {
@@ -271,19 +271,20 @@ pub fn sack_blocks(data: &[u8]) -> impl Iterator<Item = (u32, u32)> + '_ {
     })
 }
 
-/// The longest list of options.
-const MOST_OPTIONS: usize = 40;
+/// Maximum length of an option list in bytes.
+const MAX_OPTIONS_LEN: usize = 40;
 
-/// Changes all numbers of the SACK blocks in an option list; what that does to the checksum.
+/// Applies `change` to all sequence numbers of SACK blocks in an option list, and returns the
+/// change of the checksum.
 pub fn map_sacks(list: &mut [u8], change: impl Fn(u32) -> u32) -> Delta {
     let old = Sum::new().slice(list);
-    let mut before = [0; MOST_OPTIONS];
+    let mut before = [0; MAX_OPTIONS_LEN];
     let length = list.len().min(before.len());
     before[..length].copy_from_slice(&list[..length]);
     let blocks =
         |option: &RawOption| option.kind == OPTION_SACK && option.data.len().is_multiple_of(8);
     for option in RawOptions::new(&before[..length]).filter(blocks) {
-        let (numbers, _) = list[option.data_at()..].as_chunks_mut::<4>();
+        let (numbers, _) = list[option.data_offset()..].as_chunks_mut::<4>();
         for number in &mut numbers[..option.data.len() / 4] {
             *number = change(u32::from_be_bytes(*number)).to_be_bytes();
         }
@@ -298,7 +299,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn fields_lie_where_the_diagram_says() {
+    fn fields_have_the_offsets_of_the_diagram() {
         let bytes =
             [0, 80, 1, 2, 1, 2, 3, 4, 5, 6, 7, 8, 0x61, 0x12, 9, 10, 11, 12, 13, 14, 2, 4, 5, 0xb4];
         let (tcp, rest) = Tcp::from_prefix(&bytes).expect("long enough");
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_understood() {
+    fn options_are_parsed() {
         let list = [
             1, 3, 3, 7, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 5, 10, 0, 0, 0, 3, 0, 0, 0, 4, 2, 3,
             9, 5, 3, 1, 0,
@@ -341,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_sack_blocks_change_and_nothing_else() {
+    fn map_sacks_changes_only_sack_blocks() {
         let mut list = [1, 5, 10, 0, 0, 0, 3, 0, 0, 0, 9, 2, 4, 0, 0, 0, 5, 3, 1, 0];
         let before = Sum::new().slice(&list).checksum();
         let delta = map_sacks(&mut list, |n| n + 1000);
@@ -351,7 +352,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rewriting_equals_a_fresh_checksum(bytes: [u8; 20], to: [u32; 2], ports: [u16; 3], src: u32) {
+        fn rewriting_equals_a_full_checksum(bytes: [u8; 20], to: [u32; 2], ports: [u16; 3], src: u32) {
             let pseudo = pseudo_v4(src.into(), [10, 0, 0, 2].into(), 6, 23);
             let mut tcp = Tcp(bytes);
             tcp.update_checksum(pseudo, b"abc");

@@ -1,21 +1,21 @@
-//! Packets from the lines that tcpdump prints, of old and of new versions.
+//! Parser of tcpdump's text output, of old and new versions.
 //!
 //! ```text
 //! 1000000000.5 10.0.0.1.1024 > 10.0.0.2.80: S 1:1(0) win 512 <mss 1460> (DF) (ttl 64, id 7)
 //! 12:00:00.500000 IP 10.0.0.1.53 > 10.0.0.2.99: UDP, length 40
 //! ```
 //!
-//! A line is taken apart into the fields of a summary dump, which then make the packet.
+//! A line is converted into the fields of a summary dump, from which the packet is built.
 
 use crate::ip_proto;
-use crate::summary::{Defaults, Field, Parsed, parse_line};
+use crate::summary::{Defaults, Field, ParsedPacket, parse_line};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
-/// Sequence numbers below this are taken as counted from the connection's first.
-const RELATIVE: u32 = 8000;
+/// Acknowledgment numbers up to this one are assumed to be relative to the connection's first.
+const MAX_RELATIVE: u32 = 8000;
 
-/// Ports that tcpdump calls by their name unless told otherwise.
+/// Ports that tcpdump prints by name unless it runs with `-n`.
 const SERVICES: [(&str, u16); 22] = [
     ("ftp-data", 20),
     ("ftp", 21),
@@ -41,47 +41,48 @@ const SERVICES: [(&str, u16); 22] = [
     ("https", 443),
 ];
 
-/// The end of a connection: its address and port.
-type End = (Ipv4Addr, u16);
+/// The endpoint of a connection: its address and port.
+type Endpoint = (Ipv4Addr, u16);
 
-/// What is known of one direction of a connection.
+/// Sequence numbers of one direction of a connection.
 #[derive(Clone, Copy, Debug, Default)]
-struct Side {
-    /// Its first sequence number, from which others are counted.
+struct DirectionState {
+    /// The first sequence number, to which others are relative.
     first: u32,
-    /// The number after the last byte that was seen.
-    last: u32,
+    /// The sequence number after the last byte.
+    next: u32,
 }
 
-/// Reads lines one after the other: sequence numbers are counted from the first
-/// of their connection.
+/// Reads the lines of a file in order: relative sequence numbers depend on earlier
+/// lines of the connection.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
-    /// The sides of a connection, that from the lesser end first.
-    flows: HashMap<(End, End), [Side; 2]>,
-    /// Whether sequence numbers are absolute, once that is known.
+    /// Both directions of each connection; the key and the array have the lesser endpoint
+    /// first.
+    flows: HashMap<(Endpoint, Endpoint), [DirectionState; 2]>,
+    /// Whether sequence numbers are absolute; `None` until a line shows it.
     absolute: Option<bool>,
-    /// Whether checksums are set.
+    /// Whether to set checksums.
     checksum: bool,
 }
 
-/// The fields of one line.
+/// The summary dump fields of one line.
 #[derive(Default)]
-struct Line {
+struct LineFields {
     fields: Vec<Field>,
     words: Vec<String>,
     payload: Option<u32>,
     total: Option<u32>,
 }
 
-impl Line {
+impl LineFields {
     fn set(&mut self, field: Field, word: impl ToString) {
         self.fields.push(field);
         self.words.push(word.to_string());
     }
 }
 
-/// What was read of a TCP header, before numbers are made absolute.
+/// The parsed fields of a TCP header, with possibly relative sequence numbers.
 #[derive(Default)]
 struct Segment {
     flags: String,
@@ -93,18 +94,18 @@ struct Segment {
 }
 
 impl Reader {
-    /// A reader that sets checksums, or leaves them zero.
+    /// Makes a reader. `checksum`: whether packets get checksums, instead of zeros.
     pub fn new(checksum: bool) -> Reader {
         Reader { checksum, ..Reader::default() }
     }
 
-    /// Whether a file may well be tcpdump's if it begins with this line.
-    pub fn is_first(line: &str) -> bool {
+    /// Whether a file with this first line is probably tcpdump's output.
+    pub fn is_first_line(line: &str) -> bool {
         line.starts_with(|c: char| c.is_ascii_digit())
     }
 
-    /// Reads a line; `None` if there is nothing in it.
-    pub fn line(&mut self, text: &str) -> Result<Option<Parsed>, String> {
+    /// Parses a line; `None` if it is empty or a comment.
+    pub fn line(&mut self, text: &str) -> Result<Option<ParsedPacket>, String> {
         let text = text.trim_end();
         if text.is_empty() || text.starts_with('#') {
             return Ok(None);
@@ -114,8 +115,9 @@ impl Reader {
         parse_line(&line.fields, &line.words.join(" "), &defaults).map(Some)
     }
 
-    fn fields(&mut self, text: &str) -> Option<Line> {
-        let mut line = Line::default();
+    /// Converts a line into fields of a summary dump.
+    fn fields(&mut self, text: &str) -> Option<LineFields> {
+        let mut line = LineFields::default();
         let (time, rest) = text.split_once(' ')?;
         line.set(Field::Timestamp, timestamp(time)?);
         let rest = rest.strip_prefix("IP ").unwrap_or(rest);
@@ -123,7 +125,7 @@ impl Reader {
         let (dst, rest) = rest.split_once(':')?;
         let rest = rest.trim_start();
         let protocol = protocol(rest);
-        let (src, dst) = (end(src, protocol)?, end(dst, protocol)?);
+        let (src, dst) = (endpoint(src, protocol)?, endpoint(dst, protocol)?);
         for (field, addr) in [(Field::IpSrc, src.0), (Field::IpDst, dst.0)] {
             line.set(field, addr);
         }
@@ -136,12 +138,12 @@ impl Reader {
         match protocol {
             ip_proto::TCP => {
                 let segment = segment(rest, &mut line)?;
-                self.number(segment, src, dst, &mut line);
+                self.add_segment(segment, src, dst, &mut line);
             }
             ip_proto::UDP => line.payload = udp_length(rest),
             _ => {}
         }
-        trailer(rest, &mut line);
+        parse_trailer(rest, &mut line);
         if let Some(length) = line.total {
             line.set(Field::IpLen, length);
         }
@@ -151,37 +153,43 @@ impl Reader {
         Some(line)
     }
 
-    /// Makes sequence numbers absolute, as tcpdump had them before it counted.
-    fn number(&mut self, mut segment: Segment, src: End, dst: End, line: &mut Line) {
-        let me = usize::from(src > dst);
+    /// Converts relative sequence numbers into absolute ones, and adds the TCP fields to `line`.
+    fn add_segment(
+        &mut self,
+        mut segment: Segment,
+        src: Endpoint,
+        dst: Endpoint,
+        line: &mut LineFields,
+    ) {
+        let sender = usize::from(src > dst);
         let syn = segment.flags.contains('S');
         if let Some(ack) = &mut segment.ack {
             let flow = self.flows.entry((src.min(dst), src.max(dst))).or_default();
             let known = flow[0].first != 0 || flow[1].first != 0;
             if syn || !known {
-                flow[me].first = segment.seq;
-                flow[1 - me].first = ack.wrapping_sub(1);
+                flow[sender].first = segment.seq;
+                flow[1 - sender].first = ack.wrapping_sub(1);
             } else {
-                let after = ack.wrapping_sub(flow[1 - me].first) as i32 >= 0;
-                let absolute = *self.absolute.get_or_insert(after && *ack > RELATIVE);
+                let after = ack.wrapping_sub(flow[1 - sender].first) as i32 >= 0;
+                let absolute = *self.absolute.get_or_insert(after && *ack > MAX_RELATIVE);
                 if segment.seq == 0 && segment.end == 0 {
-                    (segment.seq, segment.end) = (flow[me].last, flow[me].last);
+                    (segment.seq, segment.end) = (flow[sender].next, flow[sender].next);
                 } else if !absolute {
-                    segment.seq = segment.seq.wrapping_add(flow[me].first);
-                    segment.end = segment.end.wrapping_add(flow[me].first);
+                    segment.seq = segment.seq.wrapping_add(flow[sender].first);
+                    segment.end = segment.end.wrapping_add(flow[sender].first);
                 }
                 if !absolute {
-                    let base = flow[1 - me].first;
+                    let base = flow[1 - sender].first;
                     *ack = ack.wrapping_add(base);
                     for (from, to) in &mut segment.sacks {
                         (*from, *to) = (from.wrapping_add(base), to.wrapping_add(base));
                     }
                 }
             }
-            let marks = u32::from(syn) + u32::from(segment.flags.contains('F'));
-            flow[me].last = segment.end.wrapping_add(marks);
-            if flow[1 - me].last == 0 {
-                flow[1 - me].last = *ack;
+            let syn_fin = u32::from(syn) + u32::from(segment.flags.contains('F'));
+            flow[sender].next = segment.end.wrapping_add(syn_fin);
+            if flow[1 - sender].next == 0 {
+                flow[1 - sender].next = *ack;
             }
         }
         line.set(Field::TcpSeq, segment.seq);
@@ -196,7 +204,7 @@ impl Reader {
     }
 }
 
-/// Seconds since 1970, or since midnight.
+/// Parses a time: seconds since 1970, or the time of day, as seconds since midnight.
 fn timestamp(text: &str) -> Option<String> {
     let parts: Vec<&str> = text.split(':').collect();
     let [hours, minutes, seconds] = parts.as_slice() else {
@@ -204,11 +212,11 @@ fn timestamp(text: &str) -> Option<String> {
     };
     let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, "0"));
     let number = |text: &str| text.parse::<u32>().ok();
-    let all = (number(hours)? * 60 + number(minutes)?) * 60 + number(whole)?;
-    Some(format!("{all}.{fraction}"))
+    let total = (number(hours)? * 60 + number(minutes)?) * 60 + number(whole)?;
+    Some(format!("{total}.{fraction}"))
 }
 
-/// The protocol that what follows the addresses is about; 0 if that is unknown.
+/// The protocol, by the text behind the addresses; 0 if unknown.
 fn protocol(rest: &str) -> u8 {
     let begins = |word: &str| rest.get(..word.len()).is_some_and(|b| b.eq_ignore_ascii_case(word));
     let flags = rest.split(' ').next().unwrap_or_default();
@@ -217,14 +225,14 @@ fn protocol(rest: &str) -> u8 {
         () if begins("udp") || begins("[udp") || begins("[bad udp") => ip_proto::UDP,
         () if begins("Flags [") => ip_proto::TCP,
         () if !flags.is_empty() && flags.chars().all(|c| "SFRPUEWXY.".contains(c)) => ip_proto::TCP,
-        // What tcpdump explains of DNS and the like has its length in brackets.
+        // Decoded protocols such as DNS begin with a number.
         () if rest.starts_with(|c: char| c.is_ascii_digit()) => ip_proto::UDP,
         () => 0,
     }
 }
 
-/// `10.0.0.1.80`, `10.0.0.1.http` or, without ports, `10.0.0.1`.
-fn end(text: &str, protocol: u8) -> Option<End> {
+/// Parses `10.0.0.1.80`, `10.0.0.1.http` or, without ports, `10.0.0.1`.
+fn endpoint(text: &str, protocol: u8) -> Option<Endpoint> {
     if let Ok(addr) = text.parse() {
         return Some((addr, 0));
     }
@@ -236,14 +244,14 @@ fn end(text: &str, protocol: u8) -> Option<End> {
     Some((addr.parse().ok()?, port.parse().ok().or_else(named)?))
 }
 
-/// The number that `text` begins with, and what follows it.
+/// The number at the start of `text`, and the text behind it.
 fn number(text: &str) -> Option<(u32, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
-/// The number after `word` and a space, wherever it stands by itself.
-fn after(text: &str, word: &str) -> Option<u32> {
+/// The number behind the separate word `word` and a space.
+fn number_after(text: &str, word: &str) -> Option<u32> {
     let at = text.match_indices(word).map(|(at, _)| at).find(|&at| {
         let free = at == 0 || text[..at].ends_with([' ', ',', '(', '[']);
         free && text[at + word.len()..].starts_with(' ')
@@ -251,8 +259,8 @@ fn after(text: &str, word: &str) -> Option<u32> {
     number(text[at + word.len()..].trim_start()).map(|(value, _)| value)
 }
 
-/// Reads what is said about a TCP segment.
-fn segment(rest: &str, line: &mut Line) -> Option<Segment> {
+/// Parses the description of a TCP segment.
+fn segment(rest: &str, line: &mut LineFields) -> Option<Segment> {
     let mut it = Segment::default();
     let (flags, rest) = match rest.strip_prefix("Flags [") {
         Some(rest) => rest.split_once(']')?,
@@ -268,30 +276,30 @@ fn segment(rest: &str, line: &mut Line) -> Option<Segment> {
         let (from, rest) = number(word)?;
         Some((from, number(rest.strip_prefix(':')?)?.0))
     });
-    let single = after(plain, "seq").map(|seq| (seq, seq));
+    let single = number_after(plain, "seq").map(|seq| (seq, seq));
     (it.seq, it.end) = range.or(single).unwrap_or_default();
-    it.ack = after(plain, "ack");
+    it.ack = number_after(plain, "ack");
     if it.ack.is_some() || flags.contains('.') {
         it.flags.push('A');
         it.ack.get_or_insert(0);
     }
     for (word, field) in [("win", Field::TcpWindow), ("urg", Field::TcpUrp)] {
-        if let Some(value) = after(plain, word) {
+        if let Some(value) = number_after(plain, word) {
             line.set(field, value.min(u16::MAX.into()));
         }
     }
-    line.payload = Some(after(rest, "length").unwrap_or(it.end.wrapping_sub(it.seq)));
+    line.payload = Some(number_after(rest, "length").unwrap_or(it.end.wrapping_sub(it.seq)));
     let list = options.and_then(|text| text[1..].split_once(['>', ']'])).map(|(list, _)| list);
     list.unwrap_or_default().split(',').for_each(|option| add_option(option.trim(), &mut it));
     Some(it)
 }
 
-/// Whether a bracket begins options, rather than a remark such as `[tos 0x10]`.
+/// Whether a bracket begins options, instead of other fields such as `[tos 0x10]`.
 fn has_options(rest: &str) -> bool {
     rest.contains("options [") || rest.contains('<')
 }
 
-/// Adds an option in the words of summary dumps.
+/// Adds an option in the format of summary dumps.
 fn add_option(text: &str, segment: &mut Segment) {
     let numbers: Vec<u32> = text
         .split(|c: char| !c.is_ascii_digit())
@@ -312,20 +320,20 @@ fn add_option(text: &str, segment: &mut Segment) {
     }
 }
 
-/// `udp 40`, `UDP, length 40`, or the length that DNS has in brackets at the end.
+/// Parses `udp 40`, `UDP, length 40`, or the length in brackets behind DNS messages.
 fn udp_length(rest: &str) -> Option<u32> {
     let bracket = || {
         let inner = rest.strip_suffix(')')?.rsplit_once('(')?.1;
         inner.parse().ok()
     };
-    after(rest, "udp").or_else(|| after(rest, "length")).or_else(bracket)
+    number_after(rest, "udp").or_else(|| number_after(rest, "length")).or_else(bracket)
 }
 
-/// What stands in brackets after the rest: `(ttl 64, id 7, len 60)`, `[tos 0x10]`,
+/// Parses the IP fields in brackets at the end: `(ttl 64, id 7, len 60)`, `[tos 0x10]`,
 /// `(DF)`, `(frag 7:100@200+)`.
-fn trailer(rest: &str, line: &mut Line) {
+fn parse_trailer(rest: &str, line: &mut LineFields) {
     for (word, field) in [("ttl", Field::IpTtl), ("id", Field::IpId)] {
-        if let Some(value) = after(rest, word) {
+        if let Some(value) = number_after(rest, word) {
             line.set(field, value);
         }
     }
@@ -351,7 +359,7 @@ fn trailer(rest: &str, line: &mut Line) {
     } else if rest.contains("(DF)") || rest.contains("[DF]") {
         line.set(Field::IpFrag, "!");
     }
-    line.total = after(rest, "len");
+    line.total = number_after(rest, "len");
 }
 
 #[cfg(test)]
@@ -359,18 +367,18 @@ mod tests {
     use super::*;
     use crate::{Ipv4Header, Tcp, Udp};
 
-    fn read(reader: &mut Reader, line: &str) -> Parsed {
+    fn read(reader: &mut Reader, line: &str) -> ParsedPacket {
         reader.line(line).unwrap().unwrap()
     }
 
-    fn tcp_of(parsed: &Parsed) -> (Ipv4Header, Tcp, Vec<u8>) {
+    fn tcp_of(parsed: &ParsedPacket) -> (Ipv4Header, Tcp, Vec<u8>) {
         let (ip, rest) = Ipv4Header::from_prefix(&parsed.bytes).unwrap();
         let (tcp, rest) = Tcp::from_prefix(rest).unwrap();
         (*ip, *tcp, rest.to_vec())
     }
 
     #[test]
-    fn an_old_syn_with_everything() {
+    fn an_old_line_with_all_fields() {
         let line = "1000000000.25 10.0.0.1.1024 > 10.0.0.2.http: S 7:7(0) win 512 \
                     <mss 1460,nop,wscale 3,sackOK,timestamp 5 6> (DF) [tos 0x10] (ttl 64, id 9)";
         let parsed = read(&mut Reader::new(true), line);
@@ -385,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_counted_from_the_first() {
+    fn relative_numbers_become_absolute() {
         let mut reader = Reader::new(false);
         let seqs = [
             ("1.0 10.0.0.1.1 > 10.0.0.2.2: S 1000:1000(0) win 5", (1000, 0)),
@@ -401,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn new_tcpdump_lines() {
+    fn lines_of_new_versions() {
         let mut reader = Reader::new(false);
         let line = "12:00:01.5 IP 10.0.0.1.443 > 10.0.0.2.50000: Flags [P.], seq 1:11, ack 2, \
                     win 99, options [nop,nop,TS val 7 ecr 8], length 10";
@@ -422,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_and_what_is_no_packet() {
+    fn fragments_and_invalid_lines() {
         let mut reader = Reader::new(false);
         let parsed = read(&mut reader, "1.0 10.0.0.1 > 10.0.0.2: (frag 7:100@1480+)");
         let (ip, _) = Ipv4Header::from_prefix(&parsed.bytes).unwrap();
@@ -433,6 +441,6 @@ mod tests {
         {
             assert!(reader.line(bad).is_err(), "{bad}");
         }
-        assert!(Reader::is_first("12:00") && !Reader::is_first("tcpdump: listening"));
+        assert!(Reader::is_first_line("12:00") && !Reader::is_first_line("tcpdump: listening"));
     }
 }

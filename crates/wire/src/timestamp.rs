@@ -1,10 +1,10 @@
-//! Points in time, as packets carry them.
+//! Timestamps of packets.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Nanoseconds since the Unix epoch, negative before it; reaches from 1677 to 2262.
+/// Nanoseconds since the Unix epoch, negative before it; the range is 1677 to 2262.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub i64);
 
@@ -12,14 +12,14 @@ impl Timestamp {
     /// Nanoseconds in a second.
     const SECOND: i64 = 1_000_000_000;
 
-    /// The time `nanos` after second `secs`; the last there is if that is too
-    /// late.
+    /// The time `nanos` nanoseconds after second `secs`; saturates at the last
+    /// representable time.
     pub const fn new(secs: u64, nanos: u64) -> Self {
         let nanos = secs.saturating_mul(Self::SECOND as u64).saturating_add(nanos);
         Timestamp(if nanos > i64::MAX as u64 { i64::MAX } else { nanos as i64 })
     }
 
-    /// Whole seconds, rounded down: what is added to them is never negative.
+    /// Whole seconds, rounded down, so that the fraction is never negative.
     pub const fn secs(self) -> i64 {
         self.0.div_euclid(Self::SECOND)
     }
@@ -34,16 +34,16 @@ impl Timestamp {
         self.subsec_nanos() / 1000
     }
 
-    /// Date and time of day in UTC, as C's `asctime` writes them:
-    /// `Tue Jul 24 17:53:30 2001`; of a time before the epoch, the epoch's.
+    /// Date and time of day in UTC, in the format of C's `asctime`:
+    /// `Tue Jul 24 17:53:30 2001`. Times before the epoch give the epoch.
     pub fn calendar(self) -> String {
         const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
         const MONTHS: [&str; 12] =
             ["Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Jan", "Feb"];
         let seconds = u64::try_from(self.secs()).unwrap_or(0);
         let (days, second) = (seconds / 86_400, seconds % 86_400);
-        // Years begin in March here, so that the leap day is the last; eras of
-        // 400 years, 146 097 days each, are all alike. The first began in 0000.
+        // Years begin in March here, so that the leap day is the last day. All eras of
+        // 400 years have 146 097 days. The first era began in year 0.
         let since = days + 719_468;
         let (era, day) = (since / 146_097, since % 146_097);
         let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -63,7 +63,7 @@ impl From<Duration> for Timestamp {
     }
 }
 
-/// As Click prints it: six digits after the point, or nine if they are needed.
+/// Click's format: six digits after the point, or nine if needed.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (sign, nanos) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
@@ -77,7 +77,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Why a text is not a time.
+/// Error: a text is not a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimestampError;
 
@@ -92,8 +92,8 @@ impl std::error::Error for TimestampError {}
 impl FromStr for Timestamp {
     type Err = TimestampError;
 
-    /// Reads seconds with a fraction, and a minus sign before them; digits past the ninth are
-    /// dropped.
+    /// Parses seconds with an optional fraction and minus sign; digits after the ninth are
+    /// ignored.
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         if let Some(text) = text.strip_prefix('-').filter(|text| !text.starts_with('-')) {
             return text.parse::<Timestamp>().map(|time| Timestamp(-time.0));

@@ -1,12 +1,14 @@
-//! What TCP, UDP and DCCP have in common: ports first, and a checksum over the pseudo header.
+//! Common operations on TCP, UDP and DCCP headers: ports and incremental checksum updates.
 
 use crate::checksum::Delta;
 use crate::{Tcp, Udp, ip_proto};
 
-/// Bytes of a header that a rewriter needs: its ports, and those that ICMP errors quote.
+/// Number of header bytes that a rewriter needs: they include the ports, and ICMP errors quote at
+/// least as many.
 pub const PORTS_LEN: usize = 8;
 
-/// Sets the ports that a header begins with, and leaves its checksum; nothing if it is cut off.
+/// Sets the ports at the start of a header, without its checksum; does nothing if the header is
+/// truncated.
 #[inline]
 pub fn set_ports(header: &mut [u8], src: u16, dst: u16) {
     if let Some(ports) = header.first_chunk_mut::<4>() {
@@ -15,15 +17,15 @@ pub fn set_ports(header: &mut [u8], src: u16, dst: u16) {
     }
 }
 
-/// Mends the checksum of a segment of `protocol` after the change that `delta` tells, if it has
-/// one and that is not cut off.
+/// Updates the checksum of a segment of `protocol` incrementally by `delta`; does nothing if the
+/// protocol has no known checksum, or its field is truncated.
 #[inline]
 pub fn adjust_checksum(protocol: u8, header: &mut [u8], delta: Delta) {
-    /// Where TCP's checksum ends: all that is needed of its header.
+    /// The checksum field of TCP; the rest of the header may be truncated.
     const TCP_CHECKSUM: std::ops::Range<usize> = Tcp::CHECKSUM..Tcp::CHECKSUM + 2;
-    // DCCP (RFC 4340, 5.1) has it where UDP has, but must have one.
+    // DCCP (RFC 4340, 5.1): the offset of UDP's checksum, but zero does not mean none.
     const DCCP_CHECKSUM: std::ops::Range<usize> = Udp::CHECKSUM..Udp::CHECKSUM + 2;
-    let place = match protocol {
+    let field = match protocol {
         ip_proto::TCP => TCP_CHECKSUM,
         ip_proto::DCCP => DCCP_CHECKSUM,
         ip_proto::UDP => {
@@ -34,7 +36,7 @@ pub fn adjust_checksum(protocol: u8, header: &mut [u8], delta: Delta) {
         }
         _ => return,
     };
-    if let Some(sum) = header.get_mut(place).and_then(|bytes| bytes.first_chunk_mut::<2>()) {
+    if let Some(sum) = header.get_mut(field).and_then(|bytes| bytes.first_chunk_mut::<2>()) {
         *sum = delta.apply(u16::from_be_bytes(*sum)).to_be_bytes();
     }
 }
@@ -47,7 +49,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rewriting_equals_a_fresh_checksum(
+        fn rewriting_equals_a_full_checksum(
             mut bytes in proptest::collection::vec(any::<u8>(), 20..40),
             protocol in prop::sample::select(vec![ip_proto::TCP, ip_proto::UDP, ip_proto::DCCP]),
             src: u32, dst: u32, ports: [u16; 2],
@@ -74,7 +76,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_cut_off_is_left_alone(mut bytes in proptest::collection::vec(any::<u8>(), 0..20), protocol: u8) {
+        fn truncated_headers_are_not_changed(mut bytes in proptest::collection::vec(any::<u8>(), 0..20), protocol: u8) {
             let before = bytes.clone();
             adjust_checksum(protocol, &mut bytes, Delta::new().u16(1, 2));
             prop_assert_eq!(bytes.len(), before.len());

@@ -20,39 +20,38 @@ header! {
         src_port, set_src_port: u16 = SRC_PORT @ 0;
         /// Destination port.
         dst_port, set_dst_port: u16 = DST_PORT @ 2;
-        /// Length of header and payload.
+        /// Length of header and payload in bytes.
         length, set_length: u16 = LENGTH @ 4;
-        /// Checksum over pseudo header, header and payload; 0 for none.
+        /// Checksum over pseudo header, header and payload; 0 means none.
         checksum, set_checksum: u16 = CHECKSUM @ 6;
     }
 }
 
 impl Udp {
-    /// Whether the checksum is right, or absent. `pseudo` is the sum of the
-    /// pseudo header, `payload` what follows the UDP header, up to `length`.
+    /// Whether the checksum is correct, or absent. `pseudo` is the sum of the
+    /// pseudo header, `payload` the bytes behind the UDP header, up to `length`.
     #[inline]
     pub fn checksum_ok(&self, pseudo: Sum, payload: &[u8]) -> bool {
         self.checksum() == 0 || pseudo.slice(&self.0).slice(payload).checksum() == 0
     }
 
-    /// Computes the checksum afresh.
+    /// Computes the checksum in full.
     #[inline]
     pub fn update_checksum(&mut self, pseudo: Sum, payload: &[u8]) {
         self.set_checksum(0);
         let sum = pseudo.slice(&self.0).slice(payload).checksum();
-        self.set_checksum(present(sum));
+        self.set_checksum(nonzero(sum));
     }
 
-    /// Mends the checksum, if there is one, after the change that `delta`
-    /// tells.
+    /// Updates the checksum incrementally by `delta`, if there is one.
     #[inline]
     pub fn adjust_checksum(&mut self, delta: Delta) {
         if self.checksum() != 0 {
-            self.set_checksum(present(delta.apply(self.checksum())));
+            self.set_checksum(nonzero(delta.apply(self.checksum())));
         }
     }
 
-    /// Exchanges the ports; the checksum stays right.
+    /// Exchanges the ports; the checksum stays correct.
     #[inline]
     pub fn mirror(&mut self) {
         let (src, dst) = (self.src_port(), self.dst_port());
@@ -60,7 +59,7 @@ impl Udp {
         self.set_dst_port(src);
     }
 
-    /// Sets the source port and mends the checksum.
+    /// Sets the source port and updates the checksum.
     #[inline]
     pub fn rewrite_src_port(&mut self, port: u16) {
         let delta = Delta::new().u16(self.src_port(), port);
@@ -68,7 +67,7 @@ impl Udp {
         self.adjust_checksum(delta);
     }
 
-    /// Sets the destination port and mends the checksum.
+    /// Sets the destination port and updates the checksum.
     #[inline]
     pub fn rewrite_dst_port(&mut self, port: u16) {
         let delta = Delta::new().u16(self.dst_port(), port);
@@ -77,16 +76,17 @@ impl Udp {
     }
 }
 
-/// The ports that a header of TCP or UDP begins with; `None` if it is cut off.
+/// The source and destination port of a TCP or UDP header; `None` if it is truncated.
 #[inline]
 pub fn ports(header: &[u8]) -> Option<(u16, u16)> {
     let [a, b, c, d] = *header.first_chunk()?;
     Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
 }
 
-/// A computed checksum as UDP sends it: zero would mean that there is none.
+/// Converts a computed checksum into its transmitted form: 0 would mean none, so 0xffff
+/// replaces it.
 #[inline]
-const fn present(sum: u16) -> u16 {
+const fn nonzero(sum: u16) -> u16 {
     if sum == 0 { 0xffff } else { sum }
 }
 
@@ -96,7 +96,7 @@ mod tests {
     use crate::checksum::pseudo_v4;
 
     #[test]
-    fn every_port_rewrite_equals_a_fresh_checksum() {
+    fn every_port_rewrite_equals_a_full_checksum() {
         let pseudo = pseudo_v4([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 17, 11);
         let mut udp = Udp([0, 53, 0, 99, 0, 11, 0, 0]);
         udp.update_checksum(pseudo, b"abc");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn no_checksum_stays_none() {
+    fn an_absent_checksum_stays_absent() {
         let mut udp = Udp([0, 53, 0, 99, 0, 8, 0, 0]);
         udp.rewrite_src_port(7);
         assert_eq!(udp.checksum(), 0);

@@ -3,8 +3,8 @@
 use crate::Ethernet;
 
 header! {
-    /// What follows an Ethernet header of type `VLAN` or `QINQ`: the tag, then
-    /// the type of what it tags.
+    /// The bytes behind an Ethernet header of type `VLAN` or `QINQ`: tag control
+    /// information, then the type of the payload or of the next tag.
     ///
     /// ```text
     ///  0                   1                   2                   3
@@ -17,22 +17,22 @@ header! {
     Vlan [4] {
         /// Tag control information: priority, drop eligibility and identifier.
         tci, set_tci: u16 = TCI @ 0;
-        /// What follows the tag.
+        /// Type of the payload, or of the next tag.
         ether_type, set_ether_type: u16 = ETHER_TYPE @ 2;
     }
 }
 
 impl Vlan {
-    /// Bits of the tag that name the VLAN.
+    /// Mask of the VLAN identifier in the tag control information.
     pub const ID_MASK: u16 = 0x0fff;
 
-    /// The VLAN, 0 to 4095; 0 is a priority tag, 4095 is reserved.
+    /// VLAN identifier, 0 to 4095; 0 marks a priority tag, 4095 is reserved.
     #[inline]
     pub fn id(&self) -> u16 {
         self.tci() & Self::ID_MASK
     }
 
-    /// Sets the VLAN to the low 12 bits of `id`.
+    /// Sets the VLAN identifier to the low 12 bits of `id`.
     #[inline]
     pub fn set_id(&mut self, id: u16) {
         self.set_tci(self.tci() & !Self::ID_MASK | id & Self::ID_MASK);
@@ -50,21 +50,21 @@ impl Vlan {
         self.0[Self::TCI] = self.0[Self::TCI] & 0x1f | priority << 5;
     }
 
-    /// Whether the frame may be dropped first under congestion.
+    /// Drop eligible indicator: whether the frame may be dropped first under congestion.
     #[inline]
     pub fn drop_eligible(&self) -> bool {
         self.0[Self::TCI] & 0x10 != 0
     }
 
-    /// Sets whether the frame may be dropped first.
+    /// Sets the drop eligible indicator.
     #[inline]
     pub fn set_drop_eligible(&mut self, eligible: bool) {
         self.0[Self::TCI] = self.0[Self::TCI] & !0x10 | u8::from(eligible) << 4;
     }
 }
 
-/// Puts a tag into a frame: `frame` begins with four bytes of room, then comes the Ethernet header.
-/// Nothing happens to what is shorter than both.
+/// Inserts a tag of EtherType `kind` into a frame. `frame` has four free bytes before the Ethernet
+/// header. Does nothing if `frame` is shorter than both.
 pub fn insert(frame: &mut [u8], kind: u16, tci: u16) {
     if frame.len() < Vlan::LEN + Ethernet::LEN {
         return;
@@ -78,7 +78,7 @@ pub fn insert(frame: &mut [u8], kind: u16, tci: u16) {
     }
 }
 
-/// The tag of a frame whose type says that it has one of that kind.
+/// The outer tag of a frame, if the frame's EtherType is `kind`.
 #[inline]
 pub fn tag(frame: &[u8], kind: u16) -> Option<&Vlan> {
     let (ether, rest) = Ethernet::from_prefix(frame)?;
@@ -86,7 +86,7 @@ pub fn tag(frame: &[u8], kind: u16) -> Option<&Vlan> {
     Some(tag)
 }
 
-/// Takes the tag out of a tagged frame: it begins four bytes later then.
+/// Removes the outer tag of a tagged frame, which then begins four bytes later.
 pub fn remove(frame: &mut [u8]) {
     if frame.len() >= Vlan::LEN + Ethernet::LEN {
         frame.copy_within(..Ethernet::ETHER_TYPE, Vlan::LEN);
@@ -99,7 +99,7 @@ mod tests {
     use crate::ether_type;
 
     #[test]
-    fn tags_come_and_go() {
+    fn tags_are_inserted_and_removed() {
         let plain: Vec<u8> = (0..20).collect();
         let mut frame = [&[0xaa; 4], &plain[..]].concat();
         insert(&mut frame, ether_type::VLAN, 0x6123);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_of_the_tag_leaves_the_others() {
+    fn bit_field_setters_keep_other_bits() {
         let mut tag = Vlan([0xff; 4]);
         tag.set_id(0x123);
         assert_eq!((tag.id(), tag.priority(), tag.drop_eligible()), (0x123, 7, true));

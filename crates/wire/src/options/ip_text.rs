@@ -1,21 +1,21 @@
 //! IPv4 option lists as text, in the form of IP summary dumps:
 //! `rr{10.0.0.1}+2;ts{1,2};148=0:0`.
 
-use super::text::{Cursor, fit, other};
+use super::text::{Cursor, print_generic, trim_padding};
 use super::{END, NOP, RawOption, RawOptions};
 use crate::ipv4::{OPTION_LOOSE_ROUTE, OPTION_RECORD_ROUTE, OPTION_STRICT_ROUTE, OPTION_TIMESTAMP};
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 
-/// Timestamps alone.
+/// Timestamp flag: timestamps only.
 const TS_ONLY: u8 = 0;
-/// Timestamps, each with the address of who stamped.
+/// Timestamp flag: each timestamp with the address of the router that wrote it.
 const TS_ADDR: u8 = 1;
-/// Timestamps by addresses given beforehand.
+/// Timestamp flag: timestamps of routers whose addresses the sender specified.
 const TS_PRESPECIFIED: u8 = 3;
 
-/// Appends the text of `list`, with padding if `padding`: `.` if there is
-/// nothing to show, `?` if it is malformed.
+/// Appends the text of `list`, with padding options if `padding`: `.` if it is
+/// empty, `?` if it is malformed.
 pub fn print_ip(list: &[u8], padding: bool, out: &mut String) {
     let start = out.len();
     let mut options = RawOptions::new(list);
@@ -26,7 +26,7 @@ pub fn print_ip(list: &[u8], padding: bool, out: &mut String) {
         if out.len() > start {
             out.push(';');
         }
-        let fine = match option.kind {
+        let valid = match option.kind {
             NOP => {
                 out.push_str("nop");
                 true
@@ -36,11 +36,11 @@ pub fn print_ip(list: &[u8], padding: bool, out: &mut String) {
             OPTION_STRICT_ROUTE => print_route("ssrr", &option, out),
             OPTION_TIMESTAMP => print_timestamps(&option, out),
             kind => {
-                other(kind, option.data, out);
+                print_generic(kind, option.data, out);
                 true
             }
         };
-        if !fine {
+        if !valid {
             out.truncate(start);
             out.push('?');
             return;
@@ -51,7 +51,7 @@ pub fn print_ip(list: &[u8], padding: bool, out: &mut String) {
         out.push('?');
         return;
     }
-    if padding && list.get(options.at()) == Some(&END) {
+    if padding && list.get(options.position()) == Some(&END) {
         out.push_str(if out.len() > start { ";eol" } else { "eol" });
     }
     if out.len() == start {
@@ -63,10 +63,10 @@ fn addr(bytes: &[u8; 4]) -> Ipv4Addr {
     Ipv4Addr::from(*bytes)
 }
 
-/// Prints a route: the slots, `^` before the one to be used next, or for a
-/// record route the number of free ones.
+/// Prints a route: its slots, with `^` before the next one to use, or for a
+/// record route the number of free slots. Returns `false` if it is malformed.
 fn print_route(name: &str, option: &RawOption<'_>, out: &mut String) -> bool {
-    // The pointer counts from the option's type, from 1.
+    // The pointer counts from the option's type byte, which is 1.
     let Some((&pointer, slots)) = option.data.split_first().filter(|(p, _)| **p >= 4) else {
         return false;
     };
@@ -96,8 +96,8 @@ fn print_route(name: &str, option: &RawOption<'_>, out: &mut String) -> bool {
     true
 }
 
-/// Prints timestamps, `^` before the one to be used next, the number of free
-/// slots and how many stations found none.
+/// Prints timestamps, with `^` before the next slot to use, the number of free
+/// slots and the overflow count. Returns `false` if the option is malformed.
 fn print_timestamps(option: &RawOption<'_>, out: &mut String) -> bool {
     let Some((&[pointer, flag], slots)) = option.data.split_first_chunk::<2>() else {
         return false;
@@ -140,28 +140,28 @@ fn print_timestamps(option: &RawOption<'_>, out: &mut String) -> bool {
     true
 }
 
-/// Prints `ADDR=TIME`, `TIME`, or for a slot still to be stamped `ADDR`.
+/// Prints `ADDR=TIME`, `TIME`, or for a slot without a timestamp `ADDR`.
 fn print_slot(slot: &[u8], unstamped: bool, out: &mut String) {
     let (words, _) = slot.as_chunks::<4>();
-    let (station, time) = match words {
-        [station, time] => (Some(station), time),
+    let (router, time) = match words {
+        [router, time] => (Some(router), time),
         [time, ..] => (None, time),
         [] => return,
     };
-    if let Some(station) = station {
-        let _ = write!(out, "{}", addr(station));
+    if let Some(router) = router {
+        let _ = write!(out, "{}", addr(router));
         if unstamped {
             return;
         }
         out.push('=');
     }
     let time = u32::from_be_bytes(*time);
-    // The top bit says that the time is not milliseconds since midnight UT.
+    // The top bit marks a time that is not in milliseconds since midnight UT.
     let _ = write!(out, "{}{}", if time >> 31 != 0 { "!" } else { "" }, time & 0x7fff_ffff);
 }
 
-/// The list that `text` describes; `None` if it is not one, or too long for a
-/// header.
+/// Parses the text of an option list; `None` if it is invalid, or the list is
+/// too long for a header.
 pub fn parse_ip(text: &str) -> Option<Vec<u8>> {
     let mut list = Vec::new();
     if text.is_empty() || text == "." {
@@ -182,10 +182,10 @@ pub fn parse_ip(text: &str) -> Option<Vec<u8>> {
         } else if text.eat("eol") {
             list.push(END);
         } else {
-            text.other(&mut list)?;
+            text.generic_option(&mut list)?;
         }
-        if !text.another()? {
-            return fit(list);
+        if !text.separator()? {
+            return trim_padding(list);
         }
     }
 }
@@ -252,7 +252,7 @@ fn timestamps(text: &mut Cursor<'_>, list: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Reads one slot, and finds out from the first one, unless `flag` says it,
+/// Parses one slot, and returns the flag. Without a `flag` the slot decides
 /// whether slots have addresses.
 fn slot(flag: Option<u8>, next: bool, text: &mut Cursor<'_>, list: &mut Vec<u8>) -> Option<u8> {
     let flag = flag.unwrap_or_else(|| match text.at_addr() {
@@ -284,9 +284,9 @@ mod tests {
         out
     }
 
-    /// Lists whose text says everything.
+    /// Lists whose text has all their information.
     #[test]
-    fn both_ways() {
+    fn prints_and_parses() {
         for (list, expected) in [
             (&[][..], "."),
             (&[1, 1, 0], "nop;nop;eol"),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn corners() {
+    fn malformed_lists_and_texts() {
         for bad in [&[7, 2][..], &[7, 3, 3], &[68, 3, 5], &[68, 4, 4, 0], &[9, 9], &[9]] {
             assert_eq!(text(bad), "?", "{bad:?}");
         }

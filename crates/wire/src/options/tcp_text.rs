@@ -1,7 +1,7 @@
 //! TCP option lists as text, in the form of IP summary dumps:
 //! `mss1460;sackok;ts1:0;wscale7`.
 
-use super::text::{Cursor, fit, other};
+use super::text::{Cursor, print_generic, trim_padding};
 use super::{END, NOP, RawOption, RawOptions};
 use crate::tcp::{
     OPTION_MSS, OPTION_SACK, OPTION_SACK_PERMITTED, OPTION_TIMESTAMPS, OPTION_WINDOW_SCALE,
@@ -9,34 +9,34 @@ use crate::tcp::{
 };
 use std::fmt::Write;
 
-/// Which options to print or to understand.
+/// The options that are printed or parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TcpShow {
-    /// All, with the padding.
+pub enum TcpOptionFilter {
+    /// All, including padding.
     All,
-    /// All but padding (`tcp_opt`).
+    /// All except padding (`tcp_opt`).
     NoPadding,
-    /// All but padding and timestamps (`tcp_ntopt`).
+    /// All except padding and timestamps (`tcp_ntopt`).
     NoTimestamps,
     /// Selective acknowledgments only (`tcp_sack`).
     Sack,
 }
 
-impl TcpShow {
-    fn shows(self, kind: u8) -> bool {
+impl TcpOptionFilter {
+    fn includes(self, kind: u8) -> bool {
         match (self, kind) {
-            (TcpShow::All, _) => true,
+            (TcpOptionFilter::All, _) => true,
             (_, END | NOP) => false,
-            (TcpShow::NoPadding, _) => true,
-            (TcpShow::NoTimestamps, kind) => kind != OPTION_TIMESTAMPS,
-            (TcpShow::Sack, kind) => matches!(kind, OPTION_SACK | OPTION_SACK_PERMITTED),
+            (TcpOptionFilter::NoPadding, _) => true,
+            (TcpOptionFilter::NoTimestamps, kind) => kind != OPTION_TIMESTAMPS,
+            (TcpOptionFilter::Sack, kind) => matches!(kind, OPTION_SACK | OPTION_SACK_PERMITTED),
         }
     }
 }
 
-/// Appends the text of `list`: `.` if there is nothing to show, `?` if it is
-/// malformed.
-pub fn print_tcp(list: &[u8], show: TcpShow, out: &mut String) {
+/// Appends the text of the options of `list` that `filter` includes: `.` if there
+/// are none, `?` if the list is malformed.
+pub fn print_tcp(list: &[u8], filter: TcpOptionFilter, out: &mut String) {
     let start = out.len();
     let mut options = RawOptions::new(list);
     for option in options.by_ref() {
@@ -45,7 +45,7 @@ pub fn print_tcp(list: &[u8], show: TcpShow, out: &mut String) {
             out.push(';');
         }
         let sep = out.len();
-        if print_one(&option, show, out).is_none() {
+        if print_one(&option, filter, out).is_none() {
             out.truncate(start);
             out.push('?');
             return;
@@ -59,7 +59,7 @@ pub fn print_tcp(list: &[u8], show: TcpShow, out: &mut String) {
         out.push('?');
         return;
     }
-    if list.get(options.at()) == Some(&END) && show.shows(END) {
+    if list.get(options.position()) == Some(&END) && filter.includes(END) {
         out.push_str(if out.len() > start { ";eol" } else { "eol" });
     }
     if out.len() == start {
@@ -67,10 +67,10 @@ pub fn print_tcp(list: &[u8], show: TcpShow, out: &mut String) {
     }
 }
 
-/// Appends the text of one option, if it is shown; `None` if its length is
-/// wrong for its type.
-fn print_one(option: &RawOption<'_>, show: TcpShow, out: &mut String) -> Option<()> {
-    if !show.shows(option.kind) {
+/// Appends the text of one option, if `filter` includes it; `None` if its length
+/// is invalid for its type.
+fn print_one(option: &RawOption<'_>, filter: TcpOptionFilter, out: &mut String) -> Option<()> {
+    if !filter.includes(option.kind) {
         return Some(());
     }
     let word = |bytes: &[u8]| bytes.iter().fold(0u32, |n, b| n << 8 | u32::from(*b));
@@ -97,34 +97,34 @@ fn print_one(option: &RawOption<'_>, show: TcpShow, out: &mut String) -> Option<
             _,
         ) => return None,
         (kind, data) => {
-            other(kind, data, out);
+            print_generic(kind, data, out);
             Ok(())
         }
     };
     wrote.ok()
 }
 
-/// The list that `text` describes; `None` if it is not one, or too long for a
-/// header.
-pub fn parse_tcp(text: &str, show: TcpShow) -> Option<Vec<u8>> {
+/// Parses the text of an option list; `None` if it is invalid, has an option that
+/// `filter` excludes, or the list is too long for a header.
+pub fn parse_tcp(text: &str, filter: TcpOptionFilter) -> Option<Vec<u8>> {
     let mut list = Vec::new();
     if text.is_empty() || text == "." {
         return Some(list);
     }
     let mut text = Cursor::new(text);
     loop {
-        parse_one(&mut text, show, &mut list)?;
-        if !text.another()? {
-            return fit(list);
+        parse_one(&mut text, filter, &mut list)?;
+        if !text.separator()? {
+            return trim_padding(list);
         }
     }
 }
 
-fn parse_one(text: &mut Cursor<'_>, show: TcpShow, list: &mut Vec<u8>) -> Option<()> {
-    // Padding is understood wherever options other than SACK are.
-    let knows = |kind| match kind {
-        END | NOP => show != TcpShow::Sack,
-        kind => show.shows(kind),
+fn parse_one(text: &mut Cursor<'_>, filter: TcpOptionFilter, list: &mut Vec<u8>) -> Option<()> {
+    // Padding is accepted with all filters except SACK.
+    let accepts = |kind| match kind {
+        END | NOP => filter != TcpOptionFilter::Sack,
+        kind => filter.includes(kind),
     };
     let start = list.len();
     if text.eat("mss") {
@@ -141,32 +141,32 @@ fn parse_one(text: &mut Cursor<'_>, show: TcpShow, list: &mut Vec<u8>) -> Option
         let value = text.number(u32::MAX)?;
         let echo = text.eat(":").then(|| text.number(u32::MAX))??;
         if list.is_empty() {
-            // As stacks do, so that the numbers are aligned.
+            // TCP stacks align the numbers in this way.
             list.extend([NOP, NOP]);
         }
         list.extend([OPTION_TIMESTAMPS, 10]);
         list.extend(value.to_be_bytes());
         list.extend(echo.to_be_bytes());
-        return knows(OPTION_TIMESTAMPS).then_some(());
+        return accepts(OPTION_TIMESTAMPS).then_some(());
     } else if text.eat("nop") {
         list.push(NOP);
     } else if text.eat("eol") {
         list.push(END);
     } else {
-        text.other(list)?;
-        return knows(u8::MAX).then_some(());
+        text.generic_option(list)?;
+        return accepts(u8::MAX).then_some(());
     }
-    knows(list[start]).then_some(())
+    accepts(list[start]).then_some(())
 }
 
-/// Reads the blocks of one SACK option: `A-B`, and `,sackA-B` any number of
-/// times. A semicolon ends the option.
+/// Parses the blocks of one SACK option: `A-B`, then any number of `,sackA-B`. A
+/// semicolon ends the option.
 fn sack(text: &mut Cursor<'_>, list: &mut Vec<u8>) -> Option<()> {
     let start = list.len();
     list.extend([OPTION_SACK, 0]);
     loop {
         let from = text.number(u32::MAX)?;
-        // Before version 1.2 of the format a colon stood here.
+        // Versions of the format before 1.2 have a colon.
         let to = (text.eat("-") || text.eat(":")).then(|| text.number(u32::MAX))??;
         list.extend(from.to_be_bytes());
         list.extend(to.to_be_bytes());
@@ -183,33 +183,36 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn text(list: &[u8], show: TcpShow) -> String {
+    fn text(list: &[u8], filter: TcpOptionFilter) -> String {
         let mut out = String::new();
-        print_tcp(list, show, &mut out);
+        print_tcp(list, filter, &mut out);
         out
     }
 
     const SYN: [u8; 20] = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8, 1, 3, 3, 7];
 
     #[test]
-    fn a_syn_as_linux_sends_it() {
-        assert_eq!(text(&SYN, TcpShow::NoPadding), "mss1460;sackok;ts9:8;wscale7");
-        assert_eq!(text(&SYN, TcpShow::All), "mss1460;sackok;ts9:8;nop;wscale7");
-        assert_eq!(text(&SYN, TcpShow::NoTimestamps), "mss1460;sackok;wscale7");
-        assert_eq!(text(&SYN, TcpShow::Sack), "sackok");
-        assert_eq!(parse_tcp("mss1460,sackok,ts9:8;nop;wscale7", TcpShow::All), Some(SYN.into()));
+    fn prints_a_syn_of_linux() {
+        assert_eq!(text(&SYN, TcpOptionFilter::NoPadding), "mss1460;sackok;ts9:8;wscale7");
+        assert_eq!(text(&SYN, TcpOptionFilter::All), "mss1460;sackok;ts9:8;nop;wscale7");
+        assert_eq!(text(&SYN, TcpOptionFilter::NoTimestamps), "mss1460;sackok;wscale7");
+        assert_eq!(text(&SYN, TcpOptionFilter::Sack), "sackok");
+        assert_eq!(
+            parse_tcp("mss1460,sackok,ts9:8;nop;wscale7", TcpOptionFilter::All),
+            Some(SYN.into())
+        );
     }
 
     #[test]
-    fn corners() {
-        assert_eq!(text(&[], TcpShow::All), ".");
-        assert_eq!(text(&[1, 1, 0, 7], TcpShow::NoPadding), ".");
-        assert_eq!(text(&[1, 0, 7], TcpShow::All), "nop;eol");
-        assert_eq!(text(&[1, 2, 3, 0], TcpShow::All), "?");
-        assert_eq!(text(&[1, 9], TcpShow::All), "?");
-        assert_eq!(text(&[99, 4, 1, 2, 98, 2], TcpShow::All), "99=1:2;98");
-        assert_eq!(parse_tcp("ts1:2", TcpShow::All).map(|l| l.len()), Some(12));
-        assert_eq!(parse_tcp(".", TcpShow::All), Some(vec![]));
+    fn malformed_lists_and_texts() {
+        assert_eq!(text(&[], TcpOptionFilter::All), ".");
+        assert_eq!(text(&[1, 1, 0, 7], TcpOptionFilter::NoPadding), ".");
+        assert_eq!(text(&[1, 0, 7], TcpOptionFilter::All), "nop;eol");
+        assert_eq!(text(&[1, 2, 3, 0], TcpOptionFilter::All), "?");
+        assert_eq!(text(&[1, 9], TcpOptionFilter::All), "?");
+        assert_eq!(text(&[99, 4, 1, 2, 98, 2], TcpOptionFilter::All), "99=1:2;98");
+        assert_eq!(parse_tcp("ts1:2", TcpOptionFilter::All).map(|l| l.len()), Some(12));
+        assert_eq!(parse_tcp(".", TcpOptionFilter::All), Some(vec![]));
         for bad in [
             "mss",
             "mss65536",
@@ -223,41 +226,42 @@ mod tests {
             "99=",
             "99=256",
         ] {
-            assert_eq!(parse_tcp(bad, TcpShow::All), None, "{bad}");
+            assert_eq!(parse_tcp(bad, TcpOptionFilter::All), None, "{bad}");
         }
-        assert_eq!(parse_tcp("mss1", TcpShow::Sack), None);
-        assert_eq!(parse_tcp("ts1:2", TcpShow::NoTimestamps), None);
+        assert_eq!(parse_tcp("mss1", TcpOptionFilter::Sack), None);
+        assert_eq!(parse_tcp("ts1:2", TcpOptionFilter::NoTimestamps), None);
     }
 
     #[test]
     fn a_comma_joins_sack_blocks_and_a_semicolon_separates_options() {
-        let list = parse_tcp("sack3-5;sack7-9", TcpShow::All).expect("is a list");
+        let list = parse_tcp("sack3-5;sack7-9", TcpOptionFilter::All).expect("is a list");
         assert_eq!((list.len(), list[1], list[11]), (20, 10, 10));
-        let list = parse_tcp("nop;nop;sack1-2,sack3-4;nop", TcpShow::All).expect("is a list");
+        let list =
+            parse_tcp("nop;nop;sack1-2,sack3-4;nop", TcpOptionFilter::All).expect("is a list");
         assert_eq!((list.len(), list[3]), (2 + 18 + 1, 18));
-        assert_eq!(text(&list, TcpShow::All), "nop;nop;sack1-2;sack3-4;nop");
-        assert_eq!(parse_tcp("sack1:2,sack3:4", TcpShow::Sack).map(|l| l.len()), Some(18));
+        assert_eq!(text(&list, TcpOptionFilter::All), "nop;nop;sack1-2;sack3-4;nop");
+        assert_eq!(parse_tcp("sack1:2,sack3:4", TcpOptionFilter::Sack).map(|l| l.len()), Some(18));
     }
 
     #[test]
     fn long_lists_lose_padding_first() {
         let long = ["nop"; 41].join(";");
-        assert_eq!(parse_tcp(&long, TcpShow::All), Some(vec![1; 40]));
+        assert_eq!(parse_tcp(&long, TcpOptionFilter::All), Some(vec![1; 40]));
         let long = format!("mss1;{long}");
-        assert_eq!(parse_tcp(&long, TcpShow::All), None);
+        assert_eq!(parse_tcp(&long, TcpOptionFilter::All), None);
     }
 
     proptest! {
         #[test]
-        fn whatever_prints_parses_or_is_refused(list in proptest::collection::vec(any::<u8>(), 0..41)) {
-            for show in [TcpShow::All, TcpShow::NoPadding, TcpShow::NoTimestamps, TcpShow::Sack] {
-                parse_tcp(&text(&list, show), show);
+        fn printed_lists_do_not_panic_the_parser(list in proptest::collection::vec(any::<u8>(), 0..41)) {
+            for filter in [TcpOptionFilter::All, TcpOptionFilter::NoPadding, TcpOptionFilter::NoTimestamps, TcpOptionFilter::Sack] {
+                parse_tcp(&text(&list, filter), filter);
             }
         }
 
         #[test]
         fn no_text_panics(text in "[a-z0-9;:=,^.{}+!-]{0,30}") {
-            parse_tcp(&text, TcpShow::All);
+            parse_tcp(&text, TcpOptionFilter::All);
         }
     }
 }

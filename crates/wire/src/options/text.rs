@@ -1,11 +1,11 @@
-//! What the texts of IPv4 and TCP option lists share.
+//! Parser and printer functions for the texts of both IPv4 and TCP option lists.
 
 use std::net::Ipv4Addr;
 
-/// The longest list that fits a header.
-pub(super) const MAX: usize = 40;
+/// Maximum length of an option list in bytes.
+pub(super) const MAX_LEN: usize = 40;
 
-/// Reads a text from left to right.
+/// A cursor in a text, which parses it from left to right.
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
 }
@@ -19,25 +19,25 @@ impl<'a> Cursor<'a> {
         self.rest.first().copied()
     }
 
-    /// Whether a number comes next.
+    /// Whether a number is next.
     pub(super) fn at_digit(&self) -> bool {
         self.peek().is_some_and(|b| b.is_ascii_digit())
     }
 
-    /// Whether an address, rather than a number, comes next.
+    /// Whether an address, rather than a number, is next.
     pub(super) fn at_addr(&self) -> bool {
         let digits = self.rest.iter().take_while(|b| b.is_ascii_digit()).count();
         self.rest.get(digits) == Some(&b'.')
     }
 
-    /// Steps over `word`, if it comes next.
+    /// Consumes `word`, if it is next.
     pub(super) fn eat(&mut self, word: &str) -> bool {
         let rest = self.rest.strip_prefix(word.as_bytes());
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
     }
 
-    /// Steps over `word`, if it and a number come next.
+    /// Consumes `word`, if it is next and a number follows it.
     pub(super) fn eat_before_digit(&mut self, word: &str) -> bool {
         let rest = self.rest.strip_prefix(word.as_bytes());
         let rest = rest.filter(|rest| rest.first().is_some_and(u8::is_ascii_digit));
@@ -45,8 +45,7 @@ impl<'a> Cursor<'a> {
         rest.is_some()
     }
 
-    /// Reads a number as C writes it (`0x` hexadecimal, `0` octal) of at most
-    /// `max`.
+    /// Parses a number in C syntax (`0x` hexadecimal, `0` octal) of at most `max`.
     pub(super) fn number(&mut self, max: u32) -> Option<u32> {
         let (digits, radix) = match self.rest {
             [b'0', b'x' | b'X', rest @ ..] => (rest, 16),
@@ -60,7 +59,7 @@ impl<'a> Cursor<'a> {
         u32::from_str_radix(number, radix).ok().filter(|&n| n <= max)
     }
 
-    /// Reads an IPv4 address.
+    /// Parses an IPv4 address.
     pub(super) fn addr(&mut self) -> Option<Ipv4Addr> {
         let len = self.rest.iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
         let (addr, rest) = self.rest.split_at(len);
@@ -68,8 +67,8 @@ impl<'a> Cursor<'a> {
         std::str::from_utf8(addr).ok()?.parse().ok()
     }
 
-    /// Reads an option without a form of its own: `KIND` or `KIND=BYTE:BYTE…`.
-    pub(super) fn other(&mut self, list: &mut Vec<u8>) -> Option<()> {
+    /// Parses an option in the generic form: `KIND` or `KIND=BYTE:BYTE…`.
+    pub(super) fn generic_option(&mut self, list: &mut Vec<u8>) -> Option<()> {
         list.push(self.number(255)? as u8);
         if self.eat("=") {
             let at = list.len();
@@ -82,9 +81,9 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// Steps over what divides two options; `None` if something else follows,
-    /// false at the end.
-    pub(super) fn another(&mut self) -> Option<bool> {
+    /// Consumes the separator of two options. Returns `false` at the end of the
+    /// text, `None` if another character is next.
+    pub(super) fn separator(&mut self) -> Option<bool> {
         match self.peek() {
             None => Some(false),
             Some(_) => (self.eat(";") || self.eat(",")).then_some(true),
@@ -92,15 +91,16 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The number that `text` is, as C writes it, of at most `max`.
+/// Parses `text` as a number in C syntax of at most `max`.
 pub(crate) fn c_number(text: &str, max: u32) -> Option<u32> {
     let mut cursor = Cursor::new(text);
     cursor.number(max).filter(|_| cursor.peek().is_none())
 }
 
-/// Makes a list fit: gives leading padding up, then fails.
-pub(super) fn fit(mut list: Vec<u8>) -> Option<Vec<u8>> {
-    let over = list.len().saturating_sub(MAX);
+/// Shortens a list that is too long for a header by its leading padding; `None` if
+/// that is not enough.
+pub(super) fn trim_padding(mut list: Vec<u8>) -> Option<Vec<u8>> {
+    let over = list.len().saturating_sub(MAX_LEN);
     if !list.get(..over)?.iter().all(|&b| b == super::NOP) {
         return None;
     }
@@ -108,8 +108,8 @@ pub(super) fn fit(mut list: Vec<u8>) -> Option<Vec<u8>> {
     Some(list)
 }
 
-/// Prints an option without a form of its own.
-pub(super) fn other(kind: u8, data: &[u8], out: &mut String) {
+/// Prints an option in the generic form: `KIND` or `KIND=BYTE:BYTE…`.
+pub(super) fn print_generic(kind: u8, data: &[u8], out: &mut String) {
     out.push_str(&kind.to_string());
     for (i, byte) in data.iter().enumerate() {
         out.push(if i == 0 { '=' } else { ':' });

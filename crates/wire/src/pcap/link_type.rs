@@ -1,6 +1,6 @@
-//! Link types: what a captured packet begins with (tcpdump.org/linktypes).
+//! Link types: the first header of captured packets (tcpdump.org/linktypes).
 
-/// BSD loopback: address family in the byte order of the host.
+/// BSD loopback: address family in host byte order.
 pub const NULL: u32 = 0;
 /// Ethernet.
 pub const ETHERNET: u32 = 1;
@@ -16,7 +16,7 @@ pub const FDDI: u32 = 10;
 pub const PPP_HDLC: u32 = 50;
 /// LLC over ATM (RFC 2684).
 pub const ATM_RFC1483: u32 = 100;
-/// IPv4 or IPv6, by the first four bits.
+/// IPv4 or IPv6, by the version field.
 pub const RAW: u32 = 101;
 /// Cisco HDLC.
 pub const C_HDLC: u32 = 104;
@@ -37,8 +37,7 @@ pub const IPV6: u32 = 229;
 /// Linux "cooked" capture, version 2.
 pub const LINUX_SLL2: u32 = 276;
 
-/// Raw IP as BSD and Linux once numbered it before files had numbers of their
-/// own; found in old files.
+/// Raw IP in old files, which have the numbers of the operating system (BSD, Linux).
 pub const RAW_OLD: [u32; 2] = [12, 14];
 
 /// Name of a link type, as tcpdump prints it.

@@ -1,8 +1,7 @@
-//! Capture files: pcap and pcapng are read, pcap is written.
+//! Capture files: reader of pcap and pcapng, writer of pcap.
 //!
-//! The reader trusts nothing: a length that makes no sense is an error, never
-//! an allocation, and a file that ends within a packet is told from one that
-//! ends after it.
+//! The reader does not trust the file: an invalid length is an error and never
+//! causes a large allocation, and a file that ends within a packet is an error.
 //!
 //! ```
 //! use castanet_wire::Timestamp;
@@ -31,42 +30,42 @@ pub use writer::{Precision, Writer, file_header, record_header};
 
 use std::{fmt, io};
 
-/// The longest packet that is believed: libpcap's limit.
+/// Maximum length of a packet in bytes: libpcap's limit.
 pub const MAX_PACKET: usize = 262_144;
 
-/// Microseconds, in the writer's byte order.
+/// Magic number: microseconds, in the writer's byte order.
 const MAGIC_MICROS: u32 = 0xa1b2_c3d4;
-/// Nanoseconds, in the writer's byte order.
+/// Magic number: nanoseconds, in the writer's byte order.
 const MAGIC_NANOS: u32 = 0xa1b2_3c4d;
-/// Microseconds, with longer record headers (A. Kuznetsov's variant).
+/// Magic number: microseconds, with longer record headers (A. Kuznetsov's variant).
 const MAGIC_KUZNETSOV: u32 = 0xa1b2_cd34;
 
-/// Why a capture cannot be read, or not read on.
+/// An error of a capture file, which ends the reading.
 #[derive(Debug)]
 pub enum Error {
-    /// Reading failed.
+    /// An error of the operating system.
     Io(io::Error),
-    /// The file begins like no capture.
+    /// The file has the magic number of no known format.
     NotACapture([u8; 4]),
-    /// The file is of a version that nobody knows.
+    /// The file has an unknown version, major and minor.
     Version(u16, u16),
     /// The file ends within a header or a packet.
     Truncated {
-        /// Where what is cut off begins.
+        /// Offset of the truncated header or packet in the file.
         at: u64,
     },
-    /// A packet is longer than any can be.
+    /// A packet is longer than [`MAX_PACKET`].
     TooLong {
-        /// Where its header begins.
+        /// Offset of its record header in the file.
         at: u64,
-        /// Its length.
+        /// Its length in bytes.
         len: u32,
     },
-    /// A block of a pcapng file contradicts itself.
+    /// A block of a pcapng file is inconsistent.
     BadBlock {
-        /// Where the block begins.
+        /// Offset of the block in the file.
         at: u64,
-        /// What is wrong.
+        /// Description of the inconsistency.
         why: &'static str,
     },
 }
@@ -103,29 +102,29 @@ impl From<io::Error> for Error {
     }
 }
 
-/// In which order a file has the bytes of a number.
+/// Byte order of the numbers in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
+enum ByteOrder {
     Big,
     Little,
 }
 
-impl Order {
-    /// The number at `at`; zero beyond the end, which callers rule out.
+impl ByteOrder {
+    /// Reads the number at offset `at`; 0 beyond the end, which callers exclude.
     fn u16(self, bytes: &[u8], at: usize) -> u16 {
         let Some(&raw) = bytes.get(at..).and_then(|b| b.first_chunk()) else { return 0 };
-        if self == Order::Big { u16::from_be_bytes(raw) } else { u16::from_le_bytes(raw) }
+        if self == ByteOrder::Big { u16::from_be_bytes(raw) } else { u16::from_le_bytes(raw) }
     }
 
     /// As [`u16`](Self::u16).
     fn u32(self, bytes: &[u8], at: usize) -> u32 {
         let Some(&raw) = bytes.get(at..).and_then(|b| b.first_chunk()) else { return 0 };
-        if self == Order::Big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) }
+        if self == ByteOrder::Big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) }
     }
 
     /// As [`u16`](Self::u16).
     fn i64(self, bytes: &[u8], at: usize) -> i64 {
         let Some(&raw) = bytes.get(at..).and_then(|b| b.first_chunk()) else { return 0 };
-        if self == Order::Big { i64::from_be_bytes(raw) } else { i64::from_le_bytes(raw) }
+        if self == ByteOrder::Big { i64::from_be_bytes(raw) } else { i64::from_le_bytes(raw) }
     }
 }

@@ -1,82 +1,95 @@
 //! Blocks of pcapng files (draft-ietf-opsawg-pcapng).
 
-use super::reader::{Found, Input};
-use super::{Error, MAX_PACKET, Order};
+use super::reader::{Input, PacketRecord};
+use super::{ByteOrder, Error, MAX_PACKET};
 use crate::timestamp::Timestamp;
 use std::io::Read;
 
-/// Begins a section; reads the same in either byte order.
+/// Block type of a section header; the same in either byte order.
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+/// Block type of an interface description.
 const INTERFACE: u32 = 1;
-/// Obsolete form of a packet.
+/// Block type of a packet, obsolete.
 const PACKET: u32 = 2;
+/// Block type of a packet without a timestamp.
 const SIMPLE_PACKET: u32 = 3;
+/// Block type of a packet.
 const ENHANCED_PACKET: u32 = 6;
 
-/// Tells the byte order of a section.
+/// Magic number of a section header, in the section's byte order.
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
-/// Type, length, and length again: what every block has.
+/// Length of the fields of every block: type, length, and length again.
 const OVERHEAD: u32 = 12;
-/// The longest block that is read whole: a packet and generous options.
+/// Maximum length of a block that is read into memory: a packet and 1 MiB of options.
 const MAX_BLOCK: u32 = MAX_PACKET as u32 + (1 << 20);
-/// As many interfaces as are believed in one section.
+/// Maximum number of interfaces in one section.
 const MAX_INTERFACES: usize = 1 << 16;
 
-/// Option of an interface: the unit of its timestamps.
+/// Interface option: resolution of timestamps.
 const IF_TSRESOL: u16 = 9;
-/// Option of an interface: seconds to add to its timestamps.
+/// Interface option: seconds to add to timestamps.
 const IF_TSOFFSET: u16 = 14;
 
 /// A section: its byte order and its interfaces.
 #[derive(Debug)]
 pub(super) struct Section {
-    order: Order,
+    order: ByteOrder,
     interfaces: Vec<Interface>,
 }
 
+/// An interface description.
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link_type: u32,
-    /// Most bytes captured of a packet; 0 for no limit.
+    /// Maximum number of bytes captured per packet; 0 means no limit.
     snap_len: u32,
-    /// Units of time in a second.
+    /// Number of timestamp units per second.
     units: u128,
-    /// Seconds to add.
+    /// Seconds to add to timestamps.
     offset: i64,
 }
 
-/// A block read: its type and, in the buffer, its body.
+/// A block whose body is in the input's buffer.
 struct Block {
+    /// Block type.
     kind: u32,
+    /// Offset of the block in the file.
     at: u64,
 }
 
 impl Section {
-    /// Opens a file whose first four bytes, a section's, are read.
+    /// Opens a file, up to the first interface description. The caller has read
+    /// the first four bytes, the type of a section header.
     pub(super) fn open<R: Read>(input: &mut Input<R>) -> Result<Self, Error> {
-        let mut section = Section { order: Order::Little, interfaces: Vec::new() };
-        section.enter(input)?;
+        let mut section = Section { order: ByteOrder::Little, interfaces: Vec::new() };
+        section.read_header(input)?;
         while section.interfaces.is_empty() && !input.at_end()? {
-            let block = section.block(input)?;
+            let block = section.read_block(input)?;
             match block.kind {
-                INTERFACE => section.interface(&block, input)?,
-                PACKET | ENHANCED_PACKET | SIMPLE_PACKET => return Err(no_interface(block.at)),
+                INTERFACE => section.add_interface(&block, input)?,
+                PACKET | ENHANCED_PACKET | SIMPLE_PACKET => {
+                    return Err(unknown_interface(block.at));
+                }
                 _ => {}
             }
         }
         Ok(section)
     }
 
+    /// Link type of the section's first interface.
     pub(super) fn link_type(&self) -> Option<u32> {
         self.interfaces.first().map(|interface| interface.link_type)
     }
 
-    /// Reads on to the next packet.
-    pub(super) fn read<R: Read>(&mut self, input: &mut Input<R>) -> Result<Option<Found>, Error> {
+    /// Reads the next packet; `None` at the end of the file.
+    pub(super) fn read<R: Read>(
+        &mut self,
+        input: &mut Input<R>,
+    ) -> Result<Option<PacketRecord>, Error> {
         while !input.at_end()? {
-            let block = self.block(input)?;
+            let block = self.read_block(input)?;
             match block.kind {
-                INTERFACE => self.interface(&block, input)?,
+                INTERFACE => self.add_interface(&block, input)?,
                 ENHANCED_PACKET => {
                     let interface = self.order.u32(&input.block, 0);
                     return self.packet(interface, &block, input).map(Some);
@@ -92,13 +105,13 @@ impl Section {
         Ok(None)
     }
 
-    /// Reads the next block: whole if it matters, over it otherwise.
-    fn block<R: Read>(&mut self, input: &mut Input<R>) -> Result<Block, Error> {
+    /// Reads the next block; skips its body if its type is not needed.
+    fn read_block<R: Read>(&mut self, input: &mut Input<R>) -> Result<Block, Error> {
         let at = input.at;
         input.fill(0, 4)?;
         let kind = self.order.u32(&input.block, 0);
         if kind == SECTION_HEADER {
-            self.enter(input)?;
+            self.read_header(input)?;
             return Ok(Block { kind, at });
         }
         input.fill(0, 4)?;
@@ -120,11 +133,11 @@ impl Section {
         Ok(Block { kind, at })
     }
 
-    /// Reads a section header, whose type has been read.
-    fn enter<R: Read>(&mut self, input: &mut Input<R>) -> Result<(), Error> {
+    /// Reads a section header, whose block type has been read.
+    fn read_header<R: Read>(&mut self, input: &mut Input<R>) -> Result<(), Error> {
         let at = input.at;
         input.fill(0, 8)?;
-        self.order = [Order::Little, Order::Big]
+        self.order = [ByteOrder::Little, ByteOrder::Big]
             .into_iter()
             .find(|order| order.u32(&input.block, 4) == BYTE_ORDER_MAGIC)
             .ok_or(Error::BadBlock { at, why: "no byte order" })?;
@@ -137,8 +150,8 @@ impl Section {
         Ok(())
     }
 
-    /// Understands the description of an interface.
-    fn interface<R>(&mut self, block: &Block, input: &Input<R>) -> Result<(), Error> {
+    /// Parses an interface description and adds the interface.
+    fn add_interface<R>(&mut self, block: &Block, input: &Input<R>) -> Result<(), Error> {
         let (body, order) = (&input.block[..], self.order);
         let Some(mut options) = body.get(8..) else {
             return Err(Error::BadBlock { at: block.at, why: "too short for an interface" });
@@ -167,38 +180,49 @@ impl Section {
         Ok(())
     }
 
-    /// Understands a packet with a time, in the present or the obsolete form:
-    /// where the one has an interface of 32 bits, the other has 16 and a count
-    /// of drops.
-    fn packet<R>(&self, index: u32, block: &Block, input: &Input<R>) -> Result<Found, Error> {
-        /// Interface, time and two lengths.
+    /// Parses a packet block with a timestamp. Enhanced and obsolete blocks differ
+    /// only in the interface number: 32 bits, or 16 bits and a drop count.
+    fn packet<R>(
+        &self,
+        index: u32,
+        block: &Block,
+        input: &Input<R>,
+    ) -> Result<PacketRecord, Error> {
+        /// Length of interface, timestamp and two lengths.
         const HEAD: usize = 20;
         let body = &input.block[..];
         if body.len() < HEAD {
             return Err(Error::BadBlock { at: block.at, why: "too short for a packet" });
         }
         let interface = self.interfaces.get(index as usize);
-        let interface = interface.ok_or_else(|| no_interface(block.at))?;
+        let interface = interface.ok_or_else(|| unknown_interface(block.at))?;
         let word = |at| self.order.u32(body, at);
         let (ticks, captured) = (u64::from(word(4)) << 32 | u64::from(word(8)), word(12));
-        self.found(index, interface.time(ticks), (captured, word(16)), HEAD, block, body.len())
+        self.packet_record(
+            index,
+            interface.time(ticks),
+            (captured, word(16)),
+            HEAD,
+            block,
+            body.len(),
+        )
     }
 
-    /// Understands a packet without a time, of the first interface.
-    fn simple_packet<R>(&self, block: &Block, input: &Input<R>) -> Result<Found, Error> {
+    /// Parses a packet block without a timestamp, of the first interface.
+    fn simple_packet<R>(&self, block: &Block, input: &Input<R>) -> Result<PacketRecord, Error> {
         let body = &input.block[..];
-        let interface = self.interfaces.first().ok_or_else(|| no_interface(block.at))?;
+        let interface = self.interfaces.first().ok_or_else(|| unknown_interface(block.at))?;
         if body.len() < 4 {
             return Err(Error::BadBlock { at: block.at, why: "too short for a packet" });
         }
         let wire_len = self.order.u32(body, 0);
         let snap_len = if interface.snap_len == 0 { u32::MAX } else { interface.snap_len };
         let captured = wire_len.min(snap_len);
-        self.found(0, Timestamp::default(), (captured, wire_len), 4, block, body.len())
+        self.packet_record(0, Timestamp::default(), (captured, wire_len), 4, block, body.len())
     }
 
-    /// A packet that begins at `head` in a body of `body` bytes.
-    fn found(
+    /// The record of a packet at offset `head` in a body of `body` bytes.
+    fn packet_record(
         &self,
         index: u32,
         timestamp: Timestamp,
@@ -206,7 +230,7 @@ impl Section {
         head: usize,
         block: &Block,
         body: usize,
-    ) -> Result<Found, Error> {
+    ) -> Result<PacketRecord, Error> {
         let len = captured as usize;
         if len > MAX_PACKET {
             return Err(Error::TooLong { at: block.at, len: captured });
@@ -215,11 +239,17 @@ impl Section {
             return Err(Error::BadBlock { at: block.at, why: "packet longer than its block" });
         }
         let link_type = self.interfaces.get(index as usize).map_or(0, |i| i.link_type);
-        Ok(Found { timestamp, wire_len, link_type, interface: index, data: head..head + len })
+        Ok(PacketRecord {
+            timestamp,
+            wire_len,
+            link_type,
+            interface: index,
+            data: head..head + len,
+        })
     }
 }
 
-fn no_interface(at: u64) -> Error {
+fn unknown_interface(at: u64) -> Error {
     Error::BadBlock { at, why: "packet of an interface that was not described" }
 }
 
@@ -230,15 +260,16 @@ fn check_len(len: u32, at: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Units in a second: a power of ten, or of two if the top bit is set.
+/// Number of timestamp units per second: a power of ten, or of two if the top bit is set.
 fn units(resolution: u8) -> u128 {
     let exponent = u32::from(resolution & 0x7f);
     let base: u128 = if resolution & 0x80 == 0 { 10 } else { 2 };
-    // Finer than any clock: every time is then the epoch.
+    // On overflow the resolution is finer than any clock, and every time is the epoch.
     base.checked_pow(exponent).unwrap_or(u128::MAX)
 }
 
 impl Interface {
+    /// Converts a timestamp of the file.
     fn time(&self, ticks: u64) -> Timestamp {
         let nanos = u128::from(ticks) * 1_000_000_000 / self.units;
         let shifted = i128::try_from(nanos).unwrap_or(i128::MAX);

@@ -1,41 +1,41 @@
-//! Reads captures packet by packet, into one buffer.
+//! Reads capture files packet by packet, into one buffer.
 
 use super::ng::Section;
-use super::{Error, MAGIC_KUZNETSOV, MAGIC_MICROS, MAGIC_NANOS, MAX_PACKET, Order, ng};
+use super::{ByteOrder, Error, MAGIC_KUZNETSOV, MAGIC_MICROS, MAGIC_NANOS, MAX_PACKET, ng};
 use crate::timestamp::Timestamp;
 use std::io::{BufRead, BufReader, Read};
 
-/// A packet read, in the reader's buffer.
+/// A packet in the reader's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'r> {
-    /// When it was captured.
+    /// Time of capture.
     pub timestamp: Timestamp,
-    /// How long it was on the wire.
+    /// Length on the wire in bytes.
     pub wire_len: u32,
-    /// What it begins with (see [`link_type`](super::link_type)).
+    /// Type of its first header (see [`link_type`](super::link_type)).
     pub link_type: u32,
-    /// On which of the file's interfaces it was captured.
+    /// Number of the file's interface that captured it.
     pub interface: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub data: &'r [u8],
 }
 
-/// A packet read, with its own bytes.
+/// A packet that owns its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedPacket {
-    /// When it was captured.
+    /// Time of capture.
     pub timestamp: Timestamp,
-    /// How long it was on the wire.
+    /// Length on the wire in bytes.
     pub wire_len: u32,
-    /// What it begins with (see [`link_type`](super::link_type)).
+    /// Type of its first header (see [`link_type`](super::link_type)).
     pub link_type: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub data: Vec<u8>,
 }
 
 /// Reads a pcap or pcapng file.
 ///
-/// After an error the reader is at its end: what follows cannot be told apart.
+/// After an error the reader is at its end, because it cannot locate the next packet.
 #[derive(Debug)]
 pub struct Reader<R> {
     input: Input<R>,
@@ -45,39 +45,40 @@ pub struct Reader<R> {
 
 #[derive(Debug)]
 enum Format {
-    Pcap(Pcap),
+    Pcap(PcapHeader),
     Ng(Section),
 }
 
-/// What a pcap file's header says.
+/// The header of a pcap file.
 #[derive(Clone, Copy, Debug)]
-struct Pcap {
-    order: Order,
-    /// Nanoseconds in a unit of the timestamps' fraction.
+struct PcapHeader {
+    order: ByteOrder,
+    /// Nanoseconds per unit of the timestamps' fraction.
     unit: u64,
     link_type: u32,
-    /// Length of what stands before each packet.
-    record: usize,
-    /// Whether the two lengths of a packet are the wrong way round.
+    /// Length of the record header before each packet.
+    record_len: usize,
+    /// Whether the two lengths of a packet are exchanged, as in old versions.
     swapped: bool,
 }
 
-/// The file, how much of it was read, and a buffer for a block.
+/// The file, the number of bytes read, and a buffer for a block.
 #[derive(Debug)]
 pub(super) struct Input<R> {
     source: BufReader<R>,
+    /// Offset in the file of the current header or packet.
     pub(super) at: u64,
     pub(super) block: Vec<u8>,
 }
 
-/// Bytes read from the file at once.
-const CHUNK: usize = 1 << 16;
+/// Size of the file buffer in bytes.
+const BUFFER_SIZE: usize = 1 << 16;
 
 impl<R: Read> Input<R> {
     /// Reads `len` bytes into `block`, replacing it from `keep` on.
     pub(super) fn fill(&mut self, keep: usize, len: usize) -> Result<(), Error> {
         self.block.truncate(keep);
-        // As much is allocated as there are bytes, whatever the file claims.
+        // Allocates for the bytes that the file has, not for the claimed length.
         let got = self.source.by_ref().take(len as u64).read_to_end(&mut self.block)?;
         if got < len {
             return Err(Error::Truncated { at: self.at });
@@ -85,7 +86,7 @@ impl<R: Read> Input<R> {
         Ok(())
     }
 
-    /// Reads over `len` bytes.
+    /// Skips `len` bytes.
     pub(super) fn skip(&mut self, len: u64) -> Result<(), Error> {
         let got = std::io::copy(&mut self.source.by_ref().take(len), &mut std::io::sink())?;
         if got < len { Err(Error::Truncated { at: self.at }) } else { Ok(()) }
@@ -98,10 +99,10 @@ impl<R: Read> Input<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Begins to read `source`: its header, and of a pcapng file all up to the
-    /// first interface.
+    /// Opens `source`: reads its header, and in a pcapng file all blocks up to the
+    /// first interface description.
     pub fn new(source: R) -> Result<Self, Error> {
-        let source = BufReader::with_capacity(CHUNK, source);
+        let source = BufReader::with_capacity(BUFFER_SIZE, source);
         let mut input = Input { source, at: 0, block: Vec::new() };
         input.fill(0, 4)?;
         let mut magic = [0; 4];
@@ -109,13 +110,13 @@ impl<R: Read> Reader<R> {
         let format = if magic == ng::SECTION_HEADER.to_be_bytes() {
             Format::Ng(Section::open(&mut input)?)
         } else {
-            Format::Pcap(Pcap::open(magic, &mut input)?)
+            Format::Pcap(PcapHeader::open(magic, &mut input)?)
         };
         Ok(Reader { input, format, done: false })
     }
 
-    /// What packets begin with, as far as the file has said so yet: that of
-    /// the first interface. `None` if a pcapng file has none.
+    /// Link type of the first interface that has been read. `None` if a pcapng file has no
+    /// interfaces.
     pub fn link_type(&self) -> Option<u32> {
         match &self.format {
             Format::Pcap(pcap) => Some(pcap.link_type),
@@ -123,13 +124,13 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// How many bytes of the file are read.
+    /// Number of bytes of the file that have been read.
     pub fn offset(&self) -> u64 {
         self.input.at
     }
 
-    /// Goes on at a position where a packet's record begins, as nobody can check; false if that
-    /// is behind the present one.
+    /// Skips to the file offset `position`; returns `false` if it is before the current one. The
+    /// caller must know that a packet's record begins there: the reader cannot check it.
     pub fn skip_to(&mut self, position: u64) -> Result<bool, Error> {
         let Some(more) = position.checked_sub(self.input.at) else { return Ok(false) };
         self.input.skip(more)?;
@@ -142,20 +143,20 @@ impl<R: Read> Reader<R> {
         if self.done {
             return Ok(None);
         }
-        // Until the packet is there, an error or the end is what there is.
+        // Stays set if there is an error, or no packet.
         self.done = true;
-        let found = match &mut self.format {
+        let record = match &mut self.format {
             Format::Pcap(pcap) => pcap.read(&mut self.input)?,
             Format::Ng(section) => section.read(&mut self.input)?,
         };
-        let Some(found) = found else { return Ok(None) };
+        let Some(record) = record else { return Ok(None) };
         self.done = false;
         Ok(Some(Packet {
-            timestamp: found.timestamp,
-            wire_len: found.wire_len,
-            link_type: found.link_type,
-            interface: found.interface,
-            data: self.input.block.get(found.data).unwrap_or_default(),
+            timestamp: record.timestamp,
+            wire_len: record.wire_len,
+            link_type: record.link_type,
+            interface: record.interface,
+            data: self.input.block.get(record.data).unwrap_or_default(),
         }))
     }
 }
@@ -174,8 +175,8 @@ impl<R: Read> Iterator for Reader<R> {
     }
 }
 
-/// A packet in the buffer.
-pub(super) struct Found {
+/// A packet in the input's buffer, at the range `data`.
+pub(super) struct PacketRecord {
     pub(super) timestamp: Timestamp,
     pub(super) wire_len: u32,
     pub(super) link_type: u32,
@@ -183,38 +184,42 @@ pub(super) struct Found {
     pub(super) data: std::ops::Range<usize>,
 }
 
-impl Pcap {
+impl PcapHeader {
     /// Length of the file header.
-    const HEADER: usize = 24;
-    /// Length of what stands before a packet: two words of time, two lengths.
-    const RECORD: usize = 16;
+    const LEN: usize = 24;
+    /// Length of a record header: two words of timestamp, two lengths.
+    const RECORD_LEN: usize = 16;
 
+    /// Reads the rest of the file header, whose first four bytes are `magic`.
     fn open<R: Read>(magic: [u8; 4], input: &mut Input<R>) -> Result<Self, Error> {
-        let known =
-            [(Order::Big, u32::from_be_bytes(magic)), (Order::Little, u32::from_le_bytes(magic))];
-        let found = known.into_iter().find_map(|(order, magic)| match magic {
-            MAGIC_MICROS => Some((order, 1000, Self::RECORD)),
-            MAGIC_NANOS => Some((order, 1, Self::RECORD)),
-            MAGIC_KUZNETSOV => Some((order, 1000, Self::RECORD + 8)),
+        let candidates = [
+            (ByteOrder::Big, u32::from_be_bytes(magic)),
+            (ByteOrder::Little, u32::from_le_bytes(magic)),
+        ];
+        let format = candidates.into_iter().find_map(|(order, magic)| match magic {
+            MAGIC_MICROS => Some((order, 1000, Self::RECORD_LEN)),
+            MAGIC_NANOS => Some((order, 1, Self::RECORD_LEN)),
+            MAGIC_KUZNETSOV => Some((order, 1000, Self::RECORD_LEN + 8)),
             _ => None,
         });
-        let (order, unit, record) = found.ok_or(Error::NotACapture(magic))?;
-        input.fill(4, Self::HEADER - 4)?;
+        let (order, unit, record_len) = format.ok_or(Error::NotACapture(magic))?;
+        input.fill(4, Self::LEN - 4)?;
         let (major, minor) = (order.u16(&input.block, 4), order.u16(&input.block, 6));
         if major != 2 {
             return Err(Error::Version(major, minor));
         }
-        // The upper bits tell of frame check sequences.
+        // The upper bits describe frame check sequences.
         let link_type = order.u32(&input.block, 20) & 0xffff;
-        input.at = Self::HEADER as u64;
-        Ok(Pcap { order, unit, link_type, record, swapped: minor < 3 })
+        input.at = Self::LEN as u64;
+        Ok(PcapHeader { order, unit, link_type, record_len, swapped: minor < 3 })
     }
 
-    fn read<R: Read>(&self, input: &mut Input<R>) -> Result<Option<Found>, Error> {
+    /// Reads the next packet; `None` at the end of the file.
+    fn read<R: Read>(&self, input: &mut Input<R>) -> Result<Option<PacketRecord>, Error> {
         if input.at_end()? {
             return Ok(None);
         }
-        input.fill(0, self.record)?;
+        input.fill(0, self.record_len)?;
         let word = |at| self.order.u32(&input.block, at);
         let (secs, fraction) = (word(0), word(4));
         let (mut captured, mut wire_len) = (word(8), word(12));
@@ -226,8 +231,8 @@ impl Pcap {
             return Err(Error::TooLong { at: input.at, len: captured });
         }
         input.fill(0, len)?;
-        input.at += (self.record + len) as u64;
-        Ok(Some(Found {
+        input.at += (self.record_len + len) as u64;
+        Ok(Some(PacketRecord {
             timestamp: Timestamp::new(secs.into(), u64::from(fraction) * self.unit),
             wire_len,
             link_type: self.link_type,

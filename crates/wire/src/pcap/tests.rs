@@ -1,4 +1,4 @@
-//! That captures of all kinds are read, and none does harm.
+//! Tests of the capture file reader and writer: all formats, and invalid files.
 
 use super::*;
 use crate::timestamp::Timestamp;
@@ -6,19 +6,19 @@ use proptest::prelude::*;
 
 /// Builds files in either byte order.
 #[derive(Clone)]
-struct File(Vec<u8>, Order);
+struct File(Vec<u8>, ByteOrder);
 
 impl File {
-    fn new(order: Order) -> Self {
+    fn new(order: ByteOrder) -> Self {
         File(Vec::new(), order)
     }
     fn u16(mut self, n: u16) -> Self {
-        let raw = if self.1 == Order::Big { n.to_be_bytes() } else { n.to_le_bytes() };
+        let raw = if self.1 == ByteOrder::Big { n.to_be_bytes() } else { n.to_le_bytes() };
         self.0.extend(raw);
         self
     }
     fn u32(mut self, n: u32) -> Self {
-        let raw = if self.1 == Order::Big { n.to_be_bytes() } else { n.to_le_bytes() };
+        let raw = if self.1 == ByteOrder::Big { n.to_be_bytes() } else { n.to_le_bytes() };
         self.0.extend(raw);
         self
     }
@@ -26,7 +26,7 @@ impl File {
         self.0.extend(bytes);
         self
     }
-    /// A block around `body`, which is filled up to four bytes.
+    /// Appends a block with `body`, which is padded to a multiple of four bytes.
     fn block(self, kind: u32, body: File) -> Self {
         let mut body = body.0;
         body.resize(body.len().next_multiple_of(4), 0);
@@ -49,7 +49,7 @@ impl File {
     }
 }
 
-fn pcap(order: Order, magic: u32, minor: u16, link: u32) -> File {
+fn pcap(order: ByteOrder, magic: u32, minor: u16, link: u32) -> File {
     File::new(order).u32(magic).u16(2).u16(minor).u32(0).u32(0).u32(65535).u32(link)
 }
 
@@ -61,10 +61,10 @@ fn fails(file: &[u8]) -> String {
     read(file).expect_err("is bad").to_string()
 }
 
-const ORDERS: [Order; 2] = [Order::Big, Order::Little];
+const ORDERS: [ByteOrder; 2] = [ByteOrder::Big, ByteOrder::Little];
 
 #[test]
-fn pcap_in_every_dialect() {
+fn reads_all_variants_of_pcap() {
     for order in ORDERS {
         for (magic, nanos, extra) in
             [(MAGIC_MICROS, 7000, 0), (MAGIC_NANOS, 7, 0), (MAGIC_KUZNETSOV, 7000, 8)]
@@ -86,7 +86,7 @@ fn pcap_in_every_dialect() {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_files_are_read_back() {
     for (precision, nanos) in [(Precision::Micros, 123_456_000), (Precision::Nanos, 123_456_789)] {
         let mut writer = Writer::new(Vec::new(), 101, precision, 5).expect("memory takes all");
         let time = Timestamp::new(4_000_000_000, 123_456_789);
@@ -106,19 +106,20 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn the_header_that_tcpdump_writes() {
+fn the_file_header_is_tcpdumps() {
     let header = file_header(1, Precision::Micros, 262_144);
-    let expected = File::new(if cfg!(target_endian = "big") { Order::Big } else { Order::Little });
+    let expected =
+        File::new(if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little });
     let expected = expected.u32(0xa1b2_c3d4).u16(2).u16(4).u32(0).u32(0).u32(262_144).u32(1);
     assert_eq!(header[..], expected.0);
 }
 
 #[test]
-fn pcapng_with_all_its_blocks() {
+fn reads_all_blocks_of_pcapng() {
     for order in ORDERS {
         let nanos =
             File::new(order).u16(2).u16(3).bytes(b"eth0").u16(9).u16(1).bytes(&[9, 0, 0, 0]);
-        let offset = nanos.clone().u16(14).u16(8).bytes(&if order == Order::Big {
+        let offset = nanos.clone().u16(14).u16(8).bytes(&if order == ByteOrder::Big {
             10i64.to_be_bytes()
         } else {
             10i64.to_le_bytes()
@@ -162,7 +163,7 @@ fn pcapng_with_all_its_blocks() {
 }
 
 #[test]
-fn units_of_time() {
+fn reads_all_timestamp_resolutions() {
     for (resolution, ticks, time) in [
         (0, 5, Timestamp::new(5, 0)),
         (3, 5, Timestamp(5_000_000)),
@@ -172,20 +173,20 @@ fn units_of_time() {
         (0xff, u64::MAX, Timestamp(0)),
         (0, u64::MAX, Timestamp(i64::MAX)),
     ] {
-        let options = File::new(Order::Big).u16(9).u16(1).bytes(&[resolution, 0, 0, 0]).0;
-        let file = File::new(Order::Big).section().interface(1, 0, &options);
+        let options = File::new(ByteOrder::Big).u16(9).u16(1).bytes(&[resolution, 0, 0, 0]).0;
+        let file = File::new(ByteOrder::Big).section().interface(1, 0, &options);
         let packets = read(&file.enhanced(0, ticks, 0, &[]).0).expect("is fine");
         assert_eq!(packets[0].timestamp, time, "{resolution}");
     }
 }
 
 #[test]
-fn errors_say_where_and_what() {
-    let head = pcap(Order::Big, MAGIC_MICROS, 4, 1);
+fn errors_have_position_and_cause() {
+    let head = pcap(ByteOrder::Big, MAGIC_MICROS, 4, 1);
     assert_eq!(fails(b"GIF89a..."), "neither pcap nor pcapng: begins with 47 49 46 38");
     assert_eq!(fails(b""), "file is cut off in what begins at byte 0");
     assert_eq!(fails(&head.0[..20]), "file is cut off in what begins at byte 0");
-    let newer = File::new(Order::Big).u32(MAGIC_MICROS).u16(3).u16(0).bytes(&[0; 16]);
+    let newer = File::new(ByteOrder::Big).u32(MAGIC_MICROS).u16(3).u16(0).bytes(&[0; 16]);
     assert_eq!(fails(&newer.0), "unknown pcap version 3.0");
     let record = head.clone().u32(0).u32(0).u32(4).u32(4).bytes(&[1, 2, 3]);
     assert_eq!(fails(&record.0), "file is cut off in what begins at byte 24");
@@ -194,7 +195,7 @@ fn errors_say_where_and_what() {
     assert_eq!(fails(&long.0), "packet at byte 24 claims 2147483647 bytes, more than 262144");
     assert_eq!(read(&head.0).expect("is fine"), []);
 
-    let ng = File::new(Order::Little).section();
+    let ng = File::new(ByteOrder::Little).section();
     assert_eq!(Reader::new(&ng.0[..]).expect("is fine").link_type(), None);
     let lost = ng.clone().enhanced(0, 0, 0, &[]);
     const WHERE: &str = "bad pcapng block at byte";
@@ -210,20 +211,21 @@ fn errors_say_where_and_what() {
     let mut differ = ng.clone().enhanced(0, 0, 0, &[]);
     *differ.0.last_mut().expect("is not empty") ^= 1;
     assert_eq!(fails(&differ.0), format!("{WHERE} 48: its two lengths differ"));
-    let short = ng.clone().block(6, File::new(Order::Little).u32(0));
+    let short = ng.clone().block(6, File::new(ByteOrder::Little).u32(0));
     assert_eq!(fails(&short.0), format!("{WHERE} 48: too short for a packet"));
-    let body = File::new(Order::Little).u32(0).u32(0).u32(0).u32(9).u32(9).bytes(&[1; 8]);
+    let body = File::new(ByteOrder::Little).u32(0).u32(0).u32(0).u32(9).u32(9).bytes(&[1; 8]);
     let liar = ng.clone().block(6, body);
     assert_eq!(fails(&liar.0), format!("{WHERE} 48: packet longer than its block"));
     let huge = ng.u32(6).u32(0xffff_fff0);
     assert!(fails(&huge.0).starts_with("packet at byte 48 claims"));
-    let orderless = File::new(Order::Big).u32(0x0a0d_0d0a).u32(28).u32(5);
+    let orderless = File::new(ByteOrder::Big).u32(0x0a0d_0d0a).u32(28).u32(5);
     assert_eq!(fails(&orderless.0), format!("{WHERE} 0: no byte order"));
 }
 
 #[test]
-fn after_an_error_comes_the_end() {
-    let file = pcap(Order::Big, MAGIC_MICROS, 4, 1).u32(0).u32(0).u32(!0).u32(0).bytes(&[0; 99]);
+fn the_reader_ends_after_an_error() {
+    let file =
+        pcap(ByteOrder::Big, MAGIC_MICROS, 4, 1).u32(0).u32(0).u32(!0).u32(0).bytes(&[0; 99]);
     let mut reader = Reader::new(&file.0[..]).expect("has a header");
     assert!(reader.next_packet().is_err());
     assert!(matches!(reader.next_packet(), Ok(None)));
@@ -231,19 +233,19 @@ fn after_an_error_comes_the_end() {
 }
 
 #[test]
-fn a_buffer_serves_all_packets() {
-    let mut file = pcap(Order::Big, MAGIC_MICROS, 4, 1);
+fn all_packets_use_one_buffer() {
+    let mut file = pcap(ByteOrder::Big, MAGIC_MICROS, 4, 1);
     for len in [100u32, 1500, 60, 1500] {
         file = file.u32(0).u32(0).u32(len).u32(len).bytes(&vec![len as u8; len as usize]);
     }
     let mut reader = Reader::new(&file.0[..]).expect("has a header");
-    let (mut places, mut lens) = (Vec::new(), Vec::new());
+    let (mut addresses, mut lens) = (Vec::new(), Vec::new());
     while let Some(packet) = reader.next_packet().expect("is fine") {
-        places.push(packet.data.as_ptr());
+        addresses.push(packet.data.as_ptr());
         lens.push(packet.data.len());
     }
     assert_eq!(lens, [100, 1500, 60, 1500]);
-    assert!(places[1..].iter().all(|&place| place == places[1]), "the buffer moved");
+    assert!(addresses[1..].iter().all(|&address| address == addresses[1]), "the buffer moved");
 }
 
 proptest! {
@@ -259,7 +261,7 @@ proptest! {
     }
 
     #[test]
-    fn flipped_bits_do_no_harm(at: usize, bit in 0u8..8) {
+    fn no_flipped_bit_panics(at: usize, bit in 0u8..8) {
         for order in ORDERS {
             let file = File::new(order).section().interface(1, 0, &[0; 8]);
             let mut file = file.enhanced(0, 5, 60, &[3; 50]).block(3, File::new(order).u32(7)).0;
@@ -270,7 +272,7 @@ proptest! {
     }
 
     #[test]
-    fn all_is_written_and_read(packets in proptest::collection::vec((any::<u32>(), 0u32..1_000_000_000, proptest::collection::vec(any::<u8>(), 0..50)), 0..9)) {
+    fn written_packets_are_read_back(packets in proptest::collection::vec((any::<u32>(), 0u32..1_000_000_000, proptest::collection::vec(any::<u8>(), 0..50)), 0..9)) {
         let mut writer = Writer::new(Vec::new(), 1, Precision::Nanos, 65535).expect("memory takes all");
         for (secs, nanos, data) in &packets {
             let time = Timestamp::new((*secs).into(), (*nanos).into());

@@ -1,4 +1,4 @@
-//! Writes pcap files, in the byte order of the machine as libpcap does.
+//! Writes pcap files, in host byte order as libpcap does.
 
 use super::{MAGIC_MICROS, MAGIC_NANOS};
 use crate::timestamp::Timestamp;
@@ -7,14 +7,14 @@ use std::io::{self, Write};
 /// The unit of timestamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
-    /// Microseconds, which every program reads.
+    /// Microseconds, which every program can read.
     #[default]
     Micros,
     /// Nanoseconds.
     Nanos,
 }
 
-/// What a file begins with.
+/// Makes the header of a file.
 pub fn file_header(link_type: u32, precision: Precision, snap_len: u32) -> [u8; 24] {
     let magic = match precision {
         Precision::Micros => MAGIC_MICROS,
@@ -24,20 +24,20 @@ pub fn file_header(link_type: u32, precision: Precision, snap_len: u32) -> [u8; 
     header[..4].copy_from_slice(&magic.to_ne_bytes());
     header[4..6].copy_from_slice(&2u16.to_ne_bytes());
     header[6..8].copy_from_slice(&4u16.to_ne_bytes());
-    // Time zone and accuracy stay zero, as everywhere.
+    // Time zone and accuracy are zero, as all programs write them.
     header[16..20].copy_from_slice(&snap_len.to_ne_bytes());
     header[20..].copy_from_slice(&link_type.to_ne_bytes());
     header
 }
 
-/// What stands before a packet of which `captured` of `wire_len` bytes follow.
+/// Makes the record header of a packet of `wire_len` bytes, of which `captured` bytes follow.
 pub fn record_header(
     timestamp: Timestamp,
     precision: Precision,
     captured: u32,
     wire_len: u32,
 ) -> [u8; 16] {
-    // A file has no sign: it begins with the epoch.
+    // Times in the file are unsigned: earlier times become the epoch.
     let timestamp = timestamp.max(Timestamp::default());
     let fraction = match precision {
         Precision::Micros => timestamp.subsec_micros(),
@@ -52,7 +52,7 @@ pub fn record_header(
     header
 }
 
-/// Writes a pcap file. Nothing is buffered here.
+/// A writer of a pcap file, without a buffer.
 #[derive(Debug)]
 pub struct Writer<W> {
     sink: W,
@@ -61,8 +61,8 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the header of a file whose packets begin with `link_type` and of
-    /// which at most `snap_len` bytes each are kept.
+    /// Writes the header of a file with packets of `link_type`, of which at most
+    /// `snap_len` bytes each are written.
     pub fn new(
         mut sink: W,
         link_type: u32,
@@ -82,12 +82,12 @@ impl<W: Write> Writer<W> {
         self.sink.write_all(data)
     }
 
-    /// Hands what was written on.
+    /// Flushes the underlying writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.sink.flush()
     }
 
-    /// Where the file went.
+    /// Returns the underlying writer.
     pub fn into_inner(self) -> W {
         self.sink
     }

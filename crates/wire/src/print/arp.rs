@@ -1,4 +1,4 @@
-//! The line of `ARPPrint`.
+//! Output line of `ARPPrint`.
 
 use crate::timestamp::Timestamp;
 use crate::{Arp, Ethernet, arp, ether_type};
@@ -11,12 +11,12 @@ const INVERSE_REQUEST: u16 = 8;
 /// Inverse ARP reply.
 const INVERSE_REPLY: u16 = 9;
 
-/// What `ARPPrint` says of a packet, apart from the message.
+/// The fields of `ARPPrint`'s line beside the message.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ArpPrint<'a> {
-    /// Stands first, if not empty.
+    /// Printed first, if not empty.
     pub label: &'a str,
-    /// When.
+    /// Time of the packet.
     pub timestamp: Option<Timestamp>,
     /// The Ethernet header before the message.
     pub ether: Option<&'a Ethernet>,
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn as_click_prints() {
+    fn matches_click() {
         for (text, expected) in [
             ("arp who-has 1.0.0.2 tell 1.0.0.1 0:0:0:0:0:1", "arp who-has 1.0.0.2 tell 1.0.0.1"),
             (
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_first() {
+    fn prefix_fields() {
         let ether = Ethernet::new(MacAddr::BROADCAST, MacAddr([0, 0, 0, 0, 0, 1]), 0x806);
         let print =
             ArpPrint { label: "q", timestamp: Some(Timestamp::new(5, 0)), ether: Some(&ether) };

@@ -1,4 +1,4 @@
-//! The line of `IPPrint`.
+//! Output line of `IPPrint`.
 
 use super::{Contents, at_most, push_byte};
 use crate::tcp::flag;
@@ -6,37 +6,37 @@ use crate::timestamp::Timestamp;
 use crate::{Ethernet, Icmp, Ipv4Header, Tcp, Udp, icmp, ip_proto, names};
 use std::fmt::Write;
 
-/// What `IPPrint` says of a packet, apart from the packet itself.
+/// The fields and options of `IPPrint`'s line beside the packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IpPrint<'a> {
-    /// Stands first, if not empty.
+    /// Printed first, if not empty.
     pub label: &'a str,
-    /// When.
+    /// Time of the packet.
     pub timestamp: Option<Timestamp>,
-    /// To which aggregate the packet belongs.
+    /// Number of the packet's aggregate.
     pub aggregate: Option<u32>,
-    /// The VLAN tag it came with.
+    /// Control information of the packet's VLAN tag.
     pub vlan: Option<u16>,
-    /// Its paint.
+    /// The packet's paint.
     pub paint: Option<u8>,
-    /// The Ethernet header before it.
+    /// The packet's Ethernet header.
     pub ether: Option<&'a Ethernet>,
-    /// Print the identification.
+    /// Whether to print the identification.
     pub id: bool,
-    /// Print the TTL.
+    /// Whether to print the TTL.
     pub ttl: bool,
-    /// Print the type of service.
+    /// Whether to print the type of service.
     pub tos: bool,
-    /// Print the length.
+    /// Whether to print the length.
     pub length: bool,
-    /// Print ICMP identifiers and sequence numbers with their bytes swapped:
-    /// what Click prints where `SWAP` is false.
+    /// Whether to print ICMP identifiers and sequence numbers byte-swapped, as Click
+    /// does if `SWAP` is false.
     pub swapped: bool,
-    /// How to print the bytes.
+    /// Output format of the bytes.
     pub contents: Contents,
-    /// Print the bytes of the payload rather than of the whole packet.
+    /// Whether to print the bytes of the payload instead of the whole packet.
     pub payload: bool,
-    /// How many bytes to print; all if `None`.
+    /// Maximum number of bytes to print; all if `None`.
     pub max: Option<usize>,
 }
 
@@ -53,7 +53,7 @@ impl IpPrint<'_> {
         self.fields(ip, out);
         let payload_len = i32::from(ip.total_len()) - ip.header_len() as i32;
         let transport = packet.get(ip.header_len()..).unwrap_or_default();
-        let view = View {
+        let view = PacketView {
             ip,
             len: data.len(),
             transport: at_most(transport, Some(payload_len.max(0) as usize)),
@@ -76,7 +76,7 @@ impl IpPrint<'_> {
         self.print_contents(bytes, out);
     }
 
-    /// Prints what does not come from the IP header.
+    /// Prints the fields that are not from the IP header.
     fn prefix(&self, out: &mut String) {
         if !self.label.is_empty() {
             let _ = write!(out, "{}: ", self.label);
@@ -102,6 +102,7 @@ impl IpPrint<'_> {
         }
     }
 
+    /// Prints the optional fields of the IP header.
     fn fields(&self, ip: &Ipv4Header, out: &mut String) {
         for (wanted, name, value) in [
             (self.id, "id", ip.id()),
@@ -115,12 +116,12 @@ impl IpPrint<'_> {
         }
     }
 
-    /// Prints bytes on lines of their own: 24 in hex, 48 as characters.
+    /// Prints bytes on separate lines: 24 per line in hexadecimal, 48 as characters.
     fn print_contents(&self, bytes: &[u8], out: &mut String) {
         if self.contents == Contents::None {
             return;
         }
-        let group = self.contents.group();
+        let group = self.contents.group_len();
         for (i, &byte) in at_most(bytes, self.max).iter().enumerate() {
             if i % (6 * group) == 0 {
                 out.push_str("\n  ");
@@ -132,7 +133,7 @@ impl IpPrint<'_> {
     }
 }
 
-/// What follows the transport header.
+/// The bytes behind the transport header.
 fn payload<'b>(ip: &Ipv4Header, transport: &'b [u8]) -> &'b [u8] {
     let head = match ip.protocol() {
         _ if !ip.is_first_fragment() => 0,
@@ -145,20 +146,22 @@ fn payload<'b>(ip: &Ipv4Header, transport: &'b [u8]) -> &'b [u8] {
     transport.get(head..).unwrap_or_default()
 }
 
-/// A packet with its IPv4 header found.
-struct View<'b> {
+/// A packet with an IPv4 header.
+struct PacketView<'b> {
     ip: &'b Ipv4Header,
-    /// Length of all the data.
+    /// Length of the whole packet.
     len: usize,
     transport: &'b [u8],
 }
 
-impl View<'_> {
+impl PacketView<'_> {
+    /// Prints source and destination address.
     fn pair(&self, out: &mut String) {
         let _ = write!(out, "{} > {}", self.ip.src(), self.ip.dst());
     }
 
-    /// Prints addresses with ports, if they are there; else what is wrong.
+    /// Prints addresses with ports and returns `true`; if the packet has no ports,
+    /// prints the reason and returns `false`.
     fn pair_with_ports(&self, name: &str, out: &mut String) -> bool {
         let &[a, b, c, d, ..] = self.transport else {
             self.pair(out);
@@ -177,7 +180,7 @@ impl View<'_> {
     }
 
     fn tcp(&self, out: &mut String) {
-        /// Flags up to here, and the window, may be there without the rest.
+        /// Number of header bytes up to the flags, and up to the window: the rest may be missing.
         const WITH_FLAGS: usize = Tcp::FLAGS + 1;
         const WITH_WINDOW: usize = Tcp::WINDOW + 2;
         if !self.pair_with_ports("tcp", out) {
@@ -268,9 +271,9 @@ impl View<'_> {
     }
 }
 
-/// Prints a destination unreachable message: which packet did not arrive.
+/// Prints a destination unreachable message with the destination of the quoted packet.
 fn print_unreachable(code: u8, header: Option<(&Icmp, &[u8])>, out: &mut String) {
-    /// The codes that say something of the packet quoted (RFC 792).
+    /// The codes with details from the quoted packet (RFC 792).
     const PROTOCOL: u8 = 2;
     const PORT: u8 = 3;
     const NEED_FRAGMENT: u8 = 4;
@@ -325,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn as_click_prints() {
+    fn matches_click() {
         for (text, expected) in [
             ("1.0.0.1:5 > 2.0.0.2:6 udp len 60", "1.0.0.1.5 > 2.0.0.2.6: udp 40"),
             (
@@ -385,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off() {
+    fn truncated_packets() {
         for (text, expected) in [
             ("hex 45", "truncated-ip"),
             ("1.0.0.1:5 > 2.0.0.2:6 udp short 5", "1.0.0.1 > 2.0.0.2: truncated-udp"),
@@ -403,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_at_once() {
+    fn all_fields_together() {
         let ether = Ethernet::new(MacAddr::BROADCAST, MacAddr([0, 0, 0, 0, 0, 1]), 0x800);
         let print = IpPrint {
             label: "x",

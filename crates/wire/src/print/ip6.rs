@@ -1,10 +1,10 @@
-//! The line that `IP6Print` writes.
+//! Output line of `IP6Print`.
 
 use super::{Contents, push_byte};
 use crate::Ipv6Header;
 use std::fmt::Write;
 
-/// Appends a line about a packet, and `contents`, if there are any, below it.
+/// Appends the line of a packet, and lines with the bytes `contents`, if there are any.
 pub fn ip6_line(label: &str, header: &Ipv6Header, contents: &[u8], out: &mut String) {
     const PER_LINE: usize = 24;
     const GROUP: usize = 4;
@@ -29,7 +29,7 @@ mod tests {
     use std::net::Ipv6Addr;
 
     #[test]
-    fn a_line_and_its_bytes() {
+    fn prints_a_line_and_the_bytes() {
         let header = Ipv6Header::new(17, Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED, 9);
         let mut line = String::new();
         ip6_line("x", &header, &[0xab; 29], &mut line);

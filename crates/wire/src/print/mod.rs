@@ -1,7 +1,7 @@
-//! The lines that Click's printing elements write.
+//! Output lines of Click's printing elements.
 //!
-//! Every printer appends to a `String` that the caller keeps, without a line
-//! end. Bytes are never trusted: what is cut off prints as Click prints it.
+//! Every printer appends to the caller's `String`, without a line end. It does
+//! not trust the packet: truncated headers print as in Click.
 
 mod arp;
 mod ip;
@@ -13,21 +13,21 @@ pub use ip::IpPrint;
 pub use ip6::ip6_line;
 pub use raw::Print;
 
-/// How to print a packet's bytes.
+/// Output format of a packet's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Contents {
-    /// Not at all.
+    /// No bytes.
     #[default]
     None,
-    /// Two digits a byte.
+    /// Two hexadecimal digits per byte.
     Hex,
-    /// As characters, those that are none as `.`.
+    /// ASCII characters, with `.` for bytes that are not printable.
     Ascii,
 }
 
 impl Contents {
-    /// The word of Click's `CONTENTS` argument, in any case; booleans mean
-    /// `Hex` and `None`.
+    /// Parses the value of Click's `CONTENTS` argument, case-insensitively; booleans
+    /// mean `Hex` and `None`.
     pub fn from_word(word: &str) -> Option<Self> {
         match word.to_ascii_uppercase().as_str() {
             "NONE" | "NO" | "FALSE" | "0" => Some(Contents::None),
@@ -37,8 +37,8 @@ impl Contents {
         }
     }
 
-    /// How many bytes stand together.
-    fn group(self) -> usize {
+    /// Number of bytes between blanks.
+    fn group_len(self) -> usize {
         if self == Contents::Ascii { 8 } else { 4 }
     }
 }
@@ -56,7 +56,7 @@ fn push_byte(byte: u8, contents: Contents, out: &mut String) {
     }
 }
 
-/// The first `max` bytes, or all.
+/// The first `max` bytes, or all if there are fewer.
 fn at_most(bytes: &[u8], max: Option<usize>) -> &[u8] {
     bytes.get(..max.unwrap_or(usize::MAX)).unwrap_or(bytes)
 }

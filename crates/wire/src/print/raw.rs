@@ -1,10 +1,10 @@
-//! The line of `Print`.
+//! Output line of `Print`.
 
 use super::{Contents, at_most, push_byte};
 use crate::timestamp::Timestamp;
 use std::fmt::Write;
 
-/// What `Print` says of a packet, apart from its bytes.
+/// The fields and options of `Print`'s line beside the packet.
 ///
 /// ```
 /// use castanet_wire::print::Print;
@@ -14,19 +14,19 @@ use std::fmt::Write;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Print<'a> {
-    /// Stands first, if not empty.
+    /// Printed first, if not empty.
     pub label: &'a str,
-    /// On which processor.
+    /// Number of the processor.
     pub cpu: Option<usize>,
-    /// When.
+    /// Time of the packet.
     pub timestamp: Option<Timestamp>,
-    /// Room before and after the packet's data.
+    /// Headroom and tailroom of the packet in bytes.
     pub room: Option<(usize, usize)>,
-    /// The annotations.
+    /// Annotation bytes of the packet.
     pub annotations: Option<&'a [u8]>,
-    /// How to print the bytes.
+    /// Output format of the bytes.
     pub contents: Contents,
-    /// How many bytes to print; all if `None`.
+    /// Maximum number of bytes to print; all if `None`.
     pub max: Option<usize>,
 }
 
@@ -51,12 +51,12 @@ impl Print<'_> {
         if let Some(cpu) = self.cpu {
             let _ = write!(out, "({cpu})");
         }
-        let mut begun = !self.label.is_empty() || self.cpu.is_some();
+        let mut separate = !self.label.is_empty() || self.cpu.is_some();
         if let Some(time) = self.timestamp {
-            let _ = write!(out, "{}{time}", if begun { ": " } else { "" });
-            begun = true;
+            let _ = write!(out, "{}{time}", if separate { ": " } else { "" });
+            separate = true;
         }
-        let _ = write!(out, "{}{:4}", if begun { ": " } else { "" }, bytes.len());
+        let _ = write!(out, "{}{:4}", if separate { ": " } else { "" }, bytes.len());
         if let Some((head, tail)) = self.room {
             let _ = write!(out, " (h{head} t{tail})");
         }
@@ -70,8 +70,8 @@ impl Print<'_> {
         }
         out.push_str(" | ");
         for (i, &byte) in shown.iter().enumerate() {
-            // Click starts ASCII, but not hex, with a blank.
-            if i % self.contents.group() == 0 && (i > 0 || self.contents == Contents::Ascii) {
+            // Click prints a blank before ASCII, but not before hexadecimal.
+            if i % self.contents.group_len() == 0 && (i > 0 || self.contents == Contents::Ascii) {
                 out.push(' ');
             }
             push_byte(byte, self.contents, out);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn as_click_prints() {
+    fn matches_click() {
         let bytes: Vec<u8> = (0x58..0x58 + 30).collect();
         let plain = Print::default();
         assert_eq!(
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_at_once() {
+    fn all_fields_together() {
         let print = Print {
             label: "x",
             cpu: Some(3),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn words() {
+    fn contents_words() {
         assert_eq!(Contents::from_word("hex"), Some(Contents::Hex));
         assert_eq!(Contents::from_word("false"), Some(Contents::None));
         assert_eq!(Contents::from_word("Ascii"), Some(Contents::Ascii));

@@ -1,16 +1,16 @@
-//! Builds the packet that a sketch describes.
+//! Builds packets from sketches.
 
-use super::ip::{Check, Ip};
+use super::ip::{ChecksumSpec, IpSpec};
 use super::words::{Words, hex, number, unquote};
-use super::{DEPTH, Layer, Sketch};
-use crate::options::{TcpShow, parse_ip, parse_tcp};
+use super::{Layer, MAX_DEPTH, Sketch};
+use crate::options::{TcpOptionFilter, parse_ip, parse_tcp};
 use crate::tcp::flag;
 use crate::{Arp, Ethernet, Ipv4Header, MacAddr, Vlan, arp, ether_type, ip_proto, names};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Builds the packet that `text` describes; the error says what is wrong.
+/// Builds the packet that `text` describes; the error is a message for the user.
 pub fn build(text: &str) -> Result<Sketch, String> {
-    packet(text, DEPTH)
+    packet(text, MAX_DEPTH)
 }
 
 fn packet(text: &str, depth: usize) -> Result<Sketch, String> {
@@ -21,7 +21,7 @@ fn packet(text: &str, depth: usize) -> Result<Sketch, String> {
     Ok(Sketch { bytes: body(&mut words, depth)?.1, layer: Layer::Network })
 }
 
-/// Builds what follows `eth`.
+/// Builds a frame from the words behind `eth`.
 fn frame(words: &mut Words<'_>, depth: usize) -> Result<Vec<u8>, String> {
     if words.eat("hex") {
         return rest_as_hex(words);
@@ -30,12 +30,12 @@ fn frame(words: &mut Words<'_>, depth: usize) -> Result<Vec<u8>, String> {
     let src: MacAddr = words.value("eth", MAC)?;
     words.expect(">")?;
     let dst: MacAddr = words.value(">", MAC)?;
-    // Each header says the type of what follows it: kept until that is known.
+    // The type field of each header is set when the next header is known.
     let mut bytes = Ethernet::new(dst, src, 0).0.to_vec();
     while let Some(word @ ("vlan" | "qinq")) = words.peek() {
         words.next();
         let tag = if word == "vlan" { ether_type::VLAN } else { ether_type::QINQ };
-        set_last_type(&mut bytes, tag);
+        set_type_field(&mut bytes, tag);
         let mut vlan = Vlan([0; Vlan::LEN]);
         vlan.set_id(words.number(word, Vlan::ID_MASK.into())? as u16);
         if words.eat("prio") {
@@ -44,22 +44,22 @@ fn frame(words: &mut Words<'_>, depth: usize) -> Result<Vec<u8>, String> {
         vlan.set_drop_eligible(words.eat("dei"));
         bytes.extend(vlan.0);
     }
-    let given = if words.eat("type") { Some(words.u16("type")?) } else { None };
+    let explicit = if words.eat("type") { Some(words.u16("type")?) } else { None };
     let (implied, body) = body(words, depth)?;
-    let kind = given.or(implied).ok_or("`hex` after `eth` wants `type N` before it")?;
-    set_last_type(&mut bytes, kind);
+    let kind = explicit.or(implied).ok_or("`hex` after `eth` wants `type N` before it")?;
+    set_type_field(&mut bytes, kind);
     bytes.extend(body);
     Ok(bytes)
 }
 
-/// Sets the type field that the last header ends with.
-fn set_last_type(bytes: &mut [u8], kind: u16) {
+/// Sets the type field at the end of the last header.
+fn set_type_field(bytes: &mut [u8], kind: u16) {
     if let Some(last) = bytes.last_chunk_mut::<2>() {
         *last = kind.to_be_bytes();
     }
 }
 
-/// Builds a packet from its network header on, with the EtherType for it.
+/// Builds a packet from its network header on; returns its EtherType, if known, and its bytes.
 fn body(words: &mut Words<'_>, depth: usize) -> Result<(Option<u16>, Vec<u8>), String> {
     match words.peek() {
         Some("hex") => {
@@ -130,10 +130,10 @@ fn arp_message(words: &mut Words<'_>) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Reads `ADDR[:PORT]`, where IPv6 with a port is `[ADDR]:PORT`.
+/// Parses `ADDR[:PORT]`; an IPv6 address with a port is `[ADDR]:PORT`.
 fn endpoint(text: &str) -> Result<(IpAddr, u16), String> {
-    let (addr, port) = if let Some(inside) = text.strip_prefix('[') {
-        inside.split_once("]:").ok_or_else(|| format!("`{text}` is not `[ADDR]:PORT`"))?
+    let (addr, port) = if let Some(inner) = text.strip_prefix('[') {
+        inner.split_once("]:").ok_or_else(|| format!("`{text}` is not `[ADDR]:PORT`"))?
     } else if text.matches(':').count() == 1 {
         text.split_once(':').unwrap_or((text, "0"))
     } else {
@@ -146,12 +146,12 @@ fn endpoint(text: &str) -> Result<(IpAddr, u16), String> {
     Ok((addr, port.ok_or_else(|| format!("bad port in `{text}`"))?))
 }
 
-/// Reads a sketch of an IP packet to its end.
-fn ip(words: &mut Words<'_>, depth: usize) -> Result<Ip, String> {
+/// Parses a sketch of an IP packet to its end.
+fn ip(words: &mut Words<'_>, depth: usize) -> Result<IpSpec, String> {
     let (src, sport) = endpoint(words.next().unwrap_or_default())?;
     words.expect(">")?;
     let (dst, dport) = endpoint(words.next().ok_or("`>` wants an address")?)?;
-    let mut ip = Ip::new(src, dst);
+    let mut ip = IpSpec::new(src, dst);
     (ip.transport.sport, ip.transport.dport) = (sport, dport);
     while let Some(word) = words.next() {
         let known = protocol(&mut ip, word, words)?
@@ -168,7 +168,7 @@ fn ip(words: &mut Words<'_>, depth: usize) -> Result<Ip, String> {
     Ok(ip)
 }
 
-/// The words that may follow the addresses, by who understands them.
+/// The words behind the addresses, by the layer that accepts them.
 pub(super) const PROTOCOLS: &str = "udp, tcp, icmp, icmp6, proto N";
 pub(super) const IPV4: &str = "ttl N, tos N, id N, len N, df, rf, frag N[+], ipopt TEXT, iplen N, \
                                hl N, badsum, sum N, pad N, short N";
@@ -181,8 +181,8 @@ pub(super) const ICMP: &str = "type N, code N, ident N, seq N, rest N, ";
 pub(super) const CHECKS: &str = "badcheck, check N, nocheck";
 pub(super) const PAYLOADS: &str = "\"text\", data 0a0b, [PACKET]";
 
-/// That a word is unknown, and which are not.
-fn unknown(ip: &Ip, word: &str) -> String {
+/// The error message of an unknown word, with a list of the known ones.
+fn unknown(ip: &IpSpec, word: &str) -> String {
     let network = if ip.src.is_ipv4() { IPV4 } else { IPV6 };
     let (name, transport) = match ip.protocol {
         ip_proto::UDP => (" of UDP", UDP),
@@ -196,7 +196,8 @@ fn unknown(ip: &Ip, word: &str) -> String {
     )
 }
 
-fn protocol(ip: &mut Ip, word: &str, words: &mut Words<'_>) -> Result<bool, String> {
+/// Parses a word that names the protocol; returns `false` if `word` is no such word.
+fn protocol(ip: &mut IpSpec, word: &str, words: &mut Words<'_>) -> Result<bool, String> {
     ip.protocol = match word {
         "udp" => ip_proto::UDP,
         "tcp" => ip_proto::TCP,
@@ -208,8 +209,8 @@ fn protocol(ip: &mut Ip, word: &str, words: &mut Words<'_>) -> Result<bool, Stri
     Ok(true)
 }
 
-/// Understands the words about the network header.
-fn network_word(ip: &mut Ip, word: &str, words: &mut Words<'_>) -> Result<bool, String> {
+/// Parses a word of the network header; returns `false` if `word` is no such word.
+fn network_word(ip: &mut IpSpec, word: &str, words: &mut Words<'_>) -> Result<bool, String> {
     match word {
         "ttl" | "hop" => ip.ttl = words.u8(word)?,
         "tos" | "class" => ip.tos = words.u8(word)?,
@@ -239,15 +240,15 @@ fn network_word(ip: &mut Ip, word: &str, words: &mut Words<'_>) -> Result<bool, 
         }
         "ipopt" => ip.options = option_list(word, words, 40, parse_ip)?,
         "hl" => ip.hl = Some(words.number(word, 60)? as u8),
-        "badsum" => ip.sum = Check::Wrong,
-        "sum" => ip.sum = Check::Is(words.u16(word)?),
+        "badsum" => ip.sum = ChecksumSpec::Incorrect,
+        "sum" => ip.sum = ChecksumSpec::Value(words.u16(word)?),
         _ => return Ok(false),
     }
     Ok(true)
 }
 
-/// Reads options as text, or in hexadecimal as they are, and fills them up to
-/// a multiple of four bytes.
+/// Parses options as text, or as bytes in hexadecimal, and pads them to a multiple
+/// of four bytes.
 fn option_list(
     word: &str,
     words: &mut Words<'_>,
@@ -266,13 +267,13 @@ fn option_list(
     Ok(list)
 }
 
-/// Understands the words about the transport header.
-fn transport_word(ip: &mut Ip, word: &str, words: &mut Words<'_>) -> Result<bool, String> {
+/// Parses a word of the transport header; returns `false` if `word` is no such word.
+fn transport_word(ip: &mut IpSpec, word: &str, words: &mut Words<'_>) -> Result<bool, String> {
     let t = &mut ip.transport;
     match (word, ip.protocol) {
-        ("badcheck", _) => t.check = Check::Wrong,
-        ("nocheck", _) => t.check = Check::Is(0),
-        ("check", _) => t.check = Check::Is(words.u16(word)?),
+        ("badcheck", _) => t.check = ChecksumSpec::Incorrect,
+        ("nocheck", _) => t.check = ChecksumSpec::Value(0),
+        ("check", _) => t.check = ChecksumSpec::Value(words.u16(word)?),
         ("ulen", ip_proto::UDP) => t.ulen = Some(words.u16(word)?),
         (_, ip_proto::TCP) => return tcp_word(ip, word, words),
         (_, ip_proto::ICMP | ip_proto::ICMPV6) => return icmp_word(ip, word, words),
@@ -281,7 +282,7 @@ fn transport_word(ip: &mut Ip, word: &str, words: &mut Words<'_>) -> Result<bool
     Ok(true)
 }
 
-fn tcp_word(ip: &mut Ip, word: &str, words: &mut Words<'_>) -> Result<bool, String> {
+fn tcp_word(ip: &mut IpSpec, word: &str, words: &mut Words<'_>) -> Result<bool, String> {
     let t = &mut ip.transport;
     match word {
         "seq" => t.seq = words.number(word, u32::MAX)?,
@@ -297,7 +298,7 @@ fn tcp_word(ip: &mut Ip, word: &str, words: &mut Words<'_>) -> Result<bool, Stri
         "off" => t.off = Some(words.number(word, 60)? as u8),
         "reserved" => t.reserved = words.number(word, 15)? as u8,
         "tcpopt" => {
-            t.options = option_list(word, words, 40, |text| parse_tcp(text, TcpShow::All))?;
+            t.options = option_list(word, words, 40, |text| parse_tcp(text, TcpOptionFilter::All))?;
         }
         "flags" => {
             for letter in words.next().unwrap_or_default().chars().filter(|c| *c != '.') {
@@ -313,11 +314,10 @@ fn tcp_word(ip: &mut Ip, word: &str, words: &mut Words<'_>) -> Result<bool, Stri
     Ok(true)
 }
 
-/// The words for TCP's flags, from the lowest bit; `ack` is not among those
-/// printed so.
+/// The words of TCP's flags, from the lowest bit. The printer uses all but `ack`.
 pub(super) const FLAG_WORDS: [&str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
 
-fn icmp_word(ip: &mut Ip, word: &str, words: &mut Words<'_>) -> Result<bool, String> {
+fn icmp_word(ip: &mut IpSpec, word: &str, words: &mut Words<'_>) -> Result<bool, String> {
     let v4 = ip.protocol == ip_proto::ICMP;
     let t = &mut ip.transport;
     match word {
@@ -345,7 +345,7 @@ fn icmp_word(ip: &mut Ip, word: &str, words: &mut Words<'_>) -> Result<bool, Str
 }
 
 fn payload_word(
-    ip: &mut Ip,
+    ip: &mut IpSpec,
     word: &str,
     words: &mut Words<'_>,
     depth: usize,
@@ -354,9 +354,9 @@ fn payload_word(
         ip.payload.extend(unquote(word)?);
     } else if word == "data" {
         ip.payload.extend(hex(words.next().ok_or("`data` wants hexadecimal digits")?)?);
-    } else if let Some(inside) = word.strip_prefix('[').and_then(|w| w.strip_suffix(']')) {
+    } else if let Some(inner) = word.strip_prefix('[').and_then(|w| w.strip_suffix(']')) {
         let depth = depth.checked_sub(1).ok_or("too many packets within packets")?;
-        ip.payload.extend(packet(inside, depth)?.bytes);
+        ip.payload.extend(packet(inner, depth)?.bytes);
     } else {
         return Ok(false);
     }

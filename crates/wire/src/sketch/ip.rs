@@ -1,51 +1,51 @@
-//! What a sketch says about an IP packet, and the packet it makes of it.
+//! Description of an IP packet by a sketch, and the construction of the packet.
 
-use super::wrong;
+use super::incorrect_checksum;
 use crate::checksum::Sum;
 use crate::{Fragment6, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ip_proto};
 use std::net::IpAddr;
 
-/// What a checksum shall be.
+/// The value of a checksum field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Check {
+pub(super) enum ChecksumSpec {
     #[default]
-    Right,
-    Wrong,
-    Is(u16),
+    Correct,
+    Incorrect,
+    Value(u16),
 }
 
-impl Check {
-    /// The checksum, where `right` is the right one.
-    pub(super) fn of(self, right: u16) -> u16 {
+impl ChecksumSpec {
+    /// The checksum, if `correct` is the correct one.
+    pub(super) fn checksum(self, correct: u16) -> u16 {
         match self {
-            Check::Right => right,
-            Check::Wrong => wrong(right),
-            Check::Is(sum) => sum,
+            ChecksumSpec::Correct => correct,
+            ChecksumSpec::Incorrect => incorrect_checksum(correct),
+            ChecksumSpec::Value(sum) => sum,
         }
     }
 }
 
-/// An IP packet, field by field; `None` is what follows from the others.
+/// The fields of an IP packet; `None` means that the value follows from other fields.
 #[derive(Clone, Debug)]
-pub(super) struct Ip {
+pub(super) struct IpSpec {
     pub(super) src: IpAddr,
     pub(super) dst: IpAddr,
     pub(super) protocol: u8,
     pub(super) ttl: u8,
     pub(super) tos: u8,
     pub(super) id: u32,
-    /// As in an IPv4 header.
+    /// Fragment word of an IPv4 header, also for IPv6.
     pub(super) fragment: u16,
-    /// Whether there is a fragment header, of IPv6.
+    /// Whether an IPv6 packet has a fragment header.
     pub(super) fragmented: bool,
     pub(super) flow: u32,
     pub(super) options: Vec<u8>,
     pub(super) hl: Option<u8>,
     pub(super) iplen: Option<u16>,
-    pub(super) sum: Check,
-    pub(super) transport: Transport,
+    pub(super) sum: ChecksumSpec,
+    pub(super) transport: TransportSpec,
     pub(super) payload: Vec<u8>,
-    /// Length of the packet; it is filled up with zeros to it.
+    /// Length of the packet, which is padded with zeros.
     pub(super) len: Option<usize>,
     pub(super) pad: usize,
     pub(super) short: usize,
@@ -53,10 +53,10 @@ pub(super) struct Ip {
 
 /// The fields of a transport header.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Transport {
+pub(super) struct TransportSpec {
     pub(super) sport: u16,
     pub(super) dport: u16,
-    pub(super) check: Check,
+    pub(super) check: ChecksumSpec,
     pub(super) ulen: Option<u16>,
     pub(super) seq: u32,
     pub(super) ack: u32,
@@ -71,13 +71,13 @@ pub(super) struct Transport {
     pub(super) rest: u32,
 }
 
-/// The window where a sketch says nothing.
-pub(super) const WINDOW: u16 = 65535;
+/// The default TCP window.
+pub(super) const DEFAULT_WINDOW: u16 = 65535;
 
-impl Ip {
-    /// A packet about which nothing is known but where it goes.
+impl IpSpec {
+    /// A packet with these addresses and defaults for all other fields.
     pub(super) fn new(src: IpAddr, dst: IpAddr) -> Self {
-        Ip {
+        IpSpec {
             src,
             dst,
             protocol: ip_proto::UDP,
@@ -90,8 +90,8 @@ impl Ip {
             options: Vec::new(),
             hl: None,
             iplen: None,
-            sum: Check::Right,
-            transport: Transport::default(),
+            sum: ChecksumSpec::Correct,
+            transport: TransportSpec::default(),
             payload: Vec::new(),
             len: None,
             pad: 0,
@@ -99,7 +99,7 @@ impl Ip {
         }
     }
 
-    /// The packet.
+    /// Builds the packet.
     pub(super) fn build(&self) -> Result<Vec<u8>, String> {
         let head = match self.src {
             IpAddr::V4(_) => Ipv4Header::LEN + self.options.len(),
@@ -128,7 +128,7 @@ impl Ip {
         Ok(bytes)
     }
 
-    /// The network header of a packet of `len` bytes.
+    /// Builds the network header of a packet of `len` bytes.
     fn header(&self, len: usize) -> Result<Vec<u8>, String> {
         let field = |len: usize| match self.iplen {
             Some(len) => Ok(len),
@@ -144,7 +144,7 @@ impl Ip {
                 ip.set_fragment_word(self.fragment);
                 ip.set_ttl(self.ttl);
                 ip.update_checksum(&self.options);
-                ip.set_checksum(self.sum.of(ip.checksum()));
+                ip.set_checksum(self.sum.checksum(ip.checksum()));
                 Ok([&ip.0[..], &self.options].concat())
             }
             (IpAddr::V6(src), IpAddr::V6(dst)) => {
@@ -182,8 +182,8 @@ impl Ip {
     }
 }
 
-impl Transport {
-    /// The header without length and checksum.
+impl TransportSpec {
+    /// Builds the header without length and checksum.
     fn header(&self, protocol: u8) -> Vec<u8> {
         match protocol {
             ip_proto::UDP => {
@@ -201,7 +201,7 @@ impl Transport {
                 tcp.set_header_len(self.off.map_or(Tcp::LEN + self.options.len(), usize::from));
                 tcp.set_reserved(self.reserved);
                 tcp.set_flags(self.flags);
-                tcp.set_window(self.window.unwrap_or(WINDOW));
+                tcp.set_window(self.window.unwrap_or(DEFAULT_WINDOW));
                 tcp.set_urgent(self.urgent);
                 [&tcp.0[..], &self.options].concat()
             }
@@ -224,20 +224,20 @@ impl Transport {
                 udp.set_length(self.ulen.unwrap_or(len as u16));
             }
         }
-        let right = right_check(protocol, pseudo, body);
-        set_check(protocol, self.check.of(right), body);
+        let correct = correct_checksum(protocol, pseudo, body);
+        set_checksum(protocol, self.check.checksum(correct), body);
     }
 }
 
-/// The type of an ICMP message where a sketch says nothing: echo request.
+/// The default type of an ICMP message: echo request.
 pub(super) fn default_kind(protocol: u8) -> u8 {
     if protocol == ip_proto::ICMPV6 { crate::icmp6::ECHO } else { crate::icmp::ECHO }
 }
 
-/// The right checksum for the transport header at the start of `body`,
-/// whatever is in its place; a UDP header's covers as much as its length says,
-/// if there is so much. `pseudo` is the sum of the pseudo header by length.
-pub(super) fn right_check(protocol: u8, pseudo: impl Fn(usize) -> Sum, body: &[u8]) -> u16 {
+/// Computes the correct checksum for the transport header at the start of `body`,
+/// whose checksum field is ignored. A UDP checksum covers the length in the UDP
+/// header, if `body` is that long. `pseudo` is the sum of the pseudo header by length.
+pub(super) fn correct_checksum(protocol: u8, pseudo: impl Fn(usize) -> Sum, body: &[u8]) -> u16 {
     let udp = Udp::from_prefix(body).filter(|_| protocol == ip_proto::UDP);
     let covered = udp.map(|(udp, _)| usize::from(udp.length())).filter(|&len| len >= Udp::LEN);
     let body = covered.and_then(|len| body.get(..len)).unwrap_or(body);
@@ -262,7 +262,7 @@ pub(super) fn right_check(protocol: u8, pseudo: impl Fn(usize) -> Sum, body: &[u
     }
 }
 
-fn set_check(protocol: u8, check: u16, body: &mut [u8]) {
+fn set_checksum(protocol: u8, check: u16, body: &mut [u8]) {
     match protocol {
         ip_proto::UDP => {
             if let Some((udp, _)) = Udp::from_prefix_mut(body) {

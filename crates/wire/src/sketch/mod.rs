@@ -1,8 +1,8 @@
-//! One line of text for a packet, for documentation, tests and traces.
+//! Sketches: packets as one line of text, for documentation, tests and traces.
 //!
-//! `10.0.0.1:53 > 10.0.0.2:99 udp ttl 64 len 60` builds a packet and prints
-//! it. What a sketch does not mention gets a default; what is printed is what
-//! building needs, so that building a printed sketch gives the same bytes.
+//! A packet can be built from `10.0.0.1:53 > 10.0.0.2:99 udp ttl 64 len 60`, and
+//! printed in this form. Fields that a sketch does not mention get a default.
+//! Building a printed sketch gives the same bytes.
 //!
 //! ```text
 //! PACKET   = [eth MAC > MAC [vlan N | qinq N [prio N] [dei]]… [type N]] BODY
@@ -12,9 +12,9 @@
 //!          | arp op N sender IP MAC target IP MAC         , each with [pad N]
 //! ```
 //!
-//! | words | say |
+//! | words | meaning |
 //! |---|---|
-//! | `ttl N` `tos N` `id N` `len N` | fields of IPv4; `len` is the whole packet, filled up with zeros |
+//! | `ttl N` `tos N` `id N` `len N` | fields of IPv4; `len` is the length of the whole packet, padded with zeros |
 //! | `df` `rf` `frag 1480+` | flags and offset in bytes; `+` if more follow |
 //! | `ipopt TEXT`, `ipopt 0xHEX` | options, as in IP summary dumps: `rr{1.0.0.1}+2` |
 //! | `hop N` `class N` `flow N` | fields of IPv6; `frag 1480+` and `id N` give it a fragment header |
@@ -23,9 +23,9 @@
 //! | `tcpopt TEXT`, `tcpopt 0xHEX` | options: `mss1460;sackok` |
 //! | `type N` `code N` `ident N` `seq N` `rest N` | fields of ICMP; types by Click's names or number |
 //! | `"text"`, `data 0a0b`, `[PACKET]` | payload |
-//! | `badsum` `sum N` `iplen N` `hl N` | a wrong IP header |
-//! | `badcheck` `check N` `nocheck` `ulen N` `off N` `acknum N` `reserved N` | an odd transport header |
-//! | `pad N` `short N` | zeros after the packet, bytes missing at its end |
+//! | `badsum` `sum N` `iplen N` `hl N` | invalid fields of the IP header |
+//! | `badcheck` `check N` `nocheck` `ulen N` `off N` `acknum N` `reserved N` | unusual fields of the transport header |
+//! | `pad N` `short N` | zeros behind the packet, bytes missing at its end |
 
 mod build;
 mod ip;
@@ -37,12 +37,12 @@ mod words;
 pub use build::build;
 pub use print::print;
 
-/// With which header a packet's bytes begin.
+/// The layer of a packet's first header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// An Ethernet header.
+    /// Ethernet.
     Ethernet,
-    /// A network header, or nothing known.
+    /// The network layer, or unknown.
     Network,
 }
 
@@ -51,18 +51,18 @@ pub enum Layer {
 pub struct Sketch {
     /// The packet.
     pub bytes: Vec<u8>,
-    /// With which header it begins.
+    /// The layer of its first header.
     pub layer: Layer,
 }
 
-/// How deep packets may lie within packets.
-const DEPTH: usize = 4;
+/// Maximum nesting depth of packets within packets.
+const MAX_DEPTH: usize = 4;
 
-/// The checksum that a `badsum` gets: never equal to `right`, nor to it in
-/// ones' complement, nor zero, which UDP takes for none.
-fn wrong(right: u16) -> u16 {
-    match right.wrapping_add(1) {
+/// The incorrect checksum of `badsum` and `badcheck`. It differs from `correct`, also in ones'
+/// complement, and is not zero, which means no checksum in UDP.
+fn incorrect_checksum(correct: u16) -> u16 {
+    match correct.wrapping_add(1) {
         0 => 1,
-        wrong => wrong,
+        incorrect => incorrect,
     }
 }

@@ -1,10 +1,12 @@
-//! Prints the sketch of a packet.
+//! Prints packets as sketches.
 
 use super::build::{FLAG_WORDS, build};
-use super::ip::{Check, Ip, Transport, WINDOW, default_kind, right_check};
+use super::ip::{
+    ChecksumSpec, DEFAULT_WINDOW, IpSpec, TransportSpec, correct_checksum, default_kind,
+};
 use super::words::quote;
-use super::{DEPTH, Layer, wrong};
-use crate::options::{TcpShow, parse_ip, parse_tcp, print_ip, print_tcp};
+use super::{Layer, MAX_DEPTH, incorrect_checksum};
+use crate::options::{TcpOptionFilter, parse_ip, parse_tcp, print_ip, print_tcp};
 use crate::tcp::flag;
 use crate::{
     Arp, Ethernet, Fragment6, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, Vlan, arp, ether_type, icmp,
@@ -13,14 +15,14 @@ use crate::{
 use std::fmt::Write;
 use std::net::IpAddr;
 
-/// Prints the packet so that [`build`] builds an equal one; what no sketch can
-/// say is printed as `hex`.
+/// Prints a packet so that [`build`] builds an equal one. A packet that a sketch
+/// cannot describe is printed as `hex`.
 pub fn print(bytes: &[u8], layer: Layer) -> String {
     let text = match layer {
         Layer::Ethernet => frame(bytes),
-        Layer::Network => network(bytes, DEPTH),
+        Layer::Network => network(bytes, MAX_DEPTH),
     };
-    // Building is the judge of what printing can say.
+    // Building the text decides whether it describes the packet.
     let same = |text: &String| {
         build(text).is_ok_and(|sketch| sketch.layer == layer && sketch.bytes == bytes)
     };
@@ -56,8 +58,8 @@ fn frame(bytes: &[u8]) -> Option<String> {
         (kind, rest) = (tag.ether_type(), after);
     }
     let body = match kind {
-        ether_type::IPV4 => ipv4(rest, DEPTH),
-        ether_type::IPV6 => ipv6(rest, DEPTH),
+        ether_type::IPV4 => ipv4(rest, MAX_DEPTH),
+        ether_type::IPV6 => ipv6(rest, MAX_DEPTH),
         ether_type::ARP => arp_message(rest),
         _ => None,
     };
@@ -120,16 +122,16 @@ fn ipv4(bytes: &[u8], depth: usize) -> Option<String> {
     if header.version() != 4 {
         return None;
     }
-    let mut ip = Ip::new(header.src().into(), header.dst().into());
+    let mut ip = IpSpec::new(header.src().into(), header.dst().into());
     (ip.ttl, ip.tos, ip.id) = (header.ttl(), header.tos(), header.id().into());
     (ip.protocol, ip.fragment) = (header.protocol(), header.fragment_word());
     ip.options = options.to_vec();
     let head = header.header_len();
     let mut body = rest.to_vec();
     ip.match_lengths(head, header.total_len().into(), &mut body);
-    let mut right = *header;
-    right.update_checksum(options);
-    ip.sum = judge(header.checksum(), right.checksum());
+    let mut correct = *header;
+    correct.update_checksum(options);
+    ip.sum = checksum_spec(header.checksum(), correct.checksum());
     let first = header.is_first_fragment();
     ip.text(&body, first, depth)
 }
@@ -139,14 +141,14 @@ fn ipv6(bytes: &[u8], depth: usize) -> Option<String> {
     if header.version() != 6 {
         return None;
     }
-    let mut ip = Ip::new(header.src().into(), header.dst().into());
+    let mut ip = IpSpec::new(header.src().into(), header.dst().into());
     (ip.ttl, ip.tos, ip.flow) = (header.hop_limit(), header.traffic_class(), header.flow_label());
     ip.protocol = header.next_header();
     let (mut head, mut body) = (Ipv6Header::LEN, rest.to_vec());
     if let Some((fragment, after)) = fragment_header(header, rest) {
         ip.fragmented = true;
         (ip.protocol, ip.id) = (fragment.next_header(), fragment.id());
-        let more = if fragment.more() { Ipv4Header::MORE_FRAGMENTS } else { 0 };
+        let more = if fragment.more_fragments() { Ipv4Header::MORE_FRAGMENTS } else { 0 };
         ip.fragment = more | (fragment.offset() / 8);
         head += Fragment6::LEN;
         body = after.to_vec();
@@ -155,28 +157,32 @@ fn ipv6(bytes: &[u8], depth: usize) -> Option<String> {
     ip.text(&body, ip.fragment & Ipv4Header::OFFSET_MASK == 0, depth)
 }
 
-/// A fragment header that a sketch can say, and what follows it.
+/// A fragment header that a sketch can describe, and the bytes behind it.
 fn fragment_header<'b>(header: &Ipv6Header, rest: &'b [u8]) -> Option<(&'b Fragment6, &'b [u8])> {
     let (fragment, after) = Fragment6::from_prefix(rest)?;
-    let plain =
-        Fragment6::new(fragment.next_header(), fragment.offset(), fragment.more(), fragment.id());
+    let plain = Fragment6::new(
+        fragment.next_header(),
+        fragment.offset(),
+        fragment.more_fragments(),
+        fragment.id(),
+    );
     (header.next_header() == ip_proto::FRAGMENT && *fragment == plain).then_some((fragment, after))
 }
 
-/// What a sketch has to say for a checksum field to be `is`.
-fn judge(is: u16, right: u16) -> Check {
-    if is == right {
-        Check::Right
-    } else if is == wrong(right) {
-        Check::Wrong
+/// Describes the checksum field `actual`, if `correct` is the correct checksum.
+fn checksum_spec(actual: u16, correct: u16) -> ChecksumSpec {
+    if actual == correct {
+        ChecksumSpec::Correct
+    } else if actual == incorrect_checksum(correct) {
+        ChecksumSpec::Incorrect
     } else {
-        Check::Is(is)
+        ChecksumSpec::Value(actual)
     }
 }
 
-impl Ip {
-    /// Finds words for the difference between the length that the header
-    /// claims and the bytes there are, and makes `body` what the header claims.
+impl IpSpec {
+    /// Describes the difference between the length in the header, `claimed`, and
+    /// the length of the bytes. Changes `body` to the length in the header.
     fn match_lengths(&mut self, head: usize, claimed: usize, body: &mut Vec<u8>) {
         let present = head + body.len();
         let extra = body.get(claimed.saturating_sub(head)..).unwrap_or_default();
@@ -192,7 +198,7 @@ impl Ip {
         body.resize(claimed - head, 0);
     }
 
-    /// The sketch, where `body` follows the network header.
+    /// Prints the sketch of a packet with `body` behind the network header.
     fn text(&mut self, body: &[u8], first: bool, depth: usize) -> Option<String> {
         let payload = if first { self.read_transport(body)? } else { body };
         let mut text = self.addresses(first);
@@ -264,17 +270,17 @@ impl Ip {
             let _ = write!(text, " pad {}", self.pad);
         }
         match self.sum {
-            Check::Right => {}
-            Check::Wrong => text.push_str(" badsum"),
-            Check::Is(sum) => {
+            ChecksumSpec::Correct => {}
+            ChecksumSpec::Incorrect => text.push_str(" badsum"),
+            ChecksumSpec::Value(sum) => {
                 let _ = write!(text, " sum {sum:#06x}");
             }
         }
     }
 
-    /// Reads the transport header at the start of `body`, gives the payload.
+    /// Parses the transport header at the start of `body`; returns the payload.
     fn read_transport<'b>(&mut self, body: &'b [u8]) -> Option<&'b [u8]> {
-        let mut t = Transport::default();
+        let mut t = TransportSpec::default();
         let (check, payload) = match self.protocol {
             ip_proto::UDP => {
                 let (udp, rest) = Udp::from_prefix(body)?;
@@ -294,7 +300,8 @@ impl Ip {
             }
             _ => return Some(body),
         };
-        t.check = judge(check, right_check(self.protocol, |len| self.pseudo(len), body));
+        t.check =
+            checksum_spec(check, correct_checksum(self.protocol, |len| self.pseudo(len), body));
         self.transport = t;
         Some(payload)
     }
@@ -314,17 +321,17 @@ impl Ip {
             let _ = write!(text, " ulen {len}");
         }
         match t.check {
-            Check::Right => {}
-            Check::Is(0) => text.push_str(" nocheck"),
-            Check::Wrong => text.push_str(" badcheck"),
-            Check::Is(check) => {
+            ChecksumSpec::Correct => {}
+            ChecksumSpec::Value(0) => text.push_str(" nocheck"),
+            ChecksumSpec::Incorrect => text.push_str(" badcheck"),
+            ChecksumSpec::Value(check) => {
                 let _ = write!(text, " check {check:#06x}");
             }
         }
     }
 
     fn print_payload(&self, payload: &[u8], first: bool, depth: usize, text: &mut String) {
-        // `len` gives the zeros at the end.
+        // `len` describes the zeros at the end.
         let used = payload.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
         let quoted = first
             && (self.protocol == ip_proto::IPIP
@@ -348,12 +355,12 @@ impl Ip {
     }
 }
 
-impl Transport {
-    /// Reads a TCP header, gives the payload.
+impl TransportSpec {
+    /// Parses a TCP header; returns the payload.
     fn read_tcp<'b>(&mut self, tcp: &Tcp, rest: &'b [u8]) -> &'b [u8] {
         (self.sport, self.dport) = (tcp.src_port(), tcp.dst_port());
         (self.seq, self.ack, self.flags) = (tcp.seq(), tcp.ack(), tcp.flags());
-        self.window = Some(tcp.window()).filter(|&window| window != WINDOW);
+        self.window = Some(tcp.window()).filter(|&window| window != DEFAULT_WINDOW);
         (self.urgent, self.reserved) = (tcp.urgent(), tcp.reserved());
         if let Some((options, payload)) = tcp.split_options(rest) {
             self.options = options.to_vec();
@@ -392,8 +399,8 @@ impl Transport {
         print_options(
             "tcpopt",
             &self.options,
-            |list, out| print_tcp(list, TcpShow::All, out),
-            |text| parse_tcp(text, TcpShow::All),
+            |list, out| print_tcp(list, TcpOptionFilter::All, out),
+            |text| parse_tcp(text, TcpOptionFilter::All),
             text,
         );
     }
@@ -431,7 +438,7 @@ impl Transport {
     }
 }
 
-/// Prints options as text if that says all, in hexadecimal otherwise.
+/// Prints options as text if that can be parsed back, otherwise in hexadecimal.
 fn print_options(
     word: &str,
     list: &[u8],

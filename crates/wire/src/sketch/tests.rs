@@ -1,11 +1,11 @@
-//! That sketches say what they build, and build what they print.
+//! Tests of sketches: building, printing, and building printed sketches.
 
 use super::*;
 use crate::checksum;
 use crate::{Icmp, Ipv4Header, Tcp, Udp};
 use proptest::prelude::*;
 
-/// Builds, and checks that printing gives `canonical`, which builds the same.
+/// Builds `text`, and checks that printing gives `canonical`, which builds the same packet.
 fn prints(text: &str, canonical: &str) -> Vec<u8> {
     let sketch = build(text).unwrap_or_else(|e| panic!("{text}: {e}"));
     assert_eq!(print(&sketch.bytes, sketch.layer), canonical, "of {text}");
@@ -18,7 +18,7 @@ fn same(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_datagram_byte_by_byte() {
+fn builds_a_datagram() {
     let bytes = same("10.0.0.1:53 > 10.0.0.2:99 udp ttl 64 len 32 \"abc\"");
     assert_eq!(
         bytes,
@@ -34,7 +34,7 @@ fn a_datagram_byte_by_byte() {
 }
 
 #[test]
-fn what_is_not_said_has_a_default() {
+fn omitted_fields_have_defaults() {
     prints("1.0.0.1 > 2.0.0.2", "1.0.0.1 > 2.0.0.2 udp ttl 64 len 28");
     prints("1.0.0.1 > 2.0.0.2:80 tcp", "1.0.0.1 > 2.0.0.2:80 tcp ttl 64 len 40");
     prints("1.0.0.1 > 2.0.0.2 icmp", "1.0.0.1 > 2.0.0.2 icmp echo ttl 64 len 28");
@@ -121,7 +121,7 @@ fn arp_and_ethernet() {
 }
 
 #[test]
-fn errors_say_what_is_wrong() {
+fn errors_describe_the_cause() {
     for (text, error) in [
         ("", "a packet is missing"),
         ("1.0.0.1", "expected `>` at the end"),
@@ -155,9 +155,9 @@ fn errors_say_what_is_wrong() {
 }
 
 #[test]
-fn unknown_words_come_with_the_known_ones() {
-    let said = |text: &str| build(text).expect_err("has an unknown word");
-    let udp = said("1.0.0.1 > 2.0.0.2 udp tll 5");
+fn errors_of_unknown_words_list_the_known_ones() {
+    let error = |text: &str| build(text).expect_err("has an unknown word");
+    let udp = error("1.0.0.1 > 2.0.0.2 udp tll 5");
     assert_eq!(
         udp,
         "unknown word `tll`; protocols: udp, tcp, icmp, icmp6, proto N; words of IP: ttl N, tos N, \
@@ -171,27 +171,27 @@ fn unknown_words_come_with_the_known_ones() {
         ("::1 > ::2 tcp", [super::build::IPV6, super::build::TCP]),
     ];
     for (start, words) in lists {
-        let message = said(&format!("{start} nonsense"));
+        let message = error(&format!("{start} nonsense"));
         for word in words.iter().flat_map(|list| list.split(", ")).filter(|word| !word.is_empty()) {
             assert!(message.contains(word), "{word}: {message}");
-            // What a known word lacks is its value, if anything.
+            // A known word may lack its value, but is not an unknown word.
             let word = word.split(' ').next().unwrap_or_default();
-            let outcome = build(&format!("{start} {word}")).err().unwrap_or_default();
-            assert!(!outcome.contains("unknown word"), "{start} {word}: {outcome}");
+            let message = build(&format!("{start} {word}")).err().unwrap_or_default();
+            assert!(!message.contains("unknown word"), "{start} {word}: {message}");
         }
     }
 }
 
 #[test]
-fn packets_within_packets_end_somewhere() {
+fn nesting_has_a_maximum_depth() {
     let mut text = String::from("1.0.0.1 > 2.0.0.2 udp");
-    for _ in 0..DEPTH {
+    for _ in 0..MAX_DEPTH {
         text = format!("1.0.0.1 > 2.0.0.2 proto 4 [{text}]");
         assert!(build(&text).is_ok());
     }
     let deep = format!("1.0.0.1 > 2.0.0.2 proto 4 [{text}]");
     assert_eq!(build(&deep), Err("too many packets within packets".into()));
-    // A packet nested far deeper is printed, and quickly.
+    // A far deeper packet is printed, in short time.
     let mut bytes = build(&text).expect("is a sketch").bytes;
     while bytes.len() < 60_000 {
         let len = bytes.len() + 20;
@@ -235,7 +235,7 @@ fn packet() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes_come_back(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
+    fn any_bytes_are_rebuilt(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
         for layer in [Layer::Ethernet, Layer::Network] {
             let text = print(&bytes, layer);
             prop_assert_eq!(build(&text), Ok(Sketch { bytes: bytes.clone(), layer }), "{}", text);
@@ -243,7 +243,7 @@ proptest! {
     }
 
     #[test]
-    fn well_formed_packets_come_back_and_are_not_hex(bytes in packet(), cut in 0usize..60, pad in 0usize..20) {
+    fn well_formed_packets_are_rebuilt_and_not_hex(bytes in packet(), cut in 0usize..60, pad in 0usize..20) {
         let text = print(&bytes, Layer::Network);
         prop_assert!(!text.starts_with("hex"), "{}", text);
         prop_assert_eq!(build(&text).map(|s| s.bytes), Ok(bytes.clone()), "{}", text);
@@ -257,7 +257,7 @@ proptest! {
     }
 
     #[test]
-    fn flipped_bits_come_back(mut bytes in packet(), at: usize, bit in 0u8..8) {
+    fn packets_with_flipped_bits_are_rebuilt(mut bytes in packet(), at: usize, bit in 0u8..8) {
         let at = at % bytes.len();
         bytes[at] ^= 1u8 << bit;
         let text = print(&bytes, Layer::Network);

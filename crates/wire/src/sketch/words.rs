@@ -1,15 +1,15 @@
-//! Cuts a sketch into words and reads them one by one.
+//! Lexer of sketches: splits a text into words and parses their values.
 
 use std::str::FromStr;
 
-/// The words of a sketch, read from left to right.
+/// The words of a sketch, with a cursor.
 pub(super) struct Words<'a> {
     words: Vec<&'a str>,
-    at: usize,
+    position: usize,
 }
 
 impl<'a> Words<'a> {
-    /// Cuts `text` at blanks, but not within quotes and brackets.
+    /// Splits `text` at blanks, but not within quotes and brackets.
     pub(super) fn new(text: &'a str) -> Result<Self, String> {
         let mut words = Vec::new();
         let mut rest = text.trim_start();
@@ -18,29 +18,29 @@ impl<'a> Words<'a> {
             words.push(word);
             rest = after.trim_start();
         }
-        Ok(Words { words, at: 0 })
+        Ok(Words { words, position: 0 })
     }
 
-    /// The next word.
+    /// Consumes the next word.
     pub(super) fn next(&mut self) -> Option<&'a str> {
         let word = self.peek()?;
-        self.at += 1;
+        self.position += 1;
         Some(word)
     }
 
-    /// The next word, left where it is.
+    /// The next word, which is not consumed.
     pub(super) fn peek(&self) -> Option<&'a str> {
-        self.words.get(self.at).copied()
+        self.words.get(self.position).copied()
     }
 
-    /// Steps over `word`, if it comes next.
+    /// Consumes `word` and returns `true`, if it is next.
     pub(super) fn eat(&mut self, word: &str) -> bool {
-        let found = self.peek() == Some(word);
-        self.at += usize::from(found);
-        found
+        let matches = self.peek() == Some(word);
+        self.position += usize::from(matches);
+        matches
     }
 
-    /// Steps over `word`, which must come next.
+    /// Consumes `word`; an error if another word is next.
     pub(super) fn expect(&mut self, word: &str) -> Result<(), String> {
         match self.next() {
             Some(next) if next == word => Ok(()),
@@ -49,13 +49,13 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// What follows `word`, and must be `what`.
+    /// Parses the value that follows `word`; `what` describes it in the error message.
     pub(super) fn value<T: FromStr>(&mut self, word: &str, what: &str) -> Result<T, String> {
         let next = self.next().ok_or_else(|| format!("`{word}` wants {what}"))?;
         next.parse().map_err(|_| format!("`{word}` wants {what}, not `{next}`"))
     }
 
-    /// The number that follows `word`, at most `max`.
+    /// Parses the number that follows `word`, at most `max`.
     pub(super) fn number(&mut self, word: &str, max: u32) -> Result<u32, String> {
         let next = self.next().ok_or_else(|| format!("`{word}` wants a number"))?;
         number(next)
@@ -74,17 +74,17 @@ impl<'a> Words<'a> {
     }
 }
 
-/// A decimal number, or a hexadecimal one after `0x`.
+/// Parses a decimal number, or a hexadecimal one after `0x`.
 pub(super) fn number(text: &str) -> Option<u32> {
     let (digits, radix) = match text.strip_prefix("0x") {
         Some(digits) => (digits, 16),
         None => (text, 10),
     };
-    // `from_str_radix` would take a sign.
+    // `from_str_radix` would accept a sign.
     digits.chars().all(|c| c.is_digit(radix)).then(|| u32::from_str_radix(digits, radix).ok())?
 }
 
-/// Bytes from digits, two a byte.
+/// Parses hexadecimal digits, two per byte.
 pub(super) fn hex(text: &str) -> Result<Vec<u8>, String> {
     let digit = |b: u8| char::from(b).to_digit(16).map(|d| d as u8);
     let (pairs, odd) = text.as_bytes().as_chunks::<2>();
@@ -95,7 +95,7 @@ pub(super) fn hex(text: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Where the word at the start of `text` ends.
+/// Length of the word at the start of `text`.
 fn end_of_word(text: &str) -> Result<usize, String> {
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
     for (at, c) in text.char_indices() {
@@ -116,12 +116,12 @@ fn end_of_word(text: &str) -> Result<usize, String> {
     if depth > 0 { Err("`[` is not closed".into()) } else { Ok(text.len()) }
 }
 
-/// The bytes between the quotes of `word`.
+/// The bytes between the quotes of `word`, with escapes resolved.
 pub(super) fn unquote(word: &str) -> Result<Vec<u8>, String> {
     let bad = || format!("`{word}` is not a text in quotes");
-    let inside = word.strip_prefix('"').and_then(|w| w.strip_suffix('"')).ok_or_else(bad)?;
-    let mut bytes = Vec::with_capacity(inside.len());
-    let mut chars = inside.chars();
+    let inner = word.strip_prefix('"').and_then(|w| w.strip_suffix('"')).ok_or_else(bad)?;
+    let mut bytes = Vec::with_capacity(inner.len());
+    let mut chars = inner.chars();
     while let Some(c) = chars.next() {
         match c {
             '"' => return Err(bad()),
@@ -139,7 +139,7 @@ pub(super) fn unquote(word: &str) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// `bytes` between quotes; `None` if they are not plain text.
+/// `bytes` in quotes, with escapes; `None` if they are not printable ASCII.
 pub(super) fn quote(bytes: &[u8]) -> Option<String> {
     let mut text = String::from("\"");
     for &byte in bytes {

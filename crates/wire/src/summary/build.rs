@@ -1,51 +1,55 @@
-//! Builds a packet field by field, making headers as fields need them.
+//! Builds a packet field by field, and adds the headers that the fields need.
 
 use super::format::{has_flow, is_need_fragment};
-use super::parse::{Defaults, Parsed};
+use super::parse::{Defaults, ParsedPacket};
 use super::quote::unquote;
 use super::value::{IpValue, parse_flags, set_ip};
 use super::{Field, Meta};
 use crate::checksum::Sum;
-use crate::options::{TcpShow, c_number, parse_tcp};
+use crate::options::{TcpOptionFilter, c_number, parse_tcp};
 use crate::timestamp::Timestamp;
 use crate::{Ethernet, Icmp, Ipv4Header, MacAddr, Tcp, Udp, ether_type, icmp, ip_proto, names};
 
-/// The TTL of packets whose line has none.
-const TTL: u8 = 100;
+/// The default TTL.
+const DEFAULT_TTL: u8 = 100;
 /// Length of a DCCP header without sequence numbers.
 const DCCP_LEN: usize = 12;
 /// Length of an ICMP timestamp message.
 const ICMP_TIMESTAMP_LEN: usize = 20;
 
-/// A packet in the making.
-pub(super) struct Build<'d> {
+/// Builds a packet from the fields of a line.
+pub(super) struct PacketBuilder<'d> {
     defaults: &'d Defaults,
     pub(super) meta: Meta,
     link: Option<Ethernet>,
-    /// From the network header on.
+    /// The packet from the network header on.
     net: Vec<u8>,
     is_ip: bool,
-    /// Where the transport header begins.
+    /// Offset of the transport header in `net`.
     transport: usize,
-    /// How long the packet shall be, with its link header; 0 if unknown.
-    want_len: usize,
+    /// Length of the packet with its link header, as the line gives it; 0 if unknown.
+    wire_len: usize,
+    /// Whether the line has given the ICMP type.
     icmp_type: bool,
+    /// Whether the line has given the ICMP code.
     icmp_code: bool,
+    /// Whether the line has given the IP header length.
     ip_hl: bool,
+    /// Whether the line has given the TCP header length.
     tcp_hl: bool,
 }
 
-impl<'d> Build<'d> {
+impl<'d> PacketBuilder<'d> {
     pub(super) fn new(defaults: &'d Defaults) -> Self {
         let aggregate = defaults.aggregate.unwrap_or(0);
-        Build {
+        PacketBuilder {
             defaults,
             meta: Meta { aggregate, ..Meta::default() },
             link: None,
             net: Vec::new(),
             is_ip: true,
             transport: 0,
-            want_len: 0,
+            wire_len: 0,
             icmp_type: false,
             icmp_code: false,
             ip_hl: false,
@@ -54,14 +58,13 @@ impl<'d> Build<'d> {
     }
 
     /// Length of the link header.
-    fn offset(&self) -> usize {
+    fn link_len(&self) -> usize {
         if self.link.is_some() { Ethernet::LEN } else { 0 }
     }
 
-    /// Takes what `word` says of `field`; `None` if it says nothing that can
-    /// be understood.
+    /// Sets `field` to the value of `word`; `None` if `word` is not a value of it.
     pub(super) fn field(&mut self, field: Field, word: &str) -> Option<()> {
-        match field.order()? {
+        match field.parse_order()? {
             100 => self.meta_field(field, word),
             200 => self.link_field(field, word),
             298..=302 => self.ip_field(field, word),
@@ -100,8 +103,8 @@ impl<'d> Build<'d> {
             }
             Field::Aggregate => meta.aggregate = number?,
             Field::Thread => meta.thread = number?,
-            Field::WireLen => self.want_len = number? as usize,
-            // Counts as understood: the line is no worse for it.
+            Field::WireLen => self.wire_len = number? as usize,
+            // Ignored, but valid.
             _ => {}
         }
         Some(())
@@ -123,7 +126,7 @@ impl<'d> Build<'d> {
         Some(())
     }
 
-    /// Makes an IP header, if there is none yet; false if the packet is not
+    /// Adds an IP header, if there is none yet; returns `false` if the packet is not
     /// IP, or of another protocol than `wanted`.
     fn make_ip(&mut self, wanted: Option<u8>) -> bool {
         if !self.is_ip {
@@ -133,7 +136,7 @@ impl<'d> Build<'d> {
             let flow = self.defaults.flow.unwrap_or_default();
             let mut ip = Ipv4Header([0; Ipv4Header::LEN]);
             ip.set_header_len(Ipv4Header::LEN);
-            ip.set_ttl(TTL);
+            ip.set_ttl(DEFAULT_TTL);
             ip.set_protocol(self.defaults.protocol);
             ip.set_src(flow.src);
             ip.set_dst(flow.dst);
@@ -156,15 +159,15 @@ impl<'d> Build<'d> {
         self.ip().map_or(0, Ipv4Header::protocol)
     }
 
-    /// Lengthens the packet with zeros to `len` bytes from the network header.
-    fn reach(&mut self, len: usize) {
+    /// Extends the packet with zeros to at least `len` bytes from the network header.
+    fn extend_to(&mut self, len: usize) {
         if self.net.len() < len {
             self.net.resize(len, 0);
         }
     }
 
-    /// Makes the transport header of the packet's protocol, as far as the
-    /// packet's length allows; false if the packet is a later fragment.
+    /// Adds the transport header of the packet's protocol, up to the packet's
+    /// length; returns `false` if the packet is a fragment other than the first.
     fn make_transport(&mut self) -> bool {
         let Some(ip) = self.ip().filter(|ip| ip.is_first_fragment()) else { return false };
         let whole = match ip.protocol() {
@@ -179,10 +182,10 @@ impl<'d> Build<'d> {
         if present >= Udp::LEN {
             return true;
         }
-        let room = self.want_len.saturating_sub(self.offset() + self.transport);
-        let len = if self.want_len > 0 { whole.min(room) } else { whole };
+        let room = self.wire_len.saturating_sub(self.link_len() + self.transport);
+        let len = if self.wire_len > 0 { whole.min(room) } else { whole };
         if present < len {
-            self.reach(self.transport + len.max(4));
+            self.extend_to(self.transport + len.max(4));
             let header = &mut self.net[self.transport..];
             if protocol == ip_proto::TCP && len > Tcp::OFFSET_BYTE {
                 header[Tcp::OFFSET_BYTE] = ((Tcp::LEN / 4) as u8) << 4;
@@ -201,9 +204,9 @@ impl<'d> Build<'d> {
         if !self.make_ip(None) {
             return Some(());
         }
-        let offset = self.offset();
+        let offset = self.link_len();
         match (field, value) {
-            (Field::IpLen, IpValue::Number(len)) => self.want_len = offset + len as usize,
+            (Field::IpLen, IpValue::Number(len)) => self.wire_len = offset + len as usize,
             (Field::IpHl, IpValue::Number(len)) => self.set_header_len(len as usize),
             (Field::IpOpt, IpValue::Options(list)) => {
                 self.ip_hl = true;
@@ -217,7 +220,7 @@ impl<'d> Build<'d> {
         Some(())
     }
 
-    /// Makes the IP header at least `len` bytes long.
+    /// Sets the IP header length, and extends the header to at least `len` bytes.
     fn set_header_len(&mut self, len: usize) {
         self.ip_hl = true;
         let len = len.next_multiple_of(4).min(60);
@@ -241,7 +244,7 @@ impl<'d> Build<'d> {
                 );
                 let at = self.transport + if field == Field::Sport { 0 } else { 2 };
                 if ready && with_ports {
-                    self.reach(at + 2);
+                    self.extend_to(at + 2);
                     self.net[at..at + 2].copy_from_slice(&port.to_be_bytes());
                 }
             }
@@ -249,7 +252,7 @@ impl<'d> Build<'d> {
                 let len = c_number(word, u32::MAX)? as u16;
                 let ready = self.make_ip(None) && self.make_transport();
                 if ready && matches!(self.protocol(), 0 | ip_proto::UDP | ip_proto::UDP_LITE) {
-                    self.reach(self.transport + Udp::LEN);
+                    self.extend_to(self.transport + Udp::LEN);
                     let (udp, _) = Udp::from_prefix_mut(&mut self.net[self.transport..])?;
                     udp.set_length(len);
                 }
@@ -263,12 +266,12 @@ impl<'d> Build<'d> {
         Some(())
     }
 
-    /// The TCP header, made if need be; `None` if the packet has none.
+    /// The TCP header, which is added if needed; `None` if the packet cannot have one.
     fn tcp(&mut self) -> Option<&mut Tcp> {
         if !self.make_ip(Some(ip_proto::TCP)) || !self.make_transport() {
             return None;
         }
-        self.reach(self.transport + Tcp::LEN);
+        self.extend_to(self.transport + Tcp::LEN);
         Tcp::from_prefix_mut(&mut self.net[self.transport..]).map(|(tcp, _)| tcp)
     }
 
@@ -294,7 +297,7 @@ impl<'d> Build<'d> {
         Some(())
     }
 
-    /// Makes the TCP header at least `len` bytes long.
+    /// Sets the TCP header length, and extends the header to at least `len` bytes.
     fn set_tcp_len(&mut self, len: usize) {
         let len = len.next_multiple_of(4).min(60);
         let at = self.transport + Tcp::LEN;
@@ -305,19 +308,19 @@ impl<'d> Build<'d> {
     }
 
     fn tcp_options(&mut self, field: Field, word: &str) -> Option<()> {
-        let show = match field {
-            Field::TcpOpt => TcpShow::All,
-            Field::TcpNtopt => TcpShow::NoTimestamps,
-            _ => TcpShow::Sack,
+        let filter = match field {
+            Field::TcpOpt => TcpOptionFilter::All,
+            Field::TcpNtopt => TcpOptionFilter::NoTimestamps,
+            _ => TcpOptionFilter::Sack,
         };
-        let list = parse_tcp(word, show)?;
+        let list = parse_tcp(word, filter)?;
         if self.tcp().is_none() {
             return Some(());
         }
         self.tcp_hl = true;
         if !list.is_empty() {
-            let had = self.tcp().map_or(0, |tcp| tcp.header_len());
-            self.set_tcp_len((Tcp::LEN + list.len()).max(had));
+            let current = self.tcp().map_or(0, |tcp| tcp.header_len());
+            self.set_tcp_len((Tcp::LEN + list.len()).max(current));
             let at = self.transport + Tcp::LEN;
             self.net[at..at + list.len()].copy_from_slice(&list);
         }
@@ -337,7 +340,7 @@ impl<'d> Build<'d> {
         if !self.make_ip(Some(ip_proto::ICMP)) || !self.make_transport() {
             return Some(());
         }
-        self.reach(self.transport + Icmp::LEN);
+        self.extend_to(self.transport + Icmp::LEN);
         let (with_type, with_code) = (self.icmp_type, self.icmp_code);
         let (icmp, _) = Icmp::from_prefix_mut(&mut self.net[self.transport..])?;
         let flows = !with_type || has_flow(icmp.kind());
@@ -346,7 +349,7 @@ impl<'d> Build<'d> {
                 icmp.set_kind(number as u8);
                 self.icmp_type = true;
                 if matches!(number as u8, icmp::TIMESTAMP | icmp::TIMESTAMP_REPLY) {
-                    self.reach(self.transport + ICMP_TIMESTAMP_LEN);
+                    self.extend_to(self.transport + ICMP_TIMESTAMP_LEN);
                 }
             }
             Field::IcmpCode | Field::IcmpCodeName => {
@@ -357,7 +360,7 @@ impl<'d> Build<'d> {
             Field::IcmpSeq if flows => icmp.set_seq(number as u16),
             Field::IcmpNextmtu => {
                 let kind = if with_type { icmp.kind() } else { icmp::UNREACHABLE };
-                // Without a code the line may well mean this one.
+                // The default code: only this one has an MTU.
                 let code = if with_code { icmp.code() } else { 4 };
                 if is_need_fragment(kind, code) {
                     icmp.set_seq(number as u16);
@@ -371,7 +374,7 @@ impl<'d> Build<'d> {
     fn payload_field(&mut self, field: Field, word: &str) -> Option<()> {
         let bytes = match field {
             Field::Payload => unquote(word),
-            // Read, to no effect: what was captured is what is there.
+            // Validated, but not used: the captured length is that of the bytes.
             Field::IpCaptureLen => return c_number(word, u32::MAX).map(|_| ()),
             _ => Vec::new(),
         };
@@ -383,17 +386,17 @@ impl<'d> Build<'d> {
         if field == Field::Payload && bytes.is_empty() {
             return Some(());
         }
-        self.account_payload(len);
-        let at = self.payload_at();
+        self.adjust_to_payload(len);
+        let at = self.payload_offset();
         if !bytes.is_empty() {
-            self.reach(at + bytes.len());
+            self.extend_to(at + bytes.len());
             self.net[at..at + bytes.len()].copy_from_slice(&bytes);
         }
         Some(())
     }
 
-    /// Where the payload begins, from the network header.
-    fn payload_at(&self) -> usize {
+    /// Offset of the payload from the network header.
+    fn payload_offset(&self) -> usize {
         let Some(ip) = self.ip().filter(|_| self.is_ip) else { return 0 };
         let head = match ip.protocol() {
             _ if !ip.is_first_fragment() => 0,
@@ -407,55 +410,55 @@ impl<'d> Build<'d> {
         self.transport + head
     }
 
-    /// Makes lengths agree with a payload of `len` bytes: where the packet is
-    /// longer, and nothing is known of options, there must have been some.
-    fn account_payload(&mut self, len: usize) {
-        let (at, offset) = (self.payload_at(), self.offset());
-        if !self.is_ip || self.want_len == 0 {
-            self.want_len = offset + at + len;
+    /// Adjusts the lengths to a payload of `len` bytes. If the packet is longer, and
+    /// the line gives no header lengths, extends the headers as if they had options.
+    fn adjust_to_payload(&mut self, len: usize) {
+        let (at, offset) = (self.payload_offset(), self.link_len());
+        if !self.is_ip || self.wire_len == 0 {
+            self.wire_len = offset + at + len;
             return;
         }
-        let mut over = self.want_len.saturating_sub(offset + at + len);
-        let usual_tcp = self.protocol() == ip_proto::TCP
+        let mut excess = self.wire_len.saturating_sub(offset + at + len);
+        let plain_tcp = self.protocol() == ip_proto::TCP
             && self.ip().is_some_and(|ip| ip.is_first_fragment())
             && self.tcp().is_some_and(|tcp| tcp.header_len() == Tcp::LEN);
-        if usual_tcp && !self.tcp_hl {
-            let more = (over - over % 4).min(60 - Tcp::LEN);
+        if plain_tcp && !self.tcp_hl {
+            let more = (excess - excess % 4).min(60 - Tcp::LEN);
             self.set_tcp_len(Tcp::LEN + more);
-            over -= more;
+            excess -= more;
         }
-        let usual_ip = self.ip().is_some_and(|ip| ip.header_len() == Ipv4Header::LEN);
-        if usual_ip && !self.ip_hl {
-            let more = (over - over % 4).min(60 - Ipv4Header::LEN);
+        let plain_ip = self.ip().is_some_and(|ip| ip.header_len() == Ipv4Header::LEN);
+        if plain_ip && !self.ip_hl {
+            let more = (excess - excess % 4).min(60 - Ipv4Header::LEN);
             self.set_header_len(Ipv4Header::LEN + more);
         }
     }
 
-    /// The packet, with lengths and, if wanted, checksums.
-    pub(super) fn finish(mut self) -> Parsed {
+    /// Completes the packet: sets lengths and, if the defaults require it, checksums.
+    pub(super) fn finish(mut self) -> ParsedPacket {
         if self.defaults.flow.is_some() {
             self.make_ip(None);
         }
         if self.is_ip && self.ip().is_some() {
             self.make_transport();
-            let wanted = self.want_len.saturating_sub(self.offset());
+            let wanted = self.wire_len.saturating_sub(self.link_len());
             let len = if wanted == 0 { self.net.len() } else { wanted.min(0xffff) };
             if let Some(ip) = self.ip_mut() {
                 ip.set_total_len(len as u16);
             }
             self.set_udp_len(len);
             if self.defaults.checksum {
-                self.reach(len);
+                self.extend_to(len);
                 self.set_checksums();
             }
         }
-        let network = self.ip().map(|_| self.offset()).filter(|_| self.is_ip);
+        let network = self.ip().map(|_| self.link_len()).filter(|_| self.is_ip);
         let bytes = match self.link {
             Some(link) => [&link.0[..], &self.net].concat(),
             None => self.net,
         };
-        self.meta.extra_length = self.want_len.saturating_sub(bytes.len()) as u32;
-        Parsed { bytes, network, meta: self.meta }
+        self.meta.extra_length = self.wire_len.saturating_sub(bytes.len()) as u32;
+        ParsedPacket { bytes, network, meta: self.meta }
     }
 
     fn set_udp_len(&mut self, len: usize) {

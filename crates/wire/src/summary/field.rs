@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Declares [`Field`]: per field its name, and when a line is read, its turn:
-/// what others depend on comes first.
+/// Declares [`Field`]: the name of each field, and its rank in the order in which the fields of a
+/// line are parsed, since some depend on others.
 macro_rules! fields {
     ($($(#[$doc:meta])* $field:ident $name:literal $order:expr;)*) => {
         /// A field of a summary dump.
@@ -24,8 +24,8 @@ macro_rules! fields {
                 }
             }
 
-            /// Its turn when a line is read; `None` if it is only written.
-            pub(super) const fn order(self) -> Option<u16> {
+            /// Rank in the parsing order; `None` if the field is only written.
+            pub(super) const fn parse_order(self) -> Option<u16> {
                 match self {
                     $(Field::$field => $order,)*
                 }
@@ -34,17 +34,17 @@ macro_rules! fields {
     };
 }
 
-/// What is not in the packet.
+/// Metadata.
 const META: Option<u16> = Some(100);
 /// Link header.
 const LINK: Option<u16> = Some(200);
-/// Network header, options and fragmentation first, lengths and sum last.
+/// Network header: fragmentation and header length first, total length and checksum last.
 const NET_FRAG: Option<u16> = Some(298);
 const NET_FIRST: Option<u16> = Some(299);
 const NET: Option<u16> = Some(300);
 const NET_LEN: Option<u16> = Some(301);
 const NET_SUM: Option<u16> = Some(302);
-/// Transport header, what says its kind first, options last.
+/// Transport header: header length first, options last.
 const TRANSPORT_FIRST: Option<u16> = Some(399);
 const TRANSPORT: Option<u16> = Some(400);
 const TRANSPORT_1: Option<u16> = Some(401);
@@ -56,9 +56,9 @@ const PAYLOAD_LEN: Option<u16> = Some(501);
 const LAST: Option<u16> = Some(502);
 
 fields! {
-    /// Nothing; stands for a field that is not understood.
+    /// No value; replaces an unknown field.
     None "none" META;
-    /// When the packet was seen.
+    /// Time of the packet.
     Timestamp "timestamp" META;
     /// As `timestamp`.
     Ntimestamp "ntimestamp" META;
@@ -68,23 +68,23 @@ fields! {
     TsUsec "ts_usec" META;
     /// The time in microseconds.
     TsUsec1 "ts_usec1" META;
-    /// When the first of several packets was seen.
+    /// Time of the first of several packets.
     FirstTimestamp "first_timestamp" META;
     /// As `first_timestamp`.
     FirstNtimestamp "first_ntimestamp" META;
-    /// How many packets it stands for.
+    /// Number of packets that it represents.
     Count "count" META;
-    /// The link it came from.
+    /// Number of the link of its arrival.
     Link "link" META;
-    /// Its paint.
+    /// The packet's paint.
     Paint "paint" META;
-    /// The link it came from, `>` for 0 and `<` for 1.
+    /// Direction: `>` for link 0 and `<` for link 1.
     Direction "direction" META;
-    /// The aggregate it belongs to.
+    /// Number of the packet's aggregate.
     Aggregate "aggregate" META;
-    /// The worker that has it.
+    /// Number of the worker that processes it.
     Thread "thread" META;
-    /// Length with the link header.
+    /// Length including the link header.
     WireLen "wire_len" META;
     /// Ethernet source.
     EthSrc "eth_src" LINK;
@@ -104,9 +104,9 @@ fields! {
     IpEcn "ip_ecn" NET;
     /// Time to live.
     IpTtl "ip_ttl" NET;
-    /// `F` first fragment, `f` later one, `!` not to be fragmented, `.` none.
+    /// `F` first fragment, `f` later fragment, `!` DF flag, `.` none of these.
     IpFrag "ip_frag" NET_FRAG;
-    /// Fragment offset in bytes, `+` if more follow, `!` not to be fragmented.
+    /// Fragment offset in bytes, `+` for the MF flag, `!` for the DF flag.
     IpFragoff "ip_fragoff" NET_FIRST;
     /// Identification.
     IpId "ip_id" NET;
@@ -118,7 +118,7 @@ fields! {
     IpHl "ip_hl" NET_FIRST;
     /// Total length.
     IpLen "ip_len" NET_LEN;
-    /// How much of that is there.
+    /// Captured part of the total length.
     IpCaptureLen "ip_capture_len" LAST;
     /// Options.
     IpOpt "ip_opt" NET;
@@ -142,7 +142,7 @@ fields! {
     TcpOpt "tcp_opt" TRANSPORT_3;
     /// Options without padding and timestamps.
     TcpNtopt "tcp_ntopt" TRANSPORT_2;
-    /// Options about selective acknowledgments.
+    /// Options of selective acknowledgments.
     TcpSack "tcp_sack" TRANSPORT_1;
     /// Length field of UDP.
     UdpLen "udp_len" TRANSPORT;
@@ -170,7 +170,7 @@ fields! {
     PayloadMd5Hex "payload_md5_hex" None;
 }
 
-/// Other names.
+/// Synonyms of field names.
 const SYNONYMS: [(&str, Field); 20] = [
     ("utimestamp", Field::Timestamp),
     ("ts", Field::Timestamp),
@@ -195,18 +195,19 @@ const SYNONYMS: [(&str, Field); 20] = [
 ];
 
 impl Field {
-    /// Whether the field is read from the packet's headers or payload.
-    pub(super) fn is_of_ip(self) -> bool {
-        self.order().is_none_or(|turn| turn >= 298)
+    /// Whether the value comes from the IP packet: network and transport header, or payload.
+    pub(super) fn is_in_ip(self) -> bool {
+        self.parse_order().is_none_or(|order| order >= 298)
     }
 
-    fn named(name: &str) -> Option<Field> {
+    /// The field with this name or synonym.
+    fn by_name(name: &str) -> Option<Field> {
         let synonym = SYNONYMS.iter().find(|entry| entry.0 == name).map(|entry| entry.1);
         synonym.or_else(|| Field::ALL.iter().copied().find(|field| field.name() == name))
     }
 }
 
-/// A name that no field has.
+/// Error: no field has this name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownField(pub String);
 
@@ -221,14 +222,13 @@ impl std::error::Error for UnknownField {}
 impl FromStr for Field {
     type Err = UnknownField;
 
-    /// Finds a field by a name of its; a blank stands for `_`, and `ip_` may
-    /// be left out.
+    /// Parses a field name; blanks count as `_`, and the prefix `ip_` is optional.
     fn from_str(name: &str) -> Result<Self, UnknownField> {
         let whole = name.replace(' ', "_");
-        Field::named(&whole)
-            .or_else(
-                || if whole.contains('_') { None } else { Field::named(&format!("ip_{whole}")) },
-            )
+        Field::by_name(&whole)
+            .or_else(|| {
+                if whole.contains('_') { None } else { Field::by_name(&format!("ip_{whole}")) }
+            })
             .ok_or_else(|| UnknownField(name.to_string()))
     }
 }
@@ -239,7 +239,7 @@ impl fmt::Display for Field {
     }
 }
 
-/// The fields that the words of `text` name; words may be in quotes.
+/// Parses a list of field names, which may be in quotes.
 pub fn fields(text: &str) -> Result<Vec<Field>, UnknownField> {
     super::quote::words(text)
         .map(|word| String::from_utf8_lossy(&super::quote::unquote(word)).parse())

@@ -1,16 +1,16 @@
-//! Writes packets as lines.
+//! Writes packets as lines of a summary dump.
 
 use super::binary::BINARY;
 use super::quote::quote;
-use super::view::{Bad, Missing, View};
+use super::view::{BadReport, MissingHeader, PacketView};
 use super::{Field, Meta, Packet, VERSION};
-use crate::options::{TcpShow, print_ip, print_tcp};
+use crate::options::{TcpOptionFilter, print_ip, print_tcp};
 use crate::tcp::flag;
 use crate::{Icmp, Ipv4Header, Tcp, Udp, icmp, ip_proto, names};
 use std::fmt::Write;
 
-/// The lines that a dump of these fields begins with, each with its end; records follow if
-/// `binary`, and lines otherwise.
+/// The header lines of a dump of these fields, with line ends; records follow if `binary`, and
+/// lines otherwise.
 pub fn header(fields: &[Field], creator: Option<&str>, binary: bool) -> String {
     let mut out = format!("!IPSummaryDump {}.{}\n", VERSION.0, VERSION.1);
     if let Some(creator) = creator {
@@ -20,7 +20,7 @@ pub fn header(fields: &[Field], creator: Option<&str>, binary: bool) -> String {
     }
     out.push_str("!data");
     for &field in fields {
-        // In text both are written the same way.
+        // In text both have the same format.
         let in_text = field == Field::Ntimestamp && !binary;
         let field = if in_text { Field::Timestamp } else { field };
         let _ = write!(out, " {field}");
@@ -33,7 +33,7 @@ pub fn header(fields: &[Field], creator: Option<&str>, binary: bool) -> String {
     out
 }
 
-/// Writes packets as lines of the same fields.
+/// Writes packets as lines, or records, of the same fields.
 ///
 /// ```
 /// use castanet_wire::sketch;
@@ -42,25 +42,26 @@ pub fn header(fields: &[Field], creator: Option<&str>, binary: bool) -> String {
 /// let writer = Writer::new(fields("ip_src sport ip_dst dport proto tcp_flags")?);
 /// let bytes = sketch::build("1.0.0.1:53 > 2.0.0.2:99 udp")?.bytes;
 /// let mut line = String::new();
-/// writer.line(&Packet::of_network(&bytes), &Meta::default(), &mut line, None);
+/// writer.line(&Packet::from_network(&bytes), &Meta::default(), &mut line, None);
 /// assert_eq!(line, "1.0.0.1 53 2.0.0.2 99 U -");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Writer {
     fields: Vec<Field>,
-    of_ip: bool,
-    /// Whether an IP packet that is cut off counts as bad.
+    /// Whether any field needs the IP header.
+    needs_ip: bool,
+    /// Whether a truncated IP packet counts as bad.
     pub careful: bool,
-    /// Whether lengths count what was cut off before.
+    /// Whether lengths include the metadata's extra length.
     pub extra_length: bool,
 }
 
 impl Writer {
-    /// Writes these fields.
+    /// Makes a writer of these fields.
     pub fn new(fields: Vec<Field>) -> Self {
-        let of_ip = fields.iter().any(|field| field.is_of_ip());
-        Writer { fields, of_ip, careful: true, extra_length: true }
+        let needs_ip = fields.iter().any(|field| field.is_in_ip());
+        Writer { fields, needs_ip, careful: true, extra_length: true }
     }
 
     /// The fields written.
@@ -68,8 +69,8 @@ impl Writer {
         &self.fields
     }
 
-    /// Appends the line for a packet, without a line end; and to `bad`, if it
-    /// is wanted and the packet is bad, the `!bad` line to stand before it.
+    /// Appends the line of a packet, without a line end. If the packet is bad,
+    /// appends the `!bad` line that precedes it to `bad`.
     pub fn line(
         &self,
         packet: &Packet<'_>,
@@ -77,7 +78,7 @@ impl Writer {
         out: &mut String,
         bad: Option<&mut String>,
     ) {
-        let mut bad = Bad(bad);
+        let mut bad = BadReport(bad);
         let view = self.view(packet, meta, &mut bad);
         for (i, &field) in self.fields.iter().enumerate() {
             if i > 0 {
@@ -89,40 +90,51 @@ impl Writer {
         }
     }
 
-    /// A packet with what its fields want of it.
-    pub(super) fn view<'a>(&self, packet: &Packet<'a>, meta: &Meta, bad: &mut Bad<'_>) -> View<'a> {
-        match self.of_ip {
-            true => View::new(*packet, meta, self.careful, bad),
-            false => View::plain(*packet, meta),
+    /// A view of a packet, with its headers if the fields need them.
+    pub(super) fn view<'a>(
+        &self,
+        packet: &Packet<'a>,
+        meta: &Meta,
+        bad: &mut BadReport<'_>,
+    ) -> PacketView<'a> {
+        match self.needs_ip {
+            true => PacketView::new(*packet, meta, self.careful, bad),
+            false => PacketView::without_headers(*packet, meta),
         }
     }
 
-    /// Appends what a packet has of a field, options with their padding if `padding`; false if
-    /// there is nothing.
+    /// Appends the word of a field, options with their padding if `padding`; returns `false` if the
+    /// packet does not have the field.
     pub(super) fn word(
         &self,
         field: Field,
-        view: &View<'_>,
+        view: &PacketView<'_>,
         meta: &Meta,
         padding: bool,
         out: &mut String,
-        bad: &mut Bad<'_>,
+        bad: &mut BadReport<'_>,
     ) -> bool {
-        let found = match field.order().unwrap_or(500) {
+        let result = match field.parse_order().unwrap_or(500) {
             100 => meta_field(field, view, meta, out),
             200 => link_field(field, view, out),
             298..=302 => self.ip_field(field, view, padding, out),
             399..=403 => transport_field(field, view, padding, out),
             _ => self.payload_field(field, view, out),
         };
-        let Err((missing, len)) = found else { return true };
+        let Err((missing, len)) = result else { return true };
         if let Some(missing) = missing {
-            view.missing(missing, len, bad);
+            view.report_missing(missing, len, bad);
         }
         false
     }
 
-    fn ip_field(&self, field: Field, view: &View<'_>, padding: bool, out: &mut String) -> Found {
+    fn ip_field(
+        &self,
+        field: Field,
+        view: &PacketView<'_>,
+        padding: bool,
+        out: &mut String,
+    ) -> FieldResult {
         let extra = if self.extra_length { view.extra_length as usize } else { 0 };
         let needed = match field {
             Field::IpLen => {
@@ -140,9 +152,9 @@ impl Writer {
             Field::IpProto => Ipv4Header::PROTOCOL + 1,
             _ => Ipv4Header::VERSION_IHL + 1,
         };
-        let there = view.header(needed).ok_or((Some(Missing::Ip), needed))?;
+        let present = view.header(needed).ok_or((Some(MissingHeader::Ip), needed))?;
         let mut bytes = [0; Ipv4Header::LEN];
-        bytes[..needed].copy_from_slice(there);
+        bytes[..needed].copy_from_slice(present);
         let ip = Ipv4Header(bytes);
         match field {
             Field::IpSrc => put(out, ip.src()),
@@ -177,38 +189,39 @@ impl Writer {
         }
     }
 
-    fn payload_field(&self, field: Field, view: &View<'_>, out: &mut String) -> Found {
+    fn payload_field(&self, field: Field, view: &PacketView<'_>, out: &mut String) -> FieldResult {
         let (at, len) = payload(view);
-        let there = view.data.get(at..).unwrap_or_default();
-        let there = there.get(..len).unwrap_or(there);
+        let present = view.data.get(at..).unwrap_or_default();
+        let present = present.get(..len).unwrap_or(present);
         match field {
             Field::IpCaptureLen => {
                 let len = view.ip.map_or(view.data.len(), |ip| ip.len().min(view.total_len));
                 return put(out, len);
             }
             Field::PayloadLen => {
-                let counts = view.ip.is_none() || self.extra_length;
-                return put(out, len + if counts { view.extra_length as usize } else { 0 });
+                let with_extra = view.ip.is_none() || self.extra_length;
+                return put(out, len + if with_extra { view.extra_length as usize } else { 0 });
             }
             _ if len > 0 && at >= view.packet.data.len() => return Err((None, 0)),
-            Field::Payload => quote(there, out),
-            Field::PayloadMd5Hex => return put(out, format_args!("{:x}", md5::compute(there))),
-            _ => md5_letters(&md5::compute(there).0, out),
+            Field::Payload => quote(present, out),
+            Field::PayloadMd5Hex => return put(out, format_args!("{:x}", md5::compute(present))),
+            _ => md5_letters(&md5::compute(present).0, out),
         }
         Ok(())
     }
 }
 
-/// Whether a field was there; if not, perhaps what was missing and how many
-/// bytes of it were wanted.
-type Found = Result<(), (Option<Missing>, usize)>;
+/// Success if a field was present. Otherwise the missing header, if its absence is worth a report,
+/// and the number of its bytes that the field needs.
+type FieldResult = Result<(), (Option<MissingHeader>, usize)>;
 
-fn put(out: &mut String, value: impl std::fmt::Display) -> Found {
+/// Appends a value.
+fn put(out: &mut String, value: impl std::fmt::Display) -> FieldResult {
     let _ = write!(out, "{value}");
     Ok(())
 }
 
-fn meta_field(field: Field, view: &View<'_>, meta: &Meta, out: &mut String) -> Found {
+fn meta_field(field: Field, view: &PacketView<'_>, meta: &Meta, out: &mut String) -> FieldResult {
     let time = meta.timestamp;
     match field {
         Field::Timestamp | Field::Ntimestamp => put(out, time),
@@ -230,8 +243,8 @@ fn meta_field(field: Field, view: &View<'_>, meta: &Meta, out: &mut String) -> F
     }
 }
 
-fn link_field(field: Field, view: &View<'_>, out: &mut String) -> Found {
-    let header = view.ethernet().ok_or((Some(Missing::Ethernet), 0))?;
+fn link_field(field: Field, view: &PacketView<'_>, out: &mut String) -> FieldResult {
+    let header = view.ethernet().ok_or((Some(MissingHeader::Ethernet), 0))?;
     match field {
         Field::EthSrc => put(out, header.src()),
         Field::EthDst => put(out, header.dst()),
@@ -239,22 +252,27 @@ fn link_field(field: Field, view: &View<'_>, out: &mut String) -> Found {
     }
 }
 
-fn ip_options(view: &View<'_>, padding: bool, out: &mut String) -> Found {
+fn ip_options(view: &PacketView<'_>, padding: bool, out: &mut String) -> FieldResult {
     let needed = view.header_len.max(Ipv4Header::LEN);
     if view.ip.is_some() && needed == Ipv4Header::LEN {
         return put(out, '.');
     }
-    let header = view.header(needed).ok_or((Some(Missing::Ip), needed))?;
+    let header = view.header(needed).ok_or((Some(MissingHeader::Ip), needed))?;
     print_ip(&header[Ipv4Header::LEN..], padding, out);
     Ok(())
 }
 
-fn transport_field(field: Field, view: &View<'_>, padding: bool, out: &mut String) -> Found {
+fn transport_field(
+    field: Field,
+    view: &PacketView<'_>,
+    padding: bool,
+    out: &mut String,
+) -> FieldResult {
     match field {
         Field::Sport | Field::Dport => {
             let end = if field == Field::Sport { 2 } else { 4 };
             let ports = view.ports().and_then(|bytes| bytes.get(end - 2..end));
-            let port = ports.ok_or((Some(Missing::Ports), end))?;
+            let port = ports.ok_or((Some(MissingHeader::Ports), end))?;
             put(out, u16::from_be_bytes([port[0], port[1]]))
         }
         Field::UdpLen => {
@@ -270,22 +288,22 @@ fn transport_field(field: Field, view: &View<'_>, padding: bool, out: &mut Strin
     }
 }
 
-/// A transport header of which `needed` bytes must be there, the rest zero if
-/// it is not, and how many bytes there are from it on.
+/// A transport header of which at least `needed` bytes must be present (missing
+/// bytes are zero), and the number of bytes from its start to the packet's end.
 fn transport<const N: usize>(
-    view: &View<'_>,
+    view: &PacketView<'_>,
     protocol: u8,
     needed: usize,
-) -> Result<([u8; N], usize), (Option<Missing>, usize)> {
-    let there = view.transport(protocol).filter(|bytes| bytes.len() >= needed);
-    let there = there.ok_or((Some(Missing::Protocol(protocol)), needed))?;
+) -> Result<([u8; N], usize), (Option<MissingHeader>, usize)> {
+    let present = view.transport(protocol).filter(|bytes| bytes.len() >= needed);
+    let present = present.ok_or((Some(MissingHeader::Protocol(protocol)), needed))?;
     let mut bytes = [0; N];
-    let len = there.len().min(N);
-    bytes[..len].copy_from_slice(&there[..len]);
-    Ok((bytes, there.len()))
+    let len = present.len().min(N);
+    bytes[..len].copy_from_slice(&present[..len]);
+    Ok((bytes, present.len()))
 }
 
-fn tcp_field(field: Field, view: &View<'_>, out: &mut String) -> Found {
+fn tcp_field(field: Field, view: &PacketView<'_>, out: &mut String) -> FieldResult {
     let needed = match field {
         Field::TcpSeq => Tcp::SEQ + 4,
         Field::TcpAck => Tcp::ACK + 4,
@@ -323,29 +341,35 @@ fn print_flags(flags: u8, nonce: bool, out: &mut String) {
     );
 }
 
-fn tcp_options(field: Field, view: &View<'_>, padding: bool, out: &mut String) -> Found {
-    /// What most segments have: two NOPs and timestamps.
-    const USUAL: [u8; 4] = [1, 1, 8, 10];
+fn tcp_options(
+    field: Field,
+    view: &PacketView<'_>,
+    padding: bool,
+    out: &mut String,
+) -> FieldResult {
+    /// The options of most segments: two NOPs and timestamps.
+    const TIMESTAMPS_ONLY: [u8; 4] = [1, 1, 8, 10];
     let bytes = view.transport(ip_proto::TCP).unwrap_or_default();
-    let missing = (Some(Missing::Protocol(ip_proto::TCP)), bytes.len() + 1);
+    let missing = (Some(MissingHeader::Protocol(ip_proto::TCP)), bytes.len() + 1);
     let offset = bytes.get(Tcp::OFFSET_BYTE).ok_or(missing)?;
     let len = usize::from(offset >> 4) * 4;
-    let usual = len == Tcp::LEN + 12 && bytes.get(Tcp::LEN..Tcp::LEN + 4) == Some(&USUAL);
-    if len <= Tcp::LEN || usual && field != Field::TcpOpt {
+    let timestamps_only =
+        len == Tcp::LEN + 12 && bytes.get(Tcp::LEN..Tcp::LEN + 4) == Some(&TIMESTAMPS_ONLY);
+    if len <= Tcp::LEN || timestamps_only && field != Field::TcpOpt {
         return put(out, '.');
     }
     let list = bytes.get(Tcp::LEN..len).ok_or(missing)?;
-    let show = match field {
-        Field::TcpOpt if padding => TcpShow::All,
-        Field::TcpOpt => TcpShow::NoPadding,
-        Field::TcpNtopt => TcpShow::NoTimestamps,
-        _ => TcpShow::Sack,
+    let filter = match field {
+        Field::TcpOpt if padding => TcpOptionFilter::All,
+        Field::TcpOpt => TcpOptionFilter::NoPadding,
+        Field::TcpNtopt => TcpOptionFilter::NoTimestamps,
+        _ => TcpOptionFilter::Sack,
     };
-    print_tcp(list, show, out);
+    print_tcp(list, filter, out);
     Ok(())
 }
 
-fn icmp_kind(field: Field, view: &View<'_>, out: &mut String) -> Found {
+fn icmp_kind(field: Field, view: &PacketView<'_>, out: &mut String) -> FieldResult {
     let of_type = matches!(field, Field::IcmpType | Field::IcmpTypeName);
     let needed = if of_type { Icmp::KIND + 1 } else { Icmp::CODE + 1 };
     let icmp = Icmp(transport(view, ip_proto::ICMP, needed)?.0);
@@ -361,7 +385,7 @@ fn icmp_kind(field: Field, view: &View<'_>, out: &mut String) -> Found {
     }
 }
 
-fn icmp_rest(field: Field, view: &View<'_>, out: &mut String) -> Found {
+fn icmp_rest(field: Field, view: &PacketView<'_>, out: &mut String) -> FieldResult {
     let (bytes, len) =
         transport(view, ip_proto::ICMP, if field == Field::IcmpNextmtu { 2 } else { 1 })?;
     let icmp = Icmp(bytes);
@@ -373,23 +397,23 @@ fn icmp_rest(field: Field, view: &View<'_>, out: &mut String) -> Found {
     if !applies {
         return Err((None, 0));
     } else if len < needed {
-        return Err((Some(Missing::Protocol(ip_proto::ICMP)), needed));
+        return Err((Some(MissingHeader::Protocol(ip_proto::ICMP)), needed));
     }
     put(out, if field == Field::IcmpFlowid { icmp.id() } else { icmp.seq() })
 }
 
-/// Whether ICMP messages of this type have an identifier and a number.
+/// Whether ICMP messages of this type have an identifier and a sequence number.
 pub(super) fn has_flow(kind: u8) -> bool {
     !matches!(kind, icmp::MASK_REQUEST | icmp::MASK_REPLY) && icmp::is_query(kind)
 }
 
-/// Whether this says that a packet must be fragmented: such a one has an MTU.
+/// Whether an ICMP message is "fragmentation needed", which has an MTU.
 pub(super) fn is_need_fragment(kind: u8, code: u8) -> bool {
     (kind, code) == (icmp::UNREACHABLE, 4)
 }
 
-/// Where the payload begins, perhaps beyond what is there, and its length.
-fn payload(view: &View<'_>) -> (usize, usize) {
+/// Offset of the payload, perhaps beyond the packet's end, and its length.
+fn payload(view: &PacketView<'_>) -> (usize, usize) {
     if view.ip.is_none() {
         return (0, view.data.len());
     }
@@ -406,7 +430,7 @@ fn payload(view: &View<'_>) -> (usize, usize) {
     (view.packet.network.unwrap_or(0) + head, view.total_len.saturating_sub(head))
 }
 
-/// Appends a digest in letters, six bits each, the lowest first.
+/// Appends a digest in letters of six bits each, the lowest first.
 fn md5_letters(digest: &[u8; 16], out: &mut String) {
     const LETTERS: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@";
     let mut bits = u128::from_le_bytes(*digest);

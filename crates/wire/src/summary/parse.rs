@@ -1,14 +1,14 @@
-//! Reads lines: packets, and what stands between them.
+//! Reads summary dumps: packet lines, records, and directives.
 
-use super::binary::{BINARY, line_of};
-use super::build::Build;
+use super::binary::{BINARY, record_line};
+use super::build::PacketBuilder;
 use super::quote::{unquote, words};
 use super::{Field, Meta, VERSION};
 use crate::options::c_number;
 use crate::{ip_proto, names};
 use std::net::Ipv4Addr;
 
-/// Addresses and ports of packets whose lines have none.
+/// Default addresses and ports of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// Source address.
@@ -28,7 +28,7 @@ impl Default for Flow {
     }
 }
 
-/// What holds of packets whose lines do not say otherwise.
+/// Default values of packets, for fields that their lines do not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defaults {
     /// The IP protocol.
@@ -37,9 +37,9 @@ pub struct Defaults {
     pub flow: Option<Flow>,
     /// The aggregate.
     pub aggregate: Option<u32>,
-    /// Whether to set checksums; packets are then as long as they say.
+    /// Whether to set checksums; packets are then extended to their IP length.
     pub checksum: bool,
-    /// The minor version of the format the lines are in.
+    /// The minor version of the lines' format.
     pub minor: u16,
 }
 
@@ -55,22 +55,26 @@ impl Default for Defaults {
     }
 }
 
-/// A packet read from a line.
+/// A packet parsed from a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parsed {
-    /// The bytes; with an Ethernet header if the line says something of one.
+pub struct ParsedPacket {
+    /// The bytes; with an Ethernet header if the line has a field of one.
     pub bytes: Vec<u8>,
-    /// Where the IP header begins, if there is one.
+    /// Offset of the IP header, if there is one.
     pub network: Option<usize>,
-    /// What else the line says.
+    /// Metadata from the line.
     pub meta: Meta,
 }
 
-/// Reads the line of a packet.
+/// Parses the line of a packet.
 ///
-/// Words that a field cannot make sense of are passed over, as Click does; the
-/// line is bad only if no field gets a value.
-pub fn parse_line(fields: &[Field], line: &str, defaults: &Defaults) -> Result<Parsed, String> {
+/// Ignores words that are not values of their field, as Click does; an error only
+/// if no field gets a value.
+pub fn parse_line(
+    fields: &[Field],
+    line: &str,
+    defaults: &Defaults,
+) -> Result<ParsedPacket, String> {
     if fields.is_empty() {
         return Err("no '!data' provided".into());
     }
@@ -78,45 +82,45 @@ pub fn parse_line(fields: &[Field], line: &str, defaults: &Defaults) -> Result<P
         .iter()
         .zip(words(line))
         .filter(|(_, word)| *word != "-")
-        .filter_map(|(&field, word)| Some((field.order()?, field, word)))
+        .filter_map(|(&field, word)| Some((field.parse_order()?, field, word)))
         .collect();
     values.sort_by_key(|value| value.0);
-    let mut build = Build::new(defaults);
-    let mut understood = 0;
+    let mut builder = PacketBuilder::new(defaults);
+    let mut valid = 0;
     for (_, field, word) in values {
-        understood += usize::from(build.field(field, word).is_some() && field != Field::None);
+        valid += usize::from(builder.field(field, word).is_some() && field != Field::None);
     }
-    if understood == 0 {
+    if valid == 0 {
         return Err("packet parse error".into());
     }
-    Ok(build.finish())
+    Ok(builder.finish())
 }
 
-/// A dump being read line by line.
+/// A reader of a dump, line by line.
 ///
 /// ```
-/// use castanet_wire::summary::Dump;
+/// use castanet_wire::summary::DumpReader;
 ///
-/// let mut dump = Dump::default();
+/// let mut dump = DumpReader::default();
 /// assert_eq!(dump.line("!data ip_src ip_dst ip_len"), Ok(None));
 /// let packet = dump.line("1.0.0.1 2.0.0.2 60")?.expect("a packet");
 /// assert_eq!((packet.bytes.len(), packet.meta.extra_length), (40, 20));
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Dump {
-    /// What a line consists of.
+pub struct DumpReader {
+    /// The fields of a line.
     pub fields: Vec<Field>,
-    /// What holds of packets whose lines do not say otherwise.
+    /// Default values of packets.
     pub defaults: Defaults,
-    /// Whether records follow, rather than lines.
+    /// Whether records follow, instead of lines.
     pub binary: bool,
 }
 
-impl Dump {
-    /// Reads a line; `None` if there is no packet in it. The error is for a
-    /// message: reading can go on.
-    pub fn line(&mut self, line: &str) -> Result<Option<Parsed>, String> {
+impl DumpReader {
+    /// Parses a line; `None` if it has no packet. The error is a message for the
+    /// user: the caller can continue with the next line.
+    pub fn line(&mut self, line: &str) -> Result<Option<ParsedPacket>, String> {
         let line = line.trim_end_matches(['\r', '\n']);
         if line.starts_with('!') {
             return self.directive(line).map(|()| None);
@@ -127,19 +131,20 @@ impl Dump {
         parse_line(&self.fields, line, &self.defaults).map(Some)
     }
 
-    /// Reads the record of a packet, without its first word.
-    pub fn record(&self, record: &[u8]) -> Result<Parsed, String> {
-        let line = line_of(&self.fields, self.defaults.minor, record);
+    /// Parses the record of a packet, without its first word.
+    pub fn record(&self, record: &[u8]) -> Result<ParsedPacket, String> {
+        let line = record_line(&self.fields, self.defaults.minor, record);
         parse_line(&self.fields, &line.ok_or("packet parse error")?, &self.defaults)
     }
 
-    /// Whether a file may well be a dump whose first line is this.
-    pub fn is_banner(line: &str) -> bool {
+    /// Whether a file with this first line is probably a dump.
+    pub fn is_first_line(line: &str) -> bool {
         ["!IPSummaryDump", "!creator", "!data", "!contents", "!proto", "!flowid"]
             .iter()
             .any(|word| line.starts_with(word))
     }
 
+    /// Executes a line that begins with `!`.
     fn directive(&mut self, line: &str) -> Result<(), String> {
         let list: Vec<&str> = words(line).collect();
         match list.as_slice() {
@@ -153,13 +158,14 @@ impl Dump {
                 self.defaults.aggregate.map(|_| ()).ok_or("bad !aggregate specification".into())
             }
             ["!aggregate", ..] => Err("bad !aggregate specification".into()),
-            [BINARY, ..] => self.records_follow(),
-            // `!creator`, `!host`, `!bad` and all that is still to come.
+            [BINARY, ..] => self.start_records(),
+            // `!creator`, `!host`, `!bad` and unknown directives.
             _ => Ok(()),
         }
     }
 
-    fn records_follow(&mut self) -> Result<(), String> {
+    /// Switches to records.
+    fn start_records(&mut self) -> Result<(), String> {
         self.binary = true;
         match self.fields.iter().find(|field| !field.is_binary()) {
             Some(field) => Err(format!("'{field}' in a binary summary dump")),
@@ -180,30 +186,30 @@ impl Dump {
         Ok(())
     }
 
-    /// Takes the fields; one that is not known holds its place.
+    /// Sets the fields; `Field::None` replaces an unknown one.
     fn data(&mut self, names: &[&str]) -> Result<(), String> {
-        let mut complaints = Vec::new();
+        let mut errors = Vec::new();
         self.fields.clear();
         for name in names {
             let name = String::from_utf8_lossy(&unquote(name)).into_owned();
             let field = match name.parse::<Field>() {
                 Ok(field) => {
-                    if field.order().is_none() {
-                        complaints.push(format!("content type '{name}' ignored on input"));
+                    if field.parse_order().is_none() {
+                        errors.push(format!("content type '{name}' ignored on input"));
                     }
                     field
                 }
                 Err(unknown) => {
-                    complaints.push(unknown.to_string());
+                    errors.push(unknown.to_string());
                     Field::None
                 }
             };
             self.fields.push(field);
         }
         if names.is_empty() {
-            complaints.push("no contents specified".into());
+            errors.push("no contents specified".into());
         }
-        if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ")) }
+        if errors.is_empty() { Ok(()) } else { Err(errors.join("; ")) }
     }
 
     fn protocol(&mut self, word: &str, directive: &str) -> Result<(), String> {
@@ -217,7 +223,7 @@ impl Dump {
         Ok(())
     }
 
-    /// Takes `SRC SPORT DST DPORT [PROTO]`, each perhaps `-`.
+    /// Sets the default flow: `SRC SPORT DST DPORT [PROTO]`, each possibly `-`.
     fn flow(&mut self, list: &[&str]) -> Result<(), String> {
         let addr = |word: &str| {
             if word == "-" { Some(Ipv4Addr::UNSPECIFIED) } else { word.parse().ok() }

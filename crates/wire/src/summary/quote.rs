@@ -1,6 +1,6 @@
-//! Words and quotes, as Click's configuration language has them.
+//! Words and quotes in the syntax of Click's configuration language.
 
-/// Cuts `text` into words at blanks, but not within double quotes.
+/// Splits `text` into words at blanks, but not within double quotes.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text.trim_start();
     std::iter::from_fn(move || {
@@ -42,8 +42,7 @@ pub(super) fn quote(bytes: &[u8], out: &mut String) {
     out.push('"');
 }
 
-/// The bytes that `word` stands for, without its quotes and with its escapes
-/// resolved.
+/// The bytes of `word`, without quotes and with escapes resolved.
 pub(super) fn unquote(word: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word.as_bytes();
@@ -54,7 +53,7 @@ pub(super) fn unquote(word: &str) -> Vec<u8> {
             b'"' | b'\'' if quote.is_none() => quote = Some(byte),
             _ if quote == Some(byte) => quote = None,
             b'\\' if quote == Some(b'"') && !rest.is_empty() => rest = escape(rest, &mut bytes),
-            // Outside of quotes only bytes in hexadecimal are an escape.
+            // Outside of quotes the only escape is `\<`, for bytes in hexadecimal.
             b'\\' if quote.is_none() && rest.starts_with(b"<") => rest = escape(rest, &mut bytes),
             _ => bytes.push(byte),
         }
@@ -62,8 +61,7 @@ pub(super) fn unquote(word: &str) -> Vec<u8> {
     bytes
 }
 
-/// Resolves the escape whose backslash stood before `text`; gives what
-/// follows it.
+/// Resolves the escape whose backslash is before `text`; returns the text behind it.
 fn escape<'t>(text: &'t [u8], bytes: &mut Vec<u8>) -> &'t [u8] {
     let Some((&kind, rest)) = text.split_first() else { return text };
     let digits = |text: &[u8], radix: u32, max: usize| {
@@ -94,14 +92,14 @@ fn escape<'t>(text: &'t [u8], bytes: &mut Vec<u8>) -> &'t [u8] {
             return &rest[len..];
         }
         b'<' => return hex(rest, bytes),
-        // A line that goes on.
+        // A continued line.
         b'\n' => {}
         other => bytes.push(other),
     }
     rest
 }
 
-/// Reads digits up to `>`, two a byte; everything else between is ignored.
+/// Parses hexadecimal digits up to `>`, two per byte; ignores other characters.
 fn hex<'t>(text: &'t [u8], bytes: &mut Vec<u8>) -> &'t [u8] {
     let end = text.iter().position(|&b| b == b'>').unwrap_or(text.len());
     let mut digits = text[..end].iter().filter_map(|&b| char::from(b).to_digit(16));
@@ -134,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn words_keep_quotes_whole() {
+    fn words_are_not_split_within_quotes() {
         let line = " a  \"b \\\" c\" d\"e f\"\t- ";
         assert_eq!(words(line).collect::<Vec<_>>(), ["a", "\"b \\\" c\"", "d\"e f\"", "-"]);
         assert_eq!(words("\"open word").collect::<Vec<_>>(), ["\"open word"]);
@@ -142,7 +140,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quoting_is_undone(bytes in proptest::collection::vec(any::<u8>(), 0..50)) {
+        fn unquote_reverses_quote(bytes in proptest::collection::vec(any::<u8>(), 0..50)) {
             let mut text = String::new();
             quote(&bytes, &mut text);
             prop_assert_eq!(words(&text).collect::<Vec<_>>(), [text.as_str()]);

@@ -1,4 +1,4 @@
-//! That lines are Click's, both ways.
+//! Tests of summary dumps: lines and records in Click's format, written and parsed.
 
 use super::*;
 use crate::{MacAddr, sketch};
@@ -21,16 +21,16 @@ fn with_meta(list: &str, text: &str, meta: &Meta) -> String {
 fn bad(list: &str, data: &[u8]) -> String {
     let (mut line, mut bad) = (String::new(), String::new());
     let writer = Writer::new(fields(list).expect("are fields"));
-    writer.line(&Packet::of_network(data), &Meta::default(), &mut line, Some(&mut bad));
+    writer.line(&Packet::from_network(data), &Meta::default(), &mut line, Some(&mut bad));
     bad
 }
 
-fn read(list: &str, line: &str) -> Parsed {
+fn read(list: &str, line: &str) -> ParsedPacket {
     parse_line(&fields(list).expect("are fields"), line, &Defaults::default())
         .unwrap_or_else(|e| panic!("{line}: {e}"))
 }
 
-/// The sketch of the packet that a line makes.
+/// The sketch of the packet of a line.
 fn sketch_of(list: &str, line: &str) -> String {
     let parsed = read(list, line);
     sketch::print(&parsed.bytes, sketch::Layer::Network)
@@ -69,7 +69,7 @@ fn names() {
 }
 
 #[test]
-fn the_head_of_a_dump() {
+fn header_lines() {
     let list = fields("ntimestamp src sport").expect("are fields");
     assert_eq!(header(&list, None, false), "!IPSummaryDump 1.3\n!data timestamp ip_src sport\n");
     assert_eq!(
@@ -208,7 +208,7 @@ fn link_and_meta_fields() {
     );
     assert_eq!(with_meta("direction", "hex", &Meta { paint: 9, ..meta }), "9");
     assert_eq!(with_meta("thread ip_src", "hex", &meta), "3 -");
-    // What was cut off counts only beyond what the IP header says.
+    // The extra length counts only beyond the length in the IP header.
     assert_eq!(with_meta("len payload_len", "1.0.0.1 > 2.0.0.2 udp", &meta), "28 0");
     assert_eq!(with_meta("len payload_len", "hex 00 01", &meta), "102 102");
     let huge = "1.0.0.1 > 2.0.0.2 udp len 65535 short 65507";
@@ -217,7 +217,7 @@ fn link_and_meta_fields() {
 }
 
 #[test]
-fn bad_packets_are_told() {
+fn bad_packets_are_reported() {
     let build = |text: &str| sketch::build(text).expect("is a sketch").bytes;
     let udp = build("1.0.0.1 > 2.0.0.2 udp len 60");
     for (list, data, expected) in [
@@ -248,7 +248,7 @@ fn bad_packets_are_told() {
 }
 
 #[test]
-fn lines_make_packets() {
+fn lines_are_parsed_into_packets() {
     for (list, line, expected) in [
         ("src dst", "1.0.0.1 2.0.0.2", "1.0.0.1 > 2.0.0.2 tcp win 0 ttl 100 len 40 nocheck"),
         (
@@ -300,7 +300,7 @@ fn lines_make_packets() {
         ("src", "1.0.0.1", "1.0.0.1 > 0.0.0.0 tcp win 0 ttl 100 len 40 nocheck"),
     ] {
         let got = sketch_of(list, line);
-        // Checksums are zero on IP headers, unless one asks for them.
+        // Checksums of IP headers are zero by default.
         let got = got.replace(" sum 0x0000", "");
         if list.starts_with("payload") {
             assert!(got.starts_with(expected), "{list}: {got}");
@@ -311,7 +311,7 @@ fn lines_make_packets() {
 }
 
 #[test]
-fn lines_say_more_than_bytes() {
+fn lines_have_metadata() {
     let parsed =
         read("ts first_ts count direction agg src len", "1000000000.000005 7.5 5 < 77 1.0.0.1 60");
     assert_eq!(
@@ -340,7 +340,7 @@ fn lines_say_more_than_bytes() {
 }
 
 #[test]
-fn unexplained_length_is_options() {
+fn excess_length_becomes_options() {
     let parsed = read("src proto len payload", "1.0.0.1 T 52 \"abcd\"");
     assert_eq!(parsed.bytes.len(), 52);
     assert_eq!((parsed.bytes[0], parsed.bytes[32] >> 4), (0x45, 7));
@@ -365,7 +365,7 @@ fn checksums_on_request() {
 
 #[test]
 fn dumps_with_directives() {
-    let mut dump = Dump::default();
+    let mut dump = DumpReader::default();
     assert_eq!(dump.line("1.0.0.1"), Err("no '!data' provided".into()));
     for line in [
         "!IPSummaryDump 1.3",
@@ -405,12 +405,12 @@ fn dumps_with_directives() {
     }
     let packet = dump.line("1.0.0.1 x y").expect("is fine").expect("is a packet");
     assert_eq!(packet.bytes.len(), 40);
-    assert!(Dump::is_banner("!data ts") && !Dump::is_banner("GET /"));
+    assert!(DumpReader::is_first_line("!data ts") && !DumpReader::is_first_line("GET /"));
 }
 
 #[test]
 fn old_versions() {
-    let mut dump = Dump::default();
+    let mut dump = DumpReader::default();
     assert_eq!(dump.line("!IPSummaryDump 1.0"), Ok(None));
     assert_eq!(dump.line("!data src fragoff tcp_flags"), Ok(None));
     let packet = dump.line("1.0.0.1 185+ W").expect("is fine").expect("is a packet");
@@ -423,7 +423,7 @@ const EVERYTHING: &str = "ts count paint agg src dst tos ttl id fragoff proto su
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn written_lines_are_parsed_back(
         src: u32, dst: u32, ports: (u16, u16), numbers: (u32, u32, u16), kind in 0usize..4,
         ttl: u8, id: u16, time in 0i64..1 << 60, payload in "[ -~]{0,20}",
     ) {
@@ -445,10 +445,10 @@ proptest! {
         let meta = Meta { timestamp: Timestamp(time), extra_packets: 3, paint: 7, aggregate: 9, ..Meta::default() };
         let list = fields(EVERYTHING).expect("are fields");
         let mut line = String::new();
-        Writer::new(list.clone()).line(&Packet::of_network(&bytes), &meta, &mut line, None);
+        Writer::new(list.clone()).line(&Packet::from_network(&bytes), &meta, &mut line, None);
         let parsed = parse_line(&list, &line, &Defaults::default()).expect("is a packet");
         let text = |bytes: &[u8]| sketch::print(bytes, sketch::Layer::Network);
-        // Of an ICMP message the payload field has the header too.
+        // The payload field of an ICMP message includes the ICMP header.
         prop_assert_eq!(text(&parsed.bytes), text(&bytes), "{}", line);
         prop_assert_eq!(parsed.meta, meta);
     }
@@ -473,7 +473,7 @@ proptest! {
     #[test]
     fn no_line_panics(words in proptest::collection::vec("([0-9]{1,10}|0x[0-9a-f]{1,8}|[TUI.!Ff<>-]|[0-9.]{7}|1.0.0.1|\\PC{0,4}|mss[0-9]|rr[{]}|\"[a-z]{0,9}\"|echo|88CC)", 59), checksum: bool) {
         let defaults = Defaults { checksum, flow: Some(Flow::default()), ..Defaults::default() };
-        let list: Vec<Field> = Field::ALL.iter().copied().filter(|f| f.order().is_some()).collect();
+        let list: Vec<Field> = Field::ALL.iter().copied().filter(|f| f.parse_order().is_some()).collect();
         let _ = parse_line(&list, &words.join(" "), &defaults);
         for pair in list.windows(3) {
             let _ = parse_line(pair, &words.join(" "), &defaults);
@@ -481,8 +481,8 @@ proptest! {
     }
 }
 
-/// What a line becomes by way of a record: its fields as the writer would write them.
-fn by_record(list: &str, text: &str, meta: &Meta) -> (String, Parsed) {
+/// Writes a packet as a record, parses it, and writes its fields as a line.
+fn by_record(list: &str, text: &str, meta: &Meta) -> (String, ParsedPacket) {
     let packet = sketch::build(text).expect("is a sketch");
     let writer = Writer::new(fields(list).expect("are fields"));
     let packet = Packet { data: &packet.bytes, link: Some(0), network: Some(14) };
@@ -490,7 +490,7 @@ fn by_record(list: &str, text: &str, meta: &Meta) -> (String, Parsed) {
     writer.record(&packet, meta, &mut word, &mut record, None);
     let head = record[..RECORD_HEAD].try_into().expect("four bytes");
     assert_eq!(record_head(head), Some((false, record.len() - RECORD_HEAD)));
-    let mut dump = Dump::default();
+    let mut dump = DumpReader::default();
     for line in header(writer.fields(), None, true).lines() {
         let _ = dump.line(line); // digests are ignored
     }
@@ -504,7 +504,7 @@ fn by_record(list: &str, text: &str, meta: &Meta) -> (String, Parsed) {
 }
 
 #[test]
-fn records_say_what_lines_say() {
+fn records_are_equivalent_to_lines() {
     let meta = Meta {
         timestamp: Timestamp::new(1_000_000_000, 123_456_000),
         first_timestamp: Timestamp::new(999_999_999, 5000),
@@ -533,7 +533,7 @@ fn records_say_what_lines_say() {
         let packet = Packet { data: &sketch.bytes, link: Some(0), network: Some(14) };
         let mut line = String::new();
         writer.line(&packet, &meta, &mut line, None);
-        // Nobody can make a payload of its digest.
+        // The payload cannot be restored from its digest.
         let digest = |line: &str| {
             let words = line.split(' ').zip(list.split(' '));
             words.filter(|it| it.1 != "payload_md5").map(|it| it.0.to_owned()).collect::<Vec<_>>()
@@ -551,7 +551,7 @@ fn records_are_bounded() {
     assert_eq!(text, b"\x80\0\0\x09!bad\n");
     let all = Field::ALL.iter().filter(|field| field.is_binary()).copied().collect::<Vec<_>>();
     assert_eq!(all.len(), Field::ALL.len() - 1, "all but the payload");
-    let dump = Dump { fields: all, binary: true, ..Dump::default() };
+    let dump = DumpReader { fields: all, binary: true, ..DumpReader::default() };
     for len in 0..64 {
         assert!(dump.record(&vec![0xff; len]).is_err(), "{len}");
     }

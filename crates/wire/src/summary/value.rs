@@ -1,4 +1,4 @@
-//! Reads the words of a line that stand for more than a number.
+//! Parses the words of a line that are not plain numbers.
 
 use super::Field;
 use super::format::FLAG_LETTERS;
@@ -6,11 +6,11 @@ use crate::options::{c_number, parse_ip};
 use crate::{Ipv4Header, ip_proto};
 use std::net::Ipv4Addr;
 
-/// The offset, in 8 bytes, of a fragment about which a line says only that it
-/// is not the first.
-const SOME_OFFSET: u16 = 100;
+/// The offset, in units of 8 bytes, of a fragment that is only known not to be the
+/// first.
+const DEFAULT_OFFSET: u16 = 100;
 
-/// What a word says of a field of the IP header.
+/// The value of a field of the IP header.
 pub(super) enum IpValue {
     /// An address.
     Addr(Ipv4Addr),
@@ -21,7 +21,7 @@ pub(super) enum IpValue {
 }
 
 impl IpValue {
-    /// Reads `word`; fragments as version 1.`minor` of the format has them.
+    /// Parses `word`; fragment offsets in the unit of format version 1.`minor`.
     pub(super) fn parse(field: Field, word: &str, minor: u16) -> Option<IpValue> {
         let max = match field {
             Field::IpSrc | Field::IpDst => return word.parse().ok().map(IpValue::Addr),
@@ -37,7 +37,7 @@ impl IpValue {
     }
 }
 
-/// Options, filled up to a multiple of four bytes.
+/// Parses options and pads them to a multiple of four bytes.
 fn options(word: &str) -> Option<Vec<u8>> {
     let mut list = parse_ip(word)?;
     list.resize(list.len().next_multiple_of(4), 0);
@@ -63,13 +63,13 @@ fn ecn(word: &str) -> Option<u32> {
     })
 }
 
-/// The fragment word. Before version 1.1 offsets were in units of 8 bytes.
+/// Parses the fragment word. Versions before 1.1 have offsets in units of 8 bytes.
 fn fragment(word: &str, minor: u16) -> Option<u32> {
     let word = match word {
         "." => 0,
         "!" => Ipv4Header::DONT_FRAGMENT,
         "F" => Ipv4Header::MORE_FRAGMENTS,
-        "f" => SOME_OFFSET,
+        "f" => DEFAULT_OFFSET,
         word => {
             let number = word.trim_end_matches(['!', '+']);
             let offset = c_number(number, 0xffff)? as u16;
@@ -84,7 +84,7 @@ fn fragment(word: &str, minor: u16) -> Option<u32> {
     Some(word.into())
 }
 
-/// Flags as letters or as a number.
+/// Parses TCP flags: letters or a number.
 pub(super) fn parse_flags(word: &str) -> Option<u32> {
     if word == "." {
         return Some(0);
@@ -93,7 +93,7 @@ pub(super) fn parse_flags(word: &str) -> Option<u32> {
         return c_number(word, 0xfff);
     }
     word.chars().try_fold(0, |flags, letter| {
-        // Other names: X and Y as in tcpdump's day, W of version 1.1.
+        // Synonyms: X and Y of old tcpdump versions, W of version 1.1.
         let letter = match letter {
             'X' => 'E',
             'Y' | 'W' => 'C',
@@ -103,7 +103,7 @@ pub(super) fn parse_flags(word: &str) -> Option<u32> {
     })
 }
 
-/// Sets a field of the IP header that has its own place.
+/// Sets a field of the fixed IP header, without its length fields.
 pub(super) fn set_ip(ip: &mut Ipv4Header, field: Field, value: IpValue) {
     match (field, value) {
         (Field::IpSrc, IpValue::Addr(addr)) => ip.set_src(addr),
