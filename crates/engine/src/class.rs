@@ -218,7 +218,7 @@ pub struct Class {
 }
 
 /// What elements do with packets some checksums of which are left to who sends
-/// them ([`castanet_packet::Partial`]).
+/// them ([`castanet_packet::PartialChecksums`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Checksums {
     /// They may look at checksums, or change, cut or keep what they are of: no

@@ -199,7 +199,7 @@ impl Cx<'_> {
         let mut room = frames.room().saturating_sub(held);
         // Sources that count their packets in (`grant`) are never beyond this.
         let is_greedy = held > 2 * storage.spare();
-        batch.retain(|packet| match (packet.is_scarce(), packet.heap_bytes_in(storage)) {
+        batch.retain(|packet| match (packet.pool_is_low(), packet.heap_bytes_in(storage)) {
             (false, _) => true,
             (true, bytes) if bytes > 0 => {
                 // As many as the frames that it would take.
@@ -239,7 +239,7 @@ impl Cx<'_> {
             self.core.from_storage = true;
             share = self.core.frames.room().saturating_sub(held);
         }
-        let got = self.core.new_packets().at_hand(n.min(share));
+        let got = self.core.new_packets().fill_cache(n.min(share));
         if got == 0 && n > 0 {
             self.retry_at(self.now() + AFTER_FAMINE);
         }

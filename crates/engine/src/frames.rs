@@ -203,7 +203,7 @@ impl Frames {
     pub(crate) fn table(&self) -> String {
         let row = |(name, pool): (&str, &Pool)| {
             let it = pool.stats();
-            let row = [it.frames, it.in_use, it.cached, it.made, pool.reserve()];
+            let row = [it.frames, it.in_use, it.cached, it.high_water, pool.reserve()];
             let row = row.iter().fold(name.to_owned(), |row, n| format!("{row}\t{n}"));
             format!("{row}\t{}\n", it.failures)
         };

@@ -47,7 +47,7 @@ pub mod prelude {
     pub use crate::time::Time;
     pub use castanet_macros::{Args, Element, Fate, Local, handlers};
     pub use castanet_packet::{
-        ArpPacket, Batch, Ether, IcmpPacket, Ipv4, Ipv4Kept, Ipv6, Packet, PacketType, TcpPacket,
+        ArpPacket, Batch, Ether, IcmpPacket, Ipv4, Ipv6, Packet, PacketType, PinnedIpv4, TcpPacket,
         UdpPacket,
     };
     pub use castanet_wire::{MacAddr, Timestamp};

@@ -13,7 +13,7 @@ pub trait View: 'static {
     /// Whether packets seen so are IPv4, and stay that whatever the element does.
     const KEEPS: bool = false;
     /// Looks at what is known to be IPv4, where it is kept; `None` where it is not.
-    fn again<'p>(_: &'p mut packet::Ipv4Kept<'_>) -> Option<Self::Of<'p>> {
+    fn again<'p>(_: &'p mut packet::PinnedIpv4<'_>) -> Option<Self::Of<'p>> {
         None
     }
 }
@@ -56,18 +56,18 @@ views! {
 }
 
 /// Packets with a marked IPv4 header that they keep: elements in a row need not look for it anew.
-pub struct Ipv4Kept;
+pub struct PinnedIpv4;
 
-impl View for Ipv4Kept {
+impl View for PinnedIpv4 {
     const NAME: &'static str = Ipv4::NAME;
-    type Of<'p> = packet::Ipv4Kept<'p>;
+    type Of<'p> = packet::PinnedIpv4<'p>;
     #[inline(always)]
-    fn of(packet: &mut Packet) -> Option<packet::Ipv4Kept<'_>> {
-        packet.ipv4_kept()
+    fn of(packet: &mut Packet) -> Option<packet::PinnedIpv4<'_>> {
+        packet.pinned_ipv4()
     }
     const KEEPS: bool = true;
     #[inline(always)]
-    fn again<'p>(ip: &'p mut packet::Ipv4Kept<'_>) -> Option<packet::Ipv4Kept<'p>> {
-        Some(ip.lend())
+    fn again<'p>(ip: &'p mut packet::PinnedIpv4<'_>) -> Option<packet::PinnedIpv4<'p>> {
+        Some(ip.reborrow())
     }
 }

@@ -1,6 +1,6 @@
 //! How to divide an IPv6 packet into fragments (RFC 8200, section 4.5).
 
-use castanet_wire::extension::{Extension, Upper};
+use castanet_wire::extension::{Extension, UpperLayer};
 use castanet_wire::{Fragment6, Ipv6Header, ip_proto};
 
 /// One fragment to make of a packet.
@@ -31,11 +31,11 @@ pub struct Division<'a> {
 ///
 /// None if that cannot be: the packet is a fragment, or the MTU has no room for its headers and
 /// eight bytes.
-pub fn divide<'a>(packet: &'a [u8], upper: &Upper, mtu: usize) -> Option<Division<'a>> {
-    let (head, body) = packet.split_at_checked(Ipv6Header::LEN + upper.per_fragment)?;
+pub fn divide<'a>(packet: &'a [u8], upper: &UpperLayer, mtu: usize) -> Option<Division<'a>> {
+    let (head, body) = packet.split_at_checked(Ipv6Header::LEN + upper.per_fragment_len)?;
     let room = mtu.checked_sub(head.len() + Fragment6::LEN)? & !7;
     let whole = upper.fragment.is_none() && body.len() <= usize::from(u16::MAX);
-    (whole && room >= 8).then_some(Division { head, body, last: upper.last, room })
+    (whole && room >= 8).then_some(Division { head, body, last: upper.last_per_fragment, room })
 }
 
 impl Division<'_> {
@@ -109,7 +109,7 @@ mod tests {
             body.extend((0..payload).map(|i| i as u8));
             let ip = Ipv6Header::new(next, Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST, body.len() as u16);
             let packet = [&ip.0[..], &body].concat();
-            let upper = extension::upper(next, &body);
+            let upper = extension::upper_layer(next, &body);
             let Some(division) = divide(&packet, &upper, mtu) else {
                 prop_assert!(mtu < 40 + options * 8 + 8 + 8);
                 return Ok(());
@@ -121,12 +121,12 @@ mod tests {
                 prop_assert!(out.len() <= mtu);
                 let (ip, rest) = Ipv6Header::from_prefix(&out).unwrap();
                 prop_assert_eq!(usize::from(ip.payload_len()), rest.len());
-                let upper = extension::upper(ip.next_header(), rest);
+                let upper = extension::upper_layer(ip.next_header(), rest);
                 let fragment = upper.fragment.unwrap();
                 prop_assert_eq!((upper.protocol, fragment.id()), (ip_proto::UDP, id));
                 prop_assert_eq!(usize::from(fragment.offset()), whole.len());
                 whole.extend(&rest[upper.offset..]);
-                prop_assert_eq!(fragment.more(), whole.len() < payload);
+                prop_assert_eq!(fragment.more_fragments(), whole.len() < payload);
             }
             prop_assert_eq!(&whole, &body[options * 8..]);
         }
@@ -137,6 +137,6 @@ mod tests {
         let fragment = Fragment6::new(17, 0, true, 1);
         let ip = Ipv6Header::new(44, Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST, 100);
         let packet = [&ip.0[..], &fragment.0, &[0; 92]].concat();
-        assert!(divide(&packet, &extension::upper(44, &packet[40..]), 80).is_none());
+        assert!(divide(&packet, &extension::upper_layer(44, &packet[40..]), 80).is_none());
     }
 }

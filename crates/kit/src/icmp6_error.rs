@@ -28,9 +28,9 @@ const UNKNOWN_OPTION: u8 = 2;
 /// `link_group` says that the packet came as a broadcast or multicast of its link.
 pub fn allowed(packet: &[u8], kind: u8, code: u8, link_group: bool) -> Result<(), Silence> {
     let (header, rest) = Ipv6Header::from_prefix(packet).ok_or(Silence::Malformed)?;
-    let upper = extension::upper(header.next_header(), rest);
+    let upper = extension::upper_layer(header.next_header(), rest);
     if upper.protocol == ip_proto::ICMPV6 {
-        if upper.elsewhere() {
+        if upper.is_later_fragment() {
             return Err(Silence::LaterFragment);
         }
         let message = Icmp::from_prefix(&rest[upper.offset..]);

@@ -53,7 +53,7 @@ impl HeaderCheck {
             return Err(Fault::Source);
         }
         let extensions = match self.extensions {
-            true => extension::upper(header.next_header(), payload).offset,
+            true => extension::upper_layer(header.next_header(), payload).offset,
             false => 0,
         };
         let header_len = Ipv6Header::LEN + extensions;

@@ -1,7 +1,7 @@
 //! One look at a packet: where its headers are.
 
 use castanet_packet::Packet;
-use castanet_wire::extension::{self, Upper};
+use castanet_wire::extension::{self, UpperLayer};
 use castanet_wire::options::{END, NOP, RawOption, RawOptions};
 use castanet_wire::vlan::Vlan;
 use castanet_wire::{Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ether_type, ip_proto};
@@ -158,8 +158,8 @@ impl Headers {
             length => length.min(rest.len()),
         };
         let behind = &rest[..length];
-        let upper: Upper = extension::upper(ip.next_header(), behind);
-        let numbers = extension::numbers(ip.next_header(), behind);
+        let upper: UpperLayer = extension::upper_layer(ip.next_header(), behind);
+        let numbers = extension::protocols(ip.next_header(), behind);
         let start = network + Ipv6Header::LEN;
         let headers = Headers {
             is_ip6: true,
@@ -170,10 +170,10 @@ impl Headers {
             upper: Layer::Any,
             payload: start + upper.offset,
             is_fragment: upper.fragment.is_some_and(|fragment| !fragment.is_atomic()),
-            is_later_fragment: upper.elsewhere(),
+            is_later_fragment: upper.is_later_fragment(),
             extensions: numbers.fold(0, |bits, number| bits | bit(number)),
         };
-        Some(if upper.elsewhere() { headers } else { headers.with_upper(bytes) })
+        Some(if upper.is_later_fragment() { headers } else { headers.with_upper(bytes) })
     }
 
     /// The same without a TCP header that says that it is shorter than any (RFC 9293, section 3.1),
@@ -209,8 +209,8 @@ impl Headers {
         let behind = bytes.get(divided..).unwrap_or_default();
         let (mut protocol, mut transport, mut extensions) = (protocol, divided, self.extensions);
         if self.is_ip6 {
-            let upper = extension::upper(protocol, behind);
-            let numbers = extension::numbers(protocol, behind);
+            let upper = extension::upper_layer(protocol, behind);
+            let numbers = extension::protocols(protocol, behind);
             extensions = numbers.fold(extensions, |bits, number| bits | bit(number));
             (protocol, transport) = (upper.protocol, divided + upper.offset);
         }

@@ -96,7 +96,7 @@ impl Station {
                 Lookup::Known(MacAddr::BROADCAST.octets())
             }
             Lookup::Unknown if dst.is_multicast() => {
-                Lookup::Known(MacAddr::of_ipv4_group(dst).octets())
+                Lookup::Known(MacAddr::from_ipv4_group(dst).octets())
             }
             found => found,
         }

@@ -45,7 +45,7 @@ impl FromArg for Least {
     const SYNTAX: &'static str = "a length up to 1048576";
 
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
-        let all = ..=Packet::LONGEST;
+        let all = ..=Packet::MAX_ARG_LEN;
         castanet_engine::args::within(text, names, &all, Self::SYNTAX).map(Least)
     }
 }

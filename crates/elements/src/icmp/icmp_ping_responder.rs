@@ -67,7 +67,7 @@ impl PerPacket for ICMPPingResponder {
         packet.set_timestamp(clock.now.0);
         if let Some(mut icmp) = packet.icmp() {
             icmp.rewrite_kind(icmp::ECHO_REPLY);
-            icmp.mend_zero_checksum();
+            icmp.normalize_zero_checksum();
         }
         Answer::Reply
     }

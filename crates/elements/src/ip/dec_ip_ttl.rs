@@ -45,7 +45,7 @@ pub enum Hop {
 }
 
 impl PerPacket for DecIPTTL {
-    type On = on::Ipv4Kept;
+    type On = on::PinnedIpv4;
     type Local = Tally;
     type Fate = Hop;
 
@@ -55,7 +55,7 @@ impl PerPacket for DecIPTTL {
     }
 
     #[inline]
-    fn packet(&self, tally: &mut Tally, mut ip: Ipv4Kept) -> Hop {
+    fn packet(&self, tally: &mut Tally, mut ip: PinnedIpv4) -> Hop {
         if !tally.all && (!self.active || ip.dst().is_multicast()) {
             return Hop::Onward;
         }

@@ -24,7 +24,7 @@ pub struct FixIPSrc {
 
 /// Puts `address` in if the annotation asks for it.
 #[inline(always)]
-pub(crate) fn fix(mut ip: Ipv4Kept, address: Ipv4Addr) {
+pub(crate) fn fix(mut ip: PinnedIpv4, address: Ipv4Addr) {
     if ip.packet().fix_ip_src() {
         ip.set_fix_ip_src(false);
         ip.rewrite_src(address);
@@ -32,12 +32,12 @@ pub(crate) fn fix(mut ip: Ipv4Kept, address: Ipv4Addr) {
 }
 
 impl PerPacket for FixIPSrc {
-    type On = on::Ipv4Kept;
+    type On = on::PinnedIpv4;
     type Local = ();
     type Fate = ();
 
     #[inline]
-    fn packet(&self, _: &mut (), ip: Ipv4Kept) {
+    fn packet(&self, _: &mut (), ip: PinnedIpv4) {
         fix(ip, self.ipaddr);
     }
 }

@@ -72,12 +72,12 @@ pub struct Tally {
 }
 
 impl PerBatch for IPFragmenter {
-    type On = on::Ipv4Kept;
+    type On = on::PinnedIpv4;
     type Local = Tally;
     type Fate = Size;
 
     #[inline]
-    fn passes(&self, _: &mut Tally, ip: Ipv4Kept) -> bool {
+    fn passes(&self, _: &mut Tally, ip: PinnedIpv4) -> bool {
         ip.len() <= self.mtu.0
     }
 
@@ -129,7 +129,7 @@ impl IPFragmenter {
             room[..len].copy_from_slice(&out[..len]);
             room[len..].copy_from_slice(payload.unwrap_or_default());
             next.set_network_header(0, len);
-            next.annotate_like(ip.packet());
+            next.copy_annotations(ip.packet());
             rest.push(next);
         }
         tally.fragments += 1 + rest.len() as u64;

@@ -69,12 +69,12 @@ pub(crate) fn addresses(preferred: Ipv4Addr, others: &[Ipv4Addr]) -> Addresses {
 
 /// Records `own` addresses in the options of `ip`, if it has any; whether they are well-formed.
 #[inline(always)]
-pub(crate) fn record(mut ip: Ipv4Kept, own: &Addresses, now: Time) -> bool {
+pub(crate) fn record(mut ip: PinnedIpv4, own: &Addresses, now: Time) -> bool {
     !ip.has_options() || process(&mut ip, own, now)
 }
 
 #[cold]
-fn process(ip: &mut Ipv4Kept, own: &Addresses, now: Time) -> bool {
+fn process(ip: &mut PinnedIpv4, own: &Addresses, now: Time) -> bool {
     let time = options::milliseconds_of_day(now.since(Time::default()));
     match options::process(ip.header_mut(), own, time) {
         Ok(_) => true,
@@ -86,7 +86,7 @@ fn process(ip: &mut Ipv4Kept, own: &Addresses, now: Time) -> bool {
 }
 
 impl PerPacket for IPGWOptions {
-    type On = on::Ipv4Kept;
+    type On = on::PinnedIpv4;
     type Local = Clerk;
     type Fate = Outcome;
 
@@ -96,7 +96,7 @@ impl PerPacket for IPGWOptions {
     }
 
     #[inline]
-    fn packet(&self, clerk: &mut Clerk, ip: Ipv4Kept) -> Outcome {
+    fn packet(&self, clerk: &mut Clerk, ip: PinnedIpv4) -> Outcome {
         if record(ip, &self.own, clerk.now) {
             return Outcome::Onward;
         }

@@ -95,10 +95,10 @@ impl IPOutputCombo {
         }
         let len = packet.len();
         let Some(mut ip) = packet.ipv4() else { return Way::Malformed };
-        if !record(ip.lend(), &self.own, cx.now()) {
+        if !record(ip.reborrow(), &self.own, cx.now()) {
             return Way::Malformed;
         }
-        fix(ip.lend(), self.ipaddr);
+        fix(ip.reborrow(), self.ipaddr);
         if ip.decrement_ttl().is_none() {
             return Way::Expired;
         }

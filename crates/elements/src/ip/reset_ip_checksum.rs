@@ -2,7 +2,7 @@
 
 use super::header_checks::whole_header;
 use super::transport::{datagram, segment};
-use castanet_engine::packet::Partial;
+use castanet_engine::packet::PartialChecksums;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Ipv4Header, Tcp, ip_proto};
 
@@ -126,7 +126,7 @@ impl PerPacket for ResetIPChecksum {
         let packet = ip.into_packet();
         let transport = self.l4 && set_transport(packet, self.left);
         if self.left {
-            packet.set_partial(Partial { ip: true, transport });
+            packet.set_partial_checksums(PartialChecksums { ip: true, transport });
         }
         Outcome::Right
     }

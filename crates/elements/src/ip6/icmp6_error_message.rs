@@ -41,7 +41,7 @@ impl Message {
         }
         let len = Icmp::LEN + packet.len();
         let mut ip = Ipv6Header::new(ip_proto::ICMPV6, self.src, to, len as u16);
-        ip.set_hop_limit(icmp6::ON_LINK);
+        ip.set_hop_limit(icmp6::ND_HOP_LIMIT);
         header.update_checksum_v6(ip.pseudo(ip_proto::ICMPV6, len), packet.bytes());
         packet.push_front(Icmp::LEN).copy_from_slice(header.bytes());
         packet.push_front(Ipv6Header::LEN).copy_from_slice(ip.bytes());
@@ -59,12 +59,12 @@ impl Message {
 /// Makes `packet` the option of a redirect that quotes it (RFC 4861, 4.6.3).
 fn quote_in_option(packet: &mut Packet) {
     /// The header of the option, and the two addresses before it.
-    const OPTION: usize = icmp6::Redirected::LEN;
+    const OPTION: usize = icmp6::RedirectedHeader::LEN;
     const ADDRESSES: usize = 32;
     let room = icmp6_error::quote(packet.len(), Icmp::LEN + ADDRESSES + OPTION);
     packet.truncate(room);
     let padding = room.next_multiple_of(8) - room;
     packet.put_back(padding);
-    let option = icmp6::Redirected::new(packet.len());
+    let option = icmp6::RedirectedHeader::new(packet.len());
     packet.push_front(OPTION).copy_from_slice(option.bytes());
 }

@@ -101,7 +101,7 @@ impl IP6Fragmenter {
         let ip = packet.ipv6().filter(|_| !self.honor_df);
         let division = ip
             .as_ref()
-            .and_then(|ip| fragment6::divide(ip.datagram(), &ip.upper(), self.mtu as usize));
+            .and_then(|ip| fragment6::divide(ip.datagram(), &ip.upper_layer(), self.mtu as usize));
         let (Some(ip), Some(division)) = (&ip, division) else {
             tally.drops += 1;
             return cx.emit(Size::Large, packet);
@@ -120,7 +120,7 @@ fn emit(division: &Division, whole: &Packet, cx: &mut Cx) -> u64 {
         let Some(mut part) = cx.alloc() else { continue };
         division.write(piece, id, part.put_back(division.total(piece)));
         part.set_network_header(0, Ipv6Header::LEN);
-        part.annotate_like(whole);
+        part.copy_annotations(whole);
         made += 1;
         cx.emit(Size::Fits, part);
     }

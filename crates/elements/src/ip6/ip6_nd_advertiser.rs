@@ -132,7 +132,7 @@ impl PerPacket for IP6NDAdvertiser {
 impl IP6NDAdvertiser {
     /// The advertisement that a frame asks for, if it is a solicitation for an address of ours.
     fn answer(&self, frame: &[u8]) -> Option<[u8; nd::FRAME_LEN]> {
-        let heard = nd::read(frame, icmp6::NEIGHBOR_SOLICITATION)?;
+        let heard = nd::parse(frame, icmp6::NEIGHBOR_SOLICITATION)?;
         let source = heard.link_address(icmp6::SOURCE_LINK_ADDRESS).ok()?;
         let target = heard.message.target();
         let owner = *self.owners.lookup(target.to_bits())?;
@@ -145,7 +145,7 @@ impl IP6NDAdvertiser {
             // Somebody looks whether the address is free (RFC 4861, 7.2.4).
             let asks = heard.ip.dst() == icmp6::solicited_node(target) && source.is_none();
             let group = icmp6::ALL_NODES;
-            let mac = MacAddr::of_ipv6_group(group);
+            let mac = MacAddr::from_ipv6_group(group);
             return asks.then(|| advertise(mac, group, Neighbor::ROUTER));
         }
         let flags = Neighbor::ROUTER | Neighbor::SOLICITED;

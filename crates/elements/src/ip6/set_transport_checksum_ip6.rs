@@ -43,7 +43,7 @@ impl PerPacket for SetTransportChecksumIP6 {
 
     #[inline]
     fn packet(&self, (): &mut (), mut ip: Ipv6) -> Outcome {
-        let upper = ip.upper();
+        let upper = ip.upper_layer();
         let divided = upper.fragment.is_some_and(|fragment| !fragment.is_atomic());
         if divided || usize::from(ip.payload_len()) > ip.payload().len() {
             return Outcome::Malformed;

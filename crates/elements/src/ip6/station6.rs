@@ -39,7 +39,7 @@ impl Station6 {
                     cx.emit(Exit::Frame, packet);
                 }
                 Lookup::Unknown if dst.is_multicast() => {
-                    encapsulate(&mut packet, MacAddr::of_ipv6_group(dst), self.eth);
+                    encapsulate(&mut packet, MacAddr::from_ipv6_group(dst), self.eth);
                     cx.emit(Exit::Frame, packet);
                 }
                 Lookup::Unknown if dst.is_unspecified() => {
@@ -73,7 +73,7 @@ impl Station6 {
     fn ask(&self, known: &mut Neighbours<u128>, target: Ipv6Addr, cx: &mut Cx) {
         let group = icmp6::solicited_node(target);
         let bytes = nd::frame(
-            (self.eth, MacAddr::of_ipv6_group(group)),
+            (self.eth, MacAddr::from_ipv6_group(group)),
             (self.ip, group),
             Neighbor::new(icmp6::NEIGHBOR_SOLICITATION, 0, target),
             LinkAddress::new(icmp6::SOURCE_LINK_ADDRESS, self.eth),
@@ -136,7 +136,7 @@ fn encapsulate(packet: &mut Packet, dst: MacAddr, src: MacAddr) {
 
 /// Whose Ethernet address a frame tells, if it is an advertisement that can be believed.
 fn advertised(frame: &Packet) -> Option<(Ipv6Addr, Option<MacAddr>)> {
-    let heard = nd::read(frame.bytes(), icmp6::NEIGHBOR_ADVERTISEMENT)?;
+    let heard = nd::parse(frame.bytes(), icmp6::NEIGHBOR_ADVERTISEMENT)?;
     let mac = heard.link_address(icmp6::TARGET_LINK_ADDRESS).ok()?;
     mac.is_none_or(MacAddr::is_unicast).then(|| (heard.message.target(), mac))
 }

@@ -2,7 +2,7 @@
 
 use super::record_timestamp::Numbering;
 use castanet_engine::prelude::*;
-use castanet_engine::wire::number::{LEN, Order, write};
+use castanet_engine::wire::number::{ByteOrder, LEN, write};
 
 /// Writes a number into each packet, one higher than into the one before.
 ///
@@ -50,8 +50,8 @@ pub struct Next {
 }
 
 /// In which order the bytes of a number lie.
-pub(super) fn order(net_order: bool) -> Order {
-    if net_order { Order::Network } else { Order::Host }
+pub(super) fn order(net_order: bool) -> ByteOrder {
+    if net_order { ByteOrder::Network } else { ByteOrder::Host }
 }
 
 impl Build for NumberPacket {

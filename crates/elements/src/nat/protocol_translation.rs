@@ -45,7 +45,7 @@ impl Buffer {
         }
         packet.replace_contents(&self.bytes);
         packet.set_network_header(0, Ipv6Header::LEN);
-        if let Some((dst, len)) = packet.ipv6().map(|ip| (ip.dst(), ip.upper().offset)) {
+        if let Some((dst, len)) = packet.ipv6().map(|ip| (ip.dst(), ip.upper_layer().offset)) {
             packet.set_network_header(0, Ipv6Header::LEN + len);
             packet.set_dst6(dst);
         } else if let Some((dst, len)) = packet.ipv4().map(|ip| (ip.dst(), ip.header_len())) {

@@ -18,7 +18,7 @@ impl FromArg for Datasize {
     const SYNTAX: &'static str = "an integer up to 1048576";
 
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
-        let most = i64::from(Packet::LONGEST);
+        let most = i64::from(Packet::MAX_ARG_LEN);
         castanet_engine::args::within(text, names, &(..=most), Self::SYNTAX).map(Datasize)
     }
 }

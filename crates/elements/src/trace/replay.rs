@@ -43,8 +43,8 @@ const SURE: u32 = 2;
 /// there are frames.
 fn apart(packet: &Packet) -> Packet {
     let mut copy = Packet::from_bytes(packet.bytes());
-    copy.annotate_like(packet);
-    copy.headers_like(packet);
+    copy.copy_annotations(packet);
+    copy.copy_header_offsets(packet);
     copy
 }
 

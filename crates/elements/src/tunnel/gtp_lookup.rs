@@ -87,7 +87,7 @@ impl PerBatch for GTPLookup {
 
 /// Puts a packet into the tunnel that leads back.
 fn back(tunnels: &Tunnels, numbers: &mut Numbers, packet: &mut Packet) -> Exit {
-    let Some(flow) = Flow::of(packet.bytes()) else { return Exit::Unknown };
+    let Some(flow) = Flow::from_packet(packet.bytes()) else { return Exit::Unknown };
     let tunnel = match tunnels.way(flow) {
         Way::By(tunnel) => tunnel,
         Way::Unresolved => return Exit::Unresolved,

@@ -74,11 +74,11 @@ impl Build for GTPTable {
 
 impl GTPTable {
     fn take_out(&self, mut packet: Packet, tunnels: &mut Tunnels, cx: &mut Cx) {
-        let Some((tunnel, start)) = Tunnel::of(packet.bytes()) else {
+        let Some((tunnel, start)) = Tunnel::from_packet(packet.bytes()) else {
             return cx.emit(Exit::NoTunnel, packet);
         };
         packet.pull_front(start);
-        let (flow, now) = (Flow::of(packet.bytes()), cx.now().nanos());
+        let (flow, now) = (Flow::from_packet(packet.bytes()), cx.now().nanos());
         if tunnels.came(tunnel, flow, now)
             && let Some(flow) = flow
         {
@@ -135,9 +135,9 @@ impl PerBatch for GTPTable {
                     self.take_out(packet, tunnels, cx);
                     continue;
                 }
-                let found = Tunnel::of(packet.bytes());
+                let found = Tunnel::from_packet(packet.bytes());
                 let answer = found.and_then(|(back, start)| {
-                    Some((Ping::replied(packet.bytes().get(start..)?)?, back))
+                    Some((Ping::from_reply(packet.bytes().get(start..)?)?, back))
                 });
                 match answer {
                     Some((ping, back)) if tunnels.answered(ping, back) => {

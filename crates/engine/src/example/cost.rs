@@ -301,8 +301,8 @@ fn burst(pool: &Pool, models: &[Packet], next: &mut usize) -> Batch {
         *next += 1;
         // Where elements keep all frames, there are fewer.
         let Some(mut packet) = pool.copy_in(model.bytes()) else { break };
-        packet.annotate_like(model);
-        packet.headers_like(model);
+        packet.copy_annotations(model);
+        packet.copy_header_offsets(model);
         // As elements before this one have looked at the header.
         _ = packet.ipv4();
         batch.push(packet);

@@ -177,7 +177,8 @@ pub(super) fn build(line: &str) -> Result<Packet, String> {
 /// Marks an IPv6 header, and says where the packet goes.
 fn mark6(packet: &mut Packet, at: isize) {
     packet.set_network_header(at, Ipv6Header::LEN);
-    let Some((dst, len)) = packet.ipv6().map(|ip| (ip.dst(), Ipv6Header::LEN + ip.upper().offset))
+    let Some((dst, len)) =
+        packet.ipv6().map(|ip| (ip.dst(), Ipv6Header::LEN + ip.upper_layer().offset))
     else {
         return packet.clear_network_header();
     };

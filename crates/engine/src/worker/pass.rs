@@ -64,7 +64,7 @@ fn part(slots: &[Slot], core: &mut Core, head: usize, depth: u32, batch: &mut Ba
     let mut groups = std::mem::take(&mut core.leaving);
     let mut order = leavers.iter();
     let places = leavers.iter().map(|leaver| usize::from(leaver.index));
-    batch.take_out(places, &mut core.fates, |packet| {
+    batch.extract(places, &mut core.fates, |packet| {
         let Some(&leaver) = order.next() else { return };
         let same = |l: &Leaver| (l.place, l.fate) == (leaver.place, leaver.fate);
         match groups.iter_mut().rev().find(|(l, _)| same(l)) {

@@ -5,7 +5,7 @@ use crate::device::DeviceStats;
 use crate::error::IoError;
 use crate::offload::{self, Layers, Link, Segments, Transport, Version, VnetHeader};
 use crate::sys::dpdk::{self as sys, Copied, Cut, Handed, Mbufs, Terms};
-use castanet_packet::{Batch, Packet, Partial};
+use castanet_packet::{Batch, Packet, PartialChecksums};
 
 /// Who takes mbufs.
 pub(super) trait Taker {
@@ -104,7 +104,7 @@ impl<T: Taker> Handing<'_, T> {
         if first.len() > terms.unseen() || !own && first.len() > room {
             return self.send_long(first, &terms);
         }
-        if own && first.partial() != Partial::default() {
+        if own && first.partial_checksums() != PartialChecksums::default() {
             // The port cannot do it.
             offload::complete(first);
             return Looked::Mended;
@@ -138,7 +138,7 @@ impl<T: Taker> Handing<'_, T> {
         if packet.len() > terms.longest as usize {
             return Looked::Refused;
         }
-        if packet.partial() != Partial::default() {
+        if packet.partial_checksums() != PartialChecksums::default() {
             offload::complete(packet);
         }
         self.copied(packet, &Cut::default())
@@ -204,8 +204,8 @@ impl<T: Taker> Handing<'_, T> {
 /// there is none.
 fn ensure(packet: &mut Packet, mbufs: &Mbufs) -> bool {
     let Some(mut copy) = mbufs.pool().copy_in(packet.bytes()) else { return false };
-    copy.annotate_like(packet);
-    copy.headers_like(packet);
+    copy.copy_annotations(packet);
+    copy.copy_header_offsets(packet);
     *packet = copy;
     true
 }

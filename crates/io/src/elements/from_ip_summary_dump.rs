@@ -5,7 +5,7 @@ use super::text_source::{TextSource, text_handlers};
 use crate::text_file::LineReader;
 use castanet_engine::args::system_words;
 use castanet_engine::prelude::*;
-use castanet_wire::summary::{Dump, Meta, Parsed, record_head};
+use castanet_wire::summary::{DumpReader, Meta, ParsedPacket, record_head};
 use castanet_wire::{Ethernet, Ipv4Header, ip_proto};
 
 /// Makes packets of the IP summary dump FILENAME, `-` for standard input.
@@ -29,7 +29,7 @@ pub struct FromIPSummaryDump {
     settings: Settings,
     source: TextSource,
     /// What holds before the dump says otherwise.
-    start: Dump,
+    start: DumpReader,
 }
 
 /// What can be set.
@@ -101,9 +101,9 @@ pub struct Settings {
 #[local(methods)]
 pub struct Reading {
     file: Option<LineReader>,
-    dump: Dump,
+    dump: DumpReader,
     /// A line's packet, and what is known of each that it stands for.
-    packet: Option<Parsed>,
+    packet: Option<ParsedPacket>,
     metas: Each,
     /// What to add to a packet's time for the time to emit it at.
     offset: Option<i64>,
@@ -125,7 +125,7 @@ impl Build for FromIPSummaryDump {
     type Args = Settings;
 
     fn build(mut it: Settings, _: &Setup) -> Result<Self, ArgError> {
-        let mut start = Dump::default();
+        let mut start = DumpReader::default();
         start.defaults.protocol = it.proto;
         start.defaults.checksum = it.checksum;
         let fields = it.contents.take().or(it.fields.take());
@@ -157,7 +157,7 @@ impl FromIPSummaryDump {
             Ok(false) => {}
             Err(error) => return Err(ArgError::of_file(name, &error)),
         }
-        if local.dump.fields.is_empty() && !file.peek(Dump::is_banner).unwrap_or(true) {
+        if local.dump.fields.is_empty() && !file.peek(DumpReader::is_first_line).unwrap_or(true) {
             let what = "missing banner line; is this an IP summary dump?";
             cx.chatter(&format!("{}: warning: {what}", file.landmark()));
         }
@@ -281,10 +281,10 @@ impl FromIPSummaryDump {
 }
 
 /// What a line of a dump says, and whether it was to be a packet.
-type Found = (Result<Option<Parsed>, String>, bool);
+type Found = (Result<Option<ParsedPacket>, String>, bool);
 
 /// The next line or record of a dump.
-fn next(file: &mut LineReader, dump: &mut Dump) -> std::io::Result<Option<Found>> {
+fn next(file: &mut LineReader, dump: &mut DumpReader) -> std::io::Result<Option<Found>> {
     if !dump.binary {
         let Some(line) = file.next_line()? else { return Ok(None) };
         return Ok(Some((dump.line(&line), !line.starts_with('!'))));

@@ -89,7 +89,7 @@ impl FromTcpdump {
     fn open(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
         (local.reader, local.active) = (Reader::new(self.settings.checksum), self.settings.active);
         let mut file = self.source.open().map_err(|error| ArgError::new(error.to_string()))?;
-        if !file.peek(Reader::is_first).unwrap_or(true) {
+        if !file.peek(Reader::is_first_line).unwrap_or(true) {
             let what = "first line suspicious; is this a tcpdump output file?";
             cx.chatter(&format!("{}: warning: {what}", file.landmark()));
         }

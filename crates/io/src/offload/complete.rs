@@ -1,14 +1,14 @@
 //! Checksums that a packet leaves to who sends it, computed here after all.
 
-use castanet_packet::{Packet, Partial};
+use castanet_packet::{Packet, PartialChecksums};
 use castanet_wire::{Ipv4Header, Tcp, Udp, ip_proto};
 
 /// Computes the checksums that the packet leaves to who sends it, and takes
 /// note that they are right.
 #[cold]
 pub(crate) fn complete(packet: &mut Packet) {
-    let partial = packet.partial();
-    packet.set_partial(Partial::default());
+    let partial = packet.partial_checksums();
+    packet.set_partial_checksums(PartialChecksums::default());
     let at = packet.network_offset().and_then(|at| usize::try_from(at).ok());
     // Where the header is not, there is no checksum either.
     if let Some(datagram) = at.and_then(|at| packet.bytes_mut().get_mut(at..)) {
@@ -17,7 +17,7 @@ pub(crate) fn complete(packet: &mut Packet) {
 }
 
 /// Nothing where what is summed up is cut short.
-fn compute(datagram: &mut [u8], partial: Partial) -> Option<()> {
+fn compute(datagram: &mut [u8], partial: PartialChecksums) -> Option<()> {
     let (ip, rest) = Ipv4Header::from_prefix_mut(datagram)?;
     let (header, total) = (ip.header_len(), usize::from(ip.total_len()));
     let (options, rest) = rest.split_at_mut_checked(header.checked_sub(Ipv4Header::LEN)?)?;
@@ -68,13 +68,16 @@ mod tests {
             let before = packet.bytes().to_vec();
             complete(&mut packet);
             assert_eq!(packet.bytes(), before);
-            packet.set_partial(Partial { ip: true, transport: false });
+            packet.set_partial_checksums(PartialChecksums { ip: true, transport: false });
             complete(&mut packet);
             assert_eq!(packet.bytes()[..34], right[..34], "{text}");
             assert_ne!(packet.bytes(), right);
-            packet.set_partial(Partial { ip: false, transport: true });
+            packet.set_partial_checksums(PartialChecksums { ip: false, transport: true });
             complete(&mut packet);
-            assert_eq!((packet.bytes(), packet.partial()), (&right[..], Partial::default()));
+            assert_eq!(
+                (packet.bytes(), packet.partial_checksums()),
+                (&right[..], PartialChecksums::default())
+            );
         }
     }
 
@@ -84,7 +87,7 @@ mod tests {
         for len in 0..right.len() {
             let mut packet = Packet::from_bytes(&right[..len]);
             packet.set_network_header(14, 20);
-            packet.set_partial(Partial { ip: true, transport: true });
+            packet.set_partial_checksums(PartialChecksums { ip: true, transport: true });
             complete(&mut packet);
             assert_eq!(packet.bytes(), &right[..len], "{len}");
         }

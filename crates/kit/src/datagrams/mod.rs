@@ -136,10 +136,10 @@ impl Piece {
             claimed => claimed,
         };
         let behind = &behind[..claimed.min(behind.len())];
-        let upper = extension::upper(ip.next_header(), behind);
+        let upper = extension::upper_layer(ip.next_header(), behind);
         let fragment = upper.fragment?;
         let (start, protocol) = (usize::from(fragment.offset()), fragment.next_header());
-        let divided = behind.get(upper.divided..)?;
+        let divided = behind.get(upper.fragment_data..)?;
         let segment = behind.get(upper.offset..)?;
         // All headers are in the first fragment (RFC 7112).
         let are_whole = start == 0 && !extension::is_extension(upper.protocol);
@@ -147,11 +147,11 @@ impl Piece {
             return None;
         }
         let last = header_len(upper.protocol, segment).filter(|_| are_whole);
-        let headers = last.map(|last| upper.offset - upper.divided + last);
+        let headers = last.map(|last| upper.offset - upper.fragment_data + last);
         let head = headers.and_then(|headers| Head::new(protocol, divided, headers));
-        let length = claimed.checked_sub(upper.divided)?;
+        let length = claimed.checked_sub(upper.fragment_data)?;
         let key = Key::of6(ip.src(), ip.dst(), fragment.id());
-        Some((key, Piece { start, length, more: fragment.more(), protocol, head }))
+        Some((key, Piece { start, length, more: fragment.more_fragments(), protocol, head }))
     }
 
     /// Whether there can be such a fragment: none is empty, or ends where no datagram does, and

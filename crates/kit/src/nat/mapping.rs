@@ -257,7 +257,7 @@ fn set_identifier(message: &mut [u8], id: u16, delta: Delta) {
     if let Some((icmp, rest)) = Icmp::from_prefix_mut(message) {
         icmp.set_id(id);
         icmp.adjust_checksum(delta);
-        icmp.mend_zero_checksum(rest);
+        icmp.normalize_zero_checksum(rest);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Endpoint, Way};
 use castanet_wire::checksum::Delta;
-use castanet_wire::extension::{self, Upper};
+use castanet_wire::extension::{self, UpperLayer};
 use castanet_wire::{Icmp, Ipv6Header, Tcp, Udp, icmp6, ip_proto};
 
 /// Who speaks with whom.
@@ -33,13 +33,13 @@ pub fn parties(packet: &[u8], way: Way) -> Option<Parties> {
         Some(Parties { local, remote, protocol: upper.protocol, has_ports, has_id })
     };
     match upper.protocol {
-        ip_proto::TCP | ip_proto::UDP if upper.elsewhere() => found(None, None),
+        ip_proto::TCP | ip_proto::UDP if upper.is_later_fragment() => found(None, None),
         ip_proto::TCP | ip_proto::UDP => {
             let (udp, _) = Udp::from_prefix(body)?; // ports lie at the same places
             let ports = (udp.src_port(), udp.dst_port());
             found(Some(if way == Way::Outward { ports } else { (ports.1, ports.0) }), None)
         }
-        ip_proto::ICMPV6 if upper.elsewhere() => None,
+        ip_proto::ICMPV6 if upper.is_later_fragment() => None,
         ip_proto::ICMPV6 => {
             let (icmp, quoted) = Icmp::from_prefix(body)?;
             match icmp.kind() {
@@ -59,7 +59,7 @@ pub fn parties(packet: &[u8], way: Way) -> Option<Parties> {
 pub fn rewrite(packet: &mut [u8], way: Way, new: Endpoint) {
     let Some((ip, upper, _)) = split(packet) else { return };
     let (start, protocol, elsewhere) =
-        (Ipv6Header::LEN + upper.offset, upper.protocol, upper.elsewhere());
+        (Ipv6Header::LEN + upper.offset, upper.protocol, upper.is_later_fragment());
     let old = addresses(ip, way).0.address;
     if let Some((ip, _)) = Ipv6Header::from_prefix_mut(packet) {
         match way {
@@ -114,9 +114,9 @@ fn other(way: Way) -> Way {
     }
 }
 
-fn split(packet: &[u8]) -> Option<(&Ipv6Header, Upper, &[u8])> {
+fn split(packet: &[u8]) -> Option<(&Ipv6Header, UpperLayer, &[u8])> {
     let (ip, rest) = Ipv6Header::from_prefix(packet)?;
-    let upper = extension::upper(ip.next_header(), rest);
+    let upper = extension::upper_layer(ip.next_header(), rest);
     (ip.version() == 6).then_some((ip, upper, &rest[upper.offset..]))
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Place, Refusal, embedded, icmp};
 use castanet_wire::checksum::{Delta, Sum};
-use castanet_wire::extension::{self, Upper};
+use castanet_wire::extension::{self, UpperLayer};
 use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, Udp, ip_proto};
 
 /// Translates an IPv6 packet without padding, from its header on; `out` gets the IPv4 packet.
@@ -15,7 +15,7 @@ pub fn to_v4(packet: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
 pub(super) fn translate(packet: &[u8], place: Place, out: &mut Vec<u8>) -> Result<(), Refusal> {
     let (ip, rest) = Ipv6Header::from_prefix(packet).ok_or(Refusal::Malformed)?;
     let claimed = usize::from(ip.payload_len());
-    let upper = extension::upper(ip.next_header(), rest);
+    let upper = extension::upper_layer(ip.next_header(), rest);
     let whole = place == Place::Quoted || claimed == rest.len();
     if ip.version() != 6 || !whole || extension::is_extension(upper.protocol) {
         return Err(Refusal::Malformed);
@@ -25,7 +25,7 @@ pub(super) fn translate(packet: &[u8], place: Place, out: &mut Vec<u8>) -> Resul
     out.extend(header.bytes());
     let (body, len) = (&rest[upper.offset..], claimed.saturating_sub(upper.offset));
     let pseudo6 = ip.pseudo(upper.protocol, len);
-    if upper.elsewhere() && upper.protocol != ip_proto::ICMPV6 {
+    if upper.is_later_fragment() && upper.protocol != ip_proto::ICMPV6 {
         out.extend(body);
         return Ok(());
     }
@@ -39,7 +39,7 @@ pub(super) fn translate(packet: &[u8], place: Place, out: &mut Vec<u8>) -> Resul
 }
 
 /// The header, checksum included (RFC 7915, 5.1).
-fn header(ip: &Ipv6Header, upper: &Upper, claimed: usize) -> Result<Ipv4Header, Refusal> {
+fn header(ip: &Ipv6Header, upper: &UpperLayer, claimed: usize) -> Result<Ipv4Header, Refusal> {
     let (src, dst) = embedded(ip.src()).zip(embedded(ip.dst())).ok_or(Refusal::Address)?;
     let total = Ipv4Header::LEN + claimed.saturating_sub(upper.offset);
     let total = u16::try_from(total).map_err(|_| Refusal::TooLong)?;
@@ -53,7 +53,7 @@ fn header(ip: &Ipv6Header, upper: &Upper, claimed: usize) -> Result<Ipv4Header, 
     match upper.fragment {
         Some(fragment) => {
             header.set_id(fragment.id() as u16);
-            header.set_more_fragments(fragment.more());
+            header.set_more_fragments(fragment.more_fragments());
             header.set_fragment_offset(fragment.offset().into());
         }
         None => header.set_dont_fragment(true),

@@ -74,7 +74,7 @@ fn append_echo(old: &Icmp, kind: u8, delta: Delta, payload: &[u8], out: &mut Vec
     let mut new = *old;
     new.rewrite_kind(kind);
     new.adjust_checksum(delta);
-    new.mend_zero_checksum(payload);
+    new.normalize_zero_checksum(payload);
     out.extend(new.bytes());
     out.extend(payload);
 }

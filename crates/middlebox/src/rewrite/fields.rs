@@ -163,7 +163,7 @@ pub(super) fn mend_upper(bytes: &mut [u8], headers: &Headers, pseudo: bool, delt
                 icmp.adjust_checksum(delta);
                 // Behind the message may be padding.
                 let length = headers.end.saturating_sub(headers.transport + Icmp::LEN);
-                icmp.mend_zero_checksum(&rest[..length.min(rest.len())]);
+                icmp.normalize_zero_checksum(&rest[..length.min(rest.len())]);
             }
         }
         _ => {}
@@ -173,7 +173,7 @@ pub(super) fn mend_upper(bytes: &mut [u8], headers: &Headers, pseudo: bool, delt
 /// Shifts the sequence numbers of selective acknowledgments, as they lie in a packet.
 pub(super) fn shift_sack(bytes: &mut [u8], headers: &Headers, by: u32) {
     let Some(sack) = headers.option(bytes, tcp::OPTION_SACK) else { return };
-    let start = headers.options_range().start + sack.data_at();
+    let start = headers.options_range().start + sack.data_offset();
     let range = start..(start + sack.data.len()).min(headers.end);
     // An option may begin anywhere: the sum is over whole words all the same.
     changing(bytes, headers, Sums::Upper, range.clone(), |bytes| shift(&mut bytes[range], by));

@@ -100,7 +100,7 @@ impl OptionList {
         let old = *self;
         let sack = RawOptions::new(&old.bytes[..old.len]).find(|it| it.kind == OPTION_SACK);
         if let Some(sack) = sack {
-            let start = sack.data_at();
+            let start = sack.data_offset();
             shift(&mut self.bytes[start..start + sack.data.len()], by);
             self.changed = true;
         }

@@ -6,7 +6,7 @@ use crate::element::{Fate, NOT_TAKEN, PerBatch, PerPacket};
 use crate::node::{Body, Node, PerBatchNode, PerPacketNode, State};
 use crate::on::View;
 use crate::time::Time;
-use castanet_packet::{Ipv4Kept, Packet};
+use castanet_packet::{Packet, PinnedIpv4};
 use std::any::Any;
 
 /// One element's part in a pass.
@@ -36,7 +36,7 @@ pub trait Stage: Send + Sized + 'static {
     /// Decides about a packet: an output, a reason to drop, or `STOP`.
     fn decide(lent: &mut Self::Lent<'_>, packet: &mut Packet) -> u8;
     /// The same about one that is known to be IPv4, if it `KEEPS` that.
-    fn decide_kept(lent: &mut Self::Lent<'_>, ip: &mut Ipv4Kept<'_>) -> u8;
+    fn decide_kept(lent: &mut Self::Lent<'_>, ip: &mut PinnedIpv4<'_>) -> u8;
 }
 
 impl<E, L> Body<E, L> {
@@ -89,7 +89,7 @@ impl<E: PerPacket> Stage for PerPacketNode<E> {
         }
     }
     #[inline(always)]
-    fn decide_kept((config, local): &mut Self::Lent<'_>, ip: &mut Ipv4Kept<'_>) -> u8 {
+    fn decide_kept((config, local): &mut Self::Lent<'_>, ip: &mut PinnedIpv4<'_>) -> u8 {
         match E::On::again(ip) {
             Some(view) => config.packet(local, view).index(),
             None => NOT_TAKEN,
@@ -108,7 +108,7 @@ impl<E: PerBatch> Stage for PerBatchNode<E> {
         if config.passes(local, view) { 0 } else { STOP }
     }
     #[inline(always)]
-    fn decide_kept((config, local): &mut Self::Lent<'_>, ip: &mut Ipv4Kept<'_>) -> u8 {
+    fn decide_kept((config, local): &mut Self::Lent<'_>, ip: &mut PinnedIpv4<'_>) -> u8 {
         let Some(view) = E::On::again(ip) else { return STOP };
         if config.passes(local, view) { 0 } else { STOP }
     }
@@ -161,7 +161,7 @@ impl<S: Stage> Stage for Maybe<S> {
         }
     }
     #[inline(always)]
-    fn decide_kept(lent: &mut Self::Lent<'_>, ip: &mut Ipv4Kept<'_>) -> u8 {
+    fn decide_kept(lent: &mut Self::Lent<'_>, ip: &mut PinnedIpv4<'_>) -> u8 {
         match lent {
             Some(lent) => S::decide_kept(lent, ip),
             None => 0,

@@ -5,7 +5,7 @@ use crate::cx::Cx;
 use crate::node::Node;
 use crate::time::Time;
 use crate::worker::core::Core;
-use castanet_packet::{Ipv4Kept, Packet};
+use castanet_packet::{Packet, PinnedIpv4};
 use std::cell::Cell;
 use std::marker::PhantomData;
 
@@ -38,7 +38,7 @@ pub trait Visit {
     fn visit(&mut self, packet: &mut Packet, place: u8, until: u8, notes: &mut Notes) -> u8;
     /// Takes a packet that was seen to be IPv4 through those next stages that keep it that;
     /// 0, or [`LEFT`].
-    fn keep(&mut self, ip: &mut Ipv4Kept<'_>, place: u8, until: u8, notes: &mut Notes) -> u8;
+    fn keep(&mut self, ip: &mut PinnedIpv4<'_>, place: u8, until: u8, notes: &mut Notes) -> u8;
     /// Takes a packet on behind them.
     fn beyond(&mut self, packet: &mut Packet, place: u8, until: u8, notes: &mut Notes) -> u8;
 }
@@ -112,7 +112,7 @@ fn decide<S: Stage>(stage: &mut S::Lent<'_>, packet: &mut Packet, place: u8, not
 #[inline(always)]
 fn decide_kept<S: Stage>(
     stage: &mut S::Lent<'_>,
-    ip: &mut Ipv4Kept<'_>,
+    ip: &mut PinnedIpv4<'_>,
     place: u8,
     notes: &Notes,
 ) -> u8 {
@@ -177,7 +177,7 @@ impl<S: Stage, T: Visit> Visit for Link<'_, S, T> {
             return self.visit_one(packet, place, until, notes);
         }
         // Where several stages in a row see IPv4, one look is enough for all.
-        let Some(mut ip) = packet.seen_ipv4() else {
+        let Some(mut ip) = packet.marked_ipv4() else {
             return self.visit_unseen(packet, place, until, notes);
         };
         match self.keep(&mut ip, place, until, notes) {
@@ -187,7 +187,7 @@ impl<S: Stage, T: Visit> Visit for Link<'_, S, T> {
     }
 
     #[inline(always)]
-    fn keep(&mut self, ip: &mut Ipv4Kept<'_>, place: u8, until: u8, notes: &mut Notes) -> u8 {
+    fn keep(&mut self, ip: &mut PinnedIpv4<'_>, place: u8, until: u8, notes: &mut Notes) -> u8 {
         if !S::KEEPS {
             return 0;
         }
@@ -264,7 +264,7 @@ impl Visit for () {
         0
     }
     #[inline(always)]
-    fn keep(&mut self, _: &mut Ipv4Kept<'_>, _: u8, _: u8, _: &mut Notes) -> u8 {
+    fn keep(&mut self, _: &mut PinnedIpv4<'_>, _: u8, _: u8, _: &mut Notes) -> u8 {
         0
     }
     #[inline(always)]
@@ -320,7 +320,7 @@ impl<S: Stage> Visit for Last<'_, S> {
     }
     // The last stage looks for itself.
     #[inline(always)]
-    fn keep(&mut self, _: &mut Ipv4Kept<'_>, _: u8, _: u8, _: &mut Notes) -> u8 {
+    fn keep(&mut self, _: &mut PinnedIpv4<'_>, _: u8, _: u8, _: &mut Notes) -> u8 {
         0
     }
     #[inline(always)]
