@@ -25,8 +25,8 @@ impl Tunnel {
     /// Length of the encapsulating headers.
     pub const OVERHEAD: usize = Ipv4Header::LEN + Udp::LEN + Gtp::LEN;
 
-    /// The tunnel of an encapsulating IPv4 packet, and the offset of the inner packet. `None` if the
-    /// packet does not contain a whole user packet.
+    /// The tunnel of an encapsulating IPv4 packet, and the offset of the inner packet. `None` if
+    /// the packet does not contain a whole user packet.
     pub fn from_packet(packet: &[u8]) -> Option<(Tunnel, usize)> {
         let (ip, body) = ipv4(packet)?;
         let (udp, message) = Udp::from_prefix(body)?;

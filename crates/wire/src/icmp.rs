@@ -134,7 +134,8 @@ impl Icmp {
     }
 
     /// Normalises the checksum after incremental updates. `payload` is the rest of the message. If
-    /// all other bytes are zero, the checksum becomes ffff, as a full computation gives, instead of 0.
+    /// all other bytes are zero, the checksum becomes ffff instead of 0, which is the result of a
+    /// full computation.
     #[inline]
     pub fn normalize_zero_checksum(&mut self, payload: &[u8]) {
         if self.checksum() == 0 && self.0.iter().chain(payload).all(|byte| *byte == 0) {
