@@ -98,8 +98,9 @@ impl Batch {
     #[inline]
     pub fn as_raw(&self) -> &[RawPacket] {
         let packets: &[Packet] = &self.packets;
-        // SAFETY: `Packet` and `RawPacket` have the same layout (asserted in
-        // `raw`), and `RawPacket` may be read whatever the packet holds.
+        // SAFETY: `Packet` and `RawPacket` have the same size and alignment (asserted
+        // in `raw`), both begin with the frame's address, and the rest of a packet
+        // is 24 bytes without padding, which are valid as integers.
         unsafe { std::slice::from_raw_parts(packets.as_ptr().cast(), packets.len()) }
     }
 

@@ -294,8 +294,9 @@ impl Pool {
         n: usize,
         fill: impl FnOnce(*mut RawPacket) -> usize,
     ) -> usize {
-        // SAFETY: `Packet` and `RawPacket` have the same layout; the caller
-        // guarantees that `fill` wrote as many valid packets as it returns.
+        // SAFETY: `Packet` and `RawPacket` have the same size, alignment and bytes
+        // (see `raw`); the caller guarantees that `fill` wrote as many valid packets
+        // as it returns.
         unsafe { batch.extend_with(n, |slots| fill(slots.as_mut_ptr().cast())) }
     }
 
