@@ -1,15 +1,19 @@
 //! Draws a configuration: `draw FILE [dot|flat|pretty]`, SVG by default.
 
-use castanet_lang::print::{self, Kind, PortKinds};
-use castanet_lang::{AnyClass, Flat, SourceMap, expand, parse};
+use castanet_lang::print::{self, ConnectionKind, DrawingInfo};
+use castanet_lang::{AnyClass, FlatGraph, SourceMap, expand, parse};
 
-/// Pull below a `Queue`, push elsewhere.
-struct ByQueue<'a>(&'a Flat);
+/// Marks connections from a `Queue` as pull and all others as push.
+struct QueueInfo<'a>(&'a FlatGraph);
 
-impl PortKinds for ByQueue<'_> {
-    fn connection(&self, at: usize) -> Kind {
+impl DrawingInfo for QueueInfo<'_> {
+    fn connection(&self, at: usize) -> ConnectionKind {
         let from = self.0.connections[at].from.element;
-        if self.0.elements[from].class == "Queue" { Kind::Pull } else { Kind::Push }
+        if self.0.elements[from].class == "Queue" {
+            ConnectionKind::Pull
+        } else {
+            ConnectionKind::Push
+        }
     }
 }
 
@@ -28,10 +32,10 @@ fn main() {
     diagnostics.append(more);
     eprint!("{}", diagnostics.render_rich(&sources, false));
     let text = match args.next().as_deref() {
-        Some("dot") => print::dot(&flat, &ByQueue(&flat)),
+        Some("dot") => print::dot(&flat, &QueueInfo(&flat)),
         Some("flat") => print::flat(&flat),
         Some("pretty") => print::pretty(&tree),
-        _ => print::svg(&flat, &ByQueue(&flat)),
+        _ => print::svg(&flat, &QueueInfo(&flat)),
     };
     print!("{text}");
 }

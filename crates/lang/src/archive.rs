@@ -1,4 +1,4 @@
-//! Unix `ar` archives, in which Click configurations travel with the packages they need.
+//! Unix `ar` archives, which hold a Click configuration and the packages that it needs.
 
 /// A file in an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,10 +10,10 @@ pub struct Member {
 }
 
 const MAGIC: &[u8] = b"!<arch>\n";
-/// Name 16, date 12, user 6, group 6, mode 8, size 10, end mark 2.
+/// Length of a member's header: name 16, date 12, user 6, group 6, mode 8, size 10, end mark 2.
 const HEADER: usize = 60;
 
-/// The members of an archive; `None` if the bytes are not one.
+/// Returns the members of an archive; `None` if the bytes are not an archive.
 pub(crate) fn read(bytes: &[u8]) -> Option<Result<Vec<Member>, String>> {
     bytes.strip_prefix(MAGIC).map(members)
 }
@@ -33,7 +33,7 @@ fn members(mut rest: &[u8]) -> Result<Vec<Member>, String> {
         let Some(mut data) = body.get(..size) else {
             return Err("truncated archive".to_string());
         };
-        // Members begin at even offsets.
+        // Each member begins at an even offset.
         rest = body.get(size + size % 2..).unwrap_or(b"");
         let raw = field(&header[..16]);
         if raw == "//" {
@@ -41,7 +41,7 @@ fn members(mut rest: &[u8]) -> Result<Vec<Member>, String> {
             continue;
         }
         let name = if let Some(length) = raw.strip_prefix("#1/").and_then(|n| n.parse().ok()) {
-            // BSD: a long name stands before the data.
+            // BSD puts a long name before the data.
             let (name, after) = data.split_at_checked(length).ok_or("truncated archive")?;
             data = after;
             field(name)
@@ -58,7 +58,7 @@ fn members(mut rest: &[u8]) -> Result<Vec<Member>, String> {
     Ok(members)
 }
 
-/// An archive of these members, in the form of the usual `ar`; owners and dates are zero, so that the
+/// Writes an archive of `members` in the format of GNU `ar`. Owners and dates are zero, so that the
 /// same members give the same bytes.
 pub fn archive(members: &[Member]) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
@@ -72,7 +72,7 @@ pub fn archive(members: &[Member]) -> Vec<u8> {
     out
 }
 
-/// What stands in a member's header: its name, or where in the list of long names it is.
+/// Returns the name field of a member's header: the name, or its offset in the list of long names.
 fn name_field(name: &str, long_names: &mut String) -> String {
     if name.len() < 16 && !name.contains(['/', ' ']) {
         return name.to_string();

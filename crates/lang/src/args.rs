@@ -1,36 +1,36 @@
-//! Configuration strings as text: arguments, words, comments and quotes, by Click's rules.
+//! Splits and quotes configuration strings by Click's rules for arguments, words and comments.
 
 /// One argument of a configuration string, without comments and surrounding space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgText {
     /// The argument.
     pub text: String,
-    /// Where in the configuration string it begins.
+    /// Its offset in the configuration string, in bytes.
     pub offset: usize,
 }
 
-/// A stretch of text that was taken over unchanged.
+/// A range of bytes that one text has copied from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
-    /// Where it stands now.
+pub(crate) struct CopiedRange {
+    /// Offset in the new text.
     pub(crate) to: usize,
-    /// Where it stood.
+    /// Offset in the old text.
     pub(crate) from: usize,
-    /// Its length.
+    /// Length in bytes.
     pub(crate) len: usize,
 }
 
 /// Separates a configuration string at its commas.
 ///
-/// As in Click, a comma inside quotes, `\<…>` or a comment does not separate, one inside
-/// parentheses does; a last argument that is empty does not count.
+/// As in Click, a comma inside quotes, `\<…>` or a comment does not separate arguments, but a comma
+/// inside parentheses does; an empty last argument does not count.
 pub fn split(config: &str) -> Vec<ArgText> {
     let mut args = Vec::new();
     let mut at = 0;
     while at < config.len() {
-        let (text, kept, end) = strip(config, at, true);
+        let (text, copied, end) = strip(config, at, true);
         if !text.is_empty() || end < config.len() {
-            let offset = kept.first().map_or(end, |first| first.from);
+            let offset = copied.first().map_or(end, |first| first.from);
             args.push(ArgText { text, offset });
         }
         at = end + 1;
@@ -50,27 +50,27 @@ pub fn join<S: AsRef<str>>(args: impl IntoIterator<Item = S>) -> String {
     out
 }
 
-/// A configuration string with one comma and space between arguments and no comments, as Click's
-/// `flatconfig` handler prints it.
+/// Returns a configuration string with one comma and space between arguments and without comments,
+/// as Click's `flatconfig` handler prints it.
 pub fn normalize(config: &str) -> String {
     join(split(config).iter().map(|arg| &arg.text))
 }
 
-/// Takes comments and surrounding space away; a comment between words becomes one space.
+/// Removes comments and surrounding space; a comment between words becomes one space.
 pub fn uncomment(text: &str) -> String {
     strip(text, 0, false).0
 }
 
-/// [`uncomment`] from `start` on, as far as the next comma if `commas` separate: the text, where
-/// its parts come from, and where it ended.
-pub(crate) fn strip(text: &str, start: usize, commas: bool) -> (String, Vec<Kept>, usize) {
+/// Removes comments and surrounding space from `start` on, up to the next comma if `commas`
+/// separate. Returns the new text, the ranges that it has copied, and the offset of its end.
+pub(crate) fn strip(text: &str, start: usize, commas: bool) -> (String, Vec<CopiedRange>, usize) {
     let bytes = text.as_bytes();
     let mut at = skip_space(text, start);
     let (mut left, mut right) = (at, at);
     let mut out = String::new();
-    let mut kept = Vec::new();
-    let mut keep = |out: &mut String, left: usize, right: usize| {
-        kept.push(Kept { to: out.len(), from: left, len: right - left });
+    let mut copied = Vec::new();
+    let mut copy = |out: &mut String, left: usize, right: usize| {
+        copied.push(CopiedRange { to: out.len(), from: left, len: right - left });
         out.push_str(&text[left..right]);
     };
     let mut interrupted = false;
@@ -84,7 +84,7 @@ pub(crate) fn strip(text: &str, start: usize, commas: bool) -> (String, Vec<Kept
             break;
         } else {
             if interrupted {
-                keep(&mut out, left, right);
+                copy(&mut out, left, right);
                 out.push(' ');
                 left = at;
                 interrupted = false;
@@ -94,12 +94,12 @@ pub(crate) fn strip(text: &str, start: usize, commas: bool) -> (String, Vec<Kept
         }
     }
     if right > left {
-        keep(&mut out, left, right);
+        copy(&mut out, left, right);
     }
-    (out, kept, at)
+    (out, copied, at)
 }
 
-/// The words of an argument: separated by space or comments outside quotes, still quoted.
+/// Returns the words of an argument, still quoted. Space and comments outside quotes separate them.
 pub fn split_words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text;
@@ -113,7 +113,7 @@ pub fn split_words(text: &str) -> Vec<&str> {
     }
 }
 
-/// The first word of a text, still quoted, and what follows it.
+/// Returns the first word of a text, still quoted, and the text after it.
 pub fn shift_word(text: &str) -> (&str, &str) {
     let start = skip_space(text, 0);
     let mut end = start;
@@ -123,8 +123,8 @@ pub fn shift_word(text: &str) -> (&str, &str) {
     (&text[start..end], &text[skip_space(text, end)..])
 }
 
-/// Takes one level of quotes away. Escapes may spell bytes that are not UTF-8: those become U+FFFD;
-/// see [`unquote_bytes`].
+/// Removes one level of quotes. An escape may spell bytes that are not UTF-8; these become U+FFFD
+/// (see [`unquote_bytes`]).
 pub fn unquote(text: &str) -> String {
     match String::from_utf8(unquote_bytes(text)) {
         Ok(text) => text,
@@ -132,8 +132,8 @@ pub fn unquote(text: &str) -> String {
     }
 }
 
-/// Takes one level of quotes away: `'…'` verbatim, `"…"` with backslash escapes, and `\<68 65>`
-/// inside double quotes or outside any.
+/// Removes one level of quotes: `'…'` verbatim, `"…"` with backslash escapes, and `\<68 65>`
+/// inside double quotes or outside all quotes.
 pub fn unquote_bytes(text: &str) -> Vec<u8> {
     let text = uncomment(text);
     let bytes = text.as_bytes();
@@ -181,7 +181,7 @@ pub fn quote_bytes(bytes: &[u8]) -> String {
     out
 }
 
-/// Puts a text in double quotes if it would not be one word without.
+/// Puts a text in double quotes if it is not one word without them.
 pub fn quote_if_needed(text: &str) -> String {
     let plain = |c: char| c.is_ascii_graphic() && !"\"'\\$,(){};".contains(c);
     if text.is_empty() || !text.chars().all(plain) || text.contains("//") || text.contains("/*") {
@@ -199,7 +199,7 @@ fn comment_at(text: &str, at: usize) -> bool {
     matches!(text.as_bytes().get(at..at + 2), Some(b"//" | b"/*"))
 }
 
-/// Past the comment that begins at `at`; a line comment takes its line end with it.
+/// Returns the offset after the comment that begins at `at`; a line comment includes its line end.
 pub(crate) fn skip_comment(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     if bytes[at + 1] == b'*' {
@@ -212,7 +212,7 @@ pub(crate) fn skip_comment(text: &str, at: usize) -> usize {
     }
 }
 
-/// Past space and comments.
+/// Returns the offset after space and comments.
 pub(crate) fn skip_space(text: &str, mut at: usize) -> usize {
     while at < text.len() {
         if is_space(text.as_bytes()[at]) {
@@ -226,7 +226,7 @@ pub(crate) fn skip_space(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// Past one quoted string, one `\<…>` or one character.
+/// Returns the offset after one quoted string, one `\<…>` or one character.
 pub(crate) fn skip_item(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     match bytes[at] {
@@ -251,7 +251,7 @@ fn skip_double_quote(text: &str, at: usize) -> usize {
     text.len()
 }
 
-/// Past the `\<…>` that begins at `at`; it may contain comments.
+/// Returns the offset after the `\<…>` that begins at `at`; it may contain comments.
 pub(crate) fn skip_hex(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = at + 2;
@@ -273,7 +273,7 @@ pub(crate) fn utf8_len(first: u8) -> usize {
     }
 }
 
-/// Appends what the escape at `at` spells and returns where it ends.
+/// Appends the bytes that the escape at `at` spells, and returns the offset of its end.
 fn unescape(text: &str, at: usize, out: &mut Vec<u8>) -> usize {
     let bytes = text.as_bytes();
     let next = bytes[at + 1];
@@ -291,7 +291,7 @@ fn unescape(text: &str, at: usize, out: &mut Vec<u8>) -> usize {
         b'x' => {
             let digits = &bytes[at + 2..];
             let count = digits.iter().take_while(|d| d.is_ascii_hexdigit()).count();
-            // Only the last two digits are left in a byte.
+            // A byte holds the last two digits only, as in Click.
             let value = digits[..count].iter().fold(0u8, |v, &d| v.wrapping_shl(4) | nibble(d));
             out.push(value);
             return at + 2 + count;

@@ -1,30 +1,31 @@
-//! Errors and warnings about a configuration, all of them at once.
+//! Errors and warnings about a configuration, collected so that all are reported at once.
 
 use crate::source::{SourceMap, Span};
 
-/// How bad it is.
+/// Severity of a [`Diagnostic`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Severity {
     /// The configuration cannot run.
     Error,
-    /// The configuration can run, perhaps not as meant.
+    /// The configuration can run, but perhaps not as its author expects.
     Warning,
-    /// The configuration itself wants it said.
+    /// The configuration itself asks for the message, for example with `Message`.
     Note,
 }
 
-/// One thing that is wrong.
+/// One message about a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// Where, if it is in a text.
+    /// The source text at fault, if there is one.
     pub span: Option<Span>,
-    /// What, in Click's words where Click has words for it.
+    /// The message, in Click's words where Click has words for it.
     pub message: String,
-    /// What belongs to it: with a place, a line of its own; without, detail under the message.
+    /// Further messages: one with a span is a line of its own, one without is a detail under the
+    /// message.
     pub notes: Vec<(Option<Span>, String)>,
-    /// What would be right.
+    /// A suggestion of what would be right.
     pub help: Option<String>,
 }
 
@@ -45,36 +46,36 @@ impl Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(span, message) }
     }
 
-    /// Something that is only to be said.
+    /// A note.
     pub fn note(span: impl Into<Option<Span>>, message: impl Into<String>) -> Self {
         Diagnostic { severity: Severity::Note, ..Diagnostic::error(span, message) }
     }
 
-    /// With a note at a place, or with detail under the message.
+    /// Adds a note at a span, or a detail under the message.
     pub fn with_note(mut self, span: impl Into<Option<Span>>, note: impl Into<String>) -> Self {
         self.notes.push((span.into(), note.into()));
         self
     }
 
-    /// With what would be right.
+    /// Sets the suggestion.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// With what would be right, if that is known.
+    /// Sets the suggestion, if there is one.
     pub fn with_maybe_help(mut self, help: Option<String>) -> Self {
         self.help = help.or(self.help);
         self
     }
 }
 
-/// How many are kept unless told otherwise.
+/// Number of diagnostics kept, unless the caller sets another.
 const DEFAULT_CAP: usize = 100;
 
-/// What was found wrong, in the order in which it was found.
+/// A list of diagnostics in the order in which they were reported.
 ///
-/// At most a hundred are kept (see [`Diagnostics::with_cap`]); the rest are counted, so that a
+/// It keeps at most a hundred (see [`Diagnostics::with_cap`]) and counts the rest, so that a
 /// megabyte of garbage does not print a megabyte of errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostics {
@@ -92,17 +93,17 @@ impl Default for Diagnostics {
 }
 
 impl Diagnostics {
-    /// None yet.
+    /// An empty list.
     pub fn new() -> Self {
         Diagnostics::default()
     }
 
-    /// None yet, and at most `cap` are to be kept.
+    /// An empty list that keeps at most `cap` diagnostics.
     pub fn with_cap(cap: usize) -> Self {
         Diagnostics { list: Vec::new(), cap, errors: 0, warnings: 0, notes: 0 }
     }
 
-    /// Adds one, or counts it if there are too many already.
+    /// Adds a diagnostic, or only counts it if the list is full.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         match diagnostic.severity {
             Severity::Error => self.errors += 1,
@@ -124,7 +125,7 @@ impl Diagnostics {
         self.push(Diagnostic::warning(span, message));
     }
 
-    /// Adds all of another collection.
+    /// Adds all diagnostics of another list.
     pub fn append(&mut self, other: Diagnostics) {
         self.errors += other.errors;
         self.warnings += other.warnings;
@@ -133,13 +134,14 @@ impl Diagnostics {
         self.list.extend(other.list.into_iter().take(room));
     }
 
-    /// Keeps errors only.
-    pub fn forget_warnings(&mut self) {
+    /// Removes all warnings.
+    pub fn remove_warnings(&mut self) {
         self.list.retain(|one| one.severity != Severity::Warning);
         self.warnings = 0;
     }
 
-    /// Whether further ones are only counted: time to stop looking for suggestions.
+    /// Whether further diagnostics are only counted, so that the caller need not look for
+    /// suggestions.
     pub fn is_full(&self) -> bool {
         self.list.len() >= self.cap
     }
@@ -149,39 +151,39 @@ impl Diagnostics {
         self.errors > 0
     }
 
-    /// Number of errors, those not kept too.
+    /// Number of errors, including those not kept.
     pub fn errors(&self) -> usize {
         self.errors
     }
 
-    /// Number of warnings, those not kept too.
+    /// Number of warnings, including those not kept.
     pub fn warnings(&self) -> usize {
         self.warnings
     }
 
-    /// Number of those that were not kept.
+    /// Number of diagnostics not kept.
     pub fn dropped(&self) -> usize {
         self.errors + self.warnings + self.notes - self.list.len()
     }
 
-    /// Whether nothing was found.
+    /// Whether no diagnostic was reported.
     pub fn is_empty(&self) -> bool {
         self.errors + self.warnings + self.notes == 0
     }
 
-    /// Those kept.
+    /// Iterates over the diagnostics kept.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.list.iter()
     }
 
-    /// `FILE:LINE: message` lines, as Click prints them; notes with a place are lines of their own,
-    /// others are indented under the message. Suggestions are left out.
+    /// Renders `FILE:LINE: message` lines as Click prints them. Notes with a span are lines of
+    /// their own, others are indented under the message. Suggestions are left out.
     pub fn render_click(&self, sources: &SourceMap) -> String {
         crate::render::click(self, sources)
     }
 
-    /// Castanet's form: the message, file, line and column, the source line with a caret, notes and
-    /// help.
+    /// Renders Castanet's form: the message, file, line and column, the source line with a caret,
+    /// notes and the suggestion.
     pub fn render_rich(&self, sources: &SourceMap, color: bool) -> String {
         crate::render::rich(self, sources, color)
     }

@@ -1,39 +1,39 @@
-//! From syntax tree to flat graph: names and classes looked up, compounds expanded, variables
-//! substituted.
+//! Expands a syntax tree to a flat graph: looks names and classes up, expands compounds and
+//! substitutes variables.
 
 mod chain;
 mod class;
 mod connect;
 mod context;
+mod declarations;
 mod instance;
 mod outline;
 mod overload;
 mod scope;
 mod tunnel;
-mod unknown;
 mod variables;
 
-pub(crate) use instance::OPEN;
+pub(crate) use instance::PORT_CLASS;
 pub use outline::outline;
 pub use variables::variables;
 
 use crate::args;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::flat::Flat;
+use crate::flat::FlatGraph;
 use crate::source::Span;
 use crate::tree::{Stmt, Tree};
 
-/// What classes there are.
+/// The element classes that a configuration may use.
 pub trait ClassInfo {
-    /// Whether this is a class.
+    /// Whether `class` is the name of a class.
     fn knows(&self, class: &str) -> bool;
 
-    /// All classes, for suggestions.
+    /// Returns the names of all classes, for suggestions.
     fn names(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Whether what `require(package NAME)` asks for is there.
+    /// Whether the package of `require(package NAME)` is available.
     fn provides(&self, _package: &str) -> bool {
         true
     }
@@ -45,7 +45,8 @@ impl<F: Fn(&str) -> bool> ClassInfo for F {
     }
 }
 
-/// For tools that have no list of classes: every name with a capital letter first is a class.
+/// Takes every name that begins with a capital letter for a class, for tools without a list of
+/// classes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AnyClass;
 
@@ -55,57 +56,57 @@ impl ClassInfo for AnyClass {
     }
 }
 
-/// More elements than this are taken for a mistake.
+/// Most elements of a configuration; more are taken for a mistake.
 const MAX_ELEMENTS: u64 = 1_000_000;
 
 /// Expands a configuration. `vars` are variables from the command line; they override those that
 /// the file defines.
 ///
-/// Where there are errors, the graph holds what could be understood.
+/// If there are errors, the graph holds the part of the configuration without errors.
 pub fn expand(
     tree: &Tree,
     classes: &dyn ClassInfo,
     vars: &[(String, String)],
-) -> (Flat, Diagnostics) {
-    let mut scopes = scope::Scopes::new(tree, classes);
-    scopes.file();
-    let scope::Scopes { mut diagnostics, done, classes: found, .. } = scopes;
+) -> (FlatGraph, Diagnostics) {
+    let mut resolver = scope::Resolver::new(tree, classes);
+    resolver.file();
+    let scope::Resolver { mut diagnostics, done, classes: resolved, .. } = resolver;
     if diagnostics.is_full() {
-        // Garbage: a graph of it would help nobody.
-        return (Flat::default(), diagnostics);
+        // The text is garbage, of which a graph would be useless.
+        return (FlatGraph::default(), diagnostics);
     }
     let mut requirements = Vec::new();
     collect_requirements(tree, classes, &mut requirements, &mut diagnostics);
-    let graph = instance::expand(&done, &found, vars, &mut diagnostics);
+    let graph = instance::expand(&done, &resolved, vars, &mut diagnostics);
     let mut flat = tunnel::connect(graph, classes.knows(context::DISPATCHER), &mut diagnostics);
     flat.requirements = requirements;
     (flat, diagnostics)
 }
 
-/// A compound class of a file with its body, in which `input` and `output` are elements.
+/// A compound class of a file with its expanded body, in which `input` and `output` are elements.
 #[derive(Debug)]
 pub(crate) struct Compound {
     pub(crate) name: String,
     pub(crate) span: Span,
-    pub(crate) body: Flat,
+    pub(crate) body: FlatGraph,
 }
 
-/// The compound classes that a file itself defines, in its order, their bodies expanded; of several
-/// of one name the last.
+/// Returns the compound classes that a file itself defines, in source order, with expanded bodies;
+/// of several classes with one name, the last.
 pub(crate) fn compounds(tree: &Tree, classes: &dyn ClassInfo) -> (Vec<Compound>, Diagnostics) {
-    let mut scopes = scope::Scopes::new(tree, classes);
-    scopes.file();
-    let scope::Scopes { mut diagnostics, done, classes: found, names, .. } = scopes;
+    let mut resolver = scope::Resolver::new(tree, classes);
+    resolver.file();
+    let scope::Resolver { mut diagnostics, done, classes: resolved, names, .. } = resolver;
     let mut compounds: Vec<Compound> = Vec::new();
     for stmt in &tree.body {
         let Stmt::ElementClass(class) = stmt else { continue };
         let name = &class.name.text;
         let id = names.first().and_then(|names| names.get(name));
-        let Some(scope::Class::Compound(body)) = id.map(|&id| &found[id]) else { continue };
+        let Some(scope::Class::Compound(body)) = id.map(|&id| &resolved[id]) else { continue };
         if compounds.iter().any(|known| known.name == *name) {
             continue;
         }
-        let graph = instance::expand_body(&done, &found, *body, &mut diagnostics);
+        let graph = instance::expand_body(&done, &resolved, *body, &mut diagnostics);
         let body = tunnel::connect(graph, false, &mut diagnostics);
         compounds.push(Compound { name: name.clone(), span: class.name.span, body });
     }

@@ -1,39 +1,40 @@
-//! The flat graph: elements, connections, no compounds.
+//! The flat graph: elements and connections of a configuration without compounds.
 
 use std::ops::Range;
 
-use crate::args::Kept;
+use crate::args::CopiedRange;
 use crate::source::Span;
 use crate::tree::ConfigText;
 
 /// A configuration with compound elements expanded and variables substituted.
 #[derive(Clone, Debug, Default)]
-pub struct Flat {
+pub struct FlatGraph {
     /// The elements in Click's order: those of the file, then the contents of its compounds.
     pub elements: Vec<FlatElement>,
     /// The connections in Click's order: by input port, then by output port; none twice.
     pub connections: Vec<Connection>,
-    /// What `require` asked for: `package NAME`, `compact_config`.
+    /// Requirements of `require` statements: `package NAME`, `compact_config`.
     pub requirements: Vec<String>,
     /// Variables that configuration strings still name, with their values; see
-    /// [`expand_keeping`](crate::expand_keeping).
+    /// [`expand_keeping_variables`](crate::transform::expand_keeping_variables).
     pub defines: Vec<(String, String)>,
 }
 
-impl Flat {
-    /// Adds an element that the configuration does not have; `span` is the text that asks for it.
+impl FlatGraph {
+    /// Adds an element that the configuration does not declare; `span` is the text that needs it.
     pub fn add(&mut self, name: &str, class: &str, config: &str, span: Span) {
         let (name, class, config) = (name.to_owned(), class.to_owned(), config.to_owned());
-        let (config_span, origin) = (None, Origin::default());
+        let (config_span, origin) = (None, ConfigOrigin::default());
         self.elements.push(FlatElement { name, class, config, config_span, span, origin });
     }
 
-    /// The element of a name.
+    /// Returns the index of the element with a name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.elements.iter().position(|element| element.name == name)
     }
 
-    /// For each element, one more than the highest input and output port that is connected.
+    /// Returns for each element its numbers of inputs and outputs: one more than the highest
+    /// connected port.
     pub fn ports(&self) -> Vec<(usize, usize)> {
         let mut ports = vec![(0, 0); self.elements.len()];
         for Connection { from, to, .. } in &self.connections {
@@ -47,25 +48,24 @@ impl Flat {
 /// An element.
 #[derive(Clone, Debug)]
 pub struct FlatElement {
-    /// Its name, with those of the compounds around it before slashes.
+    /// Its name, after the names of the compounds around it and a slash each.
     pub name: String,
     /// Its class.
     pub class: String,
-    /// Its configuration string: variables substituted, comments and surrounding space gone.
+    /// Its configuration string: variables substituted, comments and surrounding space removed.
     pub config: String,
-    /// What stands between the parentheses in the source.
+    /// The source text between the parentheses.
     pub config_span: Option<Span>,
-    /// Where it is declared.
+    /// The declaration in the source text.
     pub span: Span,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ConfigOrigin,
 }
 
 impl FlatElement {
-    /// Where in the source a part of `config` comes from: for text that a variable stood for, the
-    /// variable.
+    /// Returns the source text of a range of `config`; for the value of a variable, the variable.
     pub fn span_of(&self, range: Range<usize>) -> Span {
         let Some(span) = self.config_span else { return self.span };
-        let Range { start, end } = self.origin.source(range);
+        let Range { start, end } = self.origin.source_range(range);
         let end = (span.start + end as u32).min(span.end);
         Span { file: span.file, start: (span.start + start as u32).min(end), end }
     }
@@ -91,66 +91,68 @@ pub struct Connection {
     pub span: Span,
 }
 
-/// The steps by which a source text became a configuration string, the last step first.
+/// Maps a configuration string back to its source text: the substitution steps between them, the
+/// last step first.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Origin {
-    pub(crate) layers: Vec<Layer>,
+pub(crate) struct ConfigOrigin {
+    pub(crate) steps: Vec<SubstitutionStep>,
 }
 
-/// What one step kept, and how long the text was before it.
+/// One substitution step: the ranges that it copied, and the length of the text before it.
 #[derive(Clone, Debug)]
-pub(crate) struct Layer {
-    pub(crate) kept: Vec<Kept>,
-    pub(crate) before: usize,
+pub(crate) struct SubstitutionStep {
+    pub(crate) copied: Vec<CopiedRange>,
+    pub(crate) len_before: usize,
 }
 
-impl Origin {
-    fn source(&self, range: Range<usize>) -> Range<usize> {
-        self.layers.iter().fold(range, |range, layer| layer.source(range))
+impl ConfigOrigin {
+    fn source_range(&self, range: Range<usize>) -> Range<usize> {
+        self.steps.iter().fold(range, |range, step| step.source_range(range))
     }
 
-    /// Records a step, unless it changed nothing.
-    pub(crate) fn push(&mut self, kept: Vec<Kept>, before: usize) {
-        let unchanged = matches!(kept[..], [Kept { to: 0, from: 0, len }] if len == before);
+    /// Records a step, unless it left the text unchanged.
+    pub(crate) fn push(&mut self, copied: Vec<CopiedRange>, len_before: usize) {
+        let unchanged =
+            matches!(copied[..], [CopiedRange { to: 0, from: 0, len }] if len == len_before);
         if !unchanged {
-            self.layers.insert(0, Layer { kept, before });
+            self.steps.insert(0, SubstitutionStep { copied, len_before });
         }
     }
 }
 
-impl Layer {
-    fn source(&self, range: Range<usize>) -> Range<usize> {
-        let start = self.place(range.start, false);
-        start..self.place(range.end, true).max(start)
+impl SubstitutionStep {
+    fn source_range(&self, range: Range<usize>) -> Range<usize> {
+        let start = self.source_offset(range.start, false);
+        start..self.source_offset(range.end, true).max(start)
     }
 
-    /// Where an offset comes from; one in text that was put in comes from the start, or as an `end`
-    /// from the end, of what was taken out there.
-    fn place(&self, at: usize, end: bool) -> usize {
-        let after = self.kept.partition_point(|k| if end { k.to < at } else { k.to <= at });
-        let before = after.checked_sub(1).map(|i| self.kept[i]);
+    /// Maps an offset in the new text to the old text. An offset in inserted text maps to the start
+    /// of the text that it replaces, or to its end if the offset is the `end` of a range.
+    fn source_offset(&self, at: usize, end: bool) -> usize {
+        let after = self.copied.partition_point(|k| if end { k.to < at } else { k.to <= at });
+        let before = after.checked_sub(1).map(|i| self.copied[i]);
         match before {
             Some(k) if at < k.to + k.len || (end && at <= k.to + k.len) => k.from + (at - k.to),
-            _ if end => self.kept.get(after).map_or(self.before, |next| next.from),
+            _ if end => self.copied.get(after).map_or(self.len_before, |next| next.from),
             Some(k) => k.from + k.len,
             None => 0,
         }
     }
 }
 
-impl Origin {
-    /// Starts with the line directives that were cut out of a configuration string.
-    pub(crate) fn cut(&mut self, config: &ConfigText) {
+impl ConfigOrigin {
+    /// Records the line directives that the lexer cut out of a configuration string.
+    pub(crate) fn push_directive_cuts(&mut self, config: &ConfigText) {
         if config.cuts.is_empty() {
             return;
         }
-        let mut kept = Vec::new();
+        let mut copied = Vec::new();
         let (mut to, mut from) = (0, 0);
         for &(at, resume) in &config.cuts {
-            kept.push(Kept { to, from, len: at as usize - to });
+            copied.push(CopiedRange { to, from, len: at as usize - to });
             (to, from) = (at as usize, (resume - config.span.start) as usize);
         }
-        kept.push(Kept { to, from, len: config.text.len() - to });
-        self.push(kept, config.span.range().len());
+        copied.push(CopiedRange { to, from, len: config.text.len() - to });
+        self.push(copied, config.span.range().len());
     }
 }

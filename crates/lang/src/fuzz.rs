@@ -1,20 +1,20 @@
-//! One entry for fuzzers: everything that text from outside goes through, with its invariants.
+//! Entry points for fuzzers: run all code that reads text from outside, and check its invariants.
 
 mod tools;
 mod transforms;
 
 pub use tools::fuzz_tools;
 
-use crate::print::{self, Plain};
-use crate::{AnyClass, Diagnostics, Flat, SourceMap, args, expand, parse};
+use crate::print::{self, NoDrawingInfo};
+use crate::{AnyClass, Diagnostics, FlatGraph, SourceMap, args, expand, parse};
 
-/// Drawings of larger graphs would only be slow.
-const DRAWN: usize = 300;
+/// Most elements of a graph that is drawn or transformed; larger graphs would only be slow.
+const MAX_ELEMENTS: usize = 300;
 
-/// Parses, expands, prints and parses again whatever the bytes are.
+/// Parses, expands, prints and parses again any bytes.
 ///
 /// # Panics
-/// If an invariant does not hold: that is a defect of this crate.
+/// If an invariant does not hold, which is a defect of this crate.
 pub fn fuzz_entry(bytes: &[u8]) {
     let mut sources = SourceMap::new();
     let file = sources.add("fuzz", bytes);
@@ -24,22 +24,28 @@ pub fn fuzz_entry(bytes: &[u8]) {
     diagnostics.append(more);
     diagnostics.render_click(&sources);
     diagnostics.render_rich(&sources, false);
-    check(&flat);
+    check_graph(&flat);
     let text = sources.text(file);
-    args_hold(&text);
+    check_args(&text);
     let pretty = print::pretty(&tree);
     if diagnostics.is_empty() {
-        reprint(&tree_of(&pretty), &flat, "formatted");
-        round_trip(&flat);
+        check_same(&read(&pretty), &flat, "formatted");
+        check_round_trip(&flat);
     }
-    transforms::hold(&tree, &diagnostics, &flat, &sources);
-    if flat.elements.len() <= DRAWN && flat.connections.len() <= 2 * DRAWN {
-        assert!(print::svg(&flat, &Plain).ends_with("</svg>\n"));
-        assert!(print::dot(&flat, &Plain).ends_with("}\n"));
+    transforms::check(&tree, &diagnostics, &flat, &sources);
+    if is_small(&flat) {
+        assert!(print::svg(&flat, &NoDrawingInfo).ends_with("</svg>\n"));
+        assert!(print::dot(&flat, &NoDrawingInfo).ends_with("}\n"));
     }
 }
 
-fn tree_of(text: &str) -> (Flat, Diagnostics) {
+/// Whether a graph is small enough for slow checks.
+fn is_small(flat: &FlatGraph) -> bool {
+    flat.elements.len() <= MAX_ELEMENTS && flat.connections.len() <= 2 * MAX_ELEMENTS
+}
+
+/// Parses and expands a printed configuration.
+fn read(text: &str) -> (FlatGraph, Diagnostics) {
     let mut sources = SourceMap::new();
     let file = sources.add("again", text);
     let (tree, mut diagnostics) = parse(&mut sources, file);
@@ -49,8 +55,8 @@ fn tree_of(text: &str) -> (Flat, Diagnostics) {
     (flat, diagnostics)
 }
 
-/// Indices are in range, connections sorted, names unique.
-fn check(flat: &Flat) {
+/// Checks that indices are in range, connections sorted and unique, and names complete.
+fn check_graph(flat: &FlatGraph) {
     for pair in flat.connections.windows(2) {
         assert!((pair[0].to, pair[0].from) < (pair[1].to, pair[1].from), "sorted, none twice");
     }
@@ -65,22 +71,23 @@ fn check(flat: &Flat) {
     }
 }
 
-fn reprint((again, diagnostics): &(Flat, Diagnostics), flat: &Flat, what: &str) {
+/// Checks that a text read again, `what`, gives the same graph.
+fn check_same((again, diagnostics): &(FlatGraph, Diagnostics), flat: &FlatGraph, what: &str) {
     assert!(!diagnostics.has_errors(), "{what} text has errors: {diagnostics:?}");
     assert_eq!(print::flat(again), print::flat(flat), "{what} text means something else");
 }
 
-/// What is printed flat is read back the same, unless a substitution left something that no source
-/// text could say.
-fn round_trip(flat: &Flat) {
-    if sayable(flat) {
-        reprint(&tree_of(&print::flat(flat)), flat, "flat");
+/// Checks that the printed graph reads back the same, unless a substitution has made a graph that
+/// no source text describes.
+fn check_round_trip(flat: &FlatGraph) {
+    if is_printable(flat) {
+        check_same(&read(&print::flat(flat)), flat, "flat");
     }
 }
 
-/// Whether a source text can say all that stands in a flat graph.
-fn sayable(flat: &Flat) -> bool {
-    let sayable = |config: &str| {
+/// Whether a source text can describe a flat graph.
+fn is_printable(flat: &FlatGraph) -> bool {
+    let is_printable = |config: &str| {
         let text = format!("{config})");
         let mut sources = SourceMap::new();
         let file = sources.add("config", format!("a :: A({text}"));
@@ -91,13 +98,13 @@ fn sayable(flat: &Flat) -> bool {
     };
     let mut classes = flat.elements.iter().map(|element| &element.class);
     !(classes.any(|class| class.contains(['@', '/']))
-        || !flat.elements.iter().all(|e| e.config.is_empty() || sayable(&e.config))
+        || !flat.elements.iter().all(|e| e.config.is_empty() || is_printable(&e.config))
         || flat.elements.iter().any(|e| e.config.contains('$'))
         || flat.elements.iter().any(|e| crate::ClassInfo::knows(&AnyClass, &e.name)))
 }
 
-/// Splitting covers the text in order; quoting is undone by unquoting.
-fn args_hold(text: &str) {
+/// Checks that splitting keeps the order of the text, and that unquoting reverses quoting.
+fn check_args(text: &str) {
     let short = &text[..text.len().min(4096)
         - (0..4)
             .find(|n| text.is_char_boundary(text.len().min(4096).saturating_sub(*n)))

@@ -1,4 +1,4 @@
-//! Tokens of the Click language.
+//! The lexer of the Click language.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use crate::args;
 use crate::source::{FileId, LineDirective, Span, line_directive};
 use crate::tree::ConfigText;
 
-/// What a token is.
+/// Kind of a [`Token`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     Ident,
     Variable,
     Arrow,
-    Wide,
+    DoubleArrow,
     Context,
-    Colons,
-    Bars,
-    Dots,
+    DoubleColon,
+    DoubleBar,
+    Ellipsis,
     ElementClass,
     Require,
     Define,
@@ -30,15 +30,12 @@ pub(crate) enum Kind {
 /// A token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TokenKind,
     pub(crate) span: Span,
 }
 
-/// A fault of the text that is not one of the grammar.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BadDirective(pub(crate) Span);
-
-/// Cuts a text into tokens, on demand: only the parser knows where configuration strings are.
+/// Cuts a text into tokens on demand, because only the parser knows where configuration strings
+/// begin.
 pub(crate) struct Lexer {
     text: Arc<str>,
     file: FileId,
@@ -46,7 +43,8 @@ pub(crate) struct Lexer {
     pub(crate) tokens: Vec<Token>,
     pub(crate) comments: Vec<Span>,
     pub(crate) directives: Vec<LineDirective>,
-    pub(crate) bad: Vec<BadDirective>,
+    /// Lines that begin with `#` but are no line directives.
+    pub(crate) bad_directives: Vec<Span>,
 }
 
 impl Lexer {
@@ -58,7 +56,7 @@ impl Lexer {
             tokens: Vec::new(),
             comments: Vec::new(),
             directives: Vec::new(),
-            bad: Vec::new(),
+            bad_directives: Vec::new(),
         }
     }
 
@@ -79,6 +77,7 @@ impl Lexer {
         at == 0 || matches!(self.byte(at - 1), b'\n' | b'\r')
     }
 
+    /// Skips space, comments and line directives.
     fn skip(&mut self) {
         while self.at < self.text.len() {
             let at = self.at;
@@ -98,13 +97,13 @@ impl Lexer {
         }
     }
 
-    /// Takes the line directive at the current place, up to its line end.
+    /// Records the line directive at the current offset and returns the offset of its line end.
     fn directive(&mut self) -> usize {
         let at = self.at;
         let line = &self.text[at..];
         let end = at + line.find(['\n', '\r']).unwrap_or(line.len());
         match line_directive(&self.text[at + 1..end]) {
-            None => self.bad.push(BadDirective(self.span(at, end))),
+            None => self.bad_directives.push(self.span(at, end)),
             Some((line, name)) => {
                 let crlf = self.text[end..].starts_with("\r\n");
                 let at = (end + 1 + usize::from(crlf)) as u32;
@@ -115,30 +114,30 @@ impl Lexer {
         end
     }
 
-    /// The next token.
+    /// Takes the next token.
     pub(crate) fn next(&mut self) -> Token {
         self.skip();
         let start = self.at;
         let kind = self.kind();
         let token = Token { kind, span: self.span(start, self.at) };
-        if kind != Kind::End {
+        if kind != TokenKind::End {
             self.tokens.push(token);
         }
         token
     }
 
-    fn kind(&mut self) -> Kind {
-        let Some(first) = self.text[self.at..].chars().next() else { return Kind::End };
+    fn kind(&mut self) -> TokenKind {
+        let Some(first) = self.text[self.at..].chars().next() else { return TokenKind::End };
         if is_word(first) {
             return self.word();
         }
-        const SYMBOLS: [(&str, Kind); 6] = [
-            ("==>", Kind::Wide),
-            ("=>", Kind::Wide),
-            ("->", Kind::Arrow),
-            ("::", Kind::Colons),
-            ("||", Kind::Bars),
-            ("...", Kind::Dots),
+        const SYMBOLS: [(&str, TokenKind); 6] = [
+            ("==>", TokenKind::DoubleArrow),
+            ("=>", TokenKind::DoubleArrow),
+            ("->", TokenKind::Arrow),
+            ("::", TokenKind::DoubleColon),
+            ("||", TokenKind::DoubleBar),
+            ("...", TokenKind::Ellipsis),
         ];
         let rest = &self.text[self.at..];
         if let Some((symbol, kind)) = SYMBOLS.iter().find(|(symbol, _)| rest.starts_with(symbol)) {
@@ -150,7 +149,7 @@ impl Lexer {
             let length = name.count();
             if length > 0 {
                 self.at += 1 + length;
-                return Kind::Variable;
+                return TokenKind::Variable;
             }
         }
         if first == '~' {
@@ -158,15 +157,15 @@ impl Lexer {
             let end = 1 + inner.count();
             if rest[end..].starts_with('>') {
                 self.at += end + 1;
-                return Kind::Context;
+                return TokenKind::Context;
             }
         }
         self.at += first.len_utf8();
-        Kind::Char(first)
+        TokenKind::Char(first)
     }
 
-    /// Letters, digits, `_` and `@`, with single slashes between.
-    fn word(&mut self) -> Kind {
+    /// Takes a keyword or identifier: letters, digits, `_` and `@`, with single slashes between.
+    fn word(&mut self) -> TokenKind {
         let start = self.at;
         let is_word = |byte: u8| is_word(char::from(byte));
         while is_word(self.byte(self.at))
@@ -175,15 +174,15 @@ impl Lexer {
             self.at += 1;
         }
         match &self.text[start..self.at] {
-            "elementclass" => Kind::ElementClass,
-            "require" => Kind::Require,
-            "provide" => Kind::Provide,
-            "define" => Kind::Define,
-            _ => Kind::Ident,
+            "elementclass" => TokenKind::ElementClass,
+            "require" => TokenKind::Require,
+            "provide" => TokenKind::Provide,
+            "define" => TokenKind::Define,
+            _ => TokenKind::Ident,
         }
     }
 
-    /// The configuration string that begins here, up to the parenthesis that ends it.
+    /// Takes the configuration string at the current offset, up to the parenthesis that closes it.
     pub(crate) fn config(&mut self) -> ConfigText {
         let start = self.at;
         let mut depth = 1;
@@ -203,7 +202,7 @@ impl Lexer {
                     continue;
                 }
                 b'/' if matches!(self.byte(at + 1), b'/' | b'*') => {
-                    // The line end stays outside, so that a directive may follow.
+                    // The line end is not part of the comment, so that a directive may follow.
                     let end = args::skip_comment(&self.text, at);
                     self.at = at + self.text[at..end].trim_end_matches(['\n', '\r']).len();
                     continue;
@@ -217,7 +216,7 @@ impl Lexer {
         }
         text.push_str(&self.text[from..self.at]);
         let span = self.span(start, self.at);
-        self.tokens.push(Token { kind: Kind::Config, span });
+        self.tokens.push(Token { kind: TokenKind::Config, span });
         ConfigText { text, span, cuts }
     }
 }

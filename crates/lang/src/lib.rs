@@ -1,4 +1,5 @@
-//! The Click language: from text to a flat graph of elements and connections, and back to text.
+//! The Click language: parses a configuration, expands it to a flat graph of elements and
+//! connections, and prints graphs as text and drawings.
 //!
 //! ```
 //! use castanet_lang::{SourceMap, expand, parse, print};
@@ -38,10 +39,10 @@ pub mod tree;
 pub use archive::{Member, archive};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
 pub use expand::{AnyClass, ClassInfo, expand, outline, variables};
-pub use flat::{Connection, Flat, FlatElement, Port};
+pub use flat::{Connection, FlatElement, FlatGraph, Port};
 pub use fuzz::{fuzz_entry, fuzz_tools};
 pub use nearest::nearest;
-pub use outline::{ClassOf, Outline, OutlineScope, Processing};
+pub use outline::{ClassRef, Outline, OutlineScope, Processing};
 pub use parse::{Libraries, NoLibraries, parse, parse_with};
-pub use source::{FileId, Location, SourceMap, Span, system_words};
+pub use source::{FileId, Location, SourceMap, Span, io_error_text};
 pub use tree::Tree;

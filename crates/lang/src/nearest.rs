@@ -1,15 +1,15 @@
-//! The nearest name, for suggestions.
+//! Finds the nearest known name to a misspelt one, for suggestions.
 
-/// Words longer than this are not worth a comparison.
-const LONGEST: usize = 64;
+/// Longer words, in characters, are not compared.
+const MAX_LENGTH: usize = 64;
 
-/// The candidate nearest to `word`, if one is near enough to have been meant.
+/// Returns the candidate nearest to `word`, if one is near enough for a suggestion.
 ///
-/// Names that differ in case only come first, then the smallest Damerau–Levenshtein distance of at
-/// most a third of the word; among equals the first candidate wins.
+/// A name that differs in case only is nearest; otherwise the smallest Damerau–Levenshtein distance
+/// of at most a third of the word's length counts. Among equals the first candidate wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
-    if length == 0 || length > LONGEST {
+    if length == 0 || length > MAX_LENGTH {
         return None;
     }
     let farthest = (length / 3).max(1);
@@ -17,7 +17,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
         let other = candidate.chars().count();
-        if candidate == word || other > LONGEST || other.abs_diff(length) > farthest {
+        if candidate == word || other > MAX_LENGTH || other.abs_diff(length) > farthest {
             continue;
         }
         let distance = if candidate.to_lowercase() == folded {
@@ -25,7 +25,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         } else {
             strsim::damerau_levenshtein(word, candidate)
         };
-        // A one-letter name is near to every other one-letter name: that helps nobody.
+        // Every one-letter name is near every other one: such a suggestion would be useless.
         let near = distance <= farthest && distance < length;
         if near && best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, candidate));
@@ -34,7 +34,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, name)| name)
 }
 
-/// ` 'x'` phrased as a question, for a help line.
+/// Returns the help line that suggests the nearest candidate.
 pub(crate) fn did_you_mean<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,

@@ -1,25 +1,25 @@
-//! A configuration as it is written, compounds not expanded: what it declares where.
+//! The outline of a configuration: its scopes with their declarations, compounds not expanded.
 
-use crate::flat::{Flat, Port};
+use crate::flat::{FlatGraph, Port};
 use crate::source::Span;
 
-/// What a class name stands for.
+/// The class that a name refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ClassOf {
+pub enum ClassRef {
     /// A class of the library.
     Primitive(String),
     /// A compound: an index in [`Outline::scopes`].
     Compound(usize),
     /// `input` or `output` of a compound.
     Port,
-    /// Nothing; that has been reported.
+    /// No known class; the error has been reported.
     Unknown,
 }
 
 /// A configuration with its compounds.
 #[derive(Clone, Debug, Default)]
 pub struct Outline {
-    /// The bodies of compounds, those within others first; the file itself is the last.
+    /// The bodies of compounds, inner ones first; the file itself is the last.
     pub scopes: Vec<OutlineScope>,
 }
 
@@ -28,45 +28,45 @@ pub struct Outline {
 pub struct OutlineScope {
     /// The compound's name; empty if it has none.
     pub name: String,
-    /// Where it stands.
+    /// Its source text.
     pub span: Span,
     /// Parameters with their keywords.
     pub formals: Vec<(String, String)>,
-    /// How many inputs a compound has.
+    /// Number of inputs of a compound.
     pub inputs: usize,
-    /// How many outputs.
+    /// Number of outputs of a compound.
     pub outputs: usize,
     /// Elements and connections; configuration strings are as written.
-    pub graph: Flat,
+    pub graph: FlatGraph,
     /// The class of each element.
-    pub classes: Vec<ClassOf>,
-    /// The classes that it declares, in its order; a name is empty for a compound without.
-    pub declares: Vec<(String, ClassOf)>,
+    pub classes: Vec<ClassRef>,
+    /// The classes that it declares, in source order; the name of an anonymous compound is empty.
+    pub declares: Vec<(String, ClassRef)>,
     /// The class to try if ports or arguments do not fit this one.
-    pub next: Option<ClassOf>,
+    pub next: Option<ClassRef>,
 }
 
 /// Whether packets are pushed or pulled through the ports of an element: a letter each, `h`, `l` or
 /// `a` where neither is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Processing {
-    /// By input.
+    /// One letter for each input.
     pub inputs: Vec<char>,
-    /// By output.
+    /// One letter for each output.
     pub outputs: Vec<char>,
 }
 
 impl Processing {
-    /// The letters as Click writes them: inputs, a slash, outputs.
+    /// Returns the processing code as Click writes it: inputs, a slash, outputs.
     pub fn code(&self) -> String {
         self.inputs.iter().chain(&['/']).chain(&self.outputs).collect()
     }
 }
 
 impl Outline {
-    /// A graph without compounds, which stands at `span`.
-    pub fn of(graph: Flat, span: Span) -> Self {
-        let primitive = |it: &crate::FlatElement| ClassOf::Primitive(it.class.clone());
+    /// Makes an outline of a graph without compounds, whose source text is `span`.
+    pub fn from_graph(graph: FlatGraph, span: Span) -> Self {
+        let primitive = |it: &crate::FlatElement| ClassRef::Primitive(it.class.clone());
         let file = OutlineScope {
             name: String::new(),
             span,
@@ -81,50 +81,51 @@ impl Outline {
         Outline { scopes: vec![file] }
     }
 
-    /// The file itself.
+    /// Returns the scope of the file itself.
     pub fn file(&self) -> Option<&OutlineScope> {
         self.scopes.last()
     }
 
-    /// Push and pull for each element of each scope. `code` is what is known of a class, such as
-    /// `a/ah`; ports that neither it nor a neighbour decides push.
+    /// Resolves push and pull for each element of each scope. `code` returns the processing code of
+    /// a class, such as `a/ah`, if it is known. A port that neither its class nor a neighbour
+    /// decides is push.
     pub fn processing(&self, code: &dyn Fn(&str) -> Option<String>) -> Vec<Vec<Processing>> {
         let mut codes: Vec<String> = Vec::new();
         let mut all = Vec::new();
         for scope in &self.scopes {
-            let of = |class: &ClassOf| match class {
-                ClassOf::Primitive(name) => code(name),
-                ClassOf::Compound(at) => codes.get(*at).cloned(),
-                ClassOf::Port | ClassOf::Unknown => None,
+            let code_of = |class: &ClassRef| match class {
+                ClassRef::Primitive(name) => code(name),
+                ClassRef::Compound(at) => codes.get(*at).cloned(),
+                ClassRef::Port | ClassRef::Unknown => None,
             };
-            let mut work = Settling::new(scope, &of);
-            work.settle();
-            codes.push(work.compound_code());
-            all.push(work.finish());
+            let mut resolver = ProcessingResolver::new(scope, &code_of);
+            resolver.propagate();
+            codes.push(resolver.compound_code());
+            all.push(resolver.finish());
         }
         all
     }
 }
 
-/// The ports of one scope while push and pull spread along its connections.
-struct Settling<'a> {
+/// Propagates push and pull along the connections of one scope.
+struct ProcessingResolver<'a> {
     scope: &'a OutlineScope,
     ports: Vec<Processing>,
 }
 
-impl<'a> Settling<'a> {
-    fn new(scope: &'a OutlineScope, code: &dyn Fn(&ClassOf) -> Option<String>) -> Self {
+impl<'a> ProcessingResolver<'a> {
+    fn new(scope: &'a OutlineScope, code: &dyn Fn(&ClassRef) -> Option<String>) -> Self {
         let counts = scope.graph.ports();
-        let element = |(class, (inputs, outputs)): (&ClassOf, (usize, usize))| {
+        let element = |(class, (inputs, outputs)): (&ClassRef, (usize, usize))| {
             let code = code(class).unwrap_or_else(|| "a/a".to_owned());
             let (left, right) = code.split_once('/').unwrap_or((&code, &code));
             Processing { inputs: letters(left, inputs), outputs: letters(right, outputs) }
         };
-        Settling { scope, ports: scope.classes.iter().zip(counts).map(element).collect() }
+        ProcessingResolver { scope, ports: scope.classes.iter().zip(counts).map(element).collect() }
     }
 
-    /// Carries letters along connections and through agnostic elements until nothing changes.
-    fn settle(&mut self) {
+    /// Propagates letters along connections and through agnostic elements until nothing changes.
+    fn propagate(&mut self) {
         let mut changed = true;
         while changed {
             changed = false;
@@ -148,7 +149,7 @@ impl<'a> Settling<'a> {
         self.ports[port.element].inputs[port.port]
     }
 
-    /// Decides one port, and with it the agnostic ports of the element's other side.
+    /// Sets the letter of one port, and with it that of the element's agnostic ports.
     fn decide(
         &mut self,
         element: usize,
@@ -159,14 +160,14 @@ impl<'a> Settling<'a> {
         let ports = &mut self.ports[element];
         input.into_iter().for_each(|port| ports.inputs[port] = letter);
         output.into_iter().for_each(|port| ports.outputs[port] = letter);
-        if self.scope.classes[element] == ClassOf::Port {
+        if self.scope.classes[element] == ClassRef::Port {
             return;
         }
         let open = ports.inputs.iter_mut().chain(&mut ports.outputs);
         open.filter(|port| **port == 'a').for_each(|port| *port = letter);
     }
 
-    /// The code of the compound whose body this is.
+    /// Returns the processing code of the compound whose body this scope is.
     fn compound_code(&self) -> String {
         let side = |letters: &[char]| match letters {
             [] => "a".to_owned(),
@@ -174,13 +175,14 @@ impl<'a> Settling<'a> {
         };
         let ends: Vec<_> = self.ports.iter().zip(&self.scope.classes).collect();
         match &ends[..] {
-            [(input, ClassOf::Port), (output, ClassOf::Port), ..] => {
+            [(input, ClassRef::Port), (output, ClassRef::Port), ..] => {
                 format!("{}/{}", side(&input.outputs), side(&output.inputs))
             }
             _ => "a/a".to_owned(),
         }
     }
 
+    /// Returns the letters of all elements; ports still agnostic become push.
     fn finish(mut self) -> Vec<Processing> {
         for ports in &mut self.ports {
             let open = ports.inputs.iter_mut().chain(&mut ports.outputs);
@@ -190,7 +192,8 @@ impl<'a> Settling<'a> {
     }
 }
 
-/// The letters of one side of a code for so many ports; the last goes for all further ones.
+/// Returns the letters of one side of a processing code for `count` ports; the last letter counts
+/// for all further ports.
 fn letters(code: &str, count: usize) -> Vec<char> {
     let all: Vec<char> = code.chars().collect();
     let letter = |port: usize| match all.get(port).or(all.last()) {

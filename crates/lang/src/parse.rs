@@ -1,4 +1,4 @@
-//! From text to syntax tree: statements and connections.
+//! The parser: builds the syntax tree of a text. This file holds statements and connections.
 
 mod element;
 mod statement;
@@ -6,20 +6,20 @@ mod statement;
 use std::collections::VecDeque;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::lexer::{Kind, Lexer, Token};
+use crate::lexer::{Lexer, Token, TokenKind};
 use crate::source::{FileId, SourceMap, Span};
 use crate::tree::{Body, Chain, Link, LinkKind, List, Stmt, Tree};
 
-/// Braces and parentheses may be nested this deep; Click allows 50.
+/// Greatest depth to which braces and parentheses may be nested; Click allows 50.
 const MAX_DEPTH: usize = 100;
 
-/// A file may write this many port numbers, those within ranges too.
+/// Most port numbers that a file may write, including those of ranges.
 const MAX_PORTS: usize = 1_000_000;
 
 /// Finds the files that `require(library FILE)` names.
 pub trait Libraries {
-    /// Adds the library to the map (or finds it there), or says why not. `from` is the text that
-    /// asks for it. A file that was included before is not included again.
+    /// Adds the library `name` to `sources`, or finds it there, for the text `from`; an error is
+    /// the message for the user. The parser does not include a file twice.
     fn library(
         &mut self,
         sources: &mut SourceMap,
@@ -28,7 +28,7 @@ pub trait Libraries {
     ) -> Result<FileId, String>;
 }
 
-/// No library is ever found.
+/// A [`Libraries`] that finds no library.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoLibraries;
 
@@ -43,7 +43,7 @@ pub fn parse(sources: &mut SourceMap, file: FileId) -> (Tree, Diagnostics) {
     parse_with(sources, file, &mut NoLibraries)
 }
 
-/// Parses a text, and the libraries that it includes.
+/// Parses a text and the libraries that it includes.
 pub fn parse_with(
     sources: &mut SourceMap,
     file: FileId,
@@ -78,13 +78,13 @@ fn parse_file(
         ports_left: MAX_PORTS,
         last: Span { file, start: 0, end: 0 },
     };
-    let body = parser.stmts(Within::File);
-    let Lexer { tokens, comments, directives, bad, .. } = parser.lexer;
-    for fault in bad {
-        diagnostics.error(fault.0, "unknown preprocessor directive");
+    let body = parser.stmts(BodyKind::File);
+    let Lexer { tokens, comments, directives, bad_directives, .. } = parser.lexer;
+    for span in bad_directives {
+        diagnostics.error(span, "unknown preprocessor directive");
     }
-    // The last alone can reach the end of the text.
-    if let Some(&open) = comments.last().filter(|span| unclosed(&text[span.range()])) {
+    // Only the last comment can reach the end of the text.
+    if let Some(&open) = comments.last().filter(|span| is_unclosed(&text[span.range()])) {
         let warning =
             Diagnostic::warning(Span { end: open.start + 2, ..open }, "comment not closed");
         diagnostics.push(warning.with_help("everything from here on is part of it; write '*/'"));
@@ -102,13 +102,13 @@ fn parse_file(
     Tree { file, body, tokens, comments, text }
 }
 
-fn unclosed(comment: &str) -> bool {
+fn is_unclosed(comment: &str) -> bool {
     comment.strip_prefix("/*").is_some_and(|rest| !rest.ends_with("*/"))
 }
 
-/// What statements stand in.
+/// The body that statements belong to: a file, or a compound or group with its opening bracket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Within {
+enum BodyKind {
     File,
     Compound(Span),
     Group(Span),
@@ -116,16 +116,16 @@ enum Within {
 
 struct Parser<'a> {
     lexer: Lexer,
-    /// Tokens taken back.
+    /// Tokens that the parser has put back.
     pending: VecDeque<Token>,
     sources: &'a mut SourceMap,
     libraries: &'a mut dyn Libraries,
     included: &'a mut Vec<FileId>,
     diagnostics: &'a mut Diagnostics,
     depth: usize,
-    /// Port numbers that may still be written.
+    /// Number of ports that may still be written.
     ports_left: usize,
-    /// The token taken last.
+    /// Span of the last token taken.
     last: Span,
 }
 
@@ -136,6 +136,7 @@ impl Parser<'_> {
         token
     }
 
+    /// Puts a token back, so that it is the next one.
     fn back(&mut self, token: Token) {
         self.pending.push_front(token);
     }
@@ -145,7 +146,7 @@ impl Parser<'_> {
     }
 
     /// Takes the next token if it is a `kind`.
-    fn accept(&mut self, kind: Kind) -> Option<Token> {
+    fn accept(&mut self, kind: TokenKind) -> Option<Token> {
         let token = self.next();
         if token.kind == kind {
             return Some(token);
@@ -160,56 +161,64 @@ impl Parser<'_> {
 
     fn syntax_error(&mut self, token: Token) {
         let message = match token.kind {
-            Kind::End => "syntax error near end of file".to_string(),
+            TokenKind::End => "syntax error near end of file".to_string(),
             _ => format!("syntax error near '{}'", self.text(token)),
         };
         let mut error = Diagnostic::error(token.span, message);
         match token.kind {
-            Kind::Char('=' | '-' | '>') => {
+            TokenKind::Char('=' | '-' | '>') => {
                 error = error.with_help("connections are written '->' or '=>'");
             }
-            Kind::Char(':') => error = error.with_help("declarations are written 'name :: Class'"),
-            Kind::Char('}' | ')') => error = error.with_help("nothing is open here that it closes"),
+            TokenKind::Char(':') => {
+                error = error.with_help("declarations are written 'name :: Class'")
+            }
+            TokenKind::Char('}' | ')') => {
+                error = error.with_help("nothing is open here that it closes")
+            }
             _ => {}
         }
         self.diagnostics.push(error);
     }
 
-    /// Statements, up to what ends them, which is left for the caller.
-    fn stmts(&mut self, within: Within) -> Vec<Stmt> {
+    /// Parses statements up to the token that ends the body, which it leaves for the caller.
+    fn stmts(&mut self, enclosing: BodyKind) -> Vec<Stmt> {
         let mut stmts = Vec::new();
         loop {
             let token = self.next();
             match token.kind {
-                Kind::Ident
-                | Kind::Char('[' | '{' | '(')
-                | Kind::Arrow
-                | Kind::Wide
-                | Kind::Context => {
+                TokenKind::Ident
+                | TokenKind::Char('[' | '{' | '(')
+                | TokenKind::Arrow
+                | TokenKind::DoubleArrow
+                | TokenKind::Context => {
                     self.back(token);
-                    let nested = within != Within::File;
+                    let nested = enclosing != BodyKind::File;
                     stmts.extend(self.chain(nested).map(Stmt::Chain));
                 }
-                Kind::ElementClass => stmts.extend(self.elementclass(token)),
-                Kind::Require => stmts.extend(self.require(token, within)),
-                Kind::Define => stmts.extend(self.define(token)),
-                Kind::Char(';') => {}
-                Kind::Char('}') | Kind::Bars if matches!(within, Within::Compound(_)) => {
+                TokenKind::ElementClass => stmts.extend(self.elementclass(token)),
+                TokenKind::Require => stmts.extend(self.require(token, enclosing)),
+                TokenKind::Define => stmts.extend(self.define(token)),
+                TokenKind::Char(';') => {}
+                TokenKind::Char('}') | TokenKind::DoubleBar
+                    if matches!(enclosing, BodyKind::Compound(_)) =>
+                {
                     self.back(token);
                     return stmts;
                 }
-                Kind::Char(')') if matches!(within, Within::Group(_)) => {
+                TokenKind::Char(')') if matches!(enclosing, BodyKind::Group(_)) => {
                     self.back(token);
                     return stmts;
                 }
-                Kind::Char('}') | Kind::Bars if matches!(within, Within::Group(_)) => {
+                TokenKind::Char('}') | TokenKind::DoubleBar
+                    if matches!(enclosing, BodyKind::Group(_)) =>
+                {
                     self.syntax_error(token);
                     self.back(token);
                     return stmts;
                 }
-                Kind::End => {
+                TokenKind::End => {
                     self.back(token);
-                    self.unclosed(token, within);
+                    self.report_unclosed(token, enclosing);
                     return stmts;
                 }
                 _ => self.syntax_error(token),
@@ -217,17 +226,17 @@ impl Parser<'_> {
         }
     }
 
-    fn unclosed(&mut self, token: Token, within: Within) {
-        let (close, open, at) = match within {
-            Within::File => return,
-            Within::Compound(at) => ('}', '{', at),
-            Within::Group(at) => (')', '(', at),
+    fn report_unclosed(&mut self, token: Token, enclosing: BodyKind) {
+        let (close, open, at) = match enclosing {
+            BodyKind::File => return,
+            BodyKind::Compound(at) => ('}', '{', at),
+            BodyKind::Group(at) => (')', '(', at),
         };
         let error = Diagnostic::error(token.span, format!("expected '{close}'"));
         self.diagnostics.push(error.with_note(at, format!("'{open}' opened here")));
     }
 
-    /// Lists and the arrows between them; `None` if nothing was there after all.
+    /// Parses lists and the arrows between them; `None` if there is no list.
     fn chain(&mut self, nested: bool) -> Option<Chain> {
         let mut lists: Vec<List> = Vec::new();
         let mut links: Vec<Link> = Vec::new();
@@ -238,7 +247,7 @@ impl Parser<'_> {
                 None => break,
             }
         }
-        // After an arrow that leads nowhere, an error has been reported.
+        // An arrow without a list after it has been reported.
         links.truncate(lists.len().saturating_sub(1));
         let span = lists.first()?.span.to(lists.last()?.span);
         Some(Chain { lists, links, span })
@@ -248,25 +257,25 @@ impl Parser<'_> {
         loop {
             let token = self.next();
             let kind = match token.kind {
-                Kind::Arrow => LinkKind::Arrow,
-                Kind::Wide => LinkKind::Wide,
-                Kind::Context => {
+                TokenKind::Arrow => LinkKind::Arrow,
+                TokenKind::DoubleArrow => LinkKind::DoubleArrow,
+                TokenKind::Context => {
                     let text = self.text(token);
                     LinkKind::Context(text[1..text.len() - 1].to_string())
                 }
-                Kind::Char(',') | Kind::Colons => {
+                TokenKind::Char(',') | TokenKind::DoubleColon => {
                     self.syntax_error(token);
                     continue;
                 }
-                Kind::Char(';') => return None,
-                Kind::Ident
-                | Kind::Char('{' | '}' | '[' | ')')
-                | Kind::Bars
-                | Kind::ElementClass
-                | Kind::Require
-                | Kind::Provide
-                | Kind::Define
-                | Kind::End => {
+                TokenKind::Char(';') => return None,
+                TokenKind::Ident
+                | TokenKind::Char('{' | '}' | '[' | ')')
+                | TokenKind::DoubleBar
+                | TokenKind::ElementClass
+                | TokenKind::Require
+                | TokenKind::Provide
+                | TokenKind::Define
+                | TokenKind::End => {
                     self.back(token);
                     return None;
                 }
@@ -279,14 +288,14 @@ impl Parser<'_> {
         }
     }
 
-    /// Elements separated by commas; `None` if there was not one.
+    /// Parses elements separated by commas; `None` if there is no element.
     fn list(&mut self, first: bool, nested: bool) -> Option<List> {
         let mut elements = Vec::new();
         loop {
             if let Some(element) = self.element(first, nested, elements.is_empty()) {
                 elements.push(element);
             }
-            if elements.is_empty() || self.accept(Kind::Char(',')).is_none() {
+            if elements.is_empty() || self.accept(TokenKind::Char(',')).is_none() {
                 break;
             }
         }
@@ -294,12 +303,12 @@ impl Parser<'_> {
         Some(List { elements, span })
     }
 
-    /// The body of a compound or group, unless it is nested too deep.
-    fn nested_body(&mut self, within: Within) -> Body {
-        let (open, what) = match within {
-            Within::File => (self.last, ""),
-            Within::Compound(open) => (open, "compound element"),
-            Within::Group(open) => (open, "element group"),
+    /// Parses the body of a compound or group, unless it is nested too deep.
+    fn nested_body(&mut self, enclosing: BodyKind) -> Body {
+        let (open, what) = match enclosing {
+            BodyKind::File => (self.last, ""),
+            BodyKind::Compound(open) => (open, "compound element"),
+            BodyKind::Group(open) => (open, "element group"),
         };
         if self.depth >= MAX_DEPTH {
             let message = format!("maximum {what} nesting depth exceeded");
@@ -311,25 +320,25 @@ impl Parser<'_> {
         }
         self.depth += 1;
         let formals =
-            if matches!(within, Within::Compound(_)) { self.formals() } else { Vec::new() };
-        let stmts = self.stmts(within);
+            if matches!(enclosing, BodyKind::Compound(_)) { self.formals() } else { Vec::new() };
+        let stmts = self.stmts(enclosing);
         self.depth -= 1;
         Body { formals, stmts, span: open.to(self.last) }
     }
 
-    /// Skips what is nested too deep, up to the bracket that closes it, which is left.
+    /// Skips a body that is nested too deep, up to the bracket that closes it, which stays.
     fn skip_nested(&mut self) {
         let mut depth = 0usize;
         loop {
             let token = self.next();
             match token.kind {
-                Kind::Char('(') => {
+                TokenKind::Char('(') => {
                     self.lexer.config();
-                    self.accept(Kind::Char(')'));
+                    self.accept(TokenKind::Char(')'));
                 }
-                Kind::Char('{') => depth += 1,
-                Kind::Char('}' | ')') if depth > 0 => depth -= 1,
-                Kind::Char('}' | ')') | Kind::End => {
+                TokenKind::Char('{') => depth += 1,
+                TokenKind::Char('}' | ')') if depth > 0 => depth -= 1,
+                TokenKind::Char('}' | ')') | TokenKind::End => {
                     self.back(token);
                     return;
                 }

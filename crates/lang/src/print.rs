@@ -1,18 +1,18 @@
-//! Configurations as text and as drawings.
+//! Prints configurations as text, XML, HTML and drawings.
 
 mod dot;
+mod drawing_info;
 mod flat;
 mod html;
 mod layout;
-mod look;
 mod pretty;
 mod svg;
 mod xml;
 
 pub use dot::dot;
+pub use drawing_info::{ConnectionKind, DrawingInfo, NoDrawingInfo};
 pub use flat::flat;
-pub use html::{Links, escape, html};
-pub use look::{Kind, Plain, PortKinds};
+pub use html::{HtmlLinks, escape, html};
 pub use pretty::pretty;
 pub use svg::svg;
 pub use xml::xml;

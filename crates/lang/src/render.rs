@@ -1,4 +1,4 @@
-//! Diagnostics as text, in Click's form and in Castanet's.
+//! Renders diagnostics as text, in Click's form and in Castanet's.
 
 use std::fmt::Write;
 
@@ -7,8 +7,8 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::source::{SourceMap, Span};
 
-/// A source line longer than this is shown in part.
-const LINE: usize = 160;
+/// A longer source line, in bytes, is shown in part.
+const MAX_LINE: usize = 160;
 
 pub(crate) fn click(all: &Diagnostics, sources: &SourceMap) -> String {
     let mut out = String::new();
@@ -32,6 +32,7 @@ fn line(out: &mut String, sources: &SourceMap, span: Option<Span>, prefix: &str,
     let _ = writeln!(out, "{prefix}{}", text.replace('\n', "\n  "));
 }
 
+/// Returns the line that counts the diagnostics that were not kept.
 fn more(all: &Diagnostics) -> String {
     let left = all.dropped();
     let s = if left == 1 { "" } else { "s" };
@@ -83,29 +84,32 @@ fn groups<'a>(one: &'a Diagnostic, sources: &'a SourceMap) -> Vec<Group<'a>> {
 
 /// Adds the source line of a span with a mark under it.
 fn excerpt<'a>(group: Group<'a>, sources: &'a SourceMap, span: Span) -> Group<'a> {
-    let place = sources.location(span);
+    let location = sources.location(span);
     let line = sources.line(span);
-    // A span over many lines is marked at its first line only: a caret says where, not how long.
+    // A span over many lines is marked at its first line only: the caret shows the position, not
+    // the length.
     let whole = sources.slice(line);
     let first = whole.len();
     let start = ((span.start - line.start) as usize).min(first);
     let end = ((span.end - line.start) as usize).clamp(start, first);
-    if first <= LINE {
+    if first <= MAX_LINE {
         let text = whole.to_string();
         let mark = AnnotationKind::Primary.span(start..end);
-        let snippet = Snippet::source(text).line_start(place.line as usize).path(place.name);
+        let snippet = Snippet::source(text).line_start(location.line as usize).path(location.name);
         return group.element(snippet.annotation(mark));
     }
-    let from = floor(whole, start.saturating_sub(LINE / 3));
-    let to = floor(whole, (from + LINE).min(first)).max(start);
+    let from = floor(whole, start.saturating_sub(MAX_LINE / 3));
+    let to = floor(whole, (from + MAX_LINE).min(first)).max(start);
     let text = whole[from..to].to_string();
     let mark = AnnotationKind::Primary.span(start - from..end.min(to) - from);
-    let origin =
-        Origin::path(place.name).line(place.line as usize).char_column(place.column as usize);
-    let snippet = Snippet::source(text).line_start(place.line as usize);
+    let origin = Origin::path(location.name)
+        .line(location.line as usize)
+        .char_column(location.column as usize);
+    let snippet = Snippet::source(text).line_start(location.line as usize);
     group.element(origin).element(snippet.annotation(mark))
 }
 
+/// Returns the character boundary at or before an offset.
 fn floor(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -113,7 +117,7 @@ fn floor(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// Control characters would move the cursor of whoever reads the message.
+/// Replaces control characters, which would move the terminal's cursor.
 fn printable(text: &str) -> String {
     let show = |c: char| if c.is_control() && c != '\n' { '\u{fffd}' } else { c };
     text.chars().map(show).collect()

@@ -1,4 +1,4 @@
-//! Source texts and the way from a byte in one to `FILE:LINE:COLUMN`.
+//! Source texts, and the mapping from a byte of a text to `FILE:LINE:COLUMN`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use crate::args;
 use crate::diagnostic::Diagnostic;
 use crate::nearest::nearest;
 
-/// A text in a [`SourceMap`].
+/// Identifies a text in a [`SourceMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub(crate) u32);
 
-/// A stretch of one source text, in bytes.
+/// A range of bytes of one source text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
     /// The text.
@@ -24,7 +24,8 @@ pub struct Span {
 }
 
 impl Span {
-    /// From the start of `self` to the end of `other`, when both are in one text.
+    /// Returns the span from the start of `self` to the end of `other`; `self` if they are in
+    /// different texts.
     pub fn to(self, other: Span) -> Span {
         if self.file != other.file {
             return self;
@@ -32,7 +33,7 @@ impl Span {
         Span { end: self.end.max(other.end), start: self.start.min(other.start), ..self }
     }
 
-    /// The empty stretch at the start of this one.
+    /// Returns the empty span at the start of this one.
     pub fn head(self) -> Span {
         Span { end: self.start, ..self }
     }
@@ -43,10 +44,10 @@ impl Span {
     }
 }
 
-/// Where a span begins, as a person counts: lines and columns from one.
+/// The start of a span as a person counts: lines and columns from one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location<'a> {
-    /// Name of the text, or what the last `# line` directive calls it.
+    /// Name of the text: that of the last `# line` directive, or its own.
     pub name: &'a str,
     /// Line, as `# line` directives count it.
     pub line: u32,
@@ -54,7 +55,8 @@ pub struct Location<'a> {
     pub column: u32,
 }
 
-/// From `at` on, lines are counted from `line` and the text is called `name`.
+/// A `# line` directive: from offset `at` on, lines count from `line` and the text is called
+/// `name`.
 #[derive(Clone, Debug)]
 pub(crate) struct LineDirective {
     pub(crate) at: u32,
@@ -74,10 +76,10 @@ struct Source {
     not_utf8: Vec<u32>,
 }
 
-/// All texts that a configuration is made of: the file itself and the libraries it includes.
+/// All source texts of a configuration: the file itself and the libraries that it includes.
 ///
-/// Bytes that are not UTF-8 become U+FFFD; an `ar` archive is opened and its member `config`
-/// becomes the text.
+/// Bytes that are not UTF-8 become U+FFFD. Of an `ar` archive, the member `config` becomes the
+/// text.
 #[derive(Debug, Default)]
 pub struct SourceMap {
     files: Vec<Source>,
@@ -89,7 +91,7 @@ impl SourceMap {
         SourceMap::default()
     }
 
-    /// Adds a text under the name that errors call it: a path, `config` for one from the command
+    /// Adds a text under the name that errors print: a path, `config` for a text from the command
     /// line, `<stdin>` for a pipe.
     pub fn add(&mut self, name: impl Into<String>, bytes: impl AsRef<[u8]>) -> FileId {
         let bytes = bytes.as_ref();
@@ -161,9 +163,9 @@ impl SourceMap {
         match std::fs::read(path) {
             Ok(bytes) => Ok(self.add(shown.to_string(), bytes)),
             Err(error) => {
-                let why = system_words(&error);
+                let why = io_error_text(&error);
                 let mut report = Diagnostic::error(None, format!("{shown}: {why}"));
-                if let Some(near) = neighbour(path) {
+                if let Some(near) = nearest_file(path) {
                     report = report.with_help(format!("did you mean '{near}'?"));
                 }
                 Err(report)
@@ -171,38 +173,38 @@ impl SourceMap {
         }
     }
 
-    /// The name under which the text was added.
+    /// Returns the name under which a text was added.
     pub fn name(&self, file: FileId) -> &str {
         self.files.get(file.0 as usize).map_or("", |source| &source.name)
     }
 
-    /// The text added under a name.
+    /// Finds the text added under a name.
     pub fn find(&self, name: &str) -> Option<FileId> {
         self.files.iter().position(|source| source.name == name).map(|at| FileId(at as u32))
     }
 
-    /// The whole text.
+    /// Returns a whole text.
     pub fn text(&self, file: FileId) -> Arc<str> {
         self.files.get(file.0 as usize).map_or_else(|| "".into(), |source| source.text.clone())
     }
 
-    /// All texts.
+    /// Iterates over all texts.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|source| &*source.text)
     }
 
-    /// The text of a span.
+    /// Returns the text of a span.
     pub fn slice(&self, span: Span) -> &str {
         let text = self.files.get(span.file.0 as usize).map_or("", |source| &source.text);
         text.get(span.range()).unwrap_or("")
     }
 
-    /// What else was in the archive that the text came in.
+    /// Returns the other members of the archive that held a text.
     pub fn members(&self, file: FileId) -> &[Member] {
         self.files.get(file.0 as usize).map_or(&[], |source| &source.members)
     }
 
-    /// Where a span begins.
+    /// Returns the location of a span's start.
     pub fn location(&self, span: Span) -> Location<'_> {
         let Some(source) = self.files.get(span.file.0 as usize) else {
             return Location { name: "", line: 0, column: 0 };
@@ -214,8 +216,8 @@ impl SourceMap {
         Location { name, line, column: before.chars().count() as u32 + 1 }
     }
 
-    /// `FILE:LINE` as Click prints it; a file name that ends in a colon or a space gets no second
-    /// colon.
+    /// Returns `FILE:LINE` of a span as Click prints it. A file name that ends in a colon or a
+    /// space gets no second colon.
     pub fn landmark(&self, span: Span) -> String {
         let Location { name, line, .. } = self.location(span);
         match name.chars().last() {
@@ -225,7 +227,7 @@ impl SourceMap {
         }
     }
 
-    /// The whole line in which a span begins, without its end.
+    /// Returns the whole line in which a span begins, without its line end.
     pub(crate) fn line(&self, span: Span) -> Span {
         let Some(source) = self.files.get(span.file.0 as usize) else { return span };
         let row = source.row(span.start);
@@ -239,7 +241,7 @@ impl SourceMap {
         self.files.get(file.0 as usize).and_then(|source| source.fault.as_deref())
     }
 
-    /// Offsets of the characters that stand for bytes that were not UTF-8.
+    /// Returns the offsets of the characters that replace bytes that were not UTF-8.
     pub(crate) fn not_utf8(&self, file: FileId) -> &[u32] {
         self.files.get(file.0 as usize).map_or(&[], |source| &source.not_utf8)
     }
@@ -256,7 +258,7 @@ impl Source {
         self.line_starts.partition_point(|&start| start <= offset).saturating_sub(1)
     }
 
-    /// Name and line number of a row, after the directives above it.
+    /// Returns name and line number of a row (from zero) by the directives above it.
     fn landmark(&self, row: usize) -> (&str, u32) {
         let start = self.line_starts[row];
         let above = &self.directives[..self.directives.partition_point(|d| d.at <= start)];
@@ -269,7 +271,7 @@ impl Source {
     }
 }
 
-/// Offsets at which lines begin; `\n`, `\r\n` and a lone `\r` end a line, as in Click.
+/// Returns the offsets at which lines begin; `\n`, `\r\n` and a lone `\r` end a line, as in Click.
 fn line_starts(text: &[u8]) -> Vec<u32> {
     let mut starts = vec![0];
     for (at, &byte) in text.iter().enumerate() {
@@ -297,6 +299,7 @@ pub(crate) fn line_directive(text: &str) -> Option<(u32, Option<String>)> {
     Some((line, name))
 }
 
+/// Returns the names of the `.click` files in a folder, sorted.
 fn click_files(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().take(1000).flatten();
     let mut names: Vec<_> = entries
@@ -307,8 +310,8 @@ fn click_files(dir: &Path) -> Vec<String> {
     names
 }
 
-/// The file beside a missing one whose name is nearest.
-fn neighbour(path: &Path) -> Option<String> {
+/// Returns the file in the folder of a missing one whose name is nearest.
+fn nearest_file(path: &Path) -> Option<String> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     let wanted = path.file_name()?.to_str()?;
     let entries = std::fs::read_dir(dir.unwrap_or(Path::new("."))).ok()?.take(1000).flatten();
@@ -317,8 +320,9 @@ fn neighbour(path: &Path) -> Option<String> {
     Some(dir.map_or_else(|| near.to_string(), |dir| dir.join(near).display().to_string()))
 }
 
-/// The system's words for an error, without its number, which says nothing to people.
-pub fn system_words(error: &std::io::Error) -> String {
+/// Returns the operating system's text for an error, without the error number, which a reader does
+/// not need.
+pub fn io_error_text(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }

@@ -1,22 +1,22 @@
-//! Changes of flat graphs: what Click's tools do to a configuration on its way to a router.
+//! Transformations of flat graphs: those of Click's tools such as `click-xform` and `click-align`.
 //!
-//! Each is a function from graphs to graphs; none asks the machine or the element library. What
-//! they know of classes stands in `facts`.
+//! Each is a function from graphs to graphs, which uses neither the machine nor the element
+//! library. Facts about element classes are in `classes`.
 
 mod align;
 mod alignment;
+mod classes;
 mod combine;
-mod edit;
-mod facts;
-mod keep;
+mod editor;
 mod uncombine;
 mod undead;
+mod variables;
 mod xform;
 
-pub use align::{Aligned, align, assert_alignment};
+pub use align::{AlignOutput, align, assert_alignment};
 pub use alignment::Alignment;
-pub use combine::{Combined, Part, combine};
-pub use keep::expand_keeping;
+pub use combine::{CombineOutput, RouterComponent, combine};
 pub use uncombine::{components, uncombine};
-pub use undead::{Undead, undead};
-pub use xform::{Pattern, Transformed, patterns, transform};
+pub use undead::{UndeadOutput, undead};
+pub use variables::expand_keeping_variables;
+pub use xform::{Pattern, TransformOutput, patterns, transform};

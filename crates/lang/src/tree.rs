@@ -1,4 +1,4 @@
-//! The syntax tree: what a configuration says, before any name is looked up.
+//! The syntax tree of a configuration, before any name is looked up.
 
 use crate::lexer::Token;
 use crate::source::{FileId, Span};
@@ -6,7 +6,7 @@ use crate::source::{FileId, Span};
 /// A parsed configuration.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// The text it was parsed from.
+    /// The source text.
     pub file: FileId,
     /// Its statements.
     pub body: Vec<Stmt>,
@@ -31,14 +31,14 @@ pub enum Stmt {
     Define(Vec<Define>),
 }
 
-/// `a, b -> c => d`: lists of elements and what links them.
+/// `a, b -> c => d`: lists of elements and the arrows between them.
 #[derive(Clone, Debug)]
 pub struct Chain {
-    /// The lists, one more than links.
+    /// The lists, one more than arrows.
     pub lists: Vec<List>,
-    /// What stands between them.
+    /// The arrows between them.
     pub links: Vec<Link>,
-    /// All of it.
+    /// The whole chain.
     pub span: Span,
 }
 
@@ -47,32 +47,32 @@ pub struct Chain {
 pub struct List {
     /// The elements, at least one.
     pub elements: Vec<ElementExpr>,
-    /// All of them.
+    /// The whole list.
     pub span: Span,
 }
 
-/// What connects two lists.
+/// An arrow between two lists.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Which arrow.
+    /// Kind of the arrow.
     pub kind: LinkKind,
     /// The arrow.
     pub span: Span,
 }
 
-/// The arrows.
+/// Kind of an arrow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkKind {
     /// `->`
     Arrow,
     /// `=>` or `==>`: many to many.
-    Wide,
-    /// `~>`, `~IP>` or `~/IP>`: FastClick's link that changes context; what stands between the
+    DoubleArrow,
+    /// `~>`, `~IP>` or `~/IP>`: FastClick's link that changes context, with the text between the
     /// tilde and the arrowhead.
     Context(String),
 }
 
-/// `[1] name :: Class(config) [2]` or a part of it.
+/// `[1] name :: Class(config) [2]`, of which most parts are optional.
 #[derive(Clone, Debug)]
 pub struct ElementExpr {
     /// Input ports.
@@ -85,11 +85,11 @@ pub struct ElementExpr {
     pub config: Option<ConfigText>,
     /// Output ports.
     pub outputs: Option<Ports>,
-    /// All of it.
+    /// The whole expression.
     pub span: Span,
 }
 
-/// What an element expression begins with.
+/// The beginning of an element expression.
 #[derive(Clone, Debug)]
 pub enum Head {
     /// A name of an element or of a class.
@@ -102,23 +102,23 @@ pub enum Head {
     Implicit,
 }
 
-/// A name where it stands.
+/// A name with its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     /// The name.
     pub text: String,
-    /// Where.
+    /// Its source text.
     pub span: Span,
 }
 
-/// A class where one is expected.
+/// An expression for a class.
 #[derive(Clone, Debug)]
 pub enum ClassExpr {
     /// By name.
     Name(Name),
     /// `{ … }`
     Compound(Compound),
-    /// Missing, and an error has been reported.
+    /// Missing; the error has been reported.
     Missing,
 }
 
@@ -128,7 +128,7 @@ pub struct Ports {
     /// The numbers.
     pub list: Vec<u32>,
     /// Whether as many ports follow as there are to connect (`[]`, `[0,]`, `[0-]`).
-    pub open: bool,
+    pub expandable: bool,
     /// From bracket to bracket.
     pub span: Span,
 }
@@ -138,9 +138,10 @@ pub struct Ports {
 pub struct ConfigText {
     /// The text, comments and all.
     pub text: String,
-    /// What stands between the parentheses.
+    /// The source text between the parentheses.
     pub span: Span,
-    /// Places where a line directive was cut out: offset in `text`, offset in the source text.
+    /// Line directives cut out, each as an offset in `text` and the offset in the source text at
+    /// which the text goes on.
     pub(crate) cuts: Vec<(u32, u32)>,
 }
 
@@ -155,14 +156,14 @@ pub struct Compound {
     pub span: Span,
 }
 
-/// What stands in braces, or in the parentheses of a group.
+/// The text in braces, or in the parentheses of a group.
 #[derive(Clone, Debug)]
 pub struct Body {
     /// `$a, KEY $b, __REST__ $r |`
     pub formals: Vec<Formal>,
     /// The statements.
     pub stmts: Vec<Stmt>,
-    /// All of it.
+    /// The whole body.
     pub span: Span,
 }
 
@@ -171,9 +172,9 @@ pub struct Body {
 pub struct Formal {
     /// Its name, without the dollar sign.
     pub name: String,
-    /// The keyword by which it is given; empty if by position, `__REST__` for all that remains.
+    /// Its keyword; empty for a positional parameter, `__REST__` for all remaining arguments.
     pub keyword: String,
-    /// Where.
+    /// Its source text.
     pub span: Span,
 }
 
@@ -182,20 +183,20 @@ pub struct Formal {
 pub struct ElementClass {
     /// The new name.
     pub name: Name,
-    /// What it stands for.
+    /// The class that the name stands for.
     pub class: ClassExpr,
-    /// All of it.
+    /// The whole statement.
     pub span: Span,
 }
 
 /// `require(…)`
 #[derive(Clone, Debug)]
 pub struct Require {
-    /// Words such as `package foo` or `compact_config`, one entry a requirement.
+    /// Words such as `package foo` or `compact_config`, one entry for each requirement.
     pub requirements: Vec<String>,
-    /// Statements of the libraries that it includes.
+    /// Trees of the libraries that it includes.
     pub libraries: Vec<Tree>,
-    /// All of it.
+    /// The whole statement.
     pub span: Span,
 }
 
@@ -206,6 +207,6 @@ pub struct Define {
     pub name: String,
     /// Its value.
     pub value: String,
-    /// The whole `define`.
+    /// The whole `define` statement.
     pub span: Span,
 }

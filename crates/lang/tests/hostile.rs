@@ -1,12 +1,12 @@
-//! Inputs that nobody writes by accident: deep, huge, circular, garbage.
+//! Tests hostile inputs: deeply nested, huge, circular, garbage.
 
 use std::time::{Duration, Instant};
 
 use castanet_lang::{
-    AnyClass, Diagnostics, Flat, SourceMap, expand, fuzz_entry, fuzz_tools, parse,
+    AnyClass, Diagnostics, FlatGraph, SourceMap, expand, fuzz_entry, fuzz_tools, parse,
 };
 
-fn run(bytes: impl AsRef<[u8]>) -> (Flat, Diagnostics, String) {
+fn run(bytes: impl AsRef<[u8]>) -> (FlatGraph, Diagnostics, String) {
     let mut sources = SourceMap::new();
     let file = sources.add("config", bytes);
     let (tree, mut diagnostics) = parse(&mut sources, file);
@@ -18,7 +18,7 @@ fn run(bytes: impl AsRef<[u8]>) -> (Flat, Diagnostics, String) {
 }
 
 #[test]
-fn ten_thousand_brackets() {
+fn ten_thousand_brackets_are_parsed() {
     for (open, close) in [("(", ")"), ("{", "}"), ("[", "]"), ("A({", "})"), ("x::{", "}")] {
         let deep = open.repeat(10_000);
         run(&deep);
@@ -34,7 +34,7 @@ fn ten_thousand_brackets() {
 }
 
 #[test]
-fn circles_are_named() {
+fn cycles_of_classes_are_reported() {
     let mut sources = SourceMap::new();
     let file = sources.add(
         "config",
@@ -52,7 +52,7 @@ fn circles_are_named() {
 }
 
 #[test]
-fn doubling_is_bounded() {
+fn exponential_expansion_is_bounded() {
     let mut text = "elementclass D0 { input -> A -> output }\n".to_string();
     for i in 1..=40 {
         let inner = i - 1;
@@ -67,7 +67,7 @@ fn doubling_is_bounded() {
 }
 
 #[test]
-fn variables_do_not_explode() {
+fn exponential_substitution_is_bounded() {
     let wide = "$v".repeat(1000);
     let text = format!("define($v {wide}) a :: A($v)");
     let (_, _, errors) = run(text);
@@ -91,7 +91,7 @@ fn a_megabyte_of_garbage_is_quick_and_short() {
     for text in [bytes, signs, words, undeclared, groups.into_bytes(), links.into_bytes()] {
         let start = Instant::now();
         let (_, _, errors) = run(&text);
-        // A second of a machine that has nothing else to do, and is told to hurry.
+        // An idle machine takes a second in a release build.
         let limit = if cfg!(debug_assertions) { 20 } else { 4 };
         assert!(
             start.elapsed() < Duration::from_secs(limit),
@@ -126,7 +126,7 @@ fn line_ends_and_odd_bytes() {
 }
 
 #[test]
-fn an_unclosed_comment_is_mentioned() {
+fn an_unclosed_comment_is_a_warning() {
     for (text, warnings) in [("a :: A /* to the end", 1), ("a :: A /*/", 1), ("a :: A /* b */", 0)]
     {
         let (flat, found, errors) = run(text);
@@ -167,8 +167,8 @@ fn directories_and_missing_files() {
     assert!(error.help.is_some_and(|help| help.contains("router40.click")));
 }
 
-/// Every file of the corpus, then mutations of them for about two seconds, or as long as
-/// `CASTANET_FUZZ_SECONDS` says.
+/// Fuzzes every file of the corpus, then mutations of them for two seconds, or for
+/// `CASTANET_FUZZ_SECONDS`.
 #[test]
 fn corpus_and_mutations() {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus");
@@ -198,10 +198,10 @@ fn corpus_and_mutations() {
         for _ in 0..=random(6) {
             let other = &seeds[random(seeds.len())].1;
             let (from, to) = (random(other.len()), random(other.len()));
-            let piece = &other[from.min(to)..from.max(to).min(from.min(to) + 40)];
+            let insertion = &other[from.min(to)..from.max(to).min(from.min(to) + 40)];
             let at = random(text.len() + 1);
             match random(4) {
-                0 => drop(text.splice(at..at, piece.iter().copied())),
+                0 => drop(text.splice(at..at, insertion.iter().copied())),
                 1 => drop(text.drain(at..(at + random(12)).min(text.len()))),
                 2 if at < text.len() => text[at] = b"{}()[]|;,$\"'\\/#->:=\n\xff\0"[random(22)],
                 _ => text.truncate(at.max(8)),

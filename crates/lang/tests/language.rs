@@ -1,6 +1,6 @@
-//! What configurations mean: names, ports, compounds, variables.
+//! Tests of the language's semantics: names, ports, compounds, variables.
 
-use castanet_lang::{Flat, SourceMap, expand, parse, print};
+use castanet_lang::{FlatGraph, SourceMap, expand, parse, print};
 
 /// Classes that the tests know.
 const KNOWN: &[&str] = &[
@@ -22,7 +22,7 @@ const KNOWN: &[&str] = &[
     "IPOut",
 ];
 
-fn build_with(text: &str, vars: &[(&str, &str)]) -> (Flat, String) {
+fn build_with(text: &str, vars: &[(&str, &str)]) -> (FlatGraph, String) {
     let mut sources = SourceMap::new();
     let file = sources.add("config", text);
     let (tree, mut diagnostics) = parse(&mut sources, file);
@@ -32,7 +32,7 @@ fn build_with(text: &str, vars: &[(&str, &str)]) -> (Flat, String) {
     (flat, diagnostics.render_click(&sources))
 }
 
-/// The flat form of a good configuration.
+/// Returns the flat form of a configuration without errors.
 #[track_caller]
 fn flat(text: &str) -> String {
     let (flat, errors) = build_with(text, &[]);
@@ -40,14 +40,14 @@ fn flat(text: &str) -> String {
     print::flat(&flat)
 }
 
-/// The connections alone.
+/// Returns the connections of a configuration without errors.
 #[track_caller]
-fn wires(text: &str) -> String {
+fn connections(text: &str) -> String {
     let all = flat(text);
-    all.split_once("\n\n").map_or("", |(_, wires)| wires).replace("\n    ->", " ->")
+    all.split_once("\n\n").map_or("", |(_, connections)| connections).replace("\n    ->", " ->")
 }
 
-/// The errors of a bad one.
+/// Returns the errors of a configuration.
 fn errors(text: &str) -> String {
     build_with(text, &[]).1
 }
@@ -74,28 +74,36 @@ fn compounds_come_last_and_nest() {
          Idle@1 -> Foo@2/Print@1\n    -> Discard@3;\n"
     );
     assert_eq!(
-        wires("a :: Idle -> x :: { input -> { input -> y :: Y -> output } -> output } -> Discard"),
+        connections(
+            "a :: Idle -> x :: { input -> { input -> y :: Y -> output } -> output } -> Discard"
+        ),
         "a -> x/@1/y -> Discard@3;\n"
     );
 }
 
 #[test]
 fn ports_in_every_form() {
-    assert_eq!(wires("a::A; b::B; a [0] -> [1] b; a[1]->b"), "a [1] -> b;\na -> [1] b;\n");
-    assert_eq!(wires("a::A; b::B; a [0, 1] => [1, 0] b"), "a [1] -> b;\na -> [1] b;\n");
-    assert_eq!(wires("a::A; b::B; a => [0-2] b"), "a -> b;\na [1] -> [1] b;\na [2] -> [2] b;\n");
-    assert_eq!(wires("a::A; b::B; a [0-2] ==> b"), "a -> b;\na [1] -> [1] b;\na [2] -> [2] b;\n");
-    assert_eq!(wires("a::A; b,c :: B; a -> b, c"), "a -> b;\na -> c;\n");
-    assert_eq!(wires("a,b :: A; c :: C; a, b => c"), "a -> c;\nb -> [1] c;\n");
-    assert_eq!(wires("a::A; b::B; a [3-] => [0, 1] b"), "a [3] -> b;\na [4] -> [1] b;\n");
-    assert_eq!(wires("a::A; b::B; a [0x2] -> b"), "a [2] -> b;\n");
-    assert_eq!(wires("a, b :: A; c, d :: B; a, b => c, d"), "a -> c;\nb -> d;\n");
+    assert_eq!(connections("a::A; b::B; a [0] -> [1] b; a[1]->b"), "a [1] -> b;\na -> [1] b;\n");
+    assert_eq!(connections("a::A; b::B; a [0, 1] => [1, 0] b"), "a [1] -> b;\na -> [1] b;\n");
+    assert_eq!(
+        connections("a::A; b::B; a => [0-2] b"),
+        "a -> b;\na [1] -> [1] b;\na [2] -> [2] b;\n"
+    );
+    assert_eq!(
+        connections("a::A; b::B; a [0-2] ==> b"),
+        "a -> b;\na [1] -> [1] b;\na [2] -> [2] b;\n"
+    );
+    assert_eq!(connections("a::A; b,c :: B; a -> b, c"), "a -> b;\na -> c;\n");
+    assert_eq!(connections("a,b :: A; c :: C; a, b => c"), "a -> c;\nb -> [1] c;\n");
+    assert_eq!(connections("a::A; b::B; a [3-] => [0, 1] b"), "a [3] -> b;\na [4] -> [1] b;\n");
+    assert_eq!(connections("a::A; b::B; a [0x2] -> b"), "a [2] -> b;\n");
+    assert_eq!(connections("a, b :: A; c, d :: B; a, b => c, d"), "a -> c;\nb -> d;\n");
 }
 
 #[test]
 fn groups() {
     assert_eq!(
-        wires("a::A; b::B; a => ( -> X -> ; [1] -> Y -> [1] ) => b"),
+        connections("a::A; b::B; a => ( -> X -> ; [1] -> Y -> [1] ) => b"),
         "a -> X@6 -> b;\na [1] -> Y@7 -> [1] b;\n"
     );
     assert_eq!(
@@ -107,10 +115,12 @@ fn groups() {
 
 #[test]
 fn pass_through_and_implicit_ends() {
-    assert_eq!(wires("a::A -> { input -> output } -> b::B"), "a -> b;\n");
-    assert_eq!(wires("a::A -> { -> X -> } -> b::B"), "a -> @2/X@1 -> b;\n");
+    assert_eq!(connections("a::A -> { input -> output } -> b::B"), "a -> b;\n");
+    assert_eq!(connections("a::A -> { -> X -> } -> b::B"), "a -> @2/X@1 -> b;\n");
     assert_eq!(
-        wires("a::A [0, 1] => [0, 1] { [1] -> X -> [0]; [0] -> Y -> [1] } [0, 1] => [0, 1] b::B"),
+        connections(
+            "a::A [0, 1] => [0, 1] { [1] -> X -> [0]; [0] -> Y -> [1] } [0, 1] => [0, 1] b::B"
+        ),
         "a [1] -> @2/X@1 -> b;\na -> @2/Y@2 -> [1] b;\n"
     );
 }
@@ -183,7 +193,7 @@ fn context_links() {
 }
 
 #[test]
-fn click_texts() {
+fn errors_have_the_words_of_click() {
     let all = [
         ("Foo -> x", "config:1: undeclared element 'Foo'\nconfig:1: undeclared element 'x'\n"),
         ("x :: Foo; y :: Foo", "config:1: unknown element class 'Foo'\n"),

@@ -1,10 +1,10 @@
-//! What is printed means the same when it is read again.
+//! Property test: a printed configuration reads back as the same graph.
 
 use castanet_lang::print::{flat, pretty};
-use castanet_lang::{AnyClass, Flat, SourceMap, expand, parse};
+use castanet_lang::{AnyClass, FlatGraph, SourceMap, expand, parse};
 use proptest::prelude::*;
 
-fn read(text: &str) -> (Flat, String, String) {
+fn read(text: &str) -> (FlatGraph, String, String) {
     let mut sources = SourceMap::new();
     let file = sources.add("config", text);
     let (tree, mut diagnostics) = parse(&mut sources, file);
@@ -13,7 +13,7 @@ fn read(text: &str) -> (Flat, String, String) {
     (graph, pretty(&tree), diagnostics.render_click(&sources))
 }
 
-/// Declarations of `e0`, `e1`, … with configurations, then statements about them.
+/// Generates declarations of `e0`, `e1`, … with configurations, then statements that connect them.
 fn configuration() -> impl Strategy<Value = String> {
     let config = prop_oneof![
         Just(String::new()),
@@ -66,7 +66,7 @@ proptest! {
         for (a, b) in graph.elements.iter().zip(&again.elements) {
             prop_assert_eq!((&a.name, &a.class, &a.config), (&b.name, &b.class, &b.config));
         }
-        let ends = |graph: &Flat| -> Vec<_> {
+        let ends = |graph: &FlatGraph| -> Vec<_> {
             graph.connections.iter().map(|c| (c.from, c.to)).collect()
         };
         prop_assert_eq!(ends(&graph), ends(&again));

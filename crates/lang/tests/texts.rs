@@ -1,23 +1,22 @@
-//! Golden texts: errors in Castanet's form, formatted source, drawings, arguments.
+//! Golden tests of texts: errors in Castanet's form, formatted source, drawings, arguments.
 
-use castanet_lang::print::{self, Kind, Plain, PortKinds};
-use castanet_lang::{AnyClass, Flat, SourceMap, args, expand, nearest, parse};
+use castanet_lang::print::{self, ConnectionKind, DrawingInfo, NoDrawingInfo};
+use castanet_lang::{AnyClass, FlatGraph, SourceMap, args, expand, nearest, parse};
 
 fn rich(text: &str) -> String {
     let mut sources = SourceMap::new();
     let file = sources.add("config", text);
     let (tree, mut diagnostics) = parse(&mut sources, file);
     let known = |class: &str| ["Idle", "Counter", "Discard", "Queue"].contains(&class);
-    let named = Known(&known);
-    let (_, more) = expand(&tree, &named, &[]);
+    let (_, more) = expand(&tree, &KnownClasses(&known), &[]);
     diagnostics.append(more);
     diagnostics.render_rich(&sources, false)
 }
 
-/// A predicate with names for suggestions.
-struct Known<'a>(&'a dyn Fn(&str) -> bool);
+/// Known classes: a predicate, and names for suggestions.
+struct KnownClasses<'a>(&'a dyn Fn(&str) -> bool);
 
-impl castanet_lang::ClassInfo for Known<'_> {
+impl castanet_lang::ClassInfo for KnownClasses<'_> {
     fn knows(&self, class: &str) -> bool {
         (self.0)(class)
     }
@@ -27,7 +26,7 @@ impl castanet_lang::ClassInfo for Known<'_> {
     }
 }
 
-fn graph(text: &str) -> Flat {
+fn graph(text: &str) -> FlatGraph {
     let mut sources = SourceMap::new();
     let file = sources.add("config", text);
     let (tree, _) = parse(&mut sources, file);
@@ -111,7 +110,7 @@ d :: D;
 }
 
 #[test]
-fn spans_lead_into_configuration_strings() {
+fn spans_of_configuration_strings_map_to_the_source() {
     let text = "define($v 12 34) a :: A(/* c */ one, $v,\n# 7 \"x\"\n three // t\n, \"$v\")";
     let element = &graph(text).elements[0];
     let config = &element.config;
@@ -160,12 +159,12 @@ fn nearest_names() {
     assert_eq!(nearest("Foo", ["Queue", "Counter"]), None);
 }
 
-/// The first connection is pulled, the others are pushed.
-struct FirstPulled;
+/// Marks the first connection as pull and the others as push.
+struct FirstConnectionPull;
 
-impl PortKinds for FirstPulled {
-    fn connection(&self, at: usize) -> Kind {
-        if at == 0 { Kind::Pull } else { Kind::Push }
+impl DrawingInfo for FirstConnectionPull {
+    fn connection(&self, at: usize) -> ConnectionKind {
+        if at == 0 { ConnectionKind::Pull } else { ConnectionKind::Push }
     }
 
     fn color(&self, element: usize) -> Option<String> {
@@ -178,14 +177,14 @@ impl PortKinds for FirstPulled {
 }
 
 #[test]
-fn drawings_show_what_there_is() {
+fn drawings_show_edges_ports_and_notes() {
     let flat = graph("a :: A(\"<&>\") [1] -> b :: B -> a; b -> b");
-    let svg = print::svg(&flat, &FirstPulled);
+    let svg = print::svg(&flat, &FirstConnectionPull);
     assert_eq!(svg.matches("rx=\"4\"").count(), 2, "a box an element");
     assert_eq!(svg.matches("stroke-dasharray").count(), 2, "one pulled edge, and the legend");
     assert!(svg.contains("&quot;&lt;&amp;&gt;&quot;") && svg.contains("12 ns"));
     assert!(svg.contains("fill=\"#ffeecc\""));
-    let dot = print::dot(&flat, &Plain);
+    let dot = print::dot(&flat, &NoDrawingInfo);
     assert!(dot.contains("n0:o1:s -> n1:i0:n"), "{dot}");
     assert!(dot.contains("label=\"{{<i0> 0}|a\\nA|{<o0> 0|<o1> 1}}\""), "{dot}");
 }
@@ -194,7 +193,7 @@ fn drawings_show_what_there_is() {
 fn boxes_of_a_drawing_do_not_overlap() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/router40.click");
     let text = std::fs::read_to_string(path).expect("the corpus");
-    let svg = print::svg(&graph(&text), &Plain);
+    let svg = print::svg(&graph(&text), &NoDrawingInfo);
     let number = |line: &str, name: &str| -> f64 {
         let (_, rest) = line.split_once(&format!("{name}=\"")).expect("an attribute");
         rest.split('"').next().expect("a value").parse().expect("a number")

@@ -1,12 +1,14 @@
-//! What the transformations make of graphs: examples, and what holds of any graph.
+//! Tests of the transformations: examples, and properties of any graph.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use castanet_lang::transform::{
-    Part, Pattern, align, assert_alignment, combine, components, expand_keeping, patterns,
-    transform, uncombine, undead,
+    Pattern, RouterComponent, align, assert_alignment, combine, components,
+    expand_keeping_variables, patterns, transform, uncombine, undead,
 };
-use castanet_lang::{AnyClass, Flat, Member, SourceMap, Span, Tree, archive, expand, parse, print};
+use castanet_lang::{
+    AnyClass, FlatGraph, Member, SourceMap, Span, Tree, archive, expand, parse, print,
+};
 use proptest::prelude::*;
 
 fn tree(text: &str) -> (Tree, Span) {
@@ -17,18 +19,18 @@ fn tree(text: &str) -> (Tree, Span) {
     (tree, Span { file, start: 0, end: 0 })
 }
 
-fn flat(text: &str) -> Flat {
+fn flat(text: &str) -> FlatGraph {
     let (graph, errors) = expand(&tree(text).0, &AnyClass, &[]);
     assert!(!errors.has_errors(), "{errors:?}\n{text}");
     graph
 }
 
-fn show(graph: &Flat) -> String {
+fn show(graph: &FlatGraph) -> String {
     print::flat(graph)
 }
 
-/// Declarations and connections, in no order.
-fn facts(graph: &Flat) -> BTreeSet<String> {
+/// Returns declarations and connections without their order.
+fn unordered(graph: &FlatGraph) -> BTreeSet<String> {
     let name = |at: usize| &graph.elements[at].name;
     let elements =
         graph.elements.iter().map(|e| format!("{} :: {}({})", e.name, e.class, e.config));
@@ -64,7 +66,7 @@ fn archives_are_read_back() {
 fn variables_of_the_file_stay() {
     let keep = |text: &str, vars: &[(&str, &str)]| {
         let vars: Vec<_> = vars.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
-        let (graph, errors) = expand_keeping(&tree(text).0, &AnyClass, &vars);
+        let (graph, errors) = expand_keeping_variables(&tree(text).0, &AnyClass, &vars);
         assert!(errors.is_empty(), "{errors:?}");
         show(&graph)
     };
@@ -85,16 +87,16 @@ ss[1] -> Queue -> rr :: RoundRobinSched;
 Idle -> [1]rr;
 rr -> td2 :: ToDump(b);";
 
-fn unearth(text: &str) -> String {
+fn print_undead(text: &str) -> String {
     let done = undead(&flat(text));
-    assert!(!done.found.has_errors(), "{:?}", done.found);
+    assert!(!done.diagnostics.has_errors(), "{:?}", done.diagnostics);
     done.graph.as_ref().map_or("dead".to_owned(), show)
 }
 
 #[test]
-fn dead_elements_go() {
+fn dead_elements_are_removed() {
     assert_eq!(
-        unearth(MANUAL),
+        print_undead(MANUAL),
         "InfiniteSource@4 :: InfiniteSource;\nQueue@7 :: Queue;\ntd2 :: ToDump(b);\n\n\
          InfiniteSource@4 -> Queue@7\n    -> td2;\n"
     );
@@ -108,27 +110,27 @@ fn dead_elements_go() {
         ("i :: I -> t :: Tee -> d :: D; t[1] -> Idle", "i -> d;\n"),
         ("i :: I -> [1]s :: StaticPullSwitch(1) -> d :: D; j :: I -> s", "i -> d;\n"),
         ("i :: I -> s :: StaticSwitch(-1); s -> d :: D; j :: J -> e :: E", "j -> e;\n"),
-        // A port that lost its neighbour gets an Idle.
+        // A port that has lost its neighbour gets an Idle.
         (
             "i :: I -> c :: C -> d :: D; c[1] -> Queue -> Idle",
             "i -> c\n    -> d;\nc [1] -> Idle@4;\n",
         ),
-        // A loop alone has no beginning.
+        // A loop alone has no source.
         ("i :: I -> d :: D; a :: A -> b :: B -> a", "i -> d;\n"),
         ("Idle -> Discard", "dead"),
         ("AddressInfo(x 1.0.0.1); i :: I -> d :: D", "i -> d;\n"),
     ] {
-        let done = unearth(text);
+        let done = print_undead(text);
         let links = done.rsplit_once("\n\n").map_or(done.as_str(), |(_, links)| links);
         assert_eq!(links, want, "{text}\n{done}");
     }
-    assert!(unearth("AddressInfo(x 1.0.0.1)").contains("AddressInfo@1"));
-    assert!(unearth("i :: I -> t :: Tee -> d :: D; t[1] -> e :: E").contains("t :: Tee(2)"));
+    assert!(print_undead("AddressInfo(x 1.0.0.1)").contains("AddressInfo@1"));
+    assert!(print_undead("i :: I -> t :: Tee -> d :: D; t[1] -> e :: E").contains("t :: Tee(2)"));
 }
 
 #[test]
 fn schedulers_lose_shares_with_their_inputs() {
-    let done = unearth(
+    let done = print_undead(
         "i :: I -> q :: Queue -> s :: StrideSched(1, 2, 3) -> d :: D; Idle -> [1]s; \
          j :: J -> r :: Queue -> [2]s",
     );
@@ -137,17 +139,17 @@ fn schedulers_lose_shares_with_their_inputs() {
 }
 
 #[test]
-fn switches_that_say_no_number_are_errors() {
+fn switches_without_a_number_are_errors() {
     let done = undead(&flat("i :: I -> s :: StaticSwitch(x) -> d :: D; j :: J -> e :: E"));
-    let words: Vec<_> = done.found.iter().map(|d| d.message.as_str()).collect();
+    let words: Vec<_> = done.diagnostics.iter().map(|d| d.message.as_str()).collect();
     assert_eq!(words, ["s: bad configuration 'StaticSwitch(x)'"]);
     let notes: Vec<_> = done.notes.iter().map(|(_, text)| text.as_str()).collect();
     assert!(notes.contains(&"assuming 'i :: I' is source"), "{notes:?}");
     assert!(notes.contains(&"removing 'd :: D'"), "{notes:?}");
 }
 
-fn part(name: &str, text: &str) -> Part {
-    Part { name: name.into(), graph: flat(text), members: Vec::new() }
+fn component(name: &str, text: &str) -> RouterComponent {
+    RouterComponent { name: name.into(), graph: flat(text), members: Vec::new() }
 }
 
 fn links(texts: &[&str]) -> Vec<String> {
@@ -160,11 +162,11 @@ const B: &str = "FromDevice(eth1) -> Strip(14) -> Discard; Idle -> ToDevice(eth1
 
 #[test]
 fn routers_are_joined_at_their_devices() {
-    let parts = [part("a", A), part("b", B)];
+    let parts = [component("a", A), component("b", B)];
     let span = tree("").1;
-    let joined = combine(&parts, &links(&["a.eth0=b.eth1", "b.eth1=a.f"]), span).expect("fits");
-    assert!(joined.warnings.is_empty(), "{:?}", joined.warnings);
-    let text = show(&joined.graph);
+    let combined = combine(&parts, &links(&["a.eth0=b.eth1", "b.eth1=a.f"]), span).expect("fits");
+    assert!(combined.warnings.is_empty(), "{:?}", combined.warnings);
+    let text = show(&combined.graph);
     for line in [
         "link1 :: RouterLink(a t ToDevice, \"eth0, BURST 8\", b FromDevice@1 FromDevice, eth1);",
         "link2 :: RouterLink(b ToDevice@5 ToDevice, eth1, a f FromDevice, eth0);",
@@ -174,24 +176,24 @@ fn routers_are_joined_at_their_devices() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
-    assert_eq!(components(&joined.members), Some(vec!["a".to_owned(), "b".to_owned()]));
+    assert_eq!(components(&combined.members), Some(vec!["a".to_owned(), "b".to_owned()]));
     for one in &parts {
-        let mut members = joined.members.clone();
-        let back = uncombine(&joined.graph, &mut members, &one.name).expect("is in it");
-        assert_eq!(facts(&back), facts(&one.graph));
+        let mut members = combined.members.clone();
+        let back = uncombine(&combined.graph, &mut members, &one.name).expect("is in it");
+        assert_eq!(unordered(&back), unordered(&one.graph));
         assert!(members.is_empty(), "{members:?}");
     }
 }
 
 #[test]
-fn links_may_have_several_ends_and_combinations_parts() {
+fn links_have_several_ends_and_combinations_nest() {
     let span = tree("").1;
-    let parts = [part("a", A), part("b", B), part("c", B)];
+    let parts = [component("a", A), component("b", B), component("c", B)];
     let inner = combine(&parts, &links(&["a.eth0=b.eth1", "a.t=c.eth1"]), span).expect("fits");
     assert!(show(&inner.graph).contains("link1 [1] -> c/Strip@2"), "{}", show(&inner.graph));
     let outer = [
-        Part { name: "net".into(), graph: inner.graph, members: inner.members },
-        part("host", "FromDevice(eth9) -> Discard"),
+        RouterComponent { name: "net".into(), graph: inner.graph, members: inner.members },
+        component("host", "FromDevice(eth9) -> Discard"),
     ];
     let all = combine(&outer, &links(&["net.b/ToDevice@5=host.eth9"]), span).expect("fits");
     let names = ["net", "net/a", "net/b", "net/c", "host"];
@@ -199,18 +201,18 @@ fn links_may_have_several_ends_and_combinations_parts() {
     for (name, one) in [("net/a", &parts[0]), ("net/b", &parts[1]), ("net/c", &parts[2])] {
         let mut members = all.members.clone();
         let back = uncombine(&all.graph, &mut members, name).expect("is in it");
-        assert_eq!(facts(&back), facts(&one.graph), "{name}");
+        assert_eq!(unordered(&back), unordered(&one.graph), "{name}");
     }
     let mut members = all.members.clone();
     let net = uncombine(&all.graph, &mut members, "net").expect("is in it");
-    assert_eq!(facts(&net), facts(&outer[0].graph));
+    assert_eq!(unordered(&net), unordered(&outer[0].graph));
     assert_eq!(components(&members), components(&outer[0].members));
 }
 
 #[test]
-fn what_is_wrong_with_combinations() {
+fn wrong_combinations_are_errors() {
     let span = tree("").1;
-    let parts = [part("a", A), part("b", B)];
+    let parts = [component("a", A), component("b", B)];
     for (all, want) in [
         (&["x"][..], &["bad link definition 'x'"][..]),
         (&["a.eth0=b"], &["bad link definition 'a.eth0=b'"]),
@@ -223,10 +225,11 @@ fn what_is_wrong_with_combinations() {
     ] {
         assert_eq!(combine(&parts, &links(all), span).expect_err("is wrong"), want);
     }
-    let twice = part("d", "FromDevice(e) -> Discard; Idle -> ToDevice(e); Idle -> ToDevice(e)");
+    let twice =
+        component("d", "FromDevice(e) -> Discard; Idle -> ToDevice(e); Idle -> ToDevice(e)");
     let errors = combine(&[twice], &links(&["d.e=d.e"]), span).expect_err("is wrong");
     assert_eq!(errors, ["more than one 'ToDevice(e)' element in router 'd'"]);
-    let errors = combine(&[part("1", A), part("b", A), part("b", B)], &[], span);
+    let errors = combine(&[component("1", A), component("b", A), component("b", B)], &[], span);
     let want = ["router name '1' is not a legal Click identifier", "two routers named 'b'"];
     assert_eq!(errors.expect_err("is wrong"), want);
     let odd = combine(&parts, &links(&["a.c=b.eth1"]), span).expect("only odd");
@@ -247,9 +250,9 @@ fn aligned(text: &str) -> (String, usize) {
 }
 
 #[test]
-fn packets_are_aligned_where_they_have_to_be() {
+fn packets_are_aligned_where_elements_require_it() {
     for (text, added, lines) in [
-        // An Ethernet header before the IP header makes it right.
+        // The Ethernet header before the IP header gives the right alignment.
         ("FromDevice(e) -> Strip(14) -> CheckIPHeader -> Discard", 0, &[][..]),
         ("FromDevice(e) -> CheckIPHeader(14) -> Discard", 0, &[]),
         ("FromDevice(e) -> CheckIPHeader(OFFSET 14) -> Discard", 0, &[]),
@@ -258,7 +261,7 @@ fn packets_are_aligned_where_they_have_to_be() {
             1,
             &["Align@click_align@4 :: Align(4, 0);", "f -> Align@click_align@4\n    -> c\n"],
         ),
-        // Asked for behind Strip, wanted before it.
+        // CheckIPHeader after Strip requires an alignment; the Align is inserted before Strip.
         (
             "FromDump(f) -> s :: Strip(14) -> c :: CheckIPHeader -> Discard",
             1,
@@ -270,7 +273,7 @@ fn packets_are_aligned_where_they_have_to_be() {
             1,
             &["Align(4, 3)"],
         ),
-        // Any alignment will do for a Classifier, if it is known.
+        // A Classifier accepts any known alignment.
         (
             "FromDevice(e) -> c :: Classifier(-) -> Discard",
             0,
@@ -282,7 +285,7 @@ fn packets_are_aligned_where_they_have_to_be() {
             &["Align(4, 0)", "b -> c", "AlignmentInfo(c  4 0)"],
         ),
         ("FromDump(f) -> c :: Classifier(-) -> Discard", 1, &["AlignmentInfo(c  4 0)"]),
-        // What was added before is not added again, and what is not needed goes.
+        // A needed Align is not added again, and an unnecessary one is removed.
         ("FromDevice(e) -> Align(4, 0) -> CheckIPHeader -> Discard", 0, &["Align(4, 0)"]),
         ("FromDevice(e) -> Align(4, 2) -> Strip(14) -> CheckIPHeader -> Discard", 0, &[]),
         ("AlignmentInfo(x 4 2); Idle -> Discard", 0, &[]),
@@ -304,7 +307,7 @@ fn packets_are_aligned_where_they_have_to_be() {
 }
 
 #[test]
-fn assertions_instead() {
+fn check_align_is_inserted_for_assertions() {
     let graph = assert_alignment(&flat(
         "f :: FromDevice(e) -> s :: Strip(14) -> c :: CheckIPHeader -> Discard",
     ));
@@ -325,7 +328,7 @@ fn pair(pattern: &str, replacement: &str) -> String {
 
 fn replaced(pattern: &str, replacement: &str, text: &str) -> (usize, String) {
     let done = transform(&flat(text), &rules(&pair(pattern, replacement)));
-    assert!(!done.found.has_errors(), "{:?}", done.found);
+    assert!(!done.diagnostics.has_errors(), "{:?}", done.diagnostics);
     (done.replaced, show(&done.graph))
 }
 
@@ -351,11 +354,11 @@ fn patterns_are_replaced() {
     for line in ["Meter(2000)", "SlowShaper(1000)", "Meter(2)", "SlowShaper(1)"] {
         assert!(text.contains(line), "{text}");
     }
-    // Elements may vanish.
+    // A replacement may be empty.
     let (_, text) =
         replaced("input -> Null -> output", "input -> output", "I -> Null -> Null -> D");
     assert_eq!(text, "I@1 :: I;\nD@4 :: D;\n\nI@1 -> D@4;\n");
-    // Beginnings and ends are no ports.
+    // A pattern may have no inputs.
     let (_, text) = replaced("I(5) -> output", "J -> output", "I(5) -> d :: D; I(6) -> e :: D");
     assert!(text.contains("P@1/J@1 -> d;") && text.contains("I@3 -> e;"), "{text}");
 }
@@ -364,18 +367,18 @@ fn patterns_are_replaced() {
 fn matches_are_exact() {
     for (pattern, text) in [
         ("input -> A -> B -> output", "i :: I -> A -> C -> d :: D"),
-        // A connection inside that the pattern does not have, and one it has.
+        // A connection inside the match that the pattern does not have, and one missing in it.
         (
             "input -> a :: A -> b :: B -> output",
             "i :: I -> a :: A -> b :: B -> d :: D; b[1] -> [1]a",
         ),
         ("input -> a :: A -> b :: B -> output; a[1] -> [1]b", "i :: I -> A -> B -> d :: D"),
-        // One that goes out where the pattern has no port.
+        // A connection that leaves the match where the pattern has no port.
         ("input -> A -> B -> output", "i :: I -> a :: A -> B -> d :: D; a[1] -> d"),
         ("input -> A -> B -> output", "i :: I -> a :: A -> b :: B -> d :: D; i[1] -> b"),
-        // A port that nothing is connected to.
+        // A port of the pattern without a connection.
         ("input -> A -> output", "A -> d :: D"),
-        // Ports that stand for two places stand for both.
+        // An input of the pattern with two targets needs connections to both.
         ("input -> a :: A -> output; input -> b :: A -> [1]output", "I -> A -> D; I -> A -> D"),
         // Arguments.
         ("input -> A($x) -> B($x) -> output", "i :: I -> A(1) -> B(2) -> d :: D"),
@@ -389,7 +392,7 @@ fn matches_are_exact() {
             replaced(pattern, "input -> Z -> output; input [1] -> Y -> [1]output", text);
         assert_eq!((count, done), (0, show(&graph)), "{pattern}");
     }
-    // Both branches of a diamond, whichever is found first.
+    // The search finds a diamond, whichever branch it tries first.
     let (count, _) = replaced(
         "input -> t :: T -> a :: A(1) -> u :: U -> output; t[1] -> b :: A(2) -> [1]u",
         "input -> Z -> output",
@@ -410,7 +413,7 @@ fn compounds_in_patterns_are_expanded() {
 }
 
 #[test]
-fn the_other_way_round() {
+fn reversed_patterns_match_replacements() {
     let rules: Vec<_> = rules(&pair("input -> A($x) -> output", "input -> B($x) -> C -> output"))
         .into_iter()
         .map(Pattern::reversed)
@@ -426,19 +429,19 @@ fn patterns_without_end_are_errors() {
                 elementclass Q { input -> A -> output } \
                 elementclass Q_Replacement { input -> A -> output }";
     let done = transform(&flat("I -> A -> D"), &rules(both));
-    let words: Vec<_> = done.found.iter().map(|d| d.message.as_str()).collect();
+    let words: Vec<_> = done.diagnostics.iter().map(|d| d.message.as_str()).collect();
     assert_eq!(words, ["replacements never end: 'P', 'Q'"]);
     let lost = transform(
         &flat("I -> A -> D"),
         &rules(&pair("input -> A -> output", "input -> B; C -> [1]output; D -> output")),
     );
-    assert!(!lost.found.has_errors());
+    assert!(!lost.diagnostics.has_errors());
     let lost = transform(&flat("I -> A -> D"), &rules(&pair("input -> A -> output", "input -> B")));
-    let words: Vec<_> = lost.found.iter().map(|d| d.message.as_str()).collect();
+    let words: Vec<_> = lost.diagnostics.iter().map(|d| d.message.as_str()).collect();
     assert_eq!(words, ["output 0 of pattern 'P' is missing in its replacement"]);
 }
 
-/// Graphs of a few classes with any connections.
+/// Generates graphs of a few classes with any connections.
 fn graphs() -> impl Strategy<Value = String> {
     let classes = vec![
         "I",
@@ -473,9 +476,9 @@ fn graphs() -> impl Strategy<Value = String> {
     })
 }
 
-/// Which elements that begin reach which that end, by the original graph: a `StaticSwitch` lets
-/// packets through to its output only.
-fn journeys(graph: &Flat) -> BTreeSet<(String, String)> {
+/// Returns the pairs of a source and a sink that its packets reach; a `StaticSwitch` passes packets
+/// to its selected output only.
+fn reachable_sinks(graph: &FlatGraph) -> BTreeSet<(String, String)> {
     let ports = graph.ports();
     let mut all = BTreeSet::new();
     for (start, it) in graph.elements.iter().enumerate() {
@@ -502,8 +505,9 @@ fn journeys(graph: &Flat) -> BTreeSet<(String, String)> {
     all
 }
 
-/// Switches that packets leave by one connection at most, as they push; and come to by input 0.
-fn pushes(graph: &Flat) -> bool {
+/// Whether each `StaticSwitch`, `Null` and `Tee` has at most one connection from each output, as
+/// push requires, and uses input 0 only; and no switch leads to a switch.
+fn is_valid_push(graph: &FlatGraph) -> bool {
     let mut used: BTreeMap<_, u32> = BTreeMap::new();
     graph.connections.iter().for_each(|c| *used.entry(c.from).or_default() += 1);
     let switch = |at: usize| graph.elements[at].class == "StaticSwitch";
@@ -524,47 +528,47 @@ proptest! {
     })]
 
     #[test]
-    fn what_is_alive_stays(text in graphs()) {
+    fn live_elements_stay(text in graphs()) {
         let graph = flat(&text);
-        prop_assume!(pushes(&graph));
-        let before = journeys(&graph);
+        prop_assume!(is_valid_push(&graph));
+        let before = reachable_sinks(&graph);
         let done = undead(&graph);
-        let after = done.graph.as_ref().map(journeys).unwrap_or_default();
+        let after = done.graph.as_ref().map(reachable_sinks).unwrap_or_default();
         prop_assert_eq!(&after, &before, "{}\n{}", text, done.graph.as_ref().map(show).unwrap_or_default());
         if let Some(left) = &done.graph {
-            // Once is enough, but for what Tee and Idle now stand for.
+            // A second run removes nothing more, except Idle elements.
             let again = undead(left);
-            let count = |g: &Flat| g.elements.iter().filter(|e| e.class != "Idle").count();
+            let count = |g: &FlatGraph| g.elements.iter().filter(|e| e.class != "Idle").count();
             prop_assert_eq!(again.graph.as_ref().map_or(0, count), count(left), "{}", show(left));
         }
     }
 
     #[test]
-    fn parts_come_back(a in graphs(), b in graphs()) {
-        let one = |name: &str, text: &str| part(name, &format!(
+    fn components_come_back(a in graphs(), b in graphs()) {
+        let one = |name: &str, text: &str| component(name, &format!(
             "{text} x :: FromDevice(x1) -> e0; e0 [9] -> y :: ToDevice(y1);"
         ));
         let parts = [one("a", &a), one("b", &b)];
         let span = tree("").1;
-        let joined = combine(&parts, &links(&["a.y1=b.x1", "b.y=a.x"]), span).expect("fits");
-        let printed = show(&joined.graph);
+        let combined = combine(&parts, &links(&["a.y1=b.x1", "b.y=a.x"]), span).expect("fits");
+        let printed = show(&combined.graph);
         let again = flat(&printed);
         for part in &parts {
-            let mut members = joined.members.clone();
+            let mut members = combined.members.clone();
             let back = uncombine(&again, &mut members, &part.name).expect("is in it");
-            prop_assert_eq!(facts(&back), facts(&part.graph), "{}", printed);
+            prop_assert_eq!(unordered(&back), unordered(&part.graph), "{}", printed);
         }
     }
 
     #[test]
-    fn alignment_is_made_once(text in graphs()) {
+    fn aligning_twice_adds_nothing(text in graphs()) {
         let (done, _) = aligned(&text);
         let (again, added) = aligned(&done);
         prop_assert_eq!(added, 0, "{}\n{}", done, again);
     }
 
     #[test]
-    fn nothing_matches_nothing_changes(text in graphs()) {
+    fn without_a_match_nothing_changes(text in graphs()) {
         let graph = flat(&text);
         let rules = rules(&pair("input -> A -> Absent -> output", "input -> B -> output"));
         let done = transform(&graph, &rules);
@@ -572,13 +576,13 @@ proptest! {
     }
 
     #[test]
-    fn there_and_back(text in graphs()) {
+    fn reversed_replacements_restore_the_graph(text in graphs()) {
         let graph = flat(&text);
         let rules = rules(&pair("input -> a :: A -> output", "input -> a :: Z -> output"));
         let there = transform(&graph, &rules);
         let back: Vec<_> = rules.into_iter().map(Pattern::reversed).collect();
         let back = transform(&there.graph, &back);
         prop_assert_eq!(back.replaced, there.replaced);
-        prop_assert_eq!(facts(&back.graph), facts(&graph), "{}", show(&there.graph));
+        prop_assert_eq!(unordered(&back.graph), unordered(&graph), "{}", show(&there.graph));
     }
 }

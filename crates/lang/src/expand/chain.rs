@@ -1,16 +1,16 @@
-//! Chains and groups: which elements they name, declare and connect.
+//! Resolves chains and groups: the elements that they name, declare and connect.
 
-use super::connect::{Item, connect_all};
-use super::scope::{ClassId, DeclKind, Scopes};
+use super::connect::{ElementPorts, connect_all};
+use super::scope::{ClassId, DeclKind, Resolver};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 use crate::tree::{Body, Chain, ConfigText, ElementExpr, Head, LinkKind, List, Ports};
 
-/// An element of a list, before its names are known to be good.
-struct Draft<'a> {
+/// An element expression of a list whose classes are resolved and whose name is not yet checked.
+struct PendingElement<'a> {
     expr: &'a ElementExpr,
     name: String,
-    /// The class that the name is of.
+    /// The class, if the expression begins with one.
     class: Option<ClassId>,
     /// The class after `::`.
     declared: Option<ClassId>,
@@ -19,10 +19,11 @@ struct Draft<'a> {
     outputs: Option<Ports>,
 }
 
-impl<'a> Scopes<'a> {
-    /// Walks a chain; whether it ends with `output` alone, for a warning at the next one.
+impl<'a> Resolver<'a> {
+    /// Walks a chain and returns whether it ends with `output` alone, for a warning at the next
+    /// one. `ends_output` is that result for the chain before.
     pub(super) fn chain(&mut self, chain: &'a Chain, ends_output: bool) -> bool {
-        let mut before: Vec<Item> = Vec::new();
+        let mut before: Vec<ElementPorts> = Vec::new();
         for (i, list) in chain.lists.iter().enumerate() {
             let after = chain.links.get(i);
             if i == 0
@@ -33,14 +34,14 @@ impl<'a> Scopes<'a> {
                     [ElementExpr { head: Head::Implicit, outputs: None, .. }]
                 )
             {
-                let arrow = if link.kind == LinkKind::Wide { "=>" } else { "->" };
+                let arrow = if link.kind == LinkKind::DoubleArrow { "=>" } else { "->" };
                 let message =
                     format!("suggest 'input {arrow}' or '[0] {arrow}' to start connection");
                 self.diagnostics.warning(link.span, message);
             }
             let items = self.list(list, i == 0, after.is_some());
             match i.checked_sub(1).map(|i| &chain.links[i]) {
-                None => self.useless(items.iter().map(|item| &item.inputs), true),
+                None => self.report_unused_ports(items.iter().map(|item| &item.inputs), true),
                 Some(link) => {
                     let (scope, left) = (&mut self.current, &mut self.links_left);
                     connect_all(scope, &before, &items, link, left, &mut self.diagnostics);
@@ -48,12 +49,19 @@ impl<'a> Scopes<'a> {
             }
             before = items;
         }
-        self.useless(before.iter().map(|item| &item.outputs), false);
+        self.report_unused_ports(before.iter().map(|item| &item.outputs), false);
         let output = self.current.by_name.get("output").copied();
-        matches!(&before[..], [Item { inputs: None, outputs: None, element }] if Some(*element) == output)
+        match &before[..] {
+            [ElementPorts { inputs: None, outputs: None, element }] => Some(*element) == output,
+            _ => false,
+        }
     }
 
-    fn useless<'p>(&mut self, ports: impl Iterator<Item = &'p Option<Ports>>, start: bool) {
+    fn report_unused_ports<'p>(
+        &mut self,
+        ports: impl Iterator<Item = &'p Option<Ports>>,
+        start: bool,
+    ) {
         if let Some(ports) = ports.flatten().next() {
             let message = if start {
                 "input ports ignored at start of chain"
@@ -64,21 +72,22 @@ impl<'a> Scopes<'a> {
         }
     }
 
-    fn list(&mut self, list: &'a List, first: bool, linked: bool) -> Vec<Item> {
-        let mut drafts: Vec<_> = list.elements.iter().map(|expr| self.draft(expr, first)).collect();
+    fn list(&mut self, list: &'a List, first: bool, linked: bool) -> Vec<ElementPorts> {
+        let mut pending: Vec<_> =
+            list.elements.iter().map(|expr| self.element(expr, first)).collect();
         let implicit = list.elements.iter().any(|e| matches!(e.head, Head::Implicit));
         if implicit && !first && linked {
             self.diagnostics.error(list.span, "implicit ports used in the middle of a chain");
         }
-        let ported = drafts.iter().any(|d| d.inputs.is_some() || d.outputs.is_some());
-        if first && !linked && !ported && !implicit {
-            spread(&mut drafts);
+        let has_ports = pending.iter().any(|d| d.inputs.is_some() || d.outputs.is_some());
+        if first && !linked && !has_ports && !implicit {
+            share_declaration(&mut pending);
         }
-        drafts.into_iter().map(|draft| self.place(draft)).collect()
+        pending.into_iter().map(|element| self.find_or_add(element)).collect()
     }
 
-    /// Looks classes up and walks compounds and groups.
-    fn draft(&mut self, expr: &'a ElementExpr, first: bool) -> Draft<'a> {
+    /// Looks up the classes of an element expression, and walks its compounds and groups.
+    fn element(&mut self, expr: &'a ElementExpr, first: bool) -> PendingElement<'a> {
         let (mut inputs, mut outputs) = (expr.inputs.clone(), expr.outputs.clone());
         let mut class = None;
         let name = match &expr.head {
@@ -94,7 +103,7 @@ impl<'a> Scopes<'a> {
                 let (name, counts) = self.group(body);
                 let all = |count: usize| {
                     let list = (0..count as u32).collect();
-                    (count > 0).then_some(Ports { list, open: false, span: expr.span })
+                    (count > 0).then_some(Ports { list, expandable: false, span: expr.span })
                 };
                 inputs = inputs.or_else(|| all(counts[0]));
                 outputs = outputs.or_else(|| all(counts[1]));
@@ -110,10 +119,11 @@ impl<'a> Scopes<'a> {
             let message = "configuration string ignored on element reference";
             self.diagnostics.error(config.span, message);
         }
-        Draft { expr, name, class, declared, config: expr.config.clone(), inputs, outputs }
+        PendingElement { expr, name, class, declared, config: expr.config.clone(), inputs, outputs }
     }
 
-    /// Walks a group: its elements belong to this scope, but `input` and `output` are its own.
+    /// Walks a group and returns its name and its numbers of inputs and outputs. Its elements
+    /// belong to the current scope, but it has its own `input` and `output`.
     fn group(&mut self, body: &'a Body) -> (String, [usize; 2]) {
         let scope = &mut self.current;
         let name = scope.anonymous_name("");
@@ -139,17 +149,18 @@ impl<'a> Scopes<'a> {
         (name, counts)
     }
 
-    /// Finds the element, or adds it to the scope.
-    fn place(&mut self, draft: Draft) -> Item {
-        let Draft { expr, mut name, mut class, declared, config, inputs, outputs } = draft;
-        let item = |element| Item { element, inputs, outputs };
+    /// Finds the element in the scope, or adds it.
+    fn find_or_add(&mut self, element: PendingElement) -> ElementPorts {
+        let PendingElement { expr, mut name, mut class, declared, config, inputs, outputs } =
+            element;
+        let with_ports = |element| ElementPorts { element, inputs, outputs };
         if class.is_none()
             && let Some(&known) = self.current.by_name.get(&name)
         {
             if declared.is_some() {
-                self.redeclared(&name, expr.span, known);
+                self.report_redeclaration(&name, expr.span, known);
             }
-            return item(known);
+            return with_ports(known);
         }
         match (class, declared) {
             (Some(_), Some(_)) => {
@@ -177,10 +188,10 @@ impl<'a> Scopes<'a> {
             self.diagnostics.error(expr.span, message);
         }
         let at = self.current.add(&name, kind, config, expr.span);
-        item(at)
+        with_ports(at)
     }
 
-    fn redeclared(&mut self, name: &str, span: Span, known: usize) {
+    fn report_redeclaration(&mut self, name: &str, span: Span, known: usize) {
         let message = format!("redeclaration of element '{name}'");
         let mut error = Diagnostic::error(span, message);
         let known = &self.current.elements[known];
@@ -199,14 +210,14 @@ fn head_span(expr: &ElementExpr) -> Span {
     }
 }
 
-/// `a, b, c :: Class(config)` declares them all.
-fn spread(drafts: &mut [Draft]) {
-    let bare = |draft: &Draft| {
-        matches!(draft.expr.head, Head::Name(_))
-            && draft.expr.class.is_none()
-            && draft.expr.config.is_none()
+/// Gives all elements of `a, b, c :: Class(config)` the class and configuration of the last.
+fn share_declaration(pending: &mut [PendingElement]) {
+    let bare = |element: &PendingElement| {
+        matches!(element.expr.head, Head::Name(_))
+            && element.expr.class.is_none()
+            && element.expr.config.is_none()
     };
-    if let Some((last, others)) = drafts.split_last_mut()
+    if let Some((last, others)) = pending.split_last_mut()
         && others.iter().all(bare)
     {
         for other in others {

@@ -1,14 +1,14 @@
-//! Class names: what they stand for, and the bodies of compounds.
+//! Resolves class names, and walks the bodies of compounds.
 
 use std::collections::HashMap;
 
-use super::scope::{Class, ClassId, Decl, DeclKind, MAX_CANDIDATES, Scope, Scopes};
-use super::unknown;
+use super::declarations;
+use super::scope::{Class, ClassId, Decl, DeclKind, MAX_CANDIDATES, Resolver, Scope};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 use crate::tree::{Body, ClassExpr, Compound};
 
-impl<'a> Scopes<'a> {
+impl<'a> Resolver<'a> {
     pub(super) fn bind(&mut self, name: &str, class: ClassId) {
         if let Some(names) = self.names.last_mut() {
             names.insert(name.to_string(), class);
@@ -32,14 +32,14 @@ impl<'a> Scopes<'a> {
         self.classes.len() - 1
     }
 
-    /// A class for a name that is none, so that it is reported once only.
+    /// Binds an unknown name to [`Class::Error`], so that it is reported only once.
     pub(super) fn error_class(&mut self, name: &str) -> ClassId {
         let id = self.new_class(Class::Error);
         self.bind(name, id);
         id
     }
 
-    /// The class of an expression; `name` is what a compound will be called.
+    /// Resolves a class expression; `name` becomes the name of a compound.
     pub(super) fn class(&mut self, class: &'a ClassExpr, name: &'a str) -> ClassId {
         match class {
             ClassExpr::Compound(compound) => self.compound(compound, name),
@@ -57,12 +57,14 @@ impl<'a> Scopes<'a> {
         }
     }
 
+    /// Returns a help line for an unknown class name, or also element name if `elements`.
     pub(super) fn suggest(&mut self, name: &str, span: Span, elements: bool) -> Option<String> {
         if self.diagnostics.is_full() {
             return None;
         }
-        let index = self.index.get_or_insert_with(|| unknown::Index::new(self.tree));
-        if let Some(help) = index.misplaced(name, span, &self.stack) {
+        let index =
+            self.index.get_or_insert_with(|| declarations::DeclarationIndex::new(self.tree));
+        if let Some(help) = index.explain_unknown(name, span, &self.stack) {
             return Some(help);
         }
         let mut candidates: Vec<&str> =
@@ -104,7 +106,7 @@ impl<'a> Scopes<'a> {
         id
     }
 
-    /// Walks one body and returns its index in `done`.
+    /// Walks one body of a compound and returns its index in `done`.
     fn body(&mut self, body: &'a Body, name: &'a str, span: Span) -> usize {
         let mut scope = Scope::new(name.to_string(), span, self.stack.len() + 1);
         scope.add("input", DeclKind::Pseudo, None, span);
@@ -123,6 +125,7 @@ impl<'a> Scopes<'a> {
         self.finish(scope)
     }
 
+    /// Checks the parameters of a body and adds them to its scope.
     fn formals(&mut self, body: &Body, scope: &mut Scope) {
         let mut disorder = false;
         for formal in &body.formals {
@@ -150,7 +153,7 @@ impl<'a> Scopes<'a> {
         }
     }
 
-    /// Gives anonymous elements their names and adds the sizes up.
+    /// Names the anonymous elements of a scope, computes its size and adds it to `done`.
     pub(super) fn finish(&mut self, mut scope: Scope) -> usize {
         scope.name_anonymous();
         let size = |decl: &Decl| match decl.kind {
@@ -162,6 +165,7 @@ impl<'a> Scopes<'a> {
         self.done.len() - 1
     }
 
+    /// Returns the least number of elements of an instance of a class, over its overloads.
     fn size(&self, class: ClassId) -> u64 {
         let mut least = u64::MAX;
         let mut class = Some(class);

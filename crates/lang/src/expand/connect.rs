@@ -1,49 +1,49 @@
-//! Which ports an arrow between two lists connects.
+//! Connects the ports of two lists with an arrow between them.
 
 use super::scope::{LinkDecl, Scope};
 use crate::diagnostic::Diagnostics;
 use crate::tree::{Link, LinkKind, Ports};
 
-/// An element of a list, and its ports where they are written.
-pub(super) struct Item {
+/// An element of a list with the ports that the list gives it, if any.
+pub(super) struct ElementPorts {
     pub(super) element: usize,
     pub(super) inputs: Option<Ports>,
     pub(super) outputs: Option<Ports>,
 }
 
 /// One side of an arrow.
-struct Side<'a> {
+struct LinkSide<'a> {
     items: Vec<(usize, Option<&'a Ports>)>,
-    /// Ports it has at least.
-    least: usize,
-    /// The item that can have more, if it must.
-    open: Option<usize>,
+    /// Least number of its ports.
+    min_ports: usize,
+    /// Index of the item that may have more ports.
+    expandable: Option<usize>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> LinkSide<'a> {
     fn new(items: impl Iterator<Item = (usize, Option<&'a Ports>)>) -> Self {
         let items: Vec<_> = items.collect();
-        let least = items.iter().map(|(_, ports)| ports.map_or(1, |p| p.list.len())).sum();
-        let open = items.iter().position(|(_, ports)| ports.is_some_and(|p| p.open));
-        Side { items, least, open }
+        let min_ports = items.iter().map(|(_, ports)| ports.map_or(1, |p| p.list.len())).sum();
+        let expandable = items.iter().position(|(_, ports)| ports.is_some_and(|p| p.expandable));
+        LinkSide { items, min_ports, expandable }
     }
 
-    fn opens(&self) -> usize {
-        self.items.iter().filter(|(_, ports)| ports.is_some_and(|p| p.open)).count()
+    fn expandable_count(&self) -> usize {
+        self.items.iter().filter(|(_, ports)| ports.is_some_and(|p| p.expandable)).count()
     }
 
-    /// Whether each port has a connection of its own.
-    fn steps(&self) -> bool {
-        self.least > 1 || self.open.is_some()
+    /// Whether the side has, or may have, several ports.
+    fn is_multiple(&self) -> bool {
+        self.min_ports > 1 || self.expandable.is_some()
     }
 
-    /// All its ports, with `more` at the open item.
+    /// Returns all ports as element and port number, with `more` ports at the expandable item.
     fn ports(&self, more: usize) -> Vec<(usize, usize)> {
         let mut all = Vec::new();
         for (at, (element, ports)) in self.items.iter().enumerate() {
             let listed = ports.map_or(&[0][..], |p| &p.list);
             all.extend(listed.iter().map(|&port| (*element, port as usize)));
-            if self.open == Some(at) {
+            if self.expandable == Some(at) {
                 let next = listed.last().map_or(0, |&last| last as usize + 1);
                 all.extend((next..next + more).map(|port| (*element, port)));
             }
@@ -52,42 +52,43 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Connects two lists.
+/// Connects two lists. `left` is the number of connections that may still be made.
 pub(super) fn connect_all(
     scope: &mut Scope,
-    from: &[Item],
-    to: &[Item],
+    from: &[ElementPorts],
+    to: &[ElementPorts],
     link: &Link,
     left: &mut usize,
     diagnostics: &mut Diagnostics,
 ) {
-    let mut outputs = Side::new(from.iter().map(|item| (item.element, item.outputs.as_ref())));
-    let mut inputs = Side::new(to.iter().map(|item| (item.element, item.inputs.as_ref())));
+    let mut outputs = LinkSide::new(from.iter().map(|item| (item.element, item.outputs.as_ref())));
+    let mut inputs = LinkSide::new(to.iter().map(|item| (item.element, item.inputs.as_ref())));
     if outputs.items.is_empty() || inputs.items.is_empty() {
         return;
     }
-    if outputs.opens() + inputs.opens() > 1 {
+    if outputs.expandable_count() + inputs.expandable_count() > 1 {
         diagnostics.error(link.span, "at most one expandable port allowed per connection");
-        let fewer = if inputs.least < outputs.least { &mut outputs } else { &mut inputs };
-        fewer.open = None;
+        let fewer = if inputs.min_ports < outputs.min_ports { &mut outputs } else { &mut inputs };
+        fewer.expandable = None;
     }
-    let wide = link.kind == LinkKind::Wide;
-    if wide {
-        // `a => [0, 1] b` has as many outputs of `a` as it needs.
-        widen(&mut inputs, outputs.least);
-        widen(&mut outputs, inputs.least);
+    let many_to_many = link.kind == LinkKind::DoubleArrow;
+    if many_to_many {
+        // In `a => [0, 1] b`, `a` has as many outputs as `b` has inputs.
+        make_expandable(&mut inputs, outputs.min_ports);
+        make_expandable(&mut outputs, inputs.min_ports);
     }
-    let (n, m) = (outputs.least, inputs.least);
-    let both = outputs.steps() && inputs.steps();
-    if both && !wide {
+    let (n, m) = (outputs.min_ports, inputs.min_ports);
+    let both = outputs.is_multiple() && inputs.is_multiple();
+    if both && !many_to_many {
         diagnostics.error(link.span, "syntax error: many-to-many connections require '=>'");
     }
     if both {
-        let more = |open: Option<usize>| if open.is_some() { " or more" } else { "" };
-        let short = (outputs.open.is_none() && n < m) || (inputs.open.is_none() && m < n);
+        let more = |expandable: Option<usize>| if expandable.is_some() { " or more" } else { "" };
+        let short =
+            (outputs.expandable.is_none() && n < m) || (inputs.expandable.is_none() && m < n);
         if short {
-            let (o, i) = (more(outputs.open), more(inputs.open));
-            let message = match (outputs.open, inputs.open) {
+            let (o, i) = (more(outputs.expandable), more(inputs.expandable));
+            let message = match (outputs.expandable, inputs.expandable) {
                 (None, None) => format!("connection mismatch: {n} outputs connected to {m} inputs"),
                 _ => format!("connection mismatch: {n}{o} outputs connected to {m}{i} inputs"),
             };
@@ -100,17 +101,17 @@ pub(super) fn connect_all(
     }
     let (many, few) = (outputs.ports(m.saturating_sub(n)), inputs.ports(n.saturating_sub(m)));
     let mut connect = |from, to| scope.connect(from, to, link);
-    match (outputs.steps(), inputs.steps()) {
+    match (outputs.is_multiple(), inputs.is_multiple()) {
         (true, false) => many.iter().for_each(|&from| connect(from, few[0])),
         (false, true) => few.iter().for_each(|&to| connect(many[0], to)),
         _ => many.iter().zip(&few).for_each(|(&from, &to)| connect(from, to)),
     }
 }
 
-/// Lets a lone element without ports have as many as the other side.
-fn widen(side: &mut Side, other: usize) {
-    if side.least == 1 && other > 1 && side.items[0].1.is_none() {
-        side.open = Some(0);
+/// Makes a side expandable that is one element without ports, if the other side has several ports.
+fn make_expandable(side: &mut LinkSide, other: usize) {
+    if side.min_ports == 1 && other > 1 && side.items[0].1.is_none() {
+        side.expandable = Some(0);
     }
 }
 

@@ -1,29 +1,29 @@
-//! FastClick's context links: `a ~> b` gives `a` a dispatcher that tells flows apart.
+//! FastClick's context links: `a ~> b` puts a dispatcher behind `a` that classifies flows.
 
 use std::collections::BTreeMap;
 
-use crate::flat::{Connection, FlatElement, Origin, Port};
+use crate::flat::{ConfigOrigin, Connection, FlatElement, Port};
 use crate::source::Span;
 use crate::tree::LinkKind;
 
-/// The class that context links need.
+/// The dispatcher's class; without it, context links are ordinary ones.
 pub(super) const DISPATCHER: &str = "FlowContextDispatcher";
 
-/// A connection, and the context that its link changes to: empty for a bare `~>`.
-pub(super) struct Wire {
+/// A connection, and the context that its link changes to, if any: empty for a bare `~>`.
+pub(super) struct ContextConnection {
     pub(super) from: Port,
     pub(super) to: Port,
     pub(super) span: Span,
     pub(super) context: Option<String>,
 }
 
-impl Wire {
+impl ContextConnection {
     pub(super) fn plain(self) -> Connection {
         Connection { from: self.from, to: self.to, span: self.span }
     }
 }
 
-/// The context of a link, if it is one of that kind.
+/// Returns the context of a link, if it is a context link.
 pub(super) fn name(kind: &LinkKind) -> Option<String> {
     match kind {
         LinkKind::Context(name) => Some(name.clone()),
@@ -31,19 +31,23 @@ pub(super) fn name(kind: &LinkKind) -> Option<String> {
     }
 }
 
-/// Puts a dispatcher behind every output port with context links, one output of it a link, and an
-/// element that enters (`~IP>`: `IPIn`) or leaves (`~/IP>`: `IPOut`) the context where one is named.
-pub(super) fn dispatch(wires: Vec<Wire>, elements: &mut Vec<FlatElement>) -> Vec<Connection> {
+/// Puts a dispatcher behind every output port with context links, with one output for each link. A
+/// link that names a context also gets an element that enters it (`~IP>`: `IPIn`) or leaves it
+/// (`~/IP>`: `IPOut`).
+pub(super) fn dispatch(
+    all: Vec<ContextConnection>,
+    elements: &mut Vec<FlatElement>,
+) -> Vec<Connection> {
     let mut connections = Vec::new();
-    let mut contexts: BTreeMap<Port, Vec<Wire>> = BTreeMap::new();
-    for wire in wires {
-        match wire.context {
-            Some(_) => contexts.entry(wire.from).or_default().push(wire),
-            None => connections.push(wire.plain()),
+    let mut contexts: BTreeMap<Port, Vec<ContextConnection>> = BTreeMap::new();
+    for connection in all {
+        match connection.context {
+            Some(_) => contexts.entry(connection.from).or_default().push(connection),
+            None => connections.push(connection.plain()),
         }
     }
-    for (from, wires) in contexts {
-        let rules: Vec<_> = (0..wires.len()).map(|i| format!("- {i}")).collect();
+    for (from, links) in contexts {
+        let rules: Vec<_> = (0..links.len()).map(|i| format!("- {i}")).collect();
         let suffix = match from.port {
             0 => from.element.to_string(),
             port => format!("{}_{port}", from.element),
@@ -56,7 +60,7 @@ pub(super) fn dispatch(wires: Vec<Wire>, elements: &mut Vec<FlatElement>) -> Vec
                 config,
                 config_span: None,
                 span,
-                origin: Origin::default(),
+                origin: ConfigOrigin::default(),
             });
             elements.len() - 1
         };
@@ -64,8 +68,8 @@ pub(super) fn dispatch(wires: Vec<Wire>, elements: &mut Vec<FlatElement>) -> Vec
         let dispatcher = add(name, DISPATCHER.to_string(), rules.join(", "));
         let to = Port { element: dispatcher, port: 0 };
         connections.push(Connection { from, to, span });
-        for (i, wire) in wires.into_iter().enumerate() {
-            let context = wire.context.as_deref().unwrap_or("");
+        for (i, connection) in links.into_iter().enumerate() {
+            let context = connection.context.as_deref().unwrap_or("");
             let mut from = Port { element: dispatcher, port: i };
             if !context.is_empty() {
                 let class = match context.strip_prefix('/') {
@@ -75,10 +79,10 @@ pub(super) fn dispatch(wires: Vec<Wire>, elements: &mut Vec<FlatElement>) -> Vec
                 let number = if i == 0 { String::new() } else { format!("_{i}") };
                 let name = format!("context_stack_{suffix}{number}");
                 let to = Port { element: add(name, class, String::new()), port: 0 };
-                connections.push(Connection { from, to, span: wire.span });
+                connections.push(Connection { from, to, span: connection.span });
                 from = to;
             }
-            connections.push(Connection { from, ..wire.plain() });
+            connections.push(Connection { from, ..connection.plain() });
         }
     }
     connections

@@ -1,26 +1,26 @@
-//! Expanding compounds: each element of a compound class becomes the contents of its body.
+//! Expands compounds: replaces each element of a compound class by the contents of its body.
 
 use std::collections::{HashMap, HashSet};
 
 use super::MAX_ELEMENTS;
-use super::overload::{Choice, Usage, resolve};
+use super::overload::{Resolution, Usage, resolve};
 use super::scope::{Class, DeclKind, Scope};
-use super::variables::{Env, Envs, TooLong};
+use super::variables::{Env, Envs, TextTooLong};
 use crate::args;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::flat::{FlatElement, Origin};
+use crate::flat::{ConfigOrigin, FlatElement};
 use crate::source::Span;
 use crate::tree::{ConfigText, LinkKind};
 
-/// Compounds may expand to compounds this deep.
+/// Greatest depth to which compounds may expand to compounds.
 const MAX_DEPTH: usize = 500;
-/// Names and configuration strings may take this many bytes together.
+/// Most bytes of all names and configuration strings together.
 const MAX_TEXT: usize = 1 << 28;
 
-/// The class of `input` and `output` where a body stands by itself.
-pub(crate) const OPEN: &str = "<port>";
+/// The class of `input` and `output` in a body that is expanded by itself.
+pub(crate) const PORT_CLASS: &str = "<port>";
 
-/// The graph before the pseudo elements are gone.
+/// The graph before its pseudo elements are removed.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     pub(super) nodes: Vec<Node>,
@@ -35,19 +35,19 @@ pub(super) struct Node {
     pub(super) kind: NodeKind,
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Debug)]
 pub(super) enum NodeKind {
-    /// An element that stays.
+    /// An element of the flat graph.
     Element(Box<FlatElement>),
-    /// A compound or group as seen from outside; its inside ends are the next two nodes, or those
-    /// at this index.
-    Whole(usize),
-    /// Inside end of a compound or group: `input`.
+    /// A compound or group as seen from outside; the index is that of its inside end `input`, which
+    /// `output` follows.
+    Outer(usize),
+    /// Inside end `input` of the compound or group at this index.
     Input(usize),
-    /// Inside end of a compound or group: `output`.
+    /// Inside end `output` of the compound or group at this index.
     Output(usize),
-    /// An element of no class; that has been reported.
+    /// An element without a class; the error has been reported.
     Error,
 }
 
@@ -60,11 +60,11 @@ pub(super) struct Link {
     pub(super) span: Span,
 }
 
-/// An element that is still to be looked at.
+/// An element that is not yet expanded.
 #[derive(Clone, Copy)]
 struct Task {
     node: usize,
-    /// Where it was declared: scope and index.
+    /// Its declaration: scope and index in it.
     decl: (usize, usize),
     env: usize,
     depth: usize,
@@ -110,7 +110,7 @@ pub(super) fn expand(
 }
 
 /// Expands the body of a compound by itself: `input` and `output` are elements of the class
-/// [`OPEN`], and its variables stay.
+/// [`PORT_CLASS`], and its variables are not substituted.
 pub(super) fn expand_body(
     scopes: &[Scope],
     classes: &[Class],
@@ -134,7 +134,7 @@ pub(super) fn expand_body(
     expansion.graph
 }
 
-/// Names the element that makes a configuration too large.
+/// Reports a configuration that is too large, with its largest element.
 fn too_large(top: &Scope, scopes: &[Scope], classes: &[Class], diagnostics: &mut Diagnostics) {
     let size = |kind| match kind {
         DeclKind::Class(class) => match classes[class] {
@@ -171,23 +171,23 @@ impl Expansion<'_> {
         }
     }
 
-    /// Adds the contents of a scope as nodes and tasks, and its links. `whole` is the node of the
+    /// Adds the elements of a scope as nodes and tasks, and its links. `outer` is the node of the
     /// compound, whose inside ends have been added.
     fn copy(
         &mut self,
         scope: usize,
-        whole: Option<usize>,
+        outer: Option<usize>,
         env: usize,
         depth: usize,
         tasks: &mut Vec<Task>,
     ) {
         let body = &self.scopes[scope];
-        let prefix = whole.map(|at| format!("{}/", self.graph.nodes[at].name));
+        let prefix = outer.map(|at| format!("{}/", self.graph.nodes[at].name));
         let first = self.graph.nodes.len();
-        let skipped = if whole.is_some() { 2 } else { 0 };
+        let skipped = if outer.is_some() { 2 } else { 0 };
         let at = |element: usize| match element.checked_sub(skipped) {
             Some(element) => first + element,
-            // The inside ends were added right before.
+            // The caller has just added the inside ends.
             None => first - 2 + element,
         };
         let since = tasks.len();
@@ -202,17 +202,17 @@ impl Expansion<'_> {
                     tasks.push(Task { node, decl: (scope, i), env, depth });
                     NodeKind::Error
                 }
-                DeclKind::Pseudo if whole.is_none() && body.depth > 0 && i < 2 => {
+                DeclKind::Pseudo if outer.is_none() && body.depth > 0 && i < 2 => {
                     NodeKind::Element(Box::new(FlatElement {
                         name: name.clone(),
-                        class: OPEN.to_owned(),
+                        class: PORT_CLASS.to_owned(),
                         config: String::new(),
                         config_span: None,
                         span: decl.span,
-                        origin: Origin::default(),
+                        origin: ConfigOrigin::default(),
                     }))
                 }
-                DeclKind::Group => NodeKind::Whole(node + 1),
+                DeclKind::Group => NodeKind::Outer(node + 1),
                 DeclKind::Pseudo if matches!(self.kind(i - 1, body), DeclKind::Group) => {
                     NodeKind::Input(node - 1)
                 }
@@ -244,7 +244,8 @@ impl Expansion<'_> {
         self.graph.nodes.push(Node { name, span, kind });
     }
 
-    /// Substitutes the configuration string of an element and expands it if it is a compound.
+    /// Substitutes the variables of an element's configuration string, and expands the element if
+    /// it is a compound.
     fn element(&mut self, task: Task, tasks: &mut Vec<Task>) {
         let decl = &self.scopes[task.decl.0].elements[task.decl.1];
         let DeclKind::Class(mut class) = decl.kind else { return };
@@ -255,9 +256,9 @@ impl Expansion<'_> {
             let [inputs, outputs] = decl.ports;
             let usage = Usage { inputs, outputs, args: &args, span: decl.span };
             match resolve(self.scopes, self.classes, first, &usage, self.diagnostics) {
-                Choice::None => return,
-                Choice::Class(found) => class = found,
-                Choice::Compound(scope, values) => {
+                Resolution::None => return,
+                Resolution::Class(found) => class = found,
+                Resolution::Compound(scope, values) => {
                     return self.compound(task, scope, values, tasks);
                 }
             }
@@ -292,33 +293,38 @@ impl Expansion<'_> {
                 Ok((value, _)) => {
                     self.envs.all[env].values.insert(name.clone(), value);
                 }
-                Err(TooLong) => self.too_long(span),
+                Err(TextTooLong) => self.too_long(span),
             }
         }
         let inside = self.graph.nodes.len();
-        self.graph.nodes[task.node].kind = NodeKind::Whole(inside);
+        self.graph.nodes[task.node].kind = NodeKind::Outer(inside);
         self.node(format!("{name}/input"), span, NodeKind::Input(task.node));
         self.node(format!("{name}/output"), span, NodeKind::Output(task.node));
         self.copy(scope, Some(task.node), env, task.depth + 1, tasks);
     }
 
-    /// A configuration string as elements get it, and where its parts come from.
-    fn config(&mut self, config: Option<&ConfigText>, env: usize, span: Span) -> (String, Origin) {
-        let mut origin = Origin::default();
+    /// Returns the configuration string that the element gets, and its mapping to the source text.
+    fn config(
+        &mut self,
+        config: Option<&ConfigText>,
+        env: usize,
+        span: Span,
+    ) -> (String, ConfigOrigin) {
+        let mut origin = ConfigOrigin::default();
         let Some(config) = config else { return (String::new(), origin) };
-        origin.cut(config);
+        origin.push_directive_cuts(config);
         let expanded = match self.envs.expand(&config.text, env) {
-            Ok((text, kept)) => {
-                origin.push(kept, config.text.len());
+            Ok((text, copied)) => {
+                origin.push(copied, config.text.len());
                 text
             }
-            Err(TooLong) => {
+            Err(TextTooLong) => {
                 self.too_long(span);
                 config.text.clone()
             }
         };
-        let (text, kept, _) = args::strip(&expanded, 0, false);
-        origin.push(kept, expanded.len());
+        let (text, copied, _) = args::strip(&expanded, 0, false);
+        origin.push(copied, expanded.len());
         (text, origin)
     }
 

@@ -1,57 +1,57 @@
-//! A configuration as it is written: each compound by itself, with its elements and connections.
+//! Builds the outline of a configuration: each scope with its elements and connections.
 
-use super::instance::{Graph, Link, Node, NodeKind, OPEN};
-use super::scope::{Class, ClassId, DeclKind, Scope, Scopes};
+use super::instance::{Graph, Link, Node, NodeKind, PORT_CLASS};
+use super::scope::{Class, ClassId, DeclKind, Resolver, Scope};
 use super::{ClassInfo, tunnel};
 use crate::args;
 use crate::diagnostic::Diagnostics;
-use crate::flat::{FlatElement, Origin};
-use crate::outline::{ClassOf, Outline, OutlineScope};
+use crate::flat::{ConfigOrigin, FlatElement};
+use crate::outline::{ClassRef, Outline, OutlineScope};
 use crate::tree::Tree;
 
-/// Looks names up but expands nothing: compounds stay elements, groups dissolve.
+/// Looks up names but expands nothing: compounds stay elements, and groups are dissolved.
 pub fn outline(tree: &Tree, classes: &dyn ClassInfo) -> (Outline, Diagnostics) {
-    let mut scopes = Scopes::new(tree, classes);
-    scopes.file();
-    let Scopes { mut diagnostics, done, classes: found, .. } = scopes;
+    let mut resolver = Resolver::new(tree, classes);
+    resolver.file();
+    let Resolver { mut diagnostics, done, classes: resolved, .. } = resolver;
     let all = done.iter().map(|scope| {
-        let graph = graph(scope, &found, &done);
-        let declared = |(name, id): &(String, ClassId)| (name.clone(), class(&found, *id));
+        let graph = graph(scope, &resolved, &done);
+        let declared = |(name, id): &(String, ClassId)| (name.clone(), class(&resolved, *id));
         OutlineScope {
             name: scope.name.clone(),
             span: scope.span,
             formals: scope.formals.clone(),
             inputs: scope.inputs,
             outputs: scope.outputs,
-            classes: of_elements(scope, &found),
+            classes: element_classes(scope, &resolved),
             graph: tunnel::connect(graph, false, &mut diagnostics),
             declares: scope.declares.iter().map(declared).collect(),
-            next: scope.next.map(|id| class(&found, id)),
+            next: scope.next.map(|id| class(&resolved, id)),
         }
     });
     let scopes = all.collect();
     (Outline { scopes }, diagnostics)
 }
 
-fn class(classes: &[Class], id: ClassId) -> ClassOf {
+fn class(classes: &[Class], id: ClassId) -> ClassRef {
     match &classes[id] {
-        Class::Primitive(name) => ClassOf::Primitive(name.clone()),
-        Class::Compound(scope) => ClassOf::Compound(*scope),
-        Class::Error => ClassOf::Unknown,
+        Class::Primitive(name) => ClassRef::Primitive(name.clone()),
+        Class::Compound(scope) => ClassRef::Compound(*scope),
+        Class::Error => ClassRef::Unknown,
     }
 }
 
-/// The classes of a scope's elements, as they come in its graph.
-fn of_elements(scope: &Scope, classes: &[Class]) -> Vec<ClassOf> {
-    let of = |(at, decl): (usize, &super::scope::Decl)| match decl.kind {
+/// Returns the classes of a scope's elements, in the order of its graph.
+fn element_classes(scope: &Scope, classes: &[Class]) -> Vec<ClassRef> {
+    let class_of = |(at, decl): (usize, &super::scope::Decl)| match decl.kind {
         DeclKind::Class(id) => Some(class(classes, id)),
-        DeclKind::Pseudo if is_end(scope, at) => Some(ClassOf::Port),
+        DeclKind::Pseudo if is_end(scope, at) => Some(ClassRef::Port),
         DeclKind::Group | DeclKind::Pseudo => None,
     };
-    scope.elements.iter().enumerate().filter_map(of).collect()
+    scope.elements.iter().enumerate().filter_map(class_of).collect()
 }
 
-/// Whether this is `input` or `output` of a compound's body.
+/// Whether the element at `at` is `input` or `output` of a compound's body.
 fn is_end(scope: &Scope, at: usize) -> bool {
     scope.depth > 0 && at < 2
 }
@@ -72,13 +72,13 @@ fn graph(scope: &Scope, classes: &[Class], scopes: &[Scope]) -> Graph {
                 config: config.map_or(String::new(), |config| args::uncomment(&config.text)),
                 config_span: config.map(|config| config.span),
                 span: decl.span,
-                origin: Origin::default(),
+                origin: ConfigOrigin::default(),
             }))
         };
         let kind = match decl.kind {
             DeclKind::Class(id) => element(name(id)),
-            DeclKind::Pseudo if is_end(scope, at) => element(OPEN.to_owned()),
-            DeclKind::Group => NodeKind::Whole(at + 1),
+            DeclKind::Pseudo if is_end(scope, at) => element(PORT_CLASS.to_owned()),
+            DeclKind::Group => NodeKind::Outer(at + 1),
             DeclKind::Pseudo if matches!(scope.elements[at - 1].kind, DeclKind::Group) => {
                 NodeKind::Input(at - 1)
             }

@@ -1,21 +1,22 @@
-//! Which overload of a compound fits the ports and arguments of an element.
+//! Overload resolution: finds the overload of a compound that fits an element's ports and
+//! arguments.
 
 use super::scope::{Class, ClassId, Scope};
 use crate::args;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::Span;
 
-/// What an element of a compound class turned out to be.
-pub(super) enum Choice {
-    /// This scope, with these values of its parameters.
+/// Result of overload resolution.
+pub(super) enum Resolution {
+    /// The overload, as an index of a scope, and the values of its parameters.
     Compound(usize, Vec<String>),
     /// The class that an extension falls back to.
     Class(ClassId),
-    /// Nothing fits; that has been reported.
+    /// No overload fits; the error has been reported.
     None,
 }
 
-/// How an element is used.
+/// Ports and arguments of an element of a compound class.
 pub(super) struct Usage<'a> {
     pub(super) inputs: usize,
     pub(super) outputs: usize,
@@ -23,15 +24,15 @@ pub(super) struct Usage<'a> {
     pub(super) span: Span,
 }
 
-/// Picks the first overload that fits; where there is only one, wrong ports are left for better
-/// errors further on.
+/// Returns the first overload that fits, beginning with the scope `first`. A single overload is
+/// returned even if the ports do not fit, because [`tunnel`](super::tunnel) reports them better.
 pub(super) fn resolve(
     scopes: &[Scope],
     classes: &[Class],
     first: usize,
     usage: &Usage,
     diagnostics: &mut Diagnostics,
-) -> Choice {
+) -> Resolution {
     let mut tried = Vec::new();
     let mut closest = None;
     let mut at = first;
@@ -40,22 +41,23 @@ pub(super) fn resolve(
         tried.push(at);
         if let Some(values) = assign(usage.args, &scope.formals) {
             if scope.inputs == usage.inputs && scope.outputs == usage.outputs {
-                return Choice::Compound(at, values);
+                return Resolution::Compound(at, values);
             }
             closest = Some((at, values));
         }
         match scope.next.map(|class| (class, &classes[class])) {
             Some((_, Class::Compound(next))) => at = *next,
-            Some((class, _)) => return Choice::Class(class),
+            Some((class, _)) => return Resolution::Class(class),
             None => break,
         }
     }
     if tried.len() != 1 || closest.is_none() {
         no_match(scopes, &tried, usage, diagnostics);
     }
-    closest.map_or(Choice::None, |(at, values)| Choice::Compound(at, values))
+    closest.map_or(Resolution::None, |(at, values)| Resolution::Compound(at, values))
 }
 
+/// Reports that no overload fits, with the overloads `tried`.
 fn no_match(scopes: &[Scope], tried: &[usize], usage: &Usage, diagnostics: &mut Diagnostics) {
     let first = &scopes[tried[0]];
     let arguments = match usage.args.len() {
@@ -63,7 +65,7 @@ fn no_match(scopes: &[Scope], tried: &[usize], usage: &Usage, diagnostics: &mut 
         n => format!("{n} argument{}, ", plural(n)),
     };
     let ports = ports(usage.inputs, usage.outputs);
-    let message = format!("no match for '{}[{arguments}{ports}]'", first.shown());
+    let message = format!("no match for '{}[{arguments}{ports}]'", first.display_name());
     let mut error = Diagnostic::error(usage.span, message);
     for (i, scope) in tried.iter().map(|&at| &scopes[at]).enumerate() {
         if i == 0 {
@@ -83,7 +85,7 @@ fn ports(inputs: usize, outputs: usize) -> String {
 }
 
 impl Scope {
-    pub(super) fn shown(&self) -> &str {
+    pub(super) fn display_name(&self) -> &str {
         if self.name.is_empty() { "<anonymous>" } else { &self.name }
     }
 
@@ -96,11 +98,12 @@ impl Scope {
         let formals: Vec<_> = self.formals.iter().map(formal).collect();
         let formals =
             if formals.is_empty() { String::new() } else { format!("({})", formals.join(", ")) };
-        format!("{}{formals}[{}]", self.shown(), ports(self.inputs, self.outputs))
+        format!("{}{formals}[{}]", self.display_name(), ports(self.inputs, self.outputs))
     }
 }
 
-/// Gives each parameter its argument; `None` if they do not fit.
+/// Returns the value of each parameter (names and keywords in `formals`); `None` if the arguments
+/// do not fit.
 fn assign(args: &[String], formals: &[(String, String)]) -> Option<Vec<String>> {
     let (rest, named) = match formals.split_last() {
         Some(((_, keyword), named)) if keyword == "__REST__" => (true, named),

@@ -1,32 +1,32 @@
-//! Looking names up: what each statement of a file or compound body declares and connects.
+//! Name resolution: walks the statements of files and compound bodies, and builds a scope of each.
 
 use std::collections::HashMap;
 
-use super::{ClassInfo, unknown};
+use super::{ClassInfo, declarations};
 use crate::diagnostic::Diagnostics;
 use crate::source::Span;
 use crate::tree::{ClassExpr, ConfigText, LinkKind, Stmt, Tree};
 
-/// Index of a class in [`Scopes::classes`].
+/// Index of a class in [`Resolver::classes`].
 pub(super) type ClassId = usize;
 
-/// Connections that the statements of a configuration may make.
+/// Most connections that the statements of a configuration may make.
 const MAX_LINKS: usize = 1_000_000;
-/// Names that a suggestion may choose from.
+/// Most names compared for a suggestion.
 pub(super) const MAX_CANDIDATES: usize = 10_000;
 
-/// What a class name stands for.
+/// The class that a name refers to.
 #[derive(Clone, Debug)]
 pub(super) enum Class {
     /// A class of the library.
     Primitive(String),
-    /// A compound: an index in [`Scopes::done`].
+    /// A compound: an index in [`Resolver::done`].
     Compound(usize),
-    /// Nothing; that has been reported.
+    /// No known class; the error has been reported.
     Error,
 }
 
-/// A file or a compound body with its names looked up.
+/// A file or a compound body with its names resolved.
 #[derive(Debug)]
 pub(super) struct Scope {
     /// Name of the class; empty if it has none.
@@ -34,7 +34,7 @@ pub(super) struct Scope {
     pub(super) span: Span,
     /// Number of scopes around it.
     pub(super) depth: usize,
-    /// Names and keywords.
+    /// Parameters: names and keywords.
     pub(super) formals: Vec<(String, String)>,
     pub(super) defines: Vec<(String, String)>,
     pub(super) elements: Vec<Decl>,
@@ -42,18 +42,18 @@ pub(super) struct Scope {
     pub(super) links: Vec<LinkDecl>,
     pub(super) inputs: usize,
     pub(super) outputs: usize,
-    /// Compound classes and other names for classes that it declares, those without a name too.
+    /// Compound classes, including anonymous ones, and synonyms that it declares.
     pub(super) declares: Vec<(String, ClassId)>,
     /// The class to try if ports or arguments do not fit this one.
     pub(super) next: Option<ClassId>,
-    /// Elements that an instance has at least, compounds expanded.
+    /// Least number of elements of an instance, compounds expanded.
     pub(super) size: u64,
 }
 
 /// An element of a scope.
 #[derive(Clone, Debug)]
 pub(super) struct Decl {
-    /// Begins with a semicolon while it is a generated one that may still change.
+    /// Its name; a generated one that may still change begins with a semicolon.
     pub(super) name: String,
     pub(super) kind: DeclKind,
     pub(super) config: Option<ConfigText>,
@@ -62,12 +62,12 @@ pub(super) struct Decl {
     pub(super) ports: [usize; 2],
 }
 
-/// What an element of a scope is.
+/// Kind of a scope's element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeclKind {
     /// An element of a class.
     Class(ClassId),
-    /// A group as seen from outside; its inside ends are the next two elements.
+    /// A group as seen from outside; its `input` and `output` are the next two elements.
     Group,
     /// `input` or `output` of a scope or group.
     Pseudo,
@@ -82,8 +82,8 @@ pub(super) struct LinkDecl {
     pub(super) span: Span,
 }
 
-/// Everything that is known while the tree is walked.
-pub(super) struct Scopes<'a> {
+/// Resolves the names of a syntax tree: its state while it walks the tree.
+pub(super) struct Resolver<'a> {
     pub(super) tree: &'a Tree,
     pub(super) info: &'a dyn ClassInfo,
     pub(super) diagnostics: Diagnostics,
@@ -92,19 +92,19 @@ pub(super) struct Scopes<'a> {
     pub(super) done: Vec<Scope>,
     /// Class names, outermost scope first.
     pub(super) names: Vec<HashMap<String, ClassId>>,
-    /// The scope under way.
+    /// The scope being walked.
     pub(super) current: Scope,
-    /// Names of the classes under way, outermost first.
+    /// Names of the classes being walked, outermost first.
     pub(super) stack: Vec<&'a str>,
-    /// Connections that may still be made.
+    /// Number of connections that may still be made.
     pub(super) links_left: usize,
-    /// All `elementclass` statements, once they are needed.
-    pub(super) index: Option<unknown::Index<'a>>,
+    /// All `elementclass` statements, built when an unknown class needs an explanation.
+    pub(super) index: Option<declarations::DeclarationIndex<'a>>,
 }
 
-impl<'a> Scopes<'a> {
+impl<'a> Resolver<'a> {
     pub(super) fn new(tree: &'a Tree, info: &'a dyn ClassInfo) -> Self {
-        Scopes {
+        Resolver {
             tree,
             info,
             diagnostics: Diagnostics::new(),
@@ -178,8 +178,8 @@ impl Scope {
         }
     }
 
-    /// Checks the use of the `input` (or `output`) at `at` in the links from `since` on, and returns
-    /// how many ports it stands for.
+    /// Checks the use of the `input` (or `output`) at `at` in the links from `since` on, and
+    /// returns its number of ports.
     pub(super) fn pseudo(
         &self,
         at: usize,
@@ -232,13 +232,14 @@ impl Scope {
         at
     }
 
-    /// `;Class@N`, N counting the elements of the scope, but not `input` and `output`.
+    /// Returns `;Class@N`; N counts the elements of the scope without `input` and `output`.
     pub(super) fn anonymous_name(&self, class: &str) -> String {
         let pseudo = if self.depth > 0 { 2 } else { 0 };
         format!(";{class}@{}", self.elements.len() - pseudo + 1)
     }
 
-    /// Where a declared element has the name of an anonymous one, the latter takes the next number.
+    /// Gives anonymous elements their final names. If a declared element has such a name, the
+    /// anonymous element takes the next free number.
     pub(super) fn name_anonymous(&mut self) {
         for at in 0..self.elements.len() {
             let Some(name) = self.elements[at].name.strip_prefix(';') else { continue };

@@ -1,39 +1,40 @@
-//! Joining the connections outside a compound or group to those inside it.
+//! Removes compounds and groups from a graph: joins the connections outside to those inside.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::context::{self, Wire};
+use super::context::{self, ContextConnection};
 use super::instance::{Graph, NodeKind};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::flat::{Flat, Port};
+use crate::flat::{FlatGraph, Port};
 
-/// More connections than this are taken for a mistake.
+/// Most connections of a configuration; more are taken for a mistake.
 const MAX_CONNECTIONS: usize = 4_000_000;
 
 /// A node and one of its ports.
 type End = (usize, usize);
-/// An input port of an element, and the link that changes context on the way there.
+/// An input port of an element, and the link on the way there that changes context, if any.
 type Target = (End, Option<usize>);
 
 struct Tunnels<'a> {
     graph: &'a Graph,
-    /// Links that begin at an output port.
+    /// Links by the output port at which they begin.
     from: HashMap<End, Vec<usize>>,
-    /// Where the links that begin at an end of a tunnel lead in the end.
+    /// The element ports that the links from a tunnel's end lead to.
     known: HashMap<End, Rc<[Target]>>,
+    /// Number of connections that may still be made.
     room: usize,
 }
 
-/// Removes all tunnels. `contexts` says whether context links are to be given their elements.
-pub(super) fn connect(graph: Graph, contexts: bool, diagnostics: &mut Diagnostics) -> Flat {
+/// Removes all tunnels. `contexts` selects whether context links get their elements.
+pub(super) fn connect(graph: Graph, contexts: bool, diagnostics: &mut Diagnostics) -> FlatGraph {
     let mut from: HashMap<End, Vec<usize>> = HashMap::new();
     for (i, link) in graph.links.iter().enumerate() {
         from.entry(link.from).or_default().push(i);
     }
     check(&graph, &from, diagnostics);
     let mut tunnels = Tunnels { graph: &graph, from, known: HashMap::new(), room: MAX_CONNECTIONS };
-    let wires = tunnels.wires();
+    let connections = tunnels.connections();
     if tunnels.room == 0 {
         diagnostics.error(graph.links[0].span, "too many connections");
     }
@@ -46,58 +47,59 @@ pub(super) fn connect(graph: Graph, contexts: bool, diagnostics: &mut Diagnostic
         }
     }
     let port = |(node, port): End| Port { element: numbers[node], port };
-    let wires = wires.into_iter().map(|(from, (to, context), span)| Wire {
-        from: port(from),
-        to: port(to),
-        span,
-        context: context.and_then(|link| context::name(&graph.links[link].kind)),
-    });
-    let wires: Vec<_> = wires.collect();
+    let connections =
+        connections.into_iter().map(|(from, (to, context), span)| ContextConnection {
+            from: port(from),
+            to: port(to),
+            span,
+            context: context.and_then(|link| context::name(&graph.links[link].kind)),
+        });
+    let connections: Vec<_> = connections.collect();
     let mut connections = if contexts {
-        context::dispatch(wires, &mut elements)
+        context::dispatch(connections, &mut elements)
     } else {
-        wires.into_iter().map(Wire::plain).collect()
+        connections.into_iter().map(ContextConnection::plain).collect()
     };
     connections.sort_by_key(|c| (c.to, c.from));
     connections.dedup_by_key(|c| (c.to, c.from));
-    Flat { elements, connections, ..Flat::default() }
+    FlatGraph { elements, connections, ..FlatGraph::default() }
 }
 
 impl Tunnels<'_> {
-    /// Every connection between elements.
-    fn wires(&mut self) -> Vec<(End, Target, crate::source::Span)> {
+    /// Returns every connection between elements.
+    fn connections(&mut self) -> Vec<(End, Target, crate::source::Span)> {
         let graph = self.graph;
-        let mut wires = Vec::new();
+        let mut connections = Vec::new();
         for (i, link) in graph.links.iter().enumerate() {
             if !matches!(graph.nodes[link.from.0].kind, NodeKind::Element(_)) {
                 continue;
             }
             for &(to, context) in self.targets(i).iter() {
                 if self.room == 0 {
-                    return wires;
+                    return connections;
                 }
                 self.room -= 1;
                 let context = context::name(&link.kind).map(|_| i).or(context);
-                wires.push((link.from, (to, context), link.span));
+                connections.push((link.from, (to, context), link.span));
             }
         }
-        wires
+        connections
     }
 
-    /// The input ports that a link leads to.
+    /// Returns the element ports that a link leads to.
     fn targets(&mut self, link: usize) -> Rc<[Target]> {
-        match inside(self.graph, self.graph.links[link].to) {
-            Side::Element(end) => Rc::new([(end, None)]),
-            Side::Tunnel(end) => {
+        match link_target(self.graph, self.graph.links[link].to) {
+            LinkTarget::Element(end) => Rc::new([(end, None)]),
+            LinkTarget::Tunnel(end) => {
                 self.follow(end);
                 self.known.get(&end).cloned().unwrap_or_default()
             }
-            Side::Nothing => Rc::new([]),
+            LinkTarget::Nothing => Rc::new([]),
         }
     }
 
-    /// Fills `known` for a tunnel end, those behind it first. A tunnel that leads to itself leads
-    /// nowhere.
+    /// Fills `known` for a tunnel's end, after the tunnel ends that it leads to. A tunnel that
+    /// leads only to itself has no targets.
     fn follow(&mut self, end: End) {
         let mut open = vec![(end, 0, Vec::new())];
         let mut entered = HashSet::from([end]);
@@ -115,10 +117,10 @@ impl Tunnels<'_> {
                 continue;
             };
             let context = context::name(&self.graph.links[link].kind).map(|_| link);
-            match inside(self.graph, self.graph.links[link].to) {
-                Side::Element(to) => found.push((to, context)),
-                Side::Nothing => {}
-                Side::Tunnel(behind) => match self.known.get(&behind) {
+            match link_target(self.graph, self.graph.links[link].to) {
+                LinkTarget::Element(to) => found.push((to, context)),
+                LinkTarget::Nothing => {}
+                LinkTarget::Tunnel(behind) => match self.known.get(&behind) {
                     Some(known) if known.len() <= self.room => {
                         found.extend(known.iter().map(|&(to, c)| (to, context.or(c))));
                     }
@@ -134,19 +136,19 @@ impl Tunnels<'_> {
     }
 }
 
-/// Where a link to an input port goes on.
-enum Side {
+/// Target of a link: an element's port, the tunnel end at which the path goes on, or nothing.
+enum LinkTarget {
     Element(End),
     Tunnel(End),
     Nothing,
 }
 
-fn inside(graph: &Graph, (node, port): End) -> Side {
+fn link_target(graph: &Graph, (node, port): End) -> LinkTarget {
     match graph.nodes[node].kind {
-        NodeKind::Element(_) => Side::Element((node, port)),
-        NodeKind::Whole(inside) => Side::Tunnel((inside, port)),
-        NodeKind::Output(whole) => Side::Tunnel((whole, port)),
-        NodeKind::Input(_) | NodeKind::Error => Side::Nothing,
+        NodeKind::Element(_) => LinkTarget::Element((node, port)),
+        NodeKind::Outer(inside) => LinkTarget::Tunnel((inside, port)),
+        NodeKind::Output(outer) => LinkTarget::Tunnel((outer, port)),
+        NodeKind::Input(_) | NodeKind::Error => LinkTarget::Nothing,
     }
 }
 
@@ -154,35 +156,35 @@ fn inside(graph: &Graph, (node, port): End) -> Side {
 fn check(graph: &Graph, from: &HashMap<End, Vec<usize>>, diagnostics: &mut Diagnostics) {
     let to: HashSet<End> = graph.links.iter().map(|link| link.to).collect();
     let mut reported = HashSet::new();
-    let mut report = |whole: usize, what: &'static str, port: usize, good: bool| {
-        if good || !reported.insert((whole, what, port)) {
+    let mut report = |outer: usize, fault: &'static str, port: usize, is_connected: bool| {
+        if is_connected || !reported.insert((outer, fault, port)) {
             return;
         }
-        let node = &graph.nodes[whole];
-        let message = match what.strip_suffix(" unused") {
+        let node = &graph.nodes[outer];
+        let message = match fault.strip_suffix(" unused") {
             Some(side) => format!("'{}' {side} {port} unused", node.name),
-            None => format!("'{}' has no {what} {port}", node.name),
+            None => format!("'{}' has no {fault} {port}", node.name),
         };
         diagnostics.push(Diagnostic::error(node.span, message));
     };
     for link in &graph.links {
         let (node, port) = link.to;
         match graph.nodes[node].kind {
-            NodeKind::Whole(inside) => {
+            NodeKind::Outer(inside) => {
                 report(node, "input", port, from.contains_key(&(inside, port)));
             }
-            NodeKind::Output(whole) => {
-                report(whole, "output unused", port, from.contains_key(&(whole, port)));
+            NodeKind::Output(outer) => {
+                report(outer, "output unused", port, from.contains_key(&(outer, port)));
             }
             _ => {}
         }
         let (node, port) = link.from;
         match graph.nodes[node].kind {
-            NodeKind::Whole(inside) => {
+            NodeKind::Outer(inside) => {
                 report(node, "output", port, to.contains(&(inside + 1, port)));
             }
-            NodeKind::Input(whole) => {
-                report(whole, "input unused", port, to.contains(&(whole, port)));
+            NodeKind::Input(outer) => {
+                report(outer, "input unused", port, to.contains(&(outer, port)));
             }
             _ => {}
         }

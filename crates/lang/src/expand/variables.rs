@@ -1,17 +1,18 @@
-//! Variables in configuration strings: `$name`, `${name}`, `${name[2]}`, `${name-default}`.
+//! Substitutes variables in configuration strings: `$name`, `${name}`, `${name[2]}`,
+//! `${name-default}`.
 
 use std::collections::HashMap;
 
-use crate::args::{self, Kept};
+use crate::args::{self, CopiedRange};
 
-/// Values may name variables whose values name variables, this deep.
-const DEPTH: usize = 10;
-/// The longest text that one configuration string may become.
-const LONGEST: usize = 1 << 20;
-/// Characters that all substitutions together may look at.
-const WORK: usize = 1 << 26;
+/// Greatest depth of variables whose values name variables.
+const MAX_DEPTH: usize = 10;
+/// Most bytes that one configuration string may become.
+const MAX_LENGTH: usize = 1 << 20;
+/// Most bytes that all substitutions together may read.
+const MAX_WORK: usize = 1 << 26;
 
-/// The variables of one scope; those of the scopes around it are found through `parent`.
+/// The variables of one scope; `parent` is the scope around it.
 #[derive(Debug, Default)]
 pub(super) struct Env {
     pub(super) values: HashMap<String, String>,
@@ -19,23 +20,24 @@ pub(super) struct Env {
     pub(super) depth: usize,
 }
 
-/// All scopes.
+/// The variables of all scopes.
 #[derive(Debug)]
 pub(super) struct Envs {
     pub(super) all: Vec<Env>,
+    /// Number of bytes that substitutions may still read.
     work: usize,
 }
 
-/// The text became longer than any configuration string needs to be.
+/// Error: the text becomes longer than the limits allow.
 #[derive(Debug)]
-pub(super) struct TooLong;
+pub(super) struct TextTooLong;
 
 impl Envs {
     pub(super) fn new(root: Env) -> Self {
-        Envs { all: vec![root], work: WORK }
+        Envs { all: vec![root], work: MAX_WORK }
     }
 
-    /// The innermost scope around `env` that lies above `depth`.
+    /// Returns the innermost scope around `env` whose depth is less than `depth`.
     pub(super) fn parent_of(&self, env: usize, depth: usize) -> Option<usize> {
         let mut at = Some(env);
         while let Some(env) = at
@@ -57,45 +59,51 @@ impl Envs {
         None
     }
 
-    /// Substitutes the variables of `env`; unknown ones stay as they are.
+    /// Substitutes the variables of `env`; unknown ones stay. Returns the new text, and the ranges
+    /// copied from the old one.
     pub(super) fn expand(
         &mut self,
         text: &str,
         env: usize,
-    ) -> Result<(String, Vec<Kept>), TooLong> {
+    ) -> Result<(String, Vec<CopiedRange>), TextTooLong> {
         let mut work = self.work;
-        let mut pass = Pass { envs: self, env, work: &mut work };
-        let result = pass.expand(text, 0);
+        let mut substitution = Substitution { envs: self, env, work: &mut work };
+        let result = substitution.expand(text, 0);
         self.work = work;
         result
     }
 }
 
-struct Pass<'a> {
+/// One substitution of the variables of a scope.
+struct Substitution<'a> {
     envs: &'a Envs,
     env: usize,
     work: &'a mut usize,
 }
 
-/// A variable as written.
+/// A reference to a variable, as written.
 struct Reference<'a> {
-    /// What stands in the braces, or the bare name.
+    /// The text in the braces, or the bare name.
     inner: &'a str,
     braces: bool,
-    /// Where it ends.
+    /// Offset of its end.
     end: usize,
 }
 
-impl Pass<'_> {
-    fn expand(&mut self, text: &str, depth: usize) -> Result<(String, Vec<Kept>), TooLong> {
-        let whole = |text: &str| vec![Kept { to: 0, from: 0, len: text.len() }];
-        if depth > DEPTH || !text.contains('$') {
+impl Substitution<'_> {
+    fn expand(
+        &mut self,
+        text: &str,
+        depth: usize,
+    ) -> Result<(String, Vec<CopiedRange>), TextTooLong> {
+        let whole = |text: &str| vec![CopiedRange { to: 0, from: 0, len: text.len() }];
+        if depth > MAX_DEPTH || !text.contains('$') {
             return Ok((text.to_string(), whole(text)));
         }
-        *self.work = self.work.checked_sub(text.len() + 1).ok_or(TooLong)?;
+        *self.work = self.work.checked_sub(text.len() + 1).ok_or(TextTooLong)?;
         let bytes = text.as_bytes();
         let mut out = String::new();
-        let mut kept = Vec::new();
+        let mut copied = Vec::new();
         let (mut at, mut from) = (0, 0);
         let mut quote = None;
         while at < bytes.len() {
@@ -117,7 +125,7 @@ impl Pass<'_> {
                         at = reference.end;
                         continue;
                     };
-                    kept.push(Kept { to: out.len(), from, len: at - from });
+                    copied.push(CopiedRange { to: out.len(), from, len: at - from });
                     out.push_str(&text[from..at]);
                     if quote == Some(b'"') {
                         let quoted = args::quote(&value);
@@ -125,8 +133,8 @@ impl Pass<'_> {
                     } else {
                         out.push_str(&value);
                     }
-                    if out.len() > LONGEST {
-                        return Err(TooLong);
+                    if out.len() > MAX_LENGTH {
+                        return Err(TextTooLong);
                     }
                     at = reference.end;
                     from = at;
@@ -136,14 +144,18 @@ impl Pass<'_> {
             }
             at += 1;
         }
-        kept.push(Kept { to: out.len(), from, len: text.len() - from });
+        copied.push(CopiedRange { to: out.len(), from, len: text.len() - from });
         out.push_str(&text[from..]);
-        Ok((out, kept))
+        Ok((out, copied))
     }
 
-    /// What a variable stands for; `None` if it is not defined.
-    fn value(&mut self, reference: &Reference, depth: usize) -> Result<Option<String>, TooLong> {
-        if depth >= DEPTH {
+    /// Returns the value of a variable; `None` if it is not defined.
+    fn value(
+        &mut self,
+        reference: &Reference,
+        depth: usize,
+    ) -> Result<Option<String>, TextTooLong> {
+        if depth >= MAX_DEPTH {
             return Ok(None);
         }
         let inner = if reference.braces && reference.inner.contains('$') {
@@ -151,8 +163,8 @@ impl Pass<'_> {
         } else {
             reference.inner.to_string()
         };
-        let Part { name, index, default } =
-            if reference.braces { part(&inner) } else { Part::name(&inner) };
+        let VariableExpr { name, index, default } =
+            if reference.braces { parse_variable(&inner) } else { VariableExpr::name(&inner) };
         let envs = self.envs;
         match (envs.value(self.env, name), default) {
             (Some(value), _) => {
@@ -170,7 +182,7 @@ impl Pass<'_> {
     }
 }
 
-/// The variable at a dollar sign.
+/// Parses the reference that begins with the dollar sign at `at`, if it is one.
 fn reference(text: &str, at: usize) -> Option<Reference<'_>> {
     let rest = &text[at + 1..];
     let word =
@@ -194,8 +206,8 @@ fn reference(text: &str, at: usize) -> Option<Reference<'_>> {
     }
 }
 
-/// The names of variables that a text mentions, wherever it does; a name that is put together of
-/// others, as `a$b` in `${a$b}`, as it stands there.
+/// Returns the names of the variables that a text mentions, also in quotes and comments. A name
+/// that contains another variable, such as `a$b` in `${a$b}`, is returned as written.
 pub fn variables(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices('$').filter_map(|(at, _)| {
         let Reference { inner, braces, .. } = reference(text, at)?;
@@ -206,6 +218,7 @@ pub fn variables(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Returns the offset of the parenthesis that closes the first one.
 fn close_parenthesis(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut depth = 0usize;
@@ -227,20 +240,20 @@ fn close_parenthesis(text: &str) -> Option<usize> {
     None
 }
 
-/// `name[index]-default`
-struct Part<'a> {
+/// The text `name[index]-default` of a variable in braces.
+struct VariableExpr<'a> {
     name: &'a str,
     index: Option<usize>,
     default: Option<&'a str>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> VariableExpr<'a> {
     fn name(name: &'a str) -> Self {
-        Part { name, index: None, default: None }
+        VariableExpr { name, index: None, default: None }
     }
 }
 
-fn part(inner: &str) -> Part<'_> {
+fn parse_variable(inner: &str) -> VariableExpr<'_> {
     let inner = inner.trim_ascii_start();
     let end = inner.bytes().take_while(|&b| b.is_ascii_alphanumeric() || b == b'_').count();
     let (name, rest) = inner.split_at(end);
@@ -252,5 +265,5 @@ fn part(inner: &str) -> Part<'_> {
         index = Some(number);
         rest = after.trim_ascii_start();
     }
-    Part { name, index, default: rest.strip_prefix('-') }
+    VariableExpr { name, index, default: rest.strip_prefix('-') }
 }

@@ -1,93 +1,91 @@
-//! What holds of the tools that take several texts: routers that are joined and taken apart again,
-//! patterns from another file, one tool after the other.
+//! Checks of transformations of several texts: combining routers and extracting them again,
+//! patterns from another file, several tools in sequence.
 
-use super::{DRAWN, check, round_trip, transforms};
-use crate::transform::{self, Part, Pattern};
-use crate::{AnyClass, Flat, Member, SourceMap, Span, Tree, archive, expand, parse};
+use super::{check_graph, check_round_trip, is_small, transforms};
+use crate::transform::{self, Pattern, RouterComponent};
+use crate::{AnyClass, FlatGraph, Member, SourceMap, Span, Tree, archive, expand, parse};
 
-/// The most links between two routers, and the most patterns.
-const MOST: usize = 20;
+/// Most links between two routers, and most patterns.
+const MAX_LINKS: usize = 20;
 
-/// Takes bytes for four texts with zero bytes between them: two configurations, patterns, and links
-/// from the first to the second; does with them what Click's tools do.
+/// Runs the transformations of Click's tools. The bytes are four texts with zero bytes between
+/// them: two configurations, patterns, and links from the first configuration to the second.
 ///
 /// # Panics
-/// If an invariant does not hold: that is a defect of this crate.
+/// If an invariant does not hold, which is a defect of this crate.
 pub fn fuzz_tools(bytes: &[u8]) {
     let mut texts = bytes.splitn(4, |&byte| byte == 0);
     let mut next = || texts.next().unwrap_or_default();
     let (one, other, patterns, links) = (next(), next(), next(), next());
     let Some((_, one)) = read(one) else { return };
-    filtered(&one, patterns);
+    check_filters(&one, patterns);
     let Some((_, other)) = read(other) else { return };
     let links = String::from_utf8_lossy(links);
-    let links: Vec<String> = links.lines().take(MOST).map(str::to_owned).collect();
-    joined(&one, &other, &links);
+    let links: Vec<String> = links.lines().take(MAX_LINKS).map(str::to_owned).collect();
+    check_combination(&one, &other, &links);
 }
 
-/// A text that the tools would go on with.
-fn read(text: &[u8]) -> Option<(Tree, Flat)> {
+/// Parses and expands a text; `None` if it has errors or the graph is too large.
+fn read(text: &[u8]) -> Option<(Tree, FlatGraph)> {
     let mut sources = SourceMap::new();
     let file = sources.add("fuzz", text);
-    let (tree, found) = parse(&mut sources, file);
+    let (tree, diagnostics) = parse(&mut sources, file);
     let (flat, errors) = expand(&tree, &AnyClass, &[]);
-    let right = !found.has_errors() && !errors.has_errors();
-    let small = flat.elements.len() <= DRAWN && flat.connections.len() <= 2 * DRAWN;
-    (right && small).then_some((tree, flat))
+    let is_correct = !diagnostics.has_errors() && !errors.has_errors();
+    (is_correct && is_small(&flat)).then_some((tree, flat))
 }
 
-/// `click-xform`, `click-undead` and `click-align`, each with what the one before it wrote.
-fn filtered(graph: &Flat, patterns: &[u8]) {
+/// Runs `click-xform`, `click-undead` and `click-align` in sequence.
+fn check_filters(graph: &FlatGraph, patterns: &[u8]) {
     let mut patterns = match read(patterns) {
         Some((tree, _)) => transform::patterns(&tree, &AnyClass).0,
         None => Vec::new(),
     };
-    patterns.truncate(MOST);
+    patterns.truncate(MAX_LINKS);
     let changed = transform::transform(graph, &patterns).graph;
-    check(&changed);
-    round_trip(&changed);
+    check_graph(&changed);
+    check_round_trip(&changed);
     let back: Vec<_> = patterns.into_iter().map(Pattern::reversed).collect();
-    check(&transform::transform(&changed, &back).graph);
+    check_graph(&transform::transform(&changed, &back).graph);
     let live = transform::undead(&changed).graph.unwrap_or(changed);
-    check(&live);
-    round_trip(&live);
+    check_graph(&live);
+    check_round_trip(&live);
     let again = transform::undead(&live).graph.map_or(0, |graph| graph.elements.len());
     assert!(again <= live.elements.len() + 1, "nothing comes to life");
     let aligned = transform::align(&live).graph;
-    check(&aligned);
-    round_trip(&aligned);
-    check(&transform::assert_alignment(&aligned));
+    check_graph(&aligned);
+    check_round_trip(&aligned);
+    check_graph(&transform::assert_alignment(&aligned));
 }
 
-/// `click-combine`, its archive, and `click-uncombine`.
-fn joined(one: &Flat, other: &Flat, links: &[String]) {
-    let part = |name: &str, graph: &Flat| Part {
+/// Runs `click-combine`, reads its archive, and runs `click-uncombine`.
+fn check_combination(one: &FlatGraph, other: &FlatGraph, links: &[String]) {
+    let component = |name: &str, graph: &FlatGraph| RouterComponent {
         name: name.into(),
         graph: graph.clone(),
         members: Vec::new(),
     };
-    let made = Span { file: SourceMap::new().add("links", ""), start: 0, end: 0 };
-    let Ok(joined) = transform::combine(&[part("a", one), part("b", other)], links, made) else {
-        return;
-    };
-    check(&joined.graph);
-    check(&transform::align(&joined.graph).graph);
-    if let Some(live) = transform::undead(&joined.graph).graph {
-        check(&live);
+    let span = Span { file: SourceMap::new().add("links", ""), start: 0, end: 0 };
+    let components = [component("a", one), component("b", other)];
+    let Ok(combined) = transform::combine(&components, links, span) else { return };
+    check_graph(&combined.graph);
+    check_graph(&transform::align(&combined.graph).graph);
+    if let Some(live) = transform::undead(&combined.graph).graph {
+        check_graph(&live);
     }
-    archived(&joined.members);
+    check_archive(&combined.members);
     for (name, graph) in [("a", one), ("b", other)] {
-        let mut members = joined.members.clone();
-        let back = transform::uncombine(&joined.graph, &mut members, name);
+        let mut members = combined.members.clone();
+        let back = transform::uncombine(&combined.graph, &mut members, name);
         if transforms::is_simple(graph) {
-            let facts = back.as_ref().map(transforms::facts);
-            assert_eq!(facts, Ok(transforms::facts(graph)), "{name} of {links:?}");
+            let lines = back.as_ref().map(transforms::unordered);
+            assert_eq!(lines, Ok(transforms::unordered(graph)), "{name} of {links:?}");
         }
     }
 }
 
-/// What is archived beside a configuration is found in the archive.
-fn archived(members: &[Member]) {
+/// Checks that an archive contains the members that were written to it.
+fn check_archive(members: &[Member]) {
     let config = Member { name: "config".into(), data: b"a :: A".to_vec() };
     let all: Vec<Member> = std::iter::once(config).chain(members.iter().cloned()).collect();
     let mut sources = SourceMap::new();

@@ -1,41 +1,41 @@
-//! What holds of the transformations and of what shows a configuration, whatever the text is.
+//! Checks of the transformations and printers that hold for any text.
 
 use std::collections::BTreeSet;
 
-use super::DRAWN;
-use crate::print::{self, Links};
-use crate::transform::{self, Part, Pattern};
+use super::{MAX_ELEMENTS, check_graph, is_printable, is_small};
+use crate::print::{self, HtmlLinks};
+use crate::transform::{self, Pattern, RouterComponent};
 use crate::tree::Tree;
-use crate::{AnyClass, Diagnostics, Flat, SourceMap, Span, expand, outline, parse};
+use crate::{AnyClass, Diagnostics, FlatGraph, SourceMap, Span, expand, outline, parse};
 
-/// Checks them all, on graphs that are not too large.
-pub(super) fn hold(tree: &Tree, found: &Diagnostics, flat: &Flat, sources: &SourceMap) {
-    shown(tree, found, sources);
-    if flat.elements.len() > DRAWN || flat.connections.len() > 2 * DRAWN {
+/// Runs all checks, on graphs that are not too large.
+pub(super) fn check(tree: &Tree, diagnostics: &Diagnostics, flat: &FlatGraph, sources: &SourceMap) {
+    check_printers(tree, diagnostics, sources);
+    if !is_small(flat) {
         return;
     }
     if let Some(left) = transform::undead(flat).graph {
-        super::check(&left);
+        check_graph(&left);
         assert!(left.elements.len() <= flat.elements.len() + 1, "only an Idle is added");
     }
     let aligned = transform::align(flat);
-    super::check(&aligned.graph);
+    check_graph(&aligned.graph);
     let again = transform::align(&aligned.graph);
-    let shown = print::flat(&aligned.graph);
-    assert_eq!(again.added, 0, "aligned once and for all:\n{shown}");
-    super::check(&transform::assert_alignment(flat));
-    patterns(tree, flat);
-    if found.is_empty() {
-        parts_come_back(flat, tree);
-        keeping(tree);
+    let printed = print::flat(&aligned.graph);
+    assert_eq!(again.added, 0, "aligned once and for all:\n{printed}");
+    check_graph(&transform::assert_alignment(flat));
+    check_patterns(tree, flat);
+    if diagnostics.is_empty() {
+        check_uncombine(flat, tree);
+        check_kept_variables(tree);
     }
 }
 
-/// Where the file's variables are kept, putting their values in later comes to the same.
-fn keeping(tree: &Tree) {
-    let (kept, _) = transform::expand_keeping(tree, &AnyClass, &[]);
+/// Checks that keeping the file's variables and substituting them later gives the same graph.
+fn check_kept_variables(tree: &Tree) {
+    let (kept, _) = transform::expand_keeping_variables(tree, &AnyClass, &[]);
     let (flat, errors) = expand(tree, &AnyClass, &[]);
-    if !errors.is_empty() || !super::sayable(&flat) || !plain(&kept) {
+    if !errors.is_empty() || !is_printable(&flat) || !has_plain_values(&kept) {
         return;
     }
     let mut sources = SourceMap::new();
@@ -45,18 +45,18 @@ fn keeping(tree: &Tree) {
     assert!(!errors.has_errors(), "{}\n{text}", errors.render_click(&sources));
     let (again, errors) = expand(&again, &AnyClass, &[]);
     assert!(!errors.has_errors(), "{}\n{text}", errors.render_click(&sources));
-    assert_eq!(facts(&again), facts(&flat), "{text}");
+    assert_eq!(unordered(&again), unordered(&flat), "{text}");
 }
 
-/// Whether values stand for themselves wherever they are put: one word without quotes, and nothing
-/// asks for a part of them.
-fn plain(kept: &Flat) -> bool {
+/// Whether the value of every variable is one word without quotes, which substitution does not
+/// change.
+fn has_plain_values(kept: &FlatGraph) -> bool {
     let word = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric()) && !text.is_empty();
     kept.defines.iter().all(|(_, value)| word(value))
 }
 
-/// Declarations and connections, in no order.
-pub(super) fn facts(graph: &Flat) -> BTreeSet<String> {
+/// Returns declarations and connections without their order.
+pub(super) fn unordered(graph: &FlatGraph) -> BTreeSet<String> {
     let name = |at: usize| &graph.elements[at].name;
     let elements =
         graph.elements.iter().map(|it| format!("{} :: {}({})", it.name, it.class, it.config));
@@ -67,51 +67,55 @@ pub(super) fn facts(graph: &Flat) -> BTreeSet<String> {
     elements.chain(links).collect()
 }
 
-/// Whether a graph must come back from a combination: no link of it is one, and names are such as
-/// people give.
-pub(super) fn is_simple(flat: &Flat) -> bool {
+/// Whether `uncombine` must give a graph back: it has no `RouterLink`, and its names have no slash
+/// or space.
+pub(super) fn is_simple(flat: &FlatGraph) -> bool {
     !flat.elements.iter().any(|it| it.class == "RouterLink" || it.name.contains(['/', ' ']))
 }
 
-/// A graph comes back from a combination with itself.
-fn parts_come_back(flat: &Flat, tree: &Tree) {
+/// Checks that a graph comes back from a combination with itself.
+fn check_uncombine(flat: &FlatGraph, tree: &Tree) {
     if !is_simple(flat) {
         return;
     }
-    let part = |name: &str| Part { name: name.into(), graph: flat.clone(), members: Vec::new() };
+    let component = |name: &str| RouterComponent {
+        name: name.into(),
+        graph: flat.clone(),
+        members: Vec::new(),
+    };
     let span = Span { file: tree.file, start: 0, end: 0 };
-    let parts = [part("a"), part("b")];
-    let Ok(joined) = transform::combine(&parts, &[], span) else { return };
-    super::check(&joined.graph);
-    let mut members = joined.members.clone();
-    let back = transform::uncombine(&joined.graph, &mut members, "b");
-    assert_eq!(back.as_ref().map(facts), Ok(facts(flat)));
+    let components = [component("a"), component("b")];
+    let Ok(combined) = transform::combine(&components, &[], span) else { return };
+    check_graph(&combined.graph);
+    let mut members = combined.members.clone();
+    let back = transform::uncombine(&combined.graph, &mut members, "b");
+    assert_eq!(back.as_ref().map(unordered), Ok(unordered(flat)));
 }
 
-/// Patterns of a file in its own graph, and in their own replacements.
-fn patterns(tree: &Tree, flat: &Flat) {
+/// Replaces the patterns of a file in its own graph, and reverses the replacement.
+fn check_patterns(tree: &Tree, flat: &FlatGraph) {
     let (patterns, _) = transform::patterns(tree, &AnyClass);
     let done = transform::transform(flat, &patterns);
-    super::check(&done.graph);
+    check_graph(&done.graph);
     if done.replaced == 0 {
         assert_eq!(print::flat(&done.graph), print::flat(flat), "no match, no change");
     }
     let back: Vec<_> = patterns.into_iter().map(Pattern::reversed).collect();
-    super::check(&transform::transform(&done.graph, &back).graph);
+    check_graph(&transform::transform(&done.graph, &back).graph);
 }
 
-/// Pages and XML of any text.
-fn shown(tree: &Tree, found: &Diagnostics, sources: &SourceMap) {
+/// Checks the HTML and XML of any text.
+fn check_printers(tree: &Tree, diagnostics: &Diagnostics, sources: &SourceMap) {
     let (outline, _) = outline(tree, &AnyClass);
     let size: usize = outline.scopes.iter().map(|scope| scope.graph.elements.len()).sum();
-    if size > 10 * DRAWN {
+    if size > 10 * MAX_ELEMENTS {
         return;
     }
     let processing = outline.processing(&|class| (class == "Queue").then(|| "h/l".to_owned()));
     let xml = print::xml(&outline, &processing, sources);
     assert_eq!(xml.matches("<elementclass").count(), xml.matches("</elementclass>").count());
-    let links = Links { outline: &outline, docs: &|class| Some(format!("http://x/{class}")) };
-    let page = print::html(tree, found, &links);
+    let links = HtmlLinks { outline: &outline, docs: &|class| Some(format!("http://x/{class}")) };
+    let page = print::html(tree, diagnostics, &links);
     assert_eq!(page.matches("<span").count(), page.matches("</span>").count(), "{page}");
     assert_eq!(page.matches("<a ").count(), page.matches("</a>").count(), "{page}");
     let mut text = String::new();

@@ -1,27 +1,27 @@
-//! Parsing of element expressions: names, classes, configuration strings, ports.
+//! Parses element expressions: names, classes, configuration strings, ports.
 
-use super::{Parser, Within};
+use super::{BodyKind, Parser};
 use crate::diagnostic::Diagnostic;
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Token, TokenKind};
 use crate::source::Span;
 use crate::tree::{ClassExpr, Compound, ConfigText, ElementExpr, Formal, Head, Name, Ports};
 
-/// Ports are numbered below this; it keeps `[0-999999999]` from filling the memory.
-const PORTS: u32 = 1 << 16;
+/// Port numbers are below this limit, so that `[0-999999999]` does not fill the memory.
+const PORT_LIMIT: u32 = 1 << 16;
 
 impl Parser<'_> {
-    /// One element of a list. `first` means the first list of a chain, `lone` that nothing stands
-    /// before it in the list.
+    /// Parses one element of a list. `first` marks the first list of a chain, `lone` the first
+    /// element of a list.
     pub(super) fn element(&mut self, first: bool, nested: bool, lone: bool) -> Option<ElementExpr> {
         let inputs = self.ports();
         let token = self.next();
         let start = inputs.as_ref().map_or(token.span, |ports| ports.span);
         let head = match token.kind {
-            Kind::Ident => Head::Name(self.name(token)),
-            Kind::Char('{') => Head::Compound(self.compound(token)),
-            Kind::Char('(') => {
-                let body = self.nested_body(Within::Group(token.span));
-                self.accept(Kind::Char(')'));
+            TokenKind::Ident => Head::Name(self.name(token)),
+            TokenKind::Char('{') => Head::Compound(self.compound(token)),
+            TokenKind::Char('(') => {
+                let body = self.nested_body(BodyKind::Group(token.span));
+                self.accept(TokenKind::Char(')'));
                 Head::Group(body)
             }
             kind if implicit(kind, first, nested, lone, inputs.is_some()) => {
@@ -39,7 +39,7 @@ impl Parser<'_> {
         Some(ElementExpr { inputs, head, class, config, outputs, span: start.to(self.last_end()) })
     }
 
-    /// Where the last token that was not taken back ends.
+    /// Returns the span of the last token that was not put back.
     fn last_end(&self) -> Span {
         match self.pending.front() {
             Some(next) => {
@@ -50,17 +50,21 @@ impl Parser<'_> {
         }
     }
 
+    /// Reports that `token` begins no element.
     fn no_element(&mut self, token: Token, opening: bool, lone: bool, ports: Option<Ports>) {
         if let Some(ports) = ports {
             self.error(ports.span, "stranded port ignored");
         }
         if opening && lone {
-            // The statement was only ports; what follows is a statement of its own.
+            // The statement holds only ports; the next token begins another statement.
             self.back(token);
             return;
         }
         self.syntax_error(token);
-        let closes = matches!(token.kind, Kind::Char('}' | ')' | ';') | Kind::Bars | Kind::End);
+        let closes = matches!(
+            token.kind,
+            TokenKind::Char('}' | ')' | ';') | TokenKind::DoubleBar | TokenKind::End
+        );
         if closes || !lone {
             self.back(token);
         }
@@ -71,11 +75,11 @@ impl Parser<'_> {
     }
 
     fn class(&mut self) -> Option<ClassExpr> {
-        self.accept(Kind::Colons)?;
+        self.accept(TokenKind::DoubleColon)?;
         let token = self.next();
         Some(match token.kind {
-            Kind::Ident => ClassExpr::Name(self.name(token)),
-            Kind::Char('{') => ClassExpr::Compound(self.compound(token)),
+            TokenKind::Ident => ClassExpr::Name(self.name(token)),
+            TokenKind::Char('{') => ClassExpr::Compound(self.compound(token)),
             _ => {
                 self.back(token);
                 let error = Diagnostic::error(token.span, "missing element type in declaration");
@@ -86,15 +90,15 @@ impl Parser<'_> {
     }
 
     fn config(&mut self) -> Option<ConfigText> {
-        let open = self.accept(Kind::Char('('))?;
+        let open = self.accept(TokenKind::Char('('))?;
         Some(self.config_after(open))
     }
 
-    /// The configuration string after an opening parenthesis, and the closing one.
+    /// Parses the configuration string after an opening parenthesis, and the closing one.
     pub(super) fn config_after(&mut self, open: Token) -> ConfigText {
         debug_assert!(self.pending.is_empty(), "a configuration string begins at its parenthesis");
         let config = self.lexer.config();
-        if self.accept(Kind::Char(')')).is_none() {
+        if self.accept(TokenKind::Char(')')).is_none() {
             let end = config.span.end as usize;
             let error = Diagnostic::error(self.lexer.span(end, end), "expected ')'");
             self.diagnostics.push(error.with_note(open.span, "'(' opened here"));
@@ -102,28 +106,28 @@ impl Parser<'_> {
         config
     }
 
-    /// `{ … || … }`, after its opening brace.
+    /// Parses `{ … || … }` after its opening brace.
     pub(super) fn compound(&mut self, open: Token) -> Compound {
         let mut overloads = Vec::new();
         let mut extends = None;
         loop {
-            if let Some(dots) = self.accept(Kind::Dots) {
+            if let Some(dots) = self.accept(TokenKind::Ellipsis) {
                 let next = self.next();
                 self.back(next);
-                if overloads.is_empty() || next.kind != Kind::Char('}') {
+                if overloads.is_empty() || next.kind != TokenKind::Char('}') {
                     let message = "'...' should occur last, after one or more compounds";
                     self.error(dots.span, message);
                 }
                 extends = Some(dots.span);
             } else {
-                overloads.push(self.nested_body(Within::Compound(open.span)));
+                overloads.push(self.nested_body(BodyKind::Compound(open.span)));
             }
-            if self.accept(Kind::Bars).is_none() {
+            if self.accept(TokenKind::DoubleBar).is_none() {
                 break;
             }
         }
-        // Where the file ends in a body, the missing brace has been reported.
-        if self.accept(Kind::Char('}')).is_none() && extends.is_some() {
+        // A missing brace at the end of the file has been reported with the body.
+        if self.accept(TokenKind::Char('}')).is_none() && extends.is_some() {
             let next = self.next();
             self.back(next);
             self.error(next.span, "expected '}'");
@@ -131,17 +135,17 @@ impl Parser<'_> {
         Compound { overloads, extends, span: open.span.to(self.last_end()) }
     }
 
-    /// `$a, KEY $b |`
+    /// Parses `$a, KEY $b |`.
     pub(super) fn formals(&mut self) -> Vec<Formal> {
         let mut formals = Vec::new();
         loop {
             let token = self.next();
             let formal = match token.kind {
-                Kind::Char('|') => break,
-                Kind::Variable => self.formal(None, token),
-                Kind::Ident => {
+                TokenKind::Char('|') => break,
+                TokenKind::Variable => self.formal(None, token),
+                TokenKind::Ident => {
                     let variable = self.next();
-                    if variable.kind != Kind::Variable {
+                    if variable.kind != TokenKind::Variable {
                         self.back(variable);
                         self.back(token);
                         self.expected_variable(token, &formals);
@@ -158,8 +162,8 @@ impl Parser<'_> {
             formals.push(formal);
             let separator = self.next();
             match separator.kind {
-                Kind::Char('|') => break,
-                Kind::Char(',') => {}
+                TokenKind::Char('|') => break,
+                TokenKind::Char(',') => {}
                 _ => {
                     self.back(separator);
                     self.error(separator.span, "expected ',' or '|'");
@@ -184,17 +188,17 @@ impl Parser<'_> {
         }
     }
 
-    /// `[0, 2-4, 7-]`, if there is a bracket.
+    /// Parses `[0, 2-4, 7-]`, if there is a bracket.
     fn ports(&mut self) -> Option<Ports> {
-        let open = self.accept(Kind::Char('['))?;
-        let mut ports = Ports { list: Vec::new(), open: false, span: open.span };
+        let open = self.accept(TokenKind::Char('['))?;
+        let mut ports = Ports { list: Vec::new(), expandable: false, span: open.span };
         let mut range = false;
         loop {
             let token = self.next();
             match token.kind {
-                Kind::Ident => self.port(token, range, &mut ports.list),
-                Kind::Char(']') => {
-                    ports.open = true;
+                TokenKind::Ident => self.port(token, range, &mut ports.list),
+                TokenKind::Char(']') => {
+                    ports.expandable = true;
                     break;
                 }
                 _ => {
@@ -205,9 +209,9 @@ impl Parser<'_> {
             }
             let token = self.next();
             match token.kind {
-                Kind::Char(']') => break,
-                Kind::Char('-') if !range => range = true,
-                Kind::Char(',') => range = false,
+                TokenKind::Char(']') => break,
+                TokenKind::Char('-') if !range => range = true,
+                TokenKind::Char(',') => range = false,
                 _ => {
                     self.back(token);
                     self.error(token.span, "syntax error: expected ','");
@@ -224,9 +228,9 @@ impl Parser<'_> {
 
     fn port(&mut self, token: Token, range: bool, list: &mut Vec<u32>) {
         let port = match integer(self.text(token)) {
-            Some(port) if port < PORTS => port,
+            Some(port) if port < PORT_LIMIT => port,
             Some(_) => {
-                let message = format!("port number too large, the limit is {}", PORTS - 1);
+                let message = format!("port number too large, the limit is {}", PORT_LIMIT - 1);
                 self.error(token.span, message);
                 0
             }
@@ -247,13 +251,15 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a missing element stands for `input` or `output`.
-fn implicit(next: Kind, first: bool, nested: bool, lone: bool, ports: bool) -> bool {
+/// Whether a missing element before the token `next` stands for `input` or `output`.
+fn implicit(next: TokenKind, first: bool, nested: bool, lone: bool, ports: bool) -> bool {
     nested
         && match next {
-            Kind::Arrow | Kind::Wide | Kind::Context => first && (ports || lone),
-            Kind::Char(',') => ports,
-            Kind::Colons => false,
+            TokenKind::Arrow | TokenKind::DoubleArrow | TokenKind::Context => {
+                first && (ports || lone)
+            }
+            TokenKind::Char(',') => ports,
+            TokenKind::DoubleColon => false,
             _ => !first && (ports || lone),
         }
 }
@@ -265,7 +271,7 @@ fn implicit_element(next: Token, first: bool, ports: Option<Ports>) -> ElementEx
     ElementExpr { inputs, head: Head::Implicit, class: None, config: None, outputs, span }
 }
 
-/// Decimal, `0x` hexadecimal or `0` octal.
+/// Parses a decimal, `0x` hexadecimal or `0` octal number.
 fn integer(text: &str) -> Option<u32> {
     let (digits, radix) = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
         Some(digits) => (digits, 16),
@@ -275,6 +281,6 @@ fn integer(text: &str) -> Option<u32> {
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
         return None;
     }
-    // Larger than any number is still a number.
+    // A number that is too large for `u32` is still a number: the caller reports the limit.
     Some(u32::from_str_radix(digits, radix).unwrap_or(u32::MAX))
 }

@@ -1,18 +1,18 @@
-//! Parsing of `elementclass`, `require` and `define`.
+//! Parses the statements `elementclass`, `require` and `define`.
 
-use super::{Parser, Within, parse_file};
+use super::{BodyKind, Parser, parse_file};
 use crate::args;
 use crate::diagnostic::Diagnostic;
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Token, TokenKind};
 use crate::source::{FileId, Span};
 use crate::tree::{ClassExpr, Define, ElementClass, Name, Require, Stmt, Tree};
 
-/// A configuration may be made of this many files.
+/// Most files that a configuration may include.
 const MAX_INCLUDES: usize = 64;
 
 impl Parser<'_> {
     pub(super) fn elementclass(&mut self, keyword: Token) -> Option<Stmt> {
-        let name = match self.accept(Kind::Ident) {
+        let name = match self.accept(TokenKind::Ident) {
             Some(token) => self.name(token),
             None => {
                 let next = self.next();
@@ -23,11 +23,11 @@ impl Parser<'_> {
         };
         let token = self.next();
         let class = match token.kind {
-            Kind::Char('{') => ClassExpr::Compound(self.compound(token)),
-            Kind::Ident => ClassExpr::Name(self.name(token)),
+            TokenKind::Char('{') => ClassExpr::Compound(self.compound(token)),
+            TokenKind::Ident => ClassExpr::Name(self.name(token)),
             _ => {
                 self.syntax_error(token);
-                if matches!(token.kind, Kind::Char(';' | '}' | ')') | Kind::End) {
+                if matches!(token.kind, TokenKind::Char(';' | '}' | ')') | TokenKind::End) {
                     self.back(token);
                 }
                 ClassExpr::Missing
@@ -63,7 +63,7 @@ impl Parser<'_> {
         Some(Stmt::Define(defines))
     }
 
-    pub(super) fn require(&mut self, keyword: Token, within: Within) -> Option<Stmt> {
+    pub(super) fn require(&mut self, keyword: Token, enclosing: BodyKind) -> Option<Stmt> {
         let (text, span) = self.parenthesis(keyword)?;
         let mut requirements = Vec::new();
         let mut libraries = Vec::new();
@@ -74,7 +74,9 @@ impl Parser<'_> {
                 (_, _, 0) => {}
                 ("compact_config", _, 1) => requirements.push("compact_config".to_string()),
                 ("package", Some(value), 2) => requirements.push(requirement(&value)),
-                ("library", Some(value), 2) => libraries.extend(self.library(&value, span, within)),
+                ("library", Some(value), 2) => {
+                    libraries.extend(self.library(&value, span, enclosing))
+                }
                 ("package" | "library", ..) => self.bad_requirement(span),
                 (package, _, 1) => requirements.push(requirement(package)),
                 _ => self.bad_requirement(span),
@@ -89,9 +91,9 @@ impl Parser<'_> {
         self.diagnostics.push(error.with_help(help));
     }
 
-    /// The text in the parentheses after a keyword.
+    /// Parses the text in the parentheses after a keyword.
     fn parenthesis(&mut self, keyword: Token) -> Option<(String, Span)> {
-        let Some(open) = self.accept(Kind::Char('(')) else {
+        let Some(open) = self.accept(TokenKind::Char('(')) else {
             let next = self.next();
             self.back(next);
             self.error(next.span, "expected '('");
@@ -101,8 +103,8 @@ impl Parser<'_> {
         Some((config.text, keyword.span.to(self.last)))
     }
 
-    fn library(&mut self, name: &str, span: Span, within: Within) -> Option<Tree> {
-        if within != Within::File {
+    fn library(&mut self, name: &str, span: Span, enclosing: BodyKind) -> Option<Tree> {
+        if enclosing != BodyKind::File {
             self.error(span, "'require library' must be used at file scope");
             return None;
         }

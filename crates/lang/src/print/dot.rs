@@ -1,13 +1,13 @@
-//! The flat graph for Graphviz.
+//! Prints a flat graph in Graphviz' language.
 
 use std::fmt::Write;
 
-use super::look::{Kind, PortKinds};
-use crate::flat::Flat;
+use super::drawing_info::{ConnectionKind, DrawingInfo};
+use crate::flat::FlatGraph;
 
-/// A flat graph in Graphviz' language: one record per element with its ports, filled for push,
-/// hollow for pull, and its group's colour.
-pub fn dot(graph: &Flat, kinds: &dyn PortKinds) -> String {
+/// Prints a flat graph in Graphviz' language: one record for each element, with its ports and its
+/// colour. Connections have filled arrowheads for push and hollow ones for pull.
+pub fn dot(graph: &FlatGraph, info: &dyn DrawingInfo) -> String {
     let mut out = String::from(
         "digraph router {\n    rankdir=TB;\n    node [shape=record, style=filled, \
          fontname=\"Helvetica\", fontsize=10];\n    edge [fontsize=8];\n",
@@ -17,28 +17,28 @@ pub fn dot(graph: &Flat, kinds: &dyn PortKinds) -> String {
             let all: Vec<_> = (0..count).map(|p| format!("<{side}{p}> {p}")).collect();
             format!("{{{}}}", all.join("|"))
         };
-        let mut rows = Vec::new();
+        let mut fields = Vec::new();
         if inputs > 0 {
-            rows.push(ports('i', inputs));
+            fields.push(ports('i', inputs));
         }
-        rows.push(format!("{}\\n{}", record(&element.name), record(&element.class)));
+        fields.push(format!("{}\\n{}", record(&element.name), record(&element.class)));
         if outputs > 0 {
-            rows.push(ports('o', outputs));
+            fields.push(ports('o', outputs));
         }
-        let fill = kinds.color(i).unwrap_or_else(|| "#f4f4f4".to_string());
+        let fill = info.color(i).unwrap_or_else(|| "#f4f4f4".to_string());
         let tip = quoted(&element.config);
         let _ = writeln!(
             out,
             "    n{i} [label=\"{{{}}}\", fillcolor=\"{}\", tooltip=\"{tip}\"];",
-            rows.join("|"),
+            fields.join("|"),
             quoted(&fill)
         );
     }
     for (i, connection) in graph.connections.iter().enumerate() {
-        let (head, style) = match kinds.connection(i) {
-            Kind::Push => ("normal", "solid"),
-            Kind::Pull => ("empty", "dashed"),
-            Kind::Agnostic => ("vee", "solid"),
+        let (head, style) = match info.connection(i) {
+            ConnectionKind::Push => ("normal", "solid"),
+            ConnectionKind::Pull => ("empty", "dashed"),
+            ConnectionKind::Agnostic => ("vee", "solid"),
         };
         let (from, to) = (connection.from, connection.to);
         let _ = writeln!(
@@ -48,14 +48,14 @@ pub fn dot(graph: &Flat, kinds: &dyn PortKinds) -> String {
             from.port,
             to.element,
             to.port,
-            kinds.connection(i).color()
+            info.connection(i).color()
         );
     }
     out.push_str("}\n");
     out
 }
 
-/// Text inside a record label.
+/// Escapes text inside a record label.
 fn record(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -1,12 +1,12 @@
-//! The flat graph in Click's form: declarations, a blank line, chains of connections.
+//! Prints a flat graph in Click's form: declarations, a blank line, chains of connections.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use crate::flat::{Connection, Flat, Port};
+use crate::flat::{Connection, FlatGraph, Port};
 
-/// A flat graph as Click's tools print it.
-pub fn flat(graph: &Flat) -> String {
+/// Prints a flat graph as Click's tools do.
+pub fn flat(graph: &FlatGraph) -> String {
     let mut out = String::new();
     if !graph.requirements.is_empty() {
         let _ = writeln!(out, "require({});\n", graph.requirements.join(", "));
@@ -30,8 +30,8 @@ pub fn flat(graph: &Flat) -> String {
     out
 }
 
-/// Connections, each chain as long as it goes.
-fn chains(graph: &Flat, out: &mut String) {
+/// Prints the connections, in chains as long as possible.
+fn chains(graph: &FlatGraph, out: &mut String) {
     let connections = &graph.connections;
     let next = next(connections);
     let mut starts = vec![true; connections.len()];
@@ -39,7 +39,7 @@ fn chains(graph: &Flat, out: &mut String) {
         starts[next] = false;
     }
     let mut used = vec![false; connections.len()];
-    // Chains first, then what is left: circles.
+    // Chains come first; the connections left are cycles.
     for only_starts in [true, false] {
         for first in 0..connections.len() {
             if used[first] || (only_starts && !starts[first]) {
@@ -66,8 +66,8 @@ fn chains(graph: &Flat, out: &mut String) {
     }
 }
 
-/// The connection that continues each one that ends at an input 0: the first from output 0 to
-/// another input 0, else the last.
+/// Returns for each connection the one that continues its chain, if it ends at an input 0: the
+/// first connection from output 0 to another input 0, or else the last one.
 fn next(connections: &[Connection]) -> Vec<Option<usize>> {
     let mut from: HashMap<Port, Vec<usize>> = HashMap::new();
     for (i, connection) in connections.iter().enumerate() {

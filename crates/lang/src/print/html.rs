@@ -1,33 +1,33 @@
-//! A configuration as HTML: its text as it is, with marks on what names mean.
+//! Prints a configuration as HTML: its source text with marked names, errors and links.
 
 mod marks;
 
 use std::collections::HashMap;
 
 use crate::diagnostic::Diagnostics;
-use crate::outline::{ClassOf, Outline};
+use crate::outline::{ClassRef, Outline};
 use crate::tree::Tree;
 use marks::{Mark, marks};
 
-/// What a drawing in HTML needs to know beside the text.
-pub struct Links<'a> {
-    /// The configuration's names.
+/// Names and documentation that the HTML text links to.
+pub struct HtmlLinks<'a> {
+    /// The names that the configuration declares.
     pub outline: &'a Outline,
-    /// Where the documentation of a primitive class is, if anywhere.
+    /// Returns the URL of the documentation of a primitive class, if there is one.
     pub docs: &'a dyn Fn(&str) -> Option<String>,
 }
 
-impl Links<'_> {
-    /// The place to go to for a class: its declaration, or its documentation.
-    pub fn class(&self, class: &ClassOf) -> Option<String> {
+impl HtmlLinks<'_> {
+    /// Returns the URL for a class: that of its declaration, or of its documentation.
+    pub fn class(&self, class: &ClassRef) -> Option<String> {
         match class {
-            ClassOf::Primitive(name) => (self.docs)(name),
-            ClassOf::Compound(scope) => Some(format!("#{}", class_anchor(*scope))),
-            ClassOf::Port | ClassOf::Unknown => None,
+            ClassRef::Primitive(name) => (self.docs)(name),
+            ClassRef::Compound(scope) => Some(format!("#{}", class_anchor(*scope))),
+            ClassRef::Port | ClassRef::Unknown => None,
         }
     }
 
-    /// The anchor at the declaration of an element of a scope.
+    /// Returns the anchor at the declaration of a scope's element.
     pub fn element_anchor(&self, scope: usize, element: usize) -> String {
         let name = &self.outline.scopes[scope].graph.elements[element].name;
         match scope + 1 == self.outline.scopes.len() {
@@ -41,56 +41,60 @@ fn class_anchor(scope: usize) -> String {
     format!("decl{scope}")
 }
 
-/// The text of a configuration in a `<pre>`: comments (`c-cmt`), keywords (`c-kw`), configuration
-/// strings (`c-cfg`), declarations of classes (`c-cd`) and elements (`c-ed`) and errors (`c-err`)
-/// are marked; references say what they mean, and classes lead to where they are declared.
-pub fn html(tree: &Tree, found: &Diagnostics, links: &Links) -> String {
-    let marks = marks(tree, found, links);
+/// Prints the text of a configuration in a `<pre>`. It marks comments (`c-cmt`), keywords (`c-kw`),
+/// configuration strings (`c-cfg`), declarations of classes (`c-cd`) and elements (`c-ed`), and
+/// errors (`c-err`). Element names have a title with their class; classes link to their
+/// declaration.
+pub fn html(tree: &Tree, diagnostics: &Diagnostics, links: &HtmlLinks) -> String {
+    let marks = marks(tree, diagnostics, links);
     let mut out = String::from("<pre>");
-    let mut page = Page { out: &mut out, open: Vec::new() };
-    let (mut begins, mut ends): (HashMap<usize, Vec<&Mark>>, Vec<&Mark>) = Default::default();
+    let mut writer = HtmlWriter { out: &mut out, open: Vec::new() };
+    let (mut starts, mut reopened): (HashMap<usize, Vec<&Mark>>, Vec<&Mark>) = Default::default();
     for mark in marks.iter().filter(|mark| mark.start < mark.end) {
-        begins.entry(mark.start).or_default().push(mark);
+        starts.entry(mark.start).or_default().push(mark);
     }
     for (at, c) in tree.text.char_indices() {
-        page.close(at, &mut ends);
-        for mark in begins.get(&at).into_iter().flatten() {
-            page.begin(mark);
+        writer.close(at, &mut reopened);
+        for mark in starts.get(&at).into_iter().flatten() {
+            writer.open(mark);
         }
-        page.character(c, &tree.text[at..]);
+        writer.character(c, &tree.text[at..]);
     }
-    page.close(usize::MAX, &mut ends);
+    writer.close(usize::MAX, &mut reopened);
     out.push_str("</pre>\n");
     out
 }
 
-struct Page<'a, 'm> {
+/// Writes text and nested marks.
+struct HtmlWriter<'a, 'm> {
     out: &'a mut String,
-    /// Marks that have begun and not ended, outermost first.
+    /// Marks that are open, outermost first.
     open: Vec<&'m Mark>,
 }
 
-impl<'m> Page<'_, 'm> {
-    fn begin(&mut self, mark: &'m Mark) {
+impl<'m> HtmlWriter<'_, 'm> {
+    fn open(&mut self, mark: &'m Mark) {
         self.out.push_str(&mark.open);
         self.open.push(mark);
     }
 
-    /// Ends the marks that end here; those that began later begin again.
-    fn close(&mut self, at: usize, again: &mut Vec<&'m Mark>) {
+    /// Closes the marks that end at `at`. Marks inside them are closed and opened again; `reopened`
+    /// is scratch space for these.
+    fn close(&mut self, at: usize, reopened: &mut Vec<&'m Mark>) {
         let Some(first) = self.open.iter().position(|mark| mark.end <= at) else { return };
         for mark in self.open.drain(first..).rev() {
             self.out.push_str(mark.close);
             if mark.end > at {
-                again.push(mark);
+                reopened.push(mark);
             }
         }
-        while let Some(mark) = again.pop() {
-            self.begin(mark);
+        while let Some(mark) = reopened.pop() {
+            self.open(mark);
         }
     }
 
-    /// Marks end with the line and begin again with the next: some browsers want it so.
+    /// Writes a character. A line end closes all marks and opens them again, because some browsers
+    /// render marks over several lines badly.
     fn character(&mut self, c: char, rest: &str) {
         match c {
             '\r' if rest.starts_with("\r\n") => {}
@@ -116,7 +120,7 @@ fn push(out: &mut String, c: char) {
     }
 }
 
-/// Text as HTML shows it, in attributes too.
+/// Escapes text for HTML, also in attributes.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,35 +1,35 @@
-//! Layered graph layout after Sugiyama, Tagawa and Toda (1981), aware of ports.
+//! Layered graph layout with ports, after Sugiyama, Tagawa and Toda (1981).
 
 mod coordinates;
 mod layers;
 mod order;
 
-use crate::flat::Flat;
+use crate::flat::FlatGraph;
 
-/// Space between boxes of a layer.
-const GAP: f64 = 26.0;
-/// Space that an edge takes where it passes a layer.
-const LANE: f64 = 12.0;
+/// Space between the boxes of a layer.
+const BOX_GAP: f64 = 26.0;
+/// Width of the lane in which an edge passes a layer.
+const LANE_WIDTH: f64 = 12.0;
 /// Space between layers.
-const RISE: f64 = 52.0;
-/// A row of components is broken where it would pass this.
-const ROW: f64 = 1800.0;
+const LAYER_GAP: f64 = 52.0;
+/// Greatest width of a row of components.
+const MAX_ROW_WIDTH: f64 = 1800.0;
 
-/// Where everything goes.
+/// Positions of all boxes and edges.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
-    pub(super) boxes: Vec<Place>,
+    pub(super) boxes: Vec<ElementBox>,
     pub(super) edges: Vec<Route>,
     pub(super) width: f64,
     pub(super) height: f64,
 }
 
-/// A box.
+/// The box of an element, or the extent of a lane.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
-    /// Its middle.
+pub(super) struct ElementBox {
+    /// Horizontal middle.
     pub(super) x: f64,
-    /// Its top.
+    /// Top edge.
     pub(super) y: f64,
     pub(super) width: f64,
     pub(super) height: f64,
@@ -37,13 +37,13 @@ pub(super) struct Place {
     pub(super) outputs: usize,
 }
 
-impl Place {
-    /// Where an input port is, on the upper side.
+impl ElementBox {
+    /// Position of an input port, on the upper side.
     pub(super) fn input(&self, port: usize) -> (f64, f64) {
         (self.x + self.offset(port, self.inputs), self.y)
     }
 
-    /// Where an output port is, on the lower side.
+    /// Position of an output port, on the lower side.
     pub(super) fn output(&self, port: usize) -> (f64, f64) {
         (self.x + self.offset(port, self.outputs), self.y + self.height)
     }
@@ -53,16 +53,16 @@ impl Place {
     }
 }
 
-/// How an edge runs from an output to an input.
+/// The route of an edge from an output to an input.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Route {
-    /// The lanes it takes, from the output on: middle, upper end, lower end.
+    /// The lanes that it passes, from the output on: middle, upper end, lower end.
     pub(super) lanes: Vec<(f64, f64, f64)>,
-    /// Whether it runs upwards.
+    /// Whether the edge runs upwards.
     pub(super) back: bool,
 }
 
-/// A box or a lane.
+/// A box or a lane of a component.
 #[derive(Clone, Debug)]
 struct Node {
     /// The element, unless it is a lane.
@@ -71,22 +71,23 @@ struct Node {
     /// Position in its layer.
     order: usize,
     x: f64,
-    place: Place,
+    geometry: ElementBox,
 }
 
-/// A piece of an edge between neighbouring layers: node and where on it, from -0.5 to 0.5 of its
-/// width.
+/// A segment of an edge between neighbouring layers. Each end is a node and the position on it,
+/// from
+/// -0.5 to 0.5 of the node's width.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct Segment {
     upper: (usize, f64),
     lower: (usize, f64),
 }
 
-/// A connected part of the graph.
+/// A connected component of the graph.
 #[derive(Debug, Default)]
 struct Component {
     nodes: Vec<Node>,
-    pieces: Vec<Piece>,
+    segments: Vec<Segment>,
     layers: Vec<Vec<usize>>,
     /// For each edge its index in the graph, the nodes of its lanes from the output on, and whether
     /// it runs upwards.
@@ -95,18 +96,18 @@ struct Component {
     height: f64,
 }
 
-/// Lays a graph out; `sizes` are the boxes' widths and heights.
-pub(super) fn layout(graph: &Flat, sizes: &[(f64, f64)]) -> Layout {
+/// Computes the layout of a graph; `sizes` are the widths and heights of its boxes.
+pub(super) fn layout(graph: &FlatGraph, sizes: &[(f64, f64)]) -> Layout {
     let boxes: Vec<_> = graph
         .ports()
         .into_iter()
         .zip(sizes)
-        .map(|((inputs, outputs), &(width, height))| Place {
+        .map(|((inputs, outputs), &(width, height))| ElementBox {
             width,
             height,
             inputs,
             outputs,
-            ..Place::default()
+            ..ElementBox::default()
         })
         .collect();
     let mut components: Vec<_> = layers::components(graph)
@@ -118,38 +119,38 @@ pub(super) fn layout(graph: &Flat, sizes: &[(f64, f64)]) -> Layout {
             component
         })
         .collect();
-    // The largest first: small ones fill the rows beside it.
+    // The highest component comes first, so that low ones fill the rows beside it.
     components.sort_by(|a, b| b.height.total_cmp(&a.height));
     let edges = vec![Route::default(); graph.connections.len()];
     let mut layout = Layout { boxes, edges, ..Layout::default() };
-    let widest = components.iter().fold(ROW, |width, c| width.max(c.width));
+    let widest = components.iter().fold(MAX_ROW_WIDTH, |width, c| width.max(c.width));
     let (mut x, mut y, mut row) = (0.0, 0.0, 0.0f64);
     for component in components {
         if x > 0.0 && x + component.width > widest {
-            (x, y, row) = (0.0, y + row + RISE, 0.0);
+            (x, y, row) = (0.0, y + row + LAYER_GAP, 0.0);
         }
-        layout.put(&component, x, y);
-        x += component.width + 2.0 * GAP;
+        layout.add(&component, x, y);
+        x += component.width + 2.0 * BOX_GAP;
         row = row.max(component.height);
-        layout.width = layout.width.max(x - 2.0 * GAP);
+        layout.width = layout.width.max(x - 2.0 * BOX_GAP);
         layout.height = y + row;
     }
     layout
 }
 
 impl Layout {
-    /// Copies a component to its place.
-    fn put(&mut self, component: &Component, x: f64, y: f64) {
+    /// Adds a component with its upper left corner at (`x`, `y`).
+    fn add(&mut self, component: &Component, x: f64, y: f64) {
         for node in &component.nodes {
             if let Some(element) = node.element {
                 self.boxes[element].x = node.x + x;
-                self.boxes[element].y = node.place.y + y;
+                self.boxes[element].y = node.geometry.y + y;
             }
         }
         for (edge, lanes, back) in &component.routes {
             let lane = |&lane: &usize| {
-                let Node { x: middle, place, .. } = &component.nodes[lane];
-                (middle + x, place.y + y, place.y + place.height + y)
+                let Node { x: middle, geometry, .. } = &component.nodes[lane];
+                (middle + x, geometry.y + y, geometry.y + geometry.height + y)
             };
             self.edges[*edge] = Route { lanes: lanes.iter().map(lane).collect(), back: *back };
         }

@@ -1,28 +1,29 @@
-//! The flat graph as a drawing: boxes in layers, ports, edges by how packets move.
+//! Draws a flat graph as SVG: boxes in layers, ports, and edges by how packets move.
 
 use std::fmt::Write;
 
-use super::layout::{Place, Route, layout};
-use super::look::{Kind, PortKinds};
-use crate::flat::{Flat, FlatElement};
+use super::drawing_info::{ConnectionKind, DrawingInfo};
+use super::layout::{ElementBox, Route, layout};
+use crate::flat::{FlatElement, FlatGraph};
 
 const MARGIN: f64 = 30.0;
-/// Characters of a configuration string that a box shows.
-const CONFIG: usize = 30;
-const LINE: f64 = 13.0;
-/// How far an edge that runs upwards swings out below and above.
-const SWING: f64 = 30.0;
+/// Most characters of a configuration string that a box shows.
+const MAX_CONFIG: usize = 30;
+const LINE_HEIGHT: f64 = 13.0;
+/// Distance by which an edge that runs upwards swings out below and above.
+const BACK_EDGE_SWING: f64 = 30.0;
 
-/// A flat graph as an SVG drawing. Packets flow downwards; inputs are triangles, outputs squares,
-/// filled for push, hollow for pull, grey for neither; pull edges are dashed.
-pub fn svg(graph: &Flat, kinds: &dyn PortKinds) -> String {
+/// Draws a flat graph as SVG. Packets flow downwards; inputs are triangles, outputs squares, filled
+/// for push, hollow for pull, grey for agnostic; pull edges are dashed.
+pub fn svg(graph: &FlatGraph, info: &dyn DrawingInfo) -> String {
     let texts: Vec<_> =
-        graph.elements.iter().enumerate().map(|(i, e)| lines(e, kinds.note(i))).collect();
+        graph.elements.iter().enumerate().map(|(i, e)| lines(e, info.note(i))).collect();
     let ports = graph.ports();
     let sizes: Vec<_> =
         texts.iter().zip(&ports).map(|(lines, ports)| size(lines, *ports)).collect();
-    let plan = layout(graph, &sizes);
-    let (width, height) = (plan.width + 2.0 * MARGIN, plan.height + 2.0 * MARGIN + 30.0);
+    let layout_result = layout(graph, &sizes);
+    let (width, height) =
+        (layout_result.width + 2.0 * MARGIN, layout_result.height + 2.0 * MARGIN + 30.0);
     let width = width.max(400.0);
     let mut out = String::new();
     let _ = write!(
@@ -34,32 +35,34 @@ pub fn svg(graph: &Flat, kinds: &dyn PortKinds) -> String {
         -MARGIN, -MARGIN,
     );
     out.push_str("<g fill=\"none\" stroke-width=\"1.4\">\n");
-    for (i, (connection, route)) in graph.connections.iter().zip(&plan.edges).enumerate() {
-        let from = plan.boxes[connection.from.element].output(connection.from.port);
-        let to = plan.boxes[connection.to.element].input(connection.to.port);
-        edge(&mut out, from, to, route, kinds.connection(i));
+    for (i, (connection, route)) in graph.connections.iter().zip(&layout_result.edges).enumerate() {
+        let from = layout_result.boxes[connection.from.element].output(connection.from.port);
+        let to = layout_result.boxes[connection.to.element].input(connection.to.port);
+        edge(&mut out, from, to, route, info.connection(i));
     }
     out.push_str("</g>\n");
     for (i, (element, lines)) in graph.elements.iter().zip(&texts).enumerate() {
-        let color = kinds.color(i).unwrap_or_else(|| "#f6f6f2".to_string());
-        element_box(&mut out, element, lines, &plan.boxes[i], &color);
+        let color = info.color(i).unwrap_or_else(|| "#f6f6f2".to_string());
+        draw_box(&mut out, element, lines, &layout_result.boxes[i], &color);
     }
-    let (inputs, outputs) = port_kinds(graph, kinds, &ports);
-    for (place, (inputs, outputs)) in plan.boxes.iter().zip(inputs.iter().zip(&outputs)) {
-        port_marks(&mut out, place, inputs, outputs);
+    let (inputs, outputs) = port_kinds(graph, info, &ports);
+    for (element_box, (inputs, outputs)) in
+        layout_result.boxes.iter().zip(inputs.iter().zip(&outputs))
+    {
+        port_marks(&mut out, element_box, inputs, outputs);
     }
-    legend(&mut out, plan.height + MARGIN);
+    legend(&mut out, layout_result.height + MARGIN);
     out.push_str("</svg>\n");
     out
 }
 
-/// The lines of a box and how they look.
+/// Returns the lines of a box and their styles.
 fn lines(element: &FlatElement, note: Option<String>) -> Vec<(String, Style)> {
     let mut lines = vec![(element.class.clone(), Style::Class)];
     lines.push((element.name.clone(), Style::Name));
     if !element.config.is_empty() {
         let config: String = element.config.split_whitespace().collect::<Vec<_>>().join(" ");
-        lines.push((shorten(&config, CONFIG), Style::Config));
+        lines.push((shorten(&config, MAX_CONFIG), Style::Config));
     }
     lines.extend(note.map(|note| (note, Style::Note)));
     lines
@@ -90,7 +93,7 @@ impl Style {
         }
     }
 
-    /// Mean width of a character.
+    /// Mean width of a character, in pixels.
     fn advance(self) -> f64 {
         match self {
             Style::Class => 7.6,
@@ -106,25 +109,29 @@ fn size(lines: &[(String, Style)], (inputs, outputs): (usize, usize)) -> (f64, f
         .map(|(text, style)| text.chars().count() as f64 * style.advance())
         .fold(50.0, f64::max);
     let ports = inputs.max(outputs) as f64 * 16.0;
-    (widest.max(ports) + 16.0, lines.len() as f64 * LINE + 18.0)
+    (widest.max(ports) + 16.0, lines.len() as f64 * LINE_HEIGHT + 18.0)
 }
 
-/// The kind of every input and output port.
-type Kinds = Vec<Vec<Kind>>;
+/// The kinds of all ports of one side, by element and port.
+type Kinds = Vec<Vec<ConnectionKind>>;
 
-fn port_kinds(graph: &Flat, kinds: &dyn PortKinds, ports: &[(usize, usize)]) -> (Kinds, Kinds) {
-    let none = |count: &usize| vec![Kind::Agnostic; *count];
+fn port_kinds(
+    graph: &FlatGraph,
+    info: &dyn DrawingInfo,
+    ports: &[(usize, usize)],
+) -> (Kinds, Kinds) {
+    let none = |count: &usize| vec![ConnectionKind::Agnostic; *count];
     let mut inputs: Kinds = ports.iter().map(|(inputs, _)| none(inputs)).collect();
     let mut outputs: Kinds = ports.iter().map(|(_, outputs)| none(outputs)).collect();
     for (i, connection) in graph.connections.iter().enumerate() {
-        let kind = kinds.connection(i);
+        let kind = info.connection(i);
         outputs[connection.from.element][connection.from.port] = kind;
         inputs[connection.to.element][connection.to.port] = kind;
     }
     (inputs, outputs)
 }
 
-fn edge(out: &mut String, from: (f64, f64), to: (f64, f64), route: &Route, kind: Kind) {
+fn edge(out: &mut String, from: (f64, f64), to: (f64, f64), route: &Route, kind: ConnectionKind) {
     let mut path = format!("M{:.1} {:.1}", from.0, from.1);
     let (mut x, mut y) = from;
     let end = (to.0, to.1 - 8.0);
@@ -137,24 +144,24 @@ fn edge(out: &mut String, from: (f64, f64), to: (f64, f64), route: &Route, kind:
         (x, y) = to;
     };
     for (i, &(lane, top, bottom)) in route.lanes.iter().enumerate() {
-        // Downwards a lane is entered at its top, upwards at its bottom.
+        // An edge that runs down enters a lane at its top, one that runs up at its bottom.
         let (near, far) = if route.back { (bottom, top) } else { (top, bottom) };
-        curve((lane, near), (route.back && i == 0).then_some(SWING));
+        curve((lane, near), (route.back && i == 0).then_some(BACK_EDGE_SWING));
         curve((lane, far), None);
     }
-    curve(end, route.back.then_some(-SWING));
-    let dash = if kind == Kind::Pull { " stroke-dasharray=\"5 3\"" } else { "" };
+    curve(end, route.back.then_some(-BACK_EDGE_SWING));
+    let dash = if kind == ConnectionKind::Pull { " stroke-dasharray=\"5 3\"" } else { "" };
     let _ = writeln!(out, "<path d=\"{path}\" stroke=\"{}\"{dash}/>", kind.color());
 }
 
-fn element_box(
+fn draw_box(
     out: &mut String,
     element: &FlatElement,
     lines: &[(String, Style)],
-    place: &Place,
+    element_box: &ElementBox,
     color: &str,
 ) {
-    let (x, y) = (place.x - place.width / 2.0, place.y);
+    let (x, y) = (element_box.x - element_box.width / 2.0, element_box.y);
     let full = match element.config.as_str() {
         "" => format!("{} :: {}", element.name, element.class),
         config => format!("{} :: {}({config})", element.name, element.class),
@@ -164,16 +171,16 @@ fn element_box(
         "<g><title>{}</title><rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" \
          rx=\"4\" fill=\"{}\" stroke=\"#333333\"/>",
         escape(&full),
-        place.width,
-        place.height,
+        element_box.width,
+        element_box.height,
         escape(color)
     );
     for (i, (text, style)) in lines.iter().enumerate() {
         let _ = writeln!(
             out,
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" {}>{}</text>",
-            place.x,
-            y + 19.0 + i as f64 * LINE,
+            element_box.x,
+            y + 19.0 + i as f64 * LINE_HEIGHT,
             style.attributes(),
             escape(text)
         );
@@ -181,11 +188,16 @@ fn element_box(
     out.push_str("</g>\n");
 }
 
-fn port_marks(out: &mut String, place: &Place, inputs: &[Kind], outputs: &[Kind]) {
-    let fill = |kind: Kind| match kind {
-        Kind::Push => kind.color(),
-        Kind::Pull => "#ffffff",
-        Kind::Agnostic => "#bbbbbb",
+fn port_marks(
+    out: &mut String,
+    element_box: &ElementBox,
+    inputs: &[ConnectionKind],
+    outputs: &[ConnectionKind],
+) {
+    let fill = |kind: ConnectionKind| match kind {
+        ConnectionKind::Push => kind.color(),
+        ConnectionKind::Pull => "#ffffff",
+        ConnectionKind::Agnostic => "#bbbbbb",
     };
     let number = |out: &mut String, port: usize, ports: usize, x: f64, y: f64| {
         if ports > 1 {
@@ -196,7 +208,7 @@ fn port_marks(out: &mut String, place: &Place, inputs: &[Kind], outputs: &[Kind]
         }
     };
     for (port, &kind) in inputs.iter().enumerate() {
-        let (x, y) = place.input(port);
+        let (x, y) = element_box.input(port);
         let _ = writeln!(
             out,
             "<path d=\"M{:.1} {:.1}h9l-4.5 8z\" fill=\"{}\" stroke=\"{}\"/>",
@@ -208,7 +220,7 @@ fn port_marks(out: &mut String, place: &Place, inputs: &[Kind], outputs: &[Kind]
         number(out, port, inputs.len(), x + 5.0, y - 2.0);
     }
     for (port, &kind) in outputs.iter().enumerate() {
-        let (x, y) = place.output(port);
+        let (x, y) = element_box.output(port);
         let _ = writeln!(
             out,
             "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"7\" height=\"7\" fill=\"{}\" stroke=\"{}\"/>",
@@ -222,10 +234,14 @@ fn port_marks(out: &mut String, place: &Place, inputs: &[Kind], outputs: &[Kind]
 }
 
 fn legend(out: &mut String, y: f64) {
-    let entries = [("push", Kind::Push), ("pull", Kind::Pull), ("agnostic", Kind::Agnostic)];
+    let entries = [
+        ("push", ConnectionKind::Push),
+        ("pull", ConnectionKind::Pull),
+        ("agnostic", ConnectionKind::Agnostic),
+    ];
     for (i, (name, kind)) in entries.into_iter().enumerate() {
         let x = i as f64 * 100.0;
-        let dash = if kind == Kind::Pull { " stroke-dasharray=\"5 3\"" } else { "" };
+        let dash = if kind == ConnectionKind::Pull { " stroke-dasharray=\"5 3\"" } else { "" };
         let _ = writeln!(
             out,
             "<path d=\"M{x} {y:.1}h30\" stroke=\"{}\" stroke-width=\"1.4\"{dash}/>\
@@ -237,7 +253,7 @@ fn legend(out: &mut String, y: f64) {
     }
 }
 
-/// Text inside XML, which knows no control characters.
+/// Escapes text for XML, which has no control characters.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,8 +1,8 @@
-//! A configuration as XML, by Click's document type.
+//! Prints a configuration as XML of Click's document type.
 
 use std::fmt::Write;
 
-use crate::outline::{ClassOf, Outline, OutlineScope, Processing};
+use crate::outline::{ClassRef, Outline, OutlineScope, Processing};
 use crate::source::{SourceMap, Span};
 
 const HEAD: &str = "\
@@ -11,10 +11,10 @@ const HEAD: &str = "\
 <configuration xmlns=\"http://www.lcdf.org/click/xml/\">
 ";
 
-/// A configuration as `click2xml` writes it: classes that it declares, elements, connections, each
-/// with where it stands and whether packets are pushed or pulled.
+/// Prints a configuration as `click2xml` does: its classes, elements and connections, each with its
+/// location, and elements and connections with their processing code.
 pub fn xml(outline: &Outline, processing: &[Vec<Processing>], sources: &SourceMap) -> String {
-    let mut printer = Printer {
+    let mut writer = XmlWriter {
         outline,
         processing,
         sources,
@@ -22,16 +22,16 @@ pub fn xml(outline: &Outline, processing: &[Vec<Processing>], sources: &SourceMa
         out: HEAD.to_owned(),
     };
     if let Some(file) = outline.scopes.len().checked_sub(1) {
-        printer.scope(file, 0);
+        writer.scope(file, 0);
     }
-    printer.out.push_str("</configuration>\n");
-    printer.out
+    writer.out.push_str("</configuration>\n");
+    writer.out
 }
 
-/// Compounds declared within compounds deeper than this are left out of the indentation.
-const DEEPEST: usize = 40;
+/// Greatest indentation, in steps; lines nested deeper are not indented further.
+const MAX_INDENT: usize = 40;
 
-struct Printer<'a> {
+struct XmlWriter<'a> {
     outline: &'a Outline,
     processing: &'a [Vec<Processing>],
     sources: &'a SourceMap,
@@ -39,9 +39,9 @@ struct Printer<'a> {
     out: String,
 }
 
-impl Printer<'_> {
+impl XmlWriter<'_> {
     fn line(&mut self, indent: usize, text: &str) {
-        let _ = writeln!(self.out, "{}{text}", "  ".repeat(indent.min(DEEPEST)));
+        let _ = writeln!(self.out, "{}{text}", "  ".repeat(indent.min(MAX_INDENT)));
     }
 
     fn scope(&mut self, at: usize, indent: usize) {
@@ -49,7 +49,7 @@ impl Printer<'_> {
         let scope = &outline.scopes[at];
         for (name, class) in &scope.declares {
             match class {
-                ClassOf::Compound(inner) if outline.scopes[*inner].name == *name => {
+                ClassRef::Compound(inner) if outline.scopes[*inner].name == *name => {
                     self.class(*inner, indent);
                 }
                 _ => self.synonym(name, class, indent),
@@ -57,7 +57,7 @@ impl Printer<'_> {
         }
         let counts = scope.graph.ports();
         for (i, element) in scope.graph.elements.iter().enumerate() {
-            if scope.classes[i] == ClassOf::Port {
+            if scope.classes[i] == ClassRef::Port {
                 continue;
             }
             let (inputs, outputs) = counts[i];
@@ -65,7 +65,7 @@ impl Printer<'_> {
                 "<element name=\"{}\" {}{} ninputs=\"{inputs}\" noutputs=\"{outputs}\"",
                 quoted(&element.name),
                 reference("class", &scope.classes[i]),
-                self.place(element.span),
+                self.location(element.span),
             );
             if inputs + outputs > 0 {
                 let _ = write!(text, " processing=\"{}\"", self.processing[at][i].code());
@@ -94,21 +94,21 @@ impl Printer<'_> {
         }
     }
 
-    /// A compound class, those that it goes over to before it.
+    /// Writes a compound class, after the classes that it falls back to.
     fn class(&mut self, at: usize, indent: usize) {
         if std::mem::replace(&mut self.written[at], true) {
             return;
         }
         let scope = &self.outline.scopes[at];
-        if let Some(ClassOf::Compound(next)) = scope.next {
+        if let Some(ClassRef::Compound(next)) = scope.next {
             self.class(next, indent);
         }
         let name = match scope.name.as_str() {
             "" => String::new(),
             name => format!("classname=\"{}\" ", quoted(name)),
         };
-        let place = self.place(scope.span);
-        self.line(indent, &format!("<elementclass {name}classid=\"c{at}\"{place}>"));
+        let location = self.location(scope.span);
+        self.line(indent, &format!("<elementclass {name}classid=\"c{at}\"{location}>"));
         let over = scope.next.as_ref().map(|next| format!(" {}", reference("prevclass", next)));
         let text = format!(
             "<compound{} ninputs=\"{}\" noutputs=\"{}\" nformals=\"{}\">",
@@ -132,8 +132,8 @@ impl Printer<'_> {
         self.line(indent, "</elementclass>");
     }
 
-    /// Another name for a class.
-    fn synonym(&mut self, name: &str, class: &ClassOf, indent: usize) {
+    /// Writes a synonym for a class.
+    fn synonym(&mut self, name: &str, class: &ClassRef, indent: usize) {
         let id = self.out.len();
         let text = format!("<elementclass classname=\"{}\" classid=\"s{id}\">", quoted(name));
         self.line(indent, &text);
@@ -141,22 +141,23 @@ impl Printer<'_> {
         self.line(indent, "</elementclass>");
     }
 
-    fn place(&self, span: Span) -> String {
+    fn location(&self, span: Span) -> String {
         let at = self.sources.location(span);
         format!(" file=\"{}\" line=\"{}\"", quoted(at.name), at.line)
     }
 }
 
-/// A class by its name, or by its mark in this document.
-fn reference(word: &str, class: &ClassOf) -> String {
+/// Returns a reference to a class by its name, or by its identifier in the document.
+fn reference(word: &str, class: &ClassRef) -> String {
     match class {
-        ClassOf::Primitive(name) => format!("{word}name=\"{}\"", quoted(name)),
-        ClassOf::Compound(at) => format!("{word}id=\"c{at}\""),
-        ClassOf::Port | ClassOf::Unknown => format!("{word}name=\"\""),
+        ClassRef::Primitive(name) => format!("{word}name=\"{}\"", quoted(name)),
+        ClassRef::Compound(at) => format!("{word}id=\"c{at}\""),
+        ClassRef::Port | ClassRef::Unknown => format!("{word}name=\"\""),
     }
 }
 
-/// Text in an attribute; line ends and tabs stay what they are, which only references do.
+/// Escapes text in an attribute. Line ends and tabs become character references, because a parser
+/// replaces them by spaces otherwise.
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -166,7 +167,7 @@ fn quoted(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\n' | '\t' | '\r' => _ = write!(out, "&#{};", u32::from(c)),
-            // XML knows no other control characters, not even as references.
+            // XML has no other control characters, not even as references.
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
             c => out.push(c),
         }

@@ -1,28 +1,28 @@
-//! Where in memory packets begin: an address modulo a number.
+//! Alignment of packets in memory: the address of their first byte modulo a number.
 
 use std::fmt;
 
-/// What is known of the addresses at which packets begin.
+/// A set of addresses at which packets may begin, either as known or as required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Alignment {
-    /// Nothing is known, and nothing asked for.
+    /// Nothing is known or required.
     #[default]
-    Open,
+    Unspecified,
     /// `Modulo(m, r)`: the remainder by `m`, which is 2 or more, is `r`.
     Modulo(u32, u32),
     /// Any address: `m` is 1.
     Any,
-    /// There are no packets, so all that is asked for holds.
+    /// There are no packets, so every requirement holds.
     Vacuous,
-    /// What is asked for contradicts itself.
+    /// The requirements contradict each other.
     Contradiction,
 }
 
-/// Numbers beyond this are of no use to anybody.
-const LARGEST: u32 = 1 << 16;
+/// Largest modulus; requirements that need a larger one are a contradiction.
+const MAX_MODULUS: u32 = 1 << 16;
 
 impl Alignment {
-    /// An address whose remainder by `modulus` is `remainder`.
+    /// The addresses whose remainder by `modulus` is `remainder`.
     pub fn new(modulus: u32, remainder: u32) -> Self {
         match modulus {
             0 | 1 => Alignment::Any,
@@ -30,7 +30,7 @@ impl Alignment {
         }
     }
 
-    /// The numbers as `AlignmentInfo` and `Align` take them.
+    /// Returns modulus and remainder as `AlignmentInfo` and `Align` take them.
     pub fn numbers(self) -> (u32, u32) {
         match self {
             Alignment::Modulo(modulus, remainder) => (modulus, remainder),
@@ -38,7 +38,7 @@ impl Alignment {
         }
     }
 
-    /// `bytes` further on, or back if negative.
+    /// Returns the alignment `bytes` further on, or back if negative.
     pub fn shift(self, bytes: i64) -> Self {
         match self {
             Alignment::Modulo(modulus, remainder) => {
@@ -49,22 +49,22 @@ impl Alignment {
         }
     }
 
-    /// Whether packets that lie as `self` says lie as `wanted` asks.
-    pub fn serves(self, wanted: Alignment) -> bool {
-        match (self, wanted) {
+    /// Whether packets with the alignment `self` have the alignment `required`.
+    pub fn satisfies(self, required: Alignment) -> bool {
+        match (self, required) {
             (Alignment::Contradiction, _) | (_, Alignment::Contradiction) => false,
             (Alignment::Vacuous, _) => true,
             (_, Alignment::Vacuous) => false,
-            (_, Alignment::Open | Alignment::Any) => true,
+            (_, Alignment::Unspecified | Alignment::Any) => true,
             (Alignment::Modulo(m, r), Alignment::Modulo(n, s)) => m % n == 0 && r % n == s,
             (_, Alignment::Modulo(..)) => false,
         }
     }
 
-    /// What is known of packets that lie as `self` or as `other` says.
-    pub fn either(self, other: Alignment) -> Alignment {
+    /// Returns the alignment of packets that have the alignment `self` or `other`.
+    pub fn union(self, other: Alignment) -> Alignment {
         match (self, other) {
-            (Alignment::Open, known) | (known, Alignment::Open) => known,
+            (Alignment::Unspecified, known) | (known, Alignment::Unspecified) => known,
             (Alignment::Contradiction, _) | (_, Alignment::Contradiction) => {
                 Alignment::Contradiction
             }
@@ -76,19 +76,19 @@ impl Alignment {
         }
     }
 
-    /// What packets have to be like that are to serve both.
-    pub fn both(self, other: Alignment) -> Alignment {
+    /// Returns the alignment of packets that satisfy both `self` and `other`.
+    pub fn intersection(self, other: Alignment) -> Alignment {
         match (self, other) {
             (Alignment::Contradiction, _) | (_, Alignment::Contradiction) => {
                 Alignment::Contradiction
             }
-            (Alignment::Open | Alignment::Vacuous, wanted)
-            | (wanted, Alignment::Open | Alignment::Vacuous) => wanted,
-            (Alignment::Any, wanted) | (wanted, Alignment::Any) => wanted,
+            (Alignment::Unspecified | Alignment::Vacuous, required)
+            | (required, Alignment::Unspecified | Alignment::Vacuous) => required,
+            (Alignment::Any, required) | (required, Alignment::Any) => required,
             (Alignment::Modulo(m, r), Alignment::Modulo(n, s)) => {
                 let common = m / gcd(m, n) * n;
                 let fits = |at: &u32| at % n == s;
-                match (common <= LARGEST).then(|| (r..common).step_by(m as usize).find(fits)) {
+                match (common <= MAX_MODULUS).then(|| (r..common).step_by(m as usize).find(fits)) {
                     Some(Some(at)) => Alignment::new(common, at),
                     _ => Alignment::Contradiction,
                 }
@@ -101,7 +101,7 @@ impl fmt::Display for Alignment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Alignment::Modulo(modulus, remainder) => write!(f, "{modulus}/{remainder}"),
-            Alignment::Open => f.write_str("nothing known"),
+            Alignment::Unspecified => f.write_str("nothing known"),
             Alignment::Any => f.write_str("1/0"),
             Alignment::Vacuous => f.write_str("no packets"),
             Alignment::Contradiction => f.write_str("a contradiction"),
@@ -117,9 +117,9 @@ fn gcd(a: u32, b: u32) -> u32 {
 mod tests {
     use super::Alignment::{self, Any, Contradiction, Modulo};
 
-    /// Which of the addresses below 120 an alignment allows.
-    fn addresses(of: Alignment) -> Vec<u32> {
-        let fits = |at: &u32| match of {
+    /// Returns the addresses below 120 that an alignment allows.
+    fn addresses(alignment: Alignment) -> Vec<u32> {
+        let fits = |at: &u32| match alignment {
             Modulo(m, r) => at % m == r,
             Any => true,
             _ => false,
@@ -127,31 +127,32 @@ mod tests {
         (0..120).filter(fits).collect()
     }
 
+    /// All alignments with a modulus of 1 to 6, or 8.
     fn all() -> impl Iterator<Item = Alignment> {
         [1, 2, 3, 4, 5, 6, 8].into_iter().flat_map(|m| (0..m).map(move |r| Alignment::new(m, r)))
     }
 
     #[test]
-    fn they_are_sets_of_addresses() {
+    fn alignments_are_sets_of_addresses() {
         for (a, b) in all().flat_map(|a| all().map(move |b| (a, b))) {
             let (left, right) = (addresses(a), addresses(b));
             let common: Vec<u32> = left.iter().copied().filter(|at| right.contains(at)).collect();
-            match a.both(b) {
+            match a.intersection(b) {
                 Contradiction => assert!(common.is_empty(), "{a} {b}"),
                 both => assert_eq!(addresses(both), common, "{a} and {b}"),
             }
-            assert_eq!(a.serves(b), left.iter().all(|at| right.contains(at)), "{a} {b}");
-            let either = addresses(a.either(b));
+            assert_eq!(a.satisfies(b), left.iter().all(|at| right.contains(at)), "{a} {b}");
+            let either = addresses(a.union(b));
             assert!(left.iter().chain(&right).all(|at| either.contains(at)), "{a} or {b}");
-            // The least that has both: nothing smaller has.
-            for other in all().filter(|&c| a.serves(c) && b.serves(c)) {
-                assert!(a.either(b).serves(other), "{a} or {b}, but also {other}");
+            // The union is the least alignment that contains both.
+            for other in all().filter(|&c| a.satisfies(c) && b.satisfies(c)) {
+                assert!(a.union(b).satisfies(other), "{a} or {b}, but also {other}");
             }
         }
     }
 
     #[test]
-    fn shifts_go_both_ways() {
+    fn shifts_are_positive_or_negative() {
         assert_eq!(Modulo(4, 2).shift(14), Modulo(4, 0));
         assert_eq!(Modulo(4, 0).shift(-14), Modulo(4, 2));
         assert_eq!(Any.shift(3), Any);

@@ -1,31 +1,31 @@
-//! One router out of a combination.
+//! `click-uncombine`: extracts one router from a combination.
 
 use std::collections::HashSet;
 
 use super::combine::{COMPONENTS, LINK};
-use super::edit::Edit;
+use super::editor::GraphEditor;
 use crate::archive::Member;
 use crate::args;
-use crate::flat::{Flat, Port};
+use crate::flat::{FlatGraph, Port};
 
-/// The names of the routers in a combination; `None` if it is none.
+/// Returns the names of the components of a combination; `None` if the archive is no combination.
 pub fn components(members: &[Member]) -> Option<Vec<String>> {
     let map = members.iter().find(|member| member.name == COMPONENTS)?;
     let text = String::from_utf8_lossy(&map.data);
     Some(text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Takes one router out of a combination; with slashes, out of a combination in a combination. Its
-/// elements have the names they had, its devices are in the places of the links. `members` becomes
-/// what its archive holds.
+/// Extracts one router from a combination; a name with slashes extracts it from a combination
+/// inside the combination. Its elements get back their names, and its devices replace the links.
+/// `members` becomes the members of its archive.
 ///
 /// # Errors
-/// The component that is not there, or the links that are not as `combine` makes them.
+/// The component does not exist, or a link is not as `combine` makes it.
 pub fn uncombine(
-    graph: &Flat,
+    graph: &FlatGraph,
     members: &mut Vec<Member>,
     component: &str,
-) -> Result<Flat, Vec<String>> {
+) -> Result<FlatGraph, Vec<String>> {
     let mut graph = graph.clone();
     let mut prefix = String::new();
     let mut rest = component;
@@ -35,16 +35,16 @@ pub fn uncombine(
         if !known.iter().any(|known| known == name) {
             return Err(vec![format!("no '{prefix}{name}' component")]);
         }
-        graph = one(&graph, name)?;
-        narrow(members, &known, name);
+        graph = extract(&graph, name)?;
+        narrow_components(members, &known, name);
         prefix = format!("{prefix}{name}/");
         rest = inner;
     }
     Ok(graph)
 }
 
-/// The list of components becomes that of the parts of one of them, if it has any.
-fn narrow(members: &mut Vec<Member>, known: &[String], name: &str) {
+/// Replaces the list of components by that of the component `name`, if it is a combination.
+fn narrow_components(members: &mut Vec<Member>, known: &[String], name: &str) {
     let prefix = format!("{name}/");
     let inner = known.iter().filter_map(|known| known.strip_prefix(&prefix));
     let map: String = inner.map(|name| format!("{name}\n")).collect();
@@ -56,28 +56,29 @@ fn narrow(members: &mut Vec<Member>, known: &[String], name: &str) {
     }
 }
 
-/// What a link says of one of its ends.
-struct Endpoint {
+/// One element that a link replaces, from the link's configuration.
+struct LinkEndpoint {
     router: String,
     name: String,
     class: String,
     config: String,
 }
 
-fn one(graph: &Flat, name: &str) -> Result<Flat, Vec<String>> {
-    let mut edit = Edit::new(graph);
+/// Extracts the component `name` of the outermost combination.
+fn extract(graph: &FlatGraph, name: &str) -> Result<FlatGraph, Vec<String>> {
+    let mut editor = GraphEditor::new(graph);
     let mut errors = Vec::new();
     let prefix = format!("{name}/");
     let mut own: Vec<usize> =
-        edit.live().filter(|&at| edit.elements[at].name.starts_with(&prefix)).collect();
-    for link in edit.of_class(LINK) {
-        let Some(ends) = endpoints(&edit, link) else {
-            let link = &edit.elements[link].name;
+        editor.live().filter(|&at| editor.elements[at].name.starts_with(&prefix)).collect();
+    for link in editor.of_class(LINK) {
+        let Some(ends) = endpoints(&editor, link) else {
+            let link = &editor.elements[link].name;
             errors.push(format!("{LINK} '{link}' has strange configuration"));
             continue;
         };
         if ends.iter().any(|end| end.router == name) {
-            own.extend(restore(&mut edit, link, &ends, name));
+            own.extend(restore(&mut editor, link, &ends, name));
         } else if ends.iter().any(|end| end.router.starts_with(&prefix)) {
             own.push(link);
         }
@@ -85,15 +86,15 @@ fn one(graph: &Flat, name: &str) -> Result<Flat, Vec<String>> {
     if !errors.is_empty() {
         return Err(errors);
     }
-    keep(&mut edit, own);
-    rename(&mut edit, &prefix);
-    Ok(edit.finish())
+    keep(&mut editor, own);
+    rename(&mut editor, &prefix);
+    Ok(editor.finish())
 }
 
-/// Reads what stands in a link's configuration.
-fn endpoints(edit: &Edit, link: usize) -> Option<Vec<Endpoint>> {
-    let (inputs, outputs) = edit.ports(link);
-    let args = args::split(&edit.elements[link].config);
+/// Parses a link's configuration; `None` if it is not as `combine` writes it.
+fn endpoints(editor: &GraphEditor, link: usize) -> Option<Vec<LinkEndpoint>> {
+    let (inputs, outputs) = editor.ports(link);
+    let args = args::split(&editor.elements[link].config);
     if inputs == 0 || outputs == 0 || args.len() != 2 * (inputs + outputs) {
         return None;
     }
@@ -104,61 +105,62 @@ fn endpoints(edit: &Edit, link: usize) -> Option<Vec<Endpoint>> {
             false => pair[1].text.clone(),
         };
         let (router, name, class) = (router.to_owned(), name.to_owned(), class.to_owned());
-        Some(Endpoint { router, name, class, config })
+        Some(LinkEndpoint { router, name, class, config })
     };
     args.chunks(2).map(end).collect()
 }
 
-/// Puts a component's devices back in the place of a link.
-fn restore(edit: &mut Edit, link: usize, ends: &[Endpoint], name: &str) -> Vec<usize> {
-    let inputs = edit.ports(link).0;
-    let span = edit.elements[link].span;
+/// Replaces a link by the component's devices.
+fn restore(editor: &mut GraphEditor, link: usize, ends: &[LinkEndpoint], name: &str) -> Vec<usize> {
+    let inputs = editor.ports(link).0;
+    let span = editor.elements[link].span;
     let mut made = Vec::new();
     for (i, end) in ends.iter().enumerate().filter(|(_, end)| end.router == name) {
-        let device = edit.add(&format!("{name}/{}", end.name), &end.class, &end.config, span);
+        let device = editor.add(&format!("{name}/{}", end.name), &end.class, &end.config, span);
         let port = Port { element: device, port: 0 };
         match i.checked_sub(inputs) {
-            None => edit.redirect(Port { element: link, port: i }, port),
-            Some(output) => edit.resource(Port { element: link, port: output }, port),
+            None => editor.redirect_input(Port { element: link, port: i }, port),
+            Some(output) => editor.redirect_output(Port { element: link, port: output }, port),
         }
         made.push(device);
     }
-    edit.remove(link);
+    editor.remove(link);
     made
 }
 
-/// Removes what is not connected to these elements.
-fn keep(edit: &mut Edit, own: Vec<usize>) {
-    let mut kept = vec![false; edit.elements.len()];
+/// Removes all elements that are not connected to the elements `own`.
+fn keep(editor: &mut GraphEditor, own: Vec<usize>) {
+    let mut kept = vec![false; editor.elements.len()];
     let mut work = own;
     while let Some(at) = work.pop() {
         if std::mem::replace(&mut kept[at], true) {
             continue;
         }
-        work.extend(edit.leaving(at).iter().map(|(_, to)| to.element));
-        work.extend(edit.entering(at).iter().map(|(from, _)| from.element));
+        work.extend(editor.leaving(at).iter().map(|(_, to)| to.element));
+        work.extend(editor.entering(at).iter().map(|(from, _)| from.element));
     }
-    for at in edit.live().filter(|&at| !kept[at]) {
-        edit.remove(at);
+    for at in editor.live().filter(|&at| !kept[at]) {
+        editor.remove(at);
     }
 }
 
-/// Gives elements their names back, and links their ends'.
-fn rename(edit: &mut Edit, prefix: &str) {
-    let mut taken: HashSet<String> = edit.live().map(|at| edit.elements[at].name.clone()).collect();
-    for at in edit.live() {
-        let Some(short) = edit.elements[at].name.strip_prefix(prefix) else { continue };
+/// Removes the component's prefix from element names, and from the routers that links name.
+fn rename(editor: &mut GraphEditor, prefix: &str) {
+    let mut taken: HashSet<String> =
+        editor.live().map(|at| editor.elements[at].name.clone()).collect();
+    for at in editor.live() {
+        let Some(short) = editor.elements[at].name.strip_prefix(prefix) else { continue };
         let short = short.to_owned();
         if taken.insert(short.clone()) {
-            edit.elements[at].name = short;
+            editor.elements[at].name = short;
         }
     }
-    for link in edit.of_class(LINK) {
-        let args = args::split(&edit.elements[link].config).into_iter().enumerate();
+    for link in editor.of_class(LINK) {
+        let args = args::split(&editor.elements[link].config).into_iter().enumerate();
         let short = |(i, arg): (usize, args::ArgText)| match arg.text.strip_prefix(prefix) {
             Some(short) if i % 2 == 0 => short.to_owned(),
             _ => arg.text,
         };
-        edit.elements[link].config = args::join(args.map(short));
+        editor.elements[link].config = args::join(args.map(short));
     }
 }

@@ -1,15 +1,15 @@
-//! What to mark in the text of a configuration.
+//! Collects the marks of a configuration's text.
 
 use std::collections::HashMap;
 
-use super::{Links, class_anchor, escape};
+use super::{HtmlLinks, class_anchor, escape};
 use crate::diagnostic::Diagnostics;
-use crate::lexer::Kind;
-use crate::outline::ClassOf;
+use crate::lexer::TokenKind;
+use crate::outline::ClassRef;
 use crate::source::Span;
 use crate::tree::{Body, Chain, ClassExpr, Compound, ElementExpr, Head, Name, Stmt, Tree};
 
-/// Tags around a stretch of text.
+/// Tags around a range of the text.
 #[derive(Debug)]
 pub(super) struct Mark {
     pub(super) start: usize,
@@ -18,8 +18,8 @@ pub(super) struct Mark {
     pub(super) close: &'static str,
 }
 
-/// All marks, those around others before them.
-pub(super) fn marks(tree: &Tree, found: &Diagnostics, links: &Links) -> Vec<Mark> {
+/// Returns all marks in the order of their starts, outer marks before inner ones.
+pub(super) fn marks(tree: &Tree, diagnostics: &Diagnostics, links: &HtmlLinks) -> Vec<Mark> {
     let mut declared = HashMap::new();
     for (scope, it) in links.outline.scopes.iter().enumerate() {
         for (element, it) in it.graph.elements.iter().enumerate() {
@@ -27,26 +27,27 @@ pub(super) fn marks(tree: &Tree, found: &Diagnostics, links: &Links) -> Vec<Mark
         }
     }
     let file = links.outline.scopes.len().saturating_sub(1);
-    let mut walk = Walk { tree, links, declared, scope: file, marks: Vec::new() };
-    walk.words();
-    walk.stmts(&tree.body);
-    walk.errors(found);
-    let mut marks = walk.marks;
+    let mut collector = MarkCollector { tree, links, declared, scope: file, marks: Vec::new() };
+    collector.tokens();
+    collector.stmts(&tree.body);
+    collector.errors(diagnostics);
+    let mut marks = collector.marks;
     marks.sort_by_key(|mark| (mark.start, usize::MAX - mark.end));
     marks
 }
 
-struct Walk<'a> {
+/// Walks a syntax tree and collects marks.
+struct MarkCollector<'a> {
     tree: &'a Tree,
-    links: &'a Links<'a>,
-    /// Where an element is declared: scope and number.
+    links: &'a HtmlLinks<'a>,
+    /// Scope and index of an element by the span of its declaration.
     declared: HashMap<(u32, u32), (usize, usize)>,
-    /// The scope under way.
+    /// The scope being walked.
     scope: usize,
     marks: Vec<Mark>,
 }
 
-impl Walk<'_> {
+impl MarkCollector<'_> {
     fn mark(&mut self, span: Span, open: String, close: &'static str) {
         if span.file == self.tree.file {
             let (start, end) = (span.start as usize, span.end as usize);
@@ -58,23 +59,26 @@ impl Walk<'_> {
         self.mark(span, format!("<span class='{class}'>"), "</span>");
     }
 
-    /// Comments, keywords and configuration strings.
-    fn words(&mut self) {
+    /// Marks comments, keywords and configuration strings.
+    fn tokens(&mut self) {
         let tree = self.tree;
         tree.comments.iter().for_each(|&span| self.span(span, "c-cmt"));
         for token in &tree.tokens {
             match token.kind {
-                Kind::ElementClass | Kind::Require | Kind::Define | Kind::Provide => {
+                TokenKind::ElementClass
+                | TokenKind::Require
+                | TokenKind::Define
+                | TokenKind::Provide => {
                     self.span(token.span, "c-kw");
                 }
-                Kind::Config => self.span(token.span, "c-cfg"),
+                TokenKind::Config => self.span(token.span, "c-cfg"),
                 _ => {}
             }
         }
     }
 
-    fn errors(&mut self, found: &Diagnostics) {
-        for one in found {
+    fn errors(&mut self, diagnostics: &Diagnostics) {
+        for one in diagnostics {
             if let Some(span) = one.span {
                 let title = escape(&one.message);
                 self.mark(span, format!("<span class='c-err' title='{title}'>"), "</span>");
@@ -93,7 +97,7 @@ impl Walk<'_> {
                     let known = known.map(|(_, class)| class.clone());
                     match &class.class {
                         ClassExpr::Compound(compound) => {
-                            if let Some(ClassOf::Compound(scope)) = known {
+                            if let Some(ClassRef::Compound(scope)) = known {
                                 self.declaration(&class.name, scope);
                             }
                             self.compound(compound);
@@ -107,13 +111,13 @@ impl Walk<'_> {
         }
     }
 
-    /// The name of a compound where it is declared.
+    /// Marks the name of a compound at its declaration.
     fn declaration(&mut self, name: &Name, scope: usize) {
         let open = format!("<a name='{}'><span class='c-cd'>", class_anchor(scope));
         self.mark(name.span, open, "</span></a>");
     }
 
-    fn reference(&mut self, span: Span, class: Option<ClassOf>) {
+    fn reference(&mut self, span: Span, class: Option<ClassRef>) {
         if let Some(href) = class.and_then(|class| self.links.class(&class)) {
             self.mark(span, format!("<a href='{}'>", escape(&href)), "</a>");
         }
@@ -126,14 +130,15 @@ impl Walk<'_> {
     }
 
     fn element(&mut self, expr: &ElementExpr) {
-        let place = self.declared.get(&(expr.span.start, expr.span.end)).copied();
-        let class = place.map(|(scope, at)| self.links.outline.scopes[scope].classes[at].clone());
-        match (&expr.head, place) {
+        let declaration = self.declared.get(&(expr.span.start, expr.span.end)).copied();
+        let class =
+            declaration.map(|(scope, at)| self.links.outline.scopes[scope].classes[at].clone());
+        match (&expr.head, declaration) {
             (Head::Name(name), Some((scope, at))) => {
                 let anchor = escape(&self.links.element_anchor(scope, at));
                 self.mark(name.span, format!("<a name='{anchor}'>"), "</a>");
                 let declared = expr.class.is_some() || expr.config.is_some();
-                let whole = if declared { body(expr) } else { name.span };
+                let whole = if declared { span_without_ports(expr) } else { name.span };
                 self.span(whole, "c-ed");
                 self.title(whole, scope, at);
                 match &expr.class {
@@ -158,10 +163,10 @@ impl Walk<'_> {
         }
     }
 
-    /// What an element is, for who points at it.
+    /// Adds a title with an element's name and class, which a browser shows under the pointer.
     fn title(&mut self, span: Span, scope: usize, at: usize) {
         let it = &self.links.outline.scopes[scope].graph.elements[at];
-        if self.links.outline.scopes[scope].classes[at] != ClassOf::Port {
+        if self.links.outline.scopes[scope].classes[at] != ClassRef::Port {
             let title = escape(&format!("{} :: {}", it.name, it.class));
             self.mark(span, format!("<span title='{title}'>"), "</span>");
         }
@@ -176,7 +181,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The scope of a body, known by an element that it declares.
+    /// Returns the scope of a body, found by an element that the body declares.
     fn scope_of(&self, body: &Body) -> Option<usize> {
         let chains = body.stmts.iter().filter_map(|stmt| match stmt {
             Stmt::Chain(chain) => Some(chain),
@@ -190,8 +195,8 @@ impl Walk<'_> {
     }
 }
 
-/// An element expression without its ports.
-fn body(expr: &ElementExpr) -> Span {
+/// Returns the span of an element expression without its ports.
+fn span_without_ports(expr: &ElementExpr) -> Span {
     let start = expr.inputs.as_ref().map_or(expr.span.start, |ports| ports.span.end);
     let end = expr.outputs.as_ref().map_or(expr.span.end, |ports| ports.span.start);
     let head = match &expr.head {

@@ -1,63 +1,64 @@
-//! Coordinates: each layer as near as its order allows to where its neighbours want it.
+//! Assigns coordinates: moves the nodes of each layer towards their neighbours, in the given order.
 
-use super::{Component, GAP, LANE, RISE};
+use super::{BOX_GAP, Component, LANE_WIDTH, LAYER_GAP};
 
 const PASSES: usize = 12;
-/// Long edges should be straight: their lanes pull harder than boxes.
+/// Weight of lanes, which is greater than that of boxes so that long edges are straight.
 const LANE_WEIGHT: f64 = 8.0;
 
-pub(super) fn assign(part: &mut Component) {
-    vertical(part);
-    for layer in 0..part.layers.len() {
+pub(super) fn assign(component: &mut Component) {
+    vertical(component);
+    for layer in 0..component.layers.len() {
         let mut x = 0.0;
-        for i in 0..part.layers[layer].len() {
-            let node = part.layers[layer][i];
-            let width = part.nodes[node].place.width;
-            part.nodes[node].x = x + width / 2.0;
-            x += width + GAP;
+        for i in 0..component.layers[layer].len() {
+            let node = component.layers[layer][i];
+            let width = component.nodes[node].geometry.width;
+            component.nodes[node].x = x + width / 2.0;
+            x += width + BOX_GAP;
         }
     }
     for pass in 0..PASSES {
         let last = pass + 2 >= PASSES;
         let (down, up) = if last { (true, true) } else { (pass % 2 == 0, pass % 2 == 1) };
-        relax(part, down, up);
+        relax(component, down, up);
     }
-    let edge = |part: &Component, side: f64| {
-        let ends = part.nodes.iter().map(|n| side * (n.x + side * n.place.width / 2.0));
+    let edge = |component: &Component, side: f64| {
+        let ends = component.nodes.iter().map(|n| side * (n.x + side * n.geometry.width / 2.0));
         side * ends.fold(f64::NEG_INFINITY, f64::max)
     };
-    let (left, right) = (edge(part, -1.0), edge(part, 1.0));
-    part.nodes.iter_mut().for_each(|node| node.x -= left);
-    part.width = right - left;
+    let (left, right) = (edge(component, -1.0), edge(component, 1.0));
+    component.nodes.iter_mut().for_each(|node| node.x -= left);
+    component.width = right - left;
 }
 
-/// Heights of layers; a box stands in the middle of its layer, a lane fills it.
-fn vertical(part: &mut Component) {
+/// Sets vertical positions: a box is in the middle of its layer, a lane fills the layer.
+fn vertical(component: &mut Component) {
     let mut y = 0.0;
-    for layer in 0..part.layers.len() {
-        let nodes = part.layers[layer].iter();
-        let height = nodes.clone().map(|&n| part.nodes[n].place.height).fold(0.0, f64::max);
-        // Many edges that run sideways need room.
-        let room = RISE + (nodes.len() as f64 * 1.5).min(60.0);
-        for i in 0..part.layers[layer].len() {
-            let node = part.layers[layer][i];
-            let node = &mut part.nodes[node];
+    for layer in 0..component.layers.len() {
+        let nodes = component.layers[layer].iter();
+        let height = nodes.clone().map(|&n| component.nodes[n].geometry.height).fold(0.0, f64::max);
+        // Many edges that run sideways need more space.
+        let room = LAYER_GAP + (nodes.len() as f64 * 1.5).min(60.0);
+        for i in 0..component.layers[layer].len() {
+            let node = component.layers[layer][i];
+            let node = &mut component.nodes[node];
             if node.element.is_none() {
-                node.place.height = height;
+                node.geometry.height = height;
             }
-            node.place.y = y + (height - node.place.height) / 2.0;
+            node.geometry.y = y + (height - node.geometry.height) / 2.0;
         }
         y += height + room;
-        part.height = y - room;
+        component.height = y - room;
     }
 }
 
 /// Moves every layer towards its neighbours above (`down`) and below (`up`).
-fn relax(part: &mut Component, down: bool, up: bool) {
-    // Sum and weight of where each node is wanted.
-    let mut pulls: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); part.nodes.len()];
-    for piece in &part.pieces {
-        let (upper, lower) = (piece.upper, piece.lower);
+fn relax(component: &mut Component, down: bool, up: bool) {
+    // For each node its neighbours, with the positions of the edge on the neighbour and on the
+    // node.
+    let mut pulls: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); component.nodes.len()];
+    for segment in &component.segments {
+        let (upper, lower) = (segment.upper, segment.lower);
         if down {
             pulls[lower.0].push((upper.0, upper.1, lower.1));
         }
@@ -65,17 +66,17 @@ fn relax(part: &mut Component, down: bool, up: bool) {
             pulls[upper.0].push((lower.0, lower.1, upper.1));
         }
     }
-    let depth = part.layers.len();
+    let depth = component.layers.len();
     for step in 0..depth {
         let layer = if down { step } else { depth - 1 - step };
-        let nodes = &part.layers[layer];
+        let nodes = &component.layers[layer];
         let mut wanted = Vec::with_capacity(nodes.len());
         for &node in nodes {
-            let own = &part.nodes[node];
+            let own = &component.nodes[node];
             let mut sum = 0.0;
             for &(other, at, here) in &pulls[node] {
-                let other = &part.nodes[other];
-                sum += other.x + at * other.place.width - here * own.place.width;
+                let other = &component.nodes[other];
+                sum += other.x + at * other.geometry.width - here * own.geometry.width;
             }
             let count = pulls[node].len();
             let lane = own.element.is_none();
@@ -85,27 +86,27 @@ fn relax(part: &mut Component, down: bool, up: bool) {
                 _ => wanted.push((sum / count as f64, weight)),
             }
         }
-        let half = |node: usize| part.nodes[node].place.width / 2.0;
+        let half = |node: usize| component.nodes[node].geometry.width / 2.0;
         let gap = |a: usize, b: usize| {
-            let lane = |n: usize| part.nodes[n].element.is_none();
-            let space = if lane(a) && lane(b) { LANE / 3.0 } else { GAP };
+            let lane = |n: usize| component.nodes[n].element.is_none();
+            let space = if lane(a) && lane(b) { LANE_WIDTH / 3.0 } else { BOX_GAP };
             half(a) + half(b) + space
         };
         let gaps: Vec<_> = nodes.windows(2).map(|pair| gap(pair[0], pair[1])).collect();
         for (node, x) in nodes.clone().into_iter().zip(fit(&wanted, &gaps)) {
-            part.nodes[node].x = x;
+            component.nodes[node].x = x;
         }
     }
 }
 
-/// The places nearest to those wanted (weighted least squares) that keep order and gaps: isotonic
-/// regression by pooling adjacent violators.
+/// Returns the positions nearest to those wanted (weighted least squares) that keep order and gaps:
+/// isotonic regression by pooling adjacent violators.
 fn fit(wanted: &[(f64, f64)], gaps: &[f64]) -> Vec<f64> {
     let mut offsets = vec![0.0; wanted.len()];
     for (i, gap) in gaps.iter().enumerate() {
         offsets[i + 1] = offsets[i] + gap;
     }
-    // Blocks: weighted mean, weight, number of places.
+    // Each block is a weighted mean, a weight and a number of positions.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
     for (&(x, weight), offset) in wanted.iter().zip(&offsets) {
         let mut block = (x - offset, weight, 1);
@@ -119,6 +120,6 @@ fn fit(wanted: &[(f64, f64)], gaps: &[f64]) -> Vec<f64> {
         }
         blocks.push(block);
     }
-    let places = blocks.iter().flat_map(|&(mean, _, count)| std::iter::repeat_n(mean, count));
-    places.zip(&offsets).map(|(mean, offset)| mean + offset).collect()
+    let positions = blocks.iter().flat_map(|&(mean, _, count)| std::iter::repeat_n(mean, count));
+    positions.zip(&offsets).map(|(mean, offset)| mean + offset).collect()
 }

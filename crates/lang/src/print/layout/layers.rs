@@ -1,13 +1,15 @@
-//! Connected parts, circles cut open, layers, and a lane in every layer that an edge passes.
+//! Splits a graph into connected components, removes cycles, assigns elements to layers, and adds a
+//! lane in every layer that an edge passes.
 
-use super::{Component, LANE, Node, Piece, Place};
-use crate::flat::{Connection, Flat};
+use super::{Component, ElementBox, LANE_WIDTH, Node, Segment};
+use crate::flat::{Connection, FlatGraph};
 
-/// Lanes of all edges together; beyond, long edges run straight.
+/// Most lanes of a component; further long edges get no lanes and run straight.
 const MAX_LANES: usize = 200_000;
 
-/// Elements and connections of each connected part, in the order of their first elements.
-pub(super) fn components(graph: &Flat) -> Vec<(Vec<usize>, Vec<usize>)> {
+/// Returns elements and connections of each connected component, in the order of their first
+/// elements.
+pub(super) fn components(graph: &FlatGraph) -> Vec<(Vec<usize>, Vec<usize>)> {
     let mut group: Vec<usize> = (0..graph.elements.len()).collect();
     fn root(group: &mut [usize], mut at: usize) -> usize {
         while group[at] != at {
@@ -21,26 +23,26 @@ pub(super) fn components(graph: &Flat) -> Vec<(Vec<usize>, Vec<usize>)> {
         group[a.max(b)] = a.min(b);
     }
     let mut number = vec![usize::MAX; graph.elements.len()];
-    let mut parts: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+    let mut components: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
     for element in 0..graph.elements.len() {
         let root = root(&mut group, element);
         if number[root] == usize::MAX {
-            number[root] = parts.len();
-            parts.push(Default::default());
+            number[root] = components.len();
+            components.push(Default::default());
         }
-        parts[number[root]].0.push(element);
+        components[number[root]].0.push(element);
     }
     for (i, connection) in graph.connections.iter().enumerate() {
         let root = root(&mut group, connection.from.element);
-        parts[number[root]].1.push(i);
+        components[number[root]].1.push(i);
     }
-    parts
+    components
 }
 
-/// A part with its layers.
+/// Builds a component with its layers.
 pub(super) fn component(
-    graph: &Flat,
-    boxes: &[Place],
+    graph: &FlatGraph,
+    boxes: &[ElementBox],
     elements: &[usize],
     edges: &[usize],
 ) -> Component {
@@ -54,9 +56,9 @@ pub(super) fn component(
         .collect();
     let back = back_edges(elements.len(), &ends);
     let layer = layers(elements.len(), &ends, &back);
-    let mut part = Component::default();
+    let mut component = Component::default();
     for (&element, &layer) in elements.iter().zip(&layer) {
-        part.node(Some(element), layer, boxes[element]);
+        component.node(Some(element), layer, boxes[element]);
     }
     let mut lanes = MAX_LANES;
     for ((&edge, &(from, to)), &back) in edges.iter().zip(&ends).zip(&back) {
@@ -71,47 +73,47 @@ pub(super) fn component(
             layer[from] + 1..layer[to]
         };
         if passed.len() > lanes {
-            part.routes.push((edge, Vec::new(), back));
+            component.routes.push((edge, Vec::new(), back));
             continue;
         }
         lanes -= passed.len();
-        let lane = Place { width: LANE, ..Place::default() };
-        let mut chain: Vec<_> = passed.map(|layer| part.node(None, layer, lane)).collect();
-        part.pieces(&chain, (!back).then_some((output, input)));
+        let lane = ElementBox { width: LANE_WIDTH, ..ElementBox::default() };
+        let mut chain: Vec<_> = passed.map(|layer| component.node(None, layer, lane)).collect();
+        component.segments(&chain, (!back).then_some((output, input)));
         if back {
             chain.reverse();
         }
-        part.routes.push((edge, chain, back));
+        component.routes.push((edge, chain, back));
     }
-    part
+    component
 }
 
 impl Component {
-    fn node(&mut self, element: Option<usize>, layer: usize, place: Place) -> usize {
+    fn node(&mut self, element: Option<usize>, layer: usize, geometry: ElementBox) -> usize {
         let at = self.nodes.len();
         if self.layers.len() <= layer {
             self.layers.resize(layer + 1, Vec::new());
         }
         let order = self.layers[layer].len();
         self.layers[layer].push(at);
-        self.nodes.push(Node { element, layer, order, x: 0.0, place });
+        self.nodes.push(Node { element, layer, order, x: 0.0, geometry });
         at
     }
 
-    /// Ties the lanes of an edge to one another and to its ends.
-    fn pieces(&mut self, lanes: &[usize], ends: Option<((usize, f64), (usize, f64))>) {
+    /// Adds the segments between the lanes of an edge, and between the lanes and its ends.
+    fn segments(&mut self, lanes: &[usize], ends: Option<((usize, f64), (usize, f64))>) {
         let middle = |&lane: &usize| (lane, 0.0);
         let mut chain: Vec<_> = lanes.iter().map(middle).collect();
         if let Some((output, input)) = ends {
             chain.insert(0, output);
             chain.push(input);
         }
-        let pairs = chain.windows(2).map(|pair| Piece { upper: pair[0], lower: pair[1] });
-        self.pieces.extend(pairs);
+        let pairs = chain.windows(2).map(|pair| Segment { upper: pair[0], lower: pair[1] });
+        self.segments.extend(pairs);
     }
 }
 
-/// Edges that close a circle in a depth-first walk; the rest has none.
+/// Returns for each edge whether it closes a cycle in a depth-first walk.
 fn back_edges(nodes: usize, ends: &[(usize, usize)]) -> Vec<bool> {
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); nodes];
     let mut fed = vec![false; nodes];
@@ -120,9 +122,9 @@ fn back_edges(nodes: usize, ends: &[(usize, usize)]) -> Vec<bool> {
         fed[to] |= from != to;
     }
     let mut back = vec![false; ends.len()];
-    // 0: not seen, 1: on the way, 2: done
+    // 0: not visited, 1: on the stack, 2: finished.
     let mut state = vec![0u8; nodes];
-    // Sources first, so that circles are cut where packets come back.
+    // Sources come first, so that cycles are cut at the edge by which packets return.
     let roots = (0..nodes).filter(|&n| !fed[n]).chain(0..nodes);
     for root in roots {
         if state[root] != 0 {
@@ -151,7 +153,8 @@ fn back_edges(nodes: usize, ends: &[(usize, usize)]) -> Vec<bool> {
     back
 }
 
-/// Longest path from the top, then elements without inputs as low as they can be.
+/// Returns the layer of each node: the length of the longest path from the top. Then nodes without
+/// inputs move as low as possible.
 fn layers(nodes: usize, ends: &[(usize, usize)], back: &[bool]) -> Vec<usize> {
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); nodes];
     let mut fed = vec![0usize; nodes];

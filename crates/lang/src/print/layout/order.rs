@@ -1,33 +1,34 @@
-//! The order within layers: barycenters of ports, sweeping down and up, the best order kept.
+//! Orders the nodes within layers by barycenters of ports, in sweeps down and up, and keeps the
+//! order with the fewest crossings.
 
 use super::Component;
 
-/// An end of an edge: position in the layer, place on the node.
+/// An end of an edge: index of the node in its layer, position on the node.
 type End = (usize, f64);
 
 const SWEEPS: usize = 24;
-/// Sweeps that bring nothing before the search ends.
-const PATIENCE: usize = 6;
+/// Number of sweeps without improvement after which the search ends.
+const MAX_IDLE_SWEEPS: usize = 6;
 
-pub(super) fn order(part: &mut Component) {
-    let mut best = crossings(part);
-    let mut layers = part.layers.clone();
+pub(super) fn order(component: &mut Component) {
+    let mut best = crossings(component);
+    let mut layers = component.layers.clone();
     let mut idle = 0;
     for sweep in 0..SWEEPS {
-        if best == 0 || idle >= PATIENCE {
+        if best == 0 || idle >= MAX_IDLE_SWEEPS {
             break;
         }
-        sort_layers(part, sweep % 2 == 0);
-        let now = crossings(part);
+        sort_layers(component, sweep % 2 == 0);
+        let now = crossings(component);
         if now < best {
             (best, idle) = (now, 0);
-            layers.clone_from(&part.layers);
+            layers.clone_from(&component.layers);
         } else {
             idle += 1;
         }
     }
-    part.layers = layers;
-    part.number();
+    component.layers = layers;
+    component.number();
 }
 
 impl Component {
@@ -40,53 +41,55 @@ impl Component {
     }
 }
 
-/// Orders each layer by the mean position of its neighbours in the layer before (`down`) or after.
-fn sort_layers(part: &mut Component, down: bool) {
-    let mut pulls: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); part.nodes.len()];
-    for piece in &part.pieces {
+/// Orders each layer by the mean position of its neighbours in the layer above (`down`) or below.
+fn sort_layers(component: &mut Component, down: bool) {
+    let mut pulls: Vec<Vec<(usize, f64, f64)>> = vec![Vec::new(); component.nodes.len()];
+    for segment in &component.segments {
         let (moved, fixed) =
-            if down { (piece.lower, piece.upper) } else { (piece.upper, piece.lower) };
+            if down { (segment.lower, segment.upper) } else { (segment.upper, segment.lower) };
         pulls[moved.0].push((fixed.0, fixed.1, moved.1));
     }
-    let depth = part.layers.len();
+    let depth = component.layers.len();
     for step in 1..depth {
         let layer = if down { step } else { depth - 1 - step };
-        let mut keyed: Vec<(f64, usize)> = part.layers[layer]
+        let mut keyed: Vec<(f64, usize)> = component.layers[layer]
             .iter()
             .map(|&node| {
                 let pull = &pulls[node];
-                let own = part.nodes[node].order as f64;
+                let own = component.nodes[node].order as f64;
                 if pull.is_empty() {
                     return (own, node);
                 }
-                // The port on the moved side breaks ties: a straight edge is better.
+                // The port on the moved side breaks ties, which makes edges straighter.
                 let sum: f64 = pull
                     .iter()
-                    .map(|&(n, at, own)| part.nodes[n].order as f64 + 0.9 * at - 0.05 * own)
+                    .map(|&(n, at, own)| component.nodes[n].order as f64 + 0.9 * at - 0.05 * own)
                     .sum();
                 (sum / pull.len() as f64, node)
             })
             .collect();
         keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
-        part.layers[layer] = keyed.into_iter().map(|(_, node)| node).collect();
-        for (order, &node) in part.layers[layer].iter().enumerate() {
-            part.nodes[node].order = order;
+        component.layers[layer] = keyed.into_iter().map(|(_, node)| node).collect();
+        for (order, &node) in component.layers[layer].iter().enumerate() {
+            component.nodes[node].order = order;
         }
     }
 }
 
-/// Crossings between all neighbouring layers.
-fn crossings(part: &Component) -> usize {
-    let mut by_layer: Vec<Vec<(End, End)>> = vec![Vec::new(); part.layers.len()];
-    for piece in &part.pieces {
-        let upper = &part.nodes[piece.upper.0];
-        let lower = &part.nodes[piece.lower.0];
-        by_layer[upper.layer].push(((upper.order, piece.upper.1), (lower.order, piece.lower.1)));
+/// Counts the crossings between all neighbouring layers.
+fn crossings(component: &Component) -> usize {
+    let mut by_layer: Vec<Vec<(End, End)>> = vec![Vec::new(); component.layers.len()];
+    for segment in &component.segments {
+        let upper = &component.nodes[segment.upper.0];
+        let lower = &component.nodes[segment.lower.0];
+        by_layer[upper.layer]
+            .push(((upper.order, segment.upper.1), (lower.order, segment.lower.1)));
     }
     by_layer.iter_mut().map(|edges| inversions(edges)).sum()
 }
 
-/// Pairs of edges that cross, counted with a binary indexed tree (Barth, Jünger and Mutzel 2004).
+/// Counts the pairs of edges that cross, with a binary indexed tree (Barth, Jünger and Mutzel
+/// 2004).
 fn inversions(edges: &mut [(End, End)]) -> usize {
     let compare = |a: End, b: End| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
     let mut lower: Vec<_> = edges.iter().map(|edge| edge.1).collect();

@@ -1,14 +1,16 @@
-//! Configuration strings of patterns: arguments that stand for any argument.
+//! Variables in the configuration strings of patterns: binds them to arguments, and substitutes
+//! them.
 
 use std::collections::BTreeMap;
 
 use crate::args;
 
-/// What variables stand for.
+/// Values of variables by name.
 pub(super) type Bindings = BTreeMap<String, String>;
 
-/// Adds to `bindings` what makes a pattern's arguments those of a configuration string; whether
-/// anything does. What was added is in `trail`, also if not.
+/// Binds the variables in a pattern's arguments so that these are the arguments of a configuration
+/// string; returns whether that is possible. In either case, the names of new bindings are in
+/// `trail`.
 pub(super) fn unify(
     pattern: &[String],
     config: &str,
@@ -30,14 +32,14 @@ pub(super) fn unify(
         })
 }
 
-/// The name of a variable, if an argument is one.
+/// Returns the name of a variable, if an argument is one.
 fn variable(arg: &str) -> Option<&str> {
     let name = arg.strip_prefix('$')?;
     let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     (!name.is_empty() && name.bytes().all(word)).then_some(name)
 }
 
-/// A configuration string with what its variables, outside quotes, stand for.
+/// Substitutes the variables of a configuration string outside quotes.
 pub(super) fn substitute(config: &str, bindings: &Bindings) -> String {
     let mut out = String::new();
     let mut at = 0;
@@ -60,7 +62,8 @@ pub(super) fn substitute(config: &str, bindings: &Bindings) -> String {
     out
 }
 
-/// The variable that a text begins with, `$name` or `${name}`, and how long it is.
+/// Returns the name of the variable with which a text begins, `$name` or `${name}`, and the length
+/// of the reference in bytes.
 fn reference(text: &str) -> (Option<&str>, usize) {
     let Some(rest) = text.strip_prefix('$') else { return (None, 0) };
     let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
@@ -82,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_stand_for_whole_arguments() {
+    fn variables_match_whole_arguments() {
         let args = |text: &str| args::split(text).into_iter().map(|arg| arg.text).collect();
         for (pattern, config, want) in [
             ("$a", "1000", Some(vec![("a", "1000")])),
@@ -103,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn replacements_say_what_variables_stood_for() {
+    fn variables_are_substituted_outside_quotes() {
         let bindings = bound(&[("a", "5 x"), ("b", "é")]);
         for (config, want) in [
             ("$a, BURST $b", "5 x, BURST é"),

@@ -1,4 +1,5 @@
-//! Why a class is unknown where it is used: declared later, or part of itself.
+//! Explains why a class is unknown at its use although the file declares it: the declaration comes
+//! later, or the class contains itself.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,13 +7,13 @@ use crate::source::Span;
 use crate::tree::{Body, ClassExpr, ElementClass, Head, Stmt, Tree};
 
 /// All `elementclass` statements of a configuration by name.
-pub(super) struct Index<'a> {
+pub(super) struct DeclarationIndex<'a> {
     classes: HashMap<&'a str, &'a ElementClass>,
 }
 
-impl<'a> Index<'a> {
+impl<'a> DeclarationIndex<'a> {
     pub(super) fn new(tree: &'a Tree) -> Self {
-        let mut index = Index { classes: HashMap::new() };
+        let mut index = DeclarationIndex { classes: HashMap::new() };
         index.stmts(&tree.body);
         index
     }
@@ -31,8 +32,9 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// A sentence about a class that is known, but not here; `stack` are the classes around.
-    pub(super) fn misplaced(&self, name: &str, at: Span, stack: &[&str]) -> Option<String> {
+    /// Returns a help line for the class `name`, which is unknown at `at` but declared elsewhere;
+    /// `stack` holds the names of the classes around, outermost first.
+    pub(super) fn explain_unknown(&self, name: &str, at: Span, stack: &[&str]) -> Option<String> {
         if let Some(first) = stack.iter().position(|&open| open == name) {
             return Some(cycle(stack[first..].iter().copied().chain([name])));
         }
@@ -48,10 +50,10 @@ impl<'a> Index<'a> {
         Some(format!("'{name}' is declared further down; move its elementclass up"))
     }
 
-    /// How class `from` comes to contain class `to`: the classes from one to the other.
+    /// Returns the chain of classes by which class `from` contains class `to`, if it does.
     fn path(&self, from: &str, to: &str) -> Option<Vec<&'a str>> {
         let (&from, _) = self.classes.get_key_value(from)?;
-        let mut came: HashMap<&str, &str> = HashMap::new();
+        let mut parent: HashMap<&str, &str> = HashMap::new();
         let mut seen = HashSet::from([from]);
         let mut queue = vec![from];
         while let Some(name) = queue.pop() {
@@ -60,16 +62,16 @@ impl<'a> Index<'a> {
             class_names(&class.class, &mut used);
             for next in used {
                 if seen.insert(next) {
-                    came.insert(next, name);
+                    parent.insert(next, name);
                     queue.push(next);
                 }
                 if next == to {
-                    came.entry(next).or_insert(name);
+                    parent.entry(next).or_insert(name);
                     let mut path = vec![next];
-                    let mut at = *came.get(next)?;
-                    while at != from && path.len() <= came.len() {
+                    let mut at = *parent.get(next)?;
+                    while at != from && path.len() <= parent.len() {
                         path.push(at);
-                        at = *came.get(at)?;
+                        at = *parent.get(at)?;
                     }
                     path.push(from);
                     path.reverse();
@@ -86,7 +88,7 @@ fn cycle<'a>(names: impl Iterator<Item = &'a str>) -> String {
     format!("a compound element cannot contain itself: {}", names.join(" -> "))
 }
 
-/// Every name in a class that may be one of a class.
+/// Collects every name in a class expression that may be the name of a class.
 fn class_names<'a>(class: &'a ClassExpr, into: &mut Vec<&'a str>) {
     match class {
         ClassExpr::Name(name) => into.push(&name.text),
