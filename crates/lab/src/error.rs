@@ -1,4 +1,4 @@
-//! What can go wrong while a test network is built or used.
+//! Errors of building or using a test network.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 /// The result of every lab operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a test network could not do what was asked.
+/// An error of a test network.
 #[derive(Debug)]
 pub enum Error {
     /// Namespaces need root (`CAP_SYS_ADMIN`).
     NotRoot,
-    /// The kernel refuses to make network namespaces; the text is what `ip` said.
+    /// The kernel refuses to create network namespaces; the text is the message of `ip`.
     NoNamespaces(String),
-    /// Programs that are not installed, and the Debian packages that hold them.
+    /// Programs that are not installed, and the Debian packages that contain them.
     MissingTools {
         /// The programs.
         tools: Vec<String>,
@@ -24,43 +24,43 @@ pub enum Error {
     Failed {
         /// The command line.
         command: String,
-        /// Its exit status, in words.
+        /// Its exit status, as text.
         status: String,
-        /// All that it printed.
+        /// Its output.
         printed: String,
     },
-    /// A command, or a line awaited from it, took too long.
+    /// A command, or the wait for a text that it prints, took too long.
     TimedOut {
         /// The command line.
         command: String,
-        /// How long it was given.
+        /// The timeout.
         after: Duration,
-        /// All that it had printed.
+        /// Its output so far.
         printed: String,
     },
     /// A process ended before it printed the awaited text.
     Ended {
         /// The command line.
         command: String,
-        /// The text that never came.
+        /// The awaited text.
         awaited: String,
-        /// All that it printed.
+        /// Its output.
         printed: String,
     },
     /// The program was interrupted and its networks are being removed.
     Interrupted,
-    /// The operating system refused; the first part says what was tried.
+    /// An error of the operating system, with the action that failed.
     Io(String, std::io::Error),
 }
 
 impl Error {
-    /// Turns an operating-system error into ours, saying what was tried.
-    pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
-        let doing = doing.into();
-        move |error| Error::Io(doing, error)
+    /// Returns a function that wraps an operating-system error with the action that failed.
+    pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
+        let action = action.into();
+        move |error| Error::Io(action, error)
     }
 
-    /// Whether this machine cannot have test networks at all, as against one that broke.
+    /// Whether this machine cannot run test networks at all.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Error::NotRoot | Error::NoNamespaces(_) | Error::MissingTools { .. })
     }
@@ -70,8 +70,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::NotRoot => write!(f, "network namespaces need root: run this with sudo"),
-            Error::NoNamespaces(said) => {
-                write!(f, "this machine makes no network namespaces: {}", said.trim())
+            Error::NoNamespaces(output) => {
+                write!(f, "this machine makes no network namespaces: {}", output.trim())
             }
             Error::MissingTools { tools, packages } => write!(
                 f,
@@ -92,7 +92,7 @@ impl fmt::Display for Error {
                 write!(f, "`{command}` ended without printing `{awaited}`\n{}", printed.trim_end())
             }
             Error::Interrupted => write!(f, "interrupted"),
-            Error::Io(doing, error) => write!(f, "cannot {doing}: {error}"),
+            Error::Io(action, error) => write!(f, "cannot {action}: {error}"),
         }
     }
 }

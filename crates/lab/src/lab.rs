@@ -1,4 +1,4 @@
-//! A lab: namespaces, the links between them, and their removal.
+//! A lab: namespaces and the links between them, removed when the lab is dropped.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 use crate::registry;
 
-/// A test network; dropping it removes every namespace, link, process and file of it.
+/// A test network; dropping it removes its namespaces, links, processes and files.
 #[derive(Debug)]
 pub struct Lab {
     prefix: String,
@@ -16,9 +16,9 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Begins a network. The first one of a process also removes what dead processes left behind.
+    /// Starts a network. The first lab of a process also removes the leftovers of dead processes.
     pub fn new(name: &str) -> Result<Lab> {
-        let (prefix, directory) = registry::begin(name)?;
+        let (prefix, directory) = registry::start_lab(name)?;
         Ok(Lab { prefix, directory, namespaces: RefCell::default() })
     }
 
@@ -27,7 +27,8 @@ impl Lab {
         &self.directory
     }
 
-    /// Makes a namespace with nothing but its loopback, IPv6 off so that only the test speaks.
+    /// Creates a namespace with only its loopback interface. IPv6 is disabled, so that only the
+    /// test sends packets.
     pub fn namespace(&self, name: &str) -> Result<Namespace> {
         let full = format!("{}-{name}", self.prefix);
         registry::add_namespace(&full)?;
@@ -41,21 +42,21 @@ impl Lab {
 
     /// Links two namespaces with a veth pair and sets both ends up.
     pub fn link(&self, a: Port, b: Port) -> Result<()> {
-        // Made from inside one namespace into the other: the host never sees the devices.
+        // One namespace creates the pair with an end in the other: the host never has the devices.
         a.namespace.ip(&format!(
             "link add {} type veth peer name {} netns {}",
-            a.described(),
-            b.described(),
+            a.link_arguments(),
+            b.link_arguments(),
             b.namespace.name()
         ))?;
-        // Both ends take their settings before either comes up, so that nothing is sent too early.
+        // Both ends are configured before either is up, so that no packet is sent too early.
         a.configure()?;
         b.configure()?;
-        a.come_up()?;
-        b.come_up()
+        a.bring_up()?;
+        b.bring_up()
     }
 
-    /// Makes a namespace that is a switch: every port linked to it is on one network.
+    /// Creates a namespace that is a switch: all ports linked to it are on one network.
     pub fn switch(&self, name: &str, ports: Vec<Port>) -> Result<Namespace> {
         let switch = self.namespace(name)?;
         switch.ip("link add sw type bridge stp_state 0 forward_delay 0")?;
@@ -72,7 +73,7 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        registry::end(&self.namespaces.borrow(), &self.directory);
+        registry::remove_lab(&self.namespaces.borrow(), &self.directory);
     }
 }
 
@@ -90,7 +91,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// An end called `device` in a namespace: MTU 1500, one queue, offloads on, no address.
+    /// Makes an end named `device` in a namespace: MTU 1500, one queue, offloads on, no address.
     pub fn new(namespace: &Namespace, device: &str) -> Port {
         Port {
             namespace: namespace.clone(),
@@ -116,13 +117,13 @@ impl Port {
         self
     }
 
-    /// Adds a route in the words of `ip route add`, `default via 10.0.1.1`.
+    /// Adds a route in the syntax of `ip route add`, such as `default via 10.0.1.1`.
     pub fn route(mut self, route: &str) -> Port {
         self.routes.push(route.to_owned());
         self
     }
 
-    /// Sets the largest IP packet that fits.
+    /// Sets the MTU: the length of the largest IP packet.
     pub fn mtu(mut self, mtu: u32) -> Port {
         self.mtu = mtu;
         self
@@ -134,14 +135,15 @@ impl Port {
         self
     }
 
-    /// Says whether packets may stay without checksums and larger than the MTU, as the kernel likes.
+    /// Sets whether packets may be without checksums and larger than the MTU, as the kernel
+    /// prefers.
     pub fn offloads(mut self, offloads: bool) -> Port {
         self.offloads = offloads;
         self
     }
 
-    /// The end as `ip link add` wants it.
-    fn described(&self) -> String {
+    /// Returns the arguments of `ip link add` for this end.
+    fn link_arguments(&self) -> String {
         let mac = self.mac.as_ref().map(|mac| format!("address {mac} ")).unwrap_or_default();
         let (device, mtu, queues) = (&self.device, self.mtu, self.queues);
         format!("{device} {mac}mtu {mtu} numrxqueues {queues} numtxqueues {queues}")
@@ -151,10 +153,10 @@ impl Port {
         if self.offloads {
             return Ok(());
         }
-        self.namespace.offloads_off(&self.device)
+        self.namespace.disable_offloads(&self.device)
     }
 
-    fn come_up(&self) -> Result<()> {
+    fn bring_up(&self) -> Result<()> {
         let device = &self.device;
         for address in &self.addresses {
             self.namespace.ip(&format!("address add {address} dev {device}"))?;

@@ -1,8 +1,8 @@
-//! Test networks in namespaces: hosts, links and routers that exist only while a test or the demo runs.
+//! Test networks in namespaces: hosts, links and routers that exist while a test or the demo runs.
 //!
-//! A [`Lab`] owns namespaces named `cst-<pid>-<lab>-<name>`. Links are veth pairs made straight
-//! inside them, so the machine's own interfaces are never touched. Everything goes away when the lab
-//! is dropped, when a test panics, on Ctrl-C, and, after `kill -9`, when the next lab starts.
+//! A [`Lab`] owns namespaces named `cst-<pid>-<lab>-<name>`. It creates links as veth pairs
+//! directly inside them, so that the machine's own interfaces stay untouched. A lab is removed when
+//! it is dropped, when a test panics, on Ctrl-C, and, after `kill -9`, when the next lab starts.
 //!
 //! ```no_run
 //! use castanet_lab::{Lab, Port, require};
@@ -28,9 +28,9 @@ mod lab;
 mod namespace;
 mod process;
 mod registry;
-mod three;
+mod three_hosts;
 mod tools;
-mod trace;
+mod traceroute;
 mod transfer;
 
 pub use capture::Capture;
@@ -39,6 +39,6 @@ pub use error::{Error, Result};
 pub use lab::{Lab, Port};
 pub use namespace::Namespace;
 pub use process::{Command, Output, Process};
-pub use three::{Host, Router, ThreeHosts, Wiring};
-pub use tools::{have, require};
-pub use transfer::{Fetched, RandomFile};
+pub use three_hosts::{Host, NetworkOptions, Router, ThreeHosts};
+pub use tools::{is_installed, require};
+pub use transfer::{RandomFile, Transfer};

@@ -1,4 +1,4 @@
-//! One network namespace: the place where commands run.
+//! A network namespace, in which commands run.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::process::Command;
 use crate::registry;
 use crate::tools::search_path;
 
-/// A network namespace of a [`Lab`](crate::Lab); clones name the same one.
+/// A network namespace of a [`Lab`](crate::Lab); clones refer to the same namespace.
 #[derive(Debug, Clone)]
 pub struct Namespace {
     name: String,
@@ -26,22 +26,22 @@ impl Namespace {
         Namespace { name, directory }
     }
 
-    /// The name that `ip netns` knows it by.
+    /// Its name for `ip netns`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The lab's directory for files, removed with it.
+    /// The lab's directory for files, which is removed with the lab.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// A command to run inside.
+    /// Makes a command that runs in the namespace.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        // `ip netns exec` becomes the command itself, so signals reach it and nothing between.
+        // `ip netns exec` replaces itself by the command, so that signals reach the command.
         let mut enter = process::Command::new("ip");
         enter.args(["netns", "exec", &self.name]).env("PATH", search_path());
-        // Clients must speak to the lab and in one language.
+        // Clients must connect to the lab directly, and print English messages.
         for proxy in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "ALL_PROXY"] {
             enter.env_remove(proxy);
         }
@@ -49,23 +49,24 @@ impl Namespace {
         Command::new(enter, program.as_ref())
     }
 
-    /// Runs a function on a thread of its own that is inside.
+    /// Runs a function on a new thread in the namespace.
     pub fn enter<T: Send + 'static>(
         &self,
         run: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> JoinHandle<Result<T>> {
         let path = Path::new(registry::NETNS).join(&self.name);
         thread::spawn(move || {
-            let doing = || Error::io(format!("enter {}", path.display()));
-            let namespace = File::open(&path).map_err(doing())?;
+            let io_error = || Error::io(format!("enter {}", path.display()));
+            let namespace = File::open(&path).map_err(io_error())?;
             let kind = Some(LinkNameSpaceType::Network);
             move_into_link_name_space(namespace.as_fd(), kind)
-                .map_err(|error| doing()(error.into()))?;
+                .map_err(|error| io_error()(error.into()))?;
             run()
         })
     }
 
-    /// Runs `ip` with words separated by spaces, inside: `ns.ip("route add default via 10.0.1.1")`.
+    /// Runs `ip` in the namespace and returns its output; spaces separate the arguments:
+    /// `ns.ip("route add default via 10.0.1.1")`.
     pub fn ip(&self, words: &str) -> Result<String> {
         let output = self.command("ip").args(words.split_whitespace()).check()?;
         Ok(output.stdout)
@@ -78,15 +79,15 @@ impl Namespace {
         Ok(())
     }
 
-    /// Turns all offloads of an interface off, so that its packets leave as they travel on a wire:
-    /// checksums in place, no segment larger than the MTU.
-    pub fn offloads_off(&self, device: &str) -> Result<()> {
+    /// Disables all offloads of an interface, so that its packets leave as on a real link: with
+    /// checksums, and no segment larger than the MTU.
+    pub fn disable_offloads(&self, device: &str) -> Result<()> {
         let switches = ["tx", "off", "rx", "off", "tso", "off", "gso", "off", "gro", "off"];
         self.command("ethtool").args(["-K", device]).args(switches).check()?;
         Ok(())
     }
 
-    /// The bytes and packets that an interface has received so far.
+    /// Returns the bytes and packets that an interface has received so far.
     pub fn received(&self, device: &str) -> Result<(u64, u64)> {
         let read = |what: &str| -> Result<u64> {
             let file = format!("/sys/class/net/{device}/statistics/rx_{what}");

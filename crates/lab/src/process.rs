@@ -1,4 +1,4 @@
-//! Commands inside a namespace: run to the end within a time, or kept in the background until dropped.
+//! Commands in a namespace: run to their end with a timeout, or in the background until dropped.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,39 +14,39 @@ use rustix::process::Signal;
 use crate::error::{Error, Result};
 use crate::registry;
 
-/// How long a command may take unless it says otherwise.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Timeout of a command, unless the caller sets another.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How often an ending process is looked at.
-const POLL: Duration = Duration::from_millis(2);
+/// Interval at which the caller polls for the end of a process.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// What is done with each line that a process prints.
-type OnLine = Box<dyn Fn(&str) + Send + Sync>;
+/// Callback for each line that a process prints.
+type LineCallback = Box<dyn Fn(&str) + Send + Sync>;
 
-/// A command to be run in a namespace.
+/// A command to run in a namespace.
 pub struct Command {
     inner: process::Command,
-    shown: String,
-    patience: Duration,
-    on_line: Option<OnLine>,
-    listens: bool,
+    command_line: String,
+    timeout: Duration,
+    on_line: Option<LineCallback>,
+    pipe_stdin: bool,
 }
 
 impl Command {
-    /// A command that `enter` leads into its namespace; messages show it without that.
+    /// Makes a command that `enter` runs in its namespace; messages show it without `enter`.
     pub(crate) fn new(enter: process::Command, program: &OsStr) -> Command {
         let mut inner = enter;
         inner.arg(program);
-        let shown = program.to_string_lossy().into_owned();
-        Command { inner, shown, patience: PATIENCE, on_line: None, listens: false }
+        let command_line = program.to_string_lossy().into_owned();
+        Command { inner, command_line, timeout: DEFAULT_TIMEOUT, on_line: None, pipe_stdin: false }
     }
 
-    /// A command outside any namespace, for what needs no network: the same patience, and the same
-    /// end on Ctrl-C.
-    pub fn outside(program: impl AsRef<OsStr>) -> Command {
-        let shown = program.as_ref().to_string_lossy().into_owned();
+    /// Makes a command outside any namespace, for programs that need no network. It has the same
+    /// timeout, and ends on Ctrl-C as well.
+    pub fn on_host(program: impl AsRef<OsStr>) -> Command {
+        let command_line = program.as_ref().to_string_lossy().into_owned();
         let inner = process::Command::new(program);
-        Command { inner, shown, patience: PATIENCE, on_line: None, listens: false }
+        Command { inner, command_line, timeout: DEFAULT_TIMEOUT, on_line: None, pipe_stdin: false }
     }
 
     /// Sets the directory to run in.
@@ -57,8 +57,8 @@ impl Command {
 
     /// Adds an argument.
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Command {
-        self.shown.push(' ');
-        self.shown.push_str(&arg.as_ref().to_string_lossy());
+        self.command_line.push(' ');
+        self.command_line.push_str(&arg.as_ref().to_string_lossy());
         self.inner.arg(arg);
         self
     }
@@ -74,69 +74,70 @@ impl Command {
         self
     }
 
-    /// Says how long the command may take before it is killed; 20 seconds otherwise.
-    pub fn timeout(mut self, patience: Duration) -> Command {
-        self.patience = patience;
+    /// Sets the time after which the command is killed; 20 seconds by default.
+    pub fn timeout(mut self, timeout: Duration) -> Command {
+        self.timeout = timeout;
         self
     }
 
-    /// Calls `on_line` with each line as it is printed, from the threads that read them.
+    /// Sets a callback for each line that the command prints; the threads that read its streams
+    /// call it.
     pub fn on_line(mut self, on_line: impl Fn(&str) + Send + Sync + 'static) -> Command {
         self.on_line = Some(Box::new(on_line));
         self
     }
 
-    /// Lets [`Process::say`] write to the command's standard input, which is empty otherwise.
-    pub fn listens(mut self) -> Command {
-        self.listens = true;
+    /// Pipes the command's standard input for [`Process::write_line`]; it is empty otherwise.
+    pub fn pipe_stdin(mut self) -> Command {
+        self.pipe_stdin = true;
         self
     }
 
-    /// Runs the command to its end, whatever its exit status.
+    /// Runs the command to its end, with any exit status.
     pub fn output(self) -> Result<Output> {
-        let patience = self.patience;
+        let timeout = self.timeout;
         let mut process = self.spawn()?;
-        let status = process.wait(patience)?;
+        let status = process.wait(timeout)?;
         Ok(process.into_output(status))
     }
 
     /// Runs the command to its end and fails unless it succeeds.
     pub fn check(self) -> Result<Output> {
-        let shown = self.shown.clone();
+        let command_line = self.command_line.clone();
         let output = self.output()?;
         if output.success() {
             return Ok(output);
         }
         let (status, printed) = (output.status.to_string(), output.printed());
-        Err(Error::Failed { command: shown, status, printed })
+        Err(Error::Failed { command: command_line, status, printed })
     }
 
     /// Starts the command in the background; it is killed when the [`Process`] is dropped.
     pub fn spawn(mut self) -> Result<Process> {
-        // Its own group: Ctrl-C reaches this process alone, which then ends all others in order,
-        // and what a command starts itself is ended with it.
+        // The command gets its own process group, so that Ctrl-C reaches only this process, which
+        // then ends all commands in order, each with the processes that it has started.
         self.inner
-            .stdin(if self.listens { Stdio::piped() } else { Stdio::null() })
+            .stdin(if self.pipe_stdin { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        let mut child = registry::spawn(&mut self.inner, &self.shown)?;
-        let heard = Arc::new(Heard::new(self.on_line));
+        let mut child = registry::spawn(&mut self.inner, &self.command_line)?;
+        let output = Arc::new(OutputReader::new(self.on_line));
         let pipes: [(Stream, Option<Box<dyn Read + Send>>); 2] = [
             (Stream::Out, child.stdout.take().map(|pipe| Box::new(pipe) as _)),
             (Stream::Err, child.stderr.take().map(|pipe| Box::new(pipe) as _)),
         ];
         for (stream, pipe) in pipes {
             if let Some(pipe) = pipe {
-                let heard = Arc::clone(&heard);
-                thread::spawn(move || heard.listen(stream, pipe));
+                let output = Arc::clone(&output);
+                thread::spawn(move || output.read(stream, pipe));
             }
         }
-        Ok(Process { child, shown: self.shown, heard })
+        Ok(Process { child, command_line: self.command_line, output })
     }
 }
 
-/// What a command printed and how it ended.
+/// Output and exit status of a command.
 #[derive(Debug, Clone)]
 pub struct Output {
     /// The exit status.
@@ -153,75 +154,75 @@ impl Output {
         self.status.success()
     }
 
-    /// Standard output, then standard error.
+    /// Returns standard output, then standard error.
     pub fn printed(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
 }
 
-/// A process in the background, killed with all that it started when dropped.
+/// A process in the background; dropping it kills the process and its process group.
 pub struct Process {
     child: Child,
-    shown: String,
-    heard: Arc<Heard>,
+    command_line: String,
+    output: Arc<OutputReader>,
 }
 
 impl Process {
-    /// Its number.
+    /// Its process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Writes a line to its standard input, if it [listens](Command::listens).
-    pub fn say(&mut self, line: &str) -> Result<()> {
+    /// Writes a line to its standard input, if that [is piped](Command::pipe_stdin).
+    pub fn write_line(&mut self, line: &str) -> Result<()> {
         let Some(pipe) = &mut self.child.stdin else { return Ok(()) };
         let written = pipe.write_all(format!("{line}\n").as_bytes()).and_then(|()| pipe.flush());
-        written.map_err(Error::io(format!("tell `{}` `{line}`", self.shown)))
+        written.map_err(Error::io(format!("tell `{}` `{line}`", self.command_line)))
     }
 
     /// Waits until the process has printed `text`, on either stream.
-    pub fn wait_for(&mut self, text: &str, patience: Duration) -> Result<()> {
-        let deadline = Instant::now() + patience;
-        let mut said = self.heard.said();
+    pub fn wait_for(&mut self, text: &str, timeout: Duration) -> Result<()> {
+        let deadline = Instant::now() + timeout;
+        let mut texts = self.output.texts();
         loop {
-            if said.out.contains(text) || said.err.contains(text) {
+            if texts.out.contains(text) || texts.err.contains(text) {
                 return Ok(());
             }
-            let printed = || format!("{}{}", said.out, said.err);
-            if said.open == 0 {
+            let printed = || format!("{}{}", texts.out, texts.err);
+            if texts.open == 0 {
                 let (awaited, printed) = (text.to_owned(), printed());
-                return Err(Error::Ended { command: self.shown.clone(), awaited, printed });
+                return Err(Error::Ended { command: self.command_line.clone(), awaited, printed });
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let printed = format!("still waiting for `{text}`\n{}", printed());
-                let command = self.shown.clone();
-                return Err(Error::TimedOut { command, after: patience, printed });
+                let command = self.command_line.clone();
+                return Err(Error::TimedOut { command, after: timeout, printed });
             }
-            said = self.heard.wait(said, left);
+            texts = self.output.wait(texts, left);
         }
     }
 
-    /// All that the process has printed so far on standard output.
+    /// Returns the text that the process has printed on standard output so far.
     pub fn stdout(&self) -> String {
-        self.heard.said().out.clone()
+        self.output.texts().out.clone()
     }
 
-    /// All that the process has printed so far on standard error.
+    /// Returns the text that the process has printed on standard error so far.
     pub fn stderr(&self) -> String {
-        self.heard.said().err.clone()
+        self.output.texts().err.clone()
     }
 
-    /// Whether the process is still there.
+    /// Whether the process still runs.
     pub fn is_running(&mut self) -> bool {
         matches!(registry::reap(&mut self.child), Ok(None))
     }
 
-    /// Processor time that the threads of the process have used so far.
+    /// Returns the CPU time that the threads of the process have used so far.
     pub fn cpu_time(&self) -> Duration {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
         let of_thread = |entry: std::fs::DirEntry| -> Option<u64> {
-            // Nanoseconds on a processor, then waiting for one, then how often.
+            // The fields are nanoseconds on a CPU, nanoseconds waiting for one, and time slices.
             let text = std::fs::read_to_string(entry.path().join("schedstat")).ok()?;
             text.split(' ').next()?.parse().ok()
         };
@@ -229,7 +230,7 @@ impl Process {
         Duration::from_nanos(nanos)
     }
 
-    /// Bytes of memory that it has now (`VmRSS` of proc(5)); 0 if it has ended.
+    /// Returns its resident memory in bytes (`VmRSS` of proc(5)); 0 if it has ended.
     pub fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         let line = status.unwrap_or_default().lines().find_map(|line| {
@@ -238,58 +239,59 @@ impl Process {
         line.unwrap_or(0) * 1024
     }
 
-    /// Asks the process to end, as Ctrl-C does.
+    /// Sends SIGINT to the process and its group, as Ctrl-C does.
     pub fn interrupt(&self) {
         registry::signal(&self.child, Signal::INT);
     }
 
-    /// Kills the process, as `kill -9` does; [`wait`](Process::wait) for it afterwards.
+    /// Sends SIGKILL to the process and its group; the caller should [`wait`](Process::wait) for it
+    /// afterwards.
     pub fn kill(&self) {
         registry::signal(&self.child, Signal::KILL);
     }
 
-    /// Waits for the process to end; one that takes too long is killed and an error.
-    pub fn wait(&mut self, patience: Duration) -> Result<ExitStatus> {
-        let deadline = Instant::now() + patience;
+    /// Waits for the process to end. After the timeout it is killed, which is an error.
+    pub fn wait(&mut self, timeout: Duration) -> Result<ExitStatus> {
+        let deadline = Instant::now() + timeout;
         loop {
             match registry::reap(&mut self.child).map_err(Error::io("wait for a process"))? {
                 Some(status) => {
-                    self.heard.finish();
+                    self.output.finish();
                     return Ok(status);
                 }
-                None if Instant::now() < deadline => thread::sleep(POLL),
+                None if Instant::now() < deadline => thread::sleep(POLL_INTERVAL),
                 None => break,
             }
         }
-        self.end();
-        let said = self.heard.said();
-        let printed = format!("{}{}", said.out, said.err);
-        Err(Error::TimedOut { command: self.shown.clone(), after: patience, printed })
+        self.kill_and_reap();
+        let texts = self.output.texts();
+        let printed = format!("{}{}", texts.out, texts.err);
+        Err(Error::TimedOut { command: self.command_line.clone(), after: timeout, printed })
     }
 
-    /// Waits for the process to end and returns all that it printed.
-    pub fn finish(mut self, patience: Duration) -> Result<Output> {
-        let status = self.wait(patience)?;
+    /// Waits for the process to end and returns its output.
+    pub fn finish(mut self, timeout: Duration) -> Result<Output> {
+        let status = self.wait(timeout)?;
         Ok(self.into_output(status))
     }
 
     fn into_output(self, status: ExitStatus) -> Output {
-        let said = self.heard.said();
-        Output { status, stdout: said.out.clone(), stderr: said.err.clone() }
+        let texts = self.output.texts();
+        Output { status, stdout: texts.out.clone(), stderr: texts.err.clone() }
     }
 
-    fn end(&mut self) {
+    fn kill_and_reap(&mut self) {
         self.kill();
-        // SIGKILL cannot be refused, so this ends at once.
+        // A process cannot block SIGKILL, so that this loop ends soon.
         while let Ok(None) = registry::reap(&mut self.child) {
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.end();
+        self.kill_and_reap();
     }
 }
 
@@ -300,36 +302,41 @@ enum Stream {
     Err,
 }
 
-/// What a process has said so far, and whoever waits for more.
-struct Heard {
-    said: Mutex<Said>,
+/// The output of a process so far, and the threads that wait for more.
+struct OutputReader {
+    texts: Mutex<StreamTexts>,
     more: Condvar,
-    on_line: Option<OnLine>,
+    on_line: Option<LineCallback>,
 }
 
-struct Said {
+/// The text of both streams.
+struct StreamTexts {
     out: String,
     err: String,
-    /// Streams that have not ended.
+    /// Number of streams that have not ended.
     open: u8,
 }
 
-impl Heard {
-    fn new(on_line: Option<OnLine>) -> Heard {
-        let said = Said { out: String::new(), err: String::new(), open: 2 };
-        Heard { said: Mutex::new(said), more: Condvar::new(), on_line }
+impl OutputReader {
+    fn new(on_line: Option<LineCallback>) -> OutputReader {
+        let texts = StreamTexts { out: String::new(), err: String::new(), open: 2 };
+        OutputReader { texts: Mutex::new(texts), more: Condvar::new(), on_line }
     }
 
-    fn said(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    fn texts(&self) -> MutexGuard<'_, StreamTexts> {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, said: MutexGuard<'a, Said>, left: Duration) -> MutexGuard<'a, Said> {
-        self.more.wait_timeout(said, left).unwrap_or_else(PoisonError::into_inner).0
+    fn wait<'a>(
+        &self,
+        texts: MutexGuard<'a, StreamTexts>,
+        left: Duration,
+    ) -> MutexGuard<'a, StreamTexts> {
+        self.more.wait_timeout(texts, left).unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Reads a stream to its end, line by line.
-    fn listen(&self, stream: Stream, pipe: Box<dyn Read + Send>) {
+    fn read(&self, stream: Stream, pipe: Box<dyn Read + Send>) {
         let mut lines = BufReader::new(pipe);
         let mut line = Vec::new();
         while lines.read_until(b'\n', &mut line).is_ok_and(|len| len > 0) {
@@ -337,28 +344,29 @@ impl Heard {
             if let Some(on_line) = &self.on_line {
                 on_line(text.trim_end_matches(['\n', '\r']));
             }
-            let mut said = self.said();
+            let mut texts = self.texts();
             match stream {
-                Stream::Out => said.out.push_str(&text),
-                Stream::Err => said.err.push_str(&text),
+                Stream::Out => texts.out.push_str(&text),
+                Stream::Err => texts.err.push_str(&text),
             }
             self.more.notify_all();
             line.clear();
         }
-        self.said().open -= 1;
+        self.texts().open -= 1;
         self.more.notify_all();
     }
 
-    /// Waits for the streams of an ended process; a child that holds them on is not waited for long.
+    /// Waits for the streams of an ended process, for a second at most, because a child of the
+    /// process may keep them open.
     fn finish(&self) {
         let deadline = Instant::now() + Duration::from_secs(1);
-        let mut said = self.said();
-        while said.open > 0 {
+        let mut texts = self.texts();
+        while texts.open > 0 {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
             }
-            said = self.wait(said, left);
+            texts = self.wait(texts, left);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What this process has made and must remove, whichever way it ends.
+//! The resources that this process has created outside itself, and their removal however it ends.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,29 +14,30 @@ use signal_hook::iterator::Signals;
 use crate::error::{Error, Result};
 use crate::tools::search_path;
 
-/// How every namespace and directory of a lab begins.
+/// Prefix of the names of a lab's namespaces and directory.
 const PREFIX: &str = "cst-";
 
-/// Where `ip netns` keeps the names.
+/// Directory in which `ip netns` keeps the names.
 pub(crate) const NETNS: &str = "/run/netns";
 
-static MADE: Mutex<Made> = Mutex::new(Made::new());
+static RESOURCES: Mutex<Resources> = Mutex::new(Resources::new());
 static START: Once = Once::new();
 
-/// All that lives outside this process on its behalf.
-struct Made {
+/// The namespaces, directories and processes that this process has created.
+struct Resources {
     namespaces: BTreeSet<String>,
     directories: BTreeSet<PathBuf>,
-    /// Leaders of process groups that are still running.
+    /// IDs of the process groups whose leaders still run.
     groups: BTreeSet<i32>,
-    /// Set once the process is ending: from then on nothing new is made.
+    /// Whether the process is ending, after which no resource is created.
     closing: bool,
+    /// Number of labs started.
     labs: u32,
 }
 
-impl Made {
-    const fn new() -> Made {
-        Made {
+impl Resources {
+    const fn new() -> Resources {
+        Resources {
             namespaces: BTreeSet::new(),
             directories: BTreeSet::new(),
             groups: BTreeSet::new(),
@@ -46,96 +47,100 @@ impl Made {
     }
 }
 
-/// Opens the registry for one step; fails once the process is ending.
-fn open() -> Result<MutexGuard<'static, Made>> {
-    let made = lock();
-    if made.closing { Err(Error::Interrupted) } else { Ok(made) }
+/// Locks the registry; fails if the process is ending.
+fn lock_open() -> Result<MutexGuard<'static, Resources>> {
+    let resources = lock();
+    if resources.closing { Err(Error::Interrupted) } else { Ok(resources) }
 }
 
-fn lock() -> MutexGuard<'static, Made> {
-    // A panic while the lock was held leaves at worst a name too many, which cleaning up tolerates.
-    MADE.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock() -> MutexGuard<'static, Resources> {
+    // A panic of a thread that held the lock leaves at worst a superfluous name, which removal
+    // tolerates.
+    RESOURCES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Begins a lab: sweeps leftovers and catches signals the first time, then makes its directory.
-pub(crate) fn begin(lab: &str) -> Result<(String, PathBuf)> {
-    let mut caught = Ok(());
+/// Starts a lab: creates its directory, and returns its prefix and directory. The first call also
+/// removes leftovers and installs the signal handler.
+pub(crate) fn start_lab(lab: &str) -> Result<(String, PathBuf)> {
+    let mut installed = Ok(());
     START.call_once(|| {
-        sweep();
-        caught = catch_signals();
+        remove_leftovers();
+        installed = catch_signals();
     });
-    caught?;
-    let mut made = open()?;
-    let prefix = format!("{PREFIX}{}-{lab}{}", std::process::id(), made.labs);
-    made.labs += 1;
+    installed?;
+    let mut resources = lock_open()?;
+    let prefix = format!("{PREFIX}{}-{lab}{}", std::process::id(), resources.labs);
+    resources.labs += 1;
     let directory = std::env::temp_dir().join(&prefix);
     fs::create_dir(&directory).map_err(Error::io(format!("make {}", directory.display())))?;
-    made.directories.insert(directory.clone());
+    resources.directories.insert(directory.clone());
     Ok((prefix, directory))
 }
 
-/// Makes a namespace and remembers it.
+/// Creates a namespace and registers it.
 pub(crate) fn add_namespace(name: &str) -> Result<()> {
-    let mut made = open()?;
-    let said = ip(&["netns", "add", name]).map_err(Error::io("run ip"))?;
-    if !said.status.success() {
-        return Err(Error::NoNamespaces(String::from_utf8_lossy(&said.stderr).into_owned()));
+    let mut resources = lock_open()?;
+    let output = ip(&["netns", "add", name]).map_err(Error::io("run ip"))?;
+    if !output.status.success() {
+        return Err(Error::NoNamespaces(String::from_utf8_lossy(&output.stderr).into_owned()));
     }
-    made.namespaces.insert(name.to_owned());
+    resources.namespaces.insert(name.to_owned());
     Ok(())
 }
 
-/// Removes a lab's namespaces, whatever runs in them, and its directory.
-pub(crate) fn end(namespaces: &[String], directory: &Path) {
+/// Removes a lab's namespaces, with the processes in them, and its directory.
+pub(crate) fn remove_lab(namespaces: &[String], directory: &Path) {
     for name in namespaces {
         remove_namespace(name);
         lock().namespaces.remove(name);
     }
-    // The directory holds nothing but what tests put there: failing to remove it breaks nothing.
+    // The directory holds only files of tests: a failure to remove it is harmless.
     let _ = fs::remove_dir_all(directory);
     lock().directories.remove(directory);
 }
 
-/// Starts a process as leader of its own group and remembers it.
-pub(crate) fn spawn(command: &mut Command, shown: &str) -> Result<Child> {
-    let mut made = open()?;
-    let child = command.spawn().map_err(Error::io(format!("run `{shown}`")))?;
-    made.groups.insert(child.id().cast_signed());
+/// Starts a process, which must be the leader of its own group, and registers it.
+pub(crate) fn spawn(command: &mut Command, command_line: &str) -> Result<Child> {
+    let mut resources = lock_open()?;
+    let child = command.spawn().map_err(Error::io(format!("run `{command_line}`")))?;
+    resources.groups.insert(child.id().cast_signed());
     Ok(child)
 }
 
-/// Asks whether a process has ended; forgets it, and ends the rest of its group, if so.
+/// Returns the exit status of a process if it has ended, and then removes it from the registry.
 pub(crate) fn reap(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
-    // Under the lock, so that a signal never kills a number that has meanwhile found a new owner.
-    let mut made = lock();
+    // The lock is held, so that no signal goes to a process ID that the kernel has meanwhile
+    // reused.
+    let mut resources = lock();
     let group = child.id().cast_signed();
-    if !made.groups.contains(&group) {
+    if !resources.groups.contains(&group) {
         return child.try_wait();
     }
     let status = child.try_wait()?;
     if status.is_some() {
-        made.groups.remove(&group);
+        resources.groups.remove(&group);
     }
     Ok(status)
 }
 
 /// Sends a signal to a process and its group, if it still runs.
 pub(crate) fn signal(child: &Child, signal: Signal) {
-    let made = lock();
+    let resources = lock();
     let group = child.id().cast_signed();
-    if made.groups.contains(&group) {
+    if resources.groups.contains(&group) {
         send(group, signal);
     }
 }
 
 fn send(group: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(group) {
-        // It may have ended by itself: nothing is left to do then.
+        // The group may have ended by itself, which is not an error.
         let _ = kill_process_group(pid, signal);
     }
 }
 
-/// Removes everything on Ctrl-C, `kill` and hang-up, then dies of the signal as usual.
+/// Starts a thread that removes all resources on SIGINT, SIGTERM and SIGHUP, and then ends the
+/// process by the signal.
 fn catch_signals() -> Result<()> {
     let mut signals =
         Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Error::io("catch signals"))?;
@@ -144,7 +149,7 @@ fn catch_signals() -> Result<()> {
             if remove_all() {
                 eprintln!("\ninterrupted: every test network is removed");
             }
-            // Only fails for signals that cannot be emulated; these three can.
+            // It fails only for signals that it does not know, and it knows these three.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
             std::process::exit(128 + signal);
         }
@@ -152,15 +157,15 @@ fn catch_signals() -> Result<()> {
     Ok(())
 }
 
-/// Removes everything for good; whether there was a network.
+/// Removes all resources and closes the registry; returns whether there was a namespace.
 fn remove_all() -> bool {
-    let mut made = lock();
-    made.closing = true;
-    for group in std::mem::take(&mut made.groups) {
+    let mut resources = lock();
+    resources.closing = true;
+    for group in std::mem::take(&mut resources.groups) {
         send(group, Signal::KILL);
     }
     let (namespaces, directories) =
-        (std::mem::take(&mut made.namespaces), std::mem::take(&mut made.directories));
+        (std::mem::take(&mut resources.namespaces), std::mem::take(&mut resources.directories));
     namespaces.iter().for_each(|name| remove_namespace(name));
     for directory in directories {
         let _ = fs::remove_dir_all(directory);
@@ -168,14 +173,14 @@ fn remove_all() -> bool {
     !namespaces.is_empty()
 }
 
-/// Removes what processes that no longer live have left behind.
-fn sweep() {
-    let orphaned = |name: &str| owner(name).is_some_and(|pid| !alive(pid));
-    for name in names_in(Path::new(NETNS)).filter(|name| orphaned(name)) {
+/// Removes the namespaces and directories of processes that no longer run.
+fn remove_leftovers() {
+    let is_orphaned = |name: &str| owner(name).is_some_and(|pid| !is_alive(pid));
+    for name in names_in(Path::new(NETNS)).filter(|name| is_orphaned(name)) {
         remove_namespace(&name);
     }
     let temp = std::env::temp_dir();
-    for name in names_in(&temp).filter(|name| orphaned(name)) {
+    for name in names_in(&temp).filter(|name| is_orphaned(name)) {
         let _ = fs::remove_dir_all(temp.join(name));
     }
 }
@@ -187,14 +192,15 @@ fn names_in(directory: &Path) -> impl Iterator<Item = String> {
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
 }
 
-/// The process that made a namespace, from its name.
+/// Returns the ID of the process that has created a namespace, from its name.
 fn owner(name: &str) -> Option<i32> {
     let (pid, _) = name.strip_prefix(PREFIX)?.split_once('-')?;
     pid.parse().ok()
 }
 
-/// Whether a process other than this one has that number; ours has made nothing yet when this is asked.
-fn alive(pid: i32) -> bool {
+/// Whether another process with this ID runs. The own process counts as dead, because it has
+/// created nothing yet when leftovers are removed.
+fn is_alive(pid: i32) -> bool {
     pid.cast_unsigned() != std::process::id()
         && Pid::from_raw(pid).is_some_and(|pid| match test_kill_process(pid) {
             Ok(()) => true,
@@ -202,7 +208,8 @@ fn alive(pid: i32) -> bool {
         })
 }
 
-/// Ends what runs in a namespace, then takes its name away, upon which the kernel frees its links.
+/// Kills the processes in a namespace, then deletes its name, upon which the kernel removes its
+/// links.
 fn remove_namespace(name: &str) {
     if let Ok(pids) = ip(&["netns", "pids", name]) {
         for pid in String::from_utf8_lossy(&pids.stdout).split_whitespace() {
@@ -214,7 +221,7 @@ fn remove_namespace(name: &str) {
     let _ = ip(&["netns", "del", name]);
 }
 
-/// Runs `ip` outside any namespace, in its own group so that Ctrl-C cannot stop a removal half-way.
+/// Runs `ip` outside any namespace, in its own group so that Ctrl-C does not interrupt a removal.
 fn ip(args: &[&str]) -> std::io::Result<std::process::Output> {
     use std::os::unix::process::CommandExt;
     Command::new("ip")
@@ -238,10 +245,10 @@ mod tests {
     }
 
     #[test]
-    fn knows_the_living_from_the_dead() {
-        assert!(alive(1));
+    fn running_and_ended_processes_are_distinguished() {
+        assert!(is_alive(1));
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();
-        assert!(!alive(child.id().cast_signed()));
+        assert!(!is_alive(child.id().cast_signed()));
     }
 }

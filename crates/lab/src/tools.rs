@@ -1,4 +1,4 @@
-//! Checks that the machine can have test networks: root, namespaces, and the programs that tests run.
+//! Checks that the machine can run test networks: root rights and the programs that tests use.
 
 use std::env;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Programs and the Debian packages that hold them.
+/// Programs and the Debian packages that contain them.
 const PACKAGES: &[(&str, &str)] = &[
     ("arping", "iputils-arping"),
     ("curl", "curl"),
@@ -26,11 +26,11 @@ const PACKAGES: &[(&str, &str)] = &[
     ("traceroute", "traceroute"),
 ];
 
-/// Where administrators' programs live, which an ordinary `PATH` leaves out.
+/// Directories of system programs, which the `PATH` of an ordinary user leaves out.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
 
 /// Whether a program is installed.
-pub fn have(tool: &str) -> bool {
+pub fn is_installed(tool: &str) -> bool {
     let path = env::var("PATH").unwrap_or_default();
     path.split(':').chain(SYSTEM_PATH.split(':')).any(|dir| {
         Path::new(dir)
@@ -40,12 +40,13 @@ pub fn have(tool: &str) -> bool {
     })
 }
 
-/// Fails, saying what to install, unless the user is root and every program named is there.
+/// Fails unless the user is root and every program is installed; the error names the packages to
+/// install.
 ///
-/// Tests call this and fail: a suite that skips what it cannot check would be green on an empty
-/// machine. The demo falls back instead (see [`Error::is_unsupported`]).
+/// Tests fail with this error, because a suite that skips tests would succeed on a machine without
+/// any program. The demo has a fallback instead (see [`Error::is_unsupported`]).
 pub fn require(tools: &[&str]) -> Result<()> {
-    let missing: Vec<&str> = tools.iter().copied().filter(|tool| !have(tool)).collect();
+    let missing: Vec<&str> = tools.iter().copied().filter(|tool| !is_installed(tool)).collect();
     if !missing.is_empty() {
         let mut packages: Vec<String> = missing.iter().map(|tool| package(tool)).collect();
         packages.sort();
@@ -59,7 +60,7 @@ pub fn require(tools: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The search path for what the lab runs: the user's, then the administrator's.
+/// Returns the search path for the lab's commands: the user's, then that of the system.
 pub(crate) fn search_path() -> String {
     match env::var("PATH") {
         Ok(path) => format!("{path}:{SYSTEM_PATH}"),
@@ -67,7 +68,7 @@ pub(crate) fn search_path() -> String {
     }
 }
 
-/// The Debian package of a program; most bear its name.
+/// Returns the Debian package of a program; most packages have the program's name.
 fn package(tool: &str) -> String {
     PACKAGES
         .iter()
@@ -94,7 +95,7 @@ mod tests {
     fn knows_where_programs_come_from() {
         assert_eq!(package("ping"), "iputils-ping");
         assert_eq!(package("jq"), "jq");
-        assert!(have("sh"));
-        assert!(!have("no-such-tool"));
+        assert!(is_installed("sh"));
+        assert!(!is_installed("no-such-tool"));
     }
 }

@@ -1,4 +1,4 @@
-//! Labs are what they say, leave nothing behind, and touch nothing of the host's.
+//! Tests that labs build their networks, leave nothing behind, and do not touch the host.
 #![allow(clippy::unwrap_used)] // In a test it is an assertion.
 
 use std::fs;
@@ -57,7 +57,7 @@ fn a_switch_joins_its_ports() {
 }
 
 #[test]
-fn a_file_arrives_whole_over_http_and_over_bare_tcp() {
+fn a_file_arrives_intact_over_http_and_over_tcp() {
     require(&["ip", "curl", "python3"]).unwrap();
     let lab = Lab::new("file").unwrap();
     let (a, b) = (lab.namespace("a").unwrap(), lab.namespace("b").unwrap());
@@ -67,21 +67,21 @@ fn a_file_arrives_whole_over_http_and_over_bare_tcp() {
     )
     .unwrap();
     let file = lab.random_file("file", 3).unwrap();
-    let patience = Duration::from_secs(10);
-    let sent = file.send(&a, "10.9.0.1:9000".parse().unwrap(), &b, patience).unwrap();
+    let timeout = Duration::from_secs(10);
+    let sent = file.send(&a, "10.9.0.1:9000".parse().unwrap(), &b, timeout).unwrap();
     assert_eq!((sent.bytes, &sent.sha256), (3 << 20, &file.sha256));
     let _server = a.serve("10.9.0.1", 8000).unwrap();
-    let fetched = b.fetch("http://10.9.0.1:8000/file", patience).unwrap();
+    let fetched = b.fetch("http://10.9.0.1:8000/file", timeout).unwrap();
     assert_eq!((fetched.bytes, &fetched.sha256), (3 << 20, &file.sha256));
     assert!(fetched.megabits_per_second() > 0.0);
-    let missing = b.fetch("http://10.9.0.1:8000/no-such-file", patience).unwrap_err();
+    let missing = b.fetch("http://10.9.0.1:8000/no-such-file", timeout).unwrap_err();
     assert!(missing.to_string().contains("404"), "{missing}");
-    let nobody = file.send(&a, "10.9.0.77:9000".parse().unwrap(), &b, patience).unwrap_err();
+    let nobody = file.send(&a, "10.9.0.77:9000".parse().unwrap(), &b, timeout).unwrap_err();
     assert!(nobody.to_string().contains("listen on 10.9.0.77:9000"), "{nobody}");
 }
 
 #[test]
-fn a_dropped_lab_takes_processes_files_and_namespaces_along() {
+fn dropping_a_lab_removes_processes_files_and_namespaces() {
     require(&["ip"]).unwrap();
     let lab = Lab::new("drop").unwrap();
     let ns = lab.namespace("only").unwrap();
@@ -98,7 +98,7 @@ fn a_dropped_lab_takes_processes_files_and_namespaces_along() {
 }
 
 #[test]
-fn a_panic_takes_everything_along() {
+fn a_panic_removes_everything() {
     require(&["ip"]).unwrap();
     let mut name = String::new();
     let panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -112,13 +112,13 @@ fn a_panic_takes_everything_along() {
 }
 
 #[test]
-fn what_takes_too_long_is_killed_and_what_fails_says_why() {
+fn slow_commands_are_killed_and_failing_commands_report_their_output() {
     require(&["ip"]).unwrap();
     let lab = Lab::new("slow").unwrap();
     let ns = lab.namespace("only").unwrap();
     let started = Instant::now();
-    let patience = Duration::from_millis(200);
-    let slow = ns.command("sh").args(["-c", "echo early; sleep 60"]).timeout(patience).output();
+    let timeout = Duration::from_millis(200);
+    let slow = ns.command("sh").args(["-c", "echo early; sleep 60"]).timeout(timeout).output();
     assert!(started.elapsed() < Duration::from_secs(5));
     let Err(Error::TimedOut { command, printed, .. }) = slow else { panic!("{slow:?}") };
     assert_eq!((command.as_str(), printed.as_str()), ("sh -c echo early; sleep 60", "early\n"));
@@ -145,7 +145,7 @@ fn an_interrupt_removes_the_lab_and_ends_the_process_by_the_signal() {
 }
 
 #[test]
-fn the_next_lab_sweeps_up_after_kill_9() {
+fn the_next_lab_removes_leftovers_after_kill_9() {
     require(&["ip"]).unwrap();
     let (mut killed, left, sleeper) = holder();
     assert!(exists(&left));
@@ -158,7 +158,8 @@ fn the_next_lab_sweeps_up_after_kill_9() {
     next.wait().unwrap();
 }
 
-/// A process that holds a lab with one namespace and a sleeper in it: the process and their names.
+/// Starts a process that holds a lab with one namespace and a sleeping process in it; returns the
+/// process, the namespace's name and the sleeper's process ID.
 fn holder() -> (Child, String, String) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "hold_a_lab", "--ignored", "--nocapture"])

@@ -1,4 +1,4 @@
-//! What `cargo xtask demo` shows: the router of the Click paper between three hosts, at work.
+//! `cargo xtask demo`: shows the router of the Click paper forwarding between three hosts.
 
 mod rates;
 mod replay;
@@ -8,86 +8,94 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::demo::report::Screen;
+use crate::demo::report::Terminal;
 use crate::error::{Error, Result};
 use crate::process::Process;
-use crate::three::{Host, Router, ThreeHosts, Wiring};
-use crate::tools::{have, require};
+use crate::three_hosts::{Host, NetworkOptions, Router, ThreeHosts};
+use crate::tools::{is_installed, require};
 
 pub use replay::{replay, run};
-pub use report::{Row, Seen};
+pub use report::{DemoReport, DemoStep};
 
-/// The port that the demo's file is offered on.
+/// TCP port of the demo's file transfer.
 const PORT: u16 = 8000;
 
-/// Megabytes sent each way: some seconds of work even for a build without optimization.
+/// Megabytes of each transfer: some seconds of work even without optimization.
 const MEGABYTES: u64 = 100;
 
-/// How long a transfer may stand still.
+/// Time without progress after which a transfer fails.
 const STALL: Duration = Duration::from_secs(20);
 
-/// Runs the demo with a built `castanet`, prints what happens, and returns what was seen.
+/// Runs the demo with the program `castanet`, prints its progress, and returns its report.
 ///
-/// Without root, namespaces, `ip` or `ping` it says so and replays a pcap file instead.
-pub fn demo(castanet: &Path) -> Result<Seen> {
-    let screen = Screen::new();
-    let built = require(&["ip", "ping"]).and_then(|()| ThreeHosts::new("demo", &Wiring::default()));
+/// Without root, namespaces, `ip` or `ping` it prints a message and replays a pcap file instead.
+pub fn demo(castanet: &Path) -> Result<DemoReport> {
+    let terminal = Terminal::new();
+    let built =
+        require(&["ip", "ping"]).and_then(|()| ThreeHosts::new("demo", &NetworkOptions::default()));
     match built {
-        Ok(network) => forward(&screen, castanet, &network),
-        Err(why) if why.is_unsupported() => {
-            screen.say(&format!("No test network: {why}."));
-            screen.say("Replaying conf/sample.pcap through the same router instead.\n");
-            let seen = replay(castanet)?;
-            screen.table(&seen);
-            Ok(seen)
+        Ok(network) => forward(&terminal, castanet, &network),
+        Err(error) if error.is_unsupported() => {
+            terminal.print(&format!("No test network: {error}."));
+            terminal.print("Replaying conf/sample.pcap through the same router instead.\n");
+            let report = replay(castanet)?;
+            terminal.table(&report);
+            Ok(report)
         }
-        Err(why) => Err(why),
+        Err(error) => Err(error),
     }
 }
 
-/// A file of the repository's `conf` directory.
+/// Returns the path of a file in the repository's `conf` directory.
 pub(crate) fn conf(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conf").join(name)
 }
 
-/// Forwards between the hosts of a network and shows it.
-fn forward(screen: &Screen, castanet: &Path, network: &ThreeHosts) -> Result<Seen> {
-    screen.map();
+/// Starts the router, runs all steps of the demo, and stops the router.
+fn forward(terminal: &Terminal, castanet: &Path, network: &ThreeHosts) -> Result<DemoReport> {
+    terminal.network();
     let config = conf("router.click");
-    let mut router = start(screen, castanet, &config, network)?;
+    let mut router = start(terminal, castanet, &config, network)?;
     let [h1, h2, h3] = &network.hosts;
-    let mut seen = Seen::default();
-    let mut note = |row: Row| {
-        screen.row(&row);
-        seen.rows.push(row);
+    let mut report = DemoReport::default();
+    let mut record = |step: DemoStep| {
+        terminal.step(&step);
+        report.steps.push(step);
     };
     for (from, to) in [(h1, h2), (h2, h3), (h3, h1), (h2, h1), (h3, h2), (h1, h3)] {
-        note(ping(from, &to.address, &[], "ping"));
+        record(ping(from, &to.address, &[], "ping"));
     }
-    note(ping(h1, &h1.gateway, &[], "ping the router"));
-    note(ping(h1, &h3.address, &["-s", "4000"], "ping, fragments"));
-    note(traceroute(h1, h2));
+    record(ping(h1, &h1.gateway, &[], "ping the router"));
+    record(ping(h1, &h3.address, &["-s", "4000"], "ping, fragments"));
+    record(traceroute(h1, h2));
     for (from, to) in [(h2, h1), (h1, h3)] {
-        note(send(network, from, to));
+        record(send(network, from, to));
     }
-    note(stop(&mut router));
-    screen.table(&seen);
-    Ok(seen)
+    record(stop(&mut router));
+    terminal.table(&report);
+    Ok(report)
 }
 
-/// Starts the router with live rates, a line a second on the screen.
-fn start(screen: &Screen, castanet: &Path, config: &Path, network: &ThreeHosts) -> Result<Process> {
-    let live = screen.clone();
+/// Starts the router, which prints its rates as one line a second on the terminal.
+fn start(
+    terminal: &Terminal,
+    castanet: &Path,
+    config: &Path,
+    network: &ThreeHosts,
+) -> Result<Process> {
+    let live = terminal.clone();
     let mut router = network
         .castanet(castanet, config)
         .args(["--watch", "--json"])
-        .on_line(move |line| live.live(&rates::of_devices(line).unwrap_or_else(|| line.into())))
+        .on_line(move |line| {
+            live.router_line(&rates::device_rates(line).unwrap_or_else(|| line.into()))
+        })
         .spawn()?;
     router.wait_for(Router::READY, Duration::from_secs(20))?;
     Ok(router)
 }
 
-fn ping(from: &Host, to: &str, more: &[&str], what: &str) -> Row {
+fn ping(from: &Host, to: &str, more: &[&str], what: &str) -> DemoStep {
     let command = from.command("ping").args(["-n", "-c", "3", "-i", "0.2", "-W", "2"]);
     let outcome = command.args(more).arg(to).check().map(|output| {
         let times = output.stdout.lines().find_map(|line| line.split(" = ").nth(1));
@@ -95,22 +103,22 @@ fn ping(from: &Host, to: &str, more: &[&str], what: &str) -> Row {
         let lossless = output.stdout.contains(" 0% packet loss");
         (lossless, format!("3 sent, {average} ms on average"))
     });
-    Row::new(what, &from.address, to, outcome)
+    DemoStep::new(what, &from.address, to, outcome)
 }
 
-fn traceroute(from: &Host, to: &Host) -> Row {
-    if !have("traceroute") {
+fn traceroute(from: &Host, to: &Host) -> DemoStep {
+    if !is_installed("traceroute") {
         let advice = "skipped: apt-get install traceroute".to_owned();
-        return Row::new("traceroute", &from.address, &to.address, Ok((true, advice)));
+        return DemoStep::new("traceroute", &from.address, &to.address, Ok((true, advice)));
     }
     let outcome = from
         .namespace
-        .trace(&["-U"], &to.address, 4)
+        .traceroute(&["-U"], &to.address, 4)
         .map(|hops| (hops == [&*from.gateway, &to.address], format!("by {}", hops.join(", "))));
-    Row::new("traceroute", &from.address, &to.address, outcome)
+    DemoStep::new("traceroute", &from.address, &to.address, outcome)
 }
 
-fn send(network: &ThreeHosts, from: &Host, to: &Host) -> Row {
+fn send(network: &ThreeHosts, from: &Host, to: &Host) -> DemoStep {
     let outcome = || -> Result<(bool, String)> {
         let file = network.lab().random_file(&format!("from-{}", from.address), MEGABYTES)?;
         let ip: IpAddr = from.address.parse().map_err(|_| {
@@ -123,15 +131,15 @@ fn send(network: &ThreeHosts, from: &Host, to: &Host) -> Row {
         let rate = got.megabits_per_second();
         Ok((same, format!("{MEGABYTES} MB, {rate:.0} Mbit/s, {verdict}")))
     };
-    Row::new("TCP", &from.address, &to.address, outcome())
+    DemoStep::new("TCP", &from.address, &to.address, outcome())
 }
 
-fn stop(router: &mut Process) -> Row {
+fn stop(router: &mut Process) -> DemoStep {
     let started = Instant::now();
     router.interrupt();
     let outcome = router.wait(Duration::from_secs(10)).map(|status| {
         let clean = matches!(status.code(), Some(0 | 130));
         (clean, format!("{status} after {} ms", started.elapsed().as_millis()))
     });
-    Row::new("Ctrl-C", "router", "", outcome)
+    DemoStep::new("Ctrl-C", "router", "", outcome)
 }

@@ -1,15 +1,16 @@
-//! The demo for machines without root: the same router, a pcap file in and three pcap files out.
+//! The demo for machines without root: the same router reads one pcap file and writes three.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::demo::conf;
-use crate::demo::report::{Row, Seen};
+use crate::demo::report::{DemoReport, DemoStep};
 use crate::error::{Error, Result};
 use crate::process::{Command, Output};
 use crate::registry;
 
-/// What the router must have sent to the first network because of the sample's troublesome packets.
+/// ICMP messages (name, type, code) that the router must send to the first network because of the
+/// sample's packets.
 const ANSWERS: &[(&str, u8, u8)] = &[
     ("echo reply", 0, 0),
     ("network unreachable", 3, 0),
@@ -20,20 +21,20 @@ const ANSWERS: &[(&str, u8, u8)] = &[
     ("parameter problem", 12, 0),
 ];
 
-/// Runs `conf/router-pcap.click` on `conf/sample.pcap` and looks at what came out.
-pub fn replay(castanet: &Path) -> Result<Seen> {
-    let directory = Scratch::new()?;
-    let outs = [0, 1, 2].map(|i| directory.0.join(format!("{i}.pcap")));
-    run(castanet, &outs)?;
-    let mut seen = Seen { rows: Vec::new(), replayed: true };
+/// Runs `conf/router-pcap.click` on `conf/sample.pcap` and checks the frames that it sends.
+pub fn replay(castanet: &Path) -> Result<DemoReport> {
+    let directory = TemporaryDirectory::new()?;
+    let outputs = [0, 1, 2].map(|i| directory.0.join(format!("{i}.pcap")));
+    run(castanet, &outputs)?;
+    let mut report = DemoReport { steps: Vec::new(), replayed: true };
     let mut first = Vec::new();
-    for (i, out) in outs.iter().enumerate() {
+    for (i, out) in outputs.iter().enumerate() {
         let frames = frames(out)?;
         let bytes: usize = frames.iter().map(Vec::len).sum();
-        let said = format!("{} frames, {bytes} bytes", frames.len());
+        let summary = format!("{} frames, {bytes} bytes", frames.len());
         let network = format!("10.0.{}.0/24", i + 1);
-        let sent = Ok((!frames.is_empty(), said));
-        seen.rows.push(Row::new("forwarded", "router", &network, sent));
+        let sent = Ok((!frames.is_empty(), summary));
+        report.steps.push(DemoStep::new("forwarded", "router", &network, sent));
         if i == 0 {
             first = frames;
         }
@@ -41,15 +42,15 @@ pub fn replay(castanet: &Path) -> Result<Seen> {
     for (name, kind, code) in ANSWERS {
         let count = first.iter().filter(|frame| icmp(frame) == Some((*kind, *code))).count();
         let sent = Ok((count > 0, format!("{count} × ICMP type {kind} code {code}")));
-        seen.rows.push(Row::new(name, "router", "10.0.1.0/24", sent));
+        report.steps.push(DemoStep::new(name, "router", "10.0.1.0/24", sent));
     }
-    Ok(seen)
+    Ok(report)
 }
 
-/// Runs the router from the sample to three pcap files and returns what it printed.
-pub fn run(castanet: &Path, outs: &[PathBuf; 3]) -> Result<Output> {
-    let files = outs.iter().enumerate().map(|(i, out)| format!("out{i}={}", out.display()));
-    Command::outside(castanet)
+/// Runs the router on the sample with three output files, and returns what the router has printed.
+pub fn run(castanet: &Path, outputs: &[PathBuf; 3]) -> Result<Output> {
+    let files = outputs.iter().enumerate().map(|(i, out)| format!("out{i}={}", out.display()));
+    Command::on_host(castanet)
         .arg("run")
         .arg(conf("router-pcap.click"))
         .arg(format!("in={}", conf("sample.pcap").display()))
@@ -57,7 +58,7 @@ pub fn run(castanet: &Path, outs: &[PathBuf; 3]) -> Result<Output> {
         .check()
 }
 
-/// The frames of a pcap file, read without the help of what is being shown.
+/// Reads the frames of a pcap file, with code that is independent of Castanet.
 fn frames(path: &Path) -> Result<Vec<Vec<u8>>> {
     let file = fs::read(path).map_err(Error::io(format!("read {}", path.display())))?;
     parse(&file).ok_or_else(|| {
@@ -66,7 +67,8 @@ fn frames(path: &Path) -> Result<Vec<Vec<u8>>> {
     })
 }
 
-/// A pcap file of either byte order: a header of 24 bytes, then a header of 16 before each frame.
+/// Parses a pcap file of either byte order: a header of 24 bytes, then a header of 16 bytes before
+/// each frame. `None` if the file is malformed.
 fn parse(file: &[u8]) -> Option<Vec<Vec<u8>>> {
     let little = match *file.first_chunk::<4>()? {
         [0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1] => true,
@@ -86,7 +88,7 @@ fn parse(file: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(frames)
 }
 
-/// Type and code of an ICMP message in an Ethernet frame.
+/// Returns type and code of the ICMP message in an Ethernet frame, if there is one.
 fn icmp(frame: &[u8]) -> Option<(u8, u8)> {
     let ip = frame.get(14..).filter(|_| frame[12..14] == [0x08, 0x00])?;
     let (length, protocol) = (usize::from(ip.first()? & 0xf) * 4, ip.get(9)?);
@@ -96,18 +98,18 @@ fn icmp(frame: &[u8]) -> Option<(u8, u8)> {
     Some((*ip.get(length)?, *ip.get(length + 1)?))
 }
 
-/// A directory for what comes out, removed like a lab's.
-struct Scratch(PathBuf);
+/// A directory for output files, removed like a lab's.
+struct TemporaryDirectory(PathBuf);
 
-impl Scratch {
-    fn new() -> Result<Scratch> {
-        registry::begin("replay").map(|(_, path)| Scratch(path))
+impl TemporaryDirectory {
+    fn new() -> Result<TemporaryDirectory> {
+        registry::start_lab("replay").map(|(_, path)| TemporaryDirectory(path))
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        registry::end(&[], &self.0);
+        registry::remove_lab(&[], &self.0);
     }
 }
 
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_pcap_file_or_cut_short() {
+    fn refuses_other_and_truncated_files() {
         assert_eq!(parse(b"not a pcap file at all, but long enough"), None);
         let mut file = fs::read(conf("sample.pcap")).unwrap();
         file.pop();

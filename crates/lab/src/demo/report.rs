@@ -1,45 +1,50 @@
-//! What the demo has seen, and how it looks on a terminal and in a file.
+//! The report of the demo, and its output on a terminal or to a file.
 
 use std::io::{self, IsTerminal, Write};
 
 use crate::error::Result;
 
-/// All that a demo has seen.
+/// Report of a demo.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
-    /// One row for each thing tried.
-    pub rows: Vec<Row>,
-    /// Whether a pcap file was replayed because there could be no network.
+pub struct DemoReport {
+    /// The steps of the demo.
+    pub steps: Vec<DemoStep>,
+    /// Whether a pcap file was replayed because no network could be built.
     pub replayed: bool,
 }
 
-impl Seen {
-    /// Whether everything went well.
-    pub fn all_well(&self) -> bool {
-        !self.rows.is_empty() && self.rows.iter().all(|row| row.well)
+impl DemoReport {
+    /// Whether there are steps and all have passed.
+    pub fn all_passed(&self) -> bool {
+        !self.steps.is_empty() && self.steps.iter().all(|step| step.passed)
     }
 }
 
-/// One thing tried, and what came of it.
+/// One step of the demo, with its result.
 #[derive(Debug, Clone)]
-pub struct Row {
-    /// What was tried.
-    pub what: String,
-    /// Who sent.
+pub struct DemoStep {
+    /// Name of the step.
+    pub name: String,
+    /// The sender.
     pub from: String,
-    /// To whom.
+    /// The receiver; may be empty.
     pub to: String,
-    /// What came of it.
+    /// The result, as text.
     pub outcome: String,
-    /// Whether that is as it should be.
-    pub well: bool,
+    /// Whether the step has passed.
+    pub passed: bool,
 }
 
-impl Row {
-    pub(crate) fn new(what: &str, from: &str, to: &str, outcome: Result<(bool, String)>) -> Row {
-        let (well, outcome) = outcome.unwrap_or_else(|error| (false, error.to_string()));
-        let (what, from, to) = (what.to_owned(), from.to_owned(), to.to_owned());
-        Row { what, from, to, outcome, well }
+impl DemoStep {
+    pub(crate) fn new(
+        name: &str,
+        from: &str,
+        to: &str,
+        outcome: Result<(bool, String)>,
+    ) -> DemoStep {
+        let (passed, outcome) = outcome.unwrap_or_else(|error| (false, error.to_string()));
+        let (name, from, to) = (name.to_owned(), from.to_owned(), to.to_owned());
+        DemoStep { name, from, to, outcome, passed }
     }
 
     fn between(&self) -> String {
@@ -48,58 +53,58 @@ impl Row {
     }
 }
 
-/// Where the demo is shown; colours only on a terminal that wants them.
+/// Standard output, with colours if it is a terminal and `NO_COLOR` is not set.
 #[derive(Debug, Clone)]
-pub(crate) struct Screen {
+pub(crate) struct Terminal {
     colours: bool,
 }
 
-impl Screen {
-    pub(crate) fn new() -> Screen {
+impl Terminal {
+    pub(crate) fn new() -> Terminal {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Screen { colours: wanted && io::stdout().is_terminal() }
+        Terminal { colours: wanted && io::stdout().is_terminal() }
     }
 
-    pub(crate) fn say(&self, text: &str) {
-        // Nobody reads any more when standard output is closed; the demo then still cleans up.
+    pub(crate) fn print(&self, text: &str) {
+        // An error means that standard output is closed; the demo must still clean up.
         let _ = writeln!(io::stdout().lock(), "{text}");
     }
 
-    /// The network, drawn.
-    pub(crate) fn map(&self) {
-        self.say("  h1 10.0.1.2 ──── 10.0.1.1 ┐");
-        self.say("  h2 10.0.2.2 ──── 10.0.2.1 ├ castanet run conf/router.click");
-        self.say("  h3 10.0.3.2 ──── 10.0.3.1 ┘\n");
+    /// Prints a drawing of the network.
+    pub(crate) fn network(&self) {
+        self.print("  h1 10.0.1.2 ──── 10.0.1.1 ┐");
+        self.print("  h2 10.0.2.2 ──── 10.0.2.1 ├ castanet run conf/router.click");
+        self.print("  h3 10.0.3.2 ──── 10.0.3.1 ┘\n");
     }
 
-    /// A line that the router prints while it runs.
-    pub(crate) fn live(&self, line: &str) {
-        self.say(&self.paint("2", &format!("  router │ {line}")));
+    /// Prints a line of the running router's output.
+    pub(crate) fn router_line(&self, line: &str) {
+        self.print(&self.paint("2", &format!("  router │ {line}")));
     }
 
-    /// A row as soon as it is known.
-    pub(crate) fn row(&self, row: &Row) {
-        let mark = if row.well { self.paint("32", "✓") } else { self.paint("31", "✗") };
-        self.say(&format!("{mark} {} {}: {}", row.what, row.between(), row.outcome));
+    /// Prints a step with its result.
+    pub(crate) fn step(&self, step: &DemoStep) {
+        let mark = if step.passed { self.paint("32", "✓") } else { self.paint("31", "✗") };
+        self.print(&format!("{mark} {} {}: {}", step.name, step.between(), step.outcome));
     }
 
-    /// All rows, in columns.
-    pub(crate) fn table(&self, seen: &Seen) {
-        let width = |of: &dyn Fn(&Row) -> String| {
-            seen.rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0)
+    /// Prints all steps in columns, and the verdict.
+    pub(crate) fn table(&self, report: &DemoReport) {
+        let width = |of: &dyn Fn(&DemoStep) -> String| {
+            report.steps.iter().map(|step| of(step).chars().count()).max().unwrap_or(0)
         };
-        let (what, between) = (width(&|row| row.what.clone()), width(&Row::between));
-        self.say("");
-        for row in &seen.rows {
-            let mark = if row.well { self.paint("32", "✓") } else { self.paint("31", "✗") };
-            let (left, middle) = (&row.what, row.between());
-            self.say(&format!("  {mark} {left:what$}  {middle:between$}  {}", row.outcome));
+        let (name, between) = (width(&|step| step.name.clone()), width(&DemoStep::between));
+        self.print("");
+        for step in &report.steps {
+            let mark = if step.passed { self.paint("32", "✓") } else { self.paint("31", "✗") };
+            let (left, middle) = (&step.name, step.between());
+            self.print(&format!("  {mark} {left:name$}  {middle:between$}  {}", step.outcome));
         }
-        let verdict = match seen.all_well() {
+        let verdict = match report.all_passed() {
             true => self.paint("32", "All as it should be."),
             false => self.paint("31", "Not all is as it should be."),
         };
-        self.say(&format!("\n{verdict}"));
+        self.print(&format!("\n{verdict}"));
     }
 
     fn paint(&self, colour: &str, text: &str) -> String {
@@ -112,16 +117,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_is_well_only_if_something_was_seen_and_nothing_failed() {
-        let well = Row::new("ping", "a", "b", Ok((true, "fine".into())));
-        let ill = Row::new("ping", "a", "b", Err(crate::Error::NotRoot));
-        let seen = |rows: &[&Row]| Seen {
-            rows: rows.iter().map(|row| (*row).clone()).collect(),
+    fn a_report_passes_only_with_steps_that_all_pass() {
+        let passed = DemoStep::new("ping", "a", "b", Ok((true, "fine".into())));
+        let ill = DemoStep::new("ping", "a", "b", Err(crate::Error::NotRoot));
+        let report = |steps: &[&DemoStep]| DemoReport {
+            steps: steps.iter().map(|step| (*step).clone()).collect(),
             replayed: false,
         };
-        assert!(!seen(&[]).all_well());
-        assert!(seen(&[&well, &well]).all_well());
-        assert!(!seen(&[&well, &ill]).all_well());
-        assert_eq!(well.between(), "a → b");
+        assert!(!report(&[]).all_passed());
+        assert!(report(&[&passed, &passed]).all_passed());
+        assert!(!report(&[&passed, &ill]).all_passed());
+        assert_eq!(passed.between(), "a → b");
     }
 }

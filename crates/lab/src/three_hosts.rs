@@ -1,4 +1,4 @@
-//! The network of the demo and the system tests: three hosts on three subnets, a router between them.
+//! The network of the demo and the system tests: a router between three hosts on three subnets.
 //!
 //! ```text
 //! h1 10.0.1.2 ── 10.0.1.1 lan1 ┐
@@ -14,28 +14,28 @@ use crate::lab::{Lab, Port};
 use crate::namespace::Namespace;
 use crate::process::{Command, Process};
 
-/// The MTU of an ordinary link, to which the router fragments.
+/// MTU of an ordinary link, to which the router fragments.
 const MTU: u32 = 1500;
 
-/// How long the router may take to open its devices.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Timeout for the router to open its devices.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How the hosts are connected.
+/// Options of the network's links.
 #[derive(Debug, Clone)]
-pub struct Wiring {
-    /// Whether hosts leave checksums and segmentation to "hardware", as Linux does by default.
+pub struct NetworkOptions {
+    /// Whether hosts offload checksums and segmentation, as Linux does by default.
     pub offloads: bool,
     /// The MTU of the first host's link.
     pub first_mtu: u32,
     /// Whether a neighbour, 10.0.1.3, shares the first host's subnet.
     pub neighbour: bool,
-    /// Receive and transmit queues of each of the router's interfaces.
+    /// Number of receive queues, and of transmit queues, of each interface of the router.
     pub queues: u32,
 }
 
-impl Default for Wiring {
-    fn default() -> Wiring {
-        Wiring { offloads: true, first_mtu: MTU, neighbour: false, queues: 1 }
+impl Default for NetworkOptions {
+    fn default() -> NetworkOptions {
+        NetworkOptions { offloads: true, first_mtu: MTU, neighbour: false, queues: 1 }
     }
 }
 
@@ -53,16 +53,16 @@ pub struct Host {
 }
 
 impl Host {
-    /// A command to run on this host.
+    /// Makes a command that runs on this host.
     pub fn command(&self, program: &str) -> Command {
         self.namespace.command(program)
     }
 }
 
-/// Who forwards between the subnets.
+/// The router that forwards between the subnets.
 #[derive(Debug, Clone, Copy)]
 pub enum Router<'a> {
-    /// Linux itself: what proves that a test tests the router and not the test network.
+    /// Linux itself, which shows that a test does not depend on a fault of the test network.
     Kernel,
     /// `castanet run` with a configuration.
     Castanet {
@@ -74,7 +74,7 @@ pub enum Router<'a> {
 }
 
 impl Router<'_> {
-    /// What `castanet run` prints on standard error once it forwards.
+    /// The text that `castanet run` prints on standard error when it forwards.
     pub const READY: &'static str = "castanet: running";
 }
 
@@ -82,40 +82,41 @@ impl Router<'_> {
 pub struct ThreeHosts {
     /// The hosts: 10.0.1.2, 10.0.2.2 and 10.0.3.2.
     pub hosts: [Host; 3],
-    /// 10.0.1.3, where the wiring asks for it.
+    /// The host 10.0.1.3, if the options ask for it.
     pub neighbour: Option<Namespace>,
-    /// The router's namespace, with the interfaces `lan1`, `lan2`, `lan3`: no address, no forwarding.
+    /// The router's namespace, with the interfaces `lan1`, `lan2`, `lan3`: no address, no
+    /// forwarding.
     pub router: Namespace,
-    /// Last, so that everything in it is dropped before.
+    /// The last field, so that everything in the lab is dropped before it.
     lab: Lab,
 }
 
 impl ThreeHosts {
-    /// Builds the network, with nobody yet to forward in it.
-    pub fn new(name: &str, wiring: &Wiring) -> Result<ThreeHosts> {
+    /// Builds the network, without a router that forwards yet.
+    pub fn new(name: &str, options: &NetworkOptions) -> Result<ThreeHosts> {
         let lab = Lab::new(name)?;
         let router = lab.namespace("router")?;
         let hosts = [host(&lab, 1)?, host(&lab, 2)?, host(&lab, 3)?];
         let mut neighbour = None;
         for (n, host) in (1u8..).zip(&hosts) {
-            let mtu = if n == 1 { wiring.first_mtu } else { MTU };
+            let mtu = if n == 1 { options.first_mtu } else { MTU };
             let port = |namespace: &Namespace, device: &str, mac_end: u8| {
                 Port::new(namespace, device)
                     .mac(&mac(n, mac_end))
                     .mtu(mtu)
-                    .offloads(wiring.offloads)
+                    .offloads(options.offloads)
             };
             let host_port = |namespace: &Namespace, end: u8| {
                 port(namespace, "eth0", end)
                     .address(&format!("10.0.{n}.{end}/24"))
                     .route(&format!("default via 10.0.{n}.1"))
             };
-            let lan = port(&router, &format!("lan{n}"), 1).offloads(true).queues(wiring.queues);
-            if n == 1 && wiring.neighbour {
-                let beside = lab.namespace("neighbour")?;
-                let ports = vec![lan, host_port(&host.namespace, 2), host_port(&beside, 3)];
+            let lan = port(&router, &format!("lan{n}"), 1).offloads(true).queues(options.queues);
+            if n == 1 && options.neighbour {
+                let namespace = lab.namespace("neighbour")?;
+                let ports = vec![lan, host_port(&host.namespace, 2), host_port(&namespace, 3)];
                 lab.switch("switch", ports)?;
-                neighbour = Some(beside);
+                neighbour = Some(namespace);
             } else {
                 lab.link(lan, host_port(&host.namespace, 2))?;
             }
@@ -123,24 +124,24 @@ impl ThreeHosts {
         Ok(ThreeHosts { hosts, neighbour, router, lab })
     }
 
-    /// The lab that everything is in.
+    /// The lab that contains the network.
     pub fn lab(&self) -> &Lab {
         &self.lab
     }
 
-    /// Lets somebody forward; returns the process, if there is one, once it does.
+    /// Starts a router and waits until it forwards; returns its process, unless it is the kernel.
     pub fn start(&self, router: Router<'_>) -> Result<Option<Process>> {
         match router {
             Router::Kernel => self.forward_by_kernel().map(|()| None),
             Router::Castanet { program, config } => {
                 let mut process = self.castanet(program, config).spawn()?;
-                process.wait_for(Router::READY, PATIENCE)?;
+                process.wait_for(Router::READY, TIMEOUT)?;
                 Ok(Some(process))
             }
         }
     }
 
-    /// The command that starts `castanet run` on the router's interfaces.
+    /// Makes the command that starts `castanet run` on the router's interfaces.
     pub fn castanet(&self, program: &Path, config: &Path) -> Command {
         let devices = (0..3).map(|i| format!("dev{i}=lan{}", i + 1));
         self.router.command(program).arg("run").arg(config).args(devices)
@@ -150,7 +151,7 @@ impl ThreeHosts {
         for n in 1..=3 {
             self.router.ip(&format!("address add 10.0.{n}.1/24 dev lan{n}"))?;
         }
-        // Limits on ICMP errors would make tests wait; the test's router has no reason for them.
+        // The limit on ICMP errors would make tests wait.
         self.router.sysctl("net/ipv4/icmp_ratelimit", "0")?;
         self.router.sysctl("net/ipv4/ip_forward", "1")
     }
