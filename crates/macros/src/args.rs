@@ -1,12 +1,12 @@
-//! `Args`: the declared arguments and their parser.
+//! Derives `Args`: the declarations of arguments, and their parser.
 
-use crate::read::{bare, is_option, needed_docs};
+use crate::attributes::{is_option, required_docs, unraw};
 use proc_macro2::TokenStream as Tokens;
 use quote::{format_ident, quote};
 use syn::{Expr, ExprRange, Field, Ident, LitStr, Meta, RangeLimits, spanned::Spanned};
 
-/// One field's `#[arg(...)]`.
-pub(crate) struct Declared<'a> {
+/// The `#[arg(...)]` of one field.
+pub(crate) struct ArgDeclaration<'a> {
     pub(crate) field: &'a Field,
     pub(crate) name: String,
     kind: Ident,
@@ -15,13 +15,13 @@ pub(crate) struct Declared<'a> {
     range: Option<ExprRange>,
 }
 
-impl Declared<'_> {
-    /// What a value looks like: as its type says, or as its range does.
+impl ArgDeclaration<'_> {
+    /// Returns an expression for the syntax of a value: that of its type or of its range.
     fn syntax(&self) -> Tokens {
         let ty = &self.field.ty;
         match &self.range {
             Some(range) => {
-                let text = shown_range(range);
+                let text = range_text(range);
                 quote!(#text)
             }
             None if self.kind == "Rest" => {
@@ -32,7 +32,7 @@ impl Declared<'_> {
         }
     }
 
-    /// The function from text to value.
+    /// Returns an expression for the function that parses a value.
     pub(crate) fn parser(&self) -> syn::Result<Tokens> {
         let ty = &self.field.ty;
         let Some(range) = &self.range else {
@@ -42,20 +42,20 @@ impl Declared<'_> {
             let message = "a range is for one number: give Option or Vec a type of its own";
             return Err(syn::Error::new(range.span(), message));
         }
-        let syntax = shown_range(range);
+        let syntax = range_text(range);
         Ok(quote!(|text: &str, names: &::castanet_engine::args::Names| {
             ::castanet_engine::args::within::<#ty>(text, names, &(#range), #syntax)
         }))
     }
 }
 
-/// Reads `#[arg(...)]`; `None` if the field has none.
-pub(crate) fn declared(field: &Field) -> syn::Result<Option<Declared<'_>>> {
+/// Parses the `#[arg(...)]` of a field; `None` if the field has none.
+pub(crate) fn parse_arg(field: &Field) -> syn::Result<Option<ArgDeclaration<'_>>> {
     let Some(attr) = field.attrs.iter().find(|a| a.path().is_ident("arg")) else {
         return Ok(None);
     };
-    let ident = field.ident.as_ref().map(bare).unwrap_or_default();
-    let mut it = Declared {
+    let ident = field.ident.as_ref().map(unraw).unwrap_or_default();
+    let mut it = ArgDeclaration {
         field,
         name: ident.to_uppercase(),
         kind: format_ident!("Place"),
@@ -90,6 +90,7 @@ pub(crate) fn declared(field: &Field) -> syn::Result<Option<Declared<'_>>> {
     Ok(Some(it))
 }
 
+/// Checks that an expression is a range that includes its end.
 fn range(expr: Expr) -> syn::Result<ExprRange> {
     let at = expr.span();
     match expr {
@@ -100,13 +101,13 @@ fn range(expr: Expr) -> syn::Result<ExprRange> {
     }
 }
 
-/// `impl Args` for a struct all of whose fields are arguments, or have some of
-/// their own (`flatten`), which come after all others.
+/// Generates `impl Args` for a struct whose fields are arguments or, with
+/// `flatten`, argument lists, which follow all other arguments.
 pub(crate) fn implementation(name: &Ident, fields: &[&Field]) -> syn::Result<Tokens> {
     let (mut specs, mut takes, mut idents) = (Vec::new(), Vec::new(), Vec::new());
     let (mut parts, mut more) = (Vec::new(), Vec::new());
     for field in fields {
-        let Some(it) = declared(field)? else {
+        let Some(it) = parse_arg(field)? else {
             let message = "a field without #[arg]: state belongs in Local, and what is compiled \
                            from arguments wants #[element(args = ...)]";
             return Err(syn::Error::new(field.span(), message));
@@ -160,13 +161,14 @@ pub(crate) fn implementation(name: &Ident, fields: &[&Field]) -> syn::Result<Tok
     })
 }
 
-fn spec(it: &Declared) -> syn::Result<Tokens> {
+/// Generates the `ArgSpec` of an argument.
+fn spec(it: &ArgDeclaration) -> syn::Result<Tokens> {
     let (name, kind, live) = (&it.name, &it.kind, it.live);
-    let doc = needed_docs(&it.field.attrs, &it.field.ident, "an argument")?;
+    let doc = required_docs(&it.field.attrs, &it.field.ident, "an argument")?;
     let ty = &it.field.ty;
     let shown = match (&it.default, is_option(ty)) {
         (Some(d), _) => {
-            let text = shown_default(d);
+            let text = default_text(d);
             quote!(Some(#text))
         }
         (None, true) => quote!(Some("")),
@@ -179,8 +181,8 @@ fn spec(it: &Declared) -> syn::Result<Tokens> {
     }))
 }
 
-/// `true`, `1000`, `text`: the default as a user would write it.
-fn shown_default(default: &Expr) -> String {
+/// Returns the default as a user writes it: `true`, `1000`, `text`.
+fn default_text(default: &Expr) -> String {
     match default {
         Expr::Lit(lit) => match &lit.lit {
             syn::Lit::Str(s) => s.value(),
@@ -190,15 +192,15 @@ fn shown_default(default: &Expr) -> String {
         Expr::Path(path) => {
             path.path.segments.last().map_or_else(String::new, |last| last.ident.to_string())
         }
-        Expr::Call(call) => call.args.first().map(shown_default).unwrap_or_default(),
-        Expr::MethodCall(call) => shown_default(&call.receiver),
+        Expr::Call(call) => call.args.first().map(default_text).unwrap_or_default(),
+        Expr::MethodCall(call) => default_text(&call.receiver),
         other => quote!(#other).to_string().replace(' ', ""),
     }
 }
 
-/// `a number from 0 to 63`: the range as the manual and errors put it.
-fn shown_range(range: &ExprRange) -> String {
-    let shown = |end: &Option<Box<Expr>>| end.as_deref().map(shown_default);
+/// Returns the range as the manual and errors print it: `a number from 0 to 63`.
+fn range_text(range: &ExprRange) -> String {
+    let shown = |end: &Option<Box<Expr>>| end.as_deref().map(default_text);
     match (shown(&range.start), shown(&range.end)) {
         (Some(low), Some(high)) => format!("a number from {low} to {high}"),
         (Some(low), None) => format!("a number from {low}"),
@@ -207,7 +209,8 @@ fn shown_range(range: &ExprRange) -> String {
     }
 }
 
-fn take(i: usize, it: &Declared) -> syn::Result<Tokens> {
+/// Generates the statement that takes the argument with index `i`.
+fn take(i: usize, it: &ArgDeclaration) -> syn::Result<Tokens> {
     let (ident, ty) = (&it.field.ident, &it.field.ty);
     let parse = it.parser()?;
     if it.kind == "Rest" {

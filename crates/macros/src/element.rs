@@ -1,14 +1,14 @@
-//! `Element` and `Local`: prose, ports and handlers.
+//! Derives `Element` and `Local`: documentation, ports and handlers.
 
-use crate::args::{declared, implementation as args_impl};
-use crate::read::{bare, docs, fields, marked, needed_docs};
+use crate::args::{implementation as args_impl, parse_arg};
+use crate::attributes::{docs, fields, marked_fields, required_docs, unraw};
 use proc_macro2::TokenStream as Tokens;
 use quote::{quote, quote_spanned};
 use syn::{
     DeriveInput, Field, Ident, LitStr, Token, Type, punctuated::Punctuated, spanned::Spanned,
 };
 
-/// What `#[element(...)]` says.
+/// The options of `#[element(...)]`.
 #[derive(Default)]
 struct Options {
     args: Option<Type>,
@@ -52,10 +52,10 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
     Ok(it)
 }
 
-/// `impl Describe` and, where the element is its arguments, `Build` and `Args`.
+/// Generates `impl Describe` and, if the element is its own argument list, `Build` and `Args`.
 pub(crate) fn element(input: &DeriveInput) -> syn::Result<Tokens> {
     let name = &input.ident;
-    let doc = needed_docs(&input.attrs, name, "an element")?;
+    let doc = required_docs(&input.attrs, name, "an element")?;
     let class = name.to_string();
     let it = options(input)?;
     let fields = fields(input)?;
@@ -73,7 +73,7 @@ pub(crate) fn element(input: &DeriveInput) -> syn::Result<Tokens> {
     let room = optional(&it.room);
     let build = match &it.args {
         Some(_) => quote!(),
-        None => build_of_arguments(name, &fields)?,
+        None => build_from_args(name, &fields)?,
     };
     let args_check = it.args.iter().map(|ty| {
         quote!(const _: fn() = || {
@@ -97,7 +97,8 @@ pub(crate) fn element(input: &DeriveInput) -> syn::Result<Tokens> {
     })
 }
 
-fn build_of_arguments(name: &Ident, fields: &[&Field]) -> syn::Result<Tokens> {
+/// Generates `Args`, and a `Build` that returns the arguments.
+fn build_from_args(name: &Ident, fields: &[&Field]) -> syn::Result<Tokens> {
     let args = args_impl(name, fields)?;
     Ok(quote! {
         #args
@@ -112,17 +113,17 @@ fn build_of_arguments(name: &Ident, fields: &[&Field]) -> syn::Result<Tokens> {
     })
 }
 
-/// Reads of `#[read]` and live fields; writes of live fields.
+/// Generates the read handlers of `#[read]` and live fields, and the write handlers of live fields.
 fn element_handlers(fields: &[&Field]) -> syn::Result<(Vec<Tokens>, Vec<Tokens>)> {
     let (mut reads, mut writes) = (Vec::new(), Vec::new());
-    for (field, name) in marked(fields, "read")? {
-        reads.push(read_of(field, &name, "a handler")?);
+    for (field, name) in marked_fields(fields, "read")? {
+        reads.push(read_handler(field, &name, "a handler")?);
     }
     for field in fields {
-        let Some(arg) = declared(field)?.filter(|arg| arg.live) else { continue };
+        let Some(arg) = parse_arg(field)?.filter(|arg| arg.live) else { continue };
         let (ident, name, parse) = (&field.ident, arg.name.to_lowercase(), arg.parser()?);
         let doc = docs(&field.attrs);
-        reads.push(read_of(field, &name, "an argument")?);
+        reads.push(read_handler(field, &name, "an argument")?);
         writes.push(quote!(::castanet_engine::class::Write {
             name: #name, doc: #doc,
             set: |it, text, names| {
@@ -135,10 +136,11 @@ fn element_handlers(fields: &[&Field]) -> syn::Result<(Vec<Tokens>, Vec<Tokens>)
     Ok((reads, writes))
 }
 
-fn read_of(field: &Field, name: &str, what: &str) -> syn::Result<Tokens> {
+/// Generates a read handler that returns a copy of a field.
+fn read_handler(field: &Field, name: &str, what: &str) -> syn::Result<Tokens> {
     let ident = &field.ident;
-    let doc = needed_docs(&field.attrs, ident, what)?;
-    // A type without `From` of it for `Value` is shown where it stands.
+    let doc = required_docs(&field.attrs, ident, what)?;
+    // The compiler reports a type that does not convert to `Value` at the field.
     let value = quote_spanned!(field.ty.span()=>
         ::std::convert::Into::<::castanet_engine::class::Value>::into);
     Ok(quote!(::castanet_engine::class::Read {
@@ -146,13 +148,13 @@ fn read_of(field: &Field, name: &str, what: &str) -> syn::Result<Tokens> {
     }))
 }
 
-/// `impl Local`.
+/// Generates `impl Local`.
 pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
     let name = &input.ident;
     let fields = fields(input)?;
     let mut reads = Vec::new();
-    for (field, handler) in marked(&fields, "read")? {
-        reads.push(read_of(field, &handler, "a handler")?);
+    for (field, handler) in marked_fields(&fields, "read")? {
+        reads.push(read_handler(field, &handler, "a handler")?);
     }
     let (mut writes, mut methods) = (Vec::new(), false);
     for attr in &input.attrs {
@@ -167,7 +169,7 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
         } else if attr.path().is_ident("write") {
             let names = Punctuated::<Ident, Token![,]>::parse_terminated;
             for ident in attr.parse_args_with(names)? {
-                let text = bare(&ident);
+                let text = unraw(&ident);
                 writes.push(quote!(::castanet_engine::class::Change {
                     name: #text, doc: "Starts again from zero.",
                     apply: |it, _| {

@@ -1,14 +1,14 @@
-//! `Fate`: outputs and reasons to drop, with their numbers.
+//! Derives `Fate`: outputs and drop reasons with their numbers.
 
-use crate::read::{bare, needed_docs};
+use crate::attributes::{required_docs, unraw};
 use proc_macro2::TokenStream as Tokens;
 use quote::{format_ident, quote};
 use syn::{Data, DeriveInput, spanned::Spanned};
 
-/// Reasons to drop that an element can have beside the engine's own.
-const MOST_REASONS: u8 = 11;
+/// Most drop reasons of an element, without the engine's own.
+const MAX_DROP_REASONS: u8 = 11;
 
-/// `impl Fate` for an enum.
+/// Generates `impl Fate` for an enum.
 pub(crate) fn implementation(input: &DeriveInput) -> syn::Result<Tokens> {
     let Data::Enum(data) = &input.data else {
         return Err(syn::Error::new(input.span(), "Fate wants an enum"));
@@ -24,11 +24,11 @@ pub(crate) fn implementation(input: &DeriveInput) -> syn::Result<Tokens> {
             outputs += 1;
             (if marked("optional") { "Optional" } else { "Output" }, outputs - 1)
         };
-        if drops > MOST_REASONS {
+        if drops > MAX_DROP_REASONS {
             return Err(syn::Error::new(v.span(), "more than eleven reasons to drop"));
         }
-        let doc = needed_docs(&v.attrs, v, "an exit")?;
-        let (ident, kind, text) = (&v.ident, format_ident!("{kind}"), snake(&bare(&v.ident)));
+        let doc = required_docs(&v.attrs, v, "an exit")?;
+        let (ident, kind, text) = (&v.ident, format_ident!("{kind}"), snake(&unraw(&v.ident)));
         specs.push(quote!(::castanet_engine::element::FateSpec {
             name: #text, doc: #doc, kind: ::castanet_engine::element::FateKind::#kind,
         }));
@@ -48,6 +48,7 @@ pub(crate) fn implementation(input: &DeriveInput) -> syn::Result<Tokens> {
     })
 }
 
+/// Converts `CamelCase` to `snake_case`.
 fn snake(camel: &str) -> String {
     camel.chars().enumerate().fold(String::new(), |mut out, (i, c)| {
         if c.is_uppercase() && i > 0 {

@@ -1,35 +1,38 @@
-//! `#[handlers]`: methods that are handlers.
+//! `#[handlers]`: generates handlers from methods.
 
-use crate::read::{bare, needed_docs};
+use crate::attributes::{required_docs, unraw};
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, Token, spanned::Spanned};
 
-/// A handler's name, and what else is to be said of it.
-type Words = Punctuated<Ident, Token![,]>;
+/// The words in a handler's attribute: its name, then flags (`stops`, `wakes`).
+type HandlerWords = Punctuated<Ident, Token![,]>;
 
-/// The impl block as it was, and the tables of its handlers.
+/// Returns the impl block without the attributes, and the tables of its handlers.
 pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
     let (mut reads, mut writes, mut changes) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut stopping, mut waking) = (Vec::new(), Vec::new());
+    let (mut stop_handlers, mut wake_handlers) = (Vec::new(), Vec::new());
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
         let marked = method.attrs.iter().find(|a| is_handler(a)).cloned();
         let Some(attr) = marked else { continue };
         method.attrs.retain(|a| !is_handler(a));
-        let doc = needed_docs(&method.attrs, &method.sig, "a handler")?;
+        let doc = required_docs(&method.attrs, &method.sig, "a handler")?;
         let ident = &method.sig.ident;
         let words = match &attr.meta {
             Meta::Path(_) => vec![ident.clone()],
-            _ => attr.parse_args_with(Words::parse_separated_nonempty)?.into_iter().collect(),
+            _ => {
+                attr.parse_args_with(HandlerWords::parse_separated_nonempty)?.into_iter().collect()
+            }
         };
-        let (name, says) = (bare(&words[0]), |what: &str| words[1..].iter().any(|it| it == what));
-        if says("stops") {
-            stopping.push(name.clone());
+        let (name, has_flag) =
+            (unraw(&words[0]), |what: &str| words[1..].iter().any(|it| it == what));
+        if has_flag("stops") {
+            stop_handlers.push(name.clone());
         }
-        if says("wakes") {
-            waking.push(name.clone());
+        if has_flag("wakes") {
+            wake_handlers.push(name.clone());
         }
         if attr.path().is_ident("read") {
             let call = read_call(method)?;
@@ -53,8 +56,8 @@ pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
         #block
         #[allow(dead_code)]
         impl #generics #ty #condition {
-            const STOP_METHODS: &'static [&'static str] = &[#(#stopping),*];
-            const WAKE_METHODS: &'static [&'static str] = &[#(#waking),*];
+            const STOP_METHODS: &'static [&'static str] = &[#(#stop_handlers),*];
+            const WAKE_METHODS: &'static [&'static str] = &[#(#wake_handlers),*];
             const READ_METHODS: &'static [::castanet_engine::class::Read<Self>] = &[#(#reads),*];
             const WRITE_METHODS: &'static [::castanet_engine::class::Write<Self>] =
                 &[#(#writes),*];

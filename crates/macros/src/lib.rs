@@ -1,11 +1,11 @@
-//! `#[derive(Element, Args, Local, Fate)]` and `#[handlers]`: what an element
-//! declares, written out.
+//! `#[derive(Element, Args, Local, Fate)]` and `#[handlers]`: generate the
+//! implementations of an element from its declarations.
 
 mod args;
+mod attributes;
 mod element;
 mod fate;
 mod handlers;
-mod read;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +13,7 @@ use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use syn::{DeriveInput, ItemImpl, parse_macro_input};
 
-/// Makes a struct an element: its doc comment, its arguments, its handlers.
+/// Makes a struct an element, from its doc comment, arguments and handlers.
 ///
 /// `#[element(...)]` takes `room = "ip"` (the room that the element declares),
 /// `args = Type` (the element compiles its arguments in `Build`),
@@ -24,22 +24,22 @@ pub fn element(input: TokenStream) -> TokenStream {
     expand(input, element::element)
 }
 
-/// Makes a struct an argument list, for elements that compile theirs.
+/// Makes a struct an argument list, for elements that compile their arguments.
 #[proc_macro_derive(Args, attributes(arg))]
 pub fn args(input: TokenStream) -> TokenStream {
-    expand(input, |input| args::implementation(&input.ident, &read::fields(input)?))
+    expand(input, |input| args::implementation(&input.ident, &attributes::fields(input)?))
 }
 
-/// Makes a struct per-worker state, with handlers beside its fields:
-/// `#[read]` on fields, `#[write(reset)]` on the struct for handlers that
-/// start it again, `#[local(methods)]` if there is a `#[handlers] impl`.
+/// Makes a struct per-worker state with handlers: `#[read]` on fields,
+/// `#[write(reset)]` on the struct for handlers that set it to its default,
+/// `#[local(methods)]` if there is a `#[handlers] impl`.
 #[proc_macro_derive(Local, attributes(read, write, local))]
 pub fn local(input: TokenStream) -> TokenStream {
     expand(input, element::local)
 }
 
 /// Makes an enum the exits of an element: outputs, `#[optional]` outputs and
-/// `#[drop]` reasons, each with a sentence.
+/// `#[drop]` reasons, each with a doc comment.
 #[proc_macro_derive(Fate, attributes(optional, drop))]
 pub fn fate(input: TokenStream) -> TokenStream {
     expand(input, fate::implementation)

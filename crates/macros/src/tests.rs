@@ -1,33 +1,35 @@
-//! What the derives say about what is missing or wrong.
+//! Tests of the derives' error messages.
 
-use crate::{args, element, fate, read};
+use crate::{args, attributes, element, fate};
 use syn::{DeriveInput, parse_quote};
 
-fn said<T>(outcome: syn::Result<T>) -> String {
+fn error_text<T>(outcome: syn::Result<T>) -> String {
     outcome.err().map(|e| e.to_string()).unwrap_or_default()
 }
 
-fn of_element(input: DeriveInput) -> String {
-    said(element::element(&input))
+fn element_error(input: DeriveInput) -> String {
+    error_text(element::element(&input))
 }
 
-fn of_args(input: DeriveInput) -> String {
-    said(read::fields(&input).and_then(|fields| args::implementation(&input.ident, &fields)))
+fn args_error(input: DeriveInput) -> String {
+    error_text(
+        attributes::fields(&input).and_then(|fields| args::implementation(&input.ident, &fields)),
+    )
 }
 
 #[test]
-fn what_has_no_sentence_is_called_what_it_is() {
+fn missing_doc_comments_are_errors() {
     let rest = "without a doc comment: say after /// what it is";
     for (what, message) in [
         (
             "an element",
-            of_element(parse_quote!(
+            element_error(parse_quote!(
                 struct E;
             )),
         ),
         (
             "an argument",
-            of_args(parse_quote!(
+            args_error(parse_quote!(
                 struct A {
                     #[arg]
                     a: u8,
@@ -36,7 +38,7 @@ fn what_has_no_sentence_is_called_what_it_is() {
         ),
         (
             "an argument",
-            of_element(parse_quote!(
+            element_error(parse_quote!(
                 #[doc = "E."]
                 struct E {
                     #[arg]
@@ -46,7 +48,7 @@ fn what_has_no_sentence_is_called_what_it_is() {
         ),
         (
             "an argument",
-            of_element(parse_quote!(
+            element_error(parse_quote!(
                 #[doc = "E."]
                 struct E {
                     #[arg(live)]
@@ -56,7 +58,7 @@ fn what_has_no_sentence_is_called_what_it_is() {
         ),
         (
             "a handler",
-            said(element::local(&parse_quote!(
+            error_text(element::local(&parse_quote!(
                 struct L {
                     #[read]
                     n: u64,
@@ -65,7 +67,7 @@ fn what_has_no_sentence_is_called_what_it_is() {
         ),
         (
             "an exit",
-            said(fate::implementation(&parse_quote!(
+            error_text(fate::implementation(&parse_quote!(
                 enum F {
                     On,
                 }
@@ -77,11 +79,11 @@ fn what_has_no_sentence_is_called_what_it_is() {
 }
 
 #[test]
-fn arguments_say_what_may_be_declared() {
+fn wrong_options_of_arguments_are_errors() {
     let options =
         "wants keyword, rest, flatten, live, name = \"\", default = ... or range = LOW..=HIGH";
     assert_eq!(
-        of_args(parse_quote!(
+        args_error(parse_quote!(
             struct A {
                 #[arg(optional)]
                 a: u8,
@@ -91,7 +93,7 @@ fn arguments_say_what_may_be_declared() {
     );
     let ends = "wants LOW..=HIGH, LOW.. or ..=HIGH";
     assert_eq!(
-        of_args(parse_quote!(
+        args_error(parse_quote!(
             struct A {
                 #[arg(range = 64)]
                 a: u8,
@@ -100,7 +102,7 @@ fn arguments_say_what_may_be_declared() {
         ends
     );
     assert_eq!(
-        of_args(parse_quote!(
+        args_error(parse_quote!(
             struct A {
                 #[arg(range = 0..64)]
                 a: u8,
@@ -109,7 +111,7 @@ fn arguments_say_what_may_be_declared() {
         ends
     );
     let one = "a range is for one number: give Option or Vec a type of its own";
-    let option = of_args(parse_quote!(
+    let option = args_error(parse_quote!(
         struct A {
             #[doc = "A."]
             #[arg(range = 0..)]
@@ -117,7 +119,7 @@ fn arguments_say_what_may_be_declared() {
         }
     ));
     assert_eq!(option, one);
-    let rest = of_args(parse_quote!(
+    let rest = args_error(parse_quote!(
         struct A {
             #[doc = "A."]
             #[arg(rest, range = 0..)]
@@ -125,7 +127,7 @@ fn arguments_say_what_may_be_declared() {
         }
     ));
     assert_eq!(rest, one);
-    let bare = of_args(parse_quote!(
+    let bare = args_error(parse_quote!(
         struct A {
             n: u64,
         }
@@ -134,7 +136,7 @@ fn arguments_say_what_may_be_declared() {
 }
 
 #[test]
-fn ranges_are_put_in_words() {
+fn the_syntax_of_a_range_is_in_words() {
     for (input, words) in [
         (
             parse_quote!(
@@ -168,7 +170,7 @@ fn ranges_are_put_in_words() {
         ),
     ] {
         let input: DeriveInput = input;
-        let fields = read::fields(&input).expect("is a struct");
+        let fields = attributes::fields(&input).expect("is a struct");
         let code = args::implementation(&input.ident, &fields).expect("is right").to_string();
         assert!(code.contains(&format!("syntax : \"a number {words}\"")), "{code}");
     }

@@ -1,8 +1,8 @@
-//! Reading what stands in the source: fields, attributes, doc comments.
+//! Reads fields, attributes and doc comments of the annotated source.
 
 use syn::{Attribute, Data, DeriveInput, Expr, Field, Ident, Lit, Meta, Type, spanned::Spanned};
 
-/// The fields of a struct.
+/// Returns the fields of a struct.
 pub(crate) fn fields(input: &DeriveInput) -> syn::Result<Vec<&Field>> {
     match &input.data {
         Data::Struct(s) => Ok(s.fields.iter().collect()),
@@ -10,8 +10,8 @@ pub(crate) fn fields(input: &DeriveInput) -> syn::Result<Vec<&Field>> {
     }
 }
 
-/// Fields marked `#[attr]` or `#[attr(name)]`, with the handler's name.
-pub(crate) fn marked<'a>(
+/// Returns the fields with the attribute `#[attr]` or `#[attr(name)]`, with the handler's name.
+pub(crate) fn marked_fields<'a>(
     fields: &[&'a Field],
     attr: &str,
 ) -> syn::Result<Vec<(&'a Field, String)>> {
@@ -19,7 +19,7 @@ pub(crate) fn marked<'a>(
     for field in fields {
         for a in field.attrs.iter().filter(|a| a.path().is_ident(attr)) {
             let name = match &a.meta {
-                Meta::Path(_) => field.ident.as_ref().map(bare).unwrap_or_default(),
+                Meta::Path(_) => field.ident.as_ref().map(unraw).unwrap_or_default(),
                 _ => a.parse_args::<Ident>()?.to_string(),
             };
             found.push((*field, name));
@@ -28,12 +28,12 @@ pub(crate) fn marked<'a>(
     Ok(found)
 }
 
-/// An identifier without `r#`.
-pub(crate) fn bare(ident: &Ident) -> String {
+/// Returns an identifier without `r#`.
+pub(crate) fn unraw(ident: &Ident) -> String {
     ident.to_string().trim_start_matches("r#").to_owned()
 }
 
-/// The doc comment, one leading space off each line.
+/// Returns the doc comment, without one leading space on each line.
 pub(crate) fn docs(attrs: &[Attribute]) -> String {
     let lines = attrs.iter().filter_map(|a| match &a.meta {
         Meta::NameValue(nv) if nv.path.is_ident("doc") => match &nv.value {
@@ -49,8 +49,8 @@ pub(crate) fn docs(attrs: &[Attribute]) -> String {
     lines.join("\n").trim().to_owned()
 }
 
-/// The doc comment, or an error that asks for one.
-pub(crate) fn needed_docs(
+/// Returns the doc comment, or an error that asks for one; `what` names the item in the error.
+pub(crate) fn required_docs(
     attrs: &[Attribute],
     at: impl Spanned,
     what: &str,
