@@ -1,4 +1,4 @@
-//! The manual: one page an element, written from what the element declares.
+//! Generates the manual: one page for each element, from the element's declarations.
 
 use castanet_engine::class::Class;
 use castanet_engine::manual;
@@ -7,10 +7,10 @@ use std::fs;
 use std::path::Path;
 
 const FOLDER: &str = "docs/elements";
-/// The page about the language of rules.
+/// The page about the rule language of `Middlebox`.
 const RULES: &str = "docs/middlebox.md";
 
-/// Every class by room.
+/// Returns all classes by room: the folder of their protocol or purpose.
 pub fn rooms() -> Vec<(&'static str, &'static [Class])> {
     let mut rooms = castanet_elements::ROOMS.to_vec();
     rooms.push(("io", castanet_io::elements::CLASSES));
@@ -18,7 +18,7 @@ pub fn rooms() -> Vec<(&'static str, &'static [Class])> {
     rooms
 }
 
-/// Every page by file name, the index too.
+/// Returns all pages by file name, with the index.
 pub fn pages() -> BTreeMap<String, String> {
     let mut pages = BTreeMap::new();
     let mut index = String::from("# The elements\n");
@@ -37,7 +37,7 @@ pub fn pages() -> BTreeMap<String, String> {
     pages
 }
 
-/// Writes the pages, and removes those of elements that are gone.
+/// Writes all pages, and removes those of elements that no longer exist.
 pub fn write() -> Result<(), String> {
     let pages = pages();
     fs::create_dir_all(FOLDER).map_err(|e| format!("{FOLDER}: {e}"))?;
@@ -52,7 +52,7 @@ pub fn write() -> Result<(), String> {
     })
 }
 
-/// Says which page is not what the elements say.
+/// Checks that all pages are current; the error names one that is not.
 pub fn check() -> Result<(), String> {
     if fs::read_to_string(RULES).ok() != Some(castanet_middlebox::page()) {
         return Err(format!("{RULES} is stale: run `cargo xtask docs`"));
@@ -70,6 +70,7 @@ pub fn check() -> Result<(), String> {
     }
 }
 
+/// Returns the file names of the pages in the folder.
 fn existing() -> Result<Vec<String>, String> {
     let Ok(entries) = fs::read_dir(FOLDER) else { return Ok(Vec::new()) };
     entries

@@ -1,4 +1,4 @@
-//! What keeps the house in order: the manual's pages and new elements.
+//! Generates the pages of the element manual, and the files of new elements.
 #![forbid(unsafe_code)]
 
 pub mod docs;

@@ -1,4 +1,4 @@
-//! `cargo xtask`: the developer's push button.
+//! `cargo xtask`: runs checks, tests, the demo and generators.
 #![forbid(unsafe_code)]
 
 mod compare;

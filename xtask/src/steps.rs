@@ -1,13 +1,13 @@
-//! The commands that run others.
+//! The xtask commands that run other programs: checks, tests, the demo, package installation.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Everything that needs no root.
+/// Runs all checks and tests that need no root.
 pub(crate) fn check() -> Result<(), String> {
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
-    // Tests that need root live in castanet-io, castanet-lab and castanet.
+    // The tests that need root are in castanet-io, castanet-lab and castanet.
     let rooted = ["castanet-io", "castanet-lab", "castanet"];
     let mut words = vec!["test", "--workspace", "--quiet"];
     rooted.iter().for_each(|name| words.extend(["--exclude", name]));
@@ -15,7 +15,7 @@ pub(crate) fn check() -> Result<(), String> {
     cargo(&["test", "--quiet", "--package", "castanet", "--bins", "--test", "cli"])
 }
 
-/// All tests; those that need root fail without it and say so.
+/// Runs all tests; tests that need root fail without it, with a message.
 pub(crate) fn test() -> Result<(), String> {
     packages()?;
     cargo(&["fmt", "--all", "--check"])?;
@@ -23,9 +23,9 @@ pub(crate) fn test() -> Result<(), String> {
     cargo(&["test", "--workspace"])
 }
 
-/// Builds Castanet and runs its main job.
+/// Builds Castanet and runs the demo.
 pub(crate) fn demo() -> Result<(), String> {
-    // Where packages cannot be installed, the demo says what it does instead.
+    // If packages cannot be installed, the demo replays a pcap file instead and says so.
     if let Err(message) = packages() {
         eprintln!("{message}");
     }
@@ -33,11 +33,15 @@ pub(crate) fn demo() -> Result<(), String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     let program = Path::new(&target).join("release/castanet");
     let program = program.canonicalize().map_err(|e| format!("{}: {e}", program.display()))?;
-    let seen = castanet_lab::demo(&program).map_err(|e| e.to_string())?;
-    if seen.all_well() { Ok(()) } else { Err("not everything went as it should; see above".into()) }
+    let report = castanet_lab::demo(&program).map_err(|e| e.to_string())?;
+    if report.all_passed() {
+        Ok(())
+    } else {
+        Err("not everything went as it should; see above".into())
+    }
 }
 
-/// Installs what is missing of the packages listed in `.ci/packages`.
+/// Installs the missing packages of those listed in `.ci/packages`.
 pub(crate) fn packages() -> Result<(), String> {
     run("sh", &[".ci/install-packages"])
 }
@@ -46,6 +50,7 @@ fn cargo(words: &[&str]) -> Result<(), String> {
     run(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()), words)
 }
 
+/// Runs a program and fails unless it succeeds.
 pub(crate) fn run(program: &str, words: &[&str]) -> Result<(), String> {
     eprintln!("+ {program} {}", words.join(" "));
     let status = Command::new(program).args(words).status();
