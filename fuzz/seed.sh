@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fills fuzz/corpus, or the folder named, with what the repository has:
-# configurations, the examples of the manual, arguments and handlers of each
-# class, captures, and the patterns and sketches of the tests.
+# Fills fuzz/corpus, or the folder in the first argument, with inputs from the
+# repository: configurations, examples of the manual, arguments and handlers of
+# each class, captures, and patterns and sketches of the tests.
 set -e
 corpus=$(realpath -m "${1:-$(dirname "$0")/corpus}")
 cd "$(dirname "$0")/.."
@@ -14,8 +14,8 @@ awk -v dir="$corpus/router" '
     /^```click/ { name = dir "/" ++n; next }
     /^```/ { close(name); name = ""; next }
     name != "" { print > name }' docs/elements/*.md
-# Each example beside another, in whose place it comes while packets wait: of the same names, and
-# refused at the last moment.
+# Pairs of examples, the second of which replaces the first while packets wait; then again after a
+# replacement that the router refuses at the last moment.
 previous=
 for file in "$corpus"/router/*; do
     case $file in *.swap) continue ;; esac
@@ -37,12 +37,12 @@ grep -ho '"[^"]*"' crates/kit/src/classify/tests.rs crates/wire/src/sketch/tests
 grep -ho '"[^"]*"' crates/middlebox/src/tests.rs crates/middlebox/src/connections/tests.rs |
     tr -d '"' | awk -v dir="$corpus/rules" '
     { name = dir "/" NR; printf "add %s\nadd-stateful %s\n%cE....wwww@....udpp", $0, $0, 0 > name; close(name) }'
-# Fragments of TCP to port 5000: in order, turned round, tiny, overlapping, too late; of IPv6 with
-# options behind the fragment header, these too.
-while read -r pieces; do
+# Fragments of TCP to port 5000: in order, in reverse order, tiny, overlapping, too late; also of
+# IPv6, with options after the fragment header.
+while read -r fragments; do
     n=$((n + 1))
     { printf 'add tcp-dport 5000 drop\nadd-stateful all map ip-saddr 9.9.9.9\n\000' &&
-        printf "$pieces"; } > "$corpus/rules/fragments$n"
+        printf "$fragments"; } > "$corpus/rules/fragments$n"
 done << 'END'
 \105\000\000\054\000\007\040\000\011\006\000\000\012\000\000\001\002\000\000\002\000\011\023\210\000\000\000\000\000\000\000\000\120\002\000\000\000\000\000\000\061\062\063\064\377\376\375\105\000\000\034\000\007\000\003\011\006\000\000\012\000\000\001\002\000\000\002\061\062\063\064\065\066\067\070
 \105\000\000\034\000\007\000\003\011\006\000\000\012\000\000\001\002\000\000\002\061\062\063\064\065\066\067\070\377\376\375\105\000\000\054\000\007\040\000\011\006\000\000\012\000\000\001\002\000\000\002\000\011\023\210\000\000\000\000\000\000\000\000\120\002\000\000\000\000\000\000\061\062\063\064
@@ -53,13 +53,13 @@ done << 'END'
 \140\000\000\000\000\020\054\011\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\001\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\002\074\000\000\040\000\000\000\007\061\062\063\064\065\066\067\070\377\376\375\140\000\000\000\000\050\054\011\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\001\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\002\074\000\000\001\000\000\000\007\006\000\001\004\000\000\000\000\000\011\023\210\000\000\000\000\000\000\000\000\120\002\000\000\000\000\000\000\061\062\063\064
 \140\000\000\000\000\020\054\011\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\001\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\002\074\000\000\001\000\000\000\007\006\000\001\004\000\000\000\000\377\376\375\140\000\000\000\000\034\054\011\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\001\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\002\074\000\000\010\000\000\000\007\000\011\023\210\000\000\000\000\000\000\000\000\120\002\000\000\000\000\000\000
 END
-# Each configuration joined with the router, by links that it may have.
+# Each configuration combined with the router, by links that may fit it.
 for file in crates/lang/corpus/* conf/*.click conf/examples/*.click; do
     { cat "$file" && printf '\0' && cat conf/router.click && printf '\0' &&
         cat crates/lang/corpus/xform.click &&
         printf '\0a.eth1=b.eth0\nb.eth1=a.eth0\n'; } > "$corpus/transform/$(basename "$file")"
 done
-# Each class with the arguments and all handlers that its page shows.
+# Each class with the arguments and all handlers on its page.
 awk -v dir="$corpus/arguments" '
     FNR == 1 { class = $2; handlers = ""; kind = ""; count = 0; while ((getline line < FILENAME) > 0) {
         if (line ~ /^## /) kind = line
@@ -73,10 +73,10 @@ awk -v dir="$corpus/arguments" '
         name = dir "/" class "-" ++count
         printf "%s 1 2\n%s%c%s", class, arguments, 0, handlers > name
         close(name) }' docs/elements/*.md
-# A dialogue each, behind a byte that chooses the manners of the socket.
-while read -r said; do
+# One session on each line; its first byte selects the arguments of the socket.
+while read -r session; do
     n=$((n + 1))
-    printf "$said\n" > "$corpus/control/$n"
+    printf "$session\n" > "$corpus/control/$n"
 done << 'END'
 ?READ c.count\nread 1.class\nGET .version\nREAD 0.list\nQUIT
 0WRITE q.capacity 9\r\nWRITEDATA q.capacity 2\n11WRITEUNTIL q.capacity END\n12\nEND

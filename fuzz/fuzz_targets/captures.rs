@@ -1,4 +1,4 @@
-//! Reads anything as a capture, and says of each packet all that can be said.
+//! Reads any input as a capture, prints each packet in every format, and writes the capture again.
 #![no_main]
 
 use castanet_wire::pcap::{Precision, Reader, Writer};
@@ -10,14 +10,14 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let Ok(mut reader) = Reader::new(data) else { return };
     let mut packets = Vec::new();
     while let Ok(Some(packet)) = reader.next_packet() {
-        say(packet.data, packet.timestamp);
+        print(packet.data, packet.timestamp);
         packets.push((packet.timestamp, packet.wire_len, packet.data.to_vec()));
     }
-    again(&packets);
+    check_writer(&packets);
 });
 
-/// Prints a packet as each element would; a sketch must build the same bytes.
-fn say(bytes: &[u8], timestamp: Timestamp) {
+/// Prints a packet as each element does, and checks that its sketch builds the same bytes.
+fn print(bytes: &[u8], timestamp: Timestamp) {
     let ether = Ethernet::from_prefix(bytes).map(|(ether, _)| ether);
     let timestamp = Some(timestamp);
     let mut line = String::new();
@@ -36,8 +36,8 @@ fn say(bytes: &[u8], timestamp: Timestamp) {
     }
 }
 
-/// What was read can be written, and is then read the same.
-fn again(packets: &[(Timestamp, u32, Vec<u8>)]) {
+/// Checks that a written capture reads back the same packets.
+fn check_writer(packets: &[(Timestamp, u32, Vec<u8>)]) {
     let mut writer = Writer::new(Vec::new(), 1, Precision::Nanos, u32::MAX).expect("memory");
     for (timestamp, wire_len, bytes) in packets {
         writer.write(*timestamp, *wire_len, bytes).expect("memory");

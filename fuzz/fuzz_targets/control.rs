@@ -1,6 +1,7 @@
-//! What a client says to a `ControlSocket` whose router has elements of many
-//! kinds and can be replaced: in memory, and now and then by a socket. What is
-//! answered is well formed, and the session ends. A `ChatterSocket` hears it too.
+//! Fuzzes the commands of a client of `ControlSocket`. The router has elements of
+//! many kinds and can be replaced. The session runs in memory, and for some
+//! inputs over a socket with a `ChatterSocket`. The target checks that answers
+//! are well formed and the session ends.
 #![no_main]
 
 use castanet_engine::class::{Class, control};
@@ -26,11 +27,11 @@ const CONFIG: &str = "
     x :: Script(TYPE PASSIVE, return $(add $args));
 ";
 
-/// How many turns a session's router gets.
-const TURNS: usize = 200;
+/// Number of scheduling rounds of a session's router.
+const ROUNDS: usize = 200;
 
 thread_local! {
-    /// What the client says, and what it hears.
+    /// Bytes that the client sends, and those that it receives.
     static SESSION: RefCell<(Vec<u8>, Option<Vec<u8>>)> = const { RefCell::new((Vec::new(), None)) };
 }
 
@@ -40,7 +41,7 @@ struct Session {
     /// Whether handlers can only be read.
     #[arg(default = false)]
     readonly: bool,
-    /// Who answers for all elements.
+    /// Element that answers for all elements.
     #[arg(keyword)]
     proxy: Option<String>,
 }
@@ -51,34 +52,35 @@ impl Control for Session {
     type Local = ();
 
     fn step(&self, (): &mut (), desk: &mut dyn Desk) -> Step {
-        let said = SESSION.with_borrow_mut(|(said, _)| std::mem::take(said));
-        let heard = converse(&said, self.readonly, self.proxy.as_deref(), desk);
-        SESSION.with_borrow_mut(|(_, all)| _ = all.get_or_insert(heard));
+        let sent = SESSION.with_borrow_mut(|(sent, _)| std::mem::take(sent));
+        let received = converse(&sent, self.readonly, self.proxy.as_deref(), desk);
+        SESSION.with_borrow_mut(|(_, all)| _ = all.get_or_insert(received));
         Step::Ended
     }
 }
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    let Some((&kind, said)) = data.split_first() else { return };
-    let manners = ["", "true", "PROXY all"][usize::from(kind) % 3];
-    in_memory(said, manners);
+    let Some((&kind, sent)) = data.split_first() else { return };
+    let arguments = ["", "true", "PROXY all"][usize::from(kind) % 3];
+    run_in_memory(sent, arguments);
     if kind % 64 == 63 {
-        by_socket(said);
+        run_over_socket(sent);
     }
 });
 
-fn in_memory(said: &[u8], manners: &str) {
-    SESSION.set((said.to_vec(), None));
-    let mut router = router(&format!("{CONFIG} session :: Session({manners})"), options(true));
-    router.settle(TURNS);
-    let heard = SESSION.with_borrow_mut(|(_, heard)| heard.take()).expect("a session");
-    well_formed(&heard);
+/// Runs a session in memory; `arguments` are those of [`Session`].
+fn run_in_memory(sent: &[u8], arguments: &str) {
+    SESSION.set((sent.to_vec(), None));
+    let mut router = router(&format!("{CONFIG} session :: Session({arguments})"), options(true));
+    router.settle(ROUNDS);
+    let received = SESSION.with_borrow_mut(|(_, received)| received.take()).expect("a session");
+    check_answers(&received);
     let report = router.dismantle();
     assert_eq!((report.panics, report.leaked_frames), (0, 0));
 }
 
-/// The same with threads, a socket, and time that passes.
-fn by_socket(said: &[u8]) {
+/// Runs a session over a socket, with threads and in real time.
+fn run_over_socket(sent: &[u8]) {
     let (near, far) = UnixStream::pair().expect("sockets");
     let chatter = std::env::temp_dir().join(format!("chatter-{}", std::process::id()));
     let sockets = format!(
@@ -95,13 +97,13 @@ fn by_socket(said: &[u8]) {
         router.dismantle()
     });
     let line = line.recv().expect("a router");
-    let heard = talk(near, said);
+    let received = exchange(near, sent);
     drop(far);
-    well_formed(&heard);
-    // The router may have been stopped, and its socket removed.
+    check_answers(&received);
+    // A command may have stopped the router, which removes its socket.
     if let Ok(socket) = UnixStream::connect(&chatter) {
-        // Who only listens hears the router's end.
-        _ = (&socket).write_all(said);
+        // A client that only receives stays connected until the router ends.
+        _ = (&socket).write_all(sent);
         _ = line.send(Notice::Interrupted);
         _ = socket.shutdown(std::net::Shutdown::Write);
     }
@@ -111,20 +113,21 @@ fn by_socket(said: &[u8]) {
     assert!(!chatter.exists(), "the socket goes with its router");
 }
 
-/// All that is heard until the other side closes.
-fn talk(mut stream: UnixStream, said: &[u8]) -> Vec<u8> {
-    let mut speaker = stream.try_clone().expect("a socket");
-    let said = said.to_vec();
-    let speaker = std::thread::spawn(move || {
-        _ = speaker.write_all(&said);
-        _ = speaker.shutdown(std::net::Shutdown::Write);
+/// Sends bytes and returns all bytes received until the other side closes the socket.
+fn exchange(mut stream: UnixStream, sent: &[u8]) -> Vec<u8> {
+    let mut writer = stream.try_clone().expect("a socket");
+    let sent = sent.to_vec();
+    let writer = std::thread::spawn(move || {
+        _ = writer.write_all(&sent);
+        _ = writer.shutdown(std::net::Shutdown::Write);
     });
-    let mut heard = Vec::new();
-    _ = stream.read_to_end(&mut heard);
-    speaker.join().expect("no panic");
-    heard
+    let mut received = Vec::new();
+    _ = stream.read_to_end(&mut received);
+    writer.join().expect("no panic");
+    received
 }
 
+/// Builds a router that can be replaced.
 fn router(config: &str, options: Options) -> Router {
     let mut library = CLASSES.with(|all| (**all).clone());
     library.add(&SESSION_CLASS);
@@ -146,11 +149,12 @@ fn router(config: &str, options: Options) -> Router {
     router
 }
 
-/// A greeting; then answers, each of lines with one code, the last with a blank
-/// behind it, some followed by data. Nothing comes behind a farewell.
-fn well_formed(heard: &[u8]) {
-    let shown = || String::from_utf8_lossy(heard).into_owned();
-    let mut rest = heard
+/// Checks that the answers are well formed: a greeting, then answers of one or
+/// more lines with one code, which a blank follows in the last line, some
+/// followed by data. Nothing follows a farewell.
+fn check_answers(received: &[u8]) {
+    let shown = || String::from_utf8_lossy(received).into_owned();
+    let mut rest = received
         .strip_prefix(b"Click::ControlSocket/1.3\r\n")
         .unwrap_or_else(|| panic!("{}", shown()));
     let mut open = None;

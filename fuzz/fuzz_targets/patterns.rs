@@ -1,5 +1,5 @@
-//! Compiles lines of text as patterns and rules, and runs them on a packet:
-//! what stands before the first zero byte is text, the rest is the packet.
+//! Compiles lines of text as patterns and rules, and runs them on a packet. The
+//! text precedes the first zero byte of the input, the packet follows it.
 #![no_main]
 
 use castanet_kit::classify::{Pattern, Program, Rule};
@@ -13,8 +13,8 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let patterns = |read: fn(&str) -> Option<Pattern>| -> Vec<Rule> {
         lines().filter_map(|(line, n)| Some(Rule::new(read(line)?, Some(n)))).collect()
     };
-    together(&patterns(|line| Pattern::ip(line).ok()), |program| program.run_ip(packet));
-    together(&patterns(|line| Pattern::bytes(line).ok()), |program| program.run_bytes(packet));
+    check_rules(&patterns(|line| Pattern::ip(line).ok()), |program| program.run_ip(packet));
+    check_rules(&patterns(|line| Pattern::bytes(line).ok()), |program| program.run_bytes(packet));
     let rules: Vec<_> = lines().filter_map(|(line, _)| Rule::filter(line, 4).ok()).collect();
     Program::compile(&rules).run_ip(packet);
     if let Ok(built) = sketch::build(&text) {
@@ -23,9 +23,9 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Rules compiled together answer what the first of them that matches would
-/// have answered alone.
-fn together(rules: &[Rule], run: impl Fn(&Program) -> Option<u8>) {
+/// Checks that rules compiled together give the result of the first rule that
+/// matches alone.
+fn check_rules(rules: &[Rule], run: impl Fn(&Program) -> Option<u8>) {
     let program = Program::compile(rules);
     let mut alone = rules.iter().map(|rule| Program::compile(std::slice::from_ref(rule)));
     assert_eq!(run(&program), alone.find_map(|one| run(&one)), "{program}");

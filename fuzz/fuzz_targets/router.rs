@@ -1,8 +1,8 @@
-//! Takes the input for an example such as stands in an element's
-//! documentation: builds its configuration and does what its script says, in
-//! simulated time and without devices.
+//! Runs the input as an example like those in the documentation of elements:
+//! builds its configuration and runs its script, in simulated time and without
+//! devices.
 #![no_main]
 
-use castanet_fuzz::{live_through, text};
+use castanet_fuzz::{run_example, text};
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| live_through(&text(data)));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| run_example(&text(data)));

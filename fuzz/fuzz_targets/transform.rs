@@ -1,5 +1,5 @@
-//! Two configurations, patterns and links, with zero bytes between them: what
-//! Click's tools make of them.
+//! Runs the transformations of Click's tools on two configurations, patterns and
+//! links, with zero bytes between them.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| castanet_lang::fuzz_tools(data));
