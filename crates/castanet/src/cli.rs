@@ -219,7 +219,7 @@ pub(crate) fn as_setting(word: &str) -> Option<(String, String)> {
 pub(crate) fn told(outcome: &clap::Error, name: &str) -> Option<i32> {
     match outcome.print() {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe && !outcome.use_stderr() => {
-            let why = crate::load::system_words(&e);
+            let why = crate::load::io_error_text(&e);
             complain(format_args!("{name}: cannot write: {why}"));
             Some(crate::exit::CONFIGURATION)
         }

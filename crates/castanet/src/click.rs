@@ -183,7 +183,7 @@ impl Click {
 
     fn report(&self, loaded: &mut Loaded) {
         if self.no_warnings {
-            loaded.found.forget_warnings();
+            loaded.found.remove_warnings();
         }
         loaded.report(Wording::Click);
     }
@@ -198,7 +198,7 @@ impl Click {
         match std::fs::write(file, text) {
             Ok(()) => 0,
             Err(e) => {
-                complain(format_args!("{file}: {}", crate::load::system_words(&e)));
+                complain(format_args!("{file}: {}", crate::load::io_error_text(&e)));
                 1
             }
         }

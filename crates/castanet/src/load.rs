@@ -3,10 +3,10 @@
 use crate::terminal::complain;
 use castanet_engine::class::Library;
 use castanet_engine::router::Wording;
-pub(crate) use castanet_lang::system_words;
+pub(crate) use castanet_lang::io_error_text;
 use castanet_lang::{
-    ClassInfo, Diagnostic, Diagnostics, FileId, Flat, Libraries, SourceMap, Span, Tree, expand,
-    nearest, parse_with, variables,
+    ClassInfo, Diagnostic, Diagnostics, FileId, FlatGraph, Libraries, SourceMap, Span, Tree,
+    expand, nearest, parse_with, variables,
 };
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -46,7 +46,7 @@ pub(crate) struct Loaded {
     /// The text as it was written.
     pub(crate) text: Option<String>,
     /// The flat graph, as far as it could be understood.
-    pub(crate) flat: Flat,
+    pub(crate) flat: FlatGraph,
 }
 
 /// The classes as the language asks for them.
@@ -171,7 +171,7 @@ fn read(origin: &Origin, sources: &mut SourceMap) -> Result<FileId, Diagnostic> 
 
 impl Loaded {
     fn new(sources: SourceMap) -> Self {
-        let (found, flat) = (Diagnostics::new(), Flat::default());
+        let (found, flat) = (Diagnostics::new(), FlatGraph::default());
         Loaded { sources, found, tree: None, text: None, flat }
     }
 

@@ -30,7 +30,7 @@ impl Reading {
                 build(&loaded.flat, &mut loaded.found);
             }
             if !self.warnings {
-                loaded.found.forget_warnings();
+                loaded.found.remove_warnings();
             }
             if loaded.found.has_errors() {
                 let mut text = loaded.rendered(wording, false);

@@ -1,7 +1,7 @@
 //! Words to the user: written once for all commands, in colours only where
 //! somebody sees them.
 
-use crate::load::system_words;
+use crate::load::io_error_text;
 use anstyle::{AnsiColor, Style};
 use castanet_engine::streams::StandardOutput;
 use std::fmt::Display;
@@ -13,7 +13,7 @@ pub(crate) fn say(text: &str) -> Result<(), String> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // `castanet ... | head` is no failure.
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written.map_err(|e| format!("cannot write: {}", system_words(&e))),
+        written => written.map_err(|e| format!("cannot write: {}", io_error_text(&e))),
     }
 }
 

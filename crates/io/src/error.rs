@@ -1,6 +1,6 @@
 //! Why a device cannot be opened, and what would be right.
 
-use castanet_engine::args::system_words;
+use castanet_engine::args::io_error_text;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -122,7 +122,7 @@ impl fmt::Display for IoError {
             IoError::Unsupported { doing, hint } => write!(f, "cannot {doing}: {hint}"),
             IoError::File { path, error } => {
                 // The path and the reason, as every Unix program says it.
-                write!(f, "{}: {}", path.display(), system_words(error))
+                write!(f, "{}: {}", path.display(), io_error_text(error))
             }
             IoError::Os { doing, error } => write!(f, "cannot {doing}: {error}"),
         }

@@ -5,7 +5,7 @@ use crate::library::library;
 use castanet_engine::cores::Cores;
 use castanet_engine::graph::{Flow, Graph};
 use castanet_engine::router::{Wording, plan};
-use castanet_lang::print::{Kind, PortKinds, dot, svg};
+use castanet_lang::print::{ConnectionKind, DrawingInfo, dot, svg};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -25,12 +25,12 @@ pub(crate) struct Arguments {
 /// Push and pull by connection, room by element.
 struct Resolved<'a>(&'a Graph);
 
-impl PortKinds for Resolved<'_> {
-    fn connection(&self, connection: usize) -> Kind {
+impl DrawingInfo for Resolved<'_> {
+    fn connection(&self, connection: usize) -> ConnectionKind {
         match self.0.edges.get(connection).map(|e| e.flow) {
-            Some(Flow::Push) => Kind::Push,
-            Some(Flow::Pull) => Kind::Pull,
-            _ => Kind::Agnostic,
+            Some(Flow::Push) => ConnectionKind::Push,
+            Some(Flow::Pull) => ConnectionKind::Pull,
+            _ => ConnectionKind::Agnostic,
         }
     }
     fn color(&self, element: usize) -> Option<String> {

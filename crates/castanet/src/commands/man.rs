@@ -1,6 +1,6 @@
 //! `castanet man`: the man pages, written from the command line's own words.
 
-use crate::load::system_words;
+use crate::load::io_error_text;
 use crate::terminal::complain;
 use std::path::Path;
 
@@ -12,7 +12,7 @@ pub(crate) fn main(commands: Vec<clap::Command>, dir: &Path) -> i32 {
     match written {
         Ok(()) => 0,
         Err(e) => {
-            let (dir, e) = (dir.display(), system_words(&e));
+            let (dir, e) = (dir.display(), io_error_text(&e));
             complain(format_args!("castanet: cannot write man pages into {dir}: {e}"));
             crate::exit::CONFIGURATION
         }

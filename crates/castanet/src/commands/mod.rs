@@ -12,7 +12,7 @@ pub(crate) mod run;
 pub(crate) mod text;
 
 use crate::cli::Configuration;
-use crate::load::{Loaded, load, system_words};
+use crate::load::{Loaded, io_error_text, load};
 use crate::terminal::{complain, say};
 use castanet_engine::class::Library;
 use castanet_engine::router::Wording;
@@ -50,7 +50,7 @@ pub(crate) fn load_or_report(
 pub(crate) fn write_out(path: Option<&std::path::Path>, text: &str) -> i32 {
     let written = match path.filter(|path| path.as_os_str() != "-") {
         Some(path) => std::fs::write(path, text)
-            .map_err(|e| format!("cannot write {}: {}", path.display(), system_words(&e))),
+            .map_err(|e| format!("cannot write {}: {}", path.display(), io_error_text(&e))),
         None => say(text),
     };
     match written {

@@ -41,7 +41,7 @@ impl Tool for Click2xml {
         let graph = input.flat(Variables::Expand, desk)?;
         desk.report(input.unknown(&graph), &input.sources)?;
         let outline = match self.flatten {
-            true => Outline::of(graph, Span { file: input.tree.file, start: 0, end: 0 }),
+            true => Outline::from_graph(graph, Span { file: input.tree.file, start: 0, end: 0 }),
             false => input.outline().0,
         };
         let processing = outline.processing(&|class| input.code(class));

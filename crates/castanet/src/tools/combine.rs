@@ -2,7 +2,7 @@
 
 use super::common::{Common, Desk, Failed, Input, Tool, Variables};
 use crate::load::Origin;
-use castanet_lang::transform::{Part, combine};
+use castanet_lang::transform::{RouterComponent, combine};
 use castanet_lang::{SourceMap, Span};
 use clap::{ArgMatches, Parser};
 
@@ -112,7 +112,7 @@ fn split(word: &str) -> Plain<'_> {
 
 struct Routers {
     next: Option<String>,
-    parts: Vec<Part>,
+    parts: Vec<RouterComponent>,
 }
 
 impl Routers {
@@ -127,7 +127,7 @@ impl Routers {
         let graph = input.flat(Variables::Expand, desk)?;
         let number = self.parts.len() + 1;
         let name = self.next.take().unwrap_or_else(|| format!("router{number}"));
-        self.parts.push(Part { name, graph, members: input.members().to_vec() });
+        self.parts.push(RouterComponent { name, graph, members: input.members().to_vec() });
         Ok(())
     }
 }

@@ -2,15 +2,15 @@
 
 use crate::cli::{as_setting, told};
 use crate::library::library;
-use crate::load::{Loaded, Origin, open_in, system_words};
+use crate::load::{Loaded, Origin, io_error_text, open_in};
 use crate::terminal::{complain, say};
 use castanet_engine::class::Library;
 use castanet_engine::graph::ports::code;
 use castanet_engine::router::Wording;
-use castanet_lang::transform::expand_keeping;
+use castanet_lang::transform::expand_keeping_variables;
 use castanet_lang::{
-    AnyClass, ClassInfo, Diagnostic, Diagnostics, Flat, Member, Outline, SourceMap, Tree, archive,
-    expand, outline, print,
+    AnyClass, ClassInfo, Diagnostic, Diagnostics, FlatGraph, Member, Outline, SourceMap, Tree,
+    archive, expand, outline, print,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, ArgMatches, Args, Parser};
@@ -117,7 +117,7 @@ impl Common {
     pub(crate) fn write(&self, bytes: &[u8], desk: &Desk) -> Result<(), Failed> {
         let written = match self.target(desk)? {
             Some(file) => {
-                std::fs::write(file, bytes).map_err(|e| format!("{file}: {}", system_words(&e)))
+                std::fs::write(file, bytes).map_err(|e| format!("{file}: {}", io_error_text(&e)))
             }
             None => put(bytes),
         };
@@ -127,7 +127,7 @@ impl Common {
     /// Writes a graph; as an archive if it has other members beside it.
     pub(crate) fn write_graph(
         &self,
-        graph: &Flat,
+        graph: &FlatGraph,
         members: &[Member],
         desk: &Desk,
     ) -> Result<(), Failed> {
@@ -149,7 +149,7 @@ fn put(bytes: &[u8]) -> Result<(), String> {
             let written = out.write_all(bytes).and_then(|()| out.flush());
             written.or_else(|e| match e.kind() {
                 std::io::ErrorKind::BrokenPipe => Ok(()),
-                _ => Err(format!("cannot write: {}", system_words(&e))),
+                _ => Err(format!("cannot write: {}", io_error_text(&e))),
             })
         }
     }
@@ -192,7 +192,7 @@ impl Desk {
     /// Prints what was found; stops if there is an error.
     pub(crate) fn report(&self, mut found: Diagnostics, sources: &SourceMap) -> Result<(), Failed> {
         if self.quiet {
-            found.forget_warnings();
+            found.remove_warnings();
         }
         if !found.is_empty() {
             complain(found.render_click(sources).trim_end());
@@ -268,10 +268,10 @@ impl Input {
     }
 
     /// The flat graph.
-    pub(crate) fn flat(&self, variables: Variables, desk: &Desk) -> Result<Flat, Failed> {
+    pub(crate) fn flat(&self, variables: Variables, desk: &Desk) -> Result<FlatGraph, Failed> {
         let classes = AnyOr(&self.library);
         let (flat, found) = match variables {
-            Variables::Stay => expand_keeping(&self.tree, &classes, &self.vars),
+            Variables::Stay => expand_keeping_variables(&self.tree, &classes, &self.vars),
             Variables::Expand => expand(&self.tree, &classes, &self.vars),
         };
         desk.report(found, &self.sources)?;
@@ -305,7 +305,7 @@ impl Input {
     }
 
     /// Warns of each class that Castanet does not have, where it is first used.
-    pub(crate) fn unknown(&self, flat: &Flat) -> Diagnostics {
+    pub(crate) fn unknown(&self, flat: &FlatGraph) -> Diagnostics {
         let mut seen = Vec::new();
         let mut found = Diagnostics::new();
         for element in &flat.elements {

@@ -1,7 +1,7 @@
 //! `castanet install-links`: the names by which the program is Click and its tools.
 
 use super::TOOLS;
-use crate::load::system_words;
+use crate::load::io_error_text;
 use crate::terminal::{complain, say};
 use std::io;
 use std::os::unix::fs::symlink;
@@ -37,7 +37,7 @@ fn fail(errors: &[String]) -> i32 {
 
 fn links(dir: &Path) -> Result<String, Vec<String>> {
     let words =
-        |what: &Path, e: io::Error| vec![format!("{}: {}", what.display(), system_words(&e))];
+        |what: &Path, e: io::Error| vec![format!("{}: {}", what.display(), io_error_text(&e))];
     std::fs::create_dir_all(dir).map_err(|e| words(dir, e))?;
     let program = std::env::current_exe().and_then(std::fs::canonicalize);
     let program = program.map_err(|e| words(Path::new("castanet"), e))?;
@@ -78,7 +78,7 @@ fn target(program: &Path, dir: &Path) -> PathBuf {
 fn place(link: &Path, program: &Path) -> Place {
     match std::fs::symlink_metadata(link) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Place::Free,
-        Err(e) => Place::Taken(format!("not to be seen ({})", system_words(&e))),
+        Err(e) => Place::Taken(format!("not to be seen ({})", io_error_text(&e))),
         Ok(found) if found.is_symlink() => {
             let points = std::fs::read_link(link).unwrap_or_default();
             if link.canonicalize().is_ok_and(|end| end == program) {

@@ -5,9 +5,9 @@ mod graphs;
 mod tags;
 
 use super::common::{Common, Desk, Failed, Input, Tool};
-use crate::load::{open, system_words};
+use crate::load::{io_error_text, open};
 use castanet_engine::router::Wording;
-use castanet_lang::print::Links;
+use castanet_lang::print::HtmlLinks;
 use castanet_lang::{Diagnostics, Outline, Processing};
 use clap::Parser;
 use fill::Fill;
@@ -69,7 +69,7 @@ pub(crate) struct Pretty {
 
 /// A configuration as a template sees it.
 struct Subject<'a> {
-    links: Links<'a>,
+    links: HtmlLinks<'a>,
     /// The text with its marks.
     text: String,
     processing: &'a [Processing],
@@ -111,7 +111,7 @@ impl Tool for Pretty {
         found.append(more);
         let processing = outline.processing(&|class| input.code(class));
         let docs = |class: &str| self.docs(class, &input);
-        let links = Links { outline: &outline, docs: &docs };
+        let links = HtmlLinks { outline: &outline, docs: &docs };
         let subject = Subject {
             text: castanet_lang::print::html(&input.tree, &found, &links),
             processing: processing.last().map_or(&[], Vec::as_slice),
@@ -127,7 +127,7 @@ impl Pretty {
     fn template(&self, desk: &Desk) -> Result<String, Failed> {
         match (&self.template, &self.template_text) {
             (Some(file), _) => std::fs::read_to_string(file)
-                .map_err(|e| desk.fail(format_args!("{file}: {}", system_words(&e)))),
+                .map_err(|e| desk.fail(format_args!("{file}: {}", io_error_text(&e)))),
             (None, Some(text)) => Ok(text.clone()),
             (None, None) if self.dot || self.gml || self.graphml => Ok(NODE.to_owned()),
             (None, None) => Ok(PAGE.to_owned()),

@@ -1,7 +1,7 @@
 //! Configurations passed on as they are, by tools that Castanet has no work for.
 
 use super::common::{Common, Desk, Failed, Input, Variables};
-use crate::load::{Origin, open_bytes, system_words};
+use crate::load::{Origin, io_error_text, open_bytes};
 use clap::Args;
 use std::io::Read;
 
@@ -47,5 +47,5 @@ fn bytes(origin: &Origin) -> Result<Vec<u8>, String> {
         }
         Origin::File(path) => std::fs::read(path),
     };
-    read.map_err(|e| format!("{}: {}", origin.name(), system_words(&e)))
+    read.map_err(|e| format!("{}: {}", origin.name(), io_error_text(&e)))
 }

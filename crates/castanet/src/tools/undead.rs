@@ -39,7 +39,7 @@ impl Tool for Undead {
         for (span, text) in done.notes.iter().filter(|_| self.verbose) {
             desk.note(format_args!("{}: {text}", input.sources.landmark(*span)));
         }
-        let reported = desk.report(done.found, &input.sources);
+        let reported = desk.report(done.diagnostics, &input.sources);
         let Some(graph) = done.graph else { return Err(Failed) };
         let members = if self.config { &[][..] } else { input.members() };
         self.common.write_graph(&graph, members, desk)?;

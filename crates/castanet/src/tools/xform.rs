@@ -59,7 +59,7 @@ impl Tool for Xform {
         let input = Input::of(loaded, origin.name(), vars, desk)?;
         let flat = input.flat(Variables::Stay, desk)?;
         let done = transform(&flat, &patterns);
-        desk.report(done.found, &input.sources)?;
+        desk.report(done.diagnostics, &input.sources)?;
         self.common.write_graph(&done.graph, input.members(), desk)
     }
 }

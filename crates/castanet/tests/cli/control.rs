@@ -23,7 +23,7 @@ pub(crate) fn start(config: &str) -> Process {
 }
 
 pub(crate) fn command(config: &str) -> Command {
-    let program = Command::outside(env!("CARGO_BIN_EXE_castanet")).current_dir(root());
+    let program = Command::on_host(env!("CARGO_BIN_EXE_castanet")).current_dir(root());
     program.args(["run", "-e", config]).timeout(PATIENCE)
 }
 
@@ -301,7 +301,7 @@ fn the_options_of_click_open_sockets() {
     _ = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_castanet"), &by_name);
     let config = "RatedSource(RATE 10) -> c :: Counter -> Discard";
     let words = ["-p", "41950+", "-u", path.to_str().unwrap(), "--unix-socket"];
-    let command = Command::outside(&by_name).args(words).arg(&*other).args(["-e", config]);
+    let command = Command::on_host(&by_name).args(words).arg(&*other).args(["-e", config]);
     let process = command.timeout(PATIENCE).spawn().unwrap();
     let start = Instant::now();
     while UnixStream::connect(&other).is_err() {

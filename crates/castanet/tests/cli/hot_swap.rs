@@ -614,7 +614,7 @@ fn sockets_of_the_command_line_stay_and_settings_hold() {
     let by_name = folder("hot-swap").join("click");
     _ = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_castanet"), &by_name);
     let config = "s :: InfiniteSource(LIMIT $n) -> c :: Counter -> Discard";
-    let command = castanet_lab::Command::outside(&by_name)
+    let command = castanet_lab::Command::on_host(&by_name)
         .args(["-R", "-u", path.to_str().unwrap(), "n=30", "-e", config])
         .timeout(PATIENCE);
     let process = command.spawn().unwrap();

@@ -13,7 +13,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn start(config: &str) -> Process {
-    let program = Command::outside(env!("CARGO_BIN_EXE_castanet")).current_dir(root());
+    let program = Command::on_host(env!("CARGO_BIN_EXE_castanet")).current_dir(root());
     let command = program.args(["run", "-e", config]).timeout(PATIENCE);
     let mut process = command.spawn().unwrap();
     process.wait_for("castanet: running", PATIENCE).unwrap();

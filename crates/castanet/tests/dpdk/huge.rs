@@ -42,7 +42,7 @@ impl HugePages {
         let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
         if !mounts.lines().any(|line| line.split(' ').nth(2) == Some("hugetlbfs")) {
             pages.made = std::fs::create_dir(MOUNT).is_ok();
-            let mount = Command::outside("mount").args(["-t", "hugetlbfs", "nodev", MOUNT]);
+            let mount = Command::on_host("mount").args(["-t", "hugetlbfs", "nodev", MOUNT]);
             mount.check().unwrap_or_else(|error| panic!("{error}"));
             pages.mounted = true;
         }
@@ -58,7 +58,7 @@ impl HugePages {
     fn start(&self, more: &str, config: &str, handlers: &[&str]) -> Process {
         let options = self.options(more);
         let shown = handlers.iter().flat_map(|handler| ["--handler", *handler]);
-        let command = Command::outside(env!("CARGO_BIN_EXE_castanet"))
+        let command = Command::on_host(env!("CARGO_BIN_EXE_castanet"))
             .args(["run", "--dpdk", &options, "-e", config])
             .args(shown);
         let mut process = command.spawn().unwrap();
@@ -84,7 +84,7 @@ impl Drop for HugePages {
         ours(MOUNT).for_each(|entry| drop(std::fs::remove_file(entry.path())));
         _ = std::fs::remove_dir_all(Path::new("/var/run/dpdk").join(&self.prefix));
         if self.mounted {
-            _ = Command::outside("umount").args([MOUNT]).check();
+            _ = Command::on_host("umount").args([MOUNT]).check();
         }
         if self.made {
             _ = std::fs::remove_dir(MOUNT);

@@ -151,7 +151,7 @@ fn a_peer_that_lies_about_lengths_reads_no_memory() {
         dump.display()
     );
     let patience = Duration::from_secs(60);
-    let client = Command::outside(env!("CARGO_BIN_EXE_castanet"))
+    let client = Command::on_host(env!("CARGO_BIN_EXE_castanet"))
         .current_dir(root())
         .args(["run", "--dpdk", &devices, "-e", &config])
         .args(["--handler", "c.count", "--handler", "c.byte_count", "--handler", "f.malformed"])

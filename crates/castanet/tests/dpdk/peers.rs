@@ -20,7 +20,7 @@ fn castanet(devices: &str, config: &str, handlers: &[&str]) -> Command {
     require_dpdk();
     let handlers = handlers.iter().flat_map(|handler| ["--handler", handler]);
     let options = format!("{SHARING} {devices}");
-    Command::outside(env!("CARGO_BIN_EXE_castanet"))
+    Command::on_host(env!("CARGO_BIN_EXE_castanet"))
         .current_dir(root())
         .args(["run", "--dpdk", &options, "-e", config])
         .args(handlers)

@@ -51,7 +51,7 @@ fn dpdk_under_full_load_keeps_its_memory_and_its_mbufs() {
     let handlers =
         ["all.count", "c.count", "q.highwater_length", "q.drops", "kept.length", "e.dropped"];
     let shown = handlers.iter().flat_map(|handler| ["--handler", *handler]);
-    let mut router = Command::outside(env!("CARGO_BIN_EXE_castanet"))
+    let mut router = Command::on_host(env!("CARGO_BIN_EXE_castanet"))
         .args(["run", "-j", "1", "--dpdk", &options, "-e", &config(time)])
         .args(shown)
         .spawn()

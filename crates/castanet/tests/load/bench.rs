@@ -11,7 +11,7 @@ use crate::under_test::{LATER, SOON, program};
 fn bench(words: &[&str]) -> Command {
     require(&["ip", "ethtool", "dpdk-testpmd"]).unwrap_or_else(|error| panic!("{error}"));
     let short = ["bench", "io", "--json", "--rounds", "1", "--milliseconds", "30"];
-    Command::outside(program()).args(short).args(words).timeout(LATER)
+    Command::on_host(program()).args(short).args(words).timeout(LATER)
 }
 
 /// The records that it printed.
@@ -80,7 +80,7 @@ fn dpdk_s_devices_are_measured_with_and_without_another_process() {
 fn the_table_names_both_sides() {
     require(&["ip", "ethtool"]).unwrap();
     let words = ["bench", "io", "--rounds", "1", "--seconds", "0.03", "--device", "kernel"];
-    let output = Command::outside(program()).args(words).check().unwrap();
+    let output = Command::on_host(program()).args(words).check().unwrap();
     let lines: Vec<&str> = output.stdout.lines().collect();
     assert!(lines[0].starts_with("device     case         Mpps  reference"), "{lines:?}");
     assert!(lines[1].starts_with("kernel     router"), "{lines:?}");
@@ -91,7 +91,7 @@ fn the_table_names_both_sides() {
 fn ctrl_c_leaves_nothing_behind() {
     require(&["ip", "ethtool"]).unwrap();
     let words = ["bench", "io", "--device", "af_xdp", "--seconds", "9"];
-    let mut process = Command::outside(program()).args(words).spawn().unwrap();
+    let mut process = Command::on_host(program()).args(words).spawn().unwrap();
     let id = process.id();
     let namespace = format!("/run/netns/cst-{id}-bench0-sink");
     let began = std::time::Instant::now();
@@ -111,7 +111,7 @@ fn ctrl_c_leaves_nothing_behind() {
 fn what_cannot_be_measured_is_named_and_nothing_is_a_failure() {
     // Confined to one core, nobody can feed another.
     let words = ["-c", "0", program().to_str().unwrap()];
-    let taskset = Command::outside("taskset").args(words);
+    let taskset = Command::on_host("taskset").args(words);
     let run = taskset.args(["bench", "io", "--json", "--device", "af_xdp,vhost"]);
     let output = run.output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", output.printed());
@@ -132,7 +132,7 @@ fn rules_are_measured_beside_those_of_linux() {
     require(&tools).unwrap_or_else(|error| panic!("{error}"));
     let words = ["bench", "firewall", "--json", "--rules", "10,100", "--rounds", "1"];
     let short = ["--milliseconds", "30", "--seconds", "1"];
-    let command = Command::outside(program()).args(words).args(short).timeout(LATER * 3);
+    let command = Command::on_host(program()).args(words).args(short).timeout(LATER * 3);
     let mut process = command.spawn().unwrap();
     let status = process.wait(LATER * 3).unwrap();
     let records = records(&Output { status, stdout: process.stdout(), stderr: process.stderr() });
@@ -158,7 +158,7 @@ fn the_table_of_rules_is_markdown_and_says_what_is_missing() {
     let words = ["bench", "firewall", "--rules", "20000", "--rounds", "1", "--milliseconds", "30"];
     let peers = ["--peer", "nft,forwarding", "--seconds", "0", "--patience", "1"];
     let said =
-        Command::outside(program()).args(words).args(peers).timeout(LATER).check().unwrap().stdout;
+        Command::on_host(program()).args(words).args(peers).timeout(LATER).check().unwrap().stdout;
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[..2], ["| Mpps | 20000 rules |", "|---|---:|"], "{said}");
     assert!(lines[2].starts_with("| nft | ") && lines[3].starts_with("| forwarding | "), "{said}");

@@ -99,7 +99,7 @@ fn hold(name: &str, method: &str) {
 fn system_calls(lab: &Lab, process: u32, run: impl FnOnce()) -> (u64, String) {
     let path = lab.directory().join("calls");
     let words = ["-f", "-c", "-o", path.to_str().unwrap(), "-p", &process.to_string()];
-    let mut strace = Command::outside("strace").args(words).spawn().unwrap();
+    let mut strace = Command::on_host("strace").args(words).spawn().unwrap();
     strace.wait_for("attached", SOON).unwrap();
     run();
     strace.interrupt();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use castanet_lab::{Host, Process, Router, ThreeHosts, Wiring, require};
+use castanet_lab::{Host, NetworkOptions, Process, Router, ThreeHosts, require};
 
 pub(crate) use crate::under_test::{LATER, SOON, number, program};
 
@@ -29,12 +29,12 @@ pub(crate) struct Bed {
 
 impl Bed {
     /// A network with `castanet run conf/router.click` between the hosts.
-    pub(crate) fn castanet(name: &str, wiring: &Wiring) -> Bed {
+    pub(crate) fn castanet(name: &str, wiring: &NetworkOptions) -> Bed {
         Bed::new(name, wiring, Router::Castanet { program: program(), config: &router_config() })
     }
 
     /// The same by packet sockets, where nothing better is to be had.
-    pub(crate) fn packet(name: &str, wiring: &Wiring) -> Bed {
+    pub(crate) fn packet(name: &str, wiring: &NetworkOptions) -> Bed {
         require(TOOLS).unwrap_or_else(|error| panic!("{error}"));
         let network = ThreeHosts::new(name, wiring).unwrap_or_else(|error| panic!("{error}"));
         let config = packet_config(&network);
@@ -44,11 +44,11 @@ impl Bed {
     }
 
     /// A network in which Linux forwards.
-    pub(crate) fn kernel(name: &str, wiring: &Wiring) -> Bed {
+    pub(crate) fn kernel(name: &str, wiring: &NetworkOptions) -> Bed {
         Bed::new(name, wiring, Router::Kernel)
     }
 
-    fn new(name: &str, wiring: &Wiring, router: Router<'_>) -> Bed {
+    fn new(name: &str, wiring: &NetworkOptions, router: Router<'_>) -> Bed {
         require(TOOLS).unwrap_or_else(|error| panic!("{error}"));
         let network = ThreeHosts::new(name, wiring).unwrap_or_else(|error| panic!("{error}"));
         let process = network.start(router).unwrap_or_else(|error| panic!("{error}"));

@@ -1,24 +1,24 @@
 //! What cannot be forwarded is answered with the ICMP error that RFC 1812 asks for.
 
-use castanet_lab::Wiring;
+use castanet_lab::NetworkOptions;
 
 use crate::bed::{Bed, SOON, through_all};
 
 through_all! {
-    an_expired_packet_is_reported(castanet_lab::Wiring::default());
+    an_expired_packet_is_reported(castanet_lab::NetworkOptions::default());
     what_must_not_be_fragmented_is_refused(crate::reach::jumbo());
     a_detour_is_redirected(super::with_neighbour());
-    an_unknown_network_is_unreachable(castanet_lab::Wiring::default());
+    an_unknown_network_is_unreachable(castanet_lab::NetworkOptions::default());
     a_closed_port_of_the_router_is_unreachable(super::without_offloads());
 }
 
-fn with_neighbour() -> Wiring {
-    Wiring { neighbour: true, ..Wiring::default() }
+fn with_neighbour() -> NetworkOptions {
+    NetworkOptions { neighbour: true, ..NetworkOptions::default() }
 }
 
 /// The error quotes the packet, whose checksum Linux leaves unfinished where "hardware" is to do it.
-fn without_offloads() -> Wiring {
-    Wiring { offloads: false, ..Wiring::default() }
+fn without_offloads() -> NetworkOptions {
+    NetworkOptions { offloads: false, ..NetworkOptions::default() }
 }
 
 fn an_expired_packet_is_reported(bed: &Bed) {

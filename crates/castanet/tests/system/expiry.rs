@@ -94,17 +94,17 @@ impl Keeper {
     fn talk(namespaces: [&Namespace; 2], addresses: [&str; 2]) -> [Process; 2] {
         let python =
             |namespace: &Namespace, script| namespace.command("python3").args(["-u", "-c", script]);
-        let server = python(namespaces[1], SERVER).arg(addresses[0]).listens();
+        let server = python(namespaces[1], SERVER).arg(addresses[0]).pipe_stdin();
         let mut server = server.spawn().unwrap();
         server.wait_for("ready", SOON).unwrap();
-        let client = python(namespaces[0], CLIENT).args(addresses).listens().spawn().unwrap();
+        let client = python(namespaces[0], CLIENT).args(addresses).pipe_stdin().spawn().unwrap();
         [client, server]
     }
 
     /// Has the client do something; when that began.
     fn does(&mut self, what: &str) -> Instant {
         let began = Instant::now();
-        self.client.say(what).unwrap();
+        self.client.write_line(what).unwrap();
         self.client.wait_for(&format!("done {} .", self.said), LATER).unwrap();
         self.said += 1;
         began
@@ -138,7 +138,7 @@ impl Keeper {
     /// What the server says unasked is a stranger's word.
     fn is_forgotten(&mut self, protocol: &str) {
         let before = self.strangers();
-        self.server.say(protocol).unwrap();
+        self.server.write_line(protocol).unwrap();
         let since = Instant::now();
         while self.strangers() == before {
             assert!(since.elapsed() < LATER, "{protocol}: somebody knows it");
@@ -159,7 +159,7 @@ impl Keeper {
         // As long as it is used it stays, if this machine let it be used.
         let stalled = longest > Duration::from_secs(UDP - 1);
         assert!(stalled || self.added() == added + 1, "{longest:?}");
-        self.server.say("udp").unwrap();
+        self.server.write_line("udp").unwrap();
         self.does("hear");
         last = self.does("udp");
         self.ends("UDP", last, UDP);

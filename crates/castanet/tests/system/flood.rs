@@ -191,7 +191,7 @@ fn among_clients<T>(
     let mut echo = python(server, ECHO).arg(address).spawn().unwrap();
     echo.wait_for("ready", SOON).unwrap();
     let _web = server.serve(address, 8001).unwrap();
-    let clients = python(client, CLIENTS).args([address, &HELD.to_string()]).listens();
+    let clients = python(client, CLIENTS).args([address, &HELD.to_string()]).pipe_stdin();
     let mut clients = clients.spawn().unwrap();
     clients.wait_for("ready", LATER).unwrap();
     let mut ping = client.command("ping").args(["-n", "-i", "0.2", address]).spawn().unwrap();
@@ -212,7 +212,7 @@ fn among_clients<T>(
         over.store(true, Ordering::Relaxed);
         (done, fetching.join().unwrap())
     });
-    clients.say("stop").unwrap();
+    clients.write_line("stop").unwrap();
     let status = clients.wait(LATER * 2).unwrap();
     assert!(status.success(), "{}{}", clients.stdout(), clients.stderr());
     ping.interrupt();

@@ -147,7 +147,7 @@ fn the_router_explains(hosts: &Hosts) {
 fn traceroute_sees_the_router(hosts: &Hosts) {
     // UDP to a port nobody has, then ICMP echo: two ways to find the end.
     for how in ["-U", "-I"] {
-        let hops = hosts.a.trace(&["-6", how], B, 4).unwrap();
+        let hops = hosts.a.traceroute(&["-6", how], B, 4).unwrap();
         assert_eq!(hops, ["2001:db8:1::1", B], "{how}");
     }
 }

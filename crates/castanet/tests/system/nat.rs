@@ -133,7 +133,7 @@ fn pings_find_their_way(world: &World) {
 fn errors_find_their_way(world: &World) {
     let mut capture = world.client.capture_arriving("eth0", "icmp").unwrap();
     for how in ["-U", "-I", "-T"] {
-        let hops = world.client.trace(&[how], SERVER, 5).unwrap();
+        let hops = world.client.traceroute(&[how], SERVER, 5).unwrap();
         assert_eq!(hops, ["10.0.1.1", "10.0.2.2", SERVER], "{how}");
     }
     // Too long for the link behind the next router, which says so.

@@ -1,22 +1,22 @@
 //! Hosts reach each other and the router.
 
-use castanet_lab::Wiring;
+use castanet_lab::NetworkOptions;
 
 use crate::bed::{Bed, through_all};
 
 through_all! {
-    all_pairs_ping(castanet_lab::Wiring::default());
-    fragments_pass(castanet_lab::Wiring::default());
-    the_router_answers_ping(castanet_lab::Wiring::default());
-    the_router_answers_arp(castanet_lab::Wiring::default());
-    traceroute_sees_the_router(castanet_lab::Wiring::default());
-    the_route_is_recorded(castanet_lab::Wiring::default());
+    all_pairs_ping(castanet_lab::NetworkOptions::default());
+    fragments_pass(castanet_lab::NetworkOptions::default());
+    the_router_answers_ping(castanet_lab::NetworkOptions::default());
+    the_router_answers_arp(castanet_lab::NetworkOptions::default());
+    traceroute_sees_the_router(castanet_lab::NetworkOptions::default());
+    the_route_is_recorded(castanet_lab::NetworkOptions::default());
     large_packets_are_fragmented(super::jumbo());
 }
 
 /// The first host's link takes packets that the others' do not.
-pub(crate) fn jumbo() -> Wiring {
-    Wiring { first_mtu: 1800, ..Wiring::default() }
+pub(crate) fn jumbo() -> NetworkOptions {
+    NetworkOptions { first_mtu: 1800, ..NetworkOptions::default() }
 }
 
 fn all_pairs_ping(bed: &Bed) {
@@ -69,7 +69,7 @@ fn the_router_answers_arp(bed: &Bed) {
 fn traceroute_sees_the_router(bed: &Bed) {
     let [h1, h2, h3] = bed.hosts();
     let hops = |from: &castanet_lab::Host, how: &str, to: &str| {
-        from.namespace.trace(&[how], to, 4).unwrap()
+        from.namespace.traceroute(&[how], to, 4).unwrap()
     };
     // UDP to a port nobody has, then ICMP echo: two ways to find the end.
     for how in ["-U", "-I"] {

@@ -62,7 +62,7 @@ fn the_sample_is_routed_and_answered() {
 #[test]
 fn the_demo_without_a_network_finds_every_answer() {
     let seen = demo::replay(program()).unwrap();
-    assert!(seen.replayed && seen.all_well(), "{seen:#?}");
+    assert!(seen.replayed && seen.all_passed(), "{seen:#?}");
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn traces_show_the_router(it: &Networks) {
             "4" => ("10.0.1.1", "10.0.2.2"),
             _ => ("2001:db8:1::1", "2001:db8:2::2"),
         };
-        let hops = it.client.trace(&[how, &format!("-{network}")], server, 4).unwrap();
+        let hops = it.client.traceroute(&[how, &format!("-{network}")], server, 4).unwrap();
         assert_eq!(hops, [near, server], "{how} -{network}");
     }
 }

@@ -58,7 +58,7 @@ fn a_translated_connection_goes_on_while_rules_are_loaded() {
     };
     assert_eq!(load(&[nat, accept, drop]), "loaded 3 rules\n");
     let python = |namespace: &Namespace, script| {
-        namespace.command("python3").args(["-u", "-c", script]).listens().spawn().unwrap()
+        namespace.command("python3").args(["-u", "-c", script]).pipe_stdin().spawn().unwrap()
     };
     let mut server = python(&between.right, SERVER);
     server.wait_for("ready", SOON).unwrap();
@@ -66,7 +66,7 @@ fn a_translated_connection_goes_on_while_rules_are_loaded() {
     client.wait_for("connected", SOON).unwrap();
     server.wait_for("peer 10.9.0.77 .", SOON).unwrap();
     let mut talk = |word: &str| {
-        client.say(word).unwrap();
+        client.write_line(word).unwrap();
         client.wait_for(&format!("heard {word} ."), LATER).unwrap();
     };
     talk("one");

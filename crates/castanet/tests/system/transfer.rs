@@ -1,12 +1,12 @@
 //! Bytes arrive whole, at a rate, and with their checksums right.
 
-use castanet_lab::{Capture, Wiring};
+use castanet_lab::{Capture, NetworkOptions};
 
 use crate::bed::{Bed, LATER, SOON, through_all};
 
 through_all! {
-    a_large_file_arrives_whole(castanet_lab::Wiring::default());
-    iperf3_runs_both_ways(castanet_lab::Wiring::default());
+    a_large_file_arrives_whole(castanet_lab::NetworkOptions::default());
+    iperf3_runs_both_ways(castanet_lab::NetworkOptions::default());
 }
 
 fn a_large_file_arrives_whole(bed: &Bed) {
@@ -79,35 +79,35 @@ fn no_checksum_is_wrong(bed: &Bed) {
 fn castanet_completes_checksums_and_segments() {
     // With offloads on, the hosts leave checksums to "hardware": the router is the first to see
     // them, and nobody tells an XDP program that they are not finished.
-    no_checksum_is_wrong(&Bed::castanet("checksums", &Wiring::default()));
+    no_checksum_is_wrong(&Bed::castanet("checksums", &NetworkOptions::default()));
 }
 
 #[test]
 fn packet_sockets_complete_checksums_and_segments() {
-    no_checksum_is_wrong(&Bed::packet("checksums", &Wiring::default()));
+    no_checksum_is_wrong(&Bed::packet("checksums", &NetworkOptions::default()));
 }
 
 #[test]
 fn packet_sockets_leave_complete_checksums_right() {
-    let wiring = Wiring { offloads: false, ..Wiring::default() };
+    let wiring = NetworkOptions { offloads: false, ..NetworkOptions::default() };
     no_checksum_is_wrong(&Bed::packet("checksums", &wiring));
 }
 
 #[test]
 fn castanet_leaves_complete_checksums_right() {
-    let wiring = Wiring { offloads: false, ..Wiring::default() };
+    let wiring = NetworkOptions { offloads: false, ..NetworkOptions::default() };
     no_checksum_is_wrong(&Bed::castanet("checksums", &wiring));
 }
 
 #[test]
 fn kernel_leaves_complete_checksums_right() {
-    let wiring = Wiring { offloads: false, ..Wiring::default() };
+    let wiring = NetworkOptions { offloads: false, ..NetworkOptions::default() };
     no_checksum_is_wrong(&Bed::kernel("checksums", &wiring));
 }
 
 #[test]
 fn a_wrong_checksum_would_be_noticed() {
     // Linux forwards unfinished checksums between veth pairs as they are, and tcpdump says so.
-    let bed = Bed::kernel("unfinished", &Wiring::default());
+    let bed = Bed::kernel("unfinished", &NetworkOptions::default());
     assert!(!Capture::wrong_checksums(&all_seen_by_receivers(&bed)).is_empty());
 }

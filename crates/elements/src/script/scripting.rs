@@ -1,6 +1,6 @@
 //! What `Script` and `DriverManager` are: the language, at a desk.
 
-use castanet_engine::args::system_words;
+use castanet_engine::args::io_error_text;
 use castanet_engine::class::{Change, Read};
 use castanet_engine::files::HandlerFiles;
 use castanet_engine::prelude::*;
@@ -414,7 +414,7 @@ impl World for Site<'_> {
         let mut options = std::fs::OpenOptions::new();
         let opened = options.create(true).write(true).append(append).truncate(!append).open(file);
         let saved = opened.and_then(|mut it| it.write_all(text.as_bytes()));
-        saved.map_err(|e| format!("{file}: {}", system_words(&e)))
+        saved.map_err(|e| format!("{file}: {}", io_error_text(&e)))
     }
     fn load(&mut self, function: &str, file: &str) -> Result<String, String> {
         let read = self.files.read(function, file, LONGEST);

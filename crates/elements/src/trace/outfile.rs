@@ -1,6 +1,6 @@
 //! Where printing elements write: standard error, or the file of an `OUTFILE` argument.
 
-use castanet_engine::args::system_words;
+use castanet_engine::args::io_error_text;
 use castanet_engine::output::OutputWriter;
 use castanet_engine::prelude::*;
 use std::io::Write;
@@ -55,7 +55,7 @@ impl Writer {
     /// Says once that the file takes no more.
     fn give_up_after(&mut self, done: std::io::Result<()>, cx: &mut Cx) {
         if let Err(e) = done {
-            cx.chatter(&format!("OUTFILE: {}: {}", self.path, system_words(&e)));
+            cx.chatter(&format!("OUTFILE: {}: {}", self.path, io_error_text(&e)));
             (self.file, self.is_lost) = (None, true);
         }
     }

@@ -5,7 +5,7 @@
 use castanet_elements::library;
 use castanet_engine::router::{Notice, Options, Replacements, Report, Router};
 use castanet_engine::worker::Console;
-use castanet_lang::{Diagnostics, Flat, SourceMap, expand, parse};
+use castanet_lang::{Diagnostics, FlatGraph, SourceMap, expand, parse};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn options(workers: usize, simulated: bool) -> Options {
 }
 
 /// Does something with the graph of a text; what is wrong with it, if anything is.
-fn read(text: &str, build: &mut dyn FnMut(&Flat, &mut Diagnostics)) -> Result<(), String> {
+fn read(text: &str, build: &mut dyn FnMut(&FlatGraph, &mut Diagnostics)) -> Result<(), String> {
     let library = library();
     let known = |class: &str| library.get(class).is_some();
     let mut sources = SourceMap::new();

@@ -28,7 +28,7 @@ impl ArgError {
     }
     /// What the system says of a file, in its words.
     pub fn of_file(path: impl fmt::Display, error: &std::io::Error) -> Self {
-        ArgError::new(format!("{path}: {}", castanet_lang::system_words(error)))
+        ArgError::new(format!("{path}: {}", castanet_lang::io_error_text(error)))
     }
     /// Click's words for it, where they differ; empty if Click says nothing.
     pub fn click(mut self, words: impl Into<String>) -> Self {

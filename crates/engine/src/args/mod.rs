@@ -10,7 +10,7 @@ mod values;
 
 pub use annotations::AnnoAt;
 pub use call::Call;
-pub use castanet_lang::system_words;
+pub use castanet_lang::io_error_text;
 pub use error::ArgError;
 pub use memory::affordable;
 pub use names::{ANNO, AddressKind, Names, PATTERN, PORT};

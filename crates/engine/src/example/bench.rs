@@ -9,7 +9,7 @@ use crate::files::HandlerFiles;
 use crate::node::Target;
 use crate::router::{Options, Reader, Replacements, Router};
 use crate::worker::Console;
-use castanet_lang::{Diagnostics, Flat, SourceMap, expand, nearest, parse};
+use castanet_lang::{Diagnostics, FlatGraph, SourceMap, expand, nearest, parse};
 use castanet_packet::Batch;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -344,7 +344,7 @@ pub(super) fn flatten(
     declarations: &str,
     config: &str,
     library: &Library,
-) -> (Flat, Diagnostics, SourceMap) {
+) -> (FlatGraph, Diagnostics, SourceMap) {
     let known = |class: &str| library.get(class).is_some();
     let mut sources = SourceMap::new();
     let file = sources.add("ports (without `>` lines they collect)", declarations);

@@ -7,7 +7,7 @@ use super::script::Script;
 use super::{blocks, is_script};
 use crate::class::{Class, Library, Role};
 use crate::router::Router;
-use castanet_lang::{Flat, print};
+use castanet_lang::{FlatGraph, print};
 use std::collections::BTreeMap;
 
 /// Runs every example in the documentation of `class`, and then has others of its kind refused
@@ -96,7 +96,7 @@ const KIN: &[&[&str]] = &[
 ];
 
 /// The same configuration, and others in which one element differs.
-fn changes(flat: &Flat) -> Vec<Flat> {
+fn changes(flat: &FlatGraph) -> Vec<FlatGraph> {
     let mut all = vec![flat.clone()];
     for it in 0..flat.elements.len() {
         let mut change = |change: &dyn Fn(&mut String, &mut String, &mut String)| {

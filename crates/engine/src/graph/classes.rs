@@ -3,10 +3,10 @@
 use super::{Edge, Element, Flow, Graph};
 use crate::class::Library;
 use crate::node::Target;
-use castanet_lang::{Diagnostic, Diagnostics, Flat, nearest};
+use castanet_lang::{Diagnostic, Diagnostics, FlatGraph, nearest};
 
 /// Looks the classes up and counts the ports in use.
-pub fn name(flat: &Flat, library: &Library, errors: &mut Diagnostics) -> Graph {
+pub fn name(flat: &FlatGraph, library: &Library, errors: &mut Diagnostics) -> Graph {
     let mut graph = Graph::default();
     let mut index = vec![None; flat.elements.len()];
     for (i, it) in flat.elements.iter().enumerate() {

@@ -18,7 +18,7 @@ use crate::node::{Pass, Slot, Target};
 use crate::time::{Clock, Time};
 use crate::worker::core::Core;
 use crate::worker::{Tasks, Worker, mailbox};
-use castanet_lang::{Diagnostic, Diagnostics, Flat};
+use castanet_lang::{Diagnostic, Diagnostics, FlatGraph};
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -54,7 +54,7 @@ impl Router {
     /// Builds a router, or says everything that is wrong; nothing is started
     /// half. Warnings are in `found` either way.
     pub fn build(
-        flat: &Flat,
+        flat: &FlatGraph,
         library: &Library,
         options: &Options,
         found: &mut Diagnostics,
@@ -113,7 +113,7 @@ impl Router {
     }
 
     /// Goes as far as building goes without opening a file or a device.
-    pub fn check(flat: &Flat, library: &Library, options: &Options, found: &mut Diagnostics) {
+    pub fn check(flat: &FlatGraph, library: &Library, options: &Options, found: &mut Diagnostics) {
         let planned = plan(flat, library, &options.cores(), options.wording, found);
         let system = options.interfaces.map(|ask| Arc::new(ask) as _);
         let names = Names::new(&planned.facts.addresses, system);
@@ -130,7 +130,7 @@ impl Router {
 /// Goes as far as building goes without opening anything; `planned` is made of `flat`, and what
 /// was wrong with it is in `found` already.
 pub(super) fn construct(
-    flat: &Flat,
+    flat: &FlatGraph,
     planned: Planned,
     options: &Options,
     ground: &Ground,

@@ -9,7 +9,7 @@ use crate::graph::devices::{self, Device};
 use crate::graph::{
     Graph, assign, carries, checksums, classes, fuse, in_scope, order, ports, watch,
 };
-use castanet_lang::{Diagnostic, Diagnostics, Flat};
+use castanet_lang::{Diagnostic, Diagnostics, FlatGraph};
 
 /// In whose words errors about arguments are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +55,7 @@ impl Planned {
 
 /// Goes through the steps; everything wrong is in `found`.
 pub fn plan(
-    flat: &Flat,
+    flat: &FlatGraph,
     library: &Library,
     cores: &Cores,
     wording: Wording,

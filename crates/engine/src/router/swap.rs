@@ -16,13 +16,13 @@ use crate::class::{Library, Role};
 use crate::graph::Graph;
 use crate::node::{self, Node, Rewritten, THROWN};
 use crate::worker::{Console, Worker};
-use castanet_lang::{Diagnostics, Flat};
+use castanet_lang::{Diagnostics, FlatGraph};
 use std::sync::Arc;
 
 /// Reads a text, hands what it means to `build`, and says everything that was
 /// wrong.
 pub type Reader =
-    Box<dyn FnMut(&str, &mut dyn FnMut(&Flat, &mut Diagnostics)) -> Result<(), String> + Send>;
+    Box<dyn FnMut(&str, &mut dyn FnMut(&FlatGraph, &mut Diagnostics)) -> Result<(), String> + Send>;
 
 /// How configurations are made that replace a running one.
 pub struct Replacements {
@@ -93,7 +93,7 @@ impl Router {
     fn build_next(
         &mut self,
         text: &str,
-        flat: &Flat,
+        flat: &FlatGraph,
         library: &Library,
         options: &Options,
         found: &mut Diagnostics,

@@ -4,7 +4,7 @@ use crate::{calls, deferred, elements, moving, queues, replaced, straight};
 use castanet_engine::class::Library;
 use castanet_engine::router::{Notice, Options, Replacements, Router};
 use castanet_engine::worker::Console;
-use castanet_lang::{Diagnostics, Flat, SourceMap, expand, parse};
+use castanet_lang::{Diagnostics, FlatGraph, SourceMap, expand, parse};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ pub(crate) fn build_fused(text: &str, workers: usize) -> Router {
     build_with(library, text, workers, true)
 }
 
-fn read(library: &Library, text: &str) -> (SourceMap, Flat, Diagnostics) {
+fn read(library: &Library, text: &str) -> (SourceMap, FlatGraph, Diagnostics) {
     let known = |class: &str| library.get(class).is_some();
     let mut sources = SourceMap::new();
     let file = sources.add("test", text);

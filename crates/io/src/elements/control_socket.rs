@@ -4,7 +4,7 @@ use super::retried::Retries;
 use crate::control::place::Place;
 use crate::control::protocol::{self, Manners};
 use crate::control::server::{Heard, Server};
-use castanet_engine::args::system_words;
+use castanet_engine::args::io_error_text;
 use castanet_engine::prelude::*;
 use castanet_engine::router::Bell;
 
@@ -157,7 +157,7 @@ impl Control for ControlSocket {
             return Step::At(desk.now() + Duration::from_secs(1));
         };
         if let Err(error) = server.serve() {
-            desk.chatter(&format!("{}: {}\n", desk.name(), system_words(&error)));
+            desk.chatter(&format!("{}: {}\n", desk.name(), io_error_text(&error)));
             desk.request_stop();
             return Step::Ended;
         }

@@ -3,7 +3,7 @@
 use super::summary::{Each, Fields, annotate};
 use super::text_source::{TextSource, text_handlers};
 use crate::text_file::LineReader;
-use castanet_engine::args::system_words;
+use castanet_engine::args::io_error_text;
 use castanet_engine::prelude::*;
 use castanet_wire::summary::{DumpReader, Meta, ParsedPacket, record_head};
 use castanet_wire::{Ethernet, Ipv4Header, ip_proto};
@@ -222,7 +222,7 @@ impl FromIPSummaryDump {
             Ok(Some(found)) => found,
             Ok(None) => return false,
             Err(error) => {
-                cx.chatter(&format!("{}: {}", file.landmark(), system_words(&error)));
+                cx.chatter(&format!("{}: {}", file.landmark(), io_error_text(&error)));
                 return false;
             }
         };

@@ -4,7 +4,7 @@ use super::from_ip_summary_dump::mark;
 use super::summary::annotate;
 use super::text_source::{TextSource, text_handlers};
 use crate::text_file::LineReader;
-use castanet_engine::args::system_words;
+use castanet_engine::args::io_error_text;
 use castanet_engine::prelude::*;
 use castanet_wire::tcpdump::Reader;
 
@@ -150,7 +150,7 @@ impl FromTcpdump {
             Ok(Some(line)) => local.reader.line(&line),
             Ok(None) => return false,
             Err(error) => {
-                cx.chatter(&format!("{}: {}", file.landmark(), system_words(&error)));
+                cx.chatter(&format!("{}: {}", file.landmark(), io_error_text(&error)));
                 return false;
             }
         };

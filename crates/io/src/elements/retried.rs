@@ -1,7 +1,7 @@
 //! Sockets that are tried again until they can be had.
 
 use crate::control::place::Place;
-use castanet_engine::args::system_words;
+use castanet_engine::args::io_error_text;
 use castanet_engine::prelude::*;
 use std::io::ErrorKind;
 
@@ -29,7 +29,7 @@ impl Retries {
         error: &std::io::Error,
         warn: bool,
     ) -> Result<(), ArgError> {
-        let why = system_words(error);
+        let why = io_error_text(error);
         if self.left == 0 {
             let step = if matches!(place, Place::Socket(_)) { "socket" } else { "bind" };
             let failed = ArgError::new(format!("cannot listen at {place}: {why}"))

@@ -2,7 +2,7 @@
 
 use super::encap::Encap;
 use crate::pcap::DumpWriter;
-use castanet_engine::args::system_words;
+use castanet_engine::args::io_error_text;
 use castanet_engine::prelude::*;
 use castanet_packet::anno;
 use castanet_wire::Timestamp;
@@ -94,7 +94,7 @@ impl Writing {
     /// Writes out what is still in the buffer.
     #[write]
     fn flush(&mut self, _: &str) -> Result<(), ArgError> {
-        self.write_out().map_err(|error| ArgError::new(system_words(&error)))
+        self.write_out().map_err(|error| ArgError::new(io_error_text(&error)))
     }
 }
 
@@ -203,6 +203,6 @@ impl ToDump {
     }
 
     fn words(&self, error: &std::io::Error) -> String {
-        format!("ToDump({}): {}", self.settings.filename, system_words(error))
+        format!("ToDump({}): {}", self.settings.filename, io_error_text(error))
     }
 }

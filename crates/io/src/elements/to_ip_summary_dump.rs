@@ -1,7 +1,7 @@
 //! `ToIPSummaryDump`: a line about each packet.
 
 use super::summary::{Each, Fields, meta_of};
-use castanet_engine::args::system_words;
+use castanet_engine::args::io_error_text;
 use castanet_engine::output::OutputWriter;
 use castanet_engine::prelude::*;
 use castanet_wire::Timestamp;
@@ -120,7 +120,7 @@ impl Writing {
     /// Writes out what is still in the buffer.
     #[write]
     fn flush(&mut self, _: &str) -> Result<(), ArgError> {
-        self.write_out().map_err(|error| ArgError::new(system_words(&error)))
+        self.write_out().map_err(|error| ArgError::new(io_error_text(&error)))
     }
 }
 
@@ -270,7 +270,7 @@ impl ToIPSummaryDump {
     }
 
     fn give_up(&self, local: &mut Writing, error: &std::io::Error, cx: &mut Cx) {
-        let why = system_words(error);
+        let why = io_error_text(error);
         cx.chatter(&format!("ToIPSummaryDump({}): {why}", self.settings.filename));
         local.file = None;
     }

@@ -5,7 +5,7 @@ use super::meter::{Meter, PARTS, Sample, in_parts};
 use super::ours::{Between, Castanet, OUT};
 use super::testpmd::{PROGRAM, Testpmd};
 use super::{Audience, COUNTED, FORWARD, Plan, ROUTER, Record, Row, Side, compare, named, packets};
-use castanet_lab::{Command, Lab, have};
+use castanet_lab::{Command, Lab, is_installed};
 use std::path::Path;
 use std::time::Duration;
 
@@ -154,7 +154,7 @@ fn needs(device: &Device, cores: &Cores) -> Result<(), String> {
                 .into(),
         );
     }
-    if !have(PROGRAM) {
+    if !is_installed(PROGRAM) {
         return Err(format!("{PROGRAM} is not installed: apt-get install dpdk-dev"));
     }
     match device.peer {
@@ -237,7 +237,7 @@ impl Bed<'_> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let words = ["--dpdk".to_owned(), quoted.join(" ")];
         let config = configuration(between);
-        let command = Command::outside(program);
+        let command = Command::on_host(program);
         let mut forwards = Castanet::start(core, command, &words, &config, time / PARTS)?;
         let peer = self.peer()?;
         let (meter, feeder) = (forwards.meter(), feeder(peer.as_ref()));

@@ -31,7 +31,7 @@ impl Testpmd {
         let (sender, lines) = channel();
         let settings = super::dpdk::SETTINGS;
         // It writes to a pipe only when it has written a page, unless told otherwise.
-        let command = Command::outside("stdbuf")
+        let command = Command::on_host("stdbuf")
             .args(["-oL", PROGRAM])
             .args(environment)
             // One thread listens, and one forwards.
@@ -43,7 +43,7 @@ impl Testpmd {
             .arg(format!("--total-num-mbufs={}", settings.mbufs))
             .arg(format!("--mbuf-size={}", settings.mbuf_size))
             .arg(format!("--mbcache={}", settings.cache))
-            .listens()
+            .pipe_stdin()
             .on_line(move |line| _ = sender.send(line.to_owned()));
         let process = cores::on(core, || command.spawn())?.map_err(|error| error.to_string())?;
         let mut started = Testpmd { process, lines };
@@ -53,13 +53,13 @@ impl Testpmd {
 
     /// Has it wait where a port has no room, instead of dropping.
     pub(super) fn wait_for_room(&mut self) -> Result<(), String> {
-        let mut say = |words| self.process.say(words).map_err(|error| error.to_string());
+        let mut say = |words| self.process.write_line(words).map_err(|error| error.to_string());
         ["stop", "set fwd io retry", "start"].into_iter().try_for_each(&mut say)
     }
 
     /// What the first port has sent, and the rate since this was asked before.
     fn ask(&mut self) -> Result<(u64, f64), String> {
-        self.process.say("show port stats 0").map_err(|error| error.to_string())?;
+        self.process.write_line("show port stats 0").map_err(|error| error.to_string())?;
         let deadline = Instant::now() + PATIENCE;
         let mut sent = 0;
         loop {

@@ -1,6 +1,6 @@
 //! One who talks to a middlebox that runs, by its control socket.
 
-use crate::load::system_words;
+use crate::load::io_error_text;
 use crate::terminal::complain;
 use castanet_lang::{Diagnostics, SourceMap};
 use castanet_middlebox::language::{Command, Form, command};
@@ -28,7 +28,7 @@ impl Client {
     /// Connects to a socket, and hears what it says first.
     pub(super) fn connect(socket: &Path) -> Result<Client, String> {
         let place = socket.display();
-        let failed = |error: std::io::Error| format!("{place}: {}", system_words(&error));
+        let failed = |error: std::io::Error| format!("{place}: {}", io_error_text(&error));
         let stream = BufReader::new(UnixStream::connect(socket).map_err(failed)?);
         let mut client = Client { stream, gone: false };
         let greeting = client.line()?;
@@ -50,7 +50,7 @@ impl Client {
             self.gone = true;
             match error.kind() {
                 BrokenPipe | ConnectionReset | UnexpectedEof => GONE.into(),
-                _ => system_words(&error),
+                _ => io_error_text(&error),
             }
         })
     }

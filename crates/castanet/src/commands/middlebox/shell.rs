@@ -46,7 +46,7 @@ pub(super) fn main(socket: &Path, words: &str) -> i32 {
             Ok("quit") => break,
             Ok(line) => status |= shown(obey(&mut client, line, &stop)),
             Err(error) => {
-                complain(format_args!("castanet: {}", crate::load::system_words(error)));
+                complain(format_args!("castanet: {}", crate::load::io_error_text(error)));
                 return crate::exit::CONFIGURATION;
             }
         }
@@ -202,7 +202,7 @@ fn ready() -> Result<(Editor<Words, DefaultHistory>, Arc<AtomicBool>), String> {
     let twice = signal_hook::flag::register_conditional_shutdown;
     twice(SIGINT, crate::exit::INTERRUPTED, Arc::clone(&stop))
         .and_then(|_| signal_hook::flag::register(SIGINT, Arc::clone(&stop)))
-        .map_err(|error| crate::load::system_words(&error))?;
+        .map_err(|error| crate::load::io_error_text(&error))?;
     editor.set_helper(Some(Words));
     Ok((editor, stop))
 }

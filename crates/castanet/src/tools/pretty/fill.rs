@@ -3,7 +3,7 @@
 use super::Subject;
 use super::tags::{References, Tag, next, unquote};
 use castanet_lang::print::escape;
-use castanet_lang::{Flat, OutlineScope};
+use castanet_lang::{FlatGraph, OutlineScope};
 use std::cmp::Ordering;
 
 /// Tags may stand for templates with tags, this deep.
@@ -69,7 +69,7 @@ impl<'a> Fill<'a> {
         self.subject.links.outline.file()
     }
 
-    fn graph(&self) -> Option<&'a Flat> {
+    fn graph(&self) -> Option<&'a FlatGraph> {
         self.file().map(|file| &file.graph)
     }
 

@@ -1,14 +1,14 @@
 //! Graphs of a configuration for other programs: Graphviz, GML, GraphML.
 
 use castanet_lang::print::escape;
-use castanet_lang::{Flat, Processing};
+use castanet_lang::{FlatGraph, Processing};
 use std::fmt::Write;
 
 /// What to write on an element.
 pub(super) type Label<'a> = &'a dyn Fn(usize) -> String;
 
 /// For Graphviz: records with a field a port.
-pub(super) fn dot(graph: &Flat, label: Label) -> String {
+pub(super) fn dot(graph: &FlatGraph, label: Label) -> String {
     let mut out = String::from(
         "digraph clickrouter {\n  node [shape=record,height=.1]\n  \
          edge [arrowhead=normal,arrowtail=none,tailclip=false]\n",
@@ -51,7 +51,7 @@ fn record(text: &str) -> String {
 }
 
 /// In GML, which many drawing programs read.
-pub(super) fn gml(graph: &Flat, label: Label) -> String {
+pub(super) fn gml(graph: &FlatGraph, label: Label) -> String {
     let mut out = String::from("Creator \"click-pretty\"\ngraph\n[ hierarchic 1\n  directed 1\n");
     for at in 0..graph.elements.len() {
         let label = label(at).replace('"', "&quot;");
@@ -90,7 +90,7 @@ const GRAPHML: &str = "\
 ";
 
 /// In GraphML, with ports and how packets move through them.
-pub(super) fn graphml(graph: &Flat, processing: &[Processing], label: Label) -> String {
+pub(super) fn graphml(graph: &FlatGraph, processing: &[Processing], label: Label) -> String {
     let mut out = GRAPHML.to_owned();
     let ports = graph.ports();
     for (at, it) in graph.elements.iter().enumerate() {
