@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes sample.pcap: what three hosts on three networks say to and through conf/router.click.
+"""Writes sample.pcap: packets of three hosts on three networks to and through conf/router.click.
 
     python3 conf/make-sample.py conf/sample.pcap
 
@@ -83,14 +83,14 @@ def to_router(network, packet):
 
 
 def neighbours():
-    """Each host asks for the router's address, then answers the router's question for its own."""
+    """Each host sends an ARP request for the router's address, then answers the router's request."""
     for n in (1, 2, 3):
         yield ethernet(mac(n, 2), b"\xff" * 6, ARP, arp(1, mac(n, 2), host(n), bytes(6), gateway(n)))
         yield ethernet(mac(n, 2), mac(n, 1), ARP, arp(2, mac(n, 2), host(n), mac(n, 1), gateway(n)))
 
 
 def pings():
-    """Every host pings every other and the router, and gets answers from the hosts."""
+    """Every host pings every other host and the router, and gets replies from the hosts."""
     for n in (1, 2, 3):
         yield to_router(n, ipv4(host(n), gateway(n), ICMP, echo(8, n, 0), ident=n, flags=DF))
         for m in (1, 2, 3):
@@ -100,7 +100,7 @@ def pings():
 
 
 def questions():
-    """Name lookups of several sizes from 10.0.1.2 and 10.0.3.2, with answers."""
+    """Name lookups of several sizes from 10.0.1.2 and 10.0.3.2, with replies."""
     for i in range(20):
         n, size = (1, 3)[i % 2], 30 + 20 * i
         ask, answer = bytes(size), bytes(2 * size)
@@ -134,7 +134,7 @@ def connection():
 
 
 def troubles():
-    """What the router must answer with an ICMP error, or drop."""
+    """Packets that the router must answer with an ICMP error, or drop."""
     probe = udp(host(1), host(2), 33434, 33434, b"probe")
     shouted = udp("10.0.1.255", host(2), 33434, 33434, b"probe")
     yield to_router(1, ipv4(host(1), host(2), UDP, probe, ttl=1, ident=1))          # time exceeded

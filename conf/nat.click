@@ -1,21 +1,21 @@
 // A NAT gateway: hosts on an inner network share one outer address.
 //
-// TCP, UDP and pings from inside get a port (or identifier) of the outer address, and what answers
-// them goes back to who asked. ICMP errors about such packets find their way too, so that
-// traceroute and path MTU discovery work; so does FTP, whose clients tell the server by which
-// port they want their data. What comes from outside and answers nothing is dropped, but pings to
-// the gateway itself are answered.
+// TCP, UDP and pings from inside get a port (or identifier) of the outer address, and replies go
+// back to the sender. ICMP errors about such packets are translated too, so that traceroute and
+// path MTU discovery work. FTP works as well, although its clients tell the server the port for
+// their data. Packets from outside that are no replies are dropped, except pings to the gateway,
+// which it answers.
 //
 //   castanet run conf/nat.click dev0=eth1 dev1=eth2
 //
-// Hosts on the inner network use the gateway's address there as theirs. Each value below can be
-// given on the command line instead, as the devices are above.
+// Hosts on the inner network use the gateway's address there as their gateway. The command line
+// can set each value below, as it sets the devices above.
 
 define($dev0 eth0, $ip0 10.0.1.1, $net0 10.0.1.0/24, $mac0 02:00:00:00:01:01,
        $dev1 eth1, $ip1 10.0.2.1, $net1 10.0.2.0/24, $mac1 02:00:00:00:02:01,
        $gw 10.0.2.2, $ports 1024-65535, $mtu 1500,
-       // How many flows there may be, and for how many seconds after its last packet none of
-       // them makes room for others: a flood of fewer new ones a second leaves everybody room.
+       // Capacity in flows, and seconds after its last packet for which a flow keeps its place
+       // in a full table: a flood of fewer new flows a second leaves room for all.
        $capacity 1000000, $guarantee 1);
 
 // == The gateway ==
@@ -23,30 +23,30 @@ define($dev0 eth0, $ip0 10.0.1.1, $net0 10.0.1.0/24, $mac0 02:00:00:00:01:01,
 AddressInfo(inner $ip0 $net0 $mac0, outer $ip1 $net1 $mac1);
 IPRewriterPatterns(world outer $ports - -);
 
-// Of each: input 0 and output 1 inside, input 1 and output 0 outside. They share the capacity.
+// Each rewriter has input 0 and output 1 inside, input 1 and output 0 outside, and shares capacity.
 flows :: IPRewriter(pattern world 0 1, drop, CAPACITY $capacity, GUARANTEE $guarantee);
 ftp :: TCPRewriter(pattern world 0 1, drop, CAPACITY flows, GUARANTEE $guarantee);
 pings :: ICMPPingRewriter(pattern world 0 1, drop, CAPACITY flows, GUARANTEE $guarantee);
 
-// Errors about what they have rewritten, from either side.
+// ICMP errors about packets that they have rewritten, from either side.
 errors_in, errors_out :: ICMPRewriter(flows ftp pings);
 
-// One network's side of the gateway.
+// The gateway's interface to one network.
 //   input [0] frames from the device      output [0] frames for the device
 //   input [1] IP packets to send there    output [1] whole IP packets from there
-//                                         output [2] errors about what does not fit
+//                                         output [2] errors about packets over the MTU
 elementclass Side { $ip, $eth, $net, $default, $mtu |
     input[1] -> StaticIPLookup($net 0, $default)
         -> fragments :: IPFragmenter($mtu)
         -> arp :: ARPQuerier($ip, $eth)
         -> [0] output;
-    // Whoever it is about knows the gateway by its outer address.
+    // The receiver of the error knows the gateway by its outer address.
     fragments[1] -> ICMPError(outer:ip, unreachable, needfrag, PMTU $mtu) -> [2] output;
 
     input[0] -> frames :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
     frames[0] -> ARPResponder($ip $eth) -> [0] output;
     frames[1] -> [1] arp;
-    // Of fragments only the first has ports: here they are one packet again.
+    // Only the first fragment of a packet has ports, so that packets are reassembled here.
     frames[2] -> Strip(14) -> CheckIPHeader -> GetIPAddress(16) -> IPReassembler -> [1] output;
     frames[3] -> Discard;
 }
@@ -59,7 +59,7 @@ outside[2] -> errors_in;
 errors_in[0] -> [1] inside;
 errors_out[0] -> [1] outside;
 
-// From inside: what is for the gateway itself, then what is for the world.
+// From inside: packets for the gateway itself, then packets for the outside.
 inside[1] -> here :: IPClassifier((dst host inner or dst host outer) and icmp type echo,
                                   dst host inner or dst host outer, -);
 here[0] -> ICMPPingResponder -> [1] inside;
@@ -74,7 +74,7 @@ kinds[3] -> errors_out;
 kinds[4] -> Discard;
 errors_out[1] -> Discard;
 
-// From outside: pings to the gateway, then what answers somebody inside.
+// From outside: pings to the gateway, then replies to hosts inside.
 outside[1] -> mine :: IPClassifier(dst host outer and icmp type echo, dst host outer, -);
 mine[0] -> ICMPPingResponder -> [1] outside;
 mine[2] -> Discard;

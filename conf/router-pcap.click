@@ -1,7 +1,7 @@
-// The router of router.click, fed from a pcap file instead of devices: no root needed.
+// The router of router.click, which reads a pcap file instead of devices, and needs no root.
 //
-// Frames enter the side that their sender is on, and what the router sends leaves in one pcap file
-// for each network. The router itself, between the two ruled lines, is router.click's, word by word.
+// Frames enter at the interface of their sender's network, and the router's frames go to one pcap
+// file for each network. The part between the lines with == is the same as in router.click.
 //
 //   castanet run conf/router-pcap.click in=conf/sample.pcap out0=0.pcap out1=1.pcap out2=2.pcap
 
@@ -17,11 +17,11 @@ AddressInfo(lan0 $ip0 $net0 $mac0,
             lan1 $ip1 $net1 $mac1,
             lan2 $ip2 $net2 $mac2);
 
-// One network's side of the router.
+// The router's interface to one network.
 //   input [0] frames from the device      output [0] frames for the device
 //   input [1] IP packets to send there    output [1] IP packets to be routed
 elementclass Interface { $ip, $eth, $color, $nets, $mtu |
-    // Out: the steps of forwarding. What fails one becomes an ICMP error, and is routed itself.
+    // Output path: the forwarding steps. A packet that fails one causes an ICMP error to be routed.
     input[1] -> DropBroadcasts
         -> same :: PaintTee($color)
         -> options :: IPGWOptions($ip)
@@ -35,7 +35,7 @@ elementclass Interface { $ip, $eth, $color, $nets, $mtu |
     ttl[1] -> ICMPError($ip, timeexceeded) -> [1] output;
     fragments[1] -> ICMPError($ip, unreachable, needfrag, PMTU $mtu) -> [1] output;
 
-    // In: answer ARP requests for our address, learn from replies, pass on what is sound IP.
+    // Input path: answers ARP requests for this address, learns from replies, passes valid IP on.
     input[0] -> frames :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
     frames[0] -> ARPResponder($ip $eth) -> [0] output;
     frames[1] -> [1] arp;
@@ -63,15 +63,15 @@ routes[1] -> [1] side0;
 routes[2] -> [1] side1;
 routes[3] -> [1] side2;
 
-// For the router itself: answer ping, refuse the rest, never answer an ICMP error with another.
-// Fragments are not put together here, so what is not whole goes unanswered.
+// Packets for the router itself: it answers pings, sends no ICMP error about ICMP, and refuses the
+// rest. It does not reassemble fragments, so that fragmented pings get no answer.
 routes[0] -> local :: IPClassifier(icmp type echo and ip unfrag, icmp, udp or tcp, -);
 local[0] -> ICMPPingResponder -> routes;
 local[1] -> Discard;
 local[2] -> ICMPError(lan0:ip, unreachable, port) -> routes;
 local[3] -> ICMPError(lan0:ip, unreachable, protocol) -> routes;
 
-// For nowhere.
+// Packets without a route.
 routes[4] -> ICMPError(lan0:ip, unreachable, net) -> routes;
 
 // == The devices ==

@@ -1,13 +1,13 @@
 // The IP router of the Click paper, on three networks.
 //
-// Answers ARP and ping, forwards between the networks, and sends the ICMP errors that RFC 1812
-// asks for: time exceeded, redirect, parameter problem, unreachable, fragmentation needed.
-// Every packet goes from device to device on one worker; there is no queue.
+// It answers ARP and ping, forwards between the networks, and sends the ICMP errors that RFC 1812
+// requires: time exceeded, redirect, parameter problem, unreachable, fragmentation needed.
+// Every packet goes from device to device on one worker, without a queue.
 //
 //   castanet run conf/router.click dev0=eth1 dev1=eth2 dev2=eth3
 //
-// Hosts on each network use the router's address there as their gateway. Each value below can be
-// given on the command line instead, as the devices are above.
+// Hosts on each network use the router's address there as their gateway. The command line can set
+// each value below, as it sets the devices above.
 
 define($dev0 eth0, $ip0 10.0.1.1, $net0 10.0.1.0/24, $mac0 02:00:00:00:01:01,
        $dev1 eth1, $ip1 10.0.2.1, $net1 10.0.2.0/24, $mac1 02:00:00:00:02:01,
@@ -20,11 +20,11 @@ AddressInfo(lan0 $ip0 $net0 $mac0,
             lan1 $ip1 $net1 $mac1,
             lan2 $ip2 $net2 $mac2);
 
-// One network's side of the router.
+// The router's interface to one network.
 //   input [0] frames from the device      output [0] frames for the device
 //   input [1] IP packets to send there    output [1] IP packets to be routed
 elementclass Interface { $ip, $eth, $color, $nets, $mtu |
-    // Out: the steps of forwarding. What fails one becomes an ICMP error, and is routed itself.
+    // Output path: the forwarding steps. A packet that fails one causes an ICMP error to be routed.
     input[1] -> DropBroadcasts
         -> same :: PaintTee($color)
         -> options :: IPGWOptions($ip)
@@ -38,7 +38,7 @@ elementclass Interface { $ip, $eth, $color, $nets, $mtu |
     ttl[1] -> ICMPError($ip, timeexceeded) -> [1] output;
     fragments[1] -> ICMPError($ip, unreachable, needfrag, PMTU $mtu) -> [1] output;
 
-    // In: answer ARP requests for our address, learn from replies, pass on what is sound IP.
+    // Input path: answers ARP requests for this address, learns from replies, passes valid IP on.
     input[0] -> frames :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
     frames[0] -> ARPResponder($ip $eth) -> [0] output;
     frames[1] -> [1] arp;
@@ -66,15 +66,15 @@ routes[1] -> [1] side0;
 routes[2] -> [1] side1;
 routes[3] -> [1] side2;
 
-// For the router itself: answer ping, refuse the rest, never answer an ICMP error with another.
-// Fragments are not put together here, so what is not whole goes unanswered.
+// Packets for the router itself: it answers pings, sends no ICMP error about ICMP, and refuses the
+// rest. It does not reassemble fragments, so that fragmented pings get no answer.
 routes[0] -> local :: IPClassifier(icmp type echo and ip unfrag, icmp, udp or tcp, -);
 local[0] -> ICMPPingResponder -> routes;
 local[1] -> Discard;
 local[2] -> ICMPError(lan0:ip, unreachable, port) -> routes;
 local[3] -> ICMPError(lan0:ip, unreachable, protocol) -> routes;
 
-// For nowhere.
+// Packets without a route.
 routes[4] -> ICMPError(lan0:ip, unreachable, net) -> routes;
 
 // == The devices ==

@@ -1,4 +1,4 @@
-// Sorts the frames of a pcap file by the bytes at fixed places: what kind of frame is it?
+// Classifies the frames of a pcap file by the bytes at fixed offsets, and counts each kind.
 //
 //   castanet run conf/examples/classify.click in=conf/sample.pcap
 //

@@ -1,4 +1,4 @@
-// Makes packets as fast as it can, counts them, and throws them away: the smallest whole graph.
+// Creates packets as fast as it can, counts them, and discards them: the smallest complete graph.
 //
 //   castanet run conf/examples/count.click
 //

@@ -1,4 +1,4 @@
-// Filters a pcap file by rules, the first that matches counting, and keeps what is allowed.
+// Filters a pcap file by rules, of which the first that matches counts, and keeps allowed packets.
 //
 //   castanet run conf/examples/filter.click in=conf/sample.pcap out=/dev/null
 //

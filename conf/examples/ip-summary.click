@@ -1,4 +1,4 @@
-// Prints a line for each IPv4 packet of a pcap file: who, to whom, what.
+// Prints a line for each IPv4 packet of a pcap file: addresses, ports, protocol, length.
 //
 //   castanet run conf/examples/ip-summary.click in=conf/sample.pcap
 //

@@ -1,5 +1,5 @@
-// A host that does not exist, behind an interface of this machine: answers ARP and ping.
-// Needs root. In a second terminal: ping 10.9.9.2
+// Simulates a host behind an interface of this machine: answers ARP and ping.
+// It needs root. In a second terminal: ping 10.9.9.2
 //
 //   castanet run conf/examples/ping-tap.click
 

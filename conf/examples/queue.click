@@ -1,5 +1,5 @@
-// Fills a queue faster than it is emptied: it stays full, and what finds no room is dropped and
-// counted.
+// Fills a queue faster than it is emptied: the queue stays full, and packets that find no room are
+// dropped and counted.
 //
 //   castanet run --simtime conf/examples/queue.click
 //

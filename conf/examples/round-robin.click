@@ -1,4 +1,4 @@
-// Serves two queues in turn: a busy sender cannot keep a modest one waiting.
+// Serves two queues in turn, so that a busy sender cannot delay a modest one.
 //
 //   castanet run --simtime conf/examples/round-robin.click
 //

@@ -1,5 +1,5 @@
-// Lets through no more than 100 packets a second, however many come: a queue, then a shaper that
-// says when the next may be taken out.
+// Passes at most 100 packets a second, at any input rate: a queue, then a shaper that limits the
+// rate at which packets are pulled.
 //
 //   castanet run --simtime conf/examples/shape.click
 //

@@ -1,5 +1,5 @@
-// Copies each packet to two places. The copies share their bytes until one of them is changed, so
-// copying costs next to nothing.
+// Copies each packet to two outputs. The copies share their bytes until an element changes one, so
+// that a copy costs almost nothing.
 //
 //   castanet run conf/examples/tee.click
 //
