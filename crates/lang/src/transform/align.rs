@@ -164,11 +164,11 @@ impl<'a> PortAlignments<'a> {
         while let Some(at) = work.next() {
             let outputs = ports.output_alignments(at);
             let before = std::mem::replace(&mut ports.outputs[at], outputs);
-            for (from, to) in editor.leaving(at) {
+            for (from, to) in editor.outgoing(at) {
                 if before[from.port] == ports.outputs[at][from.port] {
                     continue;
                 }
-                let sources = editor.before(to).into_iter();
+                let sources = editor.sources(to).into_iter();
                 let actual = sources.map(|from| ports.outputs[from.element][from.port]);
                 ports.inputs[to.element][to.port] =
                     actual.fold(Alignment::Unspecified, Alignment::union);
@@ -185,11 +185,11 @@ impl<'a> PortAlignments<'a> {
         while let Some(at) = work.next() {
             let inputs = ports.input_requirements(at);
             let before = std::mem::replace(&mut ports.inputs[at], inputs);
-            for (from, to) in editor.entering(at) {
+            for (from, to) in editor.incoming(at) {
                 if before[to.port] == ports.inputs[at][to.port] {
                     continue;
                 }
-                let ends = editor.after(from).into_iter();
+                let ends = editor.targets(from).into_iter();
                 let required = ends.map(|to| ports.inputs[to.element][to.port]);
                 ports.outputs[from.element][from.port] =
                     required.fold(Alignment::Unspecified, Alignment::intersection);
@@ -372,9 +372,9 @@ impl Aligner {
 
     /// Bypasses the first of two adjacent `Align` elements, whose work the second one undoes.
     fn merge_adjacent(&mut self) {
-        for second in self.editor.of_class("Align") {
+        for second in self.editor.with_class("Align") {
             let input = Port { element: second, port: 0 };
-            for first in self.editor.before(input) {
+            for first in self.editor.sources(input) {
                 let is_align = self.editor.elements[first.element].class == "Align";
                 if !is_align || first.element == second {
                     continue;
@@ -383,7 +383,7 @@ impl Aligner {
                 // `bypass_redundant` finds a second element without effect.
                 if !made(first.element).satisfies(made(second)) {
                     self.editor.unlink(first, input);
-                    for from in self.editor.before(Port { element: first.element, port: 0 }) {
+                    for from in self.editor.sources(Port { element: first.element, port: 0 }) {
                         self.editor.link(from, input);
                     }
                 }
@@ -396,15 +396,15 @@ impl Aligner {
         loop {
             let actual = PortAlignments::actual(&self.editor).outputs;
             let mut changed = false;
-            for align in self.editor.of_class("Align") {
+            for align in self.editor.with_class("Align") {
                 let made = align_output(&self.editor.elements[align]).unwrap_or_default();
-                for (from, to) in self.editor.entering(align) {
+                for (from, to) in self.editor.incoming(align) {
                     if from.element == align || !actual[from.element][from.port].satisfies(made) {
                         continue;
                     }
                     changed = true;
                     self.editor.unlink(from, to);
-                    for end in self.editor.after(Port { element: align, port: 0 }) {
+                    for end in self.editor.targets(Port { element: align, port: 0 }) {
                         self.editor.link(from, end);
                     }
                 }
@@ -417,11 +417,12 @@ impl Aligner {
 
     /// Removes `Align` elements without inputs or outputs, and old `AlignmentInfo` elements.
     fn remove_unused(&mut self) {
-        self.editor.of_class("AlignmentInfo").into_iter().for_each(|at| self.editor.remove(at));
+        self.editor.with_class("AlignmentInfo").into_iter().for_each(|at| self.editor.remove(at));
         loop {
             let ports = |at: &usize| self.editor.ports(*at);
             let unused = |at: &usize| ports(at).0 == 0 || ports(at).1 == 0;
-            let unused: Vec<_> = self.editor.of_class("Align").into_iter().filter(unused).collect();
+            let unused: Vec<_> =
+                self.editor.with_class("Align").into_iter().filter(unused).collect();
             if unused.is_empty() {
                 return;
             }

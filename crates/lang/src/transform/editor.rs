@@ -52,7 +52,7 @@ impl GraphEditor {
     }
 
     /// Returns the elements of a class that are not removed.
-    pub(super) fn of_class(&self, class: &str) -> Vec<usize> {
+    pub(super) fn with_class(&self, class: &str) -> Vec<usize> {
         self.live().filter(|&at| self.elements[at].class == class).collect()
     }
 
@@ -107,10 +107,10 @@ impl GraphEditor {
     /// Removes an element and its connections.
     pub(super) fn remove(&mut self, element: usize) {
         self.alive[element] = false;
-        for (from, to) in self.leaving(element) {
+        for (from, to) in self.outgoing(element) {
             self.unlink(from, to);
         }
-        for (from, to) in self.entering(element) {
+        for (from, to) in self.incoming(element) {
             self.unlink(from, to);
         }
     }
@@ -131,25 +131,25 @@ impl GraphEditor {
     }
 
     /// Returns the connections from an element, sorted by output.
-    pub(super) fn leaving(&self, element: usize) -> Vec<(Port, Port)> {
+    pub(super) fn outgoing(&self, element: usize) -> Vec<(Port, Port)> {
         let range = (first(element), FIRST)..(first(element + 1), FIRST);
         self.out.range(range).map(|(&link, _)| link).collect()
     }
 
     /// Returns the connections to an element, sorted by input.
-    pub(super) fn entering(&self, element: usize) -> Vec<(Port, Port)> {
+    pub(super) fn incoming(&self, element: usize) -> Vec<(Port, Port)> {
         let range = (first(element), FIRST)..(first(element + 1), FIRST);
         self.into.range(range).map(|&(to, from)| (from, to)).collect()
     }
 
     /// Returns the inputs that an output is connected to.
-    pub(super) fn after(&self, from: Port) -> Vec<Port> {
+    pub(super) fn targets(&self, from: Port) -> Vec<Port> {
         let range = (from, FIRST)..(next(from), FIRST);
         self.out.range(range).map(|(&(_, to), _)| to).collect()
     }
 
     /// Returns the outputs that are connected to an input.
-    pub(super) fn before(&self, to: Port) -> Vec<Port> {
+    pub(super) fn sources(&self, to: Port) -> Vec<Port> {
         let range = (to, FIRST)..(next(to), FIRST);
         self.into.range(range).map(|&(_, from)| from).collect()
     }
@@ -157,14 +157,14 @@ impl GraphEditor {
     /// Returns an element's numbers of inputs and outputs: one more than the highest connected
     /// port.
     pub(super) fn ports(&self, element: usize) -> (usize, usize) {
-        let inputs = self.entering(element).last().map_or(0, |(_, to)| to.port + 1);
-        let outputs = self.leaving(element).last().map_or(0, |(from, _)| from.port + 1);
+        let inputs = self.incoming(element).last().map_or(0, |(_, to)| to.port + 1);
+        let outputs = self.outgoing(element).last().map_or(0, |(from, _)| from.port + 1);
         (inputs, outputs)
     }
 
     /// Moves the connections of one input to another.
     pub(super) fn redirect_input(&mut self, old: Port, new: Port) {
-        for from in self.before(old) {
+        for from in self.sources(old) {
             self.unlink(from, old);
             self.link(from, new);
         }
@@ -172,7 +172,7 @@ impl GraphEditor {
 
     /// Moves the connections of one output to another.
     pub(super) fn redirect_output(&mut self, old: Port, new: Port) {
-        for to in self.after(old) {
+        for to in self.targets(old) {
             self.unlink(old, to);
             self.link(new, to);
         }

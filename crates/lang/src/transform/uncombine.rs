@@ -71,7 +71,7 @@ fn extract(graph: &FlatGraph, name: &str) -> Result<FlatGraph, Vec<String>> {
     let prefix = format!("{name}/");
     let mut own: Vec<usize> =
         editor.live().filter(|&at| editor.elements[at].name.starts_with(&prefix)).collect();
-    for link in editor.of_class(LINK) {
+    for link in editor.with_class(LINK) {
         let Some(ends) = endpoints(&editor, link) else {
             let link = &editor.elements[link].name;
             errors.push(format!("{LINK} '{link}' has strange configuration"));
@@ -136,8 +136,8 @@ fn keep(editor: &mut GraphEditor, own: Vec<usize>) {
         if std::mem::replace(&mut kept[at], true) {
             continue;
         }
-        work.extend(editor.leaving(at).iter().map(|(_, to)| to.element));
-        work.extend(editor.entering(at).iter().map(|(from, _)| from.element));
+        work.extend(editor.outgoing(at).iter().map(|(_, to)| to.element));
+        work.extend(editor.incoming(at).iter().map(|(from, _)| from.element));
     }
     for at in editor.live().filter(|&at| !kept[at]) {
         editor.remove(at);
@@ -155,7 +155,7 @@ fn rename(editor: &mut GraphEditor, prefix: &str) {
             editor.elements[at].name = short;
         }
     }
-    for link in editor.of_class(LINK) {
+    for link in editor.with_class(LINK) {
         let args = args::split(&editor.elements[link].config).into_iter().enumerate();
         let short = |(i, arg): (usize, args::ArgText)| match arg.text.strip_prefix(prefix) {
             Some(short) if i % 2 == 0 => short.to_owned(),

@@ -28,11 +28,11 @@ pub fn undead(graph: &FlatGraph) -> UndeadOutput {
         diagnostics: Diagnostics::new(),
         notes: Vec::new(),
     };
-    remover.static_switches();
-    remover.static_pull_switches();
-    remover.nulls();
+    remover.remove_static_switches();
+    remover.remove_static_pull_switches();
+    remover.remove_nulls();
     if remover.remove_dead() {
-        while remover.schedulers() | remover.tees() {}
+        while remover.compact_schedulers() | remover.compact_tees() {}
         remover.connect_open_ports();
         return UndeadOutput {
             graph: Some(remover.editor.finish()),
@@ -55,12 +55,12 @@ struct DeadElementRemover {
 }
 
 impl DeadElementRemover {
-    fn idle(&mut self, span: Span) -> usize {
+    fn add_idle(&mut self, span: Span) -> usize {
         self.ports.push((0, 0));
         self.editor.add_anonymous("Idle", "", span)
     }
 
-    fn warn(&mut self, element: usize, what: &str) {
+    fn warn_odd_connections(&mut self, element: usize, what: &str) {
         let message = format!("odd connections {what} '{}'", self.editor.label(element));
         self.diagnostics.warning(self.editor.elements[element].span, message);
     }
@@ -83,16 +83,16 @@ impl DeadElementRemover {
 
     /// Replaces each `StaticSwitch(N)` by connections to the target of output N. The other targets
     /// get an `Idle`.
-    fn static_switches(&mut self) {
-        for switch in self.editor.of_class("StaticSwitch") {
+    fn remove_static_switches(&mut self) {
+        for switch in self.editor.with_class("StaticSwitch") {
             let setting = self.switch_setting(switch, "StaticSwitch");
-            let idle = self.idle(self.editor.elements[switch].span);
+            let idle = self.add_idle(self.editor.elements[switch].span);
             let (input, mut unused) = (Port { element: switch, port: 0 }, 0);
             let mut end = Port { element: idle, port: 0 };
             for port in 0..self.editor.ports(switch).1 {
-                let targets = self.editor.after(Port { element: switch, port });
+                let targets = self.editor.targets(Port { element: switch, port });
                 if targets.len() > 1 {
-                    self.warn(switch, "from");
+                    self.warn_odd_connections(switch, "from");
                 }
                 if Some(port) == setting && targets.len() == 1 {
                     end = targets[0];
@@ -103,7 +103,7 @@ impl DeadElementRemover {
                     unused += 1;
                 }
             }
-            for from in self.editor.before(input) {
+            for from in self.editor.sources(input) {
                 if end.element != switch {
                     self.editor.link(from, end);
                 }
@@ -113,16 +113,16 @@ impl DeadElementRemover {
     }
 
     /// Replaces each `StaticPullSwitch(N)` by connections from the source of input N.
-    fn static_pull_switches(&mut self) {
-        for switch in self.editor.of_class("StaticPullSwitch") {
+    fn remove_static_pull_switches(&mut self) {
+        for switch in self.editor.with_class("StaticPullSwitch") {
             let setting = self.switch_setting(switch, "StaticPullSwitch");
-            let idle = self.idle(self.editor.elements[switch].span);
+            let idle = self.add_idle(self.editor.elements[switch].span);
             let (output, mut unused) = (Port { element: switch, port: 0 }, 0);
             let mut start = Port { element: idle, port: 0 };
             for port in 0..self.editor.ports(switch).0 {
-                let sources = self.editor.before(Port { element: switch, port });
+                let sources = self.editor.sources(Port { element: switch, port });
                 if sources.len() > 1 {
-                    self.warn(switch, "to");
+                    self.warn_odd_connections(switch, "to");
                 }
                 if Some(port) == setting && sources.len() == 1 {
                     start = sources[0];
@@ -133,7 +133,7 @@ impl DeadElementRemover {
                     unused += 1;
                 }
             }
-            for to in self.editor.after(output) {
+            for to in self.editor.targets(output) {
                 if start.element != switch {
                     self.editor.link(start, to);
                 }
@@ -142,10 +142,10 @@ impl DeadElementRemover {
         }
     }
 
-    fn nulls(&mut self) {
-        for null in self.editor.of_class("Null") {
+    fn remove_nulls(&mut self) {
+        for null in self.editor.with_class("Null") {
             if self.editor.ports(null) != (1, 1) {
-                self.warn(null, "to");
+                self.warn_odd_connections(null, "to");
                 continue;
             }
             self.splice(null);
@@ -155,8 +155,8 @@ impl DeadElementRemover {
     /// Removes an element with one input and one output, and connects its neighbours.
     fn splice(&mut self, element: usize) {
         let port = Port { element, port: 0 };
-        for from in self.editor.before(port) {
-            for to in self.editor.after(port) {
+        for from in self.editor.sources(port) {
+            for to in self.editor.targets(port) {
                 if from.element != element && to.element != element {
                     self.editor.link(from, to);
                 }
@@ -229,8 +229,8 @@ impl DeadElementRemover {
             elements[port.element] = true;
             let class = &self.editor.elements[port.element].class;
             let onward = match direction {
-                Direction::Forward => self.editor.leaving(port.element),
-                Direction::Backward => self.editor.entering(port.element),
+                Direction::Forward => self.editor.outgoing(port.element),
+                Direction::Backward => self.editor.incoming(port.element),
             };
             stack.extend(onward.into_iter().filter_map(|(from, to)| match direction {
                 Direction::Forward => classes::can_flow(class, port.port, from.port).then_some(to),
@@ -244,28 +244,28 @@ impl DeadElementRemover {
     fn far_ports(&self, element: usize, direction: Direction) -> Vec<Port> {
         match direction {
             Direction::Forward => {
-                self.editor.leaving(element).into_iter().map(|(_, to)| to).collect()
+                self.editor.outgoing(element).into_iter().map(|(_, to)| to).collect()
             }
             Direction::Backward => {
-                self.editor.entering(element).into_iter().map(|(from, _)| from).collect()
+                self.editor.incoming(element).into_iter().map(|(from, _)| from).collect()
             }
         }
     }
 
     /// Removes unused inputs of schedulers; returns whether a scheduler was removed.
-    fn schedulers(&mut self) -> bool {
+    fn compact_schedulers(&mut self) -> bool {
         let mut changed = false;
         for class in ["RoundRobinSched", "PrioSched", "StrideSched"] {
-            for element in self.editor.of_class(class) {
-                changed |= self.scheduler(element, class == "StrideSched");
+            for element in self.editor.with_class(class) {
+                changed |= self.compact_scheduler(element, class == "StrideSched");
             }
         }
         changed
     }
 
-    fn scheduler(&mut self, element: usize, shares: bool) -> bool {
+    fn compact_scheduler(&mut self, element: usize, shares: bool) -> bool {
         if self.editor.ports(element).1 != 1 {
-            self.warn(element, "to");
+            self.warn_odd_connections(element, "to");
             return false;
         }
         let config = &self.editor.elements[element].config;
@@ -277,7 +277,7 @@ impl DeadElementRemover {
         let at = |port| Port { element, port };
         let mut kept = 0;
         for port in 0..inputs {
-            if self.editor.before(at(port)).is_empty() {
+            if self.editor.sources(at(port)).is_empty() {
                 continue;
             }
             if kept != port {
@@ -297,26 +297,26 @@ impl DeadElementRemover {
     }
 
     /// Removes unused outputs of tees; returns whether a tee was removed.
-    fn tees(&mut self) -> bool {
+    fn compact_tees(&mut self) -> bool {
         let mut changed = false;
         for (class, first) in [("Tee", 0), ("PullTee", 1)] {
-            for element in self.editor.of_class(class) {
-                changed |= self.tee(element, first);
+            for element in self.editor.with_class(class) {
+                changed |= self.compact_tee(element, first);
             }
         }
         changed
     }
 
     /// Removes unused outputs of a tee from `first` on.
-    fn tee(&mut self, element: usize, first: usize) -> bool {
+    fn compact_tee(&mut self, element: usize, first: usize) -> bool {
         if self.editor.ports(element).0 != 1 {
-            self.warn(element, "to");
+            self.warn_odd_connections(element, "to");
             return false;
         }
         let at = |port| Port { element, port };
         let mut kept = 0;
         for port in 0..self.editor.ports(element).1 {
-            if port >= first && self.editor.after(at(port)).is_empty() {
+            if port >= first && self.editor.targets(at(port)).is_empty() {
                 continue;
             }
             if kept != port {
@@ -342,11 +342,11 @@ impl DeadElementRemover {
         for element in self.editor.live() {
             let (inputs, outputs) = self.ports[element];
             let at = |port| Port { element, port };
-            open.0.extend((0..inputs).map(at).filter(|&p| self.editor.before(p).is_empty()));
-            open.1.extend((0..outputs).map(at).filter(|&p| self.editor.after(p).is_empty()));
+            open.0.extend((0..inputs).map(at).filter(|&p| self.editor.sources(p).is_empty()));
+            open.1.extend((0..outputs).map(at).filter(|&p| self.editor.targets(p).is_empty()));
         }
         let Some(port) = open.0.first().or(open.1.first()) else { return };
-        let idle = self.idle(self.editor.elements[port.element].span);
+        let idle = self.add_idle(self.editor.elements[port.element].span);
         for (port, to) in open.0.into_iter().enumerate() {
             self.editor.link(Port { element: idle, port }, to);
         }

@@ -106,8 +106,8 @@ impl<'a> Search<'a> {
         for &(from, to) in &self.pattern.links {
             let known = |port: Port| self.map[port.element].map(|at| Port { element: at, ..port });
             let ends: Vec<Port> = match (known(from), known(to)) {
-                (Some(from), None) if to.element == element => self.editor.after(from),
-                (None, Some(to)) if from.element == element => self.editor.before(to),
+                (Some(from), None) if to.element == element => self.editor.targets(from),
+                (None, Some(to)) if from.element == element => self.editor.sources(to),
                 _ => continue,
             };
             return ends.into_iter().map(|port| port.element).collect();
@@ -128,7 +128,7 @@ impl<'a> Search<'a> {
         });
         let origin = |port: Port| self.back[port.element].map(|at| Port { element: at, ..port });
         let links =
-            self.editor.leaving(candidate).into_iter().chain(self.editor.entering(candidate));
+            self.editor.outgoing(candidate).into_iter().chain(self.editor.incoming(candidate));
         wanted
             && links.into_iter().all(|(from, to)| match (origin(from), origin(to)) {
                 (Some(from), Some(to)) => self.pattern.links.contains(&(from, to)),
@@ -141,7 +141,7 @@ impl<'a> Search<'a> {
     fn boundary(&self, map: Vec<usize>) -> Option<Match> {
         let (mut entries, mut exits) = (Vec::new(), Vec::new());
         for (element, &at) in map.iter().enumerate() {
-            for (from, to) in self.editor.entering(at) {
+            for (from, to) in self.editor.incoming(at) {
                 if self.back[from.element].is_none() {
                     let entry = (from, self.input(from, Port { element, ..to }, &map)?);
                     if !entries.contains(&entry) {
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
                     }
                 }
             }
-            for (from, to) in self.editor.leaving(at) {
+            for (from, to) in self.editor.outgoing(at) {
                 if self.back[to.element].is_none() {
                     let exit = (self.output(Port { element, ..from }, to, &map)?, to);
                     if !exits.contains(&exit) {
