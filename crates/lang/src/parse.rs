@@ -114,6 +114,7 @@ enum BodyKind {
     Group(Span),
 }
 
+/// The parser of one file.
 struct Parser<'a> {
     lexer: Lexer,
     /// Tokens that the parser has put back.

@@ -65,6 +65,7 @@ pub(crate) struct LineDirective {
     pub(crate) name: Option<String>,
 }
 
+/// A source text with its line index, directives and archive members.
 #[derive(Debug)]
 struct Source {
     name: String,

@@ -70,6 +70,7 @@ struct Task {
     depth: usize,
 }
 
+/// Expands compounds to a graph; elements that are not yet expanded are [`Task`]s.
 struct Expansion<'a> {
     scopes: &'a [Scope],
     classes: &'a [Class],

@@ -12,23 +12,24 @@ use crate::flat::{FlatGraph, Port};
 const MAX_CONNECTIONS: usize = 4_000_000;
 
 /// A node and one of its ports.
-type End = (usize, usize);
+type NodePort = (usize, usize);
 /// An input port of an element, and the link on the way there that changes context, if any.
-type Target = (End, Option<usize>);
+type Target = (NodePort, Option<usize>);
 
+/// A graph whose compounds and groups are being removed.
 struct Tunnels<'a> {
     graph: &'a Graph,
     /// Links by the output port at which they begin.
-    from: HashMap<End, Vec<usize>>,
+    from: HashMap<NodePort, Vec<usize>>,
     /// The element ports that the links from a tunnel's end lead to.
-    known: HashMap<End, Rc<[Target]>>,
+    known: HashMap<NodePort, Rc<[Target]>>,
     /// Number of connections that may still be made.
     room: usize,
 }
 
 /// Removes all tunnels. `contexts` selects whether context links get their elements.
 pub(super) fn connect(graph: Graph, contexts: bool, diagnostics: &mut Diagnostics) -> FlatGraph {
-    let mut from: HashMap<End, Vec<usize>> = HashMap::new();
+    let mut from: HashMap<NodePort, Vec<usize>> = HashMap::new();
     for (i, link) in graph.links.iter().enumerate() {
         from.entry(link.from).or_default().push(i);
     }
@@ -46,7 +47,7 @@ pub(super) fn connect(graph: Graph, contexts: bool, diagnostics: &mut Diagnostic
             elements.push(*element);
         }
     }
-    let port = |(node, port): End| Port { element: numbers[node], port };
+    let port = |(node, port): NodePort| Port { element: numbers[node], port };
     let connections =
         connections.into_iter().map(|(from, (to, context), span)| ContextConnection {
             from: port(from),
@@ -67,7 +68,7 @@ pub(super) fn connect(graph: Graph, contexts: bool, diagnostics: &mut Diagnostic
 
 impl Tunnels<'_> {
     /// Returns every connection between elements.
-    fn connections(&mut self) -> Vec<(End, Target, crate::source::Span)> {
+    fn connections(&mut self) -> Vec<(NodePort, Target, crate::source::Span)> {
         let graph = self.graph;
         let mut connections = Vec::new();
         for (i, link) in graph.links.iter().enumerate() {
@@ -100,7 +101,7 @@ impl Tunnels<'_> {
 
     /// Fills `known` for a tunnel's end, after the tunnel ends that it leads to. A tunnel that
     /// leads only to itself has no targets.
-    fn follow(&mut self, end: End) {
+    fn follow(&mut self, end: NodePort) {
         let mut open = vec![(end, 0, Vec::new())];
         let mut entered = HashSet::from([end]);
         while let Some((end, next, found)) = open.last_mut() {
@@ -138,12 +139,12 @@ impl Tunnels<'_> {
 
 /// Target of a link: an element's port, the tunnel end at which the path goes on, or nothing.
 enum LinkTarget {
-    Element(End),
-    Tunnel(End),
+    Element(NodePort),
+    Tunnel(NodePort),
     Nothing,
 }
 
-fn link_target(graph: &Graph, (node, port): End) -> LinkTarget {
+fn link_target(graph: &Graph, (node, port): NodePort) -> LinkTarget {
     match graph.nodes[node].kind {
         NodeKind::Element(_) => LinkTarget::Element((node, port)),
         NodeKind::Outer(inside) => LinkTarget::Tunnel((inside, port)),
@@ -153,8 +154,8 @@ fn link_target(graph: &Graph, (node, port): End) -> LinkTarget {
 }
 
 /// Reports ports of compounds and groups that are connected on one side only.
-fn check(graph: &Graph, from: &HashMap<End, Vec<usize>>, diagnostics: &mut Diagnostics) {
-    let to: HashSet<End> = graph.links.iter().map(|link| link.to).collect();
+fn check(graph: &Graph, from: &HashMap<NodePort, Vec<usize>>, diagnostics: &mut Diagnostics) {
+    let to: HashSet<NodePort> = graph.links.iter().map(|link| link.to).collect();
     let mut reported = HashSet::new();
     let mut report = |outer: usize, fault: &'static str, port: usize, is_connected: bool| {
         if is_connected || !reported.insert((outer, fault, port)) {

@@ -75,6 +75,7 @@ fn shorten(text: &str, longest: usize) -> String {
     }
 }
 
+/// Style of a line of text in a box.
 #[derive(Clone, Copy)]
 enum Style {
     Class,

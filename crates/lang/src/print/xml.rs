@@ -31,6 +31,7 @@ pub fn xml(outline: &Outline, processing: &[Vec<Processing>], sources: &SourceMa
 /// Greatest indentation, in steps; lines nested deeper are not indented further.
 const MAX_INDENT: usize = 40;
 
+/// Writes an outline as XML; each compound class once.
 struct XmlWriter<'a> {
     outline: &'a Outline,
     processing: &'a [Vec<Processing>],

@@ -4,7 +4,7 @@
 use super::Component;
 
 /// An end of an edge: index of the node in its layer, position on the node.
-type End = (usize, f64);
+type SegmentEnd = (usize, f64);
 
 const SWEEPS: usize = 24;
 /// Number of sweeps without improvement after which the search ends.
@@ -78,7 +78,7 @@ fn sort_layers(component: &mut Component, down: bool) {
 
 /// Counts the crossings between all neighbouring layers.
 fn crossings(component: &Component) -> usize {
-    let mut by_layer: Vec<Vec<(End, End)>> = vec![Vec::new(); component.layers.len()];
+    let mut by_layer: Vec<Vec<(SegmentEnd, SegmentEnd)>> = vec![Vec::new(); component.layers.len()];
     for segment in &component.segments {
         let upper = &component.nodes[segment.upper.0];
         let lower = &component.nodes[segment.lower.0];
@@ -90,8 +90,8 @@ fn crossings(component: &Component) -> usize {
 
 /// Counts the pairs of edges that cross, with a binary indexed tree (Barth, Jünger and Mutzel
 /// 2004).
-fn inversions(edges: &mut [(End, End)]) -> usize {
-    let compare = |a: End, b: End| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
+fn inversions(edges: &mut [(SegmentEnd, SegmentEnd)]) -> usize {
+    let compare = |a: SegmentEnd, b: SegmentEnd| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
     let mut lower: Vec<_> = edges.iter().map(|edge| edge.1).collect();
     lower.sort_by(|&a, &b| compare(a, b));
     lower.dedup_by(|a, b| compare(*a, *b).is_eq());
