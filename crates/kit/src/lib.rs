@@ -9,12 +9,13 @@ pub mod balance;
 pub mod chance;
 pub mod classify;
 pub mod cow_vec;
-pub mod datagrams;
+
 pub mod delays;
 pub mod ewma;
 pub mod flow;
 pub mod fragment;
 pub mod fragment6;
+pub mod fragment_tracker;
 pub mod gtp_tunnels;
 pub mod icmp6_error;
 pub mod icmp_error;

@@ -1,7 +1,7 @@
-//! The table behind ARP and neighbour discovery: addresses learnt, and packets that wait for
-//! an answer.
+//! The neighbour table of ARP and neighbour discovery: addresses, and packets that wait for their
+//! resolution.
 //!
-//! There is no clock here: callers say what time it is, in nanoseconds.
+//! The table has no clock: callers pass the time in nanoseconds.
 
 #[cfg(test)]
 mod tests;
@@ -16,17 +16,18 @@ use rapidhash::fast::RandomState;
 use crate::address::Address;
 
 const SECOND: u64 = 1_000_000_000;
-/// How long to wait between two queries for one address, and after ten without an answer.
+/// The minimum gap between two queries for one address, and the gap after ten queries without
+/// reply.
 const POLL_GAP: u64 = SECOND / 10;
 const POLL_GAP_SLOW: u64 = 2 * SECOND;
-const PATIENCE: u8 = 10;
+const FAST_POLLS: u8 = 10;
 
-/// How many places are looked at for one piece of a listing: some 200 µs.
-const PIECE: usize = 256;
+/// How many entries one part of a listing covers: about 200 µs.
+const ENTRIES_PER_PART: usize = 256;
 
-/// Lines of [`ArpTable::listing`] by age, the oldest first.
-pub fn oldest_first(text: String) -> String {
-    // Micros are six digits, so the age is a number without the point.
+/// Sorts lines of [`ArpTable::listing`] by age, the oldest first.
+pub fn sort_oldest_first(text: String) -> String {
+    // Microseconds have six digits, so the age without the point is a number.
     let age = |line: &&str| -> Option<u64> {
         line.trim_end().rsplit(' ').next()?.replace('.', "").parse().ok()
     };
@@ -35,34 +36,34 @@ pub fn oldest_first(text: String) -> String {
     lines.concat()
 }
 
-/// How much a table may hold, in Click's terms.
+/// The limits of a table, in Click's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// `CAPACITY`: packets waiting in all; 0 means [`Limits::MOST`].
+    /// `CAPACITY`: queued packets in all; 0 means [`Limits::MAX`].
     pub capacity: usize,
-    /// `ENTRY_CAPACITY`: entries; 0 means [`Limits::MOST`].
+    /// `ENTRY_CAPACITY`: entries; 0 means [`Limits::MAX`].
     pub entry_capacity: usize,
-    /// `ENTRY_PACKET_CAPACITY`: packets waiting for one address; 0 means no limit but `capacity`.
+    /// `ENTRY_PACKET_CAPACITY`: queued packets for one address; 0 means no limit but `capacity`.
     pub entry_packet_capacity: usize,
-    /// `PACKET_TIMEOUT`: nanoseconds after which the packets that wait for an address are given
-    /// up, counted from the first of them; 0 for never.
+    /// `PACKET_TIMEOUT`: nanoseconds after which the packets for an address are dropped, counted
+    /// from the first of them; 0 for never.
     pub packet_timeout: u64,
-    /// `CAPACITY_SLIM_FACTOR`: one of so many waiting packets is dropped if there are too many.
+    /// `CAPACITY_SLIM_FACTOR`: one of so many queued packets is dropped if there are too many.
     pub slim_factor: usize,
     /// `TIMEOUT`: nanoseconds after which an entry expires, 0 for never.
     pub timeout: u64,
 }
 
 impl Limits {
-    /// What stands in for "unlimited", which nothing that strangers can fill may be.
-    pub const MOST: usize = 1 << 20;
-    /// Entries, unless said otherwise: as many as hosts on a link may have, some 8 MB.
+    /// The limit for "unlimited": other hosts can fill the table, so there must be one.
+    pub const MAX: usize = 1 << 20;
+    /// The default number of entries: as many as hosts on a link may have, about 8 MB.
     pub const ENTRIES: u32 = 1 << 16;
-    /// Packets that may wait for one address, unless said otherwise: about as
-    /// many short ones as Linux keeps (`unres_qlen_bytes`, which are 101 long ones).
+    /// The default number of packets for one address: about as many short ones as Linux queues
+    /// (`unres_qlen_bytes`, which is 101 long ones).
     pub const ENTRY_PACKETS: u32 = 256;
-    /// How long they may wait, unless said otherwise: as long as Linux asks (`mcast_solicit`
-    /// times `retrans_time`).
+    /// The default packet timeout: as long as Linux sends queries (`mcast_solicit` times
+    /// `retrans_time`).
     pub const PACKET_TIMEOUT: Duration = Duration::from_secs(3);
 }
 
@@ -79,28 +80,28 @@ impl Default for Limits {
     }
 }
 
-/// What a lookup found.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// The Ethernet address.
     Known([u8; 6]),
-    /// The Ethernet address, which is getting old: ask for it again.
+    /// The Ethernet address, which is getting old: the caller should send a query.
     Stale([u8; 6]),
-    /// Nothing, or something expired.
+    /// The address is unknown or has expired.
     Unknown,
 }
 
-/// What became of a packet that was to wait.
+/// The result of queueing a packet.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Wait<P> {
-    /// It waits; if `query`, it is time to ask for the address.
+pub enum Enqueued<P> {
+    /// The packet is queued; if `query`, the caller should send a query.
     Queued {
         /// Whether to send a query now.
         query: bool,
     },
-    /// The address is known after all; here is the packet again.
+    /// The address is known; the packet is returned.
     Known([u8; 6], P),
-    /// Too many packets wait for this address already; here it is again.
+    /// Too many packets are queued for this address; the packet is returned.
     Full(P),
 }
 
@@ -109,70 +110,70 @@ struct Entry<P, A> {
     ip: A,
     ether: [u8; 6],
     known: bool,
-    /// Queries since the last answer.
+    /// Queries since the last reply.
     polls: u8,
     live_at: u64,
     polled_at: Option<u64>,
-    waiting: VecDeque<P>,
-    /// Since when there have been any that wait.
-    waits_since: u64,
-    /// Its neighbours in the list of its age, and in that of entries for which packets wait.
+    queued: VecDeque<P>,
+    /// The time at which the first of the queued packets came.
+    queued_since: u64,
+    /// The links in the list by age, and in the list of entries with queued packets.
     links: [Links; 2],
 }
 
-/// The entries before and behind, or those that begin and end a list.
+/// The previous and the next entry, or the last and the first of a list.
 #[derive(Clone, Copy, Debug)]
 struct Links {
-    before: u32,
-    behind: u32,
+    previous: u32,
+    next: u32,
 }
 
 /// No entry.
 const NIL: u32 = u32::MAX;
-const NONE: Links = Links { before: NIL, behind: NIL };
+const NONE: Links = Links { previous: NIL, next: NIL };
 
 /// The lists of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
-    /// Entries whose address is known, or was until it expired, by `live_at`.
+    /// Entries whose address is known or has expired, by `live_at`.
     Known,
-    /// The others, by `live_at`.
+    /// Entries without an address, by `live_at`.
     Unknown,
-    /// Those for which packets wait, by since when.
-    Waiting,
+    /// Entries with queued packets, by `queued_since`.
+    Queued,
 }
 
 impl List {
-    /// The list of an entry's age.
+    /// The list by age that an entry is in.
     fn of_age(known: bool) -> List {
         if known { List::Known } else { List::Unknown }
     }
 
-    /// Which of an entry's links it uses.
+    /// The index of the list's links in an entry.
     fn links(self) -> usize {
-        usize::from(self == List::Waiting)
+        usize::from(self == List::Queued)
     }
 }
 
-/// Ethernet addresses by IPv4 address (IPv6 with `u128`), in host byte order, and packets of
-/// type `P` that wait for them. Packets that have to go are dropped and counted.
+/// Ethernet addresses by IPv4 address (IPv6 with `u128`), in host byte order, and queued packets of
+/// type `P`. Packets that the table drops are counted.
 ///
-/// No packet looks at more than a fixed number of entries, beside those that end. Where there is
-/// no room for another entry, the oldest without an answer makes room, and only if there is none
-/// the oldest of all: a sweep of addresses that nobody has costs no neighbour its place.
+/// The work per packet is bounded, apart from the removal of expired entries. If there is no room
+/// for another entry, the oldest one without a reply is removed, and only if there is none the
+/// oldest of all: a scan of unused addresses displaces no neighbour.
 #[derive(Debug)]
 pub struct ArpTable<P, A = u32> {
     limits: Limits,
     index: HashMap<A, u32, RandomState>,
     entries: Vec<Entry<P, A>>,
     free: Vec<u32>,
-    /// The first and last entry of each [`List`], as `behind` and `before`.
+    /// The first and the last entry of each [`List`], as `next` and `previous`.
     ends: [Links; 3],
-    waiting: usize,
+    queued: usize,
     drops: u64,
-    /// Entries looked at to make room.
+    /// Entries visited to make room.
     #[cfg(test)]
-    looks: u64,
+    visits: u64,
 }
 
 impl<P, A: Address> ArpTable<P, A> {
@@ -184,40 +185,40 @@ impl<P, A: Address> ArpTable<P, A> {
             entries: Vec::new(),
             free: Vec::new(),
             ends: [NONE; 3],
-            waiting: 0,
+            queued: 0,
             drops: 0,
             #[cfg(test)]
-            looks: 0,
+            visits: 0,
         }
     }
 
-    /// What the table may hold.
+    /// The limits of the table.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// Changes what the table may hold; what is too much goes with the next packet or expiry.
+    /// Changes the limits; surplus entries and packets are dropped with the next packet or expiry.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn count(&self) -> usize {
         self.index.len()
     }
 
-    /// How many packets wait.
-    pub fn waiting(&self) -> usize {
-        self.waiting
+    /// The number of queued packets.
+    pub fn queued(&self) -> usize {
+        self.queued
     }
 
-    /// How many packets had to go.
+    /// The number of dropped packets.
     pub fn drops(&self) -> u64 {
         self.drops
     }
 
-    /// The Ethernet address of `ip`. Past `poll` nanoseconds (0 for never) without news it is
-    /// stale, every tenth of a second at most.
+    /// The Ethernet address of `ip`. If no reply came for `poll` nanoseconds (0 for never), the
+    /// result is `Stale`, at most every tenth of a second.
     #[inline]
     pub fn lookup(&mut self, ip: A, now: u64, poll: u64) -> Lookup {
         let Some(&at) = self.index.get(&ip) else { return Lookup::Unknown };
@@ -233,7 +234,7 @@ impl<P, A: Address> ArpTable<P, A> {
         Lookup::Known(entry.ether)
     }
 
-    /// Whether `ip` has been asked for, or is known.
+    /// Whether there is an entry for `ip`, with or without an address.
     pub fn contains(&self, ip: A) -> bool {
         self.index.contains_key(&ip)
     }
@@ -243,11 +244,11 @@ impl<P, A: Address> ArpTable<P, A> {
         self.list(List::Known).find(|e| e.ether == ether).map(|e| e.ip)
     }
 
-    /// Learns an address, and returns the packets that waited for it, in order.
+    /// Sets the Ethernet address of `ip` and returns the packets that were queued for it, in order.
     ///
     /// The broadcast address makes the entry unknown again.
     pub fn insert(&mut self, ip: A, ether: [u8; 6], now: u64) -> VecDeque<P> {
-        let at = self.ensure(ip, now);
+        let at = self.find_or_add(ip, now);
         self.unlink(List::of_age(self.entries[at as usize].known), at);
         let entry = &mut self.entries[at as usize];
         entry.ether = ether;
@@ -256,75 +257,76 @@ impl<P, A: Address> ArpTable<P, A> {
         entry.polls = 0;
         entry.polled_at = None;
         let list = List::of_age(entry.known);
-        self.link(list, at, self.place_for(list, now));
+        self.link(list, at, self.insertion_point(list, now));
         self.take_packets(at)
     }
 
-    /// Makes a packet wait for the address of `ip`.
-    pub fn wait(&mut self, ip: A, packet: P, now: u64) -> Wait<P> {
-        let at = self.ensure(ip, now);
+    /// Queues a packet until the address of `ip` is known.
+    pub fn enqueue(&mut self, ip: A, packet: P, now: u64) -> Enqueued<P> {
+        let at = self.find_or_add(ip, now);
         let limits = self.limits;
         let entry = &self.entries[at as usize];
         if entry.known && !entry.expired(now, limits.timeout) {
-            return Wait::Known(entry.ether, packet);
+            return Enqueued::Known(entry.ether, packet);
         }
-        self.keep(at, now);
-        self.give_up(now);
+        self.keep_unresolved(at, now);
+        self.drop_timed_out(now);
         let entry = &self.entries[at as usize];
         let most = limits.entry_packet_capacity;
-        if most != 0 && entry.waiting.len() >= most {
+        if most != 0 && entry.queued.len() >= most {
             self.drops += 1;
-            return Wait::Full(packet);
+            return Enqueued::Full(packet);
         }
-        if self.waiting + 1 > limit(limits.capacity) {
+        if self.queued + 1 > limit(limits.capacity) {
             self.slim_packets(1);
         }
-        if self.entries[at as usize].waiting.is_empty() {
-            self.entries[at as usize].waits_since = now;
-            self.link(List::Waiting, at, self.ends[List::Waiting as usize].before);
+        if self.entries[at as usize].queued.is_empty() {
+            self.entries[at as usize].queued_since = now;
+            self.link(List::Queued, at, self.ends[List::Queued as usize].previous);
         }
         let entry = &mut self.entries[at as usize];
-        entry.waiting.push_back(packet);
-        self.waiting += 1;
+        entry.queued.push_back(packet);
+        self.queued += 1;
         let query = entry.may_poll(now);
         if query {
             entry.mark_poll(now);
         }
-        Wait::Queued { query }
+        Enqueued::Queued { query }
     }
 
-    /// Forgets what has expired, and what there is no room for. To be called every so often.
+    /// Drops expired entries, and surplus entries and packets. The caller runs this periodically.
     pub fn expire(&mut self, now: u64) {
         self.slim_entries(now, 0);
-        self.give_up(now);
-        if self.waiting > limit(self.limits.capacity) {
+        self.drop_timed_out(now);
+        if self.queued > limit(self.limits.capacity) {
             self.slim_packets(0);
         }
     }
 
-    /// Gives up all packets that wait, those first whose address has been waited for longest.
-    pub fn take_waiting(&mut self) -> Vec<P> {
-        let mut all = Vec::with_capacity(self.waiting);
-        while let Some(at) = self.first(List::Waiting) {
+    /// Takes all queued packets; those for the address that has been unresolved longest come first.
+    pub fn take_queued(&mut self) -> Vec<P> {
+        let mut all = Vec::with_capacity(self.queued);
+        while let Some(at) = self.first(List::Queued) {
             all.extend(self.take_packets(at));
         }
         all
     }
 
-    /// Forgets everything.
+    /// Removes all entries and drops all packets.
     pub fn clear(&mut self) {
-        self.drops += self.waiting as u64;
+        self.drops += self.queued as u64;
         let drops = self.drops;
         *self = ArpTable { drops, ..ArpTable::new(self.limits) };
     }
 
-    /// What Click's `table` handler answers: address, 1 if known, Ethernet address and age of
-    /// each entry, of as many places as take a moment, from place `from` on, and where others
-    /// begin. [`oldest_first`] puts the lines in Click's order.
+    /// One part of Click's `table` handler, from entry `from` on, and the start of the next part:
+    /// address, 1 if known, Ethernet address and age of each entry. [`sort_oldest_first`] puts the
+    /// lines in Click's order.
     pub fn listing(&self, now: u64, from: usize) -> (String, Option<usize>) {
-        let (mut text, end) = (String::new(), from.saturating_add(PIECE).min(self.entries.len()));
+        let (mut text, end) =
+            (String::new(), from.saturating_add(ENTRIES_PER_PART).min(self.entries.len()));
         for (at, entry) in (from..end).zip(self.entries.get(from..end).unwrap_or_default()) {
-            // A place may be free.
+            // The entry may be free.
             if self.index.get(&entry.ip) != Some(&(at as u32)) {
                 continue;
             }
@@ -341,16 +343,16 @@ impl<P, A: Address> ArpTable<P, A> {
 
     fn list(&self, list: List) -> impl Iterator<Item = &Entry<P, A>> {
         let entry = |at: u32| self.entries.get(at as usize);
-        let first = entry(self.ends[list as usize].behind);
-        std::iter::successors(first, move |e| entry(e.links[list.links()].behind))
+        let first = entry(self.ends[list as usize].next);
+        std::iter::successors(first, move |e| entry(e.links[list.links()].next))
     }
 
     fn first(&self, list: List) -> Option<u32> {
-        Some(self.ends[list as usize].behind).filter(|&at| at != NIL)
+        Some(self.ends[list as usize].next).filter(|&at| at != NIL)
     }
 
     /// The entry of `ip`, a new one if there is none.
-    fn ensure(&mut self, ip: A, now: u64) -> u32 {
+    fn find_or_add(&mut self, ip: A, now: u64) -> u32 {
         if let Some(&at) = self.index.get(&ip) {
             return at;
         }
@@ -362,8 +364,8 @@ impl<P, A: Address> ArpTable<P, A> {
             polls: 0,
             live_at: now,
             polled_at: None,
-            waiting: VecDeque::new(),
-            waits_since: now,
+            queued: VecDeque::new(),
+            queued_since: now,
             links: [NONE; 2],
         };
         let at = self.free.pop().unwrap_or(self.entries.len() as u32);
@@ -372,13 +374,12 @@ impl<P, A: Address> ArpTable<P, A> {
             None => self.entries.push(entry),
         }
         self.index.insert(ip, at);
-        self.link(List::Unknown, at, self.place_for(List::Unknown, now));
+        self.link(List::Unknown, at, self.insertion_point(List::Unknown, now));
         at
     }
 
-    /// Keeps an entry that packets still ask for just this side of expiry, where it has no
-    /// address any more.
-    fn keep(&mut self, at: u32, now: u64) {
+    /// Keeps an expired entry that packets still ask for, without its address.
+    fn keep_unresolved(&mut self, at: u32, now: u64) {
         let timeout = self.limits.timeout;
         let least = now.saturating_sub(timeout);
         let entry = &mut self.entries[at as usize];
@@ -388,13 +389,13 @@ impl<P, A: Address> ArpTable<P, A> {
         entry.live_at = least;
         let was_known = std::mem::take(&mut entry.known);
         self.unlink(List::of_age(was_known), at);
-        // All that are older have expired.
+        // All older entries have expired.
         self.drop_expired(List::Unknown, now);
         self.link(List::Unknown, at, NIL);
     }
 
-    /// Drops expired entries, and the oldest until there is room for `more`: first of those
-    /// without an answer.
+    /// Drops expired entries, then the oldest until there is room for `more`: those without a reply
+    /// first.
     fn slim_entries(&mut self, now: u64, more: usize) {
         self.drop_expired(List::Unknown, now);
         self.drop_expired(List::Known, now);
@@ -414,7 +415,7 @@ impl<P, A: Address> ArpTable<P, A> {
     }
 
     fn remove(&mut self, at: u32) {
-        self.look();
+        self.count_visit();
         self.drops += self.take_packets(at).len() as u64;
         let Entry { ip, known, .. } = self.entries[at as usize];
         self.unlink(List::of_age(known), at);
@@ -422,32 +423,32 @@ impl<P, A: Address> ArpTable<P, A> {
         self.free.push(at);
     }
 
-    /// Drops packets that have waited too long.
-    fn give_up(&mut self, now: u64) {
+    /// Drops packets that have been queued too long.
+    fn drop_timed_out(&mut self, now: u64) {
         let timeout = self.limits.packet_timeout;
         while timeout != 0
-            && let Some(at) = self.first(List::Waiting)
-            && now >= self.entries[at as usize].waits_since.saturating_add(timeout)
+            && let Some(at) = self.first(List::Queued)
+            && now >= self.entries[at as usize].queued_since.saturating_add(timeout)
         {
-            self.look();
+            self.count_visit();
             self.drops += self.take_packets(at).len() as u64;
         }
     }
 
-    /// Drops packets, one of `slim_factor`, those first whose address has been waited for
-    /// longest, and makes room for `more`.
+    /// Drops one of `slim_factor` packets and makes room for `more`. Packets for the address that
+    /// has been unresolved longest go first.
     fn slim_packets(&mut self, more: usize) {
         let capacity = limit(self.limits.capacity);
         let keep = (capacity - capacity / self.limits.slim_factor.max(1)).max(1) - more;
-        while self.waiting > keep
-            && let Some(at) = self.first(List::Waiting)
+        while self.queued > keep
+            && let Some(at) = self.first(List::Queued)
         {
-            self.look();
+            self.count_visit();
             let entry = &mut self.entries[at as usize];
-            let surplus = self.waiting - keep;
-            if entry.waiting.len() > surplus {
-                entry.waiting.drain(..surplus);
-                self.waiting -= surplus;
+            let surplus = self.queued - keep;
+            if entry.queued.len() > surplus {
+                entry.queued.drain(..surplus);
+                self.queued -= surplus;
                 self.drops += surplus as u64;
             } else {
                 self.drops += self.take_packets(at).len() as u64;
@@ -455,36 +456,36 @@ impl<P, A: Address> ArpTable<P, A> {
         }
     }
 
-    /// Takes all packets that wait for an entry's address.
+    /// Takes all packets that are queued for an entry.
     fn take_packets(&mut self, at: u32) -> VecDeque<P> {
-        let packets = std::mem::take(&mut self.entries[at as usize].waiting);
+        let packets = std::mem::take(&mut self.entries[at as usize].queued);
         if !packets.is_empty() {
-            self.unlink(List::Waiting, at);
+            self.unlink(List::Queued, at);
         }
-        self.waiting -= packets.len();
+        self.queued -= packets.len();
         packets
     }
 
-    /// The entry after which one that is live at `now` belongs in a list of age: the youngest,
-    /// unless the clock was set back.
-    fn place_for(&self, list: List, now: u64) -> u32 {
-        let mut after = self.ends[list as usize].before;
+    /// The entry after which one with `live_at` equal to `now` is inserted in a list by age: the
+    /// last, unless the clock was set back.
+    fn insertion_point(&self, list: List, now: u64) -> u32 {
+        let mut after = self.ends[list as usize].previous;
         while let Some(entry) = self.entries.get(after as usize).filter(|e| e.live_at > now) {
-            after = entry.links[list.links()].before;
+            after = entry.links[list.links()].previous;
         }
         after
     }
 
     fn link(&mut self, list: List, at: u32, after: u32) {
-        let next = std::mem::replace(&mut self.links_of(list, after).behind, at);
-        self.links_of(list, next).before = at;
-        *self.links_of(list, at) = Links { before: after, behind: next };
+        let next = std::mem::replace(&mut self.links_of(list, after).next, at);
+        self.links_of(list, next).previous = at;
+        *self.links_of(list, at) = Links { previous: after, next: next };
     }
 
     fn unlink(&mut self, list: List, at: u32) {
-        let Links { before, behind } = *self.links_of(list, at);
-        self.links_of(list, before).behind = behind;
-        self.links_of(list, behind).before = before;
+        let Links { previous, next } = *self.links_of(list, at);
+        self.links_of(list, previous).next = next;
+        self.links_of(list, next).previous = previous;
     }
 
     /// The links of an entry, or the ends of the list.
@@ -495,10 +496,10 @@ impl<P, A: Address> ArpTable<P, A> {
         }
     }
 
-    fn look(&mut self) {
+    fn count_visit(&mut self) {
         #[cfg(test)]
         {
-            self.looks += 1;
+            self.visits += 1;
         }
     }
 }
@@ -509,7 +510,7 @@ impl<P, A> Entry<P, A> {
     }
 
     fn may_poll(&self, now: u64) -> bool {
-        let gap = if self.polls >= PATIENCE { POLL_GAP_SLOW } else { POLL_GAP };
+        let gap = if self.polls >= FAST_POLLS { POLL_GAP_SLOW } else { POLL_GAP };
         self.polled_at.is_none_or(|polled| now >= polled.saturating_add(gap))
     }
 
@@ -519,7 +520,7 @@ impl<P, A> Entry<P, A> {
     }
 }
 
-/// A limit of which zero means that Click would have none.
-fn limit(given: usize) -> usize {
-    if given == 0 { Limits::MOST } else { given.min(Limits::MOST) }
+/// A limit from Click's arguments, where 0 means unlimited.
+fn limit(value: usize) -> usize {
+    if value == 0 { Limits::MAX } else { value.min(Limits::MAX) }
 }

@@ -1,13 +1,13 @@
-//! `Classifier`'s language: `OFFSET/VALUE[%MASK]` clauses, all of which must hold.
+//! The language of `Classifier`: `OFFSET/VALUE[%MASK]` clauses, all of which must match.
 
 use super::error::RuleError;
 use super::pattern::{Base, Expr, Pattern, Test};
 
-/// The furthest byte that a clause may name; more than any packet has.
+/// The largest byte offset of a clause; no packet is that long.
 const LIMIT: usize = u16::MAX as usize - 8;
 
 impl Pattern {
-    /// Reads a `Classifier` pattern such as `12/0806 20/0001`, `!6/ffff%f?f?` or `-`.
+    /// Parses a `Classifier` pattern such as `12/0806 20/0001`, `!6/ffff%f?f?` or `-`.
     pub fn bytes(text: &str) -> Result<Pattern, RuleError> {
         if text.trim() == "-" {
             return Ok(Pattern::all());
@@ -63,7 +63,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// One `OFFSET/VALUE[%MASK]`.
+/// Parses one `OFFSET/VALUE[%MASK]`.
 fn clause(at: &mut Cursor<'_>, pattern: &mut Pattern) -> Result<u32, RuleError> {
     let start = at.pos;
     let offset = offset(at)?;
@@ -110,12 +110,12 @@ fn offset(at: &mut Cursor<'_>) -> Result<usize, RuleError> {
     number.ok_or_else(|| RuleError::new(start, "offset is beyond any packet"))
 }
 
-/// Value and mask of one hexadecimal digit; `?` is a digit that does not matter.
+/// Value and mask of one hexadecimal digit; `?` matches any digit.
 fn nibble(c: u8) -> (u32, u32) {
     (c as char).to_digit(16).map_or((0, 0), |v| (v, 0xF))
 }
 
-/// The clause as one test for each aligned word it touches, all joined.
+/// The clause as a conjunction of tests, one for each aligned word.
 fn words(pattern: &mut Pattern, offset: usize, value: &[u8], mask: Option<&[u8]>) -> u32 {
     let mut all = None;
     let mut word = (0, 0);

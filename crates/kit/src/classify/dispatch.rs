@@ -1,22 +1,22 @@
-//! Runs of tests of one word answered at once: by hash if all are equalities under one mask,
-//! by search among intervals otherwise.
+//! Dispatches: runs of tests of one word, replaced by a hash lookup if all are equalities under one
+//! mask, else by a binary search among intervals.
 
 use super::graph::{Graph, Target};
 use super::pattern::Test;
 
-/// Finds runs, along no branches.
+/// Collects runs of tests along no branches.
 ///
-/// A node that other branches enter too begins a run of its own, so a run that goes on past
-/// one has its rest twice. That is worth it as long as `spare` lasts, which keeps the whole
-/// linear in the size of the graph.
-pub(crate) struct Runs<'a> {
+/// A node with several incoming branches also starts a run of its own, so a run that continues past
+/// it duplicates the rest. `spare` limits these duplicates, so that the whole is linear in the size
+/// of the graph.
+pub(crate) struct RunCollector<'a> {
     graph: &'a Graph,
-    /// How many branches enter each node.
+    /// The number of incoming branches of each node.
     pub(crate) entries: Vec<u32>,
     spare: usize,
 }
 
-impl<'a> Runs<'a> {
+impl<'a> RunCollector<'a> {
     pub(crate) fn new(graph: &'a Graph) -> Self {
         let mut entries = vec![0; graph.nodes.len()];
         for target in graph.nodes.iter().flat_map(|n| [n.yes, n.no]) {
@@ -24,10 +24,10 @@ impl<'a> Runs<'a> {
                 *count += 1;
             }
         }
-        Runs { graph, entries, spare: 8 * graph.nodes.len() + 4096 }
+        RunCollector { graph, entries, spare: 8 * graph.nodes.len() + 4096 }
     }
 
-    /// The nodes from `first` on that compare one word under one mask for equality.
+    /// The nodes from `first` on that test one word under one mask for equality.
     pub(crate) fn equalities(&mut self, first: Target) -> Vec<Target> {
         let mask = self.graph.nodes[first as usize].test.mask;
         self.collect(first, |test| test.mask == mask && test.is_equality())
@@ -35,7 +35,7 @@ impl<'a> Runs<'a> {
 
     /// The nodes from `first` on whose tests are intervals of one masked word.
     ///
-    /// A mask that lacks only bits below its own lowest makes a test an interval.
+    /// A mask that lacks only bits below its lowest bit makes a test an interval.
     pub(crate) fn intervals(&mut self, first: Target) -> Vec<Target> {
         let mut union = self.graph.nodes[first as usize].test.mask;
         self.collect(first, |test| {
@@ -71,9 +71,9 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// A hash table with open addressing that is never more than half full.
+/// A hash table with open addressing that is at most half full.
 #[derive(Clone, Debug)]
-pub(crate) struct Slots {
+pub(crate) struct HashDispatch {
     slots: Box<[Slot]>,
     multiplier: u32,
     shift: u32,
@@ -86,21 +86,21 @@ struct Slot {
     target: Target,
 }
 
-/// Marks a slot without a word; no branch leads there.
+/// Marks an empty slot; no branch has this target.
 const EMPTY: Target = Target::MAX;
 
-impl Slots {
-    /// The table of `(word, word, target)`; the first of equal words counts.
+impl HashDispatch {
+    /// The table of `(word, word, target)`; of equal words the first counts.
     pub(crate) fn new(ranges: &[(u32, u32, Target)], default: Target) -> Self {
         let bits = (ranges.len().max(2) * 2).next_power_of_two().trailing_zeros()
             + u32::from(ranges.len() <= 32);
-        // For the few words that most programs know, look for a multiplier under which no two
-        // collide; for more, one that scatters well will do.
+        // For few words, as in most programs, search for a multiplier without collisions;
+        // for more, any that scatters well will do.
         let tries = if ranges.len() <= 64 { 64 } else { 2 };
         let mut multiplier = 0x9E37_79B1u32;
-        let mut best: Option<(usize, Slots)> = None;
+        let mut best: Option<(usize, HashDispatch)> = None;
         for _ in 0..tries {
-            let mut table = Slots {
+            let mut table = HashDispatch {
                 slots: vec![Slot { word: 0, target: EMPTY }; 1 << bits].into_boxed_slice(),
                 multiplier,
                 shift: 32 - bits,
@@ -115,7 +115,7 @@ impl Slots {
             }
             multiplier = multiplier.wrapping_mul(0x2C1B_3C6D) | 1;
         }
-        best.map(|(_, table)| table).unwrap_or_else(|| Slots {
+        best.map(|(_, table)| table).unwrap_or_else(|| HashDispatch {
             slots: Box::new([Slot { word: 0, target: EMPTY }]),
             multiplier,
             shift: 31,
@@ -127,7 +127,7 @@ impl Slots {
         ((word ^ word >> 16).wrapping_mul(self.multiplier) >> self.shift) as usize
     }
 
-    /// Adds a word and returns how far it stands from its home.
+    /// Adds a word and returns its distance from its home slot.
     fn insert(&mut self, word: u32, target: Target) -> usize {
         let last = self.slots.len() - 1;
         let mut at = self.home(word) & last;
@@ -143,7 +143,7 @@ impl Slots {
         probes
     }
 
-    /// Where words lead that the table does not know.
+    /// The target of words that are not in the table.
     pub(crate) fn default(&self) -> Target {
         self.default
     }
@@ -152,7 +152,7 @@ impl Slots {
         size_of_val(&self.slots[..])
     }
 
-    /// The words that the table knows, and where they lead.
+    /// The words of the table and their targets.
     pub(crate) fn known(&self) -> impl Iterator<Item = (u32, Target)> {
         self.slots.iter().filter(|s| s.target != EMPTY).map(|s| (s.word, s.target))
     }
@@ -174,15 +174,15 @@ impl Slots {
     }
 }
 
-/// Disjoint intervals that cover all words, by where they begin.
+/// Disjoint intervals that cover all words, by their start.
 #[derive(Clone, Debug)]
-pub(crate) struct Intervals {
+pub(crate) struct IntervalDispatch {
     starts: Box<[u32]>,
     targets: Box<[Target]>,
 }
 
-impl Intervals {
-    /// The intervals of which the first in `ranges` that covers a word gives its target.
+impl IntervalDispatch {
+    /// The intervals; each word has the target of the first range in `ranges` that covers it.
     pub(crate) fn new(ranges: &[(u32, u32, Target)], default: Target) -> Self {
         let mut starts: Vec<u32> = vec![0];
         for &(lo, hi, _) in ranges {
@@ -192,7 +192,7 @@ impl Intervals {
         starts.sort_unstable();
         starts.dedup();
         let mut targets = vec![default; starts.len()];
-        // `next[i]` leads to the first interval from `i` on that no range has taken yet.
+        // `next[i]` leads to the first interval from `i` on that has no target yet.
         let mut next: Vec<usize> = (0..=starts.len()).collect();
         for &(lo, hi, target) in ranges {
             let mut i = free(&mut next, starts.partition_point(|&s| s < lo));
@@ -204,7 +204,7 @@ impl Intervals {
         }
         let mut kept: Vec<(u32, Target)> = starts.into_iter().zip(targets).collect();
         kept.dedup_by_key(|&mut (_, target)| target);
-        Intervals {
+        IntervalDispatch {
             starts: kept.iter().map(|k| k.0).collect(),
             targets: kept.iter().map(|k| k.1).collect(),
         }
@@ -214,20 +214,20 @@ impl Intervals {
         size_of_val(&self.starts[..]) + size_of_val(&self.targets[..])
     }
 
-    /// How often the list is halved until one is left.
-    pub(crate) fn halvings(&self) -> u32 {
+    /// The number of steps of a binary search.
+    pub(crate) fn search_steps(&self) -> u32 {
         self.starts.len().next_power_of_two().ilog2()
     }
 
     #[inline(always)]
     pub(crate) fn find(&self, word: u32) -> Target {
-        // The first interval begins at zero.
+        // The first interval starts at zero.
         let at = self.starts.partition_point(|&start| start <= word) - 1;
         self.targets[at]
     }
 }
 
-/// The representative of `i`, halving the path to it.
+/// The representative of `i`, with path halving.
 fn free(next: &mut [usize], mut i: usize) -> usize {
     while next[i] != i {
         next[i] = next[next[i]];

@@ -1,15 +1,15 @@
-//! What is wrong with a rule, where, and what was probably meant.
+//! Errors in the text of rules: position, message and suggestion.
 
 use std::fmt;
 
-/// A mistake in the text of a rule, or something in it that deserves a warning.
+/// An error in the text of a rule, or a warning about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleError {
-    /// The byte of the rule's text at which the trouble starts.
+    /// The byte offset in the rule's text at which the problem starts.
     pub offset: usize,
-    /// What is wrong, in Click's words where Click has words for it.
+    /// The problem, in Click's words where Click has them.
     pub message: String,
-    /// What would be right.
+    /// A correct form.
     pub help: Option<String>,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for RuleError {
 
 impl std::error::Error for RuleError {}
 
-/// The candidate nearest to `word`, if one is near enough to be a slip of the hand.
+/// The candidate nearest to `word`, if it is near enough to be a typing error.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -46,7 +46,7 @@ pub(crate) fn nearest<'a>(
         .map(|(_, c)| c)
 }
 
-/// Optimal string alignment: edits and swapped neighbours both cost one.
+/// The optimal string alignment distance: edits and swapped neighbours both cost one.
 fn distance(a: &[u8], b: &[u8]) -> usize {
     let mut before: Vec<usize> = vec![0; b.len() + 1];
     let mut last: Vec<usize> = (0..=b.len()).collect();
@@ -69,7 +69,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn finds_slips_but_not_strangers() {
+    fn typing_errors_are_recognised_and_other_words_are_not() {
         let words = ["host", "port", "proto"];
         assert_eq!(nearest("hsot", words.into_iter()), Some("host"));
         assert_eq!(nearest("prot", words.into_iter()), Some("port"));

@@ -1,38 +1,39 @@
-//! What rules cost a packet, by tests and by a table: tried on packets made of the rules.
+//! Cost estimates of rules as tests and as a table, measured on packets that are made from the
+//! rules.
 
-use super::flat::{Flat, Load, TEST, Words};
+use super::bytecode::{Bytecode, HeaderWords, Load, TEST};
 use super::graph::Graph;
 use super::pattern::{Base, Expr, Pattern};
 use super::program::Rule;
-use super::table::{ByTable, LEAST};
+use super::table::{MIN_COST, RuleTable};
 use rapidhash::RapidHashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Packets that are tried.
+/// The number of sample packets.
 const SAMPLES: usize = 64;
-/// Rules of more tests than this are not made into a graph before fewer of them were, to see
-/// what that would come to.
-const MANY: usize = 16_384;
-/// The tests of the fewer rules: from what they cost, and twice.
-const FEW: [usize; 2] = [2048, 16_384];
+/// For rules with more tests than this, the cost of tests is first extrapolated from samples of the
+/// rules, because a graph of all of them takes long to compile.
+const MAX_COMPILED_TESTS: usize = 16_384;
+/// The tests in the two samples of the rules.
+const SAMPLED_TESTS: [usize; 2] = [2048, 16_384];
 
-/// How rules find out about a packet, and what speaks for it.
+/// The estimated costs of the two implementations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Estimate {
-    /// How many tests the rules have as written.
+    /// The number of tests in the rules as written.
     written: usize,
-    /// Instructions of a packet that goes through tests, about; none if there are so few that
-    /// nobody asks.
+    /// Approximate instructions per packet for tests; `None` if there are too few tests for an
+    /// estimate.
     tests: Option<u32>,
-    /// Instructions of a packet that is looked up, about; none if no table can be worth it.
+    /// Approximate instructions per packet for a table; `None` if no table can be cheaper.
     table: Option<u32>,
 }
 
 impl Estimate {
-    /// Of rules that nobody asks about.
-    pub(crate) fn of_tests(rules: &[Rule]) -> Estimate {
-        Estimate { written: rules.iter().map(tests_of).sum(), tests: None, table: None }
+    /// The estimate of rules that are compiled to tests without a comparison.
+    pub(crate) fn without_comparison(rules: &[Rule]) -> Estimate {
+        Estimate { written: rules.iter().map(count_tests).sum(), tests: None, table: None }
     }
 }
 
@@ -57,84 +58,84 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// What became of rules.
-pub(crate) enum Chosen {
-    /// Tests.
-    Tests(Graph, Flat),
-    /// A table.
-    Table(Arc<ByTable>),
+/// The compiled rules.
+pub(crate) enum CompiledRules {
+    /// As tests.
+    Tests(Graph, Bytecode),
+    /// As a table.
+    Table(Arc<RuleTable>),
 }
 
-/// Makes rules into what takes fewer instructions.
-pub(crate) fn choose(rules: &[Rule]) -> (Chosen, Estimate) {
-    let mut estimate = Estimate::of_tests(rules);
+/// Compiles rules to the implementation that takes fewer instructions.
+pub(crate) fn compile_cheapest(rules: &[Rule]) -> (CompiledRules, Estimate) {
+    let mut estimate = Estimate::without_comparison(rules);
     let written = estimate.written;
     if is_few(written) {
-        let (graph, flat) = tests(rules.iter());
-        return (Chosen::Tests(graph, flat), estimate);
+        let (graph, bytecode) = compile_tests(rules.iter());
+        return (CompiledRules::Tests(graph, bytecode), estimate);
     }
-    let samples = samples(rules);
+    let samples = make_samples(rules);
     let mut by_tests = None;
-    estimate.tests = Some(match predicted(rules, written, &samples) {
-        Some(cost) if cost > LEAST => cost,
+    estimate.tests = Some(match extrapolate(rules, written, &samples) {
+        Some(cost) if cost > MIN_COST => cost,
         _ => {
-            let (graph, flat) = tests(rules.iter());
-            let wait = flat.wait();
-            let cost = mean(&samples, |sample| flat.cost(sample, wait));
-            by_tests = Some((graph, flat));
+            let (graph, bytecode) = compile_tests(rules.iter());
+            let latency = bytecode.memory_latency();
+            let cost = mean(&samples, |sample| bytecode.cost(sample, latency));
+            by_tests = Some((graph, bytecode));
             cost
         }
     });
-    if estimate.tests <= Some(LEAST)
-        && let Some((graph, flat)) = by_tests
+    if estimate.tests <= Some(MIN_COST)
+        && let Some((graph, bytecode)) = by_tests
     {
-        return (Chosen::Tests(graph, flat), estimate);
+        return (CompiledRules::Tests(graph, bytecode), estimate);
     }
-    let table = ByTable::new(rules);
+    let table = RuleTable::new(rules);
     estimate.table = Some(mean(&samples, |sample| table.cost(sample)));
     if estimate.table < estimate.tests {
-        return (Chosen::Table(Arc::new(table)), estimate);
+        return (CompiledRules::Table(Arc::new(table)), estimate);
     }
-    let (graph, flat) = by_tests.unwrap_or_else(|| tests(rules.iter()));
-    (Chosen::Tests(graph, flat), estimate)
+    let (graph, bytecode) = by_tests.unwrap_or_else(|| compile_tests(rules.iter()));
+    (CompiledRules::Tests(graph, bytecode), estimate)
 }
 
-/// Whether so many tests, all of them, take no more than any table.
+/// Whether so many tests cost no more than the cheapest table.
 fn is_few(tests: usize) -> bool {
-    tests <= (LEAST / TEST) as usize
+    tests <= (MIN_COST / TEST) as usize
 }
 
-fn tests_of(rule: &Rule) -> usize {
+fn count_tests(rule: &Rule) -> usize {
     rule.pattern.nodes.iter().filter(|expr| matches!(expr, Expr::Test { .. })).count()
 }
 
-/// Rules as tests.
-pub(crate) fn tests<'a>(rules: impl Iterator<Item = &'a Rule>) -> (Graph, Flat) {
-    let graph = Graph::of_outputs(rules);
-    let flat = Flat::new(&graph);
-    (graph, flat)
+/// Compiles rules to tests.
+pub(crate) fn compile_tests<'a>(rules: impl Iterator<Item = &'a Rule>) -> (Graph, Bytecode) {
+    let graph = Graph::from_rules(rules);
+    let bytecode = Bytecode::new(&graph);
+    (graph, bytecode)
 }
 
-/// What the tests of many rules would cost, from what those of fewer do.
-fn predicted(rules: &[Rule], written: usize, samples: &[Sample]) -> Option<u32> {
-    if written <= MANY {
+/// The cost of the tests of many rules, extrapolated from samples of the rules.
+fn extrapolate(rules: &[Rule], written: usize, samples: &[Sample]) -> Option<u32> {
+    if written <= MAX_COMPILED_TESTS {
         return None;
     }
     let rules: Vec<Rule> = rules.iter().flat_map(alternatives).collect();
-    let [(few, cost_few), (more, cost_more)] = FEW.map(|most| {
+    let [(few, cost_few), (more, cost_more)] = SAMPLED_TESTS.map(|most| {
         let step = written.div_ceil(most);
-        let (_, flat) = tests(rules.iter().step_by(step));
-        let count = rules.iter().step_by(step).map(tests_of).sum::<usize>();
-        (count as f64, f64::from(mean(samples, |sample| flat.cost(sample, 0))))
+        let (_, bytecode) = compile_tests(rules.iter().step_by(step));
+        let count = rules.iter().step_by(step).map(count_tests).sum::<usize>();
+        (count as f64, f64::from(mean(samples, |sample| bytecode.cost(sample, 0))))
     });
     let each = (cost_more - cost_few) / (more - few).max(1.0);
     Some((cost_more + each.max(0.0) * (written as f64 - more)) as u32)
 }
 
-/// A rule as one for each of its pattern's alternatives, which come to the same.
+/// Splits a rule into one for each alternative of its pattern; together they are equivalent.
 pub(crate) fn alternatives(rule: &Rule) -> Vec<Rule> {
     let nodes = &rule.pattern.nodes;
-    // What a node is made of stands before it, in one piece.
+    // The operands of a node precede it, contiguously.
     let mut starts: Vec<usize> = Vec::with_capacity(nodes.len());
     for (at, expr) in nodes.iter().enumerate() {
         starts.push(match *expr {
@@ -162,14 +163,14 @@ fn mean(samples: &[Sample], cost: impl Fn(&Sample) -> u32) -> u32 {
     (sum / samples.len().max(1) as u64) as u32
 }
 
-/// A packet of which nothing is known but what some patterns say of it; it is long enough for
-/// every test.
+/// A sample packet: it has the words that some patterns require, zeros elsewhere, and is long
+/// enough for every test.
 #[derive(Default)]
 struct Sample {
     words: RapidHashMap<(Base, u16), u32>,
 }
 
-impl Words for Sample {
+impl HeaderWords for Sample {
     fn header(&self, _: Base) -> &[u8] {
         &[]
     }
@@ -182,12 +183,12 @@ impl Words for Sample {
         &[]
     }
 
-    fn are(&self, _: &[u8], _: usize) -> bool {
+    fn has_length(&self, _: &[u8], _: usize) -> bool {
         true
     }
 
     fn long(&self, _: &[u8], base: Base, offset: u16) -> Option<u64> {
-        // Words of this packet do not overlap, but where nobody asks.
+        // The words of the sample do not overlap where it matters.
         let word = |offset| self.word(base, offset).unwrap_or_default();
         Some(u64::from(word(offset)) << 32 | u64::from(word(offset + 4)))
     }
@@ -197,10 +198,10 @@ impl Words for Sample {
     }
 }
 
-/// Numbers that are the same each time.
-struct Numbers(u64);
+/// A linear congruential generator with a fixed seed.
+struct Lcg(u64);
 
-impl Numbers {
+impl Lcg {
     fn below(&mut self, end: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -208,15 +209,15 @@ impl Numbers {
     }
 }
 
-/// Packets that are as rules from everywhere say; what those do not say is as others say, and
-/// of some packets one word is as nobody says.
-fn samples(rules: &[Rule]) -> Vec<Sample> {
-    let mut numbers = Numbers(1);
+/// Makes sample packets, each from a rule (evenly over all rules) and another rule for the words
+/// that the first leaves open. In one of four, a random word matches no rule in particular.
+fn make_samples(rules: &[Rule]) -> Vec<Sample> {
+    let mut numbers = Lcg(1);
     let mut sample = |at: usize| {
         let mut sample = Sample::default();
         let other = numbers.below(rules.len());
         for rule in [other, at * rules.len() / SAMPLES].map(|at| &rules[at]) {
-            sample.fit(&rule.pattern, &mut numbers);
+            sample.apply(&rule.pattern, &mut numbers);
         }
         if at % 4 == 3 {
             let mut all: Vec<_> = sample.words.keys().copied().collect();
@@ -231,8 +232,8 @@ fn samples(rules: &[Rule]) -> Vec<Sample> {
 }
 
 impl Sample {
-    /// Makes a pattern match, by one of its alternatives.
-    fn fit(&mut self, pattern: &Pattern, numbers: &mut Numbers) {
+    /// Makes the sample match one alternative of a pattern.
+    fn apply(&mut self, pattern: &Pattern, numbers: &mut Lcg) {
         let nodes = &pattern.nodes;
         let mut leaves: Vec<usize> = Vec::with_capacity(nodes.len());
         for expr in nodes {
@@ -243,17 +244,17 @@ impl Sample {
                 Expr::Cond(a, b, c) => [a, b, c].iter().map(|&id| leaves[id as usize]).sum(),
             });
         }
-        let mut wanted: Vec<Option<bool>> = vec![None; nodes.len()];
-        if let Some(root) = wanted.last_mut() {
+        let mut required: Vec<Option<bool>> = vec![None; nodes.len()];
+        if let Some(root) = required.last_mut() {
             *root = Some(true);
         }
         for (at, expr) in nodes.iter().enumerate().rev() {
-            let Some(holds) = wanted[at] else { continue };
+            let Some(holds) = required[at] else { continue };
             let mut picks = |a: u32, b: u32| {
                 let (a, b) = (leaves[a as usize], leaves[b as usize]);
                 numbers.below(a + b) < a
             };
-            let mut want = |id: u32, holds: bool| wanted[id as usize] = Some(holds);
+            let mut require = |id: u32, holds: bool| required[id as usize] = Some(holds);
             match *expr {
                 Expr::Const(_) => {}
                 Expr::Test { test, negated } => {
@@ -268,19 +269,19 @@ impl Sample {
                     };
                     *word = *word & !load.mask | fit << shift;
                 }
-                Expr::Not(a) => want(a, !holds),
+                Expr::Not(a) => require(a, !holds),
                 Expr::And(a, b) | Expr::Or(a, b) => {
                     let all = matches!(expr, Expr::And(..)) == holds;
                     let first = picks(a, b);
                     [(a, first), (b, !first)]
                         .iter()
                         .filter(|it| all || it.1)
-                        .for_each(|it| want(it.0, holds));
+                        .for_each(|it| require(it.0, holds));
                 }
                 Expr::Cond(a, b, c) => {
                     let first = picks(b, c);
-                    want(a, first);
-                    want(if first { b } else { c }, holds);
+                    require(a, first);
+                    require(if first { b } else { c }, holds);
                 }
             }
         }

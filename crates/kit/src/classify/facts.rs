@@ -1,38 +1,38 @@
-//! What is known about a packet on a path through a program, and what follows from it.
+//! Data-flow facts about the packet on a path through a program, and what they imply.
 
 use super::pattern::{Base, Test};
 
 /// How many facts of each kind are kept; more would cost compile time and rarely decide a test.
-const KEPT: usize = 12;
+const MAX_FACTS: usize = 12;
 
-/// A masked word known to be within a range, and known to be there at all.
+/// The fact that a masked word exists and is within a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Within {
+struct RangeFact {
     test: Test,
 }
 
-/// Everything known on one edge. An empty value knows nothing and is always true.
+/// All facts on one edge. An empty value has no facts and is always true.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// Bytes that each header is known to have.
+    /// The minimum length of each header.
     length: [u16; 4],
-    within: Vec<Within>,
-    /// Tests known to be false, or unanswerable for want of bytes.
+    ranges: Vec<RangeFact>,
+    /// Tests that are false, or that the packet is too short for.
     failed: Vec<Test>,
 }
 
-/// Bits of one word that are known.
+/// The known bits of one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Known {
+pub(crate) struct KnownBits {
     pub(crate) mask: u32,
     pub(crate) value: u32,
 }
 
 impl Facts {
-    /// The bits known of the word that `test` looks at.
-    pub(crate) fn known(&self, test: &Test) -> Known {
-        let mut known = Known::default();
-        for Within { test: fact } in &self.within {
+    /// The known bits of the word that `test` reads.
+    pub(crate) fn known_bits(&self, test: &Test) -> KnownBits {
+        let mut known = KnownBits::default();
+        for RangeFact { test: fact } in &self.ranges {
             if fact.same_word(test) && fact.is_equality() {
                 known.mask |= fact.mask;
                 known.value |= fact.lo;
@@ -45,8 +45,8 @@ impl Facts {
         self.length[base as usize] >= bytes
     }
 
-    /// Which branch `test` takes, if that is already certain; short packets take the yes
-    /// branch if `short_yes`.
+    /// The branch that `test` takes, if the facts decide it. Short packets take the yes branch if
+    /// `short_yes`.
     pub(crate) fn decide(&self, test: &Test, short_yes: bool) -> Option<bool> {
         let there = self.has(test.base, test.needs());
         match self.matches(test) {
@@ -59,23 +59,23 @@ impl Facts {
         }
     }
 
-    /// Whether the word, if it is there, passes the test.
+    /// Whether the word, if the packet has it, passes the test.
     fn matches(&self, test: &Test) -> Option<bool> {
-        let known = self.known(test);
+        let known = self.known_bits(test);
         let (bits, free) = (known.value & test.mask, !known.mask & test.mask);
         if test.is_equality() && (bits ^ test.lo) & known.mask & test.mask != 0 {
             return Some(false);
         }
         let certain = range_answer(bits, bits | free, test);
         certain.or_else(|| {
-            let mut same = self.within.iter().filter(|w| w.test.mask == test.mask);
+            let mut same = self.ranges.iter().filter(|w| w.test.mask == test.mask);
             same.find(|w| w.test.same_word(test))
                 .and_then(|w| range_answer(w.test.lo, w.test.hi, test))
         })
     }
 
-    /// Adds what taking a branch says.
-    pub(crate) fn learn(&mut self, test: &Test, short_yes: bool, branch: bool) {
+    /// Adds the facts that follow from taking a branch.
+    pub(crate) fn assume(&mut self, test: &Test, short_yes: bool, branch: bool) {
         let needs = test.needs();
         let length = &mut self.length[test.base as usize];
         if branch != short_yes {
@@ -95,15 +95,15 @@ impl Facts {
         if self.failed.contains(&test) {
             return;
         }
-        if self.failed.len() == KEPT {
+        if self.failed.len() == MAX_FACTS {
             self.failed.remove(0);
         }
         self.failed.push(test);
     }
 
-    /// A failed range that touches an end leaves a range.
+    /// A false range test that touches an end of the known range leaves a smaller range.
     fn exclude(&mut self, test: &Test) {
-        let same = self.within.iter().find(|w| w.test.mask == test.mask && w.test.same_word(test));
+        let same = self.ranges.iter().find(|w| w.test.mask == test.mask && w.test.same_word(test));
         let (lo, hi) = same.map_or((0, test.mask), |w| (w.test.lo, w.test.hi));
         if test.lo <= lo && test.hi < hi {
             self.narrow(*test, test.hi + 1, hi);
@@ -113,31 +113,31 @@ impl Facts {
     }
 
     fn narrow(&mut self, test: Test, mut lo: u32, mut hi: u32) {
-        // A single bit has two values, whatever lies between them.
+        // A single bit has only two values.
         if test.mask.is_power_of_two() {
             lo = if lo > 0 { test.mask } else { 0 };
             hi = if hi < test.mask { 0 } else { test.mask };
         }
-        let same = |w: &&mut Within| w.test.mask == test.mask && w.test.same_word(&test);
-        if let Some(old) = self.within.iter_mut().find(same) {
+        let same = |w: &&mut RangeFact| w.test.mask == test.mask && w.test.same_word(&test);
+        if let Some(old) = self.ranges.iter_mut().find(same) {
             old.test.lo = old.test.lo.max(lo);
             old.test.hi = old.test.hi.min(hi);
             return;
         }
-        if self.within.len() == KEPT {
-            self.within.remove(0);
+        if self.ranges.len() == MAX_FACTS {
+            self.ranges.remove(0);
         }
-        self.within.push(Within { test: Test { lo, hi, ..test } });
+        self.ranges.push(RangeFact { test: Test { lo, hi, ..test } });
     }
 
-    /// Keeps only what `other` knows too.
+    /// Keeps only the facts that `other` has too.
     pub(crate) fn meet(&mut self, other: &Facts) {
         for (mine, theirs) in self.length.iter_mut().zip(other.length) {
             *mine = (*mine).min(theirs);
         }
-        self.within.retain_mut(|w| {
-            let same = |o: &&Within| o.test.mask == w.test.mask && o.test.same_word(&w.test);
-            let Some(o) = other.within.iter().find(same) else { return false };
+        self.ranges.retain_mut(|w| {
+            let same = |o: &&RangeFact| o.test.mask == w.test.mask && o.test.same_word(&w.test);
+            let Some(o) = other.ranges.iter().find(same) else { return false };
             w.test.lo = w.test.lo.min(o.test.lo);
             w.test.hi = w.test.hi.max(o.test.hi);
             true
@@ -146,7 +146,7 @@ impl Facts {
     }
 }
 
-/// The answer of `test` for all masked words between `lo` and `hi`, if they agree.
+/// The result of `test` for all masked words between `lo` and `hi`, if it is the same.
 fn range_answer(lo: u32, hi: u32, test: &Test) -> Option<bool> {
     if hi < test.lo || lo > test.hi {
         Some(false)
@@ -157,7 +157,7 @@ fn range_answer(lo: u32, hi: u32, test: &Test) -> Option<bool> {
     }
 }
 
-/// Whether a packet that passes `test` is certain to pass `wider`.
+/// Whether every packet that passes `test` passes `wider`.
 fn implies(test: &Test, wider: &Test) -> bool {
     if !test.same_word(wider) {
         return false;
@@ -177,20 +177,20 @@ mod tests {
     }
 
     #[test]
-    fn a_passed_test_decides_equal_and_contrary_ones() {
+    fn a_passed_test_decides_equal_and_contradicting_tests() {
         let mut facts = Facts::default();
-        facts.learn(&test(0xFF00, 0x600, 0x600), false, true);
+        facts.assume(&test(0xFF00, 0x600, 0x600), false, true);
         assert_eq!(facts.decide(&test(0xFF00, 0x600, 0x600), false), Some(true));
         assert_eq!(facts.decide(&test(0xFFFF, 0x700, 0x700), false), Some(false));
         assert_eq!(facts.decide(&test(0xFFFF, 0x601, 0x601), false), None);
-        // The last byte may be missing, and then this test would say yes.
+        // The last byte may be missing, and then this test would be true.
         assert_eq!(facts.decide(&test(0xFFFF, 0x700, 0x700), true), None);
     }
 
     #[test]
     fn a_failed_test_decides_narrower_ones() {
         let mut facts = Facts::default();
-        facts.learn(&test(0xFFFF, 10, 20), false, false);
+        facts.assume(&test(0xFFFF, 10, 20), false, false);
         assert_eq!(facts.decide(&test(0xFFFF, 12, 13), false), Some(false));
         assert_eq!(facts.decide(&test(0xFFFF, 9, 13), false), None);
         assert_eq!(facts.decide(&test(0xFFFF, 12, 13), true), None);
@@ -199,18 +199,18 @@ mod tests {
     #[test]
     fn ranges_close_from_both_ends() {
         let mut facts = Facts::default();
-        facts.learn(&test(0xFFFF, 0, 1023), true, false);
-        facts.learn(&test(0xFFFF, 2048, 0xFFFF), false, false);
+        facts.assume(&test(0xFFFF, 0, 1023), true, false);
+        facts.assume(&test(0xFFFF, 2048, 0xFFFF), false, false);
         assert_eq!(facts.decide(&test(0xFFFF, 1024, 2047), false), Some(true));
-        facts.learn(&test(0x4, 0, 0), false, false);
+        facts.assume(&test(0x4, 0, 0), false, false);
         assert_eq!(facts.decide(&test(0x4, 4, 4), true), Some(true));
     }
 
     #[test]
-    fn meeting_keeps_what_both_know() {
+    fn meet_keeps_the_common_facts() {
         let (mut a, mut b) = (Facts::default(), Facts::default());
-        a.learn(&test(0xFF, 6, 6), false, true);
-        b.learn(&test(0xFF, 17, 17), false, true);
+        a.assume(&test(0xFF, 6, 6), false, true);
+        b.assume(&test(0xFF, 17, 17), false, true);
         a.meet(&b);
         assert_eq!(a.decide(&test(0xFF, 3, 3), false), Some(false));
         assert_eq!(a.decide(&test(0xFF, 6, 6), false), None);

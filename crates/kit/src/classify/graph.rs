@@ -1,18 +1,18 @@
-//! Rules as a graph of tests whose branches only lead forward, and its optimisation.
+//! A graph of tests whose branches only lead forward, and its optimisation.
 
 use std::collections::HashMap;
 
 use super::facts::Facts;
 use super::pattern::{Base, Expr, Pattern, Test};
 use super::program::Rule;
-use super::runs::Runs;
+use super::runs::RunIndex;
 
-/// A node's number, or from [`OUT`] on an end: an output's number or a rule's, or [`DROP`].
+/// A node's number, or from [`OUT`] on a final target: an output's or a rule's number, or [`DROP`].
 pub(crate) type Target = u32;
 pub(crate) const OUT: Target = 0x8000_0000;
 pub(crate) const DROP: Target = Target::MAX - 1;
 
-/// One test and its branches.
+/// A test and its branches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Node {
     pub(crate) test: Test,
@@ -36,13 +36,13 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Strings the patterns together, each with its end; what none takes is dropped.
+    /// Chains patterns, each with its final target; a packet that matches none is dropped.
     pub(crate) fn new<'a>(rules: impl Iterator<Item = (&'a Pattern, Target)>) -> Self {
         let mut nodes = Vec::new();
         for (pattern, end) in rules {
             lower(pattern, end, &mut nodes);
         }
-        // The last rule's refusals lead beyond the last node.
+        // The no branches of the last rule lead beyond the last node.
         let beyond = nodes.len() as Target;
         let targets = nodes.iter_mut().flat_map(|n: &mut Node| [&mut n.yes, &mut n.no]);
         targets.filter(|t| **t == beyond).for_each(|t| *t = DROP);
@@ -50,40 +50,40 @@ impl Graph {
         Graph { nodes, start }
     }
 
-    /// The tests of rules, whose ends are their outputs.
-    pub(crate) fn of_outputs<'a>(rules: impl Iterator<Item = &'a Rule>) -> Self {
+    /// The optimised graph of rules, whose final targets are outputs.
+    pub(crate) fn from_rules<'a>(rules: impl Iterator<Item = &'a Rule>) -> Self {
         let target = |output: Option<u8>| output.map_or(DROP, |port| OUT + Target::from(port));
         Graph::new(rules.map(|rule| (&rule.pattern, target(rule.output)))).optimised()
     }
 
-    /// The same decisions by fewer tests.
+    /// An equivalent graph with fewer tests.
     pub(crate) fn optimised(mut self) -> Self {
-        self.thread();
-        self.share();
-        self.sweep();
+        self.thread_jumps();
+        self.merge_equal();
+        self.remove_unreachable();
         self
     }
 
-    /// Lets every branch skip the tests whose outcome is certain on all paths that take it.
+    /// Jump threading: lets every branch skip the tests that its facts decide.
     ///
-    /// A node that is reached in different states of knowledge becomes up to `width` nodes,
-    /// after which those states are reduced to what they have in common. One pass suffices:
-    /// branches lead forward, so all ways to a node are known when the pass reaches it.
-    fn thread(&mut self) {
-        // Sets of rules too long to be taken apart this way have their runs instead.
+    /// A node that is reached with different facts is copied up to `width` times; after that, the
+    /// facts of further branches are merged. One pass suffices: branches lead forward, so all edges
+    /// to a node are known when the pass reaches it.
+    fn thread_jumps(&mut self) {
+        // Longer programs rely on runs instead of copies.
         let width = if self.nodes.len() <= 2048 { 8 } else { 1 };
-        let mut threader = Threader::new(&self.nodes);
-        let mut copies = Copies::new(self.nodes.len(), width);
-        let start = threader.follow(&self.nodes, self.start, &Facts::default());
+        let mut jumps = JumpThreader::new(&self.nodes);
+        let mut copies = NodeCopies::new(self.nodes.len(), width);
+        let start = jumps.follow(&self.nodes, self.start, &Facts::default());
         let start = copies.enter(start, &Facts::default());
         let mut nodes = Vec::with_capacity(self.nodes.len());
         for (i, node) in self.nodes.iter().enumerate() {
-            for (id, facts) in std::mem::take(&mut copies.of[i]) {
+            for (id, facts) in std::mem::take(&mut copies.by_node[i]) {
                 copies.number[id as usize] = nodes.len() as Target;
                 let mut branch = |yes: bool| {
                     let mut known = facts.clone();
-                    known.learn(&node.test, node.short_yes, yes);
-                    let target = threader.follow(&self.nodes, node.branch(yes), &known);
+                    known.assume(&node.test, node.short_yes, yes);
+                    let target = jumps.follow(&self.nodes, node.branch(yes), &known);
                     copies.enter(target, &known)
                 };
                 let (yes, no) = (branch(true), branch(false));
@@ -91,14 +91,14 @@ impl Graph {
             }
         }
         for node in &mut nodes {
-            (node.yes, node.no) = (copies.numbered(node.yes), copies.numbered(node.no));
+            (node.yes, node.no) = (copies.new_number(node.yes), copies.new_number(node.no));
         }
-        self.start = copies.numbered(start);
+        self.start = copies.new_number(start);
         self.nodes = nodes;
     }
 
-    /// Makes equal subgraphs one, drops tests that do not matter and joins tests of one word.
-    fn share(&mut self) {
+    /// Merges equal subgraphs, removes tests without effect and joins tests of one word.
+    fn merge_equal(&mut self) {
         let mut seen: HashMap<Node, Target> = HashMap::with_capacity(self.nodes.len());
         let mut canon: Vec<Target> = vec![DROP; self.nodes.len()];
         for i in (0..self.nodes.len()).rev() {
@@ -119,8 +119,8 @@ impl Graph {
         self.start = canon.get(self.start as usize).copied().unwrap_or(self.start);
     }
 
-    /// Removes what cannot be reached and numbers the rest in order.
-    fn sweep(&mut self) {
+    /// Removes unreachable nodes and renumbers the others in order.
+    fn remove_unreachable(&mut self) {
         let mut reached = vec![false; self.nodes.len()];
         if let Some(first) = reached.get_mut(self.start as usize) {
             *first = true;
@@ -147,11 +147,11 @@ impl Graph {
     }
 }
 
-/// Appends one node for each leaf of `pattern`; refusals lead to the node after them.
+/// Appends one node for each leaf of `pattern`; its no branches lead to the node after them.
 fn lower(pattern: &Pattern, end: Target, nodes: &mut Vec<Node>) {
     let exprs = &pattern.nodes;
     let first = nodes.len() as Target;
-    // Bottom up: where each subexpression begins. Operands stand before their operator.
+    // Bottom up: the first node of each subexpression. Operands precede their operator.
     let mut entry: Vec<Target> = Vec::with_capacity(exprs.len());
     let mut leaves = first;
     for expr in exprs {
@@ -168,7 +168,7 @@ fn lower(pattern: &Pattern, end: Target, nodes: &mut Vec<Node>) {
     let unused = Test::equal(Base::Packet, 0, 0, 0);
     let empty = Node { test: unused, short_yes: false, yes: DROP, no: DROP };
     nodes.resize(leaves as usize, empty);
-    // Top down: where each subexpression leads.
+    // Top down: the targets of each subexpression.
     let mut leads = vec![(DROP, DROP); exprs.len()];
     if let Some(root) = leads.last_mut() {
         *root = (end, leaves);
@@ -203,7 +203,7 @@ fn lower(pattern: &Pattern, end: Target, nodes: &mut Vec<Node>) {
     }
 }
 
-/// `node` and the `next` that its yes branch leads to as one test of the same word.
+/// One test for `node` and the `next` node on its yes branch, if both read the same word.
 fn join(node: &Node, next: &Node) -> Option<Node> {
     let (a, b) = (&node.test, &next.test);
     let fits = a.same_word(b)
@@ -217,23 +217,23 @@ fn join(node: &Node, next: &Node) -> Option<Node> {
     fits.then_some(Node { test, yes: next.yes, ..*node })
 }
 
-/// The copies of nodes that differ in what is known there.
-struct Copies {
+/// NodeCopies of nodes, by the facts that hold there.
+struct NodeCopies {
     width: usize,
-    /// For each node, its copies: their identity and what is known.
-    of: Vec<Vec<(u32, Facts)>>,
-    /// For each copy, the number it gets in the new graph.
+    /// For each node, its copies: their id and their facts.
+    by_node: Vec<Vec<(u32, Facts)>>,
+    /// For each copy, its number in the new graph.
     number: Vec<Target>,
 }
 
-impl Copies {
+impl NodeCopies {
     fn new(nodes: usize, width: usize) -> Self {
-        Copies { width, of: vec![Vec::new(); nodes], number: Vec::new() }
+        NodeCopies { width, by_node: vec![Vec::new(); nodes], number: Vec::new() }
     }
 
-    /// The copy of `target` for `facts`; ends stand for themselves.
+    /// The copy of `target` for `facts`; final targets stay as they are.
     fn enter(&mut self, target: Target, facts: &Facts) -> Target {
-        let Some(copies) = self.of.get_mut(target as usize) else { return target };
+        let Some(copies) = self.by_node.get_mut(target as usize) else { return target };
         if let Some((id, _)) = copies.iter().find(|(_, known)| known == facts) {
             return *id;
         }
@@ -248,21 +248,21 @@ impl Copies {
         self.number.len() as Target - 1
     }
 
-    fn numbered(&self, target: Target) -> Target {
+    fn new_number(&self, target: Target) -> Target {
         self.number.get(target as usize).copied().unwrap_or(target)
     }
 }
 
-/// Follows branches through tests that are already decided, within a budget.
-struct Threader {
-    runs: Runs,
-    /// Steps left. Running out costs optimisation, not correctness.
+/// Follows branches through tests that the facts decide, within a budget.
+struct JumpThreader {
+    runs: RunIndex,
+    /// Steps left. An exhausted budget costs optimisation, not correctness.
     budget: usize,
 }
 
-impl Threader {
+impl JumpThreader {
     fn new(nodes: &[Node]) -> Self {
-        Threader { runs: Runs::new(nodes), budget: (1 << 18) + nodes.len() * 32 }
+        JumpThreader { runs: RunIndex::new(nodes), budget: (1 << 18) + nodes.len() * 32 }
     }
 
     fn follow(&mut self, nodes: &[Node], mut target: Target, facts: &Facts) -> Target {
@@ -272,7 +272,7 @@ impl Threader {
             let Some(answer) = facts.decide(&node.test, node.short_yes) else { break };
             target = node.branch(answer);
             if !answer {
-                target = self.runs.skip(nodes, target, &node.test, facts.known(&node.test));
+                target = self.runs.skip(nodes, target, &node.test, facts.known_bits(&node.test));
             }
         }
         target

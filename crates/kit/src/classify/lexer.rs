@@ -1,15 +1,15 @@
-//! The words of the IP languages, each with its place in the text.
+//! The lexer of the IP languages: words with their offsets.
 
-/// One word.
+/// A word of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Word<'a> {
+pub(crate) struct Token<'a> {
     pub(crate) text: &'a str,
     pub(crate) offset: usize,
 }
 
-/// Divides `text` into words. `:` belongs to words (Ethernet addresses), so the colon of
-/// `?:` needs blanks around it.
-pub(crate) fn words(text: &str) -> Vec<Word<'_>> {
+/// Splits `text` into words. `:` belongs to words (Ethernet addresses), so the colon of `?:` needs
+/// blanks around it.
+pub(crate) fn tokenize(text: &str) -> Vec<Token<'_>> {
     let bytes = text.as_bytes();
     let mut words = Vec::new();
     let mut pos = 0;
@@ -25,7 +25,7 @@ pub(crate) fn words(text: &str) -> Vec<Word<'_>> {
             b'(' | b')' | b'[' | b']' | b',' | b';' | b'?' => 1,
             _ => plain(&text[pos..]),
         };
-        words.push(Word { text: &text[pos..pos + length], offset: pos });
+        words.push(Token { text: &text[pos..pos + length], offset: pos });
         pos += length;
     }
     words

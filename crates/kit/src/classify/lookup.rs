@@ -1,4 +1,4 @@
-//! What a word of the IP languages means in its place.
+//! The meaning of a word of the IP languages in its context.
 
 use super::names::{ANY_TRANSPORT, FLAGS, ICMP_TYPES, Names, PORTS, PROTOCOLS, TCP_OR_UDP, find};
 use super::primitive::*;
@@ -24,7 +24,7 @@ const TYPES: &[(&str, Kind)] = &[
     ("win", Kind::Field(TCP_WIN)),
 ];
 
-/// Words with a meaning of their own.
+/// Words of the syntax.
 const SYNTAX: &[&str] =
     &["and", "dest", "dst", "ether", "false", "ip", "mask", "not", "or", "src", "true"];
 
@@ -34,28 +34,28 @@ pub(crate) fn known_words() -> impl Iterator<Item = &'static str> {
     TYPES.iter().map(|t| t.0).chain(SYNTAX.iter().copied()).chain(tables)
 }
 
-/// What a word turned out to be.
-pub(crate) enum Found {
+/// The meaning of a word.
+pub(crate) enum Meaning {
     Type(Kind),
     Data(Data),
-    /// Names something, but not here, or more than one thing.
-    Wrong(String),
-    Nothing,
+    /// A word with a meaning that does not fit the context, or with several that do.
+    Misplaced(String),
+    Unknown,
 }
 
-/// What `word` names where a `kind` of `protocol` is expected.
-pub(crate) fn lookup(
+/// The meaning of `word` where a `kind` of `protocol` is expected.
+pub(crate) fn lookup_word(
     word: &str,
     kind: Option<Kind>,
     protocol: Option<u32>,
     names: &dyn Names,
-) -> Found {
+) -> Meaning {
     if kind.is_none() {
         if let Some(&(_, kind)) = TYPES.iter().find(|t| t.0 == word) {
-            return Found::Type(kind);
+            return Meaning::Type(kind);
         }
         if SYNTAX.contains(&word) {
-            return Found::Nothing;
+            return Meaning::Unknown;
         }
     }
     let carried = |numbers: &[u32]| protocol.is_none_or(|p| numbers.contains(&p));
@@ -71,8 +71,8 @@ pub(crate) fn lookup(
     ];
     let mut fitting = found.iter().flatten().filter(|f| (kind.is_none() || f.1) && f.2);
     match (fitting.next(), fitting.next()) {
-        (Some(only), None) => Found::Data(only.0),
-        (None, None) if found.iter().all(Option::is_none) => Found::Nothing,
+        (Some(only), None) => Meaning::Data(only.0),
+        (None, None) if found.iter().all(Option::is_none) => Meaning::Unknown,
         (first, _) => {
             let what = if first.is_some() { "ambiguous" } else { "meaningless" };
             let asked = spell(kind.map_or("", Kind::name), protocol, word);
@@ -81,7 +81,7 @@ pub(crate) fn lookup(
                 .flatten()
                 .map(|f| format!("'{}'", spell(data_name(f.0), None, word)))
                 .collect();
-            Found::Wrong(format!("'{asked}' is {what}; try {}", options.join(", ")))
+            Meaning::Misplaced(format!("'{asked}' is {what}; try {}", options.join(", ")))
         }
     }
 }

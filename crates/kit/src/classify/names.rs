@@ -1,6 +1,6 @@
 //! The names that the IP languages know: fields, protocols, ports, TCP flags, ICMP types.
 
-/// Names that a configuration adds, as `AddressInfo` and `IPNameInfo` do.
+/// Names that a configuration adds with `AddressInfo` and `IPNameInfo`.
 pub trait Names {
     /// The IPv4 address called `name`, in host byte order.
     fn address(&self, name: &str) -> Option<u32> {
@@ -39,12 +39,12 @@ pub trait Names {
     }
 }
 
-/// Only the built-in names.
+/// The built-in names only.
 pub struct NoNames;
 
 impl Names for NoNames {}
 
-/// `tcpudp`: either of them.
+/// `tcpudp`: TCP or UDP.
 pub(crate) const TCP_OR_UDP: u32 = 257;
 /// `transp`: any transport protocol.
 pub(crate) const ANY_TRANSPORT: u32 = 258;
@@ -88,7 +88,7 @@ pub(crate) const ICMP_TYPES: &[(&str, u32)] = &[
     ("unreachable", 3),
 ];
 
-/// Click's own list and the services that a Unix system knows by name.
+/// Click's own list, with the services that a Unix system has names for.
 pub(crate) const PORTS: &[(&str, u32)] = &[
     ("auth", 113),
     ("bgp", 179),
@@ -151,7 +151,7 @@ pub(crate) const PORTS: &[(&str, u32)] = &[
     ("x11", 6000),
 ];
 
-/// What `table` says of `name`.
+/// The number of `name` in `table`.
 pub(crate) fn find(table: &[(&str, u32)], name: &str) -> Option<u32> {
     table.iter().find(|(n, _)| *n == name).map(|&(_, v)| v)
 }

@@ -1,4 +1,4 @@
-//! The grammar of the IP languages, without recursion.
+//! The parser of the IP languages, without recursion.
 //!
 //! ```text
 //! expr    = or_expr [ "?" expr ":" expr ]
@@ -8,22 +8,22 @@
 //! ```
 
 use super::error::{RuleError, nearest};
-use super::lexer::{Word, words};
-use super::lookup::{Found, known_words, lookup};
+use super::lexer::{Token, tokenize};
+use super::lookup::{Meaning, known_words, lookup_word};
 use super::names::{Names, NoNames};
 use super::pattern::{Expr, Id, Pattern};
 use super::primitive::*;
 use crate::text::{parse_ether, parse_ipv4, parse_ipv4_prefix, parse_u32};
 
 impl Pattern {
-    /// Reads an `IPClassifier` pattern such as `src net 10.0.0.0/8 and tcp dst port 80 or 443`.
+    /// Parses an `IPClassifier` pattern such as `src net 10.0.0.0/8 and tcp dst port 80 or 443`.
     pub fn ip(text: &str) -> Result<Pattern, RuleError> {
         Pattern::ip_with(text, &NoNames)
     }
 
-    /// As [`Pattern::ip`], with names beyond the built-in ones.
+    /// Like [`Pattern::ip`], with names beyond the built-in ones.
     pub fn ip_with(text: &str, names: &dyn Names) -> Result<Pattern, RuleError> {
-        let words = words(text);
+        let words = tokenize(text);
         match words.as_slice() {
             [] => Err(RuleError::new(0, "empty pattern").help("'-' matches every packet")),
             words => parse(words, text.len(), names),
@@ -31,15 +31,15 @@ impl Pattern {
     }
 }
 
-/// Parses the words of a pattern; `end` is where its text ends.
+/// Parses the words of a pattern; `end` is the offset of the end of its text.
 pub(crate) fn parse(
-    words: &[Word<'_>],
+    words: &[Token<'_>],
     end: usize,
     names: &dyn Names,
 ) -> Result<Pattern, RuleError> {
     match words {
-        [] | [Word { text: "-" | "any" | "all", .. }] => return Ok(Pattern::all()),
-        [Word { text: "none", .. }] => return Ok(Pattern::none()),
+        [] | [Token { text: "-" | "any" | "all", .. }] => return Ok(Pattern::all()),
+        [Token { text: "none", .. }] => return Ok(Pattern::none()),
         _ => {}
     }
     let mut parser = Parser {
@@ -49,17 +49,17 @@ pub(crate) fn parse(
         pos: 0,
         pattern: Pattern::empty(),
         previous: Primitive::at(0),
-        levels: vec![Level::new(Opened::Top)],
+        levels: vec![Level::new(Opener::Top)],
     };
     parser.expression()?;
     Ok(parser.pattern)
 }
 
-/// What opened a level of the expression.
+/// The token that opener a level of the expression.
 #[derive(Clone, Copy, PartialEq)]
-enum Opened {
+enum Opener {
     Top,
-    /// `(`, at this offset, perhaps after an odd number of `not`s.
+    /// `(`, at this offset; `negated` after an odd number of `not`s.
     Paren {
         negated: bool,
         offset: usize,
@@ -70,25 +70,25 @@ enum Opened {
     },
 }
 
-/// An expression still being read.
+/// An expression that is being parsed.
 struct Level {
-    opened: Opened,
+    opener: Opener,
     term: Option<Id>,
     or: Option<Id>,
-    /// Conditions and their branches so far, of the ternaries that the last part will complete.
+    /// Conditions and their yes branches, of the ternaries that the last operand will complete.
     choices: Vec<(Id, Id)>,
-    /// The condition whose branch is being read.
+    /// The condition whose yes branch is being parsed.
     condition: Option<Id>,
 }
 
 impl Level {
-    fn new(opened: Opened) -> Self {
-        Level { opened, term: None, or: None, choices: Vec::new(), condition: None }
+    fn new(opener: Opener) -> Self {
+        Level { opener, term: None, or: None, choices: Vec::new(), condition: None }
     }
 }
 
 struct Parser<'a> {
-    words: &'a [Word<'a>],
+    words: &'a [Token<'a>],
     end: usize,
     names: &'a dyn Names,
     pos: usize,
@@ -113,7 +113,7 @@ impl<'a> Parser<'a> {
     }
 
     fn level(&mut self) -> &mut Level {
-        // The top level is only popped by `finish`, after which nothing is read.
+        // `finish` alone pops the top level, and nothing is parsed after it.
         let last = self.levels.len() - 1;
         &mut self.levels[last]
     }
@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
                         let level = self.level();
                         level.condition = condition;
                         level.or = None;
-                        self.levels.push(Level::new(Opened::Branch { offset }));
+                        self.levels.push(Level::new(Opener::Branch { offset }));
                         break;
                     }
                     Some(":") => {
@@ -154,7 +154,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// One factor, or the opening of one in parentheses and on to its first factor.
+    /// Parses one factor, or opening parentheses and the first factor in them.
     fn factor(&mut self) -> Result<(), RuleError> {
         loop {
             let mut negated = false;
@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
             }
             let offset = self.offset();
             self.pos += 1;
-            self.levels.push(Level::new(Opened::Paren { negated, offset }));
+            self.levels.push(Level::new(Opener::Paren { negated, offset }));
         }
     }
 
@@ -209,7 +209,7 @@ impl<'a> Parser<'a> {
         self.level().or
     }
 
-    /// The value of the whole level: the last part and the ternaries before it.
+    /// The value of the whole level: the last operand with the ternaries before it.
     fn fold(&mut self) -> Option<Id> {
         let last = self.fold_or();
         let choices = std::mem::take(&mut self.level().choices);
@@ -218,7 +218,7 @@ impl<'a> Parser<'a> {
     }
 
     fn close_branch(&mut self) -> Result<(), RuleError> {
-        if !matches!(self.level().opened, Opened::Branch { .. }) {
+        if !matches!(self.level().opener, Opener::Branch { .. }) {
             return self.error("':' without '?'");
         }
         self.pos += 1;
@@ -232,10 +232,10 @@ impl<'a> Parser<'a> {
     }
 
     fn close_paren(&mut self) -> Result<(), RuleError> {
-        match self.level().opened {
-            Opened::Top => self.error("garbage after expression at ')'"),
-            Opened::Branch { offset } => Err(missing_colon(offset)),
-            Opened::Paren { negated, .. } => {
+        match self.level().opener {
+            Opener::Top => self.error("garbage after expression at ')'"),
+            Opener::Branch { offset } => Err(missing_colon(offset)),
+            Opener::Paren { negated, .. } => {
                 self.pos += 1;
                 let value = self.fold();
                 self.levels.pop();
@@ -249,12 +249,12 @@ impl<'a> Parser<'a> {
     }
 
     fn finish(&mut self) -> Result<(), RuleError> {
-        match self.level().opened {
-            Opened::Paren { offset, .. } => {
+        match self.level().opener {
+            Opener::Paren { offset, .. } => {
                 Err(RuleError::new(offset, "missing ')'").help("this '(' is not closed"))
             }
-            Opened::Branch { offset } => Err(missing_colon(offset)),
-            Opened::Top => {
+            Opener::Branch { offset } => Err(missing_colon(offset)),
+            Opener::Top => {
                 self.fold();
                 Ok(())
             }
@@ -282,15 +282,15 @@ impl<'a> Parser<'a> {
         Ok(self.pattern.not(id, negated))
     }
 
-    /// `src`, `dst`, `ip`, protocols and fields, in any order.
+    /// Parses `src`, `dst`, `ip`, protocols and fields, in any order.
     fn qualifiers(&mut self, prim: &mut Primitive, negated: &mut bool) -> Result<(), RuleError> {
         while let Some(word) = self.peek() {
             match word {
                 "src" | "dst" | "dest" => {
-                    if prim.ends.is_some() {
+                    if prim.direction.is_some() {
                         return self.error("'src' or 'dst' specified twice");
                     }
-                    prim.ends = Some(self.ends(word));
+                    prim.direction = Some(self.direction(word));
                 }
                 "ip" | "ether" => {
                     if prim.header.is_some() {
@@ -300,9 +300,9 @@ impl<'a> Parser<'a> {
                     prim.header = Some(header);
                 }
                 "not" | "!" => *negated = !*negated,
-                _ => match lookup(word, None, None, self.names) {
-                    Found::Type(kind) => self.set_kind(prim, kind)?,
-                    Found::Data(Data::Proto(number)) => self.set_protocol(prim, number)?,
+                _ => match lookup_word(word, None, None, self.names) {
+                    Meaning::Type(kind) => self.set_kind(prim, kind)?,
+                    Meaning::Data(Data::Proto(number)) => self.set_protocol(prim, number)?,
                     _ => return Ok(()),
                 },
             }
@@ -311,19 +311,19 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `src` alone, or as far as `src or dst`; leaves the last word to the caller.
-    fn ends(&mut self, word: &str) -> Ends {
+    /// Parses `src` alone or `src or dst`, without consuming the last word.
+    fn direction(&mut self, word: &str) -> Direction {
         if word != "src" {
-            return Ends::Dst;
+            return Direction::Dst;
         }
         let text = |i: usize| self.words.get(self.pos + i).map_or("", |w| w.text);
-        let ends = match (text(1), text(2)) {
-            ("and" | "&&", "dst" | "dest") => Ends::Both,
-            ("or" | "||", "dst" | "dest") => Ends::Either,
-            _ => return Ends::Src,
+        let direction = match (text(1), text(2)) {
+            ("and" | "&&", "dst" | "dest") => Direction::Both,
+            ("or" | "||", "dst" | "dest") => Direction::Either,
+            _ => return Direction::Src,
         };
         self.pos += 2;
-        ends
+        direction
     }
 
     fn set_kind(&self, prim: &mut Primitive, kind: Kind) -> Result<(), RuleError> {
@@ -345,7 +345,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `[POS]`, `[POS:LEN]` or `[FIRST,LAST]`.
+    /// Parses `[POS]`, `[POS:LEN]` or `[FIRST,LAST]`.
     fn brackets(&mut self, prim: &mut Primitive) -> Result<(), RuleError> {
         let open = self.offset();
         self.pos += 1;
@@ -359,7 +359,7 @@ impl<'a> Parser<'a> {
             self.pos += 1;
         }
         self.pos += 1;
-        let Some((first, length)) = field_place(&inside) else {
+        let Some((first, length)) = field_range(&inside) else {
             return Err(RuleError::new(
                 open,
                 "syntax error after '[', expected '[POS]' or '[POS:LEN]'",
@@ -383,7 +383,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `& MASK`.
+    /// Parses `& MASK`.
     fn mask(&mut self, prim: &mut Primitive) -> Result<(), RuleError> {
         if self.peek() != Some("&") {
             return Ok(());
@@ -423,19 +423,19 @@ impl<'a> Parser<'a> {
         prim.negated = negated;
     }
 
-    /// The value compared with, if the next word is one.
+    /// Parses the value that is compared with, if the next word is one.
     fn data(&mut self, prim: &mut Primitive) -> Result<(), RuleError> {
         let after_operator = self.pos > 0
             && matches!(self.words[self.pos - 1].text, "=" | "==" | "!=" | "<" | ">" | "<=" | ">=");
         let word = self.words.get(self.pos).copied();
         if let Some(word) = word {
-            match lookup(word.text, prim.kind, prim.protocol, self.names) {
-                Found::Wrong(message) => return self.error(message),
-                Found::Data(data) => prim.data = data,
-                Found::Type(_) | Found::Nothing => prim.data = self.value(word.text, prim),
+            match lookup_word(word.text, prim.kind, prim.protocol, self.names) {
+                Meaning::Misplaced(message) => return self.error(message),
+                Meaning::Data(data) => prim.data = data,
+                Meaning::Type(_) | Meaning::Unknown => prim.data = self.value(word.text, prim),
             }
         }
-        if prim.data != Data::Nothing {
+        if prim.data != Data::None {
             self.pos += 1;
             return self.net_mask(prim);
         }
@@ -451,7 +451,7 @@ impl<'a> Parser<'a> {
         if let Some(number) = parse_u32(word) {
             return Data::Int(number);
         }
-        // After an Ethernet address, a name that has one means that one.
+        // After an Ethernet address, a name with an Ethernet address stands for that.
         let carried = matches!(self.previous.data, Data::Ether(_)) && self.ether(word).is_some();
         if !ether(prim) && !carried {
             if let Some((address, mask)) =
@@ -468,11 +468,11 @@ impl<'a> Parser<'a> {
         }
         match self.ether(word) {
             Some(address) if prim.header != Some(Header::Ip) => Data::Ether(address),
-            _ => Data::Nothing,
+            _ => Data::None,
         }
     }
 
-    /// `mask MASK` after an address.
+    /// Parses `mask MASK` after an address.
     fn net_mask(&mut self, prim: &mut Primitive) -> Result<(), RuleError> {
         let (Data::Host(address), Some("mask")) = (prim.data, self.peek()) else {
             return Ok(());
@@ -494,7 +494,7 @@ impl<'a> Parser<'a> {
         parse_ether(word).or_else(|| self.names.ether(word))
     }
 
-    fn unknown(&self, word: Word<'_>) -> RuleError {
+    fn unknown(&self, word: Token<'_>) -> RuleError {
         let error = RuleError::new(word.offset, format!("empty term near '{}'", word.text));
         match nearest(word.text, known_words()) {
             Some(near) => error.help(format!("did you mean '{near}'?")),
@@ -513,7 +513,7 @@ fn ether(prim: &Primitive) -> bool {
 }
 
 /// First byte and length of a bracketed field.
-fn field_place(inside: &str) -> Option<(u32, u32)> {
+fn field_range(inside: &str) -> Option<(u32, u32)> {
     if let Some((first, length)) = inside.split_once(':') {
         return Some((parse_u32(first)?, parse_u32(length)?));
     }

@@ -1,8 +1,8 @@
-//! A pattern as parsed: an expression over tests of masked words, flat in one vector.
+//! Parsed patterns: an expression over tests of masked words, flat in one vector.
 
 use super::error::RuleError;
 
-/// Where a test's offset counts from.
+/// The header that a test's offset is relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Base {
     /// The first byte of the packet.
@@ -18,15 +18,15 @@ pub enum Base {
 /// True if `lo <= word & mask <= hi`, where `word` is the big-endian word at `offset`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Test {
-    /// What the offset counts from.
+    /// The header that the offset is relative to.
     pub base: Base,
-    /// A multiple of four.
+    /// The offset in bytes, a multiple of four.
     pub offset: u16,
-    /// The bits that matter.
+    /// The bits that are compared.
     pub mask: u32,
-    /// The least that is accepted.
+    /// The smallest accepted value.
     pub lo: u32,
-    /// The most.
+    /// The largest accepted value.
     pub hi: u32,
 }
 
@@ -35,12 +35,12 @@ impl Test {
         Test { base, offset, mask, lo: value & mask, hi: value & mask }
     }
 
-    /// Bytes the header must have for the test to be answered: up to the last masked one.
+    /// The bytes that the header must have for the test: up to the last masked one.
     pub fn needs(&self) -> u16 {
         self.offset + 4 - (self.mask.trailing_zeros() / 8) as u16
     }
 
-    /// Whether one value is accepted.
+    /// Whether only one value is accepted.
     pub fn is_equality(&self) -> bool {
         self.lo == self.hi
     }
@@ -54,14 +54,14 @@ impl Test {
     }
 }
 
-/// A place in [`Pattern`]'s vector.
+/// An index of [`Pattern::nodes`].
 pub(crate) type Id = u32;
 
-/// One node; operands stand before it in the vector.
+/// One node of an expression; its operands precede it in the vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expr {
     Const(bool),
-    /// The test, or (`negated`) its opposite; either is false on a short packet.
+    /// The test, or (`negated`) its opposite; both are false for a short packet.
     Test {
         test: Test,
         negated: bool,
@@ -69,36 +69,36 @@ pub(crate) enum Expr {
     Not(Id),
     And(Id, Id),
     Or(Id, Id),
-    /// If the first then the second, else the third.
+    /// If the first holds then the second, else the third.
     Cond(Id, Id, Id),
 }
 
-/// What a packet must look like.
+/// A condition on packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// Flat, so that no depth of nesting can exhaust the stack; the last node is the root.
     pub(crate) nodes: Vec<Expr>,
-    /// Oddities that are no errors, such as relations that always hold.
+    /// Warnings, such as relations that always hold.
     pub(crate) warnings: Vec<RuleError>,
 }
 
 impl Pattern {
-    /// The pattern of every packet.
+    /// The pattern that matches every packet.
     pub fn all() -> Self {
         Pattern { nodes: vec![Expr::Const(true)], warnings: Vec::new() }
     }
 
-    /// The pattern of no packet.
+    /// The pattern that matches no packet.
     pub fn none() -> Self {
         Pattern { nodes: vec![Expr::Const(false)], warnings: Vec::new() }
     }
 
-    /// Oddities that are no errors, such as relations that always hold.
+    /// Warnings, such as relations that always hold.
     pub fn warnings(&self) -> &[RuleError] {
         &self.warnings
     }
 
-    /// A node and what it is made of, from `first` on.
+    /// The subexpression of a node, whose operands start at `first`.
     pub(crate) fn part(&self, first: usize, node: usize) -> Pattern {
         let id = |id: Id| id - first as Id;
         let nodes = self.nodes[first..=node].iter().map(|expr| match *expr {

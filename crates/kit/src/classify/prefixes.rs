@@ -1,27 +1,27 @@
-//! Tests as masked words, a prefix of numbers each.
+//! Tests as sets of masked words, one prefix of numbers each.
 
 use super::pattern::Test;
 use crate::rules::prefixes;
 
-/// A mask, and what a word is under it.
+/// A mask and the value of a word under it.
 pub(crate) type Bits = (u32, u32);
 
-/// The tests of the same word that hold where `test` does not, each a range.
-pub(crate) fn outside(test: &Test) -> Vec<Test> {
+/// The complement of a test as tests of the same word.
+pub(crate) fn complement(test: &Test) -> Vec<Test> {
     let below = test.lo.checked_sub(1).map(|hi| Test { lo: 0, hi, ..*test });
     let above = test.hi.checked_add(1).map(|lo| Test { lo, hi: test.mask, ..*test });
     let is_some = |test: &Test| test.lo <= test.hi;
     below.into_iter().chain(above).filter(is_some).collect()
 }
 
-/// What passes both of two tests of the same word and mask; nothing, if nothing does.
-pub(crate) fn common(a: &Test, b: &Test) -> Option<Test> {
+/// The intersection of two tests of the same word and mask; `None` if it is empty.
+pub(crate) fn intersection(a: &Test, b: &Test) -> Option<Test> {
     let test = Test { lo: a.lo.max(b.lo), hi: a.hi.min(b.hi), ..*a };
     (test.lo <= test.hi).then_some(test)
 }
 
-/// The words that pass a test; nothing, if they would be too many to tell.
-pub(crate) fn within(test: &Test) -> Option<Vec<Bits>> {
+/// The words that pass a test; `None` if the mask is not contiguous.
+pub(crate) fn accepted_words(test: &Test) -> Option<Vec<Bits>> {
     if test.is_equality() {
         let fits = test.lo & !test.mask == 0;
         return Some(if fits { vec![(test.mask, test.lo)] } else { Vec::new() });
@@ -30,7 +30,7 @@ pub(crate) fn within(test: &Test) -> Option<Vec<Bits>> {
     if shift + width + test.mask.leading_zeros() != u32::BITS {
         return None;
     }
-    // The least and the greatest number that the test accepts.
+    // The smallest and the largest number that the test accepts.
     let last = u64::from(test.mask) >> shift;
     let least = (u64::from(test.lo) + (1 << shift) - 1) >> shift;
     let most = (u64::from(test.hi) >> shift).min(last);
@@ -59,12 +59,12 @@ mod tests {
             let test = Test { base: Base::Packet, offset: 0, mask, lo, hi: if equal { lo } else { hi } };
             let is_one = mask == mask >> mask.trailing_zeros() << mask.trailing_zeros()
                 && (mask >> mask.trailing_zeros()).trailing_ones() == mask.count_ones();
-            let Some(inside) = within(&test) else {
+            let Some(inside) = accepted_words(&test) else {
                 prop_assert!(!is_one && !test.is_equality());
                 return Ok(());
             };
-            let outside: Option<Vec<_>> = outside(&test).iter().map(within).collect();
-            let Some(outside) = outside.map(|it| it.concat()) else {
+            let complement: Option<Vec<_>> = complement(&test).iter().map(accepted_words).collect();
+            let Some(complement) = complement.map(|it| it.concat()) else {
                 prop_assert!(!is_one);
                 return Ok(());
             };
@@ -72,7 +72,7 @@ mod tests {
             for word in words.into_iter().chain(near) {
                 let count = |rows: &[Bits]| rows.iter().filter(|it| word & it.0 == it.1).count();
                 let accepts = usize::from(test.accepts(word));
-                prop_assert_eq!((count(&inside), count(&outside)), (accepts, 1 - accepts), "{:x}", word);
+                prop_assert_eq!((count(&inside), count(&complement)), (accepts, 1 - accepts), "{:x}", word);
             }
         }
     }

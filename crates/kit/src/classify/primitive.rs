@@ -1,4 +1,4 @@
-//! One primitive of the IP languages, from the words collected to tests on header words.
+//! Primitives of the IP languages: from parsed words to tests on header words.
 
 use super::error::RuleError;
 use super::names::{ANY_TRANSPORT, PROTOCOLS, TCP_OR_UDP};
@@ -12,11 +12,11 @@ const DCCP: u32 = 33;
 /// Bits of a header that can be compared with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
-    /// The transport protocol whose header it is in, none for the IP header.
+    /// The transport protocol whose header has the field; `None` for the IP header.
     pub(crate) protocol: Option<u32>,
     /// The first bit.
     pub(crate) bit: u32,
-    /// How many bits, at most 32, all in one word.
+    /// The number of bits, at most 32, all in one word.
     pub(crate) bits: u32,
     pub(crate) name: &'static str,
 }
@@ -40,11 +40,11 @@ pub(crate) const ICMP_TYPE: Field =
 
 /// The least significant two bits of the traffic class are ECN's (RFC 3168, section 5).
 const ECN: u32 = 0b11;
-/// Fragment offset, and the same with the more-fragments flag, in the word at 4.
+/// The fragment offset, and the same with the more-fragments flag, in the word at 4.
 const FRAGMENT_OFFSET: u32 = 0x1FFF;
 const FRAGMENT: u32 = 0x3FFF;
 
-/// What a primitive tests.
+/// The property that a primitive tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Host,
@@ -78,10 +78,10 @@ impl Kind {
     }
 }
 
-/// What it is compared with.
+/// The value that it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Data {
-    Nothing,
+    None,
     Int(u32),
     Host(u32),
     Net(u32, u32),
@@ -93,7 +93,7 @@ pub(crate) enum Data {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ends {
+pub(crate) enum Direction {
     Src,
     Dst,
     Both,
@@ -120,22 +120,22 @@ pub(crate) enum Mask {
     Ether([u8; 6]),
 }
 
-/// A primitive as collected from words; later one inherits what it leaves open from an earlier.
+/// A primitive as parsed. Parts that it leaves open are inherited from the previous primitive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Primitive {
-    /// Where its first word stands.
+    /// The offset of its first word.
     pub(crate) offset: usize,
     pub(crate) kind: Option<Kind>,
     pub(crate) data: Data,
     pub(crate) relation: Relation,
     pub(crate) negated: bool,
-    pub(crate) ends: Option<Ends>,
+    pub(crate) direction: Option<Direction>,
     pub(crate) protocol: Option<u32>,
     pub(crate) header: Option<Header>,
     pub(crate) mask: Option<Mask>,
 }
 
-/// `lo..=hi` under a mask, or the opposite; `Always` if no packet can make a difference.
+/// `lo..=hi` under a mask, or the opposite; `Always` if the result is the same for all packets.
 #[derive(Clone, Copy)]
 enum Bound {
     Within { mask: u32, lo: u32, hi: u32, negated: bool },
@@ -147,10 +147,10 @@ impl Primitive {
         Primitive {
             offset,
             kind: None,
-            data: Data::Nothing,
+            data: Data::None,
             relation: Relation::Equal,
             negated: false,
-            ends: None,
+            direction: None,
             protocol: None,
             header: None,
             mask: None,
@@ -172,7 +172,7 @@ impl Primitive {
         previous: &Primitive,
         pattern: &mut Pattern,
     ) -> Result<Id, RuleError> {
-        let ends_given = self.ends.is_some();
+        let has_direction = self.direction.is_some();
         self.infer_kind(previous)?;
         let ether = match self.header {
             None => matches!(self.data, Data::Ether(_)),
@@ -190,15 +190,15 @@ impl Primitive {
             return Err(self.kind_error(message));
         }
         if matches!(kind, Kind::Host | Kind::Net | Kind::Ether | Kind::Port) {
-            self.ends = self.ends.or(Some(Ends::Either));
-        } else if ends_given {
+            self.direction = self.direction.or(Some(Direction::Either));
+        } else if has_direction {
             let warning = self.kind_error("'src' or 'dst' ignored");
             pattern.warnings.push(warning);
         }
         self.compile(kind, pattern)
     }
 
-    /// Click's rule of omission: what the data alone says, and what carries over.
+    /// Click's rules for omitted parts: the kind follows from the data and the previous primitive.
     fn infer_kind(&mut self, previous: &Primitive) -> Result<(), RuleError> {
         if self.kind.is_some() {
             return Ok(());
@@ -219,15 +219,15 @@ impl Primitive {
                         .help("a number alone repeats the field of the primitive before it"));
                 }
             },
-            Data::Nothing if self.protocol.is_some() => Kind::Proto,
-            Data::Nothing => return Err(self.error("partial directive".into())),
+            Data::None if self.protocol.is_some() => Kind::Proto,
+            Data::None => return Err(self.error("partial directive".into())),
         };
         match kind {
             Kind::Host | Kind::Net | Kind::Ether | Kind::TcpOpt => {
-                self.ends = self.ends.or(previous.ends)
+                self.direction = self.direction.or(previous.direction)
             }
             Kind::Port => {
-                self.ends = self.ends.or(previous.ends);
+                self.direction = self.direction.or(previous.direction);
                 self.protocol = self.protocol.or(previous.protocol);
             }
             Kind::Field(field) => self.protocol = self.protocol.or(field.protocol),
@@ -245,7 +245,7 @@ impl Primitive {
             Kind::Port => self.compile_port(pattern),
             Kind::TcpOpt => self.compile_flags(pattern),
             Kind::Frag | Kind::Unfrag => {
-                if self.data != Data::Nothing || self.mask.is_some() {
+                if self.data != Data::None || self.mask.is_some() {
                     return Err(self.kind_error("value not supported"));
                 }
                 let unfragmented = (kind == Kind::Unfrag) != self.negated;
@@ -257,7 +257,7 @@ impl Primitive {
                 Ok(pattern.and(head, id))
             }
             Kind::Ce => {
-                if self.data != Data::Nothing || self.mask.is_some() {
+                if self.data != Data::None || self.mask.is_some() {
                     return Err(self.kind_error("value not supported"));
                 }
                 let negated = self.negated;
@@ -282,7 +282,7 @@ impl Primitive {
     fn compile_ect(&mut self, pattern: &mut Pattern) -> Result<Id, RuleError> {
         let bound = match self.data {
             Data::Int(value) => self.bound(ECN, value, pattern)?,
-            Data::Nothing if self.mask.is_none() => {
+            Data::None if self.mask.is_none() => {
                 Bound::Within { mask: ECN, lo: 0, hi: 0, negated: !self.negated }
             }
             _ => return Err(self.kind_error("value missing")),
@@ -336,8 +336,8 @@ impl Primitive {
         let head = self.head(pattern, false);
         let negated = self.negated;
         let id = self.either(pattern, negated, |pattern, src| {
-            // The address takes a word and half a neighbour: 8 and 12 for the source,
-            // 0 and 4 for the destination, counted from two bytes before the header.
+            // The address takes one word and half of the next: at 8 and 12 for the source,
+            // 0 and 4 for the destination, relative to two bytes before the header.
             let (first, shift) = if src { (8, 16) } else { (0, 0) };
             let part = |n: u64, upper: bool| ((n << shift) >> if upper { 32 } else { 0 }) as u32;
             let upper = Test::equal(Base::Link, first, part(mask, true), part(value & mask, true));
@@ -351,19 +351,19 @@ impl Primitive {
     }
 
     fn compile_proto(&mut self, pattern: &mut Pattern) -> Result<Id, RuleError> {
-        let given = match self.data {
+        let number = match self.data {
             Data::Int(n) | Data::Proto(n) => Some(n),
             _ => None,
         };
-        if let (Some(a), Some(b)) = (given, self.protocol)
+        if let (Some(a), Some(b)) = (number, self.protocol)
             && a != b
         {
             return Err(self.kind_error("specified twice"));
         }
-        if given.is_none() && self.data != Data::Nothing {
+        if number.is_none() && self.data != Data::None {
             return Err(self.kind_error("value missing"));
         }
-        let Some(number) = given.or(self.protocol) else {
+        let Some(number) = number.or(self.protocol) else {
             return Err(self.kind_error("value missing").help("such as 'ip proto tcp'"));
         };
         self.protocol = None;
@@ -429,7 +429,7 @@ impl Primitive {
         pattern.and(head, id)
     }
 
-    /// The transport protocol, and for transport headers that this is no later fragment.
+    /// Tests of the transport protocol and, for transport headers, against later fragments.
     fn head(&self, pattern: &mut Pattern, transport: bool) -> Option<Id> {
         let mut head = self.protocol.and_then(|number| protocol(pattern, number, false));
         if transport {
@@ -439,19 +439,19 @@ impl Primitive {
         head
     }
 
-    /// Source, destination or both of them, by De Morgan if each test is a negation.
+    /// Tests of source, destination or both, by De Morgan if each test is a negation.
     fn either(
         &self,
         pattern: &mut Pattern,
         negated: bool,
         mut test: impl FnMut(&mut Pattern, bool) -> Id,
     ) -> Id {
-        match self.ends {
-            Some(Ends::Src) => test(pattern, true),
-            Some(Ends::Dst) => test(pattern, false),
-            ends => {
+        match self.direction {
+            Some(Direction::Src) => test(pattern, true),
+            Some(Direction::Dst) => test(pattern, false),
+            direction => {
                 let (a, b) = (test(pattern, true), test(pattern, false));
-                let both = (ends == Some(Ends::Both)) != negated;
+                let both = (direction == Some(Direction::Both)) != negated;
                 pattern.push(if both { Expr::And(a, b) } else { Expr::Or(a, b) })
             }
         }
@@ -488,8 +488,8 @@ impl Primitive {
             )));
             return Ok(Bound::Always(holds));
         }
-        // As Click has it, 'x < n' is 'not x > n - 1', which tells 'port < n', true if both
-        // ports are less, from 'port > n', true if one of them is greater.
+        // As in Click, 'x < n' is 'not x > n - 1': so 'port < n' is true if both ports are less,
+        // while 'port > n' is true if one of them is greater.
         let limit = if less { value - 1 } else { value };
         Ok(Bound::Within { mask, lo: limit + 1, hi: mask, negated: self.negated != less })
     }
@@ -510,7 +510,7 @@ fn six(bytes: [u8; 6]) -> u64 {
     bytes.iter().fold(0, |n, &b| n << 8 | u64::from(b))
 }
 
-/// The test that the IP protocol is `number`, or (`negated`) that it is not; none if any will do.
+/// The test that the IP protocol is (`negated`: is not) `number`; `None` if any will do.
 fn protocol(pattern: &mut Pattern, number: u32, negated: bool) -> Option<Id> {
     let test = |number: u32| Test::equal(Base::Network, 8, 0x00FF_0000, number << 16);
     match number {
@@ -531,7 +531,7 @@ fn compare(pattern: &mut Pattern, base: Base, field: Field, bound: Bound) -> Id 
     };
     let shift = 32 - (field.bit % 32 + field.bits);
     let offset = (field.bit / 32 * 4) as u16;
-    // The opposite of 'greater' is again a range, and both are false on short packets.
+    // The opposite of 'greater' is again a range, and both are false for short packets.
     let (lo, hi, negated) = match negated && lo != hi && hi == mask {
         true => (0, lo - 1, false),
         false => (lo, hi, negated),
@@ -540,7 +540,7 @@ fn compare(pattern: &mut Pattern, base: Base, field: Field, bound: Bound) -> Id 
     pattern.test(test, negated)
 }
 
-/// How a protocol is written.
+/// A protocol in the languages' syntax.
 pub(crate) fn protocol_text(number: u32) -> String {
     let name = PROTOCOLS.iter().find(|&&(_, n)| n == number);
     name.map_or_else(|| format!("ip proto {number}"), |&(name, _)| name.into())

@@ -1,42 +1,42 @@
-//! Rules, and the program compiled from them: what elements hold and run.
+//! Rules, and the compiled programs that elements run.
 
+use super::bytecode::{Bytecode, HeaderWords, Headers, NO_OUTPUT, RawBytes};
 use super::error::RuleError;
-use super::estimate::{Chosen, Estimate, choose, tests};
-use super::flat::{Bytes, Flat, Headers, NO_OUTPUT, Words};
+use super::estimate::{CompiledRules, Estimate, compile_cheapest, compile_tests};
 use super::graph::{DROP, Graph, OUT};
-use super::lexer::words;
+use super::lexer::tokenize;
 use super::names::{Names, NoNames};
 use super::parse::parse;
 use super::pattern::{Base, Expr, Pattern};
-use super::table::{ByTable, Lookups};
+use super::table::{Lookups, RuleTable};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// A pattern, and where packets go for which no earlier rule's pattern holds and this one does.
+/// A pattern and the output of packets that match it and no earlier rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What a packet must look like.
+    /// The condition on packets.
     pub pattern: Pattern,
-    /// The output, at most 254; none to drop.
+    /// The output, at most 254; `None` drops the packet.
     pub output: Option<u8>,
 }
 
 impl Rule {
-    /// A rule that sends what looks like `pattern` to `output`, or drops it.
+    /// A rule that sends packets that match `pattern` to `output`, or drops them.
     pub fn new(pattern: Pattern, output: Option<u8>) -> Self {
         Rule { pattern, output }
     }
 
-    /// Reads an `IPFilter` argument: `allow`, `deny`, `drop`, `accept` or the number of one of
-    /// `outputs` outputs, then a pattern; without a pattern the rule takes every packet.
+    /// Parses an `IPFilter` argument: `allow`, `deny`, `drop`, `accept` or the number of one of
+    /// `outputs` outputs, then a pattern. Without a pattern the rule matches every packet.
     pub fn filter(text: &str, outputs: usize) -> Result<Rule, RuleError> {
         Rule::filter_with(text, outputs, &NoNames)
     }
 
-    /// As [`Rule::filter`], with names beyond the built-in ones.
+    /// Like [`Rule::filter`], with names beyond the built-in ones.
     pub fn filter_with(text: &str, outputs: usize, names: &dyn Names) -> Result<Rule, RuleError> {
-        let words = words(text);
+        let words = tokenize(text);
         let Some((action, rest)) = words.split_first() else {
             return Err(RuleError::new(0, "empty pattern")
                 .help("a rule is an action and a pattern, such as 'allow tcp'"));
@@ -70,106 +70,107 @@ impl Rule {
     }
 }
 
-/// Rules compiled: answers which output a packet goes to.
+/// Compiled rules: they map each packet to an output.
 ///
-/// Prints as Click's `program` handlers do, one test a line; or else what table it has.
+/// The text form is that of Click's `program` handlers, one test a line, or a description of the
+/// table.
 #[derive(Clone, Debug)]
 pub struct Program {
     graph: Graph,
-    flat: Flat,
-    /// In place of the two, where it takes a packet less.
-    table: Option<Arc<ByTable>>,
+    bytecode: Bytecode,
+    /// Replaces graph and bytecode if it takes fewer instructions per packet.
+    table: Option<Arc<RuleTable>>,
     estimate: Estimate,
     needs_link: bool,
 }
 
-/// Whether any rule looks at the link header.
+/// Whether any rule reads the link header.
 fn needs_link(rules: &[Rule]) -> bool {
     let is_link = |expr: &Expr| matches!(expr, Expr::Test { test, .. } if test.base == Base::Link);
     rules.iter().any(|rule| rule.pattern.nodes.iter().any(is_link))
 }
 
-/// An output, if it is one.
+/// An output, or `None` for [`NO_OUTPUT`].
 #[inline(always)]
-fn some(output: u8) -> Option<u8> {
+fn to_option(output: u8) -> Option<u8> {
     (output != NO_OUTPUT).then_some(output)
 }
 
 impl Program {
-    /// No output: the packet is dropped. Output 255 cannot be told from it.
+    /// No output: the packet is dropped. Output 255 cannot be distinguished from it.
     pub const NONE: u8 = NO_OUTPUT;
 
     /// Compiles `rules`, of which the first that matches a packet decides.
     ///
-    /// They become tests or a table of keys, whichever takes a packet less.
-    /// Time and memory grow with the rules' length times a logarithm, never faster.
+    /// They become tests or a table of keys, whichever takes fewer instructions per packet. Time
+    /// and memory grow with the rules' length times a logarithm, never faster.
     pub fn compile(rules: &[Rule]) -> Program {
-        let (chosen, estimate) = choose(rules);
-        let (graph, flat, table) = match chosen {
-            Chosen::Tests(graph, flat) => (graph, flat, None),
-            Chosen::Table(table) => (Graph::default(), Flat::default(), Some(table)),
+        let (compiled, estimate) = compile_cheapest(rules);
+        let (graph, bytecode, table) = match compiled {
+            CompiledRules::Tests(graph, bytecode) => (graph, bytecode, None),
+            CompiledRules::Table(table) => (Graph::default(), Bytecode::default(), Some(table)),
         };
-        Program { graph, flat, table, estimate, needs_link: needs_link(rules) }
+        Program { graph, bytecode, table, estimate, needs_link: needs_link(rules) }
     }
 
-    /// The same as tests, whatever those would take.
+    /// Compiles rules to tests, whatever their cost.
     pub fn tests_only(rules: &[Rule]) -> Program {
-        let (graph, flat) = tests(rules.iter());
-        let (estimate, needs_link) = (Estimate::of_tests(rules), needs_link(rules));
-        Program { graph, flat, table: None, estimate, needs_link }
+        let (graph, bytecode) = compile_tests(rules.iter());
+        let (estimate, needs_link) = (Estimate::without_comparison(rules), needs_link(rules));
+        Program { graph, bytecode, table: None, estimate, needs_link }
     }
 
     #[inline(always)]
-    fn output<W: Words>(&self, words: &W) -> u8 {
-        match self.flat.only(words) {
+    fn output<W: HeaderWords>(&self, words: &W) -> u8 {
+        match self.bytecode.run_single(words) {
             Some(output) => output,
             None => self.output_of_many(words),
         }
     }
 
     #[inline]
-    fn output_of_many<W: Words>(&self, words: &W) -> u8 {
+    fn output_of_many<W: HeaderWords>(&self, words: &W) -> u8 {
         match &self.table {
-            None => self.flat.run(words),
-            Some(table) => table.one(words),
+            None => self.bytecode.run(words),
+            Some(table) => table.run(words),
         }
     }
 
-    /// Runs a program of `Classifier` patterns on a packet; none means drop.
+    /// Runs a program of `Classifier` patterns on a packet; `None` drops it.
     #[inline]
     pub fn run_bytes(&self, packet: &[u8]) -> Option<u8> {
-        some(self.output_of_bytes(packet))
+        to_option(self.output_of_bytes(packet))
     }
 
-    /// As [`Program::run_bytes`], with [`Program::NONE`] for none.
+    /// Like [`Program::run_bytes`], with [`Program::NONE`] for `None`.
     #[inline(always)]
     pub fn output_of_bytes(&self, packet: &[u8]) -> u8 {
-        self.output(&Bytes(packet))
+        self.output(&RawBytes(packet))
     }
 
-    /// Runs a program of IP patterns on a packet from its network header on; none means drop.
+    /// Runs a program of IP patterns on a packet from its network header on; `None` drops it.
     ///
-    /// Patterns that look at the link header do not match; see [`Program::run_frame`].
+    /// Patterns that read the link header do not match; see [`Program::run_frame`].
     #[inline]
     pub fn run_ip(&self, network: &[u8]) -> Option<u8> {
-        some(self.output(&Headers::new(&[], network)))
+        to_option(self.output(&Headers::new(&[], network)))
     }
 
-    /// Runs a program of IP patterns on a packet whose link header is at hand.
+    /// Runs a program of IP patterns on a packet with its link header.
     #[inline]
     pub fn run_frame(&self, link: &[u8], network: &[u8]) -> Option<u8> {
-        some(self.output(&Headers::new(link, network)))
+        to_option(self.output(&Headers::new(link, network)))
     }
 
-    /// Whether packets are looked up in a table, best many at once.
+    /// Whether packets are looked up in a table, preferably many at once.
     #[inline]
-    pub fn looks_up(&self) -> bool {
+    pub fn has_table(&self) -> bool {
         self.table.is_some()
     }
 
-    /// Looks the packets of a burst up together, each a link header and what begins with the
-    /// network header, for [`Program::next_frame`] to answer one by one. Does nothing where
-    /// there is no table.
+    /// Looks up the packets of a burst together, each given by its link header and the bytes from
+    /// the network header on. [`Program::next_frame`] then returns the results one by one. Does
+    /// nothing if there is no table.
     #[inline]
     pub fn look_up<'a>(
         &self,
@@ -179,19 +180,19 @@ impl Program {
         let Some(table) = &self.table else { return };
         lookups.clear();
         packets.for_each(|(link, network)| table.add(lookups, &Headers::new(link, network)));
-        table.look(lookups);
+        table.find_all(lookups);
     }
 
-    /// As [`Program::run_frame`]; of packets that were looked up, each asked for in turn, the
-    /// answer is there.
+    /// Like [`Program::run_frame`]. Packets that were looked up must be passed in the same order;
+    /// their result is then ready.
     #[inline]
     pub fn next_frame(&self, lookups: &mut Lookups, link: &[u8], network: &[u8]) -> Option<u8> {
         let words = Headers::new(link, network);
-        let Some(table) = &self.table else { return some(self.output(&words)) };
-        some(table.next(lookups, &words).unwrap_or_else(|| table.one(&words)))
+        let Some(table) = &self.table else { return to_option(self.output(&words)) };
+        to_option(table.next(lookups, &words).unwrap_or_else(|| table.run(&words)))
     }
 
-    /// Whether any rule looks at the link header, so that [`Program::run_frame`] is needed.
+    /// Whether any rule reads the link header, so that [`Program::run_frame`] is needed.
     pub fn needs_link(&self) -> bool {
         self.needs_link
     }
@@ -208,17 +209,17 @@ impl Program {
         (0..outputs).filter(|output| !used.contains(output)).collect()
     }
 
-    /// How many different masks the table has, if there is one.
+    /// The number of different masks of the table, or 0.
     pub fn masks(&self) -> usize {
         self.table.as_ref().map_or(0, |table| table.masks())
     }
 
-    /// How many tests the program has; those of a table are none.
+    /// The number of tests; for a table, of the rules that are not in it.
     pub fn tests(&self) -> usize {
         self.table.as_ref().map_or(&self.graph, |table| table.rest()).nodes.len()
     }
 
-    /// What the rules became, tests or a table, and why: a line.
+    /// A line that tells whether the rules became tests or a table, and the estimated costs.
     pub fn matcher(&self) -> String {
         self.estimate.to_string()
     }

@@ -1,20 +1,20 @@
-//! Long runs of tests of one word, searched instead of walked when the word is known.
+//! Long runs of tests of one word, searched instead of walked when bits of the word are known.
 
 use std::collections::HashMap;
 
-use super::facts::Known;
+use super::facts::KnownBits;
 use super::graph::{Node, Target};
 use super::pattern::Test;
 
-/// Runs shorter than this are walked.
-const WORTH: u32 = 16;
-/// Lookup tables kept; further questions walk.
-const TABLES: usize = 4096;
+/// Shorter runs are walked.
+const MIN_LENGTH: u32 = 16;
+/// The largest number of lookup tables; without a table a run is walked.
+const MAX_TABLES: usize = 4096;
 
-/// Where each node stands in a run: consecutive equality tests of one word, each the
-/// `no` branch of the one before it.
-pub(crate) struct Runs {
-    /// For each node, the run it belongs to.
+/// The runs of a program: consecutive equality tests of one word, each on the no branch of the one
+/// before.
+pub(crate) struct RunIndex {
+    /// For each node, its run.
     run: Vec<u32>,
     runs: Vec<Run>,
     tables: HashMap<(u32, u32, u32), HashMap<u32, Vec<Target>>>,
@@ -22,13 +22,13 @@ pub(crate) struct Runs {
 
 struct Run {
     members: Vec<Target>,
-    /// Where the last member's no branch leads.
+    /// The target of the last member's no branch.
     end: Target,
-    /// The masks that occur.
+    /// The different masks of the members.
     masks: Vec<u32>,
 }
 
-impl Runs {
+impl RunIndex {
     pub(crate) fn new(nodes: &[Node]) -> Self {
         const NONE: u32 = u32::MAX;
         let mut run = vec![NONE; nodes.len()];
@@ -55,23 +55,23 @@ impl Runs {
             masks.dedup();
             runs.push(Run { members, end: at, masks });
         }
-        Runs { run, runs, tables: HashMap::new() }
+        RunIndex { run, runs, tables: HashMap::new() }
     }
 
-    /// The first node from `from` on, in its run, that the `known` bits of `word` do not
-    /// refute; where the run ends if they refute all.
+    /// The first node of the run from `from` on that the `known` bits of `word` do not refute, or
+    /// the end of the run.
     pub(crate) fn skip(
         &mut self,
         nodes: &[Node],
         from: Target,
         word: &Test,
-        known: Known,
+        known: KnownBits,
     ) -> Target {
         let Some(&id) = self.run.get(from as usize) else { return from };
         let Some(run) = self.runs.get(id as usize) else { return from };
-        let worth = run.members.len() as u32 >= WORTH && run.masks.len() <= 64;
+        let is_long = run.members.len() as u32 >= MIN_LENGTH && run.masks.len() <= 64;
         let same_word = nodes[from as usize].test.same_word(word);
-        if !worth || !same_word || known.mask == 0 {
+        if !is_long || !same_word || known.mask == 0 {
             return from;
         }
         let mut best = run.end;
@@ -86,7 +86,7 @@ impl Runs {
         best
     }
 
-    /// For the run's members of one mask: which of them each value of the known bits leaves.
+    /// For the run's members with one mask: the members that match each value of the known bits.
     fn table(
         &mut self,
         nodes: &[Node],
@@ -96,7 +96,7 @@ impl Runs {
     ) -> Option<&HashMap<u32, Vec<Target>>> {
         let key = (id, mask, mask & known);
         if !self.tables.contains_key(&key) {
-            if self.tables.len() == TABLES {
+            if self.tables.len() == MAX_TABLES {
                 return None;
             }
             let mut table: HashMap<u32, Vec<Target>> = HashMap::new();

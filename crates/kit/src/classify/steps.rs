@@ -1,13 +1,13 @@
-//! Rules test by test, for who runs them by other means.
+//! Rules as a list of tests, for callers that run them by other means.
 
 use super::graph::{DROP, Graph, OUT, Target};
 use super::pattern::Test;
 use super::program::Rule;
 
-/// Where a program goes on.
+/// The target of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// At the step of this number, which is higher than any before it.
+pub enum Branch {
+    /// The step of this number, which is higher than that of the current step.
     Step(usize),
     /// The packet goes to this output.
     Output(u8),
@@ -15,41 +15,41 @@ pub enum Next {
     Drop,
 }
 
-impl From<Target> for Next {
-    fn from(target: Target) -> Next {
+impl From<Target> for Branch {
+    fn from(target: Target) -> Branch {
         match target {
-            DROP => Next::Drop,
-            step @ 0..OUT => Next::Step(step as usize),
-            output => Next::Output((output - OUT) as u8),
+            DROP => Branch::Drop,
+            step @ 0..OUT => Branch::Step(step as usize),
+            output => Branch::Output((output - OUT) as u8),
         }
     }
 }
 
-/// One test, and where its answers lead.
+/// A test and the targets of its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The test.
     pub test: Test,
-    /// Where packets go that pass it.
-    pub yes: Next,
-    /// Where the others go.
-    pub no: Next,
-    /// Where packets go that are too short for it.
-    pub short: Next,
+    /// The target of packets that pass it.
+    pub yes: Branch,
+    /// The target of packets that do not pass it.
+    pub no: Branch,
+    /// The target of packets that are too short for it.
+    pub short: Branch,
 }
 
-/// Rules as tests, whatever those would take a packet.
+/// Rules compiled to tests, whatever their cost.
 #[derive(Clone, Debug)]
 pub struct Steps(Graph);
 
 impl Steps {
-    /// The tests of `rules`, of which the first that matches a packet decides.
+    /// Compiles `rules`, of which the first that matches a packet decides.
     pub fn compile(rules: &[Rule]) -> Steps {
-        Steps(Graph::of_outputs(rules.iter()))
+        Steps(Graph::from_rules(rules.iter()))
     }
 
-    /// Where they begin.
-    pub fn start(&self) -> Next {
+    /// The first step.
+    pub fn start(&self) -> Branch {
         self.0.start.into()
     }
 

@@ -1,16 +1,17 @@
-//! The classifier against a naive reading of the same rules, and the languages in examples.
+//! Tests of the classifier against a naive evaluation of the same rules, and examples of the
+//! languages.
 
 use proptest::prelude::*;
 
+use super::bytecode::{Bytecode, HeaderWords, Headers, NO_OUTPUT, RawBytes};
 use super::estimate::alternatives;
-use super::flat::{Bytes, Flat, Headers, NO_OUTPUT, Words};
 use super::graph::Graph;
 use super::pattern::{Base, Expr, Pattern, Test};
-use super::table::{ByTable, Lookups};
+use super::table::{Lookups, RuleTable};
 use super::{Program, Rule, RuleError};
 
-/// What the pattern says of a packet, by its expression alone.
-fn holds(pattern: &Pattern, headers: [&[u8]; 4]) -> bool {
+/// Evaluates the pattern's expression on a packet.
+fn evaluate(pattern: &Pattern, headers: [&[u8]; 4]) -> bool {
     let mut values: Vec<bool> = Vec::new();
     for expr in &pattern.nodes {
         let value = |id: u32| values[id as usize];
@@ -29,7 +30,7 @@ fn holds(pattern: &Pattern, headers: [&[u8]; 4]) -> bool {
     values.pop().unwrap()
 }
 
-/// The answer of a test byte by byte, none if a byte that matters is missing.
+/// The result of a test, byte by byte; `None` if a masked byte is missing.
 fn answer(test: &Test, header: &[u8]) -> Option<bool> {
     let mut word = 0;
     for i in 0..4 {
@@ -37,14 +38,14 @@ fn answer(test: &Test, header: &[u8]) -> Option<bool> {
         let at = usize::from(test.offset) + i;
         let at = if test.base == Base::Link { at.checked_sub(2) } else { Some(at) };
         let byte = at.and_then(|at| header.get(at)).copied();
-        // Bytes before the last that matters are there if that one is.
+        // Bytes before the last masked one exist if that one does.
         word = word << 8 | u32::from(if mask == 0 { 0 } else { byte? });
     }
     Some(test.accepts(word))
 }
 
-pub(super) fn first(rules: &[Rule], headers: [&[u8]; 4]) -> Option<u8> {
-    rules.iter().find(|r| holds(&r.pattern, headers)).and_then(|r| r.output)
+pub(super) fn linear_search(rules: &[Rule], headers: [&[u8]; 4]) -> Option<u8> {
+    rules.iter().find(|r| evaluate(&r.pattern, headers)).and_then(|r| r.output)
 }
 
 pub(super) fn headers<'a>(link: &'a [u8], network: &'a [u8]) -> [&'a [u8]; 4] {
@@ -52,27 +53,27 @@ pub(super) fn headers<'a>(link: &'a [u8], network: &'a [u8]) -> [&'a [u8]; 4] {
     [network, link, network, network.get(transport..).unwrap_or(&[])]
 }
 
-/// Rules as tests and as a table, whatever is cheaper.
-pub(super) struct Both {
-    tests: Flat,
-    pub(super) table: ByTable,
+/// Rules compiled as tests and as a table, whichever is cheaper.
+pub(super) struct BothForms {
+    tests: Bytecode,
+    pub(super) table: RuleTable,
 }
 
-impl Both {
-    pub(super) fn new(rules: &[Rule]) -> Both {
-        let tests = Flat::new(&Graph::of_outputs(rules.iter()));
-        Both { tests, table: ByTable::new(rules) }
+impl BothForms {
+    pub(super) fn new(rules: &[Rule]) -> BothForms {
+        let tests = Bytecode::new(&Graph::from_rules(rules.iter()));
+        BothForms { tests, table: RuleTable::new(rules) }
     }
 
-    /// What both say of packets: tests, the table one by one, and the table together.
-    pub(super) fn outputs<W: Words>(&self, packets: &[W]) -> Vec<[Option<u8>; 3]> {
+    /// The outputs of packets by tests, by the table one at a time, and by the table in a batch.
+    pub(super) fn outputs<W: HeaderWords>(&self, packets: &[W]) -> Vec<[Option<u8>; 3]> {
         let mut lookups = Lookups::default();
         packets.iter().for_each(|words| self.table.add(&mut lookups, words));
-        self.table.look(&mut lookups);
+        self.table.find_all(&mut lookups);
         let all = packets.iter().map(|words| {
             let together = self.table.next(&mut lookups, words).unwrap();
             let some = |output: u8| (output != NO_OUTPUT).then_some(output);
-            [self.tests.run(words), self.table.one(words), together].map(some)
+            [self.tests.run(words), self.table.run(words), together].map(some)
         });
         let all = all.collect();
         assert_eq!(packets.first().and_then(|it| self.table.next(&mut lookups, it)), None);
@@ -149,7 +150,7 @@ fn bytes_take_wildcards_masks_and_negation() {
 }
 
 #[test]
-fn byte_errors_say_where() {
+fn byte_pattern_errors_have_offsets() {
     let error = |text: &str| {
         let e = Pattern::bytes(text).unwrap_err();
         (e.offset, e.message)
@@ -164,7 +165,7 @@ fn byte_errors_say_where() {
 }
 
 #[test]
-fn primitives_match_what_they_name() {
+fn primitives_match_their_protocols_and_fields() {
     let tcp = packet(6, [10, 0, 0, 1], [20, 0, 0, 2], 1234, 80);
     let udp = packet(17, [10, 0, 0, 1], [20, 0, 0, 2], 53, 53);
     for (pattern, takes_tcp, takes_udp) in [
@@ -248,7 +249,7 @@ fn options_move_the_transport_header() {
 }
 
 #[test]
-fn link_headers_where_they_are_given() {
+fn link_headers_are_matched_if_present() {
     let frame = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 8, 0];
     let network = packet(6, [1; 4], [2; 4], 0, 0);
     for (pattern, expected) in [
@@ -268,7 +269,7 @@ fn link_headers_where_they_are_given() {
 }
 
 #[test]
-fn filters_name_actions() {
+fn filter_rules_have_actions() {
     let texts = ["deny src net 10.0.0.0/8", "1 tcp", "allow dst port 53", "drop all"];
     let rules: Vec<Rule> = texts.iter().map(|t| Rule::filter(t, 2).unwrap()).collect();
     let program = Program::compile(&rules);
@@ -281,7 +282,7 @@ fn filters_name_actions() {
 }
 
 #[test]
-fn errors_say_where_what_and_what_would_be_right() {
+fn errors_have_offset_message_and_help() {
     fn check(result: Result<Rule, RuleError>, offset: usize, message: &str, help: Option<&str>) {
         let e = result.unwrap_err();
         assert_eq!((e.offset, e.message.as_str(), e.help.as_deref()), (offset, message, help));
@@ -398,7 +399,7 @@ const WORDS: &[&str] = &[
     "é",
 ];
 
-/// Primitives over few values, so that rules meet each other and the packets.
+/// Primitives over few values, so that rules overlap each other and match the packets.
 fn primitive() -> impl Strategy<Value = String> {
     let ends = prop::sample::select(vec!["src", "dst", "src or dst", "src and dst", ""]);
     let relation = prop::sample::select(vec!["", "=", "!=", ">", "<", ">=", "<="]);
@@ -448,7 +449,7 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
-/// Packets that rules over few values tell apart, many of them cut short.
+/// Packets that rules over few values distinguish, many of them cut short.
 fn any_packet() -> impl Strategy<Value = Vec<u8>> {
     let few = prop_oneof![4 => 0u8..4, 1 => any::<u8>()];
     let protocol = prop::sample::select(vec![1u8, 6, 17, 4]);
@@ -481,19 +482,19 @@ proptest! {
         let program = Program::compile(&rules);
         let link = [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 8, 0];
         for p in &packets {
-            let expected = first(&rules, headers(&[], p));
+            let expected = linear_search(&rules, headers(&[], p));
             prop_assert_eq!(program.run_ip(p), expected, "{:?}\n{}\n{:?}", texts, &program, p);
             let cut = &link[..p.len().min(14)];
-            prop_assert_eq!(program.run_frame(cut, p), first(&rules, headers(cut, p)));
+            prop_assert_eq!(program.run_frame(cut, p), linear_search(&rules, headers(cut, p)));
         }
         let split: Vec<Rule> = rules.iter().flat_map(alternatives).collect();
         let cut = |p: &[u8]| &link[..p.len().min(14)];
         let frames: Vec<Headers> = packets.iter().map(|p| Headers::new(cut(p), p)).collect();
-        let both = Both::new(&rules);
-        for (p, said) in packets.iter().zip(both.outputs(&frames)) {
-            let expected = first(&rules, headers(cut(p), p));
-            prop_assert_eq!(first(&split, headers(cut(p), p)), expected);
-            prop_assert_eq!(said, [expected; 3], "{:?}\n{}\n{:?}", texts, &both.table, p);
+        let both = BothForms::new(&rules);
+        for (p, actual) in packets.iter().zip(both.outputs(&frames)) {
+            let expected = linear_search(&rules, headers(cut(p), p));
+            prop_assert_eq!(linear_search(&split, headers(cut(p), p)), expected);
+            prop_assert_eq!(actual, [expected; 3], "{:?}\n{}\n{:?}", texts, &both.table, p);
         }
     }
 
@@ -512,12 +513,12 @@ proptest! {
             .map(|(i, p)| Rule::new(p, Some(i as u8)))
             .collect();
         let program = Program::compile(&rules);
-        let words: Vec<Bytes> = packets.iter().map(|p| Bytes(p)).collect();
-        let both = Both::new(&rules);
-        for (p, said) in packets.iter().zip(both.outputs(&words)) {
-            let expected = first(&rules, headers(&[], p));
+        let words: Vec<RawBytes> = packets.iter().map(|p| RawBytes(p)).collect();
+        let both = BothForms::new(&rules);
+        for (p, actual) in packets.iter().zip(both.outputs(&words)) {
+            let expected = linear_search(&rules, headers(&[], p));
             prop_assert_eq!(program.run_bytes(p), expected, "{}", &program);
-            prop_assert_eq!(said, [expected; 3], "{}", &both.table);
+            prop_assert_eq!(actual, [expected; 3], "{}", &both.table);
         }
     }
 
@@ -540,22 +541,22 @@ proptest! {
             .map(|(src, port)| packet(6, ((src << 6) | 0x0a00_0000).to_be_bytes(), [0; 4], 0, port))
             .collect();
         let words: Vec<Headers> = packets.iter().map(|p| Headers::new(&[], p)).collect();
-        for (p, said) in packets.iter().zip(Both::new(&rules).outputs(&words)) {
-            let expected = first(&rules, headers(&[], p));
+        for (p, actual) in packets.iter().zip(BothForms::new(&rules).outputs(&words)) {
+            let expected = linear_search(&rules, headers(&[], p));
             prop_assert_eq!(program.run_ip(p), expected, "{}", &program);
-            prop_assert_eq!(said, [expected; 3]);
+            prop_assert_eq!(actual, [expected; 3]);
         }
     }
 
     #[test]
-    fn no_text_upsets_the_parsers(words in prop::collection::vec(prop::sample::select(WORDS), 0..12)) {
+    fn parsers_never_panic(words in prop::collection::vec(prop::sample::select(WORDS), 0..12)) {
         let text = words.join(" ");
         for result in [Pattern::ip(&text), Pattern::bytes(&text)] {
             match result {
                 Ok(pattern) => {
                     let rules = [Rule::new(pattern, Some(0))];
                     let p = packet(6, [1, 0, 0, 1], [1, 0, 0, 2], 1, 2);
-                    let expected = first(&rules, headers(&[], &p));
+                    let expected = linear_search(&rules, headers(&[], &p));
                     prop_assert_eq!(Program::compile(&rules).run_ip(&p), expected, "{}", text);
                 }
                 Err(e) => prop_assert!(e.offset <= text.len() && !e.message.is_empty()),
@@ -565,7 +566,7 @@ proptest! {
 }
 
 #[test]
-fn ten_thousand_rules_compile_at_once() {
+fn ten_thousand_rules_compile_in_seconds() {
     let shapes: [fn(u32) -> String; 5] = [
         |i| format!("src host 10.{}.{}.{}", i >> 16, i >> 8 & 255, i & 255),
         |i| format!("src net 10.{}.{}.0/24 and tcp dst port {}", i >> 8, i & 255, i % 1000),
@@ -581,13 +582,17 @@ fn ten_thousand_rules_compile_at_once() {
         let program = Program::compile(&rules);
         let took = start.elapsed();
         eprintln!("shape {n}: {took:?}, {} tests", program.tests());
-        // A second when optimised; the tests are not, and share the machine.
+        // About a second when optimised; tests are not optimised, and share the machine.
         assert!(took.as_secs() < 10, "shape {n} took {took:?}");
         assert!(program.tests() < 200_000);
         for i in [0u32, 1, 77, 5000, 9999, 20_000] {
             let src = [10, (i >> 8) as u8, i as u8, 7];
             let p = packet(6, src, [10, i as u8, (i >> 8) as u8, 9], 3, (i % 1000) as u16);
-            assert_eq!(program.run_ip(&p), first(&rules, headers(&[], &p)), "shape {n}, {i}");
+            assert_eq!(
+                program.run_ip(&p),
+                linear_search(&rules, headers(&[], &p)),
+                "shape {n}, {i}"
+            );
         }
     }
 }

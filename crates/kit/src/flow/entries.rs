@@ -1,18 +1,18 @@
-//! Where flows lie: in pieces of memory that never move.
+//! The storage of flows, in chunks of memory that never move.
 
 use super::Flow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A flow in a table, for as long as it is there.
+/// The id of a flow in a table, valid until the flow is removed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Id(pub(super) u32);
 
-/// A flow that was found, and by which of its keys; or that none was found.
+/// The result of a lookup: a flow and which of its keys was found, or none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot(u32);
 
-/// More flows than that have no numbers.
-pub(super) const MOST: usize = SECOND as usize - 1;
+/// The largest number of flows.
+pub(super) const MAX_FLOWS: usize = SECOND as usize - 1;
 /// Marks a slot of a flow's second key.
 const SECOND: u32 = 1 << 31;
 
@@ -26,27 +26,27 @@ impl Slot {
     /// No flow.
     pub const NONE: Slot = Slot(u32::MAX);
 
-    /// The flow, and whether it was its second key, if there is one.
+    /// The flow, and whether its second key was found; `None` for [`Slot::NONE`].
     #[inline]
-    pub fn found(self) -> Option<(Id, bool)> {
+    pub fn entry(self) -> Option<(Id, bool)> {
         (self != Slot::NONE).then(|| self.parts())
     }
 
-    /// The flow, and whether it is its second key.
+    /// The flow, and whether the slot is that of its second key.
     #[inline]
     pub(super) fn parts(self) -> (Id, bool) {
         (Id(self.0 & !SECOND), self.0 & SECOND != 0)
     }
 }
 
-/// A flow, and its place in the wheel of deadlines.
+/// A flow and its links in the timer wheel.
 #[derive(Default)]
 pub(super) struct Entry<F: Flow> {
     pub(super) key: F::Key,
-    /// The one before and the one behind; for an entry that is free, the next
-    /// free one is behind.
+    /// The previous and the next entry of the wheel's list. For a free entry, the next one is the
+    /// next free entry.
     pub(super) links: (u32, u32),
-    /// When it ends, in nanoseconds; several readers of the table may put that off.
+    /// The expiry time in nanoseconds; readers that share the table may postpone it.
     deadline: AtomicU64,
     pub(super) flow: F,
 }
@@ -63,25 +63,25 @@ impl<F: Flow> Entry<F> {
     }
 }
 
-/// Before an entry that is free.
+/// The previous link of a free entry.
 const FREE: u32 = u32::MAX;
-/// Behind the last that is free.
+/// The next link of the last free entry.
 const NONE: u32 = u32::MAX - 1;
-/// How many entries lie together.
-const PIECE: usize = 4096;
+/// The entries of one allocation.
+const CHUNK: usize = 4096;
 
-/// All flows, by number.
+/// All flows, by id.
 pub(super) struct Entries<F: Flow> {
-    pieces: Vec<Box<[Entry<F>; PIECE]>>,
+    chunks: Vec<Box<[Entry<F>; CHUNK]>>,
     free: u32,
-    /// The first that was never used.
+    /// The first id that was never used.
     fresh: u32,
     len: usize,
 }
 
 impl<F: Flow> Entries<F> {
     pub(super) fn new() -> Entries<F> {
-        Entries { pieces: Vec::new(), free: NONE, fresh: 0, len: 0 }
+        Entries { chunks: Vec::new(), free: NONE, fresh: 0, len: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -89,25 +89,25 @@ impl<F: Flow> Entries<F> {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.pieces.len() * PIECE * size_of::<Entry<F>>()
+        self.chunks.len() * CHUNK * size_of::<Entry<F>>()
     }
 
     #[inline]
     pub(super) fn at(&self, Id(id): Id) -> &Entry<F> {
-        &self.pieces[id as usize / PIECE][id as usize % PIECE]
+        &self.chunks[id as usize / CHUNK][id as usize % CHUNK]
     }
 
     #[inline]
     pub(super) fn at_mut(&mut self, Id(id): Id) -> &mut Entry<F> {
-        &mut self.pieces[id as usize / PIECE][id as usize % PIECE]
+        &mut self.chunks[id as usize / CHUNK][id as usize % CHUNK]
     }
 
-    /// The key that a slot of the index is for.
+    /// The key that a slot of the index stands for.
     #[inline]
     pub(super) fn key(&self, slot: Slot) -> Option<&F::Key> {
         let (id, is_second) = slot.parts();
         let entry = self.at(id);
-        if is_second { entry.flow.second() } else { Some(&entry.key) }
+        if is_second { entry.flow.second_key() } else { Some(&entry.key) }
     }
 
     pub(super) fn add(&mut self, key: F::Key, flow: F) -> Id {
@@ -120,10 +120,10 @@ impl<F: Flow> Entries<F> {
             return id;
         }
         let id = Id(self.fresh);
-        if id.0 as usize == self.pieces.len() * PIECE {
-            // By way of a vector: a whole piece may be more than the stack has room for.
-            let piece: Vec<Entry<F>> = (0..PIECE).map(|_| Entry::default()).collect();
-            self.pieces.extend(piece.into_boxed_slice().try_into().ok());
+        if id.0 as usize == self.chunks.len() * CHUNK {
+            // Built in a vector: a whole chunk may be larger than the stack.
+            let chunk: Vec<Entry<F>> = (0..CHUNK).map(|_| Entry::default()).collect();
+            self.chunks.extend(chunk.into_boxed_slice().try_into().ok());
         }
         self.fresh += 1;
         *self.at_mut(id) = entry;
@@ -139,8 +139,8 @@ impl<F: Flow> Entries<F> {
         (key, flow)
     }
 
-    /// Those among `most` places from place `from` on, and the place behind these, if any is used.
-    pub(super) fn some(
+    /// The flows among the `most` ids from `from` on, and the next id, if there are further ones.
+    pub(super) fn iter_range(
         &self,
         from: usize,
         most: usize,
@@ -152,19 +152,19 @@ impl<F: Flow> Entries<F> {
         (used.map(|(id, entry)| (id, &entry.key, &entry.flow)), next)
     }
 
-    /// How many numbers have ever been given: all flows have smaller ones.
+    /// One more than the largest id handed out so far.
     pub(super) fn extent(&self) -> usize {
         self.fresh as usize
     }
 
-    /// The flow with this number, if there is one.
-    pub(super) fn nth(&self, number: usize) -> Option<Id> {
+    /// The flow with this number, if it exists.
+    pub(super) fn id_at(&self, number: usize) -> Option<Id> {
         let id = Id(u32::try_from(number).ok().filter(|&number| number < self.fresh)?);
         (self.at(id).links.0 != FREE).then_some(id)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Id, &F::Key, &F)> {
-        let all = self.pieces.iter().flat_map(|piece| piece.iter()).take(self.fresh as usize);
+        let all = self.chunks.iter().flat_map(|chunk| chunk.iter()).take(self.fresh as usize);
         let all = all.enumerate();
         let used = all.filter(|(_, entry)| entry.links.0 != FREE);
         used.map(|(id, entry)| (Id(id as u32), &entry.key, &entry.flow))

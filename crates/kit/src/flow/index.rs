@@ -1,21 +1,21 @@
-//! From hashes to flows: extendible hashing (Fagin et al. 1979) over lines of
-//! twelve, of which each hash has two.
+//! The index from hashes to flows: extendible hashing (Fagin et al. 1979) with buckets of twelve
+//! slots, of which each hash has two.
 
 use super::entries::Slot;
 
-/// Slots in a line, which is one line of the processor's cache.
+/// Slots in a line, which is one cache line.
 const WAYS: usize = 12;
 /// Lines in a segment, which is a page.
 const LINES: usize = 64;
-/// Segments that lie together.
-const PIECE: usize = 16;
+/// Segments in one allocation.
+const CHUNK: usize = 16;
 
-/// Twelve slots; a tag is 0 where there is none, else a byte of its hash.
+/// Twelve slots. The tag of an empty slot is 0, other tags are a byte of the hash.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line {
     tags: [u8; WAYS],
-    /// How many slots that belong here are in their second line.
+    /// How many slots whose first line is this one are in their second line.
     spilled: u32,
     slots: [Slot; WAYS],
 }
@@ -25,44 +25,44 @@ const EMPTY: Line = Line { tags: [0; WAYS], spilled: 0, slots: [Slot::NONE; WAYS
 type Segment = [Line; LINES];
 const EMPTY_SEGMENT: Segment = [EMPTY; LINES];
 
-/// Where a hash belongs within its segment.
+/// The position of a hash within its segment.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     tag: u8,
     first: usize,
     second: usize,
 }
 
-impl Place {
+impl Position {
     #[inline]
-    fn of(hash: u64) -> Place {
+    fn new(hash: u64) -> Position {
         let first = (hash >> 8) as usize % LINES;
-        // An odd distance: another line, whichever the first is.
+        // The distance is odd, so this is another line than the first.
         let second = first ^ (((hash >> 14) as usize % LINES) | 1);
-        Place { tag: (hash as u8).max(1), first, second }
+        Position { tag: (hash as u8).max(1), first, second }
     }
 }
 
-/// Which bytes of a line's tags are `tag`, as the highest bits of bytes.
+/// The positions of a tag in a line, as the highest bits of bytes.
 #[derive(Clone, Copy)]
-struct Matches(u64, u32);
+struct TagMatches(u64, u32);
 
-impl Matches {
+impl TagMatches {
     #[inline]
-    fn of(tags: &[u8; WAYS], tag: u8) -> Matches {
+    fn new(tags: &[u8; WAYS], tag: u8) -> TagMatches {
         const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
         let [a, b, c, d, e, f, g, h, i, j, k, l] = *tags;
         let all = u64::from_le_bytes([tag; 8]);
         let x = u64::from_le_bytes([a, b, c, d, e, f, g, h]) ^ all;
         let y = u32::from_le_bytes([i, j, k, l]) ^ all as u32;
-        // The highest bit of each byte that is zero, and of no other.
+        // The highest bit of each byte that is zero, and of no other byte.
         let x = !(((x & LOW) + LOW) | x | LOW);
         let y = !(((y & LOW as u32) + LOW as u32) | y | LOW as u32);
-        Matches(x, y)
+        TagMatches(x, y)
     }
 }
 
-impl Iterator for Matches {
+impl Iterator for TagMatches {
     type Item = usize;
 
     #[inline]
@@ -84,42 +84,42 @@ impl Iterator for Matches {
 impl Line {
     #[inline]
     fn find(&self, tag: u8, is_it: impl FnMut(&Slot) -> bool) -> Option<Slot> {
-        Matches::of(&self.tags, tag).map(|way| self.slots[way]).find(is_it)
+        TagMatches::new(&self.tags, tag).map(|way| self.slots[way]).find(is_it)
     }
 
-    fn put(&mut self, tag: u8, slot: Slot) -> bool {
-        let Some(way) = Matches::of(&self.tags, 0).next() else { return false };
+    fn insert(&mut self, tag: u8, slot: Slot) -> bool {
+        let Some(way) = TagMatches::new(&self.tags, 0).next() else { return false };
         (self.tags[way], self.slots[way]) = (tag, slot);
         true
     }
 
-    fn take(&mut self, tag: u8, slot: Slot) -> bool {
-        let found = Matches::of(&self.tags, tag).find(|&way| self.slots[way] == slot);
+    fn remove(&mut self, tag: u8, slot: Slot) -> bool {
+        let found = TagMatches::new(&self.tags, tag).find(|&way| self.slots[way] == slot);
         found.inspect(|&way| self.tags[way] = 0).is_some()
     }
 }
 
-/// What one look at an index says of a hash.
+/// The result of looking at the first line of a hash only.
 #[derive(Clone, Copy)]
-pub(super) enum Guess {
-    /// If it is there, it is probably this one.
-    This(Slot),
-    /// If it is there, it is in its second line.
-    Elsewhere,
-    /// It is not there.
+pub(super) enum FirstLine {
+    /// The key is probably at this slot, if it exists.
+    Candidate(Slot),
+    /// The key is in its second line, if it exists.
+    Spilled,
+    /// The key does not exist.
     None,
 }
 
-/// Slots by hash.
+/// The slots of a table by hash.
 pub(super) struct Index {
-    /// By the first `depth` bits of a hash: its segment.
+    /// The segment for the first `depth` bits of a hash.
     directory: Vec<u32>,
     depth: u32,
-    pieces: Vec<Box<[Segment; PIECE]>>,
-    /// By segment: how many first bits its hashes have in common.
+    chunks: Vec<Box<[Segment; CHUNK]>>,
+    /// For each segment, the number of leading bits that its hashes have in common.
     depths: Vec<u8>,
-    /// The most that they may have: hashes that all fall together get no more room.
-    deepest: u32,
+    /// The largest depth: hashes that all collide get no more memory than this.
+    max_depth: u32,
 }
 
 impl Index {
@@ -127,9 +127,9 @@ impl Index {
         let mut index = Index {
             directory: vec![0],
             depth: 0,
-            pieces: Vec::new(),
+            chunks: Vec::new(),
             depths: Vec::new(),
-            deepest: 0,
+            max_depth: 0,
         };
         index.set_limit(limit);
         index.add_segment(EMPTY_SEGMENT, 0);
@@ -137,30 +137,30 @@ impl Index {
     }
 
     pub(super) fn set_limit(&mut self, limit: usize) {
-        // Segments differ by chance in how full they are, and a flow may have two keys.
+        // Segments are unevenly full, and a flow may have two keys.
         const SPARE: usize = 16;
         let segments = (limit * SPARE / (LINES * WAYS)).max(1);
-        self.deepest = self.deepest.max(segments.next_power_of_two().ilog2());
+        self.max_depth = self.max_depth.max(segments.next_power_of_two().ilog2());
     }
 
     pub(super) fn memory(&self) -> usize {
-        let segments = self.pieces.len() * PIECE * size_of::<Segment>();
+        let segments = self.chunks.len() * CHUNK * size_of::<Segment>();
         segments + self.directory.capacity() * size_of::<u32>() + self.depths.capacity()
     }
 
     fn add_segment(&mut self, segment: Segment, depth: u8) {
         let number = self.depths.len();
-        if number == self.pieces.len() * PIECE {
-            self.pieces.push(Box::new([EMPTY_SEGMENT; PIECE]));
+        if number == self.chunks.len() * CHUNK {
+            self.chunks.push(Box::new([EMPTY_SEGMENT; CHUNK]));
         }
-        self.pieces[number / PIECE][number % PIECE] = segment;
+        self.chunks[number / CHUNK][number % CHUNK] = segment;
         self.depths.push(depth);
     }
 
     /// The first `bits` bits of a hash.
     #[inline]
     fn prefix(hash: u64, bits: u32) -> usize {
-        // In two steps, for no bits at all.
+        // In two shifts, because `bits` may be 0.
         (hash >> 1 >> (u64::BITS - 1 - bits)) as usize
     }
 
@@ -172,48 +172,48 @@ impl Index {
     #[inline]
     fn segment(&self, hash: u64) -> &Segment {
         let number = self.number(hash);
-        &self.pieces[number / PIECE][number % PIECE]
+        &self.chunks[number / CHUNK][number % CHUNK]
     }
 
     fn segment_mut(&mut self, hash: u64) -> &mut Segment {
         let number = self.number(hash);
-        &mut self.pieces[number / PIECE][number % PIECE]
+        &mut self.chunks[number / CHUNK][number % CHUNK]
     }
 
-    /// The slot of a hash for which `is_it` holds.
+    /// The slot of a hash for which `is_it` is true.
     #[inline]
     pub(super) fn find(&self, hash: u64, mut is_it: impl FnMut(Slot) -> bool) -> Option<Slot> {
-        let (segment, place) = (self.segment(hash), Place::of(hash));
-        let first = &segment[place.first];
-        let found = first.find(place.tag, |&slot| is_it(slot));
+        let (segment, position) = (self.segment(hash), Position::new(hash));
+        let first = &segment[position.first];
+        let found = first.find(position.tag, |&slot| is_it(slot));
         if found.is_some() || first.spilled == 0 {
             return found;
         }
-        segment[place.second].find(place.tag, |&slot| is_it(slot))
+        segment[position.second].find(position.tag, |&slot| is_it(slot))
     }
 
-    /// The first slot that may be a hash's, without a look at its second line.
+    /// The first slot with a matching tag, without looking at the second line.
     #[inline]
-    pub(super) fn guess(&self, hash: u64) -> Guess {
-        let place = Place::of(hash);
-        let line = &self.segment(hash)[place.first];
-        match Matches::of(&line.tags, place.tag).next() {
-            Some(way) => Guess::This(line.slots[way]),
-            None if line.spilled == 0 => Guess::None,
-            None => Guess::Elsewhere,
+    pub(super) fn first_line(&self, hash: u64) -> FirstLine {
+        let position = Position::new(hash);
+        let line = &self.segment(hash)[position.first];
+        match TagMatches::new(&line.tags, position.tag).next() {
+            Some(way) => FirstLine::Candidate(line.slots[way]),
+            None if line.spilled == 0 => FirstLine::None,
+            None => FirstLine::Spilled,
         }
     }
 
-    /// Adds a slot; whether there was room. `rehash` is asked for hashes of others.
+    /// Adds a slot; whether there was room. `rehash` returns the hash of an existing slot.
     pub(super) fn insert(&mut self, hash: u64, slot: Slot, rehash: impl Fn(Slot) -> u64) -> bool {
-        let place = Place::of(hash);
+        let position = Position::new(hash);
         loop {
             let segment = self.segment_mut(hash);
-            if segment[place.first].put(place.tag, slot) {
+            if segment[position.first].insert(position.tag, slot) {
                 return true;
             }
-            if segment[place.second].put(place.tag, slot) {
-                segment[place.first].spilled += 1;
+            if segment[position.second].insert(position.tag, slot) {
+                segment[position.first].spilled += 1;
                 return true;
             }
             if !self.split(hash, &rehash) {
@@ -223,32 +223,32 @@ impl Index {
     }
 
     pub(super) fn remove(&mut self, hash: u64, slot: Slot) {
-        let (segment, place) = (self.segment_mut(hash), Place::of(hash));
-        if !segment[place.first].take(place.tag, slot)
-            && segment[place.second].take(place.tag, slot)
+        let (segment, position) = (self.segment_mut(hash), Position::new(hash));
+        if !segment[position.first].remove(position.tag, slot)
+            && segment[position.second].remove(position.tag, slot)
         {
-            segment[place.first].spilled -= 1;
+            segment[position.first].spilled -= 1;
         }
     }
 
-    /// Makes two segments of a hash's one; whether there may be more.
+    /// Splits the segment of a hash in two; false if the largest depth is reached.
     fn split(&mut self, hash: u64, rehash: impl Fn(Slot) -> u64) -> bool {
         let number = self.number(hash);
         let depth = u32::from(self.depths[number]);
-        if depth >= self.deepest {
+        if depth >= self.max_depth {
             return false;
         }
         if depth == self.depth {
             self.directory = self.directory.iter().flat_map(|&it| [it, it]).collect();
             self.depth += 1;
         }
-        let old = &mut self.pieces[number / PIECE][number % PIECE];
+        let old = &mut self.chunks[number / CHUNK][number % CHUNK];
         let mut new = *old;
-        part(old, &mut new, rehash, |hash| hash << depth >> (u64::BITS - 1) != 0);
+        distribute(old, &mut new, rehash, |hash| hash << depth >> (u64::BITS - 1) != 0);
         let sibling = self.depths.len() as u32;
         self.depths[number] += 1;
         self.add_segment(new, self.depths[number]);
-        // Of the places with the common bits, the upper half leads to the new one.
+        // The upper half of the directory entries with the common bits leads to the new segment.
         let common = Index::prefix(hash, depth);
         let width = 1 << (self.depth - depth);
         let upper = common * width + width / 2;
@@ -257,15 +257,15 @@ impl Index {
     }
 }
 
-/// Of two equal segments, leaves in `new` the slots whose hashes it `is_for`, and
-/// the rest in `old`: each where it was, for a line has the same number in all.
-fn part(
+/// Distributes the slots of two equal segments: those whose hash `is_for` the new one stay in
+/// `new`, the others in `old`. Each keeps its line, which has the same number in both.
+fn distribute(
     old: &mut Segment,
     new: &mut Segment,
     rehash: impl Fn(Slot) -> u64,
     is_for: impl Fn(u64) -> bool,
 ) {
-    // All hashes first: what they wait for in memory, they wait for together.
+    // All hashes first, so that their cache misses overlap.
     let mut hashes = [[0; WAYS]; LINES];
     for (hashes, line) in hashes.iter_mut().zip(old.iter()) {
         for way in (0..WAYS).filter(|&way| line.tags[way] != 0) {
@@ -279,7 +279,7 @@ fn part(
             }
             let left = if is_for(hash) { &mut *old } else { &mut *new };
             left[line].tags[way] = 0;
-            let first = Place::of(hash).first;
+            let first = Position::new(hash).first;
             if first != line {
                 left[first].spilled -= 1;
             }

@@ -1,16 +1,16 @@
-//! Flows by key: found in two cache misses, forgotten without a scan, and never
-//! more of them than there is memory for.
+//! A table of flows by key: a lookup takes two cache misses, flows expire without a scan, and
+//! memory is bounded.
 //!
-//! A flow has one key or two: a connection whose addresses are rewritten is found
-//! by what its packets look like on either side. Both directions of a flow are one
-//! entry, for [`Tuple4::ordered`] gives them the same key.
+//! A flow has one key or two: a connection whose addresses are rewritten is found by the tuples on
+//! either side. Both directions of a flow can share one entry, because [`Tuple4::ordered`] gives
+//! them the same key.
 //!
-//! The table grows a page at a time: an insertion waits for some hundred others to be
-//! moved, and for a directory of four bytes a page to be copied. Keys are hashed under a
-//! random seed, so nobody outside can choose keys that fall together.
+//! The table grows a page at a time: an insertion moves at most some hundred other flows and copies
+//! a directory of four bytes a page. Keys are hashed under a random seed, so that an attacker
+//! cannot choose keys that collide.
 //!
-//! Those who share a table may read it at the same time; what each packet changes, the end
-//! of its flow, they may say meanwhile ([`Flows::put_off`]).
+//! Workers may share a table for reading. Meanwhile each packet can still postpone the expiry of
+//! its flow ([`Flows::postpone`]).
 
 mod entries;
 mod index;
@@ -25,44 +25,44 @@ pub use seed::Seed;
 pub use tuple::{Tuple4, Tuple6};
 
 use entries::Entries;
-use index::{Guess, Index};
+use index::{FirstLine, Index};
 use wheel::Wheel;
 
-/// What flows are found by.
+/// The key of a flow.
 pub trait Key: Copy + Eq + Default {
-    /// Sixty-four bits of which each depends on all of the key and the seed.
+    /// A hash of 64 bits, each of which depends on the whole key and the seed.
     fn hash(&self, seed: &Seed) -> u64;
 }
 
-/// What is kept of a flow.
+/// The data of a flow.
 pub trait Flow: Default {
-    /// What it is found by.
+    /// The type of its keys.
     type Key: Key;
 
-    /// Its second key, if it has one; the same for as long as the flow is there.
-    fn second(&self) -> Option<&Self::Key> {
+    /// Its second key, if it has one; it must not change while the flow is in the table.
+    fn second_key(&self) -> Option<&Self::Key> {
         None
     }
 }
 
-/// What became of flows since the table was made.
+/// Counters since the table was created.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
     /// Flows that were added.
     pub added: u64,
-    /// Flows that ended because their time was over.
+    /// Flows that expired.
     pub expired: u64,
-    /// Flows that had to go before their time, for others.
+    /// Flows that were evicted before their expiry, to make room.
     pub evicted: u64,
-    /// Flows that found no room.
+    /// Flows that were refused for lack of room.
     pub refused: u64,
 }
 
-/// What a packet wants can only be done by who has the table to himself.
+/// The operation needs exclusive access to the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wait;
+pub struct ExclusiveAccess;
 
-/// Flows, up to a limit; times are nanoseconds, and never go back.
+/// A table of flows with a limit. Times are nanoseconds and never decrease.
 pub struct Flows<F: Flow> {
     index: Index,
     entries: Entries<F>,
@@ -72,8 +72,8 @@ pub struct Flows<F: Flow> {
     counts: Counts,
 }
 
-/// How many flows are looked at before one is refused because the table is full.
-const SEARCH: usize = 64;
+/// How many flows are checked for eviction before a new one is refused.
+const MAX_EVICTION_CHECKS: usize = 64;
 
 impl<F: Flow> Flows<F> {
     /// A table for at most `limit` flows (below 2³¹), at time `now`.
@@ -81,9 +81,9 @@ impl<F: Flow> Flows<F> {
         Flows::with_seed(limit, now, Seed::random())
     }
 
-    /// The same with a seed of one's choice, which nobody outside may know.
+    /// A table with this seed, which an attacker must not know.
     pub fn with_seed(limit: usize, now: u64, seed: Seed) -> Flows<F> {
-        let limit = limit.min(entries::MOST);
+        let limit = limit.min(entries::MAX_FLOWS);
         Flows {
             index: Index::new(limit),
             entries: Entries::new(),
@@ -99,36 +99,36 @@ impl<F: Flow> Flows<F> {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no flows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many flows there may be.
+    /// The largest number of flows.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Sets how many flows there may be; those that are there stay.
+    /// Sets the largest number of flows; existing flows stay.
     pub fn set_limit(&mut self, limit: usize) {
-        self.limit = limit.min(entries::MOST);
+        self.limit = limit.min(entries::MAX_FLOWS);
         self.index.set_limit(self.limit);
     }
 
-    /// What became of flows so far.
+    /// The counters so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Bytes of memory that the table has.
+    /// The table's memory in bytes.
     pub fn memory(&self) -> usize {
         self.index.memory() + self.entries.memory() + self.wheel.memory()
     }
 
-    /// The flow with this key, and whether it is its second.
+    /// The flow with this key, and whether this is its second key.
     #[inline]
     pub fn find(&self, key: &F::Key) -> Option<(Id, bool)> {
-        self.find_hashed(key, key.hash(&self.seed)).found()
+        self.find_hashed(key, key.hash(&self.seed)).entry()
     }
 
     #[inline]
@@ -137,37 +137,38 @@ impl<F: Flow> Flows<F> {
         found.unwrap_or(Slot::NONE)
     }
 
-    /// Looks up keys: `found`, as long as `keys`, gets an answer for each. Waits for
-    /// memory overlap, so this is faster than one by one where the table is larger
-    /// than the cache.
+    /// Looks up keys; `found` must be as long as `keys` and gets a result for each. The cache
+    /// misses overlap, so this is faster than single lookups if the table is larger than the cache.
     pub fn find_all(&self, keys: &[F::Key], found: &mut [Slot]) {
         for (keys, found) in keys.chunks(BURST).zip(found.chunks_mut(BURST)) {
             let mut hashes = [0; BURST];
-            let mut guesses = [Guess::None; BURST];
+            let mut first_lines = [FirstLine::None; BURST];
             for (key, hash) in keys.iter().zip(&mut hashes) {
                 *hash = key.hash(&self.seed);
             }
-            // Each pass waits for one place in memory, and for all keys at once.
-            for (guess, hash) in guesses.iter_mut().zip(&hashes[..keys.len()]) {
-                *guess = self.index.guess(*hash);
+            // Each loop waits for one memory access, of all keys at the same time.
+            for (first_line, hash) in first_lines.iter_mut().zip(&hashes[..keys.len()]) {
+                *first_line = self.index.first_line(*hash);
             }
-            for (((key, found), hash), guess) in keys.iter().zip(found).zip(hashes).zip(guesses) {
-                *found = match guess {
-                    Guess::This(slot) if self.entries.key(slot) == Some(key) => slot,
-                    Guess::None => Slot::NONE,
-                    Guess::This(_) | Guess::Elsewhere => self.find_hashed(key, hash),
+            for (((key, found), hash), first_line) in
+                keys.iter().zip(found).zip(hashes).zip(first_lines)
+            {
+                *found = match first_line {
+                    FirstLine::Candidate(slot) if self.entries.key(slot) == Some(key) => slot,
+                    FirstLine::None => Slot::NONE,
+                    FirstLine::Candidate(_) | FirstLine::Spilled => self.find_hashed(key, hash),
                 };
             }
         }
     }
 
-    /// What is kept of a flow.
+    /// The data of a flow.
     #[inline]
     pub fn get(&self, id: Id) -> &F {
         &self.entries.at(id).flow
     }
 
-    /// What is kept of a flow, to be changed; its second key has to stay.
+    /// The data of a flow, mutable; its second key must not change.
     #[inline]
     pub fn get_mut(&mut self, id: Id) -> &mut F {
         &mut self.entries.at_mut(id).flow
@@ -179,9 +180,9 @@ impl<F: Flow> Flows<F> {
         &self.entries.at(id).key
     }
 
-    /// Adds a flow, which ends at time `until` if nobody says otherwise. Neither of
-    /// its keys may be there. If the table is full, the flow that would end first
-    /// goes, of some that `may_go`; if there is none, the new one comes back.
+    /// Adds a flow that expires at time `until`. Neither of its keys may exist in the table. If the
+    /// table is full, the first to expire of some flows for which `may_go` is true is evicted; if
+    /// there is none, the new flow is returned.
     pub fn insert(
         &mut self,
         key: F::Key,
@@ -193,16 +194,16 @@ impl<F: Flow> Flows<F> {
             self.counts.refused += 1;
             return Err(flow);
         }
-        let second = flow.second().copied();
+        let second = flow.second_key().copied();
         let id = self.entries.add(key, flow);
-        let mut held = self.enter(id, false, &key);
-        if let Some(second) = second.filter(|_| held) {
-            held = self.enter(id, true, &second);
-            if !held {
-                self.leave(id, false, &key);
+        let mut is_indexed = self.add_to_index(id, false, &key);
+        if let Some(second) = second.filter(|_| is_indexed) {
+            is_indexed = self.add_to_index(id, true, &second);
+            if !is_indexed {
+                self.remove_from_index(id, false, &key);
             }
         }
-        if !held {
+        if !is_indexed {
             self.counts.refused += 1;
             return Err(self.entries.remove(id).1);
         }
@@ -211,42 +212,42 @@ impl<F: Flow> Flows<F> {
         Ok(id)
     }
 
-    fn enter(&mut self, id: Id, second: bool, key: &F::Key) -> bool {
+    fn add_to_index(&mut self, id: Id, second: bool, key: &F::Key) -> bool {
         let (entries, seed) = (&self.entries, &self.seed);
         let rehash = |slot| entries.key(slot).map_or(0, |key| key.hash(seed));
         self.index.insert(key.hash(seed), id.slot(second), rehash)
     }
 
-    fn leave(&mut self, id: Id, second: bool, key: &F::Key) {
+    fn remove_from_index(&mut self, id: Id, second: bool, key: &F::Key) {
         self.index.remove(key.hash(&self.seed), id.slot(second));
     }
 
-    /// Says anew when a flow ends; gives what is kept of it, as [`Flows::get_mut`].
+    /// Sets a flow's expiry and returns its data, as [`Flows::get_mut`].
     #[inline]
-    pub fn keep(&mut self, id: Id, until: u64) -> &mut F {
-        self.wheel.keep(&mut self.entries, id, until)
+    pub fn set_deadline(&mut self, id: Id, until: u64) -> &mut F {
+        self.wheel.set_deadline(&mut self.entries, id, until)
     }
 
-    /// Says anew when a flow ends, by one of several who read the table at the same time; one
-    /// that is to end earlier waits for [`Flows::keep`].
+    /// Postpones a flow's expiry under shared access. An earlier expiry needs
+    /// [`Flows::set_deadline`].
     #[inline]
-    pub fn put_off(&self, id: Id, until: u64) -> Result<(), Wait> {
-        if self.wheel.put_off(&self.entries, id, until) { Ok(()) } else { Err(Wait) }
+    pub fn postpone(&self, id: Id, until: u64) -> Result<(), ExclusiveAccess> {
+        if self.wheel.postpone(&self.entries, id, until) { Ok(()) } else { Err(ExclusiveAccess) }
     }
 
-    /// Ends a flow.
+    /// Removes a flow.
     pub fn remove(&mut self, id: Id) -> (F::Key, F) {
         self.wheel.disarm(&mut self.entries, id);
-        let (key, second) = (*self.key(id), self.get(id).second().copied());
-        self.leave(id, false, &key);
+        let (key, second) = (*self.key(id), self.get(id).second_key().copied());
+        self.remove_from_index(id, false, &key);
         if let Some(second) = second {
-            self.leave(id, true, &second);
+            self.remove_from_index(id, true, &second);
         }
         self.entries.remove(id)
     }
 
-    /// Ends flows whose time is over and hands them to `over`, looking at `most`
-    /// flows at the most. Whether there is nothing left to look at.
+    /// Removes expired flows and passes them to `over`, checking `most` flows at most. Returns
+    /// whether none is left to check.
     pub fn expire(&mut self, now: u64, most: usize, mut over: impl FnMut(F::Key, F)) -> bool {
         let mut seen = 0;
         while seen < most {
@@ -255,12 +256,12 @@ impl<F: Flow> Flows<F> {
             if count == 0 {
                 return true;
             }
-            // As in a burst of lookups: one wait for the index, for all of them.
+            // As in a burst of lookups, the cache misses on the index overlap.
             for &id in &ids[..count] {
-                std::hint::black_box(self.index.guess(self.key(id).hash(&self.seed)));
+                std::hint::black_box(self.index.first_line(self.key(id).hash(&self.seed)));
             }
             for &id in &ids[..count] {
-                if self.wheel.is_over(&mut self.entries, id) {
+                if self.wheel.check_expired(&mut self.entries, id) {
                     self.counts.expired += 1;
                     let (key, flow) = self.remove(id);
                     over(key, flow);
@@ -271,65 +272,67 @@ impl<F: Flow> Flows<F> {
         false
     }
 
-    /// Whether [`Flows::expire`] may find flows to end.
+    /// Whether [`Flows::expire`] may find expired flows.
     #[inline]
     pub fn is_due(&self, now: u64) -> bool {
         self.wheel.is_due(now)
     }
 
-    /// Ends a flow whose time is over, if [`Flows::expire`] has not come to it yet.
+    /// Removes a flow if it has expired and [`Flows::expire`] has not removed it yet.
     #[inline]
-    pub fn overdue(&mut self, id: Id, now: u64) -> Option<(F::Key, F)> {
-        if self.ends(id) > now { None } else { Some(self.end(id)) }
+    pub fn take_expired(&mut self, id: Id, now: u64) -> Option<(F::Key, F)> {
+        if self.deadline(id) > now { None } else { Some(self.expire_now(id)) }
     }
 
     #[cold]
     #[inline(never)]
-    fn end(&mut self, id: Id) -> (F::Key, F) {
+    fn expire_now(&mut self, id: Id) -> (F::Key, F) {
         self.counts.expired += 1;
         self.remove(id)
     }
 
-    /// Ends the flow that would end first, of some that `may_go`.
+    /// Evicts the first to expire of some flows for which `may_go` is true.
     pub fn evict(&mut self, mut may_go: impl FnMut(&F) -> bool) -> Option<(F::Key, F)> {
-        let id = self.wheel.soonest(&mut self.entries, SEARCH, |flow| may_go(flow))?;
-        Some(self.displace(id))
+        let id = self
+            .wheel
+            .find_evictable(&mut self.entries, MAX_EVICTION_CHECKS, |flow| may_go(flow))?;
+        Some(self.evict_id(id))
     }
 
-    /// Ends a flow that has to go before its time, for others.
-    pub fn displace(&mut self, id: Id) -> (F::Key, F) {
+    /// Evicts this flow.
+    pub fn evict_id(&mut self, id: Id) -> (F::Key, F) {
         self.counts.evicted += 1;
         self.remove(id)
     }
 
-    /// How many places there are: each flow has one, and keeps it.
-    pub fn places(&self) -> usize {
+    /// One more than the largest slot number of a flow; a flow keeps its slot.
+    pub fn extent(&self) -> usize {
         self.entries.extent()
     }
 
-    /// The flow in a place, if there is one.
-    pub fn in_place(&self, place: usize) -> Option<Id> {
-        self.entries.nth(place)
+    /// The flow in a slot, if there is one.
+    pub fn id_at(&self, number: usize) -> Option<Id> {
+        self.entries.id_at(number)
     }
 
-    /// All flows, in no order that means anything.
+    /// All flows, in any order.
     pub fn iter(&self) -> impl Iterator<Item = (Id, &F::Key, &F)> {
         self.entries.iter()
     }
 
-    /// Some of all flows: those in `most` places from place `from` on, 0 being the first, and from
-    /// where on there are others. A flow keeps its place.
-    pub fn some(
+    /// The flows in `most` slots from number `from` on, and the number at which the next part
+    /// starts. A flow keeps its slot.
+    pub fn iter_range(
         &self,
         from: usize,
         most: usize,
     ) -> (impl Iterator<Item = (Id, &F::Key, &F)>, Option<usize>) {
-        self.entries.some(from, most)
+        self.entries.iter_range(from, most)
     }
 
-    /// When a flow ends, if nobody says otherwise.
+    /// The expiry time of a flow.
     #[inline]
-    pub fn ends(&self, id: Id) -> u64 {
+    pub fn deadline(&self, id: Id) -> u64 {
         self.entries.at(id).deadline()
     }
 }

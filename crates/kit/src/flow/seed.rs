@@ -1,31 +1,31 @@
-//! What makes hashes differ from table to table.
+//! Seeds, which make hashes differ between tables.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// A random key of hashes.
+/// The random key of a hash function.
 #[derive(Clone, Copy, Debug)]
 pub struct Seed([u64; 3]);
 
 impl Seed {
-    /// One that nobody can know.
+    /// A seed that an attacker cannot know.
     pub fn random() -> Seed {
         let bits = |n: u64| RandomState::new().hash_one(n);
         Seed([bits(0), bits(1), bits(2) | 1])
     }
 
-    /// The same each time, for tests and measurements.
+    /// A constant seed, for tests and measurements.
     pub const fn fixed() -> Seed {
         Seed([0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344, 0xa409_3822_299f_31d1])
     }
 
-    /// A hash of two words: their product under the seed, folded, and that once more.
+    /// A hash of two words: their product under the seed, folded, and multiplied again.
     #[inline]
     pub fn mix(&self, a: u64, b: u64) -> u64 {
         let [first, second, third] = self.0;
         fold(fold(a ^ first, b ^ second) ^ b, third)
     }
 
-    /// A hash of three words, of which two products do not wait for each other.
+    /// A hash of three words, whose two products are independent.
     #[inline]
     pub fn mix_three(&self, a: u64, b: u64, c: u64) -> u64 {
         let [first, second, third] = self.0;
@@ -35,7 +35,7 @@ impl Seed {
     }
 }
 
-/// A product of 128 bits, both halves in one word.
+/// The two halves of a 128-bit product, combined.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);

@@ -1,4 +1,4 @@
-//! The table of flows against a map that does everything the slow way.
+//! Tests of the flow table against a naive model.
 
 use super::*;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
 const SECOND: u64 = 1_000_000_000;
-/// A flow may live that much longer.
+/// The delay with which a flow may expire.
 const TICK: u64 = 1 << 27;
 
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -17,7 +17,7 @@ struct Nat {
 
 impl Flow for Nat {
     type Key = Tuple4;
-    fn second(&self) -> Option<&Tuple4> {
+    fn second_key(&self) -> Option<&Tuple4> {
         self.second.as_ref()
     }
 }
@@ -62,23 +62,23 @@ fn many_flows_are_found_by_either_key_one_by_one_and_in_bursts() {
     let mut found = vec![Slot::NONE; keys.len()];
     flows.find_all(&keys, &mut found);
     for (n, (key, found)) in (0..).zip(keys.iter().zip(found)) {
-        let found = found.found();
+        let found = found.entry();
         assert_eq!(found, flows.find(key));
         let number = found.map(|(id, is_second)| (flows.get(id).number, is_second));
-        let wanted = match n {
+        let expected = match n {
             _ if n < MANY => Some((n, false)),
             _ if n < 2 * MANY && (n - MANY).is_multiple_of(3) => Some((n - MANY, true)),
             _ => None,
         };
-        assert_eq!(number, wanted, "{n}");
+        assert_eq!(number, expected, "{n}");
     }
-    // The aim is 64 bytes beside what is kept of a flow.
+    // The aim is 64 bytes beside the data of a flow.
     let each = flows.memory() as f64 / f64::from(MANY) - size_of::<Nat>() as f64;
     assert!(each < 64.0, "{each} bytes a flow");
 }
 
 #[test]
-fn removed_flows_leave_room_and_nothing_else() {
+fn removed_flows_leave_only_free_room() {
     let mut flows = table(1000);
     for round in 0..200u32 {
         let added = (0..1000).map(|n| {
@@ -96,47 +96,47 @@ fn removed_flows_leave_room_and_nothing_else() {
 }
 
 #[test]
-fn flows_end_when_they_should_and_not_before() {
+fn flows_expire_on_time() {
     let mut flows = table(100_000);
     // From a millisecond to a day.
-    let lives = |n: u32| (u64::from(n) * u64::from(n) + 1) * SECOND / 1000;
+    let lifetime = |n: u32| (u64::from(n) * u64::from(n) + 1) * SECOND / 1000;
     for n in 0..9000 {
-        flows.insert(key(n), plain(n), lives(n), |_| false).unwrap();
+        flows.insert(key(n), plain(n), lifetime(n), |_| false).unwrap();
     }
-    let put_off = |n: u32| lives(n) + if n.is_multiple_of(7) { 3 * SECOND } else { 0 };
+    let deadline_of = |n: u32| lifetime(n) + if n.is_multiple_of(7) { 3 * SECOND } else { 0 };
     let mut moment = 0;
     while !flows.is_empty() {
         moment += SECOND * 11;
         if moment == SECOND * 11 {
             for n in (0..9000).step_by(7) {
                 let (id, _) = flows.find(&key(n)).unwrap();
-                flows.keep(id, put_off(n));
+                flows.set_deadline(id, deadline_of(n));
             }
         }
         let mut over = Vec::new();
         while !flows.expire(moment, 100, |_, flow| over.push(flow.number)) {}
         for n in over {
             assert!(
-                (moment.saturating_sub(SECOND * 11 + TICK)..=moment).contains(&put_off(n)),
+                (moment.saturating_sub(SECOND * 11 + TICK)..=moment).contains(&deadline_of(n)),
                 "{n} at {moment}"
             );
         }
         assert!(moment < 90_000 * SECOND);
     }
     assert_eq!(flows.counts().expired, 9000);
-    // What is shortened ends earlier.
+    // A flow whose expiry is moved forward expires earlier.
     let id = flows.insert(key(1), plain(1), moment + 9000 * SECOND, |_| false).unwrap();
-    flows.keep(id, moment + SECOND);
-    assert_eq!(flows.overdue(id, moment + SECOND - 1), None);
+    flows.set_deadline(id, moment + SECOND);
+    assert_eq!(flows.take_expired(id, moment + SECOND - 1), None);
     let other = flows.insert(key(2), plain(2), moment + SECOND, |_| false).unwrap();
-    assert_eq!(flows.overdue(other, moment + SECOND + TICK), Some((key(2), plain(2))));
+    assert_eq!(flows.take_expired(other, moment + SECOND + TICK), Some((key(2), plain(2))));
     assert_eq!((flows.len(), flows.counts().expired), (1, 9001));
     assert!(flows.expire(moment + SECOND - 1, 9, |_, _| panic!("too early")));
     assert!(flows.expire(moment + SECOND + TICK, 9, |_, _| {}) && flows.is_empty());
 }
 
 #[test]
-fn a_flood_takes_the_place_of_what_would_end_first() {
+fn a_flood_evicts_the_first_to_expire() {
     let mut flows = table(10_000);
     for n in 0..5000 {
         flows.insert(key(n), plain(1), 3600 * SECOND, |_| false).unwrap();
@@ -148,28 +148,28 @@ fn a_flood_takes_the_place_of_what_would_end_first() {
         assert!(flows.len() <= 10_000);
     }
     assert!((0..5000).all(|n| flows.find(&key(n)).is_some()));
-    // The last ones are there, in the order in which they came.
+    // The most recent flows are there.
     assert!((1_000_000..1_005_000).all(|n| flows.find(&key(n)).is_some()));
     assert_eq!(flows.counts().evicted, 995_000);
-    // Nothing may go: the new one has to.
+    // No flow may be evicted: the new one is refused.
     assert_eq!(flows.insert(key(9_000_000), plain(2), 0, |_| false), Err(plain(2)));
 }
 
-/// Most flows have ended, but were put off when they went on for a while; some go on.
+/// Most flows are idle, but were postponed while they were active; some stay active.
 #[test]
-fn a_full_table_takes_who_was_put_off_least() {
+fn a_full_table_evicts_the_least_postponed_flow() {
     for life in [600 * SECOND, 3 * 3600 * SECOND] {
         let (mut flows, mut now) = (table(1000), 0);
         for n in 0..100_000 {
-            // Ten in a tick: each second all flows have been looked at.
+            // Ten per tick: all flows are checked each second.
             now += TICK / 10;
             _ = flows.expire(now, 64, |_, _| {});
-            flows.insert(key(n), plain(n), now + life, |_| true).expect("somebody may go");
+            flows.insert(key(n), plain(n), now + life, |_| true).expect("a flow may go");
             let goes_on = |n: &u32| n.is_multiple_of(100);
             let recent = n.saturating_sub(200)..n;
             for n in (0..n).filter(goes_on).take(3).chain(recent.step_by(7)) {
                 if let Some((id, _)) = flows.find(&key(n)) {
-                    flows.put_off(id, now + life).expect("is later");
+                    flows.postpone(id, now + life).expect("is later");
                 }
             }
         }
@@ -180,7 +180,7 @@ fn a_full_table_takes_who_was_put_off_least() {
 }
 
 #[test]
-fn what_may_go_is_found_behind_any_number_that_may_not() {
+fn evictable_flows_are_found_behind_any_number_of_others() {
     let mut flows = table(10_000);
     let may_go = |flow: &Nat| flow.number == 0;
     for n in 0..9000 {
@@ -190,16 +190,16 @@ fn what_may_go_is_found_behind_any_number_that_may_not() {
     for n in 9000..100_000 {
         refused += u32::from(flows.insert(key(n), plain(0), 60 * SECOND, may_go).is_err());
     }
-    // Each who is refused has looked at some of those that stay, and nobody looks again.
+    // Each refused insertion has checked some of the flows that may not go; none is checked again.
     assert!((1..=9000 / 64 + 1).contains(&refused), "{refused}");
     assert!((0..9000).all(|n| flows.find(&key(n)).is_some()));
-    // They go in order, and once all of them are others, there is nobody.
+    // They are evicted in order, and once all may not go, every insertion is refused.
     assert!((99_000..100_000).all(|n| flows.find(&key(n)).is_some()));
     for n in 100_000..101_000 {
         while flows.insert(key(n), plain(1), 60 * SECOND, may_go).is_err() {}
     }
     assert!((0..1000).all(|n| flows.insert(key(200_000 + n), plain(1), 0, may_go).is_err()));
-    // Those that may not stay may go at any time again, wherever the search was.
+    // A flow that may go again is found, wherever the search was.
     flows.get_mut(flows.find(&key(17)).unwrap().0).number = 0;
     let tries =
         (0..1000).take_while(|n| flows.insert(key(300_000 + n), plain(1), 0, may_go).is_err());
@@ -208,7 +208,7 @@ fn what_may_go_is_found_behind_any_number_that_may_not() {
 }
 
 #[test]
-fn hashes_that_fall_together_take_no_more_memory_than_the_limit_allows() {
+fn colliding_hashes_take_bounded_memory() {
     #[derive(Clone, Copy, PartialEq, Eq, Default)]
     struct Same(u32);
     impl Key for Same {
@@ -222,15 +222,15 @@ fn hashes_that_fall_together_take_no_more_memory_than_the_limit_allows() {
         type Key = Same;
     }
     let mut flows: Flows<Empty> = Flows::with_seed(10_000, 0, Seed::fixed());
-    let held = (0..1000).filter(|&n| flows.insert(Same(n), Empty, SECOND, |_| true).is_ok());
-    assert_eq!(held.count(), 24);
+    let inserted = (0..1000).filter(|&n| flows.insert(Same(n), Empty, SECOND, |_| true).is_ok());
+    assert_eq!(inserted.count(), 24);
     assert_eq!((flows.len(), flows.counts().refused), (24, 976));
     assert!(flows.memory() < 4 << 20, "{}", flows.memory());
     assert!((0..24).all(|n| flows.find(&Same(n)).is_some()));
 }
 
 #[test]
-fn hashes_are_spread_by_every_bit_of_a_key() {
+fn every_bit_of_a_key_changes_the_hash() {
     let seed = Seed::fixed();
     let base = key(12345);
     let mut flips = [0u32; 64];
@@ -253,27 +253,27 @@ fn hashes_are_spread_by_every_bit_of_a_key() {
 }
 
 #[derive(Clone, Debug)]
-enum Deed {
+enum Step {
     Insert { n: u32, second: bool, life: u64 },
-    Keep { n: u32, life: u64 },
+    SetDeadline { n: u32, life: u64 },
     Remove { n: u32 },
     Wait { time: u64, most: usize },
 }
 
-fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+fn steps() -> impl Strategy<Value = Vec<Step>> {
     let life = prop_oneof![1..10 * SECOND, SECOND..20_000 * SECOND];
     let n = 0..300u32;
-    let deed = prop_oneof![
+    let step = prop_oneof![
         6 => (n.clone(), any::<bool>(), life.clone())
-            .prop_map(|(n, second, life)| Deed::Insert { n, second, life }),
-        3 => (n.clone(), life.clone()).prop_map(|(n, life)| Deed::Keep { n, life }),
-        2 => n.prop_map(|n| Deed::Remove { n }),
-        1 => (life, 1..100usize).prop_map(|(time, most)| Deed::Wait { time, most }),
+            .prop_map(|(n, second, life)| Step::Insert { n, second, life }),
+        3 => (n.clone(), life.clone()).prop_map(|(n, life)| Step::SetDeadline { n, life }),
+        2 => n.prop_map(|n| Step::Remove { n }),
+        1 => (life, 1..100usize).prop_map(|(time, most)| Step::Wait { time, most }),
     ];
-    prop::collection::vec(deed, 0..600)
+    prop::collection::vec(step, 0..600)
 }
 
-/// What the table should have: by number, when it ends and whether it has two keys.
+/// The expected table: by number, the expiry and whether the flow has two keys.
 #[derive(Default)]
 struct Model(HashMap<u32, (u64, bool)>);
 
@@ -295,11 +295,11 @@ impl Model {
 
 proptest! {
     #[test]
-    fn it_does_what_a_map_would(deeds in deeds()) {
+    fn it_agrees_with_a_map(steps in steps()) {
         let (mut flows, mut model, mut now) = (table(200), Model::default(), 0);
-        for deed in deeds {
-            match deed {
-                Deed::Insert { n, second, life } if flows.find(&key(n)).is_none() => {
+        for step in steps {
+            match step {
+                Step::Insert { n, second, life } if flows.find(&key(n)).is_none() => {
                     let flow = Nat { second: second.then(|| key(n + 1000)), number: n };
                     let done = flows.insert(key(n), flow, now + life, |_| false);
                     assert_eq!(done.is_ok(), model.0.len() < 200);
@@ -307,23 +307,23 @@ proptest! {
                         model.0.insert(n, (now + life, second));
                     }
                 }
-                Deed::Keep { n, life } => if let Some((id, _)) = flows.find(&key(n)) {
+                Step::SetDeadline { n, life } => if let Some((id, _)) = flows.find(&key(n)) {
                     let (until, end) = (now + life, &mut model.0.get_mut(&n).unwrap().0);
-                    // Who only reads the table can put off what is not to end earlier.
-                    if flows.put_off(id, until).is_ok() {
+                    // Shared access can only postpone.
+                    if flows.postpone(id, until).is_ok() {
                         assert!(until + 2 * TICK > *end);
                         *end = until.max(*end);
                     } else {
-                        flows.keep(id, until);
+                        flows.set_deadline(id, until);
                         assert!(until < *end);
                         *end = until;
                     }
                 },
-                Deed::Remove { n } => if let Some((id, _)) = flows.find(&key(n)) {
+                Step::Remove { n } => if let Some((id, _)) = flows.find(&key(n)) {
                     assert_eq!(flows.remove(id).1.number, n);
                     model.0.remove(&n);
                 },
-                Deed::Wait { time, most } => {
+                Step::Wait { time, most } => {
                     now += time;
                     let (is_due, before) = (flows.is_due(now), flows.len());
                     let done = flows.expire(now, most, |_, flow| {
@@ -333,7 +333,7 @@ proptest! {
                     let late = model.0.values().any(|it| it.0 + TICK <= now);
                     assert!(!(done && late));
                 }
-                Deed::Insert { .. } => {}
+                Step::Insert { .. } => {}
             }
         }
         model.check(&flows);

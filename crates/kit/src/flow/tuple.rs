@@ -1,10 +1,10 @@
-//! Addresses, ports and protocol: the key of a flow.
+//! The key of a flow: addresses, ports, protocol and zone.
 
 use super::{Key, Seed};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Addresses, ports, protocol, and which of several networks with the same
-/// addresses (a zone); for ICMP the identifier stands for both ports.
+/// Addresses, ports, protocol, and the zone, which separates networks with the same addresses. ICMP
+/// has its identifier in place of both ports.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Tuple4([u32; 4]);
 
@@ -16,7 +16,7 @@ impl Tuple4 {
         Tuple4([ends[0], ends[1], ports(src.1, dst.1), proto.into()])
     }
 
-    /// The same in another zone.
+    /// The same tuple in another zone.
     #[inline]
     #[must_use]
     pub fn in_zone(self, zone: u16) -> Tuple4 {
@@ -24,7 +24,7 @@ impl Tuple4 {
         Tuple4([src, dst, ports, rest & 0xffff | u32::from(zone) << 16])
     }
 
-    /// Its zone.
+    /// The zone.
     #[inline]
     pub fn zone(&self) -> u16 {
         (self.0[3] >> 16) as u16
@@ -42,13 +42,13 @@ impl Tuple4 {
         (Ipv4Addr::from_bits(self.0[1]), self.0[2] as u16)
     }
 
-    /// IP protocol.
+    /// The IP protocol.
     #[inline]
     pub fn proto(&self) -> u8 {
         self.0[3] as u8
     }
 
-    /// What packets the other way look like.
+    /// The tuple of packets in the opposite direction.
     #[inline]
     #[must_use]
     pub fn reversed(self) -> Tuple4 {
@@ -56,8 +56,8 @@ impl Tuple4 {
         Tuple4([dst, src, ports.rotate_left(16), rest])
     }
 
-    /// The key that both directions have in common, and whether this is the
-    /// direction from the greater end.
+    /// The key that both directions have in common, and whether this tuple is the direction from
+    /// the greater endpoint.
     #[inline]
     pub fn ordered(self) -> (Tuple4, bool) {
         let swap = self.src() > self.dst();
@@ -73,8 +73,7 @@ impl Key for Tuple4 {
     }
 }
 
-/// The same for IPv6; the protocol is that of what comes behind the extension
-/// headers.
+/// The IPv6 tuple; the protocol is that after the extension headers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Tuple6([u32; 10]);
 
@@ -86,14 +85,14 @@ impl Tuple6 {
         Tuple6([a, b, c, d, e, f, g, h, ports(src.1, dst.1), proto.into()])
     }
 
-    /// The same in another zone.
+    /// The same tuple in another zone.
     #[must_use]
     pub fn in_zone(mut self, zone: u16) -> Tuple6 {
         self.0[9] = self.0[9] & 0xffff | u32::from(zone) << 16;
         self
     }
 
-    /// Its zone.
+    /// The zone.
     pub fn zone(&self) -> u16 {
         (self.0[9] >> 16) as u16
     }
@@ -113,12 +112,12 @@ impl Tuple6 {
         Ipv6Addr::from_bits(words.fold(0, |bits, &word| bits << 32 | u128::from(word)))
     }
 
-    /// Protocol of what comes behind the extension headers.
+    /// The protocol after the extension headers.
     pub fn proto(&self) -> u8 {
         self.0[9] as u8
     }
 
-    /// What packets the other way look like.
+    /// The tuple of packets in the opposite direction.
     #[inline]
     #[must_use]
     pub fn reversed(self) -> Tuple6 {
@@ -126,8 +125,8 @@ impl Tuple6 {
         Tuple6([e, f, g, h, a, b, c, d, ports.rotate_left(16), rest])
     }
 
-    /// The key that both directions have in common, and whether this is the
-    /// direction from the greater end.
+    /// The key that both directions have in common, and whether this tuple is the direction from
+    /// the greater endpoint.
     #[inline]
     pub fn ordered(self) -> (Tuple6, bool) {
         let swap = self.src() > self.dst();

@@ -1,40 +1,39 @@
-//! When flows end: a wheel of lists, in which a flow is moved only when its old
-//! deadline comes, however often that was put off.
+//! The timer wheel of flows: a flow is moved only when its old deadline comes, however often the
+//! deadline was postponed.
 
 use super::Flow;
 use super::entries::{Entries, Id};
 
-/// Lists in the wheel: deadlines further away than this many ticks, 18 minutes, wait in the
-/// last, and are looked at again then.
+/// Lists in the wheel. Flows whose deadline is more than this many ticks (18 minutes) away wait in
+/// the last list and are checked again then.
 const TICKS: u32 = 8192;
-/// A tick in nanoseconds, as a power of two: 134 ms. So much later than at its deadline is a
-/// flow found to be over.
+/// A tick in nanoseconds, as a power of two: 134 ms. A flow expires this much late at most.
 const TICK: u32 = 27;
-/// Marks a link that is a list's end.
+/// Marks a link that is the end of a list.
 const END: u32 = 1 << 31;
 const WORD: u32 = u64::BITS;
 
-/// The wheel.
+/// A timer wheel.
 pub(super) struct Wheel {
-    /// The first and the last of each list, or its own mark.
+    /// The first and the last flow of each list, or the list's own mark.
     ends: Box<[(u32, u32)]>,
-    /// Which lists have any.
+    /// The lists that are not empty, as bits.
     used: [u64; (TICKS / WORD) as usize],
-    /// The tick that is looked at, counted from the start.
+    /// The current tick, counted from `start`.
     tick: u32,
-    /// The last that is over.
+    /// The last tick that is over.
     last: u32,
     start: u64,
-    /// Where the search for a flow that may go stopped: a flow or a list's end, and the list's
-    /// tick. Flows before it were looked at, and may not.
-    searched: Option<(u32, u32)>,
+    /// The position at which the search for a flow to evict stopped: a flow or a list's end, and
+    /// the list's tick. Flows before it were checked and may not go.
+    search_position: Option<(u32, u32)>,
 }
 
 impl Wheel {
     pub(super) fn new(now: u64) -> Wheel {
         let ends = (0..TICKS).map(|list| (END | list, END | list)).collect();
         let used = [0; (TICKS / WORD) as usize];
-        Wheel { ends, used, tick: 0, last: 0, start: now, searched: None }
+        Wheel { ends, used, tick: 0, last: 0, start: now, search_position: None }
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -48,7 +47,7 @@ impl Wheel {
         u32::try_from(ticks).unwrap_or(u32::MAX)
     }
 
-    /// Puts a flow that is in no list into that of its deadline.
+    /// Links an unlinked flow into the list of its deadline.
     pub(super) fn arm<F: Flow>(&mut self, all: &mut Entries<F>, id: Id, until: u64) {
         all.at(id).set_deadline(until);
         self.link(all, id, self.tick(until));
@@ -56,7 +55,7 @@ impl Wheel {
 
     /// Changes a flow's deadline.
     #[inline]
-    pub(super) fn keep<'a, F: Flow>(
+    pub(super) fn set_deadline<'a, F: Flow>(
         &mut self,
         all: &'a mut Entries<F>,
         id: Id,
@@ -71,10 +70,10 @@ impl Wheel {
         &mut entry.flow
     }
 
-    /// Puts a flow's deadline off, which moves it nowhere. Whether it was not to be earlier than
-    /// now: clocks of those who do so at once may be a tick apart.
+    /// Postpones a flow's deadline without moving the flow. False if `until` is earlier than the
+    /// present deadline by more than a tick: the clocks of concurrent workers may differ by a tick.
     #[inline]
-    pub(super) fn put_off<F: Flow>(&self, all: &Entries<F>, id: Id, until: u64) -> bool {
+    pub(super) fn postpone<F: Flow>(&self, all: &Entries<F>, id: Id, until: u64) -> bool {
         let entry = all.at(id);
         let before = entry.deadline();
         if until > before {
@@ -83,7 +82,7 @@ impl Wheel {
         until.saturating_add(1 << TICK) >= before
     }
 
-    /// Whether there may be flows whose time is over.
+    /// Whether some flows may have expired.
     #[inline]
     pub(super) fn is_due(&self, now: u64) -> bool {
         let last = (now.saturating_sub(self.start) >> TICK) as u32;
@@ -100,18 +99,18 @@ impl Wheel {
         self.used[(at / WORD) as usize] |= 1 << (at % WORD);
     }
 
-    /// Takes a flow out of its list.
+    /// Unlinks a flow from its list.
     pub(super) fn disarm<F: Flow>(&mut self, all: &mut Entries<F>, id: Id) {
-        let (before, behind) = all.at(id).links;
-        if let Some((next, _)) = self.searched.as_mut().filter(|(next, _)| *next == id.0) {
-            *next = behind;
+        let (before, next) = all.at(id).links;
+        if let Some((flow, _)) = self.search_position.as_mut().filter(|(flow, _)| *flow == id.0) {
+            *flow = next;
         }
-        self.set_next(all, before, behind);
-        match behind & END {
-            0 => all.at_mut(Id(behind)).links.0 = before,
-            _ => self.ends[(behind % TICKS) as usize].1 = before,
+        self.set_next(all, before, next);
+        match next & END {
+            0 => all.at_mut(Id(next)).links.0 = before,
+            _ => self.ends[(next % TICKS) as usize].1 = before,
         }
-        if before & behind & END != 0 {
+        if before & next & END != 0 {
             let at = before % TICKS;
             self.used[(at / WORD) as usize] &= !(1 << (at % WORD));
         }
@@ -124,8 +123,8 @@ impl Wheel {
         }
     }
 
-    /// The first flow of the next list, up to that of tick `last`, that has any;
-    /// with that list's tick.
+    /// The first flow of the next list up to that of tick `last` that is not empty, and the list's
+    /// tick.
     fn first(&self, from: u32, last: u32) -> Option<(Id, u32)> {
         let mut tick = from;
         while tick <= last {
@@ -142,12 +141,12 @@ impl Wheel {
         None
     }
 
-    /// The next flows, in the order of their lists, whose time may be over at `now`;
-    /// how many there are. [`Wheel::is_over`] has to be asked of each.
+    /// Writes the next flows that may have expired at `now` to `ids`, in the order of their lists,
+    /// and returns how many there are. The caller checks each with [`Wheel::check_expired`].
     pub(super) fn due<F: Flow>(&mut self, all: &Entries<F>, now: u64, ids: &mut [Id]) -> usize {
         // A tick is over when the next begins.
         let last = (now.saturating_sub(self.start) >> TICK) as u32;
-        // After a long silence each list is looked at once.
+        // After a long pause each list is checked once.
         let from = self.tick.max(last.saturating_sub(TICKS - 1));
         self.last = self.last.max(last);
         let Some((Id(mut next), tick)) = self.first(from, last) else {
@@ -164,9 +163,9 @@ impl Wheel {
         count
     }
 
-    /// Whether the time of a flow from [`Wheel::due`] is over; if not, it is moved to
-    /// where it is looked at again.
-    pub(super) fn is_over<F: Flow>(&mut self, all: &mut Entries<F>, id: Id) -> bool {
+    /// Whether a flow from [`Wheel::due`] has expired; if not, it is moved to the list of its
+    /// deadline.
+    pub(super) fn check_expired<F: Flow>(&mut self, all: &mut Entries<F>, id: Id) -> bool {
         let deadline = self.tick(all.at(id).deadline());
         if deadline > self.last {
             self.disarm(all, id);
@@ -175,51 +174,51 @@ impl Wheel {
         deadline <= self.last
     }
 
-    /// Of the first flows that would end, one that `may` be taken; looks at `most`, from
-    /// where it stopped the last time: however many may not go, who asks often finds those
-    /// behind them. Flows whose deadline was put off are moved to where that is meanwhile; if
-    /// there are only such, it is the first of them.
-    pub(super) fn soonest<F: Flow>(
+    /// Finds a flow to evict among the first to expire: one for which `may` is true. Checks `most`
+    /// flows from the position of the last search, so that repeated searches get past any number of
+    /// flows that may not go. Postponed flows are moved to their present deadline; if all are
+    /// postponed, the first to expire is returned.
+    pub(super) fn find_evictable<F: Flow>(
         &mut self,
         all: &mut Entries<F>,
         most: usize,
         mut may: impl FnMut(&F) -> bool,
     ) -> Option<Id> {
         let last = self.tick + TICKS - 1;
-        let begun = self.searched.take().filter(|(_, tick)| *tick >= self.tick);
-        let mut from_start = begun.is_none();
-        let (mut found, mut tick) = match begun {
-            Some(place) => place,
+        let position = self.search_position.take().filter(|(_, tick)| *tick >= self.tick);
+        let mut from_start = position.is_none();
+        let (mut current, mut tick) = match position {
+            Some(position) => position,
             None => self.first(self.tick, last).map(|(id, tick)| (id.0, tick))?,
         };
         let mut best: Option<(u32, Id)> = None;
         for _ in 0..most {
-            if found & END != 0 {
+            if current & END != 0 {
                 let mut next = self.first(tick + 1, last);
                 if next.is_none() && !from_start {
                     from_start = true;
                     next = self.first(self.tick, last);
                 }
                 let Some((id, of)) = next else { return best.map(|(_, id)| id) };
-                (found, tick) = (id.0, of);
+                (current, tick) = (id.0, of);
             }
-            let (id, entry) = (Id(found), all.at(Id(found)));
+            let (id, entry) = (Id(current), all.at(Id(current)));
             let (next, deadline) = (entry.links.1, self.tick(entry.deadline()));
             if may(&entry.flow) {
                 if deadline <= tick {
-                    self.searched = Some((found, tick));
+                    self.search_position = Some((current, tick));
                     return Some(id);
                 }
                 best = best.filter(|(soonest, _)| *soonest <= deadline).or(Some((deadline, id)));
             }
-            // What ends behind the last list waits as well where it is.
+            // A deadline beyond the last list leaves the flow where it is.
             if deadline > tick && deadline < last {
                 self.disarm(all, id);
                 self.link(all, id, deadline);
             }
-            found = next;
+            current = next;
         }
-        self.searched = Some((found, tick));
+        self.search_position = Some((current, tick));
         best.map(|(_, id)| id)
     }
 }

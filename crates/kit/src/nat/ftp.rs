@@ -1,25 +1,25 @@
-//! FTP's commands that say where data is to be sent (RFC 959, 4.1.2; RFC 2428, 2).
+//! FTP's commands that announce an address for data (RFC 959, 4.1.2; RFC 2428, 2).
 
 use castanet_wire::checksum::Delta;
 use castanet_wire::{Ipv4Header, Tcp};
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-/// Such a command.
+/// A `PORT` or `EPRT` command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
-    /// Where the client listens.
+pub struct PortCommand {
+    /// The address on which the client listens.
     pub address: Ipv4Addr,
-    /// On which port.
+    /// The port on which it listens.
     pub port: u16,
-    /// Where that is said.
+    /// The range of the argument in the segment's data.
     pub argument: Range<usize>,
     extended: bool,
 }
 
-impl Command {
+impl PortCommand {
     /// The argument for another address and port.
-    pub fn with(&self, address: Ipv4Addr, port: u16) -> String {
+    pub fn argument_for(&self, address: Ipv4Addr, port: u16) -> String {
         if self.extended {
             return format!("|1|{address}|{port}|");
         }
@@ -29,9 +29,8 @@ impl Command {
     }
 }
 
-/// The command that a segment begins with, if it is one that says where data is to be sent, and
-/// whole.
-pub fn command(data: &[u8]) -> Option<Command> {
+/// Parses the command at the start of a segment; `None` if it is another command or incomplete.
+pub fn parse_port_command(data: &[u8]) -> Option<PortCommand> {
     let (word, rest) = data.split_at_checked(4)?;
     let extended = word.eq_ignore_ascii_case(b"EPRT");
     if !extended && !word.eq_ignore_ascii_case(b"PORT") {
@@ -43,24 +42,25 @@ pub fn command(data: &[u8]) -> Option<Command> {
     let text = std::str::from_utf8(&argument[..length]).ok()?;
     let (address, port) = if extended { extended_port(text)? } else { plain_port(text)? };
     let start = word.len() + spaces;
-    Some(Command { address, port, argument: start..start + length, extended })
+    Some(PortCommand { address, port, argument: start..start + length, extended })
 }
 
-/// A TCP packet with other text in a place of its data, and checksums that are as right as they
-/// were; `None` if it is none, or would be too long.
-pub fn replace(datagram: &[u8], place: Range<usize>, text: &[u8]) -> Option<Vec<u8>> {
+/// Returns a TCP packet with `range` of its data replaced by `text`. The checksums are updated, and
+/// are correct if they were before. `None` if the packet is no TCP packet or would be too long.
+pub fn replace_data(datagram: &[u8], range: Range<usize>, text: &[u8]) -> Option<Vec<u8>> {
     let (ip, rest) = Ipv4Header::from_prefix(datagram)?;
     let (options, segment) = ip.split_options(rest)?;
     let (tcp, rest) = Tcp::from_prefix(segment)?;
     let (tcp_options, data) = tcp.split_options(rest)?;
     let mut new = data.to_vec();
-    new.splice(data.get(place.clone()).map(|_| place)?, text.iter().copied());
-    let (was, is) = (segment.len(), segment.len() + new.len() - data.len());
-    let total = u16::try_from(ip.header_len() + is).ok()?;
+    new.splice(data.get(range.clone()).map(|_| range)?, text.iter().copied());
+    let (old_len, new_len) = (segment.len(), segment.len() + new.len() - data.len());
+    let total = u16::try_from(ip.header_len() + new_len).ok()?;
     let (mut new_ip, mut new_tcp) = (*ip, *tcp);
     new_ip.rewrite_total_len(total);
-    // Headers are whole words: so is what comes before the data.
-    let delta = Delta::new().sum(ip.pseudo(was).slice(data), new_ip.pseudo(is).slice(&new));
+    // Headers are multiples of 16 bits: the data starts at an even offset of the sum.
+    let delta =
+        Delta::new().sum(ip.pseudo(old_len).slice(data), new_ip.pseudo(new_len).slice(&new));
     new_tcp.adjust_checksum(delta);
     Some([&new_ip.0, options, &new_tcp.0, tcp_options, &new].concat())
 }
@@ -76,8 +76,8 @@ fn plain_port(text: &str) -> Option<(Ipv4Addr, u16)> {
 fn extended_port(text: &str) -> Option<(Ipv4Addr, u16)> {
     let delimiter = text.chars().next()?;
     let mut parts = text.split(delimiter);
-    let wanted = ["", "1"].into_iter().all(|it| parts.next() == Some(it));
-    let address = parts.next()?.parse().ok().filter(|_| wanted)?;
+    let is_ipv4 = ["", "1"].into_iter().all(|it| parts.next() == Some(it));
+    let address = parts.next()?.parse().ok().filter(|_| is_ipv4)?;
     let port = decimal(parts.next()?)?;
     (parts.next() == Some("") && parts.next().is_none()).then_some((address, port))
 }
@@ -92,18 +92,19 @@ mod tests {
 
     #[test]
     fn commands_are_read_and_written() {
-        let found = command(b"PORT 1,0,0,2,3,9\r\n").expect("a command");
+        let found = parse_port_command(b"PORT 1,0,0,2,3,9\r\n").expect("a command");
         assert_eq!((found.address, found.port), (Ipv4Addr::new(1, 0, 0, 2), 777));
         assert_eq!(found.argument, 5..16);
-        assert_eq!(found.with([1, 0, 0, 1].into(), 9000), "1,0,0,1,35,40");
-        let found = command(b"eprt   |1|132.235.1.2|6275|\r\nNOOP\r\n").expect("a command");
+        assert_eq!(found.argument_for([1, 0, 0, 1].into(), 9000), "1,0,0,1,35,40");
+        let found =
+            parse_port_command(b"eprt   |1|132.235.1.2|6275|\r\nNOOP\r\n").expect("a command");
         assert_eq!((found.address.to_string().as_str(), found.port), ("132.235.1.2", 6275));
         assert_eq!(found.argument, 7..27);
-        assert_eq!(found.with([1, 0, 0, 1].into(), 9000), "|1|1.0.0.1|9000|");
+        assert_eq!(found.argument_for([1, 0, 0, 1].into(), 9000), "|1|1.0.0.1|9000|");
     }
 
     #[test]
-    fn replacing_mends_lengths_and_checksums() {
+    fn replacing_updates_lengths_and_checksums() {
         let packet = |text: &str| {
             let sketch = format!("1.0.0.1:5 > 2.0.0.2:21 tcp ack 7 tcpopt nop;nop \"{text}\"");
             castanet_wire::sketch::build(&sketch).expect("is one").bytes
@@ -111,16 +112,16 @@ mod tests {
         for (old, new) in
             [("PORT 1,2", "PORT 11,222"), ("PORT 11,222", "PORT 3"), ("PORT 1", "PORT ")]
         {
-            let replaced = replace(&packet(old), 5..old.len(), &new.as_bytes()[5..]);
+            let replaced = replace_data(&packet(old), 5..old.len(), &new.as_bytes()[5..]);
             assert_eq!(replaced.as_deref(), Some(&packet(new)[..]), "{old} {new}");
         }
-        assert_eq!(replace(&packet("PORT"), 3..9, b"x"), None);
-        assert_eq!(replace(&packet("PORT"), 0..4, &[b'x'; 65_536]), None);
-        assert_eq!(replace(&packet("PORT")[..43], 0..0, b"x"), None);
+        assert_eq!(replace_data(&packet("PORT"), 3..9, b"x"), None);
+        assert_eq!(replace_data(&packet("PORT"), 0..4, &[b'x'; 65_536]), None);
+        assert_eq!(replace_data(&packet("PORT")[..43], 0..0, b"x"), None);
     }
 
     #[test]
-    fn what_is_no_whole_command_is_none() {
+    fn other_or_incomplete_commands_are_none() {
         for text in [
             "",
             "PORT",
@@ -140,8 +141,8 @@ mod tests {
             "EPRT |1|1.2.3.4|65536|\r\n",
             "PORT \u{e9},2,3,4,5,6\r\n",
         ] {
-            assert_eq!(command(text.as_bytes()), None, "{text}");
+            assert_eq!(parse_port_command(text.as_bytes()), None, "{text}");
         }
-        assert_eq!(command(b"PORT \xff,2,3,4,5,6\r\n"), None);
+        assert_eq!(parse_port_command(b"PORT \xff,2,3,4,5,6\r\n"), None);
     }
 }

@@ -1,31 +1,31 @@
-//! One flow that is rewritten, and what has been seen of it.
+//! A mapping: one flow, its rewriting and its connection state.
 
-use super::order::Queued;
-use super::shifts::Shifts;
-use super::{By, Outputs};
-use crate::flow::{Flow, Tuple4, Wait};
+use super::eviction::EvictionEntry;
+use super::seq_shifts::SeqShifts;
+use super::{Outputs, RewriterKind};
+use crate::flow::{ExclusiveAccess, Flow, Tuple4};
 use castanet_wire::checksum::Delta;
 use castanet_wire::{Icmp, Ipv4Header, Tcp, ip_proto, tcp, transport};
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
-/// How long mappings live without packets, in nanoseconds.
+/// Idle timeouts of mappings, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lives {
-    /// As long as nothing else is said.
+pub struct Timeouts {
+    /// The default.
     pub idle: u64,
-    /// Once there was data both ways (TCP), or three packets and an answer (UDP).
+    /// After data in both directions (TCP), or after three packets and a reply (UDP).
     pub data: u64,
-    /// TCP that both sides have ended.
+    /// After both sides have closed the TCP connection.
     pub done: u64,
-    /// For so long nobody else gets a mapping's place.
+    /// The time in which the mapping cannot be evicted.
     pub guarantee: u64,
 }
 
-impl Lives {
-    /// How long a mapping in this state lives from its last packet on.
+impl Timeouts {
+    /// The idle timeout of a mapping in this state.
     #[inline]
-    pub(super) fn of(&self, state: u8, is_tcp: bool) -> u64 {
+    pub(super) fn idle_timeout(&self, state: u8, is_tcp: bool) -> u64 {
         let idle = match state {
             state if is_tcp && state & BOTH_DONE == BOTH_DONE => self.done,
             state if is_tcp && state & BOTH_DATA == BOTH_DATA => self.data,
@@ -38,28 +38,28 @@ impl Lives {
 
 const MILLISECOND: u64 = 1_000_000;
 
-/// The last whole millisecond, to which rewriters keep their times.
+/// A time rounded down to the millisecond, the resolution of rewriters' times.
 #[inline]
-pub(super) fn whole(time: u64) -> u64 {
+pub(super) fn round_to_ms(time: u64) -> u64 {
     time / MILLISECOND * MILLISECOND
 }
 
-/// A mapping. The key by which its table finds it is that of its first packets; replies are
-/// found by the second. What each packet may change, several may change at once.
+/// A mapping. Its table finds it by the key of its first packets and by `reply_key`. Packets on
+/// several workers update the atomic fields at the same time.
 #[derive(Debug, Default)]
 pub struct Mapping {
-    /// What replies look like; in the zone of the table.
-    pub(super) back: Option<Tuple4>,
-    shifts: Option<Box<Shifts>>,
-    /// What rewriting packets of the first direction does to the IP checksum, and to that of
-    /// the transport protocol.
+    /// The key of replies, with the zone; `None` if replies have the key of the flow itself.
+    pub(super) reply_key: Option<Tuple4>,
+    shifts: Option<Box<SeqShifts>>,
+    /// The change of the IP checksum, and of the transport checksum, when a packet of the forward
+    /// direction is rewritten.
     deltas: [Delta; 2],
     pub(super) outputs: Outputs,
     pub(super) input: u16,
-    /// So many milliseconds before its end its guarantee ends.
-    unguaranteed: AtomicU32,
-    /// Its entry in the order of displacement.
-    pub(super) queued: Queued,
+    /// The time between the end of the guarantee and the expiry, in milliseconds.
+    best_effort_ms: AtomicU32,
+    /// Its entry in the eviction order.
+    pub(super) eviction_entry: EvictionEntry,
     /// The annotation that replies get.
     pub(super) anno: u8,
     state: AtomicU8,
@@ -67,88 +67,96 @@ pub struct Mapping {
 
 impl Flow for Mapping {
     type Key = Tuple4;
-    fn second(&self) -> Option<&Tuple4> {
-        self.back.as_ref()
+    fn second_key(&self) -> Option<&Tuple4> {
+        self.reply_key.as_ref()
     }
 }
 
-/// In `state`, of TCP: which sides are done, and which have sent data.
+/// Bits of `state` for TCP: sides that have closed, and sides that have sent data.
 const DONE: u8 = 1;
 const BOTH_DONE: u8 = 3;
 const DATA: u8 = 4;
 const BOTH_DATA: u8 = 12;
-/// Of others: that there was an answer, and how many packets, up to three.
+/// Bits of `state` for other protocols: a reply was seen; the number of packets, up to three.
 const ANSWERED: u8 = 1;
 const PACKET: u8 = 2;
 const THREE: u8 = 3 * PACKET;
 
 impl Mapping {
     /// The mapping of `flow` to `to`.
-    pub(super) fn new(by: By, flow: Tuple4, to: Tuple4, outputs: Outputs, input: u16) -> Mapping {
+    pub(super) fn new(
+        kind: RewriterKind,
+        flow: Tuple4,
+        to: Tuple4,
+        outputs: Outputs,
+        input: u16,
+    ) -> Mapping {
         let ip = Delta::new().addr(flow.src().0, to.src().0).addr(flow.dst().0, to.dst().0);
         let ports = Delta::new().u16(flow.src().1, to.src().1).u16(flow.dst().1, to.dst().1);
         // ICMP has no pseudo header.
-        let transport = if by == By::Echo { ports } else { ip.and(ports) };
-        let back = Some(to.reversed());
-        Mapping { back, deltas: [ip, transport], outputs, input, ..Mapping::default() }
+        let transport = if kind == RewriterKind::IcmpEcho { ports } else { ip.and(ports) };
+        let reply_key = Some(to.reversed());
+        Mapping { reply_key, deltas: [ip, transport], outputs, input, ..Mapping::default() }
     }
 
-    /// When its guarantee ends, if it ends at `end`, both in milliseconds.
-    pub(super) fn guaranteed(&self, end: u64) -> u64 {
-        end.saturating_sub(self.unguaranteed.load(Relaxed).into())
+    /// The end of the guarantee of a mapping that expires at `end`, both in milliseconds.
+    pub(super) fn guarantee_end(&self, end: u64) -> u64 {
+        end.saturating_sub(self.best_effort_ms.load(Relaxed).into())
     }
 
-    /// Notes that it lives for so long from its last packet on.
+    /// Sets the time from the last packet to expiry.
     #[inline]
-    pub(super) fn set_life(&self, life: u64, lives: &Lives) {
-        let rest = life.saturating_sub(lives.guarantee) / MILLISECOND;
+    pub(super) fn set_timeout(&self, timeout: u64, timeouts: &Timeouts) {
+        let rest = timeout.saturating_sub(timeouts.guarantee) / MILLISECOND;
         let rest = u32::try_from(rest).unwrap_or(u32::MAX);
-        if self.unguaranteed.load(Relaxed) != rest {
-            self.unguaranteed.store(rest, Relaxed);
+        if self.best_effort_ms.load(Relaxed) != rest {
+            self.best_effort_ms.store(rest, Relaxed);
         }
     }
 
-    /// Whether a packet is a reply; `back` says whether it was found as one. Where replies look
-    /// like the flow itself, all packets but the first are replies, as in Click.
+    /// Whether a packet is a reply; `back` says whether the table found it by the reply key. Where
+    /// both keys are the same, all packets but the first are replies, as in Click.
     #[inline]
     pub(super) fn is_reply(&self, back: bool) -> bool {
-        back || self.back.is_none()
+        back || self.reply_key.is_none()
     }
 
-    /// Whether sequence numbers are off.
+    /// Whether sequence numbers are shifted.
     #[inline]
     pub(super) fn is_shifted(&self) -> bool {
         self.shifts.is_some()
     }
 
-    /// By how much sequence numbers are off.
-    pub fn shifts(&mut self) -> &mut Shifts {
+    /// The shifts of sequence numbers, for changes.
+    pub fn shifts(&mut self) -> &mut SeqShifts {
         self.shifts.get_or_insert_default()
     }
 
-    /// By how much the newest sequence numbers of a direction are off, if they are.
-    pub(super) fn shifted(&self, back: bool) -> Option<i32> {
+    /// The shift of the newest sequence numbers of a direction, if there is one.
+    pub(super) fn last_shift(&self, back: bool) -> Option<i32> {
         self.shifts.as_ref()?.last(back).filter(|by| *by != 0)
     }
 
-    /// What a packet that the mapping rewrote said, where `quoted` repeats its sequence number.
-    pub(super) fn unshifted(&self, back: bool, quoted: u32) -> u32 {
+    /// The sender's own sequence number for one that was quoted after the rewriting.
+    pub(super) fn unshift_seq(&self, back: bool, quoted: u32) -> u32 {
         self.shifts.as_ref().map_or(quoted, |shifts| shifts.ack(!back, quoted))
     }
 
-    /// Notes what a packet says of the flow, and answers for how long that lives from now on. A
-    /// life that gets shorter waits for who `may_shorten` it.
+    /// Updates the connection state from a packet and returns the idle timeout from now on. Only a
+    /// caller that `may_shorten` the timeout may apply a shorter one; others get [`ExclusiveAccess`].
     #[inline]
-    pub(super) fn note(
+    pub(super) fn update_state(
         &self,
         back: bool,
         is_tcp: bool,
-        packet: &Parts,
-        lives: &Lives,
+        packet: &DatagramParts,
+        timeouts: &Timeouts,
         may_shorten: bool,
-    ) -> Result<u64, Wait> {
+    ) -> Result<u64, ExclusiveAccess> {
         let before = self.state.load(Relaxed);
-        let Some(segment) = &packet.segment else { return Ok(lives.of(before, is_tcp)) };
+        let Some(segment) = &packet.segment else {
+            return Ok(timeouts.idle_timeout(before, is_tcp));
+        };
         let after = |state| match is_tcp {
             true => Tcp::from_prefix(segment).map_or(state, |(tcp, rest)| {
                 let has_data = rest.len() > tcp.header_len().saturating_sub(Tcp::LEN);
@@ -160,19 +168,19 @@ impl Mapping {
             }
         };
         let state = after(before);
-        let life = lives.of(state, is_tcp);
+        let timeout = timeouts.idle_timeout(state, is_tcp);
         if state != before {
-            if !may_shorten && life < lives.of(before, is_tcp) {
-                return Err(Wait);
+            if !may_shorten && timeout < timeouts.idle_timeout(before, is_tcp) {
+                return Err(ExclusiveAccess);
             }
             _ = self.state.fetch_update(Relaxed, Relaxed, |state| Some(after(state)));
         }
-        self.set_life(life, lives);
-        Ok(life)
+        self.set_timeout(timeout, timeouts);
+        Ok(timeout)
     }
 
-    /// Rewrites a packet of the mapping, which is `to` in its place, but for sequence numbers.
-    pub(super) fn rewrite(&self, by: By, to: Rewrite, packet: &mut Parts) {
+    /// Rewrites a packet, except for sequence numbers.
+    pub(super) fn rewrite(&self, kind: RewriterKind, to: Rewrite, packet: &mut DatagramParts) {
         if !to.changes {
             return;
         }
@@ -185,19 +193,21 @@ impl Mapping {
         to.dst.iter().for_each(|dst| ip.set_dst(*dst));
         ip.adjust_checksum(of_ip);
         let Some(segment) = &mut packet.segment else { return };
-        match by {
-            By::Echo => set_identifier(segment, to.ports.0, of_transport),
-            By::Source | By::Pair => {}
-            By::Tcp | By::Udp | By::Both => transport::set_ports(segment, to.ports.0, to.ports.1),
+        match kind {
+            RewriterKind::IcmpEcho => set_identifier(segment, to.ports.0, of_transport),
+            RewriterKind::SourceAddress | RewriterKind::AddressPair => {}
+            RewriterKind::Tcp | RewriterKind::Udp | RewriterKind::TcpUdp => {
+                transport::set_ports(segment, to.ports.0, to.ports.1)
+            }
         }
-        if by != By::Echo {
+        if kind != RewriterKind::IcmpEcho {
             transport::adjust_checksum(ip.protocol(), segment, of_transport);
         }
     }
 
-    /// Moves the numbers of a TCP segment; the acknowledgment and SACK blocks in every one,
-    /// whatever its flags.
-    pub(super) fn shift(&mut self, back: bool, packet: &mut Parts) {
+    /// Translates sequence number, acknowledgment and SACK blocks of a TCP segment, whatever its
+    /// flags.
+    pub(super) fn shift_numbers(&mut self, back: bool, packet: &mut DatagramParts) {
         let (Some(shifts), Some(segment)) = (&mut self.shifts, &mut packet.segment) else { return };
         let Some((tcp, rest)) = Tcp::from_prefix_mut(segment) else { return };
         let options = tcp.header_len().saturating_sub(Tcp::LEN);
@@ -221,34 +231,34 @@ fn after_segment(state: u8, side: u8, tcp: &Tcp, has_data: bool) -> u8 {
     if has_data { state | DATA << side } else { state }
 }
 
-/// A packet, as far as mappings are about it.
-pub(super) struct Parts<'p> {
+/// The parts of a packet that mappings rewrite.
+pub(super) struct DatagramParts<'p> {
     ip: &'p mut Ipv4Header,
-    /// What it carries, if that is not a later fragment.
+    /// The IP payload, except for later fragments.
     segment: Option<&'p mut [u8]>,
 }
 
-impl Parts<'_> {
-    pub(super) fn of(datagram: &mut [u8]) -> Option<Parts<'_>> {
+impl DatagramParts<'_> {
+    pub(super) fn parse(datagram: &mut [u8]) -> Option<DatagramParts<'_>> {
         let (ip, rest) = Ipv4Header::from_prefix_mut(datagram)?;
         let len = usize::from(ip.total_len()).saturating_sub(Ipv4Header::LEN).min(rest.len());
         let options = ip.header_len().checked_sub(Ipv4Header::LEN);
         let segment = options.and_then(|options| rest.get_mut(options..len));
         let segment = segment.filter(|_| ip.is_first_fragment());
-        Some(Parts { ip, segment })
+        Some(DatagramParts { ip, segment })
     }
 }
 
-/// What is written into a packet.
+/// The values that are written into a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rewrite {
-    /// Whether it is a reply.
+    /// Whether the packet is a reply.
     pub(super) back: bool,
-    /// Whether anything changes.
+    /// Whether the mapping changes anything.
     pub(super) changes: bool,
     pub(super) src: Option<Ipv4Addr>,
     pub(super) dst: Option<Ipv4Addr>,
-    /// Ports; first the identifier where there is one.
+    /// The ports; for echoes the identifier is the first.
     pub(super) ports: (u16, u16),
 }
 
@@ -261,7 +271,7 @@ fn set_identifier(message: &mut [u8], id: u16, delta: Delta) {
     }
 }
 
-/// Whether mappings of this protocol go through the states of TCP.
-pub(super) fn is_tcp(by: By, protocol: u8) -> bool {
-    matches!(by, By::Tcp | By::Both) && protocol == ip_proto::TCP
+/// Whether mappings of this protocol have TCP states.
+pub(super) fn is_tcp(kind: RewriterKind, protocol: u8) -> bool {
+    matches!(kind, RewriterKind::Tcp | RewriterKind::TcpUdp) && protocol == ip_proto::TCP
 }

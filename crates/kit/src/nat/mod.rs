@@ -1,155 +1,163 @@
-//! Network address and port translation: which flow becomes which, for how long, and who chooses.
+//! Network address and port translation (NAT): mappings of flows, their timeouts and their
+//! selection.
 //!
-//! A [`Table`] keeps the mappings of one rewriter, or of several that share a capacity: each is a
-//! member, whose flows are in a zone of their own. A mapping is one flow of [`crate::flow`],
-//! found by what its packets look like on either side.
+//! A [`Table`] holds the mappings of one rewriter, or of several rewriters that share a capacity.
+//! Each rewriter is a member of the table, and its flows have a zone of their own. A mapping is one
+//! flow of [`crate::flow`] with two keys: that of the flow's packets and that of the replies.
 
-mod by;
+mod eviction;
 mod ftp;
 mod icmp;
 mod input;
+mod kind;
+mod listing;
 mod mapper;
 mod mapping;
-mod order;
-mod pass;
 mod pattern;
-mod shifts;
-mod show;
+mod seq_shifts;
 #[cfg(test)]
 mod tests;
+mod translate;
 
-pub use by::By;
-pub use ftp::{Command, command, replace};
-pub use icmp::{Quote, Restored, quote, restore};
-pub use input::{Element, Input, Named, Wrong, way};
-pub use mapper::{Mapper, Ring, Way};
-pub use mapping::{Lives, Mapping};
-pub use pattern::{Pattern, Turn};
+pub use ftp::{PortCommand, parse_port_command, replace_data};
+pub use icmp::{OriginalPacket, QuotedPacket, parse_quote, rewrite_error};
+pub use input::{InputError, InputSpec, NameResolver, NamedElement, parse_pattern_outputs};
+pub use kind::RewriterKind;
+pub use mapper::{HashRing, Mapper, PatternOutputs};
+pub use mapping::{Mapping, Timeouts};
+pub use pattern::{Pattern, RoundRobinCursor};
 
 use crate::flow::{Counts, Flows, Id, Slot, Tuple4};
-use mapping::{is_tcp, whole};
-use order::Order;
+use eviction::EvictionQueue;
+use mapping::{is_tcp, round_to_ms};
 use std::net::Ipv4Addr;
 
 /// The outputs of a flow's packets and of their replies.
 pub type Outputs = [u8; 2];
 
-/// The largest capacity.
-pub const MOST: u32 = i32::MAX as u32;
+/// The largest capacity that a table may be given.
+pub const MAX_CAPACITY: u32 = i32::MAX as u32;
 
-/// The capacity of who says nothing of it: a flood then takes no more than some 120 MB.
-pub const CAPACITY: u32 = 1 << 20;
+/// The capacity of a table that is given none. A flood then takes at most about 120 MB.
+pub const DEFAULT_CAPACITY: u32 = 1 << 20;
 
-/// What a member does with its packets.
+/// The configuration of one member.
 #[derive(Clone, Debug)]
-pub struct Rules {
-    /// What it goes by.
-    pub by: By,
-    /// How long mappings of TCP live, where these are told from others, and all others.
-    pub lives: [Lives; 2],
-    /// What becomes of packets without a mapping, by input.
-    pub inputs: Vec<Input>,
-    /// What else these say: the arguments of whom they name.
-    pub named: Vec<String>,
+pub struct RewriterConfig {
+    /// The class of rewriter, which determines the keys of flows.
+    pub kind: RewriterKind,
+    /// Timeouts of TCP mappings (where the kind tells TCP from other protocols), and of all others.
+    pub timeouts: [Timeouts; 2],
+    /// What each input does with packets that have no mapping.
+    pub inputs: Vec<InputSpec>,
+    /// The resolved text of the elements that the inputs name; a change of it changes the inputs.
+    pub references: Vec<String>,
 }
 
-impl Rules {
-    fn lives(&self, is_tcp: bool) -> &Lives {
-        &self.lives[usize::from(!is_tcp)]
+impl RewriterConfig {
+    fn timeouts(&self, is_tcp: bool) -> &Timeouts {
+        &self.timeouts[usize::from(!is_tcp)]
     }
 }
 
-/// One input's mappings.
+/// The counters of one input's mappings.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct InputCounters {
     count: u64,
     failures: u64,
 }
 
-/// One rewriter.
+/// One rewriter of a table.
 #[derive(Debug)]
 struct Member {
     name: String,
-    rules: Rules,
-    tallies: Vec<Tally>,
+    config: RewriterConfig,
+    counters: Vec<InputCounters>,
 }
 
-/// Mappings.
+/// The mappings of one or more rewriters.
 #[derive(Default)]
 pub struct Table {
     flows: Option<Flows<Mapping>>,
     members: Vec<Member>,
     capacity: Option<u32>,
-    order: Order,
-    /// How often one has gone.
+    eviction: EvictionQueue,
+    /// How many mappings have been removed so far.
     removals: u64,
-    exhausted: Option<Exhausted>,
+    last_failure: Option<FailedSearch>,
 }
 
-/// For whom there was nothing left, and there is not until a mapping goes: who scans ports must
-/// not have each of his packets look through all of them.
+/// A search for a free mapping that failed. Until a mapping is removed, the same search fails
+/// again: the table answers from here, so that a port scan does not search all choices for each
+/// packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Exhausted {
+struct FailedSearch {
     member: (u16, usize),
-    /// The sender, if its address stays, and where it goes.
+    /// The source address if the pattern keeps it, then destination and protocol.
     flow: (Option<Ipv4Addr>, (Ipv4Addr, u16), u8),
     removals: u64,
 }
 
-/// Why a packet goes nowhere.
+/// The reason why a packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// No mapping is for it, and none is made.
+    /// The packet has no mapping, and its input makes none.
     Unmapped,
-    /// There is nothing left that it could become, or no room for a mapping.
+    /// The pattern has no free choice left, or the table has no room for a mapping.
     Exhausted,
 }
 
-/// What becomes of a packet.
+/// The result of translating a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passed {
-    /// It was left as it is.
+pub enum Translation {
+    /// The packet is unchanged and leaves by this output.
     Untouched(u8),
-    /// It was rewritten.
+    /// The packet was rewritten.
     Rewritten {
-        /// Where it goes.
+        /// The output that the packet leaves by.
         output: u8,
-        /// Its destination, if the rewriter goes by that.
+        /// The new destination, if the kind of rewriter sets destinations.
         dst: Option<Ipv4Addr>,
-        /// The annotation that replies get.
+        /// For replies, the annotation that they get.
         anno: Option<u8>,
     },
 }
 
-/// A packet on its way.
+/// The properties of a packet that the table needs beside its bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival {
-    /// Where it came in.
+pub struct PacketInfo {
+    /// The input on which the packet came in.
     pub input: usize,
-    /// Its key; see [`By::key`].
+    /// The packet's key; see [`RewriterKind::key`].
     pub key: Tuple4,
-    /// Whether it may begin a flow.
-    pub begins: bool,
-    /// What [`Table::find_all`] found.
-    pub found: Slot,
-    /// The annotation that replies to it would get.
+    /// Whether the packet may open a mapping.
+    pub may_open: bool,
+    /// The slot that [`Table::find_all`] found for the key.
+    pub slot: Slot,
+    /// The annotation that replies to this packet would get.
     pub anno: u8,
-    /// The time.
+    /// The time in nanoseconds.
     pub now: u64,
 }
 
 impl Table {
-    /// Makes a rewriter with so many outputs a member, under a name of its own; its zone. Who
-    /// was one by that name before goes on with the mappings that it had.
-    pub fn join(&mut self, name: &str, rules: Rules, outputs: usize, now: u64) -> u16 {
+    /// Adds a rewriter with `outputs` outputs under a name of its own, and returns its zone. A
+    /// rewriter that takes the name of an earlier member takes over its mappings.
+    pub fn add_member(
+        &mut self,
+        name: &str,
+        config: RewriterConfig,
+        outputs: usize,
+        now: u64,
+    ) -> u16 {
         if let Some(zone) = self.zone(name) {
-            self.set_rules(zone, rules, outputs);
+            self.reconfigure(zone, config, outputs);
             return zone;
         }
-        let tallies = vec![Tally::default(); rules.inputs.len()];
-        self.members.push(Member { name: name.to_owned(), rules, tallies });
+        let counters = vec![InputCounters::default(); config.inputs.len()];
+        self.members.push(Member { name: name.to_owned(), config, counters });
         if self.flows.is_none() {
-            let capacity = self.capacity.unwrap_or(CAPACITY);
+            let capacity = self.capacity.unwrap_or(DEFAULT_CAPACITY);
             self.flows = Some(Flows::new(capacity as usize, now));
         }
         (self.members.len() - 1) as u16
@@ -160,52 +168,52 @@ impl Table {
         self.members.iter().position(|member| member.name == name).map(|zone| zone as u16)
     }
 
-    /// Gives a member other rules, under which its mappings stay, as far as they have their
-    /// inputs and outputs.
-    pub fn set_rules(&mut self, zone: u16, rules: Rules, outputs: usize) {
+    /// Gives a member another configuration. Its mappings stay if their inputs and outputs exist in
+    /// the new one.
+    pub fn reconfigure(&mut self, zone: u16, config: RewriterConfig, outputs: usize) {
         let Some(member) = self.members.get_mut(usize::from(zone)) else { return };
-        let inputs = rules.inputs.len();
-        member.tallies.resize(inputs.max(member.tallies.len()), Tally::default());
-        member.rules = rules;
+        let inputs = config.inputs.len();
+        member.counters.resize(inputs.max(member.counters.len()), InputCounters::default());
+        member.config = config;
         self.remove_where(|key, mapping| {
             let exists = mapping.outputs.iter().all(|&output| usize::from(output) < outputs);
             key.zone() == zone && (usize::from(mapping.input) >= inputs || !exists)
         });
-        self.members[usize::from(zone)].tallies.truncate(inputs);
+        self.members[usize::from(zone)].counters.truncate(inputs);
     }
 
-    /// The same, if they are other than those that it has because they name others.
-    pub fn hear(&mut self, zone: u16, rules: &Rules, outputs: usize) {
+    /// Gives a member another configuration if the references differ from those that it has.
+    pub fn reconfigure_if_changed(&mut self, zone: u16, config: &RewriterConfig, outputs: usize) {
         let member = self.members.get(usize::from(zone));
-        if member.is_some_and(|member| member.rules.named != rules.named) {
-            self.set_rules(zone, rules.clone(), outputs);
+        if member.is_some_and(|member| member.config.references != config.references) {
+            self.reconfigure(zone, config.clone(), outputs);
         }
     }
 
-    /// Sets what becomes of packets on one input, whose mappings go.
-    pub fn set_input(&mut self, zone: u16, n: usize, input: Input) {
+    /// Replaces the specification of one input and removes that input's mappings.
+    pub fn set_input(&mut self, zone: u16, n: usize, input: InputSpec) {
         self.remove_where(|key, mapping| key.zone() == zone && usize::from(mapping.input) == n);
         let member = self.members.get_mut(usize::from(zone));
-        if let Some(slot) = member.and_then(|member| member.rules.inputs.get_mut(n)) {
+        if let Some(slot) = member.and_then(|member| member.config.inputs.get_mut(n)) {
             *slot = input;
         }
     }
 
-    /// Sets how many mappings there may be; others go, those first that would anyway.
+    /// Sets how many mappings there may be. Mappings beyond that are evicted in eviction order.
     pub fn set_capacity(&mut self, capacity: u32) {
         self.capacity = Some(capacity);
         let Some(flows) = &mut self.flows else { return };
         flows.set_limit(capacity as usize);
         while self.len() > capacity as usize {
-            // No guarantee holds for ever.
-            let Some((id, _)) = self.first_to_go(u64::MAX) else { return };
-            self.displace(id);
+            // A lower capacity overrides guarantees.
+            let Some((id, _)) = self.next_eviction(u64::MAX) else { return };
+            self.evict(id);
         }
     }
 
     /// How many mappings there may be.
     pub fn capacity(&self) -> u32 {
-        self.capacity.unwrap_or(CAPACITY)
+        self.capacity.unwrap_or(DEFAULT_CAPACITY)
     }
 
     /// How many mappings there are, of all members.
@@ -220,56 +228,56 @@ impl Table {
 
     /// How many mappings a member has, and how many it could not make.
     pub fn counts(&self, zone: u16) -> (u64, u64) {
-        let tallies = self.members.get(usize::from(zone)).map_or(&[][..], |it| &it.tallies);
-        tallies.iter().fold((0, 0), |sum, it| (sum.0 + it.count, sum.1 + it.failures))
+        let counters = self.members.get(usize::from(zone)).map_or(&[][..], |it| &it.counters);
+        counters.iter().fold((0, 0), |sum, it| (sum.0 + it.count, sum.1 + it.failures))
     }
 
-    /// What became of mappings, of all members; those that other mappings replaced and those
-    /// that were cleared have gone too, but are not among these.
+    /// Counters of all members' mappings. Mappings that were replaced or cleared are in none of
+    /// them; [`Table::removed`] has these.
     pub fn events(&self) -> Counts {
         let counts = self.flows.as_ref().map(Flows::counts).unwrap_or_default();
-        let refused = self.members.iter().flat_map(|it| &it.tallies).map(|it| it.failures).sum();
+        let refused = self.members.iter().flat_map(|it| &it.counters).map(|it| it.failures).sum();
         Counts { refused, ..counts }
     }
 
-    /// How many mappings ended otherwise than by their time or for others.
+    /// How many mappings were removed for another reason than expiry or eviction.
     pub fn removed(&self) -> u64 {
         let Counts { expired, evicted, .. } = self.events();
         self.removals - expired - evicted
     }
 
-    /// Ends all mappings, of all members.
+    /// Removes all mappings of all members.
     pub fn clear(&mut self) {
         self.remove_where(|_, _| true);
     }
 
-    /// Whether there may be mappings whose time is over.
+    /// Whether some mappings may have expired.
     #[inline]
     pub fn is_due(&self, now: u64) -> bool {
         self.flows.as_ref().is_some_and(|flows| flows.is_due(now))
     }
 
-    /// Ends mappings whose time is over, looking at `most` of them.
+    /// Removes expired mappings, looking at up to `most`; whether none is left to look at.
     pub fn expire(&mut self, now: u64, most: usize) -> bool {
         let Table { flows: Some(flows), members, removals, .. } = self else {
             return true;
         };
         flows.expire(now, most, |key, mapping| {
             *removals += 1;
-            forget(members, &key, &mapping);
+            uncount(members, &key, &mapping);
         })
     }
 
-    /// Whether the time of a mapping is over, which then ends.
+    /// Removes a mapping if it has expired; whether it did.
     fn is_overdue(&mut self, id: Id, now: u64) -> bool {
-        let over = self.flows.as_mut().and_then(|flows| flows.overdue(id, now));
+        let over = self.flows.as_mut().and_then(|flows| flows.take_expired(id, now));
         let Some((key, mapping)) = over else { return false };
         self.removals += 1;
-        forget(&mut self.members, &key, &mapping);
+        uncount(&mut self.members, &key, &mapping);
         true
     }
 
-    /// Looks up the keys of a burst, as [`Flows::find_all`].
+    /// Looks up the keys of a burst; see [`Flows::find_all`].
     pub fn find_all(&self, keys: &[Tuple4], found: &mut [Slot]) {
         match &self.flows {
             Some(flows) => flows.find_all(keys, found),
@@ -278,7 +286,7 @@ impl Table {
     }
 
     /// Looks up one key, as [`Table::find_all`] does.
-    pub fn at(&self, key: &Tuple4) -> Slot {
+    pub fn find_one(&self, key: &Tuple4) -> Slot {
         let mut found = [Slot::NONE];
         self.find_all(std::slice::from_ref(key), &mut found);
         found[0]
@@ -296,110 +304,112 @@ impl Table {
         if let Some(flows) = &mut self.flows {
             let (key, mapping) = flows.remove(id);
             self.removals += 1;
-            forget(&mut self.members, &key, &mapping);
+            uncount(&mut self.members, &key, &mapping);
         }
     }
 
-    fn remove_where(&mut self, goes: impl Fn(&Tuple4, &Mapping) -> bool) {
-        let going = self.iter().filter(|(_, key, mapping)| goes(key, mapping));
-        let ids: Vec<Id> = going.map(|(id, ..)| id).collect();
+    fn remove_where(&mut self, matches: impl Fn(&Tuple4, &Mapping) -> bool) {
+        let matching = self.iter().filter(|(_, key, mapping)| matches(key, mapping));
+        let ids: Vec<Id> = matching.map(|(id, ..)| id).collect();
         ids.into_iter().for_each(|id| self.remove(id));
     }
 
-    /// The mapping that makes room for others first, and when it would end.
-    fn first_to_go(&mut self, now: u64) -> Option<(Id, u64)> {
+    /// The mapping that is evicted first, and its expiry time.
+    fn next_eviction(&mut self, now: u64) -> Option<(Id, u64)> {
         let flows = self.flows.as_mut()?;
-        let id = self.order.first(flows, now)?;
-        Some((id, flows.ends(id)))
+        let id = self.eviction.first(flows, now)?;
+        Some((id, flows.deadline(id)))
     }
 
-    fn displace(&mut self, id: Id) {
+    fn evict(&mut self, id: Id) {
         if let Some(flows) = &mut self.flows {
-            let (key, mapping) = flows.displace(id);
+            let (key, mapping) = flows.evict_id(id);
             self.removals += 1;
-            forget(&mut self.members, &key, &mapping);
+            uncount(&mut self.members, &key, &mapping);
         }
     }
 
-    fn anno(&mut self, id: Id, anno: u8) {
+    fn set_reply_anno(&mut self, id: Id, anno: u8) {
         if let Some(flows) = &mut self.flows {
             flows.get_mut(id).anno = anno;
         }
     }
 
-    /// Makes a mapping as if the first packet of a flow had come in on an input.
-    fn open(
+    /// Makes a mapping as for the first packet of a flow that comes in on input `n`.
+    fn open_mapping(
         &mut self,
         zone: u16,
         n: usize,
         flow: Tuple4,
         now: u64,
         random: &mut dyn FnMut() -> u64,
-    ) -> Result<Opened, Refusal> {
+    ) -> Result<NewFlow, Refusal> {
         let member = &self.members[usize::from(zone)];
-        let (by, input) = (member.rules.by, member.rules.inputs.get(n).ok_or(Refusal::Unmapped)?);
+        let (kind, input) =
+            (member.config.kind, member.config.inputs.get(n).ok_or(Refusal::Unmapped)?);
         let taken = |reply: &Tuple4| self.find(&reply.in_zone(zone)).is_some();
         let chosen = match input {
-            Input::Drop => return Err(Refusal::Unmapped),
-            Input::Pass(output) => return Ok(Opened::Passes(*output)),
-            Input::Keep(outputs) => Some((flow, *outputs)),
-            Input::Pattern(pattern, outputs) => {
+            InputSpec::Drop => return Err(Refusal::Unmapped),
+            InputSpec::Pass(output) => return Ok(NewFlow::Passed(*output)),
+            InputSpec::Keep(outputs) => Some((flow, *outputs)),
+            InputSpec::Pattern(pattern, outputs) => {
                 let src = pattern.keeps_src().then_some(flow.src().0);
                 let flow_to = (src, flow.dst(), flow.proto());
                 let (member, removals) = ((zone, n), self.removals);
-                let exhausted = Exhausted { member, flow: flow_to, removals };
-                let all_taken = self.exhausted == Some(exhausted);
-                let to = match all_taken {
+                let search = FailedSearch { member, flow: flow_to, removals };
+                let known_failure = self.last_failure == Some(search);
+                let to = match known_failure {
                     true => None,
                     false => pattern.rewrite(flow, taken, random),
                 };
-                self.exhausted = if to.is_none() { Some(exhausted) } else { self.exhausted };
+                self.last_failure = if to.is_none() { Some(search) } else { self.last_failure };
                 to.map(|to| (to, *outputs))
             }
-            Input::Mapper(mapper) => mapper.rewrite(flow, taken, random),
+            InputSpec::Mapper(mapper) => mapper.rewrite(flow, taken, random),
         };
         let id = chosen.and_then(|(to, outputs)| {
-            let mut mapping = Mapping::new(by, flow, to, outputs, n as u16);
+            let mut mapping = Mapping::new(kind, flow, to, outputs, n as u16);
             let (key, reply) = (flow.in_zone(zone), to.reversed().in_zone(zone));
-            mapping.back = (reply != key).then_some(reply);
+            mapping.reply_key = (reply != key).then_some(reply);
             self.add(key, mapping, now)
         });
-        let tally = &mut self.members[usize::from(zone)].tallies[n];
+        let counter = &mut self.members[usize::from(zone)].counters[n];
         match id {
-            Some(_) => tally.count += 1,
-            None => tally.failures += 1,
+            Some(_) => counter.count += 1,
+            None => counter.failures += 1,
         }
-        id.map(Opened::As).ok_or(Refusal::Exhausted)
+        id.map(NewFlow::Mapped).ok_or(Refusal::Exhausted)
     }
 
     fn add(&mut self, key: Tuple4, mapping: Mapping, now: u64) -> Option<Id> {
-        // Who has the same replies goes, as in Click: what is fixed does not ask.
-        if let Some((old, _)) = mapping.back.and_then(|reply| self.find(&reply)) {
+        // A pattern without a range does not check whether its reply key is taken: as in Click, the
+        //  older mapping with that key is removed.
+        if let Some((old, _)) = mapping.reply_key.and_then(|reply| self.find(&reply)) {
             self.remove(old);
         }
-        let rules = &self.members[usize::from(key.zone())].rules;
-        let lives = *rules.lives(is_tcp(rules.by, key.proto()));
-        let life = lives.of(0, false);
-        let until = whole(now).saturating_add(life);
+        let config = &self.members[usize::from(key.zone())].config;
+        let timeouts = *config.timeouts(is_tcp(config.kind, key.proto()));
+        let timeout = timeouts.idle_timeout(0, false);
+        let until = round_to_ms(now).saturating_add(timeout);
         if self.len() >= self.capacity() as usize {
-            // A newcomer without a guarantee may itself be the one that ends first.
-            let (id, end) = self.first_to_go(now)?;
-            if lives.guarantee == 0 && end > until {
+            // A new mapping without a guarantee is refused if it would be the first to expire.
+            let (id, end) = self.next_eviction(now)?;
+            if timeouts.guarantee == 0 && end > until {
                 return None;
             }
-            self.displace(id);
+            self.evict(id);
         }
-        mapping.set_life(life, &lives);
+        mapping.set_timeout(timeout, &timeouts);
         let capacity = self.capacity();
         let flows = self.flows.as_mut()?;
         let id = flows.insert(key, mapping, until, |_| false).ok()?;
-        self.order.add(flows, id, now, capacity as usize);
+        self.eviction.add(flows, id, now, capacity as usize);
         Some(id)
     }
 
-    /// What a flow of a member becomes, as if a packet of it had come in on an input; with the
-    /// annotation that replies get.
-    pub fn expect(
+    /// Returns what a member rewrites a flow to, and opens a mapping if there is none, as if a
+    /// packet had come in on `input`. Replies get annotation `anno`.
+    pub fn get_or_open(
         &mut self,
         zone: u16,
         input: usize,
@@ -408,48 +418,48 @@ impl Table {
         now: u64,
         random: &mut dyn FnMut() -> u64,
     ) -> Option<Tuple4> {
-        let by = self.members.get(usize::from(zone))?.rules.by;
-        let flow = by.of(flow)?;
+        let kind = self.members.get(usize::from(zone))?.config.kind;
+        let flow = kind.flow_key(flow)?;
         let id = match self.find(&flow.in_zone(zone)) {
             Some((id, _)) => id,
-            None => match self.open(zone, input, flow, now, random).ok()? {
-                Opened::As(id) => id,
-                Opened::Passes(_) => return None,
+            None => match self.open_mapping(zone, input, flow, now, random).ok()? {
+                NewFlow::Mapped(id) => id,
+                NewFlow::Passed(_) => return None,
             },
         };
-        self.anno(id, anno);
+        self.set_reply_anno(id, anno);
         let flows = self.flows.as_ref()?;
-        let reply = flows.get(id).back.unwrap_or(*flows.key(id));
+        let reply = flows.get(id).reply_key.unwrap_or(*flows.key(id));
         Some(reply.reversed())
     }
 
-    /// The mapping of a flow of a member, and whether the flow is that of its replies.
+    /// The mapping of a member's flow, and whether the flow is the reply direction.
     pub fn mapping(&mut self, zone: u16, flow: Tuple4) -> Option<(&mut Mapping, bool)> {
         let (id, back) = self.find(&flow.in_zone(zone))?;
         Some((self.flows.as_mut()?.get_mut(id), back))
     }
 
-    /// What a flow of a member is rewritten to now.
+    /// What a member rewrites a flow to now, if it has a mapping.
     pub fn lookup(&self, zone: u16, flow: Tuple4) -> Option<Tuple4> {
         let (id, back) = self.find(&flow.in_zone(zone))?;
         let flows = self.flows.as_ref()?;
         let key = *flows.key(id);
-        Some(if back { key } else { flows.get(id).back.unwrap_or(key) }.reversed())
+        Some(if back { key } else { flows.get(id).reply_key.unwrap_or(key) }.reversed())
     }
 }
 
-/// What came of a flow without a mapping.
-enum Opened {
-    As(Id),
-    Passes(u8),
+/// The result of opening a flow without a mapping.
+enum NewFlow {
+    Mapped(Id),
+    Passed(u8),
 }
 
-/// Takes a mapping that has gone off its member's count.
-fn forget(members: &mut [Member], key: &Tuple4, mapping: &Mapping) {
+/// Subtracts a removed mapping from its input's counter.
+fn uncount(members: &mut [Member], key: &Tuple4, mapping: &Mapping) {
     let member = members.get_mut(usize::from(key.zone()));
-    let tally = member.and_then(|member| member.tallies.get_mut(usize::from(mapping.input)));
-    if let Some(tally) = tally {
-        tally.count -= 1;
+    let counter = member.and_then(|member| member.counters.get_mut(usize::from(mapping.input)));
+    if let Some(counter) = counter {
+        counter.count -= 1;
     }
 }
 

@@ -1,4 +1,4 @@
-//! How a flow is rewritten: fixed addresses and ports, and ranges from which one is chosen.
+//! Patterns of rewriters: fixed addresses and ports, and ranges from which one is selected.
 
 use crate::classify::Names;
 use crate::flow::Tuple4;
@@ -7,14 +7,14 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How many choices are tried before there is said to be none.
-const TRIES: u64 = 1 << 16;
+/// How many choices are tried before the search fails.
+const MAX_TRIES: u64 = 1 << 16;
 
-/// Whose turn is next, for all who choose by the same thing.
+/// The position in a round robin, shared by all clones.
 #[derive(Clone, Debug, Default)]
-pub struct Turn(Arc<AtomicU32>);
+pub struct RoundRobinCursor(Arc<AtomicU32>);
 
-impl Turn {
+impl RoundRobinCursor {
     fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed).into()
     }
@@ -23,15 +23,15 @@ impl Turn {
         self.0.store(next as u32, Ordering::Relaxed);
     }
 
-    /// The next of `all`.
+    /// Returns the current index below `all` and advances the cursor.
     pub(super) fn next(&self, all: usize) -> usize {
-        let take = |turn| Some((turn + 1) % all as u32);
-        let turn = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        turn.unwrap_or_default() as usize % all
+        let take = |cursor| Some((cursor + 1) % all as u32);
+        let cursor = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        cursor.unwrap_or_default() as usize % all
     }
 }
 
-/// Numbers from `first` on, to `last`.
+/// The numbers from `first` to `last`, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
     first: u32,
@@ -39,7 +39,7 @@ struct Range {
 }
 
 impl Range {
-    fn only(n: u32) -> Range {
+    fn single(n: u32) -> Range {
         Range { first: n, last: n }
     }
 
@@ -48,13 +48,13 @@ impl Range {
     }
 }
 
-/// In which order what is in a range is tried.
+/// The order in which the choices of a range are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
-    /// First the packet's own port, then as by chance.
-    Own,
-    Chance,
-    Sequence,
+enum SearchOrder {
+    /// The packet's own port first, then from a random start.
+    OwnPortFirst,
+    Random,
+    Sequential,
 }
 
 /// A pattern such as `1.0.0.1 1024-65535 - -`.
@@ -64,15 +64,15 @@ pub struct Pattern {
     src_port: Option<Range>,
     dst: Option<Ipv4Addr>,
     dst_port: Option<u16>,
-    /// Whether it speaks of ports.
+    /// Whether the pattern has ports in its text.
     ports: bool,
-    order: Order,
-    turn: Turn,
+    order: SearchOrder,
+    cursor: RoundRobinCursor,
 }
 
 impl Pattern {
-    /// Reads `SADDR DADDR`, `SADDR DADDR SPORT` or `SADDR SPORT DADDR DPORT`; what is wrong is
-    /// told in Click's words.
+    /// Parses `SADDR DADDR`, `SADDR DADDR SPORT` or `SADDR SPORT DADDR DPORT`. Errors are in
+    /// Click's words.
     pub fn parse(words: &[&str], names: &dyn Names) -> Result<Pattern, &'static str> {
         let (src, src_port, dst, dst_port) = match *words {
             [src, dst] => (src, "-", dst, "-"),
@@ -80,35 +80,36 @@ impl Pattern {
             [src, src_port, dst, dst_port] => (src, src_port, dst, dst_port),
             _ => return Err("syntax error"),
         };
-        let mut order = Order::Own;
-        let given = |word: &str| word != "-";
-        let src = given(src).then(|| addresses(src, names, &mut order).ok_or("bad source address"));
+        let mut order = SearchOrder::OwnPortFirst;
+        let is_set = |word: &str| word != "-";
+        let src = is_set(src)
+            .then(|| parse_addresses(src, names, &mut order).ok_or("bad source address"));
         let src_port =
-            given(src_port).then(|| ports(src_port, &mut order).ok_or("bad source port"));
-        let dst = given(dst).then(|| address(dst, names).ok_or("bad destination address"));
-        let dst_port = given(dst_port).then(|| {
-            let port = number(dst_port).filter(|&port| port > 0);
+            is_set(src_port).then(|| parse_ports(src_port, &mut order).ok_or("bad source port"));
+        let dst = is_set(dst).then(|| parse_address(dst, names).ok_or("bad destination address"));
+        let dst_port = is_set(dst_port).then(|| {
+            let port = parse_number(dst_port).filter(|&port| port > 0);
             port.ok_or("bad destination port")
         });
         Ok(Pattern {
-            // 0.0.0.0 says nothing, as in Click.
-            src: src.transpose()?.filter(|range| *range != Range::only(0)),
+            // 0.0.0.0 changes nothing, as in Click.
+            src: src.transpose()?.filter(|range| *range != Range::single(0)),
             src_port: src_port.transpose()?,
             dst: dst.transpose()?.filter(|dst| !dst.is_unspecified()),
             dst_port: dst_port.transpose()?,
             ports: words.len() > 2,
             order,
-            turn: Turn::default(),
+            cursor: RoundRobinCursor::default(),
         })
     }
 
-    /// The same, which takes turns with others.
+    /// The same pattern with a cursor that it shares with others.
     #[must_use]
-    pub fn with_turn(self, turn: Turn) -> Pattern {
-        Pattern { turn, ..self }
+    pub fn with_cursor(self, cursor: RoundRobinCursor) -> Pattern {
+        Pattern { cursor, ..self }
     }
 
-    /// Whether it speaks of ports, if only to leave them as they are.
+    /// Whether its text has ports, if only to keep them.
     pub fn has_ports(&self) -> bool {
         self.ports
     }
@@ -118,19 +119,19 @@ impl Pattern {
         self.dst.is_some()
     }
 
-    /// Whether the sender's address stays.
+    /// Whether it keeps the source address.
     pub(super) fn keeps_src(&self) -> bool {
         self.src.is_none()
     }
 
-    /// The same for packets that have an identifier in place of a source port, and no other.
+    /// The same pattern for packets with an identifier in place of the source port and no other.
     #[must_use]
-    pub(super) fn by_identifier(self) -> Pattern {
+    pub(super) fn for_identifier(self) -> Pattern {
         Pattern { dst_port: None, ..self }
     }
 
-    /// What a flow becomes; `None` if all that it may become is `taken`: that is asked with what
-    /// replies would look like. What is fixed is not asked about.
+    /// The rewritten flow; `None` if all choices are taken. `taken` is called with the key of the
+    /// replies, and only if the pattern has more than one choice.
     pub fn rewrite(
         &self,
         flow: Tuple4,
@@ -152,17 +153,17 @@ impl Pattern {
         }
         let is_free = |n: &u64| !taken(&choice(*n).reversed());
         let start = match self.order {
-            Order::Sequence => self.turn.get() % all,
-            Order::Own | Order::Chance => random() % all,
+            SearchOrder::Sequential => self.cursor.get() % all,
+            SearchOrder::OwnPortFirst | SearchOrder::Random => random() % all,
         };
-        let range = self.src_port.filter(|_| self.order == Order::Own);
+        let range = self.src_port.filter(|_| self.order == SearchOrder::OwnPortFirst);
         let own = range.and_then(|range| {
             let own = u32::from(src.1).checked_sub(range.first).map(u64::from)?;
             (own < ports).then_some(start - start % ports + own)
         });
-        let others = (0..all.min(TRIES)).map(|n| (start + n) % all);
+        let others = (0..all.min(MAX_TRIES)).map(|n| (start + n) % all);
         let chosen = own.into_iter().chain(others).find(is_free)?;
-        self.turn.set((chosen + 1) % all);
+        self.cursor.set((chosen + 1) % all);
         Some(choice(chosen))
     }
 }
@@ -185,62 +186,66 @@ impl fmt::Display for Pattern {
     }
 }
 
-fn number(text: &str) -> Option<u16> {
-    // `FromStr` would take a sign too.
+fn parse_number(text: &str) -> Option<u16> {
+    // `FromStr` accepts a sign, too.
     text.starts_with(|c: char| c.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-fn address(text: &str, names: &dyn Names) -> Option<Ipv4Addr> {
+fn parse_address(text: &str, names: &dyn Names) -> Option<Ipv4Addr> {
     text.parse().ok().or_else(|| names.address(text).map(Ipv4Addr::from_bits))
 }
 
-/// A range's text without the sign of its order.
-fn ordered<'a>(text: &'a str, order: &mut Order) -> &'a str {
+/// Strips the suffix that sets the order of a range.
+fn strip_order<'a>(text: &'a str, order: &mut SearchOrder) -> &'a str {
     if let Some(range) = text.strip_suffix('#') {
-        *order = Order::Sequence;
+        *order = SearchOrder::Sequential;
         return range;
     }
     let Some(range) = text.strip_suffix('?') else { return text };
-    if *order == Order::Own {
-        *order = Order::Chance;
+    if *order == SearchOrder::OwnPortFirst {
+        *order = SearchOrder::Random;
     }
     range
 }
 
-fn ports(text: &str, order: &mut Order) -> Option<Range> {
-    if let Some(port) = number(text) {
-        return (port > 0).then(|| Range::only(port.into()));
+fn parse_ports(text: &str, order: &mut SearchOrder) -> Option<Range> {
+    if let Some(port) = parse_number(text) {
+        return (port > 0).then(|| Range::single(port.into()));
     }
-    let (first, last) = ordered(text, order).split_once('-')?;
-    let (first, last) = (number(first)?.into(), number(last)?.into());
+    let (first, last) = strip_order(text, order).split_once('-')?;
+    let (first, last) = (parse_number(first)?.into(), parse_number(last)?.into());
     (first <= last).then_some(Range { first, last })
 }
 
-fn addresses(text: &str, names: &dyn Names, order: &mut Order) -> Option<Range> {
-    if let Some(address) = address(text, names) {
-        return Some(Range::only(address.to_bits()));
+fn parse_addresses(text: &str, names: &dyn Names, order: &mut SearchOrder) -> Option<Range> {
+    if let Some(address) = parse_address(text, names) {
+        return Some(Range::single(address.to_bits()));
     }
-    let text = ordered(text, order);
+    let text = strip_order(text, order);
     if let Some((first, last)) = text.split_once('-') {
-        let (first, last) = (address(first, names)?.to_bits(), address(last, names)?.to_bits());
+        let (first, last) =
+            (parse_address(first, names)?.to_bits(), parse_address(last, names)?.to_bits());
         return (first <= last).then_some(Range { first, last });
     }
-    let (address, mask) = prefix(text, names)?;
+    let (address, mask) = parse_prefix(text, names)?;
     let (first, last) = (address & mask, address | !mask);
     (address != 0 && mask != 0).then_some(match last - first {
         0 | 1 => Range { first, last },
-        // Without those of the network itself and of all its hosts.
+        // Without the network address and the broadcast address.
         _ => Range { first: first + 1, last: last - 1 },
     })
 }
 
-fn prefix(text: &str, names: &dyn Names) -> Option<(u32, u32)> {
+fn parse_prefix(text: &str, names: &dyn Names) -> Option<(u32, u32)> {
     let Some((base, length)) = text.split_once('/') else {
-        return names.prefix(text).or_else(|| Some((address(text, names)?.to_bits(), u32::MAX)));
+        return names
+            .prefix(text)
+            .or_else(|| Some((parse_address(text, names)?.to_bits(), u32::MAX)));
     };
     let mask = match length.parse::<u32>() {
         Ok(length) => u32::MAX.checked_shl(u32::BITS.checked_sub(length)?).unwrap_or(0),
         Err(_) => length.parse::<Ipv4Addr>().ok()?.to_bits(),
     };
-    (mask.leading_ones() == mask.count_ones()).then_some((address(base, names)?.to_bits(), mask))
+    (mask.leading_ones() == mask.count_ones())
+        .then_some((parse_address(base, names)?.to_bits(), mask))
 }

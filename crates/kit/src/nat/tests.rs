@@ -1,4 +1,4 @@
-//! Rewriters against packets made by hand, and against a map that does all the slow way.
+//! Tests of rewriters, with hand-made packets and against a naive model.
 
 use super::*;
 use crate::classify::NoNames;
@@ -9,79 +9,91 @@ use std::collections::HashMap;
 const SECOND: u64 = 1_000_000_000;
 const NOW: u64 = 1_000_000_000 * SECOND;
 
-struct Nobody;
+struct TestNames;
 
-impl Named for Nobody {
+impl NameResolver for TestNames {
     fn names(&self) -> &dyn crate::classify::Names {
         &NoNames
     }
     fn pattern(&self, name: &str) -> Option<Pattern> {
         (name == "known").then(|| Pattern::parse(&["1.0.0.1", "-"], &NoNames).unwrap())
     }
-    fn mapper(&self, name: &str) -> Option<Element> {
-        let ways = vec![way(&["-", "-", "9.9.9.9", "-", "0", "7"], self).unwrap()];
-        let mapper = Mapper::RoundRobin(ways, Turn::default());
+    fn mapper(&self, name: &str) -> Option<NamedElement> {
+        let entries =
+            vec![parse_pattern_outputs(&["-", "-", "9.9.9.9", "-", "0", "7"], self).unwrap()];
+        let mapper = Mapper::RoundRobin(entries, RoundRobinCursor::default());
         match name {
-            "mapper" => Some(Element::Mapper(mapper, "mapper :: M".into())),
-            "other" => Some(Element::Other),
+            "mapper" => Some(NamedElement::Mapper(mapper, "mapper :: M".into())),
+            "other" => Some(NamedElement::Other),
             _ => None,
         }
     }
 }
 
-fn lives() -> Lives {
-    Lives { idle: 300 * SECOND, data: 3600 * SECOND, done: 10 * SECOND, guarantee: 5 * SECOND }
+fn timeouts() -> Timeouts {
+    Timeouts { idle: 300 * SECOND, data: 3600 * SECOND, done: 10 * SECOND, guarantee: 5 * SECOND }
 }
 
-fn table(by: By, inputs: &[&str], capacity: u32) -> (Table, u16) {
-    let parse = |text: &&str| Input::parse(text, by, 2, &Nobody).unwrap();
+fn table(kind: RewriterKind, inputs: &[&str], capacity: u32) -> (Table, u16) {
+    let parse = |text: &&str| InputSpec::parse(text, kind, 2, &TestNames).unwrap();
     let inputs = inputs.iter().map(parse).collect();
     let mut table = Table::default();
     table.set_capacity(capacity);
-    let zone =
-        table.join("rw", Rules { by, lives: [lives(); 2], inputs, named: Vec::new() }, 2, NOW);
+    let zone = table.add_member(
+        "rw",
+        RewriterConfig { kind, timeouts: [timeouts(); 2], inputs, references: Vec::new() },
+        2,
+        NOW,
+    );
     (table, zone)
 }
 
-/// What becomes of a packet: its output and its sketch.
-fn pass(it: &mut (Table, u16), input: usize, packet: &str, now: u64) -> Result<String, Refusal> {
+/// Translates a packet and returns its output and its sketch.
+fn translate(
+    it: &mut (Table, u16),
+    input: usize,
+    packet: &str,
+    now: u64,
+) -> Result<String, Refusal> {
     let mut bytes = sketch::build(packet).unwrap().bytes;
-    let passed = pass_bytes(it, input, &mut bytes, now)?;
-    let (Passed::Untouched(output) | Passed::Rewritten { output, .. }) = passed;
+    let translation = translate_bytes(it, input, &mut bytes, now)?;
+    let (Translation::Untouched(output) | Translation::Rewritten { output, .. }) = translation;
     Ok(format!("{output} {}", sketch::print(&bytes, sketch::Layer::Network)))
 }
 
-/// The same for a packet that is expected: nothing is left out.
-fn shown(output: u8, packet: &str) -> String {
+/// The expected result of [`translate`]: the packet's canonical sketch with every field.
+fn expected(output: u8, packet: &str) -> String {
     let bytes = sketch::build(packet).unwrap().bytes;
     format!("{output} {}", sketch::print(&bytes, sketch::Layer::Network))
 }
 
-fn pass_bytes(
+fn translate_bytes(
     (table, zone): &mut (Table, u16),
     input: usize,
     bytes: &mut [u8],
     now: u64,
-) -> Result<Passed, Refusal> {
+) -> Result<Translation, Refusal> {
     table.expire(now, 100);
     let Some((ip, rest)) = Ipv4Header::from_prefix(bytes) else { return Err(Refusal::Unmapped) };
-    let by = table.members[usize::from(*zone)].rules.by;
+    let kind = table.members[usize::from(*zone)].config.kind;
     let segment = ip.split_options(rest).map_or(&[][..], |(_, segment)| segment);
-    let Some((key, begins)) = by.key(ip, segment) else { return table.unmapped(*zone, input) };
+    let Some((key, may_open)) = kind.key(ip, segment) else {
+        return table.translate_unmapped(*zone, input);
+    };
     let key = key.in_zone(*zone);
-    let found = table.at(&key);
-    let arrival = Arrival { input, key, begins, found, anno: 0, now };
-    table.pass(*zone, arrival, bytes, &mut || 12345)
+    let slot = table.find_one(&key);
+    let packet = PacketInfo { input, key, may_open, slot, anno: 0, now };
+    table.translate(*zone, packet, bytes, &mut || 12345)
 }
 
-fn words(text: &str) -> Result<String, String> {
+fn parse_and_print(text: &str) -> Result<String, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     Pattern::parse(&words, &NoNames).map(|pattern| pattern.to_string()).map_err(str::to_owned)
 }
 
 #[test]
-fn patterns_are_read_and_shown() {
-    for (text, shown) in [
+fn patterns_are_parsed_and_printed() {
+    for (text, expected) in [
         ("- -", "- -"),
         ("- - - -", "- - - -"),
         ("1.0.0.1 20 - -", "1.0.0.1 20 - -"),
@@ -106,92 +118,93 @@ fn patterns_are_read_and_shown() {
         ("-", "syntax error"),
         ("- - - - -", "syntax error"),
     ] {
-        let said = words(text).unwrap_or_else(|e| e);
-        assert_eq!(said, shown, "{text}");
+        let actual = parse_and_print(text).unwrap_or_else(|e| e);
+        assert_eq!(actual, expected, "{text}");
     }
 }
 
 #[test]
-fn inputs_are_read_and_refused() {
-    for (by, text, said) in [
-        (By::Both, "drop", "<drop>"),
-        (By::Both, "discard", "<drop>"),
-        (By::Both, "pass", "<nochange>"),
-        (By::Both, "nochange 1", "<nochange>"),
-        (By::Both, "keep 0 1", "<keep>"),
-        (By::Both, "xpattern known 0 1", "1.0.0.1 -"),
-        (By::Both, "", "empty argument"),
-        (By::Both, "drop 1", "syntax error, expected 'drop'"),
-        (By::Both, "pass x", "syntax error, expected 'nochange [OUTPUT]'"),
-        (By::Both, "pass 2", "output port out of range"),
-        (By::Both, "pass -1", "output port out of range"),
-        (By::Both, "keep 0", "bad forward port"),
-        (By::Both, "keep 0 x", "bad reply port"),
-        (By::Both, "keep 0 2", "output port out of range"),
-        (By::Both, "pattern 0 1", "syntax error"),
-        (By::Both, "pattern unknown 0 1", "no such pattern 'unknown'"),
-        (By::Both, "pattern 1.0.0.1 5 - - 0 9", "output port out of range"),
-        (By::Both, "mapper", "output port out of range in mapper :: M pattern 0"),
-        (By::Both, "mapper x", "syntax error, expected element name"),
-        (By::Both, "other", "element is not an IPMapper"),
-        (By::Both, "nobody", "unknown specification"),
+fn input_specifications_are_parsed_or_refused() {
+    for (kind, text, expected) in [
+        (RewriterKind::TcpUdp, "drop", "<drop>"),
+        (RewriterKind::TcpUdp, "discard", "<drop>"),
+        (RewriterKind::TcpUdp, "pass", "<nochange>"),
+        (RewriterKind::TcpUdp, "nochange 1", "<nochange>"),
+        (RewriterKind::TcpUdp, "keep 0 1", "<keep>"),
+        (RewriterKind::TcpUdp, "xpattern known 0 1", "1.0.0.1 -"),
+        (RewriterKind::TcpUdp, "", "empty argument"),
+        (RewriterKind::TcpUdp, "drop 1", "syntax error, expected 'drop'"),
+        (RewriterKind::TcpUdp, "pass x", "syntax error, expected 'nochange [OUTPUT]'"),
+        (RewriterKind::TcpUdp, "pass 2", "output port out of range"),
+        (RewriterKind::TcpUdp, "pass -1", "output port out of range"),
+        (RewriterKind::TcpUdp, "keep 0", "bad forward port"),
+        (RewriterKind::TcpUdp, "keep 0 x", "bad reply port"),
+        (RewriterKind::TcpUdp, "keep 0 2", "output port out of range"),
+        (RewriterKind::TcpUdp, "pattern 0 1", "syntax error"),
+        (RewriterKind::TcpUdp, "pattern unknown 0 1", "no such pattern 'unknown'"),
+        (RewriterKind::TcpUdp, "pattern 1.0.0.1 5 - - 0 9", "output port out of range"),
+        (RewriterKind::TcpUdp, "mapper", "output port out of range in mapper :: M pattern 0"),
+        (RewriterKind::TcpUdp, "mapper x", "syntax error, expected element name"),
+        (RewriterKind::TcpUdp, "other", "element is not an IPMapper"),
+        (RewriterKind::TcpUdp, "nobody", "unknown specification"),
         (
-            By::Source,
+            RewriterKind::SourceAddress,
             "pattern 1.0.0.1 5 - - 0 1",
             "IPAddrRewriter cannot accept IPRewriter patterns",
         ),
         (
-            By::Source,
+            RewriterKind::SourceAddress,
             "pattern 1.0.0.1 2.0.0.2 0 1",
             "IPAddrRewriter pattern destination address must be '-'",
         ),
         (
-            By::Pair,
+            RewriterKind::AddressPair,
             "pattern 1.0.0.1 5 - - 0 1",
             "IPAddrPairRewriter cannot accept IPRewriter patterns",
         ),
     ] {
-        let input = Input::parse(text, by, 2, &Nobody);
-        assert_eq!(input.map_or_else(|e| e, |input| input.to_string()), said, "{text}");
+        let input = InputSpec::parse(text, kind, 2, &TestNames);
+        assert_eq!(input.map_or_else(|e| e, |input| input.to_string()), expected, "{text}");
     }
 }
 
 #[test]
-fn a_port_is_kept_if_it_can_be_and_two_flows_never_get_the_same() {
-    let mut it = table(By::Both, &["pattern 9.9.9.9 1000-1009 - - 0 1", "drop"], 100);
+fn ports_are_kept_if_possible_and_never_given_twice() {
+    let mut it = table(RewriterKind::TcpUdp, &["pattern 9.9.9.9 1000-1009 - - 0 1", "drop"], 100);
     let mut seen = HashMap::new();
     for host in 1..=10 {
         let packet = format!("1.0.0.{host}:1003 > 2.0.0.2:80 tcp");
-        let to = pass(&mut it, 0, &packet, NOW).unwrap();
-        assert!(host > 1 || to == shown(0, "9.9.9.9:1003 > 2.0.0.2:80 tcp"), "{to}");
+        let to = translate(&mut it, 0, &packet, NOW).unwrap();
+        assert!(host > 1 || to == expected(0, "9.9.9.9:1003 > 2.0.0.2:80 tcp"), "{to}");
         assert!(seen.insert(to, host).is_none());
     }
     let eleventh = "1.0.0.11:1003 > 2.0.0.2:80 tcp";
     for _ in 0..3 {
-        assert_eq!(pass(&mut it, 0, eleventh, NOW), Err(Refusal::Exhausted));
+        assert_eq!(translate(&mut it, 0, eleventh, NOW), Err(Refusal::Exhausted));
     }
     // To another server, and by another protocol, the same ports are free.
-    assert!(pass(&mut it, 0, "1.0.0.11:1003 > 2.0.0.3:80 tcp", NOW).is_ok());
-    assert!(pass(&mut it, 0, "1.0.0.11:1003 > 2.0.0.2:80 udp", NOW).is_ok());
+    assert!(translate(&mut it, 0, "1.0.0.11:1003 > 2.0.0.3:80 tcp", NOW).is_ok());
+    assert!(translate(&mut it, 0, "1.0.0.11:1003 > 2.0.0.2:80 udp", NOW).is_ok());
     assert_eq!(it.0.counts(0), (12, 3));
-    // Where one has gone, there is a place.
+    // An expired mapping leaves its port free.
     let later = NOW + 290 * SECOND;
     for host in 2..=10 {
         let packet = format!("1.0.0.{host}:1003 > 2.0.0.2:80 tcp");
-        pass(&mut it, 0, &packet, later).unwrap();
+        translate(&mut it, 0, &packet, later).unwrap();
     }
-    let to = pass(&mut it, 0, eleventh, NOW + 301 * SECOND).unwrap();
-    assert_eq!(to, shown(0, "9.9.9.9:1003 > 2.0.0.2:80 tcp"));
+    let to = translate(&mut it, 0, eleventh, NOW + 301 * SECOND).unwrap();
+    assert_eq!(to, expected(0, "9.9.9.9:1003 > 2.0.0.2:80 tcp"));
 }
 
 #[test]
-fn orders_of_choice() {
+fn search_orders_of_port_ranges() {
     let ports = |range: &str| {
         let input = format!("pattern 9.9.9.9 {range} - - 0 1");
-        let mut it = table(By::Both, &[&input], 100);
+        let mut it = table(RewriterKind::TcpUdp, &[&input], 100);
         (0..4)
             .map(|n| {
-                let to = pass(&mut it, 0, &format!("1.0.0.1:{} > 2.0.0.2:{n} udp", 1007 - n), NOW);
+                let to =
+                    translate(&mut it, 0, &format!("1.0.0.1:{} > 2.0.0.2:{n} udp", 1007 - n), NOW);
                 let to = to.unwrap();
                 to[10..14].parse::<u16>().unwrap()
             })
@@ -199,13 +212,13 @@ fn orders_of_choice() {
     };
     assert_eq!(ports("1000-1009#"), [1000, 1001, 1002, 1003]);
     assert_eq!(ports("1000-1009"), [1007, 1006, 1005, 1004]);
-    // By chance: what the test gives for that.
+    // RewriterKind chance: what the test gives for that.
     assert_eq!(ports("1000-1009?"), [1005; 4]);
 }
 
 #[test]
 fn tcp_goes_through_its_states() {
-    let mut it = table(By::Both, &["pattern 9.9.9.9 1000-1009 - - 0 1", "drop"], 100);
+    let mut it = table(RewriterKind::TcpUdp, &["pattern 9.9.9.9 1000-1009 - - 0 1", "drop"], 100);
     let left = |it: &(Table, u16)| {
         let text = it.0.listing(0, None, NOW, 0).0;
         text.lines().next().unwrap().rsplit_once("exp").unwrap().1.parse::<u64>().unwrap()
@@ -222,18 +235,18 @@ fn tcp_goes_through_its_states() {
         (0, format!("{there} syn"), 3600),
         (1, format!("{back} rst"), 10),
     ] {
-        pass(&mut it, input, &packet, NOW).unwrap();
+        translate(&mut it, input, &packet, NOW).unwrap();
         assert_eq!(left(&it), seconds, "{packet}");
     }
     assert!(it.0.expire(NOW + 11 * SECOND, 10) && it.0.is_empty());
 }
 
 #[test]
-fn udp_that_streams_lives_longer() {
-    let mut it = table(By::Udp, &["keep 0 1"], 100);
+fn udp_streams_get_the_data_timeout() {
+    let mut it = table(RewriterKind::Udp, &["keep 0 1"], 100);
     let (there, back) = ("1.0.0.1:1 > 2.0.0.2:2 udp", "2.0.0.2:2 > 1.0.0.1:1 udp");
     for (packet, output) in [(there, '0'), (back, '1'), (there, '0')] {
-        assert!(pass(&mut it, 0, packet, NOW).unwrap().starts_with(output));
+        assert!(translate(&mut it, 0, packet, NOW).unwrap().starts_with(output));
     }
     it.0.expire(NOW + 301 * SECOND, 10);
     assert_eq!(it.0.len(), 1);
@@ -242,16 +255,16 @@ fn udp_that_streams_lives_longer() {
 }
 
 #[test]
-fn room_is_made_but_not_of_what_is_guaranteed() {
-    let mut it = table(By::Both, &["keep 0 1"], 3);
+fn eviction_spares_guaranteed_mappings() {
+    let mut it = table(RewriterKind::TcpUdp, &["keep 0 1"], 3);
     let packet = |n: u64| format!("1.0.0.1:{n} > 2.0.0.2:80 udp");
     for n in 1..=3 {
-        pass(&mut it, 0, &packet(n), NOW + n * SECOND).unwrap();
+        translate(&mut it, 0, &packet(n), NOW + n * SECOND).unwrap();
     }
-    assert_eq!(pass(&mut it, 0, &packet(4), NOW + 4 * SECOND), Err(Refusal::Exhausted));
-    pass(&mut it, 0, &packet(1), NOW + 5 * SECOND).unwrap();
-    // The second is the one that would end first, and its guarantee is over.
-    pass(&mut it, 0, &packet(4), NOW + 8 * SECOND).unwrap();
+    assert_eq!(translate(&mut it, 0, &packet(4), NOW + 4 * SECOND), Err(Refusal::Exhausted));
+    translate(&mut it, 0, &packet(1), NOW + 5 * SECOND).unwrap();
+    // The second mapping expires first, and its guarantee is over.
+    translate(&mut it, 0, &packet(4), NOW + 8 * SECOND).unwrap();
     let listing = it.0.listing(0, None, NOW, 0).0;
     assert!(!listing.contains("(1.0.0.1, 2,") && listing.contains("(1.0.0.1, 1,"), "{listing}");
     assert_eq!((it.0.len(), it.0.counts(0)), (3, (3, 1)));
@@ -261,19 +274,19 @@ fn room_is_made_but_not_of_what_is_guaranteed() {
     assert_eq!((it.0.len(), it.0.counts(0).0), (0, 0));
 }
 
-/// A rewriter's table with room for `capacity`, whose mappings are guaranteed for so many seconds.
-fn guaranteed(capacity: u32, guarantee: u64, input: &str) -> (Table, u16) {
-    let mut it = table(By::Both, &[input, "drop"], capacity);
-    let rules = it.0.members[0].rules.clone();
+/// A table with room for `capacity` mappings, which are guaranteed for `guarantee` seconds.
+fn guaranteed_table(capacity: u32, guarantee: u64, input: &str) -> (Table, u16) {
+    let mut it = table(RewriterKind::TcpUdp, &[input, "drop"], capacity);
+    let config = it.0.members[0].config.clone();
     let (guarantee, data, done) = (guarantee * SECOND, 86_400 * SECOND, 240 * SECOND);
-    let lives = [Lives { guarantee, data, done, ..lives() }; 2];
-    it.0.set_rules(0, Rules { lives, ..rules }, 2);
+    let timeouts = [Timeouts { guarantee, data, done, ..timeouts() }; 2];
+    it.0.reconfigure(0, RewriterConfig { timeouts, ..config }, 2);
     it
 }
 
 #[test]
 fn a_guarantee_ends_at_its_millisecond() {
-    let mut it = guaranteed(2, 2, "keep 0 1");
+    let mut it = guaranteed_table(2, 2, "keep 0 1");
     let udp = |n: u32| format!("1.0.0.1:{n} > 2.0.0.2:80 udp");
     let ms = SECOND / 1000;
     for (n, at, passes) in [
@@ -286,56 +299,56 @@ fn a_guarantee_ends_at_its_millisecond() {
         (5, 2040, true),
         (4, 2050, true),
     ] {
-        assert_eq!(pass(&mut it, 0, &udp(n), NOW + at * ms).is_ok(), passes, "{n} at {at}");
+        assert_eq!(translate(&mut it, 0, &udp(n), NOW + at * ms).is_ok(), passes, "{n} at {at}");
     }
     let (listing, _) = it.0.listing(0, None, NOW, 0);
     assert!(listing.contains("(1.0.0.1, 4,") && listing.contains("(1.0.0.1, 5,"), "{listing}");
     assert_eq!(it.0.counts(0), (2, 3));
-    // A packet renews it, to the millisecond.
-    pass(&mut it, 0, &udp(4), NOW + 9000 * ms + 999_999).unwrap();
-    pass(&mut it, 0, &udp(5), NOW + 9001 * ms).unwrap();
-    assert_eq!(pass(&mut it, 0, &udp(6), NOW + 10_999 * ms), Err(Refusal::Exhausted));
-    pass(&mut it, 0, &udp(6), NOW + 11_000 * ms).unwrap();
+    // A packet renews the guarantee, to the millisecond.
+    translate(&mut it, 0, &udp(4), NOW + 9000 * ms + 999_999).unwrap();
+    translate(&mut it, 0, &udp(5), NOW + 9001 * ms).unwrap();
+    assert_eq!(translate(&mut it, 0, &udp(6), NOW + 10_999 * ms), Err(Refusal::Exhausted));
+    translate(&mut it, 0, &udp(6), NOW + 11_000 * ms).unwrap();
     assert!(!it.0.listing(0, None, NOW, 0).0.contains("(1.0.0.1, 4,"));
 }
 
 #[test]
-fn a_newcomer_that_would_end_first_is_refused() {
-    let mut it = guaranteed(2, 0, "pattern 9.9.9.9 1000-1009# - - 0 1");
+fn a_new_mapping_that_would_expire_first_is_refused() {
+    let mut it = guaranteed_table(2, 0, "pattern 9.9.9.9 1000-1009# - - 0 1");
     for n in 1..=2 {
         let (there, back) = (
             format!("1.0.0.1:{n} > 2.0.0.2:80 tcp ack 1 \"ask\""),
             format!("2.0.0.2:80 > 9.9.9.9:{} tcp ack 4 \"say\"", 999 + n),
         );
-        pass(&mut it, 0, &there, NOW).unwrap();
-        pass(&mut it, 1, &back, NOW).unwrap();
+        translate(&mut it, 0, &there, NOW).unwrap();
+        translate(&mut it, 1, &back, NOW).unwrap();
     }
     let new = "1.0.0.1:3 > 2.0.0.2:80 tcp syn";
-    assert_eq!(pass(&mut it, 0, new, NOW + 2 * SECOND), Err(Refusal::Exhausted));
+    assert_eq!(translate(&mut it, 0, new, NOW + 2 * SECOND), Err(Refusal::Exhausted));
     assert_eq!((it.0.len(), it.0.counts(0)), (2, (2, 1)));
-    // One that was reset ends before it; the port of the flow that was refused stays used.
-    pass(&mut it, 0, "1.0.0.1:2 > 2.0.0.2:80 tcp rst", NOW + 3 * SECOND).unwrap();
-    let to = pass(&mut it, 0, new, NOW + 4 * SECOND).unwrap();
-    assert_eq!(to, shown(0, "9.9.9.9:1003 > 2.0.0.2:80 tcp syn"));
-    assert_eq!(pass(&mut it, 1, "2.0.0.2:80 > 9.9.9.9:1001 tcp", NOW), Err(Refusal::Unmapped));
+    // A reset connection expires earlier. The port that the refused flow took stays skipped.
+    translate(&mut it, 0, "1.0.0.1:2 > 2.0.0.2:80 tcp rst", NOW + 3 * SECOND).unwrap();
+    let to = translate(&mut it, 0, new, NOW + 4 * SECOND).unwrap();
+    assert_eq!(to, expected(0, "9.9.9.9:1003 > 2.0.0.2:80 tcp syn"));
+    assert_eq!(translate(&mut it, 1, "2.0.0.2:80 > 9.9.9.9:1001 tcp", NOW), Err(Refusal::Unmapped));
 }
 
 #[test]
-fn a_life_that_gets_shorter_counts_at_once() {
+fn a_shorter_timeout_takes_effect_immediately() {
     for ends in [&["rst"][..], &["fin", "back fin"]] {
-        let mut it = guaranteed(3, 0, "keep 0 1");
+        let mut it = guaranteed_table(3, 0, "keep 0 1");
         let packet = |n: u32, flags: &str| match flags.strip_prefix("back ") {
             None => format!("1.0.0.1:{n} > 2.0.0.2:80 tcp {flags}"),
             Some(flags) => format!("2.0.0.2:80 > 1.0.0.1:{n} tcp {flags}"),
         };
         for n in 1..=3 {
-            pass(&mut it, 0, &packet(n, "syn"), NOW + u64::from(n)).unwrap();
+            translate(&mut it, 0, &packet(n, "syn"), NOW + u64::from(n)).unwrap();
         }
-        // So the order exists already, and has the first as the one that ends first.
+        // The eviction order exists by now, with mapping 1 as its first.
         for end in ends {
-            pass(&mut it, 0, &packet(3, end), NOW + SECOND).unwrap();
+            translate(&mut it, 0, &packet(3, end), NOW + SECOND).unwrap();
         }
-        pass(&mut it, 0, &packet(4, "syn"), NOW + 2 * SECOND).unwrap();
+        translate(&mut it, 0, &packet(4, "syn"), NOW + 2 * SECOND).unwrap();
         let (listing, _) = it.0.listing(0, None, NOW, 0);
         assert!(!listing.contains("(1.0.0.1, 3,") && listing.contains("(1.0.0.1, 1,"), "{listing}");
     }
@@ -343,203 +356,233 @@ fn a_life_that_gets_shorter_counts_at_once() {
 
 #[test]
 fn a_ping_of_zeros_has_no_zero_checksum() {
-    let mut it = table(By::Echo, &["pattern 9.9.9.9 1000-1003 - - 0 1", "drop"], 9);
-    let asked = pass(&mut it, 0, "1.0.0.1 > 2.0.0.2 icmp type echo ident 0 seq 0", NOW).unwrap();
-    assert_eq!(asked, shown(0, "9.9.9.9 > 2.0.0.2 icmp type echo ident 1001 seq 0"));
+    let mut it = table(RewriterKind::IcmpEcho, &["pattern 9.9.9.9 1000-1003 - - 0 1", "drop"], 9);
+    let request =
+        translate(&mut it, 0, "1.0.0.1 > 2.0.0.2 icmp type echo ident 0 seq 0", NOW).unwrap();
+    assert_eq!(request, expected(0, "9.9.9.9 > 2.0.0.2 icmp type echo ident 1001 seq 0"));
     let reply = "2.0.0.2 > 9.9.9.9 icmp type echo-reply ident 1001 seq 0";
-    let wanted = "2.0.0.2 > 1.0.0.1 icmp type echo-reply ident 0 seq 0 check 65535";
-    assert_eq!(pass(&mut it, 1, reply, NOW).unwrap(), shown(1, wanted));
+    let expected_packet = "2.0.0.2 > 1.0.0.1 icmp type echo-reply ident 0 seq 0 check 65535";
+    assert_eq!(translate(&mut it, 1, reply, NOW).unwrap(), expected(1, expected_packet));
 }
 
 #[test]
-fn a_flow_that_becomes_its_own_reply_leaves_as_a_reply_but_once() {
-    let mut it = table(By::Both, &["pattern 203.0.113.7 - - - 0 1", "drop"], 9);
+fn only_the_first_packet_of_a_self_reply_flow_is_no_reply() {
+    let mut it = table(RewriterKind::TcpUdp, &["pattern 203.0.113.7 - - - 0 1", "drop"], 9);
     let packet = "203.0.113.7:4000 > 203.0.113.7:4000 udp";
     for (input, output) in [(0, 0), (0, 1), (1, 1), (0, 1)] {
-        assert_eq!(pass(&mut it, input, packet, NOW).unwrap(), shown(output, packet));
+        assert_eq!(translate(&mut it, input, packet, NOW).unwrap(), expected(output, packet));
     }
 }
 
 #[test]
-fn the_order_has_no_more_entries_than_there_are_packets_or_mappings() {
-    let mut it = guaranteed(1000, 1, "keep 0 1");
+fn the_eviction_order_has_a_bounded_number_of_entries() {
+    let mut it = guaranteed_table(1000, 1, "keep 0 1");
     for step in 0..300_000u32 {
         let now = NOW + u64::from(step) * SECOND / 400;
         let [_, a, b, c] = (step / 3).to_be_bytes();
         let flags = ["syn", "rst", "\"data\""][step as usize % 3];
-        _ = pass(&mut it, 0, &format!("5.{a}.{b}.{c}:9 > 2.0.0.3:80 tcp {flags}"), now);
-        assert!(it.0.order.entries() <= 5 * 1000 + 1024, "{} at {step}", it.0.order.entries());
+        _ = translate(&mut it, 0, &format!("5.{a}.{b}.{c}:9 > 2.0.0.3:80 tcp {flags}"), now);
+        assert!(
+            it.0.eviction.entries() <= 5 * 1000 + 1024,
+            "{} at {step}",
+            it.0.eviction.entries()
+        );
     }
-    // A table that empties needs no order.
-    let mut it = guaranteed(1000, 1, "keep 0 1");
+    // A table that empties discards its eviction order.
+    let mut it = guaranteed_table(1000, 1, "keep 0 1");
     for n in 0..700 {
-        pass(&mut it, 0, &format!("5.0.0.1:{n} > 2.0.0.3:80 udp"), NOW).unwrap();
+        translate(&mut it, 0, &format!("5.0.0.1:{n} > 2.0.0.3:80 udp"), NOW).unwrap();
     }
-    assert!(it.0.order.entries() >= 700);
+    assert!(it.0.eviction.entries() >= 700);
     while !it.0.expire(NOW + 301 * SECOND, 100) {}
-    pass(&mut it, 0, "5.0.0.2:1 > 2.0.0.3:80 udp", NOW + 301 * SECOND).unwrap();
-    assert_eq!((it.0.len(), it.0.order.entries()), (1, 0));
+    translate(&mut it, 0, "5.0.0.2:1 > 2.0.0.3:80 udp", NOW + 301 * SECOND).unwrap();
+    assert_eq!((it.0.len(), it.0.eviction.entries()), (1, 0));
 }
 
 #[test]
-fn a_flood_finds_no_more_room_than_there_is_and_flows_that_were_there_stay() {
-    let mut it = table(By::Both, &["pattern 9.9.9.9 1024-65535 - - 0 1", "drop"], 1000);
+fn a_flood_fills_the_capacity_and_existing_flows_stay() {
+    let mut it = table(RewriterKind::TcpUdp, &["pattern 9.9.9.9 1024-65535 - - 0 1", "drop"], 1000);
     let own = |n: u32| format!("1.0.0.1:{} > 2.0.0.2:80 udp", 2000 + n);
-    let to: Vec<String> = (0..100).map(|n| pass(&mut it, 0, &own(n), NOW).unwrap()).collect();
-    let mut made = 0;
+    let to: Vec<String> = (0..100).map(|n| translate(&mut it, 0, &own(n), NOW).unwrap()).collect();
+    let mut opened = 0;
     for step in 0..40_000u32 {
         let now = NOW + u64::from(step) * SECOND / 1000;
         let [_, a, b, c] = step.to_be_bytes();
-        made +=
-            u32::from(pass(&mut it, 0, &format!("5.{a}.{b}.{c}:9 > 2.0.0.3:80 udp"), now).is_ok());
+        opened += u32::from(
+            translate(&mut it, 0, &format!("5.{a}.{b}.{c}:9 > 2.0.0.3:80 udp"), now).is_ok(),
+        );
         if step % 10 == 0 {
             let n = step / 10 % 100;
-            assert_eq!(pass(&mut it, 0, &own(n), now).unwrap(), to[n as usize]);
+            assert_eq!(translate(&mut it, 0, &own(n), now).unwrap(), to[n as usize]);
         }
     }
-    // Each keeps its place for five seconds: those of 900 a time, eight times.
-    assert!((900 * 7..900 * 9).contains(&made), "{made}");
+    // Each is guaranteed for five seconds: 900 mappings at a time, eight times.
+    assert!((900 * 7..900 * 9).contains(&opened), "{opened}");
     assert_eq!(it.0.len(), 1000);
-    assert_eq!(it.0.counts(0), (1000, 40_000 - u64::from(made)));
+    assert_eq!(it.0.counts(0), (1000, 40_000 - u64::from(opened)));
 }
 
 #[test]
-fn members_of_a_table_share_room_and_nothing_else() {
-    let mut first = table(By::Both, &["keep 0 1"], 2);
-    let inputs = vec![Input::parse("keep 1 0", By::Both, 2, &Nobody).unwrap()];
-    let rules = Rules { by: By::Both, lives: [lives(); 2], inputs, named: Vec::new() };
-    let zone = first.0.join("other", rules, 2, NOW);
+fn members_of_a_table_share_only_its_capacity() {
+    let mut first = table(RewriterKind::TcpUdp, &["keep 0 1"], 2);
+    let inputs = vec![InputSpec::parse("keep 1 0", RewriterKind::TcpUdp, 2, &TestNames).unwrap()];
+    let config = RewriterConfig {
+        kind: RewriterKind::TcpUdp,
+        timeouts: [timeouts(); 2],
+        inputs,
+        references: Vec::new(),
+    };
+    let zone = first.0.add_member("other", config, 2, NOW);
     assert_eq!(
         (first.0.zone("rw"), first.0.zone("other"), first.0.zone("x")),
         (Some(0), Some(1), None)
     );
     let packet = "1.0.0.1:1 > 2.0.0.2:80 udp";
-    assert!(pass(&mut first, 0, packet, NOW).unwrap().starts_with('0'));
-    let rules = first.0.members[1].rules.clone();
-    assert_eq!(first.0.join("other", rules, 2, NOW), zone);
+    assert!(translate(&mut first, 0, packet, NOW).unwrap().starts_with('0'));
+    let config = first.0.members[1].config.clone();
+    assert_eq!(first.0.add_member("other", config, 2, NOW), zone);
     let mut second = (std::mem::take(&mut first.0), zone);
-    assert!(pass(&mut second, 0, packet, NOW).unwrap().starts_with('1'));
-    assert_eq!(pass(&mut second, 0, "1.0.0.1:2 > 2.0.0.2:80 udp", NOW), Err(Refusal::Exhausted));
+    assert!(translate(&mut second, 0, packet, NOW).unwrap().starts_with('1'));
+    assert_eq!(
+        translate(&mut second, 0, "1.0.0.1:2 > 2.0.0.2:80 udp", NOW),
+        Err(Refusal::Exhausted)
+    );
     assert_eq!((second.0.counts(0), second.0.counts(1)), ((1, 0), (1, 1)));
 }
 
 #[test]
-fn other_rules_keep_the_mappings_that_have_a_place() {
-    let mut it = table(By::Both, &["keep 0 1", "keep 1 1"], 100);
-    pass(&mut it, 0, "1.0.0.1:1 > 2.0.0.2:80 udp", NOW).unwrap();
-    pass(&mut it, 1, "1.0.0.1:2 > 2.0.0.2:80 udp", NOW).unwrap();
-    let inputs = vec![Input::parse("drop", By::Both, 2, &Nobody).unwrap()];
-    it.0.set_rules(0, Rules { by: By::Both, lives: [lives(); 2], inputs, named: Vec::new() }, 2);
+fn reconfiguring_keeps_mappings_with_existing_ports() {
+    let mut it = table(RewriterKind::TcpUdp, &["keep 0 1", "keep 1 1"], 100);
+    translate(&mut it, 0, "1.0.0.1:1 > 2.0.0.2:80 udp", NOW).unwrap();
+    translate(&mut it, 1, "1.0.0.1:2 > 2.0.0.2:80 udp", NOW).unwrap();
+    let inputs = vec![InputSpec::parse("drop", RewriterKind::TcpUdp, 2, &TestNames).unwrap()];
+    it.0.reconfigure(
+        0,
+        RewriterConfig {
+            kind: RewriterKind::TcpUdp,
+            timeouts: [timeouts(); 2],
+            inputs,
+            references: Vec::new(),
+        },
+        2,
+    );
     assert_eq!(it.0.counts(0).0, 1);
-    assert!(pass(&mut it, 0, "1.0.0.1:1 > 2.0.0.2:80 udp", NOW).is_ok());
-    assert_eq!(pass(&mut it, 0, "1.0.0.1:2 > 2.0.0.2:80 udp", NOW), Err(Refusal::Unmapped));
-    it.0.set_input(0, 0, Input::Pass(1));
+    assert!(translate(&mut it, 0, "1.0.0.1:1 > 2.0.0.2:80 udp", NOW).is_ok());
+    assert_eq!(translate(&mut it, 0, "1.0.0.1:2 > 2.0.0.2:80 udp", NOW), Err(Refusal::Unmapped));
+    it.0.set_input(0, 0, InputSpec::Pass(1));
     assert_eq!(it.0.counts(0).0, 0);
-    assert!(pass(&mut it, 0, "1.0.0.1:1 > 2.0.0.2:80 udp", NOW).unwrap().starts_with('1'));
+    assert!(translate(&mut it, 0, "1.0.0.1:1 > 2.0.0.2:80 udp", NOW).unwrap().starts_with('1'));
 }
 
 #[test]
-fn who_has_the_same_replies_takes_over() {
-    let mut it = table(By::Both, &["pattern 9.9.9.9 77 - - 0 1", "drop"], 100);
-    pass(&mut it, 0, "1.0.0.1:1 > 2.0.0.2:80 udp", NOW).unwrap();
-    pass(&mut it, 0, "1.0.0.2:1 > 2.0.0.2:80 udp", NOW).unwrap();
-    let reply = pass(&mut it, 1, "2.0.0.2:80 > 9.9.9.9:77 udp", NOW).unwrap();
-    assert_eq!((reply, it.0.len()), (shown(1, "2.0.0.2:80 > 1.0.0.2:1 udp"), 1));
-    // A flow whose replies look like itself.
-    let mut it = table(By::Both, &["keep 0 1"], 100);
-    pass(&mut it, 0, "1.0.0.1:1 > 1.0.0.1:1 udp", NOW).unwrap();
-    pass(&mut it, 0, "1.0.0.1:1 > 1.0.0.1:1 udp", NOW).unwrap();
+fn a_mapping_with_the_same_reply_key_replaces_the_older() {
+    let mut it = table(RewriterKind::TcpUdp, &["pattern 9.9.9.9 77 - - 0 1", "drop"], 100);
+    translate(&mut it, 0, "1.0.0.1:1 > 2.0.0.2:80 udp", NOW).unwrap();
+    translate(&mut it, 0, "1.0.0.2:1 > 2.0.0.2:80 udp", NOW).unwrap();
+    let reply = translate(&mut it, 1, "2.0.0.2:80 > 9.9.9.9:77 udp", NOW).unwrap();
+    assert_eq!((reply, it.0.len()), (expected(1, "2.0.0.2:80 > 1.0.0.2:1 udp"), 1));
+    // A flow whose replies have the flow's own key.
+    let mut it = table(RewriterKind::TcpUdp, &["keep 0 1"], 100);
+    translate(&mut it, 0, "1.0.0.1:1 > 1.0.0.1:1 udp", NOW).unwrap();
+    translate(&mut it, 0, "1.0.0.1:1 > 1.0.0.1:1 udp", NOW).unwrap();
     it.0.clear();
     assert!(it.0.is_empty() && it.0.find(&Tuple4::default()).is_none());
 }
 
 #[test]
-fn errors_are_about_what_was_sent() {
-    let mut it = table(By::Both, &["pattern 9.9.9.9 1000-1009 3.0.0.3 99 0 1", "drop"], 100);
-    pass(&mut it, 0, "1.0.0.1:1000 > 2.0.0.2:80 tcp syn seq 7", NOW).unwrap();
+fn errors_quote_the_original_packet() {
+    let mut it =
+        table(RewriterKind::TcpUdp, &["pattern 9.9.9.9 1000-1009 3.0.0.3 99 0 1", "drop"], 100);
+    translate(&mut it, 0, "1.0.0.1:1000 > 2.0.0.2:80 tcp syn seq 7", NOW).unwrap();
     let flow = Tuple4::new(([1, 0, 0, 1].into(), 1000), ([2, 0, 0, 2].into(), 80), ip_proto::TCP);
     assert!(it.0.mapping(0, flow).unwrap().0.shifts().add(false, 100, 5));
-    let told = |packet: &str| {
+    let rewritten = |packet: &str| {
         let mut bytes = sketch::build(packet).unwrap().bytes;
         let (ip, rest) = Ipv4Header::from_prefix(&bytes).unwrap();
-        let quote = quote(ip.split_options(rest).unwrap().1)?;
-        let restored = it.0.restore(0, &quote)?;
-        restore(&mut bytes, &quote, &restored);
-        Some(format!("{} {}", restored.output, sketch::print(&bytes, sketch::Layer::Network)))
+        let quote = parse_quote(ip.split_options(rest).unwrap().1)?;
+        let original = it.0.original(0, &quote)?;
+        rewrite_error(&mut bytes, &quote, &original);
+        Some(format!("{} {}", original.output, sketch::print(&bytes, sketch::Layer::Network)))
     };
     let error = "icmp type unreachable code 4";
     assert_eq!(
-        told(&format!("4.0.0.4 > 9.9.9.9 {error} [9.9.9.9:1000 > 3.0.0.3:99 tcp seq 205]"))
+        rewritten(&format!("4.0.0.4 > 9.9.9.9 {error} [9.9.9.9:1000 > 3.0.0.3:99 tcp seq 205]"))
             .unwrap(),
-        shown(1, &format!("4.0.0.4 > 1.0.0.1 {error} [1.0.0.1:1000 > 2.0.0.2:80 tcp seq 200]"))
+        expected(1, &format!("4.0.0.4 > 1.0.0.1 {error} [1.0.0.1:1000 > 2.0.0.2:80 tcp seq 200]"))
     );
-    // The receiver itself, who is known by another address.
+    // An error from the receiver itself, which the sender knows by another address.
     assert_eq!(
-        told(&format!("3.0.0.3 > 9.9.9.9 {error} [9.9.9.9:1000 > 3.0.0.3:99 tcp seq 50]")).unwrap(),
-        shown(1, &format!("2.0.0.2 > 1.0.0.1 {error} [1.0.0.1:1000 > 2.0.0.2:80 tcp seq 50]"))
+        rewritten(&format!("3.0.0.3 > 9.9.9.9 {error} [9.9.9.9:1000 > 3.0.0.3:99 tcp seq 50]"))
+            .unwrap(),
+        expected(1, &format!("2.0.0.2 > 1.0.0.1 {error} [1.0.0.1:1000 > 2.0.0.2:80 tcp seq 50]"))
     );
-    // About a reply.
+    // An error about a reply.
     assert_eq!(
-        told(&format!("1.0.0.1 > 2.0.0.2 {error} [2.0.0.2:80 > 1.0.0.1:1000 tcp seq 9]")).unwrap(),
-        shown(0, &format!("9.9.9.9 > 3.0.0.3 {error} [3.0.0.3:99 > 9.9.9.9:1000 tcp seq 9]"))
+        rewritten(&format!("1.0.0.1 > 2.0.0.2 {error} [2.0.0.2:80 > 1.0.0.1:1000 tcp seq 9]"))
+            .unwrap(),
+        expected(0, &format!("9.9.9.9 > 3.0.0.3 {error} [3.0.0.3:99 > 9.9.9.9:1000 tcp seq 9]"))
     );
-    assert_eq!(told(&format!("4.0.0.4 > 9.9.9.9 {error} [9.9.9.9:1001 > 3.0.0.3:99 tcp]")), None);
-    assert_eq!(told("4.0.0.4 > 9.9.9.9 icmp type echo [9.9.9.9:1000 > 3.0.0.3:99 tcp]"), None);
+    assert_eq!(
+        rewritten(&format!("4.0.0.4 > 9.9.9.9 {error} [9.9.9.9:1001 > 3.0.0.3:99 tcp]")),
+        None
+    );
+    assert_eq!(rewritten("4.0.0.4 > 9.9.9.9 icmp type echo [9.9.9.9:1000 > 3.0.0.3:99 tcp]"), None);
 }
 
 #[test]
 fn errors_about_other_addresses_leave_ports_and_identifiers() {
-    for (by, input) in
-        [(By::Source, "pattern 9.9.9.9 - 0 1"), (By::Pair, "pattern 9.9.9.9 3.0.0.3 0 1")]
-    {
-        let mut it = table(by, &[input, "drop"], 100);
+    for (kind, input) in [
+        (RewriterKind::SourceAddress, "pattern 9.9.9.9 - 0 1"),
+        (RewriterKind::AddressPair, "pattern 9.9.9.9 3.0.0.3 0 1"),
+    ] {
+        let mut it = table(kind, &[input, "drop"], 100);
         for inside in ["tcp seq 7", "udp \"data\"", "icmp type echo ident 5 seq 6", "proto 99"] {
             let ports = matches!(&inside[..3], "tcp" | "udp");
             let ends = |src: &str, dst: &str| match ports {
                 true => format!("{src}:5 > {dst}:6 {inside}"),
                 false => format!("{src} > {dst} {inside}"),
             };
-            pass(&mut it, 0, &ends("1.0.0.1", "2.0.0.2"), NOW).unwrap();
-            let outer = if by == By::Pair { "3.0.0.3" } else { "2.0.0.2" };
+            translate(&mut it, 0, &ends("1.0.0.1", "2.0.0.2"), NOW).unwrap();
+            let outer = if kind == RewriterKind::AddressPair { "3.0.0.3" } else { "2.0.0.2" };
             let error =
                 format!("4.0.0.4 > 9.9.9.9 icmp type timeexceeded [{}]", ends("9.9.9.9", outer));
             let mut bytes = sketch::build(&error).unwrap().bytes;
-            let quote = quote(&bytes[20..]).unwrap();
-            let restored = it.0.restore(0, &quote).unwrap();
-            assert_eq!(restore(&mut bytes, &quote, &restored), Some([1, 0, 0, 1].into()));
-            let wanted = format!(
+            let quote = parse_quote(&bytes[20..]).unwrap();
+            let original = it.0.original(0, &quote).unwrap();
+            assert_eq!(rewrite_error(&mut bytes, &quote, &original), Some([1, 0, 0, 1].into()));
+            let expected_packet = format!(
                 "4.0.0.4 > 1.0.0.1 icmp type timeexceeded [{}]",
                 ends("1.0.0.1", "2.0.0.2")
             );
             let shown = format!("0 {}", sketch::print(&bytes, sketch::Layer::Network));
-            assert_eq!(shown, self::shown(0, &wanted), "{by:?}");
+            assert_eq!(shown, expected(0, &expected_packet), "{kind:?}");
         }
     }
 }
 
 #[test]
-fn what_is_expected_finds_its_way() {
-    let mut it = table(By::Both, &["pattern 9.9.9.9 1000-1009# - - 0 1", "drop"], 100);
+fn opened_mappings_translate_their_first_packets() {
+    let mut it = table(RewriterKind::TcpUdp, &["pattern 9.9.9.9 1000-1009# - - 0 1", "drop"], 100);
     let flow = Tuple4::new(([1, 0, 0, 1].into(), 777), ([2, 0, 0, 2].into(), 20), ip_proto::TCP);
     for _ in 0..2 {
-        let to = it.0.expect(0, 0, flow, 0, NOW, &mut || 0).unwrap();
+        let to = it.0.get_or_open(0, 0, flow, 0, NOW, &mut || 0).unwrap();
         assert_eq!((to.src().1, it.0.len()), (1000, 1));
         assert_eq!(it.0.lookup(0, flow), Some(to));
         assert_eq!(it.0.lookup(0, to.reversed()), Some(flow.reversed()));
     }
-    assert_eq!(it.0.expect(0, 1, flow.reversed(), 0, NOW, &mut || 0), None);
-    let reply = pass(&mut it, 1, "2.0.0.2:20 > 9.9.9.9:1000 tcp syn", NOW).unwrap();
-    assert_eq!(reply, shown(1, "2.0.0.2:20 > 1.0.0.1:777 tcp syn"));
+    assert_eq!(it.0.get_or_open(0, 1, flow.reversed(), 0, NOW, &mut || 0), None);
+    let reply = translate(&mut it, 1, "2.0.0.2:20 > 9.9.9.9:1000 tcp syn", NOW).unwrap();
+    assert_eq!(reply, expected(1, "2.0.0.2:20 > 1.0.0.1:777 tcp syn"));
 }
 
-/// All that a rewriter can be.
-const KINDS: [(By, &str); 6] = [
-    (By::Both, "pattern 9.9.9.9 1000-1003 - - 0 1"),
-    (By::Tcp, "pattern 9.9.9.9 1000-1003? 3.0.0.3 - 0 1"),
-    (By::Udp, "keep 0 1"),
-    (By::Source, "pattern 9.0.0.0/30 - 0 1"),
-    (By::Pair, "pattern 9.0.0.0/30 3.0.0.3 0 1"),
-    (By::Echo, "pattern 9.9.9.9 1000-1003 - - 0 1"),
+/// Every kind of rewriter, with a pattern.
+const KINDS: [(RewriterKind, &str); 6] = [
+    (RewriterKind::TcpUdp, "pattern 9.9.9.9 1000-1003 - - 0 1"),
+    (RewriterKind::Tcp, "pattern 9.9.9.9 1000-1003? 3.0.0.3 - 0 1"),
+    (RewriterKind::Udp, "keep 0 1"),
+    (RewriterKind::SourceAddress, "pattern 9.0.0.0/30 - 0 1"),
+    (RewriterKind::AddressPair, "pattern 9.0.0.0/30 3.0.0.3 0 1"),
+    (RewriterKind::IcmpEcho, "pattern 9.9.9.9 1000-1003 - - 0 1"),
 ];
 
 /// A packet between few hosts, of any protocol, whole or a fragment.
@@ -556,37 +599,37 @@ fn packets() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever becomes of packets has right checksums, no two flows become the same, and
-    /// replies become what was asked.
+    /// Translated packets have correct checksums, no two flows get the same key, and replies
+    /// are translated back to the flow.
     #[test]
-    fn replies_undo_what_became_of_packets(
-        kind in prop::sample::select(KINDS.to_vec()),
+    fn translating_replies_restores_the_flow(
+        case in prop::sample::select(KINDS.to_vec()),
         packets in prop::collection::vec(packets(), 1..60),
     ) {
-        let (by, input) = kind;
-        let mut it = table(by, &[input, "drop"], 1000);
+        let (kind, input) = case;
+        let mut it = table(kind, &[input, "drop"], 1000);
         let mut flows: HashMap<Tuple4, Tuple4> = HashMap::new();
         for packet in packets {
             let before = sketch::build(&packet).unwrap().bytes;
             let mut bytes = before.clone();
-            let passed = pass_bytes(&mut it, 0, &mut bytes, NOW);
-            let Ok(Passed::Rewritten { output, .. }) = passed else {
+            let translation = translate_bytes(&mut it, 0, &mut bytes, NOW);
+            let Ok(Translation::Rewritten { output, .. }) = translation else {
                 prop_assert_eq!(&bytes, &before);
                 continue;
             };
             prop_assert_eq!(output, 0);
             let shown = sketch::print(&bytes, sketch::Layer::Network);
-            // A sketch says where a checksum is not what it should be.
+            // A sketch prints incorrect checksums.
             prop_assert!(!shown.contains("sum") && !shown.contains("badcheck"), "{}", shown);
             let key = |bytes: &[u8]| {
                 let (ip, rest) = Ipv4Header::from_prefix(bytes).unwrap();
-                by.key(ip, ip.split_options(rest).unwrap().1).unwrap().0
+                kind.key(ip, ip.split_options(rest).unwrap().1).unwrap().0
             };
             let other = flows.insert(key(&bytes), key(&before));
             prop_assert!(other.is_none_or(|other| other == key(&before)), "{}", packet);
         }
         for (to, flow) in flows {
-            let reply = if by == By::Source {
+            let reply = if kind == RewriterKind::SourceAddress {
                 Tuple4::new(([0; 4].into(), 0), to.src(), 0)
             } else {
                 to.reversed()
@@ -595,14 +638,14 @@ proptest! {
         }
     }
 
-    /// Of all mappings of best effort, the newcomer among them, goes the one that ends first.
+    /// Of all best-effort mappings, including the new one, the first to expire is evicted.
     #[test]
-    fn who_ends_first_makes_room(
+    fn the_first_mapping_to_expire_is_evicted(
         guarantee in 0..3u64,
         capacity in 1..12u32,
         packets in prop::collection::vec((0..20u16, 0..6u8, 0..1_500_000_000u64), 1..200),
     ) {
-        let mut it = guaranteed(capacity, guarantee, "keep 0 1");
+        let mut it = guaranteed_table(capacity, guarantee, "keep 0 1");
         let mut now = NOW;
         for (host, kind, later) in packets {
             now += later;
@@ -614,10 +657,10 @@ proptest! {
             let packet = format!("{ends} {}", kinds[usize::from(kind)]);
             it.0.expire(now, 1000);
             let before: HashMap<Tuple4, (u64, bool)> = it.0.iter().map(|(id, key, mapping)| {
-                let end = it.0.flows.as_ref().unwrap().ends(id) / 1_000_000;
-                (*key, (end, mapping.guaranteed(end) <= now / 1_000_000))
+                let end = it.0.flows.as_ref().unwrap().deadline(id) / 1_000_000;
+                (*key, (end, mapping.guarantee_end(end) <= now / 1_000_000))
             }).collect();
-            let passed = pass(&mut it, 0, &packet, now);
+            let passed = translate(&mut it, 0, &packet, now);
             let after: Vec<Tuple4> = it.0.iter().map(|(_, key, _)| *key).collect();
             prop_assert!(after.len() <= capacity as usize);
             let added = after.iter().any(|key| !before.contains_key(key));
@@ -627,7 +670,7 @@ proptest! {
             match (&passed, gone[..].as_ref()) {
                 (Err(_), []) => prop_assert!(before.len() == capacity as usize && first.is_none()),
                 (Ok(_), []) => prop_assert!(!added || before.len() < capacity as usize),
-                // What was overdue goes before the table is looked at.
+                // Expired mappings are removed before the table is searched.
                 (Ok(_), [(_, (end, _))]) if *end <= now / 1_000_000 => {}
                 (Ok(_), [(_, (end, free))]) => prop_assert_eq!((Some(*end), *free), (first, true)),
                 other => prop_assert!(false, "{:?}", other),
@@ -635,13 +678,13 @@ proptest! {
         }
     }
 
-    /// Nothing that a packet contains makes anything panic.
+    /// No content of a packet causes a panic.
     #[test]
     fn hostile_bytes(
-        kind in prop::sample::select(KINDS.to_vec()),
+        case in prop::sample::select(KINDS.to_vec()),
         packets in prop::collection::vec((packets(), any::<[(u8, u8); 4]>(), 0..80usize), 1..20),
     ) {
-        let mut it = table(kind.0, &[kind.1, "pass 1"], 8);
+        let mut it = table(case.0, &[case.1, "pass 1"], 8);
         for (n, (packet, changes, length)) in packets.into_iter().enumerate() {
             let mut bytes = sketch::build(&packet).unwrap().bytes;
             for (at, value) in changes {
@@ -649,15 +692,15 @@ proptest! {
                 bytes[at] = value;
             }
             bytes.truncate(length.max(20));
-            // What comes here was seen to have a header.
+            // The caller has checked that there is a header.
             bytes[0] = 0x40 | bytes[0].max(5) & 0xf;
-            _ = pass_bytes(&mut it, n % 2, &mut bytes, NOW);
-            if let Some(quote) = quote(&bytes) {
-                let restored = it.0.restore(0, &quote);
-                restored.map(|restored| restore(&mut bytes, &quote, &restored));
+            _ = translate_bytes(&mut it, n % 2, &mut bytes, NOW);
+            if let Some(quote) = parse_quote(&bytes) {
+                let original = it.0.original(0, &quote);
+                original.map(|original| rewrite_error(&mut bytes, &quote, &original));
             }
-            _ = command(&bytes);
-            _ = replace(&bytes, 0..3, b"x");
+            _ = parse_port_command(&bytes);
+            _ = replace_data(&bytes, 0..3, b"x");
         }
     }
 
@@ -665,12 +708,12 @@ proptest! {
     fn hostile_errors(
         packet in packets(),
         changes in any::<[(u8, u8); 3]>(),
-        kind in prop::sample::select(KINDS.to_vec()),
+        case in prop::sample::select(KINDS.to_vec()),
         length in 20..200usize,
     ) {
-        let mut it = table(kind.0, &[kind.1, "drop"], 8);
+        let mut it = table(case.0, &[case.1, "drop"], 8);
         let mut sent = sketch::build(&packet).unwrap().bytes;
-        _ = pass_bytes(&mut it, 0, &mut sent, NOW);
+        _ = translate_bytes(&mut it, 0, &mut sent, NOW);
         let mut error = sketch::build("4.0.0.4 > 9.9.9.9 icmp type unreachable").unwrap().bytes;
         error.extend(&sent);
         for (at, value) in changes {
@@ -678,10 +721,10 @@ proptest! {
             error[at] = value;
         }
         error.truncate(length);
-        if let Some(quote) = quote(&error[20..])
-            && let Some(restored) = it.0.restore(0, &quote)
+        if let Some(quote) = parse_quote(&error[20..])
+            && let Some(original) = it.0.original(0, &quote)
         {
-            restore(&mut error, &quote, &restored);
+            rewrite_error(&mut error, &quote, &original);
         }
     }
 }

@@ -1,42 +1,42 @@
-//! Address and port translation between IPv6 packets: who stands for whom.
+//! Network address and port translation between IPv6 addresses: static mappings and pools.
 
 mod packet;
 #[cfg(test)]
 mod tests;
 
-pub use packet::{Parties, parties, rewrite};
+pub use packet::{Endpoints, parse_endpoints, rewrite};
 
 use std::collections::HashMap;
 use std::net::Ipv6Addr;
 
 use rapidhash::fast::RandomState;
 
-/// An address and a port; an identifier where ICMPv6 has that instead.
+/// An address and a port, or an ICMPv6 identifier in place of the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     /// The address.
     pub address: Ipv6Addr,
-    /// The port, 0 where there is none.
+    /// The port; 0 if there is none.
     pub port: u16,
 }
 
-/// Which way a packet goes.
+/// The direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
-    /// From the inner hosts: its source is translated.
+pub enum Direction {
+    /// From the inner hosts: the source is translated.
     Outward = 0,
-    /// To the inner hosts: its destination is translated.
+    /// To the inner hosts: the destination is translated.
     Inward = 1,
 }
 
-/// What is given out to those who have no static mapping.
+/// The addresses or ports for flows without a static mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pool {
-    /// Nothing.
-    Nothing,
-    /// An address each.
+    /// There is none.
+    None,
+    /// One address for each inner host.
     Addresses(Vec<Ipv6Addr>),
-    /// A port of one address for each flow.
+    /// One port of a single address for each flow.
     Ports {
         /// The address.
         address: Ipv6Addr,
@@ -47,29 +47,29 @@ pub enum Pool {
     },
 }
 
-/// Who stands for whom, as far as that is said beforehand.
+/// The configuration of a translator: static mappings and a pool.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// By way: from whom to whom; without a port for packets that have none, or that go by
-    /// their address alone.
+pub struct Config {
+    /// Static mappings by direction. Keys without a port serve packets without ports and mappings
+    /// by address alone.
     fixed: [HashMap<(Ipv6Addr, Option<u16>), Endpoint, RandomState>; 2],
     by_port: bool,
     pool: Pool,
-    allocates: Way,
+    allocating: Direction,
     timeout: u64,
 }
 
-impl Plan {
-    /// A plan with these static mappings, inner and outer, which go by address and port or by
-    /// address alone. What is in the pool goes to packets of the way that allocates, and may go
-    /// to others after `timeout` nanoseconds without a packet, once there is nothing else left.
+impl Config {
+    /// A configuration with these static mappings (inner, outer), by address and port or by address
+    /// alone. Packets in direction `allocating` open bindings of the pool. A binding may be reused
+    /// after `timeout` nanoseconds without a packet, once the pool is exhausted.
     pub fn new(
         fixed: &[(Endpoint, Endpoint)],
         by_port: bool,
         pool: Pool,
-        allocates: Way,
+        allocating: Direction,
         timeout: u64,
-    ) -> Plan {
+    ) -> Config {
         let mut maps = [HashMap::default(), HashMap::default()];
         for &(inner, outer) in fixed {
             for (map, from, to) in [(0, inner, outer), (1, outer, inner)] {
@@ -78,168 +78,180 @@ impl Plan {
                 map.entry((from.address, None)).or_insert(to);
             }
         }
-        Plan { fixed: maps, by_port, pool, allocates, timeout }
+        Config { fixed: maps, by_port, pool, allocating, timeout }
     }
 
-    /// Whether it gives out the same things to the same way as another: then what was given out
-    /// under one has its meaning under the other.
-    pub fn gives_as(&self, other: &Plan) -> bool {
-        (&self.pool, self.allocates) == (&other.pool, other.allocates)
+    /// Whether another configuration has the same pool for the same direction, so that bindings of
+    /// the one are valid in the other.
+    pub fn has_same_pool(&self, other: &Config) -> bool {
+        (&self.pool, self.allocating) == (&other.pool, other.allocating)
     }
 
-    /// Who stands for the sender or receiver of a packet, by a static mapping.
-    fn fixed(&self, way: Way, parties: &Parties) -> Option<Endpoint> {
-        let Endpoint { address, port } = parties.local;
-        let by_port = self.by_port && parties.has_ports;
+    /// The static translation of a packet's local endpoint.
+    fn fixed(&self, direction: Direction, endpoints: &Endpoints) -> Option<Endpoint> {
+        let Endpoint { address, port } = endpoints.local;
+        let by_port = self.by_port && endpoints.has_ports;
         let key = (address, by_port.then_some(port));
-        let to = self.fixed[way as usize].get(&key)?;
+        let to = self.fixed[direction as usize].get(&key)?;
         Some(Endpoint { address: to.address, port: if by_port { to.port } else { port } })
     }
 }
 
-/// Why there is nobody.
+/// The reason why a packet has no translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nobody {
-    /// No mapping says who, and the packet's way gets none from the pool.
+pub enum Refusal {
+    /// There is no static mapping, and the packet's direction opens no binding.
     Unmapped,
-    /// The pool has nothing left.
+    /// The pool is exhausted.
     Exhausted,
 }
 
-/// To whom something was given and, where ports are given, with whom they speak by which
-/// protocol.
-type Near = (Endpoint, Option<(Endpoint, u8)>);
+/// The key of a binding: the local endpoint and, where the pool is one of ports, the remote
+/// endpoint and the protocol.
+type BindingKey = (Endpoint, Option<(Endpoint, u8)>);
 
-/// What was given out.
+/// The bindings of a pool's addresses or ports to local endpoints.
 #[derive(Debug, Default)]
 pub struct Bindings {
     slots: Vec<Slot>,
-    by_near: HashMap<Near, usize, RandomState>,
-    /// The slots of addresses.
+    by_key: HashMap<BindingKey, usize, RandomState>,
+    /// The slots of bound addresses.
     by_address: HashMap<Ipv6Addr, usize, RandomState>,
-    /// Until when there is nothing to be taken back.
+    /// The time before which no slot can be reused.
     full_until: u64,
 }
 
 #[derive(Debug)]
 struct Slot {
-    near: Endpoint,
+    local: Endpoint,
     remote: Option<(Endpoint, u8)>,
-    used: u64,
+    last_used: u64,
 }
 
 impl Bindings {
-    /// How many addresses or ports are given out.
+    /// How many addresses or ports are bound.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether none are.
+    /// Whether none are bound.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Who stands for the sender of an outward packet or the receiver of an inward one.
+    /// Translates the local endpoint: the sender of an outward packet or the receiver of an inward
+    /// one.
     pub fn translate(
         &mut self,
-        plan: &Plan,
-        way: Way,
-        parties: &Parties,
+        config: &Config,
+        direction: Direction,
+        endpoints: &Endpoints,
         now: u64,
-    ) -> Result<Endpoint, Nobody> {
-        if let Some(endpoint) = plan.fixed(way, parties) {
+    ) -> Result<Endpoint, Refusal> {
+        if let Some(endpoint) = config.fixed(direction, endpoints) {
             return Ok(endpoint);
         }
-        if way == plan.allocates {
-            self.near(plan, parties, now)
+        if direction == config.allocating {
+            self.translate_allocating(config, endpoints, now)
         } else {
-            self.pooled(plan, parties, now).ok_or(Nobody::Unmapped)
+            self.translate_back(config, endpoints, now).ok_or(Refusal::Unmapped)
         }
     }
 
-    /// What stands for somebody of the way that allocates.
-    fn near(&mut self, plan: &Plan, parties: &Parties, now: u64) -> Result<Endpoint, Nobody> {
-        let key = match plan.pool {
-            Pool::Nothing => return Err(Nobody::Unmapped),
-            Pool::Addresses(_) => (Endpoint { port: 0, ..parties.local }, None),
-            // Where ports are given out, only what has one can be told apart.
-            Pool::Ports { .. } if !parties.has_ports && !parties.has_id => {
-                return Err(Nobody::Unmapped);
+    /// Translates a packet of the allocating direction, and opens a binding if there is none.
+    fn translate_allocating(
+        &mut self,
+        config: &Config,
+        endpoints: &Endpoints,
+        now: u64,
+    ) -> Result<Endpoint, Refusal> {
+        let key = match config.pool {
+            Pool::None => return Err(Refusal::Unmapped),
+            Pool::Addresses(_) => (Endpoint { port: 0, ..endpoints.local }, None),
+            // In a pool of ports, packets without port or identifier cannot be told apart.
+            Pool::Ports { .. } if !endpoints.has_ports && !endpoints.has_id => {
+                return Err(Refusal::Unmapped);
             }
-            Pool::Ports { .. } => (parties.local, Some((parties.remote, parties.protocol))),
+            Pool::Ports { .. } => (endpoints.local, Some((endpoints.remote, endpoints.protocol))),
         };
-        let at = match self.by_near.get(&key) {
-            Some(&at) => at,
+        let index = match self.by_key.get(&key) {
+            Some(&index) => index,
             None => {
-                let at = self.free(plan, now).ok_or(Nobody::Exhausted)?;
-                self.give(plan, at, key, now);
-                at
+                let index = self.find_slot(config, now).ok_or(Refusal::Exhausted)?;
+                self.bind(config, index, key, now);
+                index
             }
         };
-        self.slots[at].used = now;
-        Ok(match &plan.pool {
-            Pool::Addresses(pool) => Endpoint { address: pool[at], port: parties.local.port },
+        self.slots[index].last_used = now;
+        Ok(match &config.pool {
+            Pool::Addresses(pool) => Endpoint { address: pool[index], port: endpoints.local.port },
             Pool::Ports { address, low, .. } => {
-                Endpoint { address: *address, port: low + at as u16 }
+                Endpoint { address: *address, port: low + index as u16 }
             }
-            Pool::Nothing => return Err(Nobody::Unmapped),
+            Pool::None => return Err(Refusal::Unmapped),
         })
     }
 
-    /// Who was given what a packet of the other way is to or from.
-    fn pooled(&mut self, plan: &Plan, parties: &Parties, now: u64) -> Option<Endpoint> {
-        let Endpoint { address, port } = parties.local;
-        let at = match &plan.pool {
-            Pool::Nothing => return None,
+    /// Translates a packet of the other direction back, if there is a binding.
+    fn translate_back(
+        &mut self,
+        config: &Config,
+        endpoints: &Endpoints,
+        now: u64,
+    ) -> Option<Endpoint> {
+        let Endpoint { address, port } = endpoints.local;
+        let index = match &config.pool {
+            Pool::None => return None,
             Pool::Addresses(_) => *self.by_address.get(&address)?,
-            Pool::Ports { address: ours, low, .. } => {
-                usize::from(port.checked_sub(*low).filter(|_| address == *ours)?)
+            Pool::Ports { address: pool_address, low, .. } => {
+                usize::from(port.checked_sub(*low).filter(|_| address == *pool_address)?)
             }
         };
-        let slot = self.slots.get_mut(at)?;
-        if slot.remote.is_some_and(|remote| remote != (parties.remote, parties.protocol)) {
+        let slot = self.slots.get_mut(index)?;
+        if slot.remote.is_some_and(|remote| remote != (endpoints.remote, endpoints.protocol)) {
             return None;
         }
-        slot.used = now;
-        let port = if slot.remote.is_some() { slot.near.port } else { port };
-        Some(Endpoint { address: slot.near.address, port })
+        slot.last_used = now;
+        let port = if slot.remote.is_some() { slot.local.port } else { port };
+        Some(Endpoint { address: slot.local.address, port })
     }
 
-    /// A slot that may be given out: a new one, or the one unused for longest.
-    fn free(&mut self, plan: &Plan, now: u64) -> Option<usize> {
-        let most = match &plan.pool {
-            Pool::Nothing => 0,
+    /// A slot for a new binding: an unused one, or the one that has been idle longest.
+    fn find_slot(&mut self, config: &Config, now: u64) -> Option<usize> {
+        let size = match &config.pool {
+            Pool::None => 0,
             Pool::Addresses(pool) => pool.len(),
             Pool::Ports { low, high, .. } => usize::from(high - low) + 1,
         };
-        if self.slots.len() < most {
+        if self.slots.len() < size {
             return Some(self.slots.len());
         }
         if now < self.full_until {
             return None;
         }
-        let (at, oldest) = self.slots.iter().enumerate().min_by_key(|(_, slot)| slot.used)?;
-        let until = oldest.used.saturating_add(plan.timeout);
+        let (index, oldest) =
+            self.slots.iter().enumerate().min_by_key(|(_, slot)| slot.last_used)?;
+        let until = oldest.last_used.saturating_add(config.timeout);
         if now < until {
-            // Nobody looks through all of them again before that.
+            // No search before that time can succeed.
             self.full_until = until;
             return None;
         }
-        Some(at)
+        Some(index)
     }
 
-    fn give(&mut self, plan: &Plan, at: usize, key: Near, now: u64) {
-        let slot = Slot { near: key.0, remote: key.1, used: now };
-        match self.slots.get_mut(at) {
+    fn bind(&mut self, config: &Config, index: usize, key: BindingKey, now: u64) {
+        let slot = Slot { local: key.0, remote: key.1, last_used: now };
+        match self.slots.get_mut(index) {
             Some(place) => {
                 let old = std::mem::replace(place, slot);
-                self.by_near.remove(&(old.near, old.remote));
+                self.by_key.remove(&(old.local, old.remote));
             }
             None => self.slots.push(slot),
         }
-        self.by_near.insert(key, at);
-        if let Pool::Addresses(pool) = &plan.pool {
-            self.by_address.insert(pool[at], at);
+        self.by_key.insert(key, index);
+        if let Pool::Addresses(pool) = &config.pool {
+            self.by_address.insert(pool[index], index);
         }
     }
 }

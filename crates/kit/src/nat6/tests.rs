@@ -1,4 +1,4 @@
-//! Mappings of all kinds, and packets through them.
+//! Translation of packets by static mappings and pools.
 
 use super::*;
 use castanet_wire::sketch;
@@ -11,34 +11,34 @@ fn endpoint(text: &str) -> Endpoint {
     Endpoint { address: address.parse().expect(text), port: port.parse().expect(text) }
 }
 
-/// Translates a packet; what it has become, or why not.
-fn through(
-    plan: &Plan,
+/// Translates a packet; its new sketch, or why there is none.
+fn translate(
+    config: &Config,
     bindings: &mut Bindings,
-    way: Way,
+    direction: Direction,
     text: &str,
     now: u64,
-) -> Result<String, Option<Nobody>> {
+) -> Result<String, Option<Refusal>> {
     let mut packet = sketch::build(text).unwrap_or_else(|e| panic!("{text}: {e}")).bytes;
-    let parties = parties(&packet, way).ok_or(None)?;
-    let new = bindings.translate(plan, way, &parties, now).map_err(Some)?;
-    rewrite(&mut packet, way, new);
+    let endpoints = parse_endpoints(&packet, direction).ok_or(None)?;
+    let new = bindings.translate(config, direction, &endpoints, now).map_err(Some)?;
+    rewrite(&mut packet, direction, new);
     Ok(sketch::print(&packet, sketch::Layer::Network))
 }
 
-fn canonical(text: &str) -> Result<String, Option<Nobody>> {
+fn canonical(text: &str) -> Result<String, Option<Refusal>> {
     let packet = sketch::build(text).unwrap_or_else(|e| panic!("{text}: {e}")).bytes;
     Ok(sketch::print(&packet, sketch::Layer::Network))
 }
 
-use Way::{Inward, Outward};
+use Direction::{Inward, Outward};
 
 #[test]
-fn static_mappings_go_by_address_or_port() {
+fn static_mappings_match_address_or_port() {
     let fixed = [(endpoint("1::1/80"), endpoint("2::2/8080"))];
     let mut none = Bindings::default();
-    let plan = Plan::new(&fixed, true, Pool::Nothing, Outward, 0);
-    for (way, from, to) in [
+    let config = Config::new(&fixed, true, Pool::None, Outward, 0);
+    for (direction, from, to) in [
         (Outward, "[1::1]:80 > [9::9]:5 tcp", "[2::2]:8080 > [9::9]:5 tcp"),
         (Inward, "[9::9]:5 > [2::2]:8080 udp", "[9::9]:5 > [1::1]:80 udp"),
         (Outward, "1::1 > 9::9 icmp6 ident 7", "2::2 > 9::9 icmp6 ident 7"),
@@ -53,61 +53,65 @@ fn static_mappings_go_by_address_or_port() {
             "2::2 > 9::9 icmp6 type 1 [[9::9]:5 > [2::2]:8080 udp]",
         ),
     ] {
-        assert_eq!(through(&plan, &mut none, way, from, 0), canonical(to), "{from}");
+        assert_eq!(translate(&config, &mut none, direction, from, 0), canonical(to), "{from}");
     }
-    let missed = through(&plan, &mut none, Outward, "[1::1]:81 > [9::9]:5 tcp", 0);
-    assert_eq!(missed, Err(Some(Nobody::Unmapped)));
-    let plan = Plan::new(&fixed, false, Pool::Nothing, Outward, 0);
-    for (way, from, to) in [
+    let unmapped = translate(&config, &mut none, Outward, "[1::1]:81 > [9::9]:5 tcp", 0);
+    assert_eq!(unmapped, Err(Some(Refusal::Unmapped)));
+    let config = Config::new(&fixed, false, Pool::None, Outward, 0);
+    for (direction, from, to) in [
         (Outward, "[1::1]:81 > [9::9]:5 tcp", "[2::2]:81 > [9::9]:5 tcp"),
         (Inward, "9::9 > 2::2 udp id 7 frag 8 len 64", "9::9 > 1::1 udp id 7 frag 8 len 64"),
     ] {
-        assert_eq!(through(&plan, &mut none, way, from, 0), canonical(to), "{from}");
+        assert_eq!(translate(&config, &mut none, direction, from, 0), canonical(to), "{from}");
     }
     for other in ["1::1 > 9::9 proto 99", "1::1 > 9::9 icmp6 type 135", "1::1 > 9::9 tcp short 14"]
     {
-        assert_eq!(through(&plan, &mut none, Outward, other, 0), Err(None), "{other}");
+        assert_eq!(translate(&config, &mut none, Outward, other, 0), Err(None), "{other}");
     }
     let nested = "8::8 > 2::2 icmp6 type 3 [2::2 > 9::9 icmp6 type 3 [[9::9]:1 > [2::2]:2 udp]]";
-    assert_eq!(through(&plan, &mut none, Inward, nested, 0), Err(None));
+    assert_eq!(translate(&config, &mut none, Inward, nested, 0), Err(None));
 }
 
 #[test]
-fn addresses_are_given_out_and_taken_back() {
+fn addresses_are_bound_and_reused() {
     let pool = Pool::Addresses(["2::1", "2::2"].map(|a| a.parse().expect(a)).to_vec());
-    let plan = Plan::new(&[], false, pool, Outward, 10 * SECOND);
-    let mut given = Bindings::default();
-    let unasked = through(&plan, &mut given, Inward, "[9::9]:5 > [2::1]:6 udp", 0);
-    assert_eq!(unasked, Err(Some(Nobody::Unmapped)));
+    let config = Config::new(&[], false, pool, Outward, 10 * SECOND);
+    let mut bindings = Bindings::default();
+    let unsolicited = translate(&config, &mut bindings, Inward, "[9::9]:5 > [2::1]:6 udp", 0);
+    assert_eq!(unsolicited, Err(Some(Refusal::Unmapped)));
     for (n, to) in [("1", "2::1"), ("2", "2::2"), ("1", "2::1")] {
         let from = format!("[1::{n}]:5 > [9::9]:6 udp");
         let to = canonical(&format!("[{to}]:5 > [9::9]:6 udp"));
-        assert_eq!(through(&plan, &mut given, Outward, &from, SECOND), to);
+        assert_eq!(translate(&config, &mut bindings, Outward, &from, SECOND), to);
     }
-    let back = through(&plan, &mut given, Inward, "[8::8]:5 > [2::2]:6 tcp", 5 * SECOND);
+    let back = translate(&config, &mut bindings, Inward, "[8::8]:5 > [2::2]:6 tcp", 5 * SECOND);
     assert_eq!(back, canonical("[8::8]:5 > [1::2]:6 tcp"));
-    let third = |given: &mut Bindings, at| {
-        through(&plan, given, Outward, "[1::3]:5 > [9::9]:6 udp", at * SECOND)
+    let third = |bindings: &mut Bindings, at| {
+        translate(&config, bindings, Outward, "[1::3]:5 > [9::9]:6 udp", at * SECOND)
     };
-    assert_eq!(third(&mut given, 10), Err(Some(Nobody::Exhausted)));
-    assert_eq!(third(&mut given, 11), canonical("[2::1]:5 > [9::9]:6 udp"), "1::1's");
-    let back = through(&plan, &mut given, Inward, "[9::9]:6 > [2::1]:5 udp", 11 * SECOND);
+    assert_eq!(third(&mut bindings, 10), Err(Some(Refusal::Exhausted)));
+    assert_eq!(third(&mut bindings, 11), canonical("[2::1]:5 > [9::9]:6 udp"), "1::1's");
+    let back = translate(&config, &mut bindings, Inward, "[9::9]:6 > [2::1]:5 udp", 11 * SECOND);
     assert_eq!(back, canonical("[9::9]:6 > [1::3]:5 udp"));
-    assert_eq!(given.len(), 2);
+    assert_eq!(bindings.len(), 2);
 }
 
 #[test]
-fn ports_are_given_to_flows_of_the_way_that_allocates() {
+fn ports_are_bound_to_flows_of_the_allocating_direction() {
     let pool = || Pool::Ports { address: endpoint("2::2").address, low: 6000, high: 6001 };
-    let mut given = Bindings::default();
-    let plan = Plan::new(&[], false, pool(), Outward, 10 * SECOND);
-    for (way, from, to) in [
+    let mut bindings = Bindings::default();
+    let config = Config::new(&[], false, pool(), Outward, 10 * SECOND);
+    for (direction, from, to) in [
         (Outward, "[1::1]:5 > [9::9]:80 tcp", "[2::2]:6000 > [9::9]:80 tcp"),
         (Outward, "1::1 > 9::9 icmp6 ident 77", "2::2 > 9::9 icmp6 ident 6001"),
         (Inward, "[9::9]:80 > [2::2]:6000 tcp", "[9::9]:80 > [1::1]:5 tcp"),
         (Inward, "9::9 > 2::2 icmp6 type 129 ident 6001", "9::9 > 1::1 icmp6 type 129 ident 77"),
     ] {
-        assert_eq!(through(&plan, &mut given, way, from, SECOND), canonical(to), "{from}");
+        assert_eq!(
+            translate(&config, &mut bindings, direction, from, SECOND),
+            canonical(to),
+            "{from}"
+        );
     }
     for from in [
         "[9::9]:81 > [2::2]:6000 tcp",
@@ -115,42 +119,42 @@ fn ports_are_given_to_flows_of_the_way_that_allocates() {
         "[9::9]:80 > [2::2]:5999 tcp",
         "[9::9]:80 > [2::2]:6002 tcp",
     ] {
-        let refused = through(&plan, &mut given, Inward, from, SECOND);
-        assert_eq!(refused, Err(Some(Nobody::Unmapped)), "{from}");
+        let refused = translate(&config, &mut bindings, Inward, from, SECOND);
+        assert_eq!(refused, Err(Some(Refusal::Unmapped)), "{from}");
     }
-    let full = through(&plan, &mut given, Outward, "[1::2]:5 > [9::9]:80 tcp", SECOND);
-    assert_eq!(full, Err(Some(Nobody::Exhausted)));
+    let full = translate(&config, &mut bindings, Outward, "[1::2]:5 > [9::9]:80 tcp", SECOND);
+    assert_eq!(full, Err(Some(Refusal::Exhausted)));
 
-    let mut given = Bindings::default();
-    let plan = Plan::new(&[], false, pool(), Inward, 10 * SECOND);
-    let inward = through(&plan, &mut given, Inward, "[9::9]:5 > [3::3]:80 tcp", 0);
+    let mut bindings = Bindings::default();
+    let config = Config::new(&[], false, pool(), Inward, 10 * SECOND);
+    let inward = translate(&config, &mut bindings, Inward, "[9::9]:5 > [3::3]:80 tcp", 0);
     assert_eq!(inward, canonical("[9::9]:5 > [2::2]:6000 tcp"));
-    let outward = through(&plan, &mut given, Outward, "[2::2]:6000 > [9::9]:5 tcp", 0);
+    let outward = translate(&config, &mut bindings, Outward, "[2::2]:6000 > [9::9]:5 tcp", 0);
     assert_eq!(outward, canonical("[3::3]:80 > [9::9]:5 tcp"));
 }
 
 proptest! {
     #[test]
-    fn what_comes_back_goes_to_who_asked(
+    fn replies_reach_the_host_that_opened_the_flow(
         flows in prop::collection::vec((0u8..4, 1u16..4, 0u8..3, 1u16..4, any::<bool>()), 1..60),
     ) {
         let pool = Pool::Ports { address: endpoint("2::2").address, low: 100, high: 120 };
-        let plan = Plan::new(&[], false, pool, Outward, SECOND);
-        let mut given = Bindings::default();
+        let config = Config::new(&[], false, pool, Outward, SECOND);
+        let mut bindings = Bindings::default();
         for (i, (host, port, peer, peer_port, tcp)) in flows.into_iter().enumerate() {
             let now = i as u64 * SECOND / 10;
             let protocol = if tcp { "tcp" } else { "udp" };
             let out = format!("[1::{host}]:{port} > [9::{peer}]:{peer_port} {protocol} \"x\"");
             let packet = sketch::build(&out).unwrap().bytes;
-            let parties = parties(&packet, Outward).unwrap();
-            let Ok(new) = given.translate(&plan, Outward, &parties, now) else { continue };
-            let sent = through(&plan, &mut given, Outward, &out, now).unwrap();
+            let endpoints = parse_endpoints(&packet, Outward).unwrap();
+            let Ok(new) = bindings.translate(&config, Outward, &endpoints, now) else { continue };
+            let sent = translate(&config, &mut bindings, Outward, &out, now).unwrap();
             prop_assert!(!sent.contains("check"), "{}", sent);
             let Endpoint { address, port: mapped } = new;
             let answer = format!("[9::{peer}]:{peer_port} > [{address}]:{mapped} {protocol}");
-            let wanted = format!("[9::{peer}]:{peer_port} > [1::{host}]:{port} {protocol}");
-            prop_assert_eq!(through(&plan, &mut given, Inward, &answer, now), canonical(&wanted));
-            prop_assert!(given.len() <= 21 && given.by_near.len() == given.len());
+            let expected = format!("[9::{peer}]:{peer_port} > [1::{host}]:{port} {protocol}");
+            prop_assert_eq!(translate(&config, &mut bindings, Inward, &answer, now), canonical(&expected));
+            prop_assert!(bindings.len() <= 21 && bindings.by_key.len() == bindings.len());
         }
     }
 }

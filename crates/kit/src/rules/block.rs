@@ -1,87 +1,87 @@
-//! Up to 256 masks, and the probes that choose among them.
+//! A block of up to 256 masks, with the filter that rules most of them out for a packet.
 
-use super::choose::{Candidate, choose};
-use super::common::Common;
+use super::common::CommonBits;
 use super::filter::{self, Bits, Filter};
 use super::groups::Groups;
-use super::index::Number;
+use super::index::GroupId;
+use super::probe_selection::{Candidate, select_fields};
 use super::shape::Shape;
-use super::{Key, Mask};
+use super::{Key, MaskStats};
 
-/// Masks in a block: as many as bits in what a probe has of a value.
+/// Masks in a block. A position in the block fits in a byte.
 pub(super) const MASKS: usize = 256;
-/// So many masks are looked up faster than ruled out.
-const FEW: usize = 3;
-/// Groups that a change enters into a new filter: some microseconds.
-const STEP: usize = 64;
+/// With at most this many masks, lookups are faster than a filter.
+const MAX_UNFILTERED_MASKS: usize = 3;
+/// Groups that one change enters into a new filter: some microseconds of work.
+const GROUPS_PER_CHANGE: usize = 64;
 
-/// A mask and how many groups it has.
+/// A mask and the number of its groups.
 #[derive(Clone)]
-struct Held {
+struct MaskEntry {
     shape: Shape,
     groups: usize,
-    /// The bits that all groups have in common, and one of these.
+    /// The bits that all groups have in common, and the value of the first group.
     common: (Key, Key),
 }
 
-/// A filter that does not know all groups yet.
+/// A filter that is being built.
 #[derive(Clone)]
-struct Growing {
+struct FilterBuild {
     filter: Filter,
-    /// The first group that it does not know.
+    /// The first group that has not been entered yet.
     next: usize,
 }
 
-/// Masks, and which of them are worth a lookup.
+/// Up to 256 masks, and the filter that tells which of them to look up.
 #[derive(Clone)]
 pub(super) struct Block {
-    /// Which of the blocks it is.
+    /// The number of this block.
     number: usize,
-    held: Vec<Held>,
-    /// What the groups of each have in common.
-    commons: Vec<Common>,
-    /// Masks that have groups.
+    entries: Vec<MaskEntry>,
+    /// The common bits of each mask's groups.
+    common_bits: Vec<CommonBits>,
+    /// The masks that have groups.
     active: Bits,
-    /// The same, with what their groups have in common.
-    used: Vec<Common>,
+    /// The common bits of the active masks only.
+    active_bits: Vec<CommonBits>,
     filter: Filter,
-    growing: Option<Growing>,
+    build: Option<FilterBuild>,
     groups: usize,
-    /// Groups that came or went since the filter was chosen.
+    /// Groups added and removed since the filter was last built.
     changes: usize,
-    /// Whether nothing is chosen until all is settled.
-    waits: bool,
+    /// Whether the filter is built only by `settle`.
+    deferred: bool,
 }
 
 impl Block {
     pub(super) fn new(number: usize) -> Block {
         Block {
             number,
-            held: Vec::new(),
-            commons: Vec::new(),
-            used: Vec::new(),
+            entries: Vec::new(),
+            common_bits: Vec::new(),
+            active_bits: Vec::new(),
             active: Bits::default(),
             filter: Filter::default(),
-            growing: None,
+            build: None,
             groups: 0,
             changes: 0,
-            waits: false,
+            deferred: false,
         }
     }
 
-    /// Chooses nothing until it settles.
-    pub(super) fn wait(&mut self) {
-        self.waits = true;
+    /// Builds no filter until `settle`.
+    pub(super) fn defer(&mut self) {
+        self.deferred = true;
     }
 
     #[inline]
-    pub(super) fn shape(&self, place: usize) -> &Shape {
-        &self.held[place].shape
+    pub(super) fn shape(&self, position: usize) -> &Shape {
+        &self.entries[position].shape
     }
 
-    pub(super) fn masks(&self) -> impl Iterator<Item = Mask> {
-        let used = self.held.iter().filter(|held| held.groups > 0);
-        used.map(|held| Mask { mask: held.shape.mask, values: held.groups })
+    pub(super) fn masks(&self) -> impl Iterator<Item = MaskStats> {
+        let used = self.entries.iter().filter(|entry| entry.groups > 0);
+        used.map(|entries| MaskStats { mask: entries.shape.mask, values: entries.groups })
     }
 
     pub(super) fn probes(&self) -> usize {
@@ -89,155 +89,159 @@ impl Block {
     }
 
     pub(super) fn memory(&self) -> usize {
-        let growing = self.growing.as_ref().map_or(0, |growing| growing.filter.memory());
-        let commons = (self.commons.capacity() + self.used.capacity()) * size_of::<Common>();
-        self.held.capacity() * size_of::<Held>() + commons + self.filter.memory() + growing
+        let build = self.build.as_ref().map_or(0, |build| build.filter.memory());
+        let common_bits =
+            (self.common_bits.capacity() + self.active_bits.capacity()) * size_of::<CommonBits>();
+        self.entries.capacity() * size_of::<MaskEntry>()
+            + common_bits
+            + self.filter.memory()
+            + build
     }
 
-    /// A place for another mask.
-    pub(super) fn room(&mut self) -> Option<usize> {
-        if self.held.len() < MASKS {
-            return Some(self.held.len());
+    /// A position for another mask.
+    pub(super) fn free_position(&mut self) -> Option<usize> {
+        if self.entries.len() < MASKS {
+            return Some(self.entries.len());
         }
-        self.held.iter().position(|held| held.groups == 0)
+        self.entries.iter().position(|entry| entry.groups == 0)
     }
 
-    /// Takes a mask to a place that has room; gives back the one that was there.
-    pub(super) fn take(&mut self, place: usize, shape: Shape) -> Option<Key> {
-        if !self.filters().all(|filter| filter.knows(place)) {
-            // It would always pass: the next change is to choose.
+    /// Puts a mask at a free position and returns the mask that was there.
+    pub(super) fn put_mask(&mut self, position: usize, shape: Shape) -> Option<Key> {
+        if !self.filters().all(|filter| filter.covers(position)) {
+            // The filter would always pass this mask: the next change builds a new one.
             self.changes += self.groups;
         }
-        self.filters().for_each(|filter| filter.add_shape(place, &shape));
-        match self.held.get_mut(place) {
-            Some(held) => Some(std::mem::replace(&mut held.shape, shape).mask),
+        self.filters().for_each(|filter| filter.add_mask(position, &shape));
+        match self.entries.get_mut(position) {
+            Some(entries) => Some(std::mem::replace(&mut entries.shape, shape).mask),
             None => {
-                self.held.push(Held { shape, groups: 0, common: Default::default() });
-                self.commons.push(Common::default());
+                self.entries.push(MaskEntry { shape, groups: 0, common: Default::default() });
+                self.common_bits.push(CommonBits::default());
                 None
             }
         }
     }
 
     fn filters(&mut self) -> impl Iterator<Item = &mut Filter> {
-        let growing = self.growing.as_mut().map(|growing| &mut growing.filter);
-        std::iter::once(&mut self.filter).chain(growing)
+        let build = self.build.as_mut().map(|build| &mut build.filter);
+        std::iter::once(&mut self.filter).chain(build)
     }
 
-    /// A group came to the mask at this place.
-    pub(super) fn added(&mut self, place: usize, value: &Key, groups: &Groups) {
-        let Held { shape, groups: own, common } = &mut self.held[place];
+    /// Counts a new group of the mask at this position.
+    pub(super) fn add_group(&mut self, position: usize, value: &Key, groups: &Groups) {
+        let MaskEntry { shape, groups: own, common } = &mut self.entries[position];
         *own += 1;
         if *own == 1 {
             *common = (shape.mask, *value);
-            filter::set(&mut self.active, place);
-            self.commons[place] = Common::of(place as u8, &shape.mask, value);
-            self.used.push(self.commons[place]);
-        } else if self.commons[place].with(common, value) {
-            let all = self.used.iter_mut().filter(|it| usize::from(it.place) == place);
-            all.for_each(|it| *it = self.commons[place]);
+            filter::set(&mut self.active, position);
+            self.common_bits[position] = CommonBits::of(position as u8, &shape.mask, value);
+            self.active_bits.push(self.common_bits[position]);
+        } else if self.common_bits[position].with(common, value) {
+            let all = self.active_bits.iter_mut().filter(|it| usize::from(it.position) == position);
+            all.for_each(|it| *it = self.common_bits[position]);
         }
         let shape = *shape;
         self.groups += 1;
-        self.filters().for_each(|filter| filter.add(place, &shape, value));
-        self.changed(groups);
+        self.filters().for_each(|filter| filter.add(position, &shape, value));
+        self.count_change(groups);
     }
 
-    /// A group went from the mask at this place.
-    pub(super) fn removed(&mut self, place: usize, groups: &Groups) {
-        let held = &mut self.held[place];
-        held.groups -= 1;
+    /// Counts a removed group of the mask at this position.
+    pub(super) fn remove_group(&mut self, position: usize, groups: &Groups) {
+        let entries = &mut self.entries[position];
+        entries.groups -= 1;
         self.groups -= 1;
-        if held.groups == 0 {
-            filter::clear(&mut self.active, place);
-            self.used.retain(|it| usize::from(it.place) != place);
+        if entries.groups == 0 {
+            filter::clear(&mut self.active, position);
+            self.active_bits.retain(|it| usize::from(it.position) != position);
         }
-        self.changed(groups);
+        self.count_change(groups);
     }
 
-    fn changed(&mut self, groups: &Groups) {
+    fn count_change(&mut self, groups: &Groups) {
         self.changes += 1;
-        if self.waits {
+        if self.deferred {
             return;
         }
-        if self.growing.is_some() {
-            self.grow(groups, STEP);
+        if self.build.is_some() {
+            self.continue_build(groups, GROUPS_PER_CHANGE);
         } else if self.changes > self.groups / 2 + 8 {
-            self.choose(groups);
-            self.grow(groups, STEP);
+            self.start_build(groups);
+            self.continue_build(groups, GROUPS_PER_CHANGE);
         }
     }
 
-    /// Begins a new filter; the old one does until that knows all groups.
-    fn choose(&mut self, groups: &Groups) {
+    /// Starts a new filter. The old one stays in use until all groups have been entered.
+    fn start_build(&mut self, groups: &Groups) {
         self.changes = 0;
-        let most = self.held.iter().map(|held| held.groups).max().unwrap_or_default();
+        let most = self.entries.iter().map(|entry| entry.groups).max().unwrap_or_default();
         let cells = filter::cells(most);
-        let parts = match filter::count(&self.active) as usize > FEW {
-            true => choose(self.number, &self.candidates(), cells, groups),
+        let fields = match filter::count(&self.active) as usize > MAX_UNFILTERED_MASKS {
+            true => select_fields(self.number, &self.candidates(), cells, groups),
             false => Vec::new(),
         };
-        let mut filter = Filter::new(&parts, self.held.len(), cells);
-        for (place, held) in self.held.iter().enumerate() {
-            filter.add_shape(place, &held.shape);
+        let mut filter = Filter::new(&fields, self.entries.len(), cells);
+        for (position, entry) in self.entries.iter().enumerate() {
+            filter.add_mask(position, &entry.shape);
         }
-        self.growing = Some(Growing { filter, next: 0 });
+        self.build = Some(FilterBuild { filter, next: 0 });
     }
 
     fn candidates<'a>(&'a self) -> Vec<Candidate<'a>> {
-        let used = self.held.iter().enumerate().filter(|(_, held)| held.groups > 0);
-        let candidate = |(place, held): (usize, &'a Held)| {
-            let (shape, groups, common) = (&held.shape, held.groups, self.commons[place]);
-            Candidate { place, shape, groups, common }
+        let used = self.entries.iter().enumerate().filter(|(_, entry)| entry.groups > 0);
+        let candidate = |(position, entry): (usize, &'a MaskEntry)| {
+            let (shape, groups, common) = (&entry.shape, entry.groups, self.common_bits[position]);
+            Candidate { position, shape, groups, common }
         };
         used.map(candidate).collect()
     }
 
-    /// Enters up to so many groups into the new filter.
-    fn grow(&mut self, groups: &Groups, most: usize) {
-        let Some(mut growing) = self.growing.take() else { return };
-        let all = groups.places();
-        let end = growing.next.saturating_add(most).min(all);
+    /// Enters up to `most` groups into the new filter.
+    fn continue_build(&mut self, groups: &Groups, most: usize) {
+        let Some(mut build) = self.build.take() else { return };
+        let all = groups.end();
+        let end = build.next.saturating_add(most).min(all);
         // Without probes there is nothing to enter.
-        let first = if growing.filter.len() == 0 { all } else { growing.next };
+        let first = if build.filter.len() == 0 { all } else { build.next };
         for number in first..end {
             let shape = groups.shape_at(number).map(|shape| shape as usize);
             if let Some(shape) = shape.filter(|shape| shape / MASKS == self.number) {
-                let (place, of) = (shape % MASKS, self.shape(shape % MASKS));
-                growing.filter.add(place, of, &groups.value(number as Number, of));
+                let (position, of) = (shape % MASKS, self.shape(shape % MASKS));
+                build.filter.add(position, of, &groups.value(number as GroupId, of));
             }
         }
-        growing.next = end;
+        build.next = end;
         match end.max(first) == all {
-            true => self.filter = growing.filter,
-            false => self.growing = Some(growing),
+            true => self.filter = build.filter,
+            false => self.build = Some(build),
         }
     }
 
-    /// Chooses anew and to the end.
+    /// Builds a new filter at once.
     pub(super) fn settle(&mut self, groups: &Groups) {
-        self.waits = false;
-        self.choose(groups);
-        self.grow(groups, usize::MAX);
+        self.deferred = false;
+        self.start_build(groups);
+        self.continue_build(groups, usize::MAX);
     }
 
-    /// Puts the places of the masks that may have a rule for this key into `wanted`; how many
-    /// there are.
+    /// Writes the positions of the masks that may have a rule for this key to `positions`, and
+    /// returns how many there are.
     #[inline]
-    pub(super) fn wanted(&self, key: &Key, wanted: &mut [u8; MASKS]) -> usize {
+    pub(super) fn candidates_for(&self, key: &Key, positions: &mut [u8; MASKS]) -> usize {
         let mut count = 0;
-        let mut add = |common: &Common| {
-            // Without a jump, that nobody could foretell.
-            wanted[count % MASKS] = common.place;
+        let mut add = |common: &CommonBits| {
+            // Without a branch, which the processor could not predict.
+            positions[count % MASKS] = common.position;
             count += usize::from(common.holds(key));
         };
         if self.filter.len() == 0 {
-            self.used.iter().for_each(add);
+            self.active_bits.iter().for_each(add);
             return count;
         }
-        let pass = self.filter.pass(self.active, key);
-        for (commons, mut bits) in self.commons.chunks(u64::BITS as usize).zip(pass) {
-            while let Some(common) = commons.get(bits.trailing_zeros() as usize) {
+        let candidates = self.filter.candidates(self.active, key);
+        for (common_bits, mut bits) in self.common_bits.chunks(u64::BITS as usize).zip(candidates) {
+            while let Some(common) = common_bits.get(bits.trailing_zeros() as usize) {
                 add(common);
                 bits &= bits - 1;
             }

@@ -1,27 +1,27 @@
-//! What all rules of a mask have in common.
+//! The bits that all rules of a mask have in common.
 
 use super::{Key, WORDS};
 
-/// Bits of which all rules of a mask say the same: where a packet differs, it need not be
-/// looked up. Of one word, where they are most.
+/// Bits that have the same value in all rules of a mask: a packet that differs there needs no
+/// lookup. Only bits of one word, the one that has most of them.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Common {
-    /// The mask's place.
-    pub(super) place: u8,
+pub(super) struct CommonBits {
+    /// The mask's position in its block.
+    pub(super) position: u8,
     word: u8,
     mask: u64,
     value: u64,
 }
 
-impl Common {
-    /// What the only value of a mask says.
-    pub(super) fn of(place: u8, mask: &Key, value: &Key) -> Common {
+impl CommonBits {
+    /// The common bits of a mask with a single value.
+    pub(super) fn of(position: u8, mask: &Key, value: &Key) -> CommonBits {
         let most = (0..WORDS).max_by_key(|&word| mask.0[word].count_ones()).unwrap_or_default();
-        Common { place, word: most as u8, mask: mask.0[most], value: value.0[most] }
+        CommonBits { position, word: most as u8, mask: mask.0[most], value: value.0[most] }
     }
 
-    /// With another value; `all` are the bits that all had in common, and one of the values.
-    /// Whether that changes anything.
+    /// Adds a value. `all` holds the bits that all values have in common, and the first value.
+    /// Returns whether the common bits changed.
     pub(super) fn with(&mut self, all: &mut (Key, Key), value: &Key) -> bool {
         let (mask, first) = all;
         for word in 0..WORDS {
@@ -29,7 +29,7 @@ impl Common {
         }
         let differs = !self.holds(value);
         if differs {
-            *self = Common::of(self.place, mask, &(*first & *mask));
+            *self = CommonBits::of(self.position, mask, &(*first & *mask));
         }
         differs
     }
@@ -40,7 +40,7 @@ impl Common {
         key.0[usize::from(self.word) % WORDS] & self.mask == self.value
     }
 
-    /// Whether a key has others of these bits, as far as those are `known`.
+    /// Whether a key differs in these bits, as far as they are `known`.
     pub(super) fn differs(&self, key: &Key, known: &Key) -> bool {
         let word = usize::from(self.word);
         (key.0[word] ^ self.value) & self.mask & known.0[word] != 0

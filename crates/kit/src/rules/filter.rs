@@ -1,4 +1,4 @@
-//! Which masks are worth a lookup: a few bits of a packet rule out most of them.
+//! The filter of a block: a few bits of a packet rule out most masks before a lookup.
 
 use super::Key;
 use super::shape::Shape;
@@ -8,13 +8,13 @@ pub(super) type Bits = [u64; 4];
 
 /// Sets a bit.
 #[inline]
-pub(super) fn set(bits: &mut Bits, place: usize) {
-    bits[place / 64] |= 1 << (place % 64);
+pub(super) fn set(bits: &mut Bits, position: usize) {
+    bits[position / 64] |= 1 << (position % 64);
 }
 
 /// Clears a bit.
-pub(super) fn clear(bits: &mut Bits, place: usize) {
-    bits[place / 64] &= !(1 << (place % 64));
+pub(super) fn clear(bits: &mut Bits, position: usize) {
+    bits[position / 64] &= !(1 << (position % 64));
 }
 
 /// How many bits are set.
@@ -22,44 +22,44 @@ pub(super) fn count(bits: &Bits) -> u32 {
     bits.iter().map(|word| word.count_ones()).sum()
 }
 
-/// Some bits of one word of a key.
+/// A bit field: some bits of one word of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Part {
+pub(super) struct BitField {
     pub(super) word: usize,
     pub(super) mask: u64,
 }
 
-impl Part {
-    /// Whether rules of a mask all say what these bits are.
-    pub(super) fn is_in(&self, shape: &Shape) -> bool {
+impl BitField {
+    /// Whether a mask has all bits of the field.
+    pub(super) fn is_covered_by(&self, shape: &Shape) -> bool {
         shape.mask.0[self.word] & self.mask == self.mask
     }
 
-    /// Whether two parts have bits in common.
-    pub(super) fn overlaps(&self, other: &Part) -> bool {
+    /// Whether two fields have bits in common.
+    pub(super) fn overlaps(&self, other: &BitField) -> bool {
         self.word == other.word && self.mask & other.mask != 0
     }
 
     #[inline]
-    pub(super) fn of(&self, key: &Key) -> u64 {
+    pub(super) fn value(&self, key: &Key) -> u64 {
         key.0[self.word] & self.mask
     }
 }
 
-/// For each value of a part: the masks that have rules with it.
+/// A hash table from the value of a bit field to the masks that have rules with that value.
 #[derive(Clone)]
 struct Probe {
-    part: Part,
-    /// Masks that do not have all of the part's bits.
+    field: BitField,
+    /// Masks that lack some of the field's bits; their rules match any value.
     wild: Bits,
-    /// By a hash of the value, a word for each 64 masks.
+    /// By a hash of the value, one word for each 64 masks.
     cells: Vec<u64>,
     shift: u32,
-    /// What values are multiplied by: two probes of the same part differ in it.
-    by: u64,
+    /// The factor of the multiplicative hash. Two probes of the same field have different factors.
+    factor: u64,
 }
 
-/// Odd numbers with bits everywhere.
+/// Odd numbers with bits all over.
 const FACTORS: [u64; 8] = [
     0x9e37_79b9_7f4a_7c15,
     0xc2b2_ae3d_27d4_eb4f,
@@ -71,11 +71,11 @@ const FACTORS: [u64; 8] = [
     0x1656_67b1_9e37_79f9,
 ];
 
-/// Cells of a probe: the fewest, the most, and how many for each value of a mask. Sixteen
-/// let one of sixteen pass that should not.
+/// Cells of a probe: the minimum, the maximum, and the number for each value of a mask. With 16,
+/// one of 16 masks passes by collision.
 const CELLS: (usize, usize, usize) = (64, 1 << 16, 16);
 
-/// How many cells a probe has where masks have so many values at the most.
+/// The number of cells of a probe for masks with up to `values` values.
 pub(super) fn cells(values: usize) -> usize {
     (values * CELLS.2).next_power_of_two().clamp(CELLS.0, CELLS.1)
 }
@@ -83,30 +83,30 @@ pub(super) fn cells(values: usize) -> usize {
 impl Probe {
     #[inline]
     fn cell(&self, key: &Key) -> usize {
-        (self.part.of(key).wrapping_mul(self.by) >> self.shift) as usize
+        (self.field.value(key).wrapping_mul(self.factor) >> self.shift) as usize
     }
 }
 
-/// Probes that together say which masks may have a rule for a packet.
+/// The probes that together tell which masks may have a rule for a packet.
 #[derive(Clone, Default)]
 pub(super) struct Filter {
     probes: Vec<Probe>,
-    /// Words of a cell: masks beyond always pass.
+    /// Words of a cell; masks beyond them always pass.
     words: usize,
 }
 
 impl Filter {
-    /// Probes of these parts for so many masks, each of so many cells.
-    pub(super) fn new(parts: &[Part], masks: usize, cells: usize) -> Filter {
+    /// Empty probes of these fields for so many masks, each with so many cells.
+    pub(super) fn new(fields: &[BitField], masks: usize, cells: usize) -> Filter {
         let words = masks.div_ceil(u64::BITS as usize).max(1);
-        let probe = |(&part, by): (&Part, u64)| Probe {
-            part,
+        let probe = |(&field, factor): (&BitField, u64)| Probe {
+            field,
             wild: Bits::default(),
             cells: vec![0; cells * words],
             shift: u64::BITS - cells.ilog2(),
-            by,
+            factor,
         };
-        Filter { probes: parts.iter().zip(FACTORS).map(probe).collect(), words }
+        Filter { probes: fields.iter().zip(FACTORS).map(probe).collect(), words }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -117,36 +117,36 @@ impl Filter {
         self.probes.iter().map(|probe| probe.cells.len() * size_of::<u64>()).sum()
     }
 
-    /// Whether there is a bit for the mask at this place.
-    pub(super) fn knows(&self, place: usize) -> bool {
-        self.probes.is_empty() || place < self.words * u64::BITS as usize
+    /// Whether the cells have a bit for the mask at this position.
+    pub(super) fn covers(&self, position: usize) -> bool {
+        self.probes.is_empty() || position < self.words * u64::BITS as usize
     }
 
-    /// A mask came to this place.
-    pub(super) fn add_shape(&mut self, place: usize, shape: &Shape) {
+    /// Enters a mask at this position.
+    pub(super) fn add_mask(&mut self, position: usize, shape: &Shape) {
         for probe in &mut self.probes {
-            match probe.part.is_in(shape) {
-                true => clear(&mut probe.wild, place),
-                false => set(&mut probe.wild, place),
+            match probe.field.is_covered_by(shape) {
+                true => clear(&mut probe.wild, position),
+                false => set(&mut probe.wild, position),
             }
         }
     }
 
-    /// A rule came to the mask at this place.
-    pub(super) fn add(&mut self, place: usize, shape: &Shape, value: &Key) {
-        let (word, bit) = (place / 64, 1 << (place % 64));
+    /// Enters a rule's value under the mask at this position.
+    pub(super) fn add(&mut self, position: usize, shape: &Shape, value: &Key) {
+        let (word, bit) = (position / 64, 1 << (position % 64));
         if word >= self.words {
             return;
         }
-        for probe in self.probes.iter_mut().filter(|probe| probe.part.is_in(shape)) {
+        for probe in self.probes.iter_mut().filter(|probe| probe.field.is_covered_by(shape)) {
             let cell = probe.cell(value) * self.words + word;
             probe.cells[cell] |= bit;
         }
     }
 
-    /// Those of `bits` that may have a rule for this key.
+    /// The masks of `bits` that may have a rule for this key.
     #[inline]
-    pub(super) fn pass(&self, mut bits: Bits, key: &Key) -> Bits {
+    pub(super) fn candidates(&self, mut bits: Bits, key: &Key) -> Bits {
         for probe in &self.probes {
             let cell = probe.cell(key) * self.words;
             let Some(cell) = probe.cells.get(cell..cell + self.words) else { continue };

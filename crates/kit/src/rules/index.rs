@@ -1,21 +1,21 @@
-//! From hashes to groups: open addressing that grows a piece with each change.
+//! The index from hashes to groups: open addressing, with incremental growth.
 
-/// The number of a group.
-pub(super) type Number = u32;
+/// The id of a group.
+pub(super) type GroupId = u32;
 
-/// A group's number in the upper half, one more than it is so that 0 is nothing, and in
-/// the lower half the lower half of its hash.
+/// The upper half has a group's id plus 1, so that 0 is empty; the lower half has the lower half of
+/// its hash.
 type Cell = u64;
 
-/// Cells of an empty index; a power of two, as all numbers of cells are.
-const FIRST: usize = 64;
-/// Groups that a change enters into a larger set of cells.
-const STEP: usize = 16;
+/// Cells of an empty index; a power of two, as all cell counts are.
+const INITIAL_CELLS: usize = 64;
+/// Groups that one change enters into a larger cell array.
+const GROUPS_PER_CHANGE: usize = 16;
 
-/// The group of a hash by its first cell, if that is not another's.
+/// The group in the first cell of a hash, if the cell's hash bits match.
 #[inline]
-pub(super) fn guessed(cell: Cell, hash: u64) -> Option<Number> {
-    (cell as u32 == hash as u32).then(|| ((cell >> 32) as Number).wrapping_sub(1))
+pub(super) fn decode_cell(cell: Cell, hash: u64) -> Option<GroupId> {
+    (cell as u32 == hash as u32).then(|| ((cell >> 32) as GroupId).wrapping_sub(1))
 }
 
 /// Groups by hash.
@@ -23,12 +23,11 @@ pub(super) fn guessed(cell: Cell, hash: u64) -> Option<Number> {
 pub(super) struct Index {
     cells: Cells,
     len: usize,
-    /// A larger set of cells that does not know all groups yet, and the first that it
-    /// does not know.
-    growing: Option<(Cells, usize)>,
+    /// A larger cell array that is being filled, and the first group that has not been entered.
+    larger: Option<(Cells, usize)>,
 }
 
-/// Cells, each hash's first one by its upper bits.
+/// A cell array; the upper bits of a hash select its first cell.
 #[derive(Clone)]
 struct Cells {
     cells: Vec<Cell>,
@@ -51,11 +50,11 @@ impl Cells {
     }
 
     #[inline]
-    fn find(&self, hash: u64, mut is_it: impl FnMut(Number) -> bool) -> Option<Number> {
+    fn find(&self, hash: u64, mut is_it: impl FnMut(GroupId) -> bool) -> Option<GroupId> {
         let mut at = self.first(hash);
         loop {
             let cell = *self.cells.get(at)?;
-            let number = (cell >> 32) as Number;
+            let number = (cell >> 32) as GroupId;
             if number == 0 {
                 return None;
             }
@@ -66,7 +65,7 @@ impl Cells {
         }
     }
 
-    fn insert(&mut self, hash: u64, group: Number) {
+    fn insert(&mut self, hash: u64, group: GroupId) {
         let mut at = self.first(hash);
         while self.cells[at] != 0 {
             at = self.after(at);
@@ -74,10 +73,10 @@ impl Cells {
         self.cells[at] = u64::from(group + 1) << 32 | u64::from(hash as u32);
     }
 
-    /// Takes a group out, and moves those behind it up to where they would be without it.
-    fn remove(&mut self, hash: u64, group: Number, hash_of: impl Fn(Number) -> u64) {
+    /// Removes a group, and moves the following groups back to close the gap.
+    fn remove(&mut self, hash: u64, group: GroupId, hash_of: impl Fn(GroupId) -> u64) {
         let mut hole = self.first(hash);
-        while (self.cells[hole] >> 32) as Number != group + 1 {
+        while (self.cells[hole] >> 32) as GroupId != group + 1 {
             if self.cells[hole] == 0 {
                 return;
             }
@@ -85,8 +84,8 @@ impl Cells {
         }
         let mut at = self.after(hole);
         while self.cells[at] != 0 {
-            let first = self.first(hash_of((self.cells[at] >> 32) as Number - 1));
-            // Whether the hole lies between where it belongs and where it is.
+            let first = self.first(hash_of((self.cells[at] >> 32) as GroupId - 1));
+            // Whether the hole is between the group's first cell and its current one.
             let mask = self.cells.len() - 1;
             if at.wrapping_sub(first) & mask >= at.wrapping_sub(hole) & mask {
                 self.cells[hole] = self.cells[at];
@@ -100,70 +99,70 @@ impl Cells {
 
 impl Default for Index {
     fn default() -> Index {
-        Index { cells: Cells::new(FIRST), len: 0, growing: None }
+        Index { cells: Cells::new(INITIAL_CELLS), len: 0, larger: None }
     }
 }
 
 impl Index {
     pub(super) fn memory(&self) -> usize {
-        let growing = self.growing.as_ref().map_or(0, |(cells, _)| cells.cells.len());
-        (self.cells.cells.len() + growing) * size_of::<Cell>()
+        let larger = self.larger.as_ref().map_or(0, |(cells, _)| cells.cells.len());
+        (self.cells.cells.len() + larger) * size_of::<Cell>()
     }
 
-    /// The first cell of a hash, for [`guessed`]; 0, if there is no group of that hash. A
-    /// burst asks this first, so that it waits for all cells at once.
+    /// The first cell of a hash, for [`decode_cell`]; 0 if no group has that hash. Reading the
+    /// first cells of a batch before anything else lets the cache misses overlap.
     #[inline]
-    pub(super) fn guess(&self, hash: u64) -> u64 {
+    pub(super) fn first_cell(&self, hash: u64) -> u64 {
         self.cells.cells.get(self.cells.first(hash)).copied().unwrap_or_default()
     }
 
-    /// The group of that hash for which `is_it` holds.
+    /// The group with that hash for which `is_it` is true.
     #[inline]
-    pub(super) fn find(&self, hash: u64, is_it: impl FnMut(Number) -> bool) -> Option<Number> {
+    pub(super) fn find(&self, hash: u64, is_it: impl FnMut(GroupId) -> bool) -> Option<GroupId> {
         self.cells.find(hash, is_it)
     }
 
-    /// Adds a group; `hash_of` knows the hashes of those up to `all` that are there.
+    /// Adds a group; `hash_of` returns the hashes of the groups below `all` that exist.
     pub(super) fn insert(
         &mut self,
         hash: u64,
-        group: Number,
+        group: GroupId,
         all: usize,
-        hash_of: impl Fn(Number) -> Option<u64>,
+        hash_of: impl Fn(GroupId) -> Option<u64>,
     ) {
         self.cells.insert(hash, group);
         self.len += 1;
-        match &mut self.growing {
+        match &mut self.larger {
             Some((cells, next)) if (group as usize) < *next => cells.insert(hash, group),
             Some(_) => {}
-            // At most half full when it begins to grow, and little more when it has grown.
+            // The array is at most half full when growth starts, and little more when it ends.
             None if self.len * 2 > self.cells.cells.len() => {
-                self.growing = Some((Cells::new(self.cells.cells.len() * 4), 0));
+                self.larger = Some((Cells::new(self.cells.cells.len() * 4), 0));
             }
             None => {}
         }
         self.grow(all, hash_of);
     }
 
-    fn grow(&mut self, all: usize, hash_of: impl Fn(Number) -> Option<u64>) {
-        let Some((mut cells, next)) = self.growing.take() else { return };
-        let end = (next + STEP).min(all);
-        for group in next as Number..end as Number {
+    fn grow(&mut self, all: usize, hash_of: impl Fn(GroupId) -> Option<u64>) {
+        let Some((mut cells, next)) = self.larger.take() else { return };
+        let end = (next + GROUPS_PER_CHANGE).min(all);
+        for group in next as GroupId..end as GroupId {
             if let Some(hash) = hash_of(group) {
                 cells.insert(hash, group);
             }
         }
         match end == all {
             true => self.cells = cells,
-            false => self.growing = Some((cells, end)),
+            false => self.larger = Some((cells, end)),
         }
     }
 
-    /// Takes a group out.
-    pub(super) fn remove(&mut self, hash: u64, group: Number, hash_of: impl Fn(Number) -> u64) {
+    /// Removes a group.
+    pub(super) fn remove(&mut self, hash: u64, group: GroupId, hash_of: impl Fn(GroupId) -> u64) {
         self.cells.remove(hash, group, &hash_of);
         self.len -= 1;
-        if let Some((cells, next)) = &mut self.growing
+        if let Some((cells, next)) = &mut self.larger
             && (group as usize) < *next
         {
             cells.remove(hash, group, hash_of);

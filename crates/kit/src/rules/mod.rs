@@ -1,24 +1,23 @@
-//! Rules by masked keys: all that match a packet, at a cost that grows neither with
-//! their number nor much with that of their masks.
+//! Rule tables with masked keys: they find all rules that match a packet, at a cost that is
+//! independent of the number of rules and grows slowly with the number of masks.
 //!
-//! A packet is a [`Key`] of 64 bytes, in which whoever asks has laid out its fields; a
-//! rule is the bits that it looks at and what they must be ([`Masked`]). Rules of the
-//! same mask differ only in value, so one lookup of a hash finds them (tuple space
-//! search: Srinivasan, Suri, Varghese 1999); rules of all masks share one table, so
-//! that a mask with few rules costs no memory of its own. Which masks are worth a
-//! lookup, a few [probes](filter) say: each takes some bits of the packet, and has for
-//! their value a bit for each mask that has such rules.
+//! A packet is a [`Key`] of 64 bytes, in which the caller has laid out its fields. A rule is a mask
+//! and the value of the masked bits ([`MaskedKey`]). Rules with the same mask differ only in value,
+//! so one hash lookup finds them (tuple space search: Srinivasan, Suri, Varghese 1999). Rules of
+//! all masks share one hash table, so that a mask with few rules needs no memory of its own. A
+//! [filter] of a few probes tells which masks need a lookup: a probe hashes some bits of the packet
+//! and has, for each value, one bit per mask that has such rules.
 //!
-//! Rules come and go one by one. Nothing is built anew for that but the probes, now and
-//! then, a piece with each change.
+//! Rules are added and removed one at a time. Only the probes are rebuilt now and then, a bounded
+//! part of the work with each change.
 
 mod block;
-mod choose;
 mod common;
 mod filter;
 mod groups;
 mod index;
 mod prefixes;
+mod probe_selection;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -27,15 +26,15 @@ use crate::flow::Seed;
 pub use prefixes::prefixes;
 
 use block::{Block, MASKS};
-use groups::{Groups, Parted};
-use index::{Index, Number};
-use shape::{NEAR, Shape};
+use groups::{Groups, RuleRemoval};
+use index::{GroupId, Index};
+use shape::{INLINE_WORDS, Shape};
 use std::collections::HashMap;
 
 /// Words of a key.
 pub const WORDS: usize = 8;
 
-/// The fields of a packet, or which of their bits a rule looks at.
+/// The fields of a packet, or a mask of their bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Key(pub [u64; WORDS]);
 
@@ -46,59 +45,59 @@ impl std::ops::BitAnd for Key {
     }
 }
 
-/// What a rule says of a key: which bits, and what they are.
+/// The condition of a rule: a mask and the value of the masked bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub struct Masked {
+pub struct MaskedKey {
     mask: Key,
     value: Key,
 }
 
-impl Masked {
-    /// These bits of that value; others do not count.
-    pub fn new(mask: Key, value: Key) -> Masked {
-        Masked { mask, value: value & mask }
+impl MaskedKey {
+    /// The bits of `mask` must have their value in `value`; other bits match anything.
+    pub fn new(mask: Key, value: Key) -> MaskedKey {
+        MaskedKey { mask, value: value & mask }
     }
 
-    /// The bits.
+    /// The mask.
     pub fn mask(&self) -> &Key {
         &self.mask
     }
 
-    /// What they are, and 0 for others.
+    /// The value; bits outside the mask are 0.
     pub fn value(&self) -> &Key {
         &self.value
     }
 }
 
-/// A rule that matches one of several keys.
+/// A match of a rule with one of several keys.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Hit {
-    /// Which key.
+pub struct RuleMatch {
+    /// The index of the key.
     pub key: u32,
     /// The rule's number.
     pub rule: u32,
 }
 
-/// What a table has of a mask.
+/// A mask of a table.
 #[derive(Clone, Copy, Debug)]
-pub struct Mask {
-    /// The bits.
+pub struct MaskStats {
+    /// The mask.
     pub mask: Key,
-    /// How many different values they have.
+    /// The number of different values under it.
     pub values: usize,
 }
 
-/// Rules, each a number below 2³¹ under one or several masked keys.
+/// A table of rules, each a number below 2³¹ with one or several masked keys.
 #[derive(Clone)]
 pub struct Table {
     index: Index,
     groups: Groups,
     blocks: Vec<Block>,
-    /// By mask: block and place in it, as one number.
+    /// By mask: its number, which is made of block and position.
     shapes: HashMap<Key, u32>,
     seed: Seed,
-    /// Whether probes are chosen when all is settled.
-    waits: bool,
+    /// Whether probes are selected only by `settle`.
+    deferred: bool,
 }
 
 impl Default for Table {
@@ -108,12 +107,12 @@ impl Default for Table {
 }
 
 impl Table {
-    /// No rules.
+    /// An empty table with a random seed.
     pub fn new() -> Table {
         Table::with_seed(Seed::random())
     }
 
-    /// The same with a seed of one's choice, which nobody outside may know.
+    /// An empty table with this seed, which an attacker must not know.
     pub fn with_seed(seed: Seed) -> Table {
         Table {
             index: Index::default(),
@@ -121,52 +120,52 @@ impl Table {
             blocks: Vec::new(),
             shapes: HashMap::new(),
             seed,
-            waits: false,
+            deferred: false,
         }
     }
 
-    /// Adds a rule under a masked key; the same one twice is found twice.
-    pub fn insert(&mut self, rule: u32, masked: &Masked) {
+    /// Adds a rule under a masked key. A rule that is inserted twice is found twice.
+    pub fn insert(&mut self, rule: u32, masked: &MaskedKey) {
         let shape = self.shape_of(&masked.mask);
-        let (of, hash) = self.under(self.shape(shape), &masked.value);
-        if let Some(group) = self.find(&of, hash, &masked.value) {
-            self.groups.join(group, rule);
+        let (words, hash) = self.masked_words(self.shape(shape), &masked.value);
+        if let Some(group) = self.find(&words, hash, &masked.value) {
+            self.groups.add_rule(group, rule);
             return;
         }
         let Table { index, groups, blocks, seed, .. } = self;
-        let (block, place) = parts(shape);
-        let group = groups.add(blocks[block].shape(place), &masked.value, rule);
-        index.insert(hash, group, groups.places(), |group| hash_of(group, groups, blocks, seed));
-        blocks[block].added(place, &masked.value, groups);
+        let (block, position) = block_and_position(shape);
+        let group = groups.add(blocks[block].shape(position), &masked.value, rule);
+        index.insert(hash, group, groups.end(), |group| hash_of(group, groups, blocks, seed));
+        blocks[block].add_group(position, &masked.value, groups);
     }
 
-    /// Takes a rule away from a masked key; whether it was there.
-    pub fn remove(&mut self, rule: u32, masked: &Masked) -> bool {
+    /// Removes a rule from a masked key; whether it was there.
+    pub fn remove(&mut self, rule: u32, masked: &MaskedKey) -> bool {
         let Some(&shape) = self.shapes.get(&masked.mask) else { return false };
-        let (of, hash) = self.under(self.shape(shape), &masked.value);
-        let Some(group) = self.find(&of, hash, &masked.value) else { return false };
+        let (words, hash) = self.masked_words(self.shape(shape), &masked.value);
+        let Some(group) = self.find(&words, hash, &masked.value) else { return false };
         let Table { index, groups, blocks, seed, .. } = self;
-        match groups.part(group, rule) {
-            Parted::NotThere => return false,
-            Parted::Others => return true,
-            Parted::Empty => {}
+        match groups.remove_rule(group, rule) {
+            RuleRemoval::NotFound => return false,
+            RuleRemoval::Remaining => return true,
+            RuleRemoval::Last => {}
         }
         index.remove(hash, group, |group| hash_of(group, groups, blocks, seed).unwrap_or_default());
-        let (block, place) = parts(shape);
-        groups.remove(group, blocks[block].shape(place));
-        blocks[block].removed(place, groups);
+        let (block, position) = block_and_position(shape);
+        groups.remove(group, blocks[block].shape(position));
+        blocks[block].remove_group(position, groups);
         true
     }
 
-    /// Many rules are to come at once: probes are chosen when that is [settled](Table::settle).
-    pub fn expect_many(&mut self) {
-        self.waits = true;
-        self.blocks.iter_mut().for_each(Block::wait);
+    /// Defers the selection of probes until [`Table::settle`], because many rules follow.
+    pub fn defer_probes(&mut self) {
+        self.deferred = true;
+        self.blocks.iter_mut().for_each(Block::defer);
     }
 
-    /// Brings to an end what is done piece by piece as rules come: worth it after many.
+    /// Finishes the incremental work at once; useful after many changes.
     pub fn settle(&mut self) {
-        self.waits = false;
+        self.deferred = false;
         self.blocks.iter_mut().for_each(|block| block.settle(&self.groups));
     }
 
@@ -175,22 +174,22 @@ impl Table {
         self.groups.len()
     }
 
-    /// Whether there are none.
+    /// Whether the table has no rules.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The masks, in no order that means anything.
-    pub fn masks(&self) -> impl Iterator<Item = Mask> {
+    /// The masks, in any order.
+    pub fn masks(&self) -> impl Iterator<Item = MaskStats> {
         self.blocks.iter().flat_map(Block::masks)
     }
 
-    /// How many probes say which masks are worth a lookup.
+    /// How many probes the filters have.
     pub fn probes(&self) -> usize {
         self.blocks.iter().map(Block::probes).sum()
     }
 
-    /// Bytes of memory that the table has.
+    /// The table's memory in bytes.
     pub fn memory(&self) -> usize {
         let blocks: usize = self.blocks.iter().map(Block::memory).sum();
         self.index.memory() + self.groups.memory() + blocks
@@ -198,108 +197,117 @@ impl Table {
 
     /// How many masks a key is looked up under.
     pub fn lookups(&self, key: &Key) -> u32 {
-        let mut places = [0; MASKS];
-        self.blocks.iter().map(|block| block.wanted(key, &mut places) as u32).sum()
+        let mut positions = [0; MASKS];
+        self.blocks.iter().map(|block| block.candidates_for(key, &mut positions) as u32).sum()
     }
 
-    /// Finds all rules that match each of these keys: `found` has them by key, those of a
-    /// key in no order. Waits for memory overlap, so many keys at once are faster.
-    pub fn find_all(&self, keys: &[Key], found: &mut Vec<Hit>) {
+    /// Finds all rules that match each of these keys. `found` has the matches by key, those of a
+    /// key in any order. Cache misses overlap, so many keys at once are faster.
+    pub fn find_all(&self, keys: &[Key], found: &mut Vec<RuleMatch>) {
         found.clear();
-        self.each_of(keys, |hit| found.push(hit));
+        self.for_each_match_of(keys, |hit| found.push(hit));
     }
 
-    /// Calls `found` for each rule that matches a key, in no order.
+    /// Calls `found` for each rule that matches a key, in any order.
     #[inline]
-    pub fn each(&self, key: &Key, mut found: impl FnMut(u32)) {
-        self.each_mask(key, &mut [0; MASKS], |of, hash| {
-            if let Some(group) = self.find(&of, hash, key) {
-                self.groups.each(group, &mut found);
+    pub fn for_each_match(&self, key: &Key, mut found: impl FnMut(u32)) {
+        self.for_each_mask(key, &mut [0; MASKS], |masked, hash| {
+            if let Some(group) = self.find(&masked, hash, key) {
+                self.groups.for_each_rule(group, &mut found);
             }
         });
     }
 
-    /// As [`Table::find_all`], with a call for each that is found.
+    /// Like [`Table::find_all`], with a call for each match.
     #[inline]
-    pub fn each_of(&self, keys: &[Key], mut found: impl FnMut(Hit)) {
-        let mut wanted = Wanted { count: 0, lookups: [Lookup::default(); Wanted::MOST] };
-        let mut places = [0; MASKS];
+    pub fn for_each_match_of(&self, keys: &[Key], mut found: impl FnMut(RuleMatch)) {
+        let mut batch =
+            LookupBatch { count: 0, lookups: [Lookup::default(); LookupBatch::CAPACITY] };
+        let mut positions = [0; MASKS];
         for (at, key) in keys.iter().enumerate() {
-            self.each_mask(key, &mut places, |of, hash| {
-                if wanted.add(Lookup { key: at as u32, hash, cell: 0, of }) {
-                    self.look(keys, wanted.take(), &mut found);
+            self.for_each_mask(key, &mut positions, |masked, hash| {
+                if batch.add(Lookup { key: at as u32, hash, cell: 0, masked }) {
+                    self.run_batch(keys, batch.take(), &mut found);
                 }
             });
         }
-        self.look(keys, wanted.take(), &mut found);
+        self.run_batch(keys, batch.take(), &mut found);
     }
 
-    /// A key under each mask that may have a rule for it, and its hash there; with room for the
-    /// masks' places.
+    /// Calls `with` for each mask that may have a rule for the key. `room` is scratch space for the
+    /// masks' positions.
     #[inline]
-    fn each_mask(&self, key: &Key, room: &mut [u8; MASKS], mut with: impl FnMut(Of, u64)) {
+    fn for_each_mask(
+        &self,
+        key: &Key,
+        room: &mut [u8; MASKS],
+        mut with: impl FnMut(MaskedWords, u64),
+    ) {
         for block in &self.blocks {
-            let count = block.wanted(key, room);
-            for &place in room.iter().take(count) {
-                let (of, hash) = self.under(block.shape(place.into()), key);
-                with(of, hash);
+            let count = block.candidates_for(key, room);
+            for &position in room.iter().take(count) {
+                let (masked, hash) = self.masked_words(block.shape(position.into()), key);
+                with(masked, hash);
             }
         }
     }
 
-    /// Looks some up together.
+    /// Runs a batch of lookups.
     #[inline]
-    fn look(&self, keys: &[Key], wanted: &mut [Lookup], found: &mut impl FnMut(Hit)) {
-        // Each pass waits for one place in memory, and for all lookups at once.
-        for lookup in wanted.iter_mut() {
-            lookup.cell = self.index.guess(lookup.hash);
+    fn run_batch(&self, keys: &[Key], batch: &mut [Lookup], found: &mut impl FnMut(RuleMatch)) {
+        // Each loop deferred for one memory access, of all lookups at the same time.
+        for lookup in batch.iter_mut() {
+            lookup.cell = self.index.first_cell(lookup.hash);
         }
-        for Lookup { key: at, hash, cell, of } in wanted {
+        for Lookup { key: at, hash, cell, masked } in batch {
             let Some(key) = keys.get(*at as usize).filter(|_| *cell != 0) else { continue };
-            let group = index::guessed(*cell, *hash).filter(|&it| self.groups.is(it, of, key));
-            let Some(group) = group.or_else(|| self.find(of, *hash, key)) else { continue };
-            self.groups.each(group, |rule| found(Hit { key: *at, rule }));
+            let group =
+                index::decode_cell(*cell, *hash).filter(|&it| self.groups.matches(it, masked, key));
+            let Some(group) = group.or_else(|| self.find(masked, *hash, key)) else { continue };
+            self.groups.for_each_rule(group, |rule| found(RuleMatch { key: *at, rule }));
         }
     }
 
     #[inline]
     fn shape(&self, number: u32) -> &Shape {
-        let (block, place) = parts(number);
-        self.blocks[block].shape(place)
+        let (block, position) = block_and_position(number);
+        self.blocks[block].shape(position)
     }
 
-    /// A key under a mask, and the hash of that.
+    /// A key under a mask, and its hash.
     #[inline]
-    fn under(&self, shape: &Shape, key: &Key) -> (Of, u64) {
-        let near = shape.near(key);
-        (Of { number: shape.number(), near }, shape.hash_of(&self.seed, near, key))
+    fn masked_words(&self, shape: &Shape, key: &Key) -> (MaskedWords, u64) {
+        let words = shape.masked_words(key);
+        (MaskedWords { number: shape.number(), words }, shape.hash_of(&self.seed, words, key))
     }
 
     /// The group that has the value of a key under a mask.
     #[inline]
-    fn find(&self, of: &Of, hash: u64, key: &Key) -> Option<Number> {
-        self.index.find(hash, |group| self.groups.is(group, of, key))
+    fn find(&self, masked: &MaskedWords, hash: u64, key: &Key) -> Option<GroupId> {
+        self.index.find(hash, |group| self.groups.matches(group, masked, key))
     }
 
-    /// The number of a mask, which is made if there is none.
+    /// The number of a mask; a new mask gets one.
     fn shape_of(&mut self, mask: &Key) -> u32 {
         if let Some(&number) = self.shapes.get(mask) {
             return number;
         }
         let room = self.blocks.iter_mut().enumerate();
-        let place = room.filter_map(|(at, block)| Some((at, block.room()?))).next();
-        let (block, place) = place.unwrap_or_else(|| {
+        let position = room.filter_map(|(at, block)| Some((at, block.free_position()?))).next();
+        let (block, position) = position.unwrap_or_else(|| {
             let mut block = Block::new(self.blocks.len());
-            if self.waits {
-                block.wait();
+            if self.deferred {
+                block.defer();
             }
             self.blocks.push(block);
             (self.blocks.len() - 1, 0)
         });
-        if let Some(old) = self.blocks[block].take(place, Shape::new(mask, block * MASKS + place)) {
+        if let Some(old) =
+            self.blocks[block].put_mask(position, Shape::new(mask, block * MASKS + position))
+        {
             self.shapes.remove(&old);
         }
-        let number = (block * MASKS + place) as u32;
+        let number = (block * MASKS + position) as u32;
         self.shapes.insert(*mask, number);
         number
     }
@@ -307,43 +315,43 @@ impl Table {
 
 /// A key under a mask.
 #[derive(Clone, Copy, Default)]
-struct Of {
-    /// The mask, as [`Shape::number`] has it.
+struct MaskedWords {
+    /// The mask's number, see [`Shape::number`].
     number: u32,
     /// The first words of the key under the mask.
-    near: [u64; NEAR],
+    words: [u64; INLINE_WORDS],
 }
 
-/// A mask under which a key is looked up.
+/// A pending lookup of a key under a mask.
 #[derive(Clone, Copy, Default)]
 struct Lookup {
     key: u32,
     hash: u64,
-    /// The first cell of its hash.
+    /// The first cell of the hash.
     cell: u64,
-    of: Of,
+    masked: MaskedWords,
 }
 
-/// Lookups that wait for memory together.
-struct Wanted {
+/// Lookups that run together, so that their cache misses overlap.
+struct LookupBatch {
     count: usize,
-    lookups: [Lookup; Wanted::MOST],
+    lookups: [Lookup; LookupBatch::CAPACITY],
 }
 
-impl Wanted {
-    const MOST: usize = 32;
+impl LookupBatch {
+    const CAPACITY: usize = 32;
 
-    /// Adds one; whether there is no more room.
+    /// Adds a lookup; whether the batch is full.
     #[inline]
     fn add(&mut self, lookup: Lookup) -> bool {
-        if let Some(place) = self.lookups.get_mut(self.count) {
-            *place = lookup;
+        if let Some(position) = self.lookups.get_mut(self.count) {
+            *position = lookup;
             self.count += 1;
         }
-        self.count == Wanted::MOST
+        self.count == LookupBatch::CAPACITY
     }
 
-    /// All of them.
+    /// Takes all lookups.
     #[inline]
     fn take(&mut self) -> &mut [Lookup] {
         let count = std::mem::take(&mut self.count);
@@ -351,15 +359,15 @@ impl Wanted {
     }
 }
 
-/// Block and place of a mask by its number.
+/// Block and position of a mask number.
 #[inline]
-fn parts(shape: u32) -> (usize, usize) {
+fn block_and_position(shape: u32) -> (usize, usize) {
     (shape as usize / MASKS, shape as usize % MASKS)
 }
 
-/// The hash of a group, if it is there.
-fn hash_of(group: Number, groups: &Groups, blocks: &[Block], seed: &Seed) -> Option<u64> {
-    let (block, place) = parts(groups.shape_at(group as usize)?);
-    let shape = blocks[block].shape(place);
+/// The hash of a group, if the id is in use.
+fn hash_of(group: GroupId, groups: &Groups, blocks: &[Block], seed: &Seed) -> Option<u64> {
+    let (block, position) = block_and_position(groups.shape_at(group as usize)?);
+    let shape = blocks[block].shape(position);
     Some(shape.hash(seed, &groups.value(group, shape)))
 }

@@ -1,13 +1,13 @@
-//! Ranges of numbers as masked ones.
+//! Ranges of numbers as prefixes.
 
-/// The numbers of `width` bits from `least` to `most`, as few masks and values as there can be:
-/// each a prefix, in order.
+/// The numbers of `width` bits from `least` to `most`, as the fewest prefixes (mask, value), in
+/// order.
 pub fn prefixes(least: u64, most: u64, width: u32) -> impl Iterator<Item = (u64, u64)> {
     let all = u64::MAX >> (u64::BITS - width);
     let mut next = (least <= most && most <= all).then_some(least);
     std::iter::from_fn(move || {
         let at = next?;
-        // The longest run of numbers that begins here and is one prefix.
+        // The longest run of numbers that starts here and is one prefix.
         let fixed = width - at.trailing_zeros().min(width);
         let mut run = all.checked_shr(fixed).unwrap_or(0);
         while run > most - at {
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_and_none() {
+    fn the_widest_range_and_an_empty_one() {
         assert!(prefixes(0, u64::MAX, 64).eq([(0, 0)]));
         assert!(prefixes(7, 7, 3).eq([(7, 7)]));
         assert_eq!(prefixes(2, 1, 8).count() + prefixes(0, 256, 8).count(), 0);

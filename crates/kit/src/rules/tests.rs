@@ -1,21 +1,21 @@
-//! Tables against a list of rules, asked one by one.
+//! Tests of tables against a linear list of rules.
 
 use super::*;
 use proptest::prelude::*;
 
-/// What a list of rules says.
-fn plainly(rules: &[(u32, Masked)], keys: &[Key]) -> Vec<Hit> {
+/// The matches of a linear search.
+fn linear_search(rules: &[(u32, MaskedKey)], keys: &[Key]) -> Vec<RuleMatch> {
     let hits = keys.iter().enumerate().flat_map(|(at, key)| {
         let matching =
             rules.iter().filter(move |(_, masked)| *key & *masked.mask() == *masked.value());
-        matching.map(move |&(rule, _)| Hit { key: at as u32, rule })
+        matching.map(move |&(rule, _)| RuleMatch { key: at as u32, rule })
     });
-    let mut hits: Vec<Hit> = hits.collect();
+    let mut hits: Vec<RuleMatch> = hits.collect();
     hits.sort();
     hits
 }
 
-fn found(table: &Table, keys: &[Key]) -> Vec<Hit> {
+fn find_sorted(table: &Table, keys: &[Key]) -> Vec<RuleMatch> {
     let mut hits = Vec::new();
     table.find_all(keys, &mut hits);
     assert!(hits.is_sorted_by_key(|hit| hit.key), "by key");
@@ -23,7 +23,7 @@ fn found(table: &Table, keys: &[Key]) -> Vec<Hit> {
     hits
 }
 
-/// Few values, so that rules are hit, under masks of bytes.
+/// Keys with few different values, so that rules match.
 fn key() -> impl Strategy<Value = Key> {
     prop::array::uniform8(prop::sample::select(vec![0, 1, 2, 0x0101, u64::MAX, 0xff << 56]))
         .prop_map(Key)
@@ -36,26 +36,26 @@ fn mask() -> impl Strategy<Value = Key> {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Insert(u32, Masked),
+    Insert(u32, MaskedKey),
     Remove(prop::sample::Index),
-    Expect,
+    Defer,
     Settle,
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        8 => (0..50_u32, mask(), key()).prop_map(|(n, mask, key)| Step::Insert(n, Masked::new(mask, key))),
+        8 => (0..50_u32, mask(), key()).prop_map(|(n, mask, key)| Step::Insert(n, MaskedKey::new(mask, key))),
         3 => any::<prop::sample::Index>().prop_map(Step::Remove),
-        1 => Just(Step::Expect),
+        1 => Just(Step::Defer),
         1 => Just(Step::Settle),
     ]
 }
 
 proptest! {
-    // Each case chooses probes some hundred times.
+    // Each case selects probes some hundred times.
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn finds_what_a_list_finds(
+    fn finds_the_matches_of_a_linear_search(
         steps in prop::collection::vec(step(), 0..300),
         keys in prop::collection::vec(key(), 0..80),
     ) {
@@ -66,41 +66,41 @@ proptest! {
                     table.insert(rule, &masked);
                     list.push((rule, masked));
                 }
-                Step::Remove(which) if !list.is_empty() => {
-                    let (rule, masked) = list.swap_remove(which.index(list.len()));
+                Step::Remove(index) if !list.is_empty() => {
+                    let (rule, masked) = list.swap_remove(index.index(list.len()));
                     prop_assert!(table.remove(rule, &masked));
                 }
                 Step::Remove(_) => {}
-                Step::Expect => table.expect_many(),
+                Step::Defer => table.defer_probes(),
                 Step::Settle => table.settle(),
             }
         }
-        prop_assert_eq!(found(&table, &keys), plainly(&list, &keys));
-        let different: std::collections::HashSet<Masked> =
+        prop_assert_eq!(find_sorted(&table, &keys), linear_search(&list, &keys));
+        let different: std::collections::HashSet<MaskedKey> =
             list.iter().map(|(_, masked)| *masked).collect();
         prop_assert_eq!(table.len(), different.len());
         prop_assert_eq!(table.masks().map(|it| it.values).sum::<usize>(), different.len());
     }
 }
 
-/// Numbers that look random.
+/// Pseudorandom numbers.
 fn scramble(n: u64) -> u64 {
     Seed::fixed().mix(n, 7)
 }
 
-/// A rule of one of `masks` pairs of prefixes.
-fn prefixes(n: u64, masks: u64) -> Masked {
+/// A rule with one of `masks` pairs of prefixes.
+fn prefixes(n: u64, masks: u64) -> MaskedKey {
     let (which, bits) = (n % masks, scramble(n));
     let (src, dst) = (8 + which % 25, 8 + which / 25 * 3 % 25);
     let prefix = |length: u64| (u64::from(u32::MAX) << (32 - length)) & u64::from(u32::MAX);
     let mask = prefix(src) << 32 | prefix(dst);
-    Masked::new(Key([0, mask, 0, 0, 0, 0, 0, 0]), Key([0, bits, 0, 0, 0, 0, 0, 0]))
+    MaskedKey::new(Key([0, mask, 0, 0, 0, 0, 0, 0]), Key([0, bits, 0, 0, 0, 0, 0, 0]))
 }
 
 #[test]
-fn rules_that_are_expected_get_their_probes_at_the_end() {
+fn deferred_probes_are_selected_by_settle() {
     let mut table = Table::with_seed(Seed::fixed());
-    table.expect_many();
+    table.defer_probes();
     (0..2000).for_each(|n| table.insert(n as u32, &prefixes(n, 200)));
     assert_eq!(table.probes(), 0);
     table.settle();
@@ -108,24 +108,24 @@ fn rules_that_are_expected_get_their_probes_at_the_end() {
 }
 
 #[test]
-fn many_masks_and_rules_that_come_one_by_one() {
+fn rules_of_many_masks_are_inserted_and_removed() {
     let mut table = Table::with_seed(Seed::fixed());
-    let rules: Vec<(u32, Masked)> = (0..20_000).map(|n| (n as u32, prefixes(n, 200))).collect();
+    let rules: Vec<(u32, MaskedKey)> = (0..20_000).map(|n| (n as u32, prefixes(n, 200))).collect();
     for (rule, masked) in &rules {
         table.insert(*rule, masked);
     }
     let key =
         |n: u64| Key(std::array::from_fn(|word| if word == 1 { scramble(n * 37) } else { n }));
     let keys: Vec<Key> = (0..100).map(key).collect();
-    assert_eq!(found(&table, &keys), plainly(&rules, &keys));
+    assert_eq!(find_sorted(&table, &keys), linear_search(&rules, &keys));
     assert_eq!(table.masks().count(), 200);
     assert!(table.probes() > 1, "{}", table.probes());
-    // Half of them go, and the table is as small as it was with as many.
+    // Removing half of the rules leaves a table that finds the others.
     for (rule, masked) in &rules[10_000..] {
         assert!(table.remove(*rule, masked));
         assert!(!table.remove(*rule, masked), "it has gone");
     }
-    assert_eq!(found(&table, &keys), plainly(&rules[..10_000], &keys));
+    assert_eq!(find_sorted(&table, &keys), linear_search(&rules[..10_000], &keys));
 }
 
 #[test]
@@ -139,9 +139,9 @@ fn probes_leave_few_masks_to_look_up() {
 }
 
 #[test]
-fn masks_that_come_later_are_ruled_out_too() {
+fn later_masks_are_ruled_out_too() {
     let mut table = Table::with_seed(Seed::fixed());
-    // Some hundred rules of few masks, then as many of many.
+    // Some hundred rules of few masks, then as many of many masks.
     (0..500).for_each(|n| table.insert(n as u32, &prefixes(n, 20)));
     (500..1000).for_each(|n| table.insert(n as u32, &prefixes(n, 200)));
     let keys = (500..1000).map(|n| *prefixes(n, 200).value());
@@ -150,30 +150,31 @@ fn masks_that_come_later_are_ruled_out_too() {
 }
 
 #[test]
-fn more_masks_than_one_block_has_room_for() {
+fn masks_beyond_one_block_get_further_blocks() {
     let mut table = Table::with_seed(Seed::fixed());
     let rule = |n: u32| {
         let mask = Key([u64::from(n) + 1, u64::MAX, 0, 0, 0, 0, 0, 0]);
-        Masked::new(mask, Key([u64::MAX, 5, 0, 0, 0, 0, 0, 0]))
+        MaskedKey::new(mask, Key([u64::MAX, 5, 0, 0, 0, 0, 0, 0]))
     };
     (0..600).for_each(|n| table.insert(n, &rule(n)));
     let keys = [Key([u64::MAX, 5, 0, 0, 0, 0, 0, 0])];
-    assert_eq!(found(&table, &keys).len(), 600);
-    // Places of masks that nobody has any more are taken again.
+    assert_eq!(find_sorted(&table, &keys).len(), 600);
+    // Positions of masks without rules are reused.
     (0..600).for_each(|n| assert!(table.remove(n, &rule(n))));
     (600..1200).for_each(|n| table.insert(n, &rule(n)));
     assert_eq!(table.blocks.len(), 3);
-    assert_eq!(found(&table, &keys).len(), 600);
+    assert_eq!(find_sorted(&table, &keys).len(), 600);
 }
 
 #[test]
-fn rules_of_one_key_are_all_found() {
+fn all_rules_of_one_key_are_found() {
     let mut table = Table::with_seed(Seed::fixed());
-    let masked = Masked::new(Key([u64::MAX; WORDS]), Key([9; WORDS]));
+    let masked = MaskedKey::new(Key([u64::MAX; WORDS]), Key([9; WORDS]));
     (0..5).for_each(|rule| table.insert(rule, &masked));
     assert!(table.remove(2, &masked));
     assert!(!table.remove(2, &masked));
-    let rules: Vec<u32> = found(&table, &[Key([9; WORDS])]).iter().map(|hit| hit.rule).collect();
+    let rules: Vec<u32> =
+        find_sorted(&table, &[Key([9; WORDS])]).iter().map(|hit| hit.rule).collect();
     assert_eq!(rules, [0, 1, 3, 4]);
     [0, 1, 3, 4].iter().for_each(|&rule| assert!(table.remove(rule, &masked)));
     assert!(table.is_empty());

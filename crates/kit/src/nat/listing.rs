@@ -1,18 +1,18 @@
-//! Mappings as text, in Click's form.
+//! Listings of mappings as text, in Click's form.
 
-use super::{By, Id, Mapping, Table};
+use super::{Id, Mapping, RewriterKind, Table};
 use crate::flow::{Flows, Tuple4};
 use std::fmt::Write;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// How many places are looked at for one piece of a listing: some 200 µs.
-const PIECE: usize = 256;
+/// How many slots one part of a listing covers: about 200 µs.
+const SLOTS_PER_PART: usize = 256;
 
 impl Table {
-    /// Mappings of a member that are of `protocol`, or of any, both directions, a line each: as many
-    /// as take a moment, from place `from` on, and where others begin. Those whose time is over are
-    /// left out.
+    /// The mappings of a member, of one `protocol` or of all, both directions, one per line. Lists
+    /// one part from slot `from` on and returns the slot where the next part starts. Expired
+    /// mappings are left out.
     pub fn listing(
         &self,
         zone: u16,
@@ -20,36 +20,37 @@ impl Table {
         now: u64,
         from: usize,
     ) -> (String, Option<usize>) {
-        let (mut text, by) = (String::new(), self.members.get(usize::from(zone)));
-        let (Some(by), Some(flows)) = (by.map(|member| member.rules.by), &self.flows) else {
+        let (mut text, member) = (String::new(), self.members.get(usize::from(zone)));
+        let (Some(kind), Some(flows)) = (member.map(|member| member.config.kind), &self.flows)
+        else {
             return (text, None);
         };
-        let (some, next) = flows.some(from, PIECE);
+        let (some, next) = flows.iter_range(from, SLOTS_PER_PART);
         for (id, key, mapping) in some {
             let is_one = key.zone() == zone && protocol.is_none_or(|it| it == key.proto());
-            if is_one && flows.ends(id) > now {
+            if is_one && flows.deadline(id) > now {
                 let seconds = self.seconds_left(id, now);
-                line(by, key, mapping, false, seconds, &mut text);
-                line(by, key, mapping, true, seconds, &mut text);
+                write_line(kind, key, mapping, false, seconds, &mut text);
+                write_line(kind, key, mapping, true, seconds, &mut text);
             }
         }
         (text, next)
     }
 
     fn seconds_left(&self, id: Id, now: u64) -> u64 {
-        let ends = self.flows.as_ref().map_or(now, |flows: &Flows<Mapping>| flows.ends(id));
+        let ends = self.flows.as_ref().map_or(now, |flows: &Flows<Mapping>| flows.deadline(id));
         // Rounded, as Click does.
         (ends + SECOND / 2).saturating_sub(now) / SECOND
     }
 
-    /// What becomes of packets without a mapping on input `only`, or on all, a line each, with
-    /// how many mappings they have made.
+    /// The specification of input `only`, or of all inputs, one per line, with the number of its
+    /// mappings.
     pub fn patterns(&self, zone: u16, only: Option<usize>) -> String {
         let mut text = String::new();
         let Some(member) = self.members.get(usize::from(zone)) else { return text };
-        let inputs = member.rules.inputs.iter().zip(&member.tallies).enumerate();
-        for (_, (input, tally)) in inputs.filter(|(n, _)| only.is_none_or(|only| only == *n)) {
-            let _ = match tally.count {
+        let inputs = member.config.inputs.iter().zip(&member.counters).enumerate();
+        for (_, (input, counter)) in inputs.filter(|(n, _)| only.is_none_or(|only| only == *n)) {
+            let _ = match counter.count {
                 0 => writeln!(text, "{input}"),
                 count => writeln!(text, "{input} [{count}]"),
             };
@@ -58,25 +59,32 @@ impl Table {
     }
 }
 
-fn line(by: By, key: &Tuple4, mapping: &Mapping, back: bool, seconds: u64, text: &mut String) {
-    let reply = mapping.back.unwrap_or(*key);
+fn write_line(
+    kind: RewriterKind,
+    key: &Tuple4,
+    mapping: &Mapping,
+    back: bool,
+    seconds: u64,
+    text: &mut String,
+) {
+    let reply = mapping.reply_key.unwrap_or(*key);
     let (from, to) = if back { (reply, key.reversed()) } else { (*key, reply.reversed()) };
-    let _ = match by {
-        By::Both | By::Tcp | By::Udp => {
+    let _ = match kind {
+        RewriterKind::TcpUdp | RewriterKind::Tcp | RewriterKind::Udp => {
             let show = |it: Tuple4| {
                 let (src, dst) = (it.src(), it.dst());
                 format!("({}, {}, {}, {})", src.0, src.1, dst.0, dst.1)
             };
             write!(text, "{} => {}", show(from), show(to))
         }
-        By::Source if back => write!(text, "{} => {}", from.dst().0, to.dst().0),
-        By::Source => write!(text, "{} => {}", from.src().0, to.src().0),
-        By::Pair => {
+        RewriterKind::SourceAddress if back => write!(text, "{} => {}", from.dst().0, to.dst().0),
+        RewriterKind::SourceAddress => write!(text, "{} => {}", from.src().0, to.src().0),
+        RewriterKind::AddressPair => {
             let show = |it: Tuple4| format!("({}, {})", it.src().0, it.dst().0);
             write!(text, "{} => {}", show(from), show(to))
         }
-        By::Echo => {
-            // Of a reply the identifier stands on the other side of the key.
+        RewriterKind::IcmpEcho => {
+            // In a reply's key the identifier is on the destination side.
             let show = |it: Tuple4| {
                 let id = if back { it.dst().1 } else { it.src().1 };
                 format!("({}, {}, {id})", it.src().0, it.dst().0)
@@ -84,7 +92,7 @@ fn line(by: By, key: &Tuple4, mapping: &Mapping, back: bool, seconds: u64, text:
             write!(text, "{} => {}", show(from), show(to))
         }
     };
-    if let Some(by) = mapping.shifted(back) {
+    if let Some(by) = mapping.last_shift(back) {
         let _ = write!(text, " seq {by:+}");
     }
     let [forward, backward] = mapping.outputs;

@@ -1,26 +1,26 @@
-//! The program as packets meet it: tests, and dispatches that stand for whole runs of tests.
+//! The executable form of a program: tests, and dispatches that replace whole runs of tests.
 
-use super::dispatch::{Intervals, Runs, Slots};
+use super::dispatch::{HashDispatch, IntervalDispatch, RunCollector};
 use super::graph::{DROP, Graph, OUT, Target};
 use super::pattern::{Base, Test};
 
-/// The masked word at a place.
+/// A load of a masked word from a header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
-    /// Counted from the header `base`.
+    /// The offset from the header `base`.
     pub(super) offset: u16,
     pub(super) base: Base,
-    /// How many of the four bytes matter.
+    /// How many of the four bytes the mask needs.
     needs: u8,
     pub(super) mask: u32,
 }
 
 impl Load {
-    /// The word of a test and how many bits its bounds are to be shifted to the left.
+    /// The load of a test, and how far the test's bounds are to be shifted to the left.
     pub(crate) fn new(test: &Test) -> (Load, u32) {
         let needs = (test.needs() - test.offset) as u8;
         let load = Load { offset: test.offset, base: test.base, needs, mask: test.mask };
-        // Link offsets count from two bytes before the header.
+        // Link offsets are relative to two bytes before the header.
         match (test.base, test.offset) {
             (Base::Link, 0) => {
                 (Load { needs: needs.saturating_sub(2), mask: test.mask << 16, ..load }, 16)
@@ -30,19 +30,19 @@ impl Load {
         }
     }
 
-    /// Bytes that the header must have.
+    /// The bytes that the header must have.
     pub(super) fn length(&self) -> u16 {
         self.offset + u16::from(self.needs)
     }
 
-    /// The masked word, of a packet that has all of it.
+    /// The masked word of a packet that has all four bytes.
     #[inline(always)]
-    pub(super) fn whole<W: Words>(&self, words: &W) -> u32 {
+    pub(super) fn load<W: HeaderWords>(&self, words: &W) -> u32 {
         words.word(self.base, self.offset).unwrap_or_default() & self.mask
     }
 
-    /// The masked word, in which bytes beyond the packet's end are zero.
-    pub(super) fn padded<W: Words>(&self, words: &W) -> u32 {
+    /// The masked word, with zeros for bytes beyond the packet's end.
+    pub(super) fn load_padded<W: HeaderWords>(&self, words: &W) -> u32 {
         let header = words.header(self.base).get(usize::from(self.offset)..);
         let mut word = [0; 4];
         word.iter_mut().zip(header.unwrap_or_default()).for_each(|(to, from)| *to = *from);
@@ -50,32 +50,33 @@ impl Load {
     }
 }
 
-/// One step.
+/// An instruction.
 #[derive(Clone, Debug)]
 enum Op {
-    /// Whether the word minus `lo` is at most `span`.
+    /// Tests whether the word minus `lo` is at most `span`.
     Test { load: Load, lo: u32, span: u32, yes: Target, no: Target, short: Target },
-    /// Where the table leads for the word; words too short go to `short`, an equal chain of tests.
-    Hash { load: Load, slots: Slots, short: Target },
-    /// Where the interval leads that the word is in.
-    Intervals { load: Load, intervals: Intervals, short: Target },
+    /// Looks the word up in a hash table. Packets too short for it go to `short`, an equivalent
+    /// chain of tests.
+    Hash { load: Load, slots: HashDispatch, short: Target },
+    /// Looks up the interval that contains the word.
+    Intervals { load: Load, intervals: IntervalDispatch, short: Target },
 }
 
-/// The whole program.
+/// The executable program.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Flat {
+pub(crate) struct Bytecode {
     ops: Box<[Op]>,
     start: Target,
-    /// The first dispatch, if it knows few words: most programs end there.
-    first: Option<Few>,
-    /// The only test, if there is but one.
-    only: Option<Only>,
+    /// The first instruction, if it is a dispatch on few words: most programs end with it.
+    first: Option<SmallDispatch>,
+    /// The only test, if the program is a single comparison.
+    single_test: Option<SingleTest>,
 }
 
-/// A program of one comparison. What it compares is kept as words lie in
-/// memory, so that no word need be turned around.
+/// A program with a single comparison. The value is stored in the byte order of memory, so that the
+/// loaded word needs no byte swap.
 #[derive(Clone, Copy, Debug)]
-struct Only {
+struct SingleTest {
     base: Base,
     offset: u16,
     mask: u32,
@@ -85,24 +86,26 @@ struct Only {
     no: u8,
 }
 
-impl Only {
-    fn new(op: &Op) -> Option<Only> {
+impl SingleTest {
+    fn new(op: &Op) -> Option<SingleTest> {
         match *op {
-            Op::Test { load, lo, span: 0, yes, no, .. } if yes >= OUT && no >= OUT => Some(Only {
-                base: load.base,
-                offset: load.offset,
-                mask: load.mask.to_be(),
-                value: lo.to_be(),
-                yes: output(yes),
-                no: output(no),
-            }),
+            Op::Test { load, lo, span: 0, yes, no, .. } if yes >= OUT && no >= OUT => {
+                Some(SingleTest {
+                    base: load.base,
+                    offset: load.offset,
+                    mask: load.mask.to_be(),
+                    value: lo.to_be(),
+                    yes: output(yes),
+                    no: output(no),
+                })
+            }
             _ => None,
         }
     }
 
-    /// Where it leads, if the packet is long enough for a whole word.
+    /// The output, if the packet is long enough for a whole word.
     #[inline(always)]
-    fn find<W: Words>(&self, words: &W) -> Option<u8> {
+    fn find<W: HeaderWords>(&self, words: &W) -> Option<u8> {
         let word = words.word(self.base, self.offset)?.to_be();
         Some(if word & self.mask == self.value { self.yes } else { self.no })
     }
@@ -110,98 +113,102 @@ impl Only {
 
 /// Instructions of a test, as callgrind counts them.
 pub(crate) const TEST: u32 = 40;
-/// Those of a lookup by hash.
+/// Instructions of a hash lookup.
 const HASH: u32 = 45;
-/// Those of every packet.
+/// Instructions of every packet.
 pub(crate) const BASE: u32 = 70;
-/// As many as a processor could do while it waits for a step that is not in its cache.
-const WAIT: u32 = 100;
-/// Bytes that are in the cache.
+/// Instructions that a processor could execute during a cache miss.
+const CACHE_MISS: u32 = 100;
+/// Bytes that fit into the cache.
 const CACHE: usize = 1 << 20;
-/// Those of each halving of a list of intervals.
-const HALVING: u32 = 8;
+/// Instructions of each step of a binary search.
+const SEARCH_STEP: u32 = 8;
 
 /// Stands for no output: the packet is dropped.
 pub(crate) const NO_OUTPUT: u8 = u8::MAX;
 
-/// The output that an end stands for.
+/// The output of a final target.
 #[inline(always)]
 fn output(end: Target) -> u8 {
     if end == DROP { NO_OUTPUT } else { end as u8 }
 }
 
-/// How many words [`Few`] compares with.
-const FEW: usize = 4;
+/// How many words a [`SmallDispatch`] compares with.
+const SMALL_DISPATCH_WORDS: usize = 4;
 
-/// A dispatch small enough to compare with all its words and take no branch.
+/// A dispatch small enough to compare with all its words, without branches.
 #[derive(Clone, Copy, Debug)]
-struct Few {
+struct SmallDispatch {
     load: Load,
-    words: [u32; FEW],
-    targets: [Target; FEW],
+    words: [u32; SMALL_DISPATCH_WORDS],
+    targets: [Target; SMALL_DISPATCH_WORDS],
     default: Target,
 }
 
-impl Few {
-    fn new(op: &Op) -> Option<Few> {
+impl SmallDispatch {
+    fn new(op: &Op) -> Option<SmallDispatch> {
         let Op::Hash { load, slots, .. } = op else { return None };
-        let mut few =
-            Few { load: *load, words: [0; FEW], targets: [0; FEW], default: slots.default() };
-        // Unused places repeat the last word.
+        let mut dispatch = SmallDispatch {
+            load: *load,
+            words: [0; SMALL_DISPATCH_WORDS],
+            targets: [0; SMALL_DISPATCH_WORDS],
+            default: slots.default(),
+        };
+        // Unused entries repeat the last word.
         let mut known = slots.known().peekable();
-        for i in 0..FEW {
-            (few.words[i], few.targets[i]) = match known.next() {
+        for i in 0..SMALL_DISPATCH_WORDS {
+            (dispatch.words[i], dispatch.targets[i]) = match known.next() {
                 Some(known) => known,
-                None => (*few.words.get(i.checked_sub(1)?)?, few.targets[i - 1]),
+                None => (*dispatch.words.get(i.checked_sub(1)?)?, dispatch.targets[i - 1]),
             };
         }
-        known.peek().is_none().then_some(few)
+        known.peek().is_none().then_some(dispatch)
     }
 
-    /// Where to go on with a packet, if it has the word.
+    /// The target of a packet, if it has the word.
     #[inline(always)]
-    fn find<W: Words>(&self, words: &W) -> Option<Target> {
+    fn find<W: HeaderWords>(&self, words: &W) -> Option<Target> {
         let word = words.word(self.load.base, self.load.offset)? & self.load.mask;
         let mut target = self.default;
-        for i in 0..FEW {
+        for i in 0..SMALL_DISPATCH_WORDS {
             target = if word == self.words[i] { self.targets[i] } else { target };
         }
         Some(target)
     }
 }
 
-/// Gives the words of a packet's headers.
-pub(crate) trait Words {
-    /// The header and what follows it.
+/// Access to the words of a packet's headers.
+pub(crate) trait HeaderWords {
+    /// The header and the bytes after it.
     fn header(&self, base: Base) -> &[u8];
 
-    /// The word at `offset` of the header, if all four bytes are there.
+    /// The word at `offset` of the header, if the packet has all four bytes.
     fn word(&self, base: Base, offset: u16) -> Option<u32>;
 
-    /// The eight bytes at `offset`, if all are there; `bytes` are those of the header.
+    /// The eight bytes at `offset`, if the packet has them; `bytes` is the header.
     #[inline(always)]
     fn long(&self, bytes: &[u8], _: Base, offset: u16) -> Option<u64> {
         let bytes = bytes.get(usize::from(offset)..)?;
         bytes.first_chunk().map(|b| u64::from_be_bytes(*b))
     }
 
-    /// As [`Words::header`], where every packet comes.
+    /// Like [`HeaderWords::header`], for the hot path.
     fn bytes(&self, base: Base) -> &[u8];
 
-    /// Whether these bytes, those of a header, are so many.
+    /// Whether `bytes`, those of a header, are at least `length`.
     #[inline(always)]
-    fn are(&self, bytes: &[u8], length: usize) -> bool {
+    fn has_length(&self, bytes: &[u8], length: usize) -> bool {
         bytes.len() >= length
     }
 
-    /// How many bytes there are from the header on.
+    /// The number of bytes from the header on.
     fn length(&self, base: Base) -> usize;
 }
 
-/// A packet as `Classifier` sees it.
-pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+/// A packet for `Classifier`.
+pub(crate) struct RawBytes<'a>(pub(crate) &'a [u8]);
 
-impl Words for Bytes<'_> {
+impl HeaderWords for RawBytes<'_> {
     #[inline(always)]
     fn header(&self, _: Base) -> &[u8] {
         self.0
@@ -225,7 +232,7 @@ impl Words for Bytes<'_> {
     }
 }
 
-/// A packet as the IP languages see it.
+/// A packet for the IP languages.
 pub(crate) struct Headers<'a> {
     link: &'a [u8],
     network: &'a [u8],
@@ -241,7 +248,7 @@ impl<'a> Headers<'a> {
     }
 }
 
-impl Words for Headers<'_> {
+impl HeaderWords for Headers<'_> {
     #[cold]
     fn header(&self, base: Base) -> &[u8] {
         self.bytes(base)
@@ -280,9 +287,9 @@ impl Words for Headers<'_> {
     }
 }
 
-impl Flat {
+impl Bytecode {
     pub(crate) fn new(graph: &Graph) -> Self {
-        let plan = Plan::new(graph);
+        let plan = DispatchPlan::new(graph);
         let mut ops: Vec<Op> = graph
             .nodes
             .iter()
@@ -296,57 +303,57 @@ impl Flat {
             .collect();
         ops.extend(plan.dispatches(graph));
         let start = plan.entry(graph.start);
-        let first = ops.get(start as usize).and_then(Few::new);
-        let only = ops.get(start as usize).and_then(Only::new);
-        Flat { ops: ops.into_boxed_slice(), start, first, only }
+        let first = ops.get(start as usize).and_then(SmallDispatch::new);
+        let single_test = ops.get(start as usize).and_then(SingleTest::new);
+        Bytecode { ops: ops.into_boxed_slice(), start, first, single_test }
     }
 
-    /// The output of a packet, if there is but one test, and the packet long enough for it.
+    /// The output of a packet, if the program is a single test and the packet is long enough.
     #[inline(always)]
-    pub(crate) fn only<W: Words>(&self, words: &W) -> Option<u8> {
-        self.only.as_ref()?.find(words)
+    pub(crate) fn run_single<W: HeaderWords>(&self, words: &W) -> Option<u8> {
+        self.single_test.as_ref()?.find(words)
     }
 
     /// The output of a packet.
     #[inline]
-    pub(crate) fn run<W: Words>(&self, words: &W) -> u8 {
+    pub(crate) fn run<W: HeaderWords>(&self, words: &W) -> u8 {
         output(self.end(words))
     }
 
-    /// The end that a packet comes to.
+    /// The final target of a packet.
     #[inline]
-    pub(crate) fn end<W: Words>(&self, words: &W) -> Target {
+    pub(crate) fn end<W: HeaderWords>(&self, words: &W) -> Target {
         let at = self.first.as_ref().and_then(|first| first.find(words)).unwrap_or(self.start);
-        if at >= OUT { at } else { self.go_on(words, at) }
+        if at >= OUT { at } else { self.run_from(words, at) }
     }
 
-    /// What each step waits for memory, in instructions.
-    pub(crate) fn wait(&self) -> u32 {
-        if self.bytes() > CACHE { WAIT } else { 0 }
+    /// The memory latency of each instruction, in processor instructions.
+    pub(crate) fn memory_latency(&self) -> u32 {
+        if self.bytes() > CACHE { CACHE_MISS } else { 0 }
     }
 
-    /// How many instructions a packet takes, about, if each step waits so long; it has all
-    /// words that are asked for.
-    pub(crate) fn cost<W: Words>(&self, words: &W, wait: u32) -> u32 {
+    /// The approximate cost of a packet in processor instructions, if each step has this latency.
+    /// The packet must have all words that are read.
+    pub(crate) fn cost<W: HeaderWords>(&self, words: &W, latency: u32) -> u32 {
         let (mut at, mut cost) = (self.start, BASE);
         while let Some(op) = self.ops.get(at as usize) {
-            cost += wait;
+            cost += latency;
             (at, cost) = match op {
                 Op::Test { load, lo, span, yes, no, .. } => {
-                    let passes = load.whole(words).wrapping_sub(*lo) <= *span;
+                    let passes = load.load(words).wrapping_sub(*lo) <= *span;
                     (if passes { *yes } else { *no }, cost + TEST)
                 }
-                Op::Hash { load, slots, .. } => (slots.find(load.whole(words)), cost + HASH),
+                Op::Hash { load, slots, .. } => (slots.find(load.load(words)), cost + HASH),
                 Op::Intervals { load, intervals, .. } => (
-                    intervals.find(load.whole(words)),
-                    cost + HASH + HALVING * intervals.halvings(),
+                    intervals.find(load.load(words)),
+                    cost + HASH + SEARCH_STEP * intervals.search_steps(),
                 ),
             };
         }
         cost
     }
 
-    /// Bytes of memory of the steps.
+    /// The memory of the instructions, in bytes.
     fn bytes(&self) -> usize {
         let more = self.ops.iter().map(|op| match op {
             Op::Test { .. } => 0,
@@ -356,8 +363,8 @@ impl Flat {
         size_of_val(&self.ops[..]) + more.sum::<usize>()
     }
 
-    /// Runs from `at` to an end.
-    fn go_on<W: Words>(&self, words: &W, mut at: Target) -> Target {
+    /// RunCollector from instruction `at` to a final target.
+    fn run_from<W: HeaderWords>(&self, words: &W, mut at: Target) -> Target {
         while let Some(op) = self.ops.get(at as usize) {
             at = match op {
                 &Op::Test { load, lo, span, yes, no, short } => {
@@ -383,9 +390,9 @@ impl Flat {
     }
 }
 
-/// The word at the very end of a packet, whose last bytes do not matter and are not there.
+/// The word at the very end of a packet, which lacks only bytes outside the mask.
 #[cold]
-fn partial<W: Words>(words: &W, load: Load) -> Option<u32> {
+fn partial<W: HeaderWords>(words: &W, load: Load) -> Option<u32> {
     let bytes = words.header(load.base).get(usize::from(load.offset)..)?;
     if bytes.len() < usize::from(load.needs) {
         return None;
@@ -396,25 +403,26 @@ fn partial<W: Words>(words: &W, load: Load) -> Option<u32> {
     Some(u32::from_be_bytes(word))
 }
 
-/// Which runs of tests become dispatches, and where those stand after the tests.
-struct Plan {
-    /// For each node, the dispatch that begins with it.
+/// The runs of tests that become dispatches; these follow the tests.
+struct DispatchPlan {
+    /// For each node, the dispatch that starts with it.
     dispatch: Vec<Target>,
     runs: Vec<Run>,
     nodes: Target,
 }
 
-/// A run of nodes along no branches, by their number.
+/// A run of nodes along no branches, by number.
 struct Run {
     members: Vec<Target>,
     hash: bool,
 }
 
-impl Plan {
+impl DispatchPlan {
     fn new(graph: &Graph) -> Self {
         let nodes = graph.nodes.len() as Target;
-        let mut plan = Plan { dispatch: vec![DROP; graph.nodes.len()], runs: Vec::new(), nodes };
-        let mut runs = Runs::new(graph);
+        let mut plan =
+            DispatchPlan { dispatch: vec![DROP; graph.nodes.len()], runs: Vec::new(), nodes };
+        let mut runs = RunCollector::new(graph);
         let mut inside = vec![false; graph.nodes.len()];
         for i in 0..nodes {
             if inside[i as usize] {
@@ -436,7 +444,7 @@ impl Plan {
         plan
     }
 
-    /// Where a branch to `target` leads in the flat program.
+    /// The instruction for a branch to `target`.
     fn entry(&self, target: Target) -> Target {
         match self.dispatch.get(target as usize) {
             Some(&dispatch) if dispatch != DROP => dispatch,
@@ -464,9 +472,13 @@ impl Plan {
                 })
                 .collect();
             if run.hash {
-                Op::Hash { load, slots: Slots::new(&ranges, default), short: first }
+                Op::Hash { load, slots: HashDispatch::new(&ranges, default), short: first }
             } else {
-                Op::Intervals { load, intervals: Intervals::new(&ranges, default), short: first }
+                Op::Intervals {
+                    load,
+                    intervals: IntervalDispatch::new(&ranges, default),
+                    short: first,
+                }
             }
         })
     }

@@ -1,23 +1,23 @@
-//! Rules by the thousand, by tests and by table against each rule asked in turn.
+//! Tests with thousands of rules: as tests and as a table, against a linear search.
 
-use super::tests::{Both, first, headers, ip, packet};
+use super::tests::{BothForms, headers, ip, linear_search, packet};
 use super::{Lookups, Pattern, Program, Rule};
-use crate::classify::flat::Headers;
+use crate::classify::bytecode::Headers;
 use proptest::prelude::*;
 
-/// Numbers that look random, the same for the same one.
+/// Pseudorandom numbers.
 fn scramble(n: u32) -> u32 {
     let n = (n ^ n >> 15).wrapping_mul(0x2C1B_3C6D);
     (n ^ n >> 12).wrapping_mul(0x297A_2D39) ^ n >> 15
 }
 
-/// Source and destination of a rule: rules are about few networks.
+/// Source and destination addresses of rule `n`: many rules share few networks.
 fn ends(n: u32) -> (u32, u32) {
     let (own, network) = (scramble(n), scramble(!(n / 40)));
     (network & 0xffff_0000 | own & 0xffff, network << 16 | own >> 16)
 }
 
-/// One rule of many: of an access list, with now and then one that no key has.
+/// Rule `n` of an access list; some are of a kind that keys cannot express.
 fn rule(n: u32, odd: u32) -> Rule {
     let bits = scramble(n ^ 0x5555);
     let net = |address: u32, free: u32| {
@@ -45,10 +45,10 @@ fn rule(n: u32, odd: u32) -> Rule {
     Rule::new(ip(&text), (bits % 6 < 5).then_some((bits % 5) as u8))
 }
 
-/// A packet that some of the rules are nearly about.
-fn near(n: u32, whole: bool) -> Vec<u8> {
+/// A packet that matches or nearly matches some of the rules.
+fn nearby_packet(n: u32, whole: bool) -> Vec<u8> {
     let bits = scramble(n ^ 0xABCD);
-    // The ends of a rule, but for a bit now and then.
+    // The addresses of a rule, sometimes with one bit flipped.
     let of = bits % 3000;
     let (src, dst) = ends(of);
     let src = (src ^ u32::from(bits & 3 == 0) << (bits % 7)).to_be_bytes();
@@ -67,7 +67,7 @@ fn near(n: u32, whole: bool) -> Vec<u8> {
 }
 
 proptest! {
-    // Each case is some thousands of rules, asked one by one.
+    // Each case is a linear search through some thousands of rules.
     #![proptest_config(ProptestConfig::with_cases(8))]
     #[test]
     fn many_rules_agree(
@@ -78,18 +78,18 @@ proptest! {
     ) {
         let rules: Vec<Rule> = (from..from + count).map(|n| rule(n % 3000, odd)).collect();
         let packets: Vec<Vec<u8>> =
-            packets.into_iter().map(|(n, whole)| near(n, whole)).collect();
+            packets.into_iter().map(|(n, whole)| nearby_packet(n, whole)).collect();
         let words: Vec<Headers> = packets.iter().map(|p| Headers::new(&[], p)).collect();
-        let both = Both::new(&rules);
-        for (p, said) in packets.iter().zip(both.outputs(&words)) {
-            let expected = first(&rules, headers(&[], p));
-            prop_assert_eq!(said, [expected; 3], "{:?}\n{}", p, &both.table);
+        let both = BothForms::new(&rules);
+        for (p, actual) in packets.iter().zip(both.outputs(&words)) {
+            let expected = linear_search(&rules, headers(&[], p));
+            prop_assert_eq!(actual, [expected; 3], "{:?}\n{}", p, &both.table);
         }
     }
 }
 
 #[test]
-fn a_few_odd_rules_do_not_keep_others_from_a_table() {
+fn a_few_inexpressible_rules_leave_the_others_in_the_table() {
     let rules: Vec<Rule> = (0..4000).map(|n| rule(n, 997)).collect();
     let program = Program::compile(&rules);
     assert!(program.matcher().starts_with("table: about "), "{}", program.matcher());
@@ -98,19 +98,19 @@ fn a_few_odd_rules_do_not_keep_others_from_a_table() {
     assert!(text.contains(" patterns are asked once the table has found them\n"), "{text}");
     assert!(text.contains(" patterns are tests that end at their numbers\n 0 "), "{text}");
     let mut lookups = Lookups::default();
-    let packets: Vec<Vec<u8>> = (0..64).map(|n| near(n, true)).collect();
+    let packets: Vec<Vec<u8>> = (0..64).map(|n| nearby_packet(n, true)).collect();
     program.look_up(packets.iter().map(|p| (&[][..], &p[..])), &mut lookups);
     for p in &packets {
-        let expected = first(&rules, headers(&[], p));
+        let expected = linear_search(&rules, headers(&[], p));
         assert_eq!(program.next_frame(&mut lookups, &[], p), expected);
         assert_eq!(program.run_ip(p), expected);
     }
-    // There is no other left, so this one is looked up by itself.
+    // No looked-up packet is left, so this one is looked up by itself.
     assert_eq!(program.next_frame(&mut lookups, &[], &packets[0]), program.run_ip(&packets[0]));
 }
 
 #[test]
-fn few_rules_and_rules_of_one_word_are_tests() {
+fn few_rules_and_rules_of_one_word_become_tests() {
     let matcher = |rules: &[Rule]| Program::compile(rules).matcher();
     let few = [Rule::new(ip("tcp and src host 1.2.3.4"), None)];
     assert_eq!(matcher(&few), "tests: 2 of them are too few for a table");
@@ -121,7 +121,7 @@ fn few_rules_and_rules_of_one_word_are_tests() {
 }
 
 #[test]
-fn one_pattern_of_many_alternatives_is_many_keys() {
+fn a_pattern_of_many_alternatives_has_many_keys() {
     let host = |n: u32| {
         let (src, dst) = (scramble(n), scramble(n).swap_bytes());
         let net = |bits: u32, free: u32| {
@@ -132,7 +132,7 @@ fn one_pattern_of_many_alternatives_is_many_keys() {
     let of = |from: u32| (from..from + 2000).map(host).collect::<Vec<_>>().join(" or ");
     let rules = [Rule::new(ip(&of(0)), Some(0)), Rule::new(ip(&of(2000)), Some(1))];
     let rules = [&rules[..], &[Rule::new(Pattern::all(), Some(2))]].concat();
-    let both = Both::new(&rules);
+    let both = BothForms::new(&rules);
     let text = both.table.to_string();
     assert!(text.starts_with("table of 2 patterns, 4000 keys, 27 masks, "), "{text}");
     assert!(text.ends_with("else->[2]\n"), "{text}");
@@ -140,14 +140,14 @@ fn one_pattern_of_many_alternatives_is_many_keys() {
     for n in (0..4500).step_by(41) {
         let src = scramble(n).to_be_bytes();
         let p = packet(6, src, scramble(n).to_le_bytes(), 1, 2);
-        let expected = first(&rules, headers(&[], &p));
+        let expected = linear_search(&rules, headers(&[], &p));
         assert_eq!(both.outputs(&[Headers::new(&[], &p)]), [[expected; 3]], "{n}");
     }
 }
 
 #[test]
-fn patterns_that_multiply_are_made_in_time() {
-    // All of these alternatives with each other would be 2⁶⁰ rows.
+fn patterns_with_exponential_expansions_compile_in_time() {
+    // A full expansion of these alternatives would have 2⁶⁰ terms.
     let ends = |n: u32| format!("(src net 1.{n}.0.0/16 or dst net 2.{n}.0.0/16)");
     let product = (0..60).map(ends).collect::<Vec<_>>().join(" and ");
     let long = (0..3000).map(|n| format!("src host 1.2.{}.{}", n / 256, n % 256));
@@ -156,9 +156,9 @@ fn patterns_that_multiply_are_made_in_time() {
     let choices = format!("{}true{}", format!("({long}) ? tcp : ").repeat(3), "");
     let rules: Vec<Rule> =
         [&product, &again, &choices].map(|text| Rule::new(ip(text), Some(0))).to_vec();
-    let both = Both::new(&rules);
+    let both = BothForms::new(&rules);
     let p = packet(6, [1, 2, 3, 4], [9; 4], 1, 2);
-    let expected = first(&rules, headers(&[], &p));
+    let expected = linear_search(&rules, headers(&[], &p));
     assert_eq!(expected, Some(0));
     assert_eq!(both.outputs(&[Headers::new(&[], &p)]), [[expected; 3]]);
 }

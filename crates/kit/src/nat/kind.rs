@@ -1,0 +1,108 @@
+//! The kinds of rewriters and the keys by which each tells flows apart.
+
+use super::pattern::Pattern;
+use crate::flow::Tuple4;
+use castanet_wire::{Icmp, Ipv4Header, icmp, ip_proto, transport, udp};
+use std::net::Ipv4Addr;
+
+/// The class of a rewriter, by the parts of a packet that make up its flow's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RewriterKind {
+    /// Addresses and ports of TCP and UDP, with connection states for TCP (`IPRewriter`).
+    TcpUdp,
+    /// Addresses and ports of TCP (`TCPRewriter`).
+    Tcp,
+    /// Addresses and ports of any protocol with ports, without TCP states (`UDPRewriter`).
+    Udp,
+    /// Source addresses (`IPAddrRewriter`).
+    SourceAddress,
+    /// Pairs of addresses (`IPAddrPairRewriter`).
+    AddressPair,
+    /// Addresses and identifiers of ICMP echoes (`ICMPPingRewriter`).
+    IcmpEcho,
+}
+
+/// The endpoint in keys that have only one.
+const NO_ENDPOINT: (Ipv4Addr, u16) = (Ipv4Addr::UNSPECIFIED, 0);
+
+impl RewriterKind {
+    /// The key of a packet and whether the packet may open a mapping; `None` for packets that are
+    /// not rewritten. Echo replies have a key but open no mapping.
+    #[inline]
+    pub fn key(self, ip: &Ipv4Header, segment: &[u8]) -> Option<(Tuple4, bool)> {
+        let (src, dst, protocol) = (ip.src(), ip.dst(), ip.protocol());
+        match self {
+            RewriterKind::SourceAddress => Some((Tuple4::new((src, 0), NO_ENDPOINT, 0), true)),
+            RewriterKind::AddressPair => Some((Tuple4::new((src, 0), (dst, 0), 0), true)),
+            _ if !ip.is_first_fragment() => None,
+            RewriterKind::IcmpEcho if protocol == ip_proto::ICMP => {
+                let (message, _) = Icmp::from_prefix(segment)?;
+                match message.kind() {
+                    icmp::ECHO => Some((echo(src, dst, message.id()), true)),
+                    icmp::ECHO_REPLY => Some((echo(dst, src, message.id()).reversed(), false)),
+                    _ => None,
+                }
+            }
+            _ if !self.supports_protocol(protocol) || segment.len() < transport::PORTS_LEN => None,
+            _ => {
+                let (src_port, dst_port) = udp::ports(segment)?;
+                Some((Tuple4::new((src, src_port), (dst, dst_port), protocol), true))
+            }
+        }
+    }
+
+    /// The second key of a packet: for source addresses, that of a reply.
+    pub(super) fn second_key(self, datagram: &[u8], zone: u16) -> Option<Tuple4> {
+        let (ip, _) =
+            Ipv4Header::from_prefix(datagram).filter(|_| self == RewriterKind::SourceAddress)?;
+        Some(Tuple4::new(NO_ENDPOINT, (ip.dst(), 0), 0).in_zone(zone))
+    }
+
+    /// Whether keys consist of addresses only, which every fragment carries.
+    pub fn ignores_ports(self) -> bool {
+        matches!(self, RewriterKind::SourceAddress | RewriterKind::AddressPair)
+    }
+
+    /// Whether this kind rewrites packets of a protocol that has ports.
+    pub(super) fn supports_protocol(self, protocol: u8) -> bool {
+        match self {
+            RewriterKind::TcpUdp => matches!(protocol, ip_proto::TCP | ip_proto::UDP),
+            RewriterKind::Tcp => protocol == ip_proto::TCP,
+            RewriterKind::Udp => matches!(protocol, ip_proto::TCP | ip_proto::UDP | ip_proto::DCCP),
+            RewriterKind::SourceAddress | RewriterKind::AddressPair | RewriterKind::IcmpEcho => {
+                false
+            }
+        }
+    }
+
+    /// This kind's key of a flow whose ports and protocol are known.
+    pub(super) fn flow_key(self, flow: Tuple4) -> Option<Tuple4> {
+        match self {
+            RewriterKind::SourceAddress => Some(Tuple4::new((flow.src().0, 0), NO_ENDPOINT, 0)),
+            RewriterKind::AddressPair => Some(Tuple4::new((flow.src().0, 0), (flow.dst().0, 0), 0)),
+            _ => self.supports_protocol(flow.proto()).then_some(flow),
+        }
+    }
+
+    /// Adapts a pattern to this kind. The error is in Click's words.
+    pub(super) fn adapt_pattern(self, pattern: Pattern) -> Result<Pattern, String> {
+        let class = match self {
+            RewriterKind::SourceAddress => "IPAddrRewriter",
+            RewriterKind::AddressPair => "IPAddrPairRewriter",
+            RewriterKind::IcmpEcho => return Ok(pattern.for_identifier()),
+            RewriterKind::TcpUdp | RewriterKind::Tcp | RewriterKind::Udp => return Ok(pattern),
+        };
+        if pattern.has_ports() {
+            return Err(format!("{class} cannot accept IPRewriter patterns"));
+        }
+        if self == RewriterKind::SourceAddress && pattern.changes_dst() {
+            return Err(format!("{class} pattern destination address must be '-'"));
+        }
+        Ok(pattern)
+    }
+}
+
+/// The key of an echo request.
+pub(super) fn echo(src: Ipv4Addr, dst: Ipv4Addr, id: u16) -> Tuple4 {
+    Tuple4::new((src, id), (dst, 0), ip_proto::ICMP)
+}

@@ -1,0 +1,147 @@
+//! Translation of packets, under shared or exclusive access to the table.
+
+use super::mapping::{DatagramParts, Rewrite, is_tcp, round_to_ms};
+use super::{
+    InputSpec, Mapping, Member, NewFlow, PacketInfo, Refusal, RewriterKind, Table, Translation,
+};
+use crate::flow::{ExclusiveAccess, Id, Tuple4};
+
+impl Table {
+    /// Translates a packet of a member under shared access. A packet that opens or ends a mapping,
+    /// or whose sequence numbers are shifted, needs [`Table::translate`]: for it the result is
+    /// [`ExclusiveAccess`].
+    pub fn translate_shared(
+        &self,
+        zone: u16,
+        packet: PacketInfo,
+        datagram: &mut [u8],
+    ) -> Result<Result<Translation, Refusal>, ExclusiveAccess> {
+        let (Some(member), Some(flows)) = (self.members.get(usize::from(zone)), &self.flows) else {
+            return Err(ExclusiveAccess);
+        };
+        let Some((id, back)) = self.find_mapping(member, zone, &packet, datagram) else {
+            let input = member.config.inputs.get(packet.input);
+            let is_plain = matches!(input, None | Some(InputSpec::Drop | InputSpec::Pass(_)));
+            return match packet.may_open && !is_plain {
+                true => Err(ExclusiveAccess),
+                false => Ok(self.translate_unmapped(zone, packet.input)),
+            };
+        };
+        let (key, mapping) = (flows.key(id), flows.get(id));
+        if flows.deadline(id) <= packet.now || mapping.is_shifted() {
+            return Err(ExclusiveAccess);
+        }
+        let is_tcp = is_tcp(member.config.kind, key.proto());
+        let timeouts = member.config.timeouts(is_tcp);
+        let Some(mut parts) = DatagramParts::parse(datagram) else { return Err(ExclusiveAccess) };
+        let back = mapping.is_reply(back);
+        let timeout = mapping.update_state(back, is_tcp, &parts, timeouts, false)?;
+        flows.postpone(id, round_to_ms(packet.now).saturating_add(timeout))?;
+        Ok(Ok(rewrite(member.config.kind, key, mapping, back, &mut parts)))
+    }
+
+    /// The mapping of a packet, and whether the packet is a reply.
+    #[inline]
+    fn find_mapping(
+        &self,
+        member: &Member,
+        zone: u16,
+        packet: &PacketInfo,
+        datagram: &[u8],
+    ) -> Option<(Id, bool)> {
+        packet.slot.entry().or_else(|| self.find(&member.config.kind.second_key(datagram, zone)?))
+    }
+
+    /// Translates a packet of a member under exclusive access. A mapping is opened if there is none
+    /// and the packet's input has a pattern.
+    pub fn translate(
+        &mut self,
+        zone: u16,
+        packet: PacketInfo,
+        datagram: &mut [u8],
+        random: &mut dyn FnMut() -> u64,
+    ) -> Result<Translation, Refusal> {
+        let member = self.members.get(usize::from(zone)).ok_or(Refusal::Unmapped)?;
+        let found = self.find_mapping(member, zone, &packet, datagram);
+        let found = found.filter(|(id, _)| !self.is_overdue(*id, packet.now));
+        let (id, back) = match found {
+            Some((id, back)) => {
+                (id, self.flows.as_ref().map_or(back, |it| it.get(id).is_reply(back)))
+            }
+            None if !packet.may_open => return self.translate_unmapped(zone, packet.input),
+            None => {
+                let flow = packet.key.in_zone(0);
+                match self.open_mapping(zone, packet.input, flow, packet.now, random)? {
+                    NewFlow::Passed(output) => return Ok(Translation::Untouched(output)),
+                    NewFlow::Mapped(id) => {
+                        self.set_reply_anno(id, packet.anno);
+                        (id, false)
+                    }
+                }
+            }
+        };
+        Ok(self.apply(zone, id, back, packet.now, datagram))
+    }
+
+    /// The result for a packet that has no mapping and opens none.
+    pub fn translate_unmapped(&self, zone: u16, input: usize) -> Result<Translation, Refusal> {
+        let member = self.members.get(usize::from(zone));
+        match member.and_then(|member| member.config.inputs.get(input)) {
+            Some(InputSpec::Pass(output)) => Ok(Translation::Untouched(*output)),
+            _ => Err(Refusal::Unmapped),
+        }
+    }
+
+    fn apply(
+        &mut self,
+        zone: u16,
+        id: Id,
+        back: bool,
+        now: u64,
+        datagram: &mut [u8],
+    ) -> Translation {
+        let config = &self.members[usize::from(zone)].config;
+        let (Some(flows), Some(mut parts)) = (&self.flows, DatagramParts::parse(datagram)) else {
+            return Translation::Untouched(0);
+        };
+        let (key, mapping) = (flows.key(id), flows.get(id));
+        let is_tcp = is_tcp(config.kind, key.proto());
+        let timeouts = config.timeouts(is_tcp);
+        let Ok(timeout) = mapping.update_state(back, is_tcp, &parts, timeouts, true) else {
+            return Translation::Untouched(0);
+        };
+        let translation = rewrite(config.kind, key, mapping, back, &mut parts);
+        if let Some(flows) = &mut self.flows {
+            flows
+                .set_deadline(id, round_to_ms(now).saturating_add(timeout))
+                .shift_numbers(back, &mut parts);
+            self.eviction.refresh(flows, id, now);
+        }
+        translation
+    }
+}
+
+/// Rewrites a packet as its mapping says, except for sequence numbers.
+fn rewrite(
+    kind: RewriterKind,
+    key: &Tuple4,
+    mapping: &Mapping,
+    back: bool,
+    parts: &mut DatagramParts,
+) -> Translation {
+    let reply = mapping.reply_key.unwrap_or(*key);
+    let new = if back { *key } else { reply }.reversed();
+    let (src, dst) = match (kind, back) {
+        (RewriterKind::SourceAddress, false) => (Some(new.src().0), None),
+        (RewriterKind::SourceAddress, true) => (None, Some(new.dst().0)),
+        _ => (Some(new.src().0), Some(new.dst().0)),
+    };
+    let ports = match (kind, back) {
+        (RewriterKind::IcmpEcho, true) => (new.dst().1, 0),
+        _ => (new.src().1, new.dst().1),
+    };
+    let changes = reply != key.reversed();
+    mapping.rewrite(kind, Rewrite { back, changes, src, dst, ports }, parts);
+    let output = mapping.outputs[usize::from(back)];
+    Translation::Rewritten { output, dst, anno: back.then_some(mapping.anno) }
+}
