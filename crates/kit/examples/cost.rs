@@ -1,6 +1,7 @@
-//! What the classifier and the route lookup cost, in nanoseconds each.
+//! Benchmark of classification and route lookup, in nanoseconds per operation.
 //!
-//! `cargo run --release -p castanet-kit --example cost`; pin it (`taskset -c 1`) for steady numbers.
+//! `cargo run --release -p castanet-kit --example cost`; pin it (`taskset -c 1`) for steady
+//! numbers.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -8,7 +9,7 @@ use std::time::Instant;
 use castanet_kit::classify::{Pattern, Program, Rule};
 use castanet_kit::lpm::Lpm;
 
-/// The best of several runs of `work`, each over `n` items.
+/// Prints the best of several runs of `work`, each over `n` items.
 fn measure(name: &str, n: usize, mut work: impl FnMut()) {
     let mut best = f64::MAX;
     for _ in 0..7 {
@@ -25,7 +26,7 @@ fn main() {
     routes(&mut seed);
 }
 
-/// A deterministic stream of numbers.
+/// A deterministic pseudorandom sequence.
 fn noise(seed: &mut u64) -> u32 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 32) as u32
@@ -111,7 +112,7 @@ fn routes(seed: &mut u64) {
         Lpm::build([(0, 0, 1), (0x0a00_0000, 8, 2), (0x0a01_0000, 16, 3), (0xc0a8_0100, 24, 4)]);
     let hot: Vec<u32> = (0..4096).map(|i| 0x0a01_0000 + i % 512).collect();
     lookups("LPM, 4 routes", &few, &hot);
-    // Lengths as in the Internet's tables: more than half /24, hardly anything longer.
+    // Lengths as in Internet routing tables: more than half are /24, few are longer.
     let lengths = [24, 24, 24, 24, 24, 24, 23, 22, 22, 21, 20, 19, 18, 16, 24, 24];
     let prefixes: Vec<(u32, u32, u32)> = (0..1_000_000)
         .map(|i| {

@@ -1,4 +1,4 @@
-//! Addresses as numbers, of IPv4 and of IPv6.
+//! IPv4 and IPv6 addresses as integers.
 
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
@@ -8,31 +8,31 @@ use crate::text::{length_of, mask_of, parse_ipv4, parse_ipv4_prefix};
 
 /// An address in host byte order: `u32` for IPv4, `u128` for IPv6.
 pub trait Address: Copy + Ord + Hash + Debug + Send + Sync + 'static {
-    /// How many bits it has.
+    /// The number of bits.
     const BITS: u32;
-    /// No address at all.
+    /// The unspecified address.
     const ZERO: Self;
-    /// The form in which it is written.
-    type Shown: Display + From<Self>;
-    /// The address without its last `shift` bits, of which there are fewer
-    /// than [`Address::BITS`]; the low 32 bits of that.
-    fn above(self, shift: u32) -> u32;
-    /// The address without host bits, if its prefix has so many bits.
+    /// The standard library's type, for printing.
+    type StdAddress: Display + From<Self>;
+    /// The address shifted right by `shift` bits, which must be fewer than [`Address::BITS`]; the
+    /// low 32 bits of the result.
+    fn high_bits(self, shift: u32) -> u32;
+    /// The address with the bits after a prefix of this length cleared.
     fn prefix(self, length: u32) -> Self;
-    /// Reads an address.
+    /// Parses an address.
     fn parse(text: &str) -> Option<Self>;
-    /// Reads a prefix, `ADDR/LENGTH` or `ADDR/MASK`, as address and length;
-    /// the address keeps its host bits.
+    /// Parses a prefix, `ADDR/LENGTH` or `ADDR/MASK`, to address and length. The address keeps its
+    /// host bits.
     fn parse_prefix(text: &str) -> Option<(Self, u32)>;
 }
 
 impl Address for u32 {
     const BITS: u32 = 32;
     const ZERO: u32 = 0;
-    type Shown = Ipv4Addr;
+    type StdAddress = Ipv4Addr;
 
     #[inline(always)]
-    fn above(self, shift: u32) -> u32 {
+    fn high_bits(self, shift: u32) -> u32 {
         self >> shift
     }
 
@@ -54,10 +54,10 @@ impl Address for u32 {
 impl Address for u128 {
     const BITS: u32 = 128;
     const ZERO: u128 = 0;
-    type Shown = Ipv6Addr;
+    type StdAddress = Ipv6Addr;
 
     #[inline(always)]
-    fn above(self, shift: u32) -> u32 {
+    fn high_bits(self, shift: u32) -> u32 {
         (self >> shift) as u32
     }
 
@@ -103,6 +103,6 @@ mod tests {
         }
         assert_eq!((u128::MAX.prefix(0), u128::MAX.prefix(128)), (0, u128::MAX));
         assert_eq!(u128::MAX.prefix(1), 1 << 127);
-        assert_eq!((1u128 << 127).above(96), 1 << 31);
+        assert_eq!((1u128 << 127).high_bits(96), 1 << 31);
     }
 }

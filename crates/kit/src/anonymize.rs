@@ -1,17 +1,17 @@
-//! Addresses that mean nothing any more, but share prefixes as before.
+//! Prefix-preserving anonymisation of addresses.
 //!
-//! After tcpdpriv's `-A50`: bits are turned at random, each depending on all bits
-//! before it, so that two addresses go on to share as many bits as they did.
+//! The method of tcpdpriv's `-A50`: each bit is flipped or not at random, depending on all bits
+//! before it, so that two addresses share as many leading bits afterwards as before.
 
-use crate::chance::Chance;
 use crate::icmp_error::is_error;
+use crate::rng::Rng;
 use castanet_wire::{Icmp, Ipv4Header, Tcp, Udp, ip_proto};
 use std::net::Ipv4Addr;
 
 /// A mapping of all addresses to others.
 #[derive(Clone, Debug)]
 pub struct Anonymizer {
-    /// What makes this mapping different from others.
+    /// The key of the mapping.
     secret: u64,
     /// How many leading ones are kept.
     class: u32,
@@ -20,13 +20,12 @@ pub struct Anonymizer {
 }
 
 impl Anonymizer {
-    /// A mapping made of `seed`, that keeps `class` leading ones and these first
-    /// bytes.
+    /// The mapping for `seed`, which keeps `class` leading ones and these first octets.
     pub fn new(seed: u64, class: u32, preserve: Vec<u8>) -> Anonymizer {
-        Anonymizer { secret: Chance::new(seed).bits(), class: class.min(32), preserve }
+        Anonymizer { secret: Rng::new(seed).bits(), class: class.min(32), preserve }
     }
 
-    /// What stands for an address. The two special ones stand for themselves.
+    /// The image of an address. The unspecified and the broadcast address are mapped to themselves.
     pub fn map(&self, address: Ipv4Addr) -> Ipv4Addr {
         let special = |it: Ipv4Addr| it.is_unspecified() || it.is_broadcast();
         let mut it = address;
@@ -34,21 +33,22 @@ impl Anonymizer {
             return it;
         }
         loop {
-            let turned = (0..u32::BITS)
-                .fold(0u32, |turned, bit| turned << 1 | u32::from(self.turns(it.to_bits(), bit)));
-            it = Ipv4Addr::from_bits(it.to_bits() ^ turned);
-            // What would become special takes the place that the special one leaves.
+            let flips = (0..u32::BITS)
+                .fold(0u32, |flips, bit| flips << 1 | u32::from(self.flips_bit(it.to_bits(), bit)));
+            it = Ipv4Addr::from_bits(it.to_bits() ^ flips);
+            // An address that is mapped to a special one gets the image that the special one
+            // leaves.
             if !special(it) {
                 return it;
             }
         }
     }
 
-    /// Whether a bit is turned: a random function of the bits before it.
-    fn turns(&self, address: u32, bit: u32) -> bool {
+    /// Whether a bit is flipped: a pseudorandom function of the bits before it.
+    fn flips_bit(&self, address: u32, bit: u32) -> bool {
         let before = u64::from(address) >> (u32::BITS - bit);
         let ones = (1u64 << bit) - 1;
-        // Class bits: while all before are ones, so is this, or it ends the class.
+        // Class bits: as long as all bits before are ones, this bit is kept.
         if bit < self.class && before == ones {
             return false;
         }
@@ -56,14 +56,14 @@ impl Anonymizer {
         if self.preserve.iter().any(kept) {
             return false;
         }
-        let place = before << 6 | u64::from(bit);
-        Chance::new(self.secret ^ place.wrapping_mul(0xd6e8_feb8_6659_fd93)).bits() >> 63 == 1
+        let node = before << 6 | u64::from(bit);
+        Rng::new(self.secret ^ node.wrapping_mul(0xd6e8_feb8_6659_fd93)).bits() >> 63 == 1
     }
 }
 
-/// Puts other addresses into a datagram and, if it is an ICMP error, into the one
-/// that it is about. Checksums that were right are right afterwards.
-pub fn datagram(map: &Anonymizer, bytes: &mut [u8]) {
+/// Replaces the addresses of a datagram and, if it is an ICMP error, of the quoted datagram.
+/// Correct checksums stay correct.
+pub fn anonymize_datagram(map: &Anonymizer, bytes: &mut [u8]) {
     let Some((ip, rest)) = Ipv4Header::from_prefix_mut(bytes) else { return };
     let deltas = [ip.rewrite_src(map.map(ip.src())), ip.rewrite_dst(map.map(ip.dst()))];
     let options = ip.header_len().saturating_sub(Ipv4Header::LEN);
@@ -79,8 +79,8 @@ pub fn datagram(map: &Anonymizer, bytes: &mut [u8]) {
         }
         ip_proto::ICMP => {
             let icmp = Icmp::from_prefix_mut(body).filter(|(icmp, _)| is_error(icmp.kind()));
-            // Its own checksum mends what addresses do to the sum of the inner
-            // header: that of ICMP need not know.
+            // The inner header's checksum compensates the change of its addresses, so the sum
+            // over the ICMP message is unchanged.
             if let Some((ip, _)) = icmp.and_then(|(_, inner)| Ipv4Header::from_prefix_mut(inner)) {
                 ip.rewrite_src(map.map(ip.src()));
                 ip.rewrite_dst(map.map(ip.dst()));
@@ -111,7 +111,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_kept_is_kept(a in any::<u32>(), seed in any::<u64>(), class in 0u32..6) {
+        fn class_bits_and_preserved_octets_are_kept(a in any::<u32>(), seed in any::<u64>(), class in 0u32..6) {
             let map = Anonymizer::new(seed, class, vec![18]);
             let (old, new) = (Ipv4Addr::from_bits(a), map.map(Ipv4Addr::from_bits(a)));
             prop_assert_eq!(old.octets()[0] == 18, new.octets()[0] == 18);
@@ -121,8 +121,8 @@ mod tests {
         }
     }
 
-    /// A datagram with right checksums.
-    fn made(protocol: u8, body: &[u8]) -> Vec<u8> {
+    /// A datagram with correct checksums.
+    fn build(protocol: u8, body: &[u8]) -> Vec<u8> {
         let head = [0x45, 0, 0, 20 + body.len() as u8, 0, 1, 0, 0, 64, protocol, 0, 0];
         let mut bytes = [&head[..], &[10, 0, 0, 1, 10, 0, 0, 2], body].concat();
         let (ip, rest) = Ipv4Header::from_prefix_mut(&mut bytes).unwrap();
@@ -146,15 +146,15 @@ mod tests {
     }
 
     #[test]
-    fn checksums_stay_right_also_in_errors() {
+    fn checksums_stay_correct_also_in_errors() {
         let map = Anonymizer::new(5, 0, vec![]);
-        let udp = made(ip_proto::UDP, &[0, 5, 0, 6, 0, 12, 0, 0, 1, 2, 3, 4]);
-        let error = made(ip_proto::ICMP, &[&[3, 1, 0, 0, 0, 0, 0, 0][..], &udp].concat());
+        let udp = build(ip_proto::UDP, &[0, 5, 0, 6, 0, 12, 0, 0, 1, 2, 3, 4]);
+        let error = build(ip_proto::ICMP, &[&[3, 1, 0, 0, 0, 0, 0, 0][..], &udp].concat());
         let tcp =
-            made(ip_proto::TCP, &[0, 5, 0, 6, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 2, 9, 9, 0, 0, 0, 0]);
+            build(ip_proto::TCP, &[0, 5, 0, 6, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 2, 9, 9, 0, 0, 0, 0]);
         for mut bytes in [udp, error, tcp] {
             let before = bytes.clone();
-            datagram(&map, &mut bytes);
+            anonymize_datagram(&map, &mut bytes);
             let (ip, rest) = Ipv4Header::from_prefix(&bytes).unwrap();
             assert!(ip.checksum_ok(&[]) && bytes != before);
             assert_eq!(ip.src(), map.map([10, 0, 0, 1].into()));

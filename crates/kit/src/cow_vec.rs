@@ -1,13 +1,13 @@
-//! A copy-on-write vector: copies share the chunks that none of them has changed.
+//! A copy-on-write vector: clones share the chunks that neither has changed.
 
 use std::sync::Arc;
 
-/// How many values lie in one chunk: the most that a change has to copy, some 10 µs.
+/// Values in one chunk, which is the most that a change has to copy: about 10 µs.
 const CHUNK: usize = 4096;
 
-/// Values by their places, in chunks. To [`CowVec::share`] and then to clone takes some nanoseconds a
-/// chunk. Where a chunk is shared, the first change to it copies it; where none is, a change costs a
-/// comparison, where the vectors of `imbl` would look at an atomic count on each level.
+/// A vector in chunks. [`CowVec::share`] followed by a clone takes some nanoseconds per chunk. The
+/// first change of a shared chunk copies it. Other changes cost one comparison, where the vectors
+/// of `imbl` would read an atomic counter on each level.
 #[derive(Clone, Debug)]
 pub struct CowVec<T> {
     chunks: Vec<Chunk<T>>,
@@ -16,8 +16,8 @@ pub struct CowVec<T> {
 
 #[derive(Clone, Debug)]
 struct Chunk<T> {
-    /// The values, unless others may have them, too.
-    own: Vec<T>,
+    /// The values, if they are not in `shared`.
+    unshared: Vec<T>,
     shared: Option<Arc<Vec<T>>>,
 }
 
@@ -30,25 +30,25 @@ impl<T> Default for CowVec<T> {
 impl<T: Clone> Chunk<T> {
     #[inline]
     fn values(&self) -> &[T] {
-        self.shared.as_deref().unwrap_or(&self.own)
+        self.shared.as_deref().unwrap_or(&self.unshared)
     }
 
     #[inline]
-    fn own_values(&mut self) -> &mut Vec<T> {
+    fn values_mut(&mut self) -> &mut Vec<T> {
         if self.shared.is_some() {
-            self.take_back();
+            self.unshare();
         }
-        &mut self.own
+        &mut self.unshared
     }
 
     #[cold]
-    fn take_back(&mut self) {
-        self.own = self.shared.take().map_or_else(Vec::new, Arc::unwrap_or_clone);
+    fn unshare(&mut self) {
+        self.unshared = self.shared.take().map_or_else(Vec::new, Arc::unwrap_or_clone);
     }
 
     fn share(&mut self) {
         if self.shared.is_none() {
-            self.shared = Some(Arc::new(std::mem::take(&mut self.own)));
+            self.shared = Some(Arc::new(std::mem::take(&mut self.unshared)));
         }
     }
 }
@@ -59,50 +59,50 @@ impl<T: Clone> CowVec<T> {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Adds a value behind the others.
+    /// Appends a value.
     #[inline]
     pub fn push(&mut self, value: T) {
         if self.len.is_multiple_of(CHUNK) {
-            self.chunks.push(Chunk { own: Vec::new(), shared: None });
+            self.chunks.push(Chunk { unshared: Vec::new(), shared: None });
         }
         if let Some(last) = self.chunks.last_mut() {
-            last.own_values().push(value);
+            last.values_mut().push(value);
             self.len += 1;
         }
     }
 
-    /// The value at a place.
+    /// The value at an index.
     #[inline]
     pub fn get(&self, at: usize) -> Option<&T> {
         self.chunks.get(at / CHUNK)?.values().get(at % CHUNK)
     }
 
-    /// The value at a place, to be changed.
+    /// The value at an index, mutable.
     #[inline]
     pub fn get_mut(&mut self, at: usize) -> Option<&mut T> {
-        self.chunks.get_mut(at / CHUNK)?.own_values().get_mut(at % CHUNK)
+        self.chunks.get_mut(at / CHUNK)?.values_mut().get_mut(at % CHUNK)
     }
 
-    /// The values from a place on.
+    /// The values from an index on.
     pub fn iter_from(&self, at: usize) -> impl Iterator<Item = &T> {
         let rest = self.chunks.get(at / CHUNK..).unwrap_or_default();
         rest.iter().flat_map(|chunk| chunk.values()).skip(at % CHUNK)
     }
 
-    /// Has copies share all chunks from now on, until they are changed.
+    /// Makes all chunks shareable, until they are changed.
     pub fn share(&mut self) {
         self.chunks.iter_mut().for_each(Chunk::share);
     }
 
-    /// The same for the chunk that ends at place `at`, if one does: for values that are written in
-    /// order, so that a copy has but one chunk to copy.
+    /// Makes the chunk that ends at index `at` shareable, if there is one. For values that are
+    /// written in order: a clone then has only one chunk to copy.
     #[inline]
-    pub fn share_behind(&mut self, at: usize) {
+    pub fn share_chunk_ending_at(&mut self, at: usize) {
         if (at + 1).is_multiple_of(CHUNK)
             && let Some(chunk) = self.chunks.get_mut(at / CHUNK)
         {
@@ -113,8 +113,8 @@ impl<T: Clone> CowVec<T> {
 
 #[cfg(test)]
 impl<T> CowVec<T> {
-    /// How many chunks nobody shares.
-    pub(crate) fn own_chunks(&self) -> usize {
+    /// How many chunks are not shared.
+    pub(crate) fn unshared_chunks(&self) -> usize {
         self.chunks.iter().filter(|chunk| chunk.shared.is_none()).count()
     }
 }
@@ -125,34 +125,37 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn copies_share_what_was_not_changed() {
+    fn clones_share_unchanged_chunks() {
         let mut all = CowVec::default();
         (0..10 * CHUNK + 1).for_each(|value| all.push(value));
         all.share();
         let copy = all.clone();
-        assert_eq!((all.own_chunks(), copy.own_chunks()), (0, 0));
+        assert_eq!((all.unshared_chunks(), copy.unshared_chunks()), (0, 0));
         *all.get_mut(3 * CHUNK).unwrap() = 7;
         *all.get_mut(3 * CHUNK + 1).unwrap() = 8;
         all.push(9);
-        assert_eq!((all.own_chunks(), all.len(), copy.len()), (2, 10 * CHUNK + 2, 10 * CHUNK + 1));
+        assert_eq!(
+            (all.unshared_chunks(), all.len(), copy.len()),
+            (2, 10 * CHUNK + 2, 10 * CHUNK + 1)
+        );
         assert_eq!((all.get(3 * CHUNK), copy.get(3 * CHUNK)), (Some(&7), Some(&(3 * CHUNK))));
         assert!(copy.iter_from(5).copied().eq(5..10 * CHUNK + 1));
         assert_eq!((copy.get(copy.len()), copy.iter_from(copy.len()).next()), (None, None));
     }
 
     #[test]
-    fn what_is_written_in_order_has_one_chunk_of_its_own() {
+    fn values_written_in_order_leave_one_unshared_chunk() {
         let mut all = CowVec::default();
         for at in 0..5 * CHUNK + 2 {
             all.push(at);
-            all.share_behind(at);
-            assert!(all.own_chunks() <= 1);
+            all.share_chunk_ending_at(at);
+            assert!(all.unshared_chunks() <= 1);
         }
         for at in 0..3 * CHUNK {
             *all.get_mut(at).unwrap() += 1;
-            all.share_behind(at);
+            all.share_chunk_ending_at(at);
         }
-        assert_eq!(all.own_chunks(), 1);
+        assert_eq!(all.unshared_chunks(), 1);
         assert!(all.iter_from(0).copied().take(3 * CHUNK).eq(1..=3 * CHUNK));
     }
 

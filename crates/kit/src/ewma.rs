@@ -1,18 +1,18 @@
-//! Exponentially weighted averages and rates in fixed point, as Click's counters keep them.
+//! Exponentially weighted moving averages and rates in fixed point, as in Click's counters.
 
 use crate::units::fixed_point;
 
-/// An average in which each new observation weighs `1 / 2^SHIFT`, with `SCALE` bits of fraction.
+/// An average in which each observation has weight `1 / 2^SHIFT`, with `SCALE` fraction bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirectEwma<const SHIFT: u32 = 4, const SCALE: u32 = 10> {
     scaled: u64,
 }
 
 impl<const SHIFT: u32, const SCALE: u32> DirectEwma<SHIFT, SCALE> {
-    /// Rounds the shift by `SHIFT` to the nearest.
+    /// Rounds the shift by `SHIFT` to nearest.
     const COMPENSATION: i128 = 1 << (SHIFT - 1);
 
-    /// The average, with `SCALE` bits of fraction.
+    /// The average, with `SCALE` fraction bits.
     pub fn scaled(&self) -> u64 {
         self.scaled
     }
@@ -22,12 +22,12 @@ impl<const SHIFT: u32, const SCALE: u32> DirectEwma<SHIFT, SCALE> {
         (self.scaled + (1 << SCALE >> 1)) >> SCALE
     }
 
-    /// Back to zero.
+    /// Resets the average to zero.
     pub fn clear(&mut self) {
         self.scaled = 0;
     }
 
-    /// Takes an observation.
+    /// Adds an observation.
     #[inline]
     pub fn update(&mut self, value: u64) {
         let target = (i128::from(value) << SCALE) + Self::COMPENSATION;
@@ -35,7 +35,7 @@ impl<const SHIFT: u32, const SCALE: u32> DirectEwma<SHIFT, SCALE> {
         self.scaled = moved.clamp(0, i128::from(u64::MAX)) as u64;
     }
 
-    /// Takes `n` equal observations; a hundred or more make the average equal to them.
+    /// Adds `n` equal observations; a hundred or more set the average to the value.
     pub fn update_n(&mut self, value: u64, n: u64) {
         if n >= 100 {
             self.scaled = u64::try_from(u128::from(value) << SCALE).unwrap_or(u64::MAX);
@@ -50,12 +50,12 @@ impl<const SHIFT: u32, const SCALE: u32> DirectEwma<SHIFT, SCALE> {
     }
 }
 
-/// How many epochs there are a second: Click's user-level jiffies.
+/// Epochs per second: Click's user-level jiffies.
 const EPOCHS: u64 = 1000;
 /// An epoch, in nanoseconds.
 const EPOCH: u64 = 1_000_000;
 
-/// Events a second: a moving average of the events in each millisecond.
+/// Events per second: a moving average of the events in each millisecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateEwma<const SHIFT: u32 = 4, const SCALE: u32 = 10> {
     epoch: Option<u64>,
@@ -64,7 +64,7 @@ pub struct RateEwma<const SHIFT: u32 = 4, const SCALE: u32 = 10> {
 }
 
 impl<const SHIFT: u32, const SCALE: u32> RateEwma<SHIFT, SCALE> {
-    /// Counts events at a time in nanoseconds. Zero events let the average take account of time.
+    /// Counts events at a time in nanoseconds. Zero events only advance the time.
     #[inline]
     pub fn update(&mut self, events: u64, now: u64) {
         let epoch = now / EPOCH;
@@ -81,37 +81,36 @@ impl<const SHIFT: u32, const SCALE: u32> RateEwma<SHIFT, SCALE> {
         }
     }
 
-    /// Events a second as of the last update, cut to a whole number.
+    /// Events per second at the last update, truncated.
     pub fn rate(&self) -> u64 {
         ((u128::from(self.average.scaled()) * u128::from(EPOCHS)) >> SCALE) as u64
     }
 
-    /// Events a second as of the last update, as the `rate` handler of a `Counter` has it.
+    /// Events per second at the last update, as printed by the `rate` handler of a `Counter`.
     pub fn text(&self) -> String {
         fixed_point(self.average.scaled().saturating_mul(EPOCHS), SCALE)
     }
 
-    /// Back to zero.
+    /// Resets the rate to zero.
     pub fn clear(&mut self) {
         *self = RateEwma::default();
     }
 }
 
-/// Packets and bytes over the time between the first and the last packet, as `AverageCounter`
-/// counts them.
+/// Packets and bytes over the time between the first and the last packet, for `AverageCounter`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Average {
     /// Packets since `ignore` nanoseconds after the first.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// When the first and the last packet came.
+    /// The times of the first and the last packet.
     span: Option<(u64, u64)>,
 }
 
 impl Average {
-    /// Counts packets of `bytes` bytes in all at `now`; those in the first `ignore`
-    /// nanoseconds only start the clock, those after `max` of them are not counted.
+    /// Counts packets of `bytes` bytes in all at `now`. Packets in the first `ignore` nanoseconds
+    /// only start the clock; packets after `max` nanoseconds are not counted.
     #[inline]
     pub fn update(&mut self, packets: u64, bytes: u64, now: u64, ignore: u64, max: Option<u64>) {
         let (first, last) = *self.span.get_or_insert((now, now));
@@ -126,24 +125,24 @@ impl Average {
         }
     }
 
-    /// Bits on an Ethernet link: each packet has a preamble and a gap, and perhaps a frame
-    /// check sequence besides.
+    /// The bits on an Ethernet link, with preamble and gap of each packet, and a frame check
+    /// sequence if `fcs`.
     pub fn link_bits(&self, fcs: bool) -> u64 {
         8 * (self.bytes + self.packets * if fcs { 24 } else { 20 })
     }
 
-    /// Seconds over which is counted, a millisecond at least.
+    /// The measured time in seconds, at least a millisecond.
     pub fn seconds(&self, ignore: u64) -> f64 {
         let span = self.span.map_or(0, |(first, last)| last - first);
         (span.saturating_sub(ignore) / EPOCH).max(1) as f64 / EPOCHS as f64
     }
 
-    /// `count` a second over that time.
+    /// `count` per second of the measured time.
     pub fn per_second(&self, count: u64, ignore: u64) -> f64 {
         count as f64 / self.seconds(ignore)
     }
 
-    /// Adds what another worker counted.
+    /// Adds the counts of another worker.
     pub fn merge(&mut self, other: &Average) {
         self.packets += other.packets;
         self.bytes += other.bytes;
@@ -159,12 +158,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn averages_approach_what_they_see() {
+    fn averages_approach_their_observations() {
         let mut ewma: DirectEwma = DirectEwma::default();
         ewma.update(16);
         assert_eq!(ewma.scaled(), 1024, "a sixteenth");
         (0..200).for_each(|_| ewma.update(16));
-        // Rounding stops it seven 1024ths short, in Click as well.
+        // Rounding stops it seven 1024ths short, as in Click.
         assert_eq!((ewma.average(), ewma.text().as_str()), (16, "15.993"));
         ewma.update_n(0, 100);
         assert_eq!(ewma.scaled(), 0);

@@ -1,18 +1,18 @@
-//! How to divide an IPv4 packet into fragments (RFC 791, section 3.2).
+//! Fragmentation of IPv4 packets (RFC 791, section 3.2).
 
 use crate::ipv4::*;
 
-/// One fragment to make of a packet.
+/// The layout of one fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// The length of its header: the first fragment keeps all options, the others those
-    /// whose copied flag says so.
+    /// The length of its header. The first fragment keeps all options, later ones only those with
+    /// the copied flag.
     pub header: usize,
-    /// Where its payload begins in the packet's payload.
+    /// The offset of its payload in the packet's payload.
     pub start: usize,
-    /// How long its payload is.
+    /// The length of its payload.
     pub length: usize,
-    /// Its field of flags and fragment offset.
+    /// The field of flags and fragment offset.
     pub field: u16,
 }
 
@@ -22,11 +22,11 @@ impl Fragment {
         self.header + self.length
     }
 
-    /// Writes the fragment's header, checksum included, and returns its length.
+    /// Writes the fragment's header with its checksum and returns its length.
     ///
-    /// `original` is the header of the packet divided.
-    pub fn write_header(&self, original: &[u8], out: &mut [u8; LONGEST]) -> usize {
-        let kept = original.len().min(LONGEST);
+    /// `original` is the header of the packet.
+    pub fn write_header(&self, original: &[u8], out: &mut [u8; MAX_HEADER]) -> usize {
+        let kept = original.len().min(MAX_HEADER);
         out[..kept].copy_from_slice(&original[..kept]);
         if self.start > 0 {
             copy_options(original, out);
@@ -40,7 +40,7 @@ impl Fragment {
     }
 }
 
-/// The fragments of one packet, in order.
+/// An iterator over the fragments of a packet, in order.
 #[derive(Clone, Debug)]
 pub struct Fragments {
     mtu: usize,
@@ -51,11 +51,11 @@ pub struct Fragments {
     next: Fragment,
 }
 
-/// Divides a packet with a `payload` of so many bytes so that none is longer than `mtu`.
+/// Fragments a packet with `payload` bytes of payload so that no fragment is longer than `mtu`.
 ///
-/// None if that cannot be: the MTU has no room for a header and eight bytes, or the header is
-/// malformed. A packet that fits is its own only fragment. Whether the packet may be divided
-/// (`may_divide`) is the caller's business; the fragments do not forbid it.
+/// `None` if that is impossible: the MTU has no room for a header and eight bytes, or the header is
+/// malformed. A packet that fits becomes a single fragment. The caller checks whether the packet
+/// may be fragmented (`may_divide`); the fragments' headers allow it.
 pub fn divide(header: &[u8], payload: usize, mtu: usize) -> Option<Fragments> {
     let header = crate::ipv4::header(header)?;
     let room = mtu.checked_sub(header.len())? & !7;
@@ -68,11 +68,11 @@ pub fn divide(header: &[u8], payload: usize, mtu: usize) -> Option<Fragments> {
     let fits = header.len() + payload <= mtu;
     let length = if fits { payload } else { room };
     let first = Fragment { header: header.len(), start: 0, length, field };
-    let later = PLAIN + copy_options(header, &mut [0; LONGEST]);
+    let later = MIN_HEADER + copy_options(header, &mut [0; MAX_HEADER]);
     Some(Fragments { mtu, later, payload, field, next: first })
 }
 
-/// Whether the packet's sender allows it to be divided.
+/// Whether the packet's header allows fragmentation.
 pub fn may_divide(header: &[u8]) -> bool {
     u16_at(header, FRAGMENT) & DONT_FRAGMENT == 0
 }
@@ -98,10 +98,10 @@ impl Iterator for Fragments {
     }
 }
 
-/// Writes the options that every fragment carries after a plain header, padded to whole
+/// Writes the options that are copied to every fragment after a plain header, padded to whole
 /// words, and returns their length.
-fn copy_options(header: &[u8], out: &mut [u8; LONGEST]) -> usize {
-    let mut end = PLAIN;
+fn copy_options(header: &[u8], out: &mut [u8; MAX_HEADER]) -> usize {
+    let mut end = MIN_HEADER;
     for option in Options::new(header).map_while(Result::ok) {
         if option.kind & COPIED != 0 {
             out[end..end + option.length]
@@ -111,7 +111,7 @@ fn copy_options(header: &[u8], out: &mut [u8; LONGEST]) -> usize {
     }
     let padded = end.next_multiple_of(4);
     out[end..padded].fill(END);
-    padded - PLAIN
+    padded - MIN_HEADER
 }
 
 #[cfg(test)]
@@ -143,11 +143,11 @@ mod tests {
     }
 
     #[test]
-    fn only_copied_options_go_along() {
+    fn only_copied_options_are_in_later_fragments() {
         let header = header(&[7, 7, 4, 0, 0, 0, 0, 1, 0x94, 4, 0, 0], 0);
         let list: Vec<Fragment> = divide(&header, 100, 64).unwrap().collect();
         assert_eq!((list[0].header, list[1].header), (32, 24));
-        let mut out = [0; LONGEST];
+        let mut out = [0; MAX_HEADER];
         let length = list[1].write_header(&header, &mut out);
         assert_eq!(out[20..length], [0x94, 4, 0, 0]);
         assert_eq!(list[0].write_header(&header, &mut out), 32);
@@ -175,7 +175,7 @@ mod tests {
                 prop_assert_eq!(f.field & OFFSET, (field & OFFSET) + (at / 8) as u16);
                 prop_assert_eq!(f.field & MORE_FRAGMENTS != 0, !last || field & 0x2000 != 0);
                 prop_assert!(last || f.length % 8 == 0 && f.length > 0);
-                let mut out = [0; LONGEST];
+                let mut out = [0; MAX_HEADER];
                 let length = f.write_header(&header, &mut out);
                 prop_assert_eq!(length, usize::from(out[0] & 15) * 4);
                 prop_assert_eq!(usize::from(u16_at(&out, 2)), f.total());

@@ -1,75 +1,76 @@
-//! How to divide an IPv6 packet into fragments (RFC 8200, section 4.5).
+//! Fragmentation of IPv6 packets (RFC 8200, section 4.5).
 
 use castanet_wire::extension::{Extension, UpperLayer};
 use castanet_wire::{Fragment6, Ipv6Header, ip_proto};
 
-/// One fragment to make of a packet.
+/// The layout of one fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// Where it begins in what is divided.
+pub struct FragmentRange {
+    /// The offset in the fragmentable part.
     pub start: usize,
-    /// How many bytes of that it has.
+    /// The length in bytes.
     pub length: usize,
-    /// Whether more follow.
+    /// Whether further fragments follow.
     pub more: bool,
 }
 
-/// A packet that can be divided.
+/// A packet that is to be fragmented.
 #[derive(Clone, Copy, Debug)]
-pub struct Division<'a> {
-    /// The headers that each fragment has.
+pub struct Fragmentation<'a> {
+    /// The headers that each fragment repeats.
     head: &'a [u8],
-    /// What is divided.
+    /// The fragmentable part.
     body: &'a [u8],
-    /// The last extension header of the head, if it has one.
+    /// The offset of the last extension header of the head, if there is one.
     last: Option<usize>,
     room: usize,
 }
 
-/// Divides a packet, from its IPv6 header on and without padding, so that no fragment is longer
-/// than `mtu`.
+/// Prepares the fragmentation of a packet, from its IPv6 header on and without padding, so that no
+/// fragment is longer than `mtu`.
 ///
-/// None if that cannot be: the packet is a fragment, or the MTU has no room for its headers and
-/// eight bytes.
-pub fn divide<'a>(packet: &'a [u8], upper: &UpperLayer, mtu: usize) -> Option<Division<'a>> {
+/// `None` if that is impossible: the packet is a fragment, or the MTU has no room for its headers
+/// and eight bytes.
+pub fn divide<'a>(packet: &'a [u8], upper: &UpperLayer, mtu: usize) -> Option<Fragmentation<'a>> {
     let (head, body) = packet.split_at_checked(Ipv6Header::LEN + upper.per_fragment_len)?;
     let room = mtu.checked_sub(head.len() + Fragment6::LEN)? & !7;
     let whole = upper.fragment.is_none() && body.len() <= usize::from(u16::MAX);
-    (whole && room >= 8).then_some(Division { head, body, last: upper.last_per_fragment, room })
+    (whole && room >= 8).then_some(Fragmentation { head, body, last: upper.last_per_fragment, room })
 }
 
-impl Division<'_> {
+impl Fragmentation<'_> {
     /// The fragments, in order.
-    pub fn pieces(&self) -> impl Iterator<Item = Piece> + use<> {
+    pub fn fragments(&self) -> impl Iterator<Item = FragmentRange> + use<> {
         let (all, room) = (self.body.len(), self.room);
         (0..all.max(1)).step_by(room).map(move |start| {
             let length = room.min(all - start);
-            Piece { start, length, more: start + length < all }
+            FragmentRange { start, length, more: start + length < all }
         })
     }
 
-    /// How long a fragment is.
-    pub fn total(&self, piece: Piece) -> usize {
-        self.head.len() + Fragment6::LEN + piece.length
+    /// The length of a whole fragment.
+    pub fn total(&self, range: FragmentRange) -> usize {
+        self.head.len() + Fragment6::LEN + range.length
     }
 
-    /// Writes a fragment into `out`, which is as long as it; `id` tells which packet it is of.
-    pub fn write(&self, piece: Piece, id: u32, out: &mut [u8]) {
+    /// Writes a fragment into `out`, which must have its length; `id` is the packet's
+    /// identification.
+    pub fn write(&self, range: FragmentRange, id: u32, out: &mut [u8]) {
         let (head, rest) = out.split_at_mut(self.head.len());
         head.copy_from_slice(self.head);
-        let next = self.chain(head);
-        let header = Fragment6::new(next, piece.start as u16, piece.more, id);
+        let next = self.insert_fragment_header(head);
+        let header = Fragment6::new(next, range.start as u16, range.more, id);
         let (fragment, body) = rest.split_at_mut(Fragment6::LEN);
         fragment.copy_from_slice(header.bytes());
-        body.copy_from_slice(&self.body[piece.start..piece.start + piece.length]);
+        body.copy_from_slice(&self.body[range.start..range.start + range.length]);
         let extensions = self.head.len() - Ipv6Header::LEN;
         if let Some((ip, _)) = Ipv6Header::from_prefix_mut(out) {
-            ip.set_payload_len((extensions + Fragment6::LEN + piece.length) as u16);
+            ip.set_payload_len((extensions + Fragment6::LEN + range.length) as u16);
         }
     }
 
-    /// Says in the headers that a fragment header comes next, and gives what did.
-    fn chain(&self, head: &mut [u8]) -> u8 {
+    /// Sets the next header of the head to the fragment header, and returns the previous value.
+    fn insert_fragment_header(&self, head: &mut [u8]) -> u8 {
         let Some((ip, extensions)) = Ipv6Header::from_prefix_mut(head) else { return 0 };
         let last = self.last.and_then(|at| Extension::from_prefix_mut(extensions.get_mut(at..)?));
         match last {
@@ -110,14 +111,14 @@ mod tests {
             let ip = Ipv6Header::new(next, Ipv6Addr::LOCALHOST, Ipv6Addr::LOCALHOST, body.len() as u16);
             let packet = [&ip.0[..], &body].concat();
             let upper = extension::upper_layer(next, &body);
-            let Some(division) = divide(&packet, &upper, mtu) else {
+            let Some(fragmentation) = divide(&packet, &upper, mtu) else {
                 prop_assert!(mtu < 40 + options * 8 + 8 + 8);
                 return Ok(());
             };
             let mut whole: Vec<u8> = Vec::new();
-            for piece in division.pieces() {
-                let mut out = vec![0; division.total(piece)];
-                division.write(piece, id, &mut out);
+            for range in fragmentation.fragments() {
+                let mut out = vec![0; fragmentation.total(range)];
+                fragmentation.write(range, id, &mut out);
                 prop_assert!(out.len() <= mtu);
                 let (ip, rest) = Ipv6Header::from_prefix(&out).unwrap();
                 prop_assert_eq!(usize::from(ip.payload_len()), rest.len());

@@ -1,68 +1,73 @@
-//! When an ICMPv6 error message may be sent, and what of the offending packet goes into it
-//! (RFC 4443, section 2.4).
+//! Generation of ICMPv6 errors: whether one may be sent, and how much of the packet it quotes (RFC
+//! 4443, section 2.4).
 
 use castanet_wire::{Icmp, Ipv6Header, extension, icmp6, ip_proto};
 
-/// Why no error message may be sent about a packet.
+/// The reason why no error may be sent about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Silence {
+pub enum Suppression {
     /// The packet has no complete IPv6 header.
     Malformed,
     /// The packet is an ICMPv6 error or a redirect itself, or too short to tell.
     AboutError,
-    /// Its destination is a group.
+    /// The destination is a multicast address.
     GroupDestination,
-    /// It came as a broadcast or multicast of the link.
+    /// The packet came as a broadcast or multicast of the link.
     LinkGroup,
-    /// Its source does not name a single host.
+    /// The source is not the address of a single host.
     BadSource,
-    /// It is a fragment other than the first, of which nobody can tell what it carries.
+    /// The packet is a later fragment, so that its ICMPv6 type is unknown.
     LaterFragment,
 }
 
-/// Parameter problem: an option that is not known, which its sender may ask about.
+/// Parameter problem: an unknown option, which its sender may probe for.
 const UNKNOWN_OPTION: u8 = 2;
 
 /// Whether an error of this type and code may be sent about a `packet`, from its IPv6 header on.
 ///
-/// `link_group` says that the packet came as a broadcast or multicast of its link.
-pub fn allowed(packet: &[u8], kind: u8, code: u8, link_group: bool) -> Result<(), Silence> {
-    let (header, rest) = Ipv6Header::from_prefix(packet).ok_or(Silence::Malformed)?;
+/// `link_group` tells whether the packet came as a broadcast or multicast of its link.
+pub fn check_allowed(
+    packet: &[u8],
+    kind: u8,
+    code: u8,
+    link_group: bool,
+) -> Result<(), Suppression> {
+    let (header, rest) = Ipv6Header::from_prefix(packet).ok_or(Suppression::Malformed)?;
     let upper = extension::upper_layer(header.next_header(), rest);
     if upper.protocol == ip_proto::ICMPV6 {
         if upper.is_later_fragment() {
-            return Err(Silence::LaterFragment);
+            return Err(Suppression::LaterFragment);
         }
         let message = Icmp::from_prefix(&rest[upper.offset..]);
         let error =
             |(icmp, _): (&Icmp, _)| icmp6::is_error(icmp.kind()) || icmp.kind() == icmp6::REDIRECT;
         if message.is_none_or(error) {
-            return Err(Silence::AboutError);
+            return Err(Suppression::AboutError);
         }
     }
-    // RFC 4443, 2.4 (e.3): path MTU discovery works for groups too.
+    // RFC 4443, 2.4 (e.3): path MTU discovery works for multicast, too.
     let about_groups =
         kind == icmp6::TOO_BIG || (kind, code) == (icmp6::PARAMETER_PROBLEM, UNKNOWN_OPTION);
     if header.dst().is_multicast() && !about_groups {
-        return Err(Silence::GroupDestination);
+        return Err(Suppression::GroupDestination);
     }
     if link_group && !about_groups {
-        return Err(Silence::LinkGroup);
+        return Err(Suppression::LinkGroup);
     }
     let src = header.src();
     if src.is_multicast() || src.is_unspecified() || src.is_loopback() {
-        return Err(Silence::BadSource);
+        return Err(Suppression::BadSource);
     }
     Ok(())
 }
 
-/// The longest error (RFC 4443, 2.4 (c)): what every link of IPv6 carries whole.
-pub const LONGEST: usize = 1280;
+/// The longest error (RFC 4443, 2.4 (c)): the minimum IPv6 MTU.
+pub const MAX_ERROR_LEN: usize = 1280;
 
-/// How many bytes of a packet of `length` bytes an error has room for, behind an IPv6 header
-/// and `head` bytes of its own.
-pub fn quote(length: usize, head: usize) -> usize {
-    length.min(LONGEST - Ipv6Header::LEN - head)
+/// How many bytes of a packet of `length` bytes fit into an error, after an IPv6 header and `head`
+/// further bytes.
+pub fn quote_len(length: usize, head: usize) -> usize {
+    length.min(MAX_ERROR_LEN - Ipv6Header::LEN - head)
 }
 
 #[cfg(test)]
@@ -77,13 +82,13 @@ mod tests {
         [&Ipv6Header::new(next, src, dst, payload.len() as u16).0[..], payload].concat()
     }
 
-    fn verdict(packet: &[u8]) -> Result<(), Silence> {
-        allowed(packet, icmp6::TIME_EXCEEDED, 0, false)
+    fn verdict(packet: &[u8]) -> Result<(), Suppression> {
+        check_allowed(packet, icmp6::TIME_EXCEEDED, 0, false)
     }
 
     #[test]
-    fn every_silence_has_its_reason() {
-        use Silence::*;
+    fn every_suppression_has_its_reason() {
+        use Suppression::*;
         let icmp = |kind: u8| [kind, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(verdict(&packet(17, HOST, HOST, &[])), Ok(()));
         assert_eq!(verdict(&packet(58, HOST, HOST, &icmp(icmp6::ECHO))), Ok(()));
@@ -101,10 +106,10 @@ mod tests {
             assert_eq!(verdict(&packet(17, src, HOST, &[])), Err(BadSource));
         }
         let plain = packet(17, HOST, HOST, &[]);
-        assert_eq!(allowed(&plain, icmp6::UNREACHABLE, 0, true), Err(LinkGroup));
+        assert_eq!(check_allowed(&plain, icmp6::UNREACHABLE, 0, true), Err(LinkGroup));
         for (kind, code) in [(icmp6::TOO_BIG, 0), (icmp6::PARAMETER_PROBLEM, 2)] {
-            assert_eq!(allowed(&packet(17, HOST, GROUP, &[]), kind, code, true), Ok(()));
+            assert_eq!(check_allowed(&packet(17, HOST, GROUP, &[]), kind, code, true), Ok(()));
         }
-        assert_eq!((quote(100, 8), quote(9000, 8)), (100, 1232));
+        assert_eq!((quote_len(100, 8), quote_len(9000, 8)), (100, 1232));
     }
 }

@@ -1,5 +1,5 @@
-//! When an ICMP error message may be sent, and what of the offending packet goes into it
-//! (RFC 1812, section 4.3.2; RFC 1122, section 3.2.2).
+//! Generation of ICMP errors: whether one may be sent, and how much of the packet it quotes (RFC
+//! 1812, section 4.3.2; RFC 1122, section 3.2.2).
 
 use crate::ipv4::*;
 
@@ -7,32 +7,32 @@ const ICMP: u8 = 1;
 
 /// ICMP types that report errors.
 pub const UNREACHABLE: u8 = 3;
-/// Obsolete (RFC 6633), but Click knows it.
+/// Obsolete (RFC 6633), but supported by Click.
 pub const SOURCE_QUENCH: u8 = 4;
-/// Use another gateway.
+/// The sender should use another gateway.
 pub const REDIRECT: u8 = 5;
-/// Time to live or time for reassembly exceeded.
+/// The time to live or the time for reassembly is exceeded.
 pub const TIME_EXCEEDED: u8 = 11;
-/// The header is wrong at a given byte.
+/// The header has an error at a given byte.
 pub const PARAMETER_PROBLEM: u8 = 12;
 
-/// Why no error message may be sent about a packet.
+/// The reason why no error may be sent about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Silence {
+pub enum Suppression {
     /// The packet has no complete IPv4 header.
     Malformed,
-    /// The packet is an ICMP error itself, or too short an ICMP packet to tell.
+    /// The packet is an ICMP error itself, or an ICMP packet too short to tell.
     AboutError,
-    /// Its destination is a broadcast or multicast address.
+    /// The destination is a broadcast or multicast address.
     GroupDestination,
-    /// It came as a broadcast or multicast of the link.
+    /// The packet came as a broadcast or multicast of the link.
     LinkGroup,
-    /// Its source does not name a single host: it is zero, loopback, multicast, broadcast or
-    /// of class E.
+    /// The source is not the address of a single host: it is zero, loopback, multicast, broadcast
+    /// or of class E.
     BadSource,
-    /// It is a fragment other than the first.
+    /// The packet is a later fragment.
     LaterFragment,
-    /// It is source-routed, and the error would be a redirect (RFC 1812, 5.2.7.2).
+    /// The packet is source-routed, and the error would be a redirect (RFC 1812, 5.2.7.2).
     RoutedRedirect,
 }
 
@@ -41,54 +41,59 @@ pub fn is_error(icmp_type: u8) -> bool {
     matches!(icmp_type, UNREACHABLE | SOURCE_QUENCH | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM)
 }
 
-/// Whether an address in host byte order is that of one host, for all that can be seen from
-/// it. `bad` are addresses known to be otherwise, such as the broadcast addresses of networks.
+/// Whether an address in host byte order may be that of a single host. `bad` has addresses that are
+/// known not to be, such as the broadcast addresses of networks.
 pub fn is_unicast(address: u32, bad: &[u32]) -> bool {
     address != u32::MAX && address >> 28 != 0xE && !bad.contains(&address)
 }
 
-/// Whether an address may be a packet's source (RFC 1812, section 5.3.7).
+/// Whether an address is valid as a packet's source (RFC 1812, section 5.3.7).
 pub fn is_valid_source(address: u32, bad: &[u32]) -> bool {
     is_unicast(address, bad) && !matches!(address >> 24, 0 | 127 | 0xF0..)
 }
 
 /// Whether an error of `icmp_type` may be sent about a `packet`, from its IPv4 header on.
 ///
-/// `link_group` says that the packet came as a broadcast or multicast of its link, `bad` are
-/// addresses known not to be single hosts'.
-pub fn allowed(packet: &[u8], icmp_type: u8, link_group: bool, bad: &[u32]) -> Result<(), Silence> {
-    let header = header(packet).ok_or(Silence::Malformed)?;
+/// `link_group` tells whether the packet came as a broadcast or multicast of its link; `bad` has
+/// addresses known not to be single hosts.
+pub fn check_allowed(
+    packet: &[u8],
+    icmp_type: u8,
+    link_group: bool,
+    bad: &[u32],
+) -> Result<(), Suppression> {
+    let header = header(packet).ok_or(Suppression::Malformed)?;
     let first = u16_at(header, FRAGMENT) & OFFSET == 0;
-    // A later fragment has no ICMP header to look at.
+    // A later fragment has no ICMP header.
     if header[PROTOCOL] == ICMP && first {
         let message = &packet[header.len()..];
         if message.len() < 4 || is_error(message[0]) {
-            return Err(Silence::AboutError);
+            return Err(Suppression::AboutError);
         }
     }
     if !is_unicast(u32_at(header, DESTINATION), bad) {
-        return Err(Silence::GroupDestination);
+        return Err(Suppression::GroupDestination);
     }
     if link_group {
-        return Err(Silence::LinkGroup);
+        return Err(Suppression::LinkGroup);
     }
     if !is_valid_source(u32_at(header, SOURCE), bad) {
-        return Err(Silence::BadSource);
+        return Err(Suppression::BadSource);
     }
     if !first {
-        return Err(Silence::LaterFragment);
+        return Err(Suppression::LaterFragment);
     }
     if icmp_type == REDIRECT && source_route(header).is_some() {
-        return Err(Silence::RoutedRedirect);
+        return Err(Suppression::RoutedRedirect);
     }
     Ok(())
 }
 
-/// The source route that a reply about the packet must take: the recorded part of the
-/// packet's own, reversed (RFC 1812, section 4.3.2.6).
+/// The source route option for a reply about the packet: the recorded part of the packet's own
+/// route, reversed (RFC 1812, section 4.3.2.6).
 ///
-/// Returns the option, padded to whole words, and its length; none if there is no route, or
-/// if `problem`, the byte that a parameter problem is about, lies in it.
+/// Returns the option, padded to whole words, and its length. `None` if there is no route, or if
+/// `problem`, the byte that a parameter problem points at, lies in the option.
 pub fn reply_route(packet: &[u8], problem: Option<usize>) -> Option<([u8; 40], usize)> {
     let header = header(packet)?;
     let option = source_route(header)?;
@@ -105,7 +110,7 @@ pub fn reply_route(packet: &[u8], problem: Option<usize>) -> Option<([u8; 40], u
     Some((out, recorded.next_multiple_of(4)))
 }
 
-/// The first source route option whose pointer makes sense.
+/// The first source route option with a valid pointer.
 fn source_route(header: &[u8]) -> Option<IpOption> {
     Options::new(header).map_while(Result::ok).find(|option| {
         let pointer = header.get(option.at + 2).map_or(0, |&p| usize::from(p));
@@ -117,10 +122,10 @@ fn source_route(header: &[u8]) -> Option<IpOption> {
     })
 }
 
-/// How many bytes of a packet of `length` bytes an error message has room for, if it is to be
-/// at most `mtu` bytes long (RFC 1812, 4.3.2.3 says 576) with `route` bytes of options.
-pub fn quote(length: usize, mtu: usize, route: usize) -> usize {
-    length.min(mtu.saturating_sub(PLAIN + route + 8))
+/// How many bytes of a packet of `length` bytes fit into an error of at most `mtu` bytes (RFC 1812,
+/// 4.3.2.3 says 576) with `route` bytes of options.
+pub fn quote_len(length: usize, mtu: usize, route: usize) -> usize {
+    length.min(mtu.saturating_sub(MIN_HEADER + route + 8))
 }
 
 #[cfg(test)]
@@ -138,8 +143,8 @@ mod tests {
     const SRC: u32 = 0x0a00_0001;
     const DST: u32 = 0x1400_0001;
 
-    fn verdict(packet: &[u8]) -> Result<(), Silence> {
-        allowed(packet, TIME_EXCEEDED, false, &[0x0aff_ffff])
+    fn verdict(packet: &[u8]) -> Result<(), Suppression> {
+        check_allowed(packet, TIME_EXCEEDED, false, &[0x0aff_ffff])
     }
 
     #[test]
@@ -152,8 +157,8 @@ mod tests {
     }
 
     #[test]
-    fn every_silence_has_its_reason() {
-        use Silence::*;
+    fn every_suppression_has_its_reason() {
+        use Suppression::*;
         for error in [UNREACHABLE, SOURCE_QUENCH, REDIRECT, TIME_EXCEEDED, PARAMETER_PROBLEM] {
             let mut p = packet(1, SRC, DST);
             p[20] = error;
@@ -169,7 +174,7 @@ mod tests {
         let mut later = packet(1, SRC, DST);
         (later[7], later[20]) = (1, 3);
         assert_eq!(verdict(&later), Err(LaterFragment));
-        assert_eq!(allowed(&packet(17, SRC, DST), 3, true, &[]), Err(LinkGroup));
+        assert_eq!(check_allowed(&packet(17, SRC, DST), 3, true, &[]), Err(LinkGroup));
         assert_eq!(verdict(&[0x45, 0]), Err(Malformed));
         assert_eq!(verdict(&[]), Err(Malformed));
     }
@@ -179,7 +184,7 @@ mod tests {
         let mut p = packet(17, SRC, DST);
         p[0] = 0x48;
         p.splice(20..20, [131, 11, 12, 1, 1, 1, 1, 2, 2, 2, 2, 0]);
-        assert_eq!(allowed(&p, REDIRECT, false, &[]), Err(Silence::RoutedRedirect));
+        assert_eq!(check_allowed(&p, REDIRECT, false, &[]), Err(Suppression::RoutedRedirect));
         assert_eq!(verdict(&p), Ok(()));
         let (route, length) = reply_route(&p, None).unwrap();
         assert_eq!(route[..length], [131, 11, 4, 2, 2, 2, 2, 1, 1, 1, 1, 0]);
@@ -187,7 +192,7 @@ mod tests {
         assert!(reply_route(&p, Some(12)).is_some());
         p[22] = 4;
         assert_eq!(reply_route(&p, None).map(|(r, l)| r[..l].to_vec()), Some(vec![131, 3, 4, 0]));
-        assert_eq!(quote(1500, 576, 12), 536);
-        assert_eq!(quote(28, 576, 0), 28);
+        assert_eq!(quote_len(1500, 576, 12), 536);
+        assert_eq!(quote_len(28, 576, 0), 28);
     }
 }

@@ -1,31 +1,31 @@
-//! What a router checks of an IPv6 header before it believes it (RFC 8200, section 3).
+//! Validation of IPv6 headers (RFC 8200, section 3).
 
 use castanet_wire::{Ipv6Header, extension};
 use std::net::Ipv6Addr;
 
-/// What is wrong with a header.
+/// A defect of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Fewer bytes than a header has.
+    /// Fewer bytes than a header.
     Tiny,
     /// Not version 6.
     Version,
     /// The payload is longer than the packet.
     Length,
-    /// The source is nobody's address.
+    /// The source is not a valid address.
     Source,
 }
 
-/// What a good header says.
+/// The lengths in a valid header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Checked {
-    /// Length of the header, with extension headers if these were asked for.
+pub struct ValidHeader {
+    /// The length of the header, with extension headers if the check includes these.
     pub header_len: usize,
-    /// Length of the packet without padding of the link.
+    /// The length of the packet without padding of the link.
     pub total_len: usize,
 }
 
-/// What to check.
+/// The configuration of a check.
 #[derive(Clone, Debug)]
 pub struct HeaderCheck {
     bad_sources: Box<[Ipv6Addr]>,
@@ -33,20 +33,20 @@ pub struct HeaderCheck {
 }
 
 impl HeaderCheck {
-    /// A check that refuses these sources and all groups, and looks for where the transport
-    /// header begins behind extension headers if told so.
+    /// A check that refuses these sources and all multicast sources, and that skips extension
+    /// headers to find the transport header if `extensions`.
     pub fn new(bad_sources: &[Ipv6Addr], extensions: bool) -> Self {
         HeaderCheck { bad_sources: bad_sources.into(), extensions }
     }
 
-    /// Checks the header that `bytes` begin with.
+    /// Checks the header at the start of `bytes`.
     #[inline]
-    pub fn check(&self, bytes: &[u8]) -> Result<Checked, Fault> {
+    pub fn check(&self, bytes: &[u8]) -> Result<ValidHeader, Fault> {
         let (header, rest) = Ipv6Header::from_prefix(bytes).ok_or(Fault::Tiny)?;
         if header.version() != 6 {
             return Err(Fault::Version);
         }
-        // A length of zero is that of a jumbogram (RFC 2675), or of nothing.
+        // A length of zero is that of a jumbogram (RFC 2675), or of an empty payload.
         let payload = rest.get(..header.payload_len().into()).ok_or(Fault::Length)?;
         let source = header.src();
         if source.is_multicast() || self.bad_sources.contains(&source) {
@@ -57,7 +57,7 @@ impl HeaderCheck {
             false => 0,
         };
         let header_len = Ipv6Header::LEN + extensions;
-        Ok(Checked { header_len, total_len: Ipv6Header::LEN + payload.len() })
+        Ok(ValidHeader { header_len, total_len: Ipv6Header::LEN + payload.len() })
     }
 }
 
@@ -74,15 +74,15 @@ mod tests {
     }
 
     #[test]
-    fn good_headers_say_where_they_and_the_packet_end() {
+    fn valid_headers_have_their_lengths() {
         for (extensions, header_len) in [(false, 40), (true, 48)] {
             let checked = HeaderCheck::new(&[BAD], extensions).check(&packet(|_| ()));
-            assert_eq!(checked, Ok(Checked { header_len, total_len: 52 }));
+            assert_eq!(checked, Ok(ValidHeader { header_len, total_len: 52 }));
         }
     }
 
     #[test]
-    fn every_fault_is_found() {
+    fn every_fault_is_detected() {
         let check = HeaderCheck::new(&[BAD], true);
         let found = |change: fn(&mut Ipv6Header)| check.check(&packet(change)).err();
         assert_eq!(check.check(&[0x60; 39]), Err(Fault::Tiny));

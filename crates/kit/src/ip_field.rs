@@ -1,24 +1,24 @@
-//! A field of an IP packet by its name, as `AggregateIP` takes it.
+//! Fields of IP packets by name, for `AggregateIP`.
 //!
-//! `ip src/8`, `ip[8:2] & 0x3f0`, `tcp{106-111}`, `data[0]`: a header, a place in
-//! it in bytes or bits, and which bits of it count.
+//! A field is written as `ip src/8`, `ip[8:2] & 0x3f0`, `tcp{106-111}` or `data[0]`: a header, a
+//! position in it in bytes or bits, and a mask.
 
 use castanet_wire::{Ipv4Header, Tcp, ip_proto};
 
-/// What a field's place is counted from.
+/// The header that a field's position is relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
     /// The IP header.
     Ip,
-    /// What follows it.
+    /// The transport header.
     Transport,
-    /// What follows the header of TCP or UDP.
+    /// The payload after the header of TCP or UDP.
     Payload,
 }
 
 impl Header {
-    /// As handlers say it.
-    pub fn word(self) -> &'static str {
+    /// The name in handlers.
+    pub fn name(self) -> &'static str {
         match self {
             Header::Ip => "ip",
             Header::Transport => "transp",
@@ -32,23 +32,23 @@ impl Header {
 pub struct IpField {
     /// The protocol that has the field; 0 for any, [`PORTS`] for those with ports.
     protocol: u8,
-    /// What the place is counted from.
+    /// The header that the position is relative to.
     pub header: Header,
     /// The first bit.
     pub bit_offset: u32,
-    /// How many bits; at most 32.
+    /// The number of bits, at most 32.
     pub bit_length: u32,
 }
 
 /// TCP or UDP.
 const PORTS: u8 = u8::MAX;
-/// The longest field.
-const LONGEST: u32 = 32;
-/// The farthest bit.
-const FARTHEST: u32 = 8 * u16::MAX as u32;
+/// The longest field in bits.
+const MAX_BITS: u32 = 32;
+/// The largest bit offset.
+const MAX_BIT_OFFSET: u32 = 8 * u16::MAX as u32;
 
-/// Protocol, name, first bit, bits.
-const NAMED: &[(&str, &str, u32, u32)] = &[
+/// Protocol, name, first bit, number of bits.
+const FIELDS: &[(&str, &str, u32, u32)] = &[
     ("ip", "vers", 0, 4),
     ("ip", "hl", 4, 4),
     ("ip", "tos", 8, 8),
@@ -92,7 +92,7 @@ const NAMED: &[(&str, &str, u32, u32)] = &[
     ("ports", "dport", 16, 16),
 ];
 
-/// Protocol and header that a word stands for.
+/// The protocol and the header that a word stands for.
 fn header(word: &str) -> Option<(u8, Header)> {
     Some(match word {
         "ip" => (0, Header::Ip),
@@ -106,7 +106,7 @@ fn header(word: &str) -> Option<(u8, Header)> {
     })
 }
 
-fn number(text: &str) -> Result<u32, String> {
+fn parse_number(text: &str) -> Result<u32, String> {
     let text = text.trim();
     let value = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
         Some(hex) => u32::from_str_radix(hex, 16),
@@ -116,70 +116,70 @@ fn number(text: &str) -> Result<u32, String> {
 }
 
 impl IpField {
-    /// Reads a field and its mask.
+    /// Parses a field and its mask.
     pub fn parse(text: &str) -> Result<IpField, String> {
         let text = text.trim();
         let end = text.find(['/', '&']).unwrap_or(text.len());
-        let (place, mask) = text.split_at(end);
-        let mut field = match place.find(['[', '{']) {
-            Some(at) => IpField::at(place[..at].trim(), place[at..].trim())?,
-            None => IpField::named(place)?,
+        let (position, mask) = text.split_at(end);
+        let mut field = match position.find(['[', '{']) {
+            Some(at) => IpField::parse_position(position[..at].trim(), position[at..].trim())?,
+            None => IpField::parse_named(position)?,
         };
-        field.mask(mask)?;
+        field.apply_mask(mask)?;
         match field.bit_length {
             0 => Err("field has no bits".into()),
-            bits if bits > LONGEST => Err(format!("too many bits: {bits}, at most {LONGEST}")),
+            bits if bits > MAX_BITS => Err(format!("too many bits: {bits}, at most {MAX_BITS}")),
             _ => Ok(field),
         }
     }
 
-    fn named(place: &str) -> Result<IpField, String> {
-        let words: Vec<&str> = place.split_whitespace().collect();
+    fn parse_named(position: &str) -> Result<IpField, String> {
+        let words: Vec<&str> = position.split_whitespace().collect();
         let (of, name) = match words.as_slice() {
             [name] => ("ports", *name),
             [of, name] => (*of, *name),
-            _ => return Err(format!("'{place}' is not a field")),
+            _ => return Err(format!("'{position}' is not a field")),
         };
-        let known = NAMED.iter().find(|entry| (entry.0, entry.1) == (of, name));
-        let unknown = || format!("unknown field '{}'", place.trim());
+        let known = FIELDS.iter().find(|entry| (entry.0, entry.1) == (of, name));
+        let unknown = || format!("unknown field '{}'", position.trim());
         let &(_, _, bit_offset, bit_length) = known.ok_or_else(unknown)?;
         let (protocol, header) = header(of).ok_or_else(unknown)?;
         Ok(IpField { protocol, header, bit_offset, bit_length })
     }
 
-    /// `[OFFSET:LENGTH]`, `[FIRST-LAST]`, `[OFFSET]`, or the same in bits.
-    fn at(of: &str, place: &str) -> Result<IpField, String> {
+    /// Parses `[OFFSET:LENGTH]`, `[FIRST-LAST]`, `[OFFSET]`, or the same in bits.
+    fn parse_position(of: &str, position: &str) -> Result<IpField, String> {
         let (protocol, header) = header(of).ok_or_else(|| format!("unknown header '{of}'"))?;
-        let inner = |open, close| place.strip_prefix(open)?.strip_suffix(close);
+        let inner = |open, close| position.strip_prefix(open)?.strip_suffix(close);
         let (inner, unit) = match (inner('[', ']'), inner('{', '}')) {
             (Some(inner), _) => (inner, 8),
             (_, Some(inner)) => (inner, 1),
-            _ => return Err(format!("'{place}' does not end")),
+            _ => return Err(format!("'{position}' does not end")),
         };
         let (offset, length) = if let Some((offset, length)) = inner.split_once([':', ',']) {
-            (number(offset)?, number(length)?)
+            (parse_number(offset)?, parse_number(length)?)
         } else if let Some((first, last)) = inner.split_once('-') {
-            let (first, last) = (number(first)?, number(last)?);
+            let (first, last) = (parse_number(first)?, parse_number(last)?);
             (first, (last + 1).checked_sub(first).ok_or("last comes before first")?)
         } else {
-            (number(inner)?, 1)
+            (parse_number(inner)?, 1)
         };
-        let bits = |n: u32| n.checked_mul(unit).filter(|&bits| bits <= FARTHEST);
+        let bits = |n: u32| n.checked_mul(unit).filter(|&bits| bits <= MAX_BIT_OFFSET);
         let far = || "too far from the start".to_owned();
         let bit_offset = bits(offset).ok_or_else(far)?;
         Ok(IpField { protocol, header, bit_offset, bit_length: bits(length).ok_or_else(far)? })
     }
 
-    /// `/NUM`, the top bits, or `& MASK`, ones without a hole.
-    fn mask(&mut self, mask: &str) -> Result<(), String> {
+    /// Applies `/NUM`, the leading bits, or `& MASK`, contiguous ones.
+    fn apply_mask(&mut self, mask: &str) -> Result<(), String> {
         if let Some(bits) = mask.strip_prefix('/') {
-            let bits = number(bits)?;
+            let bits = parse_number(bits)?;
             if bits > self.bit_length {
                 return Err(format!("/{bits} is longer than the field"));
             }
             self.bit_length = bits;
         } else if let Some(ones) = mask.strip_prefix('&') {
-            let ones = number(ones)?;
+            let ones = parse_number(ones)?;
             let (low, count) = (ones.trailing_zeros(), ones.count_ones());
             let contiguous = ones != 0 && u64::from(ones >> low) == (1u64 << count) - 1;
             if !contiguous || low + count > self.bit_length {
@@ -191,8 +191,8 @@ impl IpField {
         Ok(())
     }
 
-    /// Whether the field lies within the source or the destination address; then
-    /// how far it has to move up to lie where the address has it.
+    /// The shift that moves the field to its position in an address, if it lies within the source
+    /// or the destination address.
     pub fn address_shift(&self) -> Option<u32> {
         let within = |first: u32| {
             let end = self.bit_offset + self.bit_length;
@@ -202,7 +202,7 @@ impl IpField {
         (self.header == Header::Ip).then_some(32 - (self.bit_offset - first) - self.bit_length)
     }
 
-    /// The field of a datagram; `None` if it has none.
+    /// The field's value in a datagram; `None` if the datagram does not have the field.
     pub fn value(&self, datagram: &[u8]) -> Option<u32> {
         let (ip, _) = Ipv4Header::from_prefix(datagram)?;
         let of_ports = matches!(ip.protocol(), ip_proto::TCP | ip_proto::UDP);
@@ -232,7 +232,7 @@ impl IpField {
     }
 }
 
-/// Up to 32 bits of `bytes`, the first the most significant.
+/// Up to 32 bits of `bytes`, most significant first.
 fn bits(bytes: &[u8], offset: u32, length: u32) -> Option<u32> {
     let (first, last) = (offset / 8, (offset + length - 1) / 8);
     let bytes = bytes.get(first as usize..=last as usize)?;
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// From 1.2.3.4:5 to 6.7.8.9:10, with these bytes behind the header.
+    /// A datagram from 1.2.3.4 to 6.7.8.9 with these bytes after the header.
     fn datagram(protocol: u8, rest: &[u8]) -> Vec<u8> {
         let total = 20 + rest.len() as u8;
         let head =
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_to_say_the_same() {
+    fn equivalent_forms_of_a_field() {
         let packet = datagram(17, &[0, 5, 0, 10, 0, 8, 0, 0]);
         for field in
             ["ip src/8", "ip src & 0xFF000000", "ip[12]", "ip[12, 1]", "ip{96, 8}", "ip{96-103}"]
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn fields_are_found() {
         let udp = datagram(17, &[0, 5, 0, 10, 0, 12, 0, 0, 0xde, 0xad, 0xbe, 0xef]);
-        for (field, want) in [
+        for (field, expected) in [
             ("ip vers", Some(4)),
             ("ip hl", Some(5)),
             ("ip dscp", Some(0x2e)),
@@ -292,7 +292,7 @@ mod tests {
             ("icmp type", None),
             ("data[4]", None),
         ] {
-            assert_eq!(value(field, &udp), want, "{field}");
+            assert_eq!(value(field, &udp), expected, "{field}");
         }
         let mut later = datagram(17, &[1; 8]);
         later[7] = 1;
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_fields_are_refused() {
         for bad in [
             "",
             "ip",
@@ -333,8 +333,8 @@ mod tests {
         ) {
             let text: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
             let slice = text.get(offset as usize..(offset + length) as usize);
-            let want = slice.map(|text| u32::from_str_radix(text, 2).unwrap());
-            prop_assert_eq!(bits(&bytes, offset, length), want);
+            let expected = slice.map(|text| u32::from_str_radix(text, 2).unwrap());
+            prop_assert_eq!(bits(&bytes, offset, length), expected);
         }
 
         #[test]

@@ -1,149 +1,148 @@
-//! Flows between hosts, numbered as they appear, until they have been silent for long enough.
+//! Numbering of flows between hosts in the order of their appearance, with idle timeouts.
 
 use crate::lru::Lru;
 use std::net::Ipv4Addr;
 
-/// One end of a flow: address and port.
-pub type End = (Ipv4Addr, u16);
+/// An endpoint of a flow: address and port.
+pub type Endpoint = (Ipv4Addr, u16);
 
-/// How long flows live without packets, in nanoseconds.
+/// Idle timeouts of flows, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
-    /// TCP that has not ended.
+    /// TCP connections that are open.
     pub tcp: u64,
-    /// TCP whose both sides have ended.
+    /// TCP connections that both sides have closed.
     pub tcp_done: u64,
     /// UDP.
     pub udp: u64,
 }
 
-/// A flow's key: protocol, lesser end, greater end.
-type Key = (u8, End, End);
+/// A flow's key: protocol, lesser endpoint, greater endpoint.
+type Key = (u8, Endpoint, Endpoint);
 
-/// What is known of a flow.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     number: u32,
-    /// Whether its first packet came from the greater end.
+    /// Whether its first packet came from the greater endpoint.
     reverse: bool,
     first: u64,
     last: u64,
-    /// Packets as the first went, and against it.
+    /// Packets in the direction of the first packet, and in the opposite one.
     packets: [u32; 2],
-    /// Which sides have said that they are done: a bit each.
+    /// The sides that have closed the connection: a bit each.
     done: u8,
 }
 
-/// A flow that is over.
+/// A flow that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Over {
+pub struct EndedFlow {
     /// Its number.
     pub number: u32,
-    /// Where its first packet came from.
-    pub src: End,
-    /// Where its first packet went.
-    pub dst: End,
-    /// When its first packet came.
+    /// The source of its first packet.
+    pub src: Endpoint,
+    /// The destination of its first packet.
+    pub dst: Endpoint,
+    /// The time of its first packet.
     pub first: u64,
-    /// When its last packet came.
+    /// The time of its last packet.
     pub last: u64,
-    /// Packets as the first went, and against it.
+    /// Packets in the direction of the first packet, and in the opposite one.
     pub packets: [u32; 2],
 }
 
 impl Flow {
-    /// Counts a packet, which came from the greater end or the lesser.
-    fn note(&mut self, marks: Marks, swapped: bool) {
-        if marks.rst {
-            self.done = BOTH;
-        } else if marks.fin {
+    /// Counts a packet, which came from the greater endpoint if `swapped`.
+    fn count_packet(&mut self, flags: TcpFlags, swapped: bool) {
+        if flags.rst {
+            self.done = BOTH_SIDES;
+        } else if flags.fin {
             self.done |= 1 << u8::from(swapped);
         }
         let packets = &mut self.packets[usize::from(self.reverse != swapped)];
         *packets = packets.saturating_add(1);
     }
 
-    fn over(&self, &(_, lesser, greater): &Key) -> Over {
+    fn ended(&self, &(_, lesser, greater): &Key) -> EndedFlow {
         let &Flow { number, reverse, first, last, packets, .. } = self;
         let (src, dst) = if reverse { (greater, lesser) } else { (lesser, greater) };
-        Over { number, src, dst, first, last, packets }
+        EndedFlow { number, src, dst, first, last, packets }
     }
 }
 
-/// What a segment of TCP says of its flow's life.
+/// The TCP flags of a segment that affect its flow.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Marks {
-    /// It begins one.
+pub struct TcpFlags {
+    /// The segment opens a connection.
     pub syn: bool,
-    /// It ends its side.
+    /// The segment closes its side.
     pub fin: bool,
-    /// It ends both.
+    /// The segment closes both sides.
     pub rst: bool,
 }
 
-/// All flows that are alive, up to a limit: where there are more, the one that has been silent
-/// for longest is over.
+/// The flows that are alive, up to a capacity. Beyond it, the flow that has been idle longest ends.
 #[derive(Clone, Debug)]
 pub struct Flows {
     flows: Lru<Key, Flow>,
     capacity: usize,
-    displaced: u64,
-    /// The number of the next flow; 0 is none.
+    evicted: u64,
+    /// The number of the next flow, never 0.
     next: u32,
-    /// The flows that have ended since somebody asked.
-    over: Vec<Over>,
+    /// The flows that have ended and were not taken yet.
+    ended: Vec<EndedFlow>,
 }
 
 impl Default for Flows {
     fn default() -> Self {
-        let (flows, over) = Default::default();
-        Flows { flows, capacity: CAPACITY as usize, displaced: 0, next: 1, over }
+        let (flows, ended) = Default::default();
+        Flows { flows, capacity: DEFAULT_CAPACITY as usize, evicted: 0, next: 1, ended }
     }
 }
 
-const BOTH: u8 = 3;
+const BOTH_SIDES: u8 = 3;
 
-/// How many flows there may be unless said otherwise: some 120 MB.
-pub const CAPACITY: u32 = 1 << 20;
+/// The default number of flows: about 120 MB.
+pub const DEFAULT_CAPACITY: u32 = 1 << 20;
 
-/// How many flows that are over wait to be asked for before somebody should.
-const MANY: usize = 1024;
+/// How many ended flows may accumulate before the caller should take them.
+const MANY_ENDED: usize = 1024;
 
 impl Flows {
-    /// Sets how many flows there may be; if there are more, those that have been silent for
-    /// longest are over.
+    /// Sets the largest number of flows. Surplus flows end, those that have been idle longest
+    /// first.
     pub fn set_capacity(&mut self, capacity: usize) {
         self.capacity = capacity.max(1);
         while self.flows.len() > self.capacity {
-            self.displace();
+            self.evict();
         }
     }
 
-    fn displace(&mut self) {
+    fn evict(&mut self) {
         if let Some((key, flow)) = self.flows.pop_oldest() {
-            self.over.push(flow.over(&key));
-            self.displaced += 1;
+            self.ended.push(flow.ended(&key));
+            self.evicted += 1;
         }
     }
 
-    /// How many flows were over because there was no room for them.
-    pub fn displaced(&self) -> u64 {
-        self.displaced
+    /// How many flows ended for lack of room.
+    pub fn evicted(&self) -> u64 {
+        self.evicted
     }
 
-    /// Whether so many flows are over that they should be asked for.
-    pub fn are_many_over(&self) -> bool {
-        self.over.len() >= MANY
+    /// Whether so many flows have ended that the caller should take them.
+    pub fn has_many_ended(&self) -> bool {
+        self.ended.len() >= MANY_ENDED
     }
 
-    /// The number of a packet's flow and whether the packet goes against it. If
-    /// `symmetric` both directions are one flow.
+    /// Returns the number of a packet's flow and whether the packet goes in the opposite direction.
+    /// If `symmetric`, both directions are one flow.
     pub fn number(
         &mut self,
         protocol: u8,
-        (src, dst): (End, End),
+        (src, dst): (Endpoint, Endpoint),
         symmetric: bool,
-        marks: Marks,
+        flags: TcpFlags,
         now: u64,
         timeouts: &Timeouts,
     ) -> (u32, bool) {
@@ -159,35 +158,35 @@ impl Flows {
         };
         let Some(flow) = self.flows.get_mut(&key) else {
             if self.flows.len() >= self.capacity {
-                self.displace();
+                self.evict();
             }
-            return (self.begin(key, fresh, marks, swapped), false);
+            return (self.add_flow(key, fresh, flags, swapped), false);
         };
-        let silent = now.saturating_sub(flow.last) > timeouts.of(protocol, flow.done);
-        // A connection that was over may begin again with the same ends.
-        let anew = marks.syn && flow.done == BOTH;
-        if silent || anew {
-            self.over.push(flow.over(&key));
-            return (self.begin(key, fresh, marks, swapped), false);
+        let is_expired = now.saturating_sub(flow.last) > timeouts.idle_timeout(protocol, flow.done);
+        // A closed connection may be opened again with the same endpoints.
+        let is_reopened = flags.syn && flow.done == BOTH_SIDES;
+        if is_expired || is_reopened {
+            self.ended.push(flow.ended(&key));
+            return (self.add_flow(key, fresh, flags, swapped), false);
         }
         flow.last = flow.last.max(now);
-        flow.note(marks, swapped);
+        flow.count_packet(flags, swapped);
         (flow.number, flow.reverse != swapped)
     }
 
-    /// Enters a flow with its first packet; its number.
-    fn begin(&mut self, key: Key, mut flow: Flow, marks: Marks, swapped: bool) -> u32 {
-        flow.note(marks, swapped);
+    /// Adds a flow with its first packet, and returns its number.
+    fn add_flow(&mut self, key: Key, mut flow: Flow, flags: TcpFlags, swapped: bool) -> u32 {
+        flow.count_packet(flags, swapped);
         self.flows.insert(key, flow, self.capacity);
         self.next = self.next.wrapping_add(1).max(1);
         flow.number
     }
 
-    /// The number of a flow that is there already, and whether `src` to `dst` goes against it.
+    /// The number of an existing flow, and whether `src` to `dst` is its opposite direction.
     pub fn find(
         &self,
         protocol: u8,
-        (src, dst): (End, End),
+        (src, dst): (Endpoint, Endpoint),
         symmetric: bool,
     ) -> Option<(u32, bool)> {
         let swapped = symmetric && src > dst;
@@ -196,21 +195,21 @@ impl Flows {
         Some((flow.number, flow.reverse != swapped))
     }
 
-    /// Forgets flows that have been silent for long enough.
-    pub fn reap(&mut self, now: u64, timeouts: &Timeouts) {
-        let over = &mut self.over;
+    /// Ends flows that have been idle for their timeout.
+    pub fn expire(&mut self, now: u64, timeouts: &Timeouts) {
+        let ended = &mut self.ended;
         self.flows.retain(|key, flow| {
-            let alive = now.saturating_sub(flow.last) <= timeouts.of(key.0, flow.done);
+            let alive = now.saturating_sub(flow.last) <= timeouts.idle_timeout(key.0, flow.done);
             if !alive {
-                over.push(flow.over(key));
+                ended.push(flow.ended(key));
             }
             alive
         });
     }
 
-    /// Forgets all flows.
+    /// Ends all flows.
     pub fn clear(&mut self) {
-        self.over.extend(self.flows.iter().map(|(key, flow)| flow.over(key)));
+        self.ended.extend(self.flows.iter().map(|(key, flow)| flow.ended(key)));
         self.flows.clear();
     }
 
@@ -219,22 +218,22 @@ impl Flows {
         self.flows.len()
     }
 
-    /// Whether none is.
+    /// Whether no flow is alive.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
 
-    /// The flows that have ended since it was asked last, in the order of their numbers.
-    pub fn take_over(&mut self) -> Vec<Over> {
-        let mut over = std::mem::take(&mut self.over);
-        over.sort_unstable_by_key(|it| it.number);
-        over
+    /// Takes the flows that have ended since the last call, in the order of their numbers.
+    pub fn take_ended(&mut self) -> Vec<EndedFlow> {
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.sort_unstable_by_key(|it| it.number);
+        ended
     }
 }
 
 impl Timeouts {
-    fn of(&self, protocol: u8, done: u8) -> u64 {
-        match (protocol == castanet_wire::ip_proto::TCP, done == BOTH) {
+    fn idle_timeout(&self, protocol: u8, done: u8) -> u64 {
+        match (protocol == castanet_wire::ip_proto::TCP, done == BOTH_SIDES) {
             (true, false) => self.tcp,
             (true, true) => self.tcp_done,
             (false, _) => self.udp,
@@ -250,27 +249,27 @@ mod tests {
     const TCP: u8 = 6;
     const UDP: u8 = 17;
 
-    fn end(host: u8, port: u16) -> End {
+    fn end(host: u8, port: u16) -> Endpoint {
         (Ipv4Addr::new(10, 0, 0, host), port)
     }
 
     fn numbers(flows: &mut Flows) -> Vec<u32> {
-        flows.take_over().iter().map(|it| it.number).collect()
+        flows.take_ended().iter().map(|it| it.number).collect()
     }
 
     fn number(
         flows: &mut Flows,
         protocol: u8,
-        ends: (End, End),
-        marks: Marks,
+        ends: (Endpoint, Endpoint),
+        flags: TcpFlags,
         now: u64,
     ) -> (u32, bool) {
-        flows.number(protocol, ends, true, marks, now, &TIMEOUTS)
+        flows.number(protocol, ends, true, flags, now, &TIMEOUTS)
     }
 
     #[test]
     fn flows_are_numbered_and_have_a_direction() {
-        let (mut flows, none) = (Flows::default(), Marks::default());
+        let (mut flows, none) = (Flows::default(), TcpFlags::default());
         let (there, back) = ((end(9, 1), end(1, 2)), (end(1, 2), end(9, 1)));
         assert_eq!(number(&mut flows, TCP, there, none, 0), (1, false));
         assert_eq!(number(&mut flows, TCP, back, none, 0), (1, true));
@@ -283,8 +282,8 @@ mod tests {
     }
 
     #[test]
-    fn the_flow_that_was_silent_for_longest_makes_room() {
-        let (mut flows, none) = (Flows::default(), Marks::default());
+    fn the_longest_idle_flow_is_evicted() {
+        let (mut flows, none) = (Flows::default(), TcpFlags::default());
         flows.set_capacity(3);
         let ends = |n: u32| ((Ipv4Addr::from_bits(n), 1), end(1, 2));
         for n in 0..3 {
@@ -293,24 +292,24 @@ mod tests {
         number(&mut flows, UDP, ends(0), none, 1);
         for n in 3..100_000 {
             assert_eq!(number(&mut flows, TCP, ends(n), none, 1), (n + 1, false));
-            // One that goes on stays.
+            // An active flow stays.
             assert_eq!(number(&mut flows, UDP, ends(0), none, 1).0, 1);
             assert_eq!(flows.len(), 3);
-            if flows.are_many_over() {
-                assert_eq!(flows.take_over().len(), MANY);
+            if flows.has_many_ended() {
+                assert_eq!(flows.take_ended().len(), MANY_ENDED);
             }
         }
-        assert_eq!(flows.displaced(), 100_000 - 3);
+        assert_eq!(flows.evicted(), 100_000 - 3);
         flows.set_capacity(1);
         assert_eq!((flows.len(), flows.find(UDP, ends(0), true)), (1, Some((1, false))));
     }
 
     #[test]
-    fn flows_end_by_silence_and_by_word() {
-        let (mut flows, none) = (Flows::default(), Marks::default());
+    fn flows_end_by_timeout_and_by_flags() {
+        let (mut flows, none) = (Flows::default(), TcpFlags::default());
         let (there, back) = ((end(1, 1), end(2, 2)), (end(2, 2), end(1, 1)));
-        let fin = Marks { fin: true, ..none };
-        let syn = Marks { syn: true, ..none };
+        let fin = TcpFlags { fin: true, ..none };
+        let syn = TcpFlags { syn: true, ..none };
         assert_eq!(number(&mut flows, UDP, there, none, 0).0, 1);
         assert_eq!(number(&mut flows, UDP, there, none, 100).0, 1);
         assert_eq!(number(&mut flows, UDP, there, none, 201).0, 2);
@@ -319,10 +318,10 @@ mod tests {
         assert_eq!(number(&mut flows, TCP, back, fin, 302).0, 3);
         assert_eq!(number(&mut flows, TCP, there, none, 303).0, 3);
         assert_eq!(number(&mut flows, TCP, there, syn, 304).0, 4);
-        assert_eq!(number(&mut flows, TCP, there, Marks { rst: true, ..none }, 305).0, 4);
+        assert_eq!(number(&mut flows, TCP, there, TcpFlags { rst: true, ..none }, 305).0, 4);
         assert_eq!(number(&mut flows, TCP, there, none, 316).0, 5);
         assert_eq!(numbers(&mut flows), [1, 3, 4]);
-        flows.reap(2000, &TIMEOUTS);
+        flows.expire(2000, &TIMEOUTS);
         assert!(flows.is_empty());
         assert_eq!(numbers(&mut flows), [2, 5]);
         number(&mut flows, TCP, back, syn, 2000);
@@ -330,7 +329,7 @@ mod tests {
         number(&mut flows, TCP, there, none, 2200);
         flows.clear();
         let (src, dst) = back;
-        let over = Over { number: 6, src, dst, first: 2000, last: 2200, packets: [2, 1] };
-        assert_eq!((flows.take_over(), flows.len()), (vec![over], 0));
+        let ended = EndedFlow { number: 6, src, dst, first: 2000, last: 2200, packets: [2, 1] };
+        assert_eq!((flows.take_ended(), flows.len()), (vec![ended], 0));
     }
 }

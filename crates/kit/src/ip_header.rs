@@ -1,22 +1,22 @@
-//! What a router checks of an IPv4 header before it believes it (RFC 1812, 5.2.2 and 5.3.7).
+//! Validation of IPv4 headers (RFC 1812, 5.2.2 and 5.3.7).
 
 use castanet_wire::Ipv4Header;
 use std::net::Ipv4Addr;
 
-/// What is wrong with a header.
+/// A defect of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Fewer bytes than a header has.
+    /// Fewer bytes than a header.
     Tiny,
     /// Not version 4.
     Version,
-    /// Shorter than the shortest header.
+    /// The header length is below the minimum.
     HeaderLength,
-    /// Longer than the packet, or shorter than its header.
+    /// The total length is beyond the packet, or below the header length.
     Length,
-    /// The checksum is wrong.
+    /// The checksum is incorrect.
     Checksum,
-    /// The source is nobody's address.
+    /// The source is not a valid address.
     Source,
 }
 
@@ -31,7 +31,7 @@ impl Fault {
         Fault::Source,
     ];
 
-    /// Click's words for it.
+    /// Click's text for it.
     pub fn text(self) -> &'static str {
         match self {
             Fault::Tiny => "tiny packet",
@@ -44,30 +44,30 @@ impl Fault {
     }
 }
 
-/// What a good header says.
+/// The values in a valid header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Checked {
-    /// Length of the header with options.
+pub struct ValidHeader {
+    /// The length of the header with options.
     pub header_len: usize,
-    /// Length of the packet without padding of the link.
+    /// The length of the packet without padding of the link.
     pub total_len: usize,
-    /// Where the packet goes.
+    /// The destination.
     pub dst: Ipv4Addr,
 }
 
-/// What to check.
+/// The configuration of a check.
 #[derive(Clone, Debug)]
 pub struct HeaderCheck {
     checksum: bool,
     bad_sources: Box<[u32]>,
     good_destinations: Box<[u32]>,
-    /// One bit for each bad source: most good ones are told by it alone.
+    /// A bit for the hash of each bad source: it accepts most good sources without a search.
     filter: u64,
 }
 
 impl HeaderCheck {
-    /// A check of the checksum or not, that refuses some sources unless the destination is
-    /// one of the good ones.
+    /// A check of the header, and of its checksum if `checksum`. Bad sources are refused unless the
+    /// destination is one of the good ones.
     pub fn new(checksum: bool, bad_sources: &[Ipv4Addr], good_destinations: &[Ipv4Addr]) -> Self {
         let bits = |list: &[Ipv4Addr]| list.iter().map(|a| a.to_bits()).collect();
         let bad: Box<[u32]> = bits(bad_sources);
@@ -76,10 +76,10 @@ impl HeaderCheck {
         HeaderCheck { checksum, bad_sources: bad, good_destinations, filter }
     }
 
-    /// What the header says that `bytes` begin with, if it is good and has no
-    /// options, which is how nearly all are; [`HeaderCheck::check`] tells more.
+    /// Fast check for the common case: total length and destination of a valid header without
+    /// options at the start of `bytes`. If the result is `None`, [`HeaderCheck::check`] decides.
     #[inline(always)]
-    pub fn plain(&self, bytes: &[u8]) -> Option<(u16, Ipv4Addr)> {
+    pub fn check_plain(&self, bytes: &[u8]) -> Option<(u16, Ipv4Addr)> {
         const PLAIN: u8 = 0x45;
         let (header, _) = Ipv4Header::from_prefix(bytes)?;
         let total_len = header.total_len();
@@ -94,8 +94,8 @@ impl HeaderCheck {
         source_good.then(|| (total_len, header.dst()))
     }
 
-    /// Checks the header that `bytes` begin with.
-    pub fn check(&self, bytes: &[u8]) -> Result<Checked, Fault> {
+    /// Checks the header at the start of `bytes`.
+    pub fn check(&self, bytes: &[u8]) -> Result<ValidHeader, Fault> {
         let (header, _) = Ipv4Header::from_prefix(bytes).ok_or(Fault::Tiny)?;
         let (header_len, total_len) = (header.header_len(), usize::from(header.total_len()));
         if header.version() != 4 {
@@ -116,11 +116,11 @@ impl HeaderCheck {
         if bad && !exempt {
             return Err(Fault::Source);
         }
-        Ok(Checked { header_len, total_len, dst: header.dst() })
+        Ok(ValidHeader { header_len, total_len, dst: header.dst() })
     }
 }
 
-/// The bit that stands for an address.
+/// The filter bit of an address.
 #[inline(always)]
 fn filter_bit(address: u32) -> u64 {
     // Multiplicative hashing (Knuth): the high bits depend on all others.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn good_headers_say_where_the_packet_ends() {
+    fn valid_headers_have_their_lengths() {
         let check = HeaderCheck::new(true, &[], &[]);
         for options in [&[][..], &[1, 1, 1, 0]] {
             let checked = check.check(&packet(|_| (), options)).expect("a good header");
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_found() {
+    fn every_fault_is_detected() {
         let check = HeaderCheck::new(true, &[BAD], &[ME]);
         let found = |change: fn(&mut Ipv4Header), options: &[u8]| {
             check.check(&packet(change, options)).err()
@@ -177,23 +177,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_plain_is_what_is_good_and_has_no_options() {
+    fn check_plain_accepts_valid_headers_without_options() {
         let check = HeaderCheck::new(true, &[BAD], &[]);
         let good = packet(|_| (), &[]);
         let checked = check.check(&good).expect("a good header");
-        assert_eq!(check.plain(&good), Some((checked.total_len as u16, checked.dst)));
-        assert_eq!(check.plain(&packet(|_| (), &[1; 4])), None);
-        // Every single wrong bit, and every length.
+        assert_eq!(check.check_plain(&good), Some((checked.total_len as u16, checked.dst)));
+        assert_eq!(check.check_plain(&packet(|_| (), &[1; 4])), None);
+        // Each bit error, and each truncation.
         for bit in 0..20 * 8 {
             let mut wrong = good.clone();
             wrong[bit / 8] ^= 1 << (bit % 8);
-            let plain = check.plain(&wrong);
+            let plain = check.check_plain(&wrong);
             assert!(plain.is_none() && check.check(&wrong).is_err(), "bit {bit}");
         }
         for len in 0..checked.total_len {
-            assert_eq!(check.plain(&good[..len]), None, "{len} bytes");
+            assert_eq!(check.check_plain(&good[..len]), None, "{len} bytes");
         }
-        assert_eq!(check.plain(&packet(|h| h.set_src(BAD), &[])), None);
+        assert_eq!(check.check_plain(&packet(|h| h.set_src(BAD), &[])), None);
     }
 
     #[test]

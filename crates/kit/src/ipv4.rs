@@ -1,4 +1,4 @@
-//! The IPv4 header (RFC 791, 3.1) as the algorithms here read and write it.
+//! Fields of the IPv4 header (RFC 791, 3.1).
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -18,10 +18,10 @@ pub(crate) const PROTOCOL: usize = 9;
 pub(crate) const CHECKSUM: usize = 10;
 pub(crate) const SOURCE: usize = 12;
 pub(crate) const DESTINATION: usize = 16;
-/// The length of a header without options, and where options begin.
-pub(crate) const PLAIN: usize = 20;
+/// The length of a header without options, which is the offset of options.
+pub(crate) const MIN_HEADER: usize = 20;
 /// The longest header.
-pub(crate) const LONGEST: usize = 60;
+pub(crate) const MAX_HEADER: usize = 60;
 
 /// Flags and masks of the fragment field.
 pub(crate) const DONT_FRAGMENT: u16 = 0x4000;
@@ -36,20 +36,20 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from(u16_at(bytes, at)) << 16 | u32::from(u16_at(bytes, at + 2))
 }
 
-/// The header of a packet, if it is all there.
+/// The header of a packet, if it is complete.
 pub(crate) fn header(packet: &[u8]) -> Option<&[u8]> {
     let length = usize::from(packet.first()? & 0x0F) * 4;
-    if length < PLAIN { None } else { packet.get(..length) }
+    if length < MIN_HEADER { None } else { packet.get(..length) }
 }
 
-/// Makes the checksum right.
+/// Computes the checksum.
 pub(crate) fn set_checksum(header: &mut [u8]) {
     header[CHECKSUM..CHECKSUM + 2].fill(0);
     let sum = checksum::of(header);
     header[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// One option, by where it lies in the header.
+/// An option and its offset in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IpOption {
     pub(crate) kind: u8,
@@ -63,11 +63,11 @@ pub(crate) const RECORD_ROUTE: u8 = 7;
 pub(crate) const TIMESTAMP: u8 = 68;
 pub(crate) const LOOSE_ROUTE: u8 = 131;
 pub(crate) const STRICT_ROUTE: u8 = 137;
-/// Set in the kinds of options that every fragment carries.
+/// Set in the kinds of options that are copied to every fragment.
 pub(crate) const COPIED: u8 = 0x80;
 
-/// The options of a header, without padding. A length that cannot be is an error with its place,
-/// and the end.
+/// Iterates over the options of a header, without padding. An impossible length is an error with
+/// its offset, and ends the iteration.
 pub(crate) struct Options<'a> {
     header: &'a [u8],
     at: usize,
@@ -75,10 +75,10 @@ pub(crate) struct Options<'a> {
 
 impl<'a> Options<'a> {
     pub(crate) fn new(header: &'a [u8]) -> Self {
-        Options::from(header, PLAIN)
+        Options::from(header, MIN_HEADER)
     }
 
-    /// The options from a place on at which one begins.
+    /// The options from an offset on, at which one starts.
     pub(crate) fn from(header: &'a [u8], at: usize) -> Self {
         Options { header, at }
     }

@@ -1,4 +1,5 @@
-//! The algorithms behind the elements: they know bytes and numbers, but no packets, graphs or clocks.
+//! The algorithms of the elements. They work on bytes and numbers, and know no packets, graphs or
+//! clocks.
 #![forbid(unsafe_code)]
 
 pub mod address;
@@ -6,10 +7,8 @@ pub mod aggregates;
 pub mod anonymize;
 pub mod arp;
 pub mod balance;
-pub mod chance;
 pub mod classify;
 pub mod cow_vec;
-
 pub mod delays;
 pub mod ewma;
 pub mod flow;
@@ -37,6 +36,7 @@ pub mod ranges;
 pub mod rate;
 pub mod reassembly;
 pub mod red;
+pub mod rng;
 pub mod rules;
 pub mod script;
 pub mod siit;

@@ -1,15 +1,14 @@
-//! A map of bounded size: the entry that was used least recently makes room.
+//! A map of bounded size with least-recently-used eviction.
 
 use rapidhash::RapidHashMap;
 use std::hash::Hash;
 
-/// Entries by key, in the order of their last use. Every operation on one entry takes constant
-/// time.
+/// Entries by key, in the order of their last use. Operations on one entry take constant time.
 #[derive(Clone, Debug)]
 pub struct Lru<K, V> {
     index: RapidHashMap<K, u32>,
     nodes: Vec<Node<K, V>>,
-    /// Places of `nodes` without an entry.
+    /// Indices of unused nodes.
     free: Vec<u32>,
     oldest: u32,
     newest: u32,
@@ -38,18 +37,18 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         self.index.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
 
-    /// The value of a key; the order of use stays.
+    /// The value of a key, without counting as a use.
     pub fn peek(&self, key: &K) -> Option<&V> {
         let at = *self.index.get(key)?;
         self.nodes[at as usize].entry.as_ref().map(|(_, value)| value)
     }
 
-    /// The value of a key, which is now the one used last.
+    /// The value of a key, which becomes the most recently used.
     #[inline]
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let at = *self.index.get(key)?;
@@ -60,8 +59,8 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         self.nodes[at as usize].entry.as_mut().map(|(_, value)| value)
     }
 
-    /// Adds an entry, or another value of one. If there are `most` already, which is at least
-    /// one, the entry that was used least recently comes back.
+    /// Adds an entry or replaces its value. If there are `most` entries already (at least one), the
+    /// least recently used one is removed and returned.
     pub fn insert(&mut self, key: K, value: V, most: usize) -> Option<(K, V)> {
         if let Some(old) = self.get_mut(&key) {
             *old = value;
@@ -80,7 +79,7 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         displaced
     }
 
-    /// Takes an entry out.
+    /// Removes an entry.
     pub fn remove(&mut self, key: &K) -> Option<V> {
         let at = self.index.remove(key)?;
         self.unlink(at);
@@ -88,25 +87,25 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         self.nodes[at as usize].entry.take().map(|(_, value)| value)
     }
 
-    /// Takes out the entry that was used least recently.
+    /// Removes the least recently used entry.
     pub fn pop_oldest(&mut self) -> Option<(K, V)> {
         let key = self.nodes.get(self.oldest as usize)?.entry.as_ref()?.0;
         self.remove(&key).map(|value| (key, value))
     }
 
-    /// Takes out all entries for which `stays` does not hold.
+    /// Removes all entries for which `stays` is false.
     pub fn retain(&mut self, mut stays: impl FnMut(&K, &V) -> bool) {
         let entries = self.iter().filter(|(key, value)| !stays(key, value));
-        let going: Vec<K> = entries.map(|(key, _)| *key).collect();
-        going.iter().for_each(|key| drop(self.remove(key)));
+        let removed: Vec<K> = entries.map(|(key, _)| *key).collect();
+        removed.iter().for_each(|key| drop(self.remove(key)));
     }
 
-    /// Takes all entries out.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         *self = Lru::default();
     }
 
-    /// All entries, in no order that means anything.
+    /// All entries, in any order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.nodes.iter().filter_map(|node| node.entry.as_ref().map(|(key, value)| (key, value)))
     }
@@ -140,9 +139,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a list in the order of use.
+        /// Compares with a list in the order of use.
         #[test]
-        fn it_does_what_a_list_would(
+        fn it_agrees_with_a_list(
             most in 1..6usize,
             steps in prop::collection::vec((0..4u8, 0..9u32), 0..200),
         ) {

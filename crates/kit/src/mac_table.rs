@@ -1,6 +1,6 @@
-//! Behind which port of a switch an Ethernet address is (IEEE 802.1D, 7.8).
+//! The address table of a switch: ports by Ethernet address (IEEE 802.1D, 7.8).
 //!
-//! There is no clock here: callers say what time it is, in nanoseconds.
+//! There is no clock: callers pass the time in nanoseconds.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -8,15 +8,15 @@ use std::fmt::Write as _;
 use rapidhash::fast::RandomState;
 
 const SECOND: u64 = 1_000_000_000;
-/// How many addresses are known at most, for strangers choose them.
-const MOST: usize = 1 << 16;
+/// The largest number of addresses; remote hosts choose them.
+const MAX_ADDRESSES: usize = 1 << 16;
 
 /// Ports by address.
 #[derive(Clone, Debug, Default)]
 pub struct MacTable {
     ports: HashMap<[u8; 6], (u8, u64), RandomState>,
-    /// When it was last looked through for what has expired.
-    swept: u64,
+    /// The time of the last removal of expired addresses.
+    last_sweep: u64,
 }
 
 impl MacTable {
@@ -25,43 +25,43 @@ impl MacTable {
         self.ports.len()
     }
 
-    /// Whether none are.
+    /// Whether no address is known.
     pub fn is_empty(&self) -> bool {
         self.ports.is_empty()
     }
 
-    /// Notes that an address is behind a port. Where there is no room, for a second after all
-    /// that is older than `timeout` was forgotten, nothing is.
+    /// Records that an address is behind a port. If the table is full, entries older than `timeout`
+    /// are removed, at most once a second; otherwise the address is not recorded.
     #[inline]
     pub fn learn(&mut self, mac: [u8; 6], port: u8, now: u64, timeout: u64) {
         if let Some(entry) = self.ports.get_mut(&mac) {
             *entry = (port, now);
-        } else if self.ports.len() < MOST || self.sweep(now, timeout) {
+        } else if self.ports.len() < MAX_ADDRESSES || self.sweep(now, timeout) {
             self.ports.insert(mac, (port, now));
         }
     }
 
-    /// The port behind which an address is, unless nothing came from it for `timeout`.
+    /// The port of an address, unless no packet came from it for `timeout`.
     #[inline]
     pub fn find(&self, mac: [u8; 6], now: u64, timeout: u64) -> Option<u8> {
         let &(port, seen) = self.ports.get(&mac)?;
         (now < seen.saturating_add(timeout)).then_some(port)
     }
 
-    /// Forgets what is too old; whether there is room then.
+    /// Removes expired entries; whether there is room then.
     #[cold]
     fn sweep(&mut self, now: u64, timeout: u64) -> bool {
-        if now < self.swept.saturating_add(SECOND) {
+        if now < self.last_sweep.saturating_add(SECOND) {
             return false;
         }
-        self.swept = now;
+        self.last_sweep = now;
         self.ports.retain(|_, (_, seen)| now < seen.saturating_add(timeout));
-        self.ports.len() < MOST
+        self.ports.len() < MAX_ADDRESSES
     }
 
-    /// Every address with its port behind it, as a number each, for [`listing`]: in half a
-    /// millisecond, where a text of all takes fifty.
-    pub fn numbers(&self) -> Vec<u64> {
+    /// All addresses and ports, one number for each, as input of [`listing`]. This takes half a
+    /// millisecond for a full table, where the text takes fifty.
+    pub fn packed(&self) -> Vec<u64> {
         let number = |(&[a, b, c, d, e, f], &(port, _)): (&[u8; 6], &(u8, u64))| {
             u64::from_be_bytes([0, a, b, c, d, e, f, port])
         };
@@ -69,7 +69,7 @@ impl MacTable {
     }
 }
 
-/// Address and port, a line each, by address, of what [`MacTable::numbers`] has said.
+/// Address and port, one per line, sorted by address, from the result of [`MacTable::packed`].
 pub fn listing(numbers: &[u64]) -> String {
     let (mut numbers, mut text) = (numbers.to_vec(), String::new());
     numbers.sort_unstable();
@@ -91,24 +91,27 @@ mod tests {
     }
 
     #[test]
-    fn addresses_move_and_are_forgotten() {
+    fn addresses_move_and_expire() {
         let mut table = MacTable::default();
         table.learn(mac(1), 0, 0, 10);
         table.learn(mac(2), 1, 5, 10);
         table.learn(mac(1), 2, 6, 10);
-        assert_eq!(listing(&table.numbers()), "02-00-00-00-00-01 2\n02-00-00-00-00-02 1\n");
+        assert_eq!(listing(&table.packed()), "02-00-00-00-00-01 2\n02-00-00-00-00-02 1\n");
         assert_eq!([mac(1), mac(2), mac(3)].map(|m| table.find(m, 15, 10)), [Some(2), None, None]);
     }
 
     #[test]
     fn memory_is_bounded() {
         let mut table = MacTable::default();
-        for n in 0..MOST as u32 + 10 {
+        for n in 0..MAX_ADDRESSES as u32 + 10 {
             table.learn(mac(n), 0, SECOND, SECOND);
         }
-        assert_eq!(table.len(), MOST);
-        assert_eq!(table.find(mac(MOST as u32), SECOND, SECOND), None);
-        table.learn(mac(MOST as u32), 1, 3 * SECOND, SECOND);
-        assert_eq!((table.len(), table.find(mac(MOST as u32), 3 * SECOND, 1)), (1, Some(1)));
+        assert_eq!(table.len(), MAX_ADDRESSES);
+        assert_eq!(table.find(mac(MAX_ADDRESSES as u32), SECOND, SECOND), None);
+        table.learn(mac(MAX_ADDRESSES as u32), 1, 3 * SECOND, SECOND);
+        assert_eq!(
+            (table.len(), table.find(mac(MAX_ADDRESSES as u32), 3 * SECOND, 1)),
+            (1, Some(1))
+        );
     }
 }

@@ -1,19 +1,19 @@
-//! Work of many pieces, divided among the processors that the thread may use.
+//! Parallel mapping over the processors that the thread may use.
 
 use std::thread;
 
-/// What `f` makes of each item, in order. A thread is begun for no fewer than `least` items, so
-/// that what is done soon is done here.
+/// Applies `f` to each item and returns the results in order. Each thread gets at least `least`
+/// items, so that small jobs run on the caller's thread.
 pub fn map<T: Sync, R: Send>(items: &[T], least: usize, f: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let processors = thread::available_parallelism().map_or(1, |count| count.get());
     let share = items.len().div_ceil(processors).max(least).max(1);
     let mut shares = items.chunks(share);
     let Some(own) = shares.next() else { return Vec::new() };
-    let of = |share: &[T]| share.iter().map(&f).collect::<Vec<R>>();
-    let of = &of;
+    let map_share = |share: &[T]| share.iter().map(&f).collect::<Vec<R>>();
+    let map_share = &map_share;
     thread::scope(|scope| {
-        let others: Vec<_> = shares.map(|share| scope.spawn(move || of(share))).collect();
-        let mut all = of(own);
+        let others: Vec<_> = shares.map(|share| scope.spawn(move || map_share(share))).collect();
+        let mut all = map_share(own);
         for other in others {
             all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
@@ -26,12 +26,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_come_in_order_however_many_do_it() {
+    fn results_are_in_order_for_any_number_of_threads() {
         for count in [0, 1, 7, 1000] {
             let items: Vec<usize> = (0..count).collect();
             for least in [0, 1, 10, 5000] {
-                let wanted: Vec<usize> = items.iter().map(|n| n * n).collect();
-                assert_eq!(map(&items, least, |n| n * n), wanted);
+                let expected: Vec<usize> = items.iter().map(|n| n * n).collect();
+                assert_eq!(map(&items, least, |n| n * n), expected);
             }
         }
     }

@@ -1,22 +1,22 @@
-//! What a sender of pings learns from the answers, as ping(8) tells it.
+//! Statistics of pings, as in ping(8).
 //!
-//! There is no clock here: callers say what time it is, in nanoseconds.
+//! There is no clock: callers pass the time in nanoseconds.
 
 use std::fmt::Write as _;
 
-/// When a ping was sent, and whether it was answered.
+/// The state of one sequence number.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sent {
+struct PingState {
     at: u64,
     waiting: bool,
     answered: bool,
 }
 
-/// Pings by sequence number, and their answers.
+/// Pings by sequence number, and statistics of their replies.
 #[derive(Clone, Debug, Default)]
 pub struct Pings {
-    /// By sequence number; made with the first.
-    sent: Vec<Sent>,
+    /// By sequence number; allocated with the first ping.
+    sent: Vec<PingState>,
     count: u64,
     received: u64,
     duplicates: u64,
@@ -29,22 +29,23 @@ pub struct Pings {
 const SEQUENCES: usize = 1 << 16;
 
 impl Pings {
-    /// How many were sent.
+    /// How many pings were sent.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Notes that one was sent.
-    pub fn sent(&mut self, seq: u16, now: u64) {
+    /// Records a ping.
+    pub fn record_sent(&mut self, seq: u16, now: u64) {
         if self.sent.is_empty() {
-            self.sent.resize(SEQUENCES, Sent::default());
+            self.sent.resize(SEQUENCES, PingState::default());
         }
-        self.sent[usize::from(seq)] = Sent { at: now, waiting: true, answered: false };
+        self.sent[usize::from(seq)] = PingState { at: now, waiting: true, answered: false };
         self.count += 1;
     }
 
-    /// Notes an answer; how many microseconds it took, if it is one.
-    pub fn answered(&mut self, seq: u16, now: u64) -> Option<u64> {
+    /// Records a reply and returns its round trip time in microseconds; `None` if no such ping was
+    /// sent.
+    pub fn record_reply(&mut self, seq: u16, now: u64) -> Option<u64> {
         let sent = self.sent.get_mut(usize::from(seq)).filter(|sent| sent.waiting)?;
         let took = now.saturating_sub(sent.at) / 1000;
         if std::mem::replace(&mut sent.answered, true) {
@@ -58,22 +59,22 @@ impl Pings {
         Some(took)
     }
 
-    /// The shortest time, in microseconds; 0 if there was no answer.
+    /// The shortest time in microseconds; 0 if there was no reply.
     pub fn min(&self) -> u64 {
         self.min
     }
 
-    /// The mean time, in microseconds; 0 if there was no answer.
+    /// The mean time in microseconds; 0 if there was no reply.
     pub fn mean(&self) -> u64 {
         (self.sum / u128::from(self.received.max(1))) as u64
     }
 
-    /// The longest time, in microseconds; 0 if there was no answer.
+    /// The longest time in microseconds; 0 if there was no reply.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// What ping says at its end.
+    /// The summary that ping prints at its end.
     pub fn summary(&self) -> String {
         let unique = self.received - self.duplicates;
         let mut text = format!("{} packets transmitted, {unique} received", self.count);
@@ -96,7 +97,7 @@ impl Pings {
     }
 }
 
-/// Microseconds as seconds, without zeros at the end, as Click writes them.
+/// Microseconds as seconds, without trailing zeros, as in Click.
 pub fn seconds(microseconds: u64) -> String {
     let (whole, fraction) = (microseconds / 1_000_000, microseconds % 1_000_000);
     let fraction = format!("{fraction:06}");
@@ -111,17 +112,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_counted_and_timed() {
+    fn replies_are_counted_and_timed() {
         let mut pings = Pings::default();
         assert_eq!(pings.summary(), "0 packets transmitted, 0 received");
-        assert_eq!(pings.answered(1, 0), None);
+        assert_eq!(pings.record_reply(1, 0), None);
         for seq in 1..=4 {
-            pings.sent(seq, u64::from(seq) * 1_000_000_000);
+            pings.record_sent(seq, u64::from(seq) * 1_000_000_000);
         }
-        assert_eq!(pings.answered(1, 1_001_000_000), Some(1000));
-        assert_eq!(pings.answered(2, 2_003_500_000), Some(3500));
-        assert_eq!(pings.answered(2, 2_004_500_000), Some(4500));
-        assert_eq!(pings.answered(9, 0), None);
+        assert_eq!(pings.record_reply(1, 1_001_000_000), Some(1000));
+        assert_eq!(pings.record_reply(2, 2_003_500_000), Some(3500));
+        assert_eq!(pings.record_reply(2, 2_004_500_000), Some(4500));
+        assert_eq!(pings.record_reply(9, 0), None);
         assert_eq!(
             pings.summary(),
             "4 packets transmitted, 2 received, +1 duplicates, 50% packet loss\n\

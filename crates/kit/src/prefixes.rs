@@ -1,4 +1,4 @@
-//! A few IPv4 prefixes with values, kept in the order of a first match.
+//! A list of a few IPv4 prefixes with values, in first-match order.
 
 use std::fmt::{self, Write};
 
@@ -6,10 +6,10 @@ use crate::text::{dotted, length_of};
 
 /// IPv4 prefixes in host byte order, each before those that contain it.
 ///
-/// For the handful of prefixes that people write into arguments; a routing table is an
-/// [`lpm`](crate::lpm). Masks need not be contiguous.
+/// For a handful of prefixes in arguments; [`lpm`](crate::lpm) is for routing tables. Masks need
+/// not be contiguous.
 #[derive(Clone, Debug)]
-pub struct Prefixes<T> {
+pub struct PrefixList<T> {
     entries: Vec<Entry<T>>,
 }
 
@@ -26,30 +26,30 @@ impl<T> Entry<T> {
     }
 }
 
-impl<T> Default for Prefixes<T> {
+impl<T> Default for PrefixList<T> {
     fn default() -> Self {
-        Prefixes { entries: Vec::new() }
+        PrefixList { entries: Vec::new() }
     }
 }
 
-impl<T> Prefixes<T> {
+impl<T> PrefixList<T> {
     /// The value of the first prefix that contains `address`.
     #[inline]
     pub fn get(&self, address: u32) -> Option<&T> {
         self.entries.iter().find(|e| address & e.mask == e.address).map(|e| &e.value)
     }
 
-    /// Gives a prefix a value, and returns the one that it had; host bits are ignored.
+    /// Sets the value of a prefix and returns the previous one; host bits are ignored.
     pub fn insert(&mut self, address: u32, mask: u32, value: T) -> Option<T> {
         let address = address & mask;
         let before = self.remove(address, mask);
-        // Whoever lies within the new prefix lies before all that contain it.
+        // The new prefix goes before the first one that contains it.
         let at = self.entries.iter().position(|e| e.contains(address, mask));
         self.entries.insert(at.unwrap_or(self.entries.len()), Entry { address, mask, value });
         before
     }
 
-    /// Takes a prefix out; those around it are not touched.
+    /// Removes a prefix.
     pub fn remove(&mut self, address: u32, mask: u32) -> Option<T> {
         let same = |e: &Entry<T>| e.address == address & mask && e.mask == mask;
         let at = self.entries.iter().position(same)?;
@@ -57,8 +57,8 @@ impl<T> Prefixes<T> {
     }
 }
 
-impl<T: fmt::Display> Prefixes<T> {
-    /// A line for each prefix: the prefix, a blank, the value.
+impl<T: fmt::Display> PrefixList<T> {
+    /// A line for each prefix: the prefix, a blank and the value.
     pub fn listing(&self) -> String {
         let mut text = String::new();
         for Entry { address, mask, value } in &self.entries {
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn lists_in_the_order_of_matching() {
-        let mut p = Prefixes::default();
+        let mut p = PrefixList::default();
         for (address, mask, value) in [
             (0x0a00_0001, u32::MAX << 24, 1),
             (0x0a00_0001, u32::MAX, 2),
@@ -112,16 +112,16 @@ mod tests {
         #[test]
         fn the_longest_prefix_decides(
             list in proptest::collection::vec((0u32..256, 0u32..=8), 0..20),
-            asked in 0u32..256,
+            address in 0u32..256,
         ) {
-            let mut p = Prefixes::default();
+            let mut p = PrefixList::default();
             let mask = |length: u32| !(0xff >> length);
             for &(address, length) in &list {
                 p.insert(address, mask(length), (address & mask(length), length));
             }
-            let fits = |&&(address, length): &&(u32, u32)| (asked ^ address) & mask(length) == 0;
+            let fits = |&&(address, length): &&(u32, u32)| (address ^ address) & mask(length) == 0;
             let longest = list.iter().filter(fits).map(|&(_, length)| length).max();
-            prop_assert_eq!(p.get(asked).map(|found| found.1), longest);
+            prop_assert_eq!(p.get(address).map(|found| found.1), longest);
         }
     }
 }

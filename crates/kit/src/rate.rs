@@ -1,39 +1,39 @@
-//! Rates in whole numbers, exact over any time: an even pace and a token bucket.
+//! Rate control in integers, exact over any time: an even pace and a token bucket.
 //!
-//! There is no clock here: callers say what time it is, in nanoseconds. Time that goes
-//! backwards counts as standing still.
+//! There is no clock: callers pass the time in nanoseconds. Time that goes backwards counts as
+//! standing still.
 
 const SECOND: u64 = 1_000_000_000;
 
-/// An even pace of events, as Click's `GapRate`: exactly the rate each second, spread evenly.
+/// An even pace of events, as Click's `GapRate`: exactly the rate in each second, spread evenly.
 ///
-/// A user that falls behind may catch up, by one second's worth at most.
+/// A caller that falls behind may catch up, by the events of one second at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GapRate {
     rate: u64,
-    /// The second that `count` belongs to, none until the first question.
+    /// The second that `count` belongs to; `None` until the first query.
     second: Option<u64>,
-    /// Events so far this second, less those that were due earlier.
+    /// Events so far in this second, minus those that were due earlier.
     count: i64,
 }
 
 impl GapRate {
-    /// The highest rate, in events a second.
-    pub const LARGEST: u64 = SECOND * 8;
+    /// The highest rate, in events per second.
+    pub const MAX_RATE: u64 = SECOND * 8;
 
-    /// A pace of `rate` events a second; higher ones than [`GapRate::LARGEST`] are cut to it.
+    /// A pace of `rate` events per second, limited to [`GapRate::MAX_RATE`].
     pub fn new(rate: u64) -> Self {
-        GapRate { rate: rate.min(Self::LARGEST), second: None, count: 0 }
+        GapRate { rate: rate.min(Self::MAX_RATE), second: None, count: 0 }
     }
 
-    /// Events a second.
+    /// Events per second.
     pub fn rate(&self) -> u64 {
         self.rate
     }
 
-    /// Changes the pace from `now` on, without a burst.
+    /// Changes the rate from `now` on, without a burst.
     pub fn set_rate(&mut self, rate: u64, now: u64) {
-        let rate = rate.min(Self::LARGEST);
+        let rate = rate.min(Self::MAX_RATE);
         if rate == self.rate {
             return;
         }
@@ -44,12 +44,13 @@ impl GapRate {
         }
     }
 
-    /// Forgets what was due and what was done.
+    /// Resets the pace to its initial state.
     pub fn reset(&mut self) {
         self.second = None;
     }
 
-    /// Whether an event is due at `now`. If so, the user lets it happen and says so.
+    /// Whether an event is due at `now`. If so, the caller executes it and calls
+    /// [`GapRate::update`].
     #[inline]
     pub fn need_update(&mut self, now: u64) -> bool {
         self.allowance(now) > 0
@@ -65,7 +66,7 @@ impl GapRate {
         let due = self.due(now);
         match self.second {
             None => {
-                // The first event may happen at once, unless the next is nearer.
+                // The first event may happen at once, unless the next one is nearer.
                 let rest = now % SECOND * self.rate % SECOND;
                 self.count = due + i64::from(rest > SECOND / 2);
                 self.second = Some(second);
@@ -76,7 +77,8 @@ impl GapRate {
                 }
                 self.second = Some(second);
             }
-            // A clock set back would otherwise stop the pace until it has caught up.
+            // After a clock was set back, the pace would otherwise stop until the clock has caught
+            // up.
             Some(last) if second < last => {
                 self.second = Some(second);
                 self.count = due;
@@ -98,16 +100,17 @@ impl GapRate {
         self.count += events;
     }
 
-    /// When the next event is due, if the pace is known; in the past if one is due already.
+    /// The time at which the next event is due, if the pace has started; in the past if one is due
+    /// already.
     pub fn expiry(&self) -> Option<u64> {
         let second = self.second.filter(|_| self.rate != 0)?;
         let count = self.count.max(0) as u64;
         let (seconds, count) = (second + count / self.rate, count % self.rate);
-        // Rounded up, so that the event is due when the time has come.
+        // Rounded up, so that the event is due at that time.
         Some(seconds * SECOND + (count * SECOND).div_ceil(self.rate))
     }
 
-    /// Events due since the second began.
+    /// Events due since the start of the second.
     #[inline]
     fn due(&self, now: u64) -> i64 {
         (now % SECOND * self.rate / SECOND) as i64
@@ -116,59 +119,59 @@ impl GapRate {
 
 /// A bucket that fills with tokens at a rate up to its capacity.
 ///
-/// Click's conventions hold: a rate of zero means no limit, and a capacity of zero with any
-/// other rate means that nothing passes.
+/// As in Click, a rate of zero means no limit, and a capacity of zero with any other rate lets
+/// nothing pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
     rate: u64,
     capacity: u64,
     tokens: u64,
-    /// Of the next token, in billionths.
-    part: u64,
-    /// When it was filled last.
+    /// The fraction of the next token, in billionths.
+    fraction: u64,
+    /// The time of the last filling.
     time: u64,
-    /// Nanoseconds that fill it from empty.
+    /// Nanoseconds to fill an empty bucket.
     fill_time: u64,
 }
 
 impl TokenBucket {
-    /// A full bucket of `capacity` tokens that gets `rate` tokens a second from `now` on.
+    /// A full bucket of `capacity` tokens that gets `rate` tokens per second from `now` on.
     pub fn new(rate: u64, capacity: u64, now: u64) -> Self {
         let fill_time = match rate {
             0 => 0,
             _ => u128::from(capacity) * u128::from(SECOND) / u128::from(rate) + 1,
         };
         let fill_time = fill_time.try_into().unwrap_or(u64::MAX);
-        TokenBucket { rate, capacity, tokens: capacity, part: 0, time: now, fill_time }
+        TokenBucket { rate, capacity, tokens: capacity, fraction: 0, time: now, fill_time }
     }
 
-    /// Tokens a second, 0 for no limit.
+    /// Tokens per second; 0 for no limit.
     pub fn rate(&self) -> u64 {
         self.rate
     }
 
-    /// How many tokens it holds at most.
+    /// The largest number of tokens.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// Whether it never runs out.
+    /// Whether the bucket has no limit.
     pub fn unlimited(&self) -> bool {
         self.rate == 0
     }
 
-    /// Changes rate and capacity at `now`; the tokens there are stay, as far as they fit.
+    /// Changes rate and capacity at `now`; present tokens stay, up to the capacity.
     pub fn set(&mut self, rate: u64, capacity: u64, now: u64) {
         self.fill(now);
-        let (tokens, part) = (self.tokens, self.part);
+        let (tokens, fraction) = (self.tokens, self.fraction);
         let unlimited = self.unlimited();
         *self = TokenBucket::new(rate, capacity, self.time);
         if !unlimited && tokens < capacity {
-            (self.tokens, self.part) = (tokens, part);
+            (self.tokens, self.fraction) = (tokens, fraction);
         }
     }
 
-    /// Adds what came in until `now`.
+    /// Adds the tokens up to `now`.
     #[inline]
     pub fn fill(&mut self, now: u64) {
         let elapsed = now.saturating_sub(self.time);
@@ -177,54 +180,56 @@ impl TokenBucket {
         }
         self.time = now;
         if elapsed >= self.fill_time {
-            (self.tokens, self.part) = (self.capacity, 0);
+            (self.tokens, self.fraction) = (self.capacity, 0);
             return;
         }
-        let earned = match elapsed.checked_mul(self.rate).and_then(|n| n.checked_add(self.part)) {
+        let earned = match elapsed.checked_mul(self.rate).and_then(|n| n.checked_add(self.fraction))
+        {
             Some(earned) => (earned / SECOND, earned % SECOND),
             None => {
-                let earned = u128::from(elapsed) * u128::from(self.rate) + u128::from(self.part);
+                let earned =
+                    u128::from(elapsed) * u128::from(self.rate) + u128::from(self.fraction);
                 let second = u128::from(SECOND);
                 ((earned / second) as u64, (earned % second) as u64)
             }
         };
-        (self.tokens, self.part) = match self.tokens.saturating_add(earned.0) {
+        (self.tokens, self.fraction) = match self.tokens.saturating_add(earned.0) {
             tokens if tokens >= self.capacity => (self.capacity, 0),
             tokens => (tokens, earned.1),
         };
     }
 
-    /// Makes it full.
+    /// Fills the bucket.
     pub fn set_full(&mut self) {
-        (self.tokens, self.part) = (self.capacity, 0);
+        (self.tokens, self.fraction) = (self.capacity, 0);
     }
 
-    /// Makes it empty.
+    /// Empties the bucket.
     pub fn clear(&mut self) {
-        (self.tokens, self.part) = (0, 0);
+        (self.tokens, self.fraction) = (0, 0);
     }
 
-    /// Whole tokens in it, as of the last filling.
+    /// Whole tokens at the last filling.
     pub fn tokens(&self) -> u64 {
         if self.unlimited() { u64::MAX } else { self.tokens }
     }
 
-    /// Whether it has at least `n` tokens.
+    /// Whether the bucket has at least `n` tokens.
     #[inline]
     pub fn contains(&self, n: u64) -> bool {
         self.tokens >= n || self.unlimited()
     }
 
-    /// Takes `n` tokens, or all if there are fewer.
+    /// Removes `n` tokens, or all if there are fewer.
     #[inline]
     pub fn remove(&mut self, n: u64) {
         if n > self.tokens {
-            self.part = 0;
+            self.fraction = 0;
         }
         self.tokens = self.tokens.saturating_sub(n);
     }
 
-    /// Takes `n` tokens if there are that many, and says so.
+    /// Removes `n` tokens if there are that many; whether it did.
     #[inline]
     pub fn remove_if(&mut self, n: u64) -> bool {
         let enough = self.contains(n);
@@ -234,7 +239,7 @@ impl TokenBucket {
         enough
     }
 
-    /// Nanoseconds from the last filling until it has `n` tokens; none if it never will.
+    /// Nanoseconds from the last filling until there are `n` tokens; `None` if there never will be.
     pub fn time_until(&self, n: u64) -> Option<u64> {
         if self.contains(n) {
             return Some(0);
@@ -242,13 +247,13 @@ impl TokenBucket {
         if n > self.capacity {
             return None;
         }
-        let missing = u128::from(n - self.tokens) * u128::from(SECOND) - u128::from(self.part);
+        let missing = u128::from(n - self.tokens) * u128::from(SECOND) - u128::from(self.fraction);
         missing.div_ceil(u128::from(self.rate)).try_into().ok()
     }
 }
 
-/// How many tokens a bucket holds at most: `size` if that is given, else as many as come in
-/// `duration` nanoseconds, 20 ms unless given; one at least. None if both are given.
+/// The capacity of a bucket: `size` if that is given, else the tokens of `duration` nanoseconds
+/// (default 20 ms), and at least one. `None` if both are given.
 pub fn burst_capacity(rate: u64, duration: Option<u64>, size: Option<u64>) -> Option<u64> {
     let in_time = |nanos| u128::from(rate) * u128::from(nanos) / u128::from(SECOND);
     let tokens = match (duration, size) {
@@ -264,7 +269,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Events in `seconds` when asked every `step` nanoseconds.
+    /// The number of events in `seconds` with queries every `step` nanoseconds.
     fn events(rate: u64, seconds: u64, step: u64) -> u64 {
         let mut gap = GapRate::new(rate);
         let (mut now, mut events) = (5 * SECOND, 0);
@@ -354,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn capacities_follow_rate_and_wish() {
+    fn capacities_follow_rate_duration_and_size() {
         assert_eq!(burst_capacity(1000, None, None), Some(20));
         assert_eq!(burst_capacity(1, None, None), Some(1));
         assert_eq!(burst_capacity(1000, Some(SECOND / 2), None), Some(500));

@@ -1,37 +1,36 @@
-//! Random early detection: which packets to drop before a queue is full.
+//! Random early detection: drops packets before a queue is full.
 //!
-//! Floyd and Jacobson, "Random Early Detection Gateways for Congestion
-//! Avoidance" (1993), in the gentle form of 1997: beyond the upper threshold the
-//! probability goes on rising, to one at twice the threshold.
+//! Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993), in the
+//! gentle variant of 1997: above the upper threshold the probability rises further, to one at twice
+//! the threshold.
 
 use crate::units::fixed_point;
 
-/// Bits of fraction of an average length.
+/// Fraction bits of an average length.
 const SCALE: u32 = 10;
 /// A probability of one.
 const ONE: u64 = 1 << 16;
-/// How long an empty queue counts as one observation, in nanoseconds.
+/// The time for which an empty queue counts as one observation, in nanoseconds.
 const TICK: u64 = 20_000_000;
-/// After so many observations of nothing, nothing is left of an average.
-const FORGOTTEN: u64 = 100;
+/// After so many observations of an empty queue the average is zero.
+const MAX_OBSERVATIONS: u64 = 100;
 
 /// The largest threshold.
 pub const MAX_THRESH: u32 = (1 << 21) - 1;
 
-/// How probable a drop is at which average length.
+/// The drop probability as a function of the average length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Curve {
-    /// Up to this length none is dropped.
+    /// No packet is dropped up to this length.
     pub min: u32,
-    /// At this length the probability is `max_p`.
+    /// The length at which the probability is `max_p`.
     pub max: u32,
     /// A probability, from 0 to 1.
     pub max_p: f64,
 }
 
 impl Curve {
-    /// The probability at this scaled average, in parts of [`ONE`]; `None` where
-    /// chance has no say.
+    /// The probability at this scaled average, in units of 1/[`ONE`]; `None` outside of the curve.
     fn probability(&self, average: u64) -> Option<u64> {
         let (min, max) = (u64::from(self.min) << SCALE, u64::from(self.max) << SCALE);
         let max_p = (self.max_p * ONE as f64) as u64;
@@ -49,11 +48,11 @@ impl Curve {
 pub struct Red {
     /// The average length, scaled.
     average: u64,
-    /// Packets since the last drop; none while the average is outside of the curve.
+    /// Packets since the last drop; `None` while the average is outside of the curve.
     since: Option<u64>,
-    /// What decides about the next drop.
+    /// The random number that determines the next drop.
     random: u64,
-    /// When the queue was last seen empty, in ticks.
+    /// The tick at which the queue was last seen empty.
     empty: Option<u64>,
 }
 
@@ -63,7 +62,7 @@ impl Red {
         fixed_point(self.average, SCALE)
     }
 
-    /// Takes notice of the queue's length as a packet comes; an empty queue
+    /// Updates the average with the queue's length at the arrival of a packet. An empty queue
     /// counts by time.
     pub fn observe(&mut self, length: usize, stability: u32, now: u64) {
         let times = match length {
@@ -77,7 +76,7 @@ impl Red {
                 1
             }
         };
-        if times >= FORGOTTEN {
+        if times >= MAX_OBSERVATIONS {
             self.average = (length as u64) << SCALE;
             return;
         }
@@ -90,7 +89,7 @@ impl Red {
         }
     }
 
-    /// Whether to drop the packet; `random` gives uniform bits.
+    /// Whether to drop the packet; `random` returns uniform bits.
     pub fn drops(&mut self, curve: &Curve, mut random: impl FnMut() -> u64) -> bool {
         let Some(p) = curve.probability(self.average) else {
             self.since = None;
@@ -110,12 +109,12 @@ impl Red {
 mod tests {
     use super::*;
 
-    /// A detector that has always seen this length.
+    /// A detector with this average.
     fn at(length: u64) -> Red {
         Red { average: length << SCALE, ..Red::default() }
     }
 
-    /// Of many packets, how many are dropped.
+    /// The fraction of packets that are dropped.
     fn rate(length: u64, curve: &Curve) -> f64 {
         const PACKETS: u32 = 40_000;
         let (mut red, mut seed) = (at(length), 9u64);
@@ -137,7 +136,7 @@ mod tests {
             assert!(rate > last, "{length}: {rate} after {last}");
             last = rate;
         }
-        // Gaps are uniform from 1 to 1/p, so that 1/(2p) is their mean.
+        // Gaps are uniform from 1 to 1/p, with mean 1/(2p).
         let at_max = rate(50, &curve);
         assert!((0.15..0.21).contains(&at_max), "{at_max}");
     }

@@ -1,16 +1,16 @@
-//! Stride scheduling: turns in proportion to tickets (Waldspurger, MIT/LCS/TM-528).
+//! Stride scheduling: proportional shares by tickets (Waldspurger, MIT/LCS/TM-528).
 
 /// The stride of a client with one ticket.
 const STRIDE1: u32 = 1 << 16;
 
-/// The most tickets that a client can have; more count as so many.
+/// The largest number of tickets of a client; more are truncated to it.
 pub const MAX_TICKETS: u32 = 1 << 15;
 
 /// Clients with tickets, in the order of their passes.
 #[derive(Clone, Debug, Default)]
 pub struct Stride {
     clients: Vec<Client>,
-    /// Those with tickets; the next is in front.
+    /// The clients that have tickets, in scheduling order.
     order: Vec<usize>,
 }
 
@@ -26,13 +26,13 @@ impl Client {
     }
 }
 
-/// Whether pass `a` comes after pass `b`, on a circle.
+/// Whether pass `a` comes after pass `b`, modulo 2³².
 fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
 impl Stride {
-    /// Clients with these tickets; of equals the first is first.
+    /// A scheduler for clients with these tickets; of equal passes the lower index comes first.
     pub fn new(tickets: &[u32]) -> Stride {
         let client = |&tickets: &u32| {
             let mut client = Client { tickets: tickets.min(MAX_TICKETS), pass: 0 };
@@ -49,7 +49,7 @@ impl Stride {
         stride
     }
 
-    /// How many clients there are, with tickets or without.
+    /// How many clients there are, with or without tickets.
     pub fn len(&self) -> usize {
         self.clients.len()
     }
@@ -59,15 +59,14 @@ impl Stride {
         self.clients.is_empty()
     }
 
-    /// Gives clients other numbers of tickets; who had none joins at the end of
-    /// the round.
+    /// Changes the clients' tickets. A client that before none joins at the end of the round.
     pub fn set_tickets(&mut self, tickets: &[u32]) {
         for (client, &tickets) in tickets.iter().enumerate().take(self.clients.len()) {
             let tickets = tickets.min(MAX_TICKETS);
-            let had = std::mem::replace(&mut self.clients[client].tickets, tickets);
+            let before = std::mem::replace(&mut self.clients[client].tickets, tickets);
             if tickets == 0 {
                 self.order.retain(|&other| other != client);
-            } else if had == 0 {
+            } else if before == 0 {
                 let now = self.order.first().map_or(0, |&first| self.clients[first].pass);
                 self.clients[client].pass = now;
                 self.clients[client].stride();
@@ -76,14 +75,14 @@ impl Stride {
         }
     }
 
-    /// Offers the turn to one client after the other until `take` says that one
-    /// took it; whoever was offered it pays for it. Who took it.
-    pub fn turn(&mut self, mut take: impl FnMut(usize) -> bool) -> Option<usize> {
+    /// Offers the slot to one client after the other until `take` returns true, and returns that
+    /// client. Each client that was offered the slot advances by its stride.
+    pub fn schedule(&mut self, mut take: impl FnMut(usize) -> bool) -> Option<usize> {
         let taker = self.order.iter().position(|&client| take(client));
         let offered = taker.map_or(self.order.len(), |at| at + 1);
         let taker = taker.map(|at| self.order[at]);
         if offered == 1 {
-            // By far the most frequent: the first moves back.
+            // By far the most frequent case: only the first client moves back.
             let first = self.order[0];
             self.clients[first].stride();
             let pass = self.clients[first].pass;
@@ -92,15 +91,15 @@ impl Stride {
             self.order[..=to].rotate_left(1);
             return taker;
         }
-        let paid: Vec<usize> = self.order.drain(..offered).collect();
-        for client in paid {
+        let advanced: Vec<usize> = self.order.drain(..offered).collect();
+        for client in advanced {
             self.clients[client].stride();
             self.insert(client);
         }
         taker
     }
 
-    /// Puts a client where its pass says, before its equals.
+    /// Inserts a client by its pass, before clients with the same pass.
     fn insert(&mut self, client: usize) {
         let pass = self.clients[client].pass;
         let before = |&&other: &&usize| after(pass, self.clients[other].pass);
@@ -115,11 +114,11 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn turns_follow_tickets() {
+    fn shares_follow_tickets() {
         let mut stride = Stride::new(&[3, 1, 0, 2]);
         let mut turns = [0; 4];
         for _ in 0..600 {
-            turns[stride.turn(|_| true).unwrap()] += 1;
+            turns[stride.schedule(|_| true).unwrap()] += 1;
         }
         assert_eq!(turns, [300, 100, 0, 200]);
     }
@@ -127,21 +126,21 @@ mod tests {
     #[test]
     fn equals_take_turns_in_order() {
         let mut stride = Stride::new(&[1, 1, 1]);
-        let turns: Vec<usize> = (0..6).map(|_| stride.turn(|_| true).unwrap()).collect();
+        let turns: Vec<usize> = (0..6).map(|_| stride.schedule(|_| true).unwrap()).collect();
         assert_eq!(turns[..3], [0, 1, 2]);
-        assert_eq!(stride.turn(|_| false), None);
-        assert_eq!(Stride::new(&[0]).turn(|_| true), None);
+        assert_eq!(stride.schedule(|_| false), None);
+        assert_eq!(Stride::new(&[0]).schedule(|_| true), None);
     }
 
     #[test]
     fn tickets_can_change() {
         let mut stride = Stride::new(&[1, 0]);
-        assert_eq!(stride.turn(|_| true), Some(0));
+        assert_eq!(stride.schedule(|_| true), Some(0));
         stride.set_tickets(&[0, 7]);
-        assert_eq!(stride.turn(|_| true), Some(1));
+        assert_eq!(stride.schedule(|_| true), Some(1));
         stride.set_tickets(&[1, 1]);
         let mut turns = [0u32; 2];
-        (0..100).for_each(|_| turns[stride.turn(|_| true).unwrap()] += 1);
+        (0..100).for_each(|_| turns[stride.schedule(|_| true).unwrap()] += 1);
         assert!(turns[0].abs_diff(turns[1]) < 4, "{turns:?}");
     }
 
@@ -152,7 +151,7 @@ mod tests {
             let mut stride = Stride::new(&tickets);
             let mut turns = vec![0u32; tickets.len()];
             for _ in 0..TURNS {
-                turns[stride.turn(|_| true).unwrap()] += 1;
+                turns[stride.schedule(|_| true).unwrap()] += 1;
             }
             let total: u32 = tickets.iter().sum();
             for (turns, tickets) in turns.iter().zip(&tickets) {

@@ -1,6 +1,6 @@
-//! Numbers and addresses as Click writes them.
+//! Parsing of numbers and addresses in Click's syntax.
 
-/// An unsigned number: decimal, `0x` hexadecimal or octal with a leading zero.
+/// Parses an unsigned number: decimal, `0x` hexadecimal or octal with a leading zero.
 pub fn parse_u32(text: &str) -> Option<u32> {
     let (digits, radix) = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => (&text[2..], 16),
@@ -11,7 +11,7 @@ pub fn parse_u32(text: &str) -> Option<u32> {
     if plain { u32::from_str_radix(digits, radix).ok() } else { None }
 }
 
-/// `1.2.3.4`, in host byte order.
+/// Parses `1.2.3.4` to host byte order.
 pub fn parse_ipv4(text: &str) -> Option<u32> {
     match octets(text)? {
         (address, 4) => Some(address),
@@ -19,7 +19,7 @@ pub fn parse_ipv4(text: &str) -> Option<u32> {
     }
 }
 
-/// `10.0.0.0/8`, `10/8` or `10.0.0.0/255.0.0.0`, as address and mask in host byte order.
+/// Parses `10.0.0.0/8`, `10/8` or `10.0.0.0/255.0.0.0` to address and mask in host byte order.
 ///
 /// The address keeps its host bits. Masks of either form need not be contiguous.
 pub fn parse_ipv4_prefix(text: &str) -> Option<(u32, u32)> {
@@ -47,7 +47,7 @@ pub fn length_of(mask: u32) -> Option<u32> {
     (mask.leading_ones() + mask.trailing_zeros() >= 32).then(|| mask.leading_ones())
 }
 
-/// One to four dotted decimal octets, and how many there were.
+/// One to four dotted decimal octets, and their number.
 fn octets(text: &str) -> Option<(u32, u32)> {
     let (mut address, mut count) = (0, 0);
     for part in text.split('.') {
@@ -62,7 +62,7 @@ fn octets(text: &str) -> Option<(u32, u32)> {
     Some((address, count))
 }
 
-/// `00:1b:21:3c:9d:f8` or the same with dashes.
+/// Parses `00:1b:21:3c:9d:f8`, also with dashes.
 pub fn parse_ether(text: &str) -> Option<[u8; 6]> {
     let separator = if text.contains(':') { ':' } else { '-' };
     let mut bytes = [0; 6];
@@ -78,7 +78,7 @@ pub fn parse_ether(text: &str) -> Option<[u8; 6]> {
     (count == 6).then_some(bytes)
 }
 
-/// Dotted decimal of an address in host byte order.
+/// An address in host byte order, for printing in dotted decimal.
 pub(crate) fn dotted(address: u32) -> std::net::Ipv4Addr {
     std::net::Ipv4Addr::from(address)
 }

@@ -1,18 +1,18 @@
-//! Quantities with units: bandwidths, times and sizes, by exact decimal arithmetic.
+//! Quantities with units: bandwidths, times and sizes, in exact decimal arithmetic.
 
-/// A quantity as read.
+/// A parsed quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantity {
-    /// In the unit that the parser promises, rounded half up.
+    /// The value in the parser's unit, rounded half up.
     pub value: u64,
-    /// Whether the text had a unit; Click warns if a bandwidth has none.
+    /// Whether the text has a unit; Click warns about bandwidths without one.
     pub has_unit: bool,
 }
 
-/// A unit's name, and its worth as `factor` times ten to the `power`.
+/// A unit's name, and its value as `factor` times ten to the `power`.
 type Unit = (&'static str, u64, i32);
 
-/// Bits count an eighth of a byte.
+/// A bit is an eighth of a byte.
 const BANDWIDTHS: &[Unit] = &[
     ("baud", 125, -3),
     ("bps", 125, -3),
@@ -57,24 +57,29 @@ const SIZES: &[Unit] = &[
     ("T", 1 << 40, 0),
 ];
 
-/// Reads a bandwidth such as `1Gbps`, `10 MB/s`, `56kbaud` or `1500`, in bytes a second.
+/// Parses a bandwidth such as `1Gbps`, `10 MB/s`, `56kbaud` or `1500`, to bytes per second.
 pub fn parse_bandwidth(text: &str) -> Option<Quantity> {
-    parse(text, BANDWIDTHS, THOUSANDS, 0)
+    parse_quantity(text, BANDWIDTHS, THOUSANDS, 0)
 }
 
-/// Reads a time such as `1.5s`, `100ms`, `2 min`, `1h` or `0.25`, in nanoseconds; a number
-/// alone counts seconds.
+/// Parses a time such as `1.5s`, `100ms`, `2 min`, `1h` or `0.25`, to nanoseconds; a bare number
+/// counts seconds.
 pub fn parse_duration(text: &str) -> Option<Quantity> {
-    parse(text, TIMES, FRACTIONS, 9)
+    parse_quantity(text, TIMES, FRACTIONS, 9)
 }
 
-/// Reads a size such as `64K`, `1.5MiB` (of 1024) or `10MB` (of 1000), in bytes.
+/// Parses a size such as `64K`, `1.5MiB` (of 1024) or `10MB` (of 1000), to bytes.
 pub fn parse_size(text: &str) -> Option<Quantity> {
-    parse(text, SIZES, &[], 0)
+    parse_quantity(text, SIZES, &[], 0)
 }
 
-/// A decimal number and a unit, as a multiple of ten to the minus `scale`.
-fn parse(text: &str, units: &[Unit], prefixes: &[(char, i32)], scale: i32) -> Option<Quantity> {
+/// Parses a decimal number and a unit to a multiple of ten to the minus `scale`.
+fn parse_quantity(
+    text: &str,
+    units: &[Unit],
+    prefixes: &[(char, i32)],
+    scale: i32,
+) -> Option<Quantity> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim_start());
@@ -98,7 +103,7 @@ fn decimal(number: &str, factor: u64, power: i32) -> Option<u64> {
     if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
         return None;
     }
-    // Digits past the twentieth of a fraction cannot matter to a rounded 64-bit value.
+    // Digits after the twentieth of a fraction do not affect a rounded 64-bit value.
     let fraction = &fraction[..fraction.len().min(20)];
     let digits = whole.bytes().chain(fraction.bytes());
     let mantissa = digits
@@ -114,10 +119,10 @@ fn decimal(number: &str, factor: u64, power: i32) -> Option<u64> {
     value.try_into().ok()
 }
 
-/// A number with `bits` bits of fraction as the shortest decimal that tells it from its
+/// A number with `bits` fraction bits as the shortest decimal that distinguishes it from its
 /// neighbours, as Click prints averages.
 ///
-/// The method is the one of TeX, part 103: each digit narrows the error, and the last is rounded.
+/// The method is that of TeX, part 103: each digit narrows the error, and the last one is rounded.
 pub fn fixed_point(value: u64, bits: u32) -> String {
     let one = 1u64 << bits;
     let mut text = (value >> bits).to_string();

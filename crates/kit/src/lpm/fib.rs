@@ -1,9 +1,9 @@
-//! The trie that lookups walk: 16 bits, then 8 a level, or always 8 in small tables.
+//! The trie of lookups: a level of 16 bits, then levels of 8; in small tables always 8.
 //!
-//! Every entry is a leaf or leads to a node of 256 entries; prefixes that end inside a
-//! level are spread over the entries they cover, with their length, so that a lookup never
-//! goes back. Memory is 256 KiB for the root of large tables (1 KiB of small ones) and 1 KiB
-//! for each block of 256 addresses or networks with anything more specific inside.
+//! Every entry is a leaf or leads to a node of 256 entries. A prefix that ends inside a level is
+//! copied to all entries that it covers, with its length, so that a lookup needs no backtracking.
+//! Memory is 256 KiB for the root of large tables (1 KiB of small ones) and 1 KiB for each block of
+//! 256 addresses or networks with a longer prefix inside.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::address::Address;
 
 /// Set in entries that lead to a node.
 const CHILD: u32 = 1 << 31;
-/// Where a leaf has the length of its prefix, up to 128.
+/// The position of the prefix length (up to 128) in a leaf.
 const LENGTH_SHIFT: u32 = 23;
-/// A leaf's value, plus one: an empty leaf is zero.
+/// The bits of a leaf's value, plus one: an empty leaf is zero.
 const VALUE: u32 = (1 << LENGTH_SHIFT) - 1;
 /// The largest value that a leaf can hold.
-pub(crate) const LARGEST: u32 = VALUE - 1;
+pub(crate) const MAX_VALUE: u32 = VALUE - 1;
 
-/// Nodes are allocated and, when shared, copied by chunks of 64 KiB.
+/// Nodes are allocated, and copied when shared, in chunks of 64 KiB.
 const CHUNK_NODES: u32 = 64;
 const CHUNK_ENTRIES: usize = 64 * 256;
 
@@ -28,7 +28,7 @@ const LANES: usize = 16;
 
 type Chunk = [u32; CHUNK_ENTRIES];
 
-/// A leaf, as entries have it.
+/// A leaf, as it is stored in entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Leaf(u32);
 
@@ -36,7 +36,7 @@ impl Leaf {
     pub(crate) const EMPTY: Leaf = Leaf(0);
 
     pub(crate) fn new(length: u32, value: u32) -> Self {
-        debug_assert!(value <= LARGEST);
+        debug_assert!(value <= MAX_VALUE);
         Leaf(length << LENGTH_SHIFT | (value + 1))
     }
 
@@ -54,15 +54,15 @@ pub(crate) struct Fib<A> {
     /// Nodes handed out so far, in use or free.
     nodes: u32,
     free: Vec<u32>,
-    of: PhantomData<A>,
+    marker: PhantomData<A>,
 }
 
 impl<A: Address> Fib<A> {
-    /// An empty trie, for small tables with a root of 1 KiB.
+    /// An empty trie; the root of small tables is 1 KiB.
     pub(crate) fn new(large: bool) -> Self {
         let (entries, shift) = if large { (1 << 16, A::BITS - 16) } else { (1 << 8, A::BITS - 8) };
         let root = vec![0; entries].into();
-        Fib { root, shift, chunks: Vec::new(), nodes: 0, free: Vec::new(), of: PhantomData }
+        Fib { root, shift, chunks: Vec::new(), nodes: 0, free: Vec::new(), marker: PhantomData }
     }
 
     pub(crate) fn is_large(&self) -> bool {
@@ -73,14 +73,14 @@ impl<A: Address> Fib<A> {
         self.root.len() * 4 + self.chunks.len() * size_of::<Chunk>()
     }
 
-    /// The value of an address; [`super::NONE`] where there is none, as zero less one is.
+    /// The value of an address, or [`super::NONE`], which is 0 - 1.
     #[inline(always)]
     pub(crate) fn lookup(&self, address: A) -> u32 {
         let mut shift = self.shift;
-        let mut entry = self.root[address.above(shift) as usize];
+        let mut entry = self.root[address.high_bits(shift) as usize];
         while entry & CHILD != 0 {
             shift -= 8;
-            entry = self.entry(entry, address.above(shift));
+            entry = self.entry(entry, address.high_bits(shift));
         }
         (entry & VALUE).wrapping_sub(1)
     }
@@ -90,7 +90,7 @@ impl<A: Address> Fib<A> {
     fn entry(&self, parent: u32, index: u32) -> u32 {
         let node = parent & !CHILD;
         let chunk = &self.chunks[(node / CHUNK_NODES) as usize];
-        chunk[place(node, index & 255)]
+        chunk[entry_index(node, index & 255)]
     }
 
     /// The values of many addresses.
@@ -99,7 +99,7 @@ impl<A: Address> Fib<A> {
             let mut entries = [0; LANES];
             let mut deeper = 0;
             for (entry, address) in entries.iter_mut().zip(addresses) {
-                *entry = self.root[address.above(self.shift) as usize];
+                *entry = self.root[address.high_bits(self.shift) as usize];
                 deeper |= *entry;
             }
             let mut shift = self.shift;
@@ -107,10 +107,12 @@ impl<A: Address> Fib<A> {
                 shift -= 8;
                 deeper = 0;
                 for (entry, address) in entries.iter_mut().zip(addresses) {
-                    // Leaves look at node 0 for nothing, since a branch that waits for
-                    // memory would be guessed wrong and end the overlap.
+                    // Leaves read node 0 and discard it: a branch here would depend on a cache
+                    // miss,
+                    // and its misprediction would end the overlap.
                     let child = *entry & CHILD != 0;
-                    let below = self.entry(if child { *entry } else { 0 }, address.above(shift));
+                    let below =
+                        self.entry(if child { *entry } else { 0 }, address.high_bits(shift));
                     *entry = if child { below } else { *entry };
                     deeper |= *entry;
                 }
@@ -121,12 +123,12 @@ impl<A: Address> Fib<A> {
         }
     }
 
-    /// Spreads a prefix's leaf where no longer prefix is.
+    /// Writes a prefix's leaf to the entries that it covers and that have no longer prefix.
     pub(crate) fn insert(&mut self, address: A, length: u32, leaf: Leaf) {
         self.change(address, length, |old| if old.length() <= length { leaf } else { old });
     }
 
-    /// Puts `cover`, the leaf of the next shorter prefix, in the place of a prefix's leaves.
+    /// Replaces a prefix's leaves by `cover`, the leaf of the next shorter prefix.
     pub(crate) fn remove(&mut self, address: A, length: u32, cover: Leaf) {
         self.change(address, length, |old| {
             if old != Leaf::EMPTY && old.length() == length { cover } else { old }
@@ -134,9 +136,9 @@ impl<A: Address> Fib<A> {
         self.prune(address, length);
     }
 
-    /// Applies `leaf` to all leaves that a prefix covers, making nodes down to its length.
+    /// Applies `leaf` to all leaves that a prefix covers, creating nodes down to its length.
     fn change(&mut self, address: A, length: u32, leaf: impl Fn(Leaf) -> Leaf) {
-        let mut level = Level { node: None, shift: self.shift, of: PhantomData };
+        let mut level = Level { node: None, shift: self.shift, marker: PhantomData };
         while length > level.depth() {
             let index = level.index(address);
             let entry = self.get(level.node, index);
@@ -180,10 +182,10 @@ impl<A: Address> Fib<A> {
         }
     }
 
-    /// Frees the nodes on the way to a prefix that hold nothing of their own any more.
+    /// Frees the nodes on the path to a prefix that contain no prefix of their own.
     fn prune(&mut self, address: A, length: u32) {
         let mut path: Vec<(Level<A>, u32)> = Vec::with_capacity(3);
-        let mut level = Level { node: None, shift: self.shift, of: PhantomData };
+        let mut level = Level { node: None, shift: self.shift, marker: PhantomData };
         while length > level.depth() {
             let entry = self.get(level.node, level.index(address));
             if entry & CHILD == 0 {
@@ -193,7 +195,8 @@ impl<A: Address> Fib<A> {
             level = level.below(entry & !CHILD);
         }
         while let Some((parent, node)) = path.pop() {
-            let entries = &self.chunks[(node / CHUNK_NODES) as usize][place(node, 0)..][..256];
+            let entries =
+                &self.chunks[(node / CHUNK_NODES) as usize][entry_index(node, 0)..][..256];
             let first = entries[0];
             let own = Leaf(first).length() > parent.depth();
             if first & CHILD != 0 || own || entries.iter().any(|&e| e != first) {
@@ -204,7 +207,7 @@ impl<A: Address> Fib<A> {
         }
     }
 
-    /// A node all of whose entries are `entry`.
+    /// A new node with `entry` in all of its entries.
     fn allocate(&mut self, entry: u32) -> u32 {
         let node = self.free.pop().unwrap_or_else(|| {
             if self.nodes.is_multiple_of(CHUNK_NODES) {
@@ -214,7 +217,7 @@ impl<A: Address> Fib<A> {
             self.nodes - 1
         });
         let chunk = Arc::make_mut(&mut self.chunks[(node / CHUNK_NODES) as usize]);
-        chunk[place(node, 0)..][..256].fill(entry);
+        chunk[entry_index(node, 0)..][..256].fill(entry);
         node
     }
 
@@ -231,36 +234,36 @@ impl<A: Address> Fib<A> {
             None => Arc::make_mut(&mut self.root)[index as usize] = entry,
             Some(node) => {
                 let chunk = Arc::make_mut(&mut self.chunks[(node / CHUNK_NODES) as usize]);
-                chunk[place(node, index)] = entry;
+                chunk[entry_index(node, index)] = entry;
             }
         }
     }
 
-    /// Nodes in use.
+    /// The number of nodes in use.
     #[cfg(test)]
     pub(crate) fn used(&self) -> usize {
         self.nodes as usize - self.free.len()
     }
 }
 
-/// Where in its chunk a node has an entry.
+/// The index of a node's entry in its chunk.
 #[inline(always)]
-fn place(node: u32, index: u32) -> usize {
+fn entry_index(node: u32, index: u32) -> usize {
     (node % CHUNK_NODES * 256 + index) as usize
 }
 
-/// A node, or the root, on the way down.
+/// A node or the root, on a path down.
 #[derive(Clone, Copy)]
 struct Level<A> {
     node: Option<u32>,
     shift: u32,
-    of: PhantomData<A>,
+    marker: PhantomData<A>,
 }
 
 impl<A: Address> Level<A> {
-    /// The level of a node of this one.
+    /// The level of a child node.
     fn below(self, node: u32) -> Self {
-        Level { node: Some(node), shift: self.shift - 8, of: PhantomData }
+        Level { node: Some(node), shift: self.shift - 8, marker: PhantomData }
     }
 
     /// The prefix length at which this level's entries end.
@@ -269,7 +272,7 @@ impl<A: Address> Level<A> {
     }
 
     fn index(self, address: A) -> u32 {
-        let index = address.above(self.shift);
+        let index = address.high_bits(self.shift);
         if self.node.is_some() { index & 255 } else { index }
     }
 }

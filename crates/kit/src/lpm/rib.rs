@@ -1,10 +1,10 @@
-//! The prefixes themselves, which removals and listings need and lookups do not.
+//! The set of prefixes, which removals and listings need and lookups do not.
 
 use std::sync::Arc;
 
 use crate::address::Address;
 
-/// One prefix.
+/// A prefix with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry<A> {
     pub(crate) address: A,
@@ -20,38 +20,38 @@ impl<A: Address> Entry<A> {
 
 /// Sorted vectors, one for each first octet and one for prefixes shorter than that.
 ///
-/// An update copies one of them if it is shared: 12 bytes for each of its prefixes (32 of IPv6).
+/// An update copies one vector if it is shared: 12 bytes for each of its prefixes (32 for IPv6).
 #[derive(Clone, Debug)]
 pub(crate) struct Rib<A> {
-    shelves: Arc<[Arc<Vec<Entry<A>>>]>,
+    buckets: Arc<[Arc<Vec<Entry<A>>>]>,
     len: usize,
 }
 
-const SHORT: usize = 256;
+const SHORT_PREFIXES: usize = 256;
 
-fn shelf<A: Address>(address: A, length: u32) -> usize {
-    if length < 8 { SHORT } else { address.above(A::BITS - 8) as usize }
+fn bucket<A: Address>(address: A, length: u32) -> usize {
+    if length < 8 { SHORT_PREFIXES } else { address.high_bits(A::BITS - 8) as usize }
 }
 
 impl<A: Address> Rib<A> {
     pub(crate) fn new() -> Self {
         let empty = Arc::new(Vec::new());
-        Rib { shelves: vec![empty; SHORT + 1].into(), len: 0 }
+        Rib { buckets: vec![empty; SHORT_PREFIXES + 1].into(), len: 0 }
     }
 
-    /// The prefixes given, of which the last counts among equal ones.
+    /// The set of these prefixes; of equal ones the last counts.
     pub(crate) fn build(mut entries: Vec<Entry<A>>) -> Self {
         entries.sort_by_key(Entry::key);
-        let mut shelves = vec![Vec::new(); SHORT + 1];
+        let mut buckets = vec![Vec::new(); SHORT_PREFIXES + 1];
         for entry in entries {
-            let shelf: &mut Vec<Entry<A>> = &mut shelves[shelf(entry.address, entry.length)];
-            match shelf.last_mut() {
+            let bucket: &mut Vec<Entry<A>> = &mut buckets[bucket(entry.address, entry.length)];
+            match bucket.last_mut() {
                 Some(last) if last.key() == entry.key() => *last = entry,
-                _ => shelf.push(entry),
+                _ => bucket.push(entry),
             }
         }
-        let len = shelves.iter().map(Vec::len).sum();
-        Rib { shelves: shelves.into_iter().map(Arc::new).collect(), len }
+        let len = buckets.iter().map(Vec::len).sum();
+        Rib { buckets: buckets.into_iter().map(Arc::new).collect(), len }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -59,36 +59,36 @@ impl<A: Address> Rib<A> {
     }
 
     pub(crate) fn get(&self, address: A, length: u32) -> Option<u32> {
-        let shelf = &self.shelves[shelf(address, length)];
-        let at = shelf.binary_search_by_key(&(address, length), Entry::key).ok()?;
-        Some(shelf[at].value)
+        let bucket = &self.buckets[bucket(address, length)];
+        let at = bucket.binary_search_by_key(&(address, length), Entry::key).ok()?;
+        Some(bucket[at].value)
     }
 
-    /// Adds or replaces a prefix and returns the value it had.
+    /// Adds or replaces a prefix and returns its previous value.
     pub(crate) fn insert(&mut self, entry: Entry<A>) -> Option<u32> {
-        let shelf = self.shelf_mut(entry.address, entry.length);
-        match shelf.binary_search_by_key(&entry.key(), Entry::key) {
-            Ok(at) => Some(std::mem::replace(&mut shelf[at], entry).value),
+        let bucket = self.bucket_mut(entry.address, entry.length);
+        match bucket.binary_search_by_key(&entry.key(), Entry::key) {
+            Ok(at) => Some(std::mem::replace(&mut bucket[at], entry).value),
             Err(at) => {
-                shelf.insert(at, entry);
+                bucket.insert(at, entry);
                 self.len += 1;
                 None
             }
         }
     }
 
-    /// Removes a prefix and returns the value it had.
+    /// Removes a prefix and returns its value.
     pub(crate) fn remove(&mut self, address: A, length: u32) -> Option<u32> {
         self.get(address, length)?;
-        let shelf = self.shelf_mut(address, length);
-        let at = shelf.binary_search_by_key(&(address, length), Entry::key).ok()?;
-        let value = shelf.remove(at).value;
+        let bucket = self.bucket_mut(address, length);
+        let at = bucket.binary_search_by_key(&(address, length), Entry::key).ok()?;
+        let value = bucket.remove(at).value;
         self.len -= 1;
         Some(value)
     }
 
-    fn shelf_mut(&mut self, address: A, length: u32) -> &mut Vec<Entry<A>> {
-        Arc::make_mut(&mut Arc::make_mut(&mut self.shelves)[shelf(address, length)])
+    fn bucket_mut(&mut self, address: A, length: u32) -> &mut Vec<Entry<A>> {
+        Arc::make_mut(&mut Arc::make_mut(&mut self.buckets)[bucket(address, length)])
     }
 
     /// The longest prefix shorter than `length` that covers `address`.
@@ -99,8 +99,8 @@ impl<A: Address> Rib<A> {
         })
     }
 
-    /// All prefixes, those of each first octet by address and length.
+    /// All prefixes by first octet, and within an octet by address and length.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry<A>> {
-        self.shelves.iter().flat_map(|shelf| shelf.iter())
+        self.buckets.iter().flat_map(|bucket| bucket.iter())
     }
 }

@@ -1,4 +1,5 @@
-//! The route list of Click's `IPRouteTable` and `IP6RouteTable` elements: their texts, commands and errors.
+//! The route list of Click's `IPRouteTable` and `IP6RouteTable` elements: text forms, commands and
+//! errors.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,7 +7,7 @@ use std::fmt;
 use super::table::Table;
 use crate::address::Address;
 
-/// Where a route leads. An address of zero means that the destination itself is the next hop.
+/// The target of a route. With a gateway of zero the destination itself is the next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NextHop<A = u32> {
     /// The gateway's address in host byte order, 0 for none.
@@ -29,17 +30,17 @@ pub struct Route<A = u32> {
 }
 
 impl<A: Address> Route<A> {
-    /// Reads `ADDR/MASK [GATEWAY] OUTPUT`, where `-` may stand for no gateway.
+    /// Parses `ADDR/MASK [GATEWAY] OUTPUT`, where `-` may stand for no gateway.
     pub fn parse(text: &str) -> Option<Self> {
-        Route::words(text, false)
+        Route::parse_words(text, false)
     }
 
-    /// Reads `ADDR/MASK [GATEWAY OUTPUT]`: what to remove.
+    /// Parses `ADDR/MASK [GATEWAY OUTPUT]`, the form of removals.
     pub fn parse_removal(text: &str) -> Option<Self> {
-        Route::words(text, true)
+        Route::parse_words(text, true)
     }
 
-    fn words(text: &str, removal: bool) -> Option<Self> {
+    fn parse_words(text: &str, removal: bool) -> Option<Self> {
         let mut words = text.split_ascii_whitespace();
         let prefix = words.next()?;
         let (address, length) =
@@ -63,21 +64,21 @@ impl<A: Address> Route<A> {
         words.next().is_none().then_some(route)
     }
 
-    /// The route as `table` handlers list it, with tabs between aligned columns.
-    pub fn row(&self) -> String {
-        let prefix = format!("{}/{}\t", A::Shown::from(self.address), self.length);
+    /// The route as a line of `table` handlers, with tabs between aligned columns.
+    pub fn listing_line(&self) -> String {
+        let prefix = format!("{}/{}\t", A::StdAddress::from(self.address), self.length);
         let gateway = format!("{}\t", Gateway(self.gateway));
         let first = if prefix.len() < 17 { "\t" } else { "" };
         let second = if gateway.len() < 9 { "\t" } else { "" };
         format!("{prefix}{first}{gateway}{second}{}", Output(self.port))
     }
 
-    fn hop(&self) -> NextHop<A> {
+    fn next_hop(&self) -> NextHop<A> {
         NextHop { gateway: self.gateway, port: self.port.unwrap_or(0) }
     }
 
-    /// Whether a request to remove `self` means `stored`.
-    fn means(&self, stored: &Route<A>) -> bool {
+    /// Whether a request to remove `self` matches the route `stored`.
+    fn matches(&self, stored: &Route<A>) -> bool {
         self.port.is_none() || (self.gateway, self.port) == (stored.gateway, stored.port)
     }
 }
@@ -85,7 +86,7 @@ impl<A: Address> Route<A> {
 impl<A: Address> fmt::Display for Route<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (gateway, port) = (Gateway(self.gateway), Output(self.port));
-        write!(f, "{}/{} {gateway} {port}", A::Shown::from(self.address), self.length)
+        write!(f, "{}/{} {gateway} {port}", A::StdAddress::from(self.address), self.length)
     }
 }
 
@@ -95,7 +96,7 @@ impl<A: Address> fmt::Display for Gateway<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             none if none == A::ZERO => f.write_str("-"),
-            address => write!(f, "{}", A::Shown::from(address)),
+            address => write!(f, "{}", A::StdAddress::from(address)),
         }
     }
 }
@@ -111,7 +112,7 @@ impl fmt::Display for Output {
     }
 }
 
-/// Why a route command failed, in Click's words.
+/// The reason why a route command failed; the texts are Click's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RouteError<A = u32> {
     /// Not `ADDR/MASK [GATEWAY] OUTPUT`.
@@ -143,31 +144,31 @@ impl<A: Address> fmt::Display for RouteError<A> {
 
 impl<A: Address> std::error::Error for RouteError<A> {}
 
-/// Routes as a routing element keeps them: in Click's order, with Click's commands.
+/// The routes of a routing element: in Click's order, with Click's commands.
 #[derive(Clone, Debug)]
 pub struct Routes<A = u32> {
     table: Table<NextHop<A>, A>,
-    /// In the order of `table` listings. A replaced route's place is the next to be reused.
+    /// In the order of `table` listings. The slot of a replaced route is reused first.
     slots: Vec<Option<Route<A>>>,
     free: Vec<usize>,
-    places: HashMap<(A, u32), usize>,
+    slot_by_prefix: HashMap<(A, u32), usize>,
 }
 
 impl<A: Address> Default for Routes<A> {
     fn default() -> Self {
-        let (slots, free, places) = Default::default();
-        Routes { table: Table::default(), slots, free, places }
+        let (slots, free, slot_by_prefix) = Default::default();
+        Routes { table: Table::default(), slots, free, slot_by_prefix }
     }
 }
 
-/// What undoes a command.
+/// The inverse of a command.
 enum Undo<A> {
     Remove(Route<A>),
     Restore(Route<A>),
 }
 
 impl<A: Address> Routes<A> {
-    /// No routes.
+    /// An empty list.
     pub fn new() -> Self {
         Routes::default()
     }
@@ -179,18 +180,18 @@ impl<A: Address> Routes<A> {
 
     /// How many routes there are.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.slot_by_prefix.len()
     }
 
     /// Whether there are no routes.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.slot_by_prefix.is_empty()
     }
 
-    /// Takes over an element's arguments. Answers how many of them name a prefix that an
-    /// earlier one names too: of these, as in Click, the earlier one stays.
+    /// Adds an element's arguments. Returns how many of them repeat the prefix of an earlier one;
+    /// as in Click, the earlier one stays.
     ///
-    /// Each error comes with the number of its argument.
+    /// Each error has the index of its argument.
     pub fn configure(
         &mut self,
         arguments: &[Route<A>],
@@ -202,14 +203,14 @@ impl<A: Address> Routes<A> {
         for (i, route) in arguments.iter().enumerate() {
             if route.port.is_none_or(|port| port >= outputs) {
                 errors.push((i, RouteError::BadOutput));
-            } else if !self.places.contains_key(&(route.address, route.length)) {
-                self.places.insert((route.address, route.length), self.slots.len());
+            } else if !self.slot_by_prefix.contains_key(&(route.address, route.length)) {
+                self.slot_by_prefix.insert((route.address, route.length), self.slots.len());
                 self.slots.push(Some(*route));
                 bulk.push(*route);
             }
         }
         let kept = self.table.iter().map(|(a, l, hop)| (a, l, *hop));
-        let added = bulk.iter().map(|r| (r.address, r.length, r.hop()));
+        let added = bulk.iter().map(|r| (r.address, r.length, r.next_hop()));
         self.table = Table::build(kept.chain(added).collect::<Vec<_>>());
         if errors.is_empty() { Ok(before - self.len()) } else { Err(errors) }
     }
@@ -219,31 +220,31 @@ impl<A: Address> Routes<A> {
         match self.find(&route) {
             Some(old) => Err(RouteError::Conflict(old)),
             None => {
-                self.put(route);
+                self.store(route);
                 Ok(())
             }
         }
     }
 
-    /// Adds a route or replaces the one that its prefix has, and returns that.
+    /// Adds a route or replaces the one with its prefix, which is returned.
     pub fn set(&mut self, route: Route<A>) -> Option<Route<A>> {
-        self.put(route)
+        self.store(route)
     }
 
-    /// Removes a route; without an output, whichever its prefix has.
+    /// Removes a route; without an output, any route with its prefix.
     pub fn remove(&mut self, route: &Route<A>) -> Result<Route<A>, RouteError<A>> {
-        let old = self.find(route).filter(|old| route.means(old));
+        let old = self.find(route).filter(|old| route.matches(old));
         let old = old.ok_or(RouteError::NotFound(*route))?;
-        if let Some(place) = self.places.remove(&(route.address, route.length)) {
-            self.slots[place] = None;
-            self.free.push(place);
+        if let Some(slot) = self.slot_by_prefix.remove(&(route.address, route.length)) {
+            self.slots[slot] = None;
+            self.free.push(slot);
         }
         self.table.remove(route.address, route.length);
         Ok(old)
     }
 
-    /// Runs the lines of a `ctrl` handler, each `add`, `set` or `remove` and its route; if
-    /// one fails, undoes those before it.
+    /// Runs the lines of a `ctrl` handler, each `add`, `set` or `remove` and a route. If one fails,
+    /// the previous ones are undone.
     pub fn ctrl(&mut self, text: &str, outputs: u32) -> Result<(), RouteError<A>> {
         let mut done = Vec::new();
         for line in text.lines() {
@@ -263,19 +264,19 @@ impl<A: Address> Routes<A> {
         Ok(())
     }
 
-    /// Runs one line of `ctrl`; lines without a word do nothing.
+    /// Runs one line of `ctrl`; blank lines do nothing.
     fn command(&mut self, line: &str, outputs: u32) -> Result<Option<Undo<A>>, RouteError<A>> {
         let line = line.trim_start();
         let (word, rest) = line.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((line, ""));
         match word {
             "" => Ok(None),
             "add" => {
-                let route = checked(Route::parse(rest), outputs)?;
+                let route = check_output(Route::parse(rest), outputs)?;
                 self.add(route)?;
                 Ok(Some(Undo::Remove(route)))
             }
             "set" => {
-                let route = checked(Route::parse(rest), outputs)?;
+                let route = check_output(Route::parse(rest), outputs)?;
                 Ok(Some(self.set(route).map_or(Undo::Remove(route), Undo::Restore)))
             }
             "remove" => {
@@ -289,12 +290,12 @@ impl<A: Address> Routes<A> {
         }
     }
 
-    /// What the `lookup` handler answers: the output, -1 for none, and the gateway if any.
+    /// The text of the `lookup` handler: the output, -1 for none, and the gateway if any.
     pub fn lookup_text(&self, address: A) -> String {
         match self.table.lookup(address) {
             None => "-1".into(),
             Some(&NextHop { gateway, port }) if gateway == A::ZERO => port.to_string(),
-            Some(&NextHop { gateway, port }) => format!("{port} {}", A::Shown::from(gateway)),
+            Some(&NextHop { gateway, port }) => format!("{port} {}", A::StdAddress::from(gateway)),
         }
     }
 
@@ -303,33 +304,36 @@ impl<A: Address> Routes<A> {
         self.slots.iter().flatten()
     }
 
-    /// What the `table` handler answers.
+    /// The text of the `table` handler.
     pub fn listing(&self) -> String {
-        self.iter().map(|route| route.row() + "\n").collect()
+        self.iter().map(|route| route.listing_line() + "\n").collect()
     }
 
-    /// The route for exactly this prefix.
+    /// The route with exactly this prefix.
     fn find(&self, route: &Route<A>) -> Option<Route<A>> {
         let prefix = (route.address, route.length);
-        self.places.get(&prefix).and_then(|&place| self.slots[place])
+        self.slot_by_prefix.get(&prefix).and_then(|&slot| self.slots[slot])
     }
 
-    fn put(&mut self, mut route: Route<A>) -> Option<Route<A>> {
+    fn store(&mut self, mut route: Route<A>) -> Option<Route<A>> {
         route.address = route.address.prefix(route.length);
-        let place = self.free.pop().unwrap_or(self.slots.len());
-        if place == self.slots.len() {
+        let slot = self.free.pop().unwrap_or(self.slots.len());
+        if slot == self.slots.len() {
             self.slots.push(None);
         }
-        self.slots[place] = Some(route);
-        self.table.insert(route.address, route.length, route.hop());
-        let old = self.places.insert((route.address, route.length), place)?;
+        self.slots[slot] = Some(route);
+        self.table.insert(route.address, route.length, route.next_hop());
+        let old = self.slot_by_prefix.insert((route.address, route.length), slot)?;
         self.free.push(old);
         self.slots[old].take()
     }
 }
 
-/// A route whose output exists.
-fn checked<A: Address>(route: Option<Route<A>>, outputs: u32) -> Result<Route<A>, RouteError<A>> {
+/// Checks that a route's output exists.
+fn check_output<A: Address>(
+    route: Option<Route<A>>,
+    outputs: u32,
+) -> Result<Route<A>, RouteError<A>> {
     let route = route.ok_or(RouteError::Syntax)?;
     match route.port {
         Some(port) if port < outputs => Ok(route),

@@ -1,24 +1,24 @@
-//! Prefixes to numbers, and prefixes to values.
+//! Longest-prefix match tables, with numbers and with values of any type.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use super::fib::{Fib, LARGEST, Leaf};
+use super::fib::{Fib, Leaf, MAX_VALUE};
 use super::rib::{Entry, Rib};
 use crate::address::Address;
 
-/// What [`Lpm::lookup_batch`] answers for addresses without a route.
+/// The result of [`Lpm::lookup_batch`] for addresses without a route.
 pub const NONE: u32 = u32::MAX;
 
-/// Tables of more prefixes than this get the large root, which saves a level and takes 256 KiB.
+/// Tables with more prefixes than this get the large root, which saves a level and takes 256 KiB.
 const SMALL: usize = 256;
 
-/// Longest-prefix match from addresses, in host byte order, to numbers: `u32` for IPv4,
-/// `u128` for IPv6.
+/// Longest-prefix match from addresses, in host byte order, to numbers: `u32` for IPv4, `u128` for
+/// IPv6.
 ///
-/// A clone costs one count for each 64 KiB of the original; after it, either side's first
-/// change of a 64 KiB chunk (256 KiB for the root) copies that chunk.
+/// A clone increments one counter for each 64 KiB of the original. Afterwards the first change of a
+/// 64 KiB chunk (256 KiB for the root) on either side copies that chunk.
 #[derive(Clone, Debug)]
 pub struct Lpm<A = u32> {
     fib: Fib<A>,
@@ -32,19 +32,19 @@ impl<A: Address> Default for Lpm<A> {
 }
 
 impl<A: Address> Lpm<A> {
-    /// The largest number that a prefix can have; larger ones are cut to it.
-    pub const LARGEST: u32 = LARGEST;
+    /// The largest number of a prefix; larger ones are truncated to it.
+    pub const MAX_NUMBER: u32 = MAX_VALUE;
 
-    /// No prefixes.
+    /// An empty table.
     pub fn new() -> Self {
         Lpm { fib: Fib::new(false), rib: Rib::new() }
     }
 
-    /// All of `(address, length, number)`; among equal prefixes the last counts.
+    /// A table of these `(address, length, number)`; of equal prefixes the last counts.
     pub fn build(prefixes: impl IntoIterator<Item = (A, u32, u32)>) -> Self {
         let entries = prefixes.into_iter().map(|(a, l, v)| entry(a, l, v)).collect();
         let rib = Rib::build(entries);
-        Lpm { fib: spread(&rib), rib }
+        Lpm { fib: build_fib(&rib), rib }
     }
 
     /// How many prefixes there are.
@@ -57,7 +57,7 @@ impl<A: Address> Lpm<A> {
         self.len() == 0
     }
 
-    /// Bytes that lookups may touch.
+    /// The memory that lookups may access, in bytes.
     pub fn memory(&self) -> usize {
         self.fib.memory()
     }
@@ -68,14 +68,14 @@ impl<A: Address> Lpm<A> {
         Some(self.number(address)).filter(|&number| number != NONE)
     }
 
-    /// The same as a bare number: [`NONE`] stands for no route.
+    /// The number of the longest prefix that covers `address`, or [`NONE`].
     #[inline(always)]
     pub fn number(&self, address: A) -> u32 {
         self.fib.lookup(address)
     }
 
-    /// Looks up many addresses at once, which hides the latency of memory; [`NONE`] stands
-    /// for no route. Does as many as the shorter slice has.
+    /// Looks up many addresses at once, which hides memory latency; the number is [`NONE`] if there
+    /// is no route. Stops at the end of the shorter slice.
     pub fn lookup_batch(&self, addresses: &[A], numbers: &mut [u32]) {
         self.fib.lookup_batch(addresses, numbers);
     }
@@ -86,21 +86,21 @@ impl<A: Address> Lpm<A> {
         self.rib.get(address, length)
     }
 
-    /// Adds or replaces a prefix and returns the number it had.
+    /// Adds or replaces a prefix and returns its previous number.
     ///
-    /// Bits of `address` beyond `length` do not count, lengths beyond those of addresses mean these.
+    /// Bits of `address` beyond `length` are ignored, and lengths are limited to the address size.
     pub fn insert(&mut self, address: A, length: u32, number: u32) -> Option<u32> {
         let entry = entry(address, length, number);
         let old = self.rib.insert(entry);
         if self.rib.len() > SMALL && !self.fib.is_large() {
-            self.fib = spread(&self.rib);
+            self.fib = build_fib(&self.rib);
         } else {
             self.fib.insert(entry.address, entry.length, Leaf::new(entry.length, entry.value));
         }
         old
     }
 
-    /// Removes a prefix and returns the number it had.
+    /// Removes a prefix and returns its number.
     pub fn remove(&mut self, address: A, length: u32) -> Option<u32> {
         let Entry { address, length, .. } = entry(address, length, 0);
         let old = self.rib.remove(address, length)?;
@@ -110,7 +110,7 @@ impl<A: Address> Lpm<A> {
         Some(old)
     }
 
-    /// All `(address, length, number)`: those shorter than 8 bits last, the rest by address.
+    /// All `(address, length, number)` by address; those shorter than 8 bits come last.
     pub fn iter(&self) -> impl Iterator<Item = (A, u32, u32)> {
         self.rib.iter().map(|e| (e.address, e.length, e.value))
     }
@@ -123,10 +123,10 @@ impl<A: Address> Lpm<A> {
 
 fn entry<A: Address>(address: A, length: u32, value: u32) -> Entry<A> {
     let length = length.min(A::BITS);
-    Entry { address: address.prefix(length), length, value: value.min(LARGEST) }
+    Entry { address: address.prefix(length), length, value: value.min(MAX_VALUE) }
 }
 
-fn spread<A: Address>(rib: &Rib<A>) -> Fib<A> {
+fn build_fib<A: Address>(rib: &Rib<A>) -> Fib<A> {
     let mut fib = Fib::new(rib.len() > SMALL);
     for e in rib.iter() {
         fib.insert(e.address, e.length, Leaf::new(e.length, e.value));
@@ -134,8 +134,7 @@ fn spread<A: Address>(rib: &Rib<A>) -> Fib<A> {
     fib
 }
 
-/// Longest-prefix match from addresses to values, each stored once however many
-/// prefixes have it.
+/// Longest-prefix match from addresses to values. Each distinct value is stored once.
 #[derive(Clone, Debug)]
 pub struct Table<V, A = u32> {
     lpm: Lpm<A>,
@@ -181,12 +180,12 @@ impl<V, A: Address> Table<V, A> {
         self.value(self.lpm.number(address))
     }
 
-    /// The match alone, with numbers that [`Table::value`] knows; for batches.
+    /// The table of numbers, which [`Table::value`] maps to values; for batches.
     pub fn lpm(&self) -> &Lpm<A> {
         &self.lpm
     }
 
-    /// The value with a number from a lookup; none for [`NONE`].
+    /// The value of a number from a lookup; `None` for [`NONE`].
     #[inline]
     pub fn value(&self, number: u32) -> Option<&V> {
         self.values.slots.get(number as usize)
@@ -197,40 +196,40 @@ impl<V, A: Address> Table<V, A> {
         self.value(self.lpm.get(address, length)?)
     }
 
-    /// All `(address, length, value)`, as [`Lpm::iter`] orders them.
+    /// All `(address, length, value)`, in the order of [`Lpm::iter`].
     pub fn iter(&self) -> impl Iterator<Item = (A, u32, &V)> {
         self.lpm.iter().filter_map(|(a, l, n)| Some((a, l, self.value(n)?)))
     }
 }
 
 impl<V: Clone + Eq + Hash, A: Address> Table<V, A> {
-    /// All of `(address, length, value)`; among equal prefixes the last counts.
+    /// A table of these `(address, length, value)`; of equal prefixes the last counts.
     pub fn build(prefixes: impl IntoIterator<Item = (A, u32, V)>) -> Self {
         let mut table = Table::default();
         let values = Arc::make_mut(&mut table.values);
-        let numbered = prefixes.into_iter().map(|(a, l, v)| (a, l, values.take(v)));
+        let numbered = prefixes.into_iter().map(|(a, l, v)| (a, l, values.acquire(v)));
         table.lpm = Lpm::build(numbered);
         let mut counts = vec![0; values.slots.len()];
         table.lpm.iter().for_each(|(_, _, number)| counts[number as usize] += 1);
-        // Replaced duplicates may have been the only ones with their value.
+        // A replaced duplicate may have been the only prefix with its value.
         let unused = (0..counts.len()).filter(|&n| counts[n] == 0);
         let unused: Vec<u32> = unused.map(|n| n as u32).collect();
         values.counts = counts;
-        unused.into_iter().for_each(|number| values.retire(number));
+        unused.into_iter().for_each(|number| values.free_number(number));
         table
     }
 
-    /// Adds or replaces a prefix and returns the value it had.
+    /// Adds or replaces a prefix and returns its previous value.
     ///
-    /// More than [`Lpm::LARGEST`] different values cannot be told apart.
+    /// More than [`Lpm::MAX_NUMBER`] different values cannot be distinguished.
     pub fn insert(&mut self, address: A, length: u32, value: V) -> Option<V> {
         let values = Arc::make_mut(&mut self.values);
-        let number = values.take(value);
+        let number = values.acquire(value);
         let old = self.lpm.insert(address, length, number)?;
         Some(values.release(old))
     }
 
-    /// Removes a prefix and returns the value it had.
+    /// Removes a prefix and returns its value.
     pub fn remove(&mut self, address: A, length: u32) -> Option<V> {
         let old = self.lpm.remove(address, length)?;
         Some(Arc::make_mut(&mut self.values).release(old))
@@ -238,13 +237,13 @@ impl<V: Clone + Eq + Hash, A: Address> Table<V, A> {
 }
 
 impl<V: Clone + Eq + Hash> Values<V> {
-    /// The number of a value that one more prefix has.
-    fn take(&mut self, value: V) -> u32 {
+    /// The number of a value, with one more prefix counted.
+    fn acquire(&mut self, value: V) -> u32 {
         if let Some(&number) = self.numbers.get(&value) {
             self.counts[number as usize] += 1;
             return number;
         }
-        let number = self.free.pop().unwrap_or(self.slots.len() as u32).min(LARGEST);
+        let number = self.free.pop().unwrap_or(self.slots.len() as u32).min(MAX_VALUE);
         if number as usize == self.slots.len() {
             self.slots.push(value.clone());
             self.counts.push(1);
@@ -261,12 +260,12 @@ impl<V: Clone + Eq + Hash> Values<V> {
         *count -= 1;
         let value = self.slots[number as usize].clone();
         if *count == 0 {
-            self.retire(number);
+            self.free_number(number);
         }
         value
     }
 
-    fn retire(&mut self, number: u32) {
+    fn free_number(&mut self, number: u32) {
         self.numbers.remove(&self.slots[number as usize]);
         self.free.push(number);
     }

@@ -1,4 +1,4 @@
-//! The tables against a list searched from end to end, and Click's texts.
+//! Tests of the tables against a linear search, and of Click's text forms.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::address::Address;
 use crate::text::mask_of;
 
-/// The longest of the prefixes that cover an address.
+/// The value of the longest prefix that covers an address.
 fn naive(list: &[(u32, u32, u32)], address: u32) -> Option<u32> {
     let covers = |&&(a, l, _): &&(u32, u32, u32)| (a ^ address) & mask_of(l).unwrap() == 0;
     list.iter().filter(covers).max_by_key(|e| e.1).map(|e| e.2)
@@ -31,7 +31,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn agrees_with_a_list(
+    fn agrees_with_a_linear_search(
         start in prop::collection::vec((prefix(), 0u32..5), 0..400),
         steps in prop::collection::vec((any::<bool>(), prefix(), 0u32..5), 0..80),
         probes in prop::collection::vec(address(), 1..100),
@@ -90,7 +90,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn agrees_with_a_list_in_128_bits(
+    fn agrees_with_a_linear_search_in_128_bits(
         start in prop::collection::vec((prefix6(), 0u32..5), 0..300),
         steps in prop::collection::vec((any::<bool>(), prefix6(), 0u32..5), 0..60),
         probes in prop::collection::vec(address6(), 1..60),
@@ -138,7 +138,7 @@ fn prefix6() -> impl Strategy<Value = (u128, u32)> {
 }
 
 #[test]
-fn routes_of_ipv6_read_as_click_writes_them() {
+fn ipv6_routes_have_clicks_text_form() {
     let mut routes: Routes<u128> = Routes::new();
     let arguments = ["2001:db8::1/32 0", "::/0 fe80::1 1", "::1 ::0 0"];
     let arguments = arguments.map(|text| Route::parse(text).expect(text));
@@ -153,7 +153,7 @@ fn routes_of_ipv6_read_as_click_writes_them() {
     assert_eq!(Route::<u128>::parse("1.0.0.0/8 1"), None);
 }
 
-/// A deterministic stream of numbers.
+/// A deterministic pseudorandom sequence.
 fn noise(seed: &mut u64) -> u32 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 33) as u32
@@ -203,7 +203,7 @@ fn route(text: &str) -> Route<u32> {
 }
 
 #[test]
-fn routes_read_as_click_writes_them() {
+fn routes_have_clicks_text_form() {
     let r = route("18.26.4.9/24 18.26.4.1 2");
     assert_eq!(r.to_string(), "18.26.4.0/24 18.26.4.1 2");
     assert_eq!(route("0/0 1").to_string(), "0.0.0.0/0 - 1");
@@ -225,7 +225,7 @@ fn routes_read_as_click_writes_them() {
 }
 
 #[test]
-fn listings_align_and_reuse_places() {
+fn listings_are_aligned_and_reuse_slots() {
     let mut routes = Routes::new();
     let arguments = ["1.0.0.0/8 0", "192.168.100.0/24 192.168.100.1 1", "1.0.0.0/8 1"].map(route);
     assert_eq!(routes.configure(&arguments, 2), Ok(1));
@@ -245,7 +245,7 @@ fn listings_align_and_reuse_places() {
 }
 
 #[test]
-fn control_undoes_what_came_before_a_failure() {
+fn ctrl_undoes_the_lines_before_a_failure() {
     let mut routes = Routes::new();
     routes.ctrl("add 1.0.0.0/8 0\nadd 2.0.0.0/8 1\n\n", 2).unwrap();
     let before: Vec<Route> = routes.iter().copied().collect();

@@ -1,38 +1,38 @@
-//! Substitution: `$x`, `${x}` and `$(handler arguments)`.
+//! Substitution of `$x`, `${x}` and `$(handler arguments)`.
 
-use super::machine::{self, Machine};
-use super::{LONGEST, World, functions};
+use super::interpreter::{self, Interpreter};
+use super::{Environment, MAX_VALUE_LEN, functions};
 use castanet_lang::args::{quote, shift_word};
 
-/// How deep calls may lie in one another.
-const DEPTH: usize = 64;
+/// How deep calls may be nested.
+const MAX_DEPTH: usize = 64;
 
 /// The error about a value that is too long.
 pub(super) fn too_long() -> String {
-    format!("a value would be longer than {LONGEST} bytes")
+    format!("a value would be longer than {MAX_VALUE_LEN} bytes")
 }
 
-/// Substitutes in `text`. What is put between double quotes is escaped; with
-/// `protect`, what is put outside of quotes survives unquoting.
+/// Substitutes in `text`. Values inside double quotes are escaped; with `protect`, values outside
+/// of quotes are quoted, so that they survive unquoting.
 pub(super) fn expand(
     text: &str,
     protect: bool,
-    machine: &mut Machine,
-    world: &mut dyn World,
+    interp: &mut Interpreter,
+    env: &mut dyn Environment,
 ) -> String {
     let (mut out, mut quoted, mut at) = (String::new(), None, 0);
     let bytes = text.as_bytes();
     while let Some(&byte) = bytes.get(at) {
-        if machine.has_failed() {
+        if interp.has_failed() {
             return String::new();
         }
         match (byte, quoted) {
             (b'$', None | Some(b'"')) => {
-                if let Some((name, is_call, length)) = reference(&text[at..])
-                    && let Some(value) = value(name, is_call, machine, world)
+                if let Some((name, is_call, length)) = parse_reference(&text[at..])
+                    && let Some(value) = resolve(name, is_call, interp, env)
                 {
-                    if out.len() + value.len() > LONGEST {
-                        machine.fail(too_long());
+                    if out.len() + value.len() > MAX_VALUE_LEN {
+                        interp.fail(too_long());
                         return String::new();
                     }
                     match quoted {
@@ -61,11 +61,11 @@ pub(super) fn expand(
     out
 }
 
-trait Inner {
+trait TrimOnce {
     fn trim_matches_once(&self, c: char) -> &str;
 }
 
-impl Inner for String {
+impl TrimOnce for String {
     /// The text without one `c` at each end.
     fn trim_matches_once(&self, c: char) -> &str {
         let inner = self.strip_prefix(c).unwrap_or(self);
@@ -73,8 +73,8 @@ impl Inner for String {
     }
 }
 
-/// The name after a `$`, whether it is a call, and the length of it all.
-fn reference(text: &str) -> Option<(&str, bool, usize)> {
+/// The name after a `$`, whether it is a call, and the length of the whole reference.
+fn parse_reference(text: &str) -> Option<(&str, bool, usize)> {
     let rest = &text[1..];
     let first = rest.chars().next()?;
     match first {
@@ -93,7 +93,8 @@ fn reference(text: &str) -> Option<(&str, bool, usize)> {
     }
 }
 
-/// Where the parenthesis that begins `text` closes; those in quotes do not count.
+/// The offset of the parenthesis that closes the one at the start of `text`; parentheses in quotes
+/// do not count.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quoted, mut escaped) = (0usize, None, false);
     for (at, c) in text.char_indices() {
@@ -111,73 +112,73 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-fn value(
+fn resolve(
     name: &str,
     is_call: bool,
-    machine: &mut Machine,
-    world: &mut dyn World,
+    interp: &mut Interpreter,
+    env: &mut dyn Environment,
 ) -> Option<String> {
     if !is_call {
-        return machine.variable(name, world);
+        return interp.variable(name, env);
     }
-    if machine.depth == DEPTH {
-        machine.fail(format!("more than {DEPTH} calls in one another"));
+    if interp.depth == MAX_DEPTH {
+        interp.fail(format!("more than {MAX_DEPTH} calls in one another"));
         return None;
     }
-    machine.depth += 1;
-    let call = expand(name, false, machine, world);
-    machine.depth -= 1;
-    match read(&call, machine, world) {
+    interp.depth += 1;
+    let call = expand(name, false, interp, env);
+    interp.depth -= 1;
+    match read(&call, interp, env) {
         Ok(value) => Some(value),
         Err(message) => {
-            world.complain(&message);
+            env.report_error(&message);
             None
         }
     }
 }
 
-/// Reads a handler: a function or an export of the script itself, another
-/// handler of its element, or one of the router.
+/// Reads a handler: a function or an export of the script itself, another handler of its element,
+/// or one of the router.
 pub(super) fn read(
     call: &str,
-    machine: &mut Machine,
-    world: &mut dyn World,
+    interp: &mut Interpreter,
+    env: &mut dyn Environment,
 ) -> Result<String, String> {
     let (name, parameter) = shift_word(call);
-    if let Some(local) = own(name, world) {
-        if let Some(answer) = functions::call(&local, parameter, machine, world) {
+    if let Some(local) = own_handler(name, env) {
+        if let Some(answer) = functions::call(&local, parameter, interp, env) {
             return answer;
         }
-        if let Some(value) = machine.exported(&local) {
+        if let Some(value) = interp.exported(&local) {
             return Ok(value.to_owned());
         }
-        let path = format!("{}.{local}", world.name());
-        if !name.contains('.') && world.exists(&path, false) {
-            return world.read(format!("{path} {parameter}").trim_end());
+        let path = format!("{}.{local}", env.name());
+        if !name.contains('.') && env.exists(&path, false) {
+            return env.read(format!("{path} {parameter}").trim_end());
         }
     }
-    world.read(call.trim())
+    env.read(call.trim())
 }
 
-/// The handler of the script's own element that a name may mean.
-pub(super) fn own(name: &str, world: &dyn World) -> Option<String> {
+/// The name of a handler of the script's own element, if `name` may stand for one.
+pub(super) fn own_handler(name: &str, env: &dyn Environment) -> Option<String> {
     if !name.contains('.') {
         return Some(name.to_owned());
     }
-    let full = world.full_name(name);
-    full.strip_prefix(world.name())?.strip_prefix('.').map(str::to_owned)
+    let full = env.full_name(name);
+    full.strip_prefix(env.name())?.strip_prefix('.').map(str::to_owned)
 }
 
-/// The whole name of the handler that is called, and its parameter.
-pub(super) fn called(call: &str, machine: &Machine, world: &mut dyn World) -> String {
+/// The full name of the handler that is full_call, with its parameter.
+pub(super) fn full_call(call: &str, interp: &Interpreter, env: &mut dyn Environment) -> String {
     let (name, parameter) = shift_word(call);
-    let path = format!("{}.{name}", world.name());
+    let path = format!("{}.{name}", env.name());
     let is_own = !name.contains('.')
-        && (functions::is_one(name)
-            || machine.exported(name).is_some()
-            || world.exists(&path, false)
-            || machine::OWN_WRITES.contains(&name));
-    let full = if is_own { path } else { world.full_name(name) };
+        && (functions::is_function(name)
+            || interp.exported(name).is_some()
+            || env.exists(&path, false)
+            || interpreter::OWN_WRITES.contains(&name));
+    let full = if is_own { path } else { env.full_name(name) };
     match parameter.is_empty() {
         true => full,
         false => format!("{full} {parameter}"),

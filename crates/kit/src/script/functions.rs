@@ -1,13 +1,13 @@
 //! The functions of the language: handlers that every script has.
 
-use super::World;
-use super::machine::Machine;
-use super::number::{integer, real, show, truth};
+use super::Environment;
+use super::interpreter::Interpreter;
+use super::number::{format_real, integer, parse_bool, real};
 use super::sprintf::{sprintf, words};
 use castanet_lang::args::{quote, shift_word, unquote};
 use std::cmp::Ordering;
 
-/// Names of all functions, and what each answers.
+/// The names of all functions and their manual texts.
 pub const FUNCTIONS: &[(&str, &str)] = &[
     ("add", "The sum of numbers."),
     ("sub", "The first number without the others."),
@@ -59,15 +59,15 @@ pub const FUNCTIONS: &[(&str, &str)] = &[
     ("shift", "Takes the first word off a variable, `args` unless another is named."),
 ];
 
-/// Functions that nobody may call from outside: they reach files and processes.
+/// Functions that cannot be called as handlers from outside: they access files and processes.
 pub const PRIVATE: &[&str] = &["cat", "catq", "kill"];
 
 /// Calls a function; `None` if there is none of that name.
 pub fn call(
     name: &str,
     text: &str,
-    machine: &mut Machine,
-    world: &mut dyn World,
+    interp: &mut Interpreter,
+    env: &mut dyn Environment,
 ) -> Option<Result<String, String>> {
     let list = words(text);
     Some(match name {
@@ -77,7 +77,7 @@ pub fn call(
         "eq" | "ne" | "gt" | "ge" | "lt" | "le" => compare(name, &list),
         "not" | "and" | "or" | "nand" | "nor" => logic(name, &list),
         "htons" | "htonl" | "ntohs" | "ntohl" => network_order(name, text),
-        "if" => match list.first().and_then(|word| truth(word)) {
+        "if" => match list.first().and_then(|word| parse_bool(word)) {
             Some(holds) => {
                 Ok(list.get(if holds { 1 } else { 2 }).copied().unwrap_or("").to_owned())
             }
@@ -92,46 +92,46 @@ pub fn call(
         "length" => Ok(text.len().to_string()),
         "unquote" => Ok(unquote(text)),
         "sprintf" => sprintf(&list),
-        "random" => random(&list, world.random()),
+        "random" => random(&list, env.random()),
         "readable" | "writable" => {
-            let all = list.iter().all(|handler| world.exists(handler, name == "writable"));
+            let all = list.iter().all(|handler| env.exists(handler, name == "writable"));
             Ok(all.to_string())
         }
-        "now" => Ok(seconds_of(world.now())),
-        "now_steady" => Ok(seconds_of(world.steady())),
+        "now" => Ok(format_seconds(env.now())),
+        "now_steady" => Ok(format_seconds(env.steady())),
         "hz" => Ok("1000".into()),
         "cat" | "catq" if text.trim().is_empty() => Err("bad FILE".into()),
-        "cat" => world.load(name, &unquote(text)),
-        "catq" => world.load(name, &unquote(text)).map(|text| quote(&text)),
-        "kill" => kill(&list, world),
-        "get" | "shift" => variable(name, &list, machine),
+        "cat" => env.load(name, &unquote(text)),
+        "catq" => env.load(name, &unquote(text)).map(|text| quote(&text)),
+        "kill" => kill(&list, env),
+        "get" | "shift" => variable(name, &list, interp),
         _ => return None,
     })
 }
 
 /// Whether there is a function of that name.
-pub(super) fn is_one(name: &str) -> bool {
+pub(super) fn is_function(name: &str) -> bool {
     FUNCTIONS.iter().any(|(function, _)| *function == name)
 }
 
-fn seconds_of(nanos: i64) -> String {
+fn format_seconds(nanos: i64) -> String {
     format!("{}.{:09}", nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000))
 }
 
-fn variable(name: &str, list: &[&str], machine: &mut Machine) -> Result<String, String> {
+fn variable(name: &str, list: &[&str], interp: &mut Interpreter) -> Result<String, String> {
     let variable = match (name, list) {
         (_, [variable]) => *variable,
         ("shift", []) => "args",
         (_, []) => return Err("no variable".into()),
         _ => return Err("too many arguments".into()),
     };
-    let value = machine.value(variable);
+    let value = interp.value(variable);
     let value = value.ok_or_else(|| format!("undefined variable '{variable}'"))?.to_owned();
     if name == "get" {
         return Ok(value);
     }
     let (first, rest) = shift_word(&value);
-    machine.assign(variable, rest)?;
+    interp.assign(variable, rest)?;
     Ok(first.to_owned())
 }
 
@@ -150,26 +150,26 @@ const SIGNALS: &[(&str, i32)] = &[
     ("IO", 29),
 ];
 
-/// The number of a signal that a script names, by name or number.
+/// The number of a signal, by name or number.
 pub fn signal(text: &str) -> Option<i32> {
     let named = SIGNALS.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
     let number = || integer(text).filter(|n| (0..32).contains(n)).and_then(|n| n.try_into().ok());
     named.or_else(number)
 }
 
-fn kill(list: &[&str], world: &mut dyn World) -> Result<String, String> {
+fn kill(list: &[&str], env: &mut dyn Environment) -> Result<String, String> {
     let (first, processes) = list.split_first().ok_or("bad SIGNO")?;
     let signal = signal(first).ok_or("bad SIGNO")?;
     for process in processes {
         let process = integer(process).and_then(|n| i32::try_from(n).ok()).ok_or("bad PID")?;
-        world.kill(process, signal).map_err(|why| format!("kill({process}, {signal}): {why}"))?;
+        env.kill(process, signal).map_err(|why| format!("kill({process}, {signal}): {why}"))?;
     }
     Ok(String::new())
 }
 
 fn network_order(name: &str, text: &str) -> Result<String, String> {
     let n = integer(text.trim()).ok_or_else(syntax)?;
-    // As C's functions: what does not fit is cut.
+    // As C's functions, with the value truncated.
     Ok(match name.ends_with('s') {
         true => (n as u16).to_be().to_string(),
         false => (n as u32).to_be().to_string(),
@@ -180,15 +180,15 @@ fn syntax() -> String {
     "syntax error".into()
 }
 
-fn numbers() -> String {
+fn not_numbers() -> String {
     "expected list of numbers".into()
 }
 
-/// Integers while all are integers and the function stays among them, else
-/// real numbers.
+/// Computes with integers if all are integers and the function has integer results, else with real
+/// numbers.
 fn fold(name: &str, list: &[&str]) -> Result<String, String> {
     let reals: Option<Vec<f64>> = list.iter().map(|w| real(w)).collect();
-    let reals = reals.ok_or_else(numbers)?;
+    let reals = reals.ok_or_else(not_numbers)?;
     let first = reals.first().copied().unwrap_or(0.0);
     match name {
         "count" => return Ok(list.len().to_string()),
@@ -220,8 +220,8 @@ fn fold(name: &str, list: &[&str]) -> Result<String, String> {
     let result = reals.into_iter().reduce(combine).unwrap_or(1.0);
     Ok(match name {
         "idiv" => (result as i64).to_string(),
-        "avg" => show(result / count),
-        _ => show(result),
+        "avg" => format_real(result / count),
+        _ => format_real(result),
     })
 }
 
@@ -231,16 +231,16 @@ fn arithmetic(name: &str, list: &[&str]) -> Result<String, String> {
         ("mod" | "rem", [a, b]) => match (integer(a), integer(b), real(a), real(b)) {
             (Some(_), Some(0), ..) => Err("division by zero".into()),
             (Some(a), Some(b), ..) => Ok(a.wrapping_rem(b).to_string()),
-            (_, _, Some(a), Some(b)) if name == "rem" => Ok(show(a % b)),
+            (_, _, Some(a), Some(b)) if name == "rem" => Ok(format_real(a % b)),
             _ => Err(two()),
         },
         ("neg" | "abs" | "ceil", [a]) => match (integer(a), real(a), name) {
             (Some(n), _, "neg") => Ok(n.wrapping_neg().to_string()),
             (Some(n), _, "abs") => Ok(n.unsigned_abs().to_string()),
             (Some(n), ..) => Ok(n.to_string()),
-            (None, Some(x), "neg") => Ok(show(-x)),
-            (None, Some(x), "abs") => Ok(show(x.abs())),
-            (None, Some(x), _) => Ok(show(x.ceil())),
+            (None, Some(x), "neg") => Ok(format_real(-x)),
+            (None, Some(x), "abs") => Ok(format_real(x.abs())),
+            (None, Some(x), _) => Ok(format_real(x.ceil())),
             (None, None, _) => Err("expected one number".into()),
         },
         ("mod" | "rem", _) => Err(two()),
@@ -248,7 +248,7 @@ fn arithmetic(name: &str, list: &[&str]) -> Result<String, String> {
     }
 }
 
-/// As numbers if both are, else as texts byte by byte.
+/// Compares as numbers if both are, else as texts byte by byte.
 fn compare(name: &str, list: &[&str]) -> Result<String, String> {
     let [a, b] = list else { return Err("expected two numbers".into()) };
     let order = match (integer(a), integer(b), real(a), real(b)) {
@@ -267,16 +267,16 @@ fn compare(name: &str, list: &[&str]) -> Result<String, String> {
     .to_string())
 }
 
-/// Words behind the one that decides are not looked at, as in Click.
+/// Words after the one that decides are not evaluated, as in Click.
 fn logic(name: &str, list: &[&str]) -> Result<String, String> {
     if name == "not" {
         let [word] = list else { return Err(syntax()) };
-        return truth(word).map(|value| (!value).to_string()).ok_or_else(syntax);
+        return parse_bool(word).map(|value| (!value).to_string()).ok_or_else(syntax);
     }
     let (all, negated) = (matches!(name, "and" | "nand"), matches!(name, "nand" | "nor"));
     let mut value = all;
     for word in list {
-        value = truth(word).ok_or_else(syntax)?;
+        value = parse_bool(word).ok_or_else(syntax)?;
         if value != all {
             break;
         }

@@ -1,4 +1,4 @@
-//! Numbers, truth values and times as scripts write them.
+//! Parsing and formatting of numbers, truth values and times in scripts.
 
 /// An integer: decimal, `0x` hexadecimal or octal with a leading zero.
 pub(super) fn integer(text: &str) -> Option<i64> {
@@ -17,7 +17,7 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     value.ok().and_then(|v| i64::try_from(if negative { -v } else { v }).ok())
 }
 
-/// A number without a sign, of up to 64 bits.
+/// An unsigned number of up to 64 bits.
 pub(super) fn natural(text: &str) -> Option<u64> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
@@ -32,8 +32,8 @@ pub(super) fn real(text: &str) -> Option<f64> {
     integer(text).map(|n| n as f64).or_else(|| text.parse().ok().filter(|_| numeric))
 }
 
-/// `true` and `false`, with their other spellings.
-pub(super) fn truth(text: &str) -> Option<bool> {
+/// `true` or `false`, in any spelling that Click accepts.
+pub(super) fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "true" | "1" | "yes" | "t" | "y" | "True" | "TRUE" => Some(true),
         "false" | "0" | "no" | "f" | "n" | "False" | "FALSE" => Some(false),
@@ -41,8 +41,8 @@ pub(super) fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// `1.5`, `1.5s`, `20ms`…, in nanoseconds.
-pub(super) fn seconds(text: &str) -> Option<i64> {
+/// A time such as `1.5`, `1.5s` or `20ms`, in nanoseconds.
+pub(super) fn parse_nanoseconds(text: &str) -> Option<i64> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let unit: f64 = match text[end..].trim() {
@@ -58,8 +58,8 @@ pub(super) fn seconds(text: &str) -> Option<i64> {
     text[..end].parse::<f64>().ok().map(|n| (n * unit).round() as i64)
 }
 
-/// A real number in at most twelve digits, as C's `%.12g` writes it.
-pub(super) fn show(x: f64) -> String {
+/// Formats a real number with at most twelve digits, as C's `%.12g`.
+pub(super) fn format_real(x: f64) -> String {
     const DIGITS: i32 = 12;
     if x == 0.0 {
         return "0".into();

@@ -1,6 +1,6 @@
-//! From arguments to instructions.
+//! The parser of scripts.
 
-use super::number::seconds;
+use super::number::parse_nanoseconds;
 use castanet_lang::args::shift_word;
 use castanet_lang::nearest;
 
@@ -10,8 +10,8 @@ pub struct Program {
     pub(super) instructions: Vec<Instruction>,
 }
 
-/// One instruction. Texts are substituted when it runs; `unquote` says that a
-/// layer of quotes goes afterwards.
+/// An instruction. Texts are substituted when it runs; with `unquote`, a layer of quotes is removed
+/// afterwards.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Instruction {
     Set {
@@ -19,7 +19,7 @@ pub(super) enum Instruction {
         text: String,
         unquote: bool,
     },
-    /// Done once before the script runs, then passed over.
+    /// Executed once before the script runs, then skipped.
     Init {
         variable: String,
         text: String,
@@ -44,14 +44,14 @@ pub(super) enum Instruction {
     Wait(String),
     Label(String),
     Goto {
-        to: Jump,
+        to: JumpTarget,
         condition: String,
     },
     Return {
         text: String,
         unquote: bool,
     },
-    Leave(Leave),
+    Exit(ExitKind),
     Error {
         text: String,
         unquote: bool,
@@ -65,34 +65,34 @@ pub(super) struct File {
     pub(super) append: bool,
 }
 
-/// A way to end a script.
+/// A kind of exit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Leave {
+pub(super) enum ExitKind {
     End,
     Exit,
     Stop,
 }
 
-/// Where `goto` goes.
+/// The target of a `goto`.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Jump {
-    /// Not yet looked up.
-    Named(String),
+pub(super) enum JumpTarget {
+    /// A label that has not been resolved.
+    Unresolved(String),
     To(usize),
-    Leave(Leave),
+    Exit(ExitKind),
     Error,
 }
 
-/// What is wrong with an instruction.
+/// An error in an instruction.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Mistake {
-    /// Which argument, from zero.
+pub struct ParseError {
+    /// The index of the argument.
     pub argument: usize,
     /// The error.
     pub message: String,
-    /// Click's words for it.
+    /// Click's message.
     pub click: String,
-    /// What would be right.
+    /// A correct form.
     pub help: Option<String>,
 }
 
@@ -132,14 +132,13 @@ const WORDS: &[&str] = &[
 ];
 
 impl Program {
-    /// Reads instructions; all that is wrong with them is reported. A script
-    /// that drives waits for one stop request if it says nothing, and stops
-    /// the router at its end.
+    /// Parses instructions and returns all errors at once. A script that `drives` the router waits
+    /// for one stop request if it is empty, and stops the router at its end.
     pub fn parse<'a>(
         arguments: impl IntoIterator<Item = &'a str>,
         drives: bool,
-    ) -> Result<Program, Vec<Mistake>> {
-        let (mut program, mut mistakes, mut origins) = (Program::default(), Vec::new(), Vec::new());
+    ) -> Result<Program, Vec<ParseError>> {
+        let (mut program, mut errors, mut origins) = (Program::default(), Vec::new(), Vec::new());
         for (argument, text) in arguments.into_iter().enumerate() {
             let (word, rest) = shift_word(text);
             if word.is_empty() {
@@ -150,19 +149,19 @@ impl Program {
                     program.instructions.push(instruction);
                     origins.push(argument);
                 }
-                None => mistakes.push(syntax(argument, word)),
+                None => errors.push(syntax(argument, word)),
             }
         }
-        program.link(&origins, &mut mistakes);
+        program.link(&origins, &mut errors);
         if drives && program.instructions.is_empty() {
             program.instructions.push(Instruction::Pause(1));
         }
-        let last = if drives { Leave::Stop } else { Leave::End };
-        program.instructions.push(Instruction::Leave(last));
-        if mistakes.is_empty() { Ok(program) } else { Err(mistakes) }
+        let last = if drives { ExitKind::Stop } else { ExitKind::End };
+        program.instructions.push(Instruction::Exit(last));
+        if errors.is_empty() { Ok(program) } else { Err(errors) }
     }
 
-    /// Variables that are read handlers too.
+    /// Variables that are also read handlers.
     pub fn exports(&self) -> impl Iterator<Item = &str> {
         self.instructions.iter().filter_map(|instruction| match instruction {
             Instruction::Init { variable, export: true, .. } => Some(variable.as_str()),
@@ -170,22 +169,23 @@ impl Program {
         })
     }
 
-    /// Where a label is.
-    pub(super) fn label(&self, name: &str) -> Option<Jump> {
+    /// The target of a label.
+    pub(super) fn label(&self, name: &str) -> Option<JumpTarget> {
         let is_it = |i: &Instruction| matches!(i, Instruction::Label(l) if l == name);
-        self.instructions.iter().position(is_it).map(Jump::To).or(match name {
-            "begin" | "loop" => Some(Jump::To(0)),
-            "end" => Some(Jump::Leave(Leave::End)),
-            "exit" => Some(Jump::Leave(Leave::Exit)),
-            "stop" => Some(Jump::Leave(Leave::Stop)),
-            "error" => Some(Jump::Error),
+        self.instructions.iter().position(is_it).map(JumpTarget::To).or(match name {
+            "begin" | "loop" => Some(JumpTarget::To(0)),
+            "end" => Some(JumpTarget::Exit(ExitKind::End)),
+            "exit" => Some(JumpTarget::Exit(ExitKind::Exit)),
+            "stop" => Some(JumpTarget::Exit(ExitKind::Stop)),
+            "error" => Some(JumpTarget::Error),
             _ => None,
         })
     }
 
-    fn link(&mut self, origins: &[usize], mistakes: &mut Vec<Mistake>) {
+    fn link(&mut self, origins: &[usize], errors: &mut Vec<ParseError>) {
         for (at, &argument) in origins.iter().enumerate() {
-            let Instruction::Goto { to: Jump::Named(name), .. } = &self.instructions[at] else {
+            let Instruction::Goto { to: JumpTarget::Unresolved(name), .. } = &self.instructions[at]
+            else {
                 continue;
             };
             let found = self.label(name);
@@ -194,7 +194,7 @@ impl Program {
                     Instruction::Label(label) => Some(label.as_str()),
                     _ => None,
                 });
-                mistakes.push(Mistake {
+                errors.push(ParseError {
                     argument,
                     message: format!("no such label '{name}'"),
                     click: format!("no such label '{name}'"),
@@ -209,10 +209,10 @@ impl Program {
     }
 }
 
-fn syntax(argument: usize, word: &str) -> Mistake {
+fn syntax(argument: usize, word: &str) -> ParseError {
     let known = WORDS.contains(&word);
     let near = if known { None } else { nearest(word, WORDS.iter().copied()) };
-    Mistake {
+    ParseError {
         argument,
         message: match known {
             true => format!("'{word}' does not take these arguments"),
@@ -223,7 +223,7 @@ fn syntax(argument: usize, word: &str) -> Mistake {
     }
 }
 
-/// One instruction; `None` if there is none of that form.
+/// Parses one instruction; `None` if its form is unknown.
 fn instruction(word: &str, rest: &str) -> Option<Instruction> {
     let (bare, unquote) = match word {
         "setq" | "initq" | "exportq" | "printq" | "printnq" | "readq" | "writeq" | "returnq"
@@ -259,24 +259,27 @@ fn instruction(word: &str, rest: &str) -> Option<Instruction> {
         },
         "wait" | "wait_time" | "wait_for" => {
             let fixed = !rest.contains('$');
-            if rest.is_empty() || fixed && seconds(rest).is_none() {
+            if rest.is_empty() || fixed && parse_nanoseconds(rest).is_none() {
                 return None;
             }
             Instruction::Wait(text)
         }
         "label" if shift_word(rest).1.is_empty() && !rest.is_empty() => Instruction::Label(text),
         "goto" if rest.is_empty() => {
-            Instruction::Goto { to: Jump::To(0), condition: String::new() }
+            Instruction::Goto { to: JumpTarget::To(0), condition: String::new() }
         }
         "goto" => {
             let (label, condition) = shift_word(rest);
-            Instruction::Goto { to: Jump::Named(label.into()), condition: condition.into() }
+            Instruction::Goto {
+                to: JumpTarget::Unresolved(label.into()),
+                condition: condition.into(),
+            }
         }
-        "loop" if rest.is_empty() => Instruction::Goto { to: Jump::To(0), condition: text },
+        "loop" if rest.is_empty() => Instruction::Goto { to: JumpTarget::To(0), condition: text },
         "return" => Instruction::Return { text, unquote },
-        "end" if rest.is_empty() => Instruction::Leave(Leave::End),
-        "exit" if rest.is_empty() => Instruction::Leave(Leave::Exit),
-        "stop" if rest.is_empty() => Instruction::Leave(Leave::Stop),
+        "end" if rest.is_empty() => Instruction::Exit(ExitKind::End),
+        "exit" if rest.is_empty() => Instruction::Exit(ExitKind::Exit),
+        "stop" if rest.is_empty() => Instruction::Exit(ExitKind::Stop),
         "error" => Instruction::Error { text, unquote },
         _ => return None,
     })

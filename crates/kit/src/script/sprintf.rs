@@ -1,4 +1,4 @@
-//! C's `sprintf`, as far as scripts have it.
+//! C's `sprintf`, without floating point.
 
 use super::number::{integer, natural};
 use castanet_lang::args::{split_words, unquote};
@@ -8,7 +8,7 @@ pub(super) fn words(text: &str) -> Vec<&str> {
     split_words(text)
 }
 
-/// What stands between `%` and the conversion.
+/// A conversion specification: the part between `%` and the conversion character.
 #[derive(Default)]
 struct Spec {
     left: bool,
@@ -22,10 +22,10 @@ struct Spec {
     precision: Option<usize>,
 }
 
-/// The widest field that makes sense; a wider one is a mistake.
-const WIDEST: usize = 4096;
+/// The largest width and precision.
+const MAX_WIDTH: usize = 4096;
 
-/// Puts the values after the first into the format that the first is.
+/// Formats the other values with the first one as the format.
 pub(super) fn sprintf(list: &[&str]) -> Result<String, String> {
     let bad = || String::from("syntax error");
     let (format, values) = list.split_first().ok_or_else(bad)?;
@@ -33,7 +33,7 @@ pub(super) fn sprintf(list: &[&str]) -> Result<String, String> {
     let (mut values, mut rest, mut out) = (values.iter().copied(), format.as_str(), String::new());
     while let Some(at) = rest.find('%') {
         out.push_str(&rest[..at]);
-        let (mut spec, after) = spec(&rest[at + 1..], &mut values).ok_or_else(bad)?;
+        let (mut spec, after) = parse_spec(&rest[at + 1..], &mut values).ok_or_else(bad)?;
         let sized = after.trim_start_matches(['h', 'l', 'L', 'q']);
         spec.short = after[..after.len() - sized.len()].ends_with('h');
         let after = sized;
@@ -50,7 +50,7 @@ pub(super) fn sprintf(list: &[&str]) -> Result<String, String> {
     if values.next().is_some() { Err(bad()) } else { Ok(out) }
 }
 
-fn spec<'a, 'v>(
+fn parse_spec<'a, 'v>(
     text: &'a str,
     values: &mut impl Iterator<Item = &'v str>,
 ) -> Option<(Spec, &'a str)> {
@@ -65,23 +65,23 @@ fn spec<'a, 'v>(
             _ => spec.plus = true,
         }
     }
-    let (width, rest) = number(&text[flags..], values)?;
+    let (width, rest) = parse_number(&text[flags..], values)?;
     spec.left |= width < 0;
     spec.width = width.unsigned_abs() as usize;
     let Some(rest) = rest.strip_prefix('.') else {
-        return (spec.width <= WIDEST).then_some((spec, rest));
+        return (spec.width <= MAX_WIDTH).then_some((spec, rest));
     };
-    // A point without a number says nothing.
+    // A point without a number has no effect.
     if !rest.starts_with(|c: char| c == '*' || c.is_ascii_digit()) {
-        return (spec.width <= WIDEST).then_some((spec, rest));
+        return (spec.width <= MAX_WIDTH).then_some((spec, rest));
     }
-    let (precision, rest) = number(rest, values)?;
+    let (precision, rest) = parse_number(rest, values)?;
     spec.precision = Some(usize::try_from(precision).ok()?);
-    (spec.width.max(precision as usize) <= WIDEST).then_some((spec, rest))
+    (spec.width.max(precision as usize) <= MAX_WIDTH).then_some((spec, rest))
 }
 
-/// A number in the format, or `*` for the next value; 0 if there is none.
-fn number<'a, 'v>(
+/// Parses a number in the format, or `*` for the next value; 0 if there is none.
+fn parse_number<'a, 'v>(
     text: &'a str,
     values: &mut impl Iterator<Item = &'v str>,
 ) -> Option<(i64, &'a str)> {

@@ -1,11 +1,11 @@
-//! Scripts in a world of a few handlers.
+//! Tests of scripts in an environment with a few handlers.
 
 use super::*;
 use std::collections::BTreeMap;
 
-/// Handlers are entries of a map; what is printed is kept.
+/// An environment whose handlers are entries of a map, and which records its output.
 #[derive(Default)]
-struct Toy {
+struct TestEnvironment {
     handlers: BTreeMap<String, String>,
     files: BTreeMap<String, String>,
     now: i64,
@@ -13,7 +13,7 @@ struct Toy {
     err: String,
 }
 
-impl World for Toy {
+impl Environment for TestEnvironment {
     fn name(&self) -> &str {
         "s"
     }
@@ -59,7 +59,7 @@ impl World for Toy {
     fn report(&mut self, text: &str) {
         self.err += text;
     }
-    fn complain(&mut self, message: &str) {
+    fn report_error(&mut self, message: &str) {
         self.err += &format!("! {message}\n");
     }
     fn save(&mut self, file: &str, text: &str, append: bool) -> Result<(), String> {
@@ -75,44 +75,44 @@ impl World for Toy {
     }
 }
 
-fn toy() -> Toy {
+fn environment() -> TestEnvironment {
     let handlers = [("c.count", "0"), ("c.reset", ""), ("list", "2\na\nb\n")];
     let handlers = handlers.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
-    Toy { handlers, ..Toy::default() }
+    TestEnvironment { handlers, ..TestEnvironment::default() }
 }
 
-fn parsed(lines: &[&str]) -> Program {
+fn parse(lines: &[&str]) -> Program {
     Program::parse(lines.iter().copied(), false).unwrap()
 }
 
-/// Runs a script to its end or first stop; what it printed.
+/// Runs a script until it blocks or ends; its output, errors and state.
 fn run(lines: &[&str]) -> (String, String, State) {
-    let (program, mut world, mut machine) = (parsed(lines), toy(), Machine::default());
-    machine.initialize(&program, &mut world);
-    let state = machine.run(&program, &mut world).clone();
-    (world.out, world.err, state)
+    let (program, mut env, mut interp) = (parse(lines), environment(), Interpreter::default());
+    interp.initialize(&program, &mut env);
+    let state = interp.run(&program, &mut env).clone();
+    (env.out, env.err, state)
 }
 
-fn prints(lines: &[&str], want: &str) {
+fn assert_prints(lines: &[&str], expected: &str) {
     let (out, err, _) = run(lines);
-    assert_eq!((out.as_str(), err.as_str()), (want, ""), "{lines:?}");
+    assert_eq!((out.as_str(), err.as_str()), (expected, ""), "{lines:?}");
 }
 
 #[test]
-fn quotes_stay_or_go_as_the_manual_says() {
-    prints(&["set x $(c.count)", "print $x"], "0\n");
-    prints(&["set x \"$(c.count)\"", "print $x"], "\"0\"\n");
-    prints(&["setq x \"$(c.count)\"", "print $x"], "0\n");
-    prints(&["print c.count"], "0\n");
-    prints(&["print \"c.count\""], "c.count\n");
-    prints(&["print '\"c.count\"'"], "\"c.count\"\n");
-    prints(&["set x c.count", "print $x", "print $($x)"], "c.count\n0\n");
-    prints(&["print '$x'", "print \"a\\$b\"", "print $unknown"], "$x\na$b\n$unknown\n");
-    prints(&["set x a\"b", "print \"<$x>\" ${x}"], "<a\"b> a\"b\n");
+fn quotes_are_kept_or_removed_as_documented() {
+    assert_prints(&["set x $(c.count)", "print $x"], "0\n");
+    assert_prints(&["set x \"$(c.count)\"", "print $x"], "\"0\"\n");
+    assert_prints(&["setq x \"$(c.count)\"", "print $x"], "0\n");
+    assert_prints(&["print c.count"], "0\n");
+    assert_prints(&["print \"c.count\""], "c.count\n");
+    assert_prints(&["print '\"c.count\"'"], "\"c.count\"\n");
+    assert_prints(&["set x c.count", "print $x", "print $($x)"], "c.count\n0\n");
+    assert_prints(&["print '$x'", "print \"a\\$b\"", "print $unknown"], "$x\na$b\n$unknown\n");
+    assert_prints(&["set x a\"b", "print \"<$x>\" ${x}"], "<a\"b> a\"b\n");
 }
 
 #[test]
-fn loops_count() {
+fn loops_and_the_jump_limit() {
     let count = [
         "set x 0",
         "label again",
@@ -122,29 +122,29 @@ fn loops_count() {
         "print",
         "print list",
     ];
-    prints(&count, "01234\n2\na\nb\n");
+    assert_prints(&count, "01234\n2\na\nb\n");
     let (_, err, state) = run(&["loop"]);
     assert_eq!(
         (err.as_str(), state),
-        ("s :: Script: too many jumps, giving up\n", State::Done(End::Exit))
+        ("s :: Script: too many jumps, giving up\n", State::Done(ExitReason::Exit))
     );
 }
 
 #[test]
-fn values_do_not_grow_without_end() {
+fn values_variables_and_nesting_are_limited() {
     let doubling = ["set x 0123456789", "label again", "set x $x$x", "goto again"];
     let (_, err, state) = run(&doubling);
     let why = "a value would be longer than 1048576 bytes";
     assert_eq!(err, format!("! {why}\n"));
-    assert_eq!(state, State::Done(End::Error(why.into())));
-    // Nor all of them together.
-    let mut machine = Machine::default();
-    let value = "x".repeat(LONGEST);
-    let kept = (0..100).filter(|n| machine.set(&format!("x{n}"), &value).is_ok()).count();
+    assert_eq!(state, State::Done(ExitReason::Error(why.into())));
+    // The variables together are limited, too.
+    let mut interp = Interpreter::default();
+    let value = "x".repeat(MAX_VALUE_LEN);
+    let kept = (0..100).filter(|n| interp.set(&format!("x{n}"), &value).is_ok()).count();
     assert_eq!(kept, 15);
-    assert!(machine.set("x0", "").is_ok() && machine.set("y", &value).is_ok());
-    assert!(machine.set("z", &(value + "x")).unwrap_err().contains("1048576"));
-    // Nor do calls lie in one another as deep as anybody likes.
+    assert!(interp.set("x0", "").is_ok() && interp.set("y", &value).is_ok());
+    assert!(interp.set("z", &(value + "x")).unwrap_err().contains("1048576"));
+    // The nesting of calls is limited, too.
     let deep = format!("print {}1{}", "$(first ".repeat(100_000), ")".repeat(100_000));
     let (_, err, _) = run(&[&deep]);
     assert!(err.contains("more than 64 calls in one another"), "{err:.200}");
@@ -161,51 +161,51 @@ fn reads_writes_and_their_status() {
 
 #[test]
 fn waits_for_time_and_steps() {
-    let program = parsed(&["pause 2", "wait $(add 0.5 1)", "print 'over'", "wait 10ms", "stop"]);
-    let (mut world, mut machine) = (toy(), Machine::default());
-    assert_eq!(machine.run(&program, &mut world), &State::Paused);
-    machine.step(1);
-    assert_eq!(machine.run(&program, &mut world), &State::Paused);
-    machine.step(1);
-    assert_eq!(machine.run(&program, &mut world), &State::Until(1_500_000_000));
-    world.now = 1_000_000_000;
-    assert_eq!(machine.run(&program, &mut world), &State::Until(1_500_000_000));
-    world.now = 1_500_000_000;
-    assert_eq!(machine.run(&program, &mut world), &State::Until(1_510_000_000));
-    machine.step(1);
-    assert_eq!(machine.run(&program, &mut world), &State::Done(End::Stop));
-    assert!(machine.jump("begin", &program));
-    assert_eq!(machine.run(&program, &mut world), &State::Paused);
-    assert!(!machine.jump("nowhere", &program));
+    let program = parse(&["pause 2", "wait $(add 0.5 1)", "print 'over'", "wait 10ms", "stop"]);
+    let (mut env, mut interp) = (environment(), Interpreter::default());
+    assert_eq!(interp.run(&program, &mut env), &State::Paused);
+    interp.step(1);
+    assert_eq!(interp.run(&program, &mut env), &State::Paused);
+    interp.step(1);
+    assert_eq!(interp.run(&program, &mut env), &State::Until(1_500_000_000));
+    env.now = 1_000_000_000;
+    assert_eq!(interp.run(&program, &mut env), &State::Until(1_500_000_000));
+    env.now = 1_500_000_000;
+    assert_eq!(interp.run(&program, &mut env), &State::Until(1_510_000_000));
+    interp.step(1);
+    assert_eq!(interp.run(&program, &mut env), &State::Done(ExitReason::Stop));
+    assert!(interp.jump("begin", &program));
+    assert_eq!(interp.run(&program, &mut env), &State::Paused);
+    assert!(!interp.jump("nowhere", &program));
 }
 
 #[test]
 fn calls_have_arguments_and_values() {
     let program =
-        parsed(&["goto no $(ne $# 2)", "returnq \"$2 $0 $write\"", "label no", "error few"]);
-    let (mut world, mut machine) = (toy(), Machine::default());
-    machine.call("run", "a \"b c\"", false);
-    let value = State::Done(End::Return("\"b c\" run false".into()));
-    assert_eq!(machine.run(&program, &mut world), &value);
-    machine.call("run", "a", false);
-    assert_eq!(machine.run(&program, &mut world), &State::Done(End::Error("few".into())));
-    assert_eq!(world.err, "! few\n");
+        parse(&["goto no $(ne $# 2)", "returnq \"$2 $0 $write\"", "label no", "error few"]);
+    let (mut env, mut interp) = (environment(), Interpreter::default());
+    interp.call("run", "a \"b c\"", false);
+    let value = State::Done(ExitReason::Return("\"b c\" run false".into()));
+    assert_eq!(interp.run(&program, &mut env), &value);
+    interp.call("run", "a", false);
+    assert_eq!(interp.run(&program, &mut env), &State::Done(ExitReason::Error("few".into())));
+    assert_eq!(env.err, "! few\n");
 }
 
 #[test]
 fn prints_to_files_and_exports() {
     let lines = ["init x 1", "export y $x", "print >f $x", "print >>f \"2\"", "append list f"];
-    let (program, mut world, mut machine) = (parsed(&lines), toy(), Machine::default());
-    machine.initialize(&program, &mut world);
-    machine.run(&program, &mut world);
-    assert_eq!(world.files["f"], "1\n2\n2\na\nb\n");
-    assert_eq!((machine.exported("y"), machine.exported("x")), (Some("1"), None));
-    assert_eq!(call("cat", "f", &mut machine, &mut world), Some(Ok("1\n2\n2\na\nb\n".into())));
+    let (program, mut env, mut interp) = (parse(&lines), environment(), Interpreter::default());
+    interp.initialize(&program, &mut env);
+    interp.run(&program, &mut env);
+    assert_eq!(env.files["f"], "1\n2\n2\na\nb\n");
+    assert_eq!((interp.exported("y"), interp.exported("x")), (Some("1"), None));
+    assert_eq!(call("cat", "f", &mut interp, &mut env), Some(Ok("1\n2\n2\na\nb\n".into())));
 }
 
 #[test]
 fn functions() {
-    for (text, want) in [
+    for (text, expected) in [
         ("add 10 5 2", "17"),
         ("sub 10 5 2", "3"),
         ("mul 2 0.5", "1"),
@@ -282,27 +282,28 @@ fn functions() {
         ("kill 0", ""),
     ] {
         let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let answer = call(name, rest, &mut Machine::default(), &mut toy());
-        match want {
-            "syntax error" => assert_eq!(answer, Some(Err(want.to_owned())), "{text}"),
-            _ => assert_eq!(answer, Some(Ok(want.to_owned())), "{text}"),
+        let answer = call(name, rest, &mut Interpreter::default(), &mut environment());
+        match expected {
+            "syntax error" => assert_eq!(answer, Some(Err(expected.to_owned())), "{text}"),
+            _ => assert_eq!(answer, Some(Ok(expected.to_owned())), "{text}"),
         }
     }
     for text in ["add 1 x", "mod 1 0", "eq 1", "not maybe", "sprintf %d", "random 0"] {
         let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
-        assert!(call(name, rest, &mut Machine::default(), &mut toy()).unwrap().is_err(), "{text}");
+        assert!(
+            call(name, rest, &mut Interpreter::default(), &mut environment()).unwrap().is_err(),
+            "{text}"
+        );
     }
-    assert!(
-        FUNCTIONS
-            .iter()
-            .all(|(name, _)| { call(name, "", &mut Machine::default(), &mut toy()).is_some() })
-    );
-    assert_eq!(call("nonsense", "", &mut Machine::default(), &mut toy()), None);
+    assert!(FUNCTIONS.iter().all(|(name, _)| {
+        call(name, "", &mut Interpreter::default(), &mut environment()).is_some()
+    }));
+    assert_eq!(call("nonsense", "", &mut Interpreter::default(), &mut environment()), None);
 }
 
 #[test]
-fn functions_say_what_is_wrong_as_clicks_do() {
-    for (text, want) in [
+fn function_errors_are_those_of_click() {
+    for (text, expected) in [
         ("add 1 x", "expected list of numbers"),
         ("mod 1.5 2", "expected two numbers"),
         ("mod 1", "expected two numbers"),
@@ -331,28 +332,28 @@ fn functions_say_what_is_wrong_as_clicks_do() {
         ("get x y", "too many arguments"),
     ] {
         let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
-        let answer = call(name, rest, &mut Machine::default(), &mut toy());
-        assert_eq!(answer, Some(Err(want.to_owned())), "{text}");
+        let answer = call(name, rest, &mut Interpreter::default(), &mut environment());
+        assert_eq!(answer, Some(Err(expected.to_owned())), "{text}");
     }
 }
 
 #[test]
 fn arguments_can_be_shifted() {
-    let program = parsed(&[
+    let program = parse(&[
         "set list 'a b' c",
         "print $(shift)/$(shift args)/$args/$#",
         "print $(shift list)/$list",
         "return $(get args)",
     ]);
-    let (mut world, mut machine) = (toy(), Machine::default());
-    machine.call("run", "1 \"2 3\" 4 5", false);
-    let value = State::Done(End::Return("4 5".into()));
-    assert_eq!(machine.run(&program, &mut world), &value);
-    assert_eq!((world.out.as_str(), world.err.as_str()), ("1/\"2 3\"/4 5/2\n'a b'/c\n", ""));
+    let (mut env, mut interp) = (environment(), Interpreter::default());
+    interp.call("run", "1 \"2 3\" 4 5", false);
+    let value = State::Done(ExitReason::Return("4 5".into()));
+    assert_eq!(interp.run(&program, &mut env), &value);
+    assert_eq!((env.out.as_str(), env.err.as_str()), ("1/\"2 3\"/4 5/2\n'a b'/c\n", ""));
 }
 
 #[test]
-fn a_script_obeys_its_own_handlers_where_it_stands() {
+fn a_script_executes_its_own_handlers_in_place() {
     let lines = [
         "init n 0",
         "write set n $(add $n 1)",
@@ -372,14 +373,14 @@ fn a_script_obeys_its_own_handlers_where_it_stands() {
         "loop",
     ];
     let (out, err, state) = run(&lines);
-    // `goto` takes all of its value as the label, blanks and all.
-    assert_eq!(state, State::Done(End::End), "{out}{err}");
+    // `goto` takes its whole value, blanks included, as the label.
+    assert_eq!(state, State::Done(ExitReason::End), "{out}{err}");
     assert_eq!(out, "3 0\n-1\n");
     assert!(err.ends_with("! jump to nonexistent label\n! syntax error\n"), "{err}");
 }
 
 #[test]
-fn what_a_handler_complains_of_is_told_with_its_call() {
+fn handler_errors_are_reported_with_the_call() {
     let (out, err, _) = run(&["print add 1 x", "printn $(add 1 x)", "read mod 1", "read add 1 2"]);
     assert_eq!(out, "$(add 1 x)");
     assert_eq!(
@@ -392,10 +393,10 @@ fn what_a_handler_complains_of_is_told_with_its_call() {
 }
 
 #[test]
-fn mistakes_are_found_before_anything_runs() {
-    let wrong = ["wiat 1s", "wait", "goto lop", "label loop1", "wait x", "stop now", "set x"];
-    let mistakes = Program::parse(wrong, false).unwrap_err();
-    let shown: Vec<_> = mistakes.iter().map(|m| (m.argument, m.click.as_str())).collect();
+fn errors_are_found_before_the_script_runs() {
+    let lines = ["wiat 1s", "wait", "goto lop", "label loop1", "wait x", "stop now", "set x"];
+    let errors = Program::parse(lines, false).unwrap_err();
+    let shown: Vec<_> = errors.iter().map(|m| (m.argument, m.click.as_str())).collect();
     assert_eq!(
         shown,
         [
@@ -406,14 +407,14 @@ fn mistakes_are_found_before_anything_runs() {
             (2, "no such label 'lop'"),
         ]
     );
-    assert_eq!(mistakes[0].help.as_deref(), Some("did you mean 'wait'?"));
+    assert_eq!(errors[0].help.as_deref(), Some("did you mean 'wait'?"));
 }
 
 #[test]
 fn a_driver_waits_for_one_stop_and_stops() {
     let program = Program::parse([], true).unwrap();
-    let (mut world, mut machine) = (toy(), Machine::default());
-    assert_eq!(machine.run(&program, &mut world), &State::Paused);
-    machine.step(1);
-    assert_eq!(machine.run(&program, &mut world), &State::Done(End::Stop));
+    let (mut env, mut interp) = (environment(), Interpreter::default());
+    assert_eq!(interp.run(&program, &mut env), &State::Paused);
+    interp.step(1);
+    assert_eq!(interp.run(&program, &mut env), &State::Done(ExitReason::Stop));
 }

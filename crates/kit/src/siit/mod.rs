@@ -1,35 +1,35 @@
-//! Translation between IPv6 and IPv4 packets (RFC 7915), for IPv4 addresses within `::/96` or
-//! `::ffff:0:0/96`.
+//! Translation between IPv6 and IPv4 packets (SIIT, RFC 7915), for IPv4 addresses embedded in
+//! `::/96` or `::ffff:0:0/96`.
 
-mod four;
 mod icmp;
-mod six;
 #[cfg(test)]
 mod tests;
+mod v4_to_v6;
+mod v6_to_v4;
 
-pub use four::to_v4;
-pub use six::to_v6;
+pub use v4_to_v6::to_v6;
+pub use v6_to_v4::to_v4;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Why a packet cannot be translated.
+/// The reason why a packet cannot be translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is cut short, or its headers are.
+    /// The packet or its headers are incomplete.
     Malformed,
-    /// It is from or to an address that stands for no IPv4 address.
+    /// An address has no IPv4 address embedded.
     Address,
-    /// It is an ICMP message that the other protocol does not have.
+    /// The other protocol has no such ICMP message.
     Message,
-    /// It is a fragment of ICMP, or of UDP without a checksum: the other protocol wants one
-    /// over the whole.
+    /// The packet is a fragment of ICMP, or of UDP without a checksum: the other protocol needs a
+    /// checksum over the whole datagram.
     Fragment,
-    /// It would be longer than the other protocol allows.
+    /// The packet would be too long for the other protocol.
     TooLong,
 }
 
-/// The IPv4 address that an IPv6 address stands for.
-pub fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+/// The IPv4 address that is embedded in an IPv6 address.
+pub fn extract_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let compatible = || {
         let low = u32::try_from(address.to_bits()).ok()?;
         (low > 1).then(|| Ipv4Addr::from_bits(low))
@@ -37,14 +37,14 @@ pub fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     address.to_ipv4_mapped().or_else(compatible)
 }
 
-/// The IPv6 address that stands for an IPv4 address.
-pub fn expanded(address: Ipv4Addr) -> Ipv6Addr {
+/// The IPv6 address that an IPv4 address is embedded in.
+pub fn embed_v4(address: Ipv4Addr) -> Ipv6Addr {
     address.to_ipv6_compatible()
 }
 
-/// Whether a packet stands for itself or is quoted by an error, perhaps cut.
+/// Whether a packet is translated itself or as a quotation in an error, which may be truncated.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PacketRole {
     Outer,
     Quoted,
 }

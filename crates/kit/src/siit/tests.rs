@@ -1,44 +1,50 @@
-//! Translations against what they mean, and there and back again.
+//! Tests of translations against expected packets, and round trips.
 
 use super::*;
 use castanet_wire::sketch;
 use proptest::prelude::*;
 
-fn built(text: &str) -> Vec<u8> {
+fn build(text: &str) -> Vec<u8> {
     sketch::build(text).unwrap_or_else(|e| panic!("{text}: {e}")).bytes
 }
 
-fn printed(bytes: &[u8]) -> String {
+fn print(bytes: &[u8]) -> String {
     sketch::print(bytes, sketch::Layer::Network)
 }
 
-/// A packet of IPv6 and what it is in IPv4.
-fn down(six: &str, four: &str) {
+/// Checks the translation of an IPv6 packet to IPv4.
+fn assert_v6_to_v4(six: &str, four: &str) {
     let mut out = Vec::new();
-    assert_eq!(to_v4(&built(six), &mut out), Ok(()), "{six}");
-    assert_eq!(printed(&out), printed(&built(four)), "{six}");
+    assert_eq!(to_v4(&build(six), &mut out), Ok(()), "{six}");
+    assert_eq!(print(&out), print(&build(four)), "{six}");
 }
 
-/// A packet of IPv4 and what it is in IPv6.
-fn up(four: &str, six: &str) {
+/// Checks the translation of an IPv4 packet to IPv6.
+fn assert_v4_to_v6(four: &str, six: &str) {
     let mut out = Vec::new();
-    assert_eq!(to_v6(&built(four), &mut out), Ok(()), "{four}");
-    assert_eq!(printed(&out), printed(&built(six)), "{four}");
+    assert_eq!(to_v6(&build(four), &mut out), Ok(()), "{four}");
+    assert_eq!(print(&out), print(&build(six)), "{four}");
 }
 
 #[test]
-fn packets_of_transport() {
-    down(
+fn transport_packets() {
+    assert_v6_to_v4(
         "[::ffff:1.0.0.1]:5 > [::2.0.0.2]:6 tcp syn seq 7 hop 9 class 3",
         "1.0.0.1:5 > 2.0.0.2:6 tcp syn seq 7 ttl 9 tos 3 df",
     );
-    down("[::1.0.0.1]:5 > [::2.0.0.2]:6 udp \"abc\"", "1.0.0.1:5 > 2.0.0.2:6 udp \"abc\" df");
-    down("::1.0.0.1 > ::2.0.0.2 proto 99 data 01", "1.0.0.1 > 2.0.0.2 proto 99 data 01 df");
-    up(
+    assert_v6_to_v4(
+        "[::1.0.0.1]:5 > [::2.0.0.2]:6 udp \"abc\"",
+        "1.0.0.1:5 > 2.0.0.2:6 udp \"abc\" df",
+    );
+    assert_v6_to_v4(
+        "::1.0.0.1 > ::2.0.0.2 proto 99 data 01",
+        "1.0.0.1 > 2.0.0.2 proto 99 data 01 df",
+    );
+    assert_v4_to_v6(
         "1.0.0.1:5 > 2.0.0.2:6 tcp ttl 9 tos 3 id 8 \"x\"",
         "[::1.0.0.1]:5 > [::2.0.0.2]:6 tcp hop 9 class 3 \"x\"",
     );
-    up(
+    assert_v4_to_v6(
         "1.0.0.1:5 > 2.0.0.2:6 udp nocheck \"abc\" ipopt 0x01010100",
         "[::1.0.0.1]:5 > [::2.0.0.2]:6 udp \"abc\"",
     );
@@ -46,11 +52,11 @@ fn packets_of_transport() {
 
 #[test]
 fn fragments() {
-    down(
+    assert_v6_to_v4(
         "::1.0.0.1 > ::2.0.0.2 udp id 0x10007 frag 16+ len 64",
         "1.0.0.1 > 2.0.0.2 udp id 7 frag 16+ len 36",
     );
-    up(
+    assert_v4_to_v6(
         "1.0.0.1 > 2.0.0.2 udp id 7 frag 16 len 36",
         "::1.0.0.1 > ::2.0.0.2 udp id 7 frag 16 len 64",
     );
@@ -60,31 +66,31 @@ fn fragments() {
         "1.0.0.1 > 2.0.0.2 icmp frag 8 len 28",
         "1.0.0.1 > 2.0.0.2 udp nocheck frag 0+",
     ] {
-        assert_eq!(to_v6(&built(text), &mut out), Err(Refusal::Fragment), "{text}");
+        assert_eq!(to_v6(&build(text), &mut out), Err(Refusal::Fragment), "{text}");
     }
     let text = "::1.0.0.1 > ::2.0.0.2 icmp6 frag 0+";
-    assert_eq!(to_v4(&built(text), &mut out), Err(Refusal::Fragment));
+    assert_eq!(to_v4(&build(text), &mut out), Err(Refusal::Fragment));
 }
 
 #[test]
 fn messages() {
-    down(
+    assert_v6_to_v4(
         "::1.0.0.1 > ::2.0.0.2 icmp6 type 128 ident 3 seq 4 \"odd\"",
         "1.0.0.1 > 2.0.0.2 icmp type echo ident 3 seq 4 \"odd\" df",
     );
-    up(
+    assert_v4_to_v6(
         "1.0.0.1 > 2.0.0.2 icmp type echo-reply ident 3 seq 4",
         "::1.0.0.1 > ::2.0.0.2 icmp6 type 129 ident 3 seq 4",
     );
-    down(
+    assert_v6_to_v4(
         "::9.0.0.9 > ::1.0.0.1 icmp6 type 2 rest 1400 [[::1.0.0.1]:5 > [::2.0.0.2]:6 udp hop 3]",
         "9.0.0.9 > 1.0.0.1 icmp type unreachable code needfrag rest 1380 df [1.0.0.1:5 > 2.0.0.2:6 udp ttl 3 df]",
     );
-    up(
+    assert_v4_to_v6(
         "9.0.0.9 > 1.0.0.1 icmp type unreachable code needfrag rest 1400 [1.0.0.1:5 > 2.0.0.2:6 tcp ttl 3]",
         "::9.0.0.9 > ::1.0.0.1 icmp6 type 2 rest 1420 [[::1.0.0.1]:5 > [::2.0.0.2]:6 tcp hop 3]",
     );
-    up(
+    assert_v4_to_v6(
         "9.0.0.9 > 1.0.0.1 icmp type timeexceeded [1.0.0.1 > 2.0.0.2 icmp ident 4]",
         "::9.0.0.9 > ::1.0.0.1 icmp6 type 3 [::1.0.0.1 > ::2.0.0.2 icmp6 ident 4]",
     );
@@ -105,14 +111,14 @@ fn types_and_codes() {
         ("type 12 rest 0x04000000", None),
         ("type 5", None),
     ] {
-        let packet = built(&format!("9.0.0.9 > 1.0.0.1 icmp {four} {}", quoted[0]));
+        let packet = build(&format!("9.0.0.9 > 1.0.0.1 icmp {four} {}", quoted[0]));
         let mut out = Vec::new();
         let result = to_v6(&packet, &mut out);
         match six {
             None => assert_eq!(result, Err(Refusal::Message), "{four}"),
             Some(six) => {
-                let wanted = built(&format!("::9.0.0.9 > ::1.0.0.1 icmp6 {six} {}", quoted[1]));
-                assert_eq!(printed(&out), printed(&wanted), "{four}");
+                let expected = build(&format!("::9.0.0.9 > ::1.0.0.1 icmp6 {six} {}", quoted[1]));
+                assert_eq!(print(&out), print(&expected), "{four}");
             }
         }
     }
@@ -126,15 +132,15 @@ fn types_and_codes() {
         ("type 4 rest 40", None),
         ("type 135", None),
     ] {
-        let packet = built(&format!("::9.0.0.9 > ::1.0.0.1 icmp6 {six} {}", quoted[1]));
+        let packet = build(&format!("::9.0.0.9 > ::1.0.0.1 icmp6 {six} {}", quoted[1]));
         let mut out = Vec::new();
         let result = to_v4(&packet, &mut out);
         match four {
             None => assert_eq!(result, Err(Refusal::Message), "{six}"),
             Some(four) => {
                 let quoted = "[1.0.0.1 > 2.0.0.2 udp df]";
-                let wanted = built(&format!("9.0.0.9 > 1.0.0.1 icmp {four} df {quoted}"));
-                assert_eq!(printed(&out), printed(&wanted), "{six}");
+                let expected = build(&format!("9.0.0.9 > 1.0.0.1 icmp {four} df {quoted}"));
+                assert_eq!(print(&out), print(&expected), "{six}");
             }
         }
     }
@@ -144,7 +150,7 @@ fn types_and_codes() {
 fn refusals() {
     let mut out = Vec::new();
     for text in ["2001:db8::1 > ::2.0.0.2 udp", "::1.0.0.1 > ::1 udp", ":: > ::1.0.0.1 udp"] {
-        assert_eq!(to_v4(&built(text), &mut out), Err(Refusal::Address), "{text}");
+        assert_eq!(to_v4(&build(text), &mut out), Err(Refusal::Address), "{text}");
     }
     for text in [
         "::1.0.0.1 > ::2.0.0.2 udp len 60 short 3",
@@ -155,15 +161,15 @@ fn refusals() {
         assert_eq!(to_v4(&packet, &mut out), Err(Refusal::Malformed), "{text}");
     }
     assert_eq!(to_v4(&[0x60; 39], &mut out), Err(Refusal::Malformed));
-    assert_eq!(to_v6(&built("1.0.0.1 > 2.0.0.2 udp short 1"), &mut out), Err(Refusal::Malformed));
+    assert_eq!(to_v6(&build("1.0.0.1 > 2.0.0.2 udp short 1"), &mut out), Err(Refusal::Malformed));
     let nested =
         "9.0.0.9 > 1.0.0.1 icmp type 11 [1.0.0.1 > 2.0.0.2 icmp type 11 [3.0.0.3 > 1.0.0.1 udp]]";
-    assert_eq!(to_v6(&built(nested), &mut out), Err(Refusal::Message));
+    assert_eq!(to_v6(&build(nested), &mut out), Err(Refusal::Message));
 }
 
 proptest! {
     #[test]
-    fn there_and_back_again(
+    fn round_trips_preserve_packets(
         kind in 0usize..4, a: u32, b: u32, ports: (u16, u16), payload in prop::collection::vec(any::<u8>(), 0..80),
         ttl: u8, tos: u8,
     ) {
@@ -176,16 +182,16 @@ proptest! {
             _ => format!("{a} > {b} proto 99"),
         };
         let data = if data.is_empty() { data } else { format!("data {data}") };
-        let packet = built(&format!("{body} ttl {ttl} tos {tos} df {data}"));
+        let packet = build(&format!("{body} ttl {ttl} tos {tos} df {data}"));
         let (mut six, mut four) = (Vec::new(), Vec::new());
         prop_assert_eq!(to_v6(&packet, &mut six), Ok(()));
-        prop_assert!(!printed(&six).contains("check"), "{}", printed(&six));
+        prop_assert!(!print(&six).contains("check"), "{}", print(&six));
         prop_assert_eq!(to_v4(&six, &mut four), Ok(()));
-        prop_assert_eq!(printed(&four), printed(&packet));
+        prop_assert_eq!(print(&four), print(&packet));
     }
 
     #[test]
-    fn nothing_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), four: bool, kind in 0usize..6) {
+    fn translation_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200), four: bool, kind in 0usize..6) {
         let mut bytes = bytes;
         let kinds = [6, 17, 58, 1, 44, 0];
         let addresses = [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]; 2].concat();

@@ -1,22 +1,23 @@
-//! From IPv4 to IPv6.
+//! Translation from IPv4 to IPv6.
 
-use super::four::adjust;
-use super::{Place, Refusal, expanded, icmp};
+use super::v6_to_v4::adjust;
+use super::{PacketRole, Refusal, embed_v4, icmp};
 use castanet_wire::checksum::Delta;
 use castanet_wire::{Fragment6, Ipv4Header, Ipv6Header, Udp, ip_proto};
 
-/// Translates an IPv4 packet without padding, from its header on; `out` gets the IPv6 packet.
+/// Translates an IPv4 packet without padding, from its header on, and writes the IPv6 packet to
+/// `out`.
 pub fn to_v6(packet: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
     out.clear();
-    translate(packet, Place::Outer, out)
+    translate(packet, PacketRole::Outer, out)
 }
 
-/// Appends the translation.
-pub(super) fn translate(packet: &[u8], place: Place, out: &mut Vec<u8>) -> Result<(), Refusal> {
+/// Appends the translation of a packet.
+pub(super) fn translate(packet: &[u8], role: PacketRole, out: &mut Vec<u8>) -> Result<(), Refusal> {
     let (ip, rest) = Ipv4Header::from_prefix(packet).ok_or(Refusal::Malformed)?;
     let (_, body) = ip.split_options(rest).ok_or(Refusal::Malformed)?;
     let claimed = usize::from(ip.total_len()).checked_sub(ip.header_len());
-    let len = claimed.filter(|&len| place == Place::Quoted || len == body.len());
+    let len = claimed.filter(|&len| role == PacketRole::Quoted || len == body.len());
     let len = len.filter(|_| ip.version() == 4).ok_or(Refusal::Malformed)?;
     let header = headers(ip, len, out)?;
     let start = out.len();
@@ -27,18 +28,18 @@ pub(super) fn translate(packet: &[u8], place: Place, out: &mut Vec<u8>) -> Resul
     }
     match ip.protocol() {
         ip_proto::ICMP if ip.is_fragment() => return Err(Refusal::Fragment),
-        ip_proto::ICMP => return icmp::to_v6(body, &header, len, place, out),
+        ip_proto::ICMP => return icmp::to_v6(body, &header, len, role, out),
         _ => out.extend(body),
     }
     if ip.protocol() == ip_proto::UDP
         && let Some((udp, payload)) = Udp::from_prefix_mut(&mut out[start..])
         && udp.checksum() == 0
     {
-        // IPv6 wants a checksum (RFC 7915, 4.5).
-        return match place {
-            Place::Quoted => Ok(()),
-            Place::Outer if ip.is_fragment() => Err(Refusal::Fragment),
-            Place::Outer => {
+        // IPv6 requires a checksum (RFC 7915, 4.5).
+        return match role {
+            PacketRole::Quoted => Ok(()),
+            PacketRole::Outer if ip.is_fragment() => Err(Refusal::Fragment),
+            PacketRole::Outer => {
                 udp.update_checksum(pseudo6, payload);
                 Ok(())
             }
@@ -48,14 +49,14 @@ pub(super) fn translate(packet: &[u8], place: Place, out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// Appends the headers (RFC 7915, 4.1), and gives the IPv6 header without its fragment header:
-/// the pseudo header is made of that.
+/// Appends the headers (RFC 7915, 4.1). Returns the IPv6 header as if there were no fragment
+/// header, for the pseudo header.
 fn headers(ip: &Ipv4Header, len: usize, out: &mut Vec<u8>) -> Result<Ipv6Header, Refusal> {
     let protocol = match ip.protocol() {
         ip_proto::ICMP => ip_proto::ICMPV6,
         other => other,
     };
-    let (src, dst) = (expanded(ip.src()), expanded(ip.dst()));
+    let (src, dst) = (embed_v4(ip.src()), embed_v4(ip.dst()));
     let extra = if ip.is_fragment() { Fragment6::LEN } else { 0 };
     let total = u16::try_from(len + extra).map_err(|_| Refusal::TooLong)?;
     let mut header = Ipv6Header::new(protocol, src, dst, total);

@@ -1,17 +1,17 @@
-//! Random numbers that a seed makes the same every time.
+//! Pseudorandom numbers from a seed.
 
-/// xorshift64*: fast, and good enough for traffic.
+/// The xorshift64* generator: fast, and good enough for traffic.
 #[derive(Clone, Debug)]
-pub struct Chance(u64);
+pub struct Rng(u64);
 
-impl Chance {
-    /// Numbers that follow from `seed`.
-    pub fn new(seed: u64) -> Chance {
-        // Neighbouring seeds are to have nothing in common, and none may be 0.
-        Chance(seed.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9).max(1))
+impl Rng {
+    /// A generator for `seed`.
+    pub fn new(seed: u64) -> Rng {
+        // Neighbouring seeds must give unrelated sequences, and the state must not be 0.
+        Rng(seed.wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9).max(1))
     }
 
-    /// Sixty-four bits.
+    /// The next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -19,27 +19,26 @@ impl Chance {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number from 0 up to, but not including, 1.
+    /// A number from 0 to 1, exclusive.
     pub fn fraction(&mut self) -> f64 {
         fraction(self.bits())
     }
 
-    /// Nanoseconds from one event to the next, where there are `rate` a second on
-    /// average and none knows of another (a Poisson process).
-    pub fn gap(&mut self, rate: f64) -> u64 {
+    /// The nanoseconds between two events of a Poisson process with `rate` events per second.
+    pub fn exponential_gap(&mut self, rate: f64) -> u64 {
         let seconds = -(1.0 - self.fraction()).ln() / rate;
         (seconds * 1e9) as u64
     }
 }
 
-/// A number from 0 up to, but not including, 1.
+/// A number from 0 to 1, exclusive.
 fn fraction(bits: u64) -> f64 {
     const BITS: u32 = 53;
     (bits >> (u64::BITS - BITS)) as f64 / (1u64 << BITS) as f64
 }
 
-/// Lets `change` have each bit of `bytes`, in its byte, with probability `p`; asks
-/// for as many random numbers as bits change, not as there are.
+/// Applies `change` to each bit of `bytes` with probability `p`, with the byte and the bit's mask.
+/// Needs as many random numbers as bits change, not one for each bit.
 pub fn flip_bits(
     bytes: &mut [u8],
     p: f64,
@@ -51,7 +50,7 @@ pub fn flip_bits(
         return;
     }
     let all = bytes.len() * BITS;
-    // Bits up to the next that changes: a geometric distribution.
+    // The distance to the next changed bit has a geometric distribution.
     let mut gap = || ((1.0 - fraction(random())).ln() / (1.0 - p).ln()) as usize;
     let mut at = if p < 1.0 { gap() } else { 0 };
     while at < all {
@@ -67,8 +66,8 @@ mod tests {
     #[test]
     fn bits_change_as_often_as_they_should() {
         for p in [0.0, 0.001, 0.25, 0.9, 1.0] {
-            let (mut bytes, mut chance) = (vec![0u8; 100_000], Chance::new(3));
-            flip_bits(&mut bytes, p, |byte, bit| *byte ^= bit, || chance.bits());
+            let (mut bytes, mut rng) = (vec![0u8; 100_000], Rng::new(3));
+            flip_bits(&mut bytes, p, |byte, bit| *byte ^= bit, || rng.bits());
             let share = bytes.iter().map(|byte| byte.count_ones()).sum::<u32>();
             let share = f64::from(share) / 800_000.0;
             assert!((share - p).abs() < 0.003, "{share} rather than {p}");
@@ -78,22 +77,22 @@ mod tests {
     #[test]
     fn gaps_are_exponential() {
         const EVENTS: u64 = 100_000;
-        let mut chance = Chance::new(7);
-        let gaps: Vec<u64> = (0..EVENTS).map(|_| chance.gap(1000.0)).collect();
+        let mut rng = Rng::new(7);
+        let gaps: Vec<u64> = (0..EVENTS).map(|_| rng.exponential_gap(1000.0)).collect();
         let mean = gaps.iter().sum::<u64>() / EVENTS;
         assert!(mean.abs_diff(1_000_000) < 15_000, "{mean}");
-        // An exponential distribution has passed its mean with probability 1/e.
+        // An exponential variable exceeds its mean with probability 1/e.
         let long = gaps.iter().filter(|&&gap| gap > 1_000_000).count() as f64 / EVENTS as f64;
         assert!((long - (-1f64).exp()).abs() < 0.01, "{long}");
-        let mut same = Chance::new(7);
-        assert!(gaps.iter().take(100).all(|&gap| gap == same.gap(1000.0)));
-        assert_ne!(Chance::new(8).bits(), Chance::new(7).bits());
+        let mut same = Rng::new(7);
+        assert!(gaps.iter().take(100).all(|&gap| gap == same.exponential_gap(1000.0)));
+        assert_ne!(Rng::new(8).bits(), Rng::new(7).bits());
     }
 
     #[test]
     fn fractions_fill_their_range() {
-        let mut chance = Chance::new(0);
-        let all: Vec<f64> = (0..10_000).map(|_| chance.fraction()).collect();
+        let mut rng = Rng::new(0);
+        let all: Vec<f64> = (0..10_000).map(|_| rng.fraction()).collect();
         assert!(all.iter().all(|f| (0.0..1.0).contains(f)));
         let mean = all.iter().sum::<f64>() / all.len() as f64;
         assert!((mean - 0.5).abs() < 0.02, "{mean}");

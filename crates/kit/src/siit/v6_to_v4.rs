@@ -1,22 +1,23 @@
-//! From IPv6 to IPv4.
+//! Translation from IPv6 to IPv4.
 
-use super::{Place, Refusal, embedded, icmp};
+use super::{PacketRole, Refusal, extract_v4, icmp};
 use castanet_wire::checksum::{Delta, Sum};
 use castanet_wire::extension::{self, UpperLayer};
 use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, Udp, ip_proto};
 
-/// Translates an IPv6 packet without padding, from its header on; `out` gets the IPv4 packet.
+/// Translates an IPv6 packet without padding, from its header on, and writes the IPv4 packet to
+/// `out`.
 pub fn to_v4(packet: &[u8], out: &mut Vec<u8>) -> Result<(), Refusal> {
     out.clear();
-    translate(packet, Place::Outer, out)
+    translate(packet, PacketRole::Outer, out)
 }
 
-/// Appends the translation.
-pub(super) fn translate(packet: &[u8], place: Place, out: &mut Vec<u8>) -> Result<(), Refusal> {
+/// Appends the translation of a packet.
+pub(super) fn translate(packet: &[u8], role: PacketRole, out: &mut Vec<u8>) -> Result<(), Refusal> {
     let (ip, rest) = Ipv6Header::from_prefix(packet).ok_or(Refusal::Malformed)?;
     let claimed = usize::from(ip.payload_len());
     let upper = extension::upper_layer(ip.next_header(), rest);
-    let whole = place == Place::Quoted || claimed == rest.len();
+    let whole = role == PacketRole::Quoted || claimed == rest.len();
     if ip.version() != 6 || !whole || extension::is_extension(upper.protocol) {
         return Err(Refusal::Malformed);
     }
@@ -31,16 +32,16 @@ pub(super) fn translate(packet: &[u8], place: Place, out: &mut Vec<u8>) -> Resul
     }
     match upper.protocol {
         ip_proto::ICMPV6 if header.is_fragment() => return Err(Refusal::Fragment),
-        ip_proto::ICMPV6 => return icmp::to_v4(body, pseudo6, place, out),
+        ip_proto::ICMPV6 => return icmp::to_v4(body, pseudo6, role, out),
         _ => out.extend(body),
     }
     adjust(upper.protocol, Delta::new().sum(pseudo6, header.pseudo(len)), &mut out[start..]);
     Ok(())
 }
 
-/// The header, checksum included (RFC 7915, 5.1).
+/// The IPv4 header with its checksum (RFC 7915, 5.1).
 fn header(ip: &Ipv6Header, upper: &UpperLayer, claimed: usize) -> Result<Ipv4Header, Refusal> {
-    let (src, dst) = embedded(ip.src()).zip(embedded(ip.dst())).ok_or(Refusal::Address)?;
+    let (src, dst) = extract_v4(ip.src()).zip(extract_v4(ip.dst())).ok_or(Refusal::Address)?;
     let total = Ipv4Header::LEN + claimed.saturating_sub(upper.offset);
     let total = u16::try_from(total).map_err(|_| Refusal::TooLong)?;
     let protocol = match upper.protocol {
@@ -62,7 +63,7 @@ fn header(ip: &Ipv6Header, upper: &UpperLayer, claimed: usize) -> Result<Ipv4Hea
     Ok(header)
 }
 
-/// Mends the checksum of the transport header that `segment` begins with, if it is there.
+/// Updates the checksum of the transport header at the start of `segment`, if it is complete.
 pub(super) fn adjust(protocol: u8, delta: Delta, segment: &mut [u8]) {
     match protocol {
         ip_proto::TCP => {
@@ -79,5 +80,5 @@ pub(super) fn adjust(protocol: u8, delta: Delta, segment: &mut [u8]) {
     }
 }
 
-/// The pseudo header that ICMP over IPv4 does not have.
+/// The sum of the pseudo header, which ICMP over IPv4 does not have.
 pub(super) const NO_PSEUDO: Sum = Sum::new();
