@@ -177,13 +177,13 @@ impl Reassembler {
         InsertResult::Complete
     }
 
-    /// Removes the packet that has been idle longest_fragment, if it has expired; [`Reassembler::packet`]
+    /// Removes the packet that has been idle longest, if it has expired; [`Reassembler::packet`]
     /// then returns its incomplete contents.
     pub fn expire(&mut self, now: u64) -> bool {
         self.next_expiry().is_some_and(|at| at <= now) && self.remove_oldest()
     }
 
-    /// Evicts the packet that has been idle longest_fragment, if there is too much in memory. Once over the
+    /// Evicts the packet that has been idle longest, if there is too much in memory. Once over the
     /// limit, the caller repeats this down to three quarters of it; `evicting` holds that state.
     pub fn evict_surplus(&mut self, evicting: &mut bool) -> bool {
         *evicting |= self.used > self.limit;
@@ -254,7 +254,7 @@ impl PartialPacket {
         self.has_last && self.ranges == [(0, self.payload.len())]
     }
 
-    /// Writes the packet, with zeros for missing partial. If the start is missing, the result is a
+    /// Writes the packet, with zeros for missing parts. If the start is missing, the result is a
     /// later fragment.
     fn write(&self, out: &mut Vec<u8>) {
         let first = self.ranges.first().map_or(0, |&(from, _)| from);

@@ -59,7 +59,7 @@ impl Stride {
         self.clients.is_empty()
     }
 
-    /// Changes the clients' tickets. A client that before none joins at the end of the round.
+    /// Changes the clients' tickets. A client that had none joins at the end of the round.
     pub fn set_tickets(&mut self, tickets: &[u32]) {
         for (client, &tickets) in tickets.iter().enumerate().take(self.clients.len()) {
             let tickets = tickets.min(MAX_TICKETS);

@@ -363,7 +363,7 @@ impl Bytecode {
         size_of_val(&self.ops[..]) + more.sum::<usize>()
     }
 
-    /// RunCollector from instruction `at` to a final target.
+    /// Runs from instruction `at` to a final target.
     fn run_from<W: HeaderWords>(&self, words: &W, mut at: Target) -> Target {
         while let Some(op) = self.ops.get(at as usize) {
             at = match op {

@@ -217,7 +217,7 @@ fn join(node: &Node, next: &Node) -> Option<Node> {
     fits.then_some(Node { test, yes: next.yes, ..*node })
 }
 
-/// NodeCopies of nodes, by the facts that hold there.
+/// Copies of nodes, by the facts that hold there.
 struct NodeCopies {
     width: usize,
     /// For each node, its copies: their id and their facts.

@@ -1,4 +1,4 @@
-//! KeyLayout of [`rules`](crate::rules) for packets: the bits that patterns read, side by side.
+//! Keys of [`rules`](crate::rules) for packets: the bits that patterns read, side by side.
 
 use super::bytecode::{HeaderWords, Load};
 use super::listing::listing_base;

@@ -55,7 +55,7 @@ pub(crate) fn parse(
     Ok(parser.pattern)
 }
 
-/// The token that opener a level of the expression.
+/// The token that opened a level of the expression.
 #[derive(Clone, Copy, PartialEq)]
 enum Opener {
     Top,

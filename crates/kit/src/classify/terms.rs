@@ -6,7 +6,7 @@ use super::pattern::{Expr, Id, Pattern, Test};
 use super::prefixes::{accepted_words, complement, intersection};
 use crate::rules::{Key, MaskedKey, WORDS};
 
-/// The conjunction of two alternatives has at limit so many terms, or [`TERMS_PER_TEST`] for each
+/// The conjunction of two alternatives has at most so many terms, or [`TERMS_PER_TEST`] for each
 /// test.
 const MAX_TERMS: usize = 32;
 /// See [`MAX_TERMS`].

@@ -52,8 +52,8 @@ impl EvictionQueue {
             None if len * 2 >= capacity => self.entered = Some(0),
             None => return,
             Some(_) if len * 4 < capacity => return *self = EvictionQueue::default(),
-            // Void entries leave when their time comes; more than this many of them are an attack
-            //  or a bug, and the heaps are rebuilt.
+            // Void entries leave when their time comes. If there are more than this many, the
+            // heaps are rebuilt.
             Some(_) if self.guaranteed.len() + self.best_effort.len() > 4 * len + 1024 => {
                 *self = EvictionQueue { entered: Some(0), ..EvictionQueue::default() };
             }

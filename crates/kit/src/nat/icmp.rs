@@ -87,8 +87,8 @@ impl Table {
         let found = keys.into_iter().flatten().find_map(|key| self.find(&key.in_zone(zone)));
         let ((id, back), flows) = (found?, self.flows.as_ref()?);
         let (key, mapping) = (*flows.key(id), flows.get(id));
-        // The lookup key was that of a reply: if it is the flow's own key, the quoted packet was a
-        //  reply.
+        // The lookup key was that of a reply: if it is the flow's own key, the quoted packet was
+        // a reply.
         let before = if back { key } else { mapping.reply_key.unwrap_or(key) };
         let (src, dst) = match (kind, back) {
             (RewriterKind::SourceAddress, true) => ((before.src().0, 0), (quote.dst, 0)),

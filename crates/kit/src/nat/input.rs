@@ -1,4 +1,4 @@
-//! The input specifications of a rewriter: what an input does with packets that have no mapping.
+//! The input specifications of rewriters, which decide about packets without a mapping.
 
 use super::mapper::{Mapper, PatternOutputs};
 use super::pattern::Pattern;
@@ -6,7 +6,7 @@ use super::{Outputs, RewriterKind};
 use crate::classify::Names;
 use std::fmt;
 
-/// What an input does with packets that have no mapping.
+/// The treatment of an input's packets that have no mapping.
 #[derive(Clone, Debug, Default)]
 pub enum InputSpec {
     /// Drops them.

@@ -13,7 +13,7 @@ pub type PatternOutputs = (Pattern, Outputs);
 pub enum Mapper {
     /// Each in turn; a pattern without a free choice is skipped.
     RoundRobin(Vec<PatternOutputs>, RoundRobinCursor),
-    /// RewriterKind consistent hashing of the source address.
+    /// By consistent hashing of the source address.
     SourceHash(Vec<PatternOutputs>, HashRing),
 }
 

@@ -48,7 +48,7 @@ pub struct RewriterConfig {
     pub kind: RewriterKind,
     /// Timeouts of TCP mappings (where the kind tells TCP from other protocols), and of all others.
     pub timeouts: [Timeouts; 2],
-    /// What each input does with packets that have no mapping.
+    /// The treatment of packets that have no mapping, by input.
     pub inputs: Vec<InputSpec>,
     /// The resolved text of the elements that the inputs name; a change of it changes the inputs.
     pub references: Vec<String>,
@@ -383,7 +383,7 @@ impl Table {
 
     fn add(&mut self, key: Tuple4, mapping: Mapping, now: u64) -> Option<Id> {
         // A pattern without a range does not check whether its reply key is taken: as in Click, the
-        //  older mapping with that key is removed.
+        // older mapping with that key is removed.
         if let Some((old, _)) = mapping.reply_key.and_then(|reply| self.find(&reply)) {
             self.remove(old);
         }
@@ -407,7 +407,7 @@ impl Table {
         Some(id)
     }
 
-    /// Returns what a member rewrites a flow to, and opens a mapping if there is none, as if a
+    /// Returns the tuple that a member rewrites a flow to, and opens a mapping if there is none, as if a
     /// packet had come in on `input`. Replies get annotation `anno`.
     pub fn get_or_open(
         &mut self,
@@ -439,7 +439,7 @@ impl Table {
         Some((self.flows.as_mut()?.get_mut(id), back))
     }
 
-    /// What a member rewrites a flow to now, if it has a mapping.
+    /// The tuple that a member rewrites a flow to, if the flow has a mapping.
     pub fn lookup(&self, zone: u16, flow: Tuple4) -> Option<Tuple4> {
         let (id, back) = self.find(&flow.in_zone(zone))?;
         let flows = self.flows.as_ref()?;

@@ -212,7 +212,7 @@ fn search_orders_of_port_ranges() {
     };
     assert_eq!(ports("1000-1009#"), [1000, 1001, 1002, 1003]);
     assert_eq!(ports("1000-1009"), [1007, 1006, 1005, 1004]);
-    // RewriterKind chance: what the test gives for that.
+    // Random order: the port follows from the test's random number.
     assert_eq!(ports("1000-1009?"), [1005; 4]);
 }
 

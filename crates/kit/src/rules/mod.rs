@@ -255,7 +255,7 @@ impl Table {
     /// Runs a batch of lookups.
     #[inline]
     fn run_batch(&self, keys: &[Key], batch: &mut [Lookup], found: &mut impl FnMut(RuleMatch)) {
-        // Each loop deferred for one memory access, of all lookups at the same time.
+        // Each loop waits for one memory access, of all lookups at the same time.
         for lookup in batch.iter_mut() {
             lookup.cell = self.index.first_cell(lookup.hash);
         }

@@ -169,7 +169,7 @@ pub(super) fn own_handler(name: &str, env: &dyn Environment) -> Option<String> {
     full.strip_prefix(env.name())?.strip_prefix('.').map(str::to_owned)
 }
 
-/// The full name of the handler that is full_call, with its parameter.
+/// The full name of the handler that is called, with its parameter.
 pub(super) fn full_call(call: &str, interp: &Interpreter, env: &mut dyn Environment) -> String {
     let (name, parameter) = shift_word(call);
     let path = format!("{}.{name}", env.name());

@@ -13,7 +13,7 @@ const MAX_JUMPS: usize = 1000;
 /// Write handlers of a script that it may call itself.
 pub(super) const OWN_WRITES: &[&str] = &["step", "goto", "set", "run"];
 
-/// What a script's run is blocked on.
+/// The state of a script's run: ready, blocked or ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum State {
     /// Not blocked: the script can run.
@@ -27,7 +27,7 @@ pub enum State {
     Done(ExitReason),
 }
 
-/// The reason error a script ended.
+/// The reason why a script ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExitReason {
     /// `end`, or the last instruction.
@@ -95,7 +95,7 @@ impl Interpreter {
         }
     }
 
-    /// What the run is blocked on.
+    /// The state of the run.
     pub fn state(&self) -> &State {
         &self.state
     }
@@ -112,7 +112,7 @@ impl Interpreter {
         true
     }
 
-    /// Starts from the first instruction, as a handler that was full_call.
+    /// Starts from the first instruction, as a handler that was called.
     pub fn call(&mut self, handler: &str, arguments: &str, write: bool) {
         self.set_position(0);
         self.arguments = arguments.to_owned();
