@@ -52,8 +52,9 @@ impl Anonymizer {
         if bit < self.class && before == ones {
             return false;
         }
-        let kept = |&first: &u8| bit < u8::BITS && before == u64::from(first) >> (u8::BITS - bit);
-        if self.preserve.iter().any(kept) {
+        let is_preserved =
+            |&first: &u8| bit < u8::BITS && before == u64::from(first) >> (u8::BITS - bit);
+        if self.preserve.iter().any(is_preserved) {
             return false;
         }
         let node = before << 6 | u64::from(bit);

@@ -27,18 +27,23 @@ pub enum Order {
     Decreasing,
 }
 
-/// Plans moves that balance the load. `stays` is the cost of all that cannot move, by worker.
-/// Differences below `least`, or below an eighth of the mean, cause no move.
+/// Plans moves that balance the load. `fixed_load` is the cost of all that cannot move, by worker.
+/// Differences below `min_difference`, or below an eighth of the mean, cause no move.
 ///
 /// Each move brings two workers closer together: either the source keeps at least as much load as
 /// the destination gets, or the destination's new load is below the source's old load by at least
 /// the minimum difference. So there are no further moves while costs stay the same.
-pub fn plan_moves(tasks: &[Task], stays: &[u64], order: Order, least: u64) -> Vec<Move> {
-    let mut load = stays.to_vec();
+pub fn plan_moves(
+    tasks: &[Task],
+    fixed_load: &[u64],
+    order: Order,
+    min_difference: u64,
+) -> Vec<Move> {
+    let mut load = fixed_load.to_vec();
     tasks.iter().for_each(|task| load[task.worker] += task.cost);
     let mut all = Vec::new();
     let Some(mean) = load.iter().sum::<u64>().checked_div(load.len() as u64) else { return all };
-    let worth = (mean / 8).max(least).max(1);
+    let worth = (mean / 8).max(min_difference).max(1);
     let mut queues: Vec<Vec<usize>> =
         (0..load.len()).map(|it| tasks_of(tasks, it, order)).collect();
     loop {
@@ -86,16 +91,16 @@ mod tests {
     }
 
     /// The tasks after all moves.
-    fn apply_moves(tasks: &[Task], stays: &[u64], order: Order) -> Vec<Task> {
+    fn apply_moves(tasks: &[Task], fixed_load: &[u64], order: Order) -> Vec<Task> {
         let mut tasks = tasks.to_vec();
-        for Move { task, to } in plan_moves(&tasks.clone(), stays, order, 1) {
+        for Move { task, to } in plan_moves(&tasks.clone(), fixed_load, order, 1) {
             tasks[task].worker = to;
         }
         tasks
     }
 
-    fn loads(tasks: &[Task], stays: &[u64]) -> Vec<u64> {
-        let mut loads = stays.to_vec();
+    fn loads(tasks: &[Task], fixed_load: &[u64]) -> Vec<u64> {
+        let mut loads = fixed_load.to_vec();
         tasks.iter().for_each(|task| loads[task.worker] += task.cost);
         loads
     }
@@ -152,8 +157,8 @@ mod tests {
         (1usize..9).prop_flat_map(|workers| {
             let task = (0..workers, prop_oneof![0u64..20, 0u64..10_000])
                 .prop_map(|(worker, cost)| Task { worker, cost });
-            let stays = proptest::collection::vec(prop_oneof![Just(0), 0u64..5000], workers);
-            (stays, proptest::collection::vec(task, 0..40))
+            let fixed_load = proptest::collection::vec(prop_oneof![Just(0), 0u64..5000], workers);
+            (fixed_load, proptest::collection::vec(task, 0..40))
         })
     }
 
@@ -167,17 +172,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_highest_load_never_grows((stays, tasks) in case(), order in order()) {
-            let (before, after) = (loads(&tasks, &stays), loads(&apply_moves(&tasks, &stays, order), &stays));
+        fn the_highest_load_never_grows((fixed_load, tasks) in case(), order in order()) {
+            let (before, after) = (loads(&tasks, &fixed_load), loads(&apply_moves(&tasks, &fixed_load, order), &fixed_load));
             prop_assert!(after.iter().max() <= before.iter().max());
             prop_assert!(after.iter().min() >= before.iter().min());
         }
 
         #[test]
-        fn moves_make_workers_more_alike((stays, tasks) in case(), order in order()) {
-            let after = apply_moves(&tasks, &stays, order);
+        fn moves_make_workers_more_alike((fixed_load, tasks) in case(), order in order()) {
+            let after = apply_moves(&tasks, &fixed_load, order);
             if after != tasks {
-                prop_assert!(squares(&loads(&after, &stays)) < squares(&loads(&tasks, &stays)));
+                prop_assert!(squares(&loads(&after, &fixed_load)) < squares(&loads(&tasks, &fixed_load)));
             }
         }
 
@@ -190,10 +195,10 @@ mod tests {
         }
 
         #[test]
-        fn it_converges((stays, tasks) in case(), order in order()) {
+        fn it_converges((fixed_load, tasks) in case(), order in order()) {
             let mut now = tasks;
             for _ in 0..100 {
-                let next = apply_moves(&now, &stays, order);
+                let next = apply_moves(&now, &fixed_load, order);
                 if next == now {
                     return Ok(());
                 }

@@ -26,8 +26,8 @@ impl Fragment {
     ///
     /// `original` is the header of the packet.
     pub fn write_header(&self, original: &[u8], out: &mut [u8; MAX_HEADER]) -> usize {
-        let kept = original.len().min(MAX_HEADER);
-        out[..kept].copy_from_slice(&original[..kept]);
+        let length = original.len().min(MAX_HEADER);
+        out[..length].copy_from_slice(&original[..length]);
         if self.start > 0 {
             copy_options(original, out);
         }

@@ -47,7 +47,7 @@ impl Tunnels {
     /// Records a packet that came by a tunnel; whether to send a ping to find the return tunnel.
     pub fn record_packet(&mut self, tunnel: Tunnel, flow: Option<Flow>, now: u64) -> bool {
         if let Some(flow) = flow {
-            make_room(&mut self.flows, |seen| seen.1, now);
+            make_room(&mut self.flows, |entry| entry.1, now);
             self.flows.insert(flow.reversed(), (tunnel, now));
         }
         if self.tunnels.len() >= MAX_ENTRIES {
@@ -101,11 +101,15 @@ impl Tunnels {
 
 /// Removes entries that were idle for long if there is no room for one more; all entries if that is
 /// not enough.
-fn make_room<K: Hash + Eq, V>(map: &mut RapidHashMap<K, V>, seen: impl Fn(&V) -> u64, now: u64) {
+fn make_room<K: Hash + Eq, V>(
+    map: &mut RapidHashMap<K, V>,
+    last_seen: impl Fn(&V) -> u64,
+    now: u64,
+) {
     if map.len() < MAX_ENTRIES {
         return;
     }
-    map.retain(|_, value| now.saturating_sub(seen(value)) < STALE_AFTER);
+    map.retain(|_, value| now.saturating_sub(last_seen(value)) < STALE_AFTER);
     if map.len() >= MAX_ENTRIES {
         map.clear();
     }

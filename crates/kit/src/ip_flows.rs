@@ -270,14 +270,14 @@ mod tests {
     #[test]
     fn flows_are_numbered_and_have_a_direction() {
         let (mut flows, none) = (Flows::default(), TcpFlags::default());
-        let (there, back) = ((end(9, 1), end(1, 2)), (end(1, 2), end(9, 1)));
-        assert_eq!(number(&mut flows, TCP, there, none, 0), (1, false));
+        let (forward, back) = ((end(9, 1), end(1, 2)), (end(1, 2), end(9, 1)));
+        assert_eq!(number(&mut flows, TCP, forward, none, 0), (1, false));
         assert_eq!(number(&mut flows, TCP, back, none, 0), (1, true));
         assert_eq!(number(&mut flows, UDP, back, none, 0), (2, false));
-        assert_eq!(number(&mut flows, UDP, there, none, 0), (2, true));
-        assert_eq!(flows.find(UDP, there, true), Some((2, true)));
+        assert_eq!(number(&mut flows, UDP, forward, none, 0), (2, true));
+        assert_eq!(flows.find(UDP, forward, true), Some((2, true)));
         assert_eq!(flows.find(UDP, (end(3, 3), end(1, 1)), true), None);
-        let one_way = flows.number(UDP, there, false, none, 0, &TIMEOUTS);
+        let one_way = flows.number(UDP, forward, false, none, 0, &TIMEOUTS);
         assert_eq!(one_way, (3, false));
     }
 
@@ -307,26 +307,26 @@ mod tests {
     #[test]
     fn flows_end_by_timeout_and_by_flags() {
         let (mut flows, none) = (Flows::default(), TcpFlags::default());
-        let (there, back) = ((end(1, 1), end(2, 2)), (end(2, 2), end(1, 1)));
+        let (forward, back) = ((end(1, 1), end(2, 2)), (end(2, 2), end(1, 1)));
         let fin = TcpFlags { fin: true, ..none };
         let syn = TcpFlags { syn: true, ..none };
-        assert_eq!(number(&mut flows, UDP, there, none, 0).0, 1);
-        assert_eq!(number(&mut flows, UDP, there, none, 100).0, 1);
-        assert_eq!(number(&mut flows, UDP, there, none, 201).0, 2);
-        assert_eq!(number(&mut flows, TCP, there, syn, 300).0, 3);
-        number(&mut flows, TCP, there, fin, 301);
+        assert_eq!(number(&mut flows, UDP, forward, none, 0).0, 1);
+        assert_eq!(number(&mut flows, UDP, forward, none, 100).0, 1);
+        assert_eq!(number(&mut flows, UDP, forward, none, 201).0, 2);
+        assert_eq!(number(&mut flows, TCP, forward, syn, 300).0, 3);
+        number(&mut flows, TCP, forward, fin, 301);
         assert_eq!(number(&mut flows, TCP, back, fin, 302).0, 3);
-        assert_eq!(number(&mut flows, TCP, there, none, 303).0, 3);
-        assert_eq!(number(&mut flows, TCP, there, syn, 304).0, 4);
-        assert_eq!(number(&mut flows, TCP, there, TcpFlags { rst: true, ..none }, 305).0, 4);
-        assert_eq!(number(&mut flows, TCP, there, none, 316).0, 5);
+        assert_eq!(number(&mut flows, TCP, forward, none, 303).0, 3);
+        assert_eq!(number(&mut flows, TCP, forward, syn, 304).0, 4);
+        assert_eq!(number(&mut flows, TCP, forward, TcpFlags { rst: true, ..none }, 305).0, 4);
+        assert_eq!(number(&mut flows, TCP, forward, none, 316).0, 5);
         assert_eq!(numbers(&mut flows), [1, 3, 4]);
         flows.expire(2000, &TIMEOUTS);
         assert!(flows.is_empty());
         assert_eq!(numbers(&mut flows), [2, 5]);
         number(&mut flows, TCP, back, syn, 2000);
         number(&mut flows, TCP, back, none, 2100);
-        number(&mut flows, TCP, there, none, 2200);
+        number(&mut flows, TCP, forward, none, 2200);
         flows.clear();
         let (src, dst) = back;
         let ended = EndedFlow { number: 6, src, dst, first: 2000, last: 2200, packets: [2, 1] };

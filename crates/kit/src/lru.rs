@@ -59,14 +59,14 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         self.nodes[at as usize].entry.as_mut().map(|(_, value)| value)
     }
 
-    /// Adds an entry or replaces its value. If there are `most` entries already (at least one), the
+    /// Adds an entry or replaces its value. If there are `capacity` entries already (at least one), the
     /// least recently used one is removed and returned.
-    pub fn insert(&mut self, key: K, value: V, most: usize) -> Option<(K, V)> {
+    pub fn insert(&mut self, key: K, value: V, capacity: usize) -> Option<(K, V)> {
         if let Some(old) = self.get_mut(&key) {
             *old = value;
             return None;
         }
-        let room = self.len() < most.clamp(1, NIL as usize);
+        let room = self.len() < capacity.clamp(1, NIL as usize);
         let displaced = if room { None } else { self.pop_oldest() };
         let node = Node { entry: Some((key, value)), older: NIL, newer: NIL };
         let at = self.free.pop().unwrap_or(self.nodes.len() as u32);
@@ -142,7 +142,7 @@ mod tests {
         /// Compares with a list in the order of use.
         #[test]
         fn it_agrees_with_a_list(
-            most in 1..6usize,
+            capacity in 1..6usize,
             steps in prop::collection::vec((0..4u8, 0..9u32), 0..200),
         ) {
             let (mut map, mut list) = (Lru::default(), Vec::<(u32, usize)>::new());
@@ -161,14 +161,14 @@ mod tests {
                     }
                     _ => {
                         at.map(|at| list.remove(at));
-                        let displaced = (list.len() >= most).then(|| list.remove(0));
+                        let displaced = (list.len() >= capacity).then(|| list.remove(0));
                         list.push((key, n));
-                        prop_assert_eq!(map.insert(key, n, most), displaced);
+                        prop_assert_eq!(map.insert(key, n, capacity), displaced);
                     }
                 }
                 prop_assert_eq!(map.len(), list.len());
                 prop_assert!(list.iter().all(|(key, value)| map.peek(key) == Some(value)));
-                prop_assert!(map.nodes.len() <= most);
+                prop_assert!(map.nodes.len() <= capacity);
             }
             map.retain(|_, n| n % 2 == 0);
             list.retain(|(_, n)| n % 2 == 0);

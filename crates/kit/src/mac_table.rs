@@ -44,8 +44,8 @@ impl MacTable {
     /// The port of an address, unless no packet came from it for `timeout`.
     #[inline]
     pub fn find(&self, mac: [u8; 6], now: u64, timeout: u64) -> Option<u8> {
-        let &(port, seen) = self.ports.get(&mac)?;
-        (now < seen.saturating_add(timeout)).then_some(port)
+        let &(port, last_seen) = self.ports.get(&mac)?;
+        (now < last_seen.saturating_add(timeout)).then_some(port)
     }
 
     /// Removes expired entries; whether there is room then.
@@ -55,7 +55,7 @@ impl MacTable {
             return false;
         }
         self.last_sweep = now;
-        self.ports.retain(|_, (_, seen)| now < seen.saturating_add(timeout));
+        self.ports.retain(|_, (_, last_seen)| now < last_seen.saturating_add(timeout));
         self.ports.len() < MAX_ADDRESSES
     }
 

@@ -2,11 +2,11 @@
 
 use std::thread;
 
-/// Applies `f` to each item and returns the results in order. Each thread gets at least `least`
+/// Applies `f` to each item and returns the results in order. Each thread gets at least `min_share`
 /// items, so that small jobs run on the caller's thread.
-pub fn map<T: Sync, R: Send>(items: &[T], least: usize, f: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub fn map<T: Sync, R: Send>(items: &[T], min_share: usize, f: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let processors = thread::available_parallelism().map_or(1, |count| count.get());
-    let share = items.len().div_ceil(processors).max(least).max(1);
+    let share = items.len().div_ceil(processors).max(min_share).max(1);
     let mut shares = items.chunks(share);
     let Some(own) = shares.next() else { return Vec::new() };
     let map_share = |share: &[T]| share.iter().map(&f).collect::<Vec<R>>();
@@ -29,9 +29,9 @@ mod tests {
     fn results_are_in_order_for_any_number_of_threads() {
         for count in [0, 1, 7, 1000] {
             let items: Vec<usize> = (0..count).collect();
-            for least in [0, 1, 10, 5000] {
+            for min_share in [0, 1, 10, 5000] {
                 let expected: Vec<usize> = items.iter().map(|n| n * n).collect();
-                assert_eq!(map(&items, least, |n| n * n), expected);
+                assert_eq!(map(&items, min_share, |n| n * n), expected);
             }
         }
     }

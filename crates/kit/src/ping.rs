@@ -47,16 +47,16 @@ impl Pings {
     /// sent.
     pub fn record_reply(&mut self, seq: u16, now: u64) -> Option<u64> {
         let sent = self.sent.get_mut(usize::from(seq)).filter(|sent| sent.waiting)?;
-        let took = now.saturating_sub(sent.at) / 1000;
+        let rtt = now.saturating_sub(sent.at) / 1000;
         if std::mem::replace(&mut sent.answered, true) {
             self.duplicates += 1;
         }
-        self.min = if self.received == 0 { took } else { self.min.min(took) };
-        self.max = self.max.max(took);
-        self.sum += u128::from(took);
-        self.squares += u128::from(took) * u128::from(took);
+        self.min = if self.received == 0 { rtt } else { self.min.min(rtt) };
+        self.max = self.max.max(rtt);
+        self.sum += u128::from(rtt);
+        self.squares += u128::from(rtt) * u128::from(rtt);
         self.received += 1;
-        Some(took)
+        Some(rtt)
     }
 
     /// The shortest time in microseconds; 0 if there was no reply.

@@ -244,9 +244,9 @@ impl PartialPacket {
         // Ranges that overlap or touch the new one are merged with it.
         let first = self.ranges.partition_point(|&(_, to)| to < start);
         let last = self.ranges.partition_point(|&(from, _)| from <= end);
-        let met = &self.ranges[first..last];
-        let from = met.first().map_or(start, |&(from, _)| from.min(start));
-        let to = met.last().map_or(end, |&(_, to)| to.max(end));
+        let merged = &self.ranges[first..last];
+        let from = merged.first().map_or(start, |&(from, _)| from.min(start));
+        let to = merged.last().map_or(end, |&(_, to)| to.max(end));
         self.ranges.splice(first..last, [(from, to)]);
     }
 
@@ -367,11 +367,11 @@ mod tests {
             let text = format!("1.0.0.1 > 2.0.0.2 proto 99 id {id} frag 0+ data {EIGHT}");
             r.insert(&build(&text), id);
         }
-        let (mut evicting, mut gone) = (false, 0);
+        let (mut evicting, mut evicted) = (false, 0);
         while r.evict_surplus(&mut evicting) {
-            gone += 1;
+            evicted += 1;
         }
-        assert!(r.used() <= 750 && gone == 30 - r.len(), "{gone} of 30");
+        assert!(r.used() <= 750 && evicted == 30 - r.len(), "{evicted} of 30");
         assert_eq!(r.len(), r.by_age.len());
     }
 

@@ -272,8 +272,8 @@ impl<P, A: Address> ArpTable<P, A> {
         self.keep_unresolved(at, now);
         self.drop_timed_out(now);
         let entry = &self.entries[at as usize];
-        let most = limits.entry_packet_capacity;
-        if most != 0 && entry.queued.len() >= most {
+        let max_packets = limits.entry_packet_capacity;
+        if max_packets != 0 && entry.queued.len() >= max_packets {
             self.drops += 1;
             return Enqueued::Full(packet);
         }
@@ -381,12 +381,12 @@ impl<P, A: Address> ArpTable<P, A> {
     /// Keeps an expired entry that packets still ask for, without its address.
     fn keep_unresolved(&mut self, at: u32, now: u64) {
         let timeout = self.limits.timeout;
-        let least = now.saturating_sub(timeout);
+        let oldest_live = now.saturating_sub(timeout);
         let entry = &mut self.entries[at as usize];
-        if timeout == 0 || entry.live_at >= least {
+        if timeout == 0 || entry.live_at >= oldest_live {
             return;
         }
-        entry.live_at = least;
+        entry.live_at = oldest_live;
         let was_known = std::mem::take(&mut entry.known);
         self.unlink(List::of_age(was_known), at);
         // All older entries have expired.

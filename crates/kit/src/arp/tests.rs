@@ -80,14 +80,14 @@ fn an_address_scan_visits_few_entries_per_packet() {
         for ip in 1..=1000 {
             t.insert(ip, MAC, 0);
         }
-        let mut most = 0;
+        let mut max_visits = 0;
         for n in 0..300_000u32 {
             let before = t.visits;
             t.enqueue((10 << 24) + n, n, u64::from(n) * 2000);
-            most = most.max(t.visits - before);
+            max_visits = max_visits.max(t.visits - before);
         }
         // At most half of the queued packets are dropped at once, so each packet pays for two.
-        assert!(most <= 1024 + 8 && t.visits < 3 * 300_000, "{most} of {}", t.visits);
+        assert!(max_visits <= 1024 + 8 && t.visits < 3 * 300_000, "{max_visits} of {}", t.visits);
         assert!(t.count() <= limit(entry_capacity) && t.queued() <= 2048);
         assert!((1..=1000).all(|ip| t.lookup(ip, SECOND, 0) == Lookup::Known(MAC)));
     }

@@ -107,7 +107,7 @@ impl HashDispatch {
                 default,
             };
             let probes: usize = ranges.iter().map(|&(word, _, t)| table.insert(word, t)).sum();
-            if best.as_ref().is_none_or(|(least, _)| probes < *least) {
+            if best.as_ref().is_none_or(|(fewest, _)| probes < *fewest) {
                 best = Some((probes, table));
             }
             if probes == 0 {
@@ -202,11 +202,11 @@ impl IntervalDispatch {
                 i = free(&mut next, i + 1);
             }
         }
-        let mut kept: Vec<(u32, Target)> = starts.into_iter().zip(targets).collect();
-        kept.dedup_by_key(|&mut (_, target)| target);
+        let mut intervals: Vec<(u32, Target)> = starts.into_iter().zip(targets).collect();
+        intervals.dedup_by_key(|&mut (_, target)| target);
         IntervalDispatch {
-            starts: kept.iter().map(|k| k.0).collect(),
-            targets: kept.iter().map(|k| k.1).collect(),
+            starts: intervals.iter().map(|k| k.0).collect(),
+            targets: intervals.iter().map(|k| k.1).collect(),
         }
     }
 

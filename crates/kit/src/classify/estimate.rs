@@ -122,8 +122,8 @@ fn extrapolate(rules: &[Rule], written: usize, samples: &[Sample]) -> Option<u32
         return None;
     }
     let rules: Vec<Rule> = rules.iter().flat_map(alternatives).collect();
-    let [(few, cost_few), (more, cost_more)] = SAMPLED_TESTS.map(|most| {
-        let step = written.div_ceil(most);
+    let [(few, cost_few), (more, cost_more)] = SAMPLED_TESTS.map(|size| {
+        let step = written.div_ceil(size);
         let (_, bytecode) = compile_tests(rules.iter().step_by(step));
         let count = rules.iter().step_by(step).map(count_tests).sum::<usize>();
         (count as f64, f64::from(mean(samples, |sample| bytecode.cost(sample, 0))))

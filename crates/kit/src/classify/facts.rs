@@ -132,8 +132,8 @@ impl Facts {
 
     /// Keeps only the facts that `other` has too.
     pub(crate) fn meet(&mut self, other: &Facts) {
-        for (mine, theirs) in self.length.iter_mut().zip(other.length) {
-            *mine = (*mine).min(theirs);
+        for (length, other_length) in self.length.iter_mut().zip(other.length) {
+            *length = (*length).min(other_length);
         }
         self.ranges.retain_mut(|w| {
             let same = |o: &&RangeFact| o.test.mask == w.test.mask && o.test.same_word(&w.test);

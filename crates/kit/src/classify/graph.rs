@@ -99,7 +99,7 @@ impl Graph {
 
     /// Merges equal subgraphs, removes tests without effect and joins tests of one word.
     fn merge_equal(&mut self) {
-        let mut seen: HashMap<Node, Target> = HashMap::with_capacity(self.nodes.len());
+        let mut unique: HashMap<Node, Target> = HashMap::with_capacity(self.nodes.len());
         let mut canon: Vec<Target> = vec![DROP; self.nodes.len()];
         for i in (0..self.nodes.len()).rev() {
             let follow = |t: Target| canon.get(t as usize).copied().unwrap_or(t);
@@ -113,7 +113,7 @@ impl Graph {
             self.nodes[i] = node;
             canon[i] = match node.yes == node.no {
                 true => node.yes,
-                false => *seen.entry(node).or_insert(i as Target),
+                false => *unique.entry(node).or_insert(i as Target),
             };
         }
         self.start = canon.get(self.start as usize).copied().unwrap_or(self.start);
@@ -126,11 +126,11 @@ impl Graph {
             *first = true;
         }
         let mut number = vec![0; self.nodes.len()];
-        let mut kept = Vec::new();
+        let mut reachable = Vec::new();
         for (i, node) in self.nodes.iter().enumerate() {
             if reached[i] {
-                number[i] = kept.len() as Target;
-                kept.push(*node);
+                number[i] = reachable.len() as Target;
+                reachable.push(*node);
                 for target in [node.yes, node.no] {
                     if let Some(reached) = reached.get_mut(target as usize) {
                         *reached = true;
@@ -139,11 +139,11 @@ impl Graph {
             }
         }
         let renumber = |t: Target| number.get(t as usize).copied().unwrap_or(t);
-        for node in &mut kept {
+        for node in &mut reachable {
             (node.yes, node.no) = (renumber(node.yes), renumber(node.no));
         }
         self.start = renumber(self.start);
-        self.nodes = kept;
+        self.nodes = reachable;
     }
 }
 

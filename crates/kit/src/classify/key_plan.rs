@@ -108,14 +108,14 @@ impl KeyPlan {
         let bits = tests_with_bits(&tests, often);
         let mut free = FreeBits { used: [0; WORDS] };
         let pairs = pair_words(&tests, &bits).into_iter();
-        let mut chosen: Vec<(PacketBits, WordPair)> =
+        let mut selected: Vec<(PacketBits, WordPair)> =
             pairs.filter_map(|pair| Some((pair.part(&mut free)?, pair))).collect();
-        chosen.sort_by_key(|(part, _)| part.base);
+        selected.sort_by_key(|(part, _)| part.base);
         let mut words = RapidHashMap::default();
-        for (at, (_, pair)) in chosen.iter().enumerate() {
+        for (at, (_, pair)) in selected.iter().enumerate() {
             words.extend(pair.words.iter().map(|&(word, below)| (word, (at, below))));
         }
-        let parts = chosen.into_iter().map(|it| it.0).collect();
+        let parts = selected.into_iter().map(|it| it.0).collect();
         let mut tests_bits = Vec::new();
         for test in &bits {
             let uses = &tests[test];
@@ -194,11 +194,11 @@ fn count_uses<'a>(
 /// terms.
 fn tests_with_bits(tests: &RapidHashMap<Test, RequirementCounts>, often: u64) -> Vec<Test> {
     let hard = tests.iter().map(|(test, uses)| (uses.uses_of_several_terms(test), *test));
-    let mut chosen: Vec<(u64, Test)> = hard.filter(|(hard, _)| *hard > often).collect();
+    let mut selected: Vec<(u64, Test)> = hard.filter(|(hard, _)| *hard > often).collect();
     let order = |test: &Test| (test.base, test.offset, test.mask, test.lo, test.hi);
-    chosen.sort_by_key(|(hard, test)| (Reverse(*hard), order(test)));
-    chosen.truncate(MAX_TESTS_WITH_BITS);
-    chosen.into_iter().map(|(_, test)| test).collect()
+    selected.sort_by_key(|(hard, test)| (Reverse(*hard), order(test)));
+    selected.truncate(MAX_TESTS_WITH_BITS);
+    selected.into_iter().map(|(_, test)| test).collect()
 }
 
 /// Eight bytes of packets that keys need bits of.

@@ -75,13 +75,13 @@ pub(crate) fn lookup_word(
         (None, None) if found.iter().all(Option::is_none) => Meaning::Unknown,
         (first, _) => {
             let what = if first.is_some() { "ambiguous" } else { "meaningless" };
-            let asked = spell(kind.map_or("", Kind::name), protocol, word);
+            let request = spell(kind.map_or("", Kind::name), protocol, word);
             let options: Vec<String> = found
                 .iter()
                 .flatten()
                 .map(|f| format!("'{}'", spell(data_name(f.0), None, word)))
                 .collect();
-            Meaning::Misplaced(format!("'{asked}' is {what}; try {}", options.join(", ")))
+            Meaning::Misplaced(format!("'{request}' is {what}; try {}", options.join(", ")))
         }
     }
 }

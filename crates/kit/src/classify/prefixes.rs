@@ -32,9 +32,9 @@ pub(crate) fn accepted_words(test: &Test) -> Option<Vec<Bits>> {
     }
     // The smallest and the largest number that the test accepts.
     let last = u64::from(test.mask) >> shift;
-    let least = (u64::from(test.lo) + (1 << shift) - 1) >> shift;
-    let most = (u64::from(test.hi) >> shift).min(last);
-    let rows = prefixes(least, most, width);
+    let low = (u64::from(test.lo) + (1 << shift) - 1) >> shift;
+    let high = (u64::from(test.hi) >> shift).min(last);
+    let rows = prefixes(low, high, width);
     Some(rows.map(|(mask, value)| ((mask << shift) as u32, (value << shift) as u32)).collect())
 }
 

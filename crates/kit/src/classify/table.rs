@@ -28,12 +28,12 @@ pub(crate) struct RuleTable {
     outputs: Box<[u8]>,
     /// The rules whose matches need verification.
     to_verify: RapidHashMap<u32, Bytecode>,
-    rest: UntabledRules,
+    rest: UnindexedRules,
 }
 
 /// The rules that are not in the table.
 #[derive(Debug)]
-struct UntabledRules {
+struct UnindexedRules {
     bytecode: Bytecode,
     graph: Graph,
     /// The number of the first of them.
@@ -41,11 +41,11 @@ struct UntabledRules {
     count: usize,
 }
 
-impl UntabledRules {
-    fn new(rules: &[Rule], numbers: &[u32]) -> UntabledRules {
+impl UnindexedRules {
+    fn new(rules: &[Rule], numbers: &[u32]) -> UnindexedRules {
         let graph = graph_of(numbers.iter().map(|&number| (&rules[number as usize], number)));
         let first = numbers.first().copied().unwrap_or(u32::MAX);
-        UntabledRules { bytecode: Bytecode::new(&graph), graph, first, count: numbers.len() }
+        UnindexedRules { bytecode: Bytecode::new(&graph), graph, first, count: numbers.len() }
     }
 }
 
@@ -110,7 +110,7 @@ impl RuleTable {
         }
         outputs.push(default_output);
         table.settle();
-        let rest = UntabledRules::new(rules, &rest);
+        let rest = UnindexedRules::new(rules, &rest);
         RuleTable { keys: plan.keys, table, outputs: outputs.into_boxed_slice(), to_verify, rest }
     }
 

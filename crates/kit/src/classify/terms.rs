@@ -72,7 +72,7 @@ impl Term {
             let is_same = |it: &Test| it.same_word(range) && it.mask == range.mask;
             let place = term.ranges.iter_mut().find(|it| it.as_ref().is_none_or(is_same));
             match place {
-                Some(Some(mine)) => *mine = intersection(mine, range)?,
+                Some(Some(own)) => *own = intersection(own, range)?,
                 Some(none) => *none = Some(*range),
                 None => term.is_exact = false,
             }
@@ -202,9 +202,9 @@ impl TermBuilder<'_> {
             let share =
                 |terms: &[Term]| terms.iter().map(|it| (-f64::from(it.width())).exp2()).sum();
             let (of_a, of_b): (f64, f64) = (share(&a), share(&b));
-            let mut kept = if of_a <= of_b { a } else { b };
-            kept.iter_mut().for_each(|term| term.is_exact = false);
-            return kept;
+            let mut smaller = if of_a <= of_b { a } else { b };
+            smaller.iter_mut().for_each(|term| term.is_exact = false);
+            return smaller;
         }
         if let ([a], [b]) = (&a[..], &b[..]) {
             return a.and(b).into_iter().collect();

@@ -580,10 +580,10 @@ fn ten_thousand_rules_compile_in_seconds() {
         rules.push(Rule::new(Pattern::all(), Some(254)));
         let start = std::time::Instant::now();
         let program = Program::compile(&rules);
-        let took = start.elapsed();
-        eprintln!("shape {n}: {took:?}, {} tests", program.tests());
+        let duration = start.elapsed();
+        eprintln!("shape {n}: {duration:?}, {} tests", program.tests());
         // About a second when optimised; tests are not optimised, and share the machine.
-        assert!(took.as_secs() < 10, "shape {n} took {took:?}");
+        assert!(duration.as_secs() < 10, "shape {n} took {duration:?}");
         assert!(program.tests() < 200_000);
         for i in [0u32, 1, 77, 5000, 9999, 20_000] {
             let src = [10, (i >> 8) as u8, i as u8, 7];

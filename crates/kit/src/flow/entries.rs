@@ -139,13 +139,13 @@ impl<F: Flow> Entries<F> {
         (key, flow)
     }
 
-    /// The flows among the `most` ids from `from` on, and the next id, if there are further ones.
+    /// The flows among the `limit` ids from `from` on, and the next id, if there are further ones.
     pub(super) fn iter_range(
         &self,
         from: usize,
-        most: usize,
+        limit: usize,
     ) -> (impl Iterator<Item = (Id, &F::Key, &F)>, Option<usize>) {
-        let end = from.saturating_add(most).min(self.fresh as usize);
+        let end = from.saturating_add(limit).min(self.fresh as usize);
         let all = (from..end).map(|at| (Id(at as u32), self.at(Id(at as u32))));
         let used = all.filter(|(_, entry)| entry.links.0 != FREE);
         let next = (end < self.fresh as usize).then_some(end);

@@ -246,13 +246,13 @@ impl<F: Flow> Flows<F> {
         self.entries.remove(id)
     }
 
-    /// Removes expired flows and passes them to `over`, checking `most` flows at most. Returns
+    /// Removes expired flows and passes them to `over`, checking `limit` flows at most. Returns
     /// whether none is left to check.
-    pub fn expire(&mut self, now: u64, most: usize, mut over: impl FnMut(F::Key, F)) -> bool {
-        let mut seen = 0;
-        while seen < most {
+    pub fn expire(&mut self, now: u64, limit: usize, mut over: impl FnMut(F::Key, F)) -> bool {
+        let mut checked = 0;
+        while checked < limit {
             let mut ids = [Id(0); BURST];
-            let count = self.wheel.due(&self.entries, now, &mut ids[..BURST.min(most - seen)]);
+            let count = self.wheel.due(&self.entries, now, &mut ids[..BURST.min(limit - checked)]);
             if count == 0 {
                 return true;
             }
@@ -267,7 +267,7 @@ impl<F: Flow> Flows<F> {
                     over(key, flow);
                 }
             }
-            seen += count;
+            checked += count;
         }
         false
     }
@@ -320,14 +320,14 @@ impl<F: Flow> Flows<F> {
         self.entries.iter()
     }
 
-    /// The flows in `most` slots from number `from` on, and the number at which the next part
+    /// The flows in `limit` slots from number `from` on, and the number at which the next part
     /// starts. A flow keeps its slot.
     pub fn iter_range(
         &self,
         from: usize,
-        most: usize,
+        limit: usize,
     ) -> (impl Iterator<Item = (Id, &F::Key, &F)>, Option<usize>) {
-        self.entries.iter_range(from, most)
+        self.entries.iter_range(from, limit)
     }
 
     /// The expiry time of a flow.

@@ -36,17 +36,18 @@ fn table(limit: usize) -> Flows<Nat> {
 
 #[test]
 fn both_directions_are_one_flow() {
-    let there = Tuple4::new(("10.0.0.2".parse().unwrap(), 5), ("10.0.0.1".parse().unwrap(), 9), 17);
-    assert_ne!(there, there.reversed());
-    assert_eq!(there.ordered().0, there.reversed().ordered().0);
-    assert_ne!(there.ordered().1, there.reversed().ordered().1);
-    let there = Tuple6::new(("1::2".parse().unwrap(), 5), ("1::1".parse().unwrap(), 9), 17);
-    assert_eq!(there.ordered(), (there.reversed(), true));
-    assert_eq!(there.reversed().ordered(), (there.reversed(), false));
-    assert_eq!(there.src(), ("1::2".parse().unwrap(), 5));
-    assert_eq!((there.dst(), there.proto()), (("1::1".parse().unwrap(), 9), 17));
-    assert_ne!(there.in_zone(7), there);
-    assert_eq!(there.in_zone(7).in_zone(0), there);
+    let forward =
+        Tuple4::new(("10.0.0.2".parse().unwrap(), 5), ("10.0.0.1".parse().unwrap(), 9), 17);
+    assert_ne!(forward, forward.reversed());
+    assert_eq!(forward.ordered().0, forward.reversed().ordered().0);
+    assert_ne!(forward.ordered().1, forward.reversed().ordered().1);
+    let forward = Tuple6::new(("1::2".parse().unwrap(), 5), ("1::1".parse().unwrap(), 9), 17);
+    assert_eq!(forward.ordered(), (forward.reversed(), true));
+    assert_eq!(forward.reversed().ordered(), (forward.reversed(), false));
+    assert_eq!(forward.src(), ("1::2".parse().unwrap(), 5));
+    assert_eq!((forward.dst(), forward.proto()), (("1::1".parse().unwrap(), 9), 17));
+    assert_ne!(forward.in_zone(7), forward);
+    assert_eq!(forward.in_zone(7).in_zone(0), forward);
 }
 
 #[test]
@@ -257,7 +258,7 @@ enum Step {
     Insert { n: u32, second: bool, life: u64 },
     SetDeadline { n: u32, life: u64 },
     Remove { n: u32 },
-    Wait { time: u64, most: usize },
+    Wait { time: u64, limit: usize },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -268,7 +269,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(n, second, life)| Step::Insert { n, second, life }),
         3 => (n.clone(), life.clone()).prop_map(|(n, life)| Step::SetDeadline { n, life }),
         2 => n.prop_map(|n| Step::Remove { n }),
-        1 => (life, 1..100usize).prop_map(|(time, most)| Step::Wait { time, most }),
+        1 => (life, 1..100usize).prop_map(|(time, limit)| Step::Wait { time, limit }),
     ];
     prop::collection::vec(step, 0..600)
 }
@@ -323,10 +324,10 @@ proptest! {
                     assert_eq!(flows.remove(id).1.number, n);
                     model.0.remove(&n);
                 },
-                Step::Wait { time, most } => {
+                Step::Wait { time, limit } => {
                     now += time;
                     let (is_due, before) = (flows.is_due(now), flows.len());
-                    let done = flows.expire(now, most, |_, flow| {
+                    let done = flows.expire(now, limit, |_, flow| {
                         assert!(model.0.remove(&flow.number).unwrap().0 <= now);
                     });
                     assert!(is_due || (done && flows.len() == before));

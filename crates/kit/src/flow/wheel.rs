@@ -174,14 +174,14 @@ impl Wheel {
         deadline <= self.last
     }
 
-    /// Finds a flow to evict among the first to expire: one for which `may` is true. Checks `most`
+    /// Finds a flow to evict among the first to expire: one for which `may` is true. Checks `limit`
     /// flows from the position of the last search, so that repeated searches get past any number of
     /// flows that may not go. Postponed flows are moved to their present deadline; if all are
     /// postponed, the first to expire is returned.
     pub(super) fn find_evictable<F: Flow>(
         &mut self,
         all: &mut Entries<F>,
-        most: usize,
+        limit: usize,
         mut may: impl FnMut(&F) -> bool,
     ) -> Option<Id> {
         let last = self.tick + TICKS - 1;
@@ -192,7 +192,7 @@ impl Wheel {
             None => self.first(self.tick, last).map(|(id, tick)| (id.0, tick))?,
         };
         let mut best: Option<(u32, Id)> = None;
-        for _ in 0..most {
+        for _ in 0..limit {
             if current & END != 0 {
                 let mut next = self.first(tick + 1, last);
                 if next.is_none() && !from_start {

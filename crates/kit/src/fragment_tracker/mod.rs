@@ -423,8 +423,8 @@ impl<P> FragmentTracker<P> {
 
     /// Evicts the first datagram to expire if the table is full.
     fn make_room(&mut self) {
-        let most = self.limits.datagrams;
-        let Some(flows) = self.flows.as_mut().filter(|flows| flows.len() >= most) else { return };
+        let limit = self.limits.datagrams;
+        let Some(flows) = self.flows.as_mut().filter(|flows| flows.len() >= limit) else { return };
         if let Some((_, dropped)) = flows.evict(|_| true) {
             self.drop_queued(dropped, Refusal::Excess);
         }
@@ -478,8 +478,8 @@ impl<P> FragmentTracker<P> {
         {
             self.drop_queued(dropped, Refusal::Excess);
         }
-        let Limits { per_datagram, queued: most, .. } = self.limits;
-        let flows = self.flows.as_mut().filter(|_| self.queued < most);
+        let Limits { per_datagram, queued: limit, .. } = self.limits;
+        let flows = self.flows.as_mut().filter(|_| self.queued < limit);
         let found = flows.and_then(|flows| {
             let (id, _) = flows.find(&key.0)?;
             Some(flows.get_mut(id)).filter(|it| it.queued.len() < per_datagram)
@@ -513,10 +513,10 @@ impl<P> FragmentTracker<P> {
         !self.dropped.is_empty() || self.flows.as_ref().is_some_and(|flows| flows.is_due(now))
     }
 
-    /// Removes expired datagrams, checking at most `most`. Returns whether none is left to check.
-    pub fn expire(&mut self, now: u64, most: usize) -> bool {
+    /// Removes expired datagrams, checking at most `limit`. Returns whether none is left to check.
+    pub fn expire(&mut self, now: u64, limit: usize) -> bool {
         let FragmentTracker { flows: Some(flows), queued, dropped, .. } = self else { return true };
-        flows.expire(now, most, |_, it| {
+        flows.expire(now, limit, |_, it| {
             *queued -= it.queued.len();
             dropped.extend(it.queued.into_iter().map(|waited| (waited, Refusal::NoFirst)));
         })

@@ -209,9 +209,9 @@ impl<A: Address> Routes<A> {
                 bulk.push(*route);
             }
         }
-        let kept = self.table.iter().map(|(a, l, hop)| (a, l, *hop));
+        let present = self.table.iter().map(|(a, l, hop)| (a, l, *hop));
         let added = bulk.iter().map(|r| (r.address, r.length, r.next_hop()));
-        self.table = Table::build(kept.chain(added).collect::<Vec<_>>());
+        self.table = Table::build(present.chain(added).collect::<Vec<_>>());
         if errors.is_empty() { Ok(before - self.len()) } else { Err(errors) }
     }
 

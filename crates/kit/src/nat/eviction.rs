@@ -100,10 +100,10 @@ impl EvictionQueue {
         }
     }
 
-    /// Enters mappings that are older than the heaps, from up to `most` further slots.
-    fn enter_old(&mut self, flows: &mut Flows<Mapping>, now: u64, most: usize) {
+    /// Enters mappings that are older than the heaps, from up to `limit` further slots.
+    fn enter_old(&mut self, flows: &mut Flows<Mapping>, now: u64, limit: usize) {
         let from = self.entered.unwrap_or(0);
-        let to = from.saturating_add(most).min(flows.extent());
+        let to = from.saturating_add(limit).min(flows.extent());
         for place in from..to {
             if let Some(id) = flows.id_at(place) {
                 self.enter(flows, id, now);
@@ -113,8 +113,8 @@ impl EvictionQueue {
     }
 
     /// Moves mappings whose guarantee is over into the best-effort heap.
-    fn release(&mut self, flows: &mut Flows<Mapping>, now: u64, most: usize) {
-        for _ in 0..most {
+    fn release(&mut self, flows: &mut Flows<Mapping>, now: u64, limit: usize) {
+        for _ in 0..limit {
             let Some(top) = self.guaranteed.peek_mut().filter(|top| top.0.0 <= now) else { return };
             let Reverse((time, id)) = PeekMut::pop(top);
             if flows.get(id).eviction_entry == EvictionEntry::Guaranteed(time as u32) {
@@ -124,17 +124,17 @@ impl EvictionQueue {
     }
 
     /// Updates the first entries of the best-effort heap whose time is at most `last`, and returns
-    /// the mapping that expires first: of all mappings if at most `most` entries are stale, else of
+    /// the mapping that expires first: of all mappings if at most `limit` entries are stale, else of
     /// those that were checked.
     fn update_best_effort(
         &mut self,
         flows: &mut Flows<Mapping>,
         now: u64,
-        most: usize,
+        limit: usize,
         last: u64,
     ) -> Option<Id> {
         let mut best: Option<(u64, Id)> = None;
-        for _ in 0..most {
+        for _ in 0..limit {
             let mut top = self.best_effort.peek_mut().filter(|top| top.0.0 <= last)?;
             let Reverse((time, id)) = *top;
             if flows.get(id).eviction_entry != EvictionEntry::BestEffort(time as u32) {

@@ -257,12 +257,12 @@ impl Table {
         self.flows.as_ref().is_some_and(|flows| flows.is_due(now))
     }
 
-    /// Removes expired mappings, looking at up to `most`; whether none is left to look at.
-    pub fn expire(&mut self, now: u64, most: usize) -> bool {
+    /// Removes expired mappings, looking at up to `limit`; whether none is left to look at.
+    pub fn expire(&mut self, now: u64, limit: usize) -> bool {
         let Table { flows: Some(flows), members, removals, .. } = self else {
             return true;
         };
-        flows.expire(now, most, |key, mapping| {
+        flows.expire(now, limit, |key, mapping| {
             *removals += 1;
             uncount(members, &key, &mapping);
         })
@@ -348,7 +348,7 @@ impl Table {
         let (kind, input) =
             (member.config.kind, member.config.inputs.get(n).ok_or(Refusal::Unmapped)?);
         let taken = |reply: &Tuple4| self.find(&reply.in_zone(zone)).is_some();
-        let chosen = match input {
+        let target = match input {
             InputSpec::Drop => return Err(Refusal::Unmapped),
             InputSpec::Pass(output) => return Ok(NewFlow::Passed(*output)),
             InputSpec::Keep(outputs) => Some((flow, *outputs)),
@@ -367,7 +367,7 @@ impl Table {
             }
             InputSpec::Mapper(mapper) => mapper.rewrite(flow, taken, random),
         };
-        let id = chosen.and_then(|(to, outputs)| {
+        let id = target.and_then(|(to, outputs)| {
             let mut mapping = Mapping::new(kind, flow, to, outputs, n as u16);
             let (key, reply) = (flow.in_zone(zone), to.reversed().in_zone(zone));
             mapping.reply_key = (reply != key).then_some(reply);

@@ -162,9 +162,9 @@ impl Pattern {
             (own < ports).then_some(start - start % ports + own)
         });
         let others = (0..all.min(MAX_TRIES)).map(|n| (start + n) % all);
-        let chosen = own.into_iter().chain(others).find(is_free)?;
-        self.cursor.set((chosen + 1) % all);
-        Some(choice(chosen))
+        let selected = own.into_iter().chain(others).find(is_free)?;
+        self.cursor.set((selected + 1) % all);
+        Some(choice(selected))
     }
 }
 

@@ -175,8 +175,8 @@ impl Block {
     /// Starts a new filter. The old one stays in use until all groups have been entered.
     fn start_build(&mut self, groups: &Groups) {
         self.changes = 0;
-        let most = self.entries.iter().map(|entry| entry.groups).max().unwrap_or_default();
-        let cells = filter::cells(most);
+        let max_groups = self.entries.iter().map(|entry| entry.groups).max().unwrap_or_default();
+        let cells = filter::cells(max_groups);
         let fields = match filter::count(&self.active) as usize > MAX_UNFILTERED_MASKS {
             true => select_fields(self.number, &self.candidates(), cells, groups),
             false => Vec::new(),
@@ -197,11 +197,11 @@ impl Block {
         used.map(candidate).collect()
     }
 
-    /// Enters up to `most` groups into the new filter.
-    fn continue_build(&mut self, groups: &Groups, most: usize) {
+    /// Enters up to `limit` groups into the new filter.
+    fn continue_build(&mut self, groups: &Groups, limit: usize) {
         let Some(mut build) = self.build.take() else { return };
         let all = groups.end();
-        let end = build.next.saturating_add(most).min(all);
+        let end = build.next.saturating_add(limit).min(all);
         // Without probes there is nothing to enter.
         let first = if build.filter.len() == 0 { all } else { build.next };
         for number in first..end {

@@ -16,8 +16,8 @@ pub(super) struct CommonBits {
 impl CommonBits {
     /// The common bits of a mask with a single value.
     pub(super) fn of(position: u8, mask: &Key, value: &Key) -> CommonBits {
-        let most = (0..WORDS).max_by_key(|&word| mask.0[word].count_ones()).unwrap_or_default();
-        CommonBits { position, word: most as u8, mask: mask.0[most], value: value.0[most] }
+        let word = (0..WORDS).max_by_key(|&word| mask.0[word].count_ones()).unwrap_or_default();
+        CommonBits { position, word: word as u8, mask: mask.0[word], value: value.0[word] }
     }
 
     /// Adds a value. `all` holds the bits that all values have in common, and the first value.

@@ -1,19 +1,19 @@
 //! Ranges of numbers as prefixes.
 
-/// The numbers of `width` bits from `least` to `most`, as the fewest prefixes (mask, value), in
+/// The numbers of `width` bits from `low` to `high`, as the fewest prefixes (mask, value), in
 /// order.
-pub fn prefixes(least: u64, most: u64, width: u32) -> impl Iterator<Item = (u64, u64)> {
+pub fn prefixes(low: u64, high: u64, width: u32) -> impl Iterator<Item = (u64, u64)> {
     let all = u64::MAX >> (u64::BITS - width);
-    let mut next = (least <= most && most <= all).then_some(least);
+    let mut next = (low <= high && high <= all).then_some(low);
     std::iter::from_fn(move || {
         let at = next?;
         // The longest run of numbers that starts here and is one prefix.
         let fixed = width - at.trailing_zeros().min(width);
         let mut run = all.checked_shr(fixed).unwrap_or(0);
-        while run > most - at {
+        while run > high - at {
             run >>= 1;
         }
-        next = (run < most - at).then(|| at + run + 1);
+        next = (run < high - at).then(|| at + run + 1);
         Some((all & !run, at))
     })
 }
@@ -26,10 +26,10 @@ mod tests {
     proptest! {
         #[test]
         fn each_number_of_a_range_has_one_prefix(a: u8, b: u8, number: u8) {
-            let (least, most, number) = (a.min(b).into(), u64::from(a.max(b)), u64::from(number));
-            let has = prefixes(least, most, 8).filter(|(mask, value)| number & mask == *value);
-            prop_assert_eq!(has.count(), usize::from((least..=most).contains(&number)));
-            prop_assert!(prefixes(least, most, 8).count() <= 14);
+            let (low, high, number) = (a.min(b).into(), u64::from(a.max(b)), u64::from(number));
+            let has = prefixes(low, high, 8).filter(|(mask, value)| number & mask == *value);
+            prop_assert_eq!(has.count(), usize::from((low..=high).contains(&number)));
+            prop_assert!(prefixes(low, high, 8).count() <= 14);
         }
     }
 

@@ -63,7 +63,7 @@ pub(super) fn select_fields(
     let (mut best, mut other) = (Vec::new(), Vec::new());
     while selected.len() < MAX_PROBES {
         let now: f32 = left.iter().sum();
-        let mut least: Option<(f32, BitField)> = None;
+        let mut best_choice: Option<(f32, BitField)> = None;
         for (field, is) in &candidates {
             // Bits that two fields have in common rule out values once, and collisions twice.
             let before = selected.iter().filter(|it| it.overlaps(field)).count();
@@ -73,12 +73,13 @@ pub(super) fn select_fields(
                 [before, before + 1].map(|n| &collisions[n]),
                 &mut other,
             );
-            if least.is_none_or(|(least, _)| then < least) {
-                least = Some((then, *field));
+            if best_choice.is_none_or(|(best_choice, _)| then < best_choice) {
+                best_choice = Some((then, *field));
                 std::mem::swap(&mut best, &mut other);
             }
         }
-        let Some((_, field)) = least.filter(|(then, _)| now - then >= MIN_SAVING * packets as f32)
+        let Some((_, field)) =
+            best_choice.filter(|(then, _)| now - then >= MIN_SAVING * packets as f32)
         else {
             break;
         };

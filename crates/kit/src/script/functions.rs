@@ -162,7 +162,7 @@ fn kill(list: &[&str], env: &mut dyn Environment) -> Result<String, String> {
     let signal = signal(first).ok_or("bad SIGNO")?;
     for process in processes {
         let process = integer(process).and_then(|n| i32::try_from(n).ok()).ok_or("bad PID")?;
-        env.kill(process, signal).map_err(|why| format!("kill({process}, {signal}): {why}"))?;
+        env.kill(process, signal).map_err(|error| format!("kill({process}, {signal}): {error}"))?;
     }
     Ok(String::new())
 }

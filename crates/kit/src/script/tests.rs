@@ -134,14 +134,14 @@ fn loops_and_the_jump_limit() {
 fn values_variables_and_nesting_are_limited() {
     let doubling = ["set x 0123456789", "label again", "set x $x$x", "goto again"];
     let (_, err, state) = run(&doubling);
-    let why = "a value would be longer than 1048576 bytes";
-    assert_eq!(err, format!("! {why}\n"));
-    assert_eq!(state, State::Done(ExitReason::Error(why.into())));
+    let message = "a value would be longer than 1048576 bytes";
+    assert_eq!(err, format!("! {message}\n"));
+    assert_eq!(state, State::Done(ExitReason::Error(message.into())));
     // The variables together are limited, too.
     let mut interp = Interpreter::default();
     let value = "x".repeat(MAX_VALUE_LEN);
-    let kept = (0..100).filter(|n| interp.set(&format!("x{n}"), &value).is_ok()).count();
-    assert_eq!(kept, 15);
+    let stored = (0..100).filter(|n| interp.set(&format!("x{n}"), &value).is_ok()).count();
+    assert_eq!(stored, 15);
     assert!(interp.set("x0", "").is_ok() && interp.set("y", &value).is_ok());
     assert!(interp.set("z", &(value + "x")).unwrap_err().contains("1048576"));
     // The nesting of calls is limited, too.
