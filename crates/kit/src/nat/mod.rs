@@ -269,7 +269,7 @@ impl Table {
     }
 
     /// Removes a mapping if it has expired; whether it did.
-    fn is_overdue(&mut self, id: Id, now: u64) -> bool {
+    fn remove_if_expired(&mut self, id: Id, now: u64) -> bool {
         let over = self.flows.as_mut().and_then(|flows| flows.take_expired(id, now));
         let Some((key, mapping)) = over else { return false };
         self.removals += 1;

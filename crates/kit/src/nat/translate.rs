@@ -63,7 +63,7 @@ impl Table {
     ) -> Result<Translation, Refusal> {
         let member = self.members.get(usize::from(zone)).ok_or(Refusal::Unmapped)?;
         let found = self.find_mapping(member, zone, &packet, datagram);
-        let found = found.filter(|(id, _)| !self.is_overdue(*id, packet.now));
+        let found = found.filter(|(id, _)| !self.remove_if_expired(*id, packet.now));
         let (id, back) = match found {
             Some((id, back)) => {
                 (id, self.flows.as_ref().map_or(back, |it| it.get(id).is_reply(back)))
