@@ -112,16 +112,16 @@ mod tests {
         #[test]
         fn the_longest_prefix_decides(
             list in proptest::collection::vec((0u32..256, 0u32..=8), 0..20),
-            address in 0u32..256,
+            probe in 0u32..256,
         ) {
             let mut p = PrefixList::default();
             let mask = |length: u32| !(0xff >> length);
             for &(address, length) in &list {
                 p.insert(address, mask(length), (address & mask(length), length));
             }
-            let fits = |&&(address, length): &&(u32, u32)| (address ^ address) & mask(length) == 0;
+            let fits = |&&(address, length): &&(u32, u32)| (probe ^ address) & mask(length) == 0;
             let longest = list.iter().filter(fits).map(|&(_, length)| length).max();
-            prop_assert_eq!(p.get(address).map(|found| found.1), longest);
+            prop_assert_eq!(p.get(probe).map(|found| found.1), longest);
         }
     }
 }

@@ -479,7 +479,7 @@ impl<P, A: Address> ArpTable<P, A> {
     fn link(&mut self, list: List, at: u32, after: u32) {
         let next = std::mem::replace(&mut self.links_of(list, after).next, at);
         self.links_of(list, next).previous = at;
-        *self.links_of(list, at) = Links { previous: after, next: next };
+        *self.links_of(list, at) = Links { previous: after, next };
     }
 
     fn unlink(&mut self, list: List, at: u32) {
