@@ -96,14 +96,14 @@ pub struct Flows {
 impl Default for Flows {
     fn default() -> Self {
         let (flows, ended) = Default::default();
-        Flows { flows, capacity: DEFAULT_CAPACITY as usize, evicted: 0, next: 1, ended }
+        Flows { flows, capacity: CAPACITY as usize, evicted: 0, next: 1, ended }
     }
 }
 
 const BOTH_SIDES: u8 = 3;
 
 /// The default number of flows: about 120 MB.
-pub const DEFAULT_CAPACITY: u32 = 1 << 20;
+pub const CAPACITY: u32 = 1 << 20;
 
 /// How many ended flows may accumulate before the caller should take them.
 const MANY_ENDED: usize = 1024;

@@ -115,7 +115,7 @@ impl Reassembler {
     }
 
     /// The length of the longest fragment of the last completed packet.
-    pub fn longest_fragment(&self) -> usize {
+    pub fn longest(&self) -> usize {
         self.longest_fragment
     }
 

@@ -5,7 +5,7 @@
 //! and the value of the masked bits ([`MaskedKey`]). Rules with the same mask differ only in value,
 //! so one hash lookup finds them (tuple space search: Srinivasan, Suri, Varghese 1999). Rules of
 //! all masks share one hash table, so that a mask with few rules needs no memory of its own. A
-//! [filter] of a few probes tells which masks need a lookup: a probe hashes some bits of the packet
+//! filter of a few probes tells which masks need a lookup: a probe hashes some bits of the packet
 //! and has, for each value, one bit per mask that has such rules.
 //!
 //! Rules are added and removed one at a time. Only the probes are rebuilt now and then, a bounded
