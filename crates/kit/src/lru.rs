@@ -59,8 +59,8 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         self.nodes[at as usize].entry.as_mut().map(|(_, value)| value)
     }
 
-    /// Adds an entry or replaces its value. If there are `capacity` entries already (at least one), the
-    /// least recently used one is removed and returned.
+    /// Adds an entry or replaces its value. If there are `capacity` entries already (at least one),
+    /// the least recently used one is removed and returned.
     pub fn insert(&mut self, key: K, value: V, capacity: usize) -> Option<(K, V)> {
         if let Some(old) = self.get_mut(&key) {
             *old = value;

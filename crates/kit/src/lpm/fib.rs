@@ -108,8 +108,7 @@ impl<A: Address> Fib<A> {
                 deeper = 0;
                 for (entry, address) in entries.iter_mut().zip(addresses) {
                     // Leaves read node 0 and discard it: a branch here would depend on a cache
-                    // miss,
-                    // and its misprediction would end the overlap.
+                    // miss, and its misprediction would end the overlap.
                     let child = *entry & CHILD != 0;
                     let below =
                         self.entry(if child { *entry } else { 0 }, address.high_bits(shift));

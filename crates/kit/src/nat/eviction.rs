@@ -124,8 +124,8 @@ impl EvictionQueue {
     }
 
     /// Updates the first entries of the best-effort heap whose time is at most `last`, and returns
-    /// the mapping that expires first: of all mappings if at most `limit` entries are stale, else of
-    /// those that were checked.
+    /// the mapping that expires first: of all mappings if at most `limit` entries are stale, else
+    /// of those that were checked.
     fn update_best_effort(
         &mut self,
         flows: &mut Flows<Mapping>,

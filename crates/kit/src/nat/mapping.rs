@@ -143,7 +143,8 @@ impl Mapping {
     }
 
     /// Updates the connection state from a packet and returns the idle timeout from now on. Only a
-    /// caller that `may_shorten` the timeout may apply a shorter one; others get [`ExclusiveAccess`].
+    /// caller that `may_shorten` the timeout may apply a shorter one; others get
+    /// [`ExclusiveAccess`].
     #[inline]
     pub(super) fn update_state(
         &self,

@@ -407,8 +407,8 @@ impl Table {
         Some(id)
     }
 
-    /// Returns the tuple that a member rewrites a flow to, and opens a mapping if there is none, as if a
-    /// packet had come in on `input`. Replies get annotation `anno`.
+    /// Returns the tuple that a member rewrites a flow to, and opens a mapping if there is none, as
+    /// if a packet had come in on `input`. Replies get annotation `anno`.
     pub fn get_or_open(
         &mut self,
         zone: u16,
