@@ -9,8 +9,8 @@ use crate::matcher::Matcher;
 use crate::rules::{Entry, Rules};
 use castanet_engine::class::{Piece, Sums};
 use castanet_engine::prelude::*;
-use castanet_kit::datagrams::Datagrams;
 use castanet_kit::flow::Counts;
+use castanet_kit::fragment_tracker::FragmentTracker;
 use std::sync::Arc;
 
 /// What one worker has counted.
@@ -21,7 +21,7 @@ pub struct Books {
     /// Those of all workers.
     pub(crate) connections: Common<Connections>,
     /// Packets whose fragments are under way, of all workers.
-    pub(crate) datagrams: Common<Datagrams<HeldFragment>>,
+    pub(crate) datagrams: Common<FragmentTracker<HeldFragment>>,
     /// A fragment as rules see it.
     pub(crate) view: View,
     /// Whether this worker answers for what all have in common.
@@ -95,7 +95,7 @@ impl Books {
     /// Fragments that wait for the first of their packet.
     #[read]
     fn waiting_fragments(&self) -> Value {
-        Value::common(self.datagrams.read(Datagrams::waiting))
+        Value::common(self.datagrams.read(FragmentTracker::queued))
     }
     /// Packets that the rule at a position was about.
     #[read(packets_)]
@@ -142,7 +142,7 @@ impl Books {
             false => (true, self.connections.read(|all| all.len() == 0)),
         };
         let is_done = is_done & !release(&self.datagrams, SOME, cx);
-        let is_empty = is_empty && self.datagrams.read(Datagrams::is_empty);
+        let is_empty = is_empty && self.datagrams.read(FragmentTracker::is_empty);
         match is_done {
             false => {
                 self.waits = true;
@@ -188,11 +188,11 @@ impl Books {
         &mut self,
         in_force: &InForce,
         (connections, limit): (&Common<Connections>, usize),
-        datagrams: &Common<Datagrams<HeldFragment>>,
+        datagrams: &Common<FragmentTracker<HeldFragment>>,
     ) {
         if !self.datagrams.is(datagrams) {
             let kept = self.datagrams.change(std::mem::take);
-            datagrams.change(|all| all.go_on(kept));
+            datagrams.change(|all| all.take_over(kept));
             self.datagrams = datagrams.clone();
         }
         let (rules, tables) = (in_force.rules(), in_force.tables());

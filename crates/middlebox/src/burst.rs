@@ -11,8 +11,8 @@ use crate::judge::{is_dropped, rewrite};
 use crate::matcher::{ACCEPTS, CHANGES, DROPS, STATEFUL, VAGUE};
 use crate::rules::{Entry, Other, Rules};
 use castanet_engine::prelude::*;
-use castanet_kit::datagrams::Datagrams;
-use castanet_kit::flow::Wait;
+use castanet_kit::flow::ExclusiveAccess;
+use castanet_kit::fragment_tracker::FragmentTracker;
 use std::sync::Arc;
 
 /// How many connections that are over are looked at for each burst, at the most.
@@ -41,7 +41,7 @@ pub(crate) struct Pass<'m> {
     pub(crate) rules: &'m Rules,
     pub(crate) interfaces: &'m Interfaces,
     pub(crate) connections: &'m Common<Connections>,
-    pub(crate) datagrams: &'m Common<Datagrams<HeldFragment>>,
+    pub(crate) datagrams: &'m Common<FragmentTracker<HeldFragment>>,
     pub(crate) mtu: usize,
     pub(crate) port: usize,
 }
@@ -138,7 +138,7 @@ impl Pass<'_> {
                     Some(headers) => self.decide(books, connections, look, &headers, packet, cx),
                     None => self.decide_odd(books, connections, look, packet, cx),
                 };
-                let exit = exit.unwrap_or_else(|Wait| {
+                let exit = exit.unwrap_or_else(|ExclusiveAccess| {
                     books.late.push(number as u32);
                     self.on()
                 });
@@ -243,12 +243,12 @@ impl Pass<'_> {
         headers: &Headers,
         packet: &mut Packet,
         cx: &mut Cx,
-    ) -> Result<Exit, Wait> {
+    ) -> Result<Exit, ExclusiveAccess> {
         let (bytes, now) = (packet.bytes(), now(cx));
         // By reference: a copy would wait for what was just written.
         match (&connections.find((&books.asked, look.looked), bytes, headers, now), look.asked) {
             (Finding::Of(found), asked) => {
-                let own = self.own(books, connections, found).ok_or(Wait)?;
+                let own = self.own(books, connections, found).ok_or(ExclusiveAccess)?;
                 connections.keep(found, bytes, headers, &self.rules.timeouts, now)?;
                 let of = Of { connections, found, headers };
                 Ok(self.of_connection(books, (of, own), asked, packet, cx))
@@ -257,7 +257,7 @@ impl Pass<'_> {
             (Finding::None, Some(asked)) if books.late.is_empty() => {
                 self.by_rules(books, asked, packet, cx)
             }
-            (Finding::None | Finding::Wait, _) => Err(Wait),
+            (Finding::None | Finding::Wait, _) => Err(ExclusiveAccess),
         }
     }
 
@@ -270,7 +270,7 @@ impl Pass<'_> {
         look: &Look,
         packet: &mut Packet,
         cx: &mut Cx,
-    ) -> Result<Exit, Wait> {
+    ) -> Result<Exit, ExclusiveAccess> {
         match Headers::find(packet) {
             Some(headers) => self.decide(books, connections, look, &headers, packet, cx),
             None => Ok(self.other(packet)),
@@ -286,11 +286,11 @@ impl Pass<'_> {
         asked: u32,
         packet: &mut Packet,
         cx: &mut Cx,
-    ) -> Result<Exit, Wait> {
+    ) -> Result<Exit, ExclusiveAccess> {
         const SLOW: u8 = CHANGES | STATEFUL | VAGUE;
         let does = books.matcher.counted(asked, SLOW, packet.len());
         if does & STATEFUL != 0 {
-            return Err(Wait);
+            return Err(ExclusiveAccess);
         }
         if does & SLOW != 0 {
             return Ok(self.slowly(books, Some(asked), None, packet, cx));

@@ -1,7 +1,7 @@
 //! Where packets go from a `Middlebox`.
 
 use castanet_engine::element::{DROP, Fate, FateKind, FateSpec};
-use castanet_kit::datagrams::Refusal;
+use castanet_kit::fragment_tracker::Refusal;
 
 /// Where a packet goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,11 +55,11 @@ impl Fate for Exit {
             Exit::Rule => DROP,
             Exit::Full => DROP - 1,
             Exit::NoPort => DROP - 2,
-            Exit::Malformed | Exit::Fragment(Refusal::Impossible) => DROP - 3,
+            Exit::Malformed | Exit::Fragment(Refusal::Invalid) => DROP - 3,
             Exit::Other => DROP - 4,
             Exit::Fragment(Refusal::Tiny) => DROP - 5,
             Exit::Fragment(Refusal::Overlap) => DROP - 6,
-            Exit::Fragment(Refusal::Lone) => DROP - 7,
+            Exit::Fragment(Refusal::NoFirst) => DROP - 7,
             Exit::Fragment(Refusal::Excess) => DROP - 8,
             Exit::Fragment(Refusal::Denied(index)) => index,
         }

@@ -10,7 +10,9 @@ use crate::exits::Exit;
 use crate::headers::Headers;
 use crate::rules::Rules;
 use castanet_engine::prelude::*;
-use castanet_kit::datagrams::{Admission, Datagrams, Head, Key, Piece, Refusal};
+use castanet_kit::fragment_tracker::{
+    Admission, DatagramKey, Fragment, FragmentTracker, HeaderChain, Refusal,
+};
 use castanet_wire::{Ipv4Header, Ipv6Header};
 
 /// A fragment that waits, and the input that it came in by.
@@ -35,7 +37,7 @@ impl View {
     }
 
     /// A later fragment: its own headers, and what its packet begins with.
-    pub(crate) fn join(&mut self, packet: &Packet, headers: &Headers, head: &Head) {
+    pub(crate) fn join(&mut self, packet: &Packet, headers: &Headers, head: &HeaderChain) {
         let own = packet.bytes().get(headers.network..headers.transport).unwrap_or_default();
         self.bytes.clear();
         self.bytes.extend(own);
@@ -45,15 +47,15 @@ impl View {
 }
 
 /// Which packet a fragment is of, and what it has of that.
-pub(crate) fn piece(bytes: &[u8], headers: &Headers) -> Option<(Key, Piece)> {
+pub(crate) fn piece(bytes: &[u8], headers: &Headers) -> Option<(DatagramKey, Fragment)> {
     let bytes = bytes.get(headers.network..headers.end)?;
     if headers.is_ip6 {
         let (ip, behind) = Ipv6Header::from_prefix(bytes)?;
-        return Piece::of6(ip, behind);
+        return Fragment::parse_v6(ip, behind);
     }
     let (ip, _) = Ipv4Header::from_prefix(bytes)?;
     let payload = bytes.get(headers.transport - headers.network..)?;
-    Some((Key::of4(ip), Piece::of4(ip, payload)?))
+    Some((DatagramKey::v4(ip), Fragment::parse_v4(ip, payload)?))
 }
 
 impl Pass<'_> {
@@ -90,7 +92,7 @@ impl Pass<'_> {
         let Some((key, piece)) = piece(packet.bytes(), headers) else {
             return cx.emit(Exit::Malformed, packet);
         };
-        let key = key.at(self.port);
+        let key = key.for_input(self.port);
         let now = now(cx);
         let mut view = std::mem::take(&mut books.view);
         match self.datagrams.change(|all| all.admit(key, &piece, now)) {
@@ -98,7 +100,7 @@ impl Pass<'_> {
                 view.show(&packet, headers);
                 let exit = self.by_view(books, &view, &mut packet, headers, cx);
                 cx.emit(exit, packet);
-                let waited = self.datagrams.change(|all| all.settle(key, exit.denial()));
+                let waited = self.datagrams.change(|all| all.set_verdict(key, exit.denial()));
                 for (mut later, port) in waited {
                     let exit = match (exit.denial(), &piece.head) {
                         (None, Some(head)) => {
@@ -112,11 +114,11 @@ impl Pass<'_> {
                     cx.emit(exit, later);
                 }
             }
-            Admission::Follows(head) => {
+            Admission::Later(head) => {
                 let exit = self.follow(books, &mut view, &mut packet, &head, cx);
                 cx.emit(exit, packet);
             }
-            Admission::Waits => self.wait(books, &mut view, packet, (key, &piece), cx),
+            Admission::Pending => self.wait(books, &mut view, packet, (key, &piece), cx),
             Admission::Refused(refusal) => cx.emit(Exit::Fragment(refusal), packet),
         }
         books.view = view;
@@ -128,19 +130,19 @@ impl Pass<'_> {
         books: &mut Books,
         view: &mut View,
         packet: Packet,
-        (key, piece): (Key, &Piece),
+        (key, piece): (DatagramKey, &Fragment),
         cx: &mut Cx,
     ) {
-        let waiting = || self.datagrams.read(Datagrams::waiting);
+        let waiting = || self.datagrams.read(FragmentTracker::queued);
         let Some(packet) = cx.keep_one(packet, waiting) else { return };
         let (kept, now) = ((packet, self.port), now(cx));
-        let back = self.datagrams.change(|all| all.wait(key, piece, now, kept));
+        let back = self.datagrams.change(|all| all.enqueue(key, piece, now, kept));
         // Another worker may have had the first one meanwhile.
         let Some(((mut packet, _), admission)) = back else { return };
         let exit = match admission {
-            Admission::Follows(head) => self.follow(books, view, &mut packet, &head, cx),
+            Admission::Later(head) => self.follow(books, view, &mut packet, &head, cx),
             Admission::Refused(refusal) => Exit::Fragment(refusal),
-            Admission::First | Admission::Waits => Exit::Fragment(Refusal::Lone),
+            Admission::First | Admission::Pending => Exit::Fragment(Refusal::NoFirst),
         };
         cx.emit(exit, packet);
     }
@@ -151,7 +153,7 @@ impl Pass<'_> {
         books: &mut Books,
         view: &mut View,
         packet: &mut Packet,
-        head: &Head,
+        head: &HeaderChain,
         cx: &mut Cx,
     ) -> Exit {
         let Some(headers) = Headers::find(packet) else { return Exit::Malformed };
@@ -213,7 +215,7 @@ impl Pass<'_> {
 /// Lets go those that waited in vain, and forgets `most` packets whose time is over. Whether there
 /// may be more.
 pub(crate) fn release(
-    datagrams: &Common<Datagrams<HeldFragment>>,
+    datagrams: &Common<FragmentTracker<HeldFragment>>,
     most: usize,
     cx: &mut Cx,
 ) -> bool {
@@ -221,7 +223,7 @@ pub(crate) fn release(
     if !datagrams.read(|all| all.is_due(now)) {
         return false;
     }
-    let (is_done, gone) = datagrams.change(|all| (all.expire(now, most), all.take_gone()));
+    let (is_done, gone) = datagrams.change(|all| (all.expire(now, most), all.take_dropped()));
     gone.into_iter().for_each(|((packet, _), why)| cx.emit(Exit::Fragment(why), packet));
     !is_done
 }

@@ -8,7 +8,7 @@ use crate::judge::{is_dropped, rewrite};
 use crate::language::{Command, command};
 use crate::matcher::{Matcher, Tables};
 use crate::rules::Rules;
-use castanet_kit::datagrams::{Admission, Datagrams, Head, Limits, Refusal};
+use castanet_kit::fragment_tracker::{Admission, FragmentTracker, HeaderChain, Limits, Refusal};
 use castanet_packet::Packet;
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ struct Bench {
     rules: Arc<Rules>,
     matcher: Matcher,
     connections: Connections,
-    datagrams: Datagrams<Packet>,
+    datagrams: FragmentTracker<Packet>,
     now: u64,
 }
 
@@ -73,8 +73,8 @@ impl Bench {
         matcher.follow(&Arc::new(Tables::of(rules.clone())));
         let mut connections = Connections::default();
         connections.set_limit(3);
-        let limits = Limits { datagrams: 3, waiting: 4, each: 2, ..Limits::default() };
-        let datagrams = Datagrams::new(limits);
+        let limits = Limits { datagrams: 3, queued: 4, per_datagram: 2, ..Limits::default() };
+        let datagrams = FragmentTracker::new(limits);
         Bench { rules, matcher, connections, datagrams, now: 1 }
     }
 
@@ -87,7 +87,7 @@ impl Bench {
         }
         self.connections.forget(self.now, 64);
         self.datagrams.expire(self.now, 64);
-        _ = self.datagrams.take_gone();
+        _ = self.datagrams.take_dropped();
         let Some(headers) = Headers::find(&packet) else {
             _ = NonIp::of(&packet);
             return;
@@ -99,38 +99,38 @@ impl Bench {
             view.show(&packet, &headers);
             self.judge(&view, &mut packet, headers, n);
         }
-        assert!(self.datagrams.len() <= 3 && self.datagrams.waiting() <= 8);
+        assert!(self.datagrams.len() <= 3 && self.datagrams.queued() <= 8);
     }
 
     /// The same of a fragment, which is whole, follows another, waits or is refused.
     fn fragment(&mut self, mut packet: Packet, headers: Headers, n: u64) {
         let Some((key, piece)) = piece(packet.bytes(), &headers) else { return };
         let mut view = View::default();
-        let foreseen = self.datagrams.foresee(key, &piece, self.now);
+        let foreseen = self.datagrams.peek(key, &piece, self.now);
         let admission = self.datagrams.admit(key, &piece, self.now);
         let is_crowded = foreseen == Admission::Refused(Refusal::Excess);
-        assert!(foreseen == admission || is_crowded && admission == Admission::Waits);
+        assert!(foreseen == admission || is_crowded && admission == Admission::Pending);
         match admission {
             Admission::First => {
                 assert!(!headers.is_later_fragment && !headers.is_cut());
                 view.show(&packet, &headers);
                 let passes = self.judge(&view, &mut packet, headers, n);
-                let waited = self.datagrams.settle(key, (!passes).then_some(255));
+                let waited = self.datagrams.set_verdict(key, (!passes).then_some(255));
                 let head = piece.head.expect("a first fragment has one");
                 waited.into_iter().for_each(|later| self.follow(later, &head, n));
             }
-            Admission::Follows(head) => self.follow(packet, &head, n),
-            Admission::Waits => {
+            Admission::Later(head) => self.follow(packet, &head, n),
+            Admission::Pending => {
                 assert!(headers.is_later_fragment);
                 let now = self.now;
-                let back = self.datagrams.wait(key, &piece, now, packet);
+                let back = self.datagrams.enqueue(key, &piece, now, packet);
                 assert!(back.is_none(), "nobody else has had the first one");
             }
             Admission::Refused(_) => {}
         }
     }
 
-    fn follow(&mut self, mut packet: Packet, head: &Head, n: u64) {
+    fn follow(&mut self, mut packet: Packet, head: &HeaderChain, n: u64) {
         let headers = Headers::find(&packet).expect("it had some before");
         let mut view = View::default();
         view.join(&packet, &headers, head);

@@ -16,7 +16,7 @@ use crate::rule::Rule;
 use crate::rules::{Other, Rules};
 use crate::trial::Trial;
 use castanet_engine::prelude::*;
-use castanet_kit::datagrams::Datagrams;
+use castanet_kit::fragment_tracker::FragmentTracker;
 
 /// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
 ///
@@ -226,7 +226,7 @@ pub struct Middlebox {
     /// How many connections there may be.
     limit: usize,
     connections: Common<Connections>,
-    datagrams: Common<Datagrams<HeldFragment>>,
+    datagrams: Common<FragmentTracker<HeldFragment>>,
 }
 
 #[derive(Args)]
@@ -562,12 +562,12 @@ impl PerBatch for Middlebox {
     }
 
     fn end(&self, books: &mut Books, cx: &mut Cx) {
-        books.datagrams.change(Datagrams::clear);
+        books.datagrams.change(FragmentTracker::clear);
         release(&books.datagrams, 0, cx);
     }
 
     fn held(&self, books: &Books) -> usize {
-        if books.is_home { books.datagrams.read(Datagrams::waiting) } else { 0 }
+        if books.is_home { books.datagrams.read(FragmentTracker::queued) } else { 0 }
     }
 
     fn settle(&self, books: &mut Books) {

@@ -13,7 +13,7 @@ use crate::rules::Entry;
 use castanet_engine::element::{DROP, Fate};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::sketch;
-use castanet_kit::datagrams::{Admission, Refusal};
+use castanet_kit::fragment_tracker::{Admission, Refusal};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -25,13 +25,15 @@ const EXAMPLE: u64 = 7;
 /// Why a fragment goes nowhere.
 fn reason(refusal: Refusal) -> String {
     match refusal {
-        Refusal::Impossible => "there can be no such fragment".into(),
+        Refusal::Invalid => "there can be no such fragment".into(),
         Refusal::Tiny => "the headers of its packet are cut in two (`tiny_fragment`)".into(),
         Refusal::Overlap => {
             "fragments of its packet overlap or contradict each other (`overlapping_fragment`)"
                 .into()
         }
-        Refusal::Lone => "the first fragment of its packet did not come (`lone_fragment`)".into(),
+        Refusal::NoFirst => {
+            "the first fragment of its packet did not come (`lone_fragment`)".into()
+        }
         Refusal::Excess => "there is no room for it to wait (`excess_fragment`)".into(),
         Refusal::Denied(index) => {
             let spec = Exit::FATES.get(usize::from(DROP - index));
@@ -126,10 +128,10 @@ impl Trial<'_> {
         let Some((key, piece)) = piece(packet.bytes(), headers) else {
             return Err(Some(Exit::Malformed));
         };
-        let key = key.at(self.pass.port);
-        match self.pass.datagrams.read(|all| all.foresee(key, &piece, self.now)) {
+        let key = key.for_input(self.pass.port);
+        match self.pass.datagrams.read(|all| all.peek(key, &piece, self.now)) {
             Admission::First => Ok(()),
-            Admission::Follows(head) => {
+            Admission::Later(head) => {
                 *said +=
                     "follows the first fragment of its packet, by whose headers it is judged\n";
                 view.join(packet, headers, &head);
@@ -138,7 +140,7 @@ impl Trial<'_> {
                     false => Ok(()),
                 }
             }
-            Admission::Waits => {
+            Admission::Pending => {
                 *said += "goes where the first fragment of its packet goes, and waits for it\n";
                 Err(None)
             }

@@ -179,7 +179,7 @@ impl Counts {
         cx: &mut Cx,
     ) -> bool {
         let me = &element.name;
-        let new = !self.counts.knows(aggregate);
+        let new = !self.counts.contains(aggregate);
         if self.active && new && amount > 0 && !(self.freeze || frozen) {
             self.reach(AGG, self.counts.len() as u64, me, cx);
         }

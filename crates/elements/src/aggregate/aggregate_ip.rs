@@ -84,7 +84,7 @@ impl AggregateIP {
     /// What the field's place is counted from: `ip`, `transp` or `payload`.
     #[read]
     fn header(&self) -> &'static str {
-        self.field.header.word()
+        self.field.header.name()
     }
     /// The field's first bit.
     #[read]

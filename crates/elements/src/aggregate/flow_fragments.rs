@@ -4,7 +4,7 @@ use super::flow_trace::Trace;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Ipv4Header, Tcp, ip_proto};
 use castanet_kit::icmp_error::is_error;
-use castanet_kit::ip_flows::{End, Flows, Marks, Over, Timeouts};
+use castanet_kit::ip_flows::{EndedFlow, Endpoint, Flows, TcpFlags, Timeouts};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// The most packets that wait, and the most datagrams whose ports are remembered.
@@ -66,7 +66,7 @@ impl Held {
     /// Flows that were over because there was no room for them.
     #[read]
     fn displaced(&self) -> u64 {
-        self.flows.displaced()
+        self.flows.evicted()
     }
     /// Packets that wait for a first fragment.
     #[read]
@@ -104,7 +104,7 @@ impl Held {
 
     /// Whether many flows are over of which nobody knows yet.
     pub(super) fn are_many_over(&self) -> bool {
-        self.flows.are_many_over()
+        self.flows.has_many_ended()
     }
 
     /// Forgets flows that are over, if it is time to; whether it was.
@@ -117,14 +117,14 @@ impl Held {
         }
         self.due = now.saturating_add(every);
         if let Some((_, _, _, timeouts)) = &self.settings {
-            self.flows.reap(now, timeouts);
+            self.flows.expire(now, timeouts);
         }
         true
     }
 
     /// The flows that have ended.
-    pub(super) fn over(&mut self) -> Vec<Over> {
-        self.flows.take_over()
+    pub(super) fn over(&mut self) -> Vec<EndedFlow> {
+        self.flows.take_ended()
     }
 
     /// Forgets all flows.
@@ -239,12 +239,12 @@ impl Held {
         let (sport, dport) = found?;
         let tcp = Tcp::from_prefix(body).map(|(tcp, _)| tcp);
         let tcp = tcp.filter(|_| ip.protocol() == ip_proto::TCP && ip.is_first_fragment());
-        let marks = tcp.map_or(Marks::default(), |tcp| Marks {
+        let marks = tcp.map_or(TcpFlags::default(), |tcp| TcpFlags {
             syn: tcp.is_syn() && !tcp.is_ack(),
             fin: tcp.is_fin(),
             rst: tcp.is_rst(),
         });
-        let ends: (End, End) = ((ip.src(), sport), (ip.dst(), dport));
+        let ends: (Endpoint, Endpoint) = ((ip.src(), sport), (ip.dst(), dport));
         let (number, back) =
             self.flows.number(ip.protocol(), ends, symmetric, marks, now, &timeouts);
         Some((number, u8::from(back)))

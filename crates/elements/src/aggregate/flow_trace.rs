@@ -3,7 +3,7 @@
 use castanet_engine::output::OutputWriter;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Timestamp;
-use castanet_kit::ip_flows::Over;
+use castanet_kit::ip_flows::EndedFlow;
 use std::io::{self, Write};
 
 /// An XML file with an element for each flow; or none.
@@ -40,7 +40,7 @@ impl Trace {
     }
 
     /// Says what flows are over.
-    pub(super) fn write(&mut self, over: &[Over], cx: &mut Cx) {
+    pub(super) fn write(&mut self, over: &[EndedFlow], cx: &mut Cx) {
         let Some(file) = &mut self.file else { return };
         if let Err(error) = over.iter().try_for_each(|flow| line(flow, file)) {
             cx.chatter(&format!("{}: {error}", self.name));
@@ -58,8 +58,8 @@ impl Trace {
     }
 }
 
-fn line(flow: &Over, file: &mut impl Write) -> io::Result<()> {
-    let &Over { number, src, dst, first, last, packets: [there, back] } = flow;
+fn line(flow: &EndedFlow, file: &mut impl Write) -> io::Result<()> {
+    let &EndedFlow { number, src, dst, first, last, packets: [there, back] } = flow;
     let time = |nanos| Timestamp(i64::try_from(nanos).unwrap_or(i64::MAX));
     let (begin, duration) = (time(first), time(last.saturating_sub(first)));
     writeln!(

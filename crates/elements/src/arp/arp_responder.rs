@@ -4,7 +4,7 @@ use super::entry::{Entry, host_or_net};
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Arp, Ethernet, arp, ether_type};
-use castanet_kit::prefixes::Prefixes;
+use castanet_kit::prefixes::PrefixList;
 
 /// Turns ARP requests for the addresses given into the replies to them.
 ///
@@ -33,7 +33,7 @@ use castanet_kit::prefixes::Prefixes;
 #[derive(Clone, Element)]
 #[element(room = "arp", args = Entries, gives = "ether", methods)]
 pub struct ARPResponder {
-    owners: Prefixes<MacAddr>,
+    owners: PrefixList<MacAddr>,
 }
 
 #[derive(Args)]
@@ -55,7 +55,7 @@ impl ARPResponder {
 impl Build for ARPResponder {
     type Args = Entries;
     fn build(args: Entries, setup: &Setup) -> Result<Self, ArgError> {
-        let mut owners = Prefixes::default();
+        let mut owners = PrefixList::default();
         for Entry { prefixes, owner } in args.entries {
             for net in prefixes {
                 if owners.insert(net.address.to_bits(), net.mask.to_bits(), owner).is_some() {

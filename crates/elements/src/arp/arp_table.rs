@@ -82,7 +82,7 @@ impl Stored {
     /// Packets that wait for an answer.
     #[read]
     fn length(&self) -> usize {
-        self.cache.with(|cache| cache.table.waiting())
+        self.cache.with(|cache| cache.table.queued())
     }
 
     /// Learns an address, `IP ETH`.

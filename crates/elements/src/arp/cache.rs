@@ -4,7 +4,7 @@
 use super::neighbours::Protocol;
 use castanet_engine::class::Piece;
 use castanet_engine::prelude::*;
-use castanet_kit::arp::{ArpTable, Limits, oldest_first};
+use castanet_kit::arp::{ArpTable, Limits, sort_oldest_first};
 
 /// Neighbours, and what waits for them.
 pub struct Cache<A: Protocol = u32> {
@@ -34,7 +34,7 @@ impl<A: Protocol> Cache<A> {
     pub(crate) fn listing(&self, ask: &Ask) -> Value {
         let from = usize::try_from(ask.from).unwrap_or(usize::MAX);
         let (text, next) = self.table.listing(nanos(ask.now), from);
-        Piece { text, next: next.map(|next| next as u64), finish: oldest_first }.into()
+        Piece { text, next: next.map(|next| next as u64), finish: sort_oldest_first }.into()
     }
 
     /// Learns an address, `IP ETH`; what waits for it leaves with the next burst or tick.
@@ -56,7 +56,7 @@ impl<A: Protocol> Cache<A> {
 
     /// Packets kept, or dropped by the table and not yet accounted for.
     pub(crate) fn held(&self) -> usize {
-        self.table.waiting() + self.released.len() + self.unaccounted() as usize
+        self.table.queued() + self.released.len() + self.unaccounted() as usize
     }
 
     pub(crate) fn unaccounted(&self) -> u64 {

@@ -93,7 +93,7 @@ impl<A: Protocol> Neighbours<A> {
     /// Packets that wait for an answer.
     #[read]
     fn length(&self) -> usize {
-        self.see(|cache| cache.table.waiting())
+        self.see(|cache| cache.table.queued())
     }
 
     /// Learns an address, `IP ETH`; packets that wait for it leave within a second.
@@ -138,7 +138,7 @@ impl<A: Protocol> Neighbours<A> {
     pub(crate) fn share(&mut self, link: Option<&Link<Cache<A>>>, cx: &mut Cx) {
         self.shared = link.cloned();
         if let Some(link) = link {
-            let mut waited = self.own.table.take_waiting();
+            let mut waited = self.own.table.take_queued();
             waited.append(&mut self.own.released);
             cx.consumed(waited.len());
             link.with(|cache| cache.released.append(&mut waited));

@@ -6,7 +6,7 @@ use super::neighbours::{Neighbours, Tally};
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Arp, Ethernet, arp, ether_type};
-use castanet_kit::arp::{Limits, Lookup, Wait};
+use castanet_kit::arp::{Enqueued, Limits, Lookup};
 
 /// One host on a link: its addresses, and how it asks for those of others.
 #[derive(Clone)]
@@ -141,18 +141,18 @@ impl Station {
     /// Keeps a packet until its neighbour answers, and asks for it if it is time to.
     fn wait(&self, cache: &mut Cache, tally: &mut Tally, packet: Packet, cx: &mut Cx) {
         let question = Question::of(&packet);
-        let Some(packet) = cx.keep_one(packet, || cache.table.waiting()) else { return };
+        let Some(packet) = cx.keep_one(packet, || cache.table.queued()) else { return };
         self.lodged(1, cx);
-        match cache.table.wait(question.dst.to_bits(), packet, cache.now) {
-            Wait::Queued { query: true } => self.ask(tally, &question, MacAddr::BROADCAST, cx),
-            Wait::Queued { query: false } => {}
-            Wait::Known(mac, mut packet) => {
+        match cache.table.enqueue(question.dst.to_bits(), packet, cache.now) {
+            Enqueued::Queued { query: true } => self.ask(tally, &question, MacAddr::BROADCAST, cx),
+            Enqueued::Queued { query: false } => {}
+            Enqueued::Known(mac, mut packet) => {
                 encapsulate(&mut packet, MacAddr(mac), self.eth);
                 self.fetched(1, cx);
                 cx.emit(Exit::Frame, packet);
             }
             // The table has counted it.
-            Wait::Full(packet) => drop(packet),
+            Enqueued::Full(packet) => drop(packet),
         }
     }
 

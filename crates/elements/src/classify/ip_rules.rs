@@ -59,7 +59,7 @@ impl IpRules {
     /// Looks the packets of a burst up, where rules are so many that this is worth it.
     #[inline]
     pub(crate) fn ahead<'p>(&self, found: &mut Found, packets: impl Iterator<Item = Ipv4<'p>>) {
-        if self.program.looks_up() {
+        if self.program.has_table() {
             self.program.look_up(packets.map(|ip| self.parts(ip.into_packet())), &mut found.0);
         }
     }
@@ -68,7 +68,7 @@ impl IpRules {
     #[inline]
     pub(crate) fn port(&self, found: &mut Found, ip: &Ipv4) -> Port {
         let (link, network) = self.parts(ip.packet());
-        let port = match self.program.looks_up() {
+        let port = match self.program.has_table() {
             true => self.program.next_frame(&mut found.0, link, network),
             false => self.program.run_frame(link, network),
         };

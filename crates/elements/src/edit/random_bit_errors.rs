@@ -1,7 +1,7 @@
 //! `RandomBitErrors`: a bad line.
 
 use castanet_engine::prelude::*;
-use castanet_kit::chance::flip_bits;
+use castanet_kit::rng::flip_bits;
 
 /// Changes each bit of each packet with some probability.
 ///

@@ -87,7 +87,7 @@ impl Learnt {
     /// Address and link, a line each.
     #[read]
     fn table(&self) -> Value {
-        Value::common(Sums::new(self.table.numbers(), listing))
+        Value::common(Sums::new(self.table.packed(), listing))
     }
 }
 

@@ -3,7 +3,7 @@
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Icmp, Ipv4Header, icmp, ip_proto};
-use castanet_kit::icmp_error::{self, Silence};
+use castanet_kit::icmp_error::{self, Suppression};
 
 /// What becomes of a packet.
 #[derive(Fate)]
@@ -33,16 +33,16 @@ pub enum Reply {
     RoutedRedirect,
 }
 
-impl From<Silence> for Reply {
-    fn from(silence: Silence) -> Reply {
+impl From<Suppression> for Reply {
+    fn from(silence: Suppression) -> Reply {
         match silence {
-            Silence::Malformed => Reply::Malformed,
-            Silence::AboutError => Reply::AboutError,
-            Silence::GroupDestination => Reply::GroupDestination,
-            Silence::LinkGroup => Reply::LinkGroup,
-            Silence::BadSource => Reply::BadSource,
-            Silence::LaterFragment => Reply::LaterFragment,
-            Silence::RoutedRedirect => Reply::RoutedRedirect,
+            Suppression::Malformed => Reply::Malformed,
+            Suppression::AboutError => Reply::AboutError,
+            Suppression::GroupDestination => Reply::GroupDestination,
+            Suppression::LinkGroup => Reply::LinkGroup,
+            Suppression::BadSource => Reply::BadSource,
+            Suppression::LaterFragment => Reply::LaterFragment,
+            Suppression::RoutedRedirect => Reply::RoutedRedirect,
         }
     }
 }
@@ -80,7 +80,7 @@ impl Message {
         let route = icmp_error::reply_route(packet.bytes(), problem);
         let (options, options_len) = route.unwrap_or(([0; 40], 0));
         let options = options.get(..options_len).unwrap_or_default();
-        packet.truncate(icmp_error::quote(packet.len(), self.mtu, options.len()));
+        packet.truncate(icmp_error::quote_len(packet.len(), self.mtu, options.len()));
 
         let mut header = Icmp([0; Icmp::LEN]);
         header.set_kind(self.kind);

@@ -151,7 +151,7 @@ impl PerPacket for ICMPError {
         use PacketType::{Broadcast, Multicast};
         let group = matches!(ip.packet().packet_type(), Broadcast | Multicast);
         let bytes = ip.packet().network_bytes();
-        if let Err(silence) = icmp_error::allowed(bytes, self.kind, group, &self.bad) {
+        if let Err(silence) = icmp_error::check_allowed(bytes, self.kind, group, &self.bad) {
             return silence.into();
         }
         sequence.id = sequence.id.wrapping_add(1);

@@ -55,7 +55,7 @@ impl Fields {
         packet.set_network_header(0, Ipv4Header::LEN);
         packet.set_dst(*dst);
         packet.set_timestamp(cx.now().0);
-        pings.pings.sent(seq, cx.now().nanos());
+        pings.pings.record_sent(seq, cx.now().nanos());
         cx.emit((), packet);
         true
     }
@@ -68,7 +68,7 @@ impl Fields {
         }
         let received = u64::try_from(packet.timestamp()).ok().filter(|&at| at > 0);
         let at = received.unwrap_or_else(|| cx.now().nanos());
-        let Some(took) = pings.pings.answered(reply.seq(), at) else { return };
+        let Some(took) = pings.pings.record_reply(reply.seq(), at) else { return };
         if self.verbose {
             let headers = ip.header_len() + Icmp::LEN;
             let bytes = usize::from(ip.total_len()).saturating_sub(headers);

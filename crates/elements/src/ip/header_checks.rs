@@ -110,7 +110,8 @@ impl Checker {
     #[inline(always)]
     pub(crate) fn judge(&self, tally: &mut Tally, packet: &mut Packet) -> Verdict {
         let header = packet.bytes().get(usize::from(self.offset)..);
-        let Some((total_len, dst)) = header.and_then(|header| self.check.plain(header)) else {
+        let Some((total_len, dst)) = header.and_then(|header| self.check.check_plain(header))
+        else {
             return self.judge_again(tally, packet);
         };
         packet.mark_ipv4(self.offset, Ipv4Header::LEN as u16, total_len);

@@ -2,7 +2,7 @@
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
-use castanet_kit::options::{self, Addresses};
+use castanet_kit::options::{self, GatewayAddresses};
 
 /// Records this router in the route and timestamp options of packets.
 ///
@@ -24,7 +24,7 @@ use castanet_kit::options::{self, Addresses};
 #[derive(Element)]
 #[element(room = "ip", args = Own)]
 pub struct IPGWOptions {
-    own: Addresses,
+    own: GatewayAddresses,
 }
 
 #[derive(Args)]
@@ -62,19 +62,19 @@ impl Build for IPGWOptions {
     }
 }
 
-pub(crate) fn addresses(preferred: Ipv4Addr, others: &[Ipv4Addr]) -> Addresses {
+pub(crate) fn addresses(preferred: Ipv4Addr, others: &[Ipv4Addr]) -> GatewayAddresses {
     let others = others.iter().map(|a| a.to_bits()).collect();
-    Addresses { preferred: preferred.to_bits(), others }
+    GatewayAddresses { preferred: preferred.to_bits(), others }
 }
 
 /// Records `own` addresses in the options of `ip`, if it has any; whether they are well-formed.
 #[inline(always)]
-pub(crate) fn record(mut ip: PinnedIpv4, own: &Addresses, now: Time) -> bool {
+pub(crate) fn record(mut ip: PinnedIpv4, own: &GatewayAddresses, now: Time) -> bool {
     !ip.has_options() || process(&mut ip, own, now)
 }
 
 #[cold]
-fn process(ip: &mut PinnedIpv4, own: &Addresses, now: Time) -> bool {
+fn process(ip: &mut PinnedIpv4, own: &GatewayAddresses, now: Time) -> bool {
     let time = options::milliseconds_of_day(now.since(Time::default()));
     match options::process(ip.header_mut(), own, time) {
         Ok(_) => true,

@@ -3,7 +3,7 @@
 use super::fix_ip_src::fix;
 use super::ip_gw_options::{addresses, record};
 use castanet_engine::prelude::*;
-use castanet_kit::options::Addresses;
+use castanet_kit::options::GatewayAddresses;
 
 /// Does to packets on their way out what a router does to each.
 ///
@@ -34,7 +34,7 @@ use castanet_kit::options::Addresses;
 pub struct IPOutputCombo {
     color: u8,
     ipaddr: Ipv4Addr,
-    own: Addresses,
+    own: GatewayAddresses,
     mtu: usize,
 }
 

@@ -2,7 +2,7 @@
 
 use super::transport::show;
 use castanet_engine::prelude::*;
-use castanet_kit::reassembly::{Outcome, Reassembler};
+use castanet_kit::reassembly::{InsertResult, Reassembler};
 
 /// Puts the fragments of IPv4 packets together again.
 ///
@@ -156,19 +156,19 @@ impl IPReassembler {
     fn fragment(&self, waiting: &mut Waiting, mut packet: Packet, cx: &mut Cx) {
         let Some(ip) = packet.ipv4() else { return cx.emit(Exit::Malformed, packet) };
         match waiting.0.insert(ip.datagram(), cx.now().nanos()) {
-            Outcome::Whole => {
+            InsertResult::Complete => {
                 show(&mut packet, waiting.0.packet());
                 if let Some(AnnoAt(at)) = self.longest {
                     packet.set_anno_u16(at, u16::try_from(waiting.0.longest()).unwrap_or(u16::MAX));
                 }
                 cx.emit(Exit::Whole, packet);
             }
-            Outcome::Kept | Outcome::Duplicate => cx.consume(packet.into()),
-            Outcome::Overlap => cx.emit(Exit::Overlap, packet),
-            Outcome::Malformed => cx.emit(Exit::Malformed, packet),
+            InsertResult::Stored | InsertResult::Duplicate => cx.consume(packet.into()),
+            InsertResult::Overlap => cx.emit(Exit::Overlap, packet),
+            InsertResult::Malformed => cx.emit(Exit::Malformed, packet),
         }
         let mut slimming = false;
-        while waiting.0.slim(&mut slimming) {
+        while waiting.0.evict_surplus(&mut slimming) {
             self.give_up(waiting, cx);
         }
     }

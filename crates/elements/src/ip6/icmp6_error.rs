@@ -3,7 +3,7 @@
 use super::icmp6_error_message::Message;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::icmp6;
-use castanet_kit::icmp6_error::{self, Silence};
+use castanet_kit::icmp6_error::{self, Suppression};
 
 /// Turns IPv6 packets into the ICMPv6 errors about them, addressed to their senders.
 ///
@@ -135,12 +135,12 @@ impl PerPacket for ICMP6Error {
         use PacketType::{Broadcast, Multicast};
         let group = matches!(ip.packet().packet_type(), Broadcast | Multicast);
         let Message { kind, code, .. } = self.message;
-        match icmp6_error::allowed(ip.packet().network_bytes(), kind, code, group) {
-            Err(Silence::Malformed | Silence::AboutError) => return Reply::AboutError,
-            Err(Silence::GroupDestination) => return Reply::GroupDestination,
-            Err(Silence::LinkGroup) => return Reply::LinkGroup,
-            Err(Silence::BadSource) => return Reply::BadSource,
-            Err(Silence::LaterFragment) => return Reply::LaterFragment,
+        match icmp6_error::check_allowed(ip.packet().network_bytes(), kind, code, group) {
+            Err(Suppression::Malformed | Suppression::AboutError) => return Reply::AboutError,
+            Err(Suppression::GroupDestination) => return Reply::GroupDestination,
+            Err(Suppression::LinkGroup) => return Reply::LinkGroup,
+            Err(Suppression::BadSource) => return Reply::BadSource,
+            Err(Suppression::LaterFragment) => return Reply::LaterFragment,
             Ok(()) => {}
         }
         let (src, dst) = (ip.src(), ip.dst());

@@ -28,7 +28,7 @@ impl Message {
             packet.push_front(16).copy_from_slice(&about.octets());
             packet.push_front(16).copy_from_slice(&gateway.octets());
         } else {
-            packet.truncate(icmp6_error::quote(packet.len(), Icmp::LEN));
+            packet.truncate(icmp6_error::quote_len(packet.len(), Icmp::LEN));
         }
 
         let mut header = Icmp([0; Icmp::LEN]);
@@ -61,7 +61,7 @@ fn quote_in_option(packet: &mut Packet) {
     /// The header of the option, and the two addresses before it.
     const OPTION: usize = icmp6::RedirectedHeader::LEN;
     const ADDRESSES: usize = 32;
-    let room = icmp6_error::quote(packet.len(), Icmp::LEN + ADDRESSES + OPTION);
+    let room = icmp6_error::quote_len(packet.len(), Icmp::LEN + ADDRESSES + OPTION);
     packet.truncate(room);
     let padding = room.next_multiple_of(8) - room;
     packet.put_back(padding);

@@ -2,7 +2,7 @@
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ipv6Header;
-use castanet_kit::fragment6::{self, Division};
+use castanet_kit::fragment6::{self, Fragmentation};
 
 /// Sends IPv6 packets that are longer than the MTU aside, or divides them.
 ///
@@ -112,11 +112,11 @@ impl IP6Fragmenter {
 }
 
 /// Emits all fragments of a packet; how many there were frames for.
-fn emit(division: &Division, whole: &Packet, cx: &mut Cx) -> u64 {
+fn emit(division: &Fragmentation, whole: &Packet, cx: &mut Cx) -> u64 {
     // Numbers that nobody can guess (RFC 7739).
     let id = cx.random() as u32;
     let mut made = 0;
-    for piece in division.pieces() {
+    for piece in division.fragments() {
         let Some(mut part) = cx.alloc() else { continue };
         division.write(piece, id, part.put_back(division.total(piece)));
         part.set_network_header(0, Ipv6Header::LEN);

@@ -5,7 +5,7 @@ use crate::arp::neighbours::Neighbours;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::icmp6::{self, LinkAddress, Neighbor};
 use castanet_engine::wire::{Ethernet, ether_type, nd};
-use castanet_kit::arp::{Limits, Lookup, Wait};
+use castanet_kit::arp::{Enqueued, Limits, Lookup};
 
 /// One host on a link: its addresses, and how it asks for those of others.
 pub(crate) struct Station6 {
@@ -55,17 +55,17 @@ impl Station6 {
     /// Keeps a packet until its neighbour answers, and asks for it if it is time to.
     fn wait(&self, known: &mut Neighbours<u128>, dst: Ipv6Addr, packet: Packet, cx: &mut Cx) {
         let now = known.own.tick(cx.now());
-        let waiting = known.own.table.waiting();
+        let waiting = known.own.table.queued();
         let Some(packet) = cx.keep_one(packet, || waiting) else { return };
-        match known.own.table.wait(dst.to_bits(), packet, now) {
-            Wait::Queued { query: true } => self.ask(known, dst, cx),
-            Wait::Queued { query: false } => {}
-            Wait::Known(mac, mut packet) => {
+        match known.own.table.enqueue(dst.to_bits(), packet, now) {
+            Enqueued::Queued { query: true } => self.ask(known, dst, cx),
+            Enqueued::Queued { query: false } => {}
+            Enqueued::Known(mac, mut packet) => {
                 encapsulate(&mut packet, MacAddr(mac), self.eth);
                 cx.emit(Exit::Frame, packet);
             }
             // The table has counted it.
-            Wait::Full(packet) => drop(packet),
+            Enqueued::Full(packet) => drop(packet),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::address_translator_args::{Mappings, Refused};
 use castanet_engine::prelude::*;
-use castanet_kit::nat6::{self, Bindings, Nobody, Plan, Way};
+use castanet_kit::nat6::{self, Bindings, Config, Direction, Refusal};
 
 /// Translates addresses and ports of IPv6 packets, outward and inward.
 ///
@@ -50,7 +50,7 @@ use castanet_kit::nat6::{self, Bindings, Nobody, Plan, Way};
 #[derive(Element)]
 #[element(room = "nat", args = Mappings, ports = "1-2/1-2", processing = "h/h", gives = "ip6")]
 pub struct AddressTranslator {
-    plan: Plan,
+    plan: Config,
 }
 
 impl Build for AddressTranslator {
@@ -104,13 +104,13 @@ impl PerBatch for AddressTranslator {
     const SHARED: bool = true;
 
     fn continues(&self, before: &AddressTranslator) -> bool {
-        self.plan.gives_as(&before.plan)
+        self.plan.has_same_pool(&before.plan)
     }
 
     fn batch(&self, given: &mut Given, port: usize, batch: Batch, cx: &mut Cx) {
         let (way, exit) = match port {
-            0 => (Way::Outward, Translated::Outward),
-            _ => (Way::Inward, Translated::Inward),
+            0 => (Direction::Outward, Translated::Outward),
+            _ => (Direction::Inward, Translated::Inward),
         };
         let now = cx.now().since(Time::default());
         for mut packet in batch {
@@ -128,20 +128,20 @@ impl AddressTranslator {
     fn translate(
         &self,
         given: &mut Given,
-        way: Way,
+        way: Direction,
         packet: &mut Packet,
         now: u64,
     ) -> Result<(), Translated> {
         let unrecognized = Translated::Unrecognized;
         let mut ip = packet.ipv6().ok_or(unrecognized)?;
-        let parties = nat6::parties(ip.datagram(), way).ok_or_else(|| {
+        let parties = nat6::parse_endpoints(ip.datagram(), way).ok_or_else(|| {
             given.told.protocol();
             unrecognized
         })?;
         match given.bindings.translate(&self.plan, way, &parties, now) {
             Ok(new) => nat6::rewrite(ip.datagram_mut(), way, new),
-            Err(Nobody::Unmapped) => return Err(Translated::Unmapped),
-            Err(Nobody::Exhausted) => {
+            Err(Refusal::Unmapped) => return Err(Translated::Unmapped),
+            Err(Refusal::Exhausted) => {
                 given.told.exhausted();
                 return Err(Translated::Exhausted);
             }

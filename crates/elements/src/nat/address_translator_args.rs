@@ -1,7 +1,7 @@
 //! The arguments of an `AddressTranslator`, which say one after the other what comes next.
 
 use castanet_engine::prelude::*;
-use castanet_kit::nat6::{Endpoint, Plan, Pool, Way};
+use castanet_kit::nat6::{Config, Direction, Endpoint, Pool};
 
 #[derive(Args)]
 pub struct Mappings {
@@ -78,19 +78,19 @@ fn wrong(at: usize, what: &str) -> ArgError {
 }
 
 impl Mappings {
-    pub(crate) fn plan(&self, names: &Names) -> Result<Plan, ArgError> {
+    pub(crate) fn plan(&self, names: &Names) -> Result<Config, ArgError> {
         let mut words = Cursor { words: &self.words, at: 0, names };
         let count: usize = words.next("integer")?;
         let by_port = count > 0 && words.next("bool")?;
         let left = words.words.len();
         let fixed: Result<Vec<_>, _> =
             (0..count.min(left)).map(|_| words.mapping(by_port)).collect();
-        let (fixed, mut allocates) = (fixed?, Way::Outward);
-        let mut pool = Pool::Nothing;
+        let (fixed, mut allocates) = (fixed?, Direction::Outward);
+        let mut pool = Pool::None;
         if words.next("bool")? {
             let ports: bool = words.next("bool")?;
             if words.next("bool")? {
-                allocates = Way::Inward;
+                allocates = Direction::Inward;
             }
             pool = if ports { words.ports()? } else { Pool::Addresses(Vec::new()) };
             if let Pool::Addresses(addresses) = &mut pool {
@@ -103,7 +103,7 @@ impl Mappings {
             return Err(ArgError::new("too many arguments"));
         }
         let timeout = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
-        Ok(Plan::new(&fixed, by_port, pool, allocates, timeout))
+        Ok(Config::new(&fixed, by_port, pool, allocates, timeout))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::rewriting::{EXHAUSTED, NOT_REWRITTEN, Rewriter, UNMAPPED};
 use castanet_engine::prelude::*;
-use castanet_kit::flow::{Slot, Tuple4, Wait};
-use castanet_kit::nat::{Arrival, By, Passed, Refusal, Table};
+use castanet_kit::flow::{ExclusiveAccess, Slot, Tuple4};
+use castanet_kit::nat::{PacketInfo, Refusal, RewriterKind, Table, Translation};
 
 /// A burst's turn.
 pub(super) struct Turn<'r> {
@@ -16,13 +16,13 @@ pub(super) struct Turn<'r> {
 impl Turn<'_> {
     /// The packets for which nothing is to be changed but what many may change.
     pub(super) fn early(&self, burst: &mut Burst, batch: &mut Batch, table: &Table) {
-        burst.look_up(self.rewriter.rules.by, self.zone, batch, table);
+        burst.look_up(self.rewriter.rules.kind, self.zone, batch, table);
         let Burst { begins, fates, late, .. } = burst;
         fates.clear();
         late.clear();
         for (n, packet) in batch.iter_mut().enumerate() {
             let Some(begins) = begins[n] else {
-                fates.push(fate(table.unmapped(self.zone, self.port), NOT_REWRITTEN));
+                fates.push(fate(table.translate_unmapped(self.zone, self.port), NOT_REWRITTEN));
                 continue;
             };
             let found = burst.found[n];
@@ -30,14 +30,14 @@ impl Turn<'_> {
             let waits = !late.is_empty() && found == Slot::NONE;
             let arrival = self.arrival(burst.keys[n], begins, found, packet);
             let datagram = packet.ipv4().filter(|_| !waits);
-            let passed =
-                datagram.map(|mut ip| table.pass_early(self.zone, arrival, ip.datagram_mut()));
+            let passed = datagram
+                .map(|mut ip| table.translate_shared(self.zone, arrival, ip.datagram_mut()));
             match passed {
                 Some(Ok(passed)) => {
                     self.rewriter.tell(packet, &passed);
                     fates.push(fate(passed, UNMAPPED));
                 }
-                Some(Err(Wait)) | None => {
+                Some(Err(ExclusiveAccess)) | None => {
                     late.push(n);
                     fates.push(NOT_REWRITTEN);
                 }
@@ -60,18 +60,19 @@ impl Turn<'_> {
                 continue;
             }
             let arrival =
-                self.arrival(keys[n], begins[n] == Some(true), table.at(&keys[n]), packet);
+                self.arrival(keys[n], begins[n] == Some(true), table.find_one(&keys[n]), packet);
             let Some(mut ip) = packet.ipv4() else { continue };
-            let passed = table.pass(self.zone, arrival, ip.datagram_mut(), &mut || cx.random());
+            let passed =
+                table.translate(self.zone, arrival, ip.datagram_mut(), &mut || cx.random());
             self.rewriter.tell(packet, &passed);
             fates[n] = fate(passed, UNMAPPED);
         }
     }
 
     #[inline]
-    fn arrival(&self, key: Tuple4, begins: bool, found: Slot, packet: &Packet) -> Arrival {
+    fn arrival(&self, key: Tuple4, begins: bool, found: Slot, packet: &Packet) -> PacketInfo {
         let anno = self.rewriter.anno(packet);
-        Arrival { input: self.port, key, begins, found, anno, now: self.now }
+        PacketInfo { input: self.port, key, may_open: begins, slot: found, anno, now: self.now }
     }
 }
 
@@ -88,7 +89,7 @@ pub(super) struct Burst {
 }
 
 impl Burst {
-    fn look_up(&mut self, by: By, zone: u16, batch: &mut Batch, table: &Table) {
+    fn look_up(&mut self, by: RewriterKind, zone: u16, batch: &mut Batch, table: &Table) {
         self.keys.clear();
         self.begins.clear();
         for packet in batch.iter_mut() {
@@ -102,9 +103,9 @@ impl Burst {
     }
 }
 
-pub(super) fn fate(passed: Result<Passed, Refusal>, unmapped: u8) -> u8 {
+pub(super) fn fate(passed: Result<Translation, Refusal>, unmapped: u8) -> u8 {
     match passed {
-        Ok(Passed::Untouched(output) | Passed::Rewritten { output, .. }) => output,
+        Ok(Translation::Untouched(output) | Translation::Rewritten { output, .. }) => output,
         Err(Refusal::Unmapped) => unmapped,
         Err(Refusal::Exhausted) => EXHAUSTED,
     }

@@ -6,8 +6,10 @@ use super::rewriting::{
     is_reason,
 };
 use castanet_engine::prelude::*;
-use castanet_kit::datagrams::{Admission, Datagrams, Head, Key, Piece, Refusal};
-use castanet_kit::nat::Arrival;
+use castanet_kit::fragment_tracker::{
+    Admission, DatagramKey, Fragment, FragmentTracker, HeaderChain, Refusal,
+};
+use castanet_kit::nat::PacketInfo;
 
 /// A fragment that waits, and the input that it came in by.
 pub(super) type HeldFragment = (Packet, usize);
@@ -20,19 +22,19 @@ const SOME: usize = 64;
 /// Where a fragment goes that is refused.
 fn refused(refusal: Refusal) -> WayOfSome {
     WayOfSome(match refusal {
-        Refusal::Impossible => NOT_REWRITTEN,
+        Refusal::Invalid => NOT_REWRITTEN,
         Refusal::Tiny => TINY,
         Refusal::Overlap => OVERLAPPING,
-        Refusal::Lone => LONE,
+        Refusal::NoFirst => LONE,
         Refusal::Excess => EXCESS,
         Refusal::Denied(index) => index,
     })
 }
 
 /// Which packet a fragment is of, and what it has of that.
-fn piece(packet: &mut Packet) -> Option<(Key, Piece)> {
+fn piece(packet: &mut Packet) -> Option<(DatagramKey, Fragment)> {
     let ip = packet.ipv4()?;
-    Some((Key::of4(&ip), Piece::of4(&ip, ip.payload())?))
+    Some((DatagramKey::v4(&ip), Fragment::parse_v4(&ip, ip.payload())?))
 }
 
 impl Rewriter {
@@ -73,12 +75,12 @@ impl Rewriter {
         let Some((key, piece)) = piece(&mut packet) else {
             return cx.emit(WayOfSome(NOT_REWRITTEN), packet);
         };
-        let key = key.at(port);
+        let key = key.for_input(port);
         match it.datagrams.change(|all| all.admit(key, &piece, now)) {
             Admission::First => {
                 self.whole(it, port, packet.into(), cx);
                 let denial = it.burst.fates.first().copied().filter(|&fate| is_reason(fate));
-                let waited = it.datagrams.change(|all| all.settle(key, denial));
+                let waited = it.datagrams.change(|all| all.set_verdict(key, denial));
                 for (later, port) in waited {
                     match (denial, &piece.head) {
                         (None, Some(head)) => self.rewrite_later(it, port, later, head, cx),
@@ -86,8 +88,8 @@ impl Rewriter {
                     }
                 }
             }
-            Admission::Follows(head) => self.rewrite_later(it, port, packet, &head, cx),
-            Admission::Waits => self.hold(it, port, packet, (key, &piece), cx),
+            Admission::Later(head) => self.rewrite_later(it, port, packet, &head, cx),
+            Admission::Pending => self.hold(it, port, packet, (key, &piece), cx),
             Admission::Refused(refusal) => cx.emit(refused(refusal), packet),
         }
     }
@@ -98,19 +100,19 @@ impl Rewriter {
         it: &mut Rewriting<K>,
         port: usize,
         packet: Packet,
-        (key, piece): (Key, &Piece),
+        (key, piece): (DatagramKey, &Fragment),
         cx: &mut Cx,
     ) {
-        let waiting = || it.datagrams.read(Datagrams::waiting);
+        let waiting = || it.datagrams.read(FragmentTracker::queued);
         let Some(packet) = cx.keep_one(packet, waiting) else { return };
         let (kept, now) = ((packet, port), cx.now().nanos());
         // Another worker may have had the first one meanwhile.
-        match it.datagrams.change(|all| all.wait(key, piece, now, kept)) {
-            Some(((packet, _), Admission::Follows(head))) => {
+        match it.datagrams.change(|all| all.enqueue(key, piece, now, kept)) {
+            Some(((packet, _), Admission::Later(head))) => {
                 self.rewrite_later(it, port, packet, &head, cx);
             }
             Some(((packet, _), Admission::Refused(why))) => cx.emit(refused(why), packet),
-            Some(((packet, _), _)) => cx.emit(refused(Refusal::Lone), packet),
+            Some(((packet, _), _)) => cx.emit(refused(Refusal::NoFirst), packet),
             None => {}
         }
     }
@@ -121,7 +123,7 @@ impl Rewriter {
         it: &mut Rewriting<K>,
         input: usize,
         mut packet: Packet,
-        head: &Head,
+        head: &HeaderChain,
         cx: &mut Cx,
     ) {
         let (zone, anno, now) = (it.zone, self.anno(&packet), cx.now().nanos());
@@ -130,14 +132,15 @@ impl Rewriter {
         };
         let mut first = *ip;
         first.set_fragment_word(0);
-        let Some((key, begins)) = self.rules.by.key(&first, &head.bytes) else {
-            let passed = it.table.read(|table| table.unmapped(zone, input));
+        let Some((key, begins)) = self.rules.kind.key(&first, &head.bytes) else {
+            let passed = it.table.read(|table| table.translate_unmapped(zone, input));
             return cx.emit(WayOfSome(fate(passed, NOT_REWRITTEN)), packet);
         };
         let key = key.in_zone(zone);
         let passed = it.table.change(|table| {
-            let arrival = Arrival { input, key, begins, found: table.at(&key), anno, now };
-            table.pass(zone, arrival, ip.datagram_mut(), &mut || cx.random())
+            let arrival =
+                PacketInfo { input, key, may_open: begins, slot: table.find_one(&key), anno, now };
+            table.translate(zone, arrival, ip.datagram_mut(), &mut || cx.random())
         });
         self.tell(&mut packet, &passed);
         cx.emit(WayOfSome(fate(passed, UNMAPPED)), packet);
@@ -148,11 +151,12 @@ impl Rewriter {
     pub(super) fn release<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
         let (now, mut is_done) = (cx.now().nanos(), true);
         if it.datagrams.read(|all| all.is_due(now)) {
-            let (done, gone) = it.datagrams.change(|all| (all.expire(now, SOME), all.take_gone()));
+            let (done, gone) =
+                it.datagrams.change(|all| (all.expire(now, SOME), all.take_dropped()));
             gone.into_iter().for_each(|((packet, _), why)| cx.emit(refused(why), packet));
             is_done = done;
         }
-        if !it.datagrams.read(Datagrams::is_empty) {
+        if !it.datagrams.read(FragmentTracker::is_empty) {
             it.waits = true;
             cx.wake_at(cx.now() + if is_done { INTERVAL } else { Duration::from_nanos(1) });
         }
@@ -162,7 +166,7 @@ impl Rewriter {
     pub(super) fn adopt<K: Kind>(&self, it: &mut Rewriting<K>) {
         if let Some(datagrams) = self.datagrams.as_ref().filter(|all| !it.datagrams.is(all)) {
             let kept = it.datagrams.change(std::mem::take);
-            datagrams.change(|all| all.go_on(kept));
+            datagrams.change(|all| all.take_over(kept));
             it.datagrams = datagrams.clone();
         }
     }
@@ -171,13 +175,13 @@ impl Rewriter {
     pub(super) fn end<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
         let gone = it.datagrams.change(|all| {
             all.clear();
-            all.take_gone()
+            all.take_dropped()
         });
         gone.into_iter().for_each(|((packet, _), why)| cx.emit(refused(why), packet));
     }
 
     /// How many wait, for those at home.
     pub(super) fn held<K: Kind>(&self, it: &Rewriting<K>) -> usize {
-        if it.is_home() { it.datagrams.read(Datagrams::waiting) } else { 0 }
+        if it.is_home() { it.datagrams.read(FragmentTracker::queued) } else { 0 }
     }
 }

@@ -4,7 +4,7 @@ use super::named::{Rewriter, rewriter};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::ip_proto;
 use castanet_kit::flow::Tuple4;
-use castanet_kit::nat::{Command, command, replace};
+use castanet_kit::nat::{PortCommand, parse_port_command, replace_data};
 
 /// Watches FTP commands that say where data is to be sent, and has rewriters know of it.
 ///
@@ -97,9 +97,9 @@ impl FTPPortMapper {
     /// Changes the command in a packet; `None` if there is none, or it cannot be followed.
     fn change(&self, packet: &mut Packet, cx: &mut Cx) -> Option<()> {
         let tcp = packet.tcp()?;
-        let Command { address, port, argument, .. } = &command(tcp.payload())?;
+        let PortCommand { address, port, argument, .. } = &parse_port_command(tcp.payload())?;
         let (ports, length) = ((tcp.src_port(), tcp.dst_port()), tcp.payload().len());
-        let (seq, told) = (tcp.seq(), command(tcp.payload())?);
+        let (seq, told) = (tcp.seq(), parse_port_command(tcp.payload())?);
         let mut ip = packet.ipv4()?;
         let dst = ip.dst();
         let flow = Tuple4::new((ip.src(), ports.0), (dst, ports.1), ip_proto::TCP);
@@ -112,11 +112,11 @@ impl FTPPortMapper {
         let now = cx.now().nanos();
         let new = self.data.table.change(|table| {
             let zone = table.zone(&self.data.member)?;
-            table.expect(zone, self.input, data, anno, now, &mut || cx.random())
+            table.get_or_open(zone, self.input, data, anno, now, &mut || cx.random())
         })?;
-        let text = told.with(new.src().0, new.src().1);
+        let text = told.argument_for(new.src().0, new.src().1);
         let longer = text.len() as i32 - argument.len() as i32;
-        let changed = replace(ip.datagram_mut(), argument.clone(), text.as_bytes())?;
+        let changed = replace_data(ip.datagram_mut(), argument.clone(), text.as_bytes())?;
         put(packet, &changed)?;
         self.control.table.change(|table| {
             let zone = table.zone(&self.control.member)?;

@@ -3,7 +3,7 @@
 use super::rewriting::{OfAny, Rewriter, Rewriting, WayOfSome, rewriter_methods};
 use super::settings::{OfAll, lives};
 use castanet_engine::prelude::*;
-use castanet_kit::nat::By;
+use castanet_kit::nat::RewriterKind;
 
 /// Rewrites addresses and identifiers of ICMP echo requests, and those of replies back.
 ///
@@ -66,7 +66,12 @@ impl Build for ICMPPingRewriter {
 
     fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
         let lives = lives(it.timeout, it.common.guarantee);
-        Ok(ICMPPingRewriter(Rewriter::new::<Self>(&it.common, By::Echo, [lives, lives], setup)?))
+        Ok(ICMPPingRewriter(Rewriter::new::<Self>(
+            &it.common,
+            RewriterKind::IcmpEcho,
+            [lives, lives],
+            setup,
+        )?))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::named::{Rewriter, rewriter};
 use super::rewriting::WayOfErrors;
 use castanet_engine::prelude::*;
-use castanet_kit::nat::{Quote, quote, restore};
+use castanet_kit::nat::{QuotedPacket, parse_quote, rewrite_error};
 
 /// Rewrites ICMP errors about packets that rewriters have rewritten, for those who sent them.
 ///
@@ -101,12 +101,12 @@ impl ICMPRewriter {
     /// Rewrites one message; `None` if it is about nothing that was rewritten.
     fn rewrite(&self, packet: &mut Packet) -> Option<WayOfErrors> {
         let mut ip = packet.ipv4()?;
-        let quote: Quote = quote(ip.payload())?;
+        let quote: QuotedPacket = parse_quote(ip.payload())?;
         let (restored, offset) = self.maps.iter().find_map(|(it, offset)| {
-            let found = it.table.read(|table| table.restore(table.zone(&it.member)?, &quote));
+            let found = it.table.read(|table| table.original(table.zone(&it.member)?, &quote));
             Some((found?, *offset))
         })?;
-        let receiver = restore(ip.datagram_mut(), &quote, &restored);
+        let receiver = rewrite_error(ip.datagram_mut(), &quote, &restored);
         receiver.iter().filter(|_| self.dst_anno).for_each(|dst| packet.set_dst(*dst));
         if let (Some(place), Some(anno)) = (self.reply_anno, restored.anno) {
             place.set(packet, anno);

@@ -3,7 +3,7 @@
 use super::rewriting::{OfAny, Rewriter, Rewriting, Way, rewriter_methods};
 use super::settings::OfAddresses;
 use castanet_engine::prelude::*;
-use castanet_kit::nat::By;
+use castanet_kit::nat::RewriterKind;
 
 /// Rewrites source and destination addresses of IP packets, by pairs, and those of replies back.
 ///
@@ -39,7 +39,8 @@ impl Build for IPAddrPairRewriter {
     type Args = OfAddresses;
 
     fn build(it: OfAddresses, setup: &Setup) -> Result<Self, ArgError> {
-        let rewriter = Rewriter::new::<Self>(&it.common, By::Pair, it.lives(), setup)?;
+        let rewriter =
+            Rewriter::new::<Self>(&it.common, RewriterKind::AddressPair, it.lives(), setup)?;
         Ok(IPAddrPairRewriter(rewriter))
     }
 }

@@ -3,7 +3,7 @@
 use super::rewriting::{OfAny, Rewriter, Rewriting, Way, rewriter_methods};
 use super::settings::OfAddresses;
 use castanet_engine::prelude::*;
-use castanet_kit::nat::By;
+use castanet_kit::nat::RewriterKind;
 
 /// Rewrites source addresses of IP packets, and the destination of what is sent to those.
 ///
@@ -45,7 +45,12 @@ impl Build for IPAddrRewriter {
     type Args = OfAddresses;
 
     fn build(it: OfAddresses, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(IPAddrRewriter(Rewriter::new::<Self>(&it.common, By::Source, it.lives(), setup)?))
+        Ok(IPAddrRewriter(Rewriter::new::<Self>(
+            &it.common,
+            RewriterKind::SourceAddress,
+            it.lives(),
+            setup,
+        )?))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::rewriting::{OfBoth, Rewriter, Rewriting, WayOfSome, rewriter_methods};
 use super::settings::{GUARANTEE, OfAll, TcpTimes, nanos};
 use castanet_engine::prelude::*;
-use castanet_kit::nat::{By, Lives};
+use castanet_kit::nat::{RewriterKind, Timeouts};
 
 /// Rewrites addresses and ports of TCP and UDP packets, and those of replies back.
 ///
@@ -134,13 +134,13 @@ impl Build for IPRewriter {
     fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
         let tcp = it.tcp.lives(it.common.guarantee);
         let udp = nanos(it.udp_timeout);
-        let udp = Lives {
+        let udp = Timeouts {
             idle: udp,
             data: it.udp_streaming_timeout.map_or(udp, nanos),
             done: udp,
             guarantee: nanos(it.udp_guarantee),
         };
-        Ok(IPRewriter(Rewriter::new::<Self>(&it.common, By::Both, [tcp, udp], setup)?))
+        Ok(IPRewriter(Rewriter::new::<Self>(&it.common, RewriterKind::TcpUdp, [tcp, udp], setup)?))
     }
 }
 

@@ -3,47 +3,51 @@
 use castanet_engine::args::AddressKind;
 use castanet_engine::prelude::*;
 use castanet_kit::classify;
-use castanet_kit::nat::{Element, Mapper, Pattern, Ring, Table, Turn, Way, way};
+use castanet_kit::nat::{
+    HashRing, Mapper, NamedElement, Pattern, PatternOutputs, RoundRobinCursor, Table,
+    parse_pattern_outputs,
+};
 
 /// What can be named where an element is built.
 pub(crate) struct Around<'a>(pub(crate) &'a Setup<'a>);
 
-impl castanet_kit::nat::Named for Around<'_> {
+impl castanet_kit::nat::NameResolver for Around<'_> {
     fn names(&self) -> &dyn classify::Names {
         self.0.names
     }
 
     fn pattern(&self, name: &str) -> Option<Pattern> {
         // All who name it take turns.
-        let turn = self.0.shared::<Turn>(&format!("pattern {name}")).with(|turn| turn.clone());
-        Some(declared(name, self.0.names)?.with_turn(turn))
+        let turn =
+            self.0.shared::<RoundRobinCursor>(&format!("pattern {name}")).with(|turn| turn.clone());
+        Some(declared(name, self.0.names)?.with_cursor(turn))
     }
 
-    fn mapper(&self, name: &str) -> Option<Element> {
+    fn mapper(&self, name: &str) -> Option<NamedElement> {
         let it = self.0.element(name, None)?;
         let mapper = match it.class {
             "RoundRobinIPMapper" => round_robin(&it.arguments, self),
             "SourceIPHashMapper" => source_hash(&it.arguments, self),
-            _ => return Some(Element::Other),
+            _ => return Some(NamedElement::Other),
         };
         // What is wrong with it, it says itself; but not what names mean.
-        let mapper = mapper.unwrap_or(Mapper::RoundRobin(Vec::new(), Turn::default()));
+        let mapper = mapper.unwrap_or(Mapper::RoundRobin(Vec::new(), RoundRobinCursor::default()));
         let turn = |what: &str| {
             let word = format!("{} {what}", it.name);
-            self.0.shared::<Turn>(&word).with(|turn| turn.clone())
+            self.0.shared::<RoundRobinCursor>(&word).with(|turn| turn.clone())
         };
         let mapper = match mapper {
             Mapper::RoundRobin(ways, _) => Mapper::RoundRobin(ways, turn("turn")),
             by_source => by_source,
         };
-        Some(Element::Mapper(mapper, format!("{} :: {}", it.name, it.class)))
+        Some(NamedElement::Mapper(mapper, format!("{} :: {}", it.name, it.class)))
     }
 }
 
 /// What can be named in a handler's text, where no element is.
 pub(crate) struct Later<'a>(pub(crate) &'a Names);
 
-impl castanet_kit::nat::Named for Later<'_> {
+impl castanet_kit::nat::NameResolver for Later<'_> {
     fn names(&self) -> &dyn classify::Names {
         self.0
     }
@@ -52,7 +56,7 @@ impl castanet_kit::nat::Named for Later<'_> {
         declared(name, self.0)
     }
 
-    fn mapper(&self, _: &str) -> Option<Element> {
+    fn mapper(&self, _: &str) -> Option<NamedElement> {
         None
     }
 }
@@ -73,7 +77,7 @@ impl classify::Names for Anything {
     }
 }
 
-impl castanet_kit::nat::Named for Anything {
+impl castanet_kit::nat::NameResolver for Anything {
     fn names(&self) -> &dyn classify::Names {
         self
     }
@@ -82,15 +86,18 @@ impl castanet_kit::nat::Named for Anything {
         Pattern::parse(&["-", "-"], self).ok()
     }
 
-    fn mapper(&self, _: &str) -> Option<Element> {
+    fn mapper(&self, _: &str) -> Option<NamedElement> {
         None
     }
 }
 
-fn ways(arguments: &[String], named: &dyn castanet_kit::nat::Named) -> Result<Vec<Way>, ArgError> {
+fn ways(
+    arguments: &[String],
+    named: &dyn castanet_kit::nat::NameResolver,
+) -> Result<Vec<PatternOutputs>, ArgError> {
     let one = |text: &String| {
         let words: Vec<&str> = text.split_whitespace().collect();
-        way(&words, named).map_err(ArgError::new)
+        parse_pattern_outputs(&words, named).map_err(ArgError::new)
     };
     arguments.iter().map(one).collect()
 }
@@ -98,18 +105,18 @@ fn ways(arguments: &[String], named: &dyn castanet_kit::nat::Named) -> Result<Ve
 /// The mapper of a `RoundRobinIPMapper` with these arguments.
 pub(crate) fn round_robin(
     arguments: &[String],
-    named: &dyn castanet_kit::nat::Named,
+    named: &dyn castanet_kit::nat::NameResolver,
 ) -> Result<Mapper, ArgError> {
     if arguments.is_empty() {
         return Err(ArgError::new("no patterns given"));
     }
-    Ok(Mapper::RoundRobin(ways(arguments, named)?, Turn::default()))
+    Ok(Mapper::RoundRobin(ways(arguments, named)?, RoundRobinCursor::default()))
 }
 
 /// The mapper of a `SourceIPHashMapper` with these arguments.
 pub(crate) fn source_hash(
     arguments: &[String],
-    named: &dyn castanet_kit::nat::Named,
+    named: &dyn castanet_kit::nat::NameResolver,
 ) -> Result<Mapper, ArgError> {
     let [ring, servers @ ..] = arguments else { return Err(ArgError::new("no hash seed given")) };
     if servers.is_empty() {
@@ -138,7 +145,7 @@ pub(crate) fn source_hash(
         })?));
         patterns.push(pattern.to_owned());
     }
-    let ring = Ring::new(&numbers, nodes, seed as u32);
+    let ring = HashRing::new(&numbers, nodes, seed as u32);
     Ok(Mapper::SourceHash(ways(&patterns, named)?, ring))
 }
 
@@ -214,5 +221,5 @@ pub(crate) fn head(
 
 /// A capacity.
 pub(crate) fn number(text: &str) -> Option<u32> {
-    text.parse().ok().filter(|&number| number <= castanet_kit::nat::MOST)
+    text.parse().ok().filter(|&number| number <= castanet_kit::nat::MAX_CAPACITY)
 }

@@ -8,20 +8,22 @@ use castanet_engine::class::{Change, Piece, Read};
 use castanet_engine::element::{DROP, FateKind, FateSpec};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::ip_proto;
-use castanet_kit::datagrams::Datagrams;
 use castanet_kit::flow::Tuple4;
-use castanet_kit::nat::{By, Input, Lives, Passed, Refusal, Rules, Table};
+use castanet_kit::fragment_tracker::FragmentTracker;
+use castanet_kit::nat::{
+    InputSpec, Refusal, RewriterConfig, RewriterKind, Table, Timeouts, Translation,
+};
 use std::marker::PhantomData;
 
 /// A rewriter's settings.
 pub(super) struct Rewriter {
     table: Common<Table>,
     /// Packets whose fragments are under way, if later ones are to follow the first.
-    pub(super) datagrams: Option<Common<Datagrams<HeldFragment>>>,
+    pub(super) datagrams: Option<Common<FragmentTracker<HeldFragment>>>,
     /// Whose the table is.
     head: String,
     member: String,
-    pub(super) rules: Rules,
+    pub(super) rules: RewriterConfig,
     capacity: Option<u32>,
     outputs: usize,
     dst_anno: bool,
@@ -140,17 +142,17 @@ pub(super) fn is_reason(fate: u8) -> bool {
 impl Rewriter {
     pub(super) fn new<E: Describe>(
         common: &OfAll,
-        by: By,
-        lives: [Lives; 2],
+        by: RewriterKind,
+        lives: [Timeouts; 2],
         setup: &Setup,
     ) -> Result<Rewriter, ArgError> {
         let rules = common.rules(setup, by, lives)?;
         let (capacity, head) = common.head(setup)?;
         Ok(Rewriter {
             table: setup.common(&head),
-            datagrams: (common.fragments && !by.is_of_addresses()).then(Common::default),
+            datagrams: (common.fragments && !by.ignores_ports()).then(Common::default),
             // Of others' tables the capacity is theirs.
-            capacity: Some(capacity.unwrap_or(castanet_kit::nat::CAPACITY))
+            capacity: Some(capacity.unwrap_or(castanet_kit::nat::DEFAULT_CAPACITY))
                 .filter(|_| head == setup.name),
             head,
             member: member(setup.name, E::SPEC.class),
@@ -180,14 +182,14 @@ impl Rewriter {
             return self.start(it, cx);
         }
         it.table.change(|table| {
-            table.set_rules(it.zone, self.rules.clone(), self.outputs);
+            table.reconfigure(it.zone, self.rules.clone(), self.outputs);
             self.capacity.iter().for_each(|&capacity| table.set_capacity(capacity));
         });
         self.go_on(it, cx);
     }
 
     fn go_on<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
-        let (names, outputs, by) = (self.names.snapshot(), self.outputs, self.rules.by);
+        let (names, outputs, by) = (self.names.snapshot(), self.outputs, self.rules.kind);
         it.home = Some(Home { names, outputs, by });
         cx.cancel_wake();
         it.waits = false;
@@ -198,7 +200,7 @@ impl Rewriter {
     }
 
     fn join(&self, table: &mut Table) -> u16 {
-        table.join(&self.member, self.rules.clone(), self.outputs, self.started)
+        table.add_member(&self.member, self.rules.clone(), self.outputs, self.started)
     }
 
     /// Finds the table, of which this is a member from now on if no worker was one before.
@@ -218,7 +220,7 @@ impl Rewriter {
 
     #[inline]
     fn is_followed<K: Kind>(&self, it: &Rewriting<K>) -> bool {
-        it.named == self.rules.named && it.head == self.head
+        it.named == self.rules.references && it.head == self.head
     }
 
     /// Another configuration may have changed a mapper, or whose the capacity is.
@@ -227,8 +229,8 @@ impl Rewriter {
         if it.head != self.head {
             self.attach(it);
         }
-        it.named.clone_from(&self.rules.named);
-        it.table.change(|table| table.hear(it.zone, &self.rules, self.outputs));
+        it.named.clone_from(&self.rules.references);
+        it.table.change(|table| table.reconfigure_if_changed(it.zone, &self.rules, self.outputs));
     }
 
     /// Sees to it that mappings that are over are found while no packets come.
@@ -307,8 +309,8 @@ impl Rewriter {
 
     /// What a packet is told of what became of it.
     #[inline]
-    pub(super) fn tell(&self, packet: &mut Packet, passed: &Result<Passed, Refusal>) {
-        if let Ok(Passed::Rewritten { dst, anno, .. }) = *passed {
+    pub(super) fn tell(&self, packet: &mut Packet, passed: &Result<Translation, Refusal>) {
+        if let Ok(Translation::Rewritten { dst, anno, .. }) = *passed {
             dst.iter().filter(|_| self.dst_anno).for_each(|dst| packet.set_dst(*dst));
             if let (Some(anno), Some(place)) = (anno, self.reply_anno) {
                 place.set(packet, anno);
@@ -327,14 +329,14 @@ pub trait Kind: Sized + Send + 'static {
 struct Home {
     names: Names,
     outputs: usize,
-    by: By,
+    by: RewriterKind,
 }
 
 /// The mappings, for those who read the handlers, and what a burst needs.
 pub struct Rewriting<K: Kind> {
     pub(super) table: Common<Table>,
     /// Packets whose fragments are under way, of all workers.
-    pub(super) datagrams: Common<Datagrams<HeldFragment>>,
+    pub(super) datagrams: Common<FragmentTracker<HeldFragment>>,
     head: String,
     pub(super) zone: u16,
     named: Vec<String>,
@@ -452,7 +454,7 @@ impl<K: Kind> Rewriting<K> {
         let (input, text) = text.split_once(' ').unwrap_or((text, ""));
         let n: usize = input.parse().map_err(|_| ArgError::new("no such input"))?;
         let Some(Home { names, outputs, by }) = &self.home else { return Ok(()) };
-        let input = Input::parse(text, *by, *outputs, &Later(names))
+        let input = InputSpec::parse(text, *by, *outputs, &Later(names))
             .map_err(|e| ArgError::new(e).at(format!("input spec {n}")))?;
         self.table.change(|table| table.set_input(self.zone, n, input));
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::named::{self, Around};
 use castanet_engine::prelude::*;
-use castanet_kit::nat::{By, Input, Lives, Rules};
+use castanet_kit::nat::{InputSpec, RewriterConfig, RewriterKind, Timeouts};
 
 /// The arguments that all rewriters have.
 #[derive(Args)]
@@ -64,8 +64,8 @@ pub struct TcpTimes {
 
 impl TcpTimes {
     /// The same as kit has it; `guarantee` comes first.
-    pub(super) fn lives(&self, guarantee: Option<Duration>) -> Lives {
-        Lives {
+    pub(super) fn lives(&self, guarantee: Option<Duration>) -> Timeouts {
+        Timeouts {
             idle: nanos(self.tcp_nodata_timeout),
             data: nanos(self.timeout.unwrap_or(self.tcp_timeout)),
             done: nanos(self.tcp_done_timeout),
@@ -86,7 +86,7 @@ pub struct OfAddresses {
 
 impl OfAddresses {
     /// How long mappings are kept.
-    pub(super) fn lives(&self) -> [Lives; 2] {
+    pub(super) fn lives(&self) -> [Timeouts; 2] {
         [lives(self.timeout, self.common.guarantee); 2]
     }
 }
@@ -100,9 +100,9 @@ pub(super) fn nanos(time: Duration) -> u64 {
 pub(super) const GUARANTEE: Duration = Duration::from_secs(5);
 
 /// Lives of mappings that have but one.
-pub(super) fn lives(timeout: Duration, guarantee: Option<Duration>) -> Lives {
+pub(super) fn lives(timeout: Duration, guarantee: Option<Duration>) -> Timeouts {
     let guarantee = nanos(guarantee.unwrap_or(GUARANTEE));
-    Lives { idle: nanos(timeout), data: nanos(timeout), done: nanos(timeout), guarantee }
+    Timeouts { idle: nanos(timeout), data: nanos(timeout), done: nanos(timeout), guarantee }
 }
 
 impl OfAll {
@@ -132,19 +132,19 @@ impl OfAll {
     pub(super) fn rules(
         &self,
         setup: &Setup,
-        by: By,
-        lives: [Lives; 2],
-    ) -> Result<Rules, ArgError> {
+        by: RewriterKind,
+        lives: [Timeouts; 2],
+    ) -> Result<RewriterConfig, ArgError> {
         let count = setup.inputs;
         if self.inputs.len() != count {
             let error = format!("need {count} arguments, one per input port");
             return Err(ArgError::new(error));
         }
         let parse = |(n, words): (usize, &Words)| {
-            let input = Input::parse(&words.text, by, setup.outputs, &Around(setup));
+            let input = InputSpec::parse(&words.text, by, setup.outputs, &Around(setup));
             input.map_err(|e| ArgError::new(e).at(format!("input spec {n}")))
         };
         let inputs = self.inputs.iter().enumerate().map(parse).collect::<Result<_, _>>()?;
-        Ok(Rules { by, lives, inputs, named: self.named(setup) })
+        Ok(RewriterConfig { kind: by, timeouts: lives, inputs, references: self.named(setup) })
     }
 }

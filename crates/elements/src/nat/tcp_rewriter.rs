@@ -3,7 +3,7 @@
 use super::rewriting::{OfTcp, Rewriter, Rewriting, WayOfSome, rewriter_methods};
 use super::settings::{OfAll, TcpTimes};
 use castanet_engine::prelude::*;
-use castanet_kit::nat::By;
+use castanet_kit::nat::RewriterKind;
 
 /// Rewrites addresses, ports and sequence numbers of TCP packets, and those of replies back.
 ///
@@ -74,7 +74,12 @@ impl Build for TCPRewriter {
 
     fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
         let lives = it.tcp.lives(it.common.guarantee);
-        Ok(TCPRewriter(Rewriter::new::<Self>(&it.common, By::Tcp, [lives, lives], setup)?))
+        Ok(TCPRewriter(Rewriter::new::<Self>(
+            &it.common,
+            RewriterKind::Tcp,
+            [lives, lives],
+            setup,
+        )?))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::rewriting::{OfAny, Rewriter, Rewriting, WayOfSome, rewriter_methods};
 use super::settings::{GUARANTEE, OfAll, nanos};
 use castanet_engine::prelude::*;
-use castanet_kit::nat::{By, Lives};
+use castanet_kit::nat::{RewriterKind, Timeouts};
 
 /// Rewrites addresses and ports of UDP, TCP and DCCP packets, and those of replies back.
 ///
@@ -98,8 +98,13 @@ impl Build for UDPRewriter {
         let streaming = it.streaming_timeout.or(it.udp_streaming_timeout);
         let guarantee = it.common.guarantee.or(it.udp_guarantee).unwrap_or(GUARANTEE);
         let data = streaming.map_or(idle, nanos);
-        let lives = Lives { idle, data, done: idle, guarantee: nanos(guarantee) };
-        Ok(UDPRewriter(Rewriter::new::<Self>(&it.common, By::Udp, [lives, lives], setup)?))
+        let lives = Timeouts { idle, data, done: idle, guarantee: nanos(guarantee) };
+        Ok(UDPRewriter(Rewriter::new::<Self>(
+            &it.common,
+            RewriterKind::Udp,
+            [lives, lives],
+            setup,
+        )?))
     }
 }
 

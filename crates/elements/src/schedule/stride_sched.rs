@@ -76,7 +76,7 @@ impl Source for StrideSched {
         turns.dry.resize(self.tickets.len(), false);
         for _ in 0..n {
             let dry = &mut turns.dry;
-            let pulled = turns.stride.turn(|input| {
+            let pulled = turns.stride.schedule(|input| {
                 let batch = if dry[input] { Batch::new() } else { cx.pull(input, 1) };
                 dry[input] = batch.is_empty();
                 cx.emit_batch((), batch);

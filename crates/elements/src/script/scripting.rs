@@ -5,7 +5,8 @@ use castanet_engine::class::{Change, Read};
 use castanet_engine::files::HandlerFiles;
 use castanet_engine::prelude::*;
 use castanet_kit::script::{
-    End, FUNCTIONS, LONGEST, Machine, Mistake, Program, State as Wait, World, call, signal,
+    Environment, ExitReason, FUNCTIONS, Interpreter, MAX_VALUE_LEN, ParseError, Program,
+    State as Wait, call, signal,
 };
 
 #[derive(Args)]
@@ -75,7 +76,7 @@ pub(super) struct Scripted {
 /// Where a script stands.
 #[derive(Default)]
 pub struct State {
-    machine: Machine,
+    machine: Interpreter,
     begun: bool,
     /// Whether its end has been acted on.
     over: bool,
@@ -187,9 +188,9 @@ impl Scripted {
             return;
         }
         match (state.machine.state(), &self.kind) {
-            (Wait::Done(End::Stop), Kind::Driver) => desk.stop(0),
-            (Wait::Done(End::Stop), _) => desk.request_stop(),
-            (Wait::Done(End::End), Kind::Signal(signals)) => {
+            (Wait::Done(ExitReason::Stop), Kind::Driver) => desk.stop(0),
+            (Wait::Done(ExitReason::Stop), _) => desk.request_stop(),
+            (Wait::Done(ExitReason::End), Kind::Signal(signals)) => {
                 signals.iter().for_each(|&signal| desk.on_signal(signal));
             }
             _ => {}
@@ -286,8 +287,8 @@ impl Scripted {
         let complaints = said.kept().join("\n");
         match state.machine.state() {
             _ if !complaints.is_empty() => Err(ArgError::new(complaints)),
-            Wait::Done(End::Error(_)) if write => Err(ArgError::new("")),
-            Wait::Done(End::Return(value)) => Ok(value.clone()),
+            Wait::Done(ExitReason::Error(_)) if write => Err(ArgError::new("")),
+            Wait::Done(ExitReason::Return(value)) => Ok(value.clone()),
             _ => Ok(String::new()),
         }
     }
@@ -305,16 +306,16 @@ impl Scripted {
         state.over = false;
         self.run(state, desk, &mut Said::aloud());
         Ok(match state.machine.state() {
-            Wait::Done(End::Return(value)) => value.trim().to_owned(),
-            Wait::Done(End::End) => "0".to_owned(),
+            Wait::Done(ExitReason::Return(value)) => value.trim().to_owned(),
+            Wait::Done(ExitReason::End) => "0".to_owned(),
             _ => String::new(),
         })
     }
 }
 
 /// All that is wrong with instructions, as one error.
-fn all_wrong(mistakes: Vec<Mistake>) -> ArgError {
-    let said = |m: &Mistake| format!("instruction {}: {}", m.argument + 1, m.message);
+fn all_wrong(mistakes: Vec<ParseError>) -> ArgError {
+    let said = |m: &ParseError| format!("instruction {}: {}", m.argument + 1, m.message);
     let words: Vec<String> = mistakes.iter().map(said).collect();
     let clicks: Vec<&str> = mistakes.iter().map(|m| m.click.as_str()).collect();
     let error = ArgError::new(words.join("; ")).click(clicks.join("\n"));
@@ -351,7 +352,7 @@ struct Site<'a> {
     said: &'a mut Said,
 }
 
-impl World for Site<'_> {
+impl Environment for Site<'_> {
     fn name(&self) -> &str {
         self.desk.name()
     }
@@ -396,7 +397,7 @@ impl World for Site<'_> {
     fn report(&mut self, text: &str) {
         self.desk.chatter(text);
     }
-    fn complain(&mut self, message: &str) {
+    fn report_error(&mut self, message: &str) {
         match self.said {
             Said::Kept(complaints) => complaints.push(message.to_owned()),
             Said::Aloud { whose_is_known } => {
@@ -417,7 +418,7 @@ impl World for Site<'_> {
         saved.map_err(|e| format!("{file}: {}", io_error_text(&e)))
     }
     fn load(&mut self, function: &str, file: &str) -> Result<String, String> {
-        let read = self.files.read(function, file, LONGEST);
+        let read = self.files.read(function, file, MAX_VALUE_LEN);
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         read.map(text).map_err(|error| self.desk.words(&error))
     }

@@ -1,7 +1,7 @@
 //! `EXPUnqueue`: from pull to push, at random times.
 
 use castanet_engine::prelude::*;
-use castanet_kit::chance::Chance;
+use castanet_kit::rng::Rng;
 
 /// Pulls packets at a rate and at random times, and pushes them on.
 ///
@@ -50,7 +50,7 @@ pub struct EXPUnqueue {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct Due {
-    chance: Option<Chance>,
+    chance: Option<Rng>,
     /// When the next is due that has not been counted yet.
     next: Time,
     /// How many are due.
@@ -78,10 +78,10 @@ impl EXPUnqueue {
     /// Counts what has become due.
     fn refill(&self, due: &mut Due, cx: &mut Cx) {
         let now = cx.now();
-        let new = || Chance::new(if self.seed == 0 { cx.random() } else { self.seed });
+        let new = || Rng::new(if self.seed == 0 { cx.random() } else { self.seed });
         let first = due.chance.is_none();
         let chance = due.chance.get_or_insert_with(new);
-        let mut gap = || Duration::from_nanos(chance.gap(self.rate as f64));
+        let mut gap = || Duration::from_nanos(chance.exponential_gap(self.rate as f64));
         if first {
             due.next = now + gap();
         }

@@ -71,6 +71,6 @@ impl PerPacket for StrideSwitch {
 
     #[inline]
     fn packet(&self, turns: &mut Turns, _: &mut Packet) -> Port {
-        turns.stride.turn(|_| true).and_then(Port::new).unwrap_or(Port::DROP)
+        turns.stride.schedule(|_| true).and_then(Port::new).unwrap_or(Port::DROP)
     }
 }

@@ -2,7 +2,7 @@
 
 use castanet_engine::prelude::*;
 use castanet_engine::router::Loads;
-use castanet_kit::balance::{Move, Order, Task, moves};
+use castanet_kit::balance::{Move, Order, Task, plan_moves};
 
 /// Moves tasks between workers, so that all of them have as much to do.
 ///
@@ -89,6 +89,6 @@ impl BalancedThreadSched {
             .collect();
         let stays = last.stays.iter().zip(&now.stays).map(|(last, now)| between(*last, *now));
         let order = if self.increasing { Order::Increasing } else { Order::Decreasing };
-        moves(&tasks, &stays.collect::<Vec<_>>(), order, (interval / LEAST).as_nanos() as u64)
+        plan_moves(&tasks, &stays.collect::<Vec<_>>(), order, (interval / LEAST).as_nanos() as u64)
     }
 }

@@ -72,7 +72,7 @@ impl PerBatch for AnonymizeIPAddr {
         for packet in &mut batch {
             let at = packet.network_offset().and_then(|at| usize::try_from(at).ok());
             if let Some(bytes) = at.and_then(|at| packet.bytes_mut().get_mut(at..)) {
-                castanet_kit::anonymize::datagram(map, bytes);
+                castanet_kit::anonymize::anonymize_datagram(map, bytes);
             }
         }
         cx.emit_batch((), batch);

@@ -4,7 +4,7 @@ use crate::ip::encap::Numbers;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ipv4Header;
 use castanet_engine::wire::gtp_tunnel::{Flow, Tunnel};
-use castanet_kit::gtp_tunnels::{Tunnels, Way};
+use castanet_kit::gtp_tunnels::{ReturnPath, Tunnels};
 
 /// Puts packets that answer users' into the tunnels that a `GTPTable` has found to lead back.
 ///
@@ -88,10 +88,10 @@ impl PerBatch for GTPLookup {
 /// Puts a packet into the tunnel that leads back.
 fn back(tunnels: &Tunnels, numbers: &mut Numbers, packet: &mut Packet) -> Exit {
     let Some(flow) = Flow::from_packet(packet.bytes()) else { return Exit::Unknown };
-    let tunnel = match tunnels.way(flow) {
-        Way::By(tunnel) => tunnel,
-        Way::Unresolved => return Exit::Unresolved,
-        Way::Unknown => return Exit::Unknown,
+    let tunnel = match tunnels.return_path(flow) {
+        ReturnPath::Via(tunnel) => tunnel,
+        ReturnPath::Unresolved => return Exit::Unresolved,
+        ReturnPath::Unknown => return Exit::Unknown,
     };
     if packet.len() + Tunnel::OVERHEAD > usize::from(u16::MAX) {
         return Exit::TooLong;

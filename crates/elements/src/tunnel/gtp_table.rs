@@ -79,7 +79,7 @@ impl GTPTable {
         };
         packet.pull_front(start);
         let (flow, now) = (Flow::from_packet(packet.bytes()), cx.now().nanos());
-        if tunnels.came(tunnel, flow, now)
+        if tunnels.record_packet(tunnel, flow, now)
             && let Some(flow) = flow
         {
             self.ask(tunnel, flow.src.0, tunnels, cx);
@@ -104,7 +104,7 @@ impl GTPTable {
         let Some(mut packet) = cx.copy_in(&bytes) else { return };
         packet.set_network_header(0, Ipv4Header::LEN);
         packet.set_dst(self.ping_dst);
-        tunnels.asked(tunnel, ping, cx.now().nanos());
+        tunnels.record_ping(tunnel, ping, cx.now().nanos());
         cx.emit(Exit::Ping, packet);
     }
 }
@@ -140,7 +140,7 @@ impl PerBatch for GTPTable {
                     Some((Ping::from_reply(packet.bytes().get(start..)?)?, back))
                 });
                 match answer {
-                    Some((ping, back)) if tunnels.answered(ping, back) => {
+                    Some((ping, back)) if tunnels.record_reply(ping, back) => {
                         cx.consume(packet.into());
                     }
                     _ => cx.emit(Exit::NoAnswer, packet),

@@ -4,7 +4,7 @@ use super::code::{
     Code, IF_IS, IF_IS_NOT, IF_MORE, IF_WORD_AT_MOST, IF_WORD_IS, Label, R1, Register,
 };
 use crate::sys::xdp::{self, XDP_PASS};
-use castanet_kit::classify::{Base, Next, Pattern, Rule, Steps, Test};
+use castanet_kit::classify::{Base, Branch, Pattern, Rule, Steps, Test};
 use castanet_wire::{Ethernet, Vlan, ether_type};
 use std::io;
 
@@ -132,9 +132,9 @@ fn run_ip(code: &mut Code, steps: &Steps, network: usize, ends: Ends) {
 fn run(code: &mut Code, steps: &Steps, network: usize, ends: Ends) {
     let labels: Vec<Label> = steps.iter().map(|_| code.label()).collect();
     let lead = |next| match next {
-        Next::Step(step) => labels[step],
-        Next::Output(_) => ends.chosen,
-        Next::Drop => ends.other,
+        Branch::Step(step) => labels[step],
+        Branch::Output(_) => ends.chosen,
+        Branch::Drop => ends.other,
     };
     code.jump(lead(steps.start()));
     for (step, label) in steps.iter().zip(&labels) {

@@ -94,7 +94,7 @@ impl<K: Family> Keys<K> {
     /// What was found for a packet.
     #[inline]
     pub(super) fn looked(&self, (number, swapped): (u32, bool)) -> Option<Hit> {
-        let (id, is_second) = self.slots.get(number as usize)?.found()?;
+        let (id, is_second) = self.slots.get(number as usize)?.entry()?;
         Some(Hit { id, is_second, swapped })
     }
 

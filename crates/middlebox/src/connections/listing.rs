@@ -132,13 +132,13 @@ impl Connections {
         from: u64,
     ) -> (String, Option<u64>) {
         let Some(table) = side.table() else { return (String::new(), None) };
-        let (some, next) = table.some(usize::try_from(from).unwrap_or(usize::MAX), PIECE);
+        let (some, next) = table.iter_range(usize::try_from(from).unwrap_or(usize::MAX), PIECE);
         let lines = some.map(|(id, key, tracked)| {
             let (from, to) = tracked.ends(key);
             let (from, to) = (from.ends(), to.ends());
             let mut line = self.line(&from, &tracked.own, places);
             if verbose {
-                let left = table.ends(id).saturating_sub(now).div_ceil(1_000_000_000);
+                let left = table.deadline(id).saturating_sub(now).div_ceil(1_000_000_000);
                 let _ = write!(line, " expires {left} s");
                 if from.proto == ip_proto::TCP {
                     let [forward, reverse] = tracked.flags().map(letters);

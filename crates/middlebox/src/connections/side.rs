@@ -5,7 +5,7 @@ use super::mapping::{Direction, Mapped, Shifts};
 use super::shelf::Shelf;
 use super::tracked::Tracked;
 use crate::rules::Timeouts;
-use castanet_kit::flow::{Counts, Flows, Id, Slot, Wait};
+use castanet_kit::flow::{Counts, ExclusiveAccess, Flows, Id, Slot};
 
 /// Connections.
 pub(super) struct Side<K: Family>(Option<Flows<Tracked<K>>>);
@@ -133,12 +133,12 @@ impl<K: Family> Side<K> {
     #[inline]
     pub(super) fn current(&self, id: Id, now: u64) -> Option<&Tracked<K>> {
         let flows = self.0.as_ref()?;
-        (flows.ends(id) > now).then(|| flows.get(id))
+        (flows.deadline(id) > now).then(|| flows.get(id))
     }
 
     /// Forgets a connection that is over.
     pub(super) fn end(&mut self, id: Id, now: u64, shelf: &mut Shelf) {
-        if let Some((_, over)) = self.0.as_mut().and_then(|flows| flows.overdue(id, now)) {
+        if let Some((_, over)) = self.0.as_mut().and_then(|flows| flows.take_expired(id, now)) {
             shelf.take(over.shifts);
         }
     }
@@ -151,16 +151,16 @@ impl<K: Family> Side<K> {
         packet: Noted,
         timeouts: &Timeouts,
         now: u64,
-    ) -> Result<(), Wait> {
+    ) -> Result<(), ExclusiveAccess> {
         let Some(flows) = &self.0 else { return Ok(()) };
-        flows.put_off(id, now + packet.note(flows.get(id), timeouts))
+        flows.postpone(id, now + packet.note(flows.get(id), timeouts))
     }
 
     /// The same for who has them to himself.
     pub(super) fn keep_now(&mut self, id: Id, packet: Noted, timeouts: &Timeouts, now: u64) {
         let Some(flows) = &mut self.0 else { return };
         let timeout = packet.note(flows.get(id), timeouts);
-        flows.keep(id, now + timeout);
+        flows.set_deadline(id, now + timeout);
     }
 
     /// The ends of the packet that began a connection.

@@ -12,7 +12,7 @@ use crate::field::Layer;
 use crate::headers::Headers;
 use crate::matcher::{Places, Reference};
 use crate::rules::{Entry, Rules, Timeouts};
-use castanet_kit::flow::{Counts, Id, Tuple4, Tuple6, Wait};
+use castanet_kit::flow::{Counts, ExclusiveAccess, Id, Tuple4, Tuple6};
 use castanet_wire::{Icmp, icmp, icmp6};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -277,7 +277,7 @@ impl Connections {
         headers: &Headers,
         timeouts: &Timeouts,
         now: u64,
-    ) -> Result<(), Wait> {
+    ) -> Result<(), ExclusiveAccess> {
         // An error is no sign of life.
         if found.quoted.is_some() {
             return Ok(());

@@ -8,8 +8,8 @@ use crate::judge::rewrite;
 use crate::language::rule;
 use crate::matcher::Matcher;
 use crate::rules::Rules;
-use castanet_kit::chance::Chance;
-use castanet_kit::flow::Wait;
+use castanet_kit::flow::ExclusiveAccess;
+use castanet_kit::rng::Rng;
 use castanet_packet::Packet;
 use castanet_wire::sketch::{self, Layer};
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ struct Bench {
     in_force: InForce,
     matcher: Matcher,
     connections: Connections,
-    chance: Chance,
+    chance: Rng,
     now: u64,
 }
 
@@ -35,7 +35,7 @@ impl Bench {
             in_force,
             matcher,
             connections: Connections::default(),
-            chance: Chance::new(7),
+            chance: Rng::new(7),
             now: SECOND,
         }
     }
@@ -66,7 +66,7 @@ impl Bench {
         }
         if let Some(found) = &found {
             let timeouts = &self.in_force.rules().timeouts;
-            if connections.keep(found, bytes, &headers, timeouts, now) == Err(Wait) {
+            if connections.keep(found, bytes, &headers, timeouts, now) == Err(ExclusiveAccess) {
                 connections.keep_now(found, bytes, &headers, timeouts, now);
             }
         }

@@ -39,7 +39,7 @@ const ANSWERED: u8 = 4;
 impl<K: Family> Flow for Tracked<K> {
     type Key = K;
     #[inline]
-    fn second(&self) -> Option<&K> {
+    fn second_key(&self) -> Option<&K> {
         (self.second != K::default()).then_some(&self.second)
     }
 }
@@ -90,14 +90,14 @@ impl<K: Family> Tracked<K> {
     pub(super) fn ends(&self, first: &K) -> (K, K) {
         let turned = |key: K, swap: bool| if swap { key.reversed() } else { key };
         let from = turned(*first, self.is_swapped(false));
-        let to = self.second().map_or(from, |second| turned(*second, self.is_swapped(true)));
+        let to = self.second_key().map_or(from, |second| turned(*second, self.is_swapped(true)));
         (from, to)
     }
 
     /// Whether anything changes in its packets.
     #[inline]
     pub(super) fn changes(&self) -> bool {
-        self.second().is_some() || self.shifts.is_some()
+        self.second_key().is_some() || self.shifts.is_some()
     }
 
     /// Takes note of a packet.

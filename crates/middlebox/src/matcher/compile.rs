@@ -5,7 +5,7 @@ use super::keys::{self, Bits, Span};
 use crate::field::{Kind, Layer, Place, Spec};
 use crate::rule::{Predicate, Rule};
 use crate::value::{Condition, Value, mask4, mask6};
-use castanet_kit::rules::{Key, Masked, prefixes};
+use castanet_kit::rules::{Key, MaskedKey, prefixes};
 
 /// A rule with ranges is several keys; with more than so many, ranges are asked for later.
 const MOST: usize = 32;
@@ -14,7 +14,7 @@ const MOST: usize = 32;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Compiled {
     /// The rule can only be about packets that one of these is about.
-    pub(crate) keys: Vec<Masked>,
+    pub(crate) keys: Vec<MaskedKey>,
     /// Whether it is about all of those.
     pub(crate) is_exact: bool,
 }
@@ -75,7 +75,7 @@ fn has(layer: Layer) -> Option<Bits> {
 
 impl Compiled {
     pub(crate) fn of(rule: &Rule) -> Compiled {
-        let mut all = Compiled { keys: vec![Masked::default()], is_exact: true };
+        let mut all = Compiled { keys: vec![MaskedKey::default()], is_exact: true };
         for predicate in &rule.matches {
             let mut part = part(predicate);
             if all.keys.len() * part.rows.len() > MOST {
@@ -92,7 +92,7 @@ impl Compiled {
 }
 
 /// A key that also has these bits; none, if it has others there.
-fn narrowed(masked: Masked, bits: &Bits) -> Option<Masked> {
+fn narrowed(masked: MaskedKey, bits: &Bits) -> Option<MaskedKey> {
     let (Key(mut mask), Key(mut value)) = (*masked.mask(), *masked.value());
     let common = mask[bits.word] & bits.mask;
     if value[bits.word] & common != bits.value & common {
@@ -100,7 +100,7 @@ fn narrowed(masked: Masked, bits: &Bits) -> Option<Masked> {
     }
     mask[bits.word] |= bits.mask;
     value[bits.word] |= bits.value;
-    Some(Masked::new(Key(mask), Key(value)))
+    Some(MaskedKey::new(Key(mask), Key(value)))
 }
 
 /// What keys can say of a predicate.

@@ -10,7 +10,7 @@ pub(crate) mod tests;
 
 use crate::headers::Headers;
 use crate::holds::Seen;
-use castanet_kit::rules::{Hit, Key};
+use castanet_kit::rules::{Key, RuleMatch};
 use castanet_packet::Packet;
 use std::sync::Arc;
 
@@ -135,7 +135,9 @@ impl Matcher {
         let Matcher { tables, keys, met, .. } = self;
         let keys = keys.get(..self.asked).unwrap_or_default();
         met.clear();
-        tables.table.each_of(keys, |Hit { key, rule }| met.push(Met { key, rule: Number(rule) }));
+        tables.table.for_each_match_of(keys, |RuleMatch { key, rule }| {
+            met.push(Met { key, rule: Number(rule) })
+        });
         if self.has_others {
             met.retain(|met| keys.get(met.key as usize).is_some_and(keys::is_of_ip));
         }

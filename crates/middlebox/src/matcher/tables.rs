@@ -6,7 +6,7 @@ use super::places::{Number, Places, VAGUE};
 use crate::holds::Seen;
 use crate::rules::{Change, Entry, Rules};
 use castanet_kit::parallel;
-use castanet_kit::rules::{Key, Mask, Table, WORDS};
+use castanet_kit::rules::{Key, MaskStats, Table, WORDS};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ impl Tables {
         let unused = is_used.iter().enumerate().filter(|(_, is_used)| !**is_used);
         unused.for_each(|(slot, _)| self.take(slot));
         if new.len() > MANY {
-            self.table.expect_many();
+            self.table.defer_probes();
         }
         for some in new.chunks(ROUND) {
             let compiled = parallel::map(some, MANY, |(_, entry)| Compiled::of(&entry.rule));
@@ -109,7 +109,7 @@ impl Tables {
         let mut key = Key::default();
         keys::fill(&mut key, seen.bytes, seen.headers, self.with_options);
         found.clear();
-        self.table.each(&key, |rule| found.push(rule));
+        self.table.for_each_match(&key, |rule| found.push(rule));
         self.retain(seen, found);
     }
 
@@ -126,7 +126,7 @@ impl Tables {
     }
 
     /// The masks of the rules.
-    pub fn masks(&self) -> impl Iterator<Item = Mask> {
+    pub fn masks(&self) -> impl Iterator<Item = MaskStats> {
         self.table.masks()
     }
 

@@ -64,8 +64,8 @@ impl Subject for Table {
         let found = &mut found[..keys.len()];
         flows.find_all(keys, found);
         let mut count = 0;
-        for (id, _) in found.iter().filter_map(|slot| slot.found()) {
-            flows.keep(id, *now + ENDS).packets += 1;
+        for (id, _) in found.iter().filter_map(|slot| slot.entry()) {
+            flows.set_deadline(id, *now + ENDS).packets += 1;
             count += 1;
         }
         count
@@ -75,7 +75,7 @@ impl Subject for Table {
         let mut count = 0;
         for key in keys {
             if let Some((id, _)) = self.flows.find(key) {
-                self.flows.keep(id, self.now + ENDS).packets += 1;
+                self.flows.set_deadline(id, self.now + ENDS).packets += 1;
                 count += 1;
             }
         }
