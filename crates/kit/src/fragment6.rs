@@ -35,7 +35,12 @@ pub fn divide<'a>(packet: &'a [u8], upper: &UpperLayer, mtu: usize) -> Option<Fr
     let (head, body) = packet.split_at_checked(Ipv6Header::LEN + upper.per_fragment_len)?;
     let room = mtu.checked_sub(head.len() + Fragment6::LEN)? & !7;
     let whole = upper.fragment.is_none() && body.len() <= usize::from(u16::MAX);
-    (whole && room >= 8).then_some(Fragmentation { head, body, last: upper.last_per_fragment, room })
+    (whole && room >= 8).then_some(Fragmentation {
+        head,
+        body,
+        last: upper.last_per_fragment,
+        room,
+    })
 }
 
 impl Fragmentation<'_> {
