@@ -1,44 +1,47 @@
-//! What becomes of a burst of packets.
+//! Evaluates bursts of packets: lookups, rules, connections, exits.
 
-use crate::books::Books;
-use crate::connections::{Connections, Ends, Exchanged, Finding, Found, Fresh, Looked, exchange};
-use crate::exits::Exit;
+use crate::connections::{
+    Connections, CreateResult, LookupKey, LookupResult, PacketConnection, Tuple, TupleRewrite,
+    rewrite_tuple4,
+};
+use crate::exit::Exit;
 use crate::fragments::HeldFragment;
-use crate::headers::{Headers, NonIp};
-use crate::holds::Seen;
+use crate::headers::{Headers, NonIpKind};
 use crate::interfaces::Interfaces;
-use crate::judge::{is_dropped, rewrite};
-use crate::matcher::{ACCEPTS, CHANGES, DROPS, STATEFUL, VAGUE};
-use crate::rules::{Entry, Other, Rules};
+use crate::match_packet::PacketView;
+use crate::matcher::{ACCEPTS, CHANGES, DROPS, INEXACT, STATEFUL};
+use crate::rule_set::{Entry, NonIpPolicy, RuleSet};
+use crate::state::MiddleboxState;
+use crate::verdict::{is_dropped, rewrite};
 use castanet_engine::prelude::*;
 use castanet_kit::flow::ExclusiveAccess;
 use castanet_kit::fragment_tracker::FragmentTracker;
 use std::sync::Arc;
 
-/// How many connections that are over are looked at for each burst, at the most.
+/// Maximum number of expired connections that are removed per burst.
 const EXPIRE: usize = 64;
 
-/// What is known of a packet of a burst before its turn comes. Not its headers: to find those
-/// of most packets again costs less than to keep them.
+/// The lookups of one packet of a burst. The headers are not kept: parsing those of most packets
+/// again costs less than storing them.
 #[derive(Clone, Copy)]
-pub(crate) struct Look {
-    looked: Looked,
-    /// Its number among those whose rules were looked up, if it is one.
-    asked: Option<u32>,
+pub(crate) struct PacketLookup {
+    key: LookupKey,
+    /// Index of the packet among those whose rules were looked up, if it is one of them.
+    match_index: Option<u32>,
 }
 
-/// A packet's connection, and where its headers are.
+/// A packet's connection, with the table that holds it and the packet's headers.
 #[derive(Clone, Copy)]
-pub(crate) struct Of<'c> {
+pub(crate) struct ConnectionRef<'c> {
     pub(crate) connections: &'c Connections,
-    pub(crate) found: &'c Found,
+    pub(crate) connection: &'c PacketConnection,
     pub(crate) headers: &'c Headers,
 }
 
-/// The rules that packets of an input pass.
+/// Context in which packets of one input are evaluated.
 #[derive(Clone, Copy)]
-pub(crate) struct Pass<'m> {
-    pub(crate) rules: &'m Rules,
+pub(crate) struct HookContext<'m> {
+    pub(crate) rules: &'m RuleSet,
     pub(crate) interfaces: &'m Interfaces,
     pub(crate) connections: &'m Common<Connections>,
     pub(crate) datagrams: &'m Common<FragmentTracker<HeldFragment>>,
@@ -46,471 +49,516 @@ pub(crate) struct Pass<'m> {
     pub(crate) port: usize,
 }
 
-impl Pass<'_> {
-    /// Lets a burst pass.
-    pub(crate) fn burst(&self, books: &mut Books, batch: Batch, cx: &mut Cx) {
-        if let Some(odd) = self.whole(books, batch, cx) {
-            self.piecewise(books, odd, cx);
+impl HookContext<'_> {
+    /// Evaluates a burst and emits its packets.
+    pub(crate) fn process_burst(&self, state: &mut MiddleboxState, batch: Batch, cx: &mut Cx) {
+        if let Some(returned) = self.process_whole(state, batch, cx) {
+            self.process_with_fragments(state, returned, cx);
         }
     }
 
-    /// Lets a burst of whole packets pass; gives back one in which others are, where rules look
-    /// behind their IP headers.
-    pub(crate) fn whole(&self, books: &mut Books, mut batch: Batch, cx: &mut Cx) -> Option<Batch> {
-        let mut fates = std::mem::take(&mut books.fates);
+    /// Evaluates a burst of whole packets and routes it. Returns the burst unchanged if it has
+    /// fragments or truncated headers and the rule set tracks fragments.
+    pub(crate) fn process_whole(
+        &self,
+        state: &mut MiddleboxState,
+        mut batch: Batch,
+        cx: &mut Cx,
+    ) -> Option<Batch> {
+        let mut fates = std::mem::take(&mut state.fates);
         fates.clear();
-        let is_odd = match self.rules.stateful() {
-            0 => self.stateless(books, &mut batch, &mut fates, cx),
-            _ => self.stateful(books, &mut batch, &mut fates, cx),
+        let needs_slow_path = match self.rules.stateful() {
+            0 => self.process_stateless(state, &mut batch, &mut fates, cx),
+            _ => self.process_stateful(state, &mut batch, &mut fates, cx),
         };
-        let odd = if is_odd {
+        let returned = if needs_slow_path {
             Some(batch)
         } else {
             cx.route(batch, &fates);
             None
         };
-        books.fates = fates;
-        odd
+        state.fates = fates;
+        returned
     }
 
-    /// Where no rule is about connections. Whether the burst is for [`Pass::piecewise`].
-    fn stateless(
+    /// Evaluates a burst under a rule set without stateful rules. Returns whether the burst is for
+    /// [`HookContext::process_with_fragments`] instead.
+    fn process_stateless(
         &self,
-        books: &mut Books,
+        state: &mut MiddleboxState,
         batch: &mut Batch,
         fates: &mut Vec<u8>,
         cx: &mut Cx,
     ) -> bool {
-        books.matcher.begin();
-        let mut is_odd = false;
-        batch.iter().for_each(|packet| is_odd |= books.matcher.ask_any(packet));
-        if is_odd && self.rules.follow_fragments() {
+        state.matcher.start_burst();
+        let mut needs_slow_path = false;
+        batch.iter().for_each(|packet| needs_slow_path |= state.matcher.push_packet(packet));
+        if needs_slow_path && self.rules.tracks_fragments() {
             return true;
         }
-        books.matcher.look();
+        state.matcher.look_up();
         for (number, packet) in batch.iter_mut().enumerate() {
-            // Nothing waits here.
-            let exit = self.by_rules(books, number as u32, packet, cx).unwrap_or(self.on());
+            // Without stateful rules no packet needs exclusive access.
+            let exit =
+                self.apply_stateless(state, number as u32, packet, cx).unwrap_or(self.forward());
             fates.push(exit.index());
         }
-        if books.matcher.has_others() {
-            self.others(batch, fates);
+        if state.matcher.has_non_ip() {
+            self.set_non_ip_exits(batch, fates);
         }
         false
     }
 
-    /// The packets of a burst that have no IP header.
+    /// Sets the exits of the packets without an IP header.
     #[cold]
-    fn others(&self, batch: &Batch, fates: &mut [u8]) {
+    fn set_non_ip_exits(&self, batch: &Batch, fates: &mut [u8]) {
         for (packet, fate) in batch.iter().zip(fates) {
             if Headers::find(packet).is_none() {
-                *fate = self.other(packet).index();
+                *fate = self.non_ip_exit(packet).index();
             }
         }
     }
 
-    /// The exit of a packet that has no IP header.
-    pub(crate) fn other(&self, packet: &Packet) -> Exit {
-        match (NonIp::of(packet), self.rules.other) {
-            (NonIp::Malformed, _) => Exit::Malformed,
-            (_, Other::Accept) | (NonIp::Arp, Other::Arp) => self.on(),
-            (_, Other::Arp | Other::Drop) => Exit::Other,
+    /// Returns the exit of a packet without an IP header.
+    pub(crate) fn non_ip_exit(&self, packet: &Packet) -> Exit {
+        match (NonIpKind::of(packet), self.rules.other) {
+            (NonIpKind::Malformed, _) => Exit::Malformed,
+            (_, NonIpPolicy::Accept) | (NonIpKind::Arp, NonIpPolicy::Arp) => self.forward(),
+            (_, NonIpPolicy::Arp | NonIpPolicy::Drop) => Exit::Other,
         }
     }
 
-    /// Where some are: at first as far as connections need not be changed. Whether the burst is
-    /// for [`Pass::piecewise`].
-    fn stateful(
+    /// Evaluates a burst under a rule set with stateful rules: first all packets that need only
+    /// shared access to the connections, then the deferred ones with exclusive access. Returns
+    /// whether the burst is for [`HookContext::process_with_fragments`] instead.
+    fn process_stateful(
         &self,
-        books: &mut Books,
+        state: &mut MiddleboxState,
         batch: &mut Batch,
         fates: &mut Vec<u8>,
         cx: &mut Cx,
     ) -> bool {
-        let mut looks = std::mem::take(&mut books.looks);
-        books.late.clear();
+        let mut lookups = std::mem::take(&mut state.lookups);
+        state.deferred.clear();
         let done = self.connections.read(|connections| {
-            if self.look(books, connections, batch, &mut looks) {
+            if self.look_up(state, connections, batch, &mut lookups) {
                 return None;
             }
-            for (number, (packet, look)) in batch.iter_mut().zip(&looks).enumerate() {
+            for (number, (packet, lookup)) in batch.iter_mut().zip(&lookups).enumerate() {
                 let exit = match Headers::plain(packet) {
-                    Some(headers) => self.decide(books, connections, look, &headers, packet, cx),
-                    None => self.decide_odd(books, connections, look, packet, cx),
+                    Some(headers) => {
+                        self.evaluate(state, connections, lookup, &headers, packet, cx)
+                    }
+                    None => self.evaluate_slow_path(state, connections, lookup, packet, cx),
                 };
                 let exit = exit.unwrap_or_else(|ExclusiveAccess| {
-                    books.late.push(number as u32);
-                    self.on()
+                    state.deferred.push(number as u32);
+                    self.forward()
                 });
                 fates.push(exit.index());
             }
             Some((connections.is_due(now(cx)), connections.len() > 0))
         });
         let Some((is_due, is_any)) = done else {
-            books.looks = looks;
+            state.lookups = lookups;
             return true;
         };
-        if is_due || !books.late.is_empty() {
+        if is_due || !state.deferred.is_empty() {
             self.connections.change(|connections| {
-                connections.forget(now(cx), EXPIRE);
-                self.late(books, connections, &looks, batch, fates, cx);
+                connections.expire(now(cx), EXPIRE);
+                self.process_deferred(state, connections, &lookups, batch, fates, cx);
             });
         }
-        if is_any || !books.late.is_empty() {
-            books.wait(cx);
+        if is_any || !state.deferred.is_empty() {
+            state.schedule_expiry(cx);
         }
-        books.looks = looks;
+        state.lookups = lookups;
         false
     }
 
-    /// The packets that waited, in their order.
-    fn late(
+    /// Evaluates the deferred packets, in their order, with exclusive access to the connections.
+    fn process_deferred(
         &self,
-        books: &mut Books,
+        state: &mut MiddleboxState,
         connections: &mut Connections,
-        looks: &[Look],
+        lookups: &[PacketLookup],
         batch: &mut Batch,
         fates: &mut [u8],
         cx: &mut Cx,
     ) {
-        books.matcher.again();
-        let late = std::mem::take(&mut books.late);
-        let mut waiting = late.iter().map(|&number| number as usize).peekable();
-        let all = batch.iter_mut().zip(looks).zip(fates).enumerate();
-        for (_, ((packet, look), fate)) in all.filter(|(n, _)| waiting.next_if_eq(n).is_some()) {
-            *fate = self.decide_late(books, connections, look, packet, cx).index();
+        state.matcher.rewind();
+        let deferred = std::mem::take(&mut state.deferred);
+        let mut waiting = deferred.iter().map(|&number| number as usize).peekable();
+        let all = batch.iter_mut().zip(lookups).zip(fates).enumerate();
+        for (_, ((packet, lookup), fate)) in all.filter(|(n, _)| waiting.next_if_eq(n).is_some()) {
+            *fate = self.evaluate_exclusive(state, connections, lookup, packet, cx).index();
         }
-        books.late = late;
+        state.deferred = deferred;
     }
 
-    /// Looks for headers, connections and rules of all packets, each for all at once; or says that
-    /// some packet is a fragment, or cut short.
-    fn look(
+    /// Looks up the connections and the rules of all packets, each in one batch. Returns true
+    /// without a rule lookup if a packet is a fragment or has truncated headers.
+    fn look_up(
         &self,
-        books: &mut Books,
+        state: &mut MiddleboxState,
         connections: &Connections,
         batch: &Batch,
-        looks: &mut Vec<Look>,
+        lookups: &mut Vec<PacketLookup>,
     ) -> bool {
-        let Books { asked, matcher, .. } = books;
-        let mut is_odd = false;
-        looks.clear();
-        asked.begin();
+        let MiddleboxState { lookup_batch, matcher, .. } = state;
+        let mut needs_slow_path = false;
+        lookups.clear();
+        lookup_batch.clear();
         for packet in batch.iter() {
-            let looked = match Headers::plain(packet) {
-                Some(headers) => asked.ask(packet.bytes(), &headers),
-                None => Headers::find(packet).map_or(Looked::Alone, |headers| {
-                    is_odd |= headers.is_fragment || headers.is_cut();
-                    asked.ask(packet.bytes(), &headers)
+            let key = match Headers::plain(packet) {
+                Some(headers) => lookup_batch.push(packet.bytes(), &headers),
+                None => Headers::find(packet).map_or(LookupKey::Unbatched, |headers| {
+                    needs_slow_path |= headers.is_fragment || headers.is_cut();
+                    lookup_batch.push(packet.bytes(), &headers)
                 }),
             };
-            looks.push(Look { looked, asked: None });
+            lookups.push(PacketLookup { key, match_index: None });
         }
-        if is_odd {
+        if needs_slow_path {
             return true;
         }
-        asked.look(connections);
-        // If all rules are about connections, a packet of one is no other rule's business.
+        lookup_batch.look_up(connections);
+        // If all rules are stateful, a packet of a known connection needs no rule lookup.
         let is_only = self.rules.stateful() == self.rules.len();
         let mut count = 0;
-        matcher.begin();
-        for (packet, look) in batch.iter().zip(looks) {
-            if is_only && asked.is_known(look.looked) {
+        matcher.start_burst();
+        for (packet, lookup) in batch.iter().zip(lookups) {
+            if is_only && lookup_batch.is_known(lookup.key) {
                 continue;
             }
             if let Some(headers) = Headers::find(packet) {
-                matcher.ask(packet.bytes(), &headers);
-                look.asked = Some(count);
+                matcher.push(packet.bytes(), &headers);
+                lookup.match_index = Some(count);
                 count += 1;
             }
         }
-        matcher.look();
+        matcher.look_up();
         false
     }
 
     #[inline]
-    pub(crate) fn on(&self) -> Exit {
+    pub(crate) fn forward(&self) -> Exit {
         Exit::Out(self.port as u8)
     }
 
-    /// What becomes of a packet, if nothing is to be changed for it but what many may change.
+    /// Evaluates a packet with shared access. Returns `Wait` if a connection must be created,
+    /// removed or otherwise changed with exclusive access.
     #[inline]
-    fn decide(
+    fn evaluate(
         &self,
-        books: &mut Books,
+        state: &mut MiddleboxState,
         connections: &Connections,
-        look: &Look,
+        lookup: &PacketLookup,
         headers: &Headers,
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Result<Exit, ExclusiveAccess> {
         let (bytes, now) = (packet.bytes(), now(cx));
-        // By reference: a copy would wait for what was just written.
-        match (&connections.find((&books.asked, look.looked), bytes, headers, now), look.asked) {
-            (Finding::Of(found), asked) => {
-                let own = self.own(books, connections, found).ok_or(ExclusiveAccess)?;
-                connections.keep(found, bytes, headers, &self.rules.timeouts, now)?;
-                let of = Of { connections, found, headers };
-                Ok(self.of_connection(books, (of, own), asked, packet, cx))
+        // By reference: a copy would stall on the store that has just been made.
+        match (
+            &connections.find((&state.lookup_batch, lookup.key), bytes, headers, now),
+            lookup.match_index,
+        ) {
+            (LookupResult::Connection(connection), match_index) => {
+                let own_actions = self
+                    .connection_actions(state, connections, connection)
+                    .ok_or(ExclusiveAccess)?;
+                connections.refresh(connection, bytes, headers, &self.rules.timeouts, now)?;
+                let of = ConnectionRef { connections, connection, headers };
+                Ok(self.apply_connection(state, (of, own_actions), match_index, packet, cx))
             }
-            // What is no connection's may have become one's by those who wait.
-            (Finding::None, Some(asked)) if books.late.is_empty() => {
-                self.by_rules(books, asked, packet, cx)
+            // A deferred packet of the burst may create the connection of this packet.
+            (LookupResult::None, Some(match_index)) if state.deferred.is_empty() => {
+                self.apply_stateless(state, match_index, packet, cx)
             }
-            (Finding::None | Finding::Wait, _) => Err(ExclusiveAccess),
+            (LookupResult::None | LookupResult::NeedsWrite, _) => Err(ExclusiveAccess),
         }
     }
 
-    /// The same where its headers are not plain.
+    /// As [`HookContext::evaluate`], for packets without plain headers.
     #[inline(never)]
-    fn decide_odd(
+    fn evaluate_slow_path(
         &self,
-        books: &mut Books,
+        state: &mut MiddleboxState,
         connections: &Connections,
-        look: &Look,
+        lookup: &PacketLookup,
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Result<Exit, ExclusiveAccess> {
         match Headers::find(packet) {
-            Some(headers) => self.decide(books, connections, look, &headers, packet, cx),
-            None => Ok(self.other(packet)),
+            Some(headers) => self.evaluate(state, connections, lookup, &headers, packet, cx),
+            None => Ok(self.non_ip_exit(packet)),
         }
     }
 
-    /// What becomes of a packet by the rules it met, the one of that number that was asked
-    /// about; it waits, if it may begin a connection.
+    /// Applies the rules that matched packet `match_index`. Returns `Wait` if a stateful rule
+    /// matched, which may create a connection.
     #[inline]
-    fn by_rules(
+    fn apply_stateless(
         &self,
-        books: &mut Books,
-        asked: u32,
+        state: &mut MiddleboxState,
+        match_index: u32,
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Result<Exit, ExclusiveAccess> {
-        const SLOW: u8 = CHANGES | STATEFUL | VAGUE;
-        let does = books.matcher.counted(asked, SLOW, packet.len());
-        if does & STATEFUL != 0 {
+        const SLOW: u8 = CHANGES | STATEFUL | INEXACT;
+        let actions = state.matcher.count_unless(match_index, SLOW, packet.len());
+        if actions & STATEFUL != 0 {
             return Err(ExclusiveAccess);
         }
-        if does & SLOW != 0 {
-            return Ok(self.slowly(books, Some(asked), None, packet, cx));
+        if actions & SLOW != 0 {
+            return Ok(self.apply_slow_path(state, Some(match_index), None, packet, cx));
         }
-        Ok(if does & (ACCEPTS | DROPS) == DROPS { Exit::Rule } else { self.on() })
+        Ok(if actions & (ACCEPTS | DROPS) == DROPS { Exit::Rule } else { self.forward() })
     }
 
-    /// What a connection's rules do together; nothing, if they are all gone.
+    /// Returns the union of the actions of the connection's rules; `None` if all of them have been
+    /// removed.
     #[inline(always)]
-    pub(crate) fn own(
+    pub(crate) fn connection_actions(
         &self,
-        books: &Books,
+        state: &MiddleboxState,
         connections: &Connections,
-        found: &Found,
+        connection: &PacketConnection,
     ) -> Option<u8> {
-        let rules = connections.own(found);
-        let own = rules.iter().filter_map(|&it| books.matcher.places().does_of(it));
-        // Another worker may know rules that are new here.
-        let is_new = || rules.iter().any(|it| it.is_behind(self.rules.last_id()));
-        own.reduce(|all, does| all | does).or_else(|| is_new().then_some(0))
+        let rules = connections.rule_refs(connection);
+        let own_actions = rules.iter().filter_map(|&it| state.matcher.slots().actions_of(it));
+        // Another worker may already have rules that this worker has not.
+        let is_new = || rules.iter().any(|it| it.is_newer_than(self.rules.last_id()));
+        own_actions.reduce(|all, actions| all | actions).or_else(|| is_new().then_some(0))
     }
 
-    /// What becomes of a packet of a connection.
+    /// Applies the rules and the translation of a connection to a packet.
     #[inline(always)]
-    fn of_connection(
+    fn apply_connection(
         &self,
-        books: &mut Books,
-        (of, own): (Of, u8),
-        asked: Option<u32>,
+        state: &mut MiddleboxState,
+        (of, own_actions): (ConnectionRef, u8),
+        match_index: Option<u32>,
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Exit {
-        let (Of { connections, found, headers }, matcher) = (of, &mut books.matcher);
-        let others = asked.map_or(0, |asked| matcher.stateless_does(asked));
-        let does = own & !VAGUE | others;
-        if does & (CHANGES | VAGUE) != 0 {
-            return self.slowly(books, asked, Some(of), packet, cx);
+        let (ConnectionRef { connections, connection, headers }, matcher) =
+            (of, &mut state.matcher);
+        let others = match_index.map_or(0, |match_index| matcher.stateless_actions(match_index));
+        let actions = own_actions & !INEXACT | others;
+        if actions & (CHANGES | INEXACT) != 0 {
+            return self.apply_slow_path(state, match_index, Some(of), packet, cx);
         }
-        for &rule in connections.own(found) {
-            if matcher.places().does_of(rule).is_some() {
+        for &rule in connections.rule_refs(connection) {
+            if matcher.slots().actions_of(rule).is_some() {
                 matcher.count(rule.slot, packet.len());
             }
         }
-        if let Some(asked) = asked {
-            matcher.count_stateless(asked, packet.len());
+        if let Some(match_index) = match_index {
+            matcher.count_stateless(match_index, packet.len());
         }
-        if does & (ACCEPTS | DROPS) == DROPS {
+        if actions & (ACCEPTS | DROPS) == DROPS {
             return Exit::Rule;
         }
-        match connections.exchanged(found) {
-            Exchanged::Nothing => {}
-            Exchanged::Ends(to) => {
+        match connections.tuple_rewrite(connection) {
+            TupleRewrite::None => {}
+            TupleRewrite::Tuple4(to) => {
                 let is_followed = destination(packet, headers) == Some(packet.dst());
-                exchange(packet.bytes_mut(), headers, &to);
+                rewrite_tuple4(packet.bytes_mut(), headers, &to);
                 if is_followed {
                     packet.set_dst(to.dst().0);
                 }
             }
-            Exchanged::More => {
-                let mapped = connections.mapped(found);
-                rewrite(packet, *headers, std::iter::empty(), mapped.as_ref(), None, self.mtu);
+            TupleRewrite::Full => {
+                let mapping = connections.mapping(connection);
+                rewrite(packet, *headers, std::iter::empty(), mapping.as_ref(), None, self.mtu);
             }
         }
-        self.on()
+        self.forward()
     }
 
-    /// What becomes of a packet that waited.
-    fn decide_late(
+    /// Evaluates a deferred packet, with exclusive access to the connections.
+    fn evaluate_exclusive(
         &self,
-        books: &mut Books,
+        state: &mut MiddleboxState,
         connections: &mut Connections,
-        look: &Look,
+        lookup: &PacketLookup,
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Exit {
-        let Some(headers) = Headers::find(packet) else { return self.on() };
+        let Some(headers) = Headers::find(packet) else { return self.forward() };
         let (bytes, now) = (packet.bytes(), now(cx));
-        let found = connections.find_now((&books.asked, look.looked), bytes, &headers, now);
-        if let Some(found) = &found {
-            if let Some(own) = self.own(books, connections, found) {
-                connections.keep_now(found, bytes, &headers, &self.rules.timeouts, now);
-                let of = Of { connections, found, headers: &headers };
-                return self.of_connection(books, (of, own), look.asked, packet, cx);
+        let connection =
+            connections.find_exclusive((&state.lookup_batch, lookup.key), bytes, &headers, now);
+        if let Some(connection) = &connection {
+            if let Some(own_actions) = self.connection_actions(state, connections, connection) {
+                connections.refresh_exclusive(
+                    connection,
+                    bytes,
+                    &headers,
+                    &self.rules.timeouts,
+                    now,
+                );
+                let of = ConnectionRef { connections, connection, headers: &headers };
+                return self.apply_connection(
+                    state,
+                    (of, own_actions),
+                    lookup.match_index,
+                    packet,
+                    cx,
+                );
             }
-            connections.remove(found);
+            connections.remove(connection);
         }
-        self.meet(books, look.asked, (packet.bytes(), &headers));
-        match self.begun(books, connections, (packet.bytes(), &headers), cx) {
-            Ok(begun) => {
+        self.match_rules(state, lookup.match_index, (packet.bytes(), &headers));
+        match self.create_connection(state, connections, (packet.bytes(), &headers), cx) {
+            Ok(created) => {
                 let headers = &headers;
-                let of = begun.as_ref().map(|found| Of { connections, found, headers });
-                self.by_matched(books, of, *headers, None, packet, cx)
+                let of = created.as_ref().map(|connection| ConnectionRef {
+                    connections,
+                    connection,
+                    headers,
+                });
+                self.apply_matched(state, of, *headers, None, packet, cx)
             }
             Err(exit) => exit,
         }
     }
 
-    /// What becomes of a packet, by a look at all rules that are about it.
-    fn slowly(
+    /// Applies all matching rules, including those that rewrite, that draw a probability or whose
+    /// keys are inexact.
+    fn apply_slow_path(
         &self,
-        books: &mut Books,
-        asked: Option<u32>,
-        of: Option<Of>,
+        state: &mut MiddleboxState,
+        match_index: Option<u32>,
+        of: Option<ConnectionRef>,
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Exit {
-        let Some(headers) = Headers::find(packet) else { return self.on() };
-        self.meet(books, asked, (packet.bytes(), &headers));
-        self.by_matched(books, of, headers, None, packet, cx)
+        let Some(headers) = Headers::find(packet) else { return self.forward() };
+        self.match_rules(state, match_index, (packet.bytes(), &headers));
+        self.apply_matched(state, of, headers, None, packet, cx)
     }
 
-    /// Finds the rules that are about a packet.
-    pub(crate) fn meet(
+    /// Puts the slots of the matching rules into `matched_rules`.
+    pub(crate) fn match_rules(
         &self,
-        books: &mut Books,
-        asked: Option<u32>,
+        state: &mut MiddleboxState,
+        match_index: Option<u32>,
         (bytes, headers): (&[u8], &Headers),
     ) {
         let (input, output) = self.interfaces.names(self.port);
-        let seen = Seen { bytes, headers, input, output };
-        match asked {
-            Some(asked) => books.matcher.matching(asked, &seen, &mut books.matched),
-            None => books.matcher.matching_alone(&seen, &mut books.matched),
+        let seen = PacketView { bytes, headers, input, output };
+        match match_index {
+            Some(match_index) => {
+                state.matcher.matching_rules(match_index, &seen, &mut state.matched_rules)
+            }
+            None => state.matcher.matching_rules_of(&seen, &mut state.matched_rules),
         }
     }
 
-    /// Judges a packet by the rules that are about it and those of its connection, and by
-    /// its ends where it is a fragment that has not got them itself.
-    pub(crate) fn by_matched(
+    /// Applies the matched rules and those of the connection. `ends` is the tuple of a later
+    /// fragment, which has no ports itself.
+    pub(crate) fn apply_matched(
         &self,
-        books: &mut Books,
-        of: Option<Of>,
+        state: &mut MiddleboxState,
+        of: Option<ConnectionRef>,
         headers: Headers,
-        ends: Option<Ends>,
+        ends: Option<Tuple>,
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Exit {
-        self.apply(books, of, headers, ends, packet, &mut || cx.random())
+        self.apply_matched_with(state, of, headers, ends, packet, &mut || cx.random())
     }
 
-    /// The same with other random bits.
-    pub(crate) fn apply(
+    /// As [`HookContext::apply_matched`], with another source of random bits.
+    pub(crate) fn apply_matched_with(
         &self,
-        books: &mut Books,
-        of: Option<Of>,
+        state: &mut MiddleboxState,
+        of: Option<ConnectionRef>,
         headers: Headers,
-        ends: Option<Ends>,
+        ends: Option<Tuple>,
         packet: &mut Packet,
         random: &mut impl FnMut() -> u64,
     ) -> Exit {
-        let Books { matcher, matched, applied, unfit, .. } = books;
-        let places = matcher.places();
-        let is_stateless = |slot: &u32| places.entry(*slot).is_some_and(|it| !it.rule.stateful);
-        applied.clear();
-        applied.extend(matched.iter().copied().filter(is_stateless));
-        if let Some(Of { connections, found, .. }) = of {
-            let first = applied.len();
-            applied.extend(connections.rules(found, places).map(|(slot, _)| slot));
-            // Rules may have moved since the connection began.
-            places.sort(&mut applied[first..]);
+        let MiddleboxState { matcher, matched_rules, applied_rules, unfit_options, .. } = state;
+        let slots = matcher.slots();
+        let is_stateless = |slot: &u32| slots.entry(*slot).is_some_and(|it| !it.rule.stateful);
+        applied_rules.clear();
+        applied_rules.extend(matched_rules.iter().copied().filter(is_stateless));
+        if let Some(ConnectionRef { connections, connection, .. }) = of {
+            let first = applied_rules.len();
+            applied_rules.extend(connections.rules(connection, slots).map(|(slot, _)| slot));
+            // Rules may have been moved since the connection was created.
+            slots.sort(&mut applied_rules[first..]);
         }
-        applied.iter().for_each(|&slot| matcher.count(slot, packet.len()));
-        let places = matcher.places();
-        let plans = applied.iter().filter_map(|&slot| Some(&places.entry(slot)?.plan));
+        applied_rules.iter().for_each(|&slot| matcher.count(slot, packet.len()));
+        let slots = matcher.slots();
+        let plans = applied_rules.iter().filter_map(|&slot| Some(&slots.entry(slot)?.plan));
         if is_dropped(plans.clone(), random) {
             return Exit::Rule;
         }
-        let is_changed = of.is_some_and(|of| of.connections.changes(of.found));
-        if is_changed || plans.clone().any(|plan| !plan.is_verdict()) {
-            let mapped = of.and_then(|of| of.connections.mapped(of.found));
-            let begun = of.and_then(|of| of.connections.beginning(of.found));
-            let ends = begun.or(ends);
-            *unfit += rewrite(packet, headers, plans, mapped.as_ref(), ends, self.mtu) as u64;
+        let is_changed = of.is_some_and(|of| of.connections.is_translated(of.connection));
+        if is_changed || plans.clone().any(|plan| !plan.is_verdict_only()) {
+            let mapping = of.and_then(|of| of.connections.mapping(of.connection));
+            let created = of.and_then(|of| of.connections.original_tuple(of.connection));
+            let ends = created.or(ends);
+            *unfit_options +=
+                rewrite(packet, headers, plans, mapping.as_ref(), ends, self.mtu) as u64;
         }
-        self.on()
+        self.forward()
     }
 
-    /// The connection that begins with a packet that belongs to none.
-    pub(crate) fn begun(
+    /// Creates the connection of a packet that belongs to none, if a stateful rule matched.
+    pub(crate) fn create_connection(
         &self,
-        books: &Books,
+        state: &MiddleboxState,
         connections: &mut Connections,
         seen: (&[u8], &Headers),
         cx: &mut Cx,
-    ) -> Result<Option<Found>, Exit> {
-        if !self.may_begin(books, &mut || cx.random())? {
+    ) -> Result<Option<PacketConnection>, Exit> {
+        if !self.may_create_connection(state, &mut || cx.random())? {
             return Ok(None);
         }
         let (timeouts, now) = (&self.rules.timeouts, now(cx));
-        match connections.begin(seen, self.beginners(books), timeouts, || cx.random(), now) {
-            Some(Fresh::Begun(found)) => Ok(Some(found)),
-            Some(Fresh::Full) => Err(Exit::Full),
-            Some(Fresh::NoPort) => Err(Exit::NoPort),
+        match connections.create(
+            seen,
+            self.matched_stateful_rules(state),
+            timeouts,
+            || cx.random(),
+            now,
+        ) {
+            Some(CreateResult::Created(connection)) => Ok(Some(connection)),
+            Some(CreateResult::Full) => Err(Exit::Full),
+            Some(CreateResult::NoPort) => Err(Exit::NoPort),
             None => Ok(None),
         }
     }
 
-    /// The stateful rules that are about a packet.
-    pub(crate) fn beginners<'b>(
+    /// Returns the matched stateful rules.
+    pub(crate) fn matched_stateful_rules<'b>(
         &self,
-        books: &'b Books,
+        state: &'b MiddleboxState,
     ) -> impl Iterator<Item = &'b Arc<Entry>> + Clone {
-        let Books { matcher, matched, .. } = books;
-        let entries = matched.iter().filter_map(|&slot| matcher.places().entry(slot));
+        let MiddleboxState { matcher, matched_rules, .. } = state;
+        let entries = matched_rules.iter().filter_map(|&slot| matcher.slots().entry(slot));
         entries.filter(|entry| entry.rule.stateful)
     }
 
-    /// Whether a connection begins with a packet that belongs to none; or where it goes, for what
-    /// other rules drop begins nothing.
-    pub(crate) fn may_begin(
+    /// Whether a packet that belongs to no connection may create one; the drop exit, if another
+    /// rule drops it.
+    pub(crate) fn may_create_connection(
         &self,
-        books: &Books,
+        state: &MiddleboxState,
         random: &mut impl FnMut() -> u64,
     ) -> Result<bool, Exit> {
-        if self.beginners(books).next().is_none() {
+        if self.matched_stateful_rules(state).next().is_none() {
             return Ok(false);
         }
-        let Books { matcher, matched, .. } = books;
-        let entries = matched.iter().filter_map(|&slot| matcher.places().entry(slot));
-        let is_own = self.beginners(books).any(|entry| entry.plan.drop.is_some());
+        let MiddleboxState { matcher, matched_rules, .. } = state;
+        let entries = matched_rules.iter().filter_map(|&slot| matcher.slots().entry(slot));
+        let is_own = self.matched_stateful_rules(state).any(|entry| entry.plan.drop.is_some());
         match !is_own && is_dropped(entries.map(|entry| &entry.plan), random) {
             true => Err(Exit::Rule),
             false => Ok(true),
@@ -518,13 +566,13 @@ impl Pass<'_> {
     }
 }
 
-/// The time as connections have it.
+/// The current time in nanoseconds, as the connection table uses it.
 #[inline]
 pub(crate) fn now(cx: &Cx) -> u64 {
     cx.now().0.unsigned_abs()
 }
 
-/// The destination of a packet of IPv4, as its header has it.
+/// Returns the destination address in the IPv4 header.
 #[inline]
 fn destination(packet: &Packet, headers: &Headers) -> Option<std::net::Ipv4Addr> {
     let header = packet.bytes().get(headers.network..)?;

@@ -1,51 +1,50 @@
-//! Files of rules: read whole and checked, or refused.
+//! Loads files of rules: completely, or not at all.
 
-use crate::analysis::{Remark, warnings_of_all};
+use crate::analysis::{RuleDiagnostic, warnings_of_all};
 use crate::language::{Command, commands};
 use crate::rule::Rule;
-use crate::rules::Other;
+use crate::rule_set::NonIpPolicy;
 use castanet_engine::args::ArgError;
 use castanet_engine::files::HandlerFiles;
 use std::fs::File;
 use std::io::Read;
 
-/// How long a file may be: several million rules.
+/// Maximum size: several million rules.
 const LONGEST: usize = 256 << 20;
-/// How many rules it may have. With its place in the tables a rule takes up to a kilobyte.
+/// Maximum number of rules. In the tables a rule takes up to a kilobyte.
 const MOST_RULES: usize = 1 << 22;
-/// How many errors and how many warnings are said.
-pub(crate) const MOST_SAID: usize = 20;
+/// Maximum number of errors and of warnings that are reported.
+pub(crate) const MAX_REPORTED: usize = 20;
 
-/// The rules of a file, what it says of packets that are no IP packets, and what is doubtful about
-/// the rules, with lines.
+/// The contents of a file: rules, `other` policy, and warnings with line numbers.
 #[derive(Default)]
-pub(crate) struct Loaded {
+pub(crate) struct RuleFile {
     pub(crate) rules: Vec<Rule>,
-    pub(crate) other: Option<Other>,
+    pub(crate) other: Option<NonIpPolicy>,
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads a file that the configuration names. `misplaced` says why a rule can do nothing where it
-/// is to be.
+/// Loads a file that the configuration names. `placement_error` tells why a rule has no effect in
+/// this element.
 pub(crate) fn load(
     path: &str,
-    misplaced: impl Fn(&Rule) -> Option<Remark>,
-) -> Result<Loaded, ArgError> {
+    placement_error: impl Fn(&Rule) -> Option<RuleDiagnostic>,
+) -> Result<RuleFile, ArgError> {
     let text = read(path, LONGEST)?;
-    rules_of(&text, misplaced).map_err(|error| error.at(path))
+    parse_rules(&text, placement_error).map_err(|error| error.at(path))
 }
 
-/// The same of a file that a command names.
+/// Loads a file that a command names.
 pub(crate) fn load_named(
     files: &HandlerFiles,
     path: &str,
-    misplaced: impl Fn(&Rule) -> Option<Remark>,
-) -> Result<Loaded, ArgError> {
-    let text = text_of(path, files.read("load", path, LONGEST)?)?;
-    rules_of(&text, misplaced).map_err(|error| error.at(path))
+    placement_error: impl Fn(&Rule) -> Option<RuleDiagnostic>,
+) -> Result<RuleFile, ArgError> {
+    let text = decode(path, files.read("load", path, LONGEST)?)?;
+    parse_rules(&text, placement_error).map_err(|error| error.at(path))
 }
 
-/// The text of a file that is no longer than that; an endless one is not read to its end.
+/// Reads a file of at most that length; an endless one is not read to its end.
 fn read(path: &str, longest: usize) -> Result<String, ArgError> {
     const PIECE: usize = 1 << 20;
     let failed = |error: std::io::Error| ArgError::of_file(path, &error);
@@ -68,18 +67,21 @@ fn read(path: &str, longest: usize) -> Result<String, ArgError> {
             break;
         }
     }
-    text_of(path, bytes)
+    decode(path, bytes)
 }
 
-fn text_of(path: &str, bytes: Vec<u8>) -> Result<String, ArgError> {
+fn decode(path: &str, bytes: Vec<u8>) -> Result<String, ArgError> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to() + 1;
         ArgError::new(format!("this is no text of rules: byte {at} is not UTF-8")).at(path)
     })
 }
 
-/// The rules of a text of commands that do nothing but add some.
-fn rules_of(text: &str, misplaced: impl Fn(&Rule) -> Option<Remark>) -> Result<Loaded, ArgError> {
+/// Parses a text of commands that only add rules.
+fn parse_rules(
+    text: &str,
+    placement_error: impl Fn(&Rule) -> Option<RuleDiagnostic>,
+) -> Result<RuleFile, ArgError> {
     let line = |at: usize| text[..at].matches('\n').count() + 1;
     let lines = text.lines().filter(|line| !line.trim_start().is_empty()).count();
     if lines > MOST_RULES {
@@ -87,18 +89,18 @@ fn rules_of(text: &str, misplaced: impl Fn(&Rule) -> Option<Remark>) -> Result<L
         return Err(ArgError::new(what));
     }
     let commands = commands(text).map_err(|faults| {
-        let said = faults.iter().take(MOST_SAID).map(|fault| {
+        let lines = faults.iter().take(MAX_REPORTED).map(|fault| {
             let help = fault.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
             format!("line {}: {}{help}", line(fault.range.start), fault.message)
         });
-        all_wrong(said.collect(), faults.len())
+        combined_error(lines.collect(), faults.len())
     })?;
     let (mut rules, mut starts) = (Vec::with_capacity(commands.len()), Vec::new());
     let (mut other, mut wrong) = (None, Vec::new());
     for (at, command) in commands {
         match command {
             Command::Add(rule) => {
-                match misplaced(&rule).filter(|_| wrong.len() <= MOST_SAID) {
+                match placement_error(&rule).filter(|_| wrong.len() <= MAX_REPORTED) {
                     Some(remark) => {
                         wrong.push(format!("line {}: {}", line(at), remark.line(&rule)))
                     }
@@ -106,31 +108,31 @@ fn rules_of(text: &str, misplaced: impl Fn(&Rule) -> Option<Remark>) -> Result<L
                 }
                 starts.push(at);
             }
-            Command::SetOther(it) => other = Some(it),
+            Command::SetNonIpPolicy(it) => other = Some(it),
             _ => wrong.push(format!("line {}: a file of rules only adds rules", line(at))),
         }
-        if wrong.len() > MOST_SAID {
+        if wrong.len() > MAX_REPORTED {
             break;
         }
     }
     if !wrong.is_empty() {
         let count = wrong.len();
-        wrong.truncate(MOST_SAID);
-        return Err(all_wrong(wrong, count));
+        wrong.truncate(MAX_REPORTED);
+        return Err(combined_error(wrong, count));
     }
-    let warnings = warnings_of_all(rules.iter(), MOST_SAID).into_iter();
+    let warnings = warnings_of_all(rules.iter(), MAX_REPORTED).into_iter();
     let warnings = warnings
         .map(|(at, remark)| format!("line {}: {}", line(starts[at]), remark.line(&rules[at])))
         .collect();
-    Ok(Loaded { rules, other, warnings })
+    Ok(RuleFile { rules, other, warnings })
 }
 
-/// All that is wrong with a file, a line each.
-fn all_wrong(mut said: Vec<String>, count: usize) -> ArgError {
-    if count > said.len() {
-        said.push("and more".into());
+/// Combines the errors of a file, one a line.
+fn combined_error(mut lines: Vec<String>, count: usize) -> ArgError {
+    if count > lines.len() {
+        lines.push("and more".into());
     }
-    ArgError::new(said.join("\n"))
+    ArgError::new(lines.join("\n"))
 }
 
 #[cfg(test)]
@@ -144,27 +146,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_endless_or_no_text_is_refused_before_it_takes_memory() {
-        let said = |path: &str, longest| read(path, longest).expect_err(path).message();
-        let zeros = said("/dev/zero", LONGEST);
+    fn endless_and_binary_files_are_refused_early() {
+        let lines = |path: &str, longest| read(path, longest).expect_err(path).message();
+        let zeros = lines("/dev/zero", LONGEST);
         assert_eq!(zeros, "/dev/zero: this is no text of rules: it has a byte that is zero");
         let odd = file("odd", b"all drop\n\xff");
-        assert!(said(&odd, 100).ends_with("this is no text of rules: byte 10 is not UTF-8"));
+        assert!(lines(&odd, 100).ends_with("this is no text of rules: byte 10 is not UTF-8"));
         let long = file("long", "all drop\n".repeat(1 << 18).as_bytes());
         let words = "a file of rules may be 2 MiB long, and this one is longer";
-        assert!(said(&long, 2 << 20).ends_with(words));
+        assert!(lines(&long, 2 << 20).ends_with(words));
         assert!(read(&long, 3 << 20).is_ok());
         [odd, long].iter().for_each(|path| std::fs::remove_file(path).expect("was there"));
-        assert!(said("/", 10).starts_with("/: Is a directory"));
+        assert!(lines("/", 10).starts_with("/: Is a directory"));
     }
 
     #[test]
-    fn all_that_is_wrong_is_said_with_lines_and_not_without_end() {
+    fn errors_have_line_numbers_and_a_limit() {
         let refused = |text: &str| {
-            let loaded = rules_of(text, |rule| {
+            let loaded = parse_rules(text, |rule| {
                 let is_long = rule.matches.len() > 2;
-                let part = crate::analysis::Part::Match(2);
-                is_long.then(|| Remark::new(part, "is long".into(), "be short".to_owned()))
+                let part = crate::analysis::RulePart::Match(2);
+                is_long.then(|| RuleDiagnostic::new(part, "is long".into(), "be short".to_owned()))
             });
             loaded.err().map(|error| error.message()).unwrap_or_default()
         };
@@ -174,7 +176,10 @@ mod tests {
             "line 1: `tcp-rst`: is long; be short"
         );
         let many = refused(&"all dorp\n".repeat(100));
-        assert_eq!((many.lines().count(), many.lines().last()), (MOST_SAID + 1, Some("and more")));
+        assert_eq!(
+            (many.lines().count(), many.lines().last()),
+            (MAX_REPORTED + 1, Some("and more"))
+        );
         let lines = refused(&"all drop\n".repeat(MOST_RULES + 1));
         assert_eq!(lines, "4194305 lines of rules; there can be 4194304");
     }

@@ -1,4 +1,4 @@
-//! One look at a packet: where its headers are.
+//! Header offsets of a packet.
 
 use castanet_packet::Packet;
 use castanet_wire::extension::{self, UpperLayer};
@@ -8,32 +8,31 @@ use castanet_wire::{Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ether_type
 
 use crate::field::Layer;
 
-/// How many VLAN tags may stand before an IP header. Linux takes any number of tags of VLAN 0 off.
+/// Maximum number of VLAN tags before an IP header. Linux strips any number of tags of VLAN 0.
 const MOST_TAGS: usize = 8;
 
-/// Where the headers of an IP packet are, counted from its first byte.
+/// Offsets of the headers of an IP packet, from its first byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Headers {
     /// Whether it is IPv6.
     pub is_ip6: bool,
-    /// The IP header.
+    /// Offset of the IP header.
     pub network: usize,
-    /// Where the IP packet ends, as its header says; padding of the link follows.
+    /// End of the IP packet by its length field; link padding follows.
     pub end: usize,
-    /// What it carries, behind extension headers too.
+    /// The transport protocol, behind extension headers.
     pub protocol: u8,
-    /// What follows the IP header, its options and extension headers.
+    /// Offset of the transport header, behind options and extension headers.
     pub transport: usize,
-    /// The layer of the transport header, if that is whole; [`Layer::Any`] for
-    /// others.
+    /// The layer of the transport header, if that is complete; otherwise [`Layer::Any`].
     pub upper: Layer,
-    /// What follows the transport header and its options.
+    /// Offset of the transport payload.
     pub payload: usize,
     /// Whether it is a fragment.
     pub is_fragment: bool,
-    /// Whether it is one without the beginning of what the packet carries.
+    /// Whether it is a later fragment, without the transport header.
     pub is_later_fragment: bool,
-    /// Extension headers that are there, a bit each.
+    /// Bit set of the extension headers.
     extensions: u16,
 }
 
@@ -56,8 +55,8 @@ fn bit(number: u8) -> u16 {
 }
 
 impl Headers {
-    /// Looks at a packet: at its network header if that is marked, else behind
-    /// the Ethernet header. Nothing, if that is no whole IP header.
+    /// Parses the headers of a packet: at the network header if it is marked, else behind the
+    /// Ethernet header. `None` without a complete IP header.
     #[inline]
     pub fn find(packet: &Packet) -> Option<Headers> {
         let bytes = packet.bytes();
@@ -72,9 +71,8 @@ impl Headers {
         }
     }
 
-    /// The same, quickly and without a copy, of a packet that has an IPv4 header without options
-    /// where it is marked or right behind Ethernet's, is no fragment, and carries whole headers
-    /// of UDP or TCP; nothing of others.
+    /// Fast path of [`Headers::find`] for whole UDP and TCP packets of IPv4 without IP options;
+    /// `None` for all others.
     #[inline(always)]
     pub(crate) fn plain(packet: &Packet) -> Option<Headers> {
         const PLAIN: u8 = 0x45;
@@ -112,13 +110,12 @@ impl Headers {
         })
     }
 
-    /// Looks at bytes whose IP header begins at `network`. A TCP header whose length cannot be is
-    /// none.
+    /// Parses an IP header at `network`. A TCP header with an impossible length counts as absent.
     pub fn of(bytes: &[u8], network: usize) -> Option<Headers> {
         Headers::quoted(bytes, network).map(|headers| headers.without_impossible(bytes))
     }
 
-    /// The same of a packet that an ICMP error quotes, which may end anywhere behind the ports.
+    /// Parses a packet that an ICMP error quotes, which may end anywhere behind the ports.
     pub(crate) fn quoted(bytes: &[u8], network: usize) -> Option<Headers> {
         let rest = bytes.get(network..)?;
         match rest.first().map(|first| first >> 4) {
@@ -131,7 +128,7 @@ impl Headers {
     fn of4(bytes: &[u8], network: usize, rest: &[u8]) -> Option<Headers> {
         let (ip, _) = Ipv4Header::from_prefix(rest)?;
         let (header, total) = (ip.header_len(), usize::from(ip.total_len()));
-        // A length of 0 means that a device is to segment the packet.
+        // With a length of 0 a device will segment the packet.
         let end = if total == 0 { rest.len() } else { total.min(rest.len()) };
         if header < Ipv4Header::LEN || header > end {
             return None;
@@ -176,8 +173,8 @@ impl Headers {
         Some(if upper.is_later_fragment() { headers } else { headers.with_upper(bytes) })
     }
 
-    /// The same without a TCP header that says that it is shorter than any (RFC 9293, section 3.1),
-    /// or longer than the packet, unless the rest may be in another fragment.
+    /// Drops a TCP header whose length is too small (RFC 9293, section 3.1), or beyond the packet,
+    /// unless the rest may be in another fragment.
     #[inline]
     fn without_impossible(mut self, bytes: &[u8]) -> Headers {
         if self.upper != Layer::Tcp {
@@ -191,8 +188,8 @@ impl Headers {
         self
     }
 
-    /// Whether headers end before they should: an extension header, or that of TCP, UDP or ICMP,
-    /// which is not in another fragment. A TCP header whose length cannot be is one of these.
+    /// Whether an extension header or a transport header is truncated and does not continue in
+    /// another fragment, or the TCP header has an impossible length.
     #[inline]
     pub(crate) fn is_cut(&self) -> bool {
         let should_be = || match (self.protocol, self.is_ip6) {
@@ -282,7 +279,7 @@ impl Headers {
         number.map_or(u16::MAX, bit)
     }
 
-    /// Where the header of a layer begins, and where what follows it does.
+    /// Returns the offset of the header of a layer, and of its payload.
     #[inline]
     pub fn layer(&self, layer: Layer) -> (usize, usize) {
         match layer {
@@ -294,13 +291,13 @@ impl Headers {
         }
     }
 
-    /// Where TCP's options begin and end.
+    /// Returns the range of the TCP options.
     #[inline]
     pub fn options_range(&self) -> std::ops::Range<usize> {
         (self.transport + Tcp::LEN).min(self.payload)..self.payload
     }
 
-    /// TCP's options without padding, up to where they are malformed.
+    /// Iterates over the TCP options without padding, up to a malformed one.
     #[inline]
     pub fn options<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = RawOption<'a>> + use<'a> {
         let list = match self.upper {
@@ -310,13 +307,13 @@ impl Headers {
         options(list)
     }
 
-    /// The first of TCP's options of a kind.
+    /// Returns the first TCP option of a kind.
     #[inline]
     pub fn option<'a>(&self, bytes: &'a [u8], kind: u8) -> Option<RawOption<'a>> {
         self.options(bytes).find(|option| option.kind == kind)
     }
 
-    /// TCP's flags; none for what is not TCP.
+    /// Returns the TCP flags; 0 for other protocols.
     #[inline]
     pub fn tcp_flags(&self, bytes: &[u8]) -> u8 {
         if self.upper != Layer::Tcp {
@@ -326,7 +323,7 @@ impl Headers {
         Tcp::from_prefix(header).map_or(0, |(tcp, _)| tcp.flags())
     }
 
-    /// How long the IP packet is.
+    /// Length of the IP packet.
     pub fn ip_len(&self) -> usize {
         self.end - self.network
     }
@@ -376,7 +373,7 @@ impl Frame {
 
 /// The kind of a packet in which [`Headers::find`] finds no headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum NonIp {
+pub(crate) enum NonIpKind {
     /// It should have an IP header: its EtherType says so, or a mark; or there are more VLAN tags
     /// than there may be.
     Malformed,
@@ -386,12 +383,12 @@ pub(crate) enum NonIp {
     Other,
 }
 
-impl NonIp {
-    pub(crate) fn of(packet: &Packet) -> NonIp {
+impl NonIpKind {
+    pub(crate) fn of(packet: &Packet) -> NonIpKind {
         match (packet.network_offset(), Frame::of(packet.bytes())) {
-            (Some(0..), _) | (None, Frame::Ip { .. } | Frame::Tags) => NonIp::Malformed,
-            (None, Frame::Arp) => NonIp::Arp,
-            (None, Frame::Other) | (Some(_), _) => NonIp::Other,
+            (Some(0..), _) | (None, Frame::Ip { .. } | Frame::Tags) => NonIpKind::Malformed,
+            (None, Frame::Arp) => NonIpKind::Arp,
+            (None, Frame::Other) | (Some(_), _) => NonIpKind::Other,
         }
     }
 }
@@ -412,7 +409,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn plain_headers_are_those_that_are_found(
+        fn plain_headers_equal_found_headers(
             has_ethernet: bool,
             is_tcp: bool,
             changes in prop::collection::vec((0..60_usize, any::<u8>()), 0..4),
@@ -436,7 +433,7 @@ mod tests {
         }
 
         #[test]
-        fn plain_headers_of_any_bytes_are_those_that_are_found(
+        fn plain_headers_of_random_bytes_equal_found_headers(
             is_tcp: bool,
             total in 0..80_u16,
             offset: u8,
@@ -456,7 +453,7 @@ mod tests {
 
     /// A TCP header of a length: whether it is whole, cut, or in a fragment that another follows.
     #[test]
-    fn tcp_headers_have_a_length_that_can_be() {
+    fn impossible_tcp_header_lengths_are_rejected() {
         for (is_ip6, more) in [(false, false), (false, true), (true, false), (true, true)] {
             for offset in 0..16 {
                 let text = match (is_ip6, more) {

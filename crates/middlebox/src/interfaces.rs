@@ -1,4 +1,4 @@
-//! What the interfaces are called, and which of them rules are attached to.
+//! Names of the interfaces, and whether rules are attached to them.
 
 use castanet_engine::args::ArgError;
 use castanet_lang::nearest;
@@ -48,7 +48,7 @@ impl Interfaces {
         self.names.get(port).map_or(("", ""), |(input, output)| (input, output))
     }
 
-    /// How many there are.
+    /// Number of inputs.
     pub(crate) fn len(&self) -> usize {
         self.names.len()
     }

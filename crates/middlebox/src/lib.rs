@@ -1,42 +1,42 @@
-//! Middleboxes by one-line rules: the language, and the element that follows them.
+//! The one-line rule language, and the `Middlebox` element that executes it.
 #![forbid(unsafe_code)]
 
+mod active_rules;
 pub mod analysis;
-mod books;
 mod burst;
 mod connections;
-mod exits;
+mod exit;
 pub mod field;
 mod file;
 mod fragments;
 mod fuzz;
 pub mod headers;
-mod holds;
-mod in_force;
 mod interfaces;
-mod judge;
 pub mod language;
 mod listing;
+mod match_packet;
 mod matcher;
 #[allow(missing_docs)] // the manual says it
 pub mod middlebox;
+mod packet_test;
 mod page;
 pub mod placement;
 mod reload;
 pub mod rewrite;
 pub mod rule;
-mod rules;
+mod rule_set;
+mod state;
 #[cfg(test)]
 mod tests;
-mod trial;
 pub mod value;
+mod verdict;
 
+pub use active_rules::ActiveRules;
 pub use fuzz::fuzz_entry;
-pub use holds::Seen;
-pub use in_force::InForce;
+pub use match_packet::PacketView;
 pub use matcher::{Matcher, Tables};
 pub use page::page;
-pub use rules::{Change, Entry, Other, Rules, Timeouts};
+pub use rule_set::{Change, Entry, NonIpPolicy, RuleSet, Timeouts};
 
 use castanet_engine::class::{Class, per_batch};
 

@@ -1,13 +1,13 @@
 //! The list of rules with their counters, as a table and as JSON.
 
 use crate::analysis::warnings_of_all;
-use crate::field::{Layer, Place};
+use crate::field::{FieldLocation, Layer};
 use crate::rule::{Predicate, Rule};
-use crate::rules::{Entry, Rules};
+use crate::rule_set::{Entry, RuleSet};
 use crate::value::{Condition, Value};
 use std::fmt::Write;
 
-/// Packets and bytes that a rule was about.
+/// Counter of a rule.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Count {
     /// Packets.
@@ -34,9 +34,9 @@ fn layers(rule: &Rule) -> (&'static str, &'static str) {
     (lower, wanted(&[Layer::Icmp, Layer::Icmp6, Layer::Udp, Layer::Tcp]))
 }
 
-/// What `net-proto` says.
+/// Returns the version that `net-proto` requires.
 fn version(rule: &Rule) -> &'static str {
-    let said = rule.matches.iter().find(|it| it.field.spec().place == Place::Version);
+    let said = rule.matches.iter().find(|it| it.field.spec().location == FieldLocation::Version);
     match said.and_then(|it| Some((it.negated, it.test.as_ref()?))) {
         Some((false, (Condition::Equal, Value::Number(4)))) => "ip4",
         Some((false, (Condition::Equal, Value::Number(6)))) => "ip6",
@@ -44,9 +44,9 @@ fn version(rule: &Rule) -> &'static str {
     }
 }
 
-/// What a rule says of interfaces.
-fn interface(rule: &Rule, place: Place) -> String {
-    let about = |it: &&Predicate| it.field.spec().place == place;
+/// Renders the interfaces that a rule requires.
+fn interface(rule: &Rule, place: FieldLocation) -> String {
+    let about = |it: &&Predicate| it.field.spec().location == place;
     let names = rule.matches.iter().filter(about).filter_map(|it| match &it.test {
         Some((condition, Value::Name(name))) => {
             let not = it.negated != (*condition == Condition::Unequal);
@@ -73,8 +73,8 @@ fn row(at: usize, entry: &Entry) -> [String; 9] {
         format!("id{}", entry.id),
         l3.into(),
         l4.into(),
-        interface(&entry.rule, Place::In),
-        interface(&entry.rule, Place::Out),
+        interface(&entry.rule, FieldLocation::In),
+        interface(&entry.rule, FieldLocation::Out),
         if entry.rule.stateful { "yes" } else { "no" }.into(),
         joined(&entry.rule.matches),
         joined(&entry.rule.targets),
@@ -85,7 +85,7 @@ const HEAD: [&str; 11] =
     ["rule", "id", "l3", "l4", "in", "out", "stateful", "matches", "targets", "packets", "bytes"];
 
 /// The list as a table.
-pub(crate) fn text(rules: &Rules, counts: &[Count]) -> String {
+pub(crate) fn text(rules: &RuleSet, counts: &[Count]) -> String {
     let mut rows: Vec<[String; 11]> = vec![HEAD.map(str::to_owned)];
     for (at, entry) in rules.entries().enumerate() {
         let count = counts.get(at).copied().unwrap_or_default();
@@ -106,7 +106,7 @@ pub(crate) fn text(rules: &Rules, counts: &[Count]) -> String {
 }
 
 /// The list as JSON.
-pub(crate) fn json(rules: &Rules, counts: &[Count]) -> String {
+pub(crate) fn json(rules: &RuleSet, counts: &[Count]) -> String {
     let mut text = String::from("[");
     let all = || rules.entries().map(|entry| &entry.rule);
     let mut warnings = warnings_of_all(all(), usize::MAX).into_iter().peekable();

@@ -1,36 +1,35 @@
-//! `Middlebox`: packets by one-line rules.
+//! `Middlebox`: matches, drops and rewrites packets by one-line rules.
 
-use crate::analysis::{Remark, warnings_beside, warnings_of_all};
-use crate::books::Books;
-use crate::burst::Pass;
+use crate::active_rules::ActiveRules;
+use crate::analysis::{RuleDiagnostic, warnings_beside, warnings_of_all};
+use crate::burst::HookContext;
 use crate::connections::Connections;
-use crate::exits::Exit;
-use crate::file::{self, MOST_SAID};
+use crate::exit::Exit;
+use crate::file::{self, MAX_REPORTED};
 use crate::fragments::{HeldFragment, release};
-use crate::in_force::InForce;
 use crate::interfaces::Interfaces;
-use crate::language::{Command, Fault, Form, Sketch, command, place};
-use crate::matcher::PLACES;
-use crate::placement::{Forwarding, misplaced};
+use crate::language::{Command, ListFormat, ParseError, TestPacket, command, place};
+use crate::matcher::MAX_SLOTS;
+use crate::packet_test::PacketTest;
+use crate::placement::{Forwarding, placement_error};
 use crate::rule::Rule;
-use crate::rules::{Other, Rules};
-use crate::trial::Trial;
+use crate::rule_set::{NonIpPolicy, RuleSet};
+use crate::state::MiddleboxState;
 use castanet_engine::prelude::*;
 use castanet_kit::fragment_tracker::FragmentTracker;
 
 /// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
 ///
-/// A rule says what a packet must be and what becomes of it: `tcp-dport 80 mod
-/// tcp-dport 443`. All rules that are about a packet apply, in order: the last to
-/// set a field wins, `accept` beats `drop`, and of a packet that is dropped nothing
-/// is rewritten. All matches are about the packet as it came. What no rule is about
-/// goes on as it is. `docs/middlebox.md` has the language;
-/// `castanet middlebox` is a program of this element.
+/// A rule has matches and targets: `tcp-dport 80 mod tcp-dport 443`. All rules that match a packet
+/// apply, in order: the last to set a field wins, `accept` beats `drop`, and a dropped packet is
+/// not rewritten. Matches test the packet as it came. A packet that no rule matches is forwarded
+/// unchanged. `docs/middlebox.md` describes the language; `castanet middlebox` is a program of this
+/// element.
 ///
-/// Packets of input n leave by output n. Where the network header is not marked, it
-/// is looked for behind the Ethernet header and VLAN tags. Checksums are mended, not
-/// computed: one that was wrong stays so. What `lb` chooses becomes the destination
-/// annotation, or the destination of the Ethernet header.
+/// Packets of input n leave by output n. If the network header is not marked, the element looks for
+/// it behind the Ethernet header and VLAN tags. Checksums are updated incrementally: a wrong
+/// checksum stays wrong. The next hop of `lb` becomes the destination annotation, or the
+/// destination of the Ethernet header.
 ///
 /// Rules change while packets flow, by commands of the language (`command`, whose
 /// answer `said` reads) or by a handler of the command's name. A rule keeps its
@@ -88,9 +87,9 @@ use castanet_kit::fragment_tracker::FragmentTracker;
 /// = m.rules
 /// ```
 ///
-/// A stateful rule is about the connections that begin with a packet that it matches:
-/// all their packets, both ways, ICMP errors about them and fragments too. What it
-/// does to addresses, ports and sequence numbers is undone in reverse.
+/// A stateful rule applies to the connections whose first packet it matches: to all their packets
+/// in both directions, to ICMP errors about them and to fragments. Its translation of addresses,
+/// ports and sequence numbers is reversed for replies.
 ///
 /// ```click
 /// lan -> m :: Middlebox(add-stateful ip-saddr 10.0.0.0/8 ip-proto tcp map ip-saddr 9.9.9.9 map tcp-sport 4000,
@@ -119,7 +118,7 @@ use castanet_kit::fragment_tracker::FragmentTracker;
 /// = m.timeouts udp 30\ntcp-established 14400\ntcp-transient 120
 /// ```
 ///
-/// `test` says what would become of a packet, by which rules and which connection, and
+/// `test` shows which rules and connection would apply to a packet, and where it would leave. It
 /// changes nothing.
 ///
 /// ```click
@@ -139,8 +138,7 @@ use castanet_kit::fragment_tracker::FragmentTracker;
 /// = m.connections_verbose tcp 10.0.0.1:1000 > 2.0.0.2:80 id1 expires 120 s transient flags S . as 9.9.9.9:4000 > 2.0.0.2:80
 /// ```
 ///
-/// Where the table is full of connections that were answered, others find no room;
-/// where all ports are taken, no port.
+/// New connections are refused if the table is full of answered connections, or if no port is free.
 ///
 /// ```click
 /// a -> m :: Middlebox(add-stateful ip-proto udp accept,
@@ -159,10 +157,10 @@ use castanet_kit::fragment_tracker::FragmentTracker;
 /// = m.drops.full 1
 /// ```
 ///
-/// Where a rule looks behind the IP header, or is about connections, fragments are judged
-/// by their own IP header and the headers that the first fragment of their packet has, and
-/// go where that goes. They wait up to two seconds for it. A first fragment without all
-/// headers, fragments that overlap, and all others of such packets go nowhere.
+/// If a rule tests fields behind the IP header or is stateful, fragments are matched by their own
+/// IP header and the other headers of the first fragment, and leave where that leaves. They wait up
+/// to two seconds for it. First fragments without all headers and overlapping fragments are
+/// dropped, with all others of their packet.
 ///
 /// ```click
 /// in -> m :: Middlebox(tcp-dport 5000 drop) -> out
@@ -198,8 +196,8 @@ use castanet_kit::fragment_tracker::FragmentTracker;
 /// < out 9.9.9.9 > 2.0.0.2 udp id 7 frag 16 "late"
 /// ```
 ///
-/// Packets that should have an IP header and have none are dropped where there are rules. Packets
-/// that are neither IPv4 nor IPv6 go on, unless `other` says otherwise; no rule is about them.
+/// Packets that should have an IP header and have none are dropped if there are rules. Packets that
+/// are neither IPv4 nor IPv6 match no rule; they are forwarded unless `other` says otherwise.
 ///
 /// ```click
 /// in -> m :: Middlebox(ip-proto udp drop, other arp) -> out
@@ -216,120 +214,122 @@ use castanet_kit::fragment_tracker::FragmentTracker;
 /// < out eth hex 060000000002060000000001 8864 1100000100020021
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Arguments, methods, ports = "1-/=", processing = "h/h", flow = "#/#")]
+#[element(args = MiddleboxArgs, methods, ports = "1-/=", processing = "h/h", flow = "#/#")]
 pub struct Middlebox {
-    in_force: InForce,
+    active_rules: ActiveRules,
     interfaces: Interfaces,
     forwarding: Option<Forwarding>,
     mtu: usize,
-    said: String,
-    /// How many connections there may be.
+    answer: String,
+    /// Maximum number of connections.
     limit: usize,
     connections: Common<Connections>,
     datagrams: Common<FragmentTracker<HeldFragment>>,
 }
 
 #[derive(Args)]
-pub struct Arguments {
-    /// A rule, as commands add it, or `other` with what becomes of what is no IP packet.
+pub struct MiddleboxArgs {
+    /// A rule, as commands add it, or `other` with the policy for packets that are not IP.
     #[arg(rest)]
-    rules: Vec<Line>,
-    /// A file of rules, which come before the others.
+    rules: Vec<ConfigLine>,
+    /// A file of rules, which come before the rules in the arguments.
     #[arg(keyword)]
     file: Option<String>,
-    /// What the interfaces are called whose packets come in, in order.
+    /// Names of the input interfaces, in order.
     #[arg(keyword)]
     interfaces: Option<Words>,
-    /// What the interfaces are called by which packets leave, in order.
+    /// Names of the output interfaces, in order.
     #[arg(keyword)]
     out: Option<Words>,
-    /// How packets are forwarded behind it, `bridge` or `router`: rules that could do nothing there
-    /// are refused.
+    /// How packets are forwarded behind the element, `bridge` or `router`: rules without effect
+    /// there are refused.
     #[arg(keyword)]
     forwarding: Option<Forwarding>,
-    /// The longest IP packet that options may be added to, once they are.
+    /// Maximum length of an IP packet to which options are added.
     #[arg(keyword, default = 1500)]
     mtu: usize,
-    /// How many connections there may be. Workers share them.
+    /// Maximum number of connections, which all workers share.
     #[arg(keyword, default = 1_048_576)]
     connections: usize,
 }
 
 /// A line of a configuration or of a file of rules.
-pub enum Line {
+pub enum ConfigLine {
     /// A rule.
     Rule(Rule),
-    /// The verdict on packets that are neither IPv4 nor IPv6.
-    Other(Other),
+    /// The policy for packets that are neither IPv4 nor IPv6.
+    NonIpPolicy(NonIpPolicy),
 }
 
-impl Line {
-    fn of(command: Command) -> Option<Line> {
+impl ConfigLine {
+    fn from_command(command: Command) -> Option<ConfigLine> {
         match command {
-            Command::Add(rule) => Some(Line::Rule(rule)),
-            Command::SetOther(other) => Some(Line::Other(other)),
+            Command::Add(rule) => Some(ConfigLine::Rule(rule)),
+            Command::SetNonIpPolicy(other) => Some(ConfigLine::NonIpPolicy(other)),
             _ => None,
         }
     }
 
-    /// The rules of some lines, and what the last says of other packets that says anything.
-    fn sorted(lines: Vec<Line>) -> (Vec<Rule>, Option<Other>) {
+    /// Splits lines into rules and the last `other` policy.
+    fn split(lines: Vec<ConfigLine>) -> (Vec<Rule>, Option<NonIpPolicy>) {
         let (mut rules, mut other) = (Vec::with_capacity(lines.len()), None);
         for line in lines {
             match line {
-                Line::Rule(rule) => rules.push(rule),
-                Line::Other(it) => other = Some(it),
+                ConfigLine::Rule(rule) => rules.push(rule),
+                ConfigLine::NonIpPolicy(it) => other = Some(it),
             }
         }
         (rules, other)
     }
 }
 
-impl FromArg for Line {
+impl FromArg for ConfigLine {
     const SYNTAX: &'static str = "a rule, such as `tcp-dport 80 mod tcp-dport 443`";
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
-        let line = command(text)?.and_then(Line::of);
-        line.ok_or_else(|| ArgError::new(format!("`{text}` is not {}", Line::SYNTAX)))
+        let line = command(text)?.and_then(ConfigLine::from_command);
+        line.ok_or_else(|| ArgError::new(format!("`{text}` is not {}", ConfigLine::SYNTAX)))
     }
 }
 
-/// Rules, if there are places for them.
-fn few_enough(rules: Rules) -> Result<Rules, ArgError> {
-    match rules.slots() > PLACES {
-        true => Err(ArgError::new(format!("{} rules; there can be {PLACES}", rules.len()))),
+/// Returns the rules, or an error if there are too many.
+fn check_rule_count(rules: RuleSet) -> Result<RuleSet, ArgError> {
+    match rules.slots() > MAX_SLOTS {
+        true => Err(ArgError::new(format!("{} rules; there can be {MAX_SLOTS}", rules.len()))),
         false => Ok(rules),
     }
 }
 
 impl Build for Middlebox {
-    type Args = Arguments;
+    type Args = MiddleboxArgs;
 
-    fn build(args: Arguments, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: MiddleboxArgs, setup: &Setup) -> Result<Self, ArgError> {
         let words = |words: Option<Words>| words.map(|words| words.words);
         let interfaces = Interfaces::new(words(args.interfaces), words(args.out), setup.inputs)?;
-        let misplaced = |rule: &Rule| misplaced(rule, &interfaces, args.forwarding);
-        let loaded = args.file.as_ref().map(|path| file::load(path, misplaced)).transpose();
+        let placement_error = |rule: &Rule| placement_error(rule, &interfaces, args.forwarding);
+        let loaded = args.file.as_ref().map(|path| file::load(path, placement_error)).transpose();
         let loaded = loaded.map_err(|error| error.at("FILE"))?.unwrap_or_default();
         let (mut rules, path) = (loaded.rules, args.file.unwrap_or_default());
         loaded.warnings.iter().for_each(|said| (setup.warn)(format!("{path}: {said}")));
-        let (own, other) = Line::sorted(args.rules);
-        if let Some((remark, rule)) = own.iter().find_map(|rule| Some((misplaced(rule)?, rule))) {
-            return Err(refused(&remark, rule));
+        let (own, other) = ConfigLine::split(args.rules);
+        if let Some((remark, rule)) =
+            own.iter().find_map(|rule| Some((placement_error(rule)?, rule)))
+        {
+            return Err(rule_arg_error(&remark, rule));
         }
         let of_file = rules.len();
         rules.extend(own);
-        let warnings = warnings_of_all(rules.iter(), MOST_SAID);
+        let warnings = warnings_of_all(rules.iter(), MAX_REPORTED);
         for (at, remark) in warnings.iter().filter(|(at, _)| *at >= of_file) {
             (setup.warn)(remark.line(&rules[*at]));
         }
-        let mut rules = Rules::new(rules);
+        let mut rules = RuleSet::new(rules);
         rules.other = other.or(loaded.other).unwrap_or_default();
         Ok(Middlebox {
-            in_force: InForce::new(few_enough(rules)?),
+            active_rules: ActiveRules::new(check_rule_count(rules)?),
             interfaces,
             forwarding: args.forwarding,
             mtu: args.mtu,
-            said: String::new(),
+            answer: String::new(),
             limit: args.connections,
             connections: Common::default(),
             datagrams: Common::default(),
@@ -337,102 +337,102 @@ impl Build for Middlebox {
     }
 }
 
-/// That a rule can do nothing here.
-fn refused(remark: &Remark, rule: &Rule) -> ArgError {
-    ArgError::new(Remark { help: None, ..remark.clone() }.line(rule))
+/// The error for a rule without effect here.
+fn rule_arg_error(remark: &RuleDiagnostic, rule: &Rule) -> ArgError {
+    ArgError::new(RuleDiagnostic { help: None, ..remark.clone() }.line(rule))
         .help(remark.help.clone().unwrap_or_default())
 }
 
-/// Warnings as answers have them, a line each.
-fn warned(warnings: impl IntoIterator<Item = String>) -> String {
+/// Renders warnings as lines of an answer.
+fn warning_lines(warnings: impl IntoIterator<Item = String>) -> String {
     warnings.into_iter().fold(String::new(), |all, said| all + "\nwarning: " + &said)
 }
 
 impl Middlebox {
-    /// The element after a line of the language.
-    fn obey(&self, line: &str, names: &Names) -> Result<Self, ArgError> {
+    /// Executes a line of the language and returns the changed element.
+    fn execute_line(&self, line: &str, names: &Names) -> Result<Self, ArgError> {
         let Some(command) = command(line)? else { return Ok(self.clone()) };
         let mut warnings = Vec::new();
         if let Command::Add(rule) | Command::Replace(_, rule) = &command {
-            if let Some(Remark { part, message, help }) = self.misplaced(rule) {
-                // Whoever asked by a control socket sees the message alone.
+            if let Some(RuleDiagnostic { part, message, help }) = self.placement_error(rule) {
+                // A client of a control socket sees only the message.
                 let help = help.map_or(String::new(), |help| format!("; {help}"));
-                return Err(Fault::new(place(line, part), message + &help).into());
+                return Err(ParseError::new(place(line, part), message + &help).into());
             }
-            let others = self.in_force.rules().entries().map(|entry| &entry.rule);
+            let others = self.active_rules.rules().entries().map(|entry| &entry.rule);
             warnings = warnings_beside(rule, others);
-            warnings.truncate(MOST_SAID);
+            warnings.truncate(MAX_REPORTED);
         }
-        let mut new = self.after(&command, names)?;
+        let mut new = self.execute(&command, names)?;
         if let Command::Add(rule) | Command::Replace(_, rule) = &command {
-            new.said += &warned(warnings.iter().map(|remark| remark.line(rule)));
+            new.answer += &warning_lines(warnings.iter().map(|remark| remark.line(rule)));
         }
         Ok(new)
     }
 
-    /// Why a rule can do nothing here.
-    fn misplaced(&self, rule: &Rule) -> Option<Remark> {
-        misplaced(rule, &self.interfaces, self.forwarding)
+    /// Why a rule has no effect here.
+    fn placement_error(&self, rule: &Rule) -> Option<RuleDiagnostic> {
+        placement_error(rule, &self.interfaces, self.forwarding)
     }
 
-    /// The element after a command.
-    fn after(&self, command: &Command, names: &Names) -> Result<Self, ArgError> {
+    /// Executes a command and returns the changed element.
+    fn execute(&self, command: &Command, names: &Names) -> Result<Self, ArgError> {
         let mut new = self.clone();
-        let mut rules = Rules::clone(self.in_force.rules());
+        let mut rules = RuleSet::clone(self.active_rules.rules());
         let said = match command {
             Command::Enable(names) => new.interfaces.set(names, true),
             Command::Disable(names) => new.interfaces.set(names, false),
-            Command::Test(sketch) => self.tried(sketch, 0),
+            Command::Test(test) => self.test_packet(test, 0),
             Command::Save(path) => {
-                let text = self.in_force.rules().text();
+                let text = self.active_rules.rules().text();
                 names.files().write("save", path, text.as_bytes())?;
-                Ok(format!("saved {} rules", self.in_force.rules().len()))
+                Ok(format!("saved {} rules", self.active_rules.rules().len()))
             }
             Command::Load(path) => {
-                let file::Loaded { rules: loaded, other, warnings } =
-                    file::load_named(names.files(), path, |rule| self.misplaced(rule))?;
+                let file::RuleFile { rules: loaded, other, warnings } =
+                    file::load_named(names.files(), path, |rule| self.placement_error(rule))?;
                 rules.other = other.unwrap_or(rules.other);
                 let said = format!("loaded {} rules", loaded.len());
                 rules.load(loaded);
-                Ok(said + &warned(warnings))
+                Ok(said + &warning_lines(warnings))
             }
-            Command::List(Form::Text) => Err("`list` is a handler to be read".into()),
-            Command::List(Form::Json) => Err("`list_json` is a handler to be read".into()),
+            Command::List(ListFormat::Text) => Err("`list` is a handler to be read".into()),
+            Command::List(ListFormat::Json) => Err("`list_json` is a handler to be read".into()),
             other => {
-                rules.obey(other).unwrap_or_else(|| Err("that is a handler to be read".into()))
+                rules.execute(other).unwrap_or_else(|| Err("that is a handler to be read".into()))
             }
         };
-        new.said = said.map_err(ArgError::new)?;
+        new.answer = said.map_err(ArgError::new)?;
         let is_about_rules = !matches!(
             command,
             Command::Test(_) | Command::Save(_) | Command::Enable(_) | Command::Disable(_)
         );
         if is_about_rules {
-            new.in_force = self.in_force.with(few_enough(rules)?);
+            new.active_rules = self.active_rules.with(check_rule_count(rules)?);
         }
         Ok(new)
     }
 
-    /// The element after the command of that name.
-    fn told(&self, name: &str, text: &str, names: &Names) -> Result<Self, ArgError> {
+    /// Executes the command that a handler is named after.
+    fn run_command(&self, name: &str, text: &str, names: &Names) -> Result<Self, ArgError> {
         let line = format!("{name} {text}");
-        // Errors are about the text that was written.
+        // Error offsets refer to the text that was written.
         let unnamed = |mut error: ArgError| {
             let shift = |(at, len): (usize, usize)| (at.saturating_sub(name.len() + 1), len);
             error.range = error.range.map(shift);
             error
         };
-        self.obey(&line, names).map_err(unnamed)
+        self.execute_line(&line, names).map_err(unnamed)
     }
 
-    /// Tests a packet at a time, as connections count it.
-    fn tried(&self, sketch: &Sketch, now: u64) -> Result<String, String> {
-        let Middlebox { interfaces, connections, datagrams, mtu, in_force, .. } = self;
-        let port = sketch.input.as_ref().map_or(Ok(0), |name| interfaces.port(name))?;
-        let rules = in_force.rules();
-        let pass = Pass { rules, interfaces, connections, datagrams, mtu: *mtu, port };
+    /// Tests a packet at a time in nanoseconds.
+    fn test_packet(&self, test: &TestPacket, now: u64) -> Result<String, String> {
+        let Middlebox { interfaces, connections, datagrams, mtu, active_rules, .. } = self;
+        let port = test.input.as_ref().map_or(Ok(0), |name| interfaces.port(name))?;
+        let rules = active_rules.rules();
+        let hook = HookContext { rules, interfaces, connections, datagrams, mtu: *mtu, port };
         let is_enabled = interfaces.is_enabled(port);
-        Trial { pass, in_force, is_enabled, now }.of(&sketch.packet)
+        PacketTest { hook, active_rules, is_enabled, now }.run(&test.packet)
     }
 }
 
@@ -441,156 +441,157 @@ impl Middlebox {
     /// The commands that make the rules, one a line.
     #[read]
     fn rules(&self) -> String {
-        self.in_force.rules().text()
+        self.active_rules.rules().text()
     }
-    /// What the last command answered.
+    /// Answer of the last command.
     #[read]
     fn said(&self) -> String {
-        self.said.clone()
+        self.answer.clone()
     }
     /// Warnings about the rules, a line each, with the number of the rule.
     #[read]
     fn warnings(&self) -> String {
-        let entries = self.in_force.rules().entries();
+        let entries = self.active_rules.rules().entries();
         let warnings = warnings_of_all(entries.map(|entry| &entry.rule), usize::MAX);
-        let line = |(at, remark): &(usize, Remark)| {
-            let rule = self.in_force.rules().at(*at).map(|entry| remark.line(&entry.rule));
+        let line = |(at, remark): &(usize, RuleDiagnostic)| {
+            let rule = self.active_rules.rules().at(*at).map(|entry| remark.line(&entry.rule));
             format!("rule {}: {}\n", at + 1, rule.unwrap_or_default())
         };
         warnings.iter().map(line).collect()
     }
-    /// The interfaces whose packets come in, and whether rules are attached to them.
+    /// The input interfaces, and whether rules are attached to them.
     #[read]
     fn interfaces(&self) -> String {
         self.interfaces.to_string()
     }
-    /// Where the packet that is the parameter, `[in IF] PACKET`, would go, and why.
+    /// Shows where the packet given as parameter, `[in IF] PACKET`, would leave, and why.
     #[read]
     fn test(&self, ask: &Ask) -> String {
-        let Some(sketch) = Sketch::parse(ask.param) else { return "a packet is missing".into() };
-        self.tried(&sketch, ask.now.0.unsigned_abs()).unwrap_or_else(|error| error)
+        let Some(test) = TestPacket::parse(ask.param) else { return "a packet is missing".into() };
+        self.test_packet(&test, ask.now.0.unsigned_abs()).unwrap_or_else(|error| error)
     }
-    /// Does what a command of the language says.
+    /// Executes a command of the language.
     #[write]
     fn command(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        self.obey(text, names)
+        self.execute_line(text, names)
     }
     /// Adds a rule behind the others.
     #[write]
     fn add(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        self.told("add", text, names)
+        self.run_command("add", text, names)
     }
     /// Puts a rule in another's place: `N MATCH… TARGET…`.
     #[write]
     fn replace(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        self.told("replace", text, names)
+        self.run_command("replace", text, names)
     }
     /// Removes a rule, by its position or its identifier.
     #[write]
     fn delete(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        self.told("delete", text, names)
+        self.run_command("delete", text, names)
     }
     /// Moves a rule: `N M`.
     #[write(r#move)]
     fn move_rule(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        self.told("move", text, names)
+        self.run_command("move", text, names)
     }
-    /// Removes all rules, and forgets all connections.
+    /// Removes all rules and all connections.
     #[write]
     fn flush(&self, _: &str, names: &Names) -> Result<Self, ArgError> {
-        self.after(&Command::Flush, names)
+        self.execute(&Command::Flush, names)
     }
     /// Attaches the rules to interfaces.
     #[write]
     fn enable(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        self.told("enable", text, names)
+        self.run_command("enable", text, names)
     }
     /// Detaches the rules from interfaces.
     #[write]
     fn disable(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        self.told("disable", text, names)
+        self.run_command("disable", text, names)
     }
     /// Writes the rules to a file.
     #[write]
     fn save(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        self.told("save", text, names)
+        self.run_command("save", text, names)
     }
     /// Puts the rules of a file in place of all, or does nothing.
     #[write]
     fn load(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        self.told("load", text, names)
+        self.run_command("load", text, names)
     }
-    /// How long idle connections are kept, in seconds.
+    /// Timeouts of idle connections, in seconds.
     #[read]
     fn timeouts(&self) -> String {
-        let timeouts = &self.in_force.rules().timeouts;
+        let timeouts = &self.active_rules.rules().timeouts;
         format!(
             "udp {}\ntcp-established {}\ntcp-transient {}\n",
             timeouts.udp, timeouts.tcp_established, timeouts.tcp_transient
         )
     }
-    /// Says how long idle connections are kept: `udp 600`.
+    /// Sets the timeout of idle connections: `udp 600`.
     #[write]
     fn timeout(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        self.told("timeout", text, names)
+        self.run_command("timeout", text, names)
     }
     /// The verdict on packets that are neither IPv4 nor IPv6.
     #[read]
     fn other(&self) -> String {
-        self.in_force.rules().other.word().into()
+        self.active_rules.rules().other.word().into()
     }
-    /// Says what becomes of packets that are neither IPv4 nor IPv6: `accept`, `arp` or `drop`.
+    /// Sets the policy for packets that are neither IPv4 nor IPv6: `accept`, `arp` or `drop`.
     #[write(other)]
     fn set_other(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        self.told("other", text, names)
+        self.run_command("other", text, names)
     }
-    /// Begins counting anew.
+    /// Resets the counters.
     #[write]
     fn reset_counts(&self, _: &str, names: &Names) -> Result<Self, ArgError> {
-        self.after(&Command::ResetCounters, names)
+        self.execute(&Command::ResetCounters, names)
     }
 }
 
 impl PerBatch for Middlebox {
     type On = on::Any;
-    type Local = Books;
+    type Local = MiddleboxState;
     type Fate = Exit;
 
-    fn begin(&self, books: &mut Books, _: &mut Cx) -> Result<(), ArgError> {
-        books.is_home = true;
+    fn begin(&self, state: &mut MiddleboxState, _: &mut Cx) -> Result<(), ArgError> {
+        state.is_primary = true;
         Ok(())
     }
 
-    fn end(&self, books: &mut Books, cx: &mut Cx) {
-        books.datagrams.change(FragmentTracker::clear);
-        release(&books.datagrams, 0, cx);
+    fn end(&self, state: &mut MiddleboxState, cx: &mut Cx) {
+        state.datagrams.change(FragmentTracker::clear);
+        release(&state.datagrams, 0, cx);
     }
 
-    fn held(&self, books: &Books) -> usize {
-        if books.is_home { books.datagrams.read(FragmentTracker::queued) } else { 0 }
+    fn held(&self, state: &MiddleboxState) -> usize {
+        if state.is_primary { state.datagrams.read(FragmentTracker::queued) } else { 0 }
     }
 
-    fn settle(&self, books: &mut Books) {
-        books.follow(&self.in_force, (&self.connections, self.limit), &self.datagrams);
+    fn settle(&self, state: &mut MiddleboxState) {
+        state.update(&self.active_rules, (&self.connections, self.limit), &self.datagrams);
     }
 
     fn prepare(&self, before: &Self) -> Option<Self> {
-        let in_force = self.in_force.in_place_of(&before.in_force)?;
-        Some(Middlebox { in_force, ..self.clone() })
+        let active_rules = self.active_rules.replacing(&before.active_rules)?;
+        Some(Middlebox { active_rules, ..self.clone() })
     }
 
-    fn wake(&self, books: &mut Books, cx: &mut Cx) {
-        books.wake(cx);
+    fn wake(&self, state: &mut MiddleboxState, cx: &mut Cx) {
+        state.wake(cx);
     }
 
-    fn batch(&self, books: &mut Books, port: usize, batch: Batch, cx: &mut Cx) {
-        let rules = self.in_force.rules();
-        let is_idle = rules.is_empty() && rules.other == Other::Accept;
+    fn batch(&self, state: &mut MiddleboxState, port: usize, batch: Batch, cx: &mut Cx) {
+        let rules = self.active_rules.rules();
+        let is_idle = rules.is_empty() && rules.other == NonIpPolicy::Accept;
         if is_idle || !self.interfaces.is_enabled(port) {
             cx.emit_batch(Exit::Out(port as u8), batch);
             return;
         }
         let Middlebox { interfaces, connections, datagrams, mtu, .. } = self;
-        Pass { rules, interfaces, connections, datagrams, mtu: *mtu, port }.burst(books, batch, cx);
+        HookContext { rules, interfaces, connections, datagrams, mtu: *mtu, port }
+            .process_burst(state, batch, cx);
     }
 }

@@ -1,6 +1,6 @@
 //! The page about the language, with tables of what is declared.
 
-use crate::field::{FIELDS, Place, Spec};
+use crate::field::{FIELDS, FieldLocation, FieldSpec};
 use crate::language::{COMMANDS, TARGETS};
 use std::fmt::Write;
 
@@ -45,18 +45,18 @@ fn fields() -> String {
     table.trim_end().to_owned()
 }
 
-/// Where the field lies.
-fn place(spec: &Spec) -> String {
-    match (spec.place, spec.bits()) {
-        (Place::Bits { first, count: 1 }, _) => first.to_string(),
-        (Place::Bits { first, count }, _) => format!("{first}–{}", first + count - 1),
+/// Renders the location of a field.
+fn place(spec: &FieldSpec) -> String {
+    match (spec.location, spec.bits()) {
+        (FieldLocation::Bits { first, count: 1 }, _) => first.to_string(),
+        (FieldLocation::Bits { first, count }, _) => format!("{first}–{}", first + count - 1),
         (_, 0) => "—".into(),
         (_, bits) => format!("{bits} bits"),
     }
 }
 
-/// Which conditions a rule may set.
-fn conditions(spec: &Spec) -> &'static str {
+/// Renders the conditions that a field takes.
+fn conditions(spec: &FieldSpec) -> &'static str {
     use crate::field::Kind;
     match spec.kind {
         Kind::Presence => "there or not",
@@ -65,8 +65,8 @@ fn conditions(spec: &Spec) -> &'static str {
     }
 }
 
-/// Which targets take it.
-fn targets(spec: &Spec) -> String {
+/// Renders the targets that take a field.
+fn targets(spec: &FieldSpec) -> String {
     let takes = [
         ("mod", spec.modifies()),
         ("add, strip", spec.is_option()),

@@ -1,8 +1,7 @@
-//! Whether a rule can do anything where its element stands: by the interfaces that are there, and
-//! by what becomes of packets behind it.
+//! Checks rules against the interfaces, and against what happens to packets behind the element.
 
-use crate::analysis::{Part, Remark};
-use crate::field::Place;
+use crate::analysis::{RuleDiagnostic, RulePart};
+use crate::field::FieldLocation;
 use crate::interfaces::Interfaces;
 use crate::rule::{Hop, Predicate, Rule, Target};
 use crate::value::{Condition, Value};
@@ -29,23 +28,26 @@ impl FromArg for Forwarding {
     }
 }
 
-/// Why a rule can do nothing here, if it is so.
-pub(crate) fn misplaced(
+/// Why a rule has no effect here, if so.
+pub(crate) fn placement_error(
     rule: &Rule,
     interfaces: &Interfaces,
     forwarding: Option<Forwarding>,
-) -> Option<Remark> {
-    let unknown =
-        || rule.matches.iter().enumerate().find_map(|(at, it)| unknown(at, it, interfaces));
-    unknown().or_else(|| nowhere(rule, interfaces)).or_else(|| lost(rule, forwarding?))
+) -> Option<RuleDiagnostic> {
+    let unknown_interface = || {
+        rule.matches.iter().enumerate().find_map(|(at, it)| unknown_interface(at, it, interfaces))
+    };
+    unknown_interface()
+        .or_else(|| impossible_path(rule, interfaces))
+        .or_else(|| unreachable_hop(rule, forwarding?))
 }
 
-/// Which of an input's two interfaces a match is about, the name that it says, and whether it
-/// must be that.
-fn said(predicate: &Predicate) -> Option<(bool, &str, bool)> {
-    let is_out = match predicate.field.spec().place {
-        Place::In => false,
-        Place::Out => true,
+/// The interface that a match tests: whether it is the output interface, its name, and whether it
+/// must be equal.
+fn interface_match(predicate: &Predicate) -> Option<(bool, &str, bool)> {
+    let is_out = match predicate.field.spec().location {
+        FieldLocation::In => false,
+        FieldLocation::Out => true,
         _ => return None,
     };
     match &predicate.test {
@@ -56,9 +58,13 @@ fn said(predicate: &Predicate) -> Option<(bool, &str, bool)> {
     }
 }
 
-/// That a match names an interface that is not there.
-fn unknown(at: usize, predicate: &Predicate, interfaces: &Interfaces) -> Option<Remark> {
-    let (is_out, name, _) = said(predicate)?;
+/// Error: a match names an unknown interface.
+fn unknown_interface(
+    at: usize,
+    predicate: &Predicate,
+    interfaces: &Interfaces,
+) -> Option<RuleDiagnostic> {
+    let (is_out, name, _) = interface_match(predicate)?;
     let known = || (0..interfaces.len()).map(|port| interfaces.name(port, is_out));
     if known().any(|it| it == name) {
         return None;
@@ -69,12 +75,13 @@ fn unknown(at: usize, predicate: &Predicate, interfaces: &Interfaces) -> Option<
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there are: {}", known().collect::<Vec<_>>().join(", ")),
     };
-    Some(Remark::new(Part::Match(at), message, help))
+    Some(RuleDiagnostic::new(RulePart::Match(at), message, help))
 }
 
-/// That no packet comes in and leaves as the matches say.
-fn nowhere(rule: &Rule, interfaces: &Interfaces) -> Option<Remark> {
-    let all = || rule.matches.iter().enumerate().filter_map(|(at, it)| Some((at, said(it)?)));
+/// Error: no input has the combination of interfaces that the matches require.
+fn impossible_path(rule: &Rule, interfaces: &Interfaces) -> Option<RuleDiagnostic> {
+    let all =
+        || rule.matches.iter().enumerate().filter_map(|(at, it)| Some((at, interface_match(it)?)));
     let (last, _) = all().next_back()?;
     let is_so = |port: usize, upto: usize| {
         let own = all().take_while(|(at, _)| *at <= upto);
@@ -93,11 +100,11 @@ fn nowhere(rule: &Rule, interfaces: &Interfaces) -> Option<Remark> {
             interfaces.name(port, true)
         )
     });
-    Some(Remark::new(Part::Match(at), message, ways.collect::<Vec<_>>().join(", ")))
+    Some(RuleDiagnostic::new(RulePart::Match(at), message, ways.collect::<Vec<_>>().join(", ")))
 }
 
-/// That packets do not go where `lb` sends them.
-fn lost(rule: &Rule, forwarding: Forwarding) -> Option<Remark> {
+/// Error: packets do not reach the next hops of `lb`.
+fn unreachable_hop(rule: &Rule, forwarding: Forwarding) -> Option<RuleDiagnostic> {
     rule.targets.iter().enumerate().find_map(|(at, target)| {
         let Target::Balance(hops) = target else { return None };
         let is_lost = |hop: &&Hop| match hop {
@@ -115,6 +122,6 @@ fn lost(rule: &Rule, forwarding: Forwarding) -> Option<Remark> {
                 "name addresses, such as `lb 10.0.0.1`",
             ),
         };
-        Some(Remark::new(Part::Target(at), message, help.to_owned()))
+        Some(RuleDiagnostic::new(RulePart::Target(at), message, help.to_owned()))
     })
 }

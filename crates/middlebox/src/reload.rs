@@ -1,17 +1,17 @@
-//! Which rules of a list are those of the list in whose place it comes.
+//! Pairs the rules of a reload with the existing equal rules.
 
 use crate::rule::Rule;
-use crate::rules::Entry;
+use crate::rule_set::Entry;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// For each of `rules` the entry of `before` that says the same, if there is one. Of equal rules
-/// the first has the first entry, the second the second; an entry is given once.
-pub(crate) fn kept<'e>(
+/// For each of `rules` the equal entry of `before`, if there is one. Equal rules are paired in
+/// their order, each entry once.
+pub(crate) fn reused_entries<'e>(
     before: impl Iterator<Item = &'e Arc<Entry>> + Clone,
     rules: &[Rule],
 ) -> Vec<Option<Arc<Entry>>> {
-    // Files are mostly loaded again with few changes, and then compared line by line at first.
+    // Most reloads change few rules: compare line by line first.
     let pairs = before.clone().zip(rules);
     let same = pairs.take_while(|(entry, rule)| entry.rule == **rule).count();
     let (head, tail) = rules.split_at(same);
@@ -20,31 +20,31 @@ pub(crate) fn kept<'e>(
         return kept;
     }
     let rest: Vec<&Arc<Entry>> = before.skip(same).collect();
-    let mut by_rule = Unclaimed::new(&rest);
+    let mut by_rule = EntryIndex::new(&rest);
     kept.extend(tail.iter().map(|rule| by_rule.claim(rule).cloned()));
     kept
 }
 
-/// Entries that no rule has claimed yet.
-struct Unclaimed<'e> {
+/// Index of the entries by rule; each entry is claimed once.
+struct EntryIndex<'e> {
     entries: &'e [&'e Arc<Entry>],
-    /// The first entry that says a rule.
+    /// The first unclaimed entry of a rule.
     first: HashMap<&'e Rule, usize>,
-    /// By entry: the next one that says the same.
+    /// By entry: the next one with an equal rule.
     next: Vec<Option<usize>>,
 }
 
-impl<'e> Unclaimed<'e> {
-    fn new(entries: &'e [&'e Arc<Entry>]) -> Unclaimed<'e> {
+impl<'e> EntryIndex<'e> {
+    fn new(entries: &'e [&'e Arc<Entry>]) -> EntryIndex<'e> {
         let mut first = HashMap::with_capacity(entries.len());
         let mut next = vec![None; entries.len()];
         for (at, entry) in entries.iter().enumerate().rev() {
             next[at] = first.insert(&entry.rule, at);
         }
-        Unclaimed { entries, first, next }
+        EntryIndex { entries, first, next }
     }
 
-    /// The first entry left that says a rule.
+    /// Claims the first entry left that is equal to a rule.
     fn claim(&mut self, rule: &Rule) -> Option<&'e Arc<Entry>> {
         let first = self.first.get_mut(rule)?;
         let at = *first;
@@ -60,7 +60,7 @@ impl<'e> Unclaimed<'e> {
 mod tests {
     use super::*;
     use crate::language::command;
-    use crate::rules::Rules;
+    use crate::rule_set::RuleSet;
     use proptest::prelude::*;
 
     fn rules(numbers: &[u8]) -> Vec<Rule> {
@@ -74,7 +74,7 @@ mod tests {
             before in prop::collection::vec(0u8..4, 0..12),
             after in prop::collection::vec(0u8..4, 0..12),
         ) {
-            let mut all = Rules::new(rules(&before));
+            let mut all = RuleSet::new(rules(&before));
             let ids: Vec<u64> = all.entries().map(|entry| entry.id).collect();
             all.load(rules(&after));
             let mut wanted: Vec<Option<u64>> = Vec::new();
@@ -97,13 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_is_counted_right_as_stateful() {
+    fn kept_rules_are_counted_as_stateful() {
         let rule = |text: &str| match command(text) {
             Ok(Some(crate::language::Command::Add(rule))) => rule,
             other => panic!("{text}: {other:?}"),
         };
         let of = |lines: &[&str]| lines.iter().map(|line| rule(line)).collect::<Vec<_>>();
-        let mut all = Rules::new(of(&["add-stateful all accept", "all accept", "all drop"]));
+        let mut all = RuleSet::new(of(&["add-stateful all accept", "all accept", "all drop"]));
         all.load(of(&["all accept", "add-stateful ip-ttl 3 accept", "add-stateful all accept"]));
         assert_eq!(all.stateful(), 2);
         // Whether a rule is about connections is part of what it says.

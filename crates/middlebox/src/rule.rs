@@ -1,4 +1,4 @@
-//! A rule: what packets it is about, and what becomes of them.
+//! A rule: matches and targets.
 
 use crate::field::Field;
 use crate::language::is_keyword;
@@ -7,70 +7,69 @@ use castanet_wire::MacAddr;
 use std::fmt;
 use std::net::IpAddr;
 
-/// A rule, as one line says it.
+/// A rule, as one line of the language.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Rule {
-    /// Whether it is about whole connections, both directions.
+    /// Whether it applies to whole connections, in both directions.
     pub stateful: bool,
-    /// What a packet must be, all of it.
+    /// The matches, all of which a packet must satisfy.
     pub matches: Vec<Predicate>,
-    /// What becomes of it.
+    /// The targets.
     pub targets: Vec<Target>,
 }
 
-/// Something that a packet may be.
+/// A match of a rule.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Predicate {
-    /// Whether it must not be that.
+    /// Whether the match is negated.
     pub negated: bool,
     /// The field.
     pub field: Field,
-    /// How it must compare; nothing, if it must only be there (or, for a flag,
-    /// set).
+    /// Condition and value; `None` if the field must only be present (for a flag: set).
     pub test: Option<(Condition, Value)>,
 }
 
-/// Something that becomes of a packet.
+/// A target of a rule.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Target {
-    /// A field gets a value.
+    /// Sets a field.
     Mod {
         /// The field.
         field: Field,
-        /// What it gets; of a prefix, the bits behind it stay.
+        /// The value; bits behind a prefix stay.
         value: Value,
     },
-    /// A TCP option comes to the others, if there is none of its kind.
+    /// Adds a TCP option, if the packet has none of its kind.
     Add {
-        /// Which one.
+        /// The option.
         option: Field,
         /// Its value, if it has one.
         value: Option<Value>,
     },
-    /// TCP options go: those of one kind, or all.
+    /// Removes the TCP options of one kind, or all.
     Strip(Option<Field>),
-    /// All TCP options go but this one (and those of other such targets).
+    /// Removes all TCP options but this one (and those of other such targets).
     Keep(Field),
-    /// The packet goes, with some probability.
+    /// Drops the packet, with a probability.
     Drop(Chance),
-    /// The packet goes on, whatever other rules want to drop.
+    /// Accepts the packet, which overrides every drop.
     Accept,
-    /// As `Mod`, for the packets of a connection one way; turned round the other.
+    /// As `Mod` in the original direction of a connection; reversed for replies.
     Map {
         /// The field.
         field: Field,
-        /// What it gets; of a prefix, the bits behind it stay.
+        /// The value; bits behind a prefix stay.
         value: Value,
     },
-    /// A field gets a value of its own in each connection.
+    /// Gives a field a random value per connection.
     Shuffle(Field),
-    /// The packet goes to one of several next hops, by connection.
+    /// Sends the connection to one of several next hops.
     Balance(Vec<Hop>),
 }
 
 impl Target {
-    /// Whether it stands alone in its rule.
-    pub fn stands_alone(&self) -> bool {
+    /// Whether it must be the only target of its rule.
+    pub fn is_exclusive(&self) -> bool {
         matches!(self, Target::Drop(_) | Target::Accept | Target::Balance(_))
     }
 
@@ -97,26 +96,26 @@ pub struct Chance(pub u32);
 impl Chance {
     /// Certainty.
     pub const ALWAYS: Chance = Chance(100_000_000);
-    /// Places behind the point that percentages can have.
-    const PLACES: usize = 6;
+    /// Digits behind the point of a percentage.
+    const MAX_SLOTS: usize = 6;
 
-    /// A percentage; nothing, if this is none from 0 to 100.
+    /// Parses a percentage; `None` outside of 0 to 100.
     pub fn parse(text: &str) -> Option<Chance> {
         let text = text.strip_suffix('%').unwrap_or(text);
         let (whole, part) = text.split_once('.').unwrap_or((text, ""));
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let few = part.len() <= Chance::PLACES && !(whole.is_empty() && part.is_empty());
+        let few = part.len() <= Chance::MAX_SLOTS && !(whole.is_empty() && part.is_empty());
         if !few || whole.len() > 3 || !is_number(whole) || !is_number(part) {
             return None;
         }
         let whole: u32 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-        let part: u32 = format!("{part:0<width$}", width = Chance::PLACES).parse().ok()?;
+        let part: u32 = format!("{part:0<width$}", width = Chance::MAX_SLOTS).parse().ok()?;
         Some(Chance(whole * 1_000_000 + part)).filter(|chance| chance.0 <= Chance::ALWAYS.0)
     }
 
-    /// Whether it comes true for these random bits.
+    /// Whether these random bits draw the event.
     #[inline]
-    pub fn comes(self, random: u64) -> bool {
+    pub fn is_drawn(self, random: u64) -> bool {
         let scaled = (u128::from(random) * u128::from(Chance::ALWAYS.0)) >> u64::BITS;
         scaled < u128::from(self.0)
     }
@@ -133,12 +132,12 @@ impl fmt::Display for Chance {
     }
 }
 
-/// Where `lb` sends packets.
+/// Next hop of `lb`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Hop {
-    /// To this address: it becomes the destination annotation.
+    /// An address: becomes the destination annotation.
     Address(IpAddr),
-    /// To this station: it becomes the destination of the Ethernet header.
+    /// A station: becomes the destination of the Ethernet header.
     Station(MacAddr),
 }
 
@@ -199,15 +198,19 @@ impl fmt::Display for Rule {
 }
 
 impl Rule {
-    /// Whether it takes what follows the IP header, which later fragments do not have: some match
-    /// is about that, or it chooses between hops by ports.
-    pub(crate) fn looks_behind(&self) -> bool {
-        use crate::field::{Layer, Place};
+    /// Whether the rule needs data behind the IP header, which later fragments lack: a match tests
+    /// it, or `lb` chooses by ports.
+    pub(crate) fn reads_transport(&self) -> bool {
+        use crate::field::{FieldLocation, Layer};
         let chooses = |target: &Target| matches!(target, Target::Balance(hops) if hops.len() > 1);
         let is_behind = |predicate: &Predicate| {
             let spec = predicate.field.spec();
             let is_upper = !matches!(spec.layer, Layer::Any | Layer::Ip4 | Layer::Ip6);
-            is_upper || matches!(spec.place, Place::Payload | Place::Upper | Place::Extension(_))
+            is_upper
+                || matches!(
+                    spec.location,
+                    FieldLocation::Payload | FieldLocation::Upper | FieldLocation::Extension(_)
+                )
         };
         self.matches.iter().any(is_behind) || self.targets.iter().any(chooses)
     }

@@ -1,12 +1,12 @@
-//! What rules do to packets: which they are about, and what comes out.
+//! Tests of matching and rewriting.
 
 use crate::field::Layer;
 use crate::headers::Headers;
-use crate::holds::Seen;
-use crate::judge::{is_dropped, rewrite};
 use crate::language::rule;
-use crate::rewrite::Plan;
+use crate::match_packet::PacketView;
+use crate::rewrite::RulePlan;
 use crate::rule::Rule;
+use crate::verdict::{is_dropped, rewrite};
 use castanet_packet::Packet;
 use castanet_wire::checksum::pseudo_v4;
 use castanet_wire::sketch::{self, Layer as Start};
@@ -32,10 +32,15 @@ fn is_about(matches: &str, text: &str) -> bool {
     let rule = stateless(&format!("{matches} accept"));
     let (packet, _) = packet(text);
     let headers = Headers::find(&packet).expect("is IP");
-    rule.holds(&Seen { bytes: packet.bytes(), headers: &headers, input: "eth0", output: "eth1" })
+    rule.matches_packet(&PacketView {
+        bytes: packet.bytes(),
+        headers: &headers,
+        input: "eth0",
+        output: "eth1",
+    })
 }
 
-/// What comes out; nothing if the packet is dropped.
+/// Returns the packet that comes out; `None` if it is dropped.
 fn out(rules: &[&str], text: &str) -> Option<String> {
     let rules: Vec<Rule> = rules.iter().map(|line| stateless(line)).collect();
     let (mut packet, start) = packet(text);
@@ -45,8 +50,10 @@ fn out(rules: &[&str], text: &str) -> Option<String> {
 /// Whether the packet goes on.
 fn pass(rules: &[Rule], packet: &mut Packet) -> bool {
     let Some(headers) = Headers::find(packet) else { return true };
-    let seen = Seen { bytes: packet.bytes(), headers: &headers, input: "eth0", output: "eth1" };
-    let plans: Vec<Plan> = rules.iter().filter(|it| it.holds(&seen)).map(Plan::of).collect();
+    let seen =
+        PacketView { bytes: packet.bytes(), headers: &headers, input: "eth0", output: "eth1" };
+    let plans: Vec<RulePlan> =
+        rules.iter().filter(|it| it.matches_packet(&seen)).map(RulePlan::new).collect();
     if is_dropped(plans.iter(), || 0) {
         return false;
     }
@@ -412,7 +419,7 @@ proptest! {
     }
 
     #[test]
-    fn hostile_packets_are_borne(
+    fn hostile_packets_do_not_panic(
         mut bytes in proptest::collection::vec(any::<u8>(), 0..120), kind in 0usize..6,
     ) {
         // Mostly something that can be taken for a packet.
@@ -438,7 +445,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_comes_in_whatever_order_is_borne(
+    fn random_rules_and_packets_do_not_panic(
         rules in proptest::collection::vec(0usize..12, 1..6),
         packets in proptest::collection::vec(
             (0usize..5, proptest::collection::vec(any::<u8>(), 20..100)), 1..12),
@@ -501,7 +508,7 @@ fn fuzzed(is_ip6: bool, id: u8, offset: u8, more: bool, kind: u8, body: &[u8]) -
 
 proptest! {
     #[test]
-    fn fragments_are_borne(
+    fn random_fragments_do_not_panic(
         rules in prop::collection::vec(0usize..8, 0..5),
         pieces in prop::collection::vec(
             (any::<bool>(), 0u8..2, 0u8..5, any::<bool>(), 0u8..6, prop::collection::vec(any::<u8>(), 0..6), 0u8..12),

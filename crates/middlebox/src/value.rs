@@ -31,7 +31,7 @@ pub enum Value {
     Name(Box<str>),
 }
 
-/// How a field must compare with a value.
+/// Comparison of a field with a value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Condition {
     /// Equal.
@@ -59,7 +59,7 @@ pub const CONDITIONS: [(&str, Condition); 6] = [
 ];
 
 impl Condition {
-    /// Whether something that compares so is what the condition asks for.
+    /// Whether the condition is satisfied by an ordering.
     #[inline]
     pub fn allows(self, order: Ordering) -> bool {
         match self {
@@ -117,7 +117,7 @@ pub const LONGEST: usize = 64;
 pub const LONGEST_OPTION: usize = 38;
 
 impl Value {
-    /// Reads a value of `field`; what would be one, if this is none.
+    /// Parses a value of `field`; the error says what is expected.
     pub fn parse(field: Field, text: &str) -> Result<Value, String> {
         let spec = field.spec();
         let wanted = || Err(format!("{field} wants {}", wants(field)));
@@ -144,9 +144,9 @@ impl Value {
         value.map_or_else(wanted, Ok)
     }
 
-    /// The value as a rule writes it, for that field.
+    /// Renders the value as rules of that field write it.
     pub fn of(&self, field: Field) -> impl fmt::Display {
-        Shown { kind: field.spec().kind, value: self.clone() }
+        DisplayValue { kind: field.spec().kind, value: self.clone() }
     }
 
     /// The value as bytes, as wide as the field is.
@@ -171,7 +171,7 @@ impl Value {
     }
 }
 
-/// What a value of `field` looks like.
+/// Describes the values of `field`.
 pub fn wants(field: Field) -> String {
     let spec = field.spec();
     match spec.kind {
@@ -271,12 +271,12 @@ pub fn mask6(length: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)
 }
 
-struct Shown {
+struct DisplayValue {
     kind: Kind,
     value: Value,
 }
 
-impl fmt::Display for Shown {
+impl fmt::Display for DisplayValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.value, self.kind) {
             (Value::Number(n), Kind::Protocol) => {

@@ -12,7 +12,7 @@ fn library() -> Library {
 }
 
 /// Runs an example in bursts of every size, on one worker and on three.
-fn holds(text: &str) {
+fn matches_packet(text: &str) {
     let library = library();
     for (workers, burst) in WAYS {
         example::run(text, &library, workers, burst)
@@ -41,10 +41,10 @@ fn segments_whose_header_has_no_possible_length_are_malformed() {
         }
         // Whose header may go on in the next fragment is another matter.
         text += &format!("> in {}\n= m.drops.tiny_fragment 1\n", segment(7, 0x2000));
-        holds(&text);
+        matches_packet(&text);
     }
     // Rules about addresses alone do not look so far.
-    holds(&format!(
+    matches_packet(&format!(
         "in -> m :: Middlebox(ip-saddr 9.9.9.9 drop) -> out\n> in {0}\n< out {0}\n",
         segment(4, 0)
     ));
@@ -121,7 +121,7 @@ fn a_trial_says_what_becomes_of_fragments_and_changes_nothing() {
     text += &format!("> in {first}\n= m.drops.rule 1\n");
     text += &tried(&later, "dropped: the first fragment of its packet is dropped (`rule`)");
     text += "= m.drops.rule 1\n";
-    holds(&text);
+    matches_packet(&text);
 }
 
 /// A packet as answers show it.
@@ -140,7 +140,7 @@ fn fragments_that_wait_outlast_other_rules() {
     let passes = format!("> in {first}\n< out {first}\n");
     let follows = format!("{passes}< out {later}\n= m.waiting_fragments 0\n");
     let in_vain = "+ 5s\n= m.drops.lone_fragment 1\n= m.waiting_fragments 0\n";
-    // Where nobody asks for the first one any longer, they wait in vain.
+    // If no rule needs the first fragment any more, the others wait in vain.
     let in_vain = format!("{passes}{in_vain}");
     let dropped = format!("> in {first}\n= m.drops.rule 2\n= m.waiting_fragments 0\n");
     for (command, wanted) in [
@@ -152,7 +152,9 @@ fn fragments_that_wait_outlast_other_rules() {
     ] {
         let config = "in -> m :: Middlebox(udp-dport 5000 drop) -> out\n";
         let waits = "= m.waiting_fragments 1\n";
-        holds(&format!("{config}> in {later}\n{waits}! m.command {command}\n{waits}{wanted}"));
+        matches_packet(&format!(
+            "{config}> in {later}\n{waits}! m.command {command}\n{waits}{wanted}"
+        ));
     }
 }
 
@@ -167,5 +169,5 @@ fn packets_are_found_behind_many_tags_and_too_many_tags_are_malformed() {
     }
     text += &format!("> in eth hex {stations} {}0800 {ip}\n", "81000000".repeat(9));
     text += "= m.drops.malformed 1\n";
-    holds(&text);
+    matches_packet(&text);
 }

@@ -1,4 +1,4 @@
-//! What holds for every element, here too: examples run, show every exit, and bear hostile packets.
+//! Checks of every element: examples run, show every exit, and survive hostile packets.
 
 use castanet_engine::class::Library;
 use castanet_engine::element::FateKind;

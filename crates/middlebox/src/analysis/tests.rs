@@ -1,13 +1,13 @@
 //! Errors and warnings about rules; no rule is refused that some packet matches.
 
-use super::claims;
+use super::constraints;
 use super::kinds::Kinds;
-use super::{impossible, warnings, warnings_of_all};
+use super::{rule_error, warnings, warnings_of_all};
 use crate::field::{Field, Layer};
 use crate::headers::Headers;
-use crate::holds::Seen;
 use crate::language::tests::predicate;
 use crate::language::{Command, command, place};
+use crate::match_packet::PacketView;
 use crate::matcher::tests::near;
 use crate::rule::{Predicate, Rule, Target};
 use crate::tests::{packet, sound};
@@ -281,7 +281,7 @@ fn rules_that_do_less_than_they_seem_to_are_read_with_a_warning() {
 fn what_other_rules_do_is_not_left_undone() {
     let said = |lines: &[&str]| {
         let rules: Vec<Rule> = lines.iter().map(|line| read(line)).collect();
-        let line = |(at, remark): (usize, super::Remark)| {
+        let line = |(at, remark): (usize, super::RuleDiagnostic)| {
             format!("{} {}", at + 1, remark.line(&rules[at]).split(';').next().unwrap_or(""))
         };
         warnings_of_all(rules.iter(), 10).into_iter().map(line).collect::<Vec<_>>()
@@ -347,14 +347,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn what_holds_of_a_packet_is_never_called_impossible(
+    fn matchable_rules_have_no_error(
         packet in any_packet(),
         all in prop::collection::vec(
             (predicate(), 0..CONDITIONS.len(), 0u64..3, any::<bool>()), 1..12),
     ) {
         let Some(headers) = Headers::find(&packet) else { return Ok(()) };
         let seen =
-            Seen { bytes: packet.bytes(), headers: &headers, input: "eth0", output: "eth1" };
+            PacketView { bytes: packet.bytes(), headers: &headers, input: "eth0", output: "eth1" };
         let own = |(mut it, at, add, bare): (Predicate, usize, u64, bool)| {
             if bare && it.field.spec().kind != crate::field::Kind::Interface {
                 it.test = None;
@@ -365,15 +365,15 @@ proptest! {
             near(&it, &packet, add.wrapping_sub(1), CONDITIONS[at].1)
         };
         let matches: Vec<Predicate> =
-            all.into_iter().map(own).filter(|it| it.holds(&seen)).collect();
-        let kinds = claims::kinds(matches.iter());
+            all.into_iter().map(own).filter(|it| it.matches_packet(&seen)).collect();
+        let kinds = constraints::kinds(matches.iter());
         prop_assert!(kind(&headers).is_within(kinds), "{:?} {:?}", matches, headers);
         let rule = Rule { stateful: false, matches, targets: vec![Target::Accept] };
-        prop_assert_eq!(impossible(&rule), None);
+        prop_assert_eq!(rule_error(&rule), None);
     }
 
     #[test]
-    fn ranges_of_a_field_are_possible_if_a_number_is_in_all(
+    fn overlapping_ranges_are_satisfiable(
         field in prop::sample::select(vec!["ip-ttl", "tcp-flags", "ip6-traffic-class", "proto"]),
         all in prop::collection::vec((0..CONDITIONS.len(), any::<u8>(), any::<bool>()), 1..6),
     ) {
@@ -387,6 +387,6 @@ proptest! {
         };
         let is_one = (0..=u8::MAX).any(|n| all.iter().all(|it| fits(n, it)));
         let matches: Vec<Predicate> = all.iter().map(predicate).collect();
-        prop_assert_eq!(!claims::kinds(matches.iter()).is_empty(), is_one);
+        prop_assert_eq!(!constraints::kinds(matches.iter()).is_empty(), is_one);
     }
 }

@@ -1,31 +1,34 @@
-//! Rules that do less than they seem to.
+//! Warnings: rules that do less than they seem to.
 
-use super::claims;
+use super::constraints;
 use super::kinds::Kinds;
-use super::{Part, Remark};
-use crate::field::{Field, Layer, Place};
+use super::{RuleDiagnostic, RulePart};
+use crate::field::{Field, FieldLocation, Layer};
 use crate::rule::{Chance, Predicate, Rule, Target};
 use crate::value::{Condition, Value};
 use std::collections::{HashMap, HashSet};
 
 /// Warnings about a rule by itself: packets that it seems to be about and is not.
-pub fn warnings(rule: &Rule) -> Vec<Remark> {
-    /// Nobody writes rules of so many parts that could be compared with each other.
+pub fn warnings(rule: &Rule) -> Vec<RuleDiagnostic> {
+    /// Limit of pairwise comparisons; no person writes rules of that size.
     const MANY: usize = 1 << 16;
     if rule.matches.len() * rule.targets.len() > MANY {
         return Vec::new();
     }
     let targets = || rule.targets.iter().enumerate();
-    let mut all: Vec<Remark> = one_version(rule).into_iter().collect();
+    let mut all: Vec<RuleDiagnostic> = one_version(rule).into_iter().collect();
     all.extend(targets().filter_map(|(at, target)| void(rule, at, target)));
     all.extend(targets().filter_map(|(at, _)| overwritten(rule, at)));
     all
 }
 
 /// Warnings about a rule that is added to others.
-pub fn warnings_beside<'r>(rule: &Rule, others: impl Iterator<Item = &'r Rule>) -> Vec<Remark> {
+pub fn warnings_beside<'r>(
+    rule: &Rule,
+    others: impl Iterator<Item = &'r Rule>,
+) -> Vec<RuleDiagnostic> {
     let mut remarks = warnings(rule);
-    if one_version(rule).is_some() && { others }.any(|other| twin(other) == *rule) {
+    if one_version(rule).is_some() && { others }.any(|other| for_other_version(other) == *rule) {
         remarks.remove(0);
     }
     remarks
@@ -36,11 +39,11 @@ pub fn warnings_beside<'r>(rule: &Rule, others: impl Iterator<Item = &'r Rule>) 
 pub fn warnings_of_all<'r>(
     rules: impl Iterator<Item = &'r Rule> + Clone,
     most: usize,
-) -> Vec<(usize, Remark)> {
-    let mut twins = Twins::default();
+) -> Vec<(usize, RuleDiagnostic)> {
+    let mut other_version_rules = OtherVersionRules::default();
     let of_rule = |(at, rule): (usize, &Rule)| {
         let mut remarks = warnings(rule);
-        if one_version(rule).is_some() && twins.has(rule, rules.clone()) {
+        if one_version(rule).is_some() && other_version_rules.has(rule, rules.clone()) {
             remarks.remove(0);
         }
         remarks.into_iter().map(move |remark| (at, remark)).collect::<Vec<_>>()
@@ -54,16 +57,16 @@ pub fn warnings_of_all<'r>(
 
 /// Rules about one IP version as they would be for the other, by the field that says the protocol.
 #[derive(Default)]
-struct Twins(HashMap<&'static str, HashSet<Rule>>);
+struct OtherVersionRules(HashMap<&'static str, HashSet<Rule>>);
 
-impl Twins {
+impl OtherVersionRules {
     /// Whether there is a rule that does for the other version what this one does.
     fn has<'r>(&mut self, rule: &Rule, rules: impl Iterator<Item = &'r Rule>) -> bool {
         let field = rule.matches.iter().find_map(|it| other_version(it.field));
         let Some((_, field)) = field else { return false };
         let is_of = |rule: &&Rule| rule.matches.iter().any(|it| it.field == field);
         let own = self.0.entry(field.spec().name);
-        own.or_insert_with(|| rules.filter(is_of).map(twin).collect()).contains(rule)
+        own.or_insert_with(|| rules.filter(is_of).map(for_other_version).collect()).contains(rule)
     }
 }
 
@@ -78,17 +81,17 @@ fn other_version(field: Field) -> Option<(Field, Field)> {
 }
 
 /// The same rule for the other version.
-fn twin(rule: &Rule) -> Rule {
-    let mut twin = rule.clone();
-    for predicate in &mut twin.matches {
+fn for_other_version(rule: &Rule) -> Rule {
+    let mut for_other_version = rule.clone();
+    for predicate in &mut for_other_version.matches {
         predicate.field = other_version(predicate.field).map_or(predicate.field, |it| it.1);
     }
-    twin
+    for_other_version
 }
 
 /// A rule that accepts everything, where others want to drop something.
-fn overruled<'r>(rules: impl Iterator<Item = &'r Rule> + Clone) -> Option<(usize, Remark)> {
-    let is_all = |it: &Predicate| it.field.spec().place == Place::Everywhere;
+fn overruled<'r>(rules: impl Iterator<Item = &'r Rule> + Clone) -> Option<(usize, RuleDiagnostic)> {
+    let is_all = |it: &Predicate| it.field.spec().location == FieldLocation::Everywhere;
     let accepts = |rule: &Rule| {
         !rule.stateful && rule.targets == [Target::Accept] && rule.matches.iter().all(is_all)
     };
@@ -100,11 +103,11 @@ fn overruled<'r>(rules: impl Iterator<Item = &'r Rule> + Clone) -> Option<(usize
     let message =
         "`all accept` overrules every rule that drops, before it and behind it".to_owned();
     let help = "leave it out: what no rule drops goes on anyway".to_owned();
-    Some((at, Remark::new(Part::Target(0), message, help)))
+    Some((at, RuleDiagnostic::new(RulePart::Target(0), message, help)))
 }
 
 /// That a rule is about one version only because of how it says the protocol.
-fn one_version(rule: &Rule) -> Option<Remark> {
+fn one_version(rule: &Rule) -> Option<RuleDiagnostic> {
     let is_said = |it: &Predicate| it.test.is_some() && other_version(it.field).is_some();
     let at = rule.matches.iter().position(is_said)?;
     let said = &rule.matches[at];
@@ -113,7 +116,7 @@ fn one_version(rule: &Rule) -> Option<Remark> {
         _ => ("IPv6", "IPv4", "ip6"),
     };
     let others = rule.matches.iter().filter(|it| !is_said(it));
-    let free = claims::kinds(others);
+    let free = constraints::kinds(others);
     let has = |layer| !free.and(Kinds::with(layer)).is_empty();
     let names_one = |target: &Target| match target {
         Target::Mod { field, .. } | Target::Map { field, .. } | Target::Shuffle(field) => {
@@ -123,7 +126,7 @@ fn one_version(rule: &Rule) -> Option<Remark> {
         Target::Balance(_) => true,
         _ => false,
     };
-    // What cannot be said of the other version is meant so.
+    // A rule that has no counterpart for the other version is meant as written.
     let is_icmp = matches!(
         said.test,
         Some((Condition::Equal, Value::Number(n)))
@@ -138,12 +141,14 @@ fn one_version(rule: &Rule) -> Option<Remark> {
     let help = format!(
         "`{neutral}` is about both, and `net-proto {version}` beside it says that one is meant"
     );
-    Some(Remark::new(Part::Match(at), message, help))
+    Some(RuleDiagnostic::new(RulePart::Match(at), message, help))
 }
 
 /// That a target has nothing to do, unless another rule has done something before.
-fn void(rule: &Rule, at: usize, target: &Target) -> Option<Remark> {
-    let remark = |message: String, help: String| Some(Remark::new(Part::Target(at), message, help));
+fn void(rule: &Rule, at: usize, target: &Target) -> Option<RuleDiagnostic> {
+    let remark = |message: String, help: String| {
+        Some(RuleDiagnostic::new(RulePart::Target(at), message, help))
+    };
     let is_absent = |option: Field| {
         let absent = |it: &Predicate| it.negated && it.test.is_none();
         let of = |it: &Predicate| it.field == option || it.field == Field::any_option();
@@ -183,7 +188,7 @@ fn void(rule: &Rule, at: usize, target: &Target) -> Option<Remark> {
 }
 
 /// That a later target of a rule sets the same field.
-fn overwritten(rule: &Rule, at: usize) -> Option<Remark> {
+fn overwritten(rule: &Rule, at: usize) -> Option<RuleDiagnostic> {
     let sets = |target: &Target| match target {
         Target::Mod { field, value } | Target::Map { field, value } => {
             Some((*field, prefix(value)))
@@ -197,7 +202,7 @@ fn overwritten(rule: &Rule, at: usize) -> Option<Remark> {
     };
     let later = rule.targets[at + 1..].iter().find(|it| sets(it).is_some_and(covers))?;
     let message = format!("`{}` does nothing: `{later}` comes behind it", rule.targets[at]);
-    Some(Remark::new(Part::Target(at), message, "leave one of them out".to_owned()))
+    Some(RuleDiagnostic::new(RulePart::Target(at), message, "leave one of them out".to_owned()))
 }
 
 /// The length of a prefix that leaves bits as they are.

@@ -1,11 +1,11 @@
-//! Connections, a line each.
+//! Listings of connections, one line each.
 
-use super::key::{Ends, Family};
-use super::mapping::Shifts;
-use super::own::Own;
-use super::side::Side;
-use super::table::{Connections, Found};
-use crate::matcher::Places;
+use super::family_table::FamilyTable;
+use super::mapping::Offsets;
+use super::rule_refs::RuleRefs;
+use super::table::{Connections, PacketConnection};
+use super::tuple::{Family, Tuple};
+use crate::matcher::RuleSlots;
 use castanet_kit::flow::Id;
 use castanet_wire::ip_proto;
 use castanet_wire::tcp::flag;
@@ -13,7 +13,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 /// The flags by letters, as IP summary dumps have them.
-const LETTERS: [(u8, char); 8] = [
+const FLAG_LETTERS: [(u8, char); 8] = [
     (flag::FIN, 'F'),
     (flag::SYN, 'S'),
     (flag::RST, 'R'),
@@ -24,28 +24,28 @@ const LETTERS: [(u8, char); 8] = [
     (flag::CWR, 'W'),
 ];
 
-/// How many places of a table are looked at for one piece of a listing: some 200 µs.
-const PIECE: usize = 256;
-/// Where connections of IPv6 begin.
-const SIX: u64 = 1 << 32;
+/// Number of slots per chunk of a listing: about 200 µs.
+const CHUNK_SLOTS: usize = 256;
+/// Cursor at which the IPv6 connections begin.
+const IP6_START: u64 = 1 << 32;
 
-fn letters(flags: u8) -> String {
-    let set = LETTERS.iter().filter(|(flag, _)| flags & flag != 0);
+fn flag_letters(flags: u8) -> String {
+    let set = FLAG_LETTERS.iter().filter(|(flag, _)| flags & flag != 0);
     match set.map(|(_, letter)| letter).collect::<String>() {
         none if none.is_empty() => ".".into(),
         some => some,
     }
 }
 
-fn end((address, port): (IpAddr, u16)) -> String {
+fn endpoint((address, port): (IpAddr, u16)) -> String {
     match address {
         IpAddr::V4(address) => format!("{address}:{port}"),
         IpAddr::V6(address) => format!("[{address}]:{port}"),
     }
 }
 
-fn both(ends: &Ends) -> String {
-    format!("{} > {}", end(ends.src), end(ends.dst))
+fn tuple_text(ends: &Tuple) -> String {
+    format!("{} > {}", endpoint(ends.src), endpoint(ends.dst))
 }
 
 fn protocol(number: u8) -> String {
@@ -59,113 +59,119 @@ fn protocol(number: u8) -> String {
 }
 
 impl Connections {
-    /// All connections, a line each, sorted; `verbose` with all that is kept of them.
-    pub(crate) fn list(&self, places: &Places, now: u64, verbose: bool) -> String {
+    /// Lists all connections, sorted; `verbose` adds timeouts, TCP state and translations.
+    pub(crate) fn list(&self, slots: &RuleSlots, now: u64, verbose: bool) -> String {
         let (mut text, mut from) = (String::new(), Some(0));
         while let Some(begin) = from {
-            let (some, next) = self.some_lines(places, now, verbose, begin);
+            let (some, next) = self.list_chunk(slots, now, verbose, begin);
             text += &some;
             from = next;
         }
-        let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
-        lines.sort_unstable();
-        lines.concat()
+        let mut chunk_of: Vec<&str> = text.split_inclusive('\n').collect();
+        chunk_of.sort_unstable();
+        chunk_of.concat()
     }
 
-    /// A packet's connection: its ends and rules, and what the ends become.
-    pub(crate) fn describe(&self, found: &Found, places: &Places) -> String {
-        match found.is_ip6() {
-            false => self.described(&self.four, found.id(), places),
-            true => self.described(&self.six, found.id(), places),
+    /// Describes a connection: its tuple and rules, and its translation.
+    pub(crate) fn describe(&self, connection: &PacketConnection, slots: &RuleSlots) -> String {
+        match connection.is_ip6() {
+            false => self.describe_entry(&self.ip4, connection.id(), slots),
+            true => self.describe_entry(&self.ip6, connection.id(), slots),
         }
     }
 
-    fn described<K: Family>(&self, side: &Side<K>, id: Id, places: &Places) -> String {
-        let Some(table) = side.table() else { return String::new() };
-        let tracked = table.get(id);
-        let (from, to) = tracked.ends(table.key(id));
-        let (from, to) = (from.ends(), to.ends());
-        let mut line = self.line(&from, &tracked.own, places);
+    fn describe_entry<K: Family>(
+        &self,
+        family: &FamilyTable<K>,
+        id: Id,
+        slots: &RuleSlots,
+    ) -> String {
+        let Some(table) = family.table() else { return String::new() };
+        let entry = table.get(id);
+        let (from, to) = entry.tuples(table.key(id));
+        let (from, to) = (from.tuple(), to.tuple());
+        let mut line = self.entry_line(&from, &entry.rule_refs, slots);
         if from != to {
-            let _ = write!(line, " as {}", both(&to));
+            let _ = write!(line, " as {}", tuple_text(&to));
         }
-        shifts(&mut line, &self.shelf.get(tracked.shifts));
+        write_offsets(&mut line, &self.seq_offsets.get(entry.offsets));
         line
     }
 
-    /// The ends of a connection and its rules.
-    fn line(&self, from: &Ends, own: &Own, places: &Places) -> String {
-        let mut line = format!("{} {}", protocol(from.proto), both(from));
-        for (_, rule) in self.rules_of(own, places) {
+    /// Renders the tuple and the rules of an entry.
+    fn entry_line(&self, from: &Tuple, rule_refs: &RuleRefs, slots: &RuleSlots) -> String {
+        let mut line = format!("{} {}", protocol(from.proto), tuple_text(from));
+        for (_, rule) in self.rules_of(rule_refs, slots) {
             let _ = write!(line, " id{}", rule.id);
         }
         line
     }
 
-    /// Some connections, as many as take a moment, from `from` on, 0 being the first, and where
-    /// others begin.
-    pub(crate) fn some_lines(
+    /// Lists the chunk of connections at cursor `from` (0 is the first), and returns the cursor of
+    /// the next chunk.
+    pub(crate) fn list_chunk(
         &self,
-        places: &Places,
+        slots: &RuleSlots,
         now: u64,
         verbose: bool,
         from: u64,
     ) -> (String, Option<u64>) {
-        match from.checked_sub(SIX) {
+        match from.checked_sub(IP6_START) {
             None => {
-                let (text, next) = self.lines(&self.four, places, now, verbose, from);
-                (text, next.or(Some(SIX)))
+                let (text, next) = self.chunk_of(&self.ip4, slots, now, verbose, from);
+                (text, next.or(Some(IP6_START)))
             }
             Some(from) => {
-                let (text, next) = self.lines(&self.six, places, now, verbose, from);
-                (text, next.map(|next| next + SIX))
+                let (text, next) = self.chunk_of(&self.ip6, slots, now, verbose, from);
+                (text, next.map(|next| next + IP6_START))
             }
         }
     }
 
-    fn lines<K: Family>(
+    fn chunk_of<K: Family>(
         &self,
-        side: &Side<K>,
-        places: &Places,
+        family: &FamilyTable<K>,
+        slots: &RuleSlots,
         now: u64,
         verbose: bool,
         from: u64,
     ) -> (String, Option<u64>) {
-        let Some(table) = side.table() else { return (String::new(), None) };
-        let (some, next) = table.iter_range(usize::try_from(from).unwrap_or(usize::MAX), PIECE);
-        let lines = some.map(|(id, key, tracked)| {
-            let (from, to) = tracked.ends(key);
-            let (from, to) = (from.ends(), to.ends());
-            let mut line = self.line(&from, &tracked.own, places);
+        let Some(table) = family.table() else { return (String::new(), None) };
+        let (some, next) =
+            table.iter_range(usize::try_from(from).unwrap_or(usize::MAX), CHUNK_SLOTS);
+        let chunk_of = some.map(|(id, key, entry)| {
+            let (from, to) = entry.tuples(key);
+            let (from, to) = (from.tuple(), to.tuple());
+            let mut line = self.entry_line(&from, &entry.rule_refs, slots);
             if verbose {
                 let left = table.deadline(id).saturating_sub(now).div_ceil(1_000_000_000);
                 let _ = write!(line, " expires {left} s");
                 if from.proto == ip_proto::TCP {
-                    let [forward, reverse] = tracked.flags().map(letters);
-                    let state = if tracked.is_established() { "established" } else { "transient" };
+                    let [forward, reverse] = entry.flags().map(flag_letters);
+                    let state = if entry.is_established() { "established" } else { "transient" };
                     let _ = write!(line, " {state} flags {forward} {reverse}");
                 }
                 if from != to {
-                    let _ = write!(line, " as {}", both(&to));
+                    let _ = write!(line, " as {}", tuple_text(&to));
                 }
-                shifts(&mut line, &self.shelf.get(tracked.shifts));
+                write_offsets(&mut line, &self.seq_offsets.get(entry.offsets));
             }
             line + "\n"
         });
-        (lines.collect(), next.map(|next| next as u64))
+        (chunk_of.collect(), next.map(|next| next as u64))
     }
 }
 
-fn shifts(line: &mut String, shifts: &Shifts) {
-    let Shifts { seq, ack, id, fixed_id, label } = *shifts;
-    let mut say = |name: &str, number: u32| {
+fn write_offsets(line: &mut String, offsets: &Offsets) {
+    let Offsets { seq, ack, id, fixed_id, label } = *offsets;
+    let mut write_nonzero = |name: &str, number: u32| {
         if number != 0 {
             let _ = write!(line, " {name} {number}");
         }
     };
-    say("seq +", seq);
-    say("ack -", ack);
-    say("id +", id.into());
-    say("id", fixed_id.map_or(0, u32::from));
-    say("label", label.unwrap_or(0));
+    write_nonzero("seq +", seq);
+    write_nonzero("ack -", ack);
+    write_nonzero("id +", id.into());
+    write_nonzero("id", fixed_id.map_or(0, u32::from));
+    write_nonzero("label", label.unwrap_or(0));
 }

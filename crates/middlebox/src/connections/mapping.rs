@@ -1,79 +1,79 @@
-//! What a connection changes in its packets, each way.
+//! Rewrites packets by the mapping of their connection, in both directions.
 
-use super::key::{Ends, addresses};
+use super::tuple::{Tuple, addresses};
 use crate::field::Layer;
 use crate::headers::Headers;
-use crate::rewrite::{Rewriting, Spot, put};
+use crate::rewrite::{FieldBits, PacketRewriter, put};
 use castanet_kit::flow::Tuple4;
 use castanet_wire::checksum::{Delta, Sum};
 use castanet_wire::tcp::flag;
 use castanet_wire::{Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, bits, ip_proto, transport, udp};
 use std::net::IpAddr;
 
-/// Which way a packet of a connection goes.
+/// Direction of a packet in its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direction {
-    /// As the packet that began it.
-    Forward,
-    /// The other way.
-    Reverse,
+    /// The direction of the packet that created the connection.
+    Original,
+    /// The opposite direction.
+    Reply,
 }
 
 impl Direction {
     /// The other way.
     pub(super) fn opposite(self) -> Direction {
         match self {
-            Direction::Forward => Direction::Reverse,
-            Direction::Reverse => Direction::Forward,
+            Direction::Original => Direction::Reply,
+            Direction::Reply => Direction::Original,
         }
     }
 }
 
-/// By how much numbers in a connection's packets are shifted, modulo their size.
+/// Offsets that are added to fields of packets, modulo their size.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Shifts {
-    /// Sequence numbers forward, and what acknowledges them back.
+pub(crate) struct Offsets {
+    /// Offset of sequence numbers in the original direction.
     pub(super) seq: u32,
-    /// Sequence numbers in reverse, back again in what acknowledges them forward.
+    /// Offset of sequence numbers in the reply direction, which the original direction
+    /// acknowledges.
     pub(super) ack: u32,
-    /// Identifications of IPv4 forward.
+    /// Offset of IPv4 identifications in the original direction.
     pub(super) id: u16,
-    /// The identification of IPv4 forward.
+    /// Fixed IPv4 identification in the original direction.
     pub(super) fixed_id: Option<u16>,
-    /// The flow label of IPv6 forward.
+    /// IPv6 flow label in the original direction.
     pub(super) label: Option<u32>,
 }
 
-/// What becomes of one packet.
+/// Rewrite of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Mapped {
+pub(crate) struct Mapping {
     pub(super) direction: Direction,
-    /// Its ends as they are, and as they become.
-    pub(super) ends: (Ends, Ends),
-    pub(super) shifts: Shifts,
-    /// Where the packet begins whose ends these are: in an ICMP error the one that
-    /// it quotes.
+    /// The tuple of the packet, and the one that it gets.
+    pub(super) tuples: (Tuple, Tuple),
+    pub(super) offsets: Offsets,
+    /// Offset of the packet with these tuples, if an ICMP error quotes it.
     pub(super) quoted: Option<usize>,
 }
 
-const SRC4: Spot = Spot::new(Layer::Ip4, Ipv4Header::SRC, 32).in_pseudo();
-const DST4: Spot = Spot::new(Layer::Ip4, Ipv4Header::DST, 32).in_pseudo();
-const ID4: Spot = Spot::new(Layer::Ip4, Ipv4Header::ID, 16);
-const SRC6: Spot = Spot::new(Layer::Ip6, Ipv6Header::SRC, 128).in_pseudo();
-const DST6: Spot = Spot::new(Layer::Ip6, Ipv6Header::DST, 128).in_pseudo();
-const LABEL: Spot = Spot::new(Layer::Ip6, 0, 20).later(12);
-const TCP_PORTS: [Spot; 2] =
-    [Spot::new(Layer::Tcp, Tcp::SRC_PORT, 16), Spot::new(Layer::Tcp, Tcp::DST_PORT, 16)];
-const UDP_PORTS: [Spot; 2] =
-    [Spot::new(Layer::Udp, Udp::SRC_PORT, 16), Spot::new(Layer::Udp, Udp::DST_PORT, 16)];
-const ICMP_ID: Spot = Spot::new(Layer::Icmp, Icmp::ID, 16);
-const ICMP6_ID: Spot = Spot::new(Layer::Icmp6, Icmp::ID, 16);
-const SEQ: Spot = Spot::new(Layer::Tcp, Tcp::SEQ, 32);
-const ACK: Spot = Spot::new(Layer::Tcp, Tcp::ACK, 32);
+const SRC4: FieldBits = FieldBits::new(Layer::Ip4, Ipv4Header::SRC, 32).in_pseudo();
+const DST4: FieldBits = FieldBits::new(Layer::Ip4, Ipv4Header::DST, 32).in_pseudo();
+const ID4: FieldBits = FieldBits::new(Layer::Ip4, Ipv4Header::ID, 16);
+const SRC6: FieldBits = FieldBits::new(Layer::Ip6, Ipv6Header::SRC, 128).in_pseudo();
+const DST6: FieldBits = FieldBits::new(Layer::Ip6, Ipv6Header::DST, 128).in_pseudo();
+const LABEL: FieldBits = FieldBits::new(Layer::Ip6, 0, 20).later(12);
+const TCP_PORTS: [FieldBits; 2] =
+    [FieldBits::new(Layer::Tcp, Tcp::SRC_PORT, 16), FieldBits::new(Layer::Tcp, Tcp::DST_PORT, 16)];
+const UDP_PORTS: [FieldBits; 2] =
+    [FieldBits::new(Layer::Udp, Udp::SRC_PORT, 16), FieldBits::new(Layer::Udp, Udp::DST_PORT, 16)];
+const ICMP_ID: FieldBits = FieldBits::new(Layer::Icmp, Icmp::ID, 16);
+const ICMP6_ID: FieldBits = FieldBits::new(Layer::Icmp6, Icmp::ID, 16);
+const SEQ: FieldBits = FieldBits::new(Layer::Tcp, Tcp::SEQ, 32);
+const ACK: FieldBits = FieldBits::new(Layer::Tcp, Tcp::ACK, 32);
 
-/// Puts other ends into a whole packet of IPv4, of TCP or UDP.
+/// Writes another tuple into a whole IPv4 packet of TCP or UDP.
 #[inline]
-pub(crate) fn exchange(bytes: &mut [u8], headers: &Headers, to: &Tuple4) -> Option<()> {
+pub(crate) fn rewrite_tuple4(bytes: &mut [u8], headers: &Headers, to: &Tuple4) -> Option<()> {
     let (ip, _) = Ipv4Header::from_prefix_mut(bytes.get_mut(headers.network..)?)?;
     let ((src, sport), (dst, dport)) = (to.src(), to.dst());
     let addresses = Delta::new().addr(ip.src(), src).addr(ip.dst(), dst);
@@ -88,30 +88,30 @@ pub(crate) fn exchange(bytes: &mut [u8], headers: &Headers, to: &Tuple4) -> Opti
     Some(())
 }
 
-impl Mapped {
-    /// Changes the packet.
-    pub(crate) fn apply(&self, changing: &mut Rewriting) {
+impl Mapping {
+    /// Rewrites the packet.
+    pub(crate) fn apply(&self, rewriter: &mut PacketRewriter) {
         match self.quoted {
-            Some(at) => self.apply_quoted(changing, at),
-            None => self.apply_plain(changing),
+            Some(at) => self.apply_quoted(rewriter, at),
+            None => self.apply_direct(rewriter),
         }
     }
 
-    fn apply_plain(&self, changing: &mut Rewriting) {
-        let (from, to) = self.ends;
-        let headers = changing.headers;
+    fn apply_direct(&self, rewriter: &mut PacketRewriter) {
+        let (from, to) = self.tuples;
+        let headers = rewriter.headers;
         if from != to {
-            let bytes = changing.packet.bytes_mut();
+            let bytes = rewriter.packet.bytes_mut();
             address(bytes, &headers, [SRC4, SRC6], from.src.0, to.src.0);
             address(bytes, &headers, [DST4, DST6], from.dst.0, to.dst.0);
             ports(bytes, &headers, (from.src.1, from.dst.1), (to.src.1, to.dst.1));
         }
-        if self.shifts == Shifts::default() {
+        if self.offsets == Offsets::default() {
             return;
         }
-        let Shifts { seq, ack, id, fixed_id, label } = self.shifts;
-        let forward = self.direction == Direction::Forward;
-        let bytes = changing.packet.bytes_mut();
+        let Offsets { seq, ack, id, fixed_id, label } = self.offsets;
+        let forward = self.direction == Direction::Original;
+        let bytes = rewriter.packet.bytes_mut();
         if forward {
             let id = |old: u128| fixed_id.map_or(old + u128::from(id), u128::from);
             put(bytes, &headers, ID4, id);
@@ -122,29 +122,30 @@ impl Mapped {
         if seen != 0 && headers.tcp_flags(bytes) & flag::ACK != 0 {
             let back = seen.wrapping_neg();
             put(bytes, &headers, ACK, |old| old + u128::from(back));
-            changing.shift_sack(back);
+            rewriter.shift_sack(back);
         }
     }
 
-    /// Changes an ICMP error: the packet that it quotes, and the address that has to
-    /// do with that; its checksum follows.
-    fn apply_quoted(&self, changing: &mut Rewriting, at: usize) {
-        let (from, to) = self.ends;
+    /// Rewrites an ICMP error: the quoted packet, and the address of the error that belongs to it.
+    /// The checksum is updated.
+    fn apply_quoted(&self, rewriter: &mut PacketRewriter, at: usize) {
+        let (from, to) = self.tuples;
         if from == to {
             return;
         }
-        let headers = changing.headers;
-        let bytes = changing.packet.bytes_mut();
+        let headers = rewriter.headers;
+        let bytes = rewriter.packet.bytes_mut();
         let Some(quoted) = Headers::quoted(&bytes[..headers.end], at) else { return };
         let before = Sum::new().slice(&bytes[at..headers.end]);
         address(bytes, &quoted, [SRC4, SRC6], from.src.0, to.src.0);
         address(bytes, &quoted, [DST4, DST6], from.dst.0, to.dst.0);
         quoted_ports(bytes, &quoted, &from, &to);
         let after = Sum::new().slice(&bytes[at..headers.end]);
-        changing.mend_upper(Delta::new().sum(before, after));
-        let bytes = changing.packet.bytes_mut();
+        rewriter.adjust_upper_checksum(Delta::new().sum(before, after));
+        let bytes = rewriter.packet.bytes_mut();
         let ends = addresses(&bytes[headers.network..], headers.is_ip6);
-        // Who quotes it answers to its source; it may be its destination itself.
+        // The error goes to the source of the quoted packet; its sender may be the destination
+        // itself.
         if ends.is_some_and(|(_, dst)| dst == from.src.0) {
             address(bytes, &headers, [DST4, DST6], from.src.0, to.src.0);
         }
@@ -154,38 +155,44 @@ impl Mapped {
     }
 }
 
-/// Exchanges an address of either family.
-fn address(bytes: &mut [u8], headers: &Headers, spots: [Spot; 2], from: IpAddr, to: IpAddr) {
+/// Replaces an address of either family.
+fn address(
+    bytes: &mut [u8],
+    headers: &Headers,
+    field_bits: [FieldBits; 2],
+    from: IpAddr,
+    to: IpAddr,
+) {
     if from != to {
         match to {
-            IpAddr::V4(to) => put(bytes, headers, spots[0], |_| to.to_bits().into()),
-            IpAddr::V6(to) => put(bytes, headers, spots[1], |_| to.to_bits()),
+            IpAddr::V4(to) => put(bytes, headers, field_bits[0], |_| to.to_bits().into()),
+            IpAddr::V6(to) => put(bytes, headers, field_bits[1], |_| to.to_bits()),
         }
     }
 }
 
-/// Exchanges ports, or an identifier of ICMP.
+/// Replaces the ports, or the ICMP identifier.
 fn ports(bytes: &mut [u8], headers: &Headers, from: (u16, u16), to: (u16, u16)) {
     let pairs = match headers.upper {
         Layer::Tcp => TCP_PORTS,
         Layer::Udp => UDP_PORTS,
-        Layer::Icmp => return changed(bytes, headers, ICMP_ID, from.0, to.0),
-        Layer::Icmp6 => return changed(bytes, headers, ICMP6_ID, from.0, to.0),
+        Layer::Icmp => return rewrite_u16(bytes, headers, ICMP_ID, from.0, to.0),
+        Layer::Icmp6 => return rewrite_u16(bytes, headers, ICMP6_ID, from.0, to.0),
         _ => return,
     };
-    changed(bytes, headers, pairs[0], from.0, to.0);
-    changed(bytes, headers, pairs[1], from.1, to.1);
+    rewrite_u16(bytes, headers, pairs[0], from.0, to.0);
+    rewrite_u16(bytes, headers, pairs[1], from.1, to.1);
 }
 
-fn changed(bytes: &mut [u8], headers: &Headers, spot: Spot, from: u16, to: u16) {
+fn rewrite_u16(bytes: &mut [u8], headers: &Headers, field_bits: FieldBits, from: u16, to: u16) {
     if from != to {
-        put(bytes, headers, spot, |_| to.into());
+        put(bytes, headers, field_bits, |_| to.into());
     }
 }
 
-/// Exchanges the ports of a quoted packet. Where no more of its transport header is
-/// there than RFC 792 asks for, its checksum is not, or nobody's business.
-fn quoted_ports(bytes: &mut [u8], quoted: &Headers, from: &Ends, to: &Ends) {
+/// Replaces the ports of a quoted packet. A quote of only eight bytes of transport header (RFC 792)
+/// lacks the TCP checksum, which then is not updated.
+fn quoted_ports(bytes: &mut [u8], quoted: &Headers, from: &Tuple, to: &Tuple) {
     if quoted.upper != Layer::Any {
         return ports(bytes, quoted, (from.src.1, from.dst.1), (to.src.1, to.dst.1));
     }

@@ -1,24 +1,25 @@
-//! Connections: both directions of what packets of two ends have in common, with
-//! the rules that are about them and what these change.
+//! Connection tracking and NAT: connections with their rules and translations.
 //!
-//! All workers have the same connections. They read them at the same time, look up a burst's
-//! packets ([`Asked`], which each has to itself) and note what came; who begins or ends a
-//! connection changes them, while nobody reads.
+//! All workers share one table. Under shared access a worker looks up the packets of a burst
+//! ([`LookupBatch`], one per worker) and records what came; creating or removing a connection needs
+//! exclusive access.
 
-mod asked;
-mod key;
+mod entry;
+mod family_table;
 mod listing;
+mod lookup;
 mod mapping;
-mod own;
-mod shelf;
-mod side;
+mod nat_request;
+mod rule_refs;
+mod seq_offsets;
 mod table;
 #[cfg(test)]
 mod tests;
-mod tracked;
-mod wish;
+mod tuple;
 
-pub(crate) use asked::{Asked, Looked};
-pub(crate) use key::Ends;
-pub(crate) use mapping::{Mapped, exchange};
-pub(crate) use table::{Connections, Exchanged, Finding, Found, Fresh, quotes};
+pub(crate) use lookup::{LookupBatch, LookupKey};
+pub(crate) use mapping::{Mapping, rewrite_tuple4};
+pub(crate) use table::{
+    Connections, CreateResult, LookupResult, PacketConnection, TupleRewrite, quotes,
+};
+pub(crate) use tuple::Tuple;

@@ -1,44 +1,44 @@
-//! The table of connections: which one a packet belongs to, and how one begins.
+//! The connection table: lookup, creation, expiry.
 
-use super::asked::{Asked, Looked};
-use super::key::{Ends, Family};
-use super::mapping::{Direction, Mapped, Shifts};
-use super::own::{Lists, Own};
-use super::shelf::Shelf;
-use super::side::{Hit, Noted, Side};
-use super::tracked::Tracked;
-use super::wish::Wish;
+use super::entry::ConntrackEntry;
+use super::family_table::{FamilyTable, Hit, PacketSummary};
+use super::lookup::{LookupBatch, LookupKey};
+use super::mapping::{Direction, Mapping, Offsets};
+use super::nat_request::NatRequest;
+use super::rule_refs::{RuleLists, RuleRefs};
+use super::seq_offsets::SeqOffsets;
+use super::tuple::{Family, Tuple};
 use crate::field::Layer;
 use crate::headers::Headers;
-use crate::matcher::{Places, Reference};
-use crate::rules::{Entry, Rules, Timeouts};
+use crate::matcher::{RuleRef, RuleSlots};
+use crate::rule_set::{Entry, RuleSet, Timeouts};
 use castanet_kit::flow::{Counts, ExclusiveAccess, Id, Tuple4, Tuple6};
 use castanet_wire::{Icmp, icmp, icmp6};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// Connections, up to a limit.
+/// The connections of both families, up to a common limit.
 pub(crate) struct Connections {
-    pub(super) four: Side<Tuple4>,
-    pub(super) six: Side<Tuple6>,
-    pub(super) lists: Lists,
-    pub(super) shelf: Shelf,
-    /// Room for the rules of one that begins.
-    own: Vec<Reference>,
+    pub(super) ip4: FamilyTable<Tuple4>,
+    pub(super) ip6: FamilyTable<Tuple6>,
+    pub(super) rule_lists: RuleLists,
+    pub(super) seq_offsets: SeqOffsets,
+    /// Scratch buffer for the rules of a new connection.
+    rule_refs: Vec<RuleRef>,
     limit: usize,
     refused: u64,
-    /// Whose rules connections remember; nothing, before there are any.
-    rules: Option<Arc<Rules>>,
+    /// The rule set that entries refer to; `None` before the first one.
+    rules: Option<Arc<RuleSet>>,
 }
 
 impl Default for Connections {
     fn default() -> Self {
         Connections {
-            four: Side::default(),
-            six: Side::default(),
-            lists: Lists::default(),
-            shelf: Shelf::default(),
-            own: Vec::new(),
+            ip4: FamilyTable::default(),
+            ip6: FamilyTable::default(),
+            rule_lists: RuleLists::default(),
+            seq_offsets: SeqOffsets::default(),
+            rule_refs: Vec::new(),
             limit: usize::MAX,
             refused: 0,
             rules: None,
@@ -46,457 +46,465 @@ impl Default for Connections {
     }
 }
 
-/// Where the packet begins that another quotes, if that is an ICMP error.
+/// Offset of the quoted packet in an ICMP error.
 type Quoted = Option<NonZeroU32>;
 
-/// The connection of a packet. Small, for it is handed on by value: what is larger goes through
-/// memory, where a CPU waits for a copy of what it has just written piece by piece.
+/// The connection of a packet and its direction. It stays at 16 bytes because it is passed by
+/// value: a larger one goes through memory and stalls on store forwarding.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct PacketConnection {
     hit: Hit,
     quoted: Quoted,
     is_ip6: bool,
-    /// Which way the packet goes.
+    /// Direction of the packet.
     pub(crate) direction: Direction,
-    /// Whether the packet has whole ports and is no fragment.
+    /// Whether the packet has ports and is no fragment.
     has_ports: bool,
 }
 
-const _: () = assert!(size_of::<Option<Found>>() == 16);
+const _: () = assert!(size_of::<Option<PacketConnection>>() == 16);
 
-/// What a burst's look says of a packet's connection.
+/// Result of a lookup under shared access.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Finding {
-    /// It belongs to this one.
-    Of(Found),
-    /// It belongs to none.
+pub(crate) enum LookupResult {
+    /// The packet belongs to this connection.
+    Connection(PacketConnection),
+    /// The packet belongs to no connection.
     None,
-    /// Only who has all connections to himself can say.
-    Wait,
+    /// The answer needs exclusive access.
+    NeedsWrite,
 }
 
-const _: () = assert!(size_of::<Finding>() == 16);
+const _: () = assert!(size_of::<LookupResult>() == 16);
 
-/// How it ended when a connection was to begin.
-pub(crate) enum Fresh {
-    /// It began.
-    Begun(Found),
-    /// There is no room for it.
+/// Result of creating a connection.
+pub(crate) enum CreateResult {
+    /// The connection was created.
+    Created(PacketConnection),
+    /// The table is full.
     Full,
-    /// There is no port for it.
+    /// No port is free.
     NoPort,
 }
 
 impl Connections {
-    /// How many there are.
+    /// Number of connections.
     pub(crate) fn len(&self) -> usize {
-        self.four.len() + self.six.len()
+        self.ip4.len() + self.ip6.len()
     }
 
-    /// What became of them.
+    /// Event counts.
     pub(crate) fn counts(&self) -> Counts {
-        let (four, six) = (self.four.counts(), self.six.counts());
+        let (ip4, ip6) = (self.ip4.counts(), self.ip6.counts());
         Counts {
-            added: four.added + six.added,
-            expired: four.expired + six.expired,
-            evicted: four.evicted + six.evicted,
-            refused: four.refused + six.refused + self.refused,
+            added: ip4.added + ip6.added,
+            expired: ip4.expired + ip6.expired,
+            evicted: ip4.evicted + ip6.evicted,
+            refused: ip4.refused + ip6.refused + self.refused,
         }
     }
 
-    /// Forgets all.
+    /// Removes all connections.
     fn clear(&mut self) {
         let (limit, rules) = (self.limit, self.rules.clone());
         *self = Connections { limit, rules, ..Connections::default() };
     }
 
-    /// Goes on with what others kept before, if they did.
-    pub(crate) fn go_on(&mut self, before: Connections) {
+    /// Takes over the connections of the previous configuration, if it had any.
+    pub(crate) fn carry_over(&mut self, before: Connections) {
         if before.rules.is_some() {
             *self = before;
         }
     }
 
-    /// Goes on under other rules: connections remember those that stay. Workers all say so; the
-    /// first is heard.
-    pub(crate) fn follow(&mut self, rules: &Arc<Rules>, limit: usize) {
+    /// Switches to another rule set. Entries keep references to the rules that stay. Every worker
+    /// calls this; the first call has the effect.
+    pub(crate) fn set_rules(&mut self, rules: &Arc<RuleSet>, limit: usize) {
         self.set_limit(limit);
         match self.rules.replace(rules.clone()) {
-            Some(before) if !before.is_akin(rules) || before.flushes < rules.flushes => {
+            Some(before)
+                if !before.shares_history_with(rules) || before.flushes < rules.flushes =>
+            {
                 self.clear();
             }
-            // Who is behind has the older ones.
+            // A worker that lags behind calls with an older rule set.
             Some(before) if before.flushes > rules.flushes => self.rules = Some(before),
             _ => {}
         }
     }
 
-    /// Sets how many there may be.
+    /// Sets the maximum number of connections.
     pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
-        self.four.set_limit(limit);
-        self.six.set_limit(limit);
+        self.ip4.set_limit(limit);
+        self.ip6.set_limit(limit);
     }
 
-    /// Whether there may be some that are over.
+    /// Whether expired connections may exist.
     #[inline]
     pub(crate) fn is_due(&self, now: u64) -> bool {
-        self.four.is_due(now) || self.six.is_due(now)
+        self.ip4.is_due(now) || self.ip6.is_due(now)
     }
 
-    /// Forgets connections that are over, looking at `most` at the most of each family.
-    /// Whether there are no more of them.
-    pub(crate) fn forget(&mut self, now: u64, most: usize) -> bool {
-        let four = self.four.forget(now, most, &mut self.shelf);
-        let six = self.six.forget(now, most, &mut self.shelf);
-        four && six
+    /// Removes expired connections, looking at `most` entries of each family. Returns whether none
+    /// is left.
+    pub(crate) fn expire(&mut self, now: u64, most: usize) -> bool {
+        let ip4 = self.ip4.expire(now, most, &mut self.seq_offsets);
+        let ip6 = self.ip6.expire(now, most, &mut self.seq_offsets);
+        ip4 && ip6
     }
 
-    /// The rules of a connection, as far as they are still there.
+    /// Returns the rules of an entry that still exist, with their slots.
     pub(super) fn rules_of<'a>(
         &'a self,
-        own: &'a Own,
-        places: &'a Places,
+        rule_refs: &'a RuleRefs,
+        slots: &'a RuleSlots,
     ) -> impl Iterator<Item = (u32, &'a Arc<Entry>)> + Clone + 'a {
-        places.still_there(self.lists.rules(own))
+        slots.resolve_all(self.rule_lists.rules(rule_refs))
     }
 
-    /// The rules of a packet's connection that are still there, with their places.
+    /// Returns the rules of a connection that still exist, with their slots.
     #[inline]
     pub(crate) fn rules<'a>(
         &'a self,
-        found: &Found,
-        places: &'a Places,
+        connection: &PacketConnection,
+        slots: &'a RuleSlots,
     ) -> impl Iterator<Item = (u32, &'a Arc<Entry>)> + Clone + 'a {
-        places.still_there(self.own(found))
+        slots.resolve_all(self.rule_refs(connection))
     }
 
-    /// The rules of a packet's connection, if they are still there or not.
+    /// Returns the references to a connection's rules, removed ones included.
     #[inline]
-    pub(crate) fn own(&self, found: &Found) -> &[Reference] {
-        let own = match found.is_ip6 {
-            false => self.four.tracked(found.hit.id).map(|it| &it.own),
-            true => self.six.tracked(found.hit.id).map(|it| &it.own),
+    pub(crate) fn rule_refs(&self, connection: &PacketConnection) -> &[RuleRef] {
+        let rule_refs = match connection.is_ip6 {
+            false => self.ip4.entry(connection.hit.id).map(|it| &it.rule_refs),
+            true => self.ip6.entry(connection.hit.id).map(|it| &it.rule_refs),
         };
-        own.map_or(&[], |own| self.lists.rules(own))
+        rule_refs.map_or(&[], |rule_refs| self.rule_lists.rules(rule_refs))
     }
 
-    /// Whether anything changes in packets of the connection.
+    /// Whether packets of the connection are rewritten.
     #[inline]
-    pub(crate) fn changes(&self, found: &Found) -> bool {
-        let changes = match found.is_ip6 {
-            false => self.four.tracked(found.hit.id).map(Tracked::changes),
-            true => self.six.tracked(found.hit.id).map(Tracked::changes),
+    pub(crate) fn is_translated(&self, connection: &PacketConnection) -> bool {
+        let changes = match connection.is_ip6 {
+            false => self.ip4.entry(connection.hit.id).map(ConntrackEntry::is_translated),
+            true => self.ip6.entry(connection.hit.id).map(ConntrackEntry::is_translated),
         };
         changes.unwrap_or_default()
     }
 
-    /// The connection that a packet of the burst belongs to, if any.
+    /// Returns the connection of a packet of the burst, from the batch lookup.
     #[inline(always)]
     pub(crate) fn find(
         &self,
-        (asked, looked): (&Asked, Looked),
+        (batch, key): (&LookupBatch, LookupKey),
         bytes: &[u8],
         headers: &Headers,
         now: u64,
-    ) -> Finding {
-        let (is_ip6, hit) = match looked {
-            Looked::Alone => return self.find_alone(bytes, headers, now),
-            Looked::Four(at) => (false, asked.four.looked(at)),
-            Looked::Six(at) => (true, asked.six.looked(at)),
+    ) -> LookupResult {
+        let (is_ip6, hit) = match key {
+            LookupKey::Unbatched => return self.find_unbatched(bytes, headers, now),
+            LookupKey::Ip4(at) => (false, batch.ip4.hit(at)),
+            LookupKey::Ip6(at) => (true, batch.ip6.hit(at)),
         };
-        let Some(hit) = hit else { return Finding::None };
-        self.found(is_ip6, hit, (None, true), now)
+        let Some(hit) = hit else { return LookupResult::None };
+        self.live_connection(is_ip6, hit, (None, true), now)
     }
 
-    /// The connection that a packet of the burst belongs to now, if any; forgets it if it is
-    /// over.
-    pub(crate) fn find_now(
+    /// Looks the packet up again, with exclusive access, and removes its connection if that has
+    /// expired.
+    pub(crate) fn find_exclusive(
         &mut self,
-        (asked, looked): (&Asked, Looked),
+        (batch, key): (&LookupBatch, LookupKey),
         bytes: &[u8],
         headers: &Headers,
         now: u64,
-    ) -> Option<Found> {
-        let (is_ip6, hit, packet) = match looked {
-            Looked::Alone => {
-                let (ends, quoted) = ends(bytes, headers)?;
-                (ends.is_ip6, self.of_ends(&ends)?, (quoted, false))
+    ) -> Option<PacketConnection> {
+        let (is_ip6, hit, packet) = match key {
+            LookupKey::Unbatched => {
+                let (ends, quoted) = packet_tuple(bytes, headers)?;
+                (ends.is_ip6, self.find_tuple(&ends)?, (quoted, false))
             }
-            Looked::Four(at) => (false, asked.four.look_again(at, &self.four)?, (None, true)),
-            Looked::Six(at) => (true, asked.six.look_again(at, &self.six)?, (None, true)),
+            LookupKey::Ip4(at) => (false, batch.ip4.look_up_again(at, &self.ip4)?, (None, true)),
+            LookupKey::Ip6(at) => (true, batch.ip6.look_up_again(at, &self.ip6)?, (None, true)),
         };
-        if let Finding::Of(found) = self.found(is_ip6, hit, packet, now) {
-            return Some(found);
+        if let LookupResult::Connection(connection) = self.live_connection(is_ip6, hit, packet, now)
+        {
+            return Some(connection);
         }
         match is_ip6 {
-            false => self.four.end(hit.id, now, &mut self.shelf),
-            true => self.six.end(hit.id, now, &mut self.shelf),
+            false => self.ip4.expire_one(hit.id, now, &mut self.seq_offsets),
+            true => self.ip6.expire_one(hit.id, now, &mut self.seq_offsets),
         }
         None
     }
 
-    fn of_ends(&self, ends: &Ends) -> Option<Hit> {
+    fn find_tuple(&self, ends: &Tuple) -> Option<Hit> {
         match ends.is_ip6 {
-            false => self.four.find(ends),
-            true => self.six.find(ends),
+            false => self.ip4.find(ends),
+            true => self.ip6.find(ends),
         }
     }
 
     #[inline(never)]
-    fn find_alone(&self, bytes: &[u8], headers: &Headers, now: u64) -> Finding {
+    fn find_unbatched(&self, bytes: &[u8], headers: &Headers, now: u64) -> LookupResult {
         if self.len() == 0 {
-            return Finding::None;
+            return LookupResult::None;
         }
-        let Some((ends, quoted)) = ends(bytes, headers) else { return Finding::None };
-        let Some(hit) = self.of_ends(&ends) else { return Finding::None };
-        self.found(ends.is_ip6, hit, (quoted, false), now)
+        let Some((ends, quoted)) = packet_tuple(bytes, headers) else { return LookupResult::None };
+        let Some(hit) = self.find_tuple(&ends) else { return LookupResult::None };
+        self.live_connection(ends.is_ip6, hit, (quoted, false), now)
     }
 
-    /// The connection of a packet that quotes another, or has whole ports, if it is not over.
+    /// Returns a connection that has not expired.
     #[inline(always)]
-    fn found(&self, is_ip6: bool, hit: Hit, packet: (Quoted, bool), now: u64) -> Finding {
+    fn live_connection(
+        &self,
+        is_ip6: bool,
+        hit: Hit,
+        packet: (Quoted, bool),
+        now: u64,
+    ) -> LookupResult {
         match is_ip6 {
-            false => match self.four.current(hit.id, now) {
-                Some(tracked) => Finding::Of(Found::new(tracked, hit, packet)),
-                None => Finding::Wait,
+            false => match self.ip4.live_entry(hit.id, now) {
+                Some(entry) => LookupResult::Connection(PacketConnection::new(entry, hit, packet)),
+                None => LookupResult::NeedsWrite,
             },
-            true => match self.six.current(hit.id, now) {
-                Some(tracked) => Finding::Of(Found::new(tracked, hit, packet)),
-                None => Finding::Wait,
+            true => match self.ip6.live_entry(hit.id, now) {
+                Some(entry) => LookupResult::Connection(PacketConnection::new(entry, hit, packet)),
+                None => LookupResult::NeedsWrite,
             },
         }
     }
 
-    /// Takes note of a packet of a connection.
+    /// Records a packet and extends the timeout of its connection.
     #[inline]
-    pub(crate) fn keep(
+    pub(crate) fn refresh(
         &self,
-        found: &Found,
+        connection: &PacketConnection,
         bytes: &[u8],
         headers: &Headers,
         timeouts: &Timeouts,
         now: u64,
     ) -> Result<(), ExclusiveAccess> {
-        // An error is no sign of life.
-        if found.quoted.is_some() {
+        // An ICMP error does not extend the timeout.
+        if connection.quoted.is_some() {
             return Ok(());
         }
-        let packet = found.noted(bytes, headers);
-        match found.is_ip6 {
-            false => self.four.keep(found.hit.id, packet, timeouts, now),
-            true => self.six.keep(found.hit.id, packet, timeouts, now),
+        let packet = connection.summary(bytes, headers);
+        match connection.is_ip6 {
+            false => self.ip4.refresh(connection.hit.id, packet, timeouts, now),
+            true => self.ip6.refresh(connection.hit.id, packet, timeouts, now),
         }
     }
 
-    /// The same for who has them to himself.
-    pub(crate) fn keep_now(
+    /// As [`Connections::refresh`], with exclusive access.
+    pub(crate) fn refresh_exclusive(
         &mut self,
-        found: &Found,
+        connection: &PacketConnection,
         bytes: &[u8],
         headers: &Headers,
         timeouts: &Timeouts,
         now: u64,
     ) {
-        if found.quoted.is_some() {
+        if connection.quoted.is_some() {
             return;
         }
-        let packet = found.noted(bytes, headers);
-        match found.is_ip6 {
-            false => self.four.keep_now(found.hit.id, packet, timeouts, now),
-            true => self.six.keep_now(found.hit.id, packet, timeouts, now),
+        let packet = connection.summary(bytes, headers);
+        match connection.is_ip6 {
+            false => self.ip4.refresh_exclusive(connection.hit.id, packet, timeouts, now),
+            true => self.ip6.refresh_exclusive(connection.hit.id, packet, timeouts, now),
         }
     }
 
-    /// Forgets a connection.
-    pub(crate) fn remove(&mut self, found: &Found) {
-        match found.is_ip6 {
-            false => self.four.remove(found.hit.id, &mut self.shelf),
-            true => self.six.remove(found.hit.id, &mut self.shelf),
+    /// Removes a connection.
+    pub(crate) fn remove(&mut self, connection: &PacketConnection) {
+        match connection.is_ip6 {
+            false => self.ip4.remove(connection.hit.id, &mut self.seq_offsets),
+            true => self.ip6.remove(connection.hit.id, &mut self.seq_offsets),
         }
     }
 
-    /// The ends of the packet that began a connection.
-    pub(crate) fn beginning(&self, found: &Found) -> Option<Ends> {
-        match found.is_ip6 {
-            false => self.four.beginning(found.hit.id),
-            true => self.six.beginning(found.hit.id),
+    /// Returns the original tuple.
+    pub(crate) fn original_tuple(&self, connection: &PacketConnection) -> Option<Tuple> {
+        match connection.is_ip6 {
+            false => self.ip4.original_tuple(connection.hit.id),
+            true => self.ip6.original_tuple(connection.hit.id),
         }
     }
 
-    /// What becomes of a packet of a connection.
-    pub(crate) fn mapped(&self, found: &Found) -> Option<Mapped> {
-        match found.is_ip6 {
-            false => self.four.mapped(found.hit, found.quoted(), &self.shelf),
-            true => self.six.mapped(found.hit, found.quoted(), &self.shelf),
+    /// Returns the mapping of a packet.
+    pub(crate) fn mapping(&self, connection: &PacketConnection) -> Option<Mapping> {
+        match connection.is_ip6 {
+            false => self.ip4.mapping(connection.hit, connection.quoted(), &self.seq_offsets),
+            true => self.ip6.mapping(connection.hit, connection.quoted(), &self.seq_offsets),
         }
     }
 
-    /// What becomes of the ends of a packet, where that is a matter of ends alone.
+    /// Returns the tuple rewrite of a packet, if that is all that changes.
     #[inline]
-    pub(crate) fn exchanged(&self, found: &Found) -> Exchanged {
-        if !self.changes(found) {
-            return Exchanged::Nothing;
+    pub(crate) fn tuple_rewrite(&self, connection: &PacketConnection) -> TupleRewrite {
+        if !self.is_translated(connection) {
+            return TupleRewrite::None;
         }
-        if found.is_ip6 || !found.has_ports {
-            return Exchanged::More;
+        if connection.is_ip6 || !connection.has_ports {
+            return TupleRewrite::Full;
         }
-        match self.four.tracked(found.hit.id) {
-            Some(tracked) if tracked.shifts.is_none() => {
-                self.four.exchanged(found.hit).map_or(Exchanged::Nothing, Exchanged::Ends)
-            }
-            _ => Exchanged::More,
+        match self.ip4.entry(connection.hit.id) {
+            Some(entry) if entry.offsets.is_none() => self
+                .ip4
+                .tuple_rewrite(connection.hit)
+                .map_or(TupleRewrite::None, TupleRewrite::Tuple4),
+            _ => TupleRewrite::Full,
         }
     }
 
-    /// Begins the connection of a packet that these stateful rules are about, and
-    /// that belongs to none; nothing, if it cannot belong to any.
-    pub(crate) fn begin<'r>(
+    /// Creates the connection of a packet by the stateful rules that matched it. `None` for packets
+    /// that cannot create a connection.
+    pub(crate) fn create<'r>(
         &mut self,
         seen: (&[u8], &Headers),
         entries: impl Iterator<Item = &'r Arc<Entry>> + Clone,
         timeouts: &Timeouts,
         random: impl FnMut() -> u64,
         now: u64,
-    ) -> Option<Fresh> {
+    ) -> Option<CreateResult> {
         Some(match self.propose(seen, entries.clone(), random)? {
-            Some(proposal) => self.establish(proposal, entries, timeouts, now),
-            None => Fresh::NoPort,
+            Some(proposal) => self.insert(proposal, entries, timeouts, now),
+            None => CreateResult::NoPort,
         })
     }
 
-    /// Proposes a connection for a packet that these stateful rules are about, and that
-    /// belongs to none: nothing, if it cannot belong to any, and no proposal, if there is no port
-    /// for it.
+    /// Plans the connection of a packet by the stateful rules that matched it. `None` for packets
+    /// that cannot create a connection, `Some(None)` if no port is free.
     pub(crate) fn propose<'r>(
         &self,
         (bytes, headers): (&[u8], &Headers),
         entries: impl Iterator<Item = &'r Arc<Entry>>,
         random: impl FnMut() -> u64,
     ) -> Option<Option<Proposal>> {
-        let (ends, quoted) = ends(bytes, headers)?;
+        let (ends, quoted) = packet_tuple(bytes, headers)?;
         if quoted.is_some() || headers.is_later_fragment {
             return None;
         }
-        let mut wish = Wish::new(ends, random);
-        entries.for_each(|entry| wish.follow(&entry.plan));
-        let is_settled = wish.settle(|ends| self.of_ends(ends).is_some());
-        let (to, shifts, flags) = (wish.ends, wish.shifts, headers.tcp_flags(bytes));
-        Some(is_settled.then_some(Proposal { from: ends, to, shifts, flags }))
+        let mut request = NatRequest::new(ends, random);
+        entries.for_each(|entry| request.add_plan(&entry.plan));
+        let is_allocated = request.allocate(|ends| self.find_tuple(ends).is_some());
+        let (to, offsets, flags) = (request.to, request.offsets, headers.tcp_flags(bytes));
+        Some(is_allocated.then_some(Proposal { from: ends, to, offsets, flags }))
     }
 
-    /// Begins a connection that was proposed, of these rules.
-    pub(crate) fn establish<'r>(
+    /// Inserts a planned connection with these rules.
+    pub(crate) fn insert<'r>(
         &mut self,
-        Proposal { from, to, shifts, flags }: Proposal,
+        Proposal { from, to, offsets, flags }: Proposal,
         entries: impl Iterator<Item = &'r Arc<Entry>>,
         timeouts: &Timeouts,
         now: u64,
-    ) -> Fresh {
+    ) -> CreateResult {
         if !self.make_room(from.is_ip6) {
             self.refused += 1;
-            return Fresh::Full;
+            return CreateResult::Full;
         }
-        self.own.clear();
-        self.own.extend(entries.map(|entry| Reference::to(entry)));
-        let Connections { four, six, shelf, limit, lists, own, .. } = self;
-        let shifts = shelf.put(shifts);
-        let of = Beginning { from, to, own: lists.own(own), shifts, flags };
-        let begun = match from.is_ip6 {
-            false => of.begin(four, timeouts, *limit, now),
-            true => of.begin(six, timeouts, *limit, now),
+        self.rule_refs.clear();
+        self.rule_refs.extend(entries.map(|entry| RuleRef::new(entry)));
+        let Connections { ip4, ip6, seq_offsets, limit, rule_lists, rule_refs, .. } = self;
+        let offsets = seq_offsets.insert(offsets);
+        let entry = NewEntry { from, to, rule_refs: rule_lists.intern(rule_refs), offsets, flags };
+        let connection = match from.is_ip6 {
+            false => entry.insert(ip4, timeouts, *limit, now),
+            true => entry.insert(ip6, timeouts, *limit, now),
         };
-        let Some(begun) = begun else {
-            shelf.take(shifts);
-            return Fresh::Full;
+        let Some(connection) = connection else {
+            seq_offsets.remove(offsets);
+            return CreateResult::Full;
         };
-        Fresh::Begun(begun)
+        CreateResult::Created(connection)
     }
 
-    /// Whether there is room for one more, or somebody may go.
+    /// Whether one more connection has room, if need be by eviction.
     pub(crate) fn has_room(&self) -> bool {
-        self.len() < self.limit || self.four.may_evict() || self.six.may_evict()
+        self.len() < self.limit || self.ip4.may_evict() || self.ip6.may_evict()
     }
 
-    /// Sees to it that there is room for one more: somebody goes who may, of the same family
-    /// or else of the other.
+    /// Makes room for one more connection: evicts one of the same family, or else of the other.
     fn make_room(&mut self, is_ip6: bool) -> bool {
         if self.len() < self.limit {
             return true;
         }
-        let Connections { four, six, shelf, .. } = self;
+        let Connections { ip4, ip6, seq_offsets, .. } = self;
         match is_ip6 {
-            false => four.evict(shelf) || six.evict(shelf),
-            true => six.evict(shelf) || four.evict(shelf),
+            false => ip4.evict(seq_offsets) || ip6.evict(seq_offsets),
+            true => ip6.evict(seq_offsets) || ip4.evict(seq_offsets),
         }
     }
 }
 
-/// A connection that may be begun: its ends before and after translation.
+/// A planned connection: its original and its translated tuple.
 pub(crate) struct Proposal {
-    from: Ends,
-    to: Ends,
-    shifts: Shifts,
+    from: Tuple,
+    to: Tuple,
+    offsets: Offsets,
     flags: u8,
 }
 
-/// A connection that begins.
-struct Beginning {
-    from: Ends,
-    to: Ends,
-    own: Own,
-    shifts: Option<NonZeroU32>,
+/// A connection to be inserted.
+struct NewEntry {
+    from: Tuple,
+    to: Tuple,
+    rule_refs: RuleRefs,
+    offsets: Option<NonZeroU32>,
     flags: u8,
 }
 
-impl Beginning {
-    fn begin<K: Family>(
+impl NewEntry {
+    fn insert<K: Family>(
         &self,
-        side: &mut Side<K>,
+        table: &mut FamilyTable<K>,
         timeouts: &Timeouts,
         limit: usize,
         now: u64,
-    ) -> Option<Found> {
-        let (key, mut tracked) = Tracked::<K>::new(&self.from, &self.to);
-        (tracked.own, tracked.shifts) = (self.own, self.shifts);
-        tracked.see(Direction::Forward, self.flags);
-        let until = now + tracked.timeout(self.from.proto, timeouts);
-        let id: Id = side.insert((key, tracked), until, limit, now)?;
-        let swapped = K::of(&self.from).ordered().1;
+    ) -> Option<PacketConnection> {
+        let (key, mut entry) = ConntrackEntry::<K>::new(&self.from, &self.to);
+        (entry.rule_refs, entry.offsets) = (self.rule_refs, self.offsets);
+        entry.record(Direction::Original, self.flags);
+        let until = now + entry.timeout(self.from.proto, timeouts);
+        let id: Id = table.insert((key, entry), until, limit, now)?;
+        let swapped = K::from_tuple(&self.from).ordered().1;
         let hit = Hit { id, is_second: false, swapped };
-        side.tracked(id).map(|tracked| Found::new(tracked, hit, (None, false)))
+        table.entry(id).map(|entry| PacketConnection::new(entry, hit, (None, false)))
     }
 }
 
-/// What becomes of the ends of a packet.
-pub(crate) enum Exchanged {
-    /// Nothing.
-    Nothing,
-    /// They become those of this key, and nothing else changes.
-    Ends(Tuple4),
-    /// More than that, or something else.
-    More,
+/// Rewrite of the tuple of a packet.
+pub(crate) enum TupleRewrite {
+    /// The packet stays as it is.
+    None,
+    /// The packet gets this tuple, and nothing else changes.
+    Tuple4(Tuple4),
+    /// The rewrite is not a plain exchange of the tuple.
+    Full,
 }
 
-impl Found {
+impl PacketConnection {
     #[inline]
     fn new<K: Family>(
-        tracked: &Tracked<K>,
+        entry: &ConntrackEntry<K>,
         hit: Hit,
         (quoted, has_ports): (Quoted, bool),
-    ) -> Found {
-        let direction = tracked.direction(hit.is_second, hit.swapped);
-        // What is quoted went the other way than what quotes it.
+    ) -> PacketConnection {
+        let direction = entry.direction(hit.is_second, hit.swapped);
+        // The quoted packet travelled in the opposite direction of the error.
         let direction = if quoted.is_some() { direction.opposite() } else { direction };
-        Found { hit, quoted, is_ip6: K::IS_IP6, direction, has_ports }
+        PacketConnection { hit, quoted, is_ip6: K::IS_IP6, direction, has_ports }
     }
 
-    /// Whether it is one of IPv6.
+    /// Whether the connection is IPv6.
     pub(super) fn is_ip6(&self) -> bool {
         self.is_ip6
     }
 
-    /// Its place among those of its family.
+    /// Identifier in the table of its family.
     pub(super) fn id(&self) -> Id {
         self.hit.id
     }
@@ -506,29 +514,28 @@ impl Found {
     }
 
     #[inline]
-    fn noted(&self, bytes: &[u8], headers: &Headers) -> Noted {
+    fn summary(&self, bytes: &[u8], headers: &Headers) -> PacketSummary {
         let (proto, tcp_flags) = (headers.protocol, headers.tcp_flags(bytes));
-        Noted { direction: self.direction, proto, tcp_flags }
+        PacketSummary { direction: self.direction, proto, tcp_flags }
     }
 }
 
-/// The ends of a packet as far as it says them itself, and where the packet begins that an ICMP
-/// error quotes.
-fn ends(bytes: &[u8], headers: &Headers) -> Option<(Ends, Quoted)> {
+/// Returns the tuple of a packet; for an ICMP error that of the quoted packet, and its offset.
+fn packet_tuple(bytes: &[u8], headers: &Headers) -> Option<(Tuple, Quoted)> {
     let Some(at) = quoted(bytes, headers) else {
-        return Some((Ends::of_packet(bytes, headers)?, None));
+        return Some((Tuple::of_packet(bytes, headers)?, None));
     };
     let bytes = bytes.get(..headers.end)?;
     let inner = Headers::quoted(bytes, at)?;
-    Some((Ends::of_packet(bytes, &inner)?, NonZeroU32::new(at as u32)))
+    Some((Tuple::of_packet(bytes, &inner)?, NonZeroU32::new(at as u32)))
 }
 
-/// Whether it is an ICMP error, which quotes another packet.
+/// Whether the packet is an ICMP error, which quotes another packet.
 pub(crate) fn quotes(bytes: &[u8], headers: &Headers) -> bool {
     quoted(bytes, headers).is_some()
 }
 
-/// Where the packet begins that an ICMP error quotes.
+/// Returns the offset of the packet that an ICMP error quotes.
 fn quoted(bytes: &[u8], headers: &Headers) -> Option<usize> {
     if headers.is_later_fragment || !matches!(headers.upper, Layer::Icmp | Layer::Icmp6) {
         return None;

@@ -1,4 +1,4 @@
-//! What rules can look at and change: every field, declared once.
+//! The fields that rules can match and change, each declared once.
 
 mod table;
 
@@ -7,7 +7,7 @@ pub use table::FIELDS;
 use castanet_lang::nearest;
 use std::fmt;
 
-/// The headers a field lies in, which a packet must have for it.
+/// The header that a field belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Layer {
     /// Any IP packet.
@@ -27,7 +27,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// As lists and the documentation call it.
+    /// The name in lists and in the documentation.
     pub const fn word(self) -> &'static str {
         match self {
             Layer::Any => "any",
@@ -41,25 +41,25 @@ impl Layer {
     }
 }
 
-/// Where a field lies.
+/// Location of a field in a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
-    /// Nowhere: every IP packet has it.
+pub enum FieldLocation {
+    /// No data: every IP packet has the field.
     Everywhere,
-    /// The interface that the packet came in by.
+    /// The input interface.
     In,
-    /// The interface that it is to leave by.
+    /// The output interface.
     Out,
-    /// Which of IPv4 and IPv6 it is.
+    /// The IP version.
     Version,
     /// Bits of the layer's header.
     Bits {
-        /// The first one, counted from the header's start.
+        /// The first bit, counted from the start of the header.
         first: u16,
-        /// How many.
+        /// Number of bits.
         count: u16,
     },
-    /// What follows the layer's header.
+    /// The payload of the layer.
     Payload,
     /// The protocol that an IP packet carries, behind IPv6's extension headers.
     Upper,
@@ -69,10 +69,10 @@ pub enum Place {
     Option(Option<u8>),
 }
 
-/// What values a field has, and how they are written.
+/// Kind of the values of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// No value: it is there or not.
+    /// No value: the field is present or absent.
     Presence,
     /// A number.
     Number,
@@ -98,38 +98,38 @@ pub enum Kind {
     Interface,
 }
 
-/// One field.
+/// Declaration of a field.
 #[derive(Debug)]
-pub struct Spec {
+pub struct FieldSpec {
     /// Its name in rules.
     pub name: &'static str,
-    /// The headers it lies in.
+    /// The header that it belongs to.
     pub layer: Layer,
-    /// Where it lies.
-    pub place: Place,
-    /// What values it has.
+    /// Location in the packet.
+    pub location: FieldLocation,
+    /// Kind of its values.
     pub kind: Kind,
     /// Whether `map` takes it.
     pub maps: bool,
     /// Whether `shuffle` takes it.
     pub shuffles: bool,
-    /// What it is, in a sentence.
+    /// Description, one sentence.
     pub doc: &'static str,
 }
 
-impl Spec {
+impl FieldSpec {
     /// Whether `mod` takes it.
     pub const fn modifies(&self) -> bool {
-        match self.place {
-            Place::Bits { .. } | Place::Payload => true,
-            Place::Option(Some(_)) => !matches!(self.kind, Kind::Presence),
+        match self.location {
+            FieldLocation::Bits { .. } | FieldLocation::Payload => true,
+            FieldLocation::Option(Some(_)) => !matches!(self.kind, Kind::Presence),
             _ => false,
         }
     }
 
     /// Whether it is a TCP option, which `add` and `strip` take.
     pub const fn is_option(&self) -> bool {
-        matches!(self.place, Place::Option(_))
+        matches!(self.location, FieldLocation::Option(_))
     }
 
     /// Whether a rule may compare its value with `<` and the like.
@@ -140,18 +140,18 @@ impl Spec {
         )
     }
 
-    /// How many bits a value has; 0 for those without a fixed width.
+    /// Number of bits of a value; 0 without a fixed width.
     pub const fn bits(&self) -> u16 {
-        match (self.place, self.kind) {
-            (Place::Bits { count, .. }, _) => count,
-            (Place::Upper, _) => 8,
-            (Place::Option(Some(kind)), _) => option_bits(kind),
+        match (self.location, self.kind) {
+            (FieldLocation::Bits { count, .. }, _) => count,
+            (FieldLocation::Upper, _) => 8,
+            (FieldLocation::Option(Some(kind)), _) => option_bits(kind),
             _ => 0,
         }
     }
 }
 
-/// How many bits the value of a TCP option has; 0 if that depends.
+/// Number of bits of the value of a TCP option; 0 if it varies.
 const fn option_bits(kind: u8) -> u16 {
     use castanet_wire::tcp;
     match kind {
@@ -169,20 +169,20 @@ pub struct Field {
     kind: Option<u8>,
 }
 
-/// Places in [`BY_NAME`], several for each field.
-const PLACES: usize = 512;
+/// Size of [`BY_NAME`], several slots per field.
+const MAX_SLOTS: usize = 512;
 /// No field.
 const NOBODY: u8 = u8::MAX;
 
-/// The rows of the fields by a hash of their names, each there or in the next free place: files
-/// of rules have names by the million.
-const BY_NAME: [u8; PLACES] = {
-    let mut rows = [NOBODY; PLACES];
+/// Hash table from names to rows of [`FIELDS`], with linear probing: files of rules have names by
+/// the million.
+const BY_NAME: [u8; MAX_SLOTS] = {
+    let mut rows = [NOBODY; MAX_SLOTS];
     let mut row = 0;
     while row < FIELDS.len() {
         let mut place = place_of(FIELDS[row].name);
         while rows[place] != NOBODY {
-            place = (place + 1) % PLACES;
+            place = (place + 1) % MAX_SLOTS;
         }
         rows[place] = row as u8;
         row += 1;
@@ -190,22 +190,22 @@ const BY_NAME: [u8; PLACES] = {
     rows
 };
 
-const _: () = assert!(FIELDS.len() < NOBODY as usize && FIELDS.len() * 4 <= PLACES);
+const _: () = assert!(FIELDS.len() < NOBODY as usize && FIELDS.len() * 4 <= MAX_SLOTS);
 
-/// Where a name is looked for first.
+/// Returns the first slot of a name.
 const fn place_of(name: &str) -> usize {
     let (name, mut hash, mut at) = (name.as_bytes(), 0_u32, 0);
     while at < name.len() {
         hash = (hash ^ name[at] as u32).wrapping_mul(0x0100_0193);
         at += 1;
     }
-    (hash >> 16) as usize % PLACES
+    (hash >> 16) as usize % MAX_SLOTS
 }
 
 impl Field {
     /// The field of that name.
     pub fn named(name: &str) -> Option<Field> {
-        // Most of what is no name is a number or an address.
+        // Most words that are no names are numbers or addresses.
         if !name.starts_with(|first: char| first.is_ascii_lowercase()) {
             return None;
         }
@@ -215,15 +215,15 @@ impl Field {
                 Some(spec) if spec.name == name => {
                     return Some(Field::at(BY_NAME[place].into()));
                 }
-                Some(_) => place = (place + 1) % PLACES,
+                Some(_) => place = (place + 1) % MAX_SLOTS,
                 None => return None,
             }
         }
     }
 
     fn at(row: usize) -> Field {
-        let kind = match FIELDS[row].place {
-            Place::Option(kind) => kind,
+        let kind = match FIELDS[row].location {
+            FieldLocation::Option(kind) => kind,
             _ => None,
         };
         Field { row: row as u8, kind }
@@ -242,17 +242,17 @@ impl Field {
 
     /// Any TCP option.
     pub fn any_option() -> Field {
-        let row = FIELDS.iter().position(|spec| spec.place == Place::Option(None));
+        let row = FIELDS.iter().position(|spec| spec.location == FieldLocation::Option(None));
         Field { row: row.unwrap_or_default() as u8, kind: None }
     }
 
-    /// What is declared of it.
+    /// Returns the declaration.
     #[inline]
-    pub fn spec(self) -> &'static Spec {
+    pub fn spec(self) -> &'static FieldSpec {
         &FIELDS[usize::from(self.row)]
     }
 
-    /// Its kind, if it is a TCP option of one.
+    /// Returns the option kind, if the field is one TCP option.
     #[inline]
     pub fn option_kind(self) -> Option<u8> {
         self.kind
@@ -261,10 +261,10 @@ impl Field {
     /// Whether `mod` takes it.
     pub fn modifies(self) -> bool {
         let spec = self.spec();
-        spec.modifies() || spec.place == Place::Option(None) && self.kind.is_some()
+        spec.modifies() || spec.location == FieldLocation::Option(None) && self.kind.is_some()
     }
 
-    /// The name nearest to a word that is none.
+    /// Returns the name nearest to an unknown word.
     pub fn nearest(word: &str) -> Option<&'static str> {
         nearest(word, FIELDS.iter().map(|spec| spec.name))
     }
@@ -273,8 +273,8 @@ impl Field {
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let spec = self.spec();
-        match (spec.place, self.kind) {
-            (Place::Option(None), Some(kind)) => write!(f, "{} {kind}", spec.name),
+        match (spec.location, self.kind) {
+            (FieldLocation::Option(None), Some(kind)) => write!(f, "{} {kind}", spec.name),
             _ => f.write_str(spec.name),
         }
     }

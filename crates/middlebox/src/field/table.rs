@@ -1,31 +1,31 @@
 //! The list of fields: parser, help, completion and documentation come from it.
 
-use super::{Kind, Layer, Place, Spec};
+use super::{FieldLocation, FieldSpec, Kind, Layer};
 use castanet_wire::{Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ip_proto, tcp};
 
 const fn spec(
     name: &'static str,
     layer: Layer,
-    place: Place,
+    location: FieldLocation,
     kind: Kind,
     doc: &'static str,
-) -> Spec {
-    Spec { name, layer, place, kind, maps: false, shuffles: false, doc }
+) -> FieldSpec {
+    FieldSpec { name, layer, location, kind, maps: false, shuffles: false, doc }
 }
 
 /// Bits of a header, from bit `within` of byte `byte` on.
-const fn bits(byte: usize, within: u16, count: u16) -> Place {
-    Place::Bits { first: byte as u16 * 8 + within, count }
+const fn bits(byte: usize, within: u16, count: u16) -> FieldLocation {
+    FieldLocation::Bits { first: byte as u16 * 8 + within, count }
 }
 
 /// A field that `map` takes too.
-const fn mapped(spec: Spec) -> Spec {
-    Spec { maps: true, ..spec }
+const fn mapped(spec: FieldSpec) -> FieldSpec {
+    FieldSpec { maps: true, ..spec }
 }
 
 /// A field that `shuffle` takes too.
-const fn shuffled(spec: Spec) -> Spec {
-    Spec { shuffles: true, ..spec }
+const fn shuffled(spec: FieldSpec) -> FieldSpec {
+    FieldSpec { shuffles: true, ..spec }
 }
 
 const fn number(
@@ -34,52 +34,52 @@ const fn number(
     byte: usize,
     count: u16,
     doc: &'static str,
-) -> Spec {
+) -> FieldSpec {
     spec(name, layer, bits(byte, 0, count), Kind::Number, doc)
 }
 
-const fn sum(name: &'static str, layer: Layer, byte: usize, doc: &'static str) -> Spec {
+const fn sum(name: &'static str, layer: Layer, byte: usize, doc: &'static str) -> FieldSpec {
     spec(name, layer, bits(byte, 0, 16), Kind::Checksum, doc)
 }
 
-const fn payload(name: &'static str, layer: Layer, doc: &'static str) -> Spec {
-    spec(name, layer, Place::Payload, Kind::Prefix, doc)
+const fn payload(name: &'static str, layer: Layer, doc: &'static str) -> FieldSpec {
+    spec(name, layer, FieldLocation::Payload, Kind::Prefix, doc)
 }
 
 /// A flag of IPv4: which bit of flags and fragment offset.
-const fn ip_flag(name: &'static str, bit: u16, doc: &'static str) -> Spec {
+const fn ip_flag(name: &'static str, bit: u16, doc: &'static str) -> FieldSpec {
     spec(name, Layer::Ip4, bits(Ipv4Header::FRAGMENT_WORD, bit, 1), Kind::Flag, doc)
 }
 
 /// A flag of TCP: which bit of the flags, counted from the first on the wire.
-const fn tcp_flag(name: &'static str, flag: u8, doc: &'static str) -> Spec {
+const fn tcp_flag(name: &'static str, flag: u8, doc: &'static str) -> FieldSpec {
     let bit = flag.leading_zeros() as u16;
     spec(name, Layer::Tcp, bits(Tcp::FLAGS, bit, 1), Kind::Flag, doc)
 }
 
 /// A value of explicit congestion notification, in IPv4.
-const fn ecn(name: &'static str, value: u8, doc: &'static str) -> Spec {
+const fn ecn(name: &'static str, value: u8, doc: &'static str) -> FieldSpec {
     spec(name, Layer::Ip4, bits(Ipv4Header::TOS, 6, 2), Kind::Named(value), doc)
 }
 
-const fn extension(name: &'static str, protocol: Option<u8>, doc: &'static str) -> Spec {
-    spec(name, Layer::Ip6, Place::Extension(protocol), Kind::Presence, doc)
+const fn extension(name: &'static str, protocol: Option<u8>, doc: &'static str) -> FieldSpec {
+    spec(name, Layer::Ip6, FieldLocation::Extension(protocol), Kind::Presence, doc)
 }
 
-const fn option(name: &'static str, number: u8, kind: Kind, doc: &'static str) -> Spec {
-    spec(name, Layer::Tcp, Place::Option(Some(number)), kind, doc)
+const fn option(name: &'static str, number: u8, kind: Kind, doc: &'static str) -> FieldSpec {
+    spec(name, Layer::Tcp, FieldLocation::Option(Some(number)), kind, doc)
 }
 
 use Layer::{Any, Icmp as I4, Icmp6 as I6, Ip4, Ip6, Tcp as T, Udp as U};
 
 /// Every field, in the order of the documentation.
 #[rustfmt::skip] // a table
-pub static FIELDS: &[Spec] = &[
-    spec("all", Any, Place::Everywhere, Kind::Presence, "Every IP packet; alone."),
-    spec("in", Any, Place::In, Kind::Interface, "The interface that the packet came in by."),
-    spec("out", Any, Place::Out, Kind::Interface, "The interface that the packet is to leave by."),
-    spec("net-proto", Any, Place::Version, Kind::Version, "Whether it is IPv4 or IPv6."),
-    spec("proto", Any, Place::Upper, Kind::Protocol, "What the packet carries, of IPv4 as of IPv6: there behind extension headers."),
+pub static FIELDS: &[FieldSpec] = &[
+    spec("all", Any, FieldLocation::Everywhere, Kind::Presence, "Every IP packet; alone."),
+    spec("in", Any, FieldLocation::In, Kind::Interface, "The interface that the packet came in by."),
+    spec("out", Any, FieldLocation::Out, Kind::Interface, "The interface that the packet is to leave by."),
+    spec("net-proto", Any, FieldLocation::Version, Kind::Version, "Whether it is IPv4 or IPv6."),
+    spec("proto", Any, FieldLocation::Upper, Kind::Protocol, "What the packet carries, of IPv4 as of IPv6: there behind extension headers."),
 
     spec("ip-ver", Ip4, bits(Ipv4Header::VERSION_IHL, 0, 4), Kind::Number, "Version: 4."),
     spec("ip-ihl", Ip4, bits(Ipv4Header::VERSION_IHL, 4, 4), Kind::Number, "Length of the header in fours of bytes."),
@@ -110,7 +110,7 @@ pub static FIELDS: &[Spec] = &[
     mapped(shuffled(spec("ip6-flow-label", Ip6, bits(0, 12, 20), Kind::Number, "Flow label."))),
     number("ip6-len", Ip6, Ipv6Header::PAYLOAD_LEN, 16, "Length of what follows the header."),
     spec("ip6-next", Ip6, bits(Ipv6Header::NEXT_HEADER, 0, 8), Kind::Protocol, "What follows the header: an extension header, perhaps."),
-    spec("ip6-proto", Ip6, Place::Upper, Kind::Protocol, "What the packet carries behind its extension headers."),
+    spec("ip6-proto", Ip6, FieldLocation::Upper, Kind::Protocol, "What the packet carries behind its extension headers."),
     number("ip6-hop-limit", Ip6, Ipv6Header::HOP_LIMIT, 8, "Hops that are left."),
     mapped(spec("ip6-saddr", Ip6, bits(Ipv6Header::SRC, 0, 128), Kind::Address6, "Source address.")),
     mapped(spec("ip6-daddr", Ip6, bits(Ipv6Header::DST, 0, 128), Kind::Address6, "Destination address.")),
@@ -169,5 +169,5 @@ pub static FIELDS: &[Spec] = &[
     option("tcp-opt-timestamp", tcp::OPTION_TIMESTAMPS, Kind::Number, "Option: time stamp, and the one echoed."),
     option("tcp-opt-mptcp", tcp::OPTION_MULTIPATH, Kind::Bytes, "Option: multipath TCP."),
     option("tcp-opt-fast-open", tcp::OPTION_FAST_OPEN, Kind::Bytes, "Option: fast open, with its cookie."),
-    spec("tcp-opt", T, Place::Option(None), Kind::Bytes, "Any option, or, with a number behind it, the option of that kind."),
+    spec("tcp-opt", T, FieldLocation::Option(None), Kind::Bytes, "Any option, or, with a number behind it, the option of that kind."),
 ];

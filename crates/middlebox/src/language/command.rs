@@ -1,11 +1,11 @@
-//! Commands: a line that changes the rules, or asks about them.
+//! Commands: lines that change or query the rule set.
 
-use super::fault::Fault;
 use super::lexer::Word;
-use super::parser::{Read, Reader, read_rule};
-use crate::analysis::Part;
+use super::parse_error::ParseError;
+use super::parser::{Cursor, ParsedRule, parse_checked_rule};
+use crate::analysis::RulePart;
 use crate::rule::Rule;
-use crate::rules::Other;
+use crate::rule_set::NonIpPolicy;
 use crate::value;
 use castanet_lang::nearest;
 use std::ops::Range;
@@ -16,15 +16,15 @@ pub enum Command {
     /// Adds a rule behind the others.
     Add(Rule),
     /// Puts a rule in another's place.
-    Replace(Which, Rule),
+    Replace(RuleSelector, Rule),
     /// Removes a rule.
-    Delete(Which),
+    Delete(RuleSelector),
     /// Moves a rule to a position.
-    Move(Which, usize),
+    Move(RuleSelector, usize),
     /// Removes all rules and forgets all connections.
     Flush,
     /// Shows the rules and what they have counted.
-    List(Form),
+    List(ListFormat),
     /// Shows the tables that rules are found by.
     ShowTables {
         /// With all keys.
@@ -45,17 +45,17 @@ pub enum Command {
     Load(String),
     /// Begins counting anew.
     ResetCounters,
-    /// Says how long connections are kept that are idle.
+    /// Sets a timeout of idle connections.
     SetTimeout(Timeout, u32),
-    /// Says what becomes of packets that are neither IPv4 nor IPv6.
-    SetOther(Other),
-    /// Says what would become of a packet, and why.
-    Test(Sketch),
+    /// Sets the policy for packets that are neither IPv4 nor IPv6.
+    SetNonIpPolicy(NonIpPolicy),
+    /// Tests a packet.
+    Test(TestPacket),
 }
 
-/// In which form a list is shown.
+/// Format of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Form {
+pub enum ListFormat {
     /// A table.
     #[default]
     Text,
@@ -63,18 +63,18 @@ pub enum Form {
     Json,
 }
 
-/// A packet that is tried.
+/// The packet of a `test` command.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sketch {
+pub struct TestPacket {
     /// The interface that it comes in by; the first, if none is named.
     pub input: Option<String>,
     /// The packet, as the tracer writes it.
     pub packet: String,
 }
 
-impl Sketch {
+impl TestPacket {
     /// Reads what stands behind `test`: `[in IF] PACKET`, the packet in quotes or not.
-    pub fn parse(text: &str) -> Option<Sketch> {
+    pub fn parse(text: &str) -> Option<TestPacket> {
         let text = text.trim();
         let word = |text: &'_ str| {
             let end = text.find(char::is_whitespace).unwrap_or(text.len());
@@ -89,27 +89,27 @@ impl Sketch {
         };
         let inner = packet.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         let packet = inner.map_or(packet.clone(), str::to_owned);
-        (!packet.trim().is_empty()).then_some(Sketch { input, packet })
+        (!packet.trim().is_empty()).then_some(TestPacket { input, packet })
     }
 }
 
-/// Which rule is meant.
+/// Selects a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Which {
+pub enum RuleSelector {
     /// The one at a position, from 1.
     Position(usize),
     /// The one with an identifier, which stays with it.
     Id(u64),
 }
 
-/// What connections a timeout is for.
+/// Connections that a timeout applies to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Timeout {
-    /// UDP and all that is not TCP.
+    /// UDP and every protocol but TCP.
     Udp,
-    /// TCP, both sides having agreed.
+    /// Established TCP.
     TcpEstablished,
-    /// TCP, beginning or ending.
+    /// TCP that is not yet, or no longer, established.
     TcpTransient,
 }
 
@@ -147,152 +147,155 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Reads a line; nothing, if there is only a comment.
-pub fn command(line: &str) -> Result<Option<Command>, Fault> {
-    let mut reader = Reader::new(line);
-    let Some(first) = reader.peek().cloned() else { return Ok(None) };
-    if let Some((which, read)) = ruled(&mut reader, &first)? {
-        return Ok(Some(match which {
+/// Parses a line; `None` for an empty line or a comment.
+pub fn command(line: &str) -> Result<Option<Command>, ParseError> {
+    let mut cursor = Cursor::new(line);
+    let Some(first) = cursor.peek().cloned() else { return Ok(None) };
+    if let Some((selector, read)) = parse_rule_line(&mut cursor, &first)? {
+        return Ok(Some(match selector {
             None => Command::Add(read.rule),
-            Some(which) => Command::Replace(which, read.rule),
+            Some(selector) => Command::Replace(selector, read.rule),
         }));
     }
     let command = match first.text {
-        "delete" => Command::Delete(which(&mut reader)?),
+        "delete" => Command::Delete(selector(&mut cursor)?),
         "move" => {
-            let from = which(&mut reader)?;
-            Command::Move(from, position(&reader.expect("a position")?)?)
+            let from = selector(&mut cursor)?;
+            Command::Move(from, position(&cursor.expect("a position")?)?)
         }
         "flush" => Command::Flush,
-        "list" => Command::List(if reader.eat("--json") { Form::Json } else { Form::Text }),
-        "show" => shown(&mut reader)?,
-        "enable" => Command::Enable(interfaces(&mut reader)?),
-        "disable" => Command::Disable(interfaces(&mut reader)?),
-        "save" => Command::Save(file(&mut reader, line)?),
-        "load" => Command::Load(file(&mut reader, line)?),
+        "list" => {
+            Command::List(if cursor.eat("--json") { ListFormat::Json } else { ListFormat::Text })
+        }
+        "show" => parse_show(&mut cursor)?,
+        "enable" => Command::Enable(interfaces(&mut cursor)?),
+        "disable" => Command::Disable(interfaces(&mut cursor)?),
+        "save" => Command::Save(file_name(&mut cursor, line)?),
+        "load" => Command::Load(file_name(&mut cursor, line)?),
         "reset" => {
-            one_of(&mut reader, &["counters"])?;
+            one_of(&mut cursor, &["counters"])?;
             Command::ResetCounters
         }
-        "timeout" => timeout(&mut reader)?,
+        "timeout" => timeout(&mut cursor)?,
         "other" => {
-            let word = one_of(&mut reader, &Other::ALL.map(|(name, _)| name))?;
-            let other = Other::ALL.iter().find(|(name, _)| *name == word);
-            Command::SetOther(other.map_or(Other::default(), |it| it.1))
+            let word = one_of(&mut cursor, &NonIpPolicy::ALL.map(|(name, _)| name))?;
+            let other = NonIpPolicy::ALL.iter().find(|(name, _)| *name == word);
+            Command::SetNonIpPolicy(other.map_or(NonIpPolicy::default(), |it| it.1))
         }
         "test" => {
             let rest = line.trim_start().strip_prefix("test").unwrap_or_default();
-            return match Sketch::parse(rest) {
-                Some(sketch) => Ok(Some(Command::Test(sketch))),
-                None => Err(Fault::new(line.len()..line.len(), "a packet is missing")
+            return match TestPacket::parse(rest) {
+                Some(test) => Ok(Some(Command::Test(test))),
+                None => Err(ParseError::new(line.len()..line.len(), "a packet is missing")
                     .help("such as `test in eth0 1.0.0.1:1000 > 2.0.0.2:80 tcp syn`")),
             };
         }
         _ => return Err(unknown(&first)),
     };
-    reader.finish()?;
+    cursor.finish()?;
     Ok(Some(command))
 }
 
-/// Where a part of the rule is that a line adds or puts in another's place.
-pub fn place(line: &str, part: Part) -> Range<usize> {
-    let mut reader = Reader::new(line);
-    let first = reader.peek().cloned();
-    let read = first.and_then(|first| ruled(&mut reader, &first).ok().flatten());
+/// Returns the range of a part of the rule in a line.
+pub fn place(line: &str, part: RulePart) -> Range<usize> {
+    let mut cursor = Cursor::new(line);
+    let first = cursor.peek().cloned();
+    let read = first.and_then(|first| parse_rule_line(&mut cursor, &first).ok().flatten());
     read.map_or(0..line.len(), |(_, read)| read.range(part))
 }
 
-/// The rule of a line whose first word is this, and the one in whose place it comes; nothing, if
-/// there is none.
-fn ruled(reader: &mut Reader, first: &Word) -> Result<Option<(Option<Which>, Read)>, Fault> {
+/// Parses the rule of a line with this first word, and the selector of the rule that it replaces;
+/// `None` for other commands.
+fn parse_rule_line(
+    cursor: &mut Cursor,
+    first: &Word,
+) -> Result<Option<(Option<RuleSelector>, ParsedRule)>, ParseError> {
     let is_field = crate::field::Field::named(first.text).is_some();
     if is_field || first.text == "!" {
-        return Ok(Some((None, read_rule(reader, false)?)));
+        return Ok(Some((None, parse_checked_rule(cursor, false)?)));
     }
-    reader.next();
+    cursor.next();
     Ok(match first.text {
-        "add" | "add-stateless" => Some((None, read_rule(reader, false)?)),
-        "add-stateful" => Some((None, read_rule(reader, true)?)),
+        "add" | "add-stateless" => Some((None, parse_checked_rule(cursor, false)?)),
+        "add-stateful" => Some((None, parse_checked_rule(cursor, true)?)),
         "replace" => {
-            let which = which(reader)?;
-            let stateful = reader.eat("stateful");
-            Some((Some(which), read_rule(reader, stateful)?))
+            let selector = selector(cursor)?;
+            let stateful = cursor.eat("stateful");
+            Some((Some(selector), parse_checked_rule(cursor, stateful)?))
         }
         _ => None,
     })
 }
 
-fn unknown(word: &Word) -> Fault {
+fn unknown(word: &Word) -> ParseError {
     let names = COMMANDS.iter().filter_map(|(form, _)| form.split(' ').next());
     let fields = crate::field::FIELDS.iter().map(|spec| spec.name);
     let near = nearest(word.text, names.chain(fields));
     let near = near.map(|near| format!("did you mean `{near}`?"));
     let what = format!("`{}` is neither a command nor a field", word.text);
-    Fault::new(word.range.clone(), what)
+    ParseError::new(word.range.clone(), what)
         .maybe_help(near.or_else(|| Some("`help` lists the commands".into())))
 }
 
-fn which(reader: &mut Reader) -> Result<Which, Fault> {
-    let word = reader.expect("the number of a rule")?;
+fn selector(cursor: &mut Cursor) -> Result<RuleSelector, ParseError> {
+    let word = cursor.expect("the number of a rule")?;
     let id = word.text.strip_prefix("id").and_then(|id| value::number(id, 64));
     match id {
-        Some(id) => Ok(Which::Id(id)),
-        None => position(&word).map(Which::Position),
+        Some(id) => Ok(RuleSelector::Id(id)),
+        None => position(&word).map(RuleSelector::Position),
     }
 }
 
-fn position(word: &Word) -> Result<usize, Fault> {
+fn position(word: &Word) -> Result<usize, ParseError> {
     let number = value::number(word.text, 32).filter(|&n| n > 0);
     number.map(|n| n as usize).ok_or_else(|| {
-        Fault::new(word.range.clone(), format!("`{}` is no rule", word.text))
+        ParseError::new(word.range.clone(), format!("`{}` is no rule", word.text))
             .help("a rule is its position, from 1, or its identifier, such as id7")
     })
 }
 
 /// The next word, which must be one of these.
-fn one_of<'a>(reader: &mut Reader, words: &[&'a str]) -> Result<&'a str, Fault> {
+fn one_of<'a>(cursor: &mut Cursor, words: &[&'a str]) -> Result<&'a str, ParseError> {
     let wanted = words.join(" or ");
-    let word = reader.expect(&wanted)?;
-    words
-        .iter()
-        .find(|it| **it == word.text)
-        .copied()
-        .ok_or_else(|| Fault::new(word.range, format!("expected {wanted}, not `{}`", word.text)))
+    let word = cursor.expect(&wanted)?;
+    words.iter().find(|it| **it == word.text).copied().ok_or_else(|| {
+        ParseError::new(word.range, format!("expected {wanted}, not `{}`", word.text))
+    })
 }
 
-fn shown(reader: &mut Reader) -> Result<Command, Fault> {
-    let what = one_of(reader, &["tables", "connections"])?;
-    let verbose = reader.eat("verbose");
+fn parse_show(cursor: &mut Cursor) -> Result<Command, ParseError> {
+    let what = one_of(cursor, &["tables", "connections"])?;
+    let verbose = cursor.eat("verbose");
     Ok(match what {
         "tables" => Command::ShowTables { verbose },
         _ => Command::ShowConnections { verbose },
     })
 }
 
-fn interfaces(reader: &mut Reader) -> Result<Vec<String>, Fault> {
-    let mut names = vec![reader.expect("an interface")?.text.to_owned()];
-    while let Some(word) = reader.next() {
+fn interfaces(cursor: &mut Cursor) -> Result<Vec<String>, ParseError> {
+    let mut names = vec![cursor.expect("an interface")?.text.to_owned()];
+    while let Some(word) = cursor.next() {
         names.push(word.text.to_owned());
     }
     Ok(names)
 }
 
-fn file(reader: &mut Reader, line: &str) -> Result<String, Fault> {
-    let missing = reader.peek().is_none();
-    match reader.rest() {
+fn file_name(cursor: &mut Cursor, line: &str) -> Result<String, ParseError> {
+    let missing = cursor.peek().is_none();
+    match cursor.rest() {
         Some(range) if !missing => Ok(line[range].to_owned()),
-        _ => Err(reader.expect("a file").err().unwrap_or_else(|| Fault::new(0..0, "no file"))),
+        _ => Err(cursor.expect("a file").err().unwrap_or_else(|| ParseError::new(0..0, "no file"))),
     }
 }
 
-fn timeout(reader: &mut Reader) -> Result<Command, Fault> {
-    let kind = one_of(reader, &TIMEOUTS.map(|(name, _)| name))?;
+fn timeout(cursor: &mut Cursor) -> Result<Command, ParseError> {
+    let kind = one_of(cursor, &TIMEOUTS.map(|(name, _)| name))?;
     let kind = TIMEOUTS.iter().find(|(name, _)| *name == kind).map_or(Timeout::Udp, |it| it.1);
-    let word = reader.expect("a number of seconds")?;
+    let word = cursor.expect("a number of seconds")?;
     let seconds = value::number(word.text, 32).filter(|&n| n > 0);
     match seconds {
         Some(seconds) => Ok(Command::SetTimeout(kind, seconds as u32)),
-        None => Err(Fault::new(word.range, format!("`{}` is no time", word.text))
+        None => Err(ParseError::new(word.range, format!("`{}` is no time", word.text))
             .help("a timeout is a number of seconds, at least 1")),
     }
 }

@@ -1,4 +1,4 @@
-//! Cuts a line into words, each with its place.
+//! Lexer: divides a line into words with their ranges.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ pub(super) struct Word<'a> {
     pub(super) range: Range<usize>,
 }
 
-/// Where a comment begins, or the line ends.
+/// Returns the offset of the comment, or of the end of the line.
 fn end_of(line: &str) -> usize {
     if !line.contains('#') {
         return line.len();

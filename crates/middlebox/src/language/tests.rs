@@ -1,4 +1,4 @@
-//! What is read is what was written, and what is wrong is said where it is.
+//! Tests of the parser: round trips, and errors with their ranges.
 
 use super::*;
 use crate::field::{FIELDS, Field, Kind};
@@ -70,13 +70,13 @@ fn an_interface_may_be_called_like_a_word_of_the_language() {
 #[test]
 fn commands_are_read() {
     let read = |line: &str| command(line).unwrap().unwrap();
-    assert_eq!(read("delete 3"), Command::Delete(Which::Position(3)));
-    assert_eq!(read(" delete id3 # that one"), Command::Delete(Which::Id(3)));
-    assert_eq!(read("move 3 1"), Command::Move(Which::Position(3), 1));
+    assert_eq!(read("delete 3"), Command::Delete(RuleSelector::Position(3)));
+    assert_eq!(read(" delete id3 # that one"), Command::Delete(RuleSelector::Id(3)));
+    assert_eq!(read("move 3 1"), Command::Move(RuleSelector::Position(3), 1));
     assert_eq!(read("flush"), Command::Flush);
-    assert_eq!(read("other arp"), Command::SetOther(crate::rules::Other::Arp));
-    assert_eq!(read("list"), Command::List(Form::Text));
-    assert_eq!(read("list --json"), Command::List(Form::Json));
+    assert_eq!(read("other arp"), Command::SetNonIpPolicy(crate::rule_set::NonIpPolicy::Arp));
+    assert_eq!(read("list"), Command::List(ListFormat::Text));
+    assert_eq!(read("list --json"), Command::List(ListFormat::Json));
     assert_eq!(read("show tables verbose"), Command::ShowTables { verbose: true });
     assert_eq!(read("show connections"), Command::ShowConnections { verbose: false });
     assert_eq!(read("enable eth0 eth1"), Command::Enable(vec!["eth0".into(), "eth1".into()]));
@@ -87,21 +87,22 @@ fn commands_are_read() {
     assert_eq!(read("timeout udp 30"), Command::SetTimeout(Timeout::Udp, 30));
     let test = |input: Option<&str>, packet: &str| {
         let input = input.map(str::to_owned);
-        Command::Test(Sketch { input, packet: packet.into() })
+        Command::Test(TestPacket { input, packet: packet.into() })
     };
     assert_eq!(read("test 1.0.0.1 > 2.0.0.2 tcp"), test(None, "1.0.0.1 > 2.0.0.2 tcp"));
     assert_eq!(read("test in b  1::1 > 2::2 udp"), test(Some("b"), "1::1 > 2::2 udp"));
     assert_eq!(read("test in b \"1::1 > 2::2 udp\""), test(Some("b"), "1::1 > 2::2 udp"));
     let quoted = "1.0.0.1 > 2.0.0.2 tcp \"payload # 1\"";
     assert_eq!(read(&format!("test {quoted}")), test(None, quoted));
-    let Command::Replace(Which::Position(2), rule) = read("replace 2 stateful all accept") else {
+    let Command::Replace(RuleSelector::Position(2), rule) = read("replace 2 stateful all accept")
+    else {
         panic!("it replaces");
     };
     assert_eq!(rule.command(), "add-stateful all accept");
     assert_eq!((command(""), command(" # nothing")), (Ok(None), Ok(None)));
 }
 
-/// What is said about a line, as the program shows it.
+/// Returns the diagnostics of a text, as the program shows them.
 fn said(text: &str) -> String {
     let mut sources = SourceMap::new();
     let file = sources.add("rules", text);
@@ -110,7 +111,7 @@ fn said(text: &str) -> String {
     all.render_rich(&sources, false)
 }
 
-/// What is wrong, with what is under the carets, and what would be right.
+/// Checks message, underlined text and suggestion of an error.
 fn golden(line: &str, message: &str, under: &str, help: &str) {
     let fault = command(line).expect_err(line);
     assert_eq!(fault.message, message, "{line}");
@@ -121,7 +122,7 @@ fn golden(line: &str, message: &str, under: &str, help: &str) {
 }
 
 #[test]
-fn errors_point_at_the_word_and_say_what_would_be_right() {
+fn errors_have_ranges_and_suggestions() {
     golden(
         "tcp-dprot 80 drop",
         "`tcp-dprot` is neither a command nor a field",
@@ -248,7 +249,7 @@ fn errors_point_at_the_word_and_say_what_would_be_right() {
 }
 
 #[test]
-fn all_that_is_wrong_with_a_file_is_said_with_its_lines() {
+fn file_errors_have_line_numbers() {
     let said = said("all drop\nall dropp\n\ntcp-syn # no target\n");
     for line in ["rules:2:5", "rules:4:8", "2 | all dropp", "no field `dropp`"] {
         assert!(said.contains(line), "no {line} in\n{said}");
@@ -344,12 +345,12 @@ fn targets() -> impl Strategy<Value = Vec<Target>> {
 
 proptest! {
     #[test]
-    fn reading_what_is_printed_gives_the_same(
+    fn printing_and_parsing_round_trip(
         matches in proptest::collection::vec(predicate(), 1..5), targets in targets(),
     ) {
         let wanted = Rule { stateful: true, matches, targets };
         let line = wanted.command();
-        match (command(&line), crate::analysis::impossible(&wanted)) {
+        match (command(&line), crate::analysis::rule_error(&wanted)) {
             (Ok(Some(Command::Add(read))), None) => prop_assert_eq!(&read, &wanted, "{}", line),
             (Err(fault), Some(remark)) => {
                 prop_assert_eq!((fault.message, fault.help), (remark.message, remark.help));
@@ -362,18 +363,18 @@ proptest! {
     }
 
     #[test]
-    fn nothing_written_makes_it_panic(line in "(\\PC| |!|<|=|#|tcp-opt|mod|add|0x|strip){0,30}") {
+    fn parser_does_not_panic(line in "(\\PC| |!|<|=|#|tcp-opt|mod|add|0x|strip){0,30}") {
         if let Err(fault) = command(&line) {
             prop_assert!(line.get(fault.range.clone()).is_some(), "{:?}", fault);
         }
     }
 
     #[test]
-    fn chances_come_as_often_as_they_say(percent in 0u32..=100) {
+    fn probabilities_are_exact(percent in 0u32..=100) {
         let chance = Chance::parse(&percent.to_string()).expect("is one");
         let step = u64::MAX / 10_000;
-        let comes = (0..10_000).filter(|n| chance.comes(n * step)).count();
-        prop_assert!(comes.abs_diff(percent as usize * 100) <= 1, "{}", comes);
+        let is_drawn = (0..10_000).filter(|n| chance.is_drawn(n * step)).count();
+        prop_assert!(is_drawn.abs_diff(percent as usize * 100) <= 1, "{}", is_drawn);
     }
 }
 
@@ -386,9 +387,9 @@ fn every_field_is_declared_well() {
     }
 }
 
-/// A long text is read in pieces; nobody can tell.
+/// A long text is parsed in chunks with the same result.
 #[test]
-fn long_texts_are_read_as_they_stand() {
+fn long_texts_are_parsed_in_chunks() {
     let line = |n: usize| match n % 7 {
         0 => "\n".into(),
         1 => format!("# {}\n", "long ".repeat(n % 40)),
@@ -407,6 +408,6 @@ fn long_texts_are_read_as_they_stand() {
     let wrong = text.replace("add tcp-dport 3 drop", "add tcp-dport 3 dorp");
     let places: Vec<usize> = wrong.match_indices("dorp").map(|(at, _)| at).collect();
     let faults = commands(&wrong).expect_err("is wrong");
-    assert_eq!(faults.len(), MOST_FAULTS);
-    assert!(faults.iter().map(|fault| fault.range.start).eq(places.into_iter().take(MOST_FAULTS)));
+    assert_eq!(faults.len(), MAX_ERRORS);
+    assert!(faults.iter().map(|fault| fault.range.start).eq(places.into_iter().take(MAX_ERRORS)));
 }

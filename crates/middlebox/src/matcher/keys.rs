@@ -1,5 +1,4 @@
-//! Packets as keys of [`kit::rules`](castanet_kit::rules): which bits of a key are which
-//! bits of which header.
+//! Builds keys of [`kit::rules`](castanet_kit::rules) from packets: maps header bits to key bits.
 
 use crate::field::{Field, Layer};
 use crate::headers::{self, Headers};
@@ -74,7 +73,7 @@ const HAS_WSCALE: u32 = 41;
 /// Other options share the bits from here on.
 const RARE: u32 = 42;
 
-/// What keys say of TCP options: it is looked for only where rules ask for it.
+/// The parts of keys that describe TCP options; they are filled in only if a rule tests them.
 const OF_OPTIONS: Key = {
     let mut words = [0; WORDS];
     words[HAS] = u64::MAX << ANY_OPTION;
@@ -146,7 +145,7 @@ pub(crate) fn span(layer: Layer, first: usize, count: usize) -> Option<Span> {
     if layer == Layer::Ip4 && (first, count) == (Ipv4Header::PROTOCOL * 8, 8) {
         return Some(PROTOCOL);
     }
-    // Where a word's first bit comes from, how many follow, and where they are in it.
+    // The word, the header bit that it begins with, and the number of header bits in it.
     let (word, from, bits) = match layer {
         Layer::Ip4 | Layer::Ip6 if first < 64 => (IP, 0, 64),
         Layer::Ip4 if first >= Ipv4Header::SRC * 8 => (ENDS, Ipv4Header::SRC * 8, 64),
@@ -276,7 +275,7 @@ const OPTION_BITS: [u8; 256] = {
     bits
 };
 
-/// Which options a list has, and the values of those that keys have.
+/// Returns the option bits of a list, and the values of those options that keys have.
 #[inline]
 fn options(list: &[u8]) -> (u64, u64) {
     let (mut has, mut values) = (0, 0);

@@ -1,55 +1,54 @@
-//! Which rules are about a packet: found in a table, however many there are.
+//! Looks up the rules that match packets, in tables.
 
 mod compile;
-mod counts;
+mod counters;
 mod keys;
-mod places;
+mod slots;
 mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use crate::headers::Headers;
-use crate::holds::Seen;
+use crate::match_packet::PacketView;
 use castanet_kit::rules::{Key, RuleMatch};
 use castanet_packet::Packet;
 use std::sync::Arc;
 
-use counts::Counts;
-use places::Number;
-pub(crate) use places::{ACCEPTS, CHANGES, DROPS, PLACES, Places, Reference, STATEFUL, VAGUE};
+use counters::RuleCounters;
+use slots::PackedRule;
+pub(crate) use slots::{ACCEPTS, CHANGES, DROPS, INEXACT, MAX_SLOTS, RuleRef, RuleSlots, STATEFUL};
 pub use tables::Tables;
 
-/// A rule that a packet met.
+/// A rule that the table found for a packet.
 #[derive(Clone, Copy)]
-struct Met {
-    /// The packet's number.
+struct Match {
+    /// Index of the packet's key.
     key: u32,
     /// The rule.
-    rule: Number,
+    rule: PackedRule,
 }
 
-/// Finds the rules that are about packets, for one worker, and counts for them. The same as
-/// asking each rule ([`Rule::holds`](crate::rule::Rule::holds)), for many rules and a burst of
-/// packets.
+/// Finds the rules that match the packets of a burst, for one worker, and counts the matches. The
+/// result is that of [`Rule::matches_packet`](crate::rule::Rule::matches_packet) for each rule.
 #[derive(Default)]
 pub struct Matcher {
     tables: Arc<Tables>,
-    counts: Counts,
-    /// Of the packets of a burst; those behind `asked` are of an earlier one.
+    counters: RuleCounters,
+    /// Keys of the burst; entries from `burst_len` on are left over from earlier bursts.
     keys: Vec<Key>,
-    asked: usize,
-    /// Whether one of them is no IP packet.
-    has_others: bool,
-    met: Vec<Met>,
-    /// The first of the packet that was asked about last.
-    first: usize,
+    burst_len: usize,
+    /// Whether a packet of the burst is not IP.
+    has_non_ip: bool,
+    hits: Vec<Match>,
+    /// Index of the first hit of the packet that was asked for last.
+    next_hit: usize,
 }
 
 impl Matcher {
-    /// Looks rules up in these tables from now on. Counters stay with their rules.
-    pub fn follow(&mut self, tables: &Arc<Tables>) {
+    /// Switches to other tables. Counters stay with their rules.
+    pub fn set_tables(&mut self, tables: &Arc<Tables>) {
         let before = std::mem::replace(&mut self.tables, tables.clone());
-        self.counts.follow(before.rules(), tables.rules());
+        self.counters.set_rules(before.rules(), tables.rules());
     }
 
     /// The tables.
@@ -57,52 +56,53 @@ impl Matcher {
         &self.tables
     }
 
-    /// The rules by their places.
+    /// Returns the rules by slot.
     #[inline]
-    pub(crate) fn places(&self) -> &Places {
-        &self.tables.places
+    pub(crate) fn slots(&self) -> &RuleSlots {
+        &self.tables.slots
     }
 
-    /// What was counted.
-    pub(crate) fn counts(&self) -> &Counts {
-        &self.counts
+    /// Returns the counters.
+    pub(crate) fn counters(&self) -> &RuleCounters {
+        &self.counters
     }
 
-    /// Counts a packet for the rule in a place.
+    /// Counts a packet for the rule in a slot.
     #[inline]
     pub(crate) fn count(&mut self, slot: u32, bytes: usize) {
-        self.counts.count(slot, bytes);
+        self.counters.count(slot, bytes);
     }
 
-    /// Begins a burst: its packets come in order, by [`Matcher::ask`].
-    pub fn begin(&mut self) {
-        (self.asked, self.has_others) = (0, false);
+    /// Starts a burst; the caller adds its packets in order with [`Matcher::push`].
+    pub fn start_burst(&mut self) {
+        (self.burst_len, self.has_non_ip) = (0, false);
     }
 
-    /// The key of the next packet.
+    /// Returns the key of the next packet.
     #[inline]
-    fn next(&mut self) -> Option<&mut Key> {
-        if self.asked == self.keys.len() {
+    fn next_key(&mut self) -> Option<&mut Key> {
+        if self.burst_len == self.keys.len() {
             self.keys.push(Key::default());
         }
-        self.asked += 1;
-        self.keys.get_mut(self.asked - 1)
+        self.burst_len += 1;
+        self.keys.get_mut(self.burst_len - 1)
     }
 
-    /// The next packet of the burst.
+    /// Adds the next packet of the burst.
     #[inline]
-    pub fn ask(&mut self, bytes: &[u8], headers: &Headers) {
+    pub fn push(&mut self, bytes: &[u8], headers: &Headers) {
         let with_options = self.tables.with_options;
-        if let Some(key) = self.next() {
+        if let Some(key) = self.next_key() {
             keys::fill(key, bytes, headers, with_options);
         }
     }
 
-    /// The same; a packet that is none of IP meets no rule. Whether it is a fragment, or cut short.
+    /// As [`Matcher::push`], for any packet: one that is not IP matches no rule. Returns whether
+    /// the packet is a fragment or has truncated headers.
     #[inline]
-    pub(crate) fn ask_any(&mut self, packet: &Packet) -> bool {
+    pub(crate) fn push_packet(&mut self, packet: &Packet) -> bool {
         let with_options = self.tables.with_options;
-        let Some(key) = self.next() else { return false };
+        let Some(key) = self.next_key() else { return false };
         let network = packet.network_offset().and_then(|at| usize::try_from(at).ok());
         let plain = network.and_then(|at| packet.bytes().get(at..));
         if plain.and_then(|bytes| keys::fill_plain(key, bytes, with_options)).is_some() {
@@ -118,99 +118,99 @@ impl Matcher {
                 headers.is_fragment || headers.is_cut()
             }
             None => {
-                (*key, self.has_others) = (Key::default(), true);
+                (*key, self.has_non_ip) = (Key::default(), true);
                 false
             }
         }
     }
 
-    /// Whether some packet of the burst is none of IP.
+    /// Whether a packet of the burst is not IP.
     #[inline]
-    pub(crate) fn has_others(&self) -> bool {
-        self.has_others
+    pub(crate) fn has_non_ip(&self) -> bool {
+        self.has_non_ip
     }
 
-    /// Looks all packets of the burst up.
-    pub fn look(&mut self) {
-        let Matcher { tables, keys, met, .. } = self;
-        let keys = keys.get(..self.asked).unwrap_or_default();
-        met.clear();
+    /// Looks up all packets of the burst.
+    pub fn look_up(&mut self) {
+        let Matcher { tables, keys, hits, .. } = self;
+        let keys = keys.get(..self.burst_len).unwrap_or_default();
+        hits.clear();
         tables.table.for_each_match_of(keys, |RuleMatch { key, rule }| {
-            met.push(Met { key, rule: Number(rule) })
+            hits.push(Match { key, rule: PackedRule(rule) })
         });
-        if self.has_others {
-            met.retain(|met| keys.get(met.key as usize).is_some_and(keys::is_of_ip));
+        if self.has_non_ip {
+            hits.retain(|hits| keys.get(hits.key as usize).is_some_and(keys::is_of_ip));
         }
-        self.first = 0;
+        self.next_hit = 0;
     }
 
-    /// What a packet of the burst met; packets are asked about in their order.
+    /// Returns the hits of a packet; callers ask for packets in order.
     #[inline]
-    fn met(&mut self, number: u32) -> &[Met] {
-        let mut rest = self.met.get(self.first..).unwrap_or_default();
-        while let Some((first, behind)) = rest.split_first()
-            && first.key < number
+    fn hits_of(&mut self, number: u32) -> &[Match] {
+        let mut rest = self.hits.get(self.next_hit..).unwrap_or_default();
+        while let Some((hit, behind)) = rest.split_first()
+            && hit.key < number
         {
-            (rest, self.first) = (behind, self.first + 1);
+            (rest, self.next_hit) = (behind, self.next_hit + 1);
         }
-        let own = rest.iter().take_while(|met| met.key == number).count();
+        let own = rest.iter().take_while(|hits| hits.key == number).count();
         rest.get(..own).unwrap_or_default()
     }
 
-    /// What the rules do together that are about a packet of the burst, or may be
-    /// ([`VAGUE`]), but those about connections.
+    /// Returns the union of the actions of the stateless rules that match a packet, or may match it
+    /// ([`INEXACT`]).
     #[inline]
-    pub(crate) fn stateless_does(&mut self, number: u32) -> u8 {
-        let wanted = self.met(number).iter().map(|met| met.rule.does());
-        wanted.filter(|does| does & STATEFUL == 0).fold(0, |all, does| all | does)
+    pub(crate) fn stateless_actions(&mut self, number: u32) -> u8 {
+        let wanted = self.hits_of(number).iter().map(|hits| hits.rule.actions());
+        wanted.filter(|actions| actions & STATEFUL == 0).fold(0, |all, actions| all | actions)
     }
 
-    /// What all rules do together that are about a packet of the burst, or may be. Counts it
-    /// for them, if none of them does any of `unless`.
+    /// Returns the union of the actions of all rules that match a packet, or may match it. Counts
+    /// the packet for them, unless one of them has an action in `unless`.
     #[inline]
-    pub(crate) fn counted(&mut self, number: u32, unless: u8, bytes: usize) -> u8 {
-        let mut at = self.first;
-        while self.met.get(at).is_some_and(|met| met.key < number) {
+    pub(crate) fn count_unless(&mut self, number: u32, unless: u8, bytes: usize) -> u8 {
+        let mut at = self.next_hit;
+        while self.hits.get(at).is_some_and(|hits| hits.key < number) {
             at += 1;
         }
-        self.first = at;
-        let mut does = 0;
-        while let Some(met) = self.met.get(at).filter(|met| met.key == number) {
-            (does, at) = (does | met.rule.does(), at + 1);
+        self.next_hit = at;
+        let mut actions = 0;
+        while let Some(hits) = self.hits.get(at).filter(|hits| hits.key == number) {
+            (actions, at) = (actions | hits.rule.actions(), at + 1);
         }
-        if does & unless == 0 {
-            for met in self.met.get(self.first..at).unwrap_or_default() {
-                self.counts.count(met.rule.slot(), bytes);
+        if actions & unless == 0 {
+            for hits in self.hits.get(self.next_hit..at).unwrap_or_default() {
+                self.counters.count(hits.rule.slot(), bytes);
             }
         }
-        does
+        actions
     }
 
-    /// From here on packets are asked about that come after this one, again.
-    pub(crate) fn again(&mut self) {
-        self.first = 0;
+    /// Rewinds, so that callers may ask for packets in order again.
+    pub(crate) fn rewind(&mut self) {
+        self.next_hit = 0;
     }
 
-    /// Counts a packet of the burst for the rules that are not about connections.
+    /// Counts a packet of the burst for its stateless rules.
     pub(crate) fn count_stateless(&mut self, number: u32, bytes: usize) {
-        let own = self.met(number).len();
-        for met in self.met.iter().skip(self.first).take(own) {
-            if met.rule.does() & STATEFUL == 0 {
-                self.counts.count(met.rule.slot(), bytes);
+        let own = self.hits_of(number).len();
+        for hits in self.hits.iter().skip(self.next_hit).take(own) {
+            if hits.rule.actions() & STATEFUL == 0 {
+                self.counters.count(hits.rule.slot(), bytes);
             }
         }
     }
 
-    /// Puts the places of all rules that are about a packet of the burst into `found`, in
-    /// the order of the rules; packets are asked about in order too.
-    pub fn matching(&mut self, number: u32, seen: &Seen, found: &mut Vec<u32>) {
+    /// Puts the slots of all rules that match a packet of the burst into `found`, in rule order;
+    /// callers ask for packets in order too.
+    pub fn matching_rules(&mut self, number: u32, seen: &PacketView, found: &mut Vec<u32>) {
         found.clear();
-        found.extend(self.met(number).iter().map(|met| met.rule.0));
+        found.extend(self.hits_of(number).iter().map(|hits| hits.rule.0));
         self.tables.retain(seen, found);
     }
 
-    /// The same of a packet of no burst.
-    pub(crate) fn matching_alone(&self, seen: &Seen, found: &mut Vec<u32>) {
-        self.tables.matching(seen, found);
+    /// As [`Matcher::matching_rules`], for a packet outside a burst.
+    pub(crate) fn matching_rules_of(&self, seen: &PacketView, found: &mut Vec<u32>) {
+        self.tables.matching_rules(seen, found);
     }
 }

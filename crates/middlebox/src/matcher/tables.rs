@@ -1,85 +1,84 @@
-//! The tables that rules are found in, which all workers share.
+//! Lookup tables of a rule set, shared by all workers.
 
 use super::compile::Compiled;
 use super::keys;
-use super::places::{Number, Places, VAGUE};
-use crate::holds::Seen;
-use crate::rules::{Change, Entry, Rules};
+use super::slots::{INEXACT, PackedRule, RuleSlots};
+use crate::match_packet::PacketView;
+use crate::rule_set::{Change, Entry, RuleSet};
 use castanet_kit::parallel;
 use castanet_kit::rules::{Key, MaskStats, Table, WORDS};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// With so many new rules at once it is worth it to choose the table's probes anew.
+/// From this number of new rules on, the probes of the table are chosen anew.
 const MANY: usize = 100;
-/// So many new rules are compiled before the first of them is put into the table.
-const ROUND: usize = 1 << 14;
+/// Number of rules that are compiled at a time.
+const COMPILE_CHUNK: usize = 1 << 14;
 
-/// Rules, and where they are found. Nobody changes them while a worker looks.
+/// A rule set and its lookup table, immutable while workers read it.
 #[derive(Clone, Default)]
 pub struct Tables {
-    rules: Arc<Rules>,
+    rules: Arc<RuleSet>,
     pub(super) table: Table,
-    pub(super) places: Places,
-    /// Keys that say something of TCP options.
-    of_options: usize,
-    /// Whether there are any.
+    pub(super) slots: RuleSlots,
+    /// Number of keys that test TCP options.
+    option_keys: usize,
+    /// Whether any key tests TCP options.
     pub(super) with_options: bool,
 }
 
 impl Tables {
-    /// Those of some rules.
-    pub fn of(rules: Arc<Rules>) -> Tables {
+    /// Builds the tables of a rule set.
+    pub fn new(rules: Arc<RuleSet>) -> Tables {
         let mut tables = Tables::default();
-        tables.follow(rules);
+        tables.set_rules(rules);
         tables
     }
 
-    /// The rules.
-    pub fn rules(&self) -> &Arc<Rules> {
+    /// Returns the rule set.
+    pub fn rules(&self) -> &Arc<RuleSet> {
         &self.rules
     }
 
-    /// Learns the rules as they are now. What a few commands have changed is a matter of
-    /// microseconds; else it looks at all.
-    pub fn follow(&mut self, rules: Arc<Rules>) {
+    /// Updates to a rule set: by its change log in microseconds, or else by comparing all rules.
+    pub fn set_rules(&mut self, rules: Arc<RuleSet>) {
         match rules.changes_since(&self.rules) {
-            Some(changes) => changes.iter().for_each(|change| self.change(change)),
-            None => self.learn(&rules),
+            Some(changes) => changes.iter().for_each(|change| self.apply_change(change)),
+            None => self.rebuild(&rules),
         }
-        self.with_options = self.of_options > 0;
+        self.with_options = self.option_keys > 0;
         self.rules = rules;
     }
 
-    fn change(&mut self, change: &Change) {
+    fn apply_change(&mut self, change: &Change) {
         match change {
-            Change::Came(rank, entry) => self.put(entry, *rank, &Compiled::of(&entry.rule)),
-            Change::Went(entry) => self.take(entry.slot),
-            Change::Moved(rank, entry) => self.places.rank(entry.slot, *rank),
+            Change::Added(rank, entry) => self.insert(entry, *rank, &Compiled::of(&entry.rule)),
+            Change::Removed(entry) => self.remove(entry.slot),
+            Change::Moved(rank, entry) => self.slots.set_rank(entry.slot, *rank),
         }
     }
 
-    /// Looks at all rules.
-    fn learn(&mut self, rules: &Rules) {
-        let mut is_used = vec![false; self.places.slots().max(rules.slots())];
+    /// Compares all rules with the table.
+    fn rebuild(&mut self, rules: &RuleSet) {
+        let mut is_used = vec![false; self.slots.slots().max(rules.slots())];
         let mut new = Vec::new();
         for (rank, entry) in rules.ranked() {
             is_used[entry.slot] = true;
-            match self.places.entry(entry.slot as u32) {
-                Some(held) if Arc::ptr_eq(held, entry) => self.places.rank(entry.slot, rank),
+            match self.slots.entry(entry.slot as u32) {
+                Some(held) if Arc::ptr_eq(held, entry) => self.slots.set_rank(entry.slot, rank),
                 _ => new.push((rank, entry)),
             }
         }
         let unused = is_used.iter().enumerate().filter(|(_, is_used)| !**is_used);
-        unused.for_each(|(slot, _)| self.take(slot));
+        unused.for_each(|(slot, _)| self.remove(slot));
         if new.len() > MANY {
             self.table.defer_probes();
         }
-        for some in new.chunks(ROUND) {
+        for some in new.chunks(COMPILE_CHUNK) {
             let compiled = parallel::map(some, MANY, |(_, entry)| Compiled::of(&entry.rule));
             for ((rank, entry), compiled) in some.iter().zip(&compiled) {
-                self.take(entry.slot);
-                self.put(entry, *rank, compiled);
+                self.remove(entry.slot);
+                self.insert(entry, *rank, compiled);
             }
         }
         if new.len() > MANY {
@@ -87,25 +86,24 @@ impl Tables {
         }
     }
 
-    fn put(&mut self, entry: &Arc<Entry>, rank: u64, compiled: &Compiled) {
-        let Number(number) = self.places.put(entry, rank, compiled);
+    fn insert(&mut self, entry: &Arc<Entry>, rank: u64, compiled: &Compiled) {
+        let PackedRule(number) = self.slots.insert(entry, rank, compiled);
         for key in &compiled.keys {
-            self.of_options += usize::from(keys::is_of_options(key.mask()));
+            self.option_keys += usize::from(keys::is_of_options(key.mask()));
             self.table.insert(number, key);
         }
     }
 
-    fn take(&mut self, slot: usize) {
-        let Some((Number(number), entry)) = self.places.take(slot) else { return };
+    fn remove(&mut self, slot: usize) {
+        let Some((PackedRule(number), entry)) = self.slots.remove(slot) else { return };
         for key in &Compiled::of(&entry.rule).keys {
-            self.of_options -= usize::from(keys::is_of_options(key.mask()));
+            self.option_keys -= usize::from(keys::is_of_options(key.mask()));
             self.table.remove(number, key);
         }
     }
 
-    /// Puts the places of all rules that are about a packet into `found`, in the order of the
-    /// rules.
-    pub(super) fn matching(&self, seen: &Seen, found: &mut Vec<u32>) {
+    /// Puts the slots of all rules that match a packet into `found`, in rule order.
+    pub(super) fn matching_rules(&self, seen: &PacketView, found: &mut Vec<u32>) {
         let mut key = Key::default();
         keys::fill(&mut key, seen.bytes, seen.headers, self.with_options);
         found.clear();
@@ -113,26 +111,27 @@ impl Tables {
         self.retain(seen, found);
     }
 
-    /// Leaves of the numbers of rules that were found the places of those that are about the
-    /// packet, in order.
-    pub(super) fn retain(&self, seen: &Seen, found: &mut Vec<u32>) {
-        let holds = |slot| self.places.entry(slot).is_some_and(|it| it.rule.holds(seen));
+    /// Replaces the packed rules in `found` by the slots of those that match the packet, in rule
+    /// order.
+    pub(super) fn retain(&self, seen: &PacketView, found: &mut Vec<u32>) {
+        let matches_packet =
+            |slot| self.slots.entry(slot).is_some_and(|it| it.rule.matches_packet(seen));
         found.retain_mut(|found| {
-            let number = Number(*found);
+            let number = PackedRule(*found);
             *found = number.slot();
-            number.does() & VAGUE == 0 || holds(*found)
+            number.actions() & INEXACT == 0 || matches_packet(*found)
         });
-        self.places.sort(found);
+        self.slots.sort(found);
     }
 
-    /// The masks of the rules.
+    /// Iterates over the masks of the rules.
     pub fn masks(&self) -> impl Iterator<Item = MaskStats> {
         self.table.masks()
     }
 
-    /// What there is of it, in words; `verbose` with the masks and their rules.
+    /// Describes the table; `verbose` with the masks and their rules.
     pub fn text(&self, verbose: bool) -> String {
-        let (table, count) = (&self.table, self.places.len());
+        let (table, count) = (&self.table, self.slots.len());
         let mut text = format!(
             "table of {count} rules, {} keys, {} masks, {} probes, {} bytes\n",
             table.len(),
@@ -146,10 +145,10 @@ impl Tables {
         text
     }
 
-    /// The masks, and under each the rules that have keys of it.
+    /// Lists the masks, and under each its rules.
     fn contents(&self) -> Vec<String> {
         let mut rules: BTreeMap<[u64; WORDS], BTreeMap<u64, String>> = BTreeMap::new();
-        for (rank, entry) in self.places.iter() {
+        for (rank, entry) in self.slots.iter() {
             for key in Compiled::of(&entry.rule).keys {
                 let line = || format!("  id{} {}\n", entry.id, entry.rule);
                 let of_mask = rules.entry(key.mask().0).or_default();

@@ -1,13 +1,13 @@
 //! The table against rules asked one by one.
 
 use super::{Matcher, keys};
-use crate::field::{Kind, Place};
+use crate::active_rules::ActiveRules;
+use crate::field::{FieldLocation, Kind};
 use crate::headers::Headers;
-use crate::holds::Seen;
-use crate::in_force::InForce;
 use crate::language::tests::predicate;
+use crate::match_packet::PacketView;
 use crate::rule::{Predicate, Rule, Target};
-use crate::rules::Rules;
+use crate::rule_set::RuleSet;
 use crate::tests::{packet, sound};
 use crate::value::{CONDITIONS, Condition, Value, mask4, mask6};
 use castanet_kit::rules::Key;
@@ -15,8 +15,8 @@ use castanet_packet::Packet;
 use castanet_wire::bits;
 use proptest::prelude::*;
 
-fn seen<'a>(packet: &'a Packet, headers: &'a Headers) -> Seen<'a> {
-    Seen { bytes: packet.bytes(), headers, input: "eth0", output: "eth1" }
+fn seen<'a>(packet: &'a Packet, headers: &'a Headers) -> PacketView<'a> {
+    PacketView { bytes: packet.bytes(), headers, input: "eth0", output: "eth1" }
 }
 
 /// The same predicate with a value that the packet has, or one near it.
@@ -29,13 +29,13 @@ pub(crate) fn near(
     let mut near = predicate.clone();
     let spec = near.field.spec();
     let Some(headers) = Headers::find(packet) else { return near };
-    let number = match spec.place {
-        Place::Bits { first, count } if headers.has(spec.layer) => {
+    let number = match spec.location {
+        FieldLocation::Bits { first, count } if headers.has(spec.layer) => {
             let header = packet.bytes().get(headers.layer(spec.layer).0..).unwrap_or_default();
             bits::get(header, first.into(), count.into())
         }
-        Place::Upper => Some(headers.protocol.into()),
-        Place::Version => Some(if headers.is_ip6 { 6 } else { 4 }),
+        FieldLocation::Upper => Some(headers.protocol.into()),
+        FieldLocation::Version => Some(if headers.is_ip6 { 6 } else { 4 }),
         _ => None,
     };
     if let (Some(number), Some((is, value))) = (number, &mut near.test) {
@@ -89,23 +89,23 @@ fn keys_agree(packet: &Packet, headers: &Headers) {
 }
 
 /// Asks the matcher and each rule about each packet.
-fn agree(matcher: &mut Matcher, rules: &Rules, packets: &[Packet]) {
+fn agree(matcher: &mut Matcher, rules: &RuleSet, packets: &[Packet]) {
     let headers: Vec<Option<Headers>> = packets.iter().map(Headers::find).collect();
-    matcher.begin();
+    matcher.start_burst();
     for (packet, headers) in packets.iter().zip(&headers) {
         let Some(headers) = headers else { continue };
         keys_agree(packet, headers);
-        matcher.ask(packet.bytes(), headers);
+        matcher.push(packet.bytes(), headers);
     }
-    matcher.look();
+    matcher.look_up();
     let mut found = Vec::new();
     let headers = packets.iter().zip(&headers).filter_map(|(it, of)| Some((it, of.as_ref()?)));
     for (number, (packet, headers)) in headers.enumerate() {
         let seen = seen(packet, headers);
-        matcher.matching(number as u32, &seen, &mut found);
-        let plainly = rules.entries().filter(|entry| entry.rule.holds(&seen));
+        matcher.matching_rules(number as u32, &seen, &mut found);
+        let plainly = rules.entries().filter(|entry| entry.rule.matches_packet(&seen));
         let plainly: Vec<u32> = plainly.map(|entry| entry.slot as u32).collect();
-        let said = |slot: &u32| matcher.places().entry(*slot).map(|it| it.rule.command());
+        let said = |slot: &u32| matcher.slots().entry(*slot).map(|it| it.rule.command());
         assert_eq!(
             found.iter().map(said).collect::<Vec<_>>(),
             plainly.iter().map(said).collect::<Vec<_>>()
@@ -117,22 +117,22 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn the_table_finds_what_the_rules_say(
+    fn tables_equal_the_reference(
         (texts, rules) in prop::collection::vec(sound(), 1..6).prop_flat_map(rules),
     ) {
         let packets: Vec<Packet> = texts.iter().map(|text| packet(text).0).collect();
-        let (all, mut matcher) = (InForce::new(Rules::new(rules)), Matcher::default());
-        matcher.follow(all.tables());
+        let (all, mut matcher) = (ActiveRules::new(RuleSet::new(rules)), Matcher::default());
+        matcher.set_tables(all.tables());
         agree(&mut matcher, all.rules(), &packets);
     }
 
     #[test]
-    fn rules_that_come_and_go_are_followed(
+    fn tables_follow_rule_changes(
         (texts, new) in prop::collection::vec(sound(), 1..4).prop_flat_map(rules),
         steps in prop::collection::vec((0..6usize, 1..9usize, any::<bool>()), 0..30),
     ) {
         let packets: Vec<Packet> = texts.iter().map(|text| packet(text).0).collect();
-        let (mut in_force, mut matcher) = (InForce::default(), Matcher::default());
+        let (mut active_rules, mut matcher) = (ActiveRules::default(), Matcher::default());
         let mut new = new.into_iter().cycle();
         for (what, at, is_late) in steps {
             let command = match (what, new.next()) {
@@ -145,13 +145,13 @@ proptest! {
             // Some contradict themselves.
             let Ok(Some(command)) = crate::language::command(&command) else { continue };
             // That there is no such rule is an answer too.
-            let mut all = Rules::clone(in_force.rules());
-            _ = all.obey(&command);
-            in_force = in_force.with(all);
+            let mut all = RuleSet::clone(active_rules.rules());
+            _ = all.execute(&command);
+            active_rules = active_rules.with(all);
             // A worker may be late: then there are tables more.
             if !is_late {
-                matcher.follow(in_force.tables());
-                agree(&mut matcher, in_force.rules(), &packets);
+                matcher.set_tables(active_rules.tables());
+                agree(&mut matcher, active_rules.rules(), &packets);
             }
         }
     }
@@ -165,8 +165,8 @@ fn other_rules_of_the_next_version_are_others() {
     let packets = packets.map(|text| packet(text).0);
     let mut matcher = Matcher::default();
     for rules in [vec![udp.clone()], vec![tcp, udp]] {
-        let in_force = InForce::new(Rules::new(rules));
-        matcher.follow(in_force.tables());
-        agree(&mut matcher, in_force.rules(), &packets);
+        let active_rules = ActiveRules::new(RuleSet::new(rules));
+        matcher.set_tables(active_rules.tables());
+        agree(&mut matcher, active_rules.rules(), &packets);
     }
 }

@@ -1,6 +1,6 @@
-//! Setting fields, with the checksums over them.
+//! Sets fields and updates the checksums over them.
 
-use crate::field::{Field, Kind, Layer, Place};
+use crate::field::{Field, FieldLocation, Kind, Layer};
 use crate::headers::Headers;
 use crate::value::{Value, mask4, mask6};
 use castanet_wire::checksum::{Delta, Sum};
@@ -15,59 +15,64 @@ pub fn set(bytes: &mut [u8], headers: &Headers, field: Field, value: &Value) {
         return;
     }
     let (start, behind) = headers.layer(spec.layer);
-    match (spec.place, value) {
-        (Place::Payload, Value::Bytes(value)) => {
+    match (spec.location, value) {
+        (FieldLocation::Payload, Value::Bytes(value)) => {
             let end = (behind + value.len()).min(headers.end);
             set_payload(bytes, headers, behind..end, value);
         }
-        (Place::Bits { first, count }, value) => {
+        (FieldLocation::Bits { first, count }, value) => {
             let (first, count) = (usize::from(first), usize::from(count));
             let pseudo = matches!(spec.kind, Kind::Address4 | Kind::Address6);
-            let spot = Spot { layer: spec.layer, first, count, pseudo };
+            let field_bits = FieldBits { layer: spec.layer, first, count, pseudo };
             match spec.kind {
                 Kind::Checksum => {
                     let header = bytes.get_mut(start..).unwrap_or_default();
                     if let Some(old) = bits::get(header, first, count) {
-                        bits::set(header, first, count, replaced(spec.kind, old, value));
+                        bits::set(header, first, count, new_value(spec.kind, old, value));
                     }
                 }
-                kind => put(bytes, headers, spot, |old| replaced(kind, old, value)),
+                kind => put(bytes, headers, field_bits, |old| new_value(kind, old, value)),
             }
         }
         _ => {}
     }
 }
 
-/// Where a number lies whose change changes checksums.
+/// Location of a number that checksums cover.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spot {
+pub(crate) struct FieldBits {
     layer: Layer,
     first: usize,
     count: usize,
     pseudo: bool,
 }
 
-impl Spot {
+impl FieldBits {
     /// So many bits from that byte of the layer's header on.
-    pub(crate) const fn new(layer: Layer, byte: usize, count: usize) -> Spot {
-        Spot { layer, first: byte * u8::BITS as usize, count, pseudo: false }
+    pub(crate) const fn new(layer: Layer, byte: usize, count: usize) -> FieldBits {
+        FieldBits { layer, first: byte * u8::BITS as usize, count, pseudo: false }
     }
 
     /// The same, in the pseudo header of what the packet carries.
-    pub(crate) const fn in_pseudo(self) -> Spot {
-        Spot { pseudo: true, ..self }
+    pub(crate) const fn in_pseudo(self) -> FieldBits {
+        FieldBits { pseudo: true, ..self }
     }
 
     /// The same, so many bits later.
-    pub(crate) const fn later(self, bits: usize) -> Spot {
-        Spot { first: self.first + bits, ..self }
+    pub(crate) const fn later(self, bits: usize) -> FieldBits {
+        FieldBits { first: self.first + bits, ..self }
     }
 }
 
 /// Puts a number made of the old one in its place, if the packet has it, and mends
 /// the checksums over it.
-pub(crate) fn put(bytes: &mut [u8], headers: &Headers, spot: Spot, new: impl FnOnce(u128) -> u128) {
-    let Spot { layer, first, count, pseudo } = spot;
+pub(crate) fn put(
+    bytes: &mut [u8],
+    headers: &Headers,
+    field_bits: FieldBits,
+    new: impl FnOnce(u128) -> u128,
+) {
+    let FieldBits { layer, first, count, pseudo } = field_bits;
     if !headers.has(layer) {
         return;
     }
@@ -79,15 +84,17 @@ pub(crate) fn put(bytes: &mut [u8], headers: &Headers, spot: Spot, new: impl FnO
         bits::set(&mut bytes[start..], first, count, new);
     };
     match layer {
-        _ if pseudo => changing(bytes, headers, Sums::Address, range, set),
-        Layer::Ip4 => changing(bytes, headers, Sums::Ip4, range, set),
+        _ if pseudo => {
+            change_with_checksums(bytes, headers, AffectedChecksums::Address, range, set)
+        }
+        Layer::Ip4 => change_with_checksums(bytes, headers, AffectedChecksums::Ip4, range, set),
         Layer::Ip6 => set(bytes),
-        _ => changing(bytes, headers, Sums::Upper, range, set),
+        _ => change_with_checksums(bytes, headers, AffectedChecksums::Upper, range, set),
     }
 }
 
-/// What a field becomes.
-fn replaced(kind: Kind, old: u128, value: &Value) -> u128 {
+/// Returns the new value of a field.
+fn new_value(kind: Kind, old: u128, value: &Value) -> u128 {
     match (kind, value) {
         (Kind::Named(name), Value::Number(1)) => name.into(),
         (Kind::Named(name), _) => {
@@ -106,9 +113,9 @@ fn replaced(kind: Kind, old: u128, value: &Value) -> u128 {
     }
 }
 
-/// Which checksums are over what changes.
+/// The checksums that cover a changed field.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sums {
+enum AffectedChecksums {
     /// The IPv4 header's.
     Ip4,
     /// The IP header's, if it has one, and the transport's by its pseudo header.
@@ -118,33 +125,38 @@ enum Sums {
 }
 
 /// Changes bytes, and mends checksums by how the sum over them changes.
-fn changing(
+fn change_with_checksums(
     bytes: &mut [u8],
     headers: &Headers,
-    sums: Sums,
+    sums: AffectedChecksums,
     range: Range<usize>,
     change: impl FnOnce(&mut [u8]),
 ) {
-    let start = if sums == Sums::Upper { headers.transport } else { headers.network };
+    let start = if sums == AffectedChecksums::Upper { headers.transport } else { headers.network };
     // Sums are over words, counted from the start of the header.
     let from = start + (range.start - start) / 2 * 2;
     let to = (start + (range.end - start).next_multiple_of(2)).min(headers.end);
     let before = Sum::new().slice(&bytes[from..to]);
     change(bytes);
     let delta = Delta::new().sum(before, Sum::new().slice(&bytes[from..to]));
-    if sums != Sums::Upper
+    if sums != AffectedChecksums::Upper
         && !headers.is_ip6
         && let Some((ip, _)) = Ipv4Header::from_prefix_mut(&mut bytes[headers.network..])
     {
         ip.adjust_checksum(delta);
     }
-    if sums != Sums::Ip4 {
-        mend_upper(bytes, headers, sums == Sums::Address, delta);
+    if sums != AffectedChecksums::Ip4 {
+        adjust_upper_checksum(bytes, headers, sums == AffectedChecksums::Address, delta);
     }
 }
 
 /// Mends the checksum of the transport header, if it is here and over what changed.
-pub(super) fn mend_upper(bytes: &mut [u8], headers: &Headers, pseudo: bool, delta: Delta) {
+pub(super) fn adjust_upper_checksum(
+    bytes: &mut [u8],
+    headers: &Headers,
+    pseudo: bool,
+    delta: Delta,
+) {
     let header = &mut bytes[headers.transport..];
     match headers.upper {
         Layer::Tcp => {
@@ -176,7 +188,9 @@ pub(super) fn shift_sack(bytes: &mut [u8], headers: &Headers, by: u32) {
     let start = headers.options_range().start + sack.data_offset();
     let range = start..(start + sack.data.len()).min(headers.end);
     // An option may begin anywhere: the sum is over whole words all the same.
-    changing(bytes, headers, Sums::Upper, range.clone(), |bytes| shift(&mut bytes[range], by));
+    change_with_checksums(bytes, headers, AffectedChecksums::Upper, range.clone(), |bytes| {
+        shift(&mut bytes[range], by)
+    });
 }
 
 /// Shifts each number of four bytes.
@@ -186,7 +200,7 @@ pub(super) fn shift(numbers: &mut [u8], by: u32) {
     }
 }
 
-/// Where the checksum of the transport header lies.
+/// Returns the range of the transport checksum.
 fn checksum_range(headers: &Headers) -> Range<usize> {
     let at = match headers.upper {
         Layer::Tcp => Tcp::CHECKSUM,
@@ -210,6 +224,6 @@ fn set_payload(bytes: &mut [u8], headers: &Headers, range: Range<usize>, value: 
     if over_sum || covered.is_empty() || headers.upper == Layer::Any {
         put(bytes);
     } else {
-        changing(bytes, headers, Sums::Upper, covered, put);
+        change_with_checksums(bytes, headers, AffectedChecksums::Upper, covered, put);
     }
 }

@@ -1,38 +1,38 @@
-//! What becomes of a packet: fields that are set, options that come and go.
+//! Rewrites packets: sets fields, edits TCP options.
 
 mod fields;
 mod options;
 mod plan;
 
 pub use fields::set;
-pub(crate) use fields::{Spot, put};
+pub(crate) use fields::{FieldBits, put};
 pub use options::OptionList;
-pub use plan::{End, OptionEdit, Plan, Turn};
+pub use plan::{NatChange, NatField, OptionEdit, RulePlan};
 
 use crate::headers::Headers;
 use castanet_packet::Packet;
 use castanet_wire::checksum::Delta;
 
-/// A packet while rules change it. The changes of TCP options gather until
-/// [`Rewriting::finish`], so that a payload moves once.
-pub struct Rewriting<'p> {
+/// A packet that is being rewritten. Edits of TCP options are collected until
+/// [`PacketRewriter::finish`], so that the payload moves once.
+pub struct PacketRewriter<'p> {
     /// The packet.
     pub packet: &'p mut Packet,
-    /// Where its headers are.
+    /// Its header offsets.
     pub headers: Headers,
     options: Option<OptionList>,
     mtu: usize,
 }
 
-impl<'p> Rewriting<'p> {
-    /// Begins; what comes out is no longer than `mtu`, unless it went in so.
-    pub fn new(packet: &'p mut Packet, headers: Headers, mtu: usize) -> Rewriting<'p> {
-        Rewriting { packet, headers, options: None, mtu }
+impl<'p> PacketRewriter<'p> {
+    /// Creates a rewriter; options do not make the packet longer than `mtu`.
+    pub fn new(packet: &'p mut Packet, headers: Headers, mtu: usize) -> PacketRewriter<'p> {
+        PacketRewriter { packet, headers, options: None, mtu }
     }
 
-    /// Does what a rule's plan says of fields and options; connections are
-    /// another's business. How many options found no room.
-    pub fn follow(&mut self, plan: &Plan) -> usize {
+    /// Applies the field and option changes of a plan, but not its NAT changes. Returns the number
+    /// of options for which there was no room.
+    pub fn apply(&mut self, plan: &RulePlan) -> usize {
         for (field, value) in &plan.fields {
             set(self.packet.bytes_mut(), &self.headers, *field, value);
         }
@@ -47,9 +47,9 @@ impl<'p> Rewriting<'p> {
         }
     }
 
-    /// Mends the checksum of what the packet carries.
-    pub(crate) fn mend_upper(&mut self, delta: Delta) {
-        fields::mend_upper(self.packet.bytes_mut(), &self.headers, false, delta);
+    /// Updates the transport checksum by a delta.
+    pub(crate) fn adjust_upper_checksum(&mut self, delta: Delta) {
+        fields::adjust_upper_checksum(self.packet.bytes_mut(), &self.headers, false, delta);
     }
 
     /// Edits the options; whether there was room.
@@ -61,7 +61,7 @@ impl<'p> Rewriting<'p> {
         self.options.as_mut().is_none_or(|list| list.edit(edit))
     }
 
-    /// Puts changed options into the packet.
+    /// Writes changed options into the packet.
     pub fn finish(mut self) {
         if let Some(list) = self.options.take() {
             list.write(self.packet, &mut self.headers);

@@ -1,7 +1,6 @@
-//! TCP options that come and go: the list is edited, then put into the packet,
-//! whose payload moves.
+//! Edits the list of TCP options and writes it into the packet, whose payload moves.
 
-use super::fields::{mend_upper, shift};
+use super::fields::{adjust_upper_checksum, shift};
 use super::plan::OptionEdit;
 use crate::field::Layer;
 use crate::headers::Headers;
@@ -12,7 +11,7 @@ use castanet_wire::tcp::OPTION_SACK;
 use castanet_wire::{Ipv4Header, Ipv6Header, Tcp};
 
 /// The most bytes of options that a TCP header has room for.
-const MOST: usize = 40;
+const MAX_LEN: usize = 40;
 /// Bytes of an option before its value: kind and length.
 const HEAD: usize = 2;
 /// The unit of a TCP header's length.
@@ -21,7 +20,7 @@ const WORD: usize = 4;
 /// The TCP options of a packet while they are edited, without padding.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionList {
-    bytes: [u8; MOST],
+    bytes: [u8; MAX_LEN],
     len: usize,
     /// The most bytes that they may become.
     most: usize,
@@ -32,7 +31,7 @@ impl OptionList {
     /// The options of a packet, whose length may grow up to `mtu`; nothing if it
     /// has no whole TCP header, or is a fragment.
     pub fn read(bytes: &[u8], headers: &Headers, mtu: usize) -> Option<OptionList> {
-        // Where the other fragments lie says how long this one is.
+        // The other fragments of the packet fix the length of this one.
         if headers.upper != Layer::Tcp || headers.is_fragment {
             return None;
         }
@@ -40,8 +39,8 @@ impl OptionList {
         let is_whole = tcp.header_len() == headers.payload - headers.transport;
         let old = bytes.get(headers.options_range()).filter(|_| is_whole)?;
         let growth = mtu.saturating_sub(headers.ip_len()) / WORD * WORD;
-        let most = (old.len() + growth).min(MOST);
-        let mut list = OptionList { bytes: [0; MOST], len: 0, most, changed: false };
+        let most = (old.len() + growth).min(MAX_LEN);
+        let mut list = OptionList { bytes: [0; MAX_LEN], len: 0, most, changed: false };
         let is_option = |kind: u8| !matches!(kind, END | NOP);
         for option in RawOptions::new(old).filter(|option| is_option(option.kind)) {
             list.append(option.kind, option.data);
@@ -144,7 +143,7 @@ impl OptionList {
             .and(set_header_len(&mut bytes[headers.transport..], new - headers.transport));
         headers.end = headers.end - old.end + new;
         headers.payload = new;
-        mend_upper(bytes, headers, false, delta);
+        adjust_upper_checksum(bytes, headers, false, delta);
         set_ip_len(&mut bytes[headers.network..], headers);
     }
 }

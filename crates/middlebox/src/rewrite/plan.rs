@@ -1,40 +1,40 @@
-//! What a rule's targets come to, in the order in which they are done.
+//! Compiled targets of a rule, in the order in which they apply.
 
 use crate::field::{Field, Kind, Layer};
 use crate::rule::{Chance, Hop, Rule, Target};
 use crate::value::Value;
 
-/// What becomes of a packet that a rule is about.
+/// Compiled targets of a rule.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
-    /// It goes, with this probability.
+pub struct RulePlan {
+    /// Drops the packet, with this probability.
     pub drop: Option<Chance>,
-    /// It goes on.
+    /// Accepts the packet.
     pub accept: bool,
-    /// It goes to one of these.
+    /// Next hops of `lb`.
     pub hops: Vec<Hop>,
-    /// Fields that are set, checksums last.
+    /// Fields to set, checksums last.
     pub fields: Vec<(Field, Value)>,
-    /// What becomes of the ends of a connection, turned round in reverse.
-    pub turns: Vec<Turn>,
-    /// Options that go, change and come.
+    /// Translation of a connection, reversed for replies.
+    pub nat_changes: Vec<NatChange>,
+    /// Option edits: removals, changes, additions.
     pub options: Vec<OptionEdit>,
 }
 
-/// What becomes of one of the numbers that a connection has.
+/// Translation of one field of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Turn {
-    /// The headers it is in.
+pub struct NatChange {
+    /// The layer of the field.
     pub layer: Layer,
-    /// Which one.
-    pub end: End,
-    /// What it becomes; nothing, if each connection is to have its own.
+    /// The field.
+    pub field: NatField,
+    /// The new value; `None` for a random one per connection.
     pub value: Option<Value>,
 }
 
-/// A number that a connection has.
+/// A field that connections translate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
+pub enum NatField {
     /// Source address.
     Src,
     /// Destination address.
@@ -55,47 +55,47 @@ pub enum End {
     Sack,
 }
 
-impl End {
-    /// What a field is of a connection.
-    fn of(field: Field) -> Option<End> {
+impl NatField {
+    /// Returns the translated field for a field of the language.
+    fn from_field(field: Field) -> Option<NatField> {
         Some(match field.spec().name {
-            "ip-saddr" | "ip6-saddr" => End::Src,
-            "ip-daddr" | "ip6-daddr" => End::Dst,
-            "tcp-sport" | "udp-sport" => End::SrcPort,
-            "tcp-dport" | "udp-dport" => End::DstPort,
-            "ip-id" => End::Id,
-            "ip6-flow-label" => End::Label,
-            "tcp-seq-num" => End::Seq,
-            "tcp-ack-num" => End::Ack,
-            "tcp-opt-sack" => End::Sack,
+            "ip-saddr" | "ip6-saddr" => NatField::Src,
+            "ip-daddr" | "ip6-daddr" => NatField::Dst,
+            "tcp-sport" | "udp-sport" => NatField::SrcPort,
+            "tcp-dport" | "udp-dport" => NatField::DstPort,
+            "ip-id" => NatField::Id,
+            "ip6-flow-label" => NatField::Label,
+            "tcp-seq-num" => NatField::Seq,
+            "tcp-ack-num" => NatField::Ack,
+            "tcp-opt-sack" => NatField::Sack,
             _ => return None,
         })
     }
 
     /// Whether a field is an address or a port.
-    fn is_of(field: Field) -> bool {
-        let end = End::of(field);
-        matches!(end, Some(End::Src | End::Dst | End::SrcPort | End::DstPort))
+    fn is_address_or_port(field: Field) -> bool {
+        let field = NatField::from_field(field);
+        matches!(field, Some(NatField::Src | NatField::Dst | NatField::SrcPort | NatField::DstPort))
     }
 }
 
 /// A change of the list of TCP options.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OptionEdit {
-    /// Those of a kind go.
+    /// Removes options of a kind.
     Strip(u8),
-    /// All go.
+    /// Removes all options.
     StripAll,
-    /// All go but those of these kinds.
+    /// Removes all options but those of these kinds.
     Keep(Vec<u8>),
-    /// Those of a kind get a value.
+    /// Sets the value of options of a kind.
     Set(u8, Box<[u8]>),
-    /// One of a kind comes, if there is none.
+    /// Adds an option, if there is none of its kind.
     Add(u8, Box<[u8]>),
 }
 
 impl OptionEdit {
-    /// Its place among others: what goes, what changes, what comes.
+    /// Order among edits: removals, changes, additions.
     fn stage(&self) -> u8 {
         match self {
             OptionEdit::Strip(_) | OptionEdit::StripAll | OptionEdit::Keep(_) => 0,
@@ -105,21 +105,24 @@ impl OptionEdit {
     }
 }
 
-impl Plan {
-    /// What the targets of a rule come to.
-    pub fn of(rule: &Rule) -> Plan {
-        let mut plan = Plan::default();
+impl RulePlan {
+    /// Compiles the targets of a rule.
+    pub fn new(rule: &Rule) -> RulePlan {
+        let mut plan = RulePlan::default();
         let mut kept = Vec::new();
         for target in &rule.targets {
             match target {
                 Target::Drop(chance) => plan.drop = Some(*chance),
                 Target::Accept => plan.accept = true,
                 Target::Balance(hops) => plan.hops.clone_from(hops),
-                Target::Map { field, value } => plan.turn(*field, Some(value)),
-                Target::Shuffle(field) => plan.turn(*field, None),
-                // The ends of a connection are restored in reverse, however they are set.
-                Target::Mod { field, value } if rule.stateful && End::is_of(*field) => {
-                    plan.turn(*field, Some(value));
+                Target::Map { field, value } => plan.add_nat_change(*field, Some(value)),
+                Target::Shuffle(field) => plan.add_nat_change(*field, None),
+                // Addresses and ports of a connection are restored in replies, whichever target
+                // sets them.
+                Target::Mod { field, value }
+                    if rule.stateful && NatField::is_address_or_port(*field) =>
+                {
+                    plan.add_nat_change(*field, Some(value));
                 }
                 Target::Mod { field, value } => plan.set(*field, value),
                 Target::Strip(None) => plan.options.push(OptionEdit::StripAll),
@@ -141,9 +144,10 @@ impl Plan {
         plan
     }
 
-    fn turn(&mut self, field: Field, value: Option<&Value>) {
-        let turn = |end| Turn { layer: field.spec().layer, end, value: value.cloned() };
-        self.turns.extend(End::of(field).map(turn));
+    fn add_nat_change(&mut self, field: Field, value: Option<&Value>) {
+        let layer = field.spec().layer;
+        let change = |field| NatChange { layer, field, value: value.cloned() };
+        self.nat_changes.extend(NatField::from_field(field).map(change));
     }
 
     fn set(&mut self, field: Field, value: &Value) {
@@ -153,11 +157,11 @@ impl Plan {
         }
     }
 
-    /// Whether it changes nothing in packets.
-    pub fn is_verdict(&self) -> bool {
+    /// Whether it leaves packets unchanged.
+    pub fn is_verdict_only(&self) -> bool {
         self.fields.is_empty()
             && self.options.is_empty()
-            && self.turns.is_empty()
+            && self.nat_changes.is_empty()
             && self.hops.is_empty()
     }
 }

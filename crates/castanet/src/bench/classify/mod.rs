@@ -11,7 +11,7 @@ use castanet_engine::example::{Measured, Pulse, cost_of};
 use castanet_middlebox::headers::Headers;
 use castanet_middlebox::language::{Command, commands};
 use castanet_middlebox::rule::Rule;
-use castanet_middlebox::{InForce, Matcher, Rules, Seen};
+use castanet_middlebox::{ActiveRules, Matcher, PacketView, RuleSet};
 use castanet_packet::Packet;
 use castanet_wire::sketch;
 use serde::Serialize;
@@ -98,14 +98,14 @@ pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Reco
 fn measure(set: &Set, plan: &Plan) -> Result<Record, String> {
     let text = set.text();
     let started = Instant::now();
-    let in_force = InForce::new(Rules::new(parsed(&text)?));
+    let active_rules = ActiveRules::new(RuleSet::new(parsed(&text)?));
     let mut matcher = Matcher::default();
-    matcher.follow(in_force.tables());
+    matcher.set_tables(active_rules.tables());
     let load_ms = started.elapsed().as_secs_f64() * 1e3;
     let packets: Vec<String> = (0..plan.flows).map(|flow| set.packet(flow)).collect();
-    let (hits, reference_ns) = compared(&mut matcher, in_force.rules(), &packets)?;
-    let masks = in_force.tables().masks().count();
-    let (insert_us, remove_us) = changed(&mut matcher, in_force, set)?;
+    let (hits, reference_ns) = compared(&mut matcher, active_rules.rules(), &packets)?;
+    let masks = active_rules.tables().masks().count();
+    let (insert_us, remove_us) = changed(&mut matcher, active_rules, set)?;
     drop(matcher);
     let file = Scratch::of(&text)?;
     let Measured { cycles, ns, undisturbed, .. } = element(&file.0, &packets, plan)?;
@@ -143,7 +143,7 @@ fn parsed(text: &str) -> Result<Vec<Rule>, String> {
 /// about a packet, and how many nanoseconds the rules took for one.
 fn compared(
     matcher: &mut Matcher,
-    rules: &Rules,
+    rules: &RuleSet,
     packets: &[String],
 ) -> Result<(f64, f64), String> {
     let count = (ASKED / rules.len().max(1)).clamp(16, 2000).min(packets.len());
@@ -153,15 +153,15 @@ fn compared(
         let built = sketch::build(text)?;
         let packet = Packet::from_bytes(&built.bytes);
         let headers = Headers::of(packet.bytes(), 0).ok_or("no IP packet")?;
-        let seen = Seen { bytes: packet.bytes(), headers: &headers, input: "0", output: "0" };
+        let seen = PacketView { bytes: packet.bytes(), headers: &headers, input: "0", output: "0" };
         let started = Instant::now();
-        let holding = rules.entries().filter(|entry| entry.rule.holds(&seen));
+        let holding = rules.entries().filter(|entry| entry.rule.matches_packet(&seen));
         let plainly: Vec<u32> = holding.map(|entry| entry.slot as u32).collect();
         spent += started.elapsed();
-        matcher.begin();
-        matcher.ask(packet.bytes(), &headers);
-        matcher.look();
-        matcher.matching(0, &seen, &mut found);
+        matcher.start_burst();
+        matcher.push(packet.bytes(), &headers);
+        matcher.look_up();
+        matcher.matching_rules(0, &seen, &mut found);
         if found != plainly {
             return Err(format!("of {text}, the table says {found:?}, the rules {plainly:?}"));
         }
@@ -171,9 +171,13 @@ fn compared(
 }
 
 /// Adds rules and deletes them again; the microseconds of one, in the middle of each.
-fn changed(matcher: &mut Matcher, mut in_force: InForce, set: &Set) -> Result<(f64, f64), String> {
+fn changed(
+    matcher: &mut Matcher,
+    mut active_rules: ActiveRules,
+    set: &Set,
+) -> Result<(f64, f64), String> {
     let (mut inserts, mut removes) = (Vec::new(), Vec::new());
-    let delete = format!("delete {}", in_force.rules().len() + 1);
+    let delete = format!("delete {}", active_rules.rules().len() + 1);
     for n in 0..CHANGES {
         for (command, times) in [(&set.rule(set.count + n), &mut inserts), (&delete, &mut removes)]
         {
@@ -181,10 +185,10 @@ fn changed(matcher: &mut Matcher, mut in_force: InForce, set: &Set) -> Result<(f
             let command = command.ok().flatten().ok_or("no command")?;
             // As the element does it: rules and tables change beside those in force.
             let started = Instant::now();
-            let mut rules = Rules::clone(in_force.rules());
-            rules.obey(&command).ok_or("no command for rules")??;
-            in_force = in_force.with(rules);
-            matcher.follow(in_force.tables());
+            let mut rules = RuleSet::clone(active_rules.rules());
+            rules.execute(&command).ok_or("no command for rules")??;
+            active_rules = active_rules.with(rules);
+            matcher.set_tables(active_rules.tables());
             let time = started.elapsed().as_nanos() as f64 / 1e3;
             times.push((time, Pulse::feel().is_calm()));
         }

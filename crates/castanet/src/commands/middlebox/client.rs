@@ -3,7 +3,7 @@
 use crate::load::io_error_text;
 use crate::terminal::complain;
 use castanet_lang::{Diagnostics, SourceMap};
-use castanet_middlebox::language::{Command, Form, command};
+use castanet_middlebox::language::{Command, ListFormat, command};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -112,8 +112,8 @@ impl Client {
         })?;
         match command {
             None => Ok(String::new()),
-            Some(Command::List(Form::Text)) => self.read("list"),
-            Some(Command::List(Form::Json)) => self.read("list_json"),
+            Some(Command::List(ListFormat::Text)) => self.read("list"),
+            Some(Command::List(ListFormat::Json)) => self.read("list_json"),
             Some(Command::ShowTables { verbose: false }) => self.read("tables"),
             Some(Command::ShowTables { verbose: true }) => self.read("tables_verbose"),
             Some(Command::ShowConnections { verbose: false }) => self.read("connections"),

@@ -1,24 +1,24 @@
-//! Where packets go from a `Middlebox`.
+//! Exits of a `Middlebox`.
 
 use castanet_engine::element::{DROP, Fate, FateKind, FateSpec};
 use castanet_kit::fragment_tracker::Refusal;
 
-/// Where a packet goes.
+/// The exit of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// On, by the output of its input's number.
+    /// Forwarded, by the output with the number of the input.
     Out(u8),
-    /// Nowhere: a rule drops it.
+    /// Dropped by a rule.
     Rule,
-    /// Nowhere: its connection finds no room.
+    /// Dropped: the connection table is full.
     Full,
-    /// Nowhere: its connection finds no port.
+    /// Dropped: no port is free for its connection.
     NoPort,
-    /// Nowhere: its headers are not what they should be.
+    /// Dropped: malformed headers.
     Malformed,
-    /// Nowhere: it is no IP packet.
+    /// Dropped: neither IPv4 nor IPv6.
     Other,
-    /// Nowhere: it is a fragment, and that is why.
+    /// Dropped fragment, with the reason.
     Fragment(Refusal),
 }
 
@@ -67,7 +67,8 @@ impl Fate for Exit {
 }
 
 impl Exit {
-    /// The refusal for later fragments of a datagram whose first one leaves here: none, if it goes on.
+    /// The drop code for later fragments of a packet whose first fragment leaves here; `None` if it
+    /// is forwarded.
     pub(crate) fn denial(self) -> Option<u8> {
         (!matches!(self, Exit::Out(_))).then(|| self.index())
     }

@@ -1,19 +1,19 @@
-//! What becomes of a packet, by all rules that are about it.
+//! Verdict and rewrite of a packet, by all matching rules.
 
-use crate::connections::{Ends, Mapped};
+use crate::connections::{Mapping, Tuple};
 use crate::headers::Headers;
-use crate::rewrite::{Plan, Rewriting};
+use crate::rewrite::{PacketRewriter, RulePlan};
 use crate::rule::Hop;
 use castanet_kit::flow::Seed;
 use castanet_packet::Packet;
 use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header};
 use std::net::IpAddr;
 
-/// Whether the packet goes: some rule drops it and none accepts it. Asks for random
-/// bits only where a rule leaves it to chance.
+/// Whether a rule drops the packet and no rule accepts it. `random` is called only for rules that
+/// drop with a probability.
 #[inline]
 pub(crate) fn is_dropped<'r>(
-    plans: impl Iterator<Item = &'r Plan> + Clone,
+    plans: impl Iterator<Item = &'r RulePlan> + Clone,
     mut random: impl FnMut() -> u64,
 ) -> bool {
     let mut drops = false;
@@ -21,42 +21,43 @@ pub(crate) fn is_dropped<'r>(
         if plan.accept {
             return false;
         }
-        drops = drops || plan.drop.is_some_and(|chance| chance.comes(random()));
+        drops = drops || plan.drop.is_some_and(|chance| chance.is_drawn(random()));
     }
     drops
 }
 
-/// Does what the rules say, in their order; how many options found no room. Hops are chosen by
-/// `ends`, or those of the packet as it comes.
+/// Applies the plans in rule order, then the mapping. Returns the number of TCP options for which
+/// there was no room. Next hops are chosen by `tuple`, or else by the tuple of the unchanged
+/// packet.
 pub(crate) fn rewrite<'r>(
     packet: &mut Packet,
     headers: Headers,
-    plans: impl Iterator<Item = &'r Plan> + Clone,
-    mapped: Option<&Mapped>,
-    ends: Option<Ends>,
+    plans: impl Iterator<Item = &'r RulePlan> + Clone,
+    mapping: Option<&Mapping>,
+    tuple: Option<Tuple>,
     mtu: usize,
 ) -> usize {
     let before = destination(packet, &headers);
     let chooses = plans.clone().any(|plan| !plan.hops.is_empty());
-    let ends = ends.or_else(|| chooses.then(|| Ends::of_any(packet.bytes(), &headers))?);
-    let mut changing = Rewriting::new(packet, headers, mtu);
-    let (mut unfit, mut hop) = (0, None);
-    for plan in plans.filter(|plan| !plan.is_verdict()) {
-        unfit += changing.follow(plan);
-        hop = ends.and_then(|ends| choice(&ends, &plan.hops)).or(hop);
+    let tuple = tuple.or_else(|| chooses.then(|| Tuple::of_any(packet.bytes(), &headers))?);
+    let mut rewriter = PacketRewriter::new(packet, headers, mtu);
+    let (mut unfit_options, mut hop) = (0, None);
+    for plan in plans.filter(|plan| !plan.is_verdict_only()) {
+        unfit_options += rewriter.apply(plan);
+        hop = tuple.and_then(|tuple| choose_hop(&tuple, &plan.hops)).or(hop);
     }
-    if let Some(mapped) = mapped {
-        mapped.apply(&mut changing);
+    if let Some(mapping) = mapping {
+        mapping.apply(&mut rewriter);
     }
-    changing.finish();
+    rewriter.finish();
     annotate(packet, &headers, before);
     if let Some(hop) = hop {
         send_to(packet, hop);
     }
-    unfit
+    unfit_options
 }
 
-/// The destination of a packet, as its header has it.
+/// Returns the destination address in the IP header.
 fn destination(packet: &Packet, headers: &Headers) -> Option<IpAddr> {
     let header = packet.bytes().get(headers.network..)?;
     match headers.is_ip6 {
@@ -65,7 +66,7 @@ fn destination(packet: &Packet, headers: &Headers) -> Option<IpAddr> {
     }
 }
 
-/// Lets the destination annotation follow the destination, where it was that.
+/// Updates the destination annotation if it was equal to the old destination.
 fn annotate(packet: &mut Packet, headers: &Headers, before: Option<IpAddr>) {
     let after = destination(packet, headers);
     if before == after {
@@ -82,14 +83,14 @@ fn annotate(packet: &mut Packet, headers: &Headers, before: Option<IpAddr>) {
     }
 }
 
-/// The hop of a connection: of all hops that it can go to the one whose hash with it is
-/// the highest, so that when one goes only its connections move. Both directions have the same.
-fn choice(ends: &Ends, hops: &[Hop]) -> Option<Hop> {
+/// Chooses the next hop of a connection by rendezvous hashing, so that only the connections of a
+/// removed hop move. Both directions have the same hop.
+fn choose_hop(tuple: &Tuple, hops: &[Hop]) -> Option<Hop> {
     if hops.is_empty() {
         return None;
     }
     let seed = Seed::fixed();
-    let flow = flow_hash(ends, &seed);
+    let flow = flow_hash(tuple, &seed);
     let score = |hop: &&Hop| {
         let (high, low) = match hop {
             Hop::Address(IpAddr::V4(address)) => (4, u64::from(address.to_bits())),
@@ -101,15 +102,15 @@ fn choice(ends: &Ends, hops: &[Hop]) -> Option<Hop> {
         seed.mix(flow, seed.mix(high, low))
     };
     let fits = |hop: &&Hop| match hop {
-        Hop::Address(address) => address.is_ipv6() == ends.is_ip6,
+        Hop::Address(address) => address.is_ipv6() == tuple.is_ip6,
         Hop::Station(_) => true,
     };
     hops.iter().filter(fits).max_by_key(score).copied()
 }
 
-/// A hash of what all packets of a connection have in common.
-fn flow_hash(ends: &Ends, seed: &Seed) -> u64 {
-    let [src, dst] = [ends.src, ends.dst].map(|(address, port)| {
+/// Hash of a tuple, equal for both directions.
+fn flow_hash(tuple: &Tuple, seed: &Seed) -> u64 {
+    let [src, dst] = [tuple.src, tuple.dst].map(|(address, port)| {
         let address = match address {
             IpAddr::V4(address) => u64::from(address.to_bits()),
             IpAddr::V6(address) => {
@@ -122,7 +123,7 @@ fn flow_hash(ends: &Ends, seed: &Seed) -> u64 {
     seed.mix(src.min(dst), src.max(dst))
 }
 
-/// Sends a packet to a hop.
+/// Directs a packet to a next hop: sets the destination annotation or the Ethernet destination.
 fn send_to(packet: &mut Packet, hop: Hop) {
     match hop {
         Hop::Address(IpAddr::V4(address)) => packet.set_dst(address),

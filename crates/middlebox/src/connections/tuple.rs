@@ -1,46 +1,45 @@
-//! The ends of a packet: addresses, ports and protocol, of either family.
+//! Tuples: addresses, ports and protocol of a packet, of either address family.
 
 use crate::headers::Headers;
 use castanet_kit::flow::{Key, Tuple4, Tuple6};
 use castanet_wire::{Icmp, Ipv4Header, Ipv6Header, icmp6, ip_proto, udp};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Keys of connections have a zone, so that none is all zeros.
+/// Zone of all keys, so that no key is all zeros.
 const ZONE: u16 = 1;
 
-/// Keys of connections of one family of addresses.
+/// Table keys of one address family.
 pub(crate) trait Family: Key {
-    /// Whether it is IPv6.
+    /// Whether the family is IPv6.
     const IS_IP6: bool;
-    /// The key of such ends.
-    fn of(ends: &Ends) -> Self;
-    /// The ends that it is of.
-    fn ends(&self) -> Ends;
-    /// The key that both directions have in common, and whether this is the direction from
-    /// the greater end.
+    /// Converts a tuple to a key.
+    fn from_tuple(tuple: &Tuple) -> Self;
+    /// Converts the key to a tuple.
+    fn tuple(&self) -> Tuple;
+    /// Returns the key that both directions share, and whether the source is the greater end.
     fn ordered(self) -> (Self, bool);
-    /// What packets the other way look like.
+    /// Returns the key of the opposite direction.
     fn reversed(self) -> Self;
-    /// The key of a packet of this family that has ports and is no fragment.
+    /// Returns the key of a packet that has ports and is not a fragment.
     fn of_packet(bytes: &[u8], headers: &Headers) -> Option<Self>;
 }
 
 impl Family for Tuple4 {
     const IS_IP6: bool = false;
 
-    fn of(ends: &Ends) -> Tuple4 {
+    fn from_tuple(tuple: &Tuple) -> Tuple4 {
         let narrow = |address: IpAddr| match address {
             IpAddr::V4(address) => address,
             IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
         };
-        let (src, dst) = ((narrow(ends.src.0), ends.src.1), (narrow(ends.dst.0), ends.dst.1));
-        Tuple4::new(src, dst, ends.proto).in_zone(ZONE)
+        let (src, dst) = ((narrow(tuple.src.0), tuple.src.1), (narrow(tuple.dst.0), tuple.dst.1));
+        Tuple4::new(src, dst, tuple.proto).in_zone(ZONE)
     }
 
-    fn ends(&self) -> Ends {
+    fn tuple(&self) -> Tuple {
         let ((src, sport), (dst, dport)) = (self.src(), self.dst());
         let (src, dst) = ((src.into(), sport), (dst.into(), dport));
-        Ends { is_ip6: false, src, dst, proto: self.proto() }
+        Tuple { is_ip6: false, src, dst, proto: self.proto() }
     }
 
     #[inline]
@@ -64,14 +63,14 @@ impl Family for Tuple4 {
 impl Family for Tuple6 {
     const IS_IP6: bool = true;
 
-    fn of(ends: &Ends) -> Tuple6 {
-        ends.wide().in_zone(ZONE)
+    fn from_tuple(tuple: &Tuple) -> Tuple6 {
+        tuple.wide().in_zone(ZONE)
     }
 
-    fn ends(&self) -> Ends {
+    fn tuple(&self) -> Tuple {
         let ((src, sport), (dst, dport)) = (self.src(), self.dst());
         let (src, dst) = ((src.into(), sport), (dst.into(), dport));
-        Ends { is_ip6: true, src, dst, proto: self.proto() }
+        Tuple { is_ip6: true, src, dst, proto: self.proto() }
     }
 
     #[inline]
@@ -91,16 +90,16 @@ impl Family for Tuple6 {
     }
 }
 
-/// The ends of a packet.
+/// A tuple of either family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Ends {
+pub(crate) struct Tuple {
     pub(crate) is_ip6: bool,
     pub(crate) src: (IpAddr, u16),
     pub(crate) dst: (IpAddr, u16),
     pub(crate) proto: u8,
 }
 
-/// An IPv4 address as part of IPv6's.
+/// Maps an IPv4 address into IPv6.
 fn wide(address: IpAddr) -> Ipv6Addr {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -108,38 +107,39 @@ fn wide(address: IpAddr) -> Ipv6Addr {
     }
 }
 
-impl Ends {
-    /// A key of either family, in zone 0.
+impl Tuple {
+    /// The tuple as an IPv6 key in zone 0.
     pub(super) fn wide(&self) -> Tuple6 {
         Tuple6::new((wide(self.src.0), self.src.1), (wide(self.dst.0), self.dst.1), self.proto)
     }
 
-    /// Those of packets the other way.
-    pub(crate) fn reversed(self) -> Ends {
-        Ends { src: self.dst, dst: self.src, ..self }
+    /// Returns the tuple of the opposite direction.
+    pub(crate) fn reversed(self) -> Tuple {
+        Tuple { src: self.dst, dst: self.src, ..self }
     }
 
-    /// The ends of a packet, as far as they are in it: a later fragment has no
-    /// ports, what carries no ports has zeros, ICMP its identifier for both.
-    pub(crate) fn of_packet(bytes: &[u8], headers: &Headers) -> Option<Ends> {
+    /// Reads the tuple of a packet. Ports are zero in later fragments and for protocols without
+    /// ports; ICMP queries have their identifier as both. `None` for ICMP messages that belong to
+    /// no connection of their own.
+    pub(crate) fn of_packet(bytes: &[u8], headers: &Headers) -> Option<Tuple> {
         let (src, dst) = addresses(bytes.get(headers.network..)?, headers.is_ip6)?;
         let upper = bytes.get(headers.transport..headers.end)?;
         let (sport, dport) = ports(upper, headers)?;
         let (src, dst) = ((src, sport), (dst, dport));
-        Some(Ends { is_ip6: headers.is_ip6, src, dst, proto: headers.protocol })
+        Some(Tuple { is_ip6: headers.is_ip6, src, dst, proto: headers.protocol })
     }
 
-    /// The same, without ports also of what belongs to no connection of its own.
-    pub(crate) fn of_any(bytes: &[u8], headers: &Headers) -> Option<Ends> {
-        Ends::of_packet(bytes, headers).or_else(|| {
+    /// As [`Tuple::of_packet`], with zero ports instead of `None`.
+    pub(crate) fn of_any(bytes: &[u8], headers: &Headers) -> Option<Tuple> {
+        Tuple::of_packet(bytes, headers).or_else(|| {
             let (src, dst) = addresses(bytes.get(headers.network..)?, headers.is_ip6)?;
             let is_ip6 = headers.is_ip6;
-            Some(Ends { is_ip6, src: (src, 0), dst: (dst, 0), proto: headers.protocol })
+            Some(Tuple { is_ip6, src: (src, 0), dst: (dst, 0), proto: headers.protocol })
         })
     }
 }
 
-/// Source and destination, as an IP header has them.
+/// Returns the addresses in an IP header.
 pub(super) fn addresses(header: &[u8], is_ip6: bool) -> Option<(IpAddr, IpAddr)> {
     if is_ip6 {
         let (ip, _) = Ipv6Header::from_prefix(header)?;
@@ -149,8 +149,7 @@ pub(super) fn addresses(header: &[u8], is_ip6: bool) -> Option<(IpAddr, IpAddr)>
     Some((ip.src().into(), ip.dst().into()))
 }
 
-/// The ports of what an IP packet carries; nothing for ICMP that belongs to no
-/// connection of its own.
+/// Returns the ports; `None` for ICMP messages that belong to no connection of their own.
 fn ports(upper: &[u8], headers: &Headers) -> Option<(u16, u16)> {
     if headers.is_later_fragment {
         return Some((0, 0));

@@ -1,56 +1,56 @@
-//! What is wrong with a line, where, and what would be right.
+//! Parse errors: message, range and suggestion.
 
 use castanet_engine::args::ArgError;
 use castanet_lang::{Diagnostic, FileId, Span};
 use std::ops::Range;
 
-/// What is wrong with a line.
+/// A parse error.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fault {
-    /// What.
+pub struct ParseError {
+    /// The message.
     pub message: String,
-    /// What would be right.
+    /// A suggestion.
     pub help: Option<String>,
-    /// Where, in bytes of the text.
+    /// Range in bytes of the text.
     pub range: Range<usize>,
 }
 
-impl Fault {
-    /// A fault at a place.
-    pub fn new(range: Range<usize>, message: impl Into<String>) -> Fault {
-        Fault { message: message.into(), help: None, range }
+impl ParseError {
+    /// Creates an error for a range.
+    pub fn new(range: Range<usize>, message: impl Into<String>) -> ParseError {
+        ParseError { message: message.into(), help: None, range }
     }
 
-    /// With what would be right.
+    /// Adds a suggestion.
     #[must_use]
-    pub fn help(mut self, help: impl Into<String>) -> Fault {
+    pub fn help(mut self, help: impl Into<String>) -> ParseError {
         self.help = Some(help.into());
         self
     }
 
-    /// With what would be right, if that is known.
+    /// Adds a suggestion, if there is one.
     #[must_use]
-    pub(crate) fn maybe_help(mut self, help: Option<String>) -> Fault {
+    pub(crate) fn maybe_help(mut self, help: Option<String>) -> ParseError {
         self.help = help.or(self.help);
         self
     }
 
-    /// The same fault, of a text that begins so many bytes later.
+    /// Moves the range by a number of bytes.
     #[must_use]
-    pub fn later(mut self, by: usize) -> Fault {
+    pub fn shifted(mut self, by: usize) -> ParseError {
         self.range = self.range.start + by..self.range.end + by;
         self
     }
 
-    /// As what is wrong with a file.
+    /// Converts to a diagnostic of a file.
     pub fn diagnostic(&self, file: FileId) -> Diagnostic {
         let place = Span { file, start: self.range.start as u32, end: self.range.end as u32 };
         Diagnostic::error(place, self.message.clone()).with_maybe_help(self.help.clone())
     }
 }
 
-impl From<Fault> for ArgError {
-    fn from(fault: Fault) -> ArgError {
+impl From<ParseError> for ArgError {
+    fn from(fault: ParseError) -> ArgError {
         let error = ArgError::new(fault.message).within(fault.range.start, fault.range.len());
         match fault.help {
             Some(help) => error.help(help),

@@ -1,66 +1,67 @@
-//! What a `Middlebox` keeps: counters of rules, connections, and room to work in.
+//! Per-worker state of a `Middlebox`: counters of rules, handles of shared tables, and scratch
+//! buffers.
 
-use crate::burst::Look;
-use crate::connections::{Asked, Connections};
-use crate::fragments::{HeldFragment, View, release};
-use crate::in_force::InForce;
+use crate::active_rules::ActiveRules;
+use crate::burst::PacketLookup;
+use crate::connections::{Connections, LookupBatch};
+use crate::fragments::{HeaderBuffer, HeldFragment, release};
 use crate::listing::{self, Count};
 use crate::matcher::Matcher;
-use crate::rules::{Entry, Rules};
+use crate::rule_set::{Entry, RuleSet};
 use castanet_engine::class::{Piece, Sums};
 use castanet_engine::prelude::*;
 use castanet_kit::flow::Counts;
 use castanet_kit::fragment_tracker::FragmentTracker;
 use std::sync::Arc;
 
-/// What one worker has counted.
+/// State of one worker.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Books {
+pub struct MiddleboxState {
     pub(crate) matcher: Matcher,
-    /// Those of all workers.
+    /// The connection table, shared by all workers.
     pub(crate) connections: Common<Connections>,
-    /// Packets whose fragments are under way, of all workers.
+    /// Fragmented packets that are not complete, shared by all workers.
     pub(crate) datagrams: Common<FragmentTracker<HeldFragment>>,
-    /// A fragment as rules see it.
-    pub(crate) view: View,
-    /// Whether this worker answers for what all have in common.
-    pub(crate) is_home: bool,
-    /// The packets of a burst.
-    pub(crate) looks: Vec<Look>,
-    pub(crate) asked: Asked,
-    /// Those that wait until connections may be changed.
-    pub(crate) late: Vec<u32>,
+    /// Scratch buffer for a fragment with the headers of its packet.
+    pub(crate) view: HeaderBuffer,
+    /// Whether this worker reports and cleans up the shared tables.
+    pub(crate) is_primary: bool,
+    /// The lookups of the current burst.
+    pub(crate) lookups: Vec<PacketLookup>,
+    pub(crate) lookup_batch: LookupBatch,
+    /// Indexes of the packets that need exclusive access to the connections.
+    pub(crate) deferred: Vec<u32>,
     pub(crate) fates: Vec<u8>,
-    /// The rules that are about a packet, in order.
-    pub(crate) matched: Vec<u32>,
-    /// The rules that apply to a packet.
-    pub(crate) applied: Vec<u32>,
-    /// Whether it is to be woken.
-    waits: bool,
-    /// Options that were not added or changed, for want of room in header or packet.
+    /// Slots of the rules that match the current packet, in rule order.
+    pub(crate) matched_rules: Vec<u32>,
+    /// Slots of the rules that apply to the current packet.
+    pub(crate) applied_rules: Vec<u32>,
+    /// Whether a wake-up is scheduled.
+    is_wake_scheduled: bool,
+    /// TCP options that were not added or changed for lack of room in header or packet.
     #[read(unfit_options)]
-    pub(crate) unfit: u64,
+    pub(crate) unfit_options: u64,
 }
 
 #[handlers]
-impl Books {
+impl MiddleboxState {
     /// The rules with their counters, as a table.
     #[read]
     fn list(&self) -> Value {
-        self.listed(listing::text)
+        self.list_rules(listing::text)
     }
     /// The rules with their counters, as JSON.
     #[read]
     fn list_json(&self) -> Value {
-        self.listed(listing::json)
+        self.list_rules(listing::json)
     }
-    /// The table that rules are found by.
+    /// The lookup table of the rules.
     #[read]
     fn tables(&self) -> String {
         self.matcher.tables().text(false)
     }
-    /// The table that rules are found by, with the masks of its keys.
+    /// The lookup table of the rules, with the masks of its keys.
     #[read]
     fn tables_verbose(&self) -> String {
         self.matcher.tables().text(true)
@@ -68,19 +69,19 @@ impl Books {
     /// The connections with their rules, a line each.
     #[read]
     fn connections(&self, ask: &Ask) -> Value {
-        self.connections_listed(ask, false)
+        self.list_connections(ask, false)
     }
-    /// The connections with all that is kept of them, a line each.
+    /// The connections with timeouts, TCP state and translations, a line each.
     #[read]
     fn connections_verbose(&self, ask: &Ask) -> Value {
-        self.connections_listed(ask, true)
+        self.list_connections(ask, true)
     }
-    /// How many connections there are.
+    /// Number of connections.
     #[read]
     fn connection_count(&self) -> Value {
         Value::common(self.connections.read(Connections::len))
     }
-    /// What became of connections: added, expired, evicted for others, refused.
+    /// Counts of connections: added, expired, evicted for others, refused.
     #[read]
     fn connection_events(&self) -> Value {
         let Counts { added, expired, evicted, refused } =
@@ -92,63 +93,63 @@ impl Books {
             (refused, "refused"),
         ]))
     }
-    /// Fragments that wait for the first of their packet.
+    /// Fragments that wait for the first fragment of their packet.
     #[read]
     fn waiting_fragments(&self) -> Value {
         Value::common(self.datagrams.read(FragmentTracker::queued))
     }
-    /// Packets that the rule at a position was about.
+    /// Packets that matched the rule at a position.
     #[read(packets_)]
     fn packets(&self, ask: &Ask) -> u64 {
         self.count_at(ask).packets
     }
-    /// Bytes of packets that the rule at a position was about.
+    /// Bytes of packets that matched the rule at a position.
     #[read(bytes_)]
     fn bytes(&self, ask: &Ask) -> u64 {
         self.count_at(ask).bytes
     }
 }
 
-impl Books {
-    fn rules(&self) -> &Arc<Rules> {
+impl MiddleboxState {
+    fn rules(&self) -> &Arc<RuleSet> {
         self.matcher.tables().rules()
     }
 
-    fn connections_listed(&self, ask: &Ask, verbose: bool) -> Value {
-        let (places, now) = (self.matcher.places(), ask.now.0.unsigned_abs());
-        let some = |all: &Connections| all.some_lines(places, now, verbose, ask.from);
+    fn list_connections(&self, ask: &Ask, verbose: bool) -> Value {
+        let (slots, now) = (self.matcher.slots(), ask.now.0.unsigned_abs());
+        let some = |all: &Connections| all.list_chunk(slots, now, verbose, ask.from);
         let (text, next) = self.connections.read(some);
         Piece { text, next, finish: Piece::sorted }.into()
     }
 
-    /// Sees to it that connections that are over are forgotten while no packets come.
+    /// Schedules a wake-up, so that connections expire while no packets come.
     #[inline]
-    pub(crate) fn wait(&mut self, cx: &mut Cx) {
+    pub(crate) fn schedule_expiry(&mut self, cx: &mut Cx) {
         const INTERVAL: Duration = Duration::from_secs(1);
-        if !self.waits {
-            self.waits = true;
+        if !self.is_wake_scheduled {
+            self.is_wake_scheduled = true;
             cx.wake_at(cx.now() + INTERVAL);
         }
     }
 
-    /// Forgets connections that are over.
+    /// Removes expired connections and fragments, a limited number at a time.
     pub(crate) fn wake(&mut self, cx: &mut Cx) {
-        /// How many are looked at in one go, while other workers wait.
+        /// Number of entries to look at while other workers wait.
         const SOME: usize = 256;
         let now = cx.now().0.unsigned_abs();
-        self.waits = false;
+        self.is_wake_scheduled = false;
         let (is_done, is_empty) = match self.connections.read(|all| all.is_due(now)) {
-            true => self.connections.change(|all| (all.forget(now, SOME), all.len() == 0)),
+            true => self.connections.change(|all| (all.expire(now, SOME), all.len() == 0)),
             false => (true, self.connections.read(|all| all.len() == 0)),
         };
         let is_done = is_done & !release(&self.datagrams, SOME, cx);
         let is_empty = is_empty && self.datagrams.read(FragmentTracker::is_empty);
         match is_done {
             false => {
-                self.waits = true;
+                self.is_wake_scheduled = true;
                 cx.wake_at(cx.now() + Duration::from_nanos(1));
             }
-            true if !is_empty => self.wait(cx),
+            true if !is_empty => self.schedule_expiry(cx),
             true => {}
         }
     }
@@ -156,19 +157,19 @@ impl Books {
     fn count_at(&self, ask: &Ask) -> Count {
         let at = ask.param.parse().ok().and_then(|n: usize| n.checked_sub(1));
         let entry = at.and_then(|at| self.rules().at(at));
-        entry.map_or(Count::default(), |entry| self.of(entry))
+        entry.map_or(Count::default(), |entry| self.count_of(entry))
     }
 
-    /// The count of a rule.
-    fn of(&self, entry: &Entry) -> Count {
-        self.matcher.counts().of(entry.slot)
+    /// Returns the counter of a rule.
+    fn count_of(&self, entry: &Entry) -> Count {
+        self.matcher.counters().of(entry.slot)
     }
 
-    /// The rules with the counts of all workers.
-    fn listed(&self, show: fn(&Rules, &[Count]) -> String) -> Value {
+    /// Renders the rules with the counters of all workers added up.
+    fn list_rules(&self, show: fn(&RuleSet, &[Count]) -> String) -> Value {
         let rules = self.rules().clone();
         let counts = rules.entries().flat_map(|entry| {
-            let Count { packets, bytes } = self.of(entry);
+            let Count { packets, bytes } = self.count_of(entry);
             [packets, bytes]
         });
         let say = {
@@ -183,10 +184,11 @@ impl Books {
         Sums::new(counts.collect(), say).into()
     }
 
-    /// Lets counters and connections follow the rules: counters of a rule that is new begin anew.
-    pub(crate) fn follow(
+    /// Adopts the active rules and, after a hot swap, the connections and fragments of the previous
+    /// configuration. Counters of new rules start at zero.
+    pub(crate) fn update(
         &mut self,
-        in_force: &InForce,
+        active_rules: &ActiveRules,
         (connections, limit): (&Common<Connections>, usize),
         datagrams: &Common<FragmentTracker<HeldFragment>>,
     ) {
@@ -195,17 +197,17 @@ impl Books {
             datagrams.change(|all| all.take_over(kept));
             self.datagrams = datagrams.clone();
         }
-        let (rules, tables) = (in_force.rules(), in_force.tables());
+        let (rules, tables) = (active_rules.rules(), active_rules.tables());
         if Arc::ptr_eq(self.matcher.tables(), tables) {
             return;
         }
-        self.matcher.follow(tables);
+        self.matcher.set_tables(tables);
         if !self.connections.is(connections) {
             let kept = self.connections.change(std::mem::take);
-            connections.change(|all| all.go_on(kept));
+            connections.change(|all| all.carry_over(kept));
             self.connections = connections.clone();
         }
-        connections.change(|all| all.follow(rules, limit));
+        connections.change(|all| all.set_rules(rules, limit));
     }
 }
 
@@ -214,49 +216,49 @@ mod tests {
     use super::*;
     use crate::language::{command, rule};
 
-    fn in_force(lines: &[&str]) -> InForce {
+    fn active_rules(lines: &[&str]) -> ActiveRules {
         let read = |line: &&str| rule(line, false).expect("is a rule");
-        InForce::new(Rules::new(lines.iter().map(read)))
+        ActiveRules::new(RuleSet::new(lines.iter().map(read)))
     }
 
     /// Other rules, made of these by commands.
-    fn changed(in_force: &InForce, lines: &[&str]) -> InForce {
-        let mut changed = Rules::clone(in_force.rules());
+    fn changed(active_rules: &ActiveRules, lines: &[&str]) -> ActiveRules {
+        let mut changed = RuleSet::clone(active_rules.rules());
         for line in lines {
             let command = command(line).expect("is a command").expect("says something");
-            assert!(changed.obey(&command).is_some_and(|it| it.is_ok()), "{line}");
+            assert!(changed.execute(&command).is_some_and(|it| it.is_ok()), "{line}");
         }
-        in_force.with(changed)
+        active_rules.with(changed)
     }
 
-    fn counted(books: &Books) -> Vec<u64> {
-        books.rules().entries().map(|entry| books.of(entry).packets).collect()
+    fn counted(state: &MiddleboxState) -> Vec<u64> {
+        state.rules().entries().map(|entry| state.count_of(entry).packets).collect()
     }
 
     #[test]
-    fn counters_go_with_their_rules() {
-        let mut books = Books::default();
-        let first = in_force(&["all mod ip-ttl 1", "all mod ip-ttl 2", "all mod ip-ttl 2"]);
+    fn counters_follow_their_rules() {
+        let mut state = MiddleboxState::default();
+        let first = active_rules(&["all mod ip-ttl 1", "all mod ip-ttl 2", "all mod ip-ttl 2"]);
         let (connections, datagrams) = ((&Common::default(), 9), Common::default());
-        books.follow(&first, connections, &datagrams);
+        state.update(&first, connections, &datagrams);
         for (slot, packets) in [(0, 10), (1, 20), (2, 30)] {
-            (0..packets).for_each(|_| books.matcher.count(slot, 0));
+            (0..packets).for_each(|_| state.matcher.count(slot, 0));
         }
         // By commands: places are used again, but not what was counted there.
         let second = changed(&first, &["delete 1", "add all mod ip-ttl 1", "move 1 2"]);
-        books.follow(&second, connections, &datagrams);
-        assert_eq!(counted(&books), [30, 20, 0]);
+        state.update(&second, connections, &datagrams);
+        assert_eq!(counted(&state), [30, 20, 0]);
         // By another configuration: the same words are the same rule.
         let lines = ["all accept", "all mod ip-ttl 2", "all drop", "all mod ip-ttl 2"];
-        let other = in_force(&lines).in_place_of(&second).expect("has room");
-        books.follow(&other, connections, &datagrams);
-        assert_eq!(counted(&books), [0, 30, 0, 20]);
+        let other = active_rules(&lines).replacing(&second).expect("has room");
+        state.update(&other, connections, &datagrams);
+        assert_eq!(counted(&state), [0, 30, 0, 20]);
         // By more commands than anybody remembers.
         let ranks = ["move 1 4"; 100];
-        books.follow(&changed(&other, &ranks), connections, &datagrams);
-        assert_eq!(counted(&books), [0, 30, 0, 20]);
+        state.update(&changed(&other, &ranks), connections, &datagrams);
+        assert_eq!(counted(&state), [0, 30, 0, 20]);
         let again = changed(&other, &["reset counters"]);
-        books.follow(&again, connections, &datagrams);
-        assert_eq!(counted(&books), [0; 4]);
+        state.update(&again, connections, &datagrams);
+        assert_eq!(counted(&state), [0; 4]);
     }
 }

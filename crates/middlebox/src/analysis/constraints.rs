@@ -1,9 +1,8 @@
-//! The packets that all matches of a rule together allow: their kinds, and the values that their
-//! fields may have.
+//! Constraints of all matches of a rule together: kinds of packets, and possible values of fields.
 
 use super::bounds::{Bound, Number, least};
 use super::kinds::Kinds;
-use crate::field::{Kind, Layer, Place};
+use crate::field::{FieldLocation, Kind, Layer};
 use crate::headers::Headers;
 use crate::rule::Predicate;
 use crate::value::{Condition, Value, mask4, mask6};
@@ -11,11 +10,11 @@ use castanet_wire::extension::is_extension;
 use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, ip_proto};
 
 /// The kinds of packets that can be all of this; none, if no packet can. It never denies a packet
-/// that [`Predicate::holds`] of all; where it cannot know, it allows one.
+/// that [`Predicate::matches_packet`] of all; where it cannot know, it allows one.
 pub(super) fn kinds<'r>(matches: impl Iterator<Item = &'r Predicate>) -> Kinds {
-    let mut claims = Claims { kinds: Kinds::ALL, ..Claims::default() };
-    matches.for_each(|predicate| claims.add(predicate));
-    claims.settle()
+    let mut constraints = Constraints { kinds: Kinds::ALL, ..Constraints::default() };
+    matches.for_each(|predicate| constraints.add(predicate));
+    constraints.settle()
 }
 
 /// A number in a header.
@@ -40,7 +39,7 @@ const ALWAYS: [(Bits, u128, u128); 3] =
     [(IP_VERSION, 4, 4), (IP_HEADER_LENGTH, 5, 15), (IP6_VERSION, 6, 6)];
 
 /// The values that a TCP option may have.
-struct OptionClaim {
+struct OptionConstraint {
     /// Which one; any, without a kind.
     kind: Option<u8>,
     absent: bool,
@@ -59,12 +58,12 @@ struct Extensions {
     any: bool,
 }
 
-/// All that is claimed.
-struct Claims<'r> {
+/// The constraints of all matches of a rule.
+struct Constraints<'r> {
     kinds: Kinds,
     protocol: Vec<Bound>,
     bits: Vec<(Bits, Bound)>,
-    options: Vec<OptionClaim>,
+    options: Vec<OptionConstraint>,
     extensions: Extensions,
     /// Layer, whether it begins so, and with what.
     payloads: Vec<(Layer, bool, &'r [u8])>,
@@ -72,9 +71,9 @@ struct Claims<'r> {
     names: Vec<(bool, bool, &'r str)>,
 }
 
-impl Default for Claims<'_> {
+impl Default for Constraints<'_> {
     fn default() -> Self {
-        Claims {
+        Constraints {
             kinds: Kinds::NONE,
             protocol: Vec::new(),
             bits: Vec::new(),
@@ -86,35 +85,35 @@ impl Default for Claims<'_> {
     }
 }
 
-impl<'r> Claims<'r> {
+impl<'r> Constraints<'r> {
     fn add(&mut self, predicate: &'r Predicate) {
         let spec = predicate.field.spec();
-        if predicate.negated && predicate.is_about_layer() {
+        if predicate.negated && predicate.tests_layer_only() {
             self.kinds = self.kinds.and(Kinds::with(spec.layer).not());
             return;
         }
         self.kinds = self.kinds.and(Kinds::with(spec.layer));
-        match spec.place {
-            Place::Everywhere if predicate.negated => self.kinds = Kinds::NONE,
-            Place::Everywhere => {}
-            Place::In | Place::Out => {
+        match spec.location {
+            FieldLocation::Everywhere if predicate.negated => self.kinds = Kinds::NONE,
+            FieldLocation::Everywhere => {}
+            FieldLocation::In | FieldLocation::Out => {
                 if let Some((condition, Value::Name(name))) = &predicate.test {
                     let is = (*condition == Condition::Equal) != predicate.negated;
-                    self.names.push((spec.place == Place::Out, is, name));
+                    self.names.push((spec.location == FieldLocation::Out, is, name));
                 }
             }
-            Place::Version => {
+            FieldLocation::Version => {
                 let bound = number(predicate);
                 let allowed = |version: u8, _| bound.allows(u128::from(version).into());
                 self.kinds = self.kinds.and(Kinds::of(allowed));
             }
-            Place::Upper => self.protocol.push(number(predicate)),
-            Place::Bits { first, count } => {
+            FieldLocation::Upper => self.protocol.push(number(predicate)),
+            FieldLocation::Bits { first, count } => {
                 self.header(Bits { layer: spec.layer, first, count }, number(predicate));
             }
-            Place::Payload => self.payload(spec.layer, predicate),
-            Place::Extension(kind) => self.extensions.add(kind, !predicate.negated),
-            Place::Option(_) => self.option(predicate),
+            FieldLocation::Payload => self.payload(spec.layer, predicate),
+            FieldLocation::Extension(kind) => self.extensions.add(kind, !predicate.negated),
+            FieldLocation::Option(_) => self.option(predicate),
         }
     }
 
@@ -140,17 +139,17 @@ impl<'r> Claims<'r> {
         let last = Number::last_of(predicate.field.spec().bits());
         let (plain, value) = match &predicate.test {
             None => (!negated, alone(negated)),
-            // What has no value of the right length is unequal to any.
+            // An option without a value of the right length is unequal to any.
             Some((condition, _)) => {
                 (is_number && (*condition == Condition::Unequal) != negated, number(predicate))
             }
         };
-        let claim = OptionClaim { kind, absent: negated, plain, value, last };
-        if !claim.absent {
+        let constraint = OptionConstraint { kind, absent: negated, plain, value, last };
+        if !constraint.absent {
             const PLAIN: u128 = (Tcp::LEN / 4) as u128;
             self.bits.push((TCP_OFFSET, Bound::Within((PLAIN + 1).into(), 15.into())));
         }
-        self.options.push(claim);
+        self.options.push(constraint);
     }
 
     /// The kinds of packets that are left.

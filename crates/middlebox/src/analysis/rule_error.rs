@@ -1,17 +1,17 @@
-//! Rules that can never do anything.
+//! Errors: rules without any effect.
 
-use super::claims;
+use super::constraints;
 use super::kinds::{Kinds, protocol};
-use super::{Part, Remark};
-use crate::field::{FIELDS, Field, Layer, Place};
+use super::{RuleDiagnostic, RulePart};
+use crate::field::{FIELDS, Field, FieldLocation, Layer};
 use crate::rule::{Hop, Predicate, Rule, Target};
 use crate::value::wants;
 use std::net::IpAddr;
 
 /// Why no packet can be all that the rule says, or why one of its targets does nothing to such
 /// packets; nothing, if neither is known.
-pub fn impossible(rule: &Rule) -> Option<Remark> {
-    let kinds = claims::kinds(rule.matches.iter());
+pub fn rule_error(rule: &Rule) -> Option<RuleDiagnostic> {
+    let kinds = constraints::kinds(rule.matches.iter());
     if kinds.is_empty() {
         return Some(contradiction(&rule.matches));
     }
@@ -19,23 +19,23 @@ pub fn impossible(rule: &Rule) -> Option<Remark> {
 }
 
 fn are_possible<'r>(matches: impl Iterator<Item = &'r Predicate>) -> bool {
-    !claims::kinds(matches).is_empty()
+    !constraints::kinds(matches).is_empty()
 }
 
 /// The shortest contradiction in matches that no packet can satisfy.
-fn contradiction(matches: &[Predicate]) -> Remark {
+fn contradiction(matches: &[Predicate]) -> RuleDiagnostic {
     // More matches make it no more possible: the last one of the shortest head is to blame.
     let counts: Vec<usize> = (1..=matches.len()).collect();
     let at = counts.partition_point(|&count| are_possible(matches[..count].iter()));
     let last = &matches[at.min(matches.len() - 1)];
-    let part = Part::Match(at);
+    let part = RulePart::Match(at);
     if !are_possible([last].into_iter()) {
-        return Remark::new(part, format!("no packet is `{last}`"), never(last.field));
+        return RuleDiagnostic::new(part, format!("no packet is `{last}`"), never(last.field));
     }
     let head = &matches[..at];
     if let Some(other) = head.iter().find(|other| !are_possible([*other, last].into_iter())) {
         let message = format!("`{last}` contradicts `{other}`: no packet is both");
-        return Remark::new(part, message, reason(other, last));
+        return RuleDiagnostic::new(part, message, reason(other, last));
     }
     /// So many are tried without each.
     const MANY: usize = 32;
@@ -53,7 +53,7 @@ fn contradiction(matches: &[Predicate]) -> Remark {
         _ => "what stands before it".into(),
     };
     let message = format!("`{last}` contradicts {others}: no packet is all of that");
-    Remark::new(part, message, EITHER.to_owned())
+    RuleDiagnostic::new(part, message, EITHER.to_owned())
 }
 
 const EITHER: &str =
@@ -61,18 +61,18 @@ const EITHER: &str =
 
 /// The reason why no packet has such a field, with the values that there are.
 fn never(field: Field) -> String {
-    match (field.spec().place, field.spec().name) {
+    match (field.spec().location, field.spec().name) {
         (_, "ip-ver") => "ip-ver is 4 in every IPv4 packet".into(),
         (_, "ip6-ver") => "ip6-ver is 6 in every IPv6 packet".into(),
         (_, "ip-ihl") => "ip-ihl is from 5 to 15 in every IPv4 packet".into(),
-        (Place::Version | Place::Upper, name) => format!("every packet has {name}"),
+        (FieldLocation::Version | FieldLocation::Upper, name) => format!("every packet has {name}"),
         _ => format!("a value of {field} is {}", wants(field)),
     }
 }
 
 /// Why two matches contradict each other, and what would be right.
 fn reason(one: &Predicate, other: &Predicate) -> String {
-    let kinds = |it: &Predicate| claims::kinds([it].into_iter());
+    let kinds = |it: &Predicate| constraints::kinds([it].into_iter());
     if !kinds(one).and(kinds(other)).is_empty() {
         return EITHER.into();
     }
@@ -106,7 +106,7 @@ fn reason(one: &Predicate, other: &Predicate) -> String {
 }
 
 /// Why a target does nothing to the packets that a rule is about.
-fn idle(rule: &Rule, kinds: Kinds, at: usize, target: &Target) -> Option<Remark> {
+fn idle(rule: &Rule, kinds: Kinds, at: usize, target: &Target) -> Option<RuleDiagnostic> {
     // Errors about a connection are packets of it.
     let errors = |version: u8, layer| {
         let upper = if version == 4 { Layer::Icmp } else { Layer::Icmp6 };
@@ -133,7 +133,7 @@ fn idle(rule: &Rule, kinds: Kinds, at: usize, target: &Target) -> Option<Remark>
     let twin = field.and_then(|field| twin(field, kinds));
     let help = twin.map(|twin| format!("`{} {twin}` would do something", target.word()));
     let other = || format!("leave it out, or make a rule of its own for {}", protocol(layer));
-    Some(Remark::new(Part::Target(at), message, help.unwrap_or_else(other)))
+    Some(RuleDiagnostic::new(RulePart::Target(at), message, help.unwrap_or_else(other)))
 }
 
 /// A target and its field.
@@ -148,7 +148,7 @@ fn words(target: &Target, field: Option<Field>) -> String {
 fn twin(field: Field, kinds: Kinds) -> Option<Field> {
     let spec = field.spec();
     let (_, rest) = spec.name.split_once('-')?;
-    let is_twin = |it: &&crate::field::Spec| {
+    let is_twin = |it: &&crate::field::FieldSpec| {
         let has_name = it.name.split_once('-').is_some_and(|(_, other)| other == rest);
         let takes = it.modifies() == spec.modifies() && it.maps == spec.maps;
         has_name && takes && it.layer != Layer::Any && kinds.is_within(Kinds::with(it.layer))
@@ -157,7 +157,7 @@ fn twin(field: Field, kinds: Kinds) -> Option<Field> {
 }
 
 /// A next hop that no packet of these kinds can go to.
-fn idle_hop(kinds: Kinds, at: usize, hops: &[Hop]) -> Option<Remark> {
+fn idle_hop(kinds: Kinds, at: usize, hops: &[Hop]) -> Option<RuleDiagnostic> {
     hops.iter().find_map(|hop| {
         let layer = match hop {
             Hop::Address(IpAddr::V4(_)) => Layer::Ip4,
@@ -167,6 +167,10 @@ fn idle_hop(kinds: Kinds, at: usize, hops: &[Hop]) -> Option<Remark> {
         let about = kinds.name().filter(|_| kinds.and(Kinds::with(layer)).is_empty())?;
         let of = protocol(layer);
         let message = format!("no packet goes to {hop}: the rule is about {about}");
-        Some(Remark::new(Part::Target(at), message, format!("leave the address of {of} out")))
+        Some(RuleDiagnostic::new(
+            RulePart::Target(at),
+            message,
+            format!("leave the address of {of} out"),
+        ))
     })
 }
