@@ -17,7 +17,8 @@ const FLOORS: &[(u8, &str)] = &[
     (4, "elements"),
     (4, "io"),
     (5, "middlebox"),
-    (6, "castanet"),
+    (6, "bench"),
+    (7, "castanet"),
     // Beside the house: networks for tests and the demo; imports no room.
     (0, "lab"),
 ];

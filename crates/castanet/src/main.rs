@@ -1,7 +1,6 @@
 //! The program: `castanet`, and `click` or one of Click's tools when it is called by that name.
 #![forbid(unsafe_code)]
 
-mod bench;
 mod cli;
 mod click;
 mod commands;

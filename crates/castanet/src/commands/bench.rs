@@ -8,8 +8,9 @@ mod io;
 mod models;
 mod shared;
 
-use crate::bench::router::{Plan, Record, run};
+use crate::library::library;
 use crate::terminal::{bold, colours_on_stdout, complain};
+use castanet_bench::router::{Plan, Record, run};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::time::Duration;
@@ -93,12 +94,12 @@ fn router(arguments: &RouterArguments) -> i32 {
         rounds: arguments.rounds.max(1),
         time: Duration::from_millis(arguments.milliseconds.max(1)),
     };
-    shown(arguments.json, &heading(), row, |tell| run(&plan, tell))
+    run_and_print(arguments.json, &heading(), row, |on_record| run(&plan, &library(), on_record))
 }
 
 /// Runs a benchmark and shows each record as it comes, unless they are wanted as JSON; the exit
 /// status.
-fn shown<R: Serialize>(
+fn run_and_print<R: Serialize>(
     json: bool,
     heading: &str,
     row: impl Fn(&R) -> String,

@@ -1,7 +1,8 @@
 //! `castanet bench classify`.
 
-use crate::bench::classify::{Plan, Record, run};
+use crate::library::library;
 use crate::terminal::{bold, colours_on_stdout};
+use castanet_bench::classify::{Plan, Record, run};
 use clap::Args;
 use std::time::Duration;
 
@@ -64,7 +65,9 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
         flows: arguments.flows.clamp(1, 1 << 20),
         time: Duration::from_millis(arguments.milliseconds.max(1)),
     };
-    super::shown(arguments.json, &heading(), row, |tell| run(&plan, tell))
+    super::run_and_print(arguments.json, &heading(), row, |on_record| {
+        run(&plan, &library(), on_record)
+    })
 }
 
 fn heading() -> String {

@@ -1,8 +1,9 @@
 //! `castanet bench elements`.
 
-use crate::bench::elements::{Record, chosen, measure};
 use crate::commands::write_out;
+use crate::library::{library, rooms};
 use crate::terminal::{bold, colours_on_stdout, complain};
+use castanet_bench::elements::{Record, measure, select};
 use clap::Args;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -51,7 +52,7 @@ pub(crate) struct Arguments {
 
 /// Measures; gives the exit status.
 pub(super) fn main(arguments: &Arguments) -> i32 {
-    let classes = match chosen(&arguments.patterns) {
+    let classes = match select(&rooms(), &arguments.patterns) {
         Ok(classes) => classes,
         Err(message) => {
             complain(format_args!("castanet: {message}"));
@@ -59,6 +60,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
         }
     };
     let time = Duration::from_millis(arguments.milliseconds.max(1));
+    let library = library();
     let live = std::io::stderr().is_terminal();
     let (count, mut records) = (classes.len(), Vec::new());
     let mut status = 0;
@@ -71,7 +73,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
             let name = class.1.spec.class;
             _ = write!(std::io::stderr(), "\r\x1b[K{} of {count}: {name}", n + 1);
         }
-        let record = measure(class, time);
+        let record = measure(class, &library, time);
         if live {
             _ = write!(std::io::stderr(), "\r\x1b[K");
         }

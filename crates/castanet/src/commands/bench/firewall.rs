@@ -1,8 +1,8 @@
 //! `castanet bench firewall`.
 
-use crate::bench::firewall::{PEERS, Plan, RULES, Record, run};
 use crate::commands::write_out;
 use crate::terminal::complain;
+use castanet_bench::firewall::{PEERS, Plan, RULES, Record, run};
 use clap::Args;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;

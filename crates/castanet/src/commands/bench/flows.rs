@@ -1,7 +1,7 @@
 //! `castanet bench flows`.
 
-use crate::bench::flows::{Plan, Record, run};
 use crate::terminal::{bold, colours_on_stdout};
+use castanet_bench::flows::{Plan, Record, run};
 use clap::Args;
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
         rounds: arguments.rounds.max(1),
         time: Duration::from_millis(arguments.milliseconds.max(1)),
     };
-    super::shown(arguments.json, &heading(), row, |tell| Ok(run(&plan, tell)))
+    super::run_and_print(arguments.json, &heading(), row, |on_record| Ok(run(&plan, on_record)))
 }
 
 fn heading() -> String {

@@ -1,8 +1,8 @@
 //! `castanet bench io`.
 
-use crate::bench::io::{Audience, CASES, DEVICES, Plan, Record, run};
 use crate::commands::write_out;
 use crate::terminal::{bold, colours_on_stdout, complain};
+use castanet_bench::io::{Audience, CASES, DEVICES, Plan, Record, run};
 use clap::Args;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;

@@ -1,8 +1,9 @@
 //! `castanet bench models`.
 
-use crate::bench::models::{Plan, Record, names, run};
 use crate::commands::write_out;
+use crate::library::library;
 use crate::terminal::{bold, colours_on_stdout, complain};
+use castanet_bench::models::{Plan, Record, names, run};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::time::Duration;
@@ -51,7 +52,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
         rounds: arguments.rounds.max(1),
         time: Duration::from_millis(arguments.milliseconds.max(1)),
     };
-    let text = match run(&plan) {
+    let text = match run(&plan, &library()) {
         Ok(records) if arguments.json => {
             serde_json::to_string_pretty(&records).unwrap_or_default() + "\n"
         }

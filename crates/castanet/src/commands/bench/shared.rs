@@ -1,7 +1,8 @@
 //! `castanet bench shared`.
 
-use crate::bench::shared::{Plan, Record, names, run};
+use crate::library::library;
 use crate::terminal::{bold, colours_on_stdout};
+use castanet_bench::shared::{Plan, Record, names, run};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::time::Duration;
@@ -61,7 +62,9 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
         rounds: arguments.rounds.max(1),
         time: Duration::from_millis(arguments.milliseconds.max(1)),
     };
-    super::shown(arguments.json, &heading(), row, |tell| run(&plan, tell))
+    super::run_and_print(arguments.json, &heading(), row, |on_record| {
+        run(&plan, &library(), on_record)
+    })
 }
 
 fn heading() -> String {

@@ -1,6 +1,6 @@
 //! Sets of rules, and packets that they are about.
 
-use crate::bench::traffic::Numbers;
+use crate::traffic::Numbers;
 use std::net::Ipv4Addr;
 
 /// A set of rules.

@@ -3,37 +3,38 @@
 
 use super::measure::{Run, median};
 use super::router::{self, path, rate, sample};
+use castanet_engine::class::Library;
 use castanet_engine::router::Router;
 use serde::Serialize;
 use std::time::Duration;
 
 /// One line of the table.
 #[derive(Serialize)]
-pub(crate) struct Record {
+pub struct Record {
     /// How the path is divided.
-    pub(crate) case: &'static str,
+    pub case: &'static str,
     /// Workers that run it.
-    pub(crate) workers: usize,
+    pub workers: usize,
     /// Million packets a second at the end of the path.
-    pub(crate) mpps: f64,
+    pub mpps: f64,
     /// Nanoseconds of processor time a packet, all workers together.
-    pub(crate) ns_per_packet: f64,
+    pub ns_per_packet: f64,
     /// What share of the packets found a queue full.
-    pub(crate) lost: f64,
+    pub lost: f64,
     /// What all are compared with.
-    pub(crate) reference: &'static str,
+    pub reference: &'static str,
     /// Its million packets a second.
-    pub(crate) reference_mpps: f64,
+    pub reference_mpps: f64,
 }
 
 /// How much to measure.
-pub(crate) struct Plan {
+pub struct Plan {
     /// The models to measure; all of them if it is empty.
-    pub(crate) cases: Vec<String>,
+    pub cases: Vec<String>,
     /// How often each runs.
-    pub(crate) rounds: usize,
+    pub rounds: usize,
     /// How long one run is.
-    pub(crate) time: Duration,
+    pub time: Duration,
 }
 
 /// A way to divide the path: what stands between its halves, and who runs what.
@@ -74,7 +75,7 @@ const MODELS: [Model; 5] = [
 ];
 
 /// Their names.
-pub(crate) fn names() -> [&'static str; MODELS.len()] {
+pub fn names() -> [&'static str; MODELS.len()] {
     MODELS.each_ref().map(|model| model.name)
 }
 
@@ -85,14 +86,14 @@ const REFERENCE: &str = "full-push";
 const FRAMES: usize = 32768;
 
 /// Measures the models in turn, round after round.
-pub(crate) fn run(plan: &Plan) -> Result<Vec<Record>, String> {
+pub fn run(plan: &Plan, library: &Library) -> Result<Vec<Record>, String> {
     let wanted = |m: &&Model| {
         plan.cases.is_empty() || m.name == REFERENCE || plan.cases.iter().any(|c| c == m.name)
     };
     let mut beds = Vec::new();
     for model in MODELS.iter().filter(wanted) {
         let text = configuration(model);
-        let router = router::build(&text, FRAMES, model.workers, true)?;
+        let router = router::build(&text, FRAMES, model.workers, true, library)?;
         beds.push((model, router, Vec::new()));
     }
     for round in 0..=plan.rounds {

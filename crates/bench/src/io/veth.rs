@@ -71,7 +71,7 @@ pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Audience) -> Ve
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The network.
-pub(in crate::bench) struct Bed {
+pub(crate) struct Bed {
     forward: usize,
     feed: usize,
     /// The forwarder's interfaces.
@@ -101,7 +101,7 @@ fn within<T: Send + 'static>(
 
 impl Bed {
     /// Makes it.
-    pub(in crate::bench) fn new(forward: usize, feed: usize) -> Result<Bed, String> {
+    pub(crate) fn new(forward: usize, feed: usize) -> Result<Bed, String> {
         let said = |error: castanet_lab::Error| error.to_string();
         let lab = Lab::new("bench").map_err(said)?;
         let [generator, forwarder, counter] =
@@ -141,12 +141,12 @@ impl Bed {
     }
 
     /// The forwarder.
-    pub(in crate::bench) fn forwarder(&self) -> &Namespace {
+    pub(crate) fn forwarder(&self) -> &Namespace {
         &self.forwarder
     }
 
     /// The forwarder's interfaces: where packets come in, and where they leave.
-    pub(in crate::bench) fn interfaces(&self) -> (&str, &str) {
+    pub(crate) fn interfaces(&self) -> (&str, &str) {
         (&self.from, &self.to)
     }
 
@@ -179,11 +179,7 @@ impl Bed {
 
     /// Sends packets and counts those that come through; `meter` is the time
     /// of whoever forwards.
-    pub(in crate::bench) fn measure(
-        &self,
-        time: Duration,
-        meter: &Meter,
-    ) -> Result<Sample, String> {
+    pub(crate) fn measure(&self, time: Duration, meter: &Meter) -> Result<Sample, String> {
         // The counter's side of the work may be left to the kernel's thread.
         let meter = meter.clone().soft_interrupts(self.forward);
         let (generator, feeder) = Generator::start(self)?;
@@ -211,7 +207,7 @@ impl Bed {
     }
 
     /// Linux routes.
-    pub(in crate::bench) fn kernel(&self, time: Duration) -> Result<Sample, String> {
+    pub(crate) fn kernel(&self, time: Duration) -> Result<Sample, String> {
         let forwarding = |value| self.forwarder.sysctl("net/ipv4/ip_forward", value);
         forwarding("1").map_err(|error| error.to_string())?;
         let sample = self.in_the_kernel(time);
@@ -248,11 +244,7 @@ impl Bed {
     }
 
     /// Starts a configuration, whose `out` sends, on the forwarder's core.
-    pub(in crate::bench) fn start(
-        &self,
-        configuration: &str,
-        time: Duration,
-    ) -> Result<Castanet, String> {
+    pub(crate) fn start(&self, configuration: &str, time: Duration) -> Result<Castanet, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let command = self.forwarder.command(program);
         Castanet::start(self.forward, command, &[], configuration, time)
@@ -273,11 +265,7 @@ impl Bed {
 }
 
 /// Says whether the kernel receives on an interface in threads of their own.
-pub(in crate::bench) fn set_threaded(
-    namespace: &Namespace,
-    interface: &str,
-    on: bool,
-) -> Result<(), String> {
+pub(crate) fn set_threaded(namespace: &Namespace, interface: &str, on: bool) -> Result<(), String> {
     let file = format!("/sys/class/net/{interface}/threaded");
     let line = "echo \"$1\" > \"$2\"";
     let words = ["-c", line, "sh", if on { "1" } else { "0" }, &file];
@@ -286,7 +274,7 @@ pub(in crate::bench) fn set_threaded(
 }
 
 /// Puts the kernel's thread that receives on an interface on a core; its folder in `/proc`.
-pub(in crate::bench) fn pin_receiver(interface: &str, core: usize) -> Result<PathBuf, String> {
+pub(crate) fn pin_receiver(interface: &str, core: usize) -> Result<PathBuf, String> {
     let (number, folder) = meter::kernel_thread(&format!("napi/{interface}-"))
         .ok_or("the kernel's thread is not found")?;
     cores::pin(number, core)?;

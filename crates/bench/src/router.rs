@@ -1,11 +1,11 @@
 //! `castanet bench router`: the router path, replayed from memory.
 
+use super::bench_ring::BenchRing;
+use super::bench_source::BenchSource;
 use super::fused::Fused;
 use super::measure::{Run, median, middle, ticks_per_ns, watched};
-use super::ring::BenchRing;
-use super::supply::BenchSource;
 use super::traffic::routes;
-use castanet_engine::class::{Class, duplex, source};
+use castanet_engine::class::{Class, Library, duplex, source};
 use castanet_engine::router::{Notice, Options, Router};
 use castanet_engine::worker::Console;
 use castanet_lang::{Diagnostics, SourceMap, expand, parse};
@@ -16,39 +16,39 @@ use std::time::{Duration, Instant};
 
 /// One line of the table.
 #[derive(Serialize)]
-pub(crate) struct Record {
+pub struct Record {
     /// What was measured.
-    pub(crate) case: &'static str,
+    pub case: &'static str,
     /// Frames in use by each worker.
-    pub(crate) frames: usize,
+    pub frames: usize,
     /// Workers, each with a path of its own.
-    pub(crate) workers: usize,
+    pub workers: usize,
     /// Nanoseconds of processor time a packet.
-    pub(crate) ns_per_packet: f64,
+    pub ns_per_packet: f64,
     /// The same in ticks of the time-stamp counter.
-    pub(crate) cycles_per_packet: f64,
+    pub cycles_per_packet: f64,
     /// Million packets a second, all workers.
-    pub(crate) mpps: f64,
+    pub mpps: f64,
     /// The fused loop beside it.
-    pub(crate) limit_ns_per_packet: f64,
+    pub limit_ns_per_packet: f64,
     /// How many times the limit.
-    pub(crate) ratio: f64,
+    pub ratio: f64,
 }
 
 /// How much to measure.
-pub(crate) struct Plan {
+pub struct Plan {
     /// Frames in use, for each case.
-    pub(crate) frames: Vec<usize>,
+    pub frames: Vec<usize>,
     /// Numbers of workers, for each case.
-    pub(crate) workers: Vec<usize>,
+    pub workers: Vec<usize>,
     /// The cases to measure; all of them if it is empty.
-    pub(crate) cases: Vec<String>,
+    pub cases: Vec<String>,
     /// Whether the engine may run elements in a row as one pass.
-    pub(crate) fuse: bool,
+    pub fuse: bool,
     /// How often each side runs.
-    pub(crate) rounds: usize,
+    pub rounds: usize,
     /// How long one run is.
-    pub(crate) time: Duration,
+    pub time: Duration,
 }
 
 /// The cases: name, and ways that the routing table spreads packets.
@@ -58,14 +58,18 @@ static RING: Class = duplex::<BenchRing>();
 static SUPPLY: Class = source::<BenchSource>();
 
 /// Measures every case; `tell` hears of each record as it is made.
-pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Record>, String> {
+pub fn run(
+    plan: &Plan,
+    library: &Library,
+    on_record: &mut dyn FnMut(&Record),
+) -> Result<Vec<Record>, String> {
     let ticks = ticks_per_ns();
     let mut records = Vec::new();
     let wanted = |case: &str| plan.cases.is_empty() || plan.cases.iter().any(|c| c == case);
     for (case, ways) in CASES.into_iter().filter(|(case, _)| wanted(case)) {
         for &workers in &plan.workers {
             for &frames in &plan.frames {
-                let (ours, limit) = compare(ways, frames, workers, plan)?;
+                let (ours, limit) = compare(ways, frames, workers, plan, library)?;
                 let record = Record {
                     case,
                     frames,
@@ -76,7 +80,7 @@ pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Reco
                     limit_ns_per_packet: limit,
                     ratio: ours / limit,
                 };
-                tell(&record);
+                on_record(&record);
                 records.push(record);
             }
         }
@@ -85,12 +89,19 @@ pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Reco
 }
 
 /// Runs both sides in turn; nanoseconds a packet of each.
-fn compare(ways: u32, frames: usize, workers: usize, plan: &Plan) -> Result<(f64, f64), String> {
+fn compare(
+    ways: u32,
+    frames: usize,
+    workers: usize,
+    plan: &Plan,
+    library: &Library,
+) -> Result<(f64, f64), String> {
     let mut router = build(
         &configuration(ways, frames, workers),
         frames.saturating_mul(workers),
         workers,
         plan.fuse,
+        library,
     )?;
     let mut fused: Vec<Fused> = (0..workers).map(|_| Fused::new(frames)).collect();
     let (mut ours, mut limits) = (Vec::<Run>::new(), Vec::<Run>::new());
@@ -230,8 +241,9 @@ pub(crate) fn build(
     frames: usize,
     workers: usize,
     fuse: bool,
+    library: &Library,
 ) -> Result<Router, String> {
-    let mut library = crate::library::library();
+    let mut library = library.clone();
     library.add(&RING);
     library.add(&SUPPLY);
     let mut sources = SourceMap::new();

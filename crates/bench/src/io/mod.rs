@@ -15,11 +15,11 @@ use serde::Serialize;
 use std::time::Duration;
 
 /// Where packets come from and go to.
-pub(crate) const DEVICES: [&str; 7] =
+pub const DEVICES: [&str; 7] =
     ["net_null", "net_pcap", "net_memif", "vhost", "kernel", "af_packet", "af_xdp"];
 
 /// What happens to them.
-pub(crate) const CASES: [&str; 3] = [FORWARD, COUNTED, ROUTER];
+pub const CASES: [&str; 3] = [FORWARD, COUNTED, ROUTER];
 
 /// Packets go on as they came.
 const FORWARD: &str = "forward";
@@ -30,39 +30,39 @@ const ROUTER: &str = "router";
 
 /// One line of the table.
 #[derive(Serialize)]
-pub(crate) struct Record {
+pub struct Record {
     /// What happens to packets.
-    pub(crate) case: &'static str,
+    pub case: &'static str,
     /// Where they come from and go to.
-    pub(crate) device: &'static str,
+    pub device: &'static str,
     /// Million packets a second of the core's time.
-    pub(crate) mpps: f64,
+    pub mpps: f64,
     /// Who was measured beside it.
-    pub(crate) reference: &'static str,
+    pub reference: &'static str,
     /// Its million packets a second.
-    pub(crate) reference_mpps: f64,
+    pub reference_mpps: f64,
     /// What share of the reference that is.
-    pub(crate) ratio: f64,
+    pub ratio: f64,
     /// What pages DPDK's memory had.
-    pub(crate) memory: Option<String>,
+    pub memory: Option<String>,
     /// Runs of each side that were asked for.
-    pub(crate) rounds: usize,
+    pub rounds: usize,
     /// How many of them had their cores to themselves.
-    pub(crate) undisturbed: usize,
+    pub undisturbed: usize,
 }
 
 /// How much to measure.
-pub(crate) struct Plan {
+pub struct Plan {
     /// The cases to measure; all of them if it is empty.
-    pub(crate) cases: Vec<String>,
+    pub cases: Vec<String>,
     /// The devices to measure; all of them if it is empty.
-    pub(crate) devices: Vec<String>,
+    pub devices: Vec<String>,
     /// Whether DPDK may have huge pages.
-    pub(crate) huge: bool,
+    pub huge: bool,
     /// How often each side runs.
-    pub(crate) rounds: usize,
+    pub rounds: usize,
     /// How long one run is.
-    pub(crate) time: Duration,
+    pub time: Duration,
 }
 
 impl Plan {
@@ -94,7 +94,7 @@ struct Side<'a> {
 }
 
 /// Who hears how it goes.
-pub(crate) trait Audience {
+pub trait Audience {
     /// What is being done.
     fn progress(&mut self, doing: &str);
     /// A row is there.
@@ -111,7 +111,7 @@ fn named(rows: &[Row]) -> String {
 }
 
 /// Measures every row that is wanted and can be.
-pub(crate) fn run(plan: &Plan, audience: &mut dyn Audience) -> Vec<Record> {
+pub fn run(plan: &Plan, audience: &mut dyn Audience) -> Vec<Record> {
     let cores = Cores::choose();
     let mut records = dpdk::run(plan, &cores, audience);
     records.extend(veth::run(plan, &cores, audience));

@@ -2,41 +2,42 @@
 
 use super::measure::{Run, median};
 use super::router::{Sample, build, count, rate, sample};
+use castanet_engine::class::Library;
 use castanet_engine::router::Router;
 use serde::Serialize;
 use std::time::Duration;
 
 /// One line of the table.
 #[derive(Serialize)]
-pub(crate) struct Record {
+pub struct Record {
     /// What workers share.
-    pub(crate) case: &'static str,
+    pub case: &'static str,
     /// How many they are.
-    pub(crate) workers: usize,
+    pub workers: usize,
     /// Flows in the traffic of all of them.
-    pub(crate) flows: usize,
+    pub flows: usize,
     /// Million packets a second, all workers together.
-    pub(crate) mpps: f64,
+    pub mpps: f64,
     /// Nanoseconds of processor time a packet.
-    pub(crate) ns_per_packet: f64,
+    pub ns_per_packet: f64,
     /// What all are compared with.
-    pub(crate) reference: &'static str,
+    pub reference: &'static str,
     /// Its million packets a second.
-    pub(crate) reference_mpps: f64,
+    pub reference_mpps: f64,
 }
 
 /// How much to measure.
-pub(crate) struct Plan {
+pub struct Plan {
     /// The cases to measure; all of them if it is empty.
-    pub(crate) cases: Vec<String>,
+    pub cases: Vec<String>,
     /// Numbers of workers, beside one.
-    pub(crate) workers: Vec<usize>,
+    pub workers: Vec<usize>,
     /// Flows in the traffic.
-    pub(crate) flows: usize,
+    pub flows: usize,
     /// How often each runs.
-    pub(crate) rounds: usize,
+    pub rounds: usize,
     /// How long one run is.
-    pub(crate) time: Duration,
+    pub time: Duration,
 }
 
 /// What stands between packets and their end.
@@ -76,7 +77,7 @@ const CASES: [Case; 5] = [
 ];
 
 /// Their names.
-pub(crate) fn names() -> [&'static str; CASES.len()] {
+pub fn names() -> [&'static str; CASES.len()] {
     CASES.each_ref().map(|case| case.name)
 }
 
@@ -89,13 +90,18 @@ struct Bed {
 
 /// Measures every case, each number of workers in turn, round after round; `tell` hears of each
 /// record as it is made.
-pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Record>, String> {
+pub fn run(
+    plan: &Plan,
+    library: &Library,
+    on_record: &mut dyn FnMut(&Record),
+) -> Result<Vec<Record>, String> {
     let mut records = Vec::new();
     let wanted = |case: &&Case| plan.cases.is_empty() || plan.cases.iter().any(|c| c == case.name);
     for case in CASES.iter().filter(wanted) {
         let mut beds = Vec::new();
         for workers in [1].into_iter().chain(plan.workers.iter().copied().filter(|&n| n > 1)) {
-            let router = build(&configuration(case, workers, plan.flows), FRAMES, workers, true)?;
+            let text = configuration(case, workers, plan.flows);
+            let router = build(&text, FRAMES, workers, true, library)?;
             beds.push(Bed { workers, router, samples: Vec::new() });
         }
         for round in 0..=plan.rounds {
@@ -116,7 +122,7 @@ pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Reco
             let (case, reference) = (case.name, "one worker");
             let record =
                 Record { case, workers, flows, mpps, ns_per_packet, reference, reference_mpps };
-            tell(&record);
+            on_record(&record);
             records.push(record);
         }
     }

@@ -1,9 +1,9 @@
 //! Small packets past rules: 65536 flows of UDP, which the kernel makes.
 
-use super::lists::Peer;
+use super::rules::Peer;
 use super::{Plan, load};
-use crate::bench::io::meter::Sample;
-use crate::bench::io::veth::Bed;
+use crate::io::meter::Sample;
+use crate::io::veth::Bed;
 use std::path::Path;
 use std::time::Instant;
 

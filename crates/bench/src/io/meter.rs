@@ -1,6 +1,6 @@
 //! How much of its core somebody had, and how long it had to wait for others.
 
-use crate::bench::measure;
+use crate::measure;
 use std::fs::read_to_string;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ const DISTURBED: f64 = 0.03;
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::bench) struct Sample {
+pub(crate) struct Sample {
     /// Million packets a second of processor time.
-    pub(in crate::bench) mpps: f64,
+    pub(crate) mpps: f64,
     /// Whether others used the cores too.
-    pub(in crate::bench) disturbed: bool,
+    pub(crate) disturbed: bool,
 }
 
 /// In how many parts a run is measured.
@@ -53,13 +53,13 @@ fn upper(mut rates: Vec<f64>) -> f64 {
 
 /// The middle rate of several runs, and how many of them had their cores to
 /// themselves.
-pub(in crate::bench) fn middle(samples: &[Sample]) -> (f64, usize) {
+pub(crate) fn middle(samples: &[Sample]) -> (f64, usize) {
     measure::middle(samples.iter().map(|sample| (sample.mpps, !sample.disturbed)))
 }
 
 /// Threads whose time is counted together.
 #[derive(Clone, Default, Debug)]
-pub(in crate::bench) struct Meter {
+pub(crate) struct Meter {
     /// Folders of threads in `/proc`.
     threads: Vec<PathBuf>,
     /// Folders with the folders of all threads of a process.
@@ -82,7 +82,7 @@ pub(super) struct Shares {
     /// What share of a core was had or waited for; no more than one, which is all there is.
     wanted: f64,
     /// Whether others had it too.
-    pub(in crate::bench) disturbed: bool,
+    pub(crate) disturbed: bool,
 }
 
 impl Meter {

@@ -1,10 +1,10 @@
 //! A TCP transfer past rules: `iperf3` from one host to another.
 
-use super::lists::Peer;
+use super::rules::Peer;
 use super::{Plan, load};
-use crate::bench::io::cores;
-use crate::bench::io::veth::{pin_receiver, set_threaded};
-use crate::bench::measure::middle;
+use crate::io::cores;
+use crate::io::veth::{pin_receiver, set_threaded};
+use crate::measure::middle;
 use castanet_lab::{Lab, Namespace, Port, Process};
 use std::path::Path;
 use std::time::Duration;

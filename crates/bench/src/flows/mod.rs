@@ -14,42 +14,45 @@ use tables::{Map, Subject, Table};
 
 /// One line of the table.
 #[derive(Serialize)]
-pub(crate) struct Record {
+pub struct Record {
     /// What is done.
-    pub(crate) case: &'static str,
+    pub case: &'static str,
     /// Flows in all tables together.
-    pub(crate) flows: usize,
+    pub flows: usize,
     /// Workers, each with a table of its own.
-    pub(crate) workers: usize,
+    pub workers: usize,
     /// Nanoseconds of processor time for a flow.
-    pub(crate) ns: f64,
+    pub ns: f64,
     /// The same in ticks of the time-stamp counter.
-    pub(crate) cycles: f64,
+    pub cycles: f64,
     /// The longest that a burst of 32 took, in microseconds.
-    pub(crate) longest_us: f64,
+    pub longest_us: f64,
     /// Bytes for a flow, beside what is kept of it.
-    pub(crate) bytes: f64,
+    pub bytes: f64,
     /// What it is compared with.
-    pub(crate) reference: &'static str,
+    pub reference: &'static str,
     /// Its nanoseconds.
-    pub(crate) reference_ns: f64,
+    pub reference_ns: f64,
     /// Its longest burst.
-    pub(crate) reference_longest_us: f64,
+    pub reference_longest_us: f64,
 }
 
 /// How much to measure.
-pub(crate) struct Plan {
-    pub(crate) flows: Vec<usize>,
-    pub(crate) workers: Vec<usize>,
-    pub(crate) rounds: usize,
+pub struct Plan {
+    /// Flows in all tables together, for each case.
+    pub flows: Vec<usize>,
+    /// Numbers of workers, for each case.
+    pub workers: Vec<usize>,
+    /// Runs of each side.
+    pub rounds: usize,
     /// How long one case runs at least.
-    pub(crate) time: Duration,
+    pub time: Duration,
 }
 
 /// What is done to a table, in this order.
 const CASES: [&str; 5] = ["insert", "find", "find-one", "absent", "expire"];
 /// Flows that are asked for together.
-pub(crate) const BURST: usize = 32;
+const BURST: usize = 32;
 
 /// What one case has cost one worker.
 #[derive(Clone, Copy)]
@@ -66,7 +69,7 @@ struct Run {
 }
 
 /// Measures each size by each number of workers, and says what it found.
-pub(crate) fn run(plan: &Plan, told: &mut dyn FnMut(&Record)) -> Vec<Record> {
+pub fn run(plan: &Plan, on_record: &mut dyn FnMut(&Record)) -> Vec<Record> {
     let ticks = ticks_per_ns();
     let mut records = Vec::new();
     for &flows in &plan.flows {
@@ -91,7 +94,7 @@ pub(crate) fn run(plan: &Plan, told: &mut dyn FnMut(&Record)) -> Vec<Record> {
                     reference_ns: reference.0,
                     reference_longest_us: reference.1,
                 };
-                told(&record);
+                on_record(&record);
                 records.push(record);
             }
         }

@@ -6,7 +6,7 @@ mod live;
 mod sets;
 
 use super::measure::middle;
-use crate::library::{library, rooms};
+use castanet_engine::class::Library;
 use castanet_engine::example::{Measured, Pulse, cost_of};
 use castanet_middlebox::headers::Headers;
 use castanet_middlebox::language::{Command, commands};
@@ -20,55 +20,55 @@ use std::time::{Duration, Instant};
 
 use filters::filters;
 use live::live;
-pub(crate) use sets::{Set, sets};
+use sets::{Set, sets};
 
 /// One line of the table.
 #[derive(Serialize)]
-pub(crate) struct Record {
+pub struct Record {
     /// The set of rules.
-    pub(crate) case: &'static str,
+    pub case: &'static str,
     /// Rules in it.
-    pub(crate) rules: usize,
+    pub rules: usize,
     /// Flows in the traffic.
-    pub(crate) flows: usize,
+    pub flows: usize,
     /// Different masks in the table.
-    pub(crate) masks: usize,
+    pub masks: usize,
     /// Ticks of the time-stamp counter a packet, for the whole element.
-    pub(crate) cycles: f64,
+    pub cycles: f64,
     /// Nanoseconds a packet.
-    pub(crate) ns: f64,
+    pub ns: f64,
     /// Whether there was a time at which the core was at full speed; these are of that.
-    pub(crate) undisturbed: bool,
+    pub undisturbed: bool,
     /// Rules that were about a packet, in the mean.
-    pub(crate) hits: f64,
+    pub hits: f64,
     /// Milliseconds to read and learn the rules from a text.
-    pub(crate) load_ms: f64,
+    pub load_ms: f64,
     /// Microseconds until one more rule is in force, in the middle of many.
-    pub(crate) insert_us: Option<f64>,
+    pub insert_us: Option<f64>,
     /// Microseconds until it has gone again.
-    pub(crate) remove_us: Option<f64>,
+    pub remove_us: Option<f64>,
     /// Changes a second while packets flow, each in force when it is answered.
-    pub(crate) live_changes: Option<f64>,
+    pub live_changes: Option<f64>,
     /// How many packets go on meanwhile, of as many as without changes.
-    pub(crate) live_rate: Option<f64>,
+    pub live_rate: Option<f64>,
     /// What a classifier does with packets, and why.
-    pub(crate) matcher: Option<String>,
+    pub matcher: Option<String>,
     /// What it is compared with.
-    pub(crate) reference: &'static str,
+    pub reference: &'static str,
     /// Its nanoseconds for a packet.
-    pub(crate) reference_ns: f64,
+    pub reference_ns: f64,
 }
 
 /// How much to measure.
-pub(crate) struct Plan {
+pub struct Plan {
     /// The cases; all of them if it is empty.
-    pub(crate) cases: Vec<String>,
+    pub cases: Vec<String>,
     /// The most rules.
-    pub(crate) most: usize,
+    pub most: usize,
     /// How many flows.
-    pub(crate) flows: usize,
+    pub flows: usize,
     /// How long each case is measured.
-    pub(crate) time: Duration,
+    pub time: Duration,
 }
 
 /// Rules that are asked one by one, at most, for one comparison.
@@ -77,25 +77,29 @@ const ASKED: usize = 20_000_000;
 const CHANGES: usize = 101;
 
 /// Measures every case; `tell` hears of each record as it is made.
-pub(crate) fn run(plan: &Plan, tell: &mut dyn FnMut(&Record)) -> Result<Vec<Record>, String> {
+pub fn run(
+    plan: &Plan,
+    library: &Library,
+    on_record: &mut dyn FnMut(&Record),
+) -> Result<Vec<Record>, String> {
     let mut records = Vec::new();
     let wanted = |case| plan.cases.is_empty() || plan.cases.iter().any(|it| it == case);
     let mut add = |case, count, record: Result<Record, String>| {
         let record = record.map_err(|error| format!("{case} {count}: {error}"))?;
-        tell(&record);
+        on_record(&record);
         records.push(record);
         Ok::<(), String>(())
     };
     for set in sets(plan.most).iter().filter(|set| wanted(set.case)) {
-        add(set.case, set.count, measure(set, plan))?;
+        add(set.case, set.count, measure(set, plan, library))?;
     }
     for filter in filters(plan.most).iter().filter(|filter| wanted(filter.case())) {
-        add(filter.case(), filter.count(), filter.measure(plan))?;
+        add(filter.case(), filter.count(), filter.measure(plan, library))?;
     }
     Ok(records)
 }
 
-fn measure(set: &Set, plan: &Plan) -> Result<Record, String> {
+fn measure(set: &Set, plan: &Plan, library: &Library) -> Result<Record, String> {
     let text = set.text();
     let started = Instant::now();
     let active_rules = ActiveRules::new(RuleSet::new(parsed(&text)?));
@@ -108,8 +112,8 @@ fn measure(set: &Set, plan: &Plan) -> Result<Record, String> {
     let (insert_us, remove_us) = changed(&mut matcher, active_rules, set)?;
     drop(matcher);
     let file = Scratch::of(&text)?;
-    let Measured { cycles, ns, undisturbed, .. } = element(&file.0, &packets, plan)?;
-    let live = live(&file.0, set.count, &set.rule(set.count), plan.time)?;
+    let Measured { cycles, ns, undisturbed, .. } = element(&file.0, &packets, plan, library)?;
+    let live = live(&file.0, set.count, &set.rule(set.count), plan.time, library)?;
     Ok(Record {
         case: set.case,
         rules: set.count,
@@ -216,11 +220,14 @@ impl Drop for Scratch {
 }
 
 /// The whole element, in bursts of 32.
-fn element(file: &Path, packets: &[String], plan: &Plan) -> Result<Measured, String> {
+fn element(
+    file: &Path,
+    packets: &[String],
+    plan: &Plan,
+    library: &Library,
+) -> Result<Measured, String> {
     let mut example = format!("in -> m :: Middlebox(FILE {}) -> out\n", file.display());
     packets.iter().for_each(|packet| example += &format!("> in {packet}\n"));
-    let rooms = rooms();
-    let mut classes = rooms.iter().flat_map(|(_, classes)| classes.iter());
-    let class = classes.find(|class| class.spec.class == "Middlebox").ok_or("no Middlebox")?;
-    cost_of(class, &example, &library(), plan.time)
+    let class = library.get("Middlebox").ok_or("no Middlebox")?;
+    cost_of(class, &example, library, plan.time)
 }

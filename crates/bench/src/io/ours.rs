@@ -2,7 +2,7 @@
 
 use super::cores;
 use super::meter::Meter;
-use crate::bench::router;
+use crate::router;
 use castanet_lab::{Command, Process};
 use serde_json::Value;
 use std::sync::mpsc::{Receiver, channel};
@@ -37,7 +37,7 @@ impl Between {
 }
 
 /// A running `castanet run`.
-pub(in crate::bench) struct Castanet {
+pub(crate) struct Castanet {
     process: Process,
     looks: Receiver<f64>,
 }
@@ -92,7 +92,7 @@ impl Castanet {
     }
 
     /// Its time.
-    pub(in crate::bench) fn meter(&self) -> Meter {
+    pub(crate) fn meter(&self) -> Meter {
         Meter::default().process(self.process.id())
     }
 }

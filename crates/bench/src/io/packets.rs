@@ -1,6 +1,6 @@
 //! The packets that peers send, as a capture.
 
-use crate::bench::traffic::{Frames, frames};
+use crate::traffic::{Frames, frames};
 use std::path::Path;
 
 /// Writes the traffic of `castanet bench router` as a capture.

@@ -7,24 +7,24 @@ use std::path::Path;
 
 /// The cores of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::bench) struct Cores {
+pub(crate) struct Cores {
     /// For whoever forwards.
-    pub(in crate::bench) forward: usize,
+    pub(crate) forward: usize,
     /// For whoever makes packets and takes them back, if there is another.
-    pub(in crate::bench) feed: Option<usize>,
+    pub(crate) feed: Option<usize>,
 }
 
 impl Cores {
     /// The first two that this process may use; not two halves of one, if
     /// there is a choice.
-    pub(in crate::bench) fn choose() -> Cores {
+    pub(crate) fn choose() -> Cores {
         let cores = allowed();
         let forward = cores.first().copied().unwrap_or(0);
         Cores { forward, feed: second(&cores, &halves(forward)) }
     }
 
     /// The core of whoever feeds.
-    pub(in crate::bench) fn feed(&self) -> Result<usize, String> {
+    pub(crate) fn feed(&self) -> Result<usize, String> {
         self.feed.ok_or_else(|| "it takes two cores".to_owned())
     }
 }
@@ -51,7 +51,7 @@ fn list(text: &str) -> Vec<usize> {
 }
 
 /// Keeps a thread on a core: of 0, the calling one.
-pub(in crate::bench) fn pin(thread: i32, core: usize) -> Result<(), String> {
+pub(crate) fn pin(thread: i32, core: usize) -> Result<(), String> {
     let mut one = CpuSet::new();
     one.set(core)
         .and_then(|()| sched_setaffinity(Pid::from_raw(thread), &one))
@@ -59,7 +59,7 @@ pub(in crate::bench) fn pin(thread: i32, core: usize) -> Result<(), String> {
 }
 
 /// Does something on a core; processes that it starts stay there.
-pub(in crate::bench) fn on<T>(core: usize, run: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn on<T>(core: usize, run: impl FnOnce() -> T) -> Result<T, String> {
     let this = Pid::from_raw(0);
     let before = sched_getaffinity(this).map_err(|error| error.to_string())?;
     pin(0, core)?;

@@ -1,6 +1,6 @@
 //! `castanet bench elements`: what a packet costs in each class.
 
-use crate::library::{library, rooms};
+use castanet_engine::class::{Class, Library};
 use castanet_engine::example::{Measured, cost};
 use castanet_lang::nearest;
 use glob::Pattern;
@@ -9,31 +9,33 @@ use std::time::Duration;
 
 /// One line of the table.
 #[derive(Serialize)]
-pub(crate) struct Record {
+pub struct Record {
     /// The class.
-    pub(crate) class: &'static str,
+    pub class: &'static str,
     /// Its room.
-    pub(crate) room: &'static str,
+    pub room: &'static str,
     /// Which of the examples in its documentation was played, from 1.
-    pub(crate) example: Option<usize>,
+    pub example: Option<usize>,
     /// How many packets came to it, or were made by it.
-    pub(crate) packets: u64,
+    pub packets: u64,
     /// How many of them at once, in the mean.
-    pub(crate) burst: Option<f64>,
+    pub burst: Option<f64>,
     /// Ticks of the time-stamp counter a packet.
-    pub(crate) cycles: Option<f64>,
+    pub cycles: Option<f64>,
     /// Nanoseconds a packet.
-    pub(crate) ns: Option<f64>,
+    pub ns: Option<f64>,
     /// Whether there was a time at which the core was at full speed; these are of that.
-    pub(crate) undisturbed: Option<bool>,
+    pub undisturbed: Option<bool>,
     /// Why it was not measured.
-    pub(crate) reason: Option<String>,
+    pub reason: Option<String>,
 }
 
 /// The classes that one of the patterns fits, or all if there are none, with
 /// their rooms; a pattern that fits none is an error.
-pub(crate) fn chosen(patterns: &[String]) -> Result<Vec<Chosen>, String> {
-    let rooms = rooms();
+pub fn select(
+    rooms: &[(&'static str, &'static [Class])],
+    patterns: &[String],
+) -> Result<Vec<RoomClass>, String> {
     let every = || rooms.iter().flat_map(|(room, all)| all.iter().map(move |class| (*room, class)));
     let globs = patterns.iter().map(|text| {
         let glob = Pattern::new(text).map_err(|e| format!("`{text}` is no pattern: {e}"))?;
@@ -52,10 +54,10 @@ pub(crate) fn chosen(patterns: &[String]) -> Result<Vec<Chosen>, String> {
 }
 
 /// A room and a class in it.
-pub(crate) type Chosen = (&'static str, &'static castanet_engine::class::Class);
+pub type RoomClass = (&'static str, &'static Class);
 
 /// Measures a class for about as long as `time`.
-pub(crate) fn measure((room, class): Chosen, time: Duration) -> Record {
+pub fn measure((room, class): RoomClass, library: &Library, time: Duration) -> Record {
     let record = Record {
         class: class.spec.class,
         room,
@@ -67,7 +69,7 @@ pub(crate) fn measure((room, class): Chosen, time: Duration) -> Record {
         undisturbed: None,
         reason: None,
     };
-    match cost(class, &library(), time) {
+    match cost(class, library, time) {
         Ok(Measured { example, packets, burst, cycles, ns, undisturbed }) => Record {
             example: Some(example),
             packets,

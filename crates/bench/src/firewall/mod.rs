@@ -1,62 +1,62 @@
 //! `castanet bench firewall`: rules by the thousand, beside those that Linux has for them.
 
-mod lists;
 mod packets;
+mod rules;
 mod transfer;
 
 use super::io::cores::Cores;
 use castanet_lab::{Lab, require};
-use lists::Peer;
+use rules::Peer;
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Who follows rules, or none.
-pub(crate) const PEERS: [&str; 6] =
+pub const PEERS: [&str; 6] =
     ["castanet", "nft-set", "nft", "iptables-nft", "iptables-legacy", "forwarding"];
 
 /// The numbers of rules, where nobody says otherwise.
-pub(crate) const RULES: [usize; 4] = [10, 1000, 10_000, 100_000];
+pub const RULES: [usize; 4] = [10, 1000, 10_000, 100_000];
 
 /// How much to measure.
-pub(crate) struct Plan {
+pub struct Plan {
     /// Who is measured; all of them if it is empty.
-    pub(crate) peers: Vec<String>,
+    pub peers: Vec<String>,
     /// Numbers of rules.
-    pub(crate) rules: Vec<usize>,
+    pub rules: Vec<usize>,
     /// Runs of each.
-    pub(crate) rounds: usize,
+    pub rounds: usize,
     /// How long one run is.
-    pub(crate) time: Duration,
+    pub time: Duration,
     /// How long one of `iperf3` is, in seconds; none at 0.
-    pub(crate) seconds: u64,
+    pub seconds: u64,
     /// How long rules may take to be loaded.
-    pub(crate) patience: Duration,
+    pub patience: Duration,
 }
 
 /// One peer with so many rules.
 #[derive(Serialize)]
-pub(crate) struct Record {
+pub struct Record {
     /// Who follows them.
-    pub(crate) peer: &'static str,
+    pub peer: &'static str,
     /// How many there are.
-    pub(crate) rules: usize,
+    pub rules: usize,
     /// How long they took to load, in seconds; with Castanet's own start.
-    pub(crate) load_seconds: Option<f64>,
+    pub load_seconds: Option<f64>,
     /// Million packets of 64 bytes a second of the core's time.
-    pub(crate) mpps: Option<f64>,
+    pub mpps: Option<f64>,
     /// What `iperf3` brings through, in gigabits a second.
-    pub(crate) gbits: Option<f64>,
+    pub gbits: Option<f64>,
     /// Why something is missing.
-    pub(crate) missing: Option<String>,
+    pub missing: Option<String>,
     /// Runs of small packets.
-    pub(crate) rounds: usize,
+    pub rounds: usize,
     /// How many of them had their cores to themselves.
-    pub(crate) undisturbed: usize,
+    pub undisturbed: usize,
 }
 
 /// Measures everybody who is wanted, with each number of rules.
-pub(crate) fn run(plan: &Plan, progress: &mut dyn FnMut(&str)) -> Result<Vec<Record>, String> {
+pub fn run(plan: &Plan, progress: &mut dyn FnMut(&str)) -> Result<Vec<Record>, String> {
     require(&["ethtool", "ip", "iperf3"]).map_err(|error| error.to_string())?;
     let cores = Cores::choose();
     let feed = cores.feed()?;

@@ -2,7 +2,7 @@
 
 use super::sets::{Kind, Set, Subject, prefix};
 use super::{ASKED, Plan, Record};
-use crate::library::{library, rooms};
+use castanet_engine::class::Library;
 use castanet_engine::example::{Measured, cost_of};
 use castanet_kit::classify::{Pattern, Program, Rule};
 use castanet_packet::Packet;
@@ -103,7 +103,7 @@ impl Filter {
     }
 
     /// Measures the element, and the same patterns as tests.
-    pub(super) fn measure(&self, plan: &Plan) -> Result<Record, String> {
+    pub(super) fn measure(&self, plan: &Plan, library: &Library) -> Result<Record, String> {
         let arguments = self.arguments();
         let started = Instant::now();
         let rules = self.rules(&arguments)?;
@@ -114,7 +114,7 @@ impl Filter {
         let (masks, matcher) = (program.masks(), program.matcher());
         drop((program, rules));
         let Measured { cycles, ns, undisturbed, .. } =
-            self.element(&arguments, &packets, plan.time)?;
+            self.element(&arguments, &packets, plan.time, library)?;
         Ok(Record {
             case: self.set.case,
             rules: self.set.count,
@@ -171,27 +171,26 @@ impl Filter {
         arguments: &[String],
         packets: &[String],
         time: Duration,
+        library: &Library,
     ) -> Result<Measured, String> {
         let outputs = if self.class == "IPFilter" { 1 } else { arguments.len() };
         let mut example = format!("in -> c :: {}({})\n", self.class, arguments.join(", "));
         (0..outputs).for_each(|output| example += &format!("c[{output}] -> out\n"));
         packets.iter().for_each(|packet| example += &format!("> in {packet}\n"));
-        let rooms = rooms();
-        let mut classes = rooms.iter().flat_map(|(_, classes)| classes.iter());
-        let class = classes.find(|class| class.spec.class == self.class);
-        cost_of(class.ok_or("no such class")?, &example, &library(), time)
+        let class = library.get(self.class).ok_or("no such class")?;
+        cost_of(class, &example, library, time)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::filters;
+    use super::{Program, filters};
 
     #[test]
     fn elements_say_what_their_tests_say() {
         for filter in filters(200) {
             let rules = filter.rules(&filter.arguments()).unwrap();
-            let program = castanet_kit::classify::Program::compile(&rules);
+            let program = Program::compile(&rules);
             let packets: Vec<String> = (0..500).map(|flow| filter.packet(flow * 7)).collect();
             let (hits, _) = filter.compared(&program, &rules, &packets).unwrap();
             assert!(hits > 0.9, "{} {}: {hits}", filter.case(), filter.count());

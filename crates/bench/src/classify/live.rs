@@ -1,7 +1,8 @@
 //! Rules that come and go while packets flow.
 
-use crate::bench::measure::{are_calm, middle};
-use crate::bench::router::{build, count, run_counted};
+use crate::measure::{are_calm, middle};
+use crate::router::{build, count, run_counted};
+use castanet_engine::class::Library;
 use castanet_engine::router::Router;
 use std::path::Path;
 use std::time::Duration;
@@ -27,7 +28,13 @@ const FEW: usize = 3;
 /// A worker that replays packets through the rules of a file, and a script that adds `rule`
 /// behind all `rules` and deletes it again, thousands of times a second. By the clock: what
 /// the script's core does is nobody's loss.
-pub(super) fn live(file: &Path, rules: usize, rule: &str, time: Duration) -> Result<Live, String> {
+pub(super) fn live(
+    file: &Path,
+    rules: usize,
+    rule: &str,
+    time: Duration,
+    library: &Library,
+) -> Result<Live, String> {
     let packets = format!(
         "ring :: BenchRing({FRAMES}) -> m :: Middlebox(FILE {}) -> ring;\n",
         file.display()
@@ -37,8 +44,8 @@ pub(super) fn live(file: &Path, rules: usize, rule: &str, time: Duration) -> Res
         rules + 1
     );
     let time = (time / PART).max(SHORTEST);
-    let mut calm = build(&packets, FRAMES, 1, true)?;
-    let mut changing = build(&(packets + &script), FRAMES, 1, true)?;
+    let mut calm = build(&packets, FRAMES, 1, true, library)?;
+    let mut changing = build(&(packets + &script), FRAMES, 1, true, library)?;
     let rounds = if time > SHORTEST { ROUNDS } else { FEW };
     let (mut alone, mut meanwhile, mut changes) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds {

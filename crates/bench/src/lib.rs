@@ -1,0 +1,21 @@
+//! Benchmarks of Castanet. Each measures its reference in turn with itself, on the same machine.
+//!
+//! Nothing here prints: a function `run` returns its records and passes each one to a callback as
+//! soon as it is measured. Benchmarks of element graphs take the caller's library of classes.
+//! Some benchmarks start the running program again (`std::env::current_exe`), which must be
+//! `castanet` with its commands `run` and `middlebox`.
+#![forbid(unsafe_code)]
+
+mod bench_ring;
+mod bench_source;
+pub mod classify;
+pub mod elements;
+pub mod firewall;
+pub mod flows;
+mod fused;
+pub mod io;
+mod measure;
+pub mod models;
+pub mod router;
+pub mod shared;
+mod traffic;
