@@ -184,6 +184,7 @@ fn hold_a_lab() {
     let mut sleeper = ns.command("sh").args(["-c", "echo $$; exec sleep 300"]).spawn().unwrap();
     sleeper.wait_for("\n", Duration::from_secs(5)).unwrap();
     println!("holding {} {}", ns.name(), sleeper.stdout().trim());
+    // The process lives until the test that has started it sends a signal.
     std::thread::sleep(Duration::from_secs(60));
 }
 

@@ -132,9 +132,31 @@ fn held_back(path: &std::path::Path) -> Killed {
         assert!(begun.elapsed() < PATIENCE, "nobody listens");
         std::thread::sleep(Duration::from_millis(10));
     }
-    // Until the pipe is full.
-    std::thread::sleep(Duration::from_secs(1));
+    // The control thread is blocked once it has filled the pipe: its processor time stands still.
+    wait_until_still("the control thread", || processor_time(child.0.id()));
     child
+}
+
+/// Waits until a value has not changed for half a second.
+fn wait_until_still<T: PartialEq>(name: &str, mut value: impl FnMut() -> T) {
+    const STILL: Duration = Duration::from_millis(500);
+    let begun = std::time::Instant::now();
+    let (mut last, mut since) = (value(), begun);
+    while since.elapsed() < STILL {
+        assert!(begun.elapsed() < PATIENCE, "{name} does not come to rest");
+        std::thread::sleep(Duration::from_millis(20));
+        let now = value();
+        if now != last {
+            (last, since) = (now, std::time::Instant::now());
+        }
+    }
+}
+
+/// Ticks of processor time that a process has had in user mode and in the kernel (proc(5)).
+fn processor_time(process: u32) -> [String; 2] {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    let mut fields = stat.rsplit(") ").next().unwrap().split(' ').skip(11);
+    [(); 2].map(|()| fields.next().unwrap().to_owned())
 }
 
 /// The most memory that a process had, in bytes (`VmHWM` of proc(5)).
@@ -166,8 +188,8 @@ fn commands_that_wait_to_be_answered_have_a_bound() {
         .into_iter()
         .flat_map(|path| (0..20).map(|_| ask(path.to_path_buf())))
         .collect();
-    // What would be read is, in this time.
-    std::thread::sleep(Duration::from_secs(3));
+    // The process reads what it may of the commands and then waits for the control thread.
+    wait_until_still("the process", || (processor_time(child.0.id()), peak(child.0.id())));
     let mut small = connect(&path);
     small.write_all(b"READ m.class\nQUIT\n").unwrap();
     assert!(clients.iter().all(|client| !client.is_finished()));

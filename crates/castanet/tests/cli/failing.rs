@@ -214,6 +214,7 @@ fn a_blocked_standard_error_keeps_nobody_from_the_end() {
         "Script(label again, read nobody.there, wait 1us, goto again)",
     ] {
         let mut child = run(config);
+        // Time to fill the pipe, which nothing reports; ended earlier, the program ends all the same.
         std::thread::sleep(Duration::from_millis(500));
         terminate(&child);
         assert!(ended(&mut child).is_some(), "{config}");
@@ -228,6 +229,7 @@ fn a_blocked_standard_output_keeps_nobody_from_the_end() {
         "Script(label again, print \"some words and more\", wait 10us, goto again)",
     ] {
         let mut child = run(config);
+        // Time to fill the pipe, which nothing reports; ended earlier, the program ends all the same.
         std::thread::sleep(Duration::from_millis(500));
         terminate(&child);
         assert!(ended(&mut child).is_some(), "{config}");

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixDatagram, UnixStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Ends of configurations whose last element is refused, after all others have been initialized:
 /// because it cannot be, because it names a handler of nobody, and because its program cannot begin.
@@ -334,9 +334,16 @@ fn files_that_are_read_go_on_where_they_are() {
     let mut it = run("rs-dump", &[], &named);
     refuse(&mut it, &named, &other, |it| {
         let before: u64 = it.client.read("c.count").parse().unwrap();
-        std::thread::sleep(Duration::from_millis(50));
-        let now: u64 = it.client.read("c.count").parse().unwrap();
-        assert!(now > before && now < 400, "{before} {now}");
+        let began = Instant::now();
+        let now = loop {
+            let now: u64 = it.client.read("c.count").parse().unwrap();
+            if now > before {
+                break now;
+            }
+            assert!(began.elapsed() < PATIENCE, "the count stays at {before}");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        assert!(now < 400, "{before} {now}");
     });
     it.client.wait_for("c.count", "400");
     it.end();

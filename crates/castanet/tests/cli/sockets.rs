@@ -228,6 +228,7 @@ fn tables_say_who_may_come_in() {
 #[test]
 fn a_worker_without_traffic_sleeps() {
     let (mut process, port) = at_port("s :: Socket(UDP, 127.0.0.1, 0) -> Print(heard) -> Discard");
+    // The test is about processor time in a period, so it sleeps: first while the router starts.
     std::thread::sleep(Duration::from_millis(500));
     let before = process.cpu_time();
     std::thread::sleep(Duration::from_millis(500));

@@ -376,6 +376,7 @@ fn an_idle_port_costs_little_and_loses_nothing_when_packets_come() {
     command.args(["run", "--quiet", "--dpdk", &options, "-e", config]);
     command.args(["--handler", "c.count", "--handler", "f.hw_dropped"]);
     let child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    // The test is about processor time in a period without packets, so it sleeps.
     std::thread::sleep(Duration::from_millis(800));
     let before = cpu_time(child.id());
     std::thread::sleep(Duration::from_secs(2));

@@ -103,7 +103,7 @@ fn a_peer_may_come_late_die_and_come_back() {
     let handlers = ["all.count", "t.count", "t.dropped"];
     let mut client = castanet(&near, config, &handlers).spawn().unwrap();
     client.wait_for("castanet: running", PATIENCE).unwrap();
-    // It has been running for a while before there is anybody to talk to.
+    // Time is tested here: the client runs for a while before it has a peer.
     std::thread::sleep(Duration::from_millis(500));
     let mut server = echo(&far);
     client.wait_for("first", PATIENCE).unwrap();
@@ -185,6 +185,7 @@ fn a_port_s_interrupt_wakes_who_sleeps_until_then() {
         let castanet = answers(&host, looking, "");
         ping(&host);
         let before = sleeps(castanet.id());
+        // The test counts how often a worker wakes in a second.
         std::thread::sleep(Duration::from_secs(1));
         let slept = sleeps(castanet.id()) - before;
         ping(&host);
@@ -206,7 +207,7 @@ fn who_sleeps_until_an_interrupt_wakes_after_the_port_was_set_up_anew() {
         writeq hotconfig \"FromDPDKDevice(0, QUEUE 1) -> Discard\", print \"so\")";
     let mut castanet = answers(&host, ", RX_INTR 0", script);
     castanet.wait_for("so", PATIENCE).unwrap();
-    // Longer than it goes on looking.
+    // Time is tested here: longer than the worker goes on polling.
     std::thread::sleep(Duration::from_millis(100));
     ping(&host);
     castanet.interrupt();

@@ -57,6 +57,7 @@ fn dpdk_under_full_load_keeps_its_memory_and_its_mbufs() {
         .spawn()
         .unwrap();
     router.wait_for("castanet: running", PATIENCE).unwrap();
+    // The test compares the memory at two times.
     std::thread::sleep(Duration::from_secs(time) / 4);
     let before = router.memory();
     std::thread::sleep(Duration::from_secs(time) * 5 / 8);

@@ -99,7 +99,7 @@ fn ctrl_c_leaves_nothing_behind() {
         assert!(began.elapsed() < SOON, "{}", process.stderr());
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    // Well into a run.
+    // Time is tested here: the signal is to come in the middle of a run.
     std::thread::sleep(std::time::Duration::from_millis(700));
     process.interrupt();
     assert!(!process.wait(SOON).unwrap().success());

@@ -152,6 +152,7 @@ impl Keeper {
         assert_eq!((self.count(), self.added()), (1, added + 1));
         let (began, mut longest) = (last, Duration::ZERO);
         while began.elapsed() < Duration::from_secs(2 * UDP) {
+            // Time is tested here: the flow is used twice a second.
             std::thread::sleep(Duration::from_millis(500));
             let before = std::mem::replace(&mut last, self.does("udp"));
             longest = longest.max(before.elapsed());

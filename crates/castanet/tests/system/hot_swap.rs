@@ -97,8 +97,9 @@ fn generate(stop: &AtomicBool) -> std::io::Result<(u64, u64)> {
 }
 
 /// Sends everything back until told to stop; how many there were.
-fn echo(stop: &AtomicBool) -> std::io::Result<u64> {
+fn echo(stop: &AtomicBool, bound: &AtomicBool) -> std::io::Result<u64> {
     let socket = UdpSocket::bind(SERVER)?;
+    bound.store(true, Relaxed);
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
     let mut buffer = [0; 64];
     let mut count = 0;
@@ -287,8 +288,14 @@ fn swaps(name: &str, method: &'static str) {
     let (stop, stop_echo) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let words = |error: std::io::Error| error.to_string();
     let (theirs, ours) = (stop_echo.clone(), stop.clone());
-    let server = b.enter(move || Ok(echo(&theirs).map_err(words)));
-    std::thread::sleep(Duration::from_millis(200));
+    let bound = Arc::new(AtomicBool::new(false));
+    let is_bound = bound.clone();
+    let server = b.enter(move || Ok(echo(&theirs, &bound).map_err(words)));
+    let began = Instant::now();
+    while !is_bound.load(Relaxed) {
+        assert!(began.elapsed() < SOON, "the echo server has no socket");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let opened = Instant::now();
     let client = a.enter(move || Ok(generate(&ours).map_err(words)));
 

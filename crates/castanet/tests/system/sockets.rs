@@ -74,6 +74,7 @@ fn a_group_hears_all_its_members_but_nobody_himself() {
     third.finish(PATIENCE).unwrap();
     let mut silent = start(&b, &plain.replace("4000)", "4000, LOOP false)"));
     silent.wait_for("heard:    4 | 61616161", PATIENCE).unwrap();
+    // Time is tested here: four packets are sent meanwhile, none of which may come back.
     std::thread::sleep(Duration::from_millis(200));
     assert!(!silent.stderr().contains("63636363"));
 }

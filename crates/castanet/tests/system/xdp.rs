@@ -186,6 +186,7 @@ fn an_interface_that_is_removed_is_reported_once() {
     bed.reached();
     let process: &mut Process = bed.process.as_mut().unwrap();
     process.wait_for("FromDevice(lan3)", SOON).unwrap();
+    // Time is tested here: in a second and a half more reports would come, if there were any.
     std::thread::sleep(std::time::Duration::from_millis(2500));
     assert_eq!(process.stderr().matches("FromDevice(lan3)").count(), 1, "{}", process.stderr());
     process.interrupt();
