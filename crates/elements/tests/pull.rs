@@ -4,7 +4,9 @@
 mod common;
 
 use castanet_engine::router::Router;
-use common::{build, clean, number, run_until, run_until_count};
+use castanet_engine::worker::Console;
+use common::{build, build_with_console, clean, number, run_until, run_until_count};
+use std::sync::{Arc, Mutex};
 
 /// Three sources on two workers feed queues that a third empties through
 /// switches and schedulers. The rates leave the puller resting most of the
@@ -81,16 +83,52 @@ fn no_wake_up_is_lost_where_queues_are_full() {
     clean(router);
 }
 
-/// Packets that are pulled ahead of their turn are not forgotten when what they
-/// waited for never comes.
+/// Packets that the scheduler has pulled ahead of their turn are sent also when no packet comes
+/// on the other input any more.
 #[test]
-fn time_sorted_streams_come_out_in_order_and_whole() {
+fn time_sorted_streams_come_out_whole_while_packets_arrive() {
     let text = "a :: RatedSource(RATE 9000, LIMIT 2000) -> SetTimestamp -> qa :: Queue -> [0] t :: TimeSortedSched;
                 b :: RatedSource(RATE 4000, LIMIT 1000) -> SetTimestamp -> qb :: Queue -> [1] t;
                 t -> u :: Unqueue -> n :: Counter -> Discard; StaticThreadSched(a 0, b 1, u 2)";
     let mut router = build(text, 3);
     run_until_count(&mut router, "n.count", 3000);
     clean(router);
+}
+
+/// Keeps the lines that elements print.
+#[derive(Default)]
+struct Lines(Mutex<Vec<String>>);
+
+impl Console for Lines {
+    fn chatter(&self, text: &str) {
+        self.0.lock().unwrap().extend(text.lines().map(str::to_owned));
+    }
+    fn print(&self, text: &str) {
+        self.chatter(text);
+    }
+}
+
+/// The order holds for packets that are in the queues when the scheduler pulls, so the streams
+/// are complete before it begins.
+#[test]
+fn time_sorted_streams_come_out_in_order_and_whole() {
+    let text = "a :: RatedSource(RATE 9000, LIMIT 2000) -> SetTimestamp -> qa :: Queue(2000) -> [0] t :: TimeSortedSched;
+                b :: RatedSource(RATE 4000, LIMIT 1000) -> SetTimestamp -> qb :: Queue(1000) -> [1] t;
+                t -> u :: Unqueue(ACTIVE false) -> Print(TIMESTAMP true, CONTENTS NONE)
+                  -> n :: Counter -> Discard; StaticThreadSched(a 0, b 1, u 2)";
+    let lines = Arc::new(Lines::default());
+    let mut router = build_with_console(text, 3, lines.clone());
+    run_until(&mut router, |router| {
+        number(router, "qa.length") == 2000 && number(router, "qb.length") == 1000
+    });
+    router.write("u.active", "true").unwrap();
+    run_until_count(&mut router, "n.count", 3000);
+    clean(router);
+    let lines = lines.0.lock().unwrap();
+    // `SECONDS.MICROSECONDS:    LENGTH`, all of the same number of digits.
+    let times: Vec<&str> = lines.iter().map(|line| line.split(':').next().unwrap()).collect();
+    assert_eq!(times.len(), 3000);
+    assert!(times.is_sorted(), "packets left in another order than that of their time stamps");
 }
 
 #[test]

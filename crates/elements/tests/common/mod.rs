@@ -26,10 +26,25 @@ pub(crate) fn build_simulated(text: &str, workers: usize) -> Router {
     build_with(text, workers, true)
 }
 
+/// The same, with a console that gets what elements print.
+pub(crate) fn build_with_console(
+    text: &str,
+    workers: usize,
+    console: Arc<dyn Console + Send + Sync>,
+) -> Router {
+    let mut options = Options::new(console);
+    options.workers = workers;
+    build_with_options(text, &options)
+}
+
 fn build_with(text: &str, workers: usize, simulated: bool) -> Router {
+    build_with_options(text, &options(workers, simulated))
+}
+
+fn build_with_options(text: &str, options: &Options) -> Router {
     let mut router = None;
     read(text, &mut |graph, found| {
-        router = Router::build(graph, &library(), &options(workers, simulated), found);
+        router = Router::build(graph, &library(), options, found);
     })
     .unwrap_or_else(|wrong| panic!("{wrong}"));
     router.expect("was built without a fault")
