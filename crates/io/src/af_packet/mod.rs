@@ -1,8 +1,8 @@
-//! Any interface of the kernel, by packet sockets: `TPACKET_V3` rings in, `sendmmsg` out.
+//! Interfaces by packet sockets: receives from `TPACKET_V3` rings, sends with `sendmmsg`.
 
 mod options;
 
-pub use options::{Fanout, FanoutMode, Group, Method, Options};
+pub use options::{Fanout, FanoutGroup, FanoutMode, Method, Options};
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
@@ -11,7 +11,7 @@ use crate::interface::Interface;
 use crate::offload::VnetHeader;
 use crate::outlet;
 use crate::scratch::Scratch;
-use crate::sys::packet_socket::{CALL, PacketSocket, receive_one};
+use crate::sys::packet_socket::{MAX_BATCH, PacketSocket, receive_one};
 use crate::sys::rx_ring::{RingSize, RxRing};
 use crate::sys::tcx::IngressBlock;
 use castanet_packet::{Batch, Pool};
@@ -38,16 +38,16 @@ pub struct AfPacket {
     kernel_drops: Cell<u64>,
     options: Options,
     /// Keeps packets from the kernel's own stack as long as it is there.
-    block: Option<IngressBlock>,
+    ingress_block: Option<IngressBlock>,
 }
 
-/// How frames come in.
+/// The receive path.
 enum Receiver {
-    /// Not at all: the socket only sends.
+    /// None: the socket only sends.
     None,
     /// Through a ring.
     Ring(RxRing),
-    /// By a call each.
+    /// By one system call per frame.
     Socket(Scratch),
 }
 
@@ -59,7 +59,7 @@ impl AfPacket {
         Ok(it)
     }
 
-    /// As [`AfPacket::open`], but for what others notice.
+    /// As [`AfPacket::open`], but without the effects that others notice; see [`AfPacket::start`].
     pub fn prepare(name: &str, options: Options) -> Result<AfPacket, IoError> {
         let interface = Interface::find(name)?;
         let failed = |doing: &str| {
@@ -67,7 +67,7 @@ impl AfPacket {
             move |error| IoError::raw(doing, error)
         };
         let socket = PacketSocket::open(interface.index).map_err(failed("open a packet socket"))?;
-        prepare(&socket, &options).map_err(failed("set up a packet socket"))?;
+        configure(&socket, &options).map_err(failed("set up a packet socket"))?;
         let receiver = match options.method {
             Method::SendOnly => Receiver::None,
             Method::Ring => {
@@ -84,23 +84,32 @@ impl AfPacket {
         match &options.fanout {
             None => socket.bind(protocol).map_err(failed("bind a packet socket"))?,
             Some(fanout) => {
-                let join = |number| socket.bind_within(protocol, number, fanout.mode.number());
+                let join = |number| socket.bind_in_fanout(protocol, number, fanout.mode.number());
                 fanout.group.join(join).map_err(failed("join a fanout group"))?;
             }
         }
         let intake = Intake::new(interface.link(), options.device);
         let kernel_drops = Cell::new(0);
-        Ok(AfPacket { interface, receiver, socket, intake, kernel_drops, options, block: None })
+        Ok(AfPacket {
+            interface,
+            receiver,
+            socket,
+            intake,
+            kernel_drops,
+            options,
+            ingress_block: None,
+        })
     }
 
-    /// Takes what it was told to take from others.
+    /// Starts the effects that others notice: promiscuous mode, and the block of the kernel's own
+    /// stack.
     pub fn start(&mut self) -> Result<(), IoError> {
         if self.options.promiscuous {
             let doing = || format!("set promiscuous mode on {}", self.interface.name);
             self.socket.set_promiscuous().map_err(|error| IoError::raw(doing(), error))?;
         }
         if self.options.exclusive {
-            self.block = Some(block_kernel(&self.interface)?);
+            self.ingress_block = Some(block_kernel(&self.interface)?);
         }
         Ok(())
     }
@@ -111,8 +120,8 @@ impl AfPacket {
     }
 }
 
-/// Sets what must be set before the socket is bound.
-fn prepare(socket: &PacketSocket, options: &Options) -> io::Result<()> {
+/// Sets the options that must be set before the socket is bound.
+fn configure(socket: &PacketSocket, options: &Options) -> io::Result<()> {
     socket.set(libc::PACKET_VNET_HDR, 1)?;
     socket.set_buffer(true, SOCKET_BUFFER)?;
     if options.bypass_qdisc {
@@ -157,11 +166,11 @@ impl Device for AfPacket {
                 }
                 Receiver::Socket(scratch) => {
                     let socket = &self.socket;
-                    let got = scratch.receive(pool, |buffer, rest| {
+                    let received = scratch.receive(pool, |buffer, rest| {
                         let arrival = receive_one(socket, buffer, rest)?;
                         Ok((arrival, arrival.wire_len))
                     });
-                    match got {
+                    match received {
                         Ok((frame, arrival)) if wanted(arrival.kind) => {
                             let left = max - count;
                             count += frame.admit(&mut self.intake, pool, &arrival, batch, left);
@@ -186,7 +195,7 @@ impl Device for AfPacket {
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
         let socket = &self.socket;
         let sent = outlet::transmit(batch, &mut self.intake.stats, |packets| {
-            let packets = packets.iter().take(CALL);
+            let packets = packets.iter().take(MAX_BATCH);
             socket.send(packets.map(|packet| (VnetHeader::default(), packet.bytes())))
         });
         Ok(sent)
@@ -210,7 +219,7 @@ impl Device for AfPacket {
 
     fn describe(&self) -> String {
         let Interface { name, up, .. } = &self.interface;
-        let how = match self.receiver {
+        let method = match self.receiver {
             Receiver::None => "sends with sendmmsg".to_owned(),
             Receiver::Ring(_) => format!(
                 "receives from a TPACKET_V3 ring of {} blocks of {} KiB, sends with sendmmsg",
@@ -221,7 +230,7 @@ impl Device for AfPacket {
         };
         let qdisc = if self.options.bypass_qdisc { " past the queueing discipline" } else { "" };
         let down = if *up { "" } else { " (the interface is down)" };
-        format!("{name}: packet socket, works with any driver; {how}{qdisc}{down}")
+        format!("{name}: packet socket, works with any driver; {method}{qdisc}{down}")
     }
 }
 

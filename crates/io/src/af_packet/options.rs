@@ -1,4 +1,4 @@
-//! What can be chosen about a packet socket.
+//! Options of a packet socket.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ pub struct Options {
     /// cost of one where there is one (veth has none: 0.9 µs a packet either
     /// way), but then no other packet socket (`tcpdump`) sees it.
     pub bypass_qdisc: bool,
-    /// Which other sockets to share the interface's packets with.
+    /// The fanout group to join, if any.
     pub fanout: Option<Fanout>,
     /// The device number that received packets carry.
     pub device: u16,
@@ -55,24 +55,24 @@ pub enum Method {
 /// A group of sockets that share an interface's packets.
 #[derive(Clone, Debug)]
 pub struct Fanout {
-    /// Which.
-    pub group: Group,
-    /// Who gets which packet.
+    /// The group.
+    pub group: FanoutGroup,
+    /// The rule that distributes the packets.
     pub mode: FanoutMode,
 }
 
 /// A fanout group of this process, whose number the kernel finds when its
 /// first socket joins.
 #[derive(Clone, Default, Debug)]
-pub struct Group(Arc<Mutex<Option<u16>>>);
+pub struct FanoutGroup(Arc<Mutex<Option<u16>>>);
 
-impl PartialEq for Group {
-    fn eq(&self, other: &Group) -> bool {
+impl PartialEq for FanoutGroup {
+    fn eq(&self, other: &FanoutGroup) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Group {
+impl FanoutGroup {
     /// Has a socket join, by the group's number or as the first, which is to
     /// answer the number found.
     pub(super) fn join(&self, join: impl FnOnce(Option<u16>) -> io::Result<u16>) -> io::Result<()> {
@@ -82,7 +82,7 @@ impl Group {
     }
 }
 
-/// Who of a group gets which packet.
+/// The rule that distributes packets over a fanout group (`PACKET_FANOUT_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FanoutMode {
     /// By the flow's hash.

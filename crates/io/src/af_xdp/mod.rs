@@ -1,13 +1,14 @@
-//! Interfaces by `AF_XDP`: an XDP program hands packets over before the kernel's stack sees them.
+//! Interfaces by `AF_XDP`: an XDP program redirects packets before the kernel's stack sees them.
 
-mod code;
-mod for_host;
-pub mod minimal;
-mod passing;
+mod assembler;
+mod forward;
+mod host_filter;
+mod minimal_forwarder;
 mod port;
-mod reception;
+mod receiver;
 
-pub use for_host::ForHost;
+pub use host_filter::HostFilter;
+pub use minimal_forwarder::MinimalForwarder;
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
@@ -18,20 +19,20 @@ use crate::sys::{ethtool, netif};
 use castanet_packet::{Batch, Pool};
 use castanet_wire::Ethernet;
 use port::Port;
-use reception::{Claim, Reception};
+use receiver::{QueueClaim, Receiver};
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-/// What can be chosen about an interface.
+/// Options of an interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// The queues to receive from, if any. The kernel's own stack no longer
     /// sees what arrives there, but for what is chosen for it.
     pub receive: Option<Queues>,
     /// What the host goes on receiving from those queues.
-    pub for_host: Option<Arc<ForHost>>,
+    pub host_filter: Option<Arc<HostFilter>>,
     /// How many packets the driver is asked for at once, rather than it
     /// interrupting; 0 to leave it to interrupts.
     pub busy_poll: u32,
@@ -52,10 +53,10 @@ impl Default for Options {
     fn default() -> Options {
         let receive = Some(Queues::ALL);
         let (promiscuous, generic, timestamps) = (false, true, true);
-        let (for_host, busy_poll) = (None, 0);
+        let (host_filter, busy_poll) = (None, 0);
         Options {
             receive,
-            for_host,
+            host_filter,
             busy_poll,
             transmit: 0,
             promiscuous,
@@ -83,14 +84,14 @@ impl Queues {
 /// An interface: some of its queues to receive from, and one to send to.
 pub struct AfXdp {
     // The program goes before the sockets that it names.
-    reception: Option<Reception>,
+    receiver: Option<Receiver>,
     /// Until it starts.
-    claim: Option<Claim>,
+    claim: Option<QueueClaim>,
     port: Arc<Port>,
     intake: Intake,
     options: Options,
     /// Whether packets that were taken still wait to be sent.
-    unsent: bool,
+    tx_pending: bool,
     /// Whether the interface was down when we last sent.
     down: bool,
 }
@@ -110,27 +111,27 @@ impl AfXdp {
     /// As [`AfXdp::open`], but packets go where they went until it starts.
     pub fn prepare(name: &str, pool: &Pool, options: Options) -> Result<AfXdp, IoError> {
         let interface = Interface::find(name)?;
-        let requests = netif::Interface::new(name)
+        let ioctls = netif::IoctlSocket::new(name)
             .map_err(|error| IoError::new(format!("look up interface {name}"), error))?;
-        let queues = ethtool::receive_queues(&requests);
+        let queues = ethtool::rx_queues(&ioctls);
         let intake = Intake::new(interface.link(), options.device);
-        let senders = ethtool::transmit_queues(&requests);
-        let port = port::open(interface, requests, (queues, senders), pool)?;
-        let claim = options.receive.map(|it| Claim::new(&port, it, &options)).transpose()?;
-        let (reception, unsent, down) = (None, false, false);
-        Ok(AfXdp { reception, claim, port, intake, options, unsent, down })
+        let tx_queues = ethtool::tx_queues(&ioctls);
+        let port = port::open(interface, ioctls, (queues, tx_queues), pool)?;
+        let claim = options.receive.map(|it| QueueClaim::new(&port, it, &options)).transpose()?;
+        let (receiver, tx_pending, down) = (None, false, false);
+        Ok(AfXdp { receiver, claim, port, intake, options, tx_pending, down })
     }
 
     /// Receives from now on.
     pub fn start(&mut self) -> Result<(), IoError> {
-        let begun = self.claim.take().map(|claim| Reception::begin(claim, &self.options));
-        self.reception = begun.transpose()?;
+        let receiver = self.claim.take().map(|claim| Receiver::start(claim, &self.options));
+        self.receiver = receiver.transpose()?;
         Ok(())
     }
 
-    /// Says whether its queues may be claimed by others, which start when it has ended.
-    pub fn leave(&mut self, leaving: bool) {
-        self.reception.iter().for_each(|it| it.leave(leaving));
+    /// Sets whether other devices may claim its queues; they start after this one has ended.
+    pub fn set_retiring(&mut self, retiring: bool) {
+        self.receiver.iter().for_each(|it| it.set_retiring(retiring));
     }
 
     /// The interface as it was when opened.
@@ -139,49 +140,49 @@ impl AfXdp {
     }
 
     /// The lengths of packets that can go out here at all.
-    fn fit(&self) -> RangeInclusive<usize> {
-        Ethernet::LEN..=self.port.longest()
+    fn tx_lengths(&self) -> RangeInclusive<usize> {
+        Ethernet::LEN..=self.port.max_packet_len()
     }
 
-    /// Takes packets that cannot go out here off a batch.
+    /// Removes packets that are too short or too long from a batch, and counts them as errors.
     #[cold]
-    fn refuse(&mut self, batch: &mut Batch) {
+    fn drop_unsendable(&mut self, batch: &mut Batch) {
         // They could, if the MTU has been raised.
-        self.port.look_at_mtu();
-        let (fit, before) = (self.fit(), batch.len());
-        *batch = batch.drain().filter(|packet| fit.contains(&packet.len())).collect();
+        self.port.refresh_mtu();
+        let (tx_lengths, before) = (self.tx_lengths(), batch.len());
+        *batch = batch.drain().filter(|packet| tx_lengths.contains(&packet.len())).collect();
         self.intake.stats.tx_errors += (before - batch.len()) as u64;
     }
 
-    /// Where to send: a queue of its own where there are enough, else one
-    /// that workers share burst by burst.
-    fn outlet(&self) -> Option<&Socket> {
-        outlet(&self.port, &self.options)
+    /// The socket to send to: a queue of its own where there are enough queues, else one that
+    /// workers share burst by burst.
+    fn tx_socket(&self) -> Option<&Socket> {
+        tx_socket(&self.port, &self.options)
     }
 
     /// Sends what is waiting in the ring, as far as the kernel takes it.
-    fn push(&mut self) {
-        let Some(socket) = outlet(&self.port, &self.options) else { return };
-        let pushed = socket.push(&mut socket.sending());
-        self.note_push(pushed);
+    fn kick_tx(&mut self) {
+        let Some(socket) = tx_socket(&self.port, &self.options) else { return };
+        let kicked = socket.kick_tx(&mut socket.tx());
+        self.note_kick(kicked);
     }
 
     /// Notes whether the kernel has sent all that it was given.
-    fn note_push(&mut self, pushed: io::Result<bool>) {
-        self.down = pushed.is_err();
-        self.unsent = !pushed.unwrap_or(true);
+    fn note_kick(&mut self, kicked: io::Result<bool>) {
+        self.down = kicked.is_err();
+        self.tx_pending = !kicked.unwrap_or(true);
     }
 }
 
 impl Device for AfXdp {
     fn receive(&mut self, _: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
-        let Some(reception) = &mut self.reception else { return Ok(0) };
-        reception.receive(&mut self.intake, self.options.timestamps, batch, max)
+        let Some(receiver) = &mut self.receiver else { return Ok(0) };
+        receiver.receive(&mut self.intake, self.options.timestamps, batch, max)
     }
 
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
         if self.down {
-            self.push();
+            self.kick_tx();
         }
         if self.down {
             // Like any interface that is down it refuses packets, rather than
@@ -190,15 +191,15 @@ impl Device for AfXdp {
             batch.clear();
             return Ok(0);
         }
-        let fit = self.fit();
-        if !batch.iter().all(|packet| fit.contains(&packet.len())) {
-            self.refuse(batch);
+        let tx_lengths = self.tx_lengths();
+        if !batch.iter().all(|packet| tx_lengths.contains(&packet.len())) {
+            self.drop_unsendable(batch);
         }
-        let Some(socket) = self.outlet() else { return Ok(0) };
-        let mut sending = socket.sending();
-        sending.reclaim();
-        let (sent, bytes) = sending.send(batch);
-        drop(sending);
+        let Some(socket) = self.tx_socket() else { return Ok(0) };
+        let mut tx = socket.tx();
+        tx.reclaim();
+        let (sent, bytes) = tx.send(batch);
+        drop(tx);
         let stats = &mut self.intake.stats;
         stats.sent += sent as u64;
         stats.sent_bytes += bytes;
@@ -207,21 +208,21 @@ impl Device for AfXdp {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.push();
+        self.kick_tx();
         Ok(())
     }
 
     fn unsent(&self) -> bool {
-        self.unsent
+        self.tx_pending
     }
 
     fn starved(&self) -> bool {
-        self.reception.as_ref().is_some_and(Reception::is_starved)
+        self.receiver.as_ref().is_some_and(Receiver::is_starved)
     }
 
     fn fd(&self) -> Option<RawFd> {
-        let any = self.reception.as_ref().map(Reception::raw_fd);
-        any.or_else(|| self.outlet().map(Socket::raw_fd))
+        let rx_fd = self.receiver.as_ref().map(Receiver::raw_fd);
+        rx_fd.or_else(|| self.tx_socket().map(Socket::raw_fd))
     }
 
     fn no_frame(&self) -> u64 {
@@ -229,7 +230,7 @@ impl Device for AfXdp {
     }
 
     fn stats(&self) -> DeviceStats {
-        let kernel_drops = self.reception.as_ref().map_or(0, Reception::kernel_drops);
+        let kernel_drops = self.receiver.as_ref().map_or(0, Receiver::kernel_drops);
         DeviceStats { kernel_drops, ..self.intake.stats }
     }
 
@@ -244,18 +245,18 @@ impl Device for AfXdp {
             1 => ", one queue".to_owned(),
             n => format!(", {n} queues"),
         };
-        if self.port.segments {
+        if self.port.multi_buffer {
             text += ", packets in several frames";
         }
-        if let Some(reception) = &self.reception {
-            text += &reception.part();
+        if let Some(receiver) = &self.receiver {
+            text += &receiver.describe_queues();
             if self.options.busy_poll > 0 {
                 text += ", polled busily";
             }
-            if self.options.for_host.is_some() {
+            if self.options.host_filter.is_some() {
                 text += ", chosen packets left to the host";
             }
-            match reception.why_generic() {
+            match receiver.why_generic() {
                 None => text += ", XDP program in the driver",
                 Some(why) => text += &format!(", generic XDP program (in the driver {why})"),
             }
@@ -267,6 +268,6 @@ impl Device for AfXdp {
     }
 }
 
-fn outlet<'a>(port: &'a Port, options: &Options) -> Option<&'a Socket> {
-    port.sockets.get(options.transmit as usize % port.sending_queues().max(1))
+fn tx_socket<'a>(port: &'a Port, options: &Options) -> Option<&'a Socket> {
+    port.sockets.get(options.transmit as usize % port.tx_queues().max(1))
 }

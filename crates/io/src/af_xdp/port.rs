@@ -1,10 +1,11 @@
-//! Interfaces whose queues have sockets in this process, so that one side can receive while another sends.
+//! Interfaces whose queues have AF_XDP sockets in this process, so that one side can receive while
+//! another sends.
 
-use super::reception::Inlet;
+use super::receiver::RxClaims;
 use crate::error::IoError;
 use crate::interface::{self, Interface};
 use crate::sys::netif;
-use crate::sys::xsk::{self, Manner, Mode, Socket};
+use crate::sys::xsk::{self, BindMode, BindOptions, Socket};
 use castanet_packet::{Pool, PoolConfig};
 use std::collections::HashMap;
 use std::io;
@@ -12,62 +13,62 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Bytes of a link header with one VLAN tag, which the MTU does not count.
-pub(super) const LINK: usize = castanet_wire::Ethernet::LEN + castanet_wire::Vlan::LEN;
+pub(super) const LINK_HEADER: usize = castanet_wire::Ethernet::LEN + castanet_wire::Vlan::LEN;
 
 /// An interface with a socket on each of its queues.
 pub(super) struct Port {
     pub(super) interface: Interface,
     pub(super) pool: Pool,
     pub(super) sockets: Vec<Socket>,
-    /// Why packets are copied, if they are.
+    /// Reason for copy mode, if packets are copied.
     pub(super) why_copy: Option<String>,
     /// Whether packets may be longer than a frame, and lie in several.
-    pub(super) segments: bool,
+    pub(super) multi_buffer: bool,
     /// How many of the queues packets arrive in, and can be sent to.
     queues: (usize, usize),
-    inlet: Mutex<Inlet>,
-    requests: netif::Interface,
+    rx_claims: Mutex<RxClaims>,
+    ioctls: netif::IoctlSocket,
     /// The longest packet to send.
-    longest: AtomicUsize,
+    max_packet_len: AtomicUsize,
 }
 
 impl Port {
     /// How many queues packets arrive in.
-    pub(super) fn receiving_queues(&self) -> usize {
+    pub(super) fn rx_queues(&self) -> usize {
         self.queues.0
     }
 
     /// How many queues can be sent to.
-    pub(super) fn sending_queues(&self) -> usize {
+    pub(super) fn tx_queues(&self) -> usize {
         self.queues.1
     }
 
     /// Asks the kernel about the interface.
-    pub(super) fn requests(&self) -> &netif::Interface {
-        &self.requests
+    pub(super) fn ioctls(&self) -> &netif::IoctlSocket {
+        &self.ioctls
     }
 
     /// The longest packet to send: as long as the MTU allows, and has room in a
     /// frame.
-    pub(super) fn longest(&self) -> usize {
-        self.longest.load(Relaxed)
+    pub(super) fn max_packet_len(&self) -> usize {
+        self.max_packet_len.load(Relaxed)
     }
 
     /// Asks for the MTU again, which may have been changed since.
     #[cold]
-    pub(super) fn look_at_mtu(&self) {
+    pub(super) fn refresh_mtu(&self) {
         // Of an interface that is gone, or has another name now, nothing new
         // is to be learnt.
-        if self.requests.index().is_ok_and(|index| index == self.interface.index)
-            && let Ok(mtu) = self.requests.mtu()
+        if self.ioctls.index().is_ok_and(|index| index == self.interface.index)
+            && let Ok(mtu) = self.ioctls.mtu()
         {
-            self.longest.store(longest(mtu, &self.pool, self.segments), Relaxed);
+            self.max_packet_len.store(max_packet_len(mtu, &self.pool, self.multi_buffer), Relaxed);
         }
     }
 
-    /// Who receives.
-    pub(super) fn inlet(&self) -> MutexGuard<'_, Inlet> {
-        self.inlet.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The claims on its receive queues.
+    pub(super) fn rx_claims(&self) -> MutexGuard<'_, RxClaims> {
+        self.rx_claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -75,25 +76,25 @@ impl Port {
 type Key = (u64, u32, u8);
 
 /// The ports that are open, as long as somebody has them.
-static OPEN: LazyLock<Mutex<HashMap<Key, Weak<Port>>>> = LazyLock::new(Mutex::default);
+static OPEN_PORTS: LazyLock<Mutex<HashMap<Key, Weak<Port>>>> = LazyLock::new(Mutex::default);
 
 /// The port of an interface, opened if this process has not done so; `queues`
 /// are how many there are to receive from and to send to.
 pub(super) fn open(
     interface: Interface,
-    requests: netif::Interface,
+    ioctls: netif::IoctlSocket,
     queues: (u32, u32),
     pool: &Pool,
 ) -> Result<Arc<Port>, IoError> {
     let key = (interface::namespace(), interface.index, pool.id());
-    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut open = OPEN_PORTS.lock().unwrap_or_else(PoisonError::into_inner);
     open.retain(|_, port| port.strong_count() > 0);
     if let Some(port) = open.get(&key).and_then(Weak::upgrade) {
-        port.look_at_mtu();
+        port.refresh_mtu();
         return Ok(port);
     }
-    let segments = takes_segments(&interface, pool)?;
-    let port = Arc::new(bind(interface, requests, queues, pool, segments)?);
+    let multi_buffer = needs_multi_buffer(&interface, pool)?;
+    let port = Arc::new(bind(interface, ioctls, queues, pool, multi_buffer)?);
     open.insert(key, Arc::downgrade(&port));
     Ok(port)
 }
@@ -102,28 +103,29 @@ pub(super) fn open(
 /// none left and those who sent them have nothing more to send.
 #[cold]
 pub(super) fn reclaim_all() {
-    let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let open = OPEN_PORTS.lock().unwrap_or_else(PoisonError::into_inner);
     let ports: Vec<_> = open.values().filter_map(Weak::upgrade).collect();
     // A port that is dropped here must not find the list locked.
     drop(open);
     for socket in ports.iter().flat_map(|port| &port.sockets) {
-        socket.sending().reclaim();
+        socket.tx().reclaim();
     }
 }
 
 /// Whether it takes several frames of the pool for a packet of the interface;
 /// an error if they do not suit it at all.
-fn takes_segments(interface: &Interface, pool: &Pool) -> Result<bool, IoError> {
+fn needs_multi_buffer(interface: &Interface, pool: &Pool) -> Result<bool, IoError> {
     let doing = || format!("use AF_XDP on {}", interface.name);
     if interface.ether.is_none() {
         return Err(IoError::Unfit { doing: doing(), why: "it carries bare IP packets".into() });
     }
-    let (needed, room) = (interface.mtu + LINK, xsk::longest(pool).min(pool.data_capacity()));
-    if needed > room * xsk::SEGMENTS {
+    let (needed, room) =
+        (interface.mtu + LINK_HEADER, xsk::max_packet_len(pool).min(pool.data_capacity()));
+    if needed > room * xsk::MAX_FRAMES {
         let why = format!(
             "packets of its MTU {} do not fit in {} frames, which have room for {room} bytes each",
             interface.mtu,
-            xsk::SEGMENTS,
+            xsk::MAX_FRAMES,
         );
         return Err(IoError::Unfit { doing: doing(), why });
     }
@@ -133,67 +135,77 @@ fn takes_segments(interface: &Interface, pool: &Pool) -> Result<bool, IoError> {
 /// Binds a socket to each queue: without copies if the driver can do that.
 fn bind(
     interface: Interface,
-    requests: netif::Interface,
+    ioctls: netif::IoctlSocket,
     queues: (u32, u32),
     pool: &Pool,
-    segments: bool,
+    multi_buffer: bool,
 ) -> Result<Port, IoError> {
     let all = queues.0.max(queues.1);
-    let (sockets, why_copy) = match bind_without_copies(interface.index, all, pool, segments) {
+    let (sockets, why_copy) = match bind_zero_copy(interface.index, all, pool, multi_buffer) {
         Ok(sockets) => (Ok(sockets), None),
         Err(error) => match error.raw_os_error() {
             Some(libc::EBUSY) => (Err(error), None),
             code => {
                 let cannot = code == Some(libc::EOPNOTSUPP);
                 let why = if cannot { "the driver cannot".into() } else { error.to_string() };
-                let manner = Manner { mode: Mode::Copy, segments };
-                (bind_all(interface.index, all, pool, manner), Some(why))
+                let options = BindOptions { mode: BindMode::Copy, multi_buffer };
+                (bind_all(interface.index, all, pool, options), Some(why))
             }
         },
     };
-    let sockets = sockets.map_err(|error| refused(&interface, error, segments))?;
+    let sockets = sockets.map_err(|error| socket_error(&interface, error, multi_buffer))?;
     let queues = (queues.0 as usize, queues.1 as usize);
-    let longest = AtomicUsize::new(longest(interface.mtu, pool, segments));
-    let (pool, inlet) = (pool.clone(), Mutex::default());
-    Ok(Port { interface, pool, sockets, why_copy, segments, queues, inlet, requests, longest })
+    let max_packet_len = AtomicUsize::new(max_packet_len(interface.mtu, pool, multi_buffer));
+    let (pool, rx_claims) = (pool.clone(), Mutex::default());
+    Ok(Port {
+        interface,
+        pool,
+        sockets,
+        why_copy,
+        multi_buffer,
+        queues,
+        rx_claims,
+        ioctls,
+        max_packet_len,
+    })
 }
 
 /// The longest packet to send at some MTU.
-fn longest(mtu: usize, pool: &Pool, segments: bool) -> usize {
-    (mtu + LINK).min(pool.data_capacity() * if segments { xsk::SEGMENTS } else { 1 })
+fn max_packet_len(mtu: usize, pool: &Pool, multi_buffer: bool) -> usize {
+    (mtu + LINK_HEADER).min(pool.data_capacity() * if multi_buffer { xsk::MAX_FRAMES } else { 1 })
 }
 
-fn bind_all(index: u32, queues: u32, pool: &Pool, manner: Manner) -> io::Result<Vec<Socket>> {
-    (0..queues).map(|queue| Socket::bind(index, queue, pool, manner)).collect()
+fn bind_all(index: u32, queues: u32, pool: &Pool, options: BindOptions) -> io::Result<Vec<Socket>> {
+    (0..queues).map(|queue| Socket::bind(index, queue, pool, options)).collect()
 }
 
 /// Sockets whose frames the interface reads and writes itself.
-fn bind_without_copies(
+fn bind_zero_copy(
     index: u32,
     queues: u32,
     pool: &Pool,
-    segments: bool,
+    multi_buffer: bool,
 ) -> io::Result<Vec<Socket>> {
-    let manner = Manner { mode: Mode::ZeroCopy, segments };
+    let options = BindOptions { mode: BindMode::ZeroCopy, multi_buffer };
     // Asked first with a small pool: most drivers say no.
     let trial = Pool::new(PoolConfig { frames: 64, ..PoolConfig::default() })?;
-    drop(Socket::bind(index, 0, &trial, manner)?);
+    drop(Socket::bind(index, 0, &trial, options)?);
     // A frame that crosses into a page elsewhere in memory is one that the
     // interface cannot write to; huge pages have no such places.
     if !xsk::make_contiguous(pool) {
         return Err(io::Error::other("it takes huge pages"));
     }
-    bind_all(index, queues, pool, manner)
+    bind_all(index, queues, pool, options)
 }
 
-/// What it means that there is no socket.
-fn refused(interface: &Interface, error: io::Error, segments: bool) -> IoError {
+/// The error for a socket that could not be opened.
+fn socket_error(interface: &Interface, error: io::Error, multi_buffer: bool) -> IoError {
     let doing = format!("open an AF_XDP socket on {}", interface.name);
     match error.raw_os_error() {
         Some(libc::EAFNOSUPPORT) => {
             IoError::Unsupported { doing, hint: "this kernel is built without AF_XDP" }
         }
-        Some(libc::EINVAL) if segments => IoError::Unsupported {
+        Some(libc::EINVAL) if multi_buffer => IoError::Unsupported {
             doing,
             hint: "packets in several frames take Linux 6.6 or later",
         },

@@ -1,4 +1,4 @@
-//! Why DPDK did not start, and what to do about it.
+//! Explains why DPDK did not start, and what to do about it.
 
 use super::options::value;
 use crate::sys::dpdk as sys;

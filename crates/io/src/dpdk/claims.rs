@@ -1,4 +1,4 @@
-//! Who uses which queues of which port: a port is set up for all of them together.
+//! Claims of elements on the queues of DPDK ports: a port is set up for all of its claims together.
 
 use super::interrupts;
 use super::options::{Options, Sums};
@@ -7,7 +7,7 @@ use crate::sys::dpdk::{self as sys, Info, Mbufs, Plan, Port};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What all ports have in common, as `DPDKInfo` says it.
+/// Mempool settings of all ports, as `DPDKInfo` gives them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// How many mbufs each NUMA node has.
@@ -41,7 +41,7 @@ struct State {
     next: u64,
 }
 
-/// Queues that somebody uses.
+/// Queues of one claim.
 #[derive(Clone, Debug)]
 struct Held {
     claim: u64,

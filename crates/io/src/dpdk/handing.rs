@@ -1,13 +1,14 @@
-//! Packets into mbufs of their own, and those over to whom they are for.
+//! Transmits packets as mbufs: moves them into mbufs where needed, and hands the mbufs to a port or
+//! ring.
 
 use super::claims;
 use crate::device::DeviceStats;
 use crate::error::IoError;
-use crate::offload::{self, Layers, Link, Segments, Transport, Version, VnetHeader};
+use crate::offload::{self, HeaderOffsets, IpVersion, LinkType, Segments, Transport, VnetHeader};
 use crate::sys::dpdk::{self as sys, Copied, Cut, Handed, Mbufs, Terms};
 use castanet_packet::{Batch, Packet, PartialChecksums};
 
-/// Who takes mbufs.
+/// A port's queue or a ring that takes mbufs.
 pub(super) trait Taker {
     /// Takes mbufs of their own from the front of a batch, up to the first
     /// that needs a second look, but not for its length if that is `known` to
@@ -21,7 +22,7 @@ pub(super) trait Taker {
     fn take_copy(&mut self, mbufs: &Mbufs, bytes: &[u8], cut: &Cut) -> Copied;
 }
 
-/// What became of the first packet of a batch, which could not go as it was.
+/// Result of the slow path for the first packet of a batch.
 enum Looked {
     /// It can go now.
     Mended,
@@ -106,7 +107,7 @@ impl<T: Taker> Handing<'_, T> {
         }
         if own && first.partial_checksums() != PartialChecksums::default() {
             // The port cannot do it.
-            offload::complete(first);
+            offload::complete_checksums(first);
             return Looked::Mended;
         }
         if own {
@@ -127,19 +128,22 @@ impl<T: Taker> Handing<'_, T> {
     /// Sends a packet that is longer than an mbuf or the port's MTU.
     fn send_long(&mut self, packet: &mut Packet, terms: &Terms) -> Looked {
         let found = match terms.cut {
-            Some(mtu) => offload::find(packet.bytes(), Link::Ethernet).filter(|layers| {
-                layers.transport == Transport::Tcp && packet.len() - layers.network > mtu as usize
-            }),
+            Some(mtu) => {
+                offload::find_headers(packet.bytes(), LinkType::Ethernet).filter(|offsets| {
+                    offsets.protocol == Transport::Tcp
+                        && packet.len() - offsets.network > mtu as usize
+                })
+            }
             None => None,
         };
-        if let Some(layers) = found {
-            return self.send_cut(packet, &layers, terms);
+        if let Some(offsets) = found {
+            return self.send_cut(packet, &offsets, terms);
         }
         if packet.len() > terms.longest as usize {
             return Looked::Refused;
         }
         if packet.partial_checksums() != PartialChecksums::default() {
-            offload::complete(packet);
+            offload::complete_checksums(packet);
         }
         self.copied(packet, &Cut::default())
     }
@@ -154,16 +158,16 @@ impl<T: Taker> Handing<'_, T> {
 
     /// Sends a TCP packet as several that are no longer than the MTU: the port
     /// cuts it, if it can.
-    fn send_cut(&mut self, packet: &Packet, layers: &Layers, terms: &Terms) -> Looked {
-        let headers = layers.payload - layers.network;
+    fn send_cut(&mut self, packet: &Packet, offsets: &HeaderOffsets, terms: &Terms) -> Looked {
+        let headers = offsets.payload - offsets.network;
         let size = |mtu: usize| mtu.checked_sub(headers).filter(|&size| size > 0);
-        let ipv6 = layers.version == Version::V6;
+        let ipv6 = offsets.version == IpVersion::V6;
         let port = terms.segment.filter(|_| packet.len() <= terms.in_mbufs as usize);
         if let Some(size) = port.and_then(|mtu| size(mtu.into())) {
             let cut = Cut {
-                l2_len: layers.network as u16,
-                l3_len: (layers.header - layers.network) as u16,
-                l4_len: (layers.payload - layers.header) as u16,
+                l2_len: offsets.network as u16,
+                l3_len: (offsets.transport - offsets.network) as u16,
+                l4_len: (offsets.payload - offsets.transport) as u16,
                 size: size as u16,
                 ipv6: ipv6.into(),
             };
@@ -183,7 +187,7 @@ impl<T: Taker> Handing<'_, T> {
     fn cut_here(&mut self, packet: &Packet, size: usize, ipv6: bool) -> Looked {
         let gso_type = if ipv6 { VnetHeader::GSO_TCPV6 } else { VnetHeader::GSO_TCPV4 };
         let how = VnetHeader { gso_type, gso_size: size as u16, ..VnetHeader::default() };
-        let Ok(mut segments) = Segments::new(packet.bytes(), &how, Link::Ethernet) else {
+        let Ok(mut segments) = Segments::new(packet.bytes(), &how, LinkType::Ethernet) else {
             return Looked::Refused;
         };
         while let Some((headers, payload)) = segments.next() {

@@ -1,7 +1,7 @@
-//! Sleeping until a port says that packets have come, instead of looking for them.
+//! Receive interrupts: a worker sleeps until a port's interrupt instead of polling.
 
 use crate::sys::dpdk::{Ear, Port, heard};
-use crate::sys::{AnyOf, is_readable};
+use crate::sys::{EpollSet, is_readable};
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
@@ -13,12 +13,12 @@ pub(super) struct Interrupts {
     port: Arc<Port>,
     queues: Range<u16>,
     /// What drivers tell.
-    calls: AnyOf,
+    calls: EpollSet,
     /// What the port tells when it was set up anew.
     rings: UnixDatagram,
     /// Readable when there is something of either.
-    any: AnyOf,
-    /// Who is to be told.
+    any: EpollSet,
+    /// The listener registered with the port.
     ear: Ear,
     /// The start of the port after which the queues were told whom to call.
     told: Option<u64>,
@@ -52,8 +52,8 @@ impl Interrupts {
         let (rings, bell) = UnixDatagram::pair()?;
         rings.set_nonblocking(true)?;
         bell.set_nonblocking(true)?;
-        let calls = AnyOf::new(std::iter::empty())?;
-        let any = AnyOf::new([calls.raw_fd(), rings.as_raw_fd()].into_iter())?;
+        let calls = EpollSet::new(std::iter::empty())?;
+        let any = EpollSet::new([calls.raw_fd(), rings.as_raw_fd()].into_iter())?;
         let ear = Ear { epoll: calls.raw_fd(), bell: Arc::new(bell) };
         let (port, queues) = (port.clone(), queues.clone());
         Ok(Interrupts { port, queues, calls, rings, any, ear, told: None, armed: false })

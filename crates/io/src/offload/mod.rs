@@ -1,17 +1,17 @@
-//! What a sender left to the hardware, done in software: checksums, segmentation, VLAN tags.
+//! Software offloads: checksum completion, segmentation of super-frames, VLAN tag insertion.
 //!
-//! Inside one machine nobody computes checksums or cuts TCP streams into
-//! packets: the kernel passes partial checksums and super-frames of up to
-//! 64 KiB from one virtual interface to the next. What an element sees must be
-//! what the wire would have carried, or a rewritten packet goes out broken.
+//! Inside one machine no sender computes checksums or cuts TCP streams into packets: the kernel
+//! passes partial checksums and super-frames of up to 64 KiB from one virtual interface to the
+//! next. Elements must see the packets that the wire would have carried; otherwise a rewritten
+//! packet goes out broken.
 
-mod complete;
-mod layers;
+mod checksums;
+mod headers;
 mod partial;
 mod segment;
 
-pub(crate) use complete::complete;
-pub(crate) use layers::{Layers, Transport, Version, find};
+pub(crate) use checksums::complete_checksums;
+pub(crate) use headers::{HeaderOffsets, IpVersion, Transport, find_headers};
 pub(crate) use partial::finish_if_partial;
 pub(crate) use segment::Segments;
 
@@ -19,9 +19,9 @@ use castanet_wire::checksum::Sum;
 use castanet_wire::{Ethernet, Vlan};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// What stands first in a packet.
+/// The first header of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Link {
+pub(crate) enum LinkType {
     /// An Ethernet header.
     Ethernet,
     /// An IP header.
@@ -37,79 +37,79 @@ pub(crate) enum Link {
 pub(crate) struct VnetHeader {
     /// [`NEEDS_CSUM`](Self::NEEDS_CSUM) and others.
     pub(crate) flags: u8,
-    /// How to cut the frame, if it is a super-frame.
+    /// The segmentation type (`VIRTIO_NET_HDR_GSO_*`); zero if the frame is no super-frame.
     pub(crate) gso_type: u8,
-    /// A hint how long the headers are.
+    /// A hint at the total length of the headers.
     pub(crate) hdr_len: u16,
     /// Bytes of payload in each segment.
     pub(crate) gso_size: u16,
-    /// Where the checksum begins to count.
+    /// Offset of the first byte that the checksum covers.
     pub(crate) csum_start: u16,
-    /// Where it is stored, from there.
+    /// Offset of the checksum field, counted from `csum_start`.
     pub(crate) csum_offset: u16,
 }
 
 impl VnetHeader {
-    /// The checksum holds the sum of the pseudo header only.
+    /// The checksum field holds the sum of the pseudo header only.
     pub(crate) const NEEDS_CSUM: u8 = 1;
     /// A TCP super-frame over IPv4.
     pub(crate) const GSO_TCPV4: u8 = 1;
     /// A TCP super-frame over IPv6.
     pub(crate) const GSO_TCPV6: u8 = 4;
-    /// Several UDP datagrams in one.
+    /// A UDP super-frame: several datagrams in one.
     pub(crate) const GSO_UDP_L4: u8 = 5;
-    /// Beside a TCP type: the super-frame has CWR set.
+    /// A flag beside a TCP type: the super-frame has CWR set.
     const GSO_ECN: u8 = 0x80;
 
-    /// Whether the checksum is still to be finished.
+    /// Whether the receiver has to finish the checksum.
     pub(crate) fn needs_checksum(&self) -> bool {
         self.flags & Self::NEEDS_CSUM != 0
     }
 
-    /// The kind of super-frame, zero if it is none.
+    /// The super-frame's type without flags; zero if the frame is no super-frame.
     pub(crate) fn gso_kind(&self) -> u8 {
         self.gso_type & !Self::GSO_ECN
     }
 }
 
-/// A tag that the kernel took out of a frame.
+/// A VLAN tag that the kernel moved out of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct VlanTag {
-    /// `VLAN` or `QINQ`.
+    /// The tag's EtherType: 802.1Q (`VLAN`) or 802.1ad (`QINQ`).
     pub(crate) tpid: u16,
-    /// Priority and identifier.
+    /// Priority, drop eligibility and VLAN identifier.
     pub(crate) tci: u16,
 }
 
 impl VlanTag {
-    /// Bytes of an Ethernet frame that come before its tag.
-    pub(crate) const AT: usize = Ethernet::ETHER_TYPE;
+    /// Offset of the tag in an Ethernet frame.
+    pub(crate) const OFFSET: usize = Ethernet::ETHER_TYPE;
 
-    /// The four bytes that go in there.
+    /// The four bytes to insert at [`VlanTag::OFFSET`].
     pub(crate) fn bytes(self) -> [u8; Vlan::LEN] {
-        // A tag on the wire is its type and its control information; the
-        // tagged type, already in the frame, then follows.
+        // On the wire a tag is its EtherType and its control information; the EtherType of the
+        // payload, already in the frame, follows.
         let [t0, t1] = self.tpid.to_be_bytes();
         let [c0, c1] = self.tci.to_be_bytes();
         [t0, t1, c0, c1]
     }
 }
 
-/// Finishes the checksum of `frame` as `header` says: over all from its start,
-/// where the pseudo header's sum already stands in its place. `false` if it
-/// lies outside of the frame.
+/// Finishes the checksum of `frame` as the virtio header describes it: over all bytes from
+/// `csum_start` on, with the sum of the pseudo header in the checksum field. Returns `false` if the
+/// field lies outside of the frame.
 pub(crate) fn finish_checksum(frame: &mut [u8], header: &VnetHeader) -> bool {
     let start = usize::from(header.csum_start);
     let Some(counted) = frame.get(start..) else { return false };
     let sum = match Sum::new().slice(counted).checksum() {
-        // Zero would say that there is no checksum (RFC 768); to TCP both are
-        // the same number.
+        // In UDP, zero means that there is no checksum (RFC 768); in TCP, both values are the same
+        // number.
         0 => u16::MAX,
         sum => sum,
     };
-    let place = start + usize::from(header.csum_offset);
-    let Some(place) = frame.get_mut(place..place + size_of::<u16>()) else { return false };
-    place.copy_from_slice(&sum.to_be_bytes());
+    let at = start + usize::from(header.csum_offset);
+    let Some(at) = frame.get_mut(at..at + size_of::<u16>()) else { return false };
+    at.copy_from_slice(&sum.to_be_bytes());
     true
 }
 
@@ -147,6 +147,6 @@ mod tests {
     #[test]
     fn a_tag_is_type_then_control_information() {
         assert_eq!(VlanTag { tpid: 0x88a8, tci: 0x6005 }.bytes(), [0x88, 0xa8, 0x60, 0x05]);
-        assert_eq!(VlanTag::AT, 12);
+        assert_eq!(VlanTag::OFFSET, 12);
     }
 }

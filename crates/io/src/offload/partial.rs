@@ -1,38 +1,38 @@
-//! Checksums that a sender left to "hardware", where nobody says so.
+//! Finishes partial checksums of frames that carry no virtio header.
 //!
-//! A frame that an XDP program redirects has no virtio header. But a sender
-//! that leaves a checksum to hardware puts the sum of the pseudo header in its
-//! place (`CHECKSUM_PARTIAL`), so such frames can be told by their contents.
-//! One finished checksum in 65 535 looks the same by chance, and finishing it
-//! once more does not change it: what is counted is the same.
+//! A frame that an XDP program redirects has no virtio header. But a sender that leaves a checksum
+//! to hardware puts the sum of the pseudo header into the checksum field (`CHECKSUM_PARTIAL`), so
+//! such frames can be recognised by their contents. One finished checksum in 65 535 has the same
+//! value by chance; finishing it once more does not change it, because the summed bytes are the
+//! same.
 
-use super::Link;
-use super::layers::{self, Layers, Transport, Version};
+use super::LinkType;
+use super::headers::{HeaderOffsets, IpVersion, Transport, find_headers};
 use castanet_wire::checksum::Sum;
 use castanet_wire::{Ipv4Header, Ipv6Header, ip_proto};
 
-/// Where TCP and UDP have their checksum.
-fn offset_of(transport: Transport) -> usize {
+/// Offset of the checksum field in a TCP or UDP header.
+fn checksum_offset(transport: Transport) -> usize {
     match transport {
         Transport::Tcp => 16,
         Transport::Udp => 6,
     }
 }
 
-/// Finishes the checksum of a TCP or UDP frame if it holds the pseudo header's
-/// sum only; says whether it did.
+/// Finishes the checksum of a TCP or UDP frame if its field holds only the sum of the pseudo
+/// header; returns whether it did.
 #[inline]
-pub(crate) fn finish_if_partial(frame: &mut [u8], link: Link) -> bool {
-    let Some(layers) = layers::find(frame, link) else { return false };
-    let Some((end, pseudo)) = sum(frame, &layers) else { return false };
-    let at = layers.header + offset_of(layers.transport);
+pub(crate) fn finish_if_partial(frame: &mut [u8], link: LinkType) -> bool {
+    let Some(offsets) = find_headers(frame, link) else { return false };
+    let Some((end, pseudo)) = pseudo_sum(frame, &offsets) else { return false };
+    let at = offsets.transport + checksum_offset(offsets.protocol);
     let Some(&[high, low]) = frame.get(at..at + 2) else { return false };
     // The complement of the checksum of the pseudo header is its folded sum.
     if u16::from_be_bytes([high, low]) != !pseudo.checksum() {
         return false;
     }
-    let Some(counted) = frame.get(layers.header..end) else { return false };
-    // The sum of the pseudo header stands in the checksum's own place.
+    let Some(counted) = frame.get(offsets.transport..end) else { return false };
+    // The checksum field itself contributes the sum of the pseudo header.
     let sum = match Sum::new().slice(counted).checksum() {
         0 => u16::MAX, // as in `finish_checksum`
         sum => sum,
@@ -41,27 +41,27 @@ pub(crate) fn finish_if_partial(frame: &mut [u8], link: Link) -> bool {
     true
 }
 
-/// The end of the IP packet, and the pseudo header's sum. Nothing for
-/// fragments, whose checksums are always complete.
+/// The offset of the IP packet's end, and the sum of its pseudo header. `None` for fragments, whose
+/// checksums are always complete.
 #[inline]
-fn sum(frame: &[u8], layers: &Layers) -> Option<(usize, Sum)> {
-    let ip = frame.get(layers.network..)?;
-    let before = layers.header - layers.network;
-    match layers.version {
-        Version::V4 => {
+fn pseudo_sum(frame: &[u8], offsets: &HeaderOffsets) -> Option<(usize, Sum)> {
+    let ip = frame.get(offsets.network..)?;
+    let before = offsets.transport - offsets.network;
+    match offsets.version {
+        IpVersion::V4 => {
             let (header, _) = Ipv4Header::from_prefix(ip)?;
             let len = usize::from(header.total_len());
             let counted = len.checked_sub(before).filter(|_| !header.is_fragment())?;
-            Some((layers.network + len, header.pseudo(counted)))
+            Some((offsets.network + len, header.pseudo(counted)))
         }
-        Version::V6 => {
+        IpVersion::V6 => {
             let (header, _) = Ipv6Header::from_prefix(ip)?;
             let len = Ipv6Header::LEN + usize::from(header.payload_len());
-            let protocol = match layers.transport {
+            let protocol = match offsets.protocol {
                 Transport::Tcp => ip_proto::TCP,
                 Transport::Udp => ip_proto::UDP,
             };
-            Some((layers.network + len, header.pseudo(protocol, len.checked_sub(before)?)))
+            Some((offsets.network + len, header.pseudo(protocol, len.checked_sub(before)?)))
         }
     }
 }
@@ -75,8 +75,8 @@ mod tests {
     fn frame(text: &str) -> (Vec<u8>, usize) {
         let text = format!("eth 2:0:0:0:0:1 > 2:0:0:0:0:2 {text}");
         let bytes = castanet_wire::sketch::build(&text).unwrap().bytes;
-        let layers = layers::find(&bytes, Link::Ethernet).unwrap();
-        let at = layers.header + offset_of(layers.transport);
+        let offsets = find_headers(&bytes, LinkType::Ethernet).unwrap();
+        let at = offsets.transport + checksum_offset(offsets.protocol);
         (bytes, at)
     }
 
@@ -87,33 +87,34 @@ mod tests {
     ];
 
     #[test]
-    fn what_holds_the_pseudo_sum_is_finished() {
+    fn a_checksum_that_holds_the_pseudo_sum_is_finished() {
         for text in SKETCHES {
             let (right, at) = frame(text);
-            let layers = layers::find(&right, Link::Ethernet).unwrap();
-            let (_, pseudo) = sum(&right, &layers).unwrap();
+            let offsets = find_headers(&right, LinkType::Ethernet).unwrap();
+            let (_, pseudo) = pseudo_sum(&right, &offsets).unwrap();
             let mut partial = right.clone();
             partial[at..at + 2].copy_from_slice(&(!pseudo.checksum()).to_be_bytes());
-            // What the kernel would do with it is the yardstick.
-            let mut known = partial.clone();
-            let (csum_start, csum_offset) = (layers.header as u16, (at - layers.header) as u16);
+            // The expected result: the same frame, finished by a virtio header.
+            let mut expected = partial.clone();
+            let (csum_start, csum_offset) =
+                (offsets.transport as u16, (at - offsets.transport) as u16);
             let header = VnetHeader { flags: 1, csum_start, csum_offset, ..Default::default() };
-            assert!(finish_checksum(&mut known, &header));
-            assert!(finish_if_partial(&mut partial, Link::Ethernet), "{text}");
-            assert_eq!(partial, known, "{text}");
+            assert!(finish_checksum(&mut expected, &header));
+            assert!(finish_if_partial(&mut partial, LinkType::Ethernet), "{text}");
+            assert_eq!(partial, expected, "{text}");
             assert_eq!(partial, right, "{text}");
         }
     }
 
     #[test]
-    fn padding_does_not_count() {
+    fn padding_is_not_summed() {
         let (right, at) = frame(SKETCHES[0]);
-        let layers = layers::find(&right, Link::Ethernet).unwrap();
-        let (_, pseudo) = sum(&right, &layers).unwrap();
+        let offsets = find_headers(&right, LinkType::Ethernet).unwrap();
+        let (_, pseudo) = pseudo_sum(&right, &offsets).unwrap();
         let mut padded = right.clone();
         padded[at..at + 2].copy_from_slice(&(!pseudo.checksum()).to_be_bytes());
         padded.extend([0xab; 9]);
-        assert!(finish_if_partial(&mut padded, Link::Ethernet));
+        assert!(finish_if_partial(&mut padded, LinkType::Ethernet));
         assert_eq!(padded[..right.len()], right);
     }
 
@@ -125,22 +126,22 @@ mod tests {
                 let mut other = right.clone();
                 other[at] ^= change;
                 let before = other.clone();
-                assert!(!finish_if_partial(&mut other, Link::Ethernet));
+                assert!(!finish_if_partial(&mut other, LinkType::Ethernet));
                 assert_eq!(other, before);
             }
         }
     }
 
     #[test]
-    fn what_is_cut_short_stays_as_it_is() {
+    fn a_truncated_frame_stays_as_it_is() {
         let (right, at) = frame(SKETCHES[0]);
-        let layers = layers::find(&right, Link::Ethernet).unwrap();
-        let (_, pseudo) = sum(&right, &layers).unwrap();
+        let offsets = find_headers(&right, LinkType::Ethernet).unwrap();
+        let (_, pseudo) = pseudo_sum(&right, &offsets).unwrap();
         let mut partial = right;
         partial[at..at + 2].copy_from_slice(&(!pseudo.checksum()).to_be_bytes());
         for len in 0..partial.len() {
             let mut cut = partial[..len].to_vec();
-            assert!(!finish_if_partial(&mut cut, Link::Ethernet), "{len}");
+            assert!(!finish_if_partial(&mut cut, LinkType::Ethernet), "{len}");
             assert_eq!(cut, partial[..len]);
         }
     }

@@ -1,4 +1,4 @@
-//! Tests of cutting super-frames: every segment must be a packet that stands for itself.
+//! Tests of segmentation: every segment must be a valid packet by itself.
 
 use super::*;
 use crate::offload::VlanTag;
@@ -46,7 +46,7 @@ fn vnet(gso_type: u8, gso_size: u16, csum_start: usize) -> VnetHeader {
     VnetHeader { flags: 1, gso_type, gso_size, csum_start, csum_offset: 16, hdr_len: 0 }
 }
 
-fn cut(frame: &[u8], header: &VnetHeader, link: Link) -> Vec<Vec<u8>> {
+fn cut(frame: &[u8], header: &VnetHeader, link: LinkType) -> Vec<Vec<u8>> {
     let mut segments = Segments::new(frame, header, link).unwrap();
     let mut all = Vec::new();
     while let Some((headers, payload)) = segments.next() {
@@ -55,7 +55,7 @@ fn cut(frame: &[u8], header: &VnetHeader, link: Link) -> Vec<Vec<u8>> {
     all
 }
 
-/// Checks lengths and checksums of an IPv4 packet, and answers header and rest.
+/// Checks length and checksum of an IPv4 packet; returns its header and its payload.
 fn check_ipv4(bytes: &[u8]) -> (Ipv4Header, &[u8]) {
     let (ip, rest) = Ipv4Header::from_prefix(bytes).unwrap();
     assert_eq!(usize::from(ip.total_len()), bytes.len());
@@ -71,7 +71,7 @@ fn tcp_over_ipv4_is_cut_into_packets_that_stand_for_themselves() {
     let frame =
         [ether(ether_type::IPV4), ipv4(6, &[tcp_header(all), data.clone()].concat(), 65535)]
             .concat();
-    let segments = cut(&frame, &vnet(VnetHeader::GSO_TCPV4, 1448, 34), Link::Ethernet);
+    let segments = cut(&frame, &vnet(VnetHeader::GSO_TCPV4, 1448, 34), LinkType::Ethernet);
     assert_eq!(segments.iter().map(Vec::len).collect::<Vec<_>>(), [1514, 1514, 670]);
     let (mut seq, mut together) = (u32::MAX - 1000, Vec::new());
     for (i, segment) in segments.iter().enumerate() {
@@ -101,7 +101,7 @@ fn tcp_over_ipv6_with_extensions_and_two_tags() {
     let transport = [&hop_by_hop[..], &tcp_header(tcp::flag::ACK), &data].concat();
     let frame = [tagged, ipv6(0, &transport)].concat();
     let start = 22 + 40 + 8;
-    let segments = cut(&frame, &vnet(VnetHeader::GSO_TCPV6, 1000, start), Link::Ethernet);
+    let segments = cut(&frame, &vnet(VnetHeader::GSO_TCPV6, 1000, start), LinkType::Ethernet);
     assert_eq!(segments.len(), 5);
     let mut together = Vec::new();
     for segment in &segments {
@@ -123,7 +123,7 @@ fn udp_datagrams_get_their_lengths_and_checksums() {
     udp.set_src_port(5000);
     udp.set_dst_port(443);
     let packet = ipv4(17, &[&udp.bytes()[..], &data].concat(), 7);
-    let segments = cut(&packet, &vnet(VnetHeader::GSO_UDP_L4, 1200, 20), Link::Ip);
+    let segments = cut(&packet, &vnet(VnetHeader::GSO_UDP_L4, 1200, 20), LinkType::Ip);
     let mut together = Vec::new();
     for (segment, len) in segments.iter().zip([1200, 1200, 100]) {
         let (ip, rest) = check_ipv4(segment);
@@ -139,40 +139,39 @@ fn udp_datagrams_get_their_lengths_and_checksums() {
 #[test]
 fn a_super_frame_without_payload_is_one_segment() {
     let packet = ipv4(6, &tcp_header(tcp::flag::ACK), 1);
-    let segments = cut(&packet, &vnet(VnetHeader::GSO_TCPV4, 100, 20), Link::Ip);
+    let segments = cut(&packet, &vnet(VnetHeader::GSO_TCPV4, 100, 20), LinkType::Ip);
     assert_eq!(segments.len(), 1);
     assert_eq!(segments[0].len(), packet.len());
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused() {
+fn headers_that_contradict_the_virtio_header_are_refused() {
     let frame = ipv4(6, &[tcp_header(0), payload(100)].concat(), 1);
-    let refusal = |frame: &[u8], header| Segments::new(frame, &header, Link::Ip).err();
+    let refusal = |frame: &[u8], header| Segments::new(frame, &header, LinkType::Ip).err();
     for (header, reason) in [
-        (vnet(VnetHeader::GSO_TCPV6, 50, 20), Unfit::Kind),
-        (vnet(VnetHeader::GSO_UDP_L4, 50, 20), Unfit::Kind),
-        (vnet(VnetHeader::GSO_TCPV4, 0, 20), Unfit::Kind),
+        (vnet(VnetHeader::GSO_TCPV6, 50, 20), SegmentError::GsoType),
+        (vnet(VnetHeader::GSO_UDP_L4, 50, 20), SegmentError::GsoType),
+        (vnet(VnetHeader::GSO_TCPV4, 0, 20), SegmentError::GsoType),
         // A tunnel: the checksum to finish is not that of the outer packet.
-        (vnet(VnetHeader::GSO_TCPV4, 50, 40), Unfit::Kind),
+        (vnet(VnetHeader::GSO_TCPV4, 50, 40), SegmentError::GsoType),
     ] {
         assert_eq!(refusal(&frame, header), Some(reason), "{header:?}");
     }
     let header = vnet(VnetHeader::GSO_TCPV4, 50, 20);
     for cut_off in [0, 1, 19, 20, 39, 51] {
-        assert_eq!(refusal(&frame[..cut_off], header), Some(Unfit::Headers), "{cut_off}");
+        assert_eq!(refusal(&frame[..cut_off], header), Some(SegmentError::Headers), "{cut_off}");
     }
-    assert_eq!(refusal(&ipv4(1, &payload(50), 1), header), Some(Unfit::Headers));
+    assert_eq!(refusal(&ipv4(1, &payload(50), 1), header), Some(SegmentError::Headers));
     let mut jumbo = ipv6(6, &[tcp_header(0), payload(100)].concat());
     Ipv6Header::from_prefix_mut(&mut jumbo).unwrap().0.set_payload_len(0);
     let header = vnet(VnetHeader::GSO_TCPV6, 50, 40);
-    assert_eq!(refusal(&jumbo, header), Some(Unfit::Headers));
+    assert_eq!(refusal(&jumbo, header), Some(SegmentError::Headers));
 }
 
 proptest::proptest! {
-    /// Nothing that a frame or its virtio header says can cause a panic, and
-    /// no payload byte is lost or made up.
+    /// No frame and no virtio header causes a panic, and no payload byte is lost or invented.
     #[test]
-    fn anything_can_be_thrown_at_it(
+    fn arbitrary_frames_cause_no_panic(
         mut frame in proptest::collection::vec(proptest::num::u8::ANY, 0..400),
         kind in 0u8..8, size in 0u16..200, start in 0u16..80, checksum: bool,
         shape in 0usize..4,
@@ -185,7 +184,7 @@ proptest::proptest! {
             flags: checksum.into(), gso_type: kind, gso_size: size, csum_start: start,
             csum_offset: 6, hdr_len: 0,
         };
-        for link in [Link::Ip, Link::Ethernet] {
+        for link in [LinkType::Ip, LinkType::Ethernet] {
             let Ok(mut segments) = Segments::new(&frame, &header, link) else { continue };
             let mut together = Vec::new();
             while let Some((_, payload)) = segments.next() {
@@ -201,7 +200,7 @@ proptest::proptest! {
 fn a_tag_fits_between_addresses_and_type() {
     let frame = ether(ether_type::IPV4);
     let tag = VlanTag { tpid: ether_type::VLAN, tci: 5 }.bytes();
-    let tagged = [&frame[..VlanTag::AT], &tag, &frame[VlanTag::AT..]].concat();
+    let tagged = [&frame[..VlanTag::OFFSET], &tag, &frame[VlanTag::OFFSET..]].concat();
     let (ethernet, rest) = Ethernet::from_prefix(&tagged).unwrap();
     assert_eq!(ethernet.ether_type(), ether_type::VLAN);
     let (vlan, _) = castanet_wire::Vlan::from_prefix(rest).unwrap();

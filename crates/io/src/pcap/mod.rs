@@ -1,4 +1,4 @@
-//! Capture files, standard input and output among them (`-`).
+//! Opens capture files (pcap, pcapng); the name `-` is standard input.
 
 use crate::error::IoError;
 use castanet_engine::output::OutputWriter;
@@ -6,10 +6,10 @@ use castanet_wire::pcap::{Error, Reader, Writer};
 use std::fs::File;
 use std::io::{self, Read};
 
-/// A capture file that is read.
+/// Reader of a capture file.
 pub type DumpReader = Reader<Box<dyn Read + Send>>;
 
-/// A capture file that is written, through a buffer.
+/// Writer of a capture file, through a buffer.
 pub type DumpWriter = Writer<OutputWriter>;
 
 /// Opens a pcap or pcapng file, `-` for standard input.
@@ -25,7 +25,8 @@ pub fn open(name: &str) -> Result<DumpReader, IoError> {
     })
 }
 
-/// How many bytes a file has; `None` for what has no end that is known.
+/// Returns the size of a file in bytes; `None` for standard input and for anything but a regular
+/// file.
 pub fn size(name: &str) -> Option<u64> {
     let meta = std::fs::metadata(name).ok().filter(|_| name != "-")?;
     meta.is_file().then_some(meta.len())

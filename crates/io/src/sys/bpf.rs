@@ -1,4 +1,4 @@
-//! Programs that the kernel runs for us (`bpf(2)`): loading, maps, links that end with the process.
+//! eBPF programs (`bpf(2)`): loading, maps, and links that end with the process.
 
 use super::check;
 use std::io;
@@ -17,15 +17,15 @@ const BPF_LINK_DETACH: libc::c_long = 34;
 /// Of a loaded instruction's source register: the constant is a map's descriptor.
 pub(super) const PSEUDO_MAP_FD: u8 = 1;
 
-/// The most processors that Linux can be built for.
-const PROCESSORS: usize = 8192;
+/// Most processors that Linux can be built for.
+const MAX_CPUS: usize = 8192;
 
-/// What a program is for.
-pub(super) struct Purpose {
+/// Type, attachment, name and flags of a program.
+pub(super) struct ProgramSpec {
     /// Its type (`BPF_PROG_TYPE_…`).
-    pub(super) kind: u32,
+    pub(super) program_type: u32,
     /// Where it is attached (`BPF_TCX_INGRESS` and its kin).
-    pub(super) attach: u32,
+    pub(super) attach_type: u32,
     /// Its name in the kernel's lists, at most 15 bytes.
     pub(super) name: &'static str,
     /// What is to be known of it (`BPF_F_…`).
@@ -35,7 +35,7 @@ pub(super) struct Purpose {
 /// The part of `union bpf_attr` that loads a program.
 #[repr(C)]
 struct ProgramLoad {
-    kind: u32,
+    program_type: u32,
     instructions: u32,
     code: u64,
     license: u64,
@@ -46,7 +46,7 @@ struct ProgramLoad {
     flags: u32,
     name: [u8; 16],
     ifindex: u32,
-    expected_attach: u32,
+    expected_attach_type: u32,
 }
 
 /// The part of `union bpf_attr` that attaches one.
@@ -54,7 +54,7 @@ struct ProgramLoad {
 struct LinkCreate {
     program: u32,
     ifindex: u32,
-    attach: u32,
+    attach_type: u32,
     flags: u32,
     relative: u32,
     padding: u32,
@@ -64,7 +64,7 @@ struct LinkCreate {
 /// The part of `union bpf_attr` that makes a map.
 #[repr(C)]
 struct MapCreate {
-    kind: u32,
+    map_type: u32,
     key: u32,
     value: u32,
     entries: u32,
@@ -121,10 +121,10 @@ pub(crate) const fn instruction(
 }
 
 /// Loads a program.
-pub(super) fn load(purpose: &Purpose, code: &[u64]) -> io::Result<OwnedFd> {
+pub(super) fn load(spec: &ProgramSpec, code: &[u64]) -> io::Result<OwnedFd> {
     let license = c"MIT";
     let attributes = ProgramLoad {
-        kind: purpose.kind,
+        program_type: spec.program_type,
         instructions: code.len() as u32,
         code: code.as_ptr() as u64,
         license: license.as_ptr() as u64,
@@ -132,10 +132,10 @@ pub(super) fn load(purpose: &Purpose, code: &[u64]) -> io::Result<OwnedFd> {
         log_size: 0,
         log: 0,
         kernel_version: 0,
-        flags: purpose.flags,
-        name: name_of(purpose.name),
+        flags: spec.flags,
+        name: object_name(spec.name),
         ifindex: 0,
-        expected_attach: purpose.attach,
+        expected_attach_type: spec.attach_type,
     };
     // SAFETY: the command reads this structure and, through it, the code
     // and the licence, which live until it returns.
@@ -160,14 +160,14 @@ impl Drop for Link {
 /// Attaches a program to the interface of number `index`.
 pub(super) fn attach(
     program: &OwnedFd,
-    purpose: &Purpose,
+    spec: &ProgramSpec,
     index: u32,
     flags: u32,
 ) -> io::Result<Link> {
     let attributes = LinkCreate {
         program: program.as_raw_fd() as u32,
         ifindex: index,
-        attach: purpose.attach,
+        attach_type: spec.attach_type,
         flags,
         relative: 0,
         padding: 0,
@@ -187,24 +187,24 @@ pub(super) fn run_on_live_frames(
     batch: u32,
 ) -> io::Result<()> {
     const LIVE_FRAMES: u32 = 1 << 1;
-    let how = TestRun { repeat: times, batch, flags: LIVE_FRAMES, ..TestRun::default() };
-    match test_run(program, frame, how) {
+    let test = TestRun { repeat: times, batch, flags: LIVE_FRAMES, ..TestRun::default() };
+    match test_run(program, frame, test) {
         Err(error) if error.raw_os_error() != Some(libc::EINTR) => Err(error),
         _ => Ok(()),
     }
 }
 
-/// What a program answers for a frame.
-pub(super) fn answer_for(program: &OwnedFd, frame: &[u8]) -> io::Result<u32> {
+/// Runs a program once on a frame; returns its verdict.
+pub(super) fn run_once(program: &OwnedFd, frame: &[u8]) -> io::Result<u32> {
     test_run(program, frame, TestRun { repeat: 1, ..TestRun::default() })
 }
 
-fn test_run(program: &OwnedFd, frame: &[u8], how: TestRun) -> io::Result<u32> {
+fn test_run(program: &OwnedFd, frame: &[u8], test: TestRun) -> io::Result<u32> {
     let mut attributes = TestRun {
         program: program.as_raw_fd() as u32,
         data_size_in: frame.len() as u32,
         data_in: frame.as_ptr() as u64,
-        ..how
+        ..test
     };
     // SAFETY: the command reads this structure and, through it, the frame,
     // which lives until it returns; what it writes are numbers, into the
@@ -217,29 +217,29 @@ fn test_run(program: &OwnedFd, frame: &[u8], how: TestRun) -> io::Result<u32> {
 pub(super) struct Map(OwnedFd);
 
 impl Map {
-    /// Makes an array of descriptors, of type `kind` (`BPF_MAP_TYPE_…`).
-    pub(super) fn new(kind: u32, entries: u32, name: &str) -> io::Result<Map> {
-        Map::of(kind, size_of::<RawFd>() as u32, entries, name)
+    /// Makes an array of descriptors, of type `program_type` (`BPF_MAP_TYPE_…`).
+    pub(super) fn new(map_type: u32, entries: u32, name: &str) -> io::Result<Map> {
+        Map::create(map_type, size_of::<RawFd>() as u32, entries, name)
     }
 
     /// Makes an array that has `entries` counts for each processor.
-    pub(super) fn of_counts(entries: u32, name: &str) -> io::Result<Map> {
+    pub(super) fn per_cpu_counters(entries: u32, name: &str) -> io::Result<Map> {
         const BPF_MAP_TYPE_PERCPU_ARRAY: u32 = 6;
-        Map::of(BPF_MAP_TYPE_PERCPU_ARRAY, size_of::<u64>() as u32, entries, name)
+        Map::create(BPF_MAP_TYPE_PERCPU_ARRAY, size_of::<u64>() as u32, entries, name)
     }
 
-    fn of(kind: u32, value: u32, entries: u32, name: &str) -> io::Result<Map> {
+    fn create(map_type: u32, value: u32, entries: u32, name: &str) -> io::Result<Map> {
         let key = size_of::<u32>() as u32;
-        let name = name_of(name);
+        let name = object_name(name);
         let (flags, inner, numa_node) = (0, 0, 0);
-        let attributes = MapCreate { kind, key, value, entries, flags, inner, numa_node, name };
+        let attributes = MapCreate { map_type, key, value, entries, flags, inner, numa_node, name };
         // SAFETY: the command reads this structure, which points nowhere.
         unsafe { bpf_fd(BPF_MAP_CREATE, &attributes) }.map(Map)
     }
 
-    /// The count in place `key`, of all processors.
-    pub(super) fn count(&self, key: u32) -> io::Result<u64> {
-        let mut counts = vec![0u64; PROCESSORS];
+    /// The sum of the counters of all processors at index `key`.
+    pub(super) fn sum(&self, key: u32) -> io::Result<u64> {
+        let mut counts = vec![0u64; MAX_CPUS];
         let attributes = MapEntry {
             map: self.0.as_raw_fd() as u32,
             padding: 0,
@@ -287,7 +287,7 @@ impl AsFd for Map {
 }
 
 /// A name of at most 15 bytes, ended by zeros.
-fn name_of(name: &str) -> [u8; 16] {
+fn object_name(name: &str) -> [u8; 16] {
     let mut array = [0; 16];
     for (to, from) in array.iter_mut().zip(name.bytes().take(15)) {
         *to = from;
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn names_end_with_a_zero() {
-        assert_eq!(&name_of("castanet_ingress"), b"castanet_ingres\0");
+    fn object_names_are_nul_terminated() {
+        assert_eq!(&object_name("castanet_ingress"), b"castanet_ingres\0");
     }
 }

@@ -1,17 +1,17 @@
-//! What an interface's driver says about itself (`SIOCETHTOOL`).
+//! Properties of an interface's driver (`SIOCETHTOOL`).
 
-use super::netif::Interface;
+use super::netif::IoctlSocket;
 use std::io;
 
 // From linux/sockios.h and linux/ethtool.h.
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
-const GET_DRIVER: u32 = 0x3;
-const GET_GRO: u32 = 0x2b;
-const GET_CHANNELS: u32 = 0x3c;
+const ETHTOOL_GDRVINFO: u32 = 0x3;
+const ETHTOOL_GGRO: u32 = 0x2b;
+const ETHTOOL_GCHANNELS: u32 = 0x3c;
 
 /// `struct ethtool_drvinfo`.
 #[repr(C)]
-struct Driver {
+struct DriverInfo {
     command: u32,
     name: [u8; 32],
     /// Of the driver and of the firmware.
@@ -25,9 +25,9 @@ struct Driver {
 #[repr(C)]
 struct Channels {
     command: u32,
-    most: [u32; 4],
-    receive: u32,
-    transmit: u32,
+    max: [u32; 4],
+    rx: u32,
+    tx: u32,
     other: u32,
     combined: u32,
 }
@@ -39,32 +39,32 @@ struct Value {
     data: u32,
 }
 
-const _: () = assert!(size_of::<Driver>() == 196 && size_of::<Channels>() == 36);
+const _: () = assert!(size_of::<DriverInfo>() == 196 && size_of::<Channels>() == 36);
 
 /// Requests, as the structures of this file.
-trait Request {}
-impl Request for Driver {}
-impl Request for Channels {}
-impl Request for Value {}
+trait EthtoolCommand {}
+impl EthtoolCommand for DriverInfo {}
+impl EthtoolCommand for Channels {}
+impl EthtoolCommand for Value {}
 
-fn ask<T: Request>(interface: &Interface, mut about: T) -> io::Result<T> {
-    let mut request = interface.request();
-    request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut about).cast();
+fn query<T: EthtoolCommand>(socket: &IoctlSocket, mut info: T) -> io::Result<T> {
+    let mut request = socket.request();
+    request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut info).cast();
     // The structures are as the kernel expects for their commands, and live.
-    interface.ioctl(SIOCETHTOOL, &mut request)?;
-    Ok(about)
+    socket.ioctl(SIOCETHTOOL, &mut request)?;
+    Ok(info)
 }
 
 /// The driver's name.
-pub(crate) fn driver(interface: &Interface) -> io::Result<String> {
-    about_driver(interface).map(|about| text(&about.name))
+pub(crate) fn driver(socket: &IoctlSocket) -> io::Result<String> {
+    driver_info(socket).map(|info| c_text(&info.name))
 }
 
 /// The NUMA node that the interface's device is at, if it is on a PCI bus and
 /// the machine knows. The bus is the same in all network namespaces, where
 /// `/sys/class/net` may be another's.
-pub(crate) fn numa_node(interface: &Interface) -> Option<usize> {
-    let address = text(&about_driver(interface).ok()?.bus);
+pub(crate) fn numa_node(socket: &IoctlSocket) -> Option<usize> {
+    let address = c_text(&driver_info(socket).ok()?.bus);
     if address.is_empty() || address.contains('/') {
         return None;
     }
@@ -73,40 +73,34 @@ pub(crate) fn numa_node(interface: &Interface) -> Option<usize> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-fn about_driver(interface: &Interface) -> io::Result<Driver> {
+fn driver_info(socket: &IoctlSocket) -> io::Result<DriverInfo> {
     let (name, versions, bus, rest) = ([0; 32], [0; 64], [0; 32], [0; 64]);
-    ask(interface, Driver { command: GET_DRIVER, name, versions, bus, rest })
+    query(socket, DriverInfo { command: ETHTOOL_GDRVINFO, name, versions, bus, rest })
 }
 
 /// Text up to the first zero.
-fn text(bytes: &[u8]) -> String {
+fn c_text(bytes: &[u8]) -> String {
     let used = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(used).into_owned()
 }
 
-/// How many receive queues there are; one, where the driver does not say.
-pub(crate) fn receive_queues(interface: &Interface) -> u32 {
-    channels(interface).map_or(1, |it| (it.receive + it.combined).max(1))
+/// Number of receive queues; one if the driver does not report them.
+pub(crate) fn rx_queues(socket: &IoctlSocket) -> u32 {
+    channels(socket).map_or(1, |it| (it.rx + it.combined).max(1))
 }
 
-/// How many transmit queues there are; one, where the driver does not say.
-pub(crate) fn transmit_queues(interface: &Interface) -> u32 {
-    channels(interface).map_or(1, |it| (it.transmit + it.combined).max(1))
+/// Number of transmit queues; one if the driver does not report them.
+pub(crate) fn tx_queues(socket: &IoctlSocket) -> u32 {
+    channels(socket).map_or(1, |it| (it.tx + it.combined).max(1))
 }
 
-fn channels(interface: &Interface) -> io::Result<Channels> {
-    let none = Channels {
-        command: GET_CHANNELS,
-        most: [0; 4],
-        receive: 0,
-        transmit: 0,
-        other: 0,
-        combined: 0,
-    };
-    ask(interface, none)
+fn channels(socket: &IoctlSocket) -> io::Result<Channels> {
+    let none =
+        Channels { command: ETHTOOL_GCHANNELS, max: [0; 4], rx: 0, tx: 0, other: 0, combined: 0 };
+    query(socket, none)
 }
 
-/// Whether the kernel joins received packets to super-frames.
-pub(crate) fn joins_received(interface: &Interface) -> bool {
-    ask(interface, Value { command: GET_GRO, data: 0 }).is_ok_and(|it| it.data != 0)
+/// Whether the kernel joins received packets to super-frames (generic receive offload).
+pub(crate) fn gro_enabled(socket: &IoctlSocket) -> bool {
+    query(socket, Value { command: ETHTOOL_GGRO, data: 0 }).is_ok_and(|it| it.data != 0)
 }

@@ -1,9 +1,9 @@
 //! The kernel's device interfaces as safe calls: the one room of this crate that may use `unsafe`.
 
-pub(crate) mod adopted;
 pub(crate) mod bpf;
 pub(crate) mod dpdk;
 pub(crate) mod ethtool;
+pub(crate) mod inherited_socket;
 pub(crate) mod netif;
 pub(crate) mod netlink;
 pub(crate) mod packet_socket;
@@ -52,7 +52,7 @@ fn prefetch(at: *const u8) {
 
 /// Does what fails as busy again for up to a second: the kernel lets go of
 /// what was closed only a little later.
-fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+fn retry_while_busy<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let deadline = Instant::now() + Duration::from_secs(1);
     loop {
         match attempt() {
@@ -61,40 +61,40 @@ fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
             {
                 std::thread::sleep(Duration::from_millis(10));
             }
-            answer => return answer,
+            result => return result,
         }
     }
 }
 
 /// Whether there is something to read at a descriptor now.
 pub(crate) fn is_readable(fd: RawFd) -> bool {
-    let mut one = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: `one` is live, and one; a descriptor that is closed is none that is readable.
-    let asked = check(unsafe { libc::poll(&mut one, 1, 0) });
-    asked.is_ok_and(|ready| ready == 1) && one.revents & libc::POLLIN != 0
+    let mut poll_fd = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: `poll_fd` is live, and one; a descriptor that is closed is none that is readable.
+    let polled = check(unsafe { libc::poll(&mut poll_fd, 1, 0) });
+    polled.is_ok_and(|ready| ready == 1) && poll_fd.revents & libc::POLLIN != 0
 }
 
 /// Descriptors as one, which is readable when any of them is.
-pub(crate) struct AnyOf(OwnedFd);
+pub(crate) struct EpollSet(OwnedFd);
 
-impl AnyOf {
+impl EpollSet {
     /// Watches descriptors; one that is closed leaves by itself.
-    pub(crate) fn new(all: impl Iterator<Item = RawFd>) -> io::Result<AnyOf> {
+    pub(crate) fn new(fds: impl Iterator<Item = RawFd>) -> io::Result<EpollSet> {
         // SAFETY: no pointers are passed.
-        let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        let epoll = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: the descriptor is fresh and owned by nobody else.
-        let any = AnyOf(unsafe { OwnedFd::from_raw_fd(fd) });
-        for one in all {
-            any.add(one)?;
+        let set = EpollSet(unsafe { OwnedFd::from_raw_fd(epoll) });
+        for fd in fds {
+            set.add(fd)?;
         }
-        Ok(any)
+        Ok(set)
     }
 
     /// Watches one more.
-    pub(crate) fn add(&self, one: RawFd) -> io::Result<()> {
+    pub(crate) fn add(&self, fd: RawFd) -> io::Result<()> {
         let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
         // SAFETY: `event` is live, and the kernel only reads it.
-        check(unsafe { libc::epoll_ctl(self.raw_fd(), libc::EPOLL_CTL_ADD, one, &mut event) })?;
+        check(unsafe { libc::epoll_ctl(self.raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event) })?;
         Ok(())
     }
 

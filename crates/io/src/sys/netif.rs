@@ -6,8 +6,8 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// A request about one interface, and the socket that carries it.
-pub(crate) struct Interface {
+/// A socket for `ioctl` requests about one interface.
+pub(crate) struct IoctlSocket {
     socket: OwnedFd,
     name: [libc::c_char; libc::IFNAMSIZ],
 }
@@ -34,9 +34,9 @@ pub struct Ipv6Net {
 pub(crate) fn list() -> Vec<(u32, String)> {
     // SAFETY: takes nothing; the array is freed below.
     let all = unsafe { libc::if_nameindex() };
-    let mut found = Vec::new();
+    let mut interfaces = Vec::new();
     if all.is_null() {
-        return found;
+        return interfaces;
     }
     let mut at = all;
     // SAFETY: the array ends with an entry of number zero and no name, and
@@ -44,12 +44,12 @@ pub(crate) fn list() -> Vec<(u32, String)> {
     unsafe {
         while (*at).if_index != 0 && !(*at).if_name.is_null() {
             let name = CStr::from_ptr((*at).if_name).to_string_lossy().into_owned();
-            found.push(((*at).if_index, name));
+            interfaces.push(((*at).if_index, name));
             at = at.add(1);
         }
         libc::if_freenameindex(all);
     }
-    found
+    interfaces
 }
 
 /// All addresses of the interface `name`.
@@ -98,15 +98,15 @@ fn ipv6_of(address: &libc::sockaddr_in6) -> Ipv6Addr {
     Ipv6Addr::from(address.sin6_addr.s6_addr)
 }
 
-impl Interface {
+impl IoctlSocket {
     /// Prepares for requests about the interface `name`.
-    pub(crate) fn new(name: &str) -> io::Result<Interface> {
+    pub(crate) fn new(name: &str) -> io::Result<IoctlSocket> {
         let name = c_name(name)?;
         let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
         // SAFETY: no pointers are passed.
         let fd = check(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
         // SAFETY: the descriptor is fresh and owned by nobody else.
-        Ok(Interface { socket: unsafe { OwnedFd::from_raw_fd(fd) }, name })
+        Ok(IoctlSocket { socket: unsafe { OwnedFd::from_raw_fd(fd) }, name })
     }
 
     pub(super) fn request(&self) -> libc::ifreq {

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// How many packets one system call sends or receives.
-pub(crate) const CALL: usize = 64;
+pub(crate) const MAX_BATCH: usize = 64;
 
 /// A packet socket on one interface.
 pub(crate) struct PacketSocket {
@@ -63,7 +63,7 @@ impl PacketSocket {
 
     /// Binds to the interface and shares its packets with the other sockets of
     /// a group, or begins one; answers its number.
-    pub(crate) fn bind_within(
+    pub(crate) fn bind_in_fanout(
         &self,
         protocol: u16,
         group: Option<u16>,
@@ -79,10 +79,10 @@ impl PacketSocket {
         };
         // Only bound sockets can join, and until it has joined it would get
         // what others get too.
-        self.set_deaf(true)?;
+        self.set_discard_all(true)?;
         self.bind(protocol)?;
         fanout(u32::from(group) | mode << 16)?;
-        self.set_deaf(false)?;
+        self.set_discard_all(false)?;
         Ok(group)
     }
 
@@ -105,8 +105,8 @@ impl PacketSocket {
     }
 
     /// Whether to receive nothing, by a filter that takes no packet.
-    fn set_deaf(&self, deaf: bool) -> io::Result<()> {
-        if !deaf {
+    fn set_discard_all(&self, discard: bool) -> io::Result<()> {
+        if !discard {
             let level = libc::SOL_SOCKET;
             return set_option(self.fd.as_fd(), level, libc::SO_DETACH_FILTER, &(0 as libc::c_int));
         }
@@ -184,10 +184,10 @@ impl PacketSocket {
         &self,
         frames: impl Iterator<Item = (VnetHeader, &'a [u8])>,
     ) -> io::Result<usize> {
-        let mut headers = [VnetHeader::default(); CALL];
+        let mut headers = [VnetHeader::default(); MAX_BATCH];
         // SAFETY: both are plain C structures of numbers and pointers, for
         // which all bytes zero is a valid, empty value.
-        let (mut parts, mut messages): ([[libc::iovec; 2]; CALL], [libc::mmsghdr; CALL]) =
+        let (mut parts, mut messages): ([[libc::iovec; 2]; MAX_BATCH], [libc::mmsghdr; MAX_BATCH]) =
             unsafe { std::mem::zeroed() };
         let mut count = 0;
         for ((header, frame), slot) in frames.zip(&mut headers) {
@@ -222,7 +222,7 @@ impl AsFd for PacketSocket {
 /// Room for the kernel's answer about one frame: a time and a tag.
 #[repr(C, align(8))]
 #[derive(Clone, Copy)]
-struct Control([u8; 128]);
+struct ControlBuffer([u8; 128]);
 
 /// Receives a frame into `buffer`, and what does not fit there into `rest`.
 /// What fits in neither is cut off.
@@ -232,7 +232,7 @@ pub(crate) fn receive_one(
     rest: &mut [u8],
 ) -> io::Result<Arrival> {
     let mut vnet = [0u8; size_of::<VnetHeader>()];
-    let mut control = Control([0; 128]);
+    let mut control = ControlBuffer([0; 128]);
     let mut parts = [
         libc::iovec { iov_base: vnet.as_mut_ptr().cast(), iov_len: vnet.len() },
         libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() },
@@ -245,16 +245,16 @@ pub(crate) fn receive_one(
     message.msg_iov = parts.as_mut_ptr();
     message.msg_iovlen = parts.len();
     message.msg_control = control.0.as_mut_ptr().cast();
-    message.msg_controllen = size_of::<Control>();
+    message.msg_controllen = size_of::<ControlBuffer>();
     // SAFETY: name, parts and control live until this returns, and the kernel
     // writes at most the lengths stated.
-    let got = unsafe {
+    let received = unsafe {
         libc::recvmsg(socket.fd.as_raw_fd(), &mut message, libc::MSG_DONTWAIT | libc::MSG_TRUNC)
     };
-    if got < 0 {
+    if received < 0 {
         return Err(io::Error::last_os_error());
     }
-    let wire_len = (got as usize).saturating_sub(vnet.len());
+    let wire_len = (received as usize).saturating_sub(vnet.len());
     let mut arrival = Arrival {
         wire_len,
         vnet: VnetHeader::read_from_bytes(&vnet).unwrap_or_default(),
@@ -281,7 +281,7 @@ fn read_control(message: &libc::msghdr, arrival: &mut Arrival) {
                 }
                 (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
                     let aux = data.cast::<libc::tpacket_auxdata>().read_unaligned();
-                    arrival.vlan = vlan_of(&aux);
+                    arrival.vlan = vlan_tag(&aux);
                 }
                 _ => {}
             }
@@ -291,7 +291,7 @@ fn read_control(message: &libc::msghdr, arrival: &mut Arrival) {
 }
 
 /// The tag that the kernel moved out of the frame, if there was one.
-fn vlan_of(aux: &libc::tpacket_auxdata) -> Option<VlanTag> {
+fn vlan_tag(aux: &libc::tpacket_auxdata) -> Option<VlanTag> {
     let has = |flag: u32| aux.tp_status & flag != 0;
     has(libc::TP_STATUS_VLAN_VALID).then(|| VlanTag {
         tpid: if has(libc::TP_STATUS_VLAN_TPID_VALID) { aux.tp_vlan_tpid } else { 0x8100 },

@@ -27,13 +27,13 @@ pub(crate) struct RxRing {
     block: usize,
     blocks: usize,
     /// The block that is read, or that the kernel fills next.
-    at: usize,
+    block_index: usize,
     /// Where the next frame starts in that block.
     offset: usize,
     /// Frames left in that block.
-    left: u32,
+    frames_left: u32,
     /// Whether the block belongs to us.
-    held: bool,
+    owned: bool,
 }
 
 // SAFETY: the mapping is owned by this value alone and has no ties to a thread.
@@ -73,20 +73,20 @@ impl RxRing {
             return Err(io::Error::last_os_error());
         }
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(RxRing { base, block, blocks, at: 0, offset: 0, left: 0, held: false })
+        Ok(RxRing { base, block, blocks, block_index: 0, offset: 0, frames_left: 0, owned: false })
     }
 
     /// The next frame, in the ring's memory until the next is asked for, or
     /// `None` while the kernel has no block for us.
     pub(crate) fn next(&mut self) -> Option<(&[u8], Arrival)> {
-        while self.left == 0 {
+        while self.frames_left == 0 {
             self.release();
             if !self.acquire() {
                 return None;
             }
         }
         let start = self.offset;
-        let block = self.held_block()?;
+        let block = self.owned_block()?;
         let header = read::<libc::tpacket3_hdr>(block, start)?;
         let address = start + size_of::<libc::tpacket3_hdr>();
         let mac = start + usize::from(header.tp_mac);
@@ -96,18 +96,18 @@ impl RxRing {
         let arrival = Arrival {
             wire_len: header.tp_len as usize,
             vnet: VnetHeader::read_from_bytes(vnet).unwrap_or_default(),
-            vlan: vlan_of(&header),
+            vlan: vlan_tag(&header),
             kind: read::<libc::sockaddr_ll>(block, address)?.sll_pkttype,
             time: i64::from(header.tp_sec) * 1_000_000_000 + i64::from(header.tp_nsec),
         };
-        self.left -= 1;
+        self.frames_left -= 1;
         self.offset = start + header.tp_next_offset as usize;
-        Some((self.held_block()?.get(frame)?, arrival))
+        Some((self.owned_block()?.get(frame)?, arrival))
     }
 
     /// The word by which a block changes hands.
-    fn status(&self, at: usize) -> &AtomicU32 {
-        let offset = at % self.blocks * self.block + STATUS_OFFSET;
+    fn status(&self, index: usize) -> &AtomicU32 {
+        let offset = index % self.blocks * self.block + STATUS_OFFSET;
         // SAFETY: `offset` lies in the mapping, which lives as long as `self`;
         // the word is aligned as blocks are pages; kernel and this side only
         // touch it as one word.
@@ -116,37 +116,41 @@ impl RxRing {
 
     /// Takes the next block from the kernel, if it is ready.
     fn acquire(&mut self) -> bool {
-        if self.status(self.at).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+        if self.status(self.block_index).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return false;
         }
-        self.held = true;
-        let header = self.held_block().and_then(|b| read::<libc::tpacket_hdr_v1>(b, HEADER_OFFSET));
+        self.owned = true;
+        let header =
+            self.owned_block().and_then(|b| read::<libc::tpacket_hdr_v1>(b, HEADER_OFFSET));
         // A block without a readable header is given back at once.
         let Some(header) = header else { return true };
-        self.left = header.num_pkts;
+        self.frames_left = header.num_pkts;
         self.offset = header.offset_to_first_pkt as usize;
         true
     }
 
     /// Gives the block that was read back to the kernel.
     fn release(&mut self) {
-        if self.held {
-            self.held = false;
-            self.status(self.at).store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            self.at = (self.at + 1) % self.blocks;
+        if self.owned {
+            self.owned = false;
+            self.status(self.block_index).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.block_index = (self.block_index + 1) % self.blocks;
         }
     }
 
     /// The bytes of the block that belongs to us.
-    fn held_block(&self) -> Option<&[u8]> {
-        if !self.held {
+    fn owned_block(&self) -> Option<&[u8]> {
+        if !self.owned {
             return None;
         }
         // SAFETY: the block lies in the mapping, and as long as it is held the
         // kernel does not write to it; it is released by `&mut self` only, so
         // no slice of it is alive then.
         Some(unsafe {
-            std::slice::from_raw_parts(self.base.as_ptr().add(self.at * self.block), self.block)
+            std::slice::from_raw_parts(
+                self.base.as_ptr().add(self.block_index * self.block),
+                self.block,
+            )
         })
     }
 }
@@ -176,7 +180,7 @@ fn read<T: Plain>(block: &[u8], offset: usize) -> Option<T> {
 }
 
 /// The tag that the kernel moved out of the frame, if there was one.
-fn vlan_of(header: &libc::tpacket3_hdr) -> Option<VlanTag> {
+fn vlan_tag(header: &libc::tpacket3_hdr) -> Option<VlanTag> {
     let has = |flag: u32| header.tp_status & flag != 0;
     has(libc::TP_STATUS_VLAN_VALID).then(|| VlanTag {
         tpid: if has(libc::TP_STATUS_VLAN_TPID_VALID) { header.hv1.tp_vlan_tpid } else { 0x8100 },

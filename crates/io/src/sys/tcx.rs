@@ -1,6 +1,6 @@
 //! Keeping the kernel's own stack from what an interface receives (`tcx`, Linux 6.6).
 
-use super::bpf::{self, Link, Purpose, instruction};
+use super::bpf::{self, Link, ProgramSpec, instruction};
 use std::io;
 
 // From linux/bpf.h.
@@ -8,9 +8,9 @@ const BPF_PROG_TYPE_SCHED_CLS: u32 = 3;
 const BPF_TCX_INGRESS: u32 = 46;
 const TCX_DROP: i32 = 2;
 
-const PURPOSE: Purpose = Purpose {
-    kind: BPF_PROG_TYPE_SCHED_CLS,
-    attach: BPF_TCX_INGRESS,
+const PROGRAM: ProgramSpec = ProgramSpec {
+    program_type: BPF_PROG_TYPE_SCHED_CLS,
+    attach_type: BPF_TCX_INGRESS,
     name: "castanet_ingres",
     flags: 0,
 };
@@ -28,7 +28,7 @@ pub(crate) struct IngressBlock {
 impl IngressBlock {
     /// Closes the interface of number `index` to the kernel's own stack.
     pub(crate) fn new(index: u32) -> io::Result<IngressBlock> {
-        let program = bpf::load(&PURPOSE, &CODE)?;
-        Ok(IngressBlock { _link: bpf::attach(&program, &PURPOSE, index, 0)? })
+        let program = bpf::load(&PROGRAM, &CODE)?;
+        Ok(IngressBlock { _link: bpf::attach(&program, &PROGRAM, index, 0)? })
     }
 }

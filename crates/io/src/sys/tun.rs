@@ -1,4 +1,4 @@
-//! The kernel's own ends of TUN and TAP devices.
+//! Queues of TUN and TAP devices.
 
 use super::check;
 use super::netif::c_name;
@@ -34,7 +34,7 @@ impl TunQueue {
     pub(crate) fn open(
         name: &str,
         kind: libc::c_int,
-        several: bool,
+        multi_queue: bool,
     ) -> io::Result<(TunQueue, String)> {
         let flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC;
         // SAFETY: the path is a C string.
@@ -44,8 +44,8 @@ impl TunQueue {
         // SAFETY: all bytes zero is a valid value of every member.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         request.ifr_name = c_name(name)?;
-        let multi = if several { libc::IFF_MULTI_QUEUE } else { 0 };
-        let flags = kind | libc::IFF_NO_PI | libc::IFF_VNET_HDR | multi;
+        let multi_queue_flag = if multi_queue { libc::IFF_MULTI_QUEUE } else { 0 };
+        let flags = kind | libc::IFF_NO_PI | libc::IFF_VNET_HDR | multi_queue_flag;
         request.ifr_ifru.ifru_flags = flags as libc::c_short;
         // SAFETY: the request reads and writes one `ifreq`.
         check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETIFF, &mut request) })?;
@@ -78,12 +78,12 @@ impl TunQueue {
             libc::iovec { iov_base: rest.as_mut_ptr().cast(), iov_len: rest.len() },
         ];
         // SAFETY: the parts are live, writable and as long as stated.
-        let got = unsafe { libc::readv(self.fd.as_raw_fd(), parts.as_ptr(), 3) };
-        if got < 0 {
+        let received = unsafe { libc::readv(self.fd.as_raw_fd(), parts.as_ptr(), 3) };
+        if received < 0 {
             return Err(io::Error::last_os_error());
         }
         let header_value = VnetHeader::read_from_bytes(&header).unwrap_or_default();
-        Ok((header_value, (got as usize).saturating_sub(header.len())))
+        Ok((header_value, (received as usize).saturating_sub(header.len())))
     }
 
     /// Sends a packet.

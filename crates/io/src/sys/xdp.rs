@@ -1,6 +1,6 @@
 //! Small XDP programs: they make, count and redirect packets within the kernel.
 
-use super::bpf::{self, Link, Map, PSEUDO_MAP_FD, Purpose, instruction};
+use super::bpf::{self, Link, Map, PSEUDO_MAP_FD, ProgramSpec, instruction};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -18,27 +18,31 @@ const REDIRECT: i32 = 23;
 const INGRESS_INDEX: i16 = 12;
 
 /// Of every XDP program here.
-pub(super) const PURPOSE: Purpose =
-    Purpose { kind: BPF_PROG_TYPE_XDP, attach: BPF_XDP, name: "castanet_xdp", flags: 0 };
+pub(super) const PROGRAM: ProgramSpec = ProgramSpec {
+    program_type: BPF_PROG_TYPE_XDP,
+    attach_type: BPF_XDP,
+    name: "castanet_xdp",
+    flags: 0,
+};
 
 /// How many packets the kernel makes at once; it takes no more than 256.
-const AT_ONCE: u32 = 256;
+const GENERATOR_BATCH: u32 = 256;
 
 /// A program on an interface, in its driver, until this is dropped.
 fn attach(code: &[u64], index: u32) -> io::Result<Link> {
-    let program = bpf::load(&PURPOSE, code)?;
-    bpf::attach(&program, &PURPOSE, index, XDP_FLAGS_DRV_MODE)
+    let program = bpf::load(&PROGRAM, code)?;
+    bpf::attach(&program, &PROGRAM, index, XDP_FLAGS_DRV_MODE)
 }
 
 /// Whether `code` passes a frame on to the host, rather than going on behind
 /// its end.
 pub(crate) fn passes(code: &[u64], frame: &[u8]) -> io::Result<bool> {
-    let code = [code, &answer(XDP_DROP)].concat();
-    Ok(bpf::answer_for(&bpf::load(&PURPOSE, &code)?, frame)? == XDP_PASS as u32)
+    let code = [code, &return_verdict(XDP_DROP)].concat();
+    Ok(bpf::run_once(&bpf::load(&PROGRAM, &code)?, frame)? == XDP_PASS as u32)
 }
 
 /// `return verdict`.
-const fn answer(verdict: i32) -> [u64; 2] {
+const fn return_verdict(verdict: i32) -> [u64; 2] {
     [instruction(0xb7, 0, 0, 0, verdict), instruction(0x95, 0, 0, 0, 0)]
 }
 
@@ -100,7 +104,7 @@ impl Source {
             instruction(0x61, 3, 1, INGRESS_INDEX, 0),
             instruction(0x55, 3, 0, 2, index as i32),
         ];
-        code.extend(answer(XDP_PASS));
+        code.extend(return_verdict(XDP_PASS));
         code.extend([
             // r7 = random; calls change r1 to r5
             instruction(0xbf, 6, 1, 0, 0),
@@ -114,15 +118,15 @@ impl Source {
             instruction(0x2d, 4, 3, write.len() as i16, 0),
         ]);
         code.extend(write);
-        code.extend(answer(XDP_DROP));
-        let program = bpf::load(&PURPOSE, &code)?;
-        let link = bpf::attach(&program, &PURPOSE, index, XDP_FLAGS_DRV_MODE)?;
+        code.extend(return_verdict(XDP_DROP));
+        let program = bpf::load(&PROGRAM, &code)?;
+        let link = bpf::attach(&program, &PROGRAM, index, XDP_FLAGS_DRV_MODE)?;
         Ok(Source { program, frame: frame.to_vec(), _link: link })
     }
 
     /// Sends that many, from the calling thread's network namespace.
     pub(crate) fn send(&self, packets: u32) -> io::Result<()> {
-        bpf::run_on_live_frames(&self.program, &self.frame, packets, AT_ONCE)
+        bpf::run_on_live_frames(&self.program, &self.frame, packets, GENERATOR_BATCH)
     }
 }
 
@@ -135,7 +139,7 @@ pub(crate) struct Sink {
 impl Sink {
     /// On the interface of number `index`.
     pub(crate) fn new(index: u32) -> io::Result<Sink> {
-        let counts = Map::of_counts(1, "castanet_count")?;
+        let counts = Map::per_cpu_counters(1, "castanet_count")?;
         let mut code = vec![
             // r0 = bpf_map_lookup_elem(counts, &0)
             instruction(0x62, 10, 0, -4, 0),
@@ -151,25 +155,25 @@ impl Sink {
             instruction(0x07, 1, 0, 0, 1),
             instruction(0x7b, 0, 1, 0, 0),
         ];
-        code.extend(answer(XDP_DROP));
+        code.extend(return_verdict(XDP_DROP));
         let link = attach(&code, index)?;
         Ok(Sink { counts, _link: link })
     }
 
     /// How many packets have come.
     pub(crate) fn count(&self) -> io::Result<u64> {
-        self.counts.count(0)
+        self.counts.sum(0)
     }
 }
 
 /// Sends what one interface receives on another, in the driver.
-pub(crate) struct Shortcut {
+pub(crate) struct Redirect {
     _link: Link,
 }
 
-impl Shortcut {
+impl Redirect {
     /// From the interface of number `from` to that of number `to`.
-    pub(crate) fn new(from: u32, to: u32) -> io::Result<Shortcut> {
-        Ok(Shortcut { _link: attach(&redirect(to), from)? })
+    pub(crate) fn new(from: u32, to: u32) -> io::Result<Redirect> {
+        Ok(Redirect { _link: attach(&redirect(to), from)? })
     }
 }

@@ -1,12 +1,12 @@
-//! The host itself as a neighbour: TUN and TAP devices, to and from its own stack.
+//! TUN and TAP devices: packets to and from the host's own stack.
 
-mod shared;
+mod open_queues;
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
 use crate::intake::{Arrival, Intake};
 use crate::interface::{Interface, Ipv4Net};
-use crate::offload::{Link, VnetHeader};
+use crate::offload::{LinkType, VnetHeader};
 use crate::outlet;
 use crate::scratch::Scratch;
 use crate::sys::netif;
@@ -19,19 +19,19 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// What packets to and from the host begin with.
+/// The mode of a device (`ip tuntap`): the first header of its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum TunTapMode {
     /// An IP header.
     Tun,
     /// An Ethernet header.
     Tap,
 }
 
-/// What the host's side of a device is to be like. What is left out stays as
-/// the kernel, or an earlier owner, made it.
+/// Settings of the host's side of a device. A field that is `None` leaves the setting as the
+/// kernel, or an earlier owner of the device, made it.
 #[derive(Clone, Debug, Default)]
-pub struct Setup {
+pub struct HostSide {
     /// The host's address, and the network that is reached this way.
     pub ipv4: Option<Ipv4Net>,
     /// A default route by way of this address.
@@ -46,7 +46,7 @@ pub struct Setup {
 /// last of its queues. A device opened by name again in the same process is
 /// the same queue: one side of it can receive while another sends.
 pub struct Tap {
-    kind: Kind,
+    mode: TunTapMode,
     name: String,
     queue: Arc<TunQueue>,
     is_new: bool,
@@ -56,46 +56,51 @@ pub struct Tap {
 
 impl Tap {
     /// Opens the device called `name`, which the kernel makes if there is
-    /// none; an empty name leaves it to the kernel. With `several`, it may be
+    /// none; an empty name leaves it to the kernel. With `multi_queue`, it may be
     /// opened once for each queue. Packets will carry the number `device`.
-    pub fn open(name: &str, kind: Kind, several: bool, device: u16) -> Result<Tap, IoError> {
-        let link = match kind {
-            Kind::Tun => Link::Ip,
-            Kind::Tap => Link::Ethernet,
+    pub fn open(
+        name: &str,
+        mode: TunTapMode,
+        multi_queue: bool,
+        device: u16,
+    ) -> Result<Tap, IoError> {
+        let link = match mode {
+            TunTapMode::Tun => LinkType::Ip,
+            TunTapMode::Tap => LinkType::Ethernet,
         };
         let is_new = Interface::find(name).is_err();
-        let (queue, name) = shared::open(name, kind, several)?;
+        let (queue, name) = open_queues::open(name, mode, multi_queue)?;
         let (scratch, intake) = (Scratch::new(), Intake::new(link, device));
-        Ok(Tap { kind, name, queue, is_new, scratch, intake })
+        Ok(Tap { mode, name, queue, is_new, scratch, intake })
     }
 
-    /// Whether it was made when it was opened, so that nobody else can have a use for it yet.
+    /// Whether opening it created the device, so that no other process can use it yet.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
 
     /// Sets up the host's side, and brings it up.
-    pub fn set_up(&self, setup: &Setup) -> Result<(), IoError> {
+    pub fn configure_host(&self, host_side: &HostSide) -> Result<(), IoError> {
         let name = &self.name;
         let failed = |what: &str| {
             let doing = format!("{what} of {name}");
             move |error| IoError::new(doing, error)
         };
-        let interface = netif::Interface::new(name).map_err(failed("change the setup"))?;
-        if let Some(ether) = setup.ether {
+        let interface = netif::IoctlSocket::new(name).map_err(failed("change the setup"))?;
+        if let Some(ether) = host_side.ether {
             interface
                 .set_ether(ether.octets())
                 .map_err(failed(&format!("set the address {ether}")))?;
         }
-        if let Some(mtu) = setup.mtu {
+        if let Some(mtu) = host_side.mtu {
             interface.set_mtu(mtu).map_err(failed(&format!("set the MTU {mtu}")))?;
         }
-        if let Some(net) = setup.ipv4 {
+        if let Some(net) = host_side.ipv4 {
             let what = format!("set the address {}", net.address);
             interface.set_ipv4(net).map_err(failed(&what))?;
         }
         interface.set_up(true).map_err(failed("bring up the host's side"))?;
-        if let Some(gateway) = setup.gateway {
+        if let Some(gateway) = host_side.gateway {
             let what = format!("add the default route by {gateway}");
             interface.add_default_route(gateway).map_err(failed(&what))?;
         }
@@ -164,9 +169,9 @@ impl Device for Tap {
     }
 
     fn describe(&self) -> String {
-        let (word, what) = match self.kind {
-            Kind::Tun => ("TUN", "IP packets"),
-            Kind::Tap => ("TAP", "Ethernet frames"),
+        let (word, what) = match self.mode {
+            TunTapMode::Tun => ("TUN", "IP packets"),
+            TunTapMode::Tap => ("TAP", "Ethernet frames"),
         };
         format!("{}: {word} device, {what} to and from the host's own stack", self.name)
     }

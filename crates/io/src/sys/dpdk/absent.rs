@@ -1,4 +1,4 @@
-//! What stands in for DPDK where it was not there when this program was built.
+//! Stub of DPDK for programs built without it.
 
 use super::types::{
     Copied, Counts, Cut, Ear, Found, Handed, Info, Link, Plan, RingPlan, Terms, Wants,

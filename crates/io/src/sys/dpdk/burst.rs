@@ -1,4 +1,4 @@
-//! Bursts of mbufs as batches of packets, and back.
+//! Converts bursts of mbufs into batches of packets, and back.
 
 use super::eal::enter_thread;
 use super::pool::{Mbufs, are_mbufs};

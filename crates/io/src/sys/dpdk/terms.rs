@@ -1,4 +1,4 @@
-//! What a port is set up for, by what is wanted and what it can do.
+//! Offloads and packet limits of a port, from the requested configuration and its capabilities.
 
 use super::types::{Copied, Info, Plan, Sums, Terms, Watch};
 

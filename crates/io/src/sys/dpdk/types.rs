@@ -1,4 +1,4 @@
-//! What is said about ports and packets; some of it laid out as in `shim.h`.
+//! Types that describe ports and packets; some are laid out as in `shim.h`.
 
 use std::ffi::{CStr, c_char};
 use std::os::fd::RawFd;
@@ -46,7 +46,7 @@ pub enum Pause {
     Full = 3,
 }
 
-/// Who is called when packets come.
+/// Descriptors to notify when packets come.
 #[derive(Clone)]
 #[cfg_attr(not(dpdk), expect(dead_code, reason = "nobody calls without DPDK"))]
 pub(crate) struct Ear {

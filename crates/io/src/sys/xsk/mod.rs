@@ -1,29 +1,28 @@
 //! `AF_XDP` sockets: a queue of an interface whose packets are frames of a pool, in place.
 
-mod minimal;
-mod passing;
+mod forward;
+mod minimal_forwarder;
 mod program;
 mod ring;
 mod umem;
 
-pub(crate) use minimal::Relay;
-pub(crate) use program::{Program, Stage};
+pub(crate) use minimal_forwarder::Forwarder;
+pub(crate) use program::{AttachMode, Program};
 
 use super::check;
 use castanet_packet::{Batch, Packet, Pool};
-use ring::{Consumer, Producer, Which};
+use ring::{Consumer, Producer, RingKind};
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use umem::{Lent, Umem};
+use umem::{KernelFrames, Umem};
 
 /// Entries of each ring.
 pub(crate) const RING: u32 = 2048;
 
-/// How many frames a packet may lie in: the kernel takes one, and 17 pages more
-/// (`MAX_SKB_FRAGS`).
-pub(crate) const SEGMENTS: usize = 17;
+/// Most frames of one packet: the kernel takes one, and 17 pages more (`MAX_SKB_FRAGS`).
+pub(crate) const MAX_FRAMES: usize = 17;
 
 /// How many packets one call sends in copy mode, where the kernel lets us
 /// choose (Linux 6.18); else it is 32.
@@ -43,21 +42,21 @@ const SO_BUSY_POLL_BUDGET: libc::c_int = 70;
 /// would mean not to look.
 const BUSY_POLL_MICROSECONDS: libc::c_int = 20;
 
-/// How the kernel moves packets between the interface and our frames.
+/// Whether the kernel copies packets between the interface and the UMEM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mode {
-    /// The interface reads and writes them itself.
+pub(crate) enum BindMode {
+    /// Zero-copy mode: the interface reads and writes the frames itself.
     ZeroCopy,
-    /// The kernel copies.
+    /// Copy mode: the kernel copies.
     Copy,
 }
 
-/// How a socket is bound.
+/// Options of `bind(2)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Manner {
-    pub(crate) mode: Mode,
+pub(crate) struct BindOptions {
+    pub(crate) mode: BindMode,
     /// Whether packets longer than a frame come and go in several (Linux 6.6).
-    pub(crate) segments: bool,
+    pub(crate) multi_buffer: bool,
 }
 
 /// A socket on one queue of an interface, which receives and sends.
@@ -69,14 +68,14 @@ pub(crate) struct Socket {
     fd: ManuallyDrop<OwnedFd>,
     index: u32,
     queue: u32,
-    manner: Manner,
-    receiving: Mutex<Receiving>,
-    sending: Mutex<Sending>,
+    options: BindOptions,
+    rx: Mutex<RxRings>,
+    tx: Mutex<TxRings>,
 }
 
-/// What the kernel counted for a socket.
+/// Counters of the kernel for one socket.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Counts {
+pub(crate) struct SocketStats {
     /// Received packets that found no frame or no room, or were too long.
     pub(crate) dropped: u64,
     /// Frames that it could not use; they are lost.
@@ -84,8 +83,8 @@ pub(crate) struct Counts {
 }
 
 /// The longest packet that frames of `pool` have room for.
-pub(crate) fn longest(pool: &Pool) -> usize {
-    Umem::new(pool).longest()
+pub(crate) fn max_packet_len(pool: &Pool) -> usize {
+    Umem::new(pool).max_packet_len()
 }
 
 /// Moves the pool's memory to huge pages, if the kernel can; whether it did.
@@ -101,41 +100,46 @@ impl Socket {
     /// any by their place in it, sockets come and go in any order, and some
     /// may copy where others need not. (`XDP_SHARED_UMEM` would tie all of
     /// them to the first and its mode.)
-    pub(crate) fn bind(index: u32, queue: u32, pool: &Pool, manner: Manner) -> io::Result<Socket> {
-        let fd = open_socket()?;
+    pub(crate) fn bind(
+        index: u32,
+        queue: u32,
+        pool: &Pool,
+        options: BindOptions,
+    ) -> io::Result<Socket> {
+        let fd = open_unbound()?;
         let umem = Umem::new(pool);
         umem.register(fd.as_fd())?;
-        for which in [Which::Fill, Which::Completion, Which::Receive, Which::Transmit] {
-            ring::request(fd.as_fd(), which, RING)?;
+        for kind in [RingKind::Fill, RingKind::Completion, RingKind::Rx, RingKind::Tx] {
+            ring::create(fd.as_fd(), kind, RING)?;
         }
-        let receiving = Receiving {
-            lent: Lent::none_of(umem.frames()),
+        let rx = RxRings {
+            in_kernel: KernelFrames::empty(umem.frames()),
             umem: umem.clone(),
-            fill: Producer::map(fd.as_fd(), Which::Fill, RING)?,
-            packets: Consumer::map(fd.as_fd(), Which::Receive, RING)?,
-            beginning: Vec::new(),
+            fill: Producer::map(fd.as_fd(), RingKind::Fill, RING)?,
+            descriptors: Consumer::map(fd.as_fd(), RingKind::Rx, RING)?,
+            partial: Vec::new(),
         };
-        let sending = Sending {
-            lent: Lent::none_of(umem.frames()),
+        let tx = TxRings {
+            in_kernel: KernelFrames::empty(umem.frames()),
             capacity: pool.data_capacity(),
             umem,
-            packets: Producer::map(fd.as_fd(), Which::Transmit, RING)?,
-            done: Consumer::map(fd.as_fd(), Which::Completion, RING)?,
+            descriptors: Producer::map(fd.as_fd(), RingKind::Tx, RING)?,
+            completion: Consumer::map(fd.as_fd(), RingKind::Completion, RING)?,
         };
-        bind_as(fd.as_fd(), index, queue, manner, None)?;
-        prepare_to_send(fd.as_fd());
-        let (receiving, sending) = (Mutex::new(receiving), Mutex::new(sending));
-        Ok(Socket { fd: ManuallyDrop::new(fd), index, queue, manner, receiving, sending })
+        bind_fd(fd.as_fd(), index, queue, options, None)?;
+        raise_tx_limits(fd.as_fd());
+        let (rx, tx) = (Mutex::new(rx), Mutex::new(tx));
+        Ok(Socket { fd: ManuallyDrop::new(fd), index, queue, options, rx, tx })
     }
 
     /// The direction from the interface.
-    pub(crate) fn receiving(&self) -> MutexGuard<'_, Receiving> {
-        self.receiving.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn rx(&self) -> MutexGuard<'_, RxRings> {
+        self.rx.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The direction to the interface.
-    pub(crate) fn sending(&self) -> MutexGuard<'_, Sending> {
-        self.sending.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn tx(&self) -> MutexGuard<'_, TxRings> {
+        self.tx.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The descriptor, for readiness.
@@ -144,7 +148,7 @@ impl Socket {
     }
 
     /// What the kernel counted.
-    pub(crate) fn counts(&self) -> io::Result<Counts> {
+    pub(crate) fn stats(&self) -> io::Result<SocketStats> {
         let mut all = libc::xdp_statistics {
             rx_dropped: 0,
             rx_invalid_descs: 0,
@@ -153,22 +157,27 @@ impl Socket {
             rx_fill_ring_empty_descs: 0,
             tx_ring_empty_descs: 0,
         };
-        self.ask(libc::SOL_XDP, libc::XDP_STATISTICS, &mut all)?;
-        Ok(Counts {
+        self.get_option(libc::SOL_XDP, libc::XDP_STATISTICS, &mut all)?;
+        Ok(SocketStats {
             dropped: all.rx_dropped + all.rx_ring_full,
             invalid: all.rx_invalid_descs + all.tx_invalid_descs,
         })
     }
 
-    /// Takes the error that is pending on the socket: that its interface is gone.
+    /// Takes the error that is pending on the socket: its interface is gone.
     pub(crate) fn take_error(&self) -> io::Result<()> {
         let mut error: libc::c_int = 0;
-        self.ask(libc::SOL_SOCKET, libc::SO_ERROR, &mut error)?;
+        self.get_option(libc::SOL_SOCKET, libc::SO_ERROR, &mut error)?;
         if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
     }
 
     /// Reads a socket option, a plain C structure or number.
-    fn ask<T: Copy>(&self, level: libc::c_int, name: libc::c_int, value: &mut T) -> io::Result<()> {
+    fn get_option<T: Copy>(
+        &self,
+        level: libc::c_int,
+        name: libc::c_int,
+        value: &mut T,
+    ) -> io::Result<()> {
         let mut size = size_of::<T>() as libc::socklen_t;
         let to = std::ptr::from_mut(value).cast();
         // SAFETY: the kernel writes at most `size` bytes into `value`, of
@@ -178,7 +187,7 @@ impl Socket {
 
     /// Has the driver look for packets when we ask for them, up to `packets`
     /// at once, and not by interrupts as long as we ask often (Linux 5.11).
-    pub(crate) fn poll_busily(&self, packets: u32) -> io::Result<()> {
+    pub(crate) fn set_busy_poll(&self, packets: u32) -> io::Result<()> {
         let options = [
             (SO_PREFER_BUSY_POLL, 1),
             (libc::SO_BUSY_POLL, BUSY_POLL_MICROSECONDS),
@@ -190,7 +199,7 @@ impl Socket {
     }
 
     /// Has the driver take new frames, and look for packets if it is polled.
-    pub(crate) fn wake_receiving(&self) {
+    pub(crate) fn wake_rx(&self) {
         let (fd, nothing) = (self.raw_fd(), std::ptr::null_mut());
         // SAFETY: room for no bytes: nothing is written.
         unsafe { libc::recv(fd, nothing, 0, libc::MSG_DONTWAIT) };
@@ -198,27 +207,27 @@ impl Socket {
 
     /// Has the kernel send what it was given, as much as it takes now, and
     /// says whether that was all.
-    pub(crate) fn push(&self, sending: &mut Sending) -> io::Result<bool> {
-        self.push_reclaiming(sending, Sending::reclaim)
+    pub(crate) fn kick_tx(&self, tx: &mut TxRings) -> io::Result<bool> {
+        self.kick_tx_with(tx, TxRings::reclaim)
     }
 
     /// The same, where what was sent goes by `reclaim`.
-    pub(crate) fn push_reclaiming(
+    pub(crate) fn kick_tx_with(
         &self,
-        sending: &mut Sending,
-        mut reclaim: impl FnMut(&mut Sending),
+        tx: &mut TxRings,
+        mut reclaim: impl FnMut(&mut TxRings),
     ) -> io::Result<bool> {
-        let mut left = sending.packets.untaken();
-        while left > 0 && sending.packets.needs_wakeup() {
-            match send_now(self.as_fd()) {
+        let mut left = tx.descriptors.pending();
+        while left > 0 && tx.descriptors.needs_wakeup() {
+            match wake_tx(self.as_fd()) {
                 Ok(()) => {}
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => {}
                     _ => return Err(error),
                 },
             }
-            reclaim(sending);
-            let now = sending.packets.untaken();
+            reclaim(tx);
+            let now = tx.descriptors.pending();
             if now == left {
                 return Ok(false);
             }
@@ -238,15 +247,15 @@ impl Drop for Socket {
     fn drop(&mut self) {
         // SAFETY: nothing uses the descriptor after this.
         unsafe { ManuallyDrop::drop(&mut self.fd) };
-        let receiving = self.receiving.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let sending = self.sending.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let rx = self.rx.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let tx = self.tx.get_mut().unwrap_or_else(PoisonError::into_inner);
         // The kernel takes the memory from the driver some time after the
         // socket is closed; until then the interface may still write to the
         // frames. It has when the queue is free for another socket. Frames
         // stay lent otherwise: missing is better than changing.
-        let pool = receiving.umem.pool();
-        let copying = Manner { mode: Mode::Copy, ..self.manner };
-        if self.manner.mode == Mode::ZeroCopy
+        let pool = rx.umem.pool();
+        let copying = BindOptions { mode: BindMode::Copy, ..self.options };
+        if self.options.mode == BindMode::ZeroCopy
             && Socket::bind(self.index, self.queue, pool, copying).is_err()
         {
             return;
@@ -255,8 +264,8 @@ impl Drop for Socket {
         // redirection touch frames, and closing has waited for both; without
         // copies the driver has let go, as was just seen.
         unsafe {
-            take_back_all(&receiving.umem, &mut receiving.lent);
-            take_back_all(&sending.umem, &mut sending.lent);
+            reclaim_all(&rx.umem, &mut rx.in_kernel);
+            reclaim_all(&tx.umem, &mut tx.in_kernel);
         }
     }
 }
@@ -265,17 +274,17 @@ impl Drop for Socket {
 ///
 /// # Safety
 /// The kernel must not use them any more.
-unsafe fn take_back_all(umem: &Umem, lent: &mut Lent) {
+unsafe fn reclaim_all(umem: &Umem, in_kernel: &mut KernelFrames) {
     let mut free = Batch::new();
-    for frame in lent.take_all() {
+    for frame in in_kernel.drain() {
         let start = size_of::<castanet_packet::FrameHeader>();
         // SAFETY: lent frames were given up; the rest is the caller's promise.
-        unsafe { umem.take_back(frame, start, 0, &mut free) };
+        unsafe { umem.adopt_frame(frame, start, 0, &mut free) };
     }
 }
 
-/// A socket that is bound to nothing.
-fn open_socket() -> io::Result<OwnedFd> {
+/// Opens an unbound AF_XDP socket.
+fn open_unbound() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
     // SAFETY: no pointers are passed.
     let fd = check(unsafe { libc::socket(libc::AF_XDP, kind, 0) })?;
@@ -285,13 +294,13 @@ fn open_socket() -> io::Result<OwnedFd> {
 
 /// Raises how much one call sends. Neither has to succeed: then it sends fewer
 /// packets.
-fn prepare_to_send(fd: BorrowedFd<'_>) {
+fn raise_tx_limits(fd: BorrowedFd<'_>) {
     drop(super::set_option(fd, libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &SEND_BUDGET));
     drop(super::set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER));
 }
 
 /// Has the kernel send what it was given.
-fn send_now(fd: BorrowedFd<'_>) -> io::Result<()> {
+fn wake_tx(fd: BorrowedFd<'_>) -> io::Result<()> {
     let (fd, nothing) = (fd.as_raw_fd(), std::ptr::null());
     // SAFETY: an empty message: nothing is read.
     let sent = unsafe { libc::sendto(fd, nothing, 0, libc::MSG_DONTWAIT, std::ptr::null(), 0) };
@@ -301,28 +310,28 @@ fn send_now(fd: BorrowedFd<'_>) -> io::Result<()> {
 /// Binds, trying again for a while where the kernel has not yet let go of a
 /// socket that was closed before. A socket that has no memory of its own uses
 /// that of `owner`, in the owner's manner.
-fn bind_as(
+fn bind_fd(
     fd: BorrowedFd<'_>,
     index: u32,
     queue: u32,
-    manner: Manner,
+    options: BindOptions,
     owner: Option<BorrowedFd<'_>>,
 ) -> io::Result<()> {
-    let flags = match (owner, manner.mode) {
+    let flags = match (owner, options.mode) {
         (Some(_), _) => libc::XDP_SHARED_UMEM,
-        (None, Mode::ZeroCopy) => libc::XDP_ZEROCOPY | libc::XDP_USE_NEED_WAKEUP,
-        (None, Mode::Copy) => libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP,
+        (None, BindMode::ZeroCopy) => libc::XDP_ZEROCOPY | libc::XDP_USE_NEED_WAKEUP,
+        (None, BindMode::Copy) => libc::XDP_COPY | libc::XDP_USE_NEED_WAKEUP,
     };
-    let segments = if manner.segments { libc::XDP_USE_SG } else { 0 };
+    let multi_buffer = if options.multi_buffer { libc::XDP_USE_SG } else { 0 };
     let address = libc::sockaddr_xdp {
         sxdp_family: libc::AF_XDP as u16,
-        sxdp_flags: flags | segments,
+        sxdp_flags: flags | multi_buffer,
         sxdp_ifindex: index,
         sxdp_queue_id: queue,
         sxdp_shared_umem_fd: owner.map_or(0, |owner| owner.as_raw_fd() as u32),
     };
     let size = size_of_val(&address) as libc::socklen_t;
-    super::patiently(|| {
+    super::retry_while_busy(|| {
         // SAFETY: `address` is a live structure of `size` bytes.
         check(unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&address).cast(), size) })
     })
@@ -330,43 +339,43 @@ fn bind_as(
 }
 
 /// The direction from the interface.
-pub(crate) struct Receiving {
+pub(crate) struct RxRings {
     umem: Umem,
-    lent: Lent,
+    in_kernel: KernelFrames,
     fill: Producer<u64>,
-    packets: Consumer<libc::xdp_desc>,
+    descriptors: Consumer<libc::xdp_desc>,
     /// The beginning of a packet whose end has not come yet.
-    beginning: Vec<u8>,
+    partial: Vec<u8>,
 }
 
-impl Receiving {
+impl RxRings {
     /// Adds up to `max` packets to `batch`.
-    pub(crate) fn take(&mut self, batch: &mut Batch, max: usize) {
-        let count = self.packets.look().min(max as u32);
-        self.fetch(count, Umem::prefetch_frame);
+    pub(crate) fn receive(&mut self, batch: &mut Batch, max: usize) {
+        let count = self.descriptors.available().min(max as u32);
+        self.prefetch_packets(count, Umem::prefetch_frame);
         batch.reserve(count as usize);
         for _ in 0..count {
-            let Some(entry) = self.packets.next() else { break };
+            let Some(entry) = self.descriptors.next() else { break };
             let (frame, start) = self.umem.locate(entry.addr);
             let before = batch.len();
-            if self.lent.remove(frame) {
+            if self.in_kernel.remove(frame) {
                 // SAFETY: the frame was lent, and the kernel has just given it
                 // back with a packet in it.
-                unsafe { self.umem.take_back(frame, start, entry.len as usize, batch) };
+                unsafe { self.umem.adopt_frame(frame, start, entry.len as usize, batch) };
             }
-            let goes_on = entry.options & libc::XDP_PKT_CONTD != 0;
-            if goes_on || !self.beginning.is_empty() {
-                self.join(batch, before, goes_on);
+            let continues = entry.options & libc::XDP_PKT_CONTD != 0;
+            if continues || !self.partial.is_empty() {
+                self.append_frames(batch, before, continues);
             }
         }
-        self.packets.release();
+        self.descriptors.release();
     }
 
     /// Has the processor fetch the next `count` packets: the core that received them has written
     /// them, and one after the other they would take 100 ns each.
-    fn fetch(&self, count: u32, prefetch: impl Fn(&Umem, u64)) {
-        for ahead in 0..count {
-            if let Some(entry) = self.packets.ahead(ahead) {
+    fn prefetch_packets(&self, count: u32, prefetch: impl Fn(&Umem, u64)) {
+        for index in 0..count {
+            if let Some(entry) = self.descriptors.peek(index) {
                 prefetch(&self.umem, entry.addr);
             }
         }
@@ -375,19 +384,19 @@ impl Receiving {
     /// Joins the pieces of a packet that is longer than a frame: the next is
     /// in `batch` behind the `before`th packet, and the last if nothing goes on.
     #[cold]
-    fn join(&mut self, batch: &mut Batch, before: usize, goes_on: bool) {
-        for piece in batch.split_off(before) {
-            self.beginning.extend_from_slice(piece.bytes());
+    fn append_frames(&mut self, batch: &mut Batch, before: usize, continues: bool) {
+        for frame in batch.split_off(before) {
+            self.partial.extend_from_slice(frame.bytes());
         }
-        if !goes_on {
-            batch.push(Packet::from_bytes(&self.beginning));
-            self.beginning.clear();
+        if !continues {
+            batch.push(Packet::from_bytes(&self.partial));
+            self.partial.clear();
         }
     }
 
-    /// How many frames the kernel has to fill.
-    pub(crate) fn lent(&self) -> usize {
-        self.lent.len()
+    /// Number of frames that the kernel has to fill.
+    pub(crate) fn frames_in_kernel(&self) -> usize {
+        self.in_kernel.len()
     }
 
     /// Gives the kernel frames until it has `target`; says whether the driver
@@ -399,68 +408,68 @@ impl Receiving {
         }
         let mut batch = Batch::new();
         self.umem.pool().alloc_batch(count, &mut batch);
-        batch.iter().for_each(|packet| self.lend(self.umem.frame_of(packet)));
+        batch.iter().for_each(|packet| self.push_fill(self.umem.frame_of(packet)));
         // SAFETY: new packets, which nobody shares; the kernel has their frames.
         unsafe { batch.release(batch.len()) };
-        self.publish()
+        self.publish_fill()
     }
 
     /// How many frames it takes, and there is room for, until the kernel has `target`.
     fn missing(&mut self, target: usize) -> usize {
-        let missing = target.saturating_sub(self.lent.len()) as u32;
+        let missing = target.saturating_sub(self.in_kernel.len()) as u32;
         missing.min(self.fill.room(missing)) as usize
     }
 
-    /// Writes a frame for the kernel, which is to fill it after [`Receiving::publish`].
+    /// Writes a frame for the kernel, which is to fill it after [`RxRings::publish`].
     #[inline]
-    fn lend(&mut self, frame: usize) {
-        self.lent.insert(frame);
-        self.fill.push(self.umem.address(frame));
+    fn push_fill(&mut self, frame: usize) {
+        self.in_kernel.insert(frame);
+        self.fill.push(self.umem.frame_address(frame));
     }
 
     /// Shows the kernel what was lent; says whether the driver must be woken for it.
-    fn publish(&self) -> bool {
+    fn publish_fill(&self) -> bool {
         self.fill.publish();
         self.fill.needs_wakeup()
     }
 }
 
 /// The direction to the interface.
-pub(crate) struct Sending {
+pub(crate) struct TxRings {
     umem: Umem,
     /// The longest packet that a new frame has room for.
     capacity: usize,
-    lent: Lent,
-    packets: Producer<libc::xdp_desc>,
-    done: Consumer<u64>,
+    in_kernel: KernelFrames,
+    descriptors: Producer<libc::xdp_desc>,
+    completion: Consumer<u64>,
 }
 
-impl Sending {
-    /// Takes frames back whose packets were sent.
+impl TxRings {
+    /// Takes frames back from the completion ring.
     pub(crate) fn reclaim(&mut self) {
-        self.take_back_but(|_| false);
+        self.reclaim_with(|_| false);
     }
 
-    /// The same, but for those that `lend` gives to the kernel again; it says whether it does.
-    fn take_back_but(&mut self, mut lend: impl FnMut(usize) -> bool) {
+    /// The same, but for those that `push_fill` gives to the kernel again; it says whether it does.
+    fn reclaim_with(&mut self, mut push_fill: impl FnMut(usize) -> bool) {
         let mut free = Batch::new();
-        while let Some(address) = self.done.next() {
+        while let Some(address) = self.completion.next() {
             let (frame, start) = self.umem.locate(address);
-            if self.lent.remove(frame) && !lend(frame) {
+            if self.in_kernel.remove(frame) && !push_fill(frame) {
                 // SAFETY: the frame was lent, and the kernel has just given it
                 // back.
-                unsafe { self.umem.take_back(frame, start, 0, &mut free) };
+                unsafe { self.umem.adopt_frame(frame, start, 0, &mut free) };
             }
         }
-        self.done.release();
+        self.completion.release();
     }
 
     /// How many packets there is room for, if `wanted` at most are of interest.
     fn room(&mut self, wanted: usize) -> usize {
         // The completion ring must have room for all that is on its way.
-        let on_its_way = self.lent.len();
-        let room = self.packets.room(wanted.min(RING as usize) as u32) as usize;
-        room.min((RING as usize).saturating_sub(on_its_way))
+        let in_flight = self.in_kernel.len();
+        let room = self.descriptors.room(wanted.min(RING as usize) as u32) as usize;
+        room.min((RING as usize).saturating_sub(in_flight))
     }
 
     /// Hands packets from the front of `batch` to the kernel, up to the first
@@ -472,30 +481,34 @@ impl Sending {
         for packet in batch.iter_mut() {
             let len = packet.len();
             let whole = len <= self.capacity || packet.pool_id() == self.umem.pool().id();
-            let taken = match whole {
-                true => room > 0 && self.umem.take_in(packet),
+            let ready = match whole {
+                true => room > 0 && self.umem.ensure_own_frame(packet),
                 false => self.split(packet, &mut room),
             };
-            if !taken {
+            if !ready {
                 break;
             }
             self.push(packet, 0);
             room -= 1;
             (sent, bytes) = (sent + 1, bytes + len as u64);
         }
-        // SAFETY: `take_in` has seen to it that none is shared; the kernel has
+        // SAFETY: `ensure_own_frame` has seen to it that none is shared; the kernel has
         // their frames.
         unsafe { batch.release(sent) };
-        self.packets.publish();
+        self.descriptors.publish();
         (sent, bytes)
     }
 
     /// Writes a packet, or a piece of one, that is to be given up.
     #[inline]
     fn push(&mut self, packet: &Packet, options: u32) {
-        let place = self.umem.place(packet);
-        self.lent.insert(place.frame);
-        self.packets.push(libc::xdp_desc { addr: place.address, len: place.len, options });
+        let descriptor = self.umem.descriptor(packet);
+        self.in_kernel.insert(descriptor.frame);
+        self.descriptors.push(libc::xdp_desc {
+            addr: descriptor.address,
+            len: descriptor.len,
+            options,
+        });
     }
 
     /// Hands over all of a packet that is longer than frames are but its last
@@ -503,21 +516,21 @@ impl Sending {
     #[cold]
     fn split(&mut self, packet: &mut Packet, room: &mut usize) -> bool {
         let pool = self.umem.pool().clone();
-        let pieces = packet.bytes().chunks(pool.data_capacity());
-        let count = pieces.len();
+        let frames = packet.bytes().chunks(pool.data_capacity());
+        let count = frames.len();
         if *room < count {
             *room = self.room(count);
         }
         if *room < count {
             return false;
         }
-        let mut copies: Batch = pieces.filter_map(|piece| pool.copy_in(piece)).collect();
+        let mut copies: Batch = frames.filter_map(|frame| pool.copy_in(frame)).collect();
         if copies.len() < count {
             return false;
         }
         let Some(last) = copies.pop() else { return false };
-        for piece in &copies {
-            self.push(piece, libc::XDP_PKT_CONTD);
+        for frame in &copies {
+            self.push(frame, libc::XDP_PKT_CONTD);
         }
         // SAFETY: new packets, which nobody shares; the kernel has their frames.
         unsafe { copies.release(copies.len()) };

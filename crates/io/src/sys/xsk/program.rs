@@ -1,7 +1,7 @@
 //! The XDP program: what arrives in a queue that has a socket goes there, what is chosen and the rest to the kernel.
 
-use super::super::bpf::{self, Link, Map, PSEUDO_MAP_FD, Purpose, instruction};
-use super::super::xdp::{PURPOSE, XDP_PASS};
+use super::super::bpf::{self, Link, Map, PSEUDO_MAP_FD, ProgramSpec, instruction};
+use super::super::xdp::{PROGRAM, XDP_PASS};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
@@ -16,7 +16,7 @@ const RX_QUEUE_INDEX: i16 = 16;
 
 /// Where in its way through the kernel a packet meets the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stage {
+pub(crate) enum AttachMode {
     /// In the driver, before the kernel has made anything of it.
     Driver,
     /// In the kernel's stack, with any driver.
@@ -32,23 +32,24 @@ pub(crate) struct Program {
 
 impl Program {
     /// Puts the program on the interface of number `index`, with places for
-    /// sockets of `queues` queues. What `first` does not answer for goes
-    /// there; with `segments` a packet may lie in several pieces.
+    /// sockets of `queues` queues. What `filter` does not answer for goes
+    /// there; with `multi_buffer` a packet may lie in several pieces.
     pub(crate) fn new(
         index: u32,
         queues: u32,
-        stage: Stage,
-        segments: bool,
-        first: &[u64],
+        mode: AttachMode,
+        multi_buffer: bool,
+        filter: &[u64],
     ) -> io::Result<Program> {
         let map = Map::new(BPF_MAP_TYPE_XSKMAP, queues, "castanet_xsks")?;
-        let flags = if segments { BPF_F_XDP_HAS_FRAGS } else { 0 };
-        let program = bpf::load(&Purpose { flags, ..PURPOSE }, &[first, &code(&map)].concat())?;
-        let flags = match stage {
-            Stage::Driver => XDP_FLAGS_DRV_MODE,
-            Stage::Generic => XDP_FLAGS_SKB_MODE,
+        let flags = if multi_buffer { BPF_F_XDP_HAS_FRAGS } else { 0 };
+        let program =
+            bpf::load(&ProgramSpec { flags, ..PROGRAM }, &[filter, &code(&map)].concat())?;
+        let flags = match mode {
+            AttachMode::Driver => XDP_FLAGS_DRV_MODE,
+            AttachMode::Generic => XDP_FLAGS_SKB_MODE,
         };
-        Ok(Program { _link: bpf::attach(&program, &PURPOSE, index, flags)?, map })
+        Ok(Program { _link: bpf::attach(&program, &PROGRAM, index, flags)?, map })
     }
 
     /// Sends what arrives in queue `queue` to `socket` from now on.

@@ -1,4 +1,5 @@
-//! The rings of an AF_XDP socket: arrays that we fill and the kernel empties, or the reverse.
+//! The rings of an AF_XDP socket: this process fills two of them and the kernel empties those; the
+//! other two work in reverse.
 
 use super::super::{check, set_option};
 use std::io;
@@ -7,45 +8,45 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// Which of a socket's rings.
+/// One of a socket's four rings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Which {
-    /// Frames for the kernel to fill.
+pub(super) enum RingKind {
+    /// The fill ring: free frames, for the kernel to fill.
     Fill,
-    /// Packets that it has received.
-    Receive,
-    /// Packets for it to send.
-    Transmit,
-    /// Frames that it has sent.
+    /// The RX ring: received packets.
+    Rx,
+    /// The TX ring: packets for the kernel to send.
+    Tx,
+    /// The completion ring: frames whose packets were sent.
     Completion,
 }
 
-/// What rings hold: numbers, for which any bytes are valid.
+/// Entries of rings: plain numbers, for which any bytes are valid.
 pub(super) trait Entry: Copy {}
 impl Entry for u64 {}
 impl Entry for libc::xdp_desc {}
 
 /// Gives `socket` a ring of `size` entries, a power of two.
-pub(super) fn request(socket: BorrowedFd<'_>, which: Which, size: u32) -> io::Result<()> {
-    let option = match which {
-        Which::Fill => libc::XDP_UMEM_FILL_RING,
-        Which::Receive => libc::XDP_RX_RING,
-        Which::Transmit => libc::XDP_TX_RING,
-        Which::Completion => libc::XDP_UMEM_COMPLETION_RING,
+pub(super) fn create(socket: BorrowedFd<'_>, kind: RingKind, size: u32) -> io::Result<()> {
+    let option = match kind {
+        RingKind::Fill => libc::XDP_UMEM_FILL_RING,
+        RingKind::Rx => libc::XDP_RX_RING,
+        RingKind::Tx => libc::XDP_TX_RING,
+        RingKind::Completion => libc::XDP_UMEM_COMPLETION_RING,
     };
     set_option(socket, libc::SOL_XDP, option, &size)
 }
 
-/// A mapped ring. Both sides count entries up for ever; places repeat.
+/// A mapped ring. Both sides count entries up without end, modulo 2^32; slots repeat.
 struct Ring<T> {
     map: NonNull<u8>,
     len: usize,
     offset: libc::xdp_ring_offset,
     size: u32,
-    /// How far we have come.
-    at: u32,
-    /// How far the kernel had come when we last looked.
-    seen: u32,
+    /// This side's index: the number of entries that it has written or read.
+    own: u32,
+    /// The kernel's index when it was last loaded.
+    peer: u32,
     entries: PhantomData<T>,
 }
 
@@ -53,13 +54,13 @@ struct Ring<T> {
 unsafe impl<T> Send for Ring<T> {}
 
 impl<T: Entry> Ring<T> {
-    fn map(socket: BorrowedFd<'_>, which: Which, size: u32) -> io::Result<Ring<T>> {
+    fn map(socket: BorrowedFd<'_>, kind: RingKind, size: u32) -> io::Result<Ring<T>> {
         let all = offsets(socket)?;
-        let (offset, page) = match which {
-            Which::Fill => (all.fr, libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t),
-            Which::Receive => (all.rx, libc::XDP_PGOFF_RX_RING),
-            Which::Transmit => (all.tx, libc::XDP_PGOFF_TX_RING),
-            Which::Completion => (all.cr, libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t),
+        let (offset, page) = match kind {
+            RingKind::Fill => (all.fr, libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t),
+            RingKind::Rx => (all.rx, libc::XDP_PGOFF_RX_RING),
+            RingKind::Tx => (all.tx, libc::XDP_PGOFF_TX_RING),
+            RingKind::Completion => (all.cr, libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t),
         };
         let len = offset.desc as usize + size as usize * size_of::<T>();
         let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -73,10 +74,10 @@ impl<T: Entry> Ring<T> {
             return Err(io::Error::last_os_error());
         }
         let map = NonNull::new(map.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Ring { map, len, offset, size, at: 0, seen: 0, entries: PhantomData })
+        Ok(Ring { map, len, offset, size, own: 0, peer: 0, entries: PhantomData })
     }
 
-    /// One of the words that both sides use.
+    /// An index or flag word that both sides use.
     fn word(&self, offset: u64) -> &AtomicU32 {
         // SAFETY: the kernel named the offset, of an aligned word before the
         // entries; the mapping lives as long as `self`; both sides only touch
@@ -84,12 +85,12 @@ impl<T: Entry> Ring<T> {
         unsafe { AtomicU32::from_ptr(self.map.as_ptr().add(offset as usize).cast()) }
     }
 
-    /// Where entry `count` lies.
+    /// Pointer to the slot of entry `count`.
     fn entry(&self, count: u32) -> *mut T {
-        let place = (count & (self.size - 1)) as usize;
+        let slot = (count & (self.size - 1)) as usize;
         // SAFETY: the place is less than the ring's size, a power of two, for
         // which the mapping has room after `desc`.
-        unsafe { self.map.as_ptr().add(self.offset.desc as usize).cast::<T>().add(place) }
+        unsafe { self.map.as_ptr().add(self.offset.desc as usize).cast::<T>().add(slot) }
     }
 }
 
@@ -100,10 +101,10 @@ impl<T> Drop for Ring<T> {
     }
 }
 
-/// Where in their mappings the rings have what.
+/// The offsets of indices, flags and entries in each ring's mapping.
 fn offsets(socket: BorrowedFd<'_>) -> io::Result<libc::xdp_mmap_offsets> {
-    let none = || libc::xdp_ring_offset { producer: 0, consumer: 0, desc: 0, flags: 0 };
-    let mut offsets = libc::xdp_mmap_offsets { rx: none(), tx: none(), fr: none(), cr: none() };
+    let empty = || libc::xdp_ring_offset { producer: 0, consumer: 0, desc: 0, flags: 0 };
+    let mut offsets = libc::xdp_mmap_offsets { rx: empty(), tx: empty(), fr: empty(), cr: empty() };
     let mut size = size_of_val(&offsets) as libc::socklen_t;
     // SAFETY: the kernel writes at most `size` bytes into `offsets`.
     check(unsafe {
@@ -122,22 +123,26 @@ fn offsets(socket: BorrowedFd<'_>) -> io::Result<libc::xdp_mmap_offsets> {
     Ok(offsets)
 }
 
-/// A ring that we fill.
+/// A ring that this process fills.
 pub(super) struct Producer<T>(Ring<T>);
 
 impl<T: Entry> Producer<T> {
     /// Maps a ring that was requested.
-    pub(super) fn map(socket: BorrowedFd<'_>, which: Which, size: u32) -> io::Result<Producer<T>> {
-        Ring::map(socket, which, size).map(Producer)
+    pub(super) fn map(
+        socket: BorrowedFd<'_>,
+        kind: RingKind,
+        size: u32,
+    ) -> io::Result<Producer<T>> {
+        Ring::map(socket, kind, size).map(Producer)
     }
 
-    /// How many entries have room; looks at what the kernel has emptied only
-    /// where fewer than `wanted` are known to.
+    /// Number of free entries. Loads the kernel's index only if fewer than `wanted` are known to be
+    /// free.
     pub(super) fn room(&mut self, wanted: u32) -> u32 {
         let ring = &mut self.0;
-        let room = |ring: &Ring<T>| ring.size - ring.at.wrapping_sub(ring.seen).min(ring.size);
+        let room = |ring: &Ring<T>| ring.size - ring.own.wrapping_sub(ring.peer).min(ring.size);
         if room(ring) < wanted {
-            ring.seen = ring.word(ring.offset.consumer).load(Ordering::Acquire);
+            ring.peer = ring.word(ring.offset.consumer).load(Ordering::Acquire);
         }
         room(ring)
     }
@@ -149,20 +154,20 @@ impl<T: Entry> Producer<T> {
         }
         // SAFETY: the kernel does not look at places with room, and will only
         // after `publish`.
-        unsafe { self.0.entry(self.0.at).write(entry) };
-        self.0.at = self.0.at.wrapping_add(1);
+        unsafe { self.0.entry(self.0.own).write(entry) };
+        self.0.own = self.0.own.wrapping_add(1);
         true
     }
 
-    /// Shows the kernel what was written.
+    /// Publishes the written entries to the kernel.
     pub(super) fn publish(&self) {
-        self.0.word(self.0.offset.producer).store(self.0.at, Ordering::Release);
+        self.0.word(self.0.offset.producer).store(self.0.own, Ordering::Release);
     }
 
-    /// How many entries the kernel has not yet taken.
-    pub(super) fn untaken(&mut self) -> u32 {
-        self.0.seen = self.0.word(self.0.offset.consumer).load(Ordering::Acquire);
-        self.0.at.wrapping_sub(self.0.seen)
+    /// Number of entries that the kernel has not yet consumed.
+    pub(super) fn pending(&mut self) -> u32 {
+        self.0.peer = self.0.word(self.0.offset.consumer).load(Ordering::Acquire);
+        self.0.own.wrapping_sub(self.0.peer)
     }
 
     /// Whether the kernel sleeps and wants to be called.
@@ -174,58 +179,62 @@ impl<T: Entry> Producer<T> {
     }
 }
 
-/// A ring that we empty.
+/// A ring that this process empties.
 pub(super) struct Consumer<T>(Ring<T>);
 
 impl<T: Entry> Consumer<T> {
     /// Maps a ring that was requested.
-    pub(super) fn map(socket: BorrowedFd<'_>, which: Which, size: u32) -> io::Result<Consumer<T>> {
-        Ring::map(socket, which, size).map(Consumer)
+    pub(super) fn map(
+        socket: BorrowedFd<'_>,
+        kind: RingKind,
+        size: u32,
+    ) -> io::Result<Consumer<T>> {
+        Ring::map(socket, kind, size).map(Consumer)
     }
 
     /// The next entry, if the kernel has written one.
     pub(super) fn next(&mut self) -> Option<T> {
         let ring = &mut self.0;
-        if ring.at == ring.seen {
-            ring.seen = ring.word(ring.offset.producer).load(Ordering::Acquire);
-            if ring.at == ring.seen {
+        if ring.own == ring.peer {
+            ring.peer = ring.word(ring.offset.producer).load(Ordering::Acquire);
+            if ring.own == ring.peer {
                 return None;
             }
         }
         // SAFETY: the kernel has written this entry and leaves it alone until
         // `release`; any bytes are a valid entry.
-        let entry = unsafe { ring.entry(ring.at).read() };
-        ring.at = ring.at.wrapping_add(1);
+        let entry = unsafe { ring.entry(ring.own).read() };
+        ring.own = ring.own.wrapping_add(1);
         Some(entry)
     }
 
-    /// The entry that comes `ahead` places after the next, if the kernel had
-    /// written it when we last looked.
-    pub(super) fn ahead(&self, ahead: u32) -> Option<T> {
+    /// The entry `index` places after the next, if the kernel had written it when its index was
+    /// last loaded.
+    pub(super) fn peek(&self, index: u32) -> Option<T> {
         let ring = &self.0;
-        if ahead >= ring.seen.wrapping_sub(ring.at) {
+        if index >= ring.peer.wrapping_sub(ring.own) {
             return None;
         }
         // SAFETY: the kernel has written this entry and leaves it alone until
         // `release`; any bytes are a valid entry.
-        Some(unsafe { ring.entry(ring.at.wrapping_add(ahead)).read() })
+        Some(unsafe { ring.entry(ring.own.wrapping_add(index)).read() })
     }
 
-    /// Goes past the next `count` entries, as far as the kernel had come when we last looked.
+    /// Skips the next `count` entries, at most those known to be written.
     pub(super) fn skip(&mut self, count: u32) {
         let ring = &mut self.0;
-        ring.at = ring.at.wrapping_add(count.min(ring.seen.wrapping_sub(ring.at)));
+        ring.own = ring.own.wrapping_add(count.min(ring.peer.wrapping_sub(ring.own)));
     }
 
-    /// Looks how far the kernel has come; says how many entries there are.
-    pub(super) fn look(&mut self) -> u32 {
+    /// Loads the kernel's index; returns the number of entries to read.
+    pub(super) fn available(&mut self) -> u32 {
         let ring = &mut self.0;
-        ring.seen = ring.word(ring.offset.producer).load(Ordering::Acquire);
-        ring.seen.wrapping_sub(ring.at)
+        ring.peer = ring.word(ring.offset.producer).load(Ordering::Acquire);
+        ring.peer.wrapping_sub(ring.own)
     }
 
-    /// Gives the places of what was read back to the kernel.
+    /// Returns the slots of the read entries to the kernel.
     pub(super) fn release(&self) {
-        self.0.word(self.0.offset.consumer).store(self.0.at, Ordering::Release);
+        self.0.word(self.0.offset.consumer).store(self.0.own, Ordering::Release);
     }
 }

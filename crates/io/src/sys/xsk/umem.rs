@@ -1,4 +1,4 @@
-//! A pool's memory as the kernel's: frames go to it and come back, each once.
+//! A pool's memory as a UMEM: each frame goes to the kernel and comes back once.
 
 use super::super::{check, prefetch, set_option};
 use castanet_packet::{Batch, FrameHeader, Packet, Pool};
@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
-/// Where the kernel's part of a frame starts: behind our header.
+/// Offset of the kernel's part of a frame: behind the frame header.
 const HEADER: usize = size_of::<FrameHeader>();
 
 /// What the kernel keeps free before a received packet (`XDP_PACKET_HEADROOM`).
@@ -24,15 +24,15 @@ pub(super) struct Umem {
     stride: usize,
     frames: usize,
     /// 2^64 divided by the stride, rounded up.
-    inverse: u64,
+    stride_inverse: u64,
 }
 
 // SAFETY: the base only names memory, which lives as long as the pool that is
 // held beside it and may be used from any thread.
 unsafe impl Send for Umem {}
 
-/// A packet's bytes in the memory.
-pub(super) struct Place {
+/// A packet's bytes in the UMEM.
+pub(super) struct Descriptor {
     /// The frame's number.
     pub(super) frame: usize,
     /// The address in the kernel's form.
@@ -47,8 +47,8 @@ impl Umem {
         let (base, len) = pool.memory();
         let stride = pool.stride();
         // The stride is more than one: a frame has a header.
-        let inverse = u64::MAX / stride as u64 + 1;
-        Umem { pool: pool.clone(), base, stride, frames: len / stride, inverse }
+        let stride_inverse = u64::MAX / stride as u64 + 1;
+        Umem { pool: pool.clone(), base, stride, frames: len / stride, stride_inverse }
     }
 
     /// How many frames the memory has.
@@ -57,12 +57,12 @@ impl Umem {
     }
 
     /// The longest packet that a frame has room for as the kernel fills it.
-    pub(super) fn longest(&self) -> usize {
+    pub(super) fn max_packet_len(&self) -> usize {
         self.stride.saturating_sub(HEADER + KERNEL_HEADROOM)
     }
 
-    /// Whether frames have the same numbers there, for it is the same memory.
-    pub(super) fn is_same(&self, other: &Umem) -> bool {
+    /// Whether the other UMEM is the same memory, so that frame numbers are valid in both.
+    pub(super) fn shares_memory_with(&self, other: &Umem) -> bool {
         self.pool.id() == other.pool.id()
     }
 
@@ -107,7 +107,7 @@ impl Umem {
     /// memory, or shares its frame, is copied into a frame of its own. `false`
     /// if there is none or it is longer than frames are.
     #[inline]
-    pub(super) fn take_in(&self, packet: &mut Packet) -> bool {
+    pub(super) fn ensure_own_frame(&self, packet: &mut Packet) -> bool {
         if packet.is_shared() {
             packet.bytes_mut(); // makes it the only owner
         }
@@ -128,12 +128,12 @@ impl Umem {
     /// Where the bytes are of a packet that was taken in, for the kernel to
     /// send. The packet itself is the caller's to give up, `Batch::release`.
     #[inline]
-    pub(super) fn place(&self, packet: &Packet) -> Place {
+    pub(super) fn descriptor(&self, packet: &Packet) -> Descriptor {
         let (data, len) = (packet.bytes().as_ptr().addr(), packet.len() as u32);
         let start = packet.frame().as_ptr().addr();
         let base = start - self.base.as_ptr().addr();
         let address = base as u64 | ((data - start) as u64) << OFFSET_SHIFT;
-        Place { frame: self.frame_at(base), address, len }
+        Descriptor { frame: self.frame_at(base), address, len }
     }
 
     /// The number of the frame that a packet of this memory lies in.
@@ -144,15 +144,15 @@ impl Umem {
 
     /// Where a frame is, for the kernel to fill.
     #[inline]
-    pub(super) fn address(&self, frame: usize) -> u64 {
+    pub(super) fn frame_address(&self, frame: usize) -> u64 {
         (frame * self.stride) as u64
     }
 
     /// The frame that an address of the kernel's lies in, and how far from the
     /// frame's start.
-    pub(super) fn locate(&self, address: u64) -> (usize, usize) {
-        let base = address & ((1 << OFFSET_SHIFT) - 1);
-        let at = base as usize + (address >> OFFSET_SHIFT) as usize;
+    pub(super) fn locate(&self, frame_address: u64) -> (usize, usize) {
+        let base = frame_address & ((1 << OFFSET_SHIFT) - 1);
+        let at = base as usize + (frame_address >> OFFSET_SHIFT) as usize;
         let frame = self.frame_at(at);
         (frame, at - frame * self.stride)
     }
@@ -163,22 +163,23 @@ impl Umem {
     /// as `at * stride` is below 2^64 (it is below 2^48 * 2^16).
     #[inline]
     fn frame_at(&self, at: usize) -> usize {
-        ((at as u128 * u128::from(self.inverse)) >> 64) as usize
+        ((at as u128 * u128::from(self.stride_inverse)) >> 64) as usize
     }
 
     /// Has the processor fetch the beginning of a packet.
     #[inline]
-    pub(super) fn prefetch(&self, address: u64) {
-        let (base, offset) = (address & ((1 << OFFSET_SHIFT) - 1), address >> OFFSET_SHIFT);
+    pub(super) fn prefetch(&self, frame_address: u64) {
+        let (base, offset) =
+            (frame_address & ((1 << OFFSET_SHIFT) - 1), frame_address >> OFFSET_SHIFT);
         prefetch(self.base.as_ptr().wrapping_add(base as usize).wrapping_add(offset as usize));
     }
 
     /// The same, and its frame's header.
     #[inline]
-    pub(super) fn prefetch_frame(&self, address: u64) {
-        let base = address & ((1 << OFFSET_SHIFT) - 1);
+    pub(super) fn prefetch_frame(&self, frame_address: u64) {
+        let base = frame_address & ((1 << OFFSET_SHIFT) - 1);
         prefetch(self.base.as_ptr().wrapping_add(base as usize));
-        self.prefetch(address);
+        self.prefetch(frame_address);
     }
 
     /// Adds a packet of `len` bytes, `start` from the beginning of a frame, to
@@ -187,14 +188,14 @@ impl Umem {
     /// # Safety
     /// The frame must have been given up, and the kernel must have done with it.
     #[inline]
-    pub(super) unsafe fn take_back(
+    pub(super) unsafe fn adopt_frame(
         &self,
         frame: usize,
         start: usize,
         len: usize,
         batch: &mut Batch,
     ) -> bool {
-        if !self.holds(frame, start, len) {
+        if !self.contains(frame, start, len) {
             return false;
         }
         // SAFETY: the frame's number is in range, so its header lies in the
@@ -210,7 +211,7 @@ impl Umem {
     /// The bytes of a packet in a frame that stays given up; nothing if they do not lie in it.
     ///
     /// # Safety
-    /// As with [`Umem::take_back`], and nobody must have the frame as long as its bytes are in use.
+    /// As with [`Umem::adopt_frame`], and nobody must have the frame as long as its bytes are in use.
     #[inline]
     pub(super) unsafe fn bytes_mut(
         &mut self,
@@ -220,7 +221,7 @@ impl Umem {
     ) -> Option<&mut [u8]> {
         // SAFETY: they lie in the memory, whose bytes are all valid, behind the frame's header; by
         // the caller's word nobody else has them.
-        self.holds(frame, start, len).then(|| unsafe {
+        self.contains(frame, start, len).then(|| unsafe {
             std::slice::from_raw_parts_mut(self.base.add(frame * self.stride + start).as_ptr(), len)
         })
     }
@@ -228,33 +229,33 @@ impl Umem {
     /// Whether there is such a frame, with room for `len` bytes, `start` from its beginning, behind
     /// its header.
     #[inline]
-    fn holds(&self, frame: usize, start: usize, len: usize) -> bool {
+    fn contains(&self, frame: usize, start: usize, len: usize) -> bool {
         let room = self.stride.checked_sub(start);
         frame < self.frames && start >= HEADER && room.is_some_and(|room| len <= room)
     }
 }
 
-/// Frames that the kernel has. It keeps a frame from ever being taken back
-/// twice, whatever the kernel says.
-pub(super) struct Lent {
+/// The set of frames that the kernel has. It guarantees that no frame is taken back twice, whatever
+/// the kernel writes into the rings.
+pub(super) struct KernelFrames {
     bits: Box<[u64]>,
     count: usize,
 }
 
-impl Lent {
-    /// None of `frames` frames.
-    pub(super) fn none_of(frames: usize) -> Lent {
-        Lent { bits: vec![0; frames.div_ceil(64)].into(), count: 0 }
+impl KernelFrames {
+    /// An empty set for frame numbers below `frames`.
+    pub(super) fn empty(frames: usize) -> KernelFrames {
+        KernelFrames { bits: vec![0; frames.div_ceil(64)].into(), count: 0 }
     }
 
-    /// How many there are.
+    /// Number of frames in the set.
     pub(super) fn len(&self) -> usize {
         self.count
     }
 
     /// Whether the kernel has a frame.
     #[inline]
-    pub(super) fn has(&self, frame: usize) -> bool {
+    pub(super) fn contains(&self, frame: usize) -> bool {
         self.bits.get(frame / 64).is_some_and(|word| word & (1 << (frame % 64)) != 0)
     }
 
@@ -279,8 +280,8 @@ impl Lent {
         had
     }
 
-    /// All that there are, and none from now on.
-    pub(super) fn take_all(&mut self) -> Vec<usize> {
+    /// Removes and returns all frames.
+    pub(super) fn drain(&mut self) -> Vec<usize> {
         let mut all = Vec::with_capacity(self.count);
         for (i, word) in self.bits.iter_mut().enumerate() {
             while *word != 0 {
@@ -299,58 +300,63 @@ mod tests {
     use castanet_packet::PoolConfig;
 
     /// Gives a packet's frame up; the packet comes back if that cannot be.
-    fn give_up(umem: &Umem, mut packet: Packet) -> Result<Place, Packet> {
-        if !umem.take_in(&mut packet) {
+    fn release(umem: &Umem, mut packet: Packet) -> Result<Descriptor, Packet> {
+        if !umem.ensure_own_frame(&mut packet) {
             return Err(packet);
         }
-        let place = umem.place(&packet);
+        let descriptor = umem.descriptor(&packet);
         let mut batch = Batch::from_iter([packet]);
-        // SAFETY: `take_in` has seen to it that it is not shared.
+        // SAFETY: `ensure_own_frame` has seen to it that it is not shared.
         unsafe { batch.release(1) };
-        Ok(place)
+        Ok(descriptor)
     }
 
     /// Takes a packet back, of a frame that no kernel has.
-    fn take_back(umem: &Umem, frame: usize, start: usize, len: usize) -> Option<Packet> {
+    fn adopt_frame(umem: &Umem, frame: usize, start: usize, len: usize) -> Option<Packet> {
         let mut batch = Batch::new();
         // SAFETY: it was given up, and no kernel has it; or it is refused.
-        let taken = unsafe { umem.take_back(frame, start, len, &mut batch) };
+        let taken = unsafe { umem.adopt_frame(frame, start, len, &mut batch) };
         assert_eq!(taken, !batch.is_empty());
         batch.drain().next()
     }
 
     #[test]
-    fn frames_are_lent_once_and_come_back_once() {
-        let mut lent = Lent::none_of(130);
+    fn kernel_frames_are_inserted_and_removed_once() {
+        let mut in_kernel = KernelFrames::empty(130);
         for frame in [0, 63, 64, 129, 129] {
-            lent.insert(frame);
+            in_kernel.insert(frame);
         }
-        assert_eq!(lent.len(), 4);
-        assert!(lent.has(129) && !lent.has(1) && !lent.has(9999));
-        assert!(lent.remove(63) && !lent.remove(63) && !lent.remove(1) && !lent.remove(9999));
-        assert_eq!(lent.take_all(), [0, 64, 129]);
-        assert_eq!((lent.len(), lent.take_all()), (0, vec![]));
+        assert_eq!(in_kernel.len(), 4);
+        assert!(in_kernel.contains(129) && !in_kernel.contains(1) && !in_kernel.contains(9999));
+        assert!(
+            in_kernel.remove(63)
+                && !in_kernel.remove(63)
+                && !in_kernel.remove(1)
+                && !in_kernel.remove(9999)
+        );
+        assert_eq!(in_kernel.drain(), [0, 64, 129]);
+        assert_eq!((in_kernel.len(), in_kernel.drain()), (0, vec![]));
     }
 
     #[test]
-    fn a_packet_goes_and_comes_back_in_place() {
+    fn a_released_packet_is_adopted_in_place() {
         let pool = Pool::new(PoolConfig { frames: 64, ..PoolConfig::default() }).unwrap();
         let umem = Umem::new(&pool);
         for _ in 0..3 {
             let packet = pool.copy_in(b"there and back").unwrap();
             let at = packet.bytes().as_ptr();
-            let Ok(place) = give_up(&umem, packet) else { panic!("it is the pool's") };
-            let (frame, start) = umem.locate(place.address);
-            assert_eq!((frame, start), (place.frame, 64 + pool.headroom()));
+            let Ok(descriptor) = release(&umem, packet) else { panic!("it is the pool's") };
+            let (frame, start) = umem.locate(descriptor.address);
+            assert_eq!((frame, start), (descriptor.frame, 64 + pool.headroom()));
             assert_eq!(pool.in_use(), 1);
-            let packet = take_back(&umem, frame, start, place.len as usize).unwrap();
+            let packet = adopt_frame(&umem, frame, start, descriptor.len as usize).unwrap();
             assert_eq!((packet.bytes(), packet.bytes().as_ptr()), (&b"there and back"[..], at));
         }
         assert_eq!(pool.in_use(), 0);
     }
 
     #[test]
-    fn frames_are_found_without_division() {
+    fn frame_numbers_equal_the_quotient() {
         for frames in [1, 64, 5000] {
             let pool = Pool::new(PoolConfig { frames, ..PoolConfig::default() }).unwrap();
             let umem = Umem::new(&pool);
@@ -369,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_moves_with_its_contents() {
+    fn huge_pages_keep_the_contents() {
         let pool = Pool::new(PoolConfig { frames: 4000, ..PoolConfig::default() }).unwrap();
         let packets: Vec<_> =
             (0..3000u32).map(|i| pool.copy_in(&i.to_be_bytes()).unwrap()).collect();
@@ -380,27 +386,27 @@ mod tests {
     }
 
     #[test]
-    fn strangers_and_shared_packets_are_copied() {
+    fn packets_of_other_pools_and_shared_packets_are_copied() {
         let pool = Pool::new(PoolConfig { frames: 64, ..PoolConfig::default() }).unwrap();
         let umem = Umem::new(&pool);
         let mut original = pool.copy_in(b"twice").unwrap();
         let shared = original.share();
         for packet in [shared, Packet::from_bytes(b"twice")] {
             let at = packet.bytes().as_ptr();
-            let Ok(place) = give_up(&umem, packet) else { panic!("there are frames") };
-            let (frame, start) = umem.locate(place.address);
-            let back = take_back(&umem, frame, start, place.len as usize).unwrap();
+            let Ok(descriptor) = release(&umem, packet) else { panic!("there are frames") };
+            let (frame, start) = umem.locate(descriptor.address);
+            let back = adopt_frame(&umem, frame, start, descriptor.len as usize).unwrap();
             assert_eq!(back.bytes(), b"twice");
             assert_ne!(back.bytes().as_ptr(), at);
         }
         let long = Packet::from_bytes(&[0; 4000]);
-        assert!(give_up(&umem, long).is_err_and(|packet| packet.len() == 4000));
+        assert!(release(&umem, long).is_err_and(|packet| packet.len() == 4000));
         drop(original);
         assert_eq!(pool.in_use(), 0);
     }
 
     #[test]
-    fn what_lies_outside_of_a_frame_is_refused() {
+    fn ranges_outside_of_a_frame_are_refused() {
         let pool = Pool::new(PoolConfig { frames: 4, ..PoolConfig::default() }).unwrap();
         let mut umem = Umem::new(&pool);
         let stride = pool.stride();
@@ -411,7 +417,7 @@ mod tests {
             (0, stride + 1, 0),
             (0, 64, stride),
         ] {
-            assert!(take_back(&umem, frame, start, len).is_none());
+            assert!(adopt_frame(&umem, frame, start, len).is_none());
             // SAFETY: nobody has any of the frames.
             assert!(unsafe { umem.bytes_mut(frame, start, len) }.is_none());
         }

@@ -1,6 +1,6 @@
-//! Queues that are open in this process, so that a device can be opened by name twice.
+//! The queues that are open in this process, so that a device can be opened by name twice.
 
-use super::Kind;
+use super::TunTapMode;
 use crate::error::IoError;
 use crate::interface;
 use crate::sys::tun::TunQueue;
@@ -11,39 +11,39 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 type Key = (u64, String);
 
 /// The queues that are open, as long as somebody has them.
-type Open = HashMap<Key, (Kind, Weak<TunQueue>)>;
+type OpenQueues = HashMap<Key, (TunTapMode, Weak<TunQueue>)>;
 
-static OPEN: LazyLock<Mutex<Open>> = LazyLock::new(Mutex::default);
+static OPEN_QUEUES: LazyLock<Mutex<OpenQueues>> = LazyLock::new(Mutex::default);
 
 /// The queue of the device `name`, opened if this process has not done so.
-/// With `several`, always a queue of its own. Answers the device's name too.
+/// With `multi_queue`, always a queue of its own. Answers the device's name too.
 pub(super) fn open(
     name: &str,
-    kind: Kind,
-    several: bool,
+    mode: TunTapMode,
+    multi_queue: bool,
 ) -> Result<(Arc<TunQueue>, String), IoError> {
-    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut open = OPEN_QUEUES.lock().unwrap_or_else(PoisonError::into_inner);
     open.retain(|_, (_, queue)| queue.strong_count() > 0);
     let namespace = interface::namespace();
-    let known = open.get(&(namespace, name.to_owned())).filter(|_| !several);
+    let known = open.get(&(namespace, name.to_owned())).filter(|_| !multi_queue);
     if let Some((known, queue)) = known
-        && *known == kind
+        && *known == mode
         && let Some(queue) = queue.upgrade()
     {
         return Ok((queue, name.to_owned()));
     }
-    let (queue, name) = make(name, kind, several)?;
+    let (queue, name) = create(name, mode, multi_queue)?;
     let queue = Arc::new(queue);
-    open.insert((namespace, name.clone()), (kind, Arc::downgrade(&queue)));
+    open.insert((namespace, name.clone()), (mode, Arc::downgrade(&queue)));
     Ok((queue, name))
 }
 
-fn make(name: &str, kind: Kind, several: bool) -> Result<(TunQueue, String), IoError> {
-    let (flag, word) = match kind {
-        Kind::Tun => (libc::IFF_TUN, "TUN"),
-        Kind::Tap => (libc::IFF_TAP, "TAP"),
+fn create(name: &str, mode: TunTapMode, multi_queue: bool) -> Result<(TunQueue, String), IoError> {
+    let (flag, word) = match mode {
+        TunTapMode::Tun => (libc::IFF_TUN, "TUN"),
+        TunTapMode::Tap => (libc::IFF_TAP, "TAP"),
     };
-    TunQueue::open(name, flag, several).map_err(|error| {
+    TunQueue::open(name, flag, multi_queue).map_err(|error| {
         let doing = if name.is_empty() {
             format!("make a {word} device")
         } else {

@@ -1,34 +1,34 @@
-//! The tightest loop that forwards by AF_XDP: a frame is a number that travels through four rings.
+//! The minimal loop that forwards by AF_XDP: frames are numbers that move through four rings.
 
-use super::program::{Program, Stage};
-use super::ring::{self, Consumer, Producer, Which};
-use super::{Manner, Mode, bind_as, open_socket, prepare_to_send, send_now};
+use super::program::{AttachMode, Program};
+use super::ring::{self, Consumer, Producer, RingKind};
+use super::{BindMode, BindOptions, bind_fd, open_unbound, raise_tx_limits, wake_tx};
 use crate::sys::{check, prefetch, set_option};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Frames in all, and entries of each ring: every frame is in exactly one, so
-/// that none is ever full.
+/// Number of frames, and entries of each ring: every frame is in exactly one ring, so that no ring
+/// is ever full.
 const FRAMES: u32 = 2048;
 /// Bytes of a frame; the kernel takes powers of two for aligned ones.
-const FRAME: u32 = 2048;
-/// How many packets go on at once.
+const FRAME_SIZE: u32 = 2048;
+/// Packets per burst.
 const BURST: usize = 64;
-/// Milliseconds to sleep without packets before looking at the stop sign.
-const NAP: libc::c_int = 10;
+/// Milliseconds to wait for packets before reading the stop flag again.
+const POLL_TIMEOUT_MS: libc::c_int = 10;
 
-/// Memory that two sockets share.
-struct Memory(NonNull<libc::c_void>);
+/// The UMEM that both sockets share.
+struct UmemMapping(NonNull<libc::c_void>);
 
 // SAFETY: the mapping is owned by this value alone and has no ties to a thread.
-unsafe impl Send for Memory {}
+unsafe impl Send for UmemMapping {}
 
-const BYTES: usize = FRAMES as usize * FRAME as usize;
+const BYTES: usize = FRAMES as usize * FRAME_SIZE as usize;
 
-impl Memory {
-    fn new() -> io::Result<Memory> {
+impl UmemMapping {
+    fn new() -> io::Result<UmemMapping> {
         let (protection, flags) = (
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
@@ -38,14 +38,14 @@ impl Memory {
         if map == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Memory(NonNull::new(map).ok_or(io::ErrorKind::OutOfMemory)?))
+        Ok(UmemMapping(NonNull::new(map).ok_or(io::ErrorKind::OutOfMemory)?))
     }
 
     fn register(&self, socket: &OwnedFd) -> io::Result<()> {
         let request = libc::xdp_umem_reg {
             addr: self.0.as_ptr().addr() as u64,
             len: BYTES as u64,
-            chunk_size: FRAME,
+            chunk_size: FRAME_SIZE,
             headroom: 0,
             flags: 0,
             tx_metadata_len: 0,
@@ -54,7 +54,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for UmemMapping {
     fn drop(&mut self) {
         // SAFETY: exactly the mapping made in `new`, which nothing here reads
         // or writes; the kernel has its own hold of the pages.
@@ -63,45 +63,45 @@ impl Drop for Memory {
 }
 
 /// Forwards from one interface to another.
-pub(crate) struct Relay {
+pub(crate) struct Forwarder {
     // The program goes before the socket that it names.
     _program: Program,
     receiver: OwnedFd,
     sender: OwnedFd,
     fill: Producer<u64>,
-    received: Consumer<libc::xdp_desc>,
-    transmit: Producer<libc::xdp_desc>,
-    done: Consumer<u64>,
-    memory: Memory,
+    rx: Consumer<libc::xdp_desc>,
+    tx: Producer<libc::xdp_desc>,
+    completion: Consumer<u64>,
+    memory: UmemMapping,
 }
 
-impl Relay {
+impl Forwarder {
     /// From the interface of number `from` to that of number `to`, the first
     /// queue of each.
-    pub(crate) fn new(from: u32, to: u32) -> io::Result<Relay> {
-        let memory = Memory::new()?;
-        let (receiver, sender) = (open_socket()?, open_socket()?);
+    pub(crate) fn new(from: u32, to: u32) -> io::Result<Forwarder> {
+        let memory = UmemMapping::new()?;
+        let (receiver, sender) = (open_unbound()?, open_unbound()?);
         memory.register(&receiver)?;
-        for which in [Which::Fill, Which::Completion, Which::Receive] {
-            ring::request(receiver.as_fd(), which, FRAMES)?;
+        for kind in [RingKind::Fill, RingKind::Completion, RingKind::Rx] {
+            ring::create(receiver.as_fd(), kind, FRAMES)?;
         }
-        for which in [Which::Fill, Which::Completion, Which::Transmit] {
-            ring::request(sender.as_fd(), which, FRAMES)?;
+        for kind in [RingKind::Fill, RingKind::Completion, RingKind::Tx] {
+            ring::create(sender.as_fd(), kind, FRAMES)?;
         }
-        let mut fill = Producer::map(receiver.as_fd(), Which::Fill, FRAMES)?;
-        let received = Consumer::map(receiver.as_fd(), Which::Receive, FRAMES)?;
-        let transmit = Producer::map(sender.as_fd(), Which::Transmit, FRAMES)?;
-        let done = Consumer::map(sender.as_fd(), Which::Completion, FRAMES)?;
-        let manner = Manner { mode: Mode::Copy, segments: false };
-        bind_as(receiver.as_fd(), from, 0, manner, None)?;
-        bind_as(sender.as_fd(), to, 0, manner, Some(receiver.as_fd()))?;
-        prepare_to_send(sender.as_fd());
-        (0..FRAMES).for_each(|frame| _ = fill.push(u64::from(frame * FRAME)));
+        let mut fill = Producer::map(receiver.as_fd(), RingKind::Fill, FRAMES)?;
+        let rx = Consumer::map(receiver.as_fd(), RingKind::Rx, FRAMES)?;
+        let tx = Producer::map(sender.as_fd(), RingKind::Tx, FRAMES)?;
+        let completion = Consumer::map(sender.as_fd(), RingKind::Completion, FRAMES)?;
+        let options = BindOptions { mode: BindMode::Copy, multi_buffer: false };
+        bind_fd(receiver.as_fd(), from, 0, options, None)?;
+        bind_fd(sender.as_fd(), to, 0, options, Some(receiver.as_fd()))?;
+        raise_tx_limits(sender.as_fd());
+        (0..FRAMES).for_each(|frame| _ = fill.push(u64::from(frame * FRAME_SIZE)));
         fill.publish();
-        let program = Program::new(from, 1, Stage::Driver, false, &[])?;
+        let program = Program::new(from, 1, AttachMode::Driver, false, &[])?;
         program.insert(0, receiver.as_fd())?;
         let _program = program;
-        Ok(Relay { _program, receiver, sender, fill, received, transmit, done, memory })
+        Ok(Forwarder { _program, receiver, sender, fill, rx, tx, completion, memory })
     }
 
     /// Forwards until `stop` is set; says how many packets that were.
@@ -110,8 +110,8 @@ impl Relay {
         while !stop.load(Ordering::Relaxed) {
             let count = self.forward();
             packets += count as u64;
-            while self.transmit.untaken() > 0 && self.transmit.needs_wakeup() {
-                match send_now(self.sender.as_fd()) {
+            while self.tx.pending() > 0 && self.tx.needs_wakeup() {
+                match wake_tx(self.sender.as_fd()) {
                     Err(error)
                         if !matches!(
                             error.raw_os_error(),
@@ -131,46 +131,46 @@ impl Relay {
         Ok(packets)
     }
 
-    /// Hands what was received to the other interface, up to a burst.
+    /// Moves received descriptors to the TX ring, up to a burst; returns their number.
     fn forward(&mut self) -> usize {
         let mut count = 0;
         // The kernel is about to copy them.
-        for ahead in 0..self.received.look().min(BURST as u32) {
-            if let Some(packet) = self.received.ahead(ahead) {
+        for index in 0..self.rx.available().min(BURST as u32) {
+            if let Some(packet) = self.rx.peek(index) {
                 prefetch(self.memory.0.as_ptr().cast::<u8>().wrapping_add(packet.addr as usize));
             }
         }
         while count < BURST
-            && let Some(packet) = self.received.next()
+            && let Some(packet) = self.rx.next()
         {
-            self.transmit.push(libc::xdp_desc { options: 0, ..packet });
+            self.tx.push(libc::xdp_desc { options: 0, ..packet });
             count += 1;
         }
         if count > 0 {
-            self.received.release();
-            self.transmit.publish();
+            self.rx.release();
+            self.tx.publish();
         }
         count
     }
 
-    /// Hands the frames that were sent back, to be filled again.
+    /// Moves completed frames to the fill ring.
     fn reclaim(&mut self) {
         let mut any = false;
-        while let Some(address) = self.done.next() {
-            any |= self.fill.push(address & !u64::from(FRAME - 1));
+        while let Some(address) = self.completion.next() {
+            any |= self.fill.push(address & !u64::from(FRAME_SIZE - 1));
         }
         if any {
-            self.done.release();
+            self.completion.release();
             self.fill.publish();
         }
     }
 
-    /// Sleeps until packets come.
+    /// Waits for packets, at most `POLL_TIMEOUT_MS`.
     fn wait(&self) -> io::Result<()> {
         let mut one =
             libc::pollfd { fd: self.receiver.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one live structure.
-        match check(unsafe { libc::poll(&mut one, 1, NAP) }) {
+        match check(unsafe { libc::poll(&mut one, 1, POLL_TIMEOUT_MS) }) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
             _ => Ok(()),
         }

@@ -1,15 +1,15 @@
-//! Receiving from some of an interface's queues, while others receive from the rest.
+//! Receives from some of an interface's queues, while other receivers have the rest.
 
 use super::port::{self, Port};
-use super::{ForHost, Options, Queues};
+use super::{HostFilter, Options, Queues};
 use crate::error::IoError;
 use crate::intake::Intake;
 use crate::interface::Interface;
-use crate::offload::{self, Link};
-use crate::sys::netlink::Watch;
+use crate::offload::{self, LinkType};
+use crate::sys::netlink::LinkMonitor;
 use crate::sys::packet_socket::PacketSocket;
-use crate::sys::xsk::{Program, RING, Socket, Stage};
-use crate::sys::{AnyOf, ethtool};
+use crate::sys::xsk::{AttachMode, Program, RING, Socket};
+use crate::sys::{EpollSet, ethtool};
 use castanet_packet::{Batch, Packet};
 use castanet_wire::{Ethernet, MacAddr};
 use std::io;
@@ -19,82 +19,82 @@ use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 /// Drivers of virtual links, whose other end may leave checksums unfinished.
-const VIRTUAL: [&str; 3] = ["veth", "tun", "virtio_net"];
+const VIRTUAL_DRIVERS: [&str; 3] = ["veth", "tun", "virtio_net"];
 
 /// The share of the free frames that waits on an interface to be filled: of
 /// 16 384 frames, 2048 bridge two milliseconds at a million packets a second,
 /// and however many interfaces there are, none takes all.
-const SHARE: usize = 8;
+const FILL_SHARE: usize = 8;
 
-/// Who receives from an interface: one program leads to the sockets of all.
+/// The claims on an interface's receive queues: one program redirects to the sockets of all.
 #[derive(Default)]
-pub(super) struct Inlet {
-    attached: Weak<Attached>,
-    /// The queues that somebody receives from, or is about to.
-    taken: Vec<Taken>,
-    /// How many claims there have been.
+pub(super) struct RxClaims {
+    attached: Weak<AttachedProgram>,
+    /// The queues that a receiver has, or is about to have.
+    queues: Vec<ClaimedQueue>,
+    /// Number of claims made so far.
     claims: u64,
 }
 
-/// A queue that is taken.
-struct Taken {
+/// A claimed queue.
+struct ClaimedQueue {
     queue: usize,
     claim: u64,
-    for_host: Option<Arc<ForHost>>,
-    /// Whether whoever has it ends before another starts.
-    leaving: bool,
+    host_filter: Option<Arc<HostFilter>>,
+    /// Whether its receiver ends before another starts.
+    retiring: bool,
 }
 
 /// The program on an interface, as long as anybody receives.
-struct Attached {
+struct AttachedProgram {
     program: Program,
-    /// Why it is not in the driver, if it is not.
+    /// Reason why the program is not in the driver, if it is not.
     why_generic: Option<String>,
-    /// What it leaves to the host.
-    for_host: Option<Arc<ForHost>>,
+    /// The filter for packets that the program leaves to the host.
+    host_filter: Option<Arc<HostFilter>>,
 }
 
 /// Queues that are to be received from; packets still go where they went before.
-pub(super) struct Claim {
+pub(super) struct QueueClaim {
     port: Arc<Port>,
     number: u64,
     queues: Range<usize>,
     /// None where another program takes the place of one that is still there.
-    attached: Option<Arc<Attached>>,
+    attached: Option<Arc<AttachedProgram>>,
 }
 
-/// What it takes to receive from some of the queues.
-pub(super) struct Reception {
-    attached: Arc<Attached>,
-    claim: Claim,
+/// Receives from some of the queues of an interface.
+pub(super) struct Receiver {
+    attached: Arc<AttachedProgram>,
+    claim: QueueClaim,
     port: Arc<Port>,
     queues: Range<usize>,
     ether: MacAddr,
     /// Whether checksums may come unfinished.
-    unfinished: bool,
+    partial_checksums: bool,
     /// Whether the driver looks for packets when it is asked.
-    busy: bool,
+    busy_poll: bool,
     /// Whether it has just been, and there is nothing.
-    asked: bool,
+    just_polled: bool,
     /// How many frames each queue gets to fill.
     target: usize,
     /// The queue to begin with, counted from the first of ours.
-    turn: usize,
+    next_queue: usize,
     /// Whether a queue has no frame at all.
     starved: bool,
     /// Readable when any of the queues is, or the interface changes.
-    any: AnyOf,
+    epoll: EpollSet,
     /// An AF_XDP socket whose interface goes has an error, but wakes nobody
     /// who waits for it.
-    watch: Watch,
+    monitor: LinkMonitor,
     _promiscuous: Option<PacketSocket>,
     /// The interface is gone for good.
     gone: bool,
 }
 
-impl Reception {
-    /// Leads the queues to their sockets.
-    pub(super) fn begin(mut claim: Claim, options: &Options) -> Result<Reception, IoError> {
+impl Receiver {
+    /// Redirects the claimed queues to their sockets.
+    pub(super) fn start(mut claim: QueueClaim, options: &Options) -> Result<Receiver, IoError> {
         let port = &Arc::clone(&claim.port);
         let Interface { name, index, ether, .. } = &port.interface;
         let failed = |doing: &str| {
@@ -102,39 +102,40 @@ impl Reception {
             move |error| IoError::new(doing, error)
         };
         let queues = claim.queues.clone();
-        let watch = Watch::new().map_err(failed("watch"))?;
+        let monitor = LinkMonitor::new().map_err(failed("watch"))?;
         let promiscuous = options.promiscuous.then(|| promiscuous(*index)).transpose();
         let sockets = &port.sockets[queues.clone()];
-        let fds = sockets.iter().map(Socket::raw_fd).chain([watch.raw_fd()]);
-        let any = AnyOf::new(fds).map_err(failed("watch the queues of"))?;
-        let driver = ethtool::driver(port.requests()).unwrap_or_default();
+        let fds = sockets.iter().map(Socket::raw_fd).chain([monitor.raw_fd()]);
+        let epoll = EpollSet::new(fds).map_err(failed("watch the queues of"))?;
+        let driver = ethtool::driver(port.ioctls()).unwrap_or_default();
         let attached = claim.attached(options)?;
-        let mut it = Reception {
-            unfinished: attached.why_generic.is_some() || VIRTUAL.contains(&driver.as_str()),
+        let mut it = Receiver {
+            partial_checksums: attached.why_generic.is_some()
+                || VIRTUAL_DRIVERS.contains(&driver.as_str()),
             attached,
             claim,
-            busy: options.busy_poll > 0,
-            asked: false,
+            busy_poll: options.busy_poll > 0,
+            just_polled: false,
             port: Arc::clone(port),
             queues,
             ether: ether.unwrap_or_default(),
             target: target(port),
-            turn: 0,
+            next_queue: 0,
             starved: false,
-            any,
-            watch,
+            epoll,
+            monitor,
             _promiscuous: promiscuous.map_err(failed("set promiscuous mode on"))?,
             gone: false,
         };
         for queue in it.queues.clone() {
             // Frames first: what arrives finds one.
             let socket = &port.sockets[queue];
-            if it.busy {
-                socket.poll_busily(options.busy_poll).map_err(failed("poll busily on"))?;
+            if it.busy_poll {
+                socket.set_busy_poll(options.busy_poll).map_err(failed("poll busily on"))?;
             }
-            it.starved |= fill(socket, it.target);
-            let led = it.attached.program.insert(queue as u32, socket.as_fd());
-            led.map_err(failed("lead packets to a socket on"))?;
+            it.starved |= refill(socket, it.target);
+            let inserted = it.attached.program.insert(queue as u32, socket.as_fd());
+            inserted.map_err(failed("lead packets to a socket on"))?;
         }
         Ok(it)
     }
@@ -149,22 +150,22 @@ impl Reception {
     ) -> io::Result<usize> {
         let sockets = &self.port.sockets[self.queues.clone()];
         let (mut count, mut starved) = (0, false);
-        let asks = self.busy && !std::mem::take(&mut self.asked);
-        for socket in sockets.iter().cycle().skip(self.turn).take(sockets.len()) {
+        let asks = self.busy_poll && !std::mem::take(&mut self.just_polled);
+        for socket in sockets.iter().cycle().skip(self.next_queue).take(sockets.len()) {
             if asks {
-                socket.wake_receiving();
+                socket.wake_rx();
             }
-            count += take(socket, self, intake, timestamps, batch, max - count);
-            if fill(socket, self.target) {
+            count += receive_from(socket, self, intake, timestamps, batch, max - count);
+            if refill(socket, self.target) {
                 port::reclaim_all();
-                starved |= fill(socket, self.target);
+                starved |= refill(socket, self.target);
             }
         }
-        if count == 0 && self.watch.has_changed() {
+        if count == 0 && self.monitor.has_changed() {
             self.gone |= sockets.iter().any(|socket| socket.take_error().is_err());
-            self.port.look_at_mtu();
+            self.port.refresh_mtu();
         }
-        self.turn = (self.turn + 1) % self.queues.len();
+        self.next_queue = (self.next_queue + 1) % self.queues.len();
         self.starved = starved;
         if self.gone {
             return Err(io::Error::new(io::ErrorKind::NotConnected, "the interface is gone"));
@@ -172,57 +173,58 @@ impl Reception {
         Ok(count)
     }
 
-    /// Hands up to `max` packets to `outlet`, if their lengths `fit`, without making packets of
+    /// Hands up to `max` packets to `tx_socket`, if their lengths `fit`, without making packets of
     /// them: those of one queue, the first from the one whose turn it is on that has any. Says how
     /// many packets and bytes, and, if any, whether the kernel has sent them all.
-    pub(super) fn pass(
+    pub(super) fn forward(
         &mut self,
-        outlet: &Socket,
-        fit: &RangeInclusive<usize>,
+        tx_socket: &Socket,
+        tx_lengths: &RangeInclusive<usize>,
         max: usize,
-        link: Link,
+        link: LinkType,
     ) -> (usize, u64, io::Result<bool>) {
         let sockets = &self.port.sockets[self.queues.clone()];
-        let all = sockets.iter().enumerate().cycle().skip(self.turn).take(sockets.len());
-        let mut full = all.filter_map(|(queue, socket)| {
-            if self.busy {
-                socket.wake_receiving();
+        let all = sockets.iter().enumerate().cycle().skip(self.next_queue).take(sockets.len());
+        let mut ready = all.filter_map(|(queue, socket)| {
+            if self.busy_poll {
+                socket.wake_rx();
             }
-            let mut receiving = socket.receiving();
-            (!receiving.is_empty()).then_some((queue, socket, receiving))
+            let mut rx = socket.rx();
+            (!rx.is_empty()).then_some((queue, socket, rx))
         });
-        let Some((queue, socket, mut receiving)) = full.next() else {
-            self.asked = self.busy;
+        let Some((queue, socket, mut rx)) = ready.next() else {
+            self.just_polled = self.busy_poll;
             return (0, 0, Ok(true));
         };
-        let mut sending = outlet.sending();
-        if sending.reclaim_for(&mut receiving, self.target) {
-            socket.wake_receiving();
+        let mut tx = tx_socket.tx();
+        if tx.reclaim_for(&mut rx, self.target) {
+            socket.wake_rx();
         }
-        let (count, bytes) = receiving.pass(&mut sending, max, fit, |packet| {
-            if self.unfinished {
+        let (count, bytes) = rx.forward(&mut tx, max, tx_lengths, |packet| {
+            if self.partial_checksums {
                 offload::finish_if_partial(packet, link);
             }
         });
         if count == 0 {
             return (0, 0, Ok(true)); // `receive` is to take these
         }
-        let pushed = outlet.push_reclaiming(&mut sending, |sending| {
-            if sending.reclaim_for(&mut receiving, self.target) {
-                socket.wake_receiving();
+        let kicked = tx_socket.kick_tx_with(&mut tx, |tx| {
+            if tx.reclaim_for(&mut rx, self.target) {
+                socket.wake_rx();
             }
         });
-        if receiving.refill(self.target) {
-            socket.wake_receiving();
+        if rx.refill(self.target) {
+            socket.wake_rx();
         }
-        drop((receiving, sending));
-        self.turn = (queue + 1) % self.queues.len();
-        (count, bytes, pushed)
+        drop((rx, tx));
+        self.next_queue = (queue + 1) % self.queues.len();
+        (count, bytes, kicked)
     }
 
-    /// Says whether others may claim the same queues, for this ends before they start.
-    pub(super) fn leave(&self, leaving: bool) {
-        self.claim.leave(leaving);
+    /// Sets whether other receivers may claim the same queues, because this one ends before they
+    /// start.
+    pub(super) fn set_retiring(&self, retiring: bool) {
+        self.claim.set_retiring(retiring);
     }
 
     /// Whether a queue has no frame to be filled.
@@ -232,14 +234,14 @@ impl Reception {
 
     /// Readable when there may be packets.
     pub(super) fn raw_fd(&self) -> RawFd {
-        self.any.raw_fd()
+        self.epoll.raw_fd()
     }
 
     /// Packets of our queues that the kernel dropped.
     pub(super) fn kernel_drops(&self) -> u64 {
         let sockets = self.port.sockets[self.queues.clone()].iter();
-        let counts = sockets.filter_map(|socket| socket.counts().ok());
-        counts.map(|it| it.dropped + it.invalid).sum()
+        let stats = sockets.filter_map(|socket| socket.stats().ok());
+        stats.map(|it| it.dropped + it.invalid).sum()
     }
 
     /// Why the program is not in the driver, if it is not.
@@ -248,7 +250,7 @@ impl Reception {
     }
 
     /// Which of the queues these are, where they are not all.
-    pub(super) fn part(&self) -> String {
+    pub(super) fn describe_queues(&self) -> String {
         match self.queues.len() {
             n if n == self.port.sockets.len() => String::new(),
             1 => format!(", receives from queue {}", self.queues.start),
@@ -272,7 +274,7 @@ impl Reception {
     }
 }
 
-impl Drop for Reception {
+impl Drop for Receiver {
     fn drop(&mut self) {
         for queue in self.queues.clone() {
             // While others receive, what comes here is the kernel's again.
@@ -282,8 +284,8 @@ impl Drop for Reception {
 }
 
 /// The wanted queues, if there are such.
-fn within(wanted: Queues, port: &Port) -> Result<Range<usize>, IoError> {
-    let (first, most) = (wanted.first as usize, port.receiving_queues());
+fn select_queues(wanted: Queues, port: &Port) -> Result<Range<usize>, IoError> {
+    let (first, most) = (wanted.first as usize, port.rx_queues());
     if wanted == Queues::ALL {
         return Ok(0..most);
     }
@@ -301,89 +303,91 @@ fn within(wanted: Queues, port: &Port) -> Result<Range<usize>, IoError> {
     Ok(queues)
 }
 
-impl Claim {
+impl QueueClaim {
     /// Claims queues that nobody has, or only who leaves, and puts the program on the interface
     /// for the first who does: without queues it leaves all packets to the host.
     pub(super) fn new(
         port: &Arc<Port>,
         wanted: Queues,
         options: &Options,
-    ) -> Result<Claim, IoError> {
-        let queues = within(wanted, port)?;
-        let mut inlet = port.inlet();
+    ) -> Result<QueueClaim, IoError> {
+        let queues = select_queues(wanted, port)?;
+        let mut rx_claims = port.rx_claims();
         let name = &port.interface.name;
-        let stays = || inlet.taken.iter().filter(|taken| !taken.leaving);
-        if let Some(taken) = stays().find(|taken| queues.contains(&taken.queue)) {
-            let doing = format!("receive from queue {} of {name}", taken.queue);
+        let remaining = || rx_claims.queues.iter().filter(|claimed| !claimed.retiring);
+        if let Some(claimed) = remaining().find(|claimed| queues.contains(&claimed.queue)) {
+            let doing = format!("receive from queue {} of {name}", claimed.queue);
             let why = "another element of this configuration does".into();
             return Err(IoError::Unfit { doing, why });
         }
-        if stays().any(|taken| taken.for_host != options.for_host) {
+        if remaining().any(|claimed| claimed.host_filter != options.host_filter) {
             let doing = format!("choose what the host receives from {name}");
             let why = "another element of this configuration chooses otherwise".into();
             return Err(IoError::Unfit { doing, why });
         }
-        let attached = match inlet.attached.upgrade() {
-            Some(attached) => Some(attached).filter(|it| it.for_host == options.for_host),
+        let attached = match rx_claims.attached.upgrade() {
+            Some(attached) => Some(attached).filter(|it| it.host_filter == options.host_filter),
             None => Some(Arc::new(attach(port, options)?)),
         };
         if let Some(attached) = &attached {
-            inlet.attached = Arc::downgrade(attached);
+            rx_claims.attached = Arc::downgrade(attached);
         }
-        inlet.claims += 1;
-        let number = inlet.claims;
-        inlet.taken.extend(queues.clone().map(|queue| {
-            let for_host = options.for_host.clone();
-            Taken { queue, claim: number, for_host, leaving: false }
+        rx_claims.claims += 1;
+        let number = rx_claims.claims;
+        rx_claims.queues.extend(queues.clone().map(|queue| {
+            let host_filter = options.host_filter.clone();
+            ClaimedQueue { queue, claim: number, host_filter, retiring: false }
         }));
-        drop(inlet);
-        Ok(Claim { port: Arc::clone(port), number, queues, attached })
+        drop(rx_claims);
+        Ok(QueueClaim { port: Arc::clone(port), number, queues, attached })
     }
 
     /// The program, attached now if one that chose otherwise was there before.
-    fn attached(&mut self, options: &Options) -> Result<Arc<Attached>, IoError> {
-        let mut inlet = self.port.inlet();
-        let there = self.attached.take().or_else(|| inlet.attached.upgrade());
-        let attached = match there.filter(|it| it.for_host == options.for_host) {
+    fn attached(&mut self, options: &Options) -> Result<Arc<AttachedProgram>, IoError> {
+        let mut rx_claims = self.port.rx_claims();
+        let current = self.attached.take().or_else(|| rx_claims.attached.upgrade());
+        let attached = match current.filter(|it| it.host_filter == options.host_filter) {
             Some(attached) => attached,
             None => Arc::new(attach(&self.port, options)?),
         };
-        inlet.attached = Arc::downgrade(&attached);
+        rx_claims.attached = Arc::downgrade(&attached);
         Ok(attached)
     }
 
-    fn leave(&self, leaving: bool) {
-        let mut inlet = self.port.inlet();
-        let mine = inlet.taken.iter_mut().filter(|taken| taken.claim == self.number);
-        mine.for_each(|taken| taken.leaving = leaving);
+    fn set_retiring(&self, retiring: bool) {
+        let mut rx_claims = self.port.rx_claims();
+        let mine = rx_claims.queues.iter_mut().filter(|claimed| claimed.claim == self.number);
+        mine.for_each(|claimed| claimed.retiring = retiring);
     }
 }
 
-impl Drop for Claim {
+impl Drop for QueueClaim {
     fn drop(&mut self) {
-        self.port.inlet().taken.retain(|taken| taken.claim != self.number);
+        self.port.rx_claims().queues.retain(|claimed| claimed.claim != self.number);
     }
 }
 
 /// Attaches the program in the driver, or else where any driver will do and
 /// that is allowed; then says why.
-fn attach(port: &Port, options: &Options) -> Result<Attached, IoError> {
+fn attach(port: &Port, options: &Options) -> Result<AttachedProgram, IoError> {
     let Interface { name, index, .. } = &port.interface;
     let queues = port.sockets.len() as u32;
-    let for_host = options.for_host.clone();
-    let first = for_host.as_deref().map_or(&[][..], ForHost::code);
-    let attach = |stage| Program::new(*index, queues, stage, port.segments, first);
-    let (stage, why) = match attach(Stage::Driver) {
-        Ok(program) => return Ok(Attached { program, why_generic: None, for_host }),
+    let host_filter = options.host_filter.clone();
+    let first = host_filter.as_deref().map_or(&[][..], HostFilter::code);
+    let attach = |mode| Program::new(*index, queues, mode, port.multi_buffer, first);
+    let (mode, why) = match attach(AttachMode::Driver) {
+        Ok(program) => return Ok(AttachedProgram { program, why_generic: None, host_filter }),
         Err(error) if options.generic && error.raw_os_error() != Some(libc::EBUSY) => {
             match error.raw_os_error() {
-                Some(libc::EOPNOTSUPP | libc::EINVAL) => (Ok(Stage::Generic), "it cannot".into()),
-                _ => (Ok(Stage::Generic), error.to_string()),
+                Some(libc::EOPNOTSUPP | libc::EINVAL) => {
+                    (Ok(AttachMode::Generic), "it cannot".into())
+                }
+                _ => (Ok(AttachMode::Generic), error.to_string()),
             }
         }
         Err(error) => (Err(error), String::new()),
     };
-    let program = stage.and_then(attach);
+    let program = mode.and_then(attach);
     let program = program.map_err(|error| {
         match IoError::new(format!("put an XDP program on {name}"), error) {
             IoError::NotPermitted { doing, .. } => {
@@ -392,18 +396,18 @@ fn attach(port: &Port, options: &Options) -> Result<Attached, IoError> {
             other => other,
         }
     })?;
-    let why_generic = Some(match ethtool::joins_received(port.requests()) {
+    let why_generic = Some(match ethtool::gro_enabled(port.ioctls()) {
         true => format!("{why}; what the kernel joins is lost, see `ethtool -K {name} gro off`"),
         false => why,
     });
-    Ok(Attached { program, why_generic, for_host })
+    Ok(AttachedProgram { program, why_generic, host_filter })
 }
 
 /// How many frames each queue gets to fill.
 fn target(port: &Port) -> usize {
     let pool = port.pool.stats();
     let free = pool.frames.saturating_sub(pool.in_use);
-    (free / SHARE / port.receiving_queues().max(1)).clamp(1, RING as usize)
+    (free / FILL_SHARE / port.rx_queues().max(1)).clamp(1, RING as usize)
 }
 
 /// A socket that keeps the interface in promiscuous mode while it is open.
@@ -414,12 +418,12 @@ fn promiscuous(index: u32) -> io::Result<PacketSocket> {
 }
 
 /// Gives the kernel frames to fill; says whether it has none.
-fn fill(socket: &Socket, target: usize) -> bool {
-    let mut receiving = socket.receiving();
-    if receiving.refill(target) {
-        socket.wake_receiving();
+fn refill(socket: &Socket, target: usize) -> bool {
+    let mut rx = socket.rx();
+    if rx.refill(target) {
+        socket.wake_rx();
     }
-    receiving.lent() == 0
+    rx.frames_in_kernel() == 0
 }
 
 /// Wall-clock time: the kernel does not say when a packet arrived.
@@ -429,24 +433,24 @@ fn now() -> i64 {
 }
 
 /// Makes packets of up to `max` frames of one queue.
-fn take(
+fn receive_from(
     socket: &Socket,
-    reception: &Reception,
+    receiver: &Receiver,
     intake: &mut Intake,
     timestamps: bool,
     batch: &mut Batch,
     max: usize,
 ) -> usize {
     let first = batch.len();
-    socket.receiving().take(batch, max);
+    socket.rx().receive(batch, max);
     let packets = batch.iter_mut().skip(first);
     let count = packets.len();
     let time = if timestamps && count > 0 { now() } else { 0 };
     for packet in packets {
-        if reception.unfinished {
+        if receiver.partial_checksums {
             offload::finish_if_partial(packet.bytes_mut(), intake.link);
         }
-        intake.note(packet, reception.kind(packet), time);
+        intake.note(packet, receiver.kind(packet), time);
     }
     count
 }

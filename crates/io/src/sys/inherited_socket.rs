@@ -1,4 +1,4 @@
-//! Sockets that the process was started with.
+//! Sockets that the process has inherited from its parent.
 
 use super::check;
 use std::io;
@@ -10,7 +10,7 @@ pub(crate) fn stream_socket(fd: RawFd) -> io::Result<OwnedFd> {
     let (mut kind, mut size) = (0 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
     // SAFETY: `kind` is a live `int` of `size` bytes, and `size` is live too; a number that is
     // no descriptor is refused by the kernel.
-    let asked = unsafe {
+    let result = unsafe {
         libc::getsockopt(
             fd,
             libc::SOL_SOCKET,
@@ -19,14 +19,14 @@ pub(crate) fn stream_socket(fd: RawFd) -> io::Result<OwnedFd> {
             &mut size,
         )
     };
-    check(asked)?;
+    check(result)?;
     if kind != libc::SOCK_STREAM {
         return Err(io::Error::from_raw_os_error(libc::EPROTOTYPE));
     }
     // SAFETY: the number is open, as was just seen, and whoever started the process with it has
     // left it to the user who names it here, so that nothing else of the process closes it.
-    let given = unsafe { BorrowedFd::borrow_raw(fd) };
-    given.try_clone_to_owned()
+    let inherited = unsafe { BorrowedFd::borrow_raw(fd) };
+    inherited.try_clone_to_owned()
 }
 
 #[cfg(test)]
@@ -37,13 +37,13 @@ mod tests {
     use std::os::unix::net::{UnixDatagram, UnixStream};
 
     #[test]
-    fn streams_are_adopted_and_nothing_else() {
+    fn only_stream_sockets_are_duplicated() {
         let (near, mut far) = UnixStream::pair().unwrap();
-        let mut adopted = UnixStream::from(stream_socket(near.as_raw_fd()).unwrap());
-        adopted.write_all(b"hello").unwrap();
-        let mut heard = [0; 5];
-        far.read_exact(&mut heard).unwrap();
-        assert_eq!(&heard, b"hello");
+        let mut duplicate = UnixStream::from(stream_socket(near.as_raw_fd()).unwrap());
+        duplicate.write_all(b"hello").unwrap();
+        let mut bytes = [0; 5];
+        far.read_exact(&mut bytes).unwrap();
+        assert_eq!(&bytes, b"hello");
         let error = |fd| stream_socket(fd).unwrap_err().raw_os_error();
         let datagrams = UnixDatagram::unbound().unwrap();
         assert_eq!(error(datagrams.as_raw_fd()), Some(libc::EPROTOTYPE));

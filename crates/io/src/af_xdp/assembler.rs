@@ -1,4 +1,4 @@
-//! Code for the kernel's virtual machine, with jumps to places that are named before they are known.
+//! An assembler for eBPF, with labels for jump targets that are placed later.
 
 use crate::sys::bpf::instruction;
 
@@ -19,34 +19,34 @@ pub(super) const IF_WORD_AT_MOST: u8 = 0xb6;
 const ALWAYS: u8 = 0x05;
 const EXIT: u8 = 0x95;
 
-/// A place to jump to.
+/// A jump target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Label(usize);
 
 /// Instructions (RFC 9669).
 #[derive(Default)]
-pub(super) struct Code {
-    words: Vec<u64>,
-    /// Where each label's place is.
-    places: Vec<Option<usize>>,
-    /// Jumps that lack their distance.
+pub(super) struct Assembler {
+    instructions: Vec<u64>,
+    /// The instruction index of each label, once it is placed.
+    targets: Vec<Option<usize>>,
+    /// Jumps whose distance is not yet known: instruction index and label.
     jumps: Vec<(usize, Label)>,
 }
 
-impl Code {
-    /// A name for a place that is to come.
+impl Assembler {
+    /// Creates a label, to be placed later.
     pub(super) fn label(&mut self) -> Label {
-        self.places.push(None);
-        Label(self.places.len() - 1)
+        self.targets.push(None);
+        Label(self.targets.len() - 1)
     }
 
-    /// The place is here.
-    pub(super) fn here(&mut self, label: Label) {
-        self.places[label.0] = Some(self.words.len());
+    /// Places the label before the next instruction.
+    pub(super) fn place(&mut self, label: Label) {
+        self.targets[label.0] = Some(self.instructions.len());
     }
 
     fn push(&mut self, opcode: u8, to: Register, from: Register, offset: i16, constant: i32) {
-        self.words.push(instruction(opcode, to, from, offset, constant));
+        self.instructions.push(instruction(opcode, to, from, offset, constant));
     }
 
     /// `to = from`
@@ -120,7 +120,7 @@ impl Code {
         constant: u32,
         label: Label,
     ) {
-        self.jumps.push((self.words.len(), label));
+        self.jumps.push((self.instructions.len(), label));
         self.push(comparison, a, b, 0, constant as i32);
     }
 
@@ -130,44 +130,45 @@ impl Code {
     }
 
     /// `return constant`
-    pub(super) fn answer(&mut self, constant: i32) {
+    pub(super) fn return_constant(&mut self, constant: i32) {
         self.set(R0, constant);
         self.push(EXIT, 0, 0, 0, 0);
     }
 
     /// The instructions that can be reached, for the kernel takes no others;
     /// `None` if a jump leads back or too far, or the end cannot be reached.
-    pub(super) fn finish(self) -> Option<Vec<u64>> {
-        let mut leads = vec![None; self.words.len()];
+    pub(super) fn assemble(self) -> Option<Vec<u64>> {
+        let mut jump_targets = vec![None; self.instructions.len()];
         for (at, label) in &self.jumps {
-            leads[*at] = Some(self.places[label.0].filter(|place| place > at)?);
+            jump_targets[*at] = Some(self.targets[label.0].filter(|target| target > at)?);
         }
         // Jumps only lead forward: all ways to an instruction come from before it.
-        let mut reached = vec![false; self.words.len() + 1];
-        reached[0] = true;
-        for (at, word) in self.words.iter().enumerate() {
-            if reached[at] {
-                if let Some(place) = leads[at] {
-                    reached[place] = true;
+        let mut reachable = vec![false; self.instructions.len() + 1];
+        reachable[0] = true;
+        for (at, word) in self.instructions.iter().enumerate() {
+            if reachable[at] {
+                if let Some(target) = jump_targets[at] {
+                    reachable[target] = true;
                 }
-                reached[at + 1] |= !matches!(*word as u8, ALWAYS | EXIT);
+                reachable[at + 1] |= !matches!(*word as u8, ALWAYS | EXIT);
             }
         }
-        // How many that stay are before each.
-        let before = reached.iter().scan(0, |count, &stays| {
+        // The number of reachable instructions before each.
+        let before = reachable.iter().scan(0, |count, &stays| {
             let before = *count;
             *count += usize::from(stays);
             Some(before)
         });
         let before: Vec<usize> = before.collect();
-        let mut words = Vec::with_capacity(self.words.len());
-        for (at, word) in self.words.iter().enumerate().filter(|(at, _)| reached[*at]) {
-            let distance = leads[at].map_or(0, |place| before[place] - before[at] - 1);
+        let mut instructions = Vec::with_capacity(self.instructions.len());
+        for (at, word) in self.instructions.iter().enumerate().filter(|(at, _)| reachable[*at]) {
+            let distance = jump_targets[at].map_or(0, |target| before[target] - before[at] - 1);
             let distance = i16::try_from(distance).ok()?;
-            let offset = if leads[at].is_some() { u64::from(distance as u16) << 16 } else { 0 };
-            words.push(word | offset);
+            let offset =
+                if jump_targets[at].is_some() { u64::from(distance as u16) << 16 } else { 0 };
+            instructions.push(word | offset);
         }
-        reached.last().is_some_and(|&end| end).then_some(words)
+        reachable.last().is_some_and(|&end| end).then_some(instructions)
     }
 }
 
@@ -176,38 +177,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jumps_lead_to_their_places() {
-        let mut code = Code::default();
-        let [end, behind] = [code.label(), code.label()];
-        code.jump_if(IF_IS, R1, 0, 7, end);
-        code.jump(end);
-        code.answer(1);
-        code.here(end);
-        code.answer(2);
-        code.here(behind);
-        // What nobody reaches is not there: neither `answer(1)` nor the end.
-        assert!(code.finish().is_none());
-        let mut code = Code::default();
-        let [end, other] = [code.label(), code.label()];
-        code.jump_if(IF_IS, R1, 0, 7, end);
-        code.jump(other);
-        code.answer(1);
-        code.here(end);
-        code.answer(2);
-        code.here(other);
-        code.copy(R0, R1);
-        let words = [
+    fn jumps_reach_their_labels() {
+        let mut asm = Assembler::default();
+        let [end, behind] = [asm.label(), asm.label()];
+        asm.jump_if(IF_IS, R1, 0, 7, end);
+        asm.jump(end);
+        asm.return_constant(1);
+        asm.place(end);
+        asm.return_constant(2);
+        asm.place(behind);
+        // What nobody reaches is not there: neither `return_constant(1)` nor the end.
+        assert!(asm.assemble().is_none());
+        let mut asm = Assembler::default();
+        let [end, other] = [asm.label(), asm.label()];
+        asm.jump_if(IF_IS, R1, 0, 7, end);
+        asm.jump(other);
+        asm.return_constant(1);
+        asm.place(end);
+        asm.return_constant(2);
+        asm.place(other);
+        asm.copy(R0, R1);
+        let instructions = [
             instruction(0x15, 1, 0, 1, 7),
             instruction(0x05, 0, 0, 2, 0),
             instruction(0xb7, 0, 0, 0, 2),
             instruction(0x95, 0, 0, 0, 0),
             instruction(0xbf, 0, 1, 0, 0),
         ];
-        assert_eq!(code.finish().unwrap(), words);
-        // Nor does a jump lead nowhere.
-        let mut code = Code::default();
-        let nowhere = code.label();
-        code.jump(nowhere);
-        assert!(code.finish().is_none());
+        assert_eq!(asm.assemble().unwrap(), instructions);
+        // A jump to a label that is never placed is an error.
+        let mut asm = Assembler::default();
+        let nowhere = asm.label();
+        asm.jump(nowhere);
+        assert!(asm.assemble().is_none());
     }
 }

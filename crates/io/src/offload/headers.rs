@@ -1,11 +1,11 @@
-//! Where the headers of a super-frame start.
+//! Header offsets of a TCP or UDP frame.
 
-use super::Link;
+use super::LinkType;
 use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header, Tcp, Udp, Vlan, ether_type, ip_proto};
 
 /// The IP version of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Version {
+pub(crate) enum IpVersion {
     /// IPv4.
     V4,
     /// IPv6.
@@ -21,43 +21,43 @@ pub(crate) enum Transport {
     Udp,
 }
 
-/// Offsets of the headers of a TCP or UDP frame.
+/// Offsets of the headers of a TCP or UDP frame, in bytes from its start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Layers {
-    pub(crate) version: Version,
-    pub(crate) transport: Transport,
-    /// Where the IP header starts.
+pub(crate) struct HeaderOffsets {
+    pub(crate) version: IpVersion,
+    pub(crate) protocol: Transport,
+    /// Start of the IP header.
     pub(crate) network: usize,
-    /// Where the transport header starts.
-    pub(crate) header: usize,
-    /// Where the payload starts.
+    /// Start of the TCP or UDP header.
+    pub(crate) transport: usize,
+    /// Start of the payload.
     pub(crate) payload: usize,
 }
 
-/// Finds the headers; `None` for anything but TCP and UDP right inside IP,
-/// which is all that the kernel hands over as a super-frame without tunnels.
-pub(crate) fn find(frame: &[u8], link: Link) -> Option<Layers> {
+/// Finds the headers of a frame. `None` for anything but TCP and UDP directly inside IP, which is
+/// all that the kernel hands over as a super-frame without tunnels.
+pub(crate) fn find_headers(frame: &[u8], link: LinkType) -> Option<HeaderOffsets> {
     let network = match link {
-        Link::Ip => 0,
-        Link::Ethernet => network_offset(frame)?,
+        LinkType::Ip => 0,
+        LinkType::Ethernet => network_offset(frame)?,
     };
     let ip = frame.get(network..)?;
-    let (version, protocol, len) = match ip.first()? >> 4 {
+    let (version, next_header, len) = match ip.first()? >> 4 {
         4 => {
             let (header, rest) = Ipv4Header::from_prefix(ip)?;
             header.split_options(rest)?;
-            (Version::V4, header.protocol(), header.header_len())
+            (IpVersion::V4, header.protocol(), header.header_len())
         }
         6 => {
             let (header, _) = Ipv6Header::from_prefix(ip)?;
-            let (protocol, len) = skip_extensions(header.next_header(), ip)?;
-            (Version::V6, protocol, len)
+            let (next_header, len) = skip_extensions(header.next_header(), ip)?;
+            (IpVersion::V6, next_header, len)
         }
         _ => return None,
     };
-    let header = network + len;
-    let bytes = frame.get(header..)?;
-    let (transport, len) = match protocol {
+    let transport = network + len;
+    let bytes = frame.get(transport..)?;
+    let (protocol, len) = match next_header {
         ip_proto::TCP => {
             let (tcp, rest) = Tcp::from_prefix(bytes)?;
             tcp.split_options(rest)?;
@@ -69,10 +69,10 @@ pub(crate) fn find(frame: &[u8], link: Link) -> Option<Layers> {
         }
         _ => return None,
     };
-    Some(Layers { version, transport, network, header, payload: header + len })
+    Some(HeaderOffsets { version, protocol, network, transport, payload: transport + len })
 }
 
-/// Where IP starts in an Ethernet frame with any number of tags.
+/// Offset of the IP header in an Ethernet frame with any number of VLAN tags.
 fn network_offset(frame: &[u8]) -> Option<usize> {
     let (header, _) = Ethernet::from_prefix(frame)?;
     let (mut kind, mut at) = (header.ether_type(), Ethernet::LEN);
@@ -83,14 +83,14 @@ fn network_offset(frame: &[u8]) -> Option<usize> {
     matches!(kind, ether_type::IPV4 | ether_type::IPV6).then_some(at)
 }
 
-/// Walks the extension headers of IPv6 (RFC 8200, 4) to the transport
-/// protocol and its offset. A super-frame cannot be a fragment.
+/// Walks the IPv6 extension headers (RFC 8200, section 4); returns the transport protocol and its
+/// offset. Fragment headers end the walk: a super-frame cannot be a fragment.
 fn skip_extensions(mut next: u8, ip: &[u8]) -> Option<(u8, usize)> {
     let mut at = Ipv6Header::LEN;
     while matches!(next, ip_proto::HOP_BY_HOP | ip_proto::ROUTING | ip_proto::DESTINATION_OPTIONS) {
         let extension = ip.get(at..)?;
         next = *extension.first()?;
-        // Its length counts units of eight bytes, the first one not.
+        // The length field counts units of eight bytes, without the first one.
         at += (usize::from(*extension.get(1)?) + 1) * 8;
     }
     Some((next, at))
