@@ -1,7 +1,7 @@
 //! From what the kernel hands over to packets as the wire would have carried them.
 
 use crate::device::DeviceStats;
-use crate::offload::{self, Link, Segments, VlanTag, VnetHeader};
+use crate::offload::{self, LinkType, Segments, VlanTag, VnetHeader};
 use castanet_packet::{Batch, Packet, PacketType, Pool, anno};
 
 /// What the kernel says about a received frame.
@@ -23,7 +23,7 @@ pub(crate) struct Arrival {
 /// room: one super-frame can be more packets than were asked for.
 pub(crate) struct Intake {
     /// What frames begin with.
-    pub(crate) link: Link,
+    pub(crate) link: LinkType,
     /// The device's number.
     device: u16,
     /// Packets for the next batch.
@@ -34,7 +34,7 @@ pub(crate) struct Intake {
 
 impl Intake {
     /// For frames of the device of this number.
-    pub(crate) fn new(link: Link, device: u16) -> Intake {
+    pub(crate) fn new(link: LinkType, device: u16) -> Intake {
         Intake { link, device, spill: Batch::new(), stats: DeviceStats::default() }
     }
 
@@ -177,11 +177,11 @@ fn assemble(pool: &Pool, headers: &[u8], payload: &[u8]) -> Option<Packet> {
 /// Puts a tag back between the addresses and what it tags.
 fn insert_tag(packet: &mut Packet, tag: VlanTag) {
     let tag = tag.bytes();
-    if packet.len() < VlanTag::AT {
+    if packet.len() < VlanTag::OFFSET {
         return;
     }
     packet.push_front(tag.len());
     let bytes = packet.bytes_mut();
-    bytes.copy_within(tag.len()..tag.len() + VlanTag::AT, 0);
-    bytes[VlanTag::AT..VlanTag::AT + tag.len()].copy_from_slice(&tag);
+    bytes.copy_within(tag.len()..tag.len() + VlanTag::OFFSET, 0);
+    bytes[VlanTag::OFFSET..VlanTag::OFFSET + tag.len()].copy_from_slice(&tag);
 }

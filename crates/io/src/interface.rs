@@ -1,7 +1,7 @@
 //! What is known about the machine's network interfaces.
 
 use crate::error::IoError;
-use crate::offload::Link;
+use crate::offload::LinkType;
 use crate::sys::{ethtool, netif, netlink};
 use castanet_engine::args::AddressKind;
 use castanet_wire::MacAddr;
@@ -48,7 +48,7 @@ impl Interface {
     /// Looks up the interface called `name`.
     pub fn find(name: &str) -> Result<Interface, IoError> {
         let read = || -> io::Result<_> {
-            let requests = netif::Interface::new(name)?;
+            let requests = netif::IoctlSocket::new(name)?;
             let (ipv4, ipv6) = netif::addresses(name)?;
             let (hardware, ether) = requests.hardware()?;
             let up = requests.flags()? & libc::IFF_UP != 0;
@@ -84,7 +84,7 @@ impl Interface {
         if let Some(address) = addresses.next() {
             return Some(format!("it has the address {address} there"));
         }
-        match netlink::user_of(self.index) {
+        match netlink::upper_device(self.index) {
             Ok(user) => user.map(|name| format!("its {name} uses it")),
             Err(error) => Some(format!("it may, and does not say: {error}")),
         }
@@ -92,20 +92,20 @@ impl Interface {
 
     /// How many queues it has now, to receive from and to send to.
     pub(crate) fn queues(&self) -> (usize, usize) {
-        let requests = netif::Interface::new(&self.name);
+        let requests = netif::IoctlSocket::new(&self.name);
         requests.map_or((1, 1), |it| {
-            (ethtool::receive_queues(&it) as usize, ethtool::transmit_queues(&it) as usize)
+            (ethtool::rx_queues(&it) as usize, ethtool::tx_queues(&it) as usize)
         })
     }
 
     /// The NUMA node that it is at, if that is known.
     pub(crate) fn numa_node(&self) -> Option<usize> {
-        ethtool::numa_node(&netif::Interface::new(&self.name).ok()?)
+        ethtool::numa_node(&netif::IoctlSocket::new(&self.name).ok()?)
     }
 
     /// What its packets begin with.
-    pub(crate) fn link(&self) -> Link {
-        if self.ether.is_some() { Link::Ethernet } else { Link::Ip }
+    pub(crate) fn link(&self) -> LinkType {
+        if self.ether.is_some() { LinkType::Ethernet } else { LinkType::Ip }
     }
 }
 

@@ -83,14 +83,14 @@ impl Sink {
 
 /// Sends all that one interface receives on another, as fast as the kernel can.
 pub struct Shortcut {
-    _it: xdp::Shortcut,
+    _it: xdp::Redirect,
 }
 
 impl Shortcut {
     /// Between two interfaces of the calling thread's namespace, until dropped.
     pub fn new(from: &str, to: &str) -> Result<Shortcut, IoError> {
         let (here, there) = (Interface::find(from)?.index, Interface::find(to)?.index);
-        let it = xdp::Shortcut::new(here, there);
+        let it = xdp::Redirect::new(here, there);
         it.map(|it| Shortcut { _it: it })
             .map_err(|error| IoError::new(format!("redirect packets from {from} to {to}"), error))
     }

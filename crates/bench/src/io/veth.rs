@@ -10,7 +10,7 @@ use super::cores::{self, Cores};
 use super::meter::{self, Meter, Sample};
 use super::ours::{Between, Castanet, OUT};
 use super::{Audience, COUNTED, FORWARD, Plan, ROUTER, Record, Row, Side, compare, named};
-use castanet_io::af_xdp::minimal::Minimal;
+use castanet_io::af_xdp::MinimalForwarder;
 use castanet_io::interface::Interface;
 use castanet_io::traffic::{self, Shortcut, Sink, Source};
 use castanet_lab::{Lab, Namespace, Port, require};
@@ -235,7 +235,7 @@ impl Bed {
     /// Two sockets, four rings, a loop.
     fn minimal(&self, time: Duration) -> Result<Sample, String> {
         let (from, to) = (self.from.clone(), self.to.clone());
-        let mut minimal = within(&self.forwarder, move || Minimal::open(&from, &to))?;
+        let mut minimal = within(&self.forwarder, move || MinimalForwarder::open(&from, &to))?;
         let worker =
             Worker::start(&self.forwarder, self.forward, move |stop| minimal.run(stop).map(drop))?;
         let sample = self.measure(time, &Meter::default().thread(worker.folder.clone()));

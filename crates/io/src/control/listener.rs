@@ -2,7 +2,7 @@
 
 use super::place::Place;
 use crate::socket::is_abandoned;
-use crate::sys::adopted;
+use crate::sys::inherited_socket;
 use mio::event::Source;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ impl Drop for Adopted {
 /// A connection that the process was started with, whatever its kind; an error if another element
 /// has it.
 pub(super) fn adopt(fd: RawFd) -> io::Result<(Stream, Adopted)> {
-    let socket = std::os::unix::net::UnixStream::from(adopted::stream_socket(fd)?);
+    let socket = std::os::unix::net::UnixStream::from(inherited_socket::stream_socket(fd)?);
     if !descriptors_in_use().insert(fd) {
         return Err(ErrorKind::AddrInUse.into());
     }

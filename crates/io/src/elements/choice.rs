@@ -2,8 +2,8 @@
 
 use super::method::Method;
 use crate::IoError;
-use crate::af_packet::{self, AfPacket, Fanout, FanoutMode, Group};
-use crate::af_xdp::{self, AfXdp, ForHost, Queues};
+use crate::af_packet::{self, AfPacket, Fanout, FanoutGroup, FanoutMode};
+use crate::af_xdp::{self, AfXdp, HostFilter, Queues};
 use crate::device::{Device, DeviceStats};
 use crate::interface::Interface;
 use castanet_engine::prelude::*;
@@ -33,7 +33,7 @@ pub(super) struct Receive {
     pub(super) exactly: bool,
     /// The workers that share what arrives, by sockets where there are no
     /// queues, and how many they are.
-    pub(super) group: Option<(Group, usize)>,
+    pub(super) group: Option<(FanoutGroup, usize)>,
     /// Whether this worker sees to what is done once for all of them.
     pub(super) leads: bool,
     /// Whether the host must go on receiving; if the user does not say, it
@@ -43,7 +43,7 @@ pub(super) struct Receive {
     pub(super) outbound: bool,
     pub(super) timestamps: bool,
     /// What the host goes on receiving, by AF_XDP.
-    pub(super) for_host: Option<Arc<ForHost>>,
+    pub(super) for_host: Option<Arc<HostFilter>>,
     /// How many packets to ask the driver for at once, by AF_XDP.
     pub(super) busy_poll: u32,
 }
@@ -166,7 +166,7 @@ fn obstacle(wish: &Wish, interface: &Interface) -> Obstacle {
 fn open_xdp(devname: &str, wish: &Wish, pool: &Pool) -> Result<AfXdp, IoError> {
     let options = af_xdp::Options {
         receive: wish.receive.as_ref().map(|it| it.queues),
-        for_host: wish.receive.as_ref().and_then(|it| it.for_host.clone()),
+        host_filter: wish.receive.as_ref().and_then(|it| it.for_host.clone()),
         busy_poll: wish.receive.as_ref().map_or(0, |it| it.busy_poll),
         transmit: wish.transmit,
         promiscuous: wish.receive.as_ref().is_some_and(|it| it.promiscuous),
@@ -241,7 +241,7 @@ impl Chosen {
     /// Says whether others may claim its queues, which start when it has ended.
     pub(super) fn leave(&mut self, leaving: bool) {
         if let Way::Xdp(device) = &mut self.way {
-            device.leave(leaving);
+            device.set_retiring(leaving);
         }
     }
 
@@ -263,7 +263,7 @@ impl Chosen {
     /// and says how many; those that take more wait for [`Device::receive`].
     pub(super) fn pass(&mut self, to: &mut Chosen, max: usize) -> usize {
         match (&mut self.way, &mut to.way) {
-            (Way::Xdp(from), Way::Xdp(to)) => from.pass(to, max),
+            (Way::Xdp(from), Way::Xdp(to)) => from.forward(to, max),
             _ => 0,
         }
     }

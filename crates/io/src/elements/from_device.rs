@@ -8,8 +8,8 @@ use super::patterns::{FramePattern, IpPattern};
 use super::spread::{Offer, Spread, given, same_shares};
 use super::to_device::ToDevice;
 use super::wait::Wait;
-use crate::af_packet::Group;
-use crate::af_xdp::{ForHost, Queues};
+use crate::af_packet::FanoutGroup;
+use crate::af_xdp::{HostFilter, Queues};
 use crate::device::Device;
 use castanet_engine::graph::devices;
 use castanet_engine::prelude::*;
@@ -56,7 +56,7 @@ pub struct FromDevice {
     /// What each worker has of the device.
     shares: Vec<Share>,
     /// The sockets of several workers, where there are no queues.
-    group: Option<Group>,
+    group: Option<FanoutGroup>,
 }
 
 /// What can be set.
@@ -223,7 +223,7 @@ impl Build for FromDevice {
     fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
         // What is wrong with it shows before anything is open.
         settings.wish()?;
-        let group = (setup.shares.len() > 1).then(Group::default);
+        let group = (setup.shares.len() > 1).then(FanoutGroup::default);
         Ok(FromDevice { settings, shares: setup.shares.to_vec(), group })
     }
 }
@@ -340,13 +340,13 @@ impl Settings {
     }
 
     /// What is left to the host, if anything is chosen.
-    fn for_host(&self) -> Result<Option<Arc<ForHost>>, ArgError> {
+    fn for_host(&self) -> Result<Option<Arc<HostFilter>>, ArgError> {
         let frames = self.host_frames.as_ref().map(|it| &it.0);
         let ip = self.host_ip.as_ref().map(|it| &it.0);
         if frames.is_none() && ip.is_none() {
             return Ok(None);
         }
-        let for_host = ForHost::new(frames, ip);
+        let for_host = HostFilter::new(frames, ip);
         let failed = |why| ArgError::new(format!("HOST_IP and HOST_FRAMES cannot be met: {why}"));
         for_host.map(|it| Some(Arc::new(it))).map_err(failed)
     }

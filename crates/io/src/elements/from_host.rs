@@ -1,7 +1,7 @@
 //! `FromHost`: Ethernet frames that the host's own stack sends.
 
 use super::host::{FromTheHost, Neighbour, host_side};
-use crate::tap::{Kind, Setup as HostSide};
+use crate::tap::{HostSide, TunTapMode};
 use castanet_engine::prelude::*;
 
 /// Receives the Ethernet frames that the host sends on the TAP device DEVNAME.
@@ -65,7 +65,7 @@ impl Source for FromHost {
     }
 
     fn begin(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
-        local.open(&self.devname, Kind::Tap, Some(&self.host))
+        local.open(&self.devname, TunTapMode::Tap, Some(&self.host))
     }
 
     fn start(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {

@@ -5,7 +5,7 @@ use super::opened::Opened;
 use super::sending::Waiting;
 use crate::device::Device;
 use crate::interface::Ipv4Net;
-use crate::tap::{Kind, Setup, Tap};
+use crate::tap::{HostSide, Tap, TunTapMode};
 use castanet_engine::prelude::*;
 
 /// How many packets may wait until the host takes them.
@@ -32,7 +32,7 @@ pub enum FromTheHost {
 #[local(methods)]
 pub struct Neighbour {
     device: Opened<Tap>,
-    kind: Option<Kind>,
+    kind: Option<TunTapMode>,
     waiting: Waiting,
 }
 
@@ -82,13 +82,13 @@ pub(super) fn host_side(
     gateway: Option<Ipv4Addr>,
     ether: Option<MacAddr>,
     mtu: Option<u32>,
-) -> Result<Setup, ArgError> {
+) -> Result<HostSide, ArgError> {
     if let Some(gateway) = gateway.filter(|it| !net.is_some_and(|net| net.contains(*it))) {
         let error = ArgError::new(format!("{gateway} is not on the device's network"));
         return Err(error.click("bad GATEWAY").at("GATEWAY"));
     }
     let ipv4 = net.map(|net| Ipv4Net { address: net.address, netmask: net.mask });
-    Ok(Setup { ipv4, gateway, ether, mtu: mtu.map(|mtu| mtu as usize) })
+    Ok(HostSide { ipv4, gateway, ether, mtu: mtu.map(|mtu| mtu as usize) })
 }
 
 impl Neighbour {
@@ -97,13 +97,13 @@ impl Neighbour {
     pub(super) fn open(
         &mut self,
         name: &str,
-        kind: Kind,
-        setup: Option<&Setup>,
+        kind: TunTapMode,
+        setup: Option<&HostSide>,
     ) -> Result<(), ArgError> {
         let failed = |error: crate::IoError| ArgError::new(error.to_string());
         let device = Tap::open(name, kind, false, 0).map_err(failed)?;
         if let Some(setup) = setup.filter(|_| device.is_new()) {
-            device.set_up(setup).map_err(failed)?;
+            device.configure_host(setup).map_err(failed)?;
         }
         self.device.set(device);
         self.kind = Some(kind);
@@ -111,9 +111,9 @@ impl Neighbour {
     }
 
     /// Sets up the host's side of a device that others may have used before.
-    pub(super) fn start(&self, setup: &Setup) -> Result<(), ArgError> {
+    pub(super) fn start(&self, setup: &HostSide) -> Result<(), ArgError> {
         let Some(device) = self.device.get().filter(|it| !it.is_new()) else { return Ok(()) };
-        device.set_up(setup).map_err(|error| ArgError::new(error.to_string()))
+        device.configure_host(setup).map_err(|error| ArgError::new(error.to_string()))
     }
 
     /// Emits what the host has sent.
@@ -130,8 +130,8 @@ impl Neighbour {
         cx.received(batch.len());
         for mut packet in batch.drain() {
             let exit = match self.kind {
-                Some(Kind::Tun) if !ip_mark::mark_at(&mut packet, 0) => FromTheHost::NotIp,
-                Some(Kind::Tap) => {
+                Some(TunTapMode::Tun) if !ip_mark::mark_at(&mut packet, 0) => FromTheHost::NotIp,
+                Some(TunTapMode::Tap) => {
                     packet.set_mac_header(0);
                     ip_mark::mark_in_ethernet(&mut packet);
                     FromTheHost::Packet

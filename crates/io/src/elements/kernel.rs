@@ -1,7 +1,7 @@
 //! What `KernelTun` and `KernelTap` are: a device that lives with the router.
 
 use super::host::{FromTheHost, Neighbour, host_side};
-use crate::tap::{Kind, Setup as HostSide};
+use crate::tap::{HostSide, TunTapMode};
 use castanet_engine::prelude::*;
 
 /// What can be set.
@@ -41,21 +41,22 @@ pub struct Settings {
 
 /// A device that is made and set up.
 pub(super) struct Kernel {
-    kind: Kind,
+    kind: TunTapMode,
     devname: String,
     burst: usize,
     host: HostSide,
 }
 
 impl Kernel {
-    pub(super) fn new(settings: Settings, usual: Kind) -> Result<Self, ArgError> {
+    pub(super) fn new(settings: Settings, usual: TunTapMode) -> Result<Self, ArgError> {
         let Settings { gateway, ether, mtu, .. } = settings;
         let host = host_side(Some(&settings.addr), gateway, ether, mtu)?;
         if mtu.is_some_and(|mtu| mtu < 20) {
             let error = ArgError::new("has no room for an IP header").at("MTU");
             return Err(error.click("MTU must be greater than 20"));
         }
-        let kind = settings.tap.map_or(usual, |tap| if tap { Kind::Tap } else { Kind::Tun });
+        let kind =
+            settings.tap.map_or(usual, |tap| if tap { TunTapMode::Tap } else { TunTapMode::Tun });
         Ok(Kernel { kind, devname: settings.devname, burst: settings.burst as usize, host })
     }
 

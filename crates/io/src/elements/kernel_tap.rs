@@ -2,7 +2,7 @@
 
 use super::host::{FromTheHost, Neighbour};
 use super::kernel::{Kernel, Settings};
-use crate::tap::Kind;
+use crate::tap::TunTapMode;
 use castanet_engine::prelude::*;
 
 /// Exchanges Ethernet frames with the host's own stack, through a TAP device.
@@ -25,7 +25,7 @@ impl Build for KernelTap {
     type Args = Settings;
 
     fn build(settings: Settings, _: &Setup) -> Result<Self, ArgError> {
-        Kernel::new(settings, Kind::Tap).map(KernelTap)
+        Kernel::new(settings, TunTapMode::Tap).map(KernelTap)
     }
 }
 

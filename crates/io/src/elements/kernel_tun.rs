@@ -2,7 +2,7 @@
 
 use super::host::{FromTheHost, Neighbour};
 use super::kernel::{Kernel, Settings};
-use crate::tap::Kind;
+use crate::tap::TunTapMode;
 use castanet_engine::prelude::*;
 
 /// Exchanges IP packets with the host's own stack, through a TUN device.
@@ -23,7 +23,7 @@ impl Build for KernelTun {
     type Args = Settings;
 
     fn build(settings: Settings, _: &Setup) -> Result<Self, ArgError> {
-        Kernel::new(settings, Kind::Tun).map(KernelTun)
+        Kernel::new(settings, TunTapMode::Tun).map(KernelTun)
     }
 }
 

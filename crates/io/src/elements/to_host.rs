@@ -1,7 +1,7 @@
 //! `ToHost`: Ethernet frames for the host's own stack.
 
 use super::host::Neighbour;
-use crate::tap::Kind;
+use crate::tap::TunTapMode;
 use castanet_engine::prelude::*;
 
 /// Hands Ethernet frames to the host, as received on the TAP device DEVNAME.
@@ -44,7 +44,7 @@ impl PerBatch for ToHost {
     }
 
     fn begin(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
-        local.open(&self.devname, Kind::Tap, None)
+        local.open(&self.devname, TunTapMode::Tap, None)
     }
 
     fn batch(&self, local: &mut Neighbour, _: usize, batch: Batch, cx: &mut Cx) {

@@ -8,7 +8,7 @@ pub(crate) use abandoned::{is_abandoned, is_socket};
 pub(crate) use plan::{Carrier, Failed, Plan, Where};
 
 use crate::device::{Device, DeviceStats};
-use crate::sys::AnyOf;
+use crate::sys::EpollSet;
 use castanet_packet::{Batch, Packet, Pool, anno};
 use gate::{Datagram, Gate};
 use rustix::io::Errno;
@@ -32,7 +32,7 @@ pub(crate) struct Link {
     from: Option<OwnedFd>,
     /// Readable when a server of streams has something to do: clients come and
     /// go, and with them the numbers of their descriptors.
-    ears: Option<AnyOf>,
+    ears: Option<EpollSet>,
     /// Where packets go, if not to where they come from.
     to: Option<OwnedFd>,
     /// Keeps others off a port.
@@ -83,7 +83,7 @@ impl Link {
         match &link.plan.carrier {
             Carrier::Stream if !link.plan.client => {
                 let listener = link.plan.open()?;
-                let ears = AnyOf::new([listener.as_raw_fd()].into_iter());
+                let ears = EpollSet::new([listener.as_raw_fd()].into_iter());
                 link.ears = Some(ears.map_err(|error| ("epoll", errno(&error)))?);
                 link.listener = Some(listener);
             }
@@ -407,7 +407,7 @@ impl Device for Link {
         if self.from.is_none() && self.gate.as_ref().is_some_and(Gate::is_taken) {
             return None;
         }
-        let ears = self.ears.as_ref().map(AnyOf::raw_fd);
+        let ears = self.ears.as_ref().map(EpollSet::raw_fd);
         ears.or(self.from.as_ref().map(AsRawFd::as_raw_fd))
     }
 

@@ -1,7 +1,7 @@
 //! What packet sockets say about packets, and what they let through.
 
 use crate::between;
-use castanet_io::af_packet::{AfPacket, Fanout, FanoutMode, Group, Method, Options};
+use castanet_io::af_packet::{AfPacket, Fanout, FanoutGroup, FanoutMode, Method, Options};
 use castanet_io::elements::address_of;
 use castanet_io::interface::{self, Interface};
 use castanet_io::{Device, IoError};
@@ -146,7 +146,7 @@ fn an_exclusive_device_keeps_packets_from_the_host_until_it_closes() {
 #[test]
 fn a_fanout_group_shares_the_packets() {
     let net = between("fanout");
-    let fanout = Some(Fanout { group: Group::default(), mode: FanoutMode::RoundRobin });
+    let fanout = Some(Fanout { group: FanoutGroup::default(), mode: FanoutMode::RoundRobin });
     let shared = Options { fanout, ..options(Method::Ring) };
     let mut receivers = [(); 2].map(|()| open(&net.middle, "m0", shared.clone()));
     let mut sender = open(&net.a, "eth0", options(SENDER));

@@ -3,7 +3,7 @@
 use crate::between;
 use crate::xdp::open_with;
 use castanet_io::Device;
-use castanet_io::af_xdp::{ForHost, Options};
+use castanet_io::af_xdp::{HostFilter, Options};
 use castanet_kit::classify::{Pattern, Program, Rule};
 use castanet_packet::{Batch, Pool, PoolConfig};
 use proptest::prelude::*;
@@ -69,7 +69,7 @@ fn the_kernel_chooses_as_the_patterns_say() {
     for (n, ip) in IP.iter().enumerate() {
         let (frames, ip) = (FRAMES[n % FRAMES.len()], Pattern::ip(ip).unwrap());
         let frames = (n % 3 > 0).then(|| Pattern::bytes(frames).unwrap());
-        let for_host = ForHost::new(frames.as_ref(), Some(&ip)).unwrap();
+        let for_host = HostFilter::new(frames.as_ref(), Some(&ip)).unwrap();
         let (frames, ip) = (frames.as_ref().map(program), program(&ip));
         let mut runner =
             TestRunner::new(Config { cases: 300, failure_persistence: None, ..Config::default() });
@@ -78,25 +78,25 @@ fn the_kernel_chooses_as_the_patterns_say() {
             let by_ip = network(&frame)
                 .filter(|&at| at < frame.len())
                 .is_some_and(|at| ip.run_frame(&frame, &frame[at..]).is_some());
-            prop_assert_eq!(for_host.chooses(&frame).unwrap(), by_bytes || by_ip);
+            prop_assert_eq!(for_host.matches(&frame).unwrap(), by_bytes || by_ip);
             Ok(())
         });
         outcome.unwrap_or_else(|error| panic!("{}: {error}", IP[n]));
     }
     let all = Pattern::all();
     for (frames, ip) in [(Some(&all), None), (Some(&all), Some(&all))] {
-        let error = ForHost::new(frames, ip).unwrap_err();
+        let error = HostFilter::new(frames, ip).unwrap_err();
         assert!(error.contains("leaves nothing to receive"), "{error}");
     }
     let far = Pattern::bytes("4000/01").unwrap();
-    let error = ForHost::new(Some(&far), None).unwrap_err();
+    let error = HostFilter::new(Some(&far), None).unwrap_err();
     assert!(error.contains("byte 4001"), "{error}");
     // Some are chosen and some are not.
-    let icmp = ForHost::new(None, Some(&Pattern::ip("icmp").unwrap())).unwrap();
+    let icmp = HostFilter::new(None, Some(&Pattern::ip("icmp").unwrap())).unwrap();
     for protocol in [1, 6] {
         let mut frame = [0; 60];
         (frame[12], frame[14], frame[23]) = (8, 0x45, protocol);
-        seen[usize::from(icmp.chooses(&frame).unwrap())] += 1;
+        seen[usize::from(icmp.matches(&frame).unwrap())] += 1;
     }
     assert_eq!(seen, [1, 1]);
 }
@@ -107,8 +107,8 @@ fn the_host_answers_what_is_chosen_for_it() {
     net.middle.ip("address add 10.9.0.254/24 dev m0").unwrap();
     let pool = Pool::new(PoolConfig::default()).unwrap();
     let (arp, icmp) = (Pattern::bytes("12/0806").unwrap(), Pattern::ip("icmp").unwrap());
-    let for_host = Some(Arc::new(ForHost::new(Some(&arp), Some(&icmp)).unwrap()));
-    let options = Options { for_host, ..Options::default() };
+    let for_host = Some(Arc::new(HostFilter::new(Some(&arp), Some(&icmp)).unwrap()));
+    let options = Options { host_filter: for_host, ..Options::default() };
     let mut device = open_with(&net.middle, "m0", &pool, options).unwrap();
     assert!(device.describe().contains(", chosen packets left to the host"));
     let ping = net.a.command("ping").args(["-c", "3", "-i", "0.02", "-q", "10.9.0.254"]);

@@ -4,21 +4,21 @@ use crate::TOOLS;
 use crate::forwarder::Forwarder;
 use castanet_io::Device;
 use castanet_io::interface::Ipv4Net;
-use castanet_io::tap::{Kind, Setup, Tap};
+use castanet_io::tap::{HostSide, Tap, TunTapMode};
 use castanet_lab::{Lab, Namespace, require};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-fn open(namespace: &Namespace, kind: Kind, last: u8) -> Box<dyn Device> {
+fn open(namespace: &Namespace, kind: TunTapMode, last: u8) -> Box<dyn Device> {
     let made = namespace.enter(move || {
         let device = Tap::open("", kind, false, 0).unwrap();
         let address = Ipv4Addr::new(10, 9, 0, last);
         let netmask = Ipv4Addr::new(255, 255, 255, 0);
-        let ether = (kind == Kind::Tap).then_some([2, 0, 0, 0, 0, last].into());
+        let ether = (kind == TunTapMode::Tap).then_some([2, 0, 0, 0, 0, last].into());
         let ipv4 = Some(Ipv4Net { address, netmask });
         let gateway = Some(Ipv4Addr::new(10, 9, 0, 3 - last));
-        let setup = Setup { ipv4, gateway, ether, mtu: Some(1400) };
-        device.set_up(&setup).unwrap();
+        let setup = HostSide { ipv4, gateway, ether, mtu: Some(1400) };
+        device.configure_host(&setup).unwrap();
         let interface = device.interface().unwrap();
         assert_eq!((interface.ether, interface.mtu, interface.up), (ether, 1400, true));
         assert_eq!(interface.ipv4, [Ipv4Net { address, netmask }]);
@@ -28,7 +28,7 @@ fn open(namespace: &Namespace, kind: Kind, last: u8) -> Box<dyn Device> {
 }
 
 /// Two hosts, each with a device whose other end is ours.
-fn transfer(kind: Kind) {
+fn transfer(kind: TunTapMode) {
     require(TOOLS).expect("these tests build networks");
     let lab = Lab::new("tap").unwrap();
     let (a, b) = (lab.namespace("a").unwrap(), lab.namespace("b").unwrap());
@@ -48,12 +48,12 @@ fn transfer(kind: Kind) {
 
 #[test]
 fn tcp_between_tun_devices() {
-    transfer(Kind::Tun);
+    transfer(TunTapMode::Tun);
 }
 
 #[test]
 fn tcp_between_tap_devices() {
-    transfer(Kind::Tap);
+    transfer(TunTapMode::Tap);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_name_of_another_kind_is_explained() {
     let lab = Lab::new("kind").unwrap();
     let namespace = lab.namespace("a").unwrap();
     namespace.ip("tuntap add dev mine mode tap").unwrap();
-    let error = namespace.enter(|| Ok(Tap::open("mine", Kind::Tun, false, 0).err()));
+    let error = namespace.enter(|| Ok(Tap::open("mine", TunTapMode::Tun, false, 0).err()));
     let error = error.join().unwrap().unwrap().unwrap();
     assert_eq!(
         error.to_string(),

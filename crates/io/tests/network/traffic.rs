@@ -3,7 +3,7 @@
 use crate::{Between, between};
 use castanet_io::Device;
 use castanet_io::IoError;
-use castanet_io::af_xdp::minimal::Minimal;
+use castanet_io::af_xdp::MinimalForwarder;
 use castanet_io::af_xdp::{AfXdp, Options};
 use castanet_io::interface::Interface;
 use castanet_io::traffic::{Shortcut, Sink, Source, frame};
@@ -134,7 +134,7 @@ fn the_minimal_forwarder_loses_nothing_and_uses_each_frame_again() {
     let net = between("tminimal");
     let source = source(&net);
     let sink = within(&net.b, || Sink::new("eth0"));
-    let mut minimal = within(&net.middle, || Minimal::open("m0", "m1"));
+    let mut minimal = within(&net.middle, || MinimalForwarder::open("m0", "m1"));
     let stop = Arc::new(AtomicBool::new(false));
     let sign = Arc::clone(&stop);
     let thread = std::thread::spawn(move || minimal.run(&sign));
