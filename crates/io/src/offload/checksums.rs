@@ -74,7 +74,10 @@ mod tests {
             assert_ne!(packet.bytes(), right);
             packet.set_partial_checksums(PartialChecksums { ip: false, transport: true });
             complete_checksums(&mut packet);
-            assert_eq!((packet.bytes(), packet.partial_checksums()), (&right[..], PartialChecksums::default()));
+            assert_eq!(
+                (packet.bytes(), packet.partial_checksums()),
+                (&right[..], PartialChecksums::default())
+            );
         }
     }
 
