@@ -1,7 +1,7 @@
 //! Clients that hear all that is said, from a thread that waits for them.
 
+use super::endpoint::Endpoint;
 use super::listener::{Listener, MOST_CLIENTS, Stream, listen};
-use super::place::Place;
 use mio::{Events, Interest, Poll, Token, Waker};
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -21,65 +21,66 @@ const MAX_BACKLOG: usize = 500_000;
 /// What a client hears first.
 const GREETING: &[u8] = b"Click::ChatterSocket/1.0\r\n";
 
-enum Order {
-    Say(Vec<u8>),
-    End,
+enum LoopCommand {
+    Send(Vec<u8>),
+    Stop,
 }
 
 /// Says lines to whoever listens.
 #[derive(Clone)]
-pub(crate) struct Voice {
-    orders: Sender<Order>,
+pub(crate) struct Broadcaster {
+    orders: Sender<LoopCommand>,
     waker: Arc<Waker>,
 }
 
-impl Voice {
+impl Broadcaster {
     /// Says this to all clients; `false` once there can be none any more.
-    pub(crate) fn say(&self, text: &str) -> bool {
-        self.order(Order::Say(text.as_bytes().to_vec()))
+    pub(crate) fn send(&self, text: &str) -> bool {
+        self.order(LoopCommand::Send(text.as_bytes().to_vec()))
     }
 
-    fn order(&self, order: Order) -> bool {
-        let is_heard = self.orders.send(order).is_ok();
+    fn order(&self, order: LoopCommand) -> bool {
+        let is_open = self.orders.send(order).is_ok();
         _ = self.waker.wake();
-        is_heard
+        is_open
     }
 }
 
 /// A socket whose clients hear all that is said, until it is dropped.
-pub(crate) struct Broadcast {
-    voice: Voice,
+pub(crate) struct BroadcastServer {
+    broadcaster: Broadcaster,
     thread: Option<JoinHandle<()>>,
     path: Option<PathBuf>,
 }
 
-impl Broadcast {
+impl BroadcastServer {
     /// Listens for clients; who comes is greeted if they are to be.
-    pub(crate) fn open(place: &Place, greeting: bool) -> io::Result<Broadcast> {
+    pub(crate) fn open(place: &Endpoint, greeting: bool) -> io::Result<BroadcastServer> {
         let mut listener = listen(place)?;
         let poll = Poll::new()?;
         poll.registry().register(listener.source(), LISTENER, Interest::READABLE)?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
-        let (orders, todo) = channel();
-        let mut room = Room { poll, listener, clients: HashMap::new(), came: 0, greeting, todo };
+        let (orders, commands) = channel();
+        let mut event_loop =
+            EventLoop { poll, listener, clients: HashMap::new(), accepted: 0, greeting, commands };
         let thread = std::thread::Builder::new().name("chatter socket".into());
-        let thread = Some(thread.spawn(move || room.run())?);
+        let thread = Some(thread.spawn(move || event_loop.run())?);
         let path = match place {
-            Place::Unix(path) => Some(path.clone()),
-            Place::Tcp { .. } | Place::Socket(_) => None,
+            Endpoint::Unix(path) => Some(path.clone()),
+            Endpoint::Tcp { .. } | Endpoint::Socket(_) => None,
         };
-        Ok(Broadcast { voice: Voice { orders, waker }, thread, path })
+        Ok(BroadcastServer { broadcaster: Broadcaster { orders, waker }, thread, path })
     }
 
     /// What says lines to the clients.
-    pub(crate) fn voice(&self) -> Voice {
-        self.voice.clone()
+    pub(crate) fn broadcaster(&self) -> Broadcaster {
+        self.broadcaster.clone()
     }
 }
 
-impl Drop for Broadcast {
+impl Drop for BroadcastServer {
     fn drop(&mut self) {
-        self.voice.order(Order::End);
+        self.broadcaster.order(LoopCommand::Stop);
         if let Some(thread) = self.thread.take() {
             _ = thread.join();
         }
@@ -97,7 +98,7 @@ struct Client {
 impl Client {
     /// Writes what it will take, and passes over what it says; whether it is
     /// still there.
-    fn go_on(&mut self) -> bool {
+    fn advance(&mut self) -> bool {
         let mut written = 0;
         while written < self.output.len() {
             match self.stream.write(&self.output[written..]) {
@@ -122,16 +123,16 @@ impl Client {
 }
 
 /// What the thread has.
-struct Room {
+struct EventLoop {
     poll: Poll,
     listener: Listener,
     clients: HashMap<usize, Client>,
-    came: usize,
+    accepted: usize,
     greeting: bool,
-    todo: Receiver<Order>,
+    commands: Receiver<LoopCommand>,
 }
 
-impl Room {
+impl EventLoop {
     fn run(&mut self) {
         let mut events = Events::with_capacity(64);
         loop {
@@ -142,34 +143,34 @@ impl Room {
             }
             for event in &events {
                 match event.token() {
-                    LISTENER => self.welcome(),
+                    LISTENER => self.accept_clients(),
                     WAKER => {}
-                    Token(number) => self.attend(number),
+                    Token(number) => self.serve_client(number),
                 }
             }
-            while let Ok(order) = self.todo.try_recv() {
+            while let Ok(order) = self.commands.try_recv() {
                 match order {
-                    Order::End => return,
-                    Order::Say(text) => self.say(&text),
+                    LoopCommand::Stop => return,
+                    LoopCommand::Send(text) => self.send(&text),
                 }
             }
         }
     }
 
-    fn say(&mut self, text: &[u8]) {
+    fn send(&mut self, text: &[u8]) {
         self.clients.retain(|_, client| {
             client.output.extend_from_slice(text);
-            client.go_on() && client.output.len() <= MAX_BACKLOG
+            client.advance() && client.output.len() <= MAX_BACKLOG
         });
     }
 
-    fn attend(&mut self, number: usize) {
-        if self.clients.get_mut(&number).is_some_and(|client| !client.go_on()) {
+    fn serve_client(&mut self, number: usize) {
+        if self.clients.get_mut(&number).is_some_and(|client| !client.advance()) {
             self.clients.remove(&number);
         }
     }
 
-    fn welcome(&mut self) {
+    fn accept_clients(&mut self) {
         loop {
             let mut stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
@@ -181,15 +182,15 @@ impl Room {
                 stream.end();
                 continue;
             }
-            let number = CLIENTS + self.came;
-            self.came += 1;
+            let number = CLIENTS + self.accepted;
+            self.accepted += 1;
             let interest = Interest::READABLE | Interest::WRITABLE;
             if self.poll.registry().register(stream.source(), Token(number), interest).is_err() {
                 continue;
             }
             let output = if self.greeting { GREETING.to_vec() } else { Vec::new() };
             self.clients.insert(number, Client { stream, output });
-            self.attend(number);
+            self.serve_client(number);
         }
     }
 }

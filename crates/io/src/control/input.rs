@@ -90,7 +90,7 @@ impl Input {
                     None if closed => {
                         // What is there is read as commands, as in Click.
                         (self.searched, self.start) = (0, 0);
-                        return Some(Command::Hear(message(SYNTAX, "Not enough data")));
+                        return Some(Command::Reply(message(SYNTAX, "Not enough data")));
                     }
                     None => self.head = Some(head),
                 }
@@ -99,13 +99,13 @@ impl Input {
                     Line::Empty => {}
                     Line::Head(head) => self.head = Some(head),
                     Line::Command(command) => return Some(command),
-                    Line::Other(answer) => return Some(Command::Hear(answer)),
+                    Line::Other(answer) => return Some(Command::Reply(answer)),
                 }
                 continue;
             }
             if self.bytes.len() > LONGEST {
                 self.clear();
-                return Some(Command::Leave(message(TOO_BIG, "Command too long")));
+                return Some(Command::Close(message(TOO_BIG, "Command too long")));
             }
             return None;
         }
@@ -198,12 +198,12 @@ impl Input {
     fn parse(&mut self, line: &str) -> Line {
         match parse(line) {
             Line::Other(answer) if !self.greeted || is_http(line) => {
-                Line::Command(Command::Leave(answer))
+                Line::Command(Command::Close(answer))
             }
             Line::Empty => Line::Empty,
             _ if is_request(line) => {
                 let text = "This is no HTTP server";
-                Line::Command(Command::Leave(message(UNIMPLEMENTED, text)))
+                Line::Command(Command::Close(message(UNIMPLEMENTED, text)))
             }
             parsed => {
                 self.greeted = true;
@@ -240,7 +240,7 @@ fn parse(line: &str) -> Line {
             return with_data(&name, handler, count);
         }
         ("READUNTIL" | "WRITEUNTIL", _) if line.len() > SMALL => {
-            Command::Leave(message(TOO_BIG, "Terminator too long"))
+            Command::Close(message(TOO_BIG, "Terminator too long"))
         }
         ("READUNTIL" | "WRITEUNTIL", [handler, rest @ ..]) => {
             let data = Extent::Line(from_word(line, rest).to_owned());
@@ -253,14 +253,14 @@ fn parse(line: &str) -> Line {
         ("CLOSE" | "QUIT", rest) => {
             let wrong =
                 if rest.is_empty() { Vec::new() } else { message(SYNTAX, "Bad command syntax") };
-            Command::Leave([wrong, message(OK, "Goodbye!")].concat())
+            Command::Close([wrong, message(OK, "Goodbye!")].concat())
         }
-        ("HELP", _) => Command::Hear(messages(OK, HELP)),
+        ("HELP", _) => Command::Reply(messages(OK, HELP)),
         (
             "READ" | "GET" | "WRITE" | "SET" | "READDATA" | "WRITEDATA" | "SETDATA" | "READUNTIL"
             | "WRITEUNTIL" | "CHECKREAD" | "CHECKWRITE" | "LLRPC",
             _,
-        ) => Command::Hear(message(SYNTAX, "Wrong number of arguments")),
+        ) => Command::Reply(message(SYNTAX, "Wrong number of arguments")),
         _ => {
             let text = format!("Command '{name}' unimplemented");
             return Line::Other(message(UNIMPLEMENTED, &text));
@@ -286,11 +286,11 @@ fn call(name: &str, handler: String, data: Vec<u8>) -> Command {
 fn with_data(name: &str, handler: &str, count: &str) -> Line {
     let Ok(count) = count.parse::<usize>() else {
         let text = format!("Syntax error in '{name}'");
-        return Line::Command(Command::Hear(message(SYNTAX, &text)));
+        return Line::Command(Command::Reply(message(SYNTAX, &text)));
     };
     if count > LONGEST {
         let text = format!("Data too large for handler '{handler}'");
-        return Line::Command(Command::Leave(message(TOO_BIG, &text)));
+        return Line::Command(Command::Close(message(TOO_BIG, &text)));
     }
     let (name, handler) = (name.to_owned(), handler.to_owned());
     Line::Head(Head { name, handler, data: Extent::Count(count) })
@@ -385,7 +385,7 @@ mod tests {
     fn what_a_browser_sends_ends_the_connection() {
         let left = |text: &str| {
             let (mut commands, rest) = all(text.as_bytes(), false);
-            assert!(matches!(commands.pop(), Some(Command::Leave(_))), "{text}");
+            assert!(matches!(commands.pop(), Some(Command::Close(_))), "{text}");
             (commands.len(), rest.len() < text.len())
         };
         assert_eq!(left("POST / HTTP/1.1\r\n"), (0, true));
@@ -407,7 +407,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_answered() {
         let said = |text: &str| match all(text.as_bytes(), true).0.remove(0) {
-            Command::Hear(answer) | Command::Leave(answer) => String::from_utf8(answer).unwrap(),
+            Command::Reply(answer) | Command::Close(answer) => String::from_utf8(answer).unwrap(),
             other => panic!("{other:?}"),
         };
         assert_eq!(said("read\n"), "500 Wrong number of arguments\r\n");

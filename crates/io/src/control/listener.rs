@@ -1,6 +1,6 @@
 //! Sockets that programs come to, and the connections that they make.
 
-use super::place::Place;
+use super::endpoint::Endpoint;
 use crate::socket::is_abandoned;
 use crate::sys::inherited_socket;
 use mio::event::Source;
@@ -50,10 +50,10 @@ pub(super) fn adopt(fd: RawFd) -> io::Result<(Stream, Adopted)> {
     Ok((Stream::Unix(UnixStream::from_std(socket)), adopted))
 }
 
-pub(super) fn listen(place: &Place) -> io::Result<Listener> {
+pub(super) fn listen(place: &Endpoint) -> io::Result<Listener> {
     match place {
-        Place::Socket(_) => Err(ErrorKind::Unsupported.into()),
-        Place::Tcp { port, or_next, local } => {
+        Endpoint::Socket(_) => Err(ErrorKind::Unsupported.into()),
+        Endpoint::Tcp { port, or_next, local } => {
             let address = if *local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
             let last = if *or_next { port.saturating_add(MORE_PORTS) } else { *port };
             let mut ports = *port..=last;
@@ -65,7 +65,7 @@ pub(super) fn listen(place: &Place) -> io::Result<Listener> {
                 }
             }
         }
-        Place::Unix(path) => {
+        Endpoint::Unix(path) => {
             if is_abandoned(path) {
                 std::fs::remove_file(path)?;
             }

@@ -1,6 +1,8 @@
 //! Click's low-level remote procedure calls: counts and switches as bytes.
 
-use super::protocol::{LLRPC_ERROR, Manners, OK, PERMISSION, SYNTAX, UNIMPLEMENTED, find, message};
+use super::protocol::{
+    LLRPC_ERROR, OK, PERMISSION, SYNTAX, SessionPolicy, UNIMPLEMENTED, find, message,
+};
 use castanet_engine::element::Desk;
 
 // What a number says of the call, in Click's network form.
@@ -42,14 +44,14 @@ fn classes(number: u32) -> &'static [&'static str] {
 pub(super) fn answer(
     name: &str,
     data: &[u8],
-    manners: &Manners<'_>,
+    policy: &SessionPolicy<'_>,
     desk: &mut dyn Desk,
 ) -> Vec<u8> {
     let (element, number) = name.split_once('#').unwrap_or((name, ""));
     let Ok(command) = u32::from_str_radix(number, 16) else {
         return message(SYNTAX, &format!("Syntax error in LLRPC name '{name}'"));
     };
-    let path = match find(&format!("{element}.name"), manners, desk) {
+    let path = match find(&format!("{element}.name"), policy, desk) {
         Ok(path) => path,
         Err(answer) => return answer,
     };
@@ -58,7 +60,7 @@ pub(super) fn answer(
         return message(UNIMPLEMENTED, &format!("Cannot call LLRPC '{name}' remotely"));
     }
     // Nobody can tell which of them only read.
-    if manners.read_only {
+    if policy.read_only {
         return message(PERMISSION, &format!("Permission denied for '{name}'"));
     }
     if command & IN != 0 && data.len() != size {

@@ -1,11 +1,11 @@
 //! Other programs that call handlers: their commands, and the sockets they come by.
 
-mod backlog;
 pub(crate) mod broadcast;
+pub(crate) mod endpoint;
 mod input;
+mod input_quota;
 mod listener;
 mod llrpc;
-pub(crate) mod place;
 pub(crate) mod protocol;
 pub(crate) mod server;
 mod session;

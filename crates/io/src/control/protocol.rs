@@ -20,9 +20,9 @@ pub(crate) enum Command {
     CheckRead(String),
     CheckWrite(String),
     /// Nothing but this answer.
-    Hear(Vec<u8>),
+    Reply(Vec<u8>),
     /// This answer, and an end.
-    Leave(Vec<u8>),
+    Close(Vec<u8>),
 }
 
 impl Command {
@@ -33,7 +33,7 @@ impl Command {
                 name.len() + data.len()
             }
             Command::CheckRead(name) | Command::CheckWrite(name) => name.len(),
-            Command::Hear(_) | Command::Leave(_) => 0,
+            Command::Reply(_) | Command::Close(_) => 0,
         }
     }
 }
@@ -78,7 +78,7 @@ fn printable(text: &str) -> String {
 }
 
 /// How a socket answers.
-pub(crate) struct Manners<'a> {
+pub(crate) struct SessionPolicy<'a> {
     /// Handlers can only be read.
     pub(crate) read_only: bool,
     /// The element that answers for all others.
@@ -89,26 +89,30 @@ pub(crate) struct Manners<'a> {
 }
 
 /// Does what a client wants; the answer.
-pub(crate) fn answer(command: &Command, manners: &Manners<'_>, desk: &mut dyn Desk) -> Vec<u8> {
+pub(crate) fn answer(
+    command: &Command,
+    policy: &SessionPolicy<'_>,
+    desk: &mut dyn Desk,
+) -> Vec<u8> {
     match command {
-        Command::Read(handler, param) => read(handler, param, manners, desk),
-        Command::Write(handler, value) => write(handler, value, manners, desk),
-        Command::Llrpc(name, data) => llrpc::answer(name, data, manners, desk),
-        Command::CheckRead(handler) => check(handler, false, manners, desk),
-        Command::CheckWrite(handler) => check(handler, true, manners, desk),
-        Command::Hear(answer) | Command::Leave(answer) => answer.clone(),
+        Command::Read(handler, param) => read(handler, param, policy, desk),
+        Command::Write(handler, value) => write(handler, value, policy, desk),
+        Command::Llrpc(name, data) => llrpc::answer(name, data, policy, desk),
+        Command::CheckRead(handler) => check(handler, false, policy, desk),
+        Command::CheckWrite(handler) => check(handler, true, policy, desk),
+        Command::Reply(answer) | Command::Close(answer) => answer.clone(),
     }
 }
 
 /// The handler that a client means, or why there is none.
 pub(super) fn find(
     handler: &str,
-    manners: &Manners<'_>,
+    policy: &SessionPolicy<'_>,
     desk: &mut dyn Desk,
 ) -> Result<String, Vec<u8>> {
     // A global handler may have no element, or one of number 0.
     let name = ["0.", "."].iter().find_map(|start| handler.strip_prefix(start)).unwrap_or(handler);
-    if let Some(proxy) = manners.proxy {
+    if let Some(proxy) = policy.proxy {
         let path = format!("{proxy}.{name}");
         return match desk.exists(&path, false) || desk.exists(&path, true) {
             true => Ok(path),
@@ -140,8 +144,8 @@ pub(super) fn find(
     }
 }
 
-fn read(handler: &str, param: &[u8], manners: &Manners<'_>, desk: &mut dyn Desk) -> Vec<u8> {
-    let path = match find(handler, manners, desk) {
+fn read(handler: &str, param: &[u8], policy: &SessionPolicy<'_>, desk: &mut dyn Desk) -> Vec<u8> {
+    let path = match find(handler, policy, desk) {
         Ok(path) => path,
         Err(answer) => return answer,
     };
@@ -149,7 +153,7 @@ fn read(handler: &str, param: &[u8], manners: &Manners<'_>, desk: &mut dyn Desk)
         return message(PERMISSION, &format!("Handler '{handler}' write-only"));
     }
     let param = String::from_utf8_lossy(param);
-    let text = match (manners.own)(&path) {
+    let text = match (policy.own)(&path) {
         Some(text) => Ok(text),
         None => desk.read(format!("{path} {param}").trim_end()),
     };
@@ -163,15 +167,15 @@ fn read(handler: &str, param: &[u8], manners: &Manners<'_>, desk: &mut dyn Desk)
     }
 }
 
-fn write(handler: &str, value: &[u8], manners: &Manners<'_>, desk: &mut dyn Desk) -> Vec<u8> {
-    let path = match find(handler, manners, desk) {
+fn write(handler: &str, value: &[u8], policy: &SessionPolicy<'_>, desk: &mut dyn Desk) -> Vec<u8> {
+    let path = match find(handler, policy, desk) {
         Ok(path) => path,
         Err(answer) => return answer,
     };
     if !desk.exists(&path, true) {
         return message(PERMISSION, &format!("Handler '{handler}' read-only"));
     }
-    if manners.read_only {
+    if policy.read_only {
         return message(PERMISSION, &format!("Permission denied for '{handler}'"));
     }
     let done = match std::str::from_utf8(value) {
@@ -192,8 +196,8 @@ fn failed(code: u16, what: &str, error: ArgError) -> Vec<u8> {
     messages(code, &lines)
 }
 
-fn check(handler: &str, write: bool, manners: &Manners<'_>, desk: &mut dyn Desk) -> Vec<u8> {
-    let path = match find(handler, manners, desk) {
+fn check(handler: &str, write: bool, policy: &SessionPolicy<'_>, desk: &mut dyn Desk) -> Vec<u8> {
+    let path = match find(handler, policy, desk) {
         Ok(path) => path,
         Err(answer) => return answer,
     };
@@ -201,7 +205,7 @@ fn check(handler: &str, write: bool, manners: &Manners<'_>, desk: &mut dyn Desk)
     if !desk.exists(&path, write) {
         return message(NO_SUCH_HANDLER, &format!("Handler '{handler}' not {able}"));
     }
-    match write && manners.read_only {
+    match write && policy.read_only {
         true => message(PERMISSION, &format!("Permission denied for '{handler}'")),
         false => message(OK, &format!("{kind} handler '{handler}' OK")),
     }

@@ -1,18 +1,18 @@
 //! A client's session in memory, for who has no socket: fuzzers and tests.
 
 use super::input::Input;
-use super::protocol::{Command, GREETING, Manners, answer};
+use super::protocol::{Command, GREETING, SessionPolicy, answer};
 use castanet_engine::element::Desk;
 
 /// Answers all that a client says before it closes its side, as a
 /// `ControlSocket` with READONLY and PROXY would.
 pub fn converse(said: &[u8], read_only: bool, proxy: Option<&str>, desk: &mut dyn Desk) -> Vec<u8> {
-    let manners = Manners { read_only, proxy, own: &|_| None };
+    let policy = SessionPolicy { read_only, proxy, own: &|_| None };
     let (mut input, mut output) = (Input::default(), GREETING.to_vec());
     input.extend(said);
     while let Some(command) = input.next(true) {
-        output.extend(answer(&command, &manners, desk));
-        if matches!(command, Command::Leave(_)) || desk.is_replaced() {
+        output.extend(answer(&command, &policy, desk));
+        if matches!(command, Command::Close(_)) || desk.is_replaced() {
             break;
         }
     }

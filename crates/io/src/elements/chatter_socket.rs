@@ -1,8 +1,8 @@
 //! `ChatterSocket`: what elements say, for other programs to hear.
 
-use super::retried::Retries;
-use crate::control::broadcast::Broadcast;
-use crate::control::place::Place;
+use super::bind_retries::BindRetries;
+use crate::control::broadcast::BroadcastServer;
+use crate::control::endpoint::Endpoint;
 use castanet_engine::prelude::*;
 use castanet_engine::router::Bell;
 
@@ -18,15 +18,15 @@ use castanet_engine::router::Bell;
 /// ChatterSocket(UNIX, /run/chatter.sock); FromDevice(eth0) -> Print -> Discard
 /// ```
 #[derive(Element)]
-#[element(args = Settings)]
+#[element(args = ChatterSocketArgs)]
 pub struct ChatterSocket {
-    place: Place,
-    settings: Settings,
+    place: Endpoint,
+    settings: ChatterSocketArgs,
 }
 
 /// What can be set.
 #[derive(Args)]
-pub struct Settings {
+pub struct ChatterSocketArgs {
     /// `TCP` or `UNIX`.
     #[arg]
     r#type: String,
@@ -52,37 +52,37 @@ pub struct Settings {
 
 /// The socket.
 #[derive(Default, Local)]
-pub struct Listening {
-    broadcast: Option<Broadcast>,
-    retries: Retries,
+pub struct ChatterSocketState {
+    broadcast: Option<BroadcastServer>,
+    retries: BindRetries,
     bell: Option<Bell>,
 }
 
 impl Build for ChatterSocket {
-    type Args = Settings;
+    type Args = ChatterSocketArgs;
 
-    fn build(settings: Settings, _: &Setup) -> Result<Self, ArgError> {
-        let place = Place::of(&settings.r#type, settings.place.as_deref(), false, false)?;
+    fn build(settings: ChatterSocketArgs, _: &Setup) -> Result<Self, ArgError> {
+        let place = Endpoint::parse(&settings.r#type, settings.place.as_deref(), false, false)?;
         _ = settings.quiet_channel;
         Ok(ChatterSocket { place, settings })
     }
 }
 
 impl Control for ChatterSocket {
-    type Local = Listening;
+    type Local = ChatterSocketState;
 
     fn continues(&self, before: &ChatterSocket) -> bool {
         let said = |it: &ChatterSocket| (it.settings.channel.clone(), it.settings.greeting);
         self.place == before.place && said(self) == said(before)
     }
 
-    fn begin(&self, local: &mut Listening, bell: Bell) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut ChatterSocketState, bell: Bell) -> Result<(), ArgError> {
         local.bell = Some(bell);
         local.retries.left = self.settings.retries;
         self.try_open(local)
     }
 
-    fn step(&self, local: &mut Listening, desk: &mut dyn Desk) -> Step {
+    fn step(&self, local: &mut ChatterSocketState, desk: &mut dyn Desk) -> Step {
         if local.broadcast.is_none()
             && local.retries.is_due()
             && let Err(error) = self.try_open(local)
@@ -103,8 +103,8 @@ impl Control for ChatterSocket {
 
 impl ChatterSocket {
     /// Opens the socket; an error if it cannot be had and no try is left.
-    fn try_open(&self, local: &mut Listening) -> Result<(), ArgError> {
-        let broadcast = match Broadcast::open(&self.place, self.settings.greeting) {
+    fn try_open(&self, local: &mut ChatterSocketState) -> Result<(), ArgError> {
+        let broadcast = match BroadcastServer::open(&self.place, self.settings.greeting) {
             Ok(broadcast) => broadcast,
             Err(error) => {
                 return local.retries.failed(&self.place, &error, self.settings.retry_warnings);
@@ -113,8 +113,8 @@ impl ChatterSocket {
         let is_default =
             self.settings.channel.as_deref().is_none_or(|it| matches!(it, "" | "default"));
         if let Some(bell) = local.bell.as_ref().filter(|_| is_default) {
-            let voice = broadcast.voice();
-            bell.overhear(move |lines| voice.say(lines));
+            let broadcaster = broadcast.broadcaster();
+            bell.overhear(move |lines| broadcaster.send(lines));
         }
         local.broadcast = Some(broadcast);
         Ok(())

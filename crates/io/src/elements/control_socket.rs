@@ -1,9 +1,9 @@
 //! `ControlSocket`: handlers for other programs to call.
 
-use super::retried::Retries;
-use crate::control::place::Place;
-use crate::control::protocol::{self, Manners};
-use crate::control::server::{Heard, Server};
+use super::bind_retries::BindRetries;
+use crate::control::endpoint::Endpoint;
+use crate::control::protocol::{self, SessionPolicy};
+use crate::control::server::{Server, ServerEvent};
 use castanet_engine::args::io_error_text;
 use castanet_engine::prelude::*;
 use castanet_engine::router::Bell;
@@ -41,15 +41,15 @@ use castanet_engine::router::Bell;
 /// ControlSocket(UNIX, /run/router.sock);
 /// ```
 #[derive(Element)]
-#[element(args = Settings)]
+#[element(args = ControlSocketArgs)]
 pub struct ControlSocket {
-    place: Place,
-    settings: Settings,
+    place: Endpoint,
+    settings: ControlSocketArgs,
 }
 
 /// What can be set.
 #[derive(Args)]
-pub struct Settings {
+pub struct ControlSocketArgs {
     /// `TCP`, `UNIX` or `SOCKET`.
     #[arg]
     r#type: String,
@@ -79,10 +79,10 @@ pub struct Settings {
 /// The socket.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Listening {
+pub struct ControlSocketState {
     server: Option<Server>,
     bell: Option<Bell>,
-    retries: Retries,
+    retries: BindRetries,
     /// The file that it listens to.
     file: Option<String>,
     /// Whether it was seen that the proxy is there.
@@ -92,7 +92,7 @@ pub struct Listening {
 }
 
 #[handlers]
-impl Listening {
+impl ControlSocketState {
     /// The TCP port that it listens to; empty if it has none.
     #[read]
     fn port(&self) -> String {
@@ -108,29 +108,29 @@ impl Listening {
 }
 
 impl Build for ControlSocket {
-    type Args = Settings;
+    type Args = ControlSocketArgs;
 
-    fn build(settings: Settings, _: &Setup) -> Result<Self, ArgError> {
+    fn build(settings: ControlSocketArgs, _: &Setup) -> Result<Self, ArgError> {
         let place =
-            Place::of(&settings.r#type, settings.place.as_deref(), settings.localhost, true)?;
+            Endpoint::parse(&settings.r#type, settings.place.as_deref(), settings.localhost, true)?;
         Ok(ControlSocket { place, settings })
     }
 }
 
 impl Control for ControlSocket {
-    type Local = Listening;
+    type Local = ControlSocketState;
 
     fn continues(&self, before: &ControlSocket) -> bool {
         self.place == before.place
     }
 
-    fn begin(&self, local: &mut Listening, bell: Bell) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut ControlSocketState, bell: Bell) -> Result<(), ArgError> {
         local.bell = Some(bell);
         local.retries.left = self.settings.retries;
         self.try_open(local)
     }
 
-    fn step(&self, local: &mut Listening, desk: &mut dyn Desk) -> Step {
+    fn step(&self, local: &mut ControlSocketState, desk: &mut dyn Desk) -> Step {
         if local.server.is_none()
             && local.retries.is_due()
             && let Err(error) = self.try_open(local)
@@ -169,18 +169,18 @@ impl Control for ControlSocket {
             own.iter().find(|(name, _)| *name == handler).map(|(_, value)| value.clone())
         };
         let proxy = self.settings.proxy.as_deref();
-        let manners = Manners { read_only: self.settings.readonly, proxy, own: &own };
-        while let Some(heard) = server.next() {
-            match heard {
-                Heard::Command(client, command, share) => {
-                    let answer = protocol::answer(&command, &manners, desk);
+        let policy = SessionPolicy { read_only: self.settings.readonly, proxy, own: &own };
+        while let Some(event) = server.next() {
+            match event {
+                ServerEvent::Command(client, command, share) => {
+                    let answer = protocol::answer(&command, &policy, desk);
                     drop((command, share));
                     server.answer(client, answer);
                     if desk.is_replaced() {
                         return Step::At(desk.now());
                     }
                 }
-                Heard::News(text) => {
+                ServerEvent::Log(text) => {
                     if self.settings.verbose {
                         desk.chatter(&format!("{}: {text}\n", desk.name()));
                     }
@@ -195,7 +195,7 @@ impl ControlSocket {
     /// Says that others than this machine's users can write handlers; not in Click's words, as it
     /// does not.
     fn warn(&self, desk: &mut dyn Desk) {
-        let Place::Tcp { local: false, .. } = self.place else { return };
+        let Endpoint::Tcp { local: false, .. } = self.place else { return };
         let what = if self.settings.readonly { "read" } else { "write" };
         let text = format!("everybody who reaches {} can {what} handlers", self.place);
         let help = "LOCALHOST true keeps the port to this machine, UNIX makes a file of it";
@@ -206,12 +206,12 @@ impl ControlSocket {
     }
 
     /// Opens the socket; an error if it cannot be had and no try is left.
-    fn try_open(&self, local: &mut Listening) -> Result<(), ArgError> {
+    fn try_open(&self, local: &mut ControlSocketState) -> Result<(), ArgError> {
         let Some(bell) = local.bell.clone() else { return Ok(()) };
         let error = match Server::open(&self.place, bell) {
             Ok(server) => {
                 local.server = Some(server);
-                if let Place::Unix(path) = &self.place {
+                if let Endpoint::Unix(path) = &self.place {
                     local.file = Some(path.display().to_string());
                 }
                 return Ok(());

@@ -1,6 +1,6 @@
 //! What the elements of DPDK ports have in common.
 
-use super::opened::Opened;
+use super::device_slot::DeviceSlot;
 use crate::dpdk::{Dpdk, Options, Sums, is_built_in};
 use crate::error::IoError;
 use crate::sys::dpdk::{Counts, Link};
@@ -28,7 +28,7 @@ pub(super) fn open(
 }
 
 /// Sets up a port that was opened.
-pub(super) fn start(port: &str, device: &mut Opened<Dpdk>) -> Result<(), ArgError> {
+pub(super) fn start(port: &str, device: &mut DeviceSlot<Dpdk>) -> Result<(), ArgError> {
     let started = device.get_mut().map_or(Ok(()), |device| device.start(port));
     started.map_err(|error| ArgError::new(error.to_string()))
 }
@@ -77,7 +77,7 @@ pub(super) trait Hardware {
     fn port(&self) -> String;
 }
 
-impl Hardware for Opened<Dpdk> {
+impl Hardware for DeviceSlot<Dpdk> {
     fn counts(&self) -> Counts {
         self.get().map_or_else(Counts::default, Dpdk::counts)
     }

@@ -13,12 +13,12 @@ use castanet_engine::prelude::*;
 /// DPDKInfo(NB_MBUF 1048576, MBUF_SIZE 4096, MBUF_CACHE_SIZE 512)
 /// ```
 #[derive(Element)]
-#[element(args = Shared, methods)]
+#[element(args = DPDKInfoArgs, methods)]
 pub struct DPDKInfo;
 
 /// What can be set.
 #[derive(Args)]
-pub struct Shared {
+pub struct DPDKInfoArgs {
     /// How many mbufs.
     #[arg(default = 65536, range = 64..)]
     nb_mbuf: u32,
@@ -79,9 +79,9 @@ pub struct Shared {
 }
 
 impl Build for DPDKInfo {
-    type Args = Shared;
+    type Args = DPDKInfoArgs;
 
-    fn build(args: Shared, _: &Setup) -> Result<Self, ArgError> {
+    fn build(args: DPDKInfoArgs, _: &Setup) -> Result<Self, ArgError> {
         // Before any element opens a port.
         dpdk::configure(Settings {
             mbufs: args.nb_mbuf,

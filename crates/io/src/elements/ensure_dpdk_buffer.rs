@@ -19,7 +19,7 @@ pub struct EnsureDPDKBuffer;
 
 /// Where packets go.
 #[derive(Fate)]
-pub enum Ensured {
+pub enum EnsureDPDKBufferExit {
     /// Packets in mbufs.
     Packet,
     /// Packets that found no mbuf, or none long enough.
@@ -30,14 +30,14 @@ pub enum Ensured {
 /// The mbufs.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Mbufs {
+pub struct EnsureDPDKBufferState {
     buffers: Option<Buffers>,
     /// Packets that found no mbuf.
     dropped: u64,
 }
 
 #[handlers]
-impl Mbufs {
+impl EnsureDPDKBufferState {
     /// Packets that found no mbuf, or none long enough.
     #[read]
     fn dropped(&self) -> u64 {
@@ -47,32 +47,32 @@ impl Mbufs {
 
 impl PerBatch for EnsureDPDKBuffer {
     type On = on::Any;
-    type Local = Mbufs;
-    type Fate = Ensured;
+    type Local = EnsureDPDKBufferState;
+    type Fate = EnsureDPDKBufferExit;
     const EACH: bool = true;
 
     fn continues(&self, _: &EnsureDPDKBuffer) -> bool {
         true
     }
 
-    fn begin(&self, local: &mut Mbufs, _: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut EnsureDPDKBufferState, _: &mut Cx) -> Result<(), ArgError> {
         local.buffers = Some(Buffers::open().map_err(|error| told(&error))?);
         Ok(())
     }
 
-    fn batch(&self, local: &mut Mbufs, _: usize, mut batch: Batch, cx: &mut Cx) {
+    fn batch(&self, local: &mut EnsureDPDKBufferState, _: usize, mut batch: Batch, cx: &mut Cx) {
         let Some(buffers) = &local.buffers else {
-            return cx.emit_batch(Ensured::NoMbuf, batch);
+            return cx.emit_batch(EnsureDPDKBufferExit::NoMbuf, batch);
         };
         if batch.iter_mut().all(|packet| buffers.ensure(packet)) {
-            return cx.emit_batch(Ensured::Packet, batch);
+            return cx.emit_batch(EnsureDPDKBufferExit::Packet, batch);
         }
         for mut packet in batch {
             if buffers.ensure(&mut packet) {
-                cx.emit(Ensured::Packet, packet);
+                cx.emit(EnsureDPDKBufferExit::Packet, packet);
             } else {
                 local.dropped += 1;
-                cx.emit(Ensured::NoMbuf, packet);
+                cx.emit(EnsureDPDKBufferExit::NoMbuf, packet);
             }
         }
     }

@@ -1,13 +1,13 @@
 //! `FromDevice`: packets that a network interface receives.
 
-use super::choice::{self, Chosen, Receive, Wish};
+use super::device_selection::{self, DeviceRequest, Receive, SelectedDevice};
+use super::device_slot::DeviceSlot;
 use super::ip_mark;
 use super::method::Method;
-use super::opened::Opened;
 use super::patterns::{FramePattern, IpPattern};
-use super::spread::{Offer, Spread, given, same_shares};
+use super::poll_backoff::PollBackoff;
+use super::rx_placement::{AvailableQueues, RxPlacementArgs, given, same_shares};
 use super::to_device::ToDevice;
-use super::wait::Wait;
 use crate::af_packet::FanoutGroup;
 use crate::af_xdp::{HostFilter, Queues};
 use crate::device::Device;
@@ -50,9 +50,9 @@ use std::sync::Arc;
 /// FromDevice(eth0, PROMISC true) -> Print(in) -> Discard;
 /// ```
 #[derive(Element)]
-#[element(args = Settings, methods)]
+#[element(args = FromDeviceArgs, methods)]
 pub struct FromDevice {
-    settings: Settings,
+    settings: FromDeviceArgs,
     /// What each worker has of the device.
     shares: Vec<Share>,
     /// The sockets of several workers, where there are no queues.
@@ -61,7 +61,7 @@ pub struct FromDevice {
 
 /// What can be set.
 #[derive(Args)]
-pub struct Settings {
+pub struct FromDeviceArgs {
     /// The interface to receive from.
     #[arg]
     devname: String,
@@ -123,12 +123,12 @@ pub struct Settings {
     busy_poll: u32,
     /// Who receives.
     #[arg(flatten)]
-    spread: Spread,
+    spread: RxPlacementArgs,
 }
 
 /// Where received packets go.
 #[derive(Fate)]
-pub enum Received {
+pub enum FromDeviceExit {
     /// Packets.
     Packet,
     /// With FORCE_IP, packets that are not IP.
@@ -145,10 +145,10 @@ const STARVED: Duration = Duration::from_millis(1);
 /// The open interface.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Receiving {
-    device: Opened<Chosen>,
+pub struct FromDeviceState {
+    device: DeviceSlot<SelectedDevice>,
     /// With BUSY_POLL, how long nothing has come.
-    wait: Wait,
+    wait: PollBackoff,
     /// What was last written about an error.
     said: String,
     /// How many packets had been lost for want of frames.
@@ -166,7 +166,7 @@ impl FromDevice {
 }
 
 #[handlers]
-impl Receiving {
+impl FromDeviceState {
     /// Packets received since the last reset.
     #[read]
     fn count(&self) -> u64 {
@@ -218,23 +218,23 @@ impl Receiving {
 }
 
 impl Build for FromDevice {
-    type Args = Settings;
+    type Args = FromDeviceArgs;
 
-    fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(settings: FromDeviceArgs, setup: &Setup) -> Result<Self, ArgError> {
         // What is wrong with it shows before anything is open.
-        settings.wish()?;
+        settings.request()?;
         let group = (setup.shares.len() > 1).then(FanoutGroup::default);
         Ok(FromDevice { settings, shares: setup.shares.to_vec(), group })
     }
 }
 
 impl Source for FromDevice {
-    type Local = Receiving;
-    type Fate = Received;
+    type Local = FromDeviceState;
+    type Fate = FromDeviceExit;
     const EACH: bool = true;
 
     fn continues(&self, before: &FromDevice) -> bool {
-        let same = |worker| match (self.wish(worker, true), before.wish(worker, true)) {
+        let same = |worker| match (self.request(worker, true), before.request(worker, true)) {
             (Ok(now), Ok(then)) => now.without_group() == then.without_group(),
             _ => false,
         };
@@ -243,21 +243,21 @@ impl Source for FromDevice {
             && self.shares.iter().all(|share| same(share.worker))
     }
 
-    fn begin(&self, local: &mut Receiving, cx: &mut Cx) -> Result<(), ArgError> {
-        let wish = self.wish(cx.worker(), cx.at_home())?;
-        local.device.set(choice::open(&self.settings.devname, &wish, cx.pool())?);
+    fn begin(&self, local: &mut FromDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
+        let request = self.request(cx.worker(), cx.at_home())?;
+        local.device.set(device_selection::open(&self.settings.devname, &request, cx.pool())?);
         Ok(())
     }
 
-    fn start(&self, local: &mut Receiving, _: &mut Cx) -> Result<(), ArgError> {
-        local.device.get_mut().map_or(Ok(()), Chosen::start)
+    fn start(&self, local: &mut FromDeviceState, _: &mut Cx) -> Result<(), ArgError> {
+        local.device.get_mut().map_or(Ok(()), SelectedDevice::start)
     }
 
-    fn leave(&self, local: &mut Receiving, leaving: bool) {
+    fn leave(&self, local: &mut FromDeviceState, leaving: bool) {
         local.device.get_mut().into_iter().for_each(|device| device.leave(leaving));
     }
 
-    fn ask(&self, local: &mut Receiving, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, local: &mut FromDeviceState, n: usize, cx: &mut Cx) -> Asked {
         let Some(device) = local.device.get_mut() else { return Asked::Done };
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
         if self.is_plain() {
@@ -292,7 +292,7 @@ impl Source for FromDevice {
         let ethernet = device.ethernet;
         batch.iter_mut().for_each(|packet| self.dress(packet, ethernet));
         if !self.settings.force_ip && self.settings.protocol == 0 {
-            cx.emit_batch(Received::Packet, batch);
+            cx.emit_batch(FromDeviceExit::Packet, batch);
             return Asked::Again;
         }
         for mut packet in batch.drain() {
@@ -302,16 +302,17 @@ impl Source for FromDevice {
         Asked::Again
     }
 
-    fn end(&self, local: &mut Receiving, _: &mut Cx) {
+    fn end(&self, local: &mut FromDeviceState, _: &mut Cx) {
         local.device.close();
     }
 }
 
 /// The interface, and what is wanted of it.
 pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
-    let it = <Settings as Args>::parse(config, names).ok()?;
-    let found = choice::foresee(&it.devname, &it.wish().ok()?);
-    let offer = found.queues.map_or(Offer::Sockets, |(receive, _)| Offer::All(receive));
+    let it = <FromDeviceArgs as Args>::parse(config, names).ok()?;
+    let found = device_selection::foresee(&it.devname, &it.request().ok()?);
+    let offer =
+        found.queues.map_or(AvailableQueues::Sockets, |(receive, _)| AvailableQueues::All(receive));
     Some(devices::Device {
         how: found.how,
         node: it.spread.node(found.numa_node),
@@ -321,8 +322,8 @@ pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
     })
 }
 
-impl Settings {
-    fn wish(&self) -> Result<Wish, ArgError> {
+impl FromDeviceArgs {
+    fn request(&self) -> Result<DeviceRequest, ArgError> {
         let receive = Receive {
             queues: Queues::ALL,
             exactly: self.queue >= 0,
@@ -336,7 +337,7 @@ impl Settings {
             busy_poll: self.busy_poll,
         };
         let method = self.capture.unwrap_or(self.method);
-        Ok(Wish { method, receive: Some(receive), transmit: 0, bypass_qdisc: false })
+        Ok(DeviceRequest { method, receive: Some(receive), transmit: 0, bypass_qdisc: false })
     }
 
     /// What is left to the host, if anything is chosen.
@@ -354,21 +355,21 @@ impl Settings {
 
 impl FromDevice {
     /// What a worker opens.
-    fn wish(&self, worker: usize, at_home: bool) -> Result<Wish, ArgError> {
-        let mut wish = self.settings.wish()?;
+    fn request(&self, worker: usize, at_home: bool) -> Result<DeviceRequest, ArgError> {
+        let mut request = self.settings.request()?;
         let share = self.shares.iter().find(|share| share.worker == worker);
-        if let (Some(receive), Some(Share { queues, .. })) = (&mut wish.receive, share) {
+        if let (Some(receive), Some(Share { queues, .. })) = (&mut request.receive, share) {
             let (first, count) = (queues.start as u32, queues.len() as u32);
             receive.queues = Queues { first, count };
             receive.group = self.group.clone().map(|group| (group, self.shares.len()));
             receive.leads = at_home;
         }
-        Ok(wish)
+        Ok(request)
     }
 
     /// Whether packets go on as they come, whatever they are.
     fn is_plain(&self) -> bool {
-        let Settings { force_ip, protocol, snaplen, .. } = self.settings;
+        let FromDeviceArgs { force_ip, protocol, snaplen, .. } = self.settings;
         !force_ip && protocol == 0 && snaplen == 0
     }
 
@@ -388,15 +389,19 @@ impl FromDevice {
         }
     }
 
-    fn sort(&self, packet: &mut Packet, ethernet: bool) -> Received {
+    fn sort(&self, packet: &mut Packet, ethernet: bool) -> FromDeviceExit {
         let kind = packet.ether_header().filter(|_| ethernet).map(|it| it.ether_type());
         if self.settings.protocol != 0 && kind != Some(self.settings.protocol) {
-            return Received::OtherProtocol;
+            return FromDeviceExit::OtherProtocol;
         }
         let is_ip = |packet: &mut Packet| match ethernet {
             true => ip_mark::mark_in_ethernet(packet),
             false => ip_mark::mark_at(packet, 0),
         };
-        if self.settings.force_ip && !is_ip(packet) { Received::NotIp } else { Received::Packet }
+        if self.settings.force_ip && !is_ip(packet) {
+            FromDeviceExit::NotIp
+        } else {
+            FromDeviceExit::Packet
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! `FromDPDKDevice`: packets that a DPDK port receives.
 
+use super::device_slot::DeviceSlot;
 use super::dpdk::{Hardware, Offloads, count, open, start};
 use super::dpdk_words::{Mode, PauseFrames};
-use super::opened::Opened;
-use super::spread::{Offer, Spread, given, same_shares};
+use super::poll_backoff::PollBackoff;
+use super::rx_placement::{AvailableQueues, RxPlacementArgs, given, same_shares};
 use super::to_dpdk_device::ToDPDKDevice;
-use super::wait::Wait;
 use crate::device::Device;
 use crate::dpdk::{Dpdk, Options, Receive};
 use crate::sys::dpdk::Counts;
@@ -45,9 +45,9 @@ use castanet_engine::prelude::*;
 /// FromDPDKDevice(0000:03:00.0, QUEUE 1, PROMISC true) -> Discard;
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Settings, ports = "0/0-1", methods)]
+#[element(args = FromDPDKDeviceArgs, ports = "0/0-1", methods)]
 pub struct FromDPDKDevice {
-    settings: Settings,
+    settings: FromDPDKDeviceArgs,
     /// What each worker has of the port.
     shares: Vec<Share>,
     /// How many queues the port is to have, each way.
@@ -56,7 +56,7 @@ pub struct FromDPDKDevice {
 
 /// What can be set.
 #[derive(Args, Clone)]
-pub struct Settings {
+pub struct FromDPDKDeviceArgs {
     /// The port to receive from.
     #[arg]
     port: String,
@@ -121,7 +121,7 @@ pub struct Settings {
     clear: bool,
     /// Who receives.
     #[arg(flatten)]
-    spread: Spread,
+    spread: RxPlacementArgs,
 }
 
 /// How many bursts go on at once to a port next to this one: nothing between has to hold them, and
@@ -130,7 +130,7 @@ const STRAIGHT: usize = 8;
 
 /// Where received packets go.
 #[derive(Fate)]
-pub enum Received {
+pub enum FromDPDKDeviceExit {
     /// Packets.
     #[optional]
     Packet,
@@ -139,13 +139,13 @@ pub enum Received {
 /// The open queues.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Receiving {
-    device: Opened<Dpdk>,
+pub struct FromDPDKDeviceState {
+    device: DeviceSlot<Dpdk>,
     /// Whether this is the worker that says what is the port's, not a queue's.
     leads: bool,
     /// How many workers receive.
     workers: usize,
-    wait: Wait,
+    wait: PollBackoff,
     /// Whether the port's interrupts could not be had any more.
     deaf: bool,
     /// How many packets had been lost for want of mbufs.
@@ -169,7 +169,7 @@ impl FromDPDKDevice {
     }
 }
 
-impl Receiving {
+impl FromDPDKDeviceState {
     /// What the port has counted, for one of the workers to say.
     fn counts(&self) -> Counts {
         if self.leads { self.device.counts() } else { Counts::default() }
@@ -183,7 +183,7 @@ impl Receiving {
 }
 
 #[handlers]
-impl Receiving {
+impl FromDPDKDeviceState {
     /// Packets received since the last reset.
     #[read]
     fn count(&self) -> u64 {
@@ -420,9 +420,9 @@ impl Receiving {
 }
 
 impl Build for FromDPDKDevice {
-    type Args = Settings;
+    type Args = FromDPDKDeviceArgs;
 
-    fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(settings: FromDPDKDeviceArgs, setup: &Setup) -> Result<Self, ArgError> {
         if settings.mode == Some(Mode::none) && settings.max_rss > 0 {
             return Err(ArgError::new("MAX_RSS is about a hash, and MODE none wants none"));
         }
@@ -433,14 +433,14 @@ impl Build for FromDPDKDevice {
 
 /// The port, and what is wanted of it.
 pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
-    let it = <Settings as Args>::parse(config, names).ok()?;
+    let it = <FromDPDKDeviceArgs as Args>::parse(config, names).ok()?;
     let found = crate::dpdk::foresee(&it.port);
     let most = found.queues.map_or(usize::MAX, |(receive, _)| receive);
     Some(devices::Device {
         name: found.name,
         how: found.how,
         node: it.spread.node(found.numa_node),
-        queues: it.spread.queues(given(it.queue), given(it.n_queues), Offer::UpTo(most)),
+        queues: it.spread.queues(given(it.queue), given(it.n_queues), AvailableQueues::UpTo(most)),
         crew: it.spread.crew(),
     })
 }
@@ -474,8 +474,8 @@ impl FromDPDKDevice {
 }
 
 impl Source for FromDPDKDevice {
-    type Local = Receiving;
-    type Fate = Received;
+    type Local = FromDPDKDeviceState;
+    type Fate = FromDPDKDeviceExit;
     const EACH: bool = true;
 
     fn continues(&self, before: &FromDPDKDevice) -> bool {
@@ -486,7 +486,7 @@ impl Source for FromDPDKDevice {
             && before.options(0).serve(&self.options(0))
     }
 
-    fn begin(&self, local: &mut Receiving, cx: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut FromDPDKDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
         (local.leads, local.workers) = (cx.at_home(), self.shares.len());
         let options = self.options(cx.worker());
         let port = &self.settings.port;
@@ -496,15 +496,15 @@ impl Source for FromDPDKDevice {
         Ok(())
     }
 
-    fn start(&self, local: &mut Receiving, _: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, local: &mut FromDPDKDeviceState, _: &mut Cx) -> Result<(), ArgError> {
         start(&self.settings.port, &mut local.device)
     }
 
-    fn leave(&self, local: &mut Receiving, leaving: bool) {
+    fn leave(&self, local: &mut FromDPDKDeviceState, leaving: bool) {
         local.device.get().into_iter().for_each(|device| device.leave(leaving));
     }
 
-    fn ask(&self, local: &mut Receiving, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, local: &mut FromDPDKDeviceState, n: usize, cx: &mut Cx) -> Asked {
         let Some(device) = local.device.get_mut().filter(|_| self.settings.active) else {
             return Asked::Done;
         };
@@ -533,7 +533,7 @@ impl Source for FromDPDKDevice {
             if !batch.is_empty() {
                 local.wait.over();
                 cx.received(batch.len());
-                cx.emit_batch(Received::Packet, batch);
+                cx.emit_batch(FromDPDKDeviceExit::Packet, batch);
                 return Asked::Again;
             }
             if let Some(alarm) = alarm {
@@ -560,7 +560,7 @@ impl Source for FromDPDKDevice {
         local.wait.longer(cx.now(), self.settings.busy)
     }
 
-    fn end(&self, local: &mut Receiving, _: &mut Cx) {
+    fn end(&self, local: &mut FromDPDKDeviceState, _: &mut Cx) {
         local.device.close();
     }
 }

@@ -1,8 +1,8 @@
 //! `FromDPDKRing`: packets that another process has put into a ring of DPDK's.
 
-use super::opened::Opened;
+use super::device_slot::DeviceSlot;
+use super::poll_backoff::PollBackoff;
 use super::ring_args::RingArgs;
-use super::wait::Wait;
 use crate::device::Device;
 use crate::dpdk::Ring;
 use castanet_engine::prelude::*;
@@ -53,7 +53,7 @@ pub struct FromDPDKRing {
 
 /// Where packets go.
 #[derive(Fate)]
-pub enum Received {
+pub enum FromDPDKRingExit {
     /// Packets.
     #[optional]
     Packet,
@@ -62,13 +62,13 @@ pub enum Received {
 /// The ring's end.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Receiving {
-    ring: Opened<Ring>,
-    wait: Wait,
+pub struct FromDPDKRingState {
+    ring: DeviceSlot<Ring>,
+    wait: PollBackoff,
 }
 
 #[handlers]
-impl Receiving {
+impl FromDPDKRingState {
     /// Packets taken out.
     #[read]
     fn count(&self) -> u64 {
@@ -113,19 +113,19 @@ impl Receiving {
 }
 
 impl Source for FromDPDKRing {
-    type Local = Receiving;
-    type Fate = Received;
+    type Local = FromDPDKRingState;
+    type Fate = FromDPDKRingExit;
 
     fn continues(&self, _: &FromDPDKRing) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut Receiving, _: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut FromDPDKRingState, _: &mut Cx) -> Result<(), ArgError> {
         local.ring.set(self.ring.open(&self.from_proc, &self.to_proc)?);
         Ok(())
     }
 
-    fn ask(&self, local: &mut Receiving, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, local: &mut FromDPDKRingState, n: usize, cx: &mut Cx) -> Asked {
         let Some(ring) = local.ring.get_mut() else { return Asked::Done };
         let n = if self.burst > 0 { self.burst as usize } else { n };
         let mut batch = Batch::new();
@@ -138,11 +138,11 @@ impl Source for FromDPDKRing {
         }
         local.wait.over();
         cx.received(batch.len());
-        cx.emit_batch(Received::Packet, batch);
+        cx.emit_batch(FromDPDKRingExit::Packet, batch);
         Asked::Again
     }
 
-    fn end(&self, local: &mut Receiving, _: &mut Cx) {
+    fn end(&self, local: &mut FromDPDKRingState, _: &mut Cx) {
         local.ring.close();
     }
 }

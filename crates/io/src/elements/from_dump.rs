@@ -16,15 +16,15 @@ use castanet_packet::anno;
 /// FromDump(trace.pcap, STOP true) -> c :: Counter -> Discard;
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Settings, ports = "0/1-2", methods)]
+#[element(args = FromDumpArgs, ports = "0/1-2", methods)]
 pub struct FromDump {
-    settings: Settings,
+    settings: FromDumpArgs,
     sampling: Sampling,
 }
 
 /// What can be set.
 #[derive(Clone, Args)]
-pub struct Settings {
+pub struct FromDumpArgs {
     /// The file.
     #[arg]
     filename: String,
@@ -86,7 +86,7 @@ pub enum Read {
 /// Where reading stands.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Reading {
+pub struct FromDumpState {
     file: Option<DumpReader>,
     /// Whether to emit packets now.
     active: bool,
@@ -133,7 +133,7 @@ impl FromDump {
 }
 
 #[handlers]
-impl Reading {
+impl FromDumpState {
     /// What packets begin with.
     #[read]
     fn encap(&self) -> String {
@@ -197,9 +197,9 @@ impl Reading {
 }
 
 impl Build for FromDump {
-    type Args = Settings;
+    type Args = FromDumpArgs;
 
-    fn build(settings: Settings, _: &Setup) -> Result<Self, ArgError> {
+    fn build(settings: FromDumpArgs, _: &Setup) -> Result<Self, ArgError> {
         let given = |list: &[Option<Duration>]| list.iter().flatten().count();
         if given(&[settings.start, settings.start_after]) > 1 {
             let error = ArgError::new("START and START_AFTER exclude each other");
@@ -224,20 +224,20 @@ impl FromDump {
         config: &str,
         names: &Names,
     ) -> Option<Vec<(Option<&'static str>, String)>> {
-        let call = <Settings as Args>::parse(config, names).ok()?.end_call?;
+        let call = <FromDumpArgs as Args>::parse(config, names).ok()?.end_call?;
         Some(vec![(Some("END_CALL"), call.handler)])
     }
 }
 
 impl Source for FromDump {
-    type Local = Reading;
+    type Local = FromDumpState;
     type Fate = Read;
 
     fn continues(&self, _: &FromDump) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut Reading, _: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut FromDumpState, _: &mut Cx) -> Result<(), ArgError> {
         local.active = self.settings.active;
         match self.is_standard_input() {
             true => Ok(()),
@@ -245,14 +245,14 @@ impl Source for FromDump {
         }
     }
 
-    fn start(&self, local: &mut Reading, _: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, local: &mut FromDumpState, _: &mut Cx) -> Result<(), ArgError> {
         match self.is_standard_input() {
             true => self.open(local, self.settings.filepos),
             false => Ok(()),
         }
     }
 
-    fn ask(&self, local: &mut Reading, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, local: &mut FromDumpState, n: usize, cx: &mut Cx) -> Asked {
         if !local.active {
             return Asked::Done;
         }
@@ -295,16 +295,16 @@ impl Source for FromDump {
         Asked::Again
     }
 
-    fn active(&self, local: &Reading) -> bool {
+    fn active(&self, local: &FromDumpState) -> bool {
         let more = local.file.is_some() || local.next.is_some() || local.seek.is_some();
         local.active && more
     }
 
-    fn held(&self, local: &Reading) -> usize {
+    fn held(&self, local: &FromDumpState) -> usize {
         usize::from(local.next.is_some())
     }
 
-    fn end(&self, local: &mut Reading, _: &mut Cx) {
+    fn end(&self, local: &mut FromDumpState, _: &mut Cx) {
         (local.file, local.next) = (None, None);
     }
 }
@@ -319,7 +319,7 @@ impl FromDump {
     }
 
     /// Opens the file, to begin at a place of it.
-    fn open(&self, local: &mut Reading, position: Option<u64>) -> Result<(), ArgError> {
+    fn open(&self, local: &mut FromDumpState, position: Option<u64>) -> Result<(), ArgError> {
         let file = pcap::open(&self.settings.filename);
         let mut file = file.map_err(|error| ArgError::new(error.to_string()))?;
         if let Some(position) = position {
@@ -335,7 +335,7 @@ impl FromDump {
     }
 
     /// Reads a packet; `None` if it is not to be emitted.
-    fn read(&self, local: &mut Reading, cx: &mut Cx) -> Result<Option<Packet>, End> {
+    fn read(&self, local: &mut FromDumpState, cx: &mut Cx) -> Result<Option<Packet>, End> {
         let file = local.file.as_mut().ok_or(End)?;
         let before = file.offset();
         let record = match file.next_packet() {
@@ -367,14 +367,14 @@ impl FromDump {
     }
 
     /// Whether a packet is not to be emitted any more.
-    fn is_beyond(&self, local: &Reading, packet: &Packet) -> bool {
+    fn is_beyond(&self, local: &FromDumpState, packet: &Packet) -> bool {
         let (first, from) = (local.first.unwrap_or_default(), local.first_emitted);
         let end = self.settings.end().map(|end| end.after(first, from.unwrap_or_default()));
         end.is_some_and(|end| Time(packet.timestamp()) >= end + local.extended)
     }
 
     /// When a packet is to be emitted, if not now.
-    fn due(&self, local: &mut Reading, packet: &Packet, cx: &Cx) -> Option<Time> {
+    fn due(&self, local: &mut FromDumpState, packet: &Packet, cx: &Cx) -> Option<Time> {
         if !self.settings.timing {
             return None;
         }
@@ -383,7 +383,7 @@ impl FromDump {
         (due > cx.now()).then_some(due)
     }
 
-    fn emit(&self, local: &mut Reading, mut packet: Packet, cx: &mut Cx) {
+    fn emit(&self, local: &mut FromDumpState, mut packet: Packet, cx: &mut Cx) {
         let is_ip = encap::mark(&mut packet, local.encap.unwrap_or_default());
         let exit = if self.settings.force_ip && !is_ip { Read::NotIp } else { Read::Packet };
         if exit.index() == Read::Packet.index() {
@@ -396,7 +396,7 @@ impl FromDump {
         cx.emit(exit, packet);
     }
 
-    fn finish(&self, local: &mut Reading, cx: &mut Cx) -> Asked {
+    fn finish(&self, local: &mut FromDumpState, cx: &mut Cx) -> Asked {
         local.active = false;
         if self.settings.stop {
             cx.stop();
@@ -422,7 +422,7 @@ enum Stop {
     Interval(Duration),
 }
 
-impl Settings {
+impl FromDumpArgs {
     fn start(&self) -> Option<Start> {
         self.start.map(Start::At).or(self.start_after.map(Start::After))
     }

@@ -1,6 +1,6 @@
 //! `FromHost`: Ethernet frames that the host's own stack sends.
 
-use super::host::{FromTheHost, Neighbour, host_side};
+use super::host_state::{HostExit, HostState, host_side};
 use crate::tap::{HostSide, TunTapMode};
 use castanet_engine::prelude::*;
 
@@ -16,7 +16,7 @@ use castanet_engine::prelude::*;
 /// c[1] -> Print(ip) -> Discard;
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "0/1")]
+#[element(args = FromHostArgs, ports = "0/1")]
 pub struct FromHost {
     devname: String,
     host: HostSide,
@@ -24,7 +24,7 @@ pub struct FromHost {
 
 /// What can be set.
 #[derive(Args)]
-pub struct Settings {
+pub struct FromHostArgs {
     /// The device's name.
     #[arg]
     devname: String,
@@ -47,37 +47,37 @@ pub struct Settings {
 }
 
 impl Build for FromHost {
-    type Args = Settings;
+    type Args = FromHostArgs;
 
-    fn build(settings: Settings, _: &Setup) -> Result<Self, ArgError> {
-        let Settings { devname, dst, gateway, ether, mtu, .. } = settings;
+    fn build(settings: FromHostArgs, _: &Setup) -> Result<Self, ArgError> {
+        let FromHostArgs { devname, dst, gateway, ether, mtu, .. } = settings;
         let host = host_side(dst.as_ref(), gateway, ether.or(Some(ETHER)), mtu)?;
         Ok(FromHost { devname, host })
     }
 }
 
 impl Source for FromHost {
-    type Local = Neighbour;
-    type Fate = FromTheHost;
+    type Local = HostState;
+    type Fate = HostExit;
 
     fn continues(&self, _: &FromHost) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
         local.open(&self.devname, TunTapMode::Tap, Some(&self.host))
     }
 
-    fn start(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
         local.start(&self.host)
     }
 
-    fn ask(&self, local: &mut Neighbour, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, local: &mut HostState, n: usize, cx: &mut Cx) -> Asked {
         local.receive(n, cx)
     }
 
-    fn end(&self, local: &mut Neighbour, cx: &mut Cx) {
-        local.close(FromTheHost::Full, cx);
+    fn end(&self, local: &mut HostState, cx: &mut Cx) {
+        local.close(HostExit::Full, cx);
     }
 }
 

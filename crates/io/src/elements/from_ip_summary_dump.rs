@@ -24,9 +24,9 @@ use castanet_wire::{Ethernet, Ipv4Header, ip_proto};
 /// = f.encap IP
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Settings, methods)]
+#[element(args = FromIPSummaryDumpArgs, methods)]
 pub struct FromIPSummaryDump {
-    settings: Settings,
+    settings: FromIPSummaryDumpArgs,
     source: TextSource,
     /// What holds before the dump says otherwise.
     start: DumpReader,
@@ -34,7 +34,7 @@ pub struct FromIPSummaryDump {
 
 /// What can be set.
 #[derive(Clone, Args)]
-pub struct Settings {
+pub struct FromIPSummaryDumpArgs {
     /// The file.
     #[arg]
     filename: Option<String>,
@@ -99,7 +99,7 @@ pub struct Settings {
 /// Where reading stands.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Reading {
+pub struct FromIPSummaryDumpState {
     file: Option<LineReader>,
     dump: DumpReader,
     /// A line's packet, and what is known of each that it stands for.
@@ -119,12 +119,12 @@ pub struct Reading {
     filepos: u64,
 }
 
-text_handlers!(FromIPSummaryDump);
+text_handlers!(FromIPSummaryDump, FromIPSummaryDumpState);
 
 impl Build for FromIPSummaryDump {
-    type Args = Settings;
+    type Args = FromIPSummaryDumpArgs;
 
-    fn build(mut it: Settings, _: &Setup) -> Result<Self, ArgError> {
+    fn build(mut it: FromIPSummaryDumpArgs, _: &Setup) -> Result<Self, ArgError> {
         let mut start = DumpReader::default();
         start.defaults.protocol = it.proto;
         start.defaults.checksum = it.checksum;
@@ -142,7 +142,7 @@ impl Build for FromIPSummaryDump {
 
 impl FromIPSummaryDump {
     /// Opens what is read; standard input only when nobody else reads it any more.
-    fn open(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
+    fn open(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> Result<(), ArgError> {
         let failed = |error: &dyn std::fmt::Display| Err(ArgError::new(error.to_string()));
         (local.dump, local.active) = (self.start.clone(), self.settings.active);
         let name = self.source.name();
@@ -167,22 +167,22 @@ impl FromIPSummaryDump {
 }
 
 impl Source for FromIPSummaryDump {
-    type Local = Reading;
+    type Local = FromIPSummaryDumpState;
     type Fate = ();
 
     fn continues(&self, _: &FromIPSummaryDump) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> Result<(), ArgError> {
         if self.source.is_standard_input() { Ok(()) } else { self.open(local, cx) }
     }
 
-    fn start(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> Result<(), ArgError> {
         if self.source.is_standard_input() { self.open(local, cx) } else { Ok(()) }
     }
 
-    fn ask(&self, local: &mut Reading, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, local: &mut FromIPSummaryDumpState, n: usize, cx: &mut Cx) -> Asked {
         if !local.active {
             return Asked::Done;
         }
@@ -205,18 +205,18 @@ impl Source for FromIPSummaryDump {
         Asked::Again
     }
 
-    fn active(&self, local: &Reading) -> bool {
+    fn active(&self, local: &FromIPSummaryDumpState) -> bool {
         local.active && !local.done
     }
 
-    fn end(&self, local: &mut Reading, _: &mut Cx) {
+    fn end(&self, local: &mut FromIPSummaryDumpState, _: &mut Cx) {
         local.file = None;
     }
 }
 
 impl FromIPSummaryDump {
     /// Reads a line, and says whether there was one.
-    fn read(&self, local: &mut Reading, cx: &mut Cx) -> bool {
+    fn read(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> bool {
         let Some(file) = &mut local.file else { return false };
         let (found, is_packet) = match next(file, &mut local.dump) {
             Ok(Some(found)) => found,
@@ -255,7 +255,7 @@ impl FromIPSummaryDump {
     }
 
     /// Emits the next of the packets that a line stands for.
-    fn emit(&self, local: &mut Reading, cx: &mut Cx) {
+    fn emit(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) {
         let (Some(meta), Some(parsed)) = (local.metas.next(), &local.packet) else { return };
         if !self.source.sampling.takes(cx) {
             return;
@@ -271,7 +271,7 @@ impl FromIPSummaryDump {
         cx.emit((), packet);
     }
 
-    fn finish(&self, local: &mut Reading, cx: &mut Cx) -> Asked {
+    fn finish(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> Asked {
         (local.file, local.done) = (None, true);
         if self.settings.stop {
             cx.stop();

@@ -24,15 +24,15 @@ use castanet_wire::tcpdump::Reader;
 /// = f.sampling_prob 1
 /// ```
 #[derive(Clone, Element)]
-#[element(args = Settings, methods)]
+#[element(args = FromTcpdumpArgs, methods)]
 pub struct FromTcpdump {
-    settings: Settings,
+    settings: FromTcpdumpArgs,
     source: TextSource,
 }
 
 /// What can be set.
 #[derive(Clone, Args)]
-pub struct Settings {
+pub struct FromTcpdumpArgs {
     /// The file.
     #[arg]
     filename: Option<String>,
@@ -60,7 +60,7 @@ pub struct Settings {
 /// Where reading stands.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Reading {
+pub struct FromTcpdumpState {
     file: Option<LineReader>,
     reader: Reader,
     /// Whether to emit packets now.
@@ -73,12 +73,12 @@ pub struct Reading {
     filepos: u64,
 }
 
-text_handlers!(FromTcpdump);
+text_handlers!(FromTcpdump, FromTcpdumpState);
 
 impl Build for FromTcpdump {
-    type Args = Settings;
+    type Args = FromTcpdumpArgs;
 
-    fn build(mut it: Settings, _: &Setup) -> Result<Self, ArgError> {
+    fn build(mut it: FromTcpdumpArgs, _: &Setup) -> Result<Self, ArgError> {
         let source = TextSource::new(it.filename.take(), it.data.take(), it.sample)?;
         Ok(FromTcpdump { settings: it, source })
     }
@@ -86,7 +86,7 @@ impl Build for FromTcpdump {
 
 impl FromTcpdump {
     /// Opens what is read; standard input only when nobody else reads it any more.
-    fn open(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
+    fn open(&self, local: &mut FromTcpdumpState, cx: &mut Cx) -> Result<(), ArgError> {
         (local.reader, local.active) = (Reader::new(self.settings.checksum), self.settings.active);
         let mut file = self.source.open().map_err(|error| ArgError::new(error.to_string()))?;
         if !file.peek(Reader::is_first_line).unwrap_or(true) {
@@ -99,22 +99,22 @@ impl FromTcpdump {
 }
 
 impl Source for FromTcpdump {
-    type Local = Reading;
+    type Local = FromTcpdumpState;
     type Fate = ();
 
     fn continues(&self, _: &FromTcpdump) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut FromTcpdumpState, cx: &mut Cx) -> Result<(), ArgError> {
         if self.source.is_standard_input() { Ok(()) } else { self.open(local, cx) }
     }
 
-    fn start(&self, local: &mut Reading, cx: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, local: &mut FromTcpdumpState, cx: &mut Cx) -> Result<(), ArgError> {
         if self.source.is_standard_input() { self.open(local, cx) } else { Ok(()) }
     }
 
-    fn ask(&self, local: &mut Reading, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, local: &mut FromTcpdumpState, n: usize, cx: &mut Cx) -> Asked {
         if !local.active {
             return Asked::Done;
         }
@@ -133,18 +133,18 @@ impl Source for FromTcpdump {
         Asked::Again
     }
 
-    fn active(&self, local: &Reading) -> bool {
+    fn active(&self, local: &FromTcpdumpState) -> bool {
         local.active && local.file.is_some()
     }
 
-    fn end(&self, local: &mut Reading, _: &mut Cx) {
+    fn end(&self, local: &mut FromTcpdumpState, _: &mut Cx) {
         local.file = None;
     }
 }
 
 impl FromTcpdump {
     /// Reads a line and emits its packet; whether there was one.
-    fn read(&self, local: &mut Reading, cx: &mut Cx) -> bool {
+    fn read(&self, local: &mut FromTcpdumpState, cx: &mut Cx) -> bool {
         let Some(file) = &mut local.file else { return false };
         let found = match file.next_line() {
             Ok(Some(line)) => local.reader.line(&line),

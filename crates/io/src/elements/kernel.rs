@@ -1,12 +1,12 @@
 //! What `KernelTun` and `KernelTap` are: a device that lives with the router.
 
-use super::host::{FromTheHost, Neighbour, host_side};
+use super::host_state::{HostExit, HostState, host_side};
 use crate::tap::{HostSide, TunTapMode};
 use castanet_engine::prelude::*;
 
 /// What can be set.
 #[derive(Args)]
-pub struct Settings {
+pub struct KernelDeviceArgs {
     /// The host's address, and the network that is reached this way.
     #[arg]
     addr: Net,
@@ -40,16 +40,16 @@ pub struct Settings {
 }
 
 /// A device that is made and set up.
-pub(super) struct Kernel {
+pub(super) struct KernelDevice {
     kind: TunTapMode,
     devname: String,
     burst: usize,
     host: HostSide,
 }
 
-impl Kernel {
-    pub(super) fn new(settings: Settings, usual: TunTapMode) -> Result<Self, ArgError> {
-        let Settings { gateway, ether, mtu, .. } = settings;
+impl KernelDevice {
+    pub(super) fn new(settings: KernelDeviceArgs, usual: TunTapMode) -> Result<Self, ArgError> {
+        let KernelDeviceArgs { gateway, ether, mtu, .. } = settings;
         let host = host_side(Some(&settings.addr), gateway, ether, mtu)?;
         if mtu.is_some_and(|mtu| mtu < 20) {
             let error = ArgError::new("has no room for an IP header").at("MTU");
@@ -57,25 +57,25 @@ impl Kernel {
         }
         let kind =
             settings.tap.map_or(usual, |tap| if tap { TunTapMode::Tap } else { TunTapMode::Tun });
-        Ok(Kernel { kind, devname: settings.devname, burst: settings.burst as usize, host })
+        Ok(KernelDevice { kind, devname: settings.devname, burst: settings.burst as usize, host })
     }
 
-    pub(super) fn open(&self, local: &mut Neighbour) -> Result<(), ArgError> {
+    pub(super) fn open(&self, local: &mut HostState) -> Result<(), ArgError> {
         local.open(&self.devname, self.kind, Some(&self.host))
     }
 
-    pub(super) fn start(&self, local: &Neighbour) -> Result<(), ArgError> {
+    pub(super) fn start(&self, local: &HostState) -> Result<(), ArgError> {
         local.start(&self.host)
     }
 
-    pub(super) fn receive(&self, local: &mut Neighbour, n: usize, cx: &mut Cx) -> Asked {
+    pub(super) fn receive(&self, local: &mut HostState, n: usize, cx: &mut Cx) -> Asked {
         local.receive(if self.burst > 0 { self.burst } else { n }, cx)
     }
 }
 
-impl Neighbour {
+impl HostState {
     /// Sends what goes to the host, after what waits already.
     pub(super) fn forward(&mut self, batch: Batch, cx: &mut Cx) {
-        self.send(batch, FromTheHost::Refused, FromTheHost::Full, cx);
+        self.send(batch, HostExit::Refused, HostExit::Full, cx);
     }
 }

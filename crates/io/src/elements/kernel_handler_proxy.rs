@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// ControlSocket(UNIX, /run/kernel-router.sock, PROXY kernel);
 /// ```
 #[derive(Element)]
-#[element(args = Settings)]
+#[element(args = KernelHandlerProxyArgs)]
 pub struct KernelHandlerProxy {
     verbose: bool,
     /// Where the kernel's handlers may be.
@@ -28,16 +28,16 @@ pub struct KernelHandlerProxy {
 
 /// What can be set.
 #[derive(Args)]
-pub struct Settings {
+pub struct KernelHandlerProxyArgs {
     /// Whether to say which handlers could not be read.
     #[arg(keyword, default = false)]
     verbose: bool,
 }
 
 impl Build for KernelHandlerProxy {
-    type Args = Settings;
+    type Args = KernelHandlerProxyArgs;
 
-    fn build(settings: Settings, _: &Setup) -> Result<Self, ArgError> {
+    fn build(settings: KernelHandlerProxyArgs, _: &Setup) -> Result<Self, ArgError> {
         let roots = ["/click", "/proc/click"].map(PathBuf::from).into();
         Ok(KernelHandlerProxy { verbose: settings.verbose, roots })
     }

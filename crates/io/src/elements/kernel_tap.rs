@@ -1,7 +1,7 @@
 //! `KernelTap`: Ethernet frames to and from the host's own stack.
 
-use super::host::{FromTheHost, Neighbour};
-use super::kernel::{Kernel, Settings};
+use super::host_state::{HostExit, HostState};
+use super::kernel::{KernelDevice, KernelDeviceArgs};
 use crate::tap::TunTapMode;
 use castanet_engine::prelude::*;
 
@@ -18,56 +18,56 @@ use castanet_engine::prelude::*;
 /// c[1] -> Print(ip) -> Discard;
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "0-1/1-2")]
-pub struct KernelTap(Kernel);
+#[element(args = KernelDeviceArgs, ports = "0-1/1-2")]
+pub struct KernelTap(KernelDevice);
 
 impl Build for KernelTap {
-    type Args = Settings;
+    type Args = KernelDeviceArgs;
 
-    fn build(settings: Settings, _: &Setup) -> Result<Self, ArgError> {
-        Kernel::new(settings, TunTapMode::Tap).map(KernelTap)
+    fn build(settings: KernelDeviceArgs, _: &Setup) -> Result<Self, ArgError> {
+        KernelDevice::new(settings, TunTapMode::Tap).map(KernelTap)
     }
 }
 
 impl Source for KernelTap {
-    type Local = Neighbour;
-    type Fate = FromTheHost;
+    type Local = HostState;
+    type Fate = HostExit;
 
     fn continues(&self, _: &KernelTap) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
         self.0.open(local)
     }
 
-    fn start(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
         self.0.start(local)
     }
 
-    fn ask(&self, local: &mut Neighbour, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, local: &mut HostState, n: usize, cx: &mut Cx) -> Asked {
         self.0.receive(local, n, cx)
     }
 
-    fn end(&self, local: &mut Neighbour, cx: &mut Cx) {
-        local.close(FromTheHost::Full, cx);
+    fn end(&self, local: &mut HostState, cx: &mut Cx) {
+        local.close(HostExit::Full, cx);
     }
 }
 
 impl PerBatch for KernelTap {
     type On = on::Any;
-    type Local = Neighbour;
-    type Fate = FromTheHost;
+    type Local = HostState;
+    type Fate = HostExit;
 
-    fn batch(&self, local: &mut Neighbour, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, local: &mut HostState, _: usize, batch: Batch, cx: &mut Cx) {
         local.forward(batch, cx);
     }
 
-    fn wake(&self, local: &mut Neighbour, cx: &mut Cx) {
+    fn wake(&self, local: &mut HostState, cx: &mut Cx) {
         local.forward(Batch::new(), cx);
     }
 
-    fn held(&self, local: &Neighbour) -> usize {
+    fn held(&self, local: &HostState) -> usize {
         local.held()
     }
 }

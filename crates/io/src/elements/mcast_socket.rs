@@ -1,6 +1,6 @@
 //! `McastSocket`: packets to and from all members of a multicast group.
 
-use super::talking::{Talker, talks};
+use super::socket_element::{SocketCore, impl_socket_element};
 use crate::socket::{Carrier, Plan, Where};
 use castanet_engine::prelude::*;
 use std::net::SocketAddrV4;
@@ -19,12 +19,12 @@ use std::net::SocketAddrV4;
 /// FromDevice(eth0) -> link;
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "0-1/0-1")]
-pub struct McastSocket(Talker);
+#[element(args = McastSocketArgs, ports = "0-1/0-1")]
+pub struct McastSocket(SocketCore);
 
 /// What can be set.
 #[derive(Args)]
-pub struct Settings {
+pub struct McastSocketArgs {
     /// The group's address.
     #[arg]
     mcastip: Ipv4Addr,
@@ -58,9 +58,9 @@ pub struct Settings {
 }
 
 impl Build for McastSocket {
-    type Args = Settings;
+    type Args = McastSocketArgs;
 
-    fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(settings: McastSocketArgs, setup: &Setup) -> Result<Self, ArgError> {
         if !settings.mcastip.is_multicast() {
             let error = ArgError::new(format!("{} is no multicast address", settings.mcastip));
             return Err(error.at("MCASTIP").help("one from 224.0.0.0 to 239.255.255.255"));
@@ -68,7 +68,7 @@ impl Build for McastSocket {
         let source = settings.sourceip.map(|ip| SocketAddrV4::new(ip, settings.sourceport));
         let carrier = Carrier::Group { source, hears_itself: settings.r#loop };
         let place = SocketAddrV4::new(settings.mcastip, settings.mcastport);
-        Ok(McastSocket(Talker {
+        Ok(McastSocket(SocketCore {
             label: format!("{} :: McastSocket", setup.name),
             name: setup.name.to_owned(),
             verbose: false,
@@ -85,4 +85,4 @@ impl Build for McastSocket {
     }
 }
 
-talks!(McastSocket);
+impl_socket_element!(McastSocket);

@@ -1,9 +1,11 @@
 //! The elements by which packets enter and leave a graph, and other programs reach it, one file each.
 #![allow(missing_docs)] // the manual says it
 
+mod bind_retries;
 pub mod chatter_socket;
-mod choice;
 pub mod control_socket;
+mod device_selection;
+mod device_slot;
 mod dpdk;
 pub mod dpdk_info;
 pub mod dpdk_words;
@@ -16,7 +18,7 @@ pub mod from_dump;
 pub mod from_host;
 pub mod from_ip_summary_dump;
 pub mod from_tcpdump;
-mod host;
+mod host_state;
 mod ip_mark;
 mod kernel;
 pub mod kernel_handler_proxy;
@@ -24,18 +26,16 @@ pub mod kernel_tap;
 pub mod kernel_tun;
 pub mod mcast_socket;
 mod method;
-mod opened;
 mod patterns;
+mod poll_backoff;
 pub mod raw_socket;
-mod retried;
 mod ring_args;
+mod rx_placement;
 mod sampling;
-mod sending;
 pub mod socket;
+mod socket_element;
 mod socket_gate;
-mod spread;
 pub mod summary;
-mod talking;
 mod text_source;
 pub mod to_device;
 pub mod to_dpdk_device;
@@ -43,7 +43,7 @@ pub mod to_dpdk_ring;
 pub mod to_dump;
 pub mod to_host;
 pub mod to_ip_summary_dump;
-mod wait;
+mod tx_queue;
 
 use castanet_engine::class::{Checksums, Class, control, duplex, per_batch, source};
 

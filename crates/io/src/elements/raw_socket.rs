@@ -1,7 +1,7 @@
 //! `RawSocket`: whole IPv4 packets, by a socket of the host.
 
 use super::ip_mark;
-use super::talking::{Talker, talks};
+use super::socket_element::{SocketCore, impl_socket_element};
 use crate::socket::{Carrier, Plan, Where};
 use castanet_engine::prelude::*;
 use std::net::SocketAddrV4;
@@ -18,13 +18,13 @@ use std::net::SocketAddrV4;
 /// RawSocket(UDP, 53) -> IPPrint -> Discard;
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "0-1/0-1", gives = "ip")]
+#[element(args = RawSocketArgs, ports = "0-1/0-1", gives = "ip")]
 #[element(alias = "FromRawSocket", alias = "ToRawSocket")]
-pub struct RawSocket(Talker);
+pub struct RawSocket(SocketCore);
 
 /// What can be set.
 #[derive(Args)]
-pub struct Settings {
+pub struct RawSocketArgs {
     /// `TCP`, `UDP`, `ICMP`, `GRE` or a protocol's number.
     #[arg]
     r#type: String,
@@ -40,9 +40,9 @@ pub struct Settings {
 }
 
 impl Build for RawSocket {
-    type Args = Settings;
+    type Args = RawSocketArgs;
 
-    fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(settings: RawSocketArgs, setup: &Setup) -> Result<Self, ArgError> {
         let protocol = match settings.r#type.to_ascii_lowercase().as_str() {
             "icmp" => Some(1),
             "tcp" => Some(6),
@@ -52,7 +52,7 @@ impl Build for RawSocket {
         };
         let wrong = || ArgError::new(format!("`{}` is no IP protocol", settings.r#type)).at("TYPE");
         let place = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, settings.port);
-        Ok(RawSocket(Talker {
+        Ok(RawSocket(SocketCore {
             label: format!("{} :: RawSocket", setup.name),
             name: setup.name.to_owned(),
             verbose: true,
@@ -75,4 +75,4 @@ fn mark(packet: &mut Packet) -> bool {
     is_ip
 }
 
-talks!(RawSocket);
+impl_socket_element!(RawSocket);

@@ -1,7 +1,7 @@
 //! `Socket`: packets by TCP, UDP and sockets between processes.
 
-use super::talking::{Places, Talker, talks};
-use crate::control::place::LONGEST_PATH;
+use super::socket_element::{EndpointArgs, SocketCore, impl_socket_element};
+use crate::control::endpoint::MAX_PATH;
 use crate::socket::{Carrier, Plan, Where};
 use castanet_engine::prelude::*;
 use std::net::SocketAddrV4;
@@ -28,12 +28,12 @@ use std::path::PathBuf;
 /// FromDevice(eth0) -> Socket(UDP, 10.0.0.2, 4000);
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "0-1/0-1", alias = "FromSocket", alias = "ToSocket")]
-pub struct Socket(Talker);
+#[element(args = SocketArgs, ports = "0-1/0-1", alias = "FromSocket", alias = "ToSocket")]
+pub struct Socket(SocketCore);
 
 /// What can be set.
 #[derive(Args)]
-pub struct Settings {
+pub struct SocketArgs {
     /// `TCP`, `UDP`, `UNIX` or `UNIX_DGRAM`.
     #[arg]
     r#type: String,
@@ -77,10 +77,10 @@ pub struct Settings {
 }
 
 impl Build for Socket {
-    type Args = Settings;
+    type Args = SocketArgs;
 
-    fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
-        let places = Places::new(&settings.places, setup.names);
+    fn build(settings: SocketArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let places = EndpointArgs::new(&settings.places, setup.names);
         let (carrier, place, local, learns) = match settings.r#type.to_ascii_uppercase().as_str() {
             "TCP" => in_network(Carrier::Stream, places)?,
             "UDP" => in_network(Carrier::Datagrams, places)?,
@@ -93,7 +93,7 @@ impl Build for Socket {
         };
         let is_client = settings.client.unwrap_or(setup.outputs == 0 || local.is_some());
         _ = settings.proper;
-        Ok(Socket(Talker {
+        Ok(Socket(SocketCore {
             label: format!("{} :: Socket", setup.name),
             name: setup.name.to_owned(),
             verbose: settings.verbose,
@@ -118,7 +118,7 @@ impl Build for Socket {
 /// learned from who sends.
 type Found = (Carrier, Where, Option<Where>, bool);
 
-fn in_network(carrier: Carrier, mut places: Places<'_>) -> Result<Found, ArgError> {
+fn in_network(carrier: Carrier, mut places: EndpointArgs<'_>) -> Result<Found, ArgError> {
     let place = SocketAddrV4::new(places.needed("ADDR")?, places.needed("PORT")?);
     let address: Option<Ipv4Addr> = places.optional("LOCAL_ADDR")?;
     let port: Option<u16> = places.optional("LOCAL_PORT")?;
@@ -128,12 +128,12 @@ fn in_network(carrier: Carrier, mut places: Places<'_>) -> Result<Found, ArgErro
     Ok((carrier, Where::Ip(place), local, learns.unwrap_or(false)))
 }
 
-fn in_files(carrier: Carrier, mut places: Places<'_>) -> Result<Found, ArgError> {
+fn in_files(carrier: Carrier, mut places: EndpointArgs<'_>) -> Result<Found, ArgError> {
     let place: String = places.needed("FILENAME")?;
     let local: Option<String> = places.optional("LOCAL_FILENAME")?;
     places.end()?;
     for (side, file) in [("remote", Some(&place)), ("local", local.as_ref())] {
-        if let Some(file) = file.filter(|file| file.len() >= LONGEST_PATH) {
+        if let Some(file) = file.filter(|file| file.len() >= MAX_PATH) {
             return Err(ArgError::new(format!("{side} filename '{file}' too long")));
         }
     }
@@ -141,4 +141,4 @@ fn in_files(carrier: Carrier, mut places: Places<'_>) -> Result<Found, ArgError>
     Ok((carrier, file(place), local.map(file), false))
 }
 
-talks!(Socket);
+impl_socket_element!(Socket);

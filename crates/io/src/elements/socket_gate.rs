@@ -1,20 +1,20 @@
 //! What decides for a `Socket` who may come in.
 
-use super::socket::Settings;
+use super::socket::SocketArgs;
 use castanet_engine::prelude::*;
 
 /// Looks addresses up in the tables that a `Socket` names.
 #[derive(Element)]
-#[element(args = Settings)]
+#[element(args = SocketArgs)]
 pub(super) struct SocketGate {
     allow: Option<String>,
     deny: Option<String>,
 }
 
 impl Build for SocketGate {
-    type Args = Settings;
+    type Args = SocketArgs;
 
-    fn build(settings: Settings, _: &Setup) -> Result<Self, ArgError> {
+    fn build(settings: SocketArgs, _: &Setup) -> Result<Self, ArgError> {
         Ok(SocketGate { allow: settings.allow, deny: settings.deny })
     }
 }

@@ -59,7 +59,7 @@ impl TextSource {
 /// The handlers of a class that has a [`TextSource`] in a field `source`, and of
 /// its `Reading`, with a field `active`.
 macro_rules! text_handlers {
-    ($class:ident) => {
+    ($class:ident, $state:ident) => {
         #[handlers]
         impl $class {
             /// The probability with which each packet is emitted.
@@ -88,7 +88,7 @@ macro_rules! text_handlers {
         }
 
         #[handlers]
-        impl Reading {
+        impl $state {
             /// Begins or ceases to emit packets.
             #[write(active)]
             fn set_active(&mut self, text: &str) -> Result<(), ArgError> {

@@ -1,10 +1,10 @@
 //! `ToDevice`: packets for a network interface to send.
 
-use super::choice::{self, Chosen, Wish};
+use super::device_selection::{self, DeviceRequest, SelectedDevice};
+use super::device_slot::DeviceSlot;
 use super::method::Method;
-use super::opened::Opened;
-use super::sending::Waiting;
-use super::spread::{given, same_shares};
+use super::rx_placement::{given, same_shares};
+use super::tx_queue::TxQueue;
 use crate::device::Device;
 use castanet_engine::graph::devices::{self, Crew, Queues};
 use castanet_engine::prelude::*;
@@ -26,9 +26,9 @@ use castanet_engine::prelude::*;
 /// FromDevice(eth1) -> ToDevice(eth0);
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "1/0-2", processing = "a/h")]
+#[element(args = ToDeviceArgs, ports = "1/0-2", processing = "a/h")]
 pub struct ToDevice {
-    settings: Settings,
+    settings: ToDeviceArgs,
     /// How many outputs are connected.
     outputs: usize,
     /// What each worker has of the device.
@@ -37,7 +37,7 @@ pub struct ToDevice {
 
 /// What can be set.
 #[derive(Args)]
-pub struct Settings {
+pub struct ToDeviceArgs {
     /// The interface to send on.
     #[arg]
     devname: String,
@@ -69,18 +69,18 @@ pub struct Settings {
     debug: bool,
 }
 
-impl Settings {
+impl ToDeviceArgs {
     /// What to open, to send to that queue.
-    fn wish(&self, transmit: u32) -> Wish {
+    fn request(&self, transmit: u32) -> DeviceRequest {
         let (method, bypass_qdisc) = (self.method, self.bypass_qdisc);
-        Wish { method, receive: None, transmit, bypass_qdisc }
+        DeviceRequest { method, receive: None, transmit, bypass_qdisc }
     }
 }
 
 /// The interface, and what is wanted of it.
 pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
-    let it = <Settings as Args>::parse(config, names).ok()?;
-    let found = choice::foresee(&it.devname, &it.wish(0));
+    let it = <ToDeviceArgs as Args>::parse(config, names).ok()?;
+    let found = device_selection::foresee(&it.devname, &it.request(0));
     let first = given(it.queue);
     let most = found.queues.map_or(usize::MAX, |(_, transmit)| {
         let left = transmit.saturating_sub(first.unwrap_or(0));
@@ -114,13 +114,13 @@ pub enum Sent {
 /// The open interface, and what waits for it.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Sending {
-    device: Opened<Chosen>,
-    waiting: Waiting,
+pub struct ToDeviceState {
+    device: DeviceSlot<SelectedDevice>,
+    waiting: TxQueue,
 }
 
 #[handlers]
-impl Sending {
+impl ToDeviceState {
     /// Packets sent since the last reset.
     #[read]
     fn count(&self) -> u64 {
@@ -160,61 +160,61 @@ impl Sending {
 }
 
 impl Build for ToDevice {
-    type Args = Settings;
+    type Args = ToDeviceArgs;
 
-    fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(settings: ToDeviceArgs, setup: &Setup) -> Result<Self, ArgError> {
         Ok(ToDevice { settings, outputs: setup.outputs, shares: setup.shares.to_vec() })
     }
 }
 
 impl PerBatch for ToDevice {
     type On = on::Any;
-    type Local = Sending;
+    type Local = ToDeviceState;
     type Fate = Sent;
     const EACH: bool = true;
 
     fn continues(&self, before: &ToDevice) -> bool {
         let (now, then) = (&self.settings, &before.settings);
         now.devname == then.devname
-            && now.wish(0) == then.wish(0)
+            && now.request(0) == then.request(0)
             && same_shares(&before.shares, &self.shares)
     }
 
-    fn begin(&self, local: &mut Sending, cx: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut ToDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
         let share = self.shares.iter().find(|share| share.worker == cx.worker());
-        let wish = self.settings.wish(share.map_or(0, |share| share.queues.start as u32));
-        local.device.set(choice::open(&self.settings.devname, &wish, cx.pool())?);
+        let request = self.settings.request(share.map_or(0, |share| share.queues.start as u32));
+        local.device.set(device_selection::open(&self.settings.devname, &request, cx.pool())?);
         Ok(())
     }
 
-    fn batch(&self, local: &mut Sending, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, local: &mut ToDeviceState, _: usize, batch: Batch, cx: &mut Cx) {
         match self.outputs {
             0 => self.send(local, batch, cx),
             _ => self.send_each(local, batch, cx),
         }
     }
 
-    fn wake(&self, local: &mut Sending, cx: &mut Cx) {
+    fn wake(&self, local: &mut ToDeviceState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
     }
 
-    fn end(&self, local: &mut Sending, cx: &mut Cx) {
+    fn end(&self, local: &mut ToDeviceState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
         cx.emit_batch(Sent::Full, local.waiting.take());
     }
 
-    fn held(&self, local: &Sending) -> usize {
+    fn held(&self, local: &ToDeviceState) -> usize {
         local.waiting.len()
     }
 }
 
 impl ToDevice {
-    fn send(&self, local: &mut Sending, mut batch: Batch, cx: &mut Cx) {
+    fn send(&self, local: &mut ToDeviceState, mut batch: Batch, cx: &mut Cx) {
         let Some(device) = local.device.get_mut() else {
             cx.emit_batch(Sent::Closed, batch);
             return;
         };
-        let Settings { iqueue, blocking, .. } = self.settings;
+        let ToDeviceArgs { iqueue, blocking, .. } = self.settings;
         let outcome = local.waiting.send(device, &mut batch, iqueue as usize, blocking, cx);
         cx.consumed(outcome.sent);
         cx.dropped(Sent::Refused, outcome.refused);
@@ -230,8 +230,8 @@ impl ToDevice {
     /// Sends up to `max` packets that an interface receives without a look at them; how many.
     pub(super) fn pass(
         &self,
-        local: &mut Sending,
-        from: &mut Chosen,
+        local: &mut ToDeviceState,
+        from: &mut SelectedDevice,
         max: usize,
         cx: &mut Cx,
     ) -> usize {
@@ -240,13 +240,13 @@ impl ToDevice {
         let passed = from.pass(to, max);
         if passed > 0 {
             cx.consumed(passed);
-            local.waiting.try_again(to, cx);
+            local.waiting.schedule_retry(to, cx);
         }
         passed
     }
 
     /// Sends packets one by one, so that each can go on to where it belongs.
-    fn send_each(&self, local: &mut Sending, mut batch: Batch, cx: &mut Cx) {
+    fn send_each(&self, local: &mut ToDeviceState, mut batch: Batch, cx: &mut Cx) {
         let Some(device) = local.device.get_mut() else {
             cx.emit_batch(Sent::Closed, batch);
             return;

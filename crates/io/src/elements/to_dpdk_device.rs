@@ -1,9 +1,9 @@
 //! `ToDPDKDevice`: packets for a DPDK port to send.
 
+use super::device_slot::DeviceSlot;
 use super::dpdk::{Hardware, Offloads, count, open, start};
-use super::opened::Opened;
-use super::sending::Waiting;
-use super::spread::{given, same_shares};
+use super::rx_placement::{given, same_shares};
+use super::tx_queue::TxQueue;
 use crate::dpdk::{Dpdk, Options, Transmit};
 use crate::sys::dpdk::Counts;
 use castanet_engine::graph::devices::{self, Crew, Queues};
@@ -35,9 +35,9 @@ use castanet_engine::prelude::*;
 /// ... -> ResetIPChecksum(L4 true) -> ToDPDKDevice(1, TCO true, UCO true, TSO true);
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "1/0")]
+#[element(args = ToDPDKDeviceArgs, ports = "1/0")]
 pub struct ToDPDKDevice {
-    settings: Settings,
+    settings: ToDPDKDeviceArgs,
     /// What each worker has of the port.
     shares: Vec<Share>,
     /// How many queues the port is to have, each way.
@@ -46,7 +46,7 @@ pub struct ToDPDKDevice {
 
 /// What can be set.
 #[derive(Args)]
-pub struct Settings {
+pub struct ToDPDKDeviceArgs {
     /// The port to send on.
     #[arg]
     port: String,
@@ -97,7 +97,7 @@ pub struct Settings {
 
 /// Why packets do not go.
 #[derive(Fate)]
-pub enum Unsent {
+pub enum ToDPDKDeviceExit {
     /// Packets without a byte, or longer than the port sends.
     #[drop]
     Refused,
@@ -112,16 +112,16 @@ pub enum Unsent {
 /// The worker's queue, and what waits for it.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Sending {
-    device: Opened<Dpdk>,
-    waiting: Waiting,
+pub struct ToDPDKDeviceState {
+    device: DeviceSlot<Dpdk>,
+    waiting: TxQueue,
     /// Packets that were dropped since the last reset.
     dropped: u64,
     /// Whether this is the worker that says what is the port's, not a queue's.
     leads: bool,
 }
 
-impl Sending {
+impl ToDPDKDeviceState {
     /// What the port has counted, for one of the workers to say.
     fn counts(&self) -> Counts {
         if self.leads { self.device.counts() } else { Counts::default() }
@@ -129,7 +129,7 @@ impl Sending {
 }
 
 #[handlers]
-impl Sending {
+impl ToDPDKDeviceState {
     /// Packets sent since the last reset.
     #[read]
     fn count(&self) -> u64 {
@@ -214,9 +214,9 @@ impl Sending {
 }
 
 impl Build for ToDPDKDevice {
-    type Args = Settings;
+    type Args = ToDPDKDeviceArgs;
 
-    fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(settings: ToDPDKDeviceArgs, setup: &Setup) -> Result<Self, ArgError> {
         let reserved = (count(setup.used.0), count(setup.used.1));
         Ok(ToDPDKDevice { settings, shares: setup.shares.to_vec(), reserved })
     }
@@ -224,7 +224,7 @@ impl Build for ToDPDKDevice {
 
 /// The port, and what is wanted of it.
 pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
-    let it = <Settings as Args>::parse(config, names).ok()?;
+    let it = <ToDPDKDeviceArgs as Args>::parse(config, names).ok()?;
     let found = crate::dpdk::foresee(&it.port);
     let first = given(it.queue);
     let left = found
@@ -239,8 +239,8 @@ pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
 
 impl PerBatch for ToDPDKDevice {
     type On = on::Any;
-    type Local = Sending;
-    type Fate = Unsent;
+    type Local = ToDPDKDeviceState;
+    type Fate = ToDPDKDeviceExit;
     const EACH: bool = true;
 
     fn continues(&self, before: &ToDPDKDevice) -> bool {
@@ -251,7 +251,7 @@ impl PerBatch for ToDPDKDevice {
             && before.options(0).serve(&self.options(0))
     }
 
-    fn begin(&self, local: &mut Sending, cx: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut ToDPDKDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
         local.leads = self.shares.first().is_none_or(|share| share.worker == cx.worker());
         let (settings, options) = (&self.settings, self.options(cx.worker()));
         if let Some(device) = open(&settings.port, options, settings.allow_nonexistent)? {
@@ -260,31 +260,31 @@ impl PerBatch for ToDPDKDevice {
         Ok(())
     }
 
-    fn start(&self, local: &mut Sending, _: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, local: &mut ToDPDKDeviceState, _: &mut Cx) -> Result<(), ArgError> {
         start(&self.settings.port, &mut local.device)
     }
 
-    fn leave(&self, local: &mut Sending, leaving: bool) {
+    fn leave(&self, local: &mut ToDPDKDeviceState, leaving: bool) {
         local.device.get().into_iter().for_each(|device| device.leave(leaving));
     }
 
-    fn batch(&self, local: &mut Sending, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, local: &mut ToDPDKDeviceState, _: usize, batch: Batch, cx: &mut Cx) {
         self.send(local, batch, cx);
     }
 
-    fn wake(&self, local: &mut Sending, cx: &mut Cx) {
+    fn wake(&self, local: &mut ToDPDKDeviceState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
     }
 
-    fn end(&self, local: &mut Sending, cx: &mut Cx) {
+    fn end(&self, local: &mut ToDPDKDeviceState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
         let rest = local.waiting.take();
         local.dropped += rest.len() as u64;
-        cx.emit_batch(Unsent::Full, rest);
+        cx.emit_batch(ToDPDKDeviceExit::Full, rest);
         local.device.close();
     }
 
-    fn held(&self, local: &Sending) -> usize {
+    fn held(&self, local: &ToDPDKDeviceState) -> usize {
         local.waiting.len()
     }
 }
@@ -308,20 +308,20 @@ impl ToDPDKDevice {
         }
     }
 
-    fn send(&self, local: &mut Sending, mut batch: Batch, cx: &mut Cx) {
+    fn send(&self, local: &mut ToDPDKDeviceState, mut batch: Batch, cx: &mut Cx) {
         let Some(device) = local.device.get_mut() else {
             local.dropped += batch.len() as u64;
-            cx.emit_batch(Unsent::Closed, batch);
+            cx.emit_batch(ToDPDKDeviceExit::Closed, batch);
             return;
         };
-        let Settings { iqueue, blocking, .. } = self.settings;
+        let ToDPDKDeviceArgs { iqueue, blocking, .. } = self.settings;
         let outcome = local.waiting.send(device, &mut batch, iqueue as usize, blocking, cx);
         cx.consumed(outcome.sent);
         let dropped = outcome.refused + batch.len();
         if dropped > 0 {
             local.dropped += dropped as u64;
-            cx.dropped(Unsent::Refused, outcome.refused);
-            cx.emit_batch(Unsent::Full, batch);
+            cx.dropped(ToDPDKDeviceExit::Refused, outcome.refused);
+            cx.emit_batch(ToDPDKDeviceExit::Full, batch);
         }
         if let Some(error) = outcome.error {
             self.report(&error, cx);
@@ -331,7 +331,7 @@ impl ToDPDKDevice {
     /// Sends up to `max` packets that a port receives without a look at them; how many came.
     pub(super) fn pass(
         &self,
-        local: &mut Sending,
+        local: &mut ToDPDKDeviceState,
         from: &mut Dpdk,
         max: usize,
         cx: &mut Cx,

@@ -1,8 +1,8 @@
 //! `ToDPDKRing`: packets for another process, into a ring of DPDK's.
 
-use super::opened::Opened;
+use super::device_slot::DeviceSlot;
 use super::ring_args::RingArgs;
-use super::sending::Waiting;
+use super::tx_queue::TxQueue;
 use crate::dpdk::Ring;
 use castanet_engine::prelude::*;
 
@@ -63,15 +63,15 @@ pub enum Unsent {
 /// The ring's end, and what waits for it.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Sending {
-    ring: Opened<Ring>,
-    waiting: Waiting,
+pub struct ToDPDKRingState {
+    ring: DeviceSlot<Ring>,
+    waiting: TxQueue,
     /// Packets that were dropped.
     dropped: u64,
 }
 
 #[handlers]
-impl Sending {
+impl ToDPDKRingState {
     /// Packets put in.
     #[read]
     fn count(&self) -> u64 {
@@ -117,7 +117,7 @@ impl Sending {
 
 impl PerBatch for ToDPDKRing {
     type On = on::Any;
-    type Local = Sending;
+    type Local = ToDPDKRingState;
     type Fate = Unsent;
     const EACH: bool = true;
 
@@ -125,33 +125,33 @@ impl PerBatch for ToDPDKRing {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut Sending, _: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut ToDPDKRingState, _: &mut Cx) -> Result<(), ArgError> {
         local.ring.set(self.ring.open(&self.from_proc, &self.to_proc)?);
         Ok(())
     }
 
-    fn batch(&self, local: &mut Sending, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, local: &mut ToDPDKRingState, _: usize, batch: Batch, cx: &mut Cx) {
         self.send(local, batch, cx);
     }
 
-    fn wake(&self, local: &mut Sending, cx: &mut Cx) {
+    fn wake(&self, local: &mut ToDPDKRingState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
     }
 
-    fn end(&self, local: &mut Sending, cx: &mut Cx) {
+    fn end(&self, local: &mut ToDPDKRingState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
         let rest = local.waiting.take();
         self.give_up(local, rest, cx);
         local.ring.close();
     }
 
-    fn held(&self, local: &Sending) -> usize {
+    fn held(&self, local: &ToDPDKRingState) -> usize {
         local.waiting.len()
     }
 }
 
 impl ToDPDKRing {
-    fn send(&self, local: &mut Sending, mut batch: Batch, cx: &mut Cx) {
+    fn send(&self, local: &mut ToDPDKRingState, mut batch: Batch, cx: &mut Cx) {
         let Some(ring) = local.ring.get_mut() else { return self.give_up(local, batch, cx) };
         let (limit, blocking) = (self.iqueue as usize, self.blocking);
         let outcome = local.waiting.send(ring, &mut batch, limit, blocking, cx);
@@ -165,7 +165,7 @@ impl ToDPDKRing {
     }
 
     /// Drops packets that have no place to wait.
-    fn give_up(&self, local: &mut Sending, left: Batch, cx: &mut Cx) {
+    fn give_up(&self, local: &mut ToDPDKRingState, left: Batch, cx: &mut Cx) {
         if !left.is_empty() {
             local.dropped += left.len() as u64;
             cx.emit_batch(Unsent::Full, left);

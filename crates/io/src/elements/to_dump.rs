@@ -18,16 +18,16 @@ use castanet_wire::pcap::{Precision, Writer};
 /// FromDevice(eth0) -> ToDump(eth0.pcap);
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "1/0-1", processing = "a/a", methods)]
+#[element(args = ToDumpArgs, ports = "1/0-1", processing = "a/a", methods)]
 pub struct ToDump {
-    settings: Settings,
+    settings: ToDumpArgs,
     /// Whether packets go on.
     passes: bool,
 }
 
 /// What can be set.
 #[derive(Args)]
-pub struct Settings {
+pub struct ToDumpArgs {
     /// The file.
     #[arg]
     filename: String,
@@ -50,7 +50,7 @@ pub struct Settings {
 
 /// Where packets go after they were written.
 #[derive(Fate)]
-pub enum Written {
+pub enum ToDumpExit {
     /// Packets that were written.
     #[optional]
     Written,
@@ -62,7 +62,7 @@ pub enum Written {
 /// The open file.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Writing {
+pub struct ToDumpState {
     /// What was opened and not begun to be written.
     opened: Option<Output>,
     file: Option<DumpWriter>,
@@ -83,7 +83,7 @@ impl ToDump {
 }
 
 #[handlers]
-impl Writing {
+impl ToDumpState {
     /// Starts `count` again from zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
@@ -98,7 +98,7 @@ impl Writing {
     }
 }
 
-impl Writing {
+impl ToDumpState {
     fn write_out(&mut self) -> std::io::Result<()> {
         self.dirty = false;
         self.file.as_mut().map_or(Ok(()), DumpWriter::flush)
@@ -106,9 +106,9 @@ impl Writing {
 }
 
 impl Build for ToDump {
-    type Args = Settings;
+    type Args = ToDumpArgs;
 
-    fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(settings: ToDumpArgs, setup: &Setup) -> Result<Self, ArgError> {
         Ok(ToDump { settings, passes: setup.outputs > 0 })
     }
 }
@@ -118,8 +118,8 @@ const FLUSH: Duration = Duration::from_secs(1);
 
 impl PerBatch for ToDump {
     type On = on::Any;
-    type Local = Writing;
-    type Fate = Written;
+    type Local = ToDumpState;
+    type Fate = ToDumpExit;
     // One file, in one order.
     const SHARED: bool = true;
 
@@ -128,14 +128,14 @@ impl PerBatch for ToDump {
         (&now.filename, now.encap, now.nano) == (&then.filename, then.encap, then.nano)
     }
 
-    fn begin(&self, local: &mut Writing, _: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut ToDumpState, _: &mut Cx) -> Result<(), ArgError> {
         let name = &self.settings.filename;
         let opened = Output::open(name).map_err(|error| ArgError::of_file(name, &error))?;
         local.opened = Some(opened);
         Ok(())
     }
 
-    fn start(&self, local: &mut Writing, _: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, local: &mut ToDumpState, _: &mut Cx) -> Result<(), ArgError> {
         let it = &self.settings;
         let precision = if it.nano { Precision::Nanos } else { Precision::Micros };
         let keep = if it.snaplen == 0 { MOST } else { it.snaplen };
@@ -147,7 +147,7 @@ impl PerBatch for ToDump {
         Ok(())
     }
 
-    fn batch(&self, local: &mut Writing, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, local: &mut ToDumpState, _: usize, batch: Batch, cx: &mut Cx) {
         let now = cx.now();
         let written = batch.iter().try_for_each(|packet| self.write(local, packet, now));
         if let Err(error) = written {
@@ -155,7 +155,7 @@ impl PerBatch for ToDump {
             local.file = None;
         }
         if local.file.is_none() {
-            cx.emit_batch(Written::Unwritten, batch);
+            cx.emit_batch(ToDumpExit::Unwritten, batch);
             return;
         }
         if self.settings.unbuffered {
@@ -164,16 +164,16 @@ impl PerBatch for ToDump {
             cx.wake_at(now + FLUSH);
         }
         match self.passes {
-            true => cx.emit_batch(Written::Written, batch),
+            true => cx.emit_batch(ToDumpExit::Written, batch),
             false => cx.consume(batch),
         }
     }
 
-    fn wake(&self, local: &mut Writing, cx: &mut Cx) {
+    fn wake(&self, local: &mut ToDumpState, cx: &mut Cx) {
         self.flush(local, cx);
     }
 
-    fn end(&self, local: &mut Writing, cx: &mut Cx) {
+    fn end(&self, local: &mut ToDumpState, cx: &mut Cx) {
         self.flush(local, cx);
         local.file = None;
     }
@@ -183,7 +183,7 @@ impl PerBatch for ToDump {
 const MOST: u32 = 262_144;
 
 impl ToDump {
-    fn write(&self, local: &mut Writing, packet: &Packet, now: Time) -> std::io::Result<()> {
+    fn write(&self, local: &mut ToDumpState, packet: &Packet, now: Time) -> std::io::Result<()> {
         let Some(file) = &mut local.file else { return Ok(()) };
         let time = if packet.timestamp() == 0 { now.0 } else { packet.timestamp() };
         let extra =
@@ -195,7 +195,7 @@ impl ToDump {
     }
 
     /// Writes out what is buffered; after a failure the file is given up.
-    fn flush(&self, local: &mut Writing, cx: &mut Cx) {
+    fn flush(&self, local: &mut ToDumpState, cx: &mut Cx) {
         if let Err(error) = local.write_out() {
             cx.chatter(&self.words(&error));
             local.file = None;

@@ -1,6 +1,6 @@
 //! `ToHost`: Ethernet frames for the host's own stack.
 
-use super::host::Neighbour;
+use super::host_state::HostState;
 use crate::tap::TunTapMode;
 use castanet_engine::prelude::*;
 
@@ -23,7 +23,7 @@ pub struct ToHost {
 
 /// Why frames end elsewhere than in the host.
 #[derive(Fate)]
-pub enum ToTheHost {
+pub enum ToHostExit {
     /// Frames that the host's stack refused: malformed, or its side is down.
     #[drop]
     Refused,
@@ -34,8 +34,8 @@ pub enum ToTheHost {
 
 impl PerBatch for ToHost {
     type On = on::Any;
-    type Local = Neighbour;
-    type Fate = ToTheHost;
+    type Local = HostState;
+    type Fate = ToHostExit;
     // One device, whoever sends.
     const SHARED: bool = true;
 
@@ -43,23 +43,23 @@ impl PerBatch for ToHost {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut Neighbour, _: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
         local.open(&self.devname, TunTapMode::Tap, None)
     }
 
-    fn batch(&self, local: &mut Neighbour, _: usize, batch: Batch, cx: &mut Cx) {
-        local.send(batch, ToTheHost::Refused, ToTheHost::Full, cx);
+    fn batch(&self, local: &mut HostState, _: usize, batch: Batch, cx: &mut Cx) {
+        local.send(batch, ToHostExit::Refused, ToHostExit::Full, cx);
     }
 
-    fn wake(&self, local: &mut Neighbour, cx: &mut Cx) {
-        local.send(Batch::new(), ToTheHost::Refused, ToTheHost::Full, cx);
+    fn wake(&self, local: &mut HostState, cx: &mut Cx) {
+        local.send(Batch::new(), ToHostExit::Refused, ToHostExit::Full, cx);
     }
 
-    fn end(&self, local: &mut Neighbour, cx: &mut Cx) {
-        local.close(ToTheHost::Full, cx);
+    fn end(&self, local: &mut HostState, cx: &mut Cx) {
+        local.close(ToHostExit::Full, cx);
     }
 
-    fn held(&self, local: &Neighbour) -> usize {
+    fn held(&self, local: &HostState) -> usize {
         local.held()
     }
 }

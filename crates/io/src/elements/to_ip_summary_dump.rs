@@ -31,9 +31,9 @@ use std::io::Write;
 /// = d.drops.unwritten 1
 /// ```
 #[derive(Element)]
-#[element(args = Settings, ports = "1/0-1", processing = "a/h", methods)]
+#[element(args = ToIPSummaryDumpArgs, ports = "1/0-1", processing = "a/h", methods)]
 pub struct ToIPSummaryDump {
-    settings: Settings,
+    settings: ToIPSummaryDumpArgs,
     writer: Writer,
     /// Whether packets go on.
     passes: bool,
@@ -41,7 +41,7 @@ pub struct ToIPSummaryDump {
 
 /// What can be set.
 #[derive(Args)]
-pub struct Settings {
+pub struct ToIPSummaryDumpArgs {
     /// The file.
     #[arg]
     filename: String,
@@ -82,7 +82,7 @@ pub struct Settings {
 
 /// Where packets go after they were written.
 #[derive(Fate)]
-pub enum Written {
+pub enum ToIPSummaryDumpExit {
     /// Packets that were written.
     #[optional]
     Written,
@@ -94,7 +94,7 @@ pub enum Written {
 /// The open file.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Writing {
+pub struct ToIPSummaryDumpState {
     /// What was opened and not begun to be written.
     opened: Option<Output>,
     file: Option<OutputWriter>,
@@ -116,7 +116,7 @@ impl ToIPSummaryDump {
 }
 
 #[handlers]
-impl Writing {
+impl ToIPSummaryDumpState {
     /// Writes out what is still in the buffer.
     #[write]
     fn flush(&mut self, _: &str) -> Result<(), ArgError> {
@@ -124,7 +124,7 @@ impl Writing {
     }
 }
 
-impl Writing {
+impl ToIPSummaryDumpState {
     fn write_out(&mut self) -> std::io::Result<()> {
         self.dirty = false;
         self.file.as_mut().map_or(Ok(()), Write::flush)
@@ -132,9 +132,9 @@ impl Writing {
 }
 
 impl Build for ToIPSummaryDump {
-    type Args = Settings;
+    type Args = ToIPSummaryDumpArgs;
 
-    fn build(mut it: Settings, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(mut it: ToIPSummaryDumpArgs, setup: &Setup) -> Result<Self, ArgError> {
         let older = it.data.take().or(it.contents.take());
         let mut writer = Writer::new(older.unwrap_or_else(|| it.fields.clone()).0);
         (writer.careful, writer.extra_length) = (it.careful_trunc, it.extra_length);
@@ -152,8 +152,8 @@ const FLUSH: Duration = Duration::from_secs(1);
 
 impl PerBatch for ToIPSummaryDump {
     type On = on::Any;
-    type Local = Writing;
-    type Fate = Written;
+    type Local = ToIPSummaryDumpState;
+    type Fate = ToIPSummaryDumpExit;
     // One file, in one order.
     const SHARED: bool = true;
 
@@ -162,13 +162,13 @@ impl PerBatch for ToIPSummaryDump {
         now.filename == then.filename && now.fields == then.fields && now.binary == then.binary
     }
 
-    fn begin(&self, local: &mut Writing, _: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, local: &mut ToIPSummaryDumpState, _: &mut Cx) -> Result<(), ArgError> {
         let name = &self.settings.filename;
         local.opened = Some(Output::open(name).map_err(|e| ArgError::of_file(name, &e))?);
         Ok(())
     }
 
-    fn start(&self, local: &mut Writing, cx: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, local: &mut ToIPSummaryDumpState, cx: &mut Cx) -> Result<(), ArgError> {
         let failed = |e| ArgError::of_file(&self.settings.filename, &e);
         let Some(opened) = local.opened.take() else { return Ok(()) };
         let mut file = opened.begin().map_err(failed)?;
@@ -179,7 +179,7 @@ impl PerBatch for ToIPSummaryDump {
         Ok(())
     }
 
-    fn batch(&self, local: &mut Writing, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, local: &mut ToIPSummaryDumpState, _: usize, batch: Batch, cx: &mut Cx) {
         local.lines.clear();
         let worker = cx.worker();
         batch.iter().for_each(|packet| self.describe(packet, worker, local));
@@ -188,24 +188,24 @@ impl PerBatch for ToIPSummaryDump {
             self.give_up(local, &error, cx);
         }
         if local.file.is_none() {
-            return cx.emit_batch(Written::Unwritten, batch);
+            return cx.emit_batch(ToIPSummaryDumpExit::Unwritten, batch);
         }
         if !std::mem::replace(&mut local.dirty, true) {
             cx.wake_at(cx.now() + FLUSH);
         }
         match self.passes {
-            true => cx.emit_batch(Written::Written, batch),
+            true => cx.emit_batch(ToIPSummaryDumpExit::Written, batch),
             false => cx.consume(batch),
         }
     }
 
-    fn wake(&self, local: &mut Writing, cx: &mut Cx) {
+    fn wake(&self, local: &mut ToIPSummaryDumpState, cx: &mut Cx) {
         if let Err(error) = local.write_out() {
             self.give_up(local, &error, cx);
         }
     }
 
-    fn end(&self, local: &mut Writing, cx: &mut Cx) {
+    fn end(&self, local: &mut ToIPSummaryDumpState, cx: &mut Cx) {
         self.wake(local, cx);
         local.file = None;
     }
@@ -230,7 +230,7 @@ impl ToIPSummaryDump {
     }
 
     /// Appends the lines about a packet.
-    fn describe(&self, packet: &Packet, worker: usize, local: &mut Writing) {
+    fn describe(&self, packet: &Packet, worker: usize, local: &mut ToIPSummaryDumpState) {
         let meta = Meta { thread: worker as u32, ..meta_of(packet) };
         let at = |offset: Option<isize>| offset.and_then(|at| usize::try_from(at).ok());
         let view = summary::Packet {
@@ -246,8 +246,8 @@ impl ToIPSummaryDump {
     }
 
     /// Appends a line or a record, and before it what is bad about the packet.
-    fn one(&self, packet: &summary::Packet<'_>, meta: &Meta, local: &mut Writing) {
-        let Writing { line, lines, .. } = local;
+    fn one(&self, packet: &summary::Packet<'_>, meta: &Meta, local: &mut ToIPSummaryDumpState) {
+        let ToIPSummaryDumpState { line, lines, .. } = local;
         let (mut bad, start) = (String::new(), lines.len());
         let said = self.settings.bad_packets.then_some(&mut bad);
         line.clear();
@@ -269,7 +269,7 @@ impl ToIPSummaryDump {
         }
     }
 
-    fn give_up(&self, local: &mut Writing, error: &std::io::Error, cx: &mut Cx) {
+    fn give_up(&self, local: &mut ToIPSummaryDumpState, error: &std::io::Error, cx: &mut Cx) {
         let why = io_error_text(error);
         cx.chatter(&format!("ToIPSummaryDump({}): {why}", self.settings.filename));
         local.file = None;

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 /// Since when nothing has come, for a worker that need not look all the time.
 #[derive(Default)]
-pub(super) struct Wait(Option<Time>);
+pub(super) struct PollBackoff(Option<Time>);
 
 /// How long to look all the time after a packet came.
 const ALERT: Duration = Duration::from_millis(1);
@@ -17,7 +17,7 @@ const ALERT: Duration = Duration::from_millis(1);
 const NAP: RangeInclusive<Duration> = Duration::from_micros(50)..=Duration::from_millis(1);
 const PART: u32 = 8;
 
-impl Wait {
+impl PollBackoff {
     /// Nothing has come; whether that has not been so for long.
     pub(super) fn is_short(&mut self, now: Time) -> bool {
         now < *self.0.get_or_insert(now) + ALERT

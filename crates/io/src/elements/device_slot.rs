@@ -3,7 +3,7 @@
 use crate::device::{Device, DeviceStats};
 
 /// A device that is open, was, or will be.
-pub(super) struct Opened<D> {
+pub(super) struct DeviceSlot<D> {
     device: Option<D>,
     /// What it had counted when it was closed.
     last: DeviceStats,
@@ -11,13 +11,13 @@ pub(super) struct Opened<D> {
     before: DeviceStats,
 }
 
-impl<D> Default for Opened<D> {
+impl<D> Default for DeviceSlot<D> {
     fn default() -> Self {
-        Opened { device: None, last: DeviceStats::default(), before: DeviceStats::default() }
+        DeviceSlot { device: None, last: DeviceStats::default(), before: DeviceStats::default() }
     }
 }
 
-impl<D: Device> Opened<D> {
+impl<D: Device> DeviceSlot<D> {
     pub(super) fn set(&mut self, device: D) {
         self.device = Some(device);
     }

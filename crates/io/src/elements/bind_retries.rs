@@ -1,13 +1,13 @@
 //! Sockets that are tried again until they can be had.
 
-use crate::control::place::Place;
+use crate::control::endpoint::Endpoint;
 use castanet_engine::args::io_error_text;
 use castanet_engine::prelude::*;
 use std::io::ErrorKind;
 
 /// How often it may still be tried.
 #[derive(Default)]
-pub(super) struct Retries {
+pub(super) struct BindRetries {
     /// Tries that are left.
     pub(super) left: u32,
     /// What is to be written when it can be.
@@ -16,7 +16,7 @@ pub(super) struct Retries {
     waited: bool,
 }
 
-impl Retries {
+impl BindRetries {
     /// Whether the next try is due: not at the first look, for one was made before.
     pub(super) fn is_due(&mut self) -> bool {
         std::mem::replace(&mut self.waited, true)
@@ -25,13 +25,13 @@ impl Retries {
     /// Notes a try that failed; an error if none is left.
     pub(super) fn failed(
         &mut self,
-        place: &Place,
+        place: &Endpoint,
         error: &std::io::Error,
         warn: bool,
     ) -> Result<(), ArgError> {
         let why = io_error_text(error);
         if self.left == 0 {
-            let step = if matches!(place, Place::Socket(_)) { "socket" } else { "bind" };
+            let step = if matches!(place, Endpoint::Socket(_)) { "socket" } else { "bind" };
             let failed = ArgError::new(format!("cannot listen at {place}: {why}"))
                 .click(format!("{step}: {why}"));
             return Err(match error.kind() {

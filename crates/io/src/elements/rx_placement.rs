@@ -11,7 +11,7 @@ pub(super) fn same_shares(these: &[Share], those: &[Share]) -> bool {
 
 /// How the workers that receive are found.
 #[derive(Args, Clone)]
-pub(crate) struct Spread {
+pub(crate) struct RxPlacementArgs {
     /// Fewest queues to receive from, however few the workers.
     #[arg(keyword, default = 1)]
     minqueues: u16,
@@ -70,7 +70,7 @@ pub(super) fn given(number: i32) -> Option<usize> {
     usize::try_from(number).ok()
 }
 
-impl Spread {
+impl RxPlacementArgs {
     /// Which workers are to receive.
     pub(super) fn crew(&self) -> Crew {
         Crew {
@@ -88,24 +88,29 @@ impl Spread {
 
     /// The queues to receive from: `first` and `count` as the user says them.
     /// Whoever says the first wants that one.
-    pub(super) fn queues(&self, first: Option<usize>, count: Option<usize>, of: Offer) -> Queues {
+    pub(super) fn queues(
+        &self,
+        first: Option<usize>,
+        count: Option<usize>,
+        of: AvailableQueues,
+    ) -> Queues {
         let (low, high) = match (count, first, of) {
             (Some(count), ..) => (count, count),
-            (None, Some(_), Offer::All(_) | Offer::UpTo(_)) => (1, 1),
-            (None, None, Offer::All(all)) => (all, all),
-            (None, _, Offer::UpTo(most)) => (1, most),
-            (None, _, Offer::Sockets) => (1, usize::MAX),
+            (None, Some(_), AvailableQueues::All(_) | AvailableQueues::UpTo(_)) => (1, 1),
+            (None, None, AvailableQueues::All(all)) => (all, all),
+            (None, _, AvailableQueues::UpTo(most)) => (1, most),
+            (None, _, AvailableQueues::Sockets) => (1, usize::MAX),
         };
         let most = if self.maxqueues > 0 { high.min(self.maxqueues.into()) } else { high }.max(1);
         let least = low.max(self.minqueues.into()).min(most);
-        let first = if let Offer::UpTo(_) = of { first } else { first.or(Some(0)) };
-        Queues { first, least, most, sockets: matches!(of, Offer::Sockets) }
+        let first = if let AvailableQueues::UpTo(_) = of { first } else { first.or(Some(0)) };
+        Queues { first, least, most, sockets: matches!(of, AvailableQueues::Sockets) }
     }
 }
 
 /// What a device offers to receive from.
 #[derive(Clone, Copy)]
-pub(super) enum Offer {
+pub(super) enum AvailableQueues {
     /// As many queues as there are, all of which packets come to.
     All(usize),
     /// As many queues as are wanted, up to a number.
@@ -118,15 +123,20 @@ pub(super) enum Offer {
 mod tests {
     use super::*;
 
-    fn queues(text: &str, first: Option<usize>, count: Option<usize>, of: Offer) -> Queues {
-        let spread = <Spread as Args>::parse(text, &Names::default()).unwrap();
+    fn queues(
+        text: &str,
+        first: Option<usize>,
+        count: Option<usize>,
+        of: AvailableQueues,
+    ) -> Queues {
+        let spread = <RxPlacementArgs as Args>::parse(text, &Names::default()).unwrap();
         spread.queues(first, count, of)
     }
 
     #[test]
     fn queues_are_as_many_as_said_or_as_fit() {
         let all = |text, first, count| {
-            let it = queues(text, first, count, Offer::All(4));
+            let it = queues(text, first, count, AvailableQueues::All(4));
             (it.first, it.least, it.most)
         };
         assert_eq!(all("", None, None), (Some(0), 4, 4));
@@ -134,24 +144,26 @@ mod tests {
         assert_eq!(all("", Some(2), None), (Some(2), 1, 1));
         assert_eq!(all("", Some(1), Some(3)), (Some(1), 3, 3));
         let up_to = |text, first, count| {
-            let it = queues(text, first, count, Offer::UpTo(16));
+            let it = queues(text, first, count, AvailableQueues::UpTo(16));
             (it.first, it.least, it.most)
         };
         assert_eq!(up_to("", None, None), (None, 1, 16));
         assert_eq!(up_to("MINQUEUES 4, MAXQUEUES 8", None, None), (None, 4, 8));
         assert_eq!(up_to("", Some(3), None), (Some(3), 1, 1));
         assert_eq!(up_to("", None, Some(2)), (None, 2, 2));
-        assert!(queues("", None, None, Offer::Sockets).sockets);
+        assert!(queues("", None, None, AvailableQueues::Sockets).sockets);
     }
 
     #[test]
     fn crews_are_as_arguments_say() {
-        let crew = |text: &str| <Spread as Args>::parse(text, &Names::default()).unwrap().crew();
+        let crew =
+            |text: &str| <RxPlacementArgs as Args>::parse(text, &Names::default()).unwrap().crew();
         assert_eq!(crew(""), Crew::default());
         let all = crew("MAXTHREADS 2, THREADOFFSET 1, NUMA false, SCALE parallel");
         let want = Crew { most: Some(2), offset: Some(1), numa: false, parallel: true };
         assert_eq!(all, want);
-        let wrong = <Spread as Args>::parse("SCALE both", &Names::default()).err().unwrap();
+        let wrong =
+            <RxPlacementArgs as Args>::parse("SCALE both", &Names::default()).err().unwrap();
         assert_eq!(wrong[0].message(), "SCALE: `both` is not share or parallel");
     }
 }

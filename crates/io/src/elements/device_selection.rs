@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// What an element wants of its device.
 #[derive(Clone, PartialEq)]
-pub(super) struct Wish {
+pub(super) struct DeviceRequest {
     pub(super) method: Method,
     /// Whether to receive, and how.
     pub(super) receive: Option<Receive>,
@@ -49,59 +49,63 @@ pub(super) struct Receive {
 }
 
 /// An open device, and why it is not a better one.
-pub(super) struct Chosen {
-    way: Way,
+pub(super) struct SelectedDevice {
+    way: Backend,
     pub(super) ethernet: bool,
-    why_not_better: Option<String>,
+    fallback_reason: Option<String>,
     /// How many workers receive.
     workers: usize,
 }
 
 /// The device.
-enum Way {
+enum Backend {
     Xdp(Box<AfXdp>),
     Packet(Box<AfPacket>),
 }
 
 /// Opens the interface `devname`, to be started; packets received will be of `pool`.
-pub(super) fn open(devname: &str, wish: &Wish, pool: &Pool) -> Result<Chosen, ArgError> {
+pub(super) fn open(
+    devname: &str,
+    request: &DeviceRequest,
+    pool: &Pool,
+) -> Result<SelectedDevice, ArgError> {
     let failed = |error: IoError| ArgError::new(error.to_string());
     let interface = Interface::find(devname).map_err(failed)?;
     let ethernet = interface.ether.is_some();
-    if wish.receive.is_some() && !interface.up {
+    if request.receive.is_some() && !interface.up {
         return Err(ArgError::new(format!("interface ‘{devname}’ is down"))
             .click(format!("{devname}: network is down"))
             .help(format!("bring it up with `ip link set {devname} up`")));
     }
-    let why_not_better = match (wish.method, obstacle(wish, &interface)) {
+    let fallback_reason = match (request.method, obstacle(request, &interface)) {
         (Method::Xdp, Obstacle::None | Obstacle::Host(_)) => None,
-        (Method::Xdp, Obstacle::Wish(why)) => {
+        (Method::Xdp, Obstacle::Request(why)) => {
             return Err(ArgError::new(format!("METHOD AF_XDP will not do: {why}")));
         }
-        (Method::Best, Obstacle::Wish(why) | Obstacle::Host(why)) => Some(why),
+        (Method::Best, Obstacle::Request(why) | Obstacle::Host(why)) => Some(why),
         (Method::Best, Obstacle::None) => None,
         (Method::Ring | Method::Socket, _) => Some("METHOD says so".into()),
     };
-    if why_not_better.is_none() {
-        match (open_xdp(devname, wish, pool), wish.method) {
+    if fallback_reason.is_none() {
+        match (open_xdp(devname, request, pool), request.method) {
             (Ok(device), _) => {
-                let (way, workers) = (Way::Xdp(Box::new(device)), wish.workers());
-                return Ok(Chosen { way, ethernet, why_not_better: None, workers });
+                let (way, workers) = (Backend::Xdp(Box::new(device)), request.workers());
+                return Ok(SelectedDevice { way, ethernet, fallback_reason: None, workers });
             }
             // Who holds it gets all that arrives: a packet socket would wait in vain.
             (Err(error), Method::Best)
-                if wish.receive.is_none() || !matches!(error, IoError::Busy { .. }) =>
+                if request.receive.is_none() || !matches!(error, IoError::Busy { .. }) =>
             {
-                return open_packet(devname, wish, ethernet, Some(error.to_string()));
+                return open_packet(devname, request, ethernet, Some(error.to_string()));
             }
             (Err(error), _) => return Err(failed(error)),
         }
     }
-    open_packet(devname, wish, ethernet, why_not_better)
+    open_packet(devname, request, ethernet, fallback_reason)
 }
 
 /// What [`open`] would do now, as far as that can be told without opening anything.
-pub(super) struct Foreseen {
+pub(super) struct DeviceForecast {
     /// In words.
     pub(super) how: String,
     /// By AF_XDP: how many queues there are to receive from and to send to.
@@ -110,29 +114,37 @@ pub(super) struct Foreseen {
 }
 
 /// Foresees what [`open`] would do.
-pub(super) fn foresee(devname: &str, wish: &Wish) -> Foreseen {
+pub(super) fn foresee(devname: &str, request: &DeviceRequest) -> DeviceForecast {
     let interface = match Interface::find(devname) {
         Ok(interface) => interface,
         Err(error) => {
-            return Foreseen { how: error.to_string(), queues: Some((1, 1)), numa_node: None };
+            return DeviceForecast {
+                how: error.to_string(),
+                queues: Some((1, 1)),
+                numa_node: None,
+            };
         }
     };
-    let obstacle = obstacle(wish, &interface);
-    let socket = match (wish.method, &obstacle) {
+    let obstacle = obstacle(request, &interface);
+    let socket = match (request.method, &obstacle) {
         (Method::Ring | Method::Socket, _) => true,
-        (Method::Best, Obstacle::Wish(_) | Obstacle::Host(_)) => true,
+        (Method::Best, Obstacle::Request(_) | Obstacle::Host(_)) => true,
         (Method::Best | Method::Xdp, _) => false,
     };
     let queues = (!socket).then(|| interface.queues());
-    Foreseen { how: in_words(devname, wish, obstacle), queues, numa_node: interface.numa_node() }
+    DeviceForecast {
+        how: in_words(devname, request, obstacle),
+        queues,
+        numa_node: interface.numa_node(),
+    }
 }
 
-fn in_words(devname: &str, wish: &Wish, obstacle: Obstacle) -> String {
+fn in_words(devname: &str, request: &DeviceRequest, obstacle: Obstacle) -> String {
     let socket = |why: &str| format!("{devname} by packet socket; not AF_XDP: {why}");
-    match (wish.method, obstacle) {
+    match (request.method, obstacle) {
         (Method::Ring | Method::Socket, _) => socket("METHOD says so"),
-        (Method::Xdp, Obstacle::Wish(why)) => format!("METHOD AF_XDP will not do: {why}"),
-        (Method::Best, Obstacle::Wish(why) | Obstacle::Host(why)) => socket(&why),
+        (Method::Xdp, Obstacle::Request(why)) => format!("METHOD AF_XDP will not do: {why}"),
+        (Method::Best, Obstacle::Request(why) | Obstacle::Host(why)) => socket(&why),
         (Method::Xdp, _) => format!("{devname} by AF_XDP, as METHOD says"),
         (Method::Best, Obstacle::None) => {
             format!("{devname} by AF_XDP where its driver supports it, else by packet socket")
@@ -146,15 +158,15 @@ enum Obstacle {
     /// The host needs the interface, and the user has not said that it does not.
     Host(String),
     /// What the user wants cannot be had with it.
-    Wish(String),
+    Request(String),
 }
 
-fn obstacle(wish: &Wish, interface: &Interface) -> Obstacle {
-    let receive = wish.receive.as_ref();
+fn obstacle(request: &DeviceRequest, interface: &Interface) -> Obstacle {
+    let receive = request.receive.as_ref();
     let (sniffer, outbound) = receive.map_or((None, false), |it| (it.sniffer, it.outbound));
     match (sniffer, interface.needed_by_host()) {
-        _ if outbound => Obstacle::Wish("it does not see what the host sends (OUTBOUND)".into()),
-        (Some(true), _) => Obstacle::Wish("it keeps packets from the host (SNIFFER)".into()),
+        _ if outbound => Obstacle::Request("it does not see what the host sends (OUTBOUND)".into()),
+        (Some(true), _) => Obstacle::Request("it keeps packets from the host (SNIFFER)".into()),
         // Who chooses packets for the host has thought of it.
         (None, Some(why)) if receive.is_none_or(|it| it.for_host.is_none()) => {
             Obstacle::Host(format!("the host needs {}, {why}", interface.name))
@@ -163,16 +175,16 @@ fn obstacle(wish: &Wish, interface: &Interface) -> Obstacle {
     }
 }
 
-fn open_xdp(devname: &str, wish: &Wish, pool: &Pool) -> Result<AfXdp, IoError> {
+fn open_xdp(devname: &str, request: &DeviceRequest, pool: &Pool) -> Result<AfXdp, IoError> {
     let options = af_xdp::Options {
-        receive: wish.receive.as_ref().map(|it| it.queues),
-        host_filter: wish.receive.as_ref().and_then(|it| it.for_host.clone()),
-        busy_poll: wish.receive.as_ref().map_or(0, |it| it.busy_poll),
-        transmit: wish.transmit,
-        promiscuous: wish.receive.as_ref().is_some_and(|it| it.promiscuous),
-        timestamps: wish.receive.as_ref().is_some_and(|it| it.timestamps),
+        receive: request.receive.as_ref().map(|it| it.queues),
+        host_filter: request.receive.as_ref().and_then(|it| it.for_host.clone()),
+        busy_poll: request.receive.as_ref().map_or(0, |it| it.busy_poll),
+        transmit: request.transmit,
+        promiscuous: request.receive.as_ref().is_some_and(|it| it.promiscuous),
+        timestamps: request.receive.as_ref().is_some_and(|it| it.timestamps),
         // A packet socket does better than a program behind the driver.
-        generic: wish.method == Method::Xdp,
+        generic: request.method == Method::Xdp,
         device: 0,
     };
     AfXdp::prepare(devname, pool, options)
@@ -180,24 +192,24 @@ fn open_xdp(devname: &str, wish: &Wish, pool: &Pool) -> Result<AfXdp, IoError> {
 
 fn open_packet(
     devname: &str,
-    wish: &Wish,
+    request: &DeviceRequest,
     ethernet: bool,
-    why_not_better: Option<String>,
-) -> Result<Chosen, ArgError> {
-    let receive = wish.receive.as_ref();
+    fallback_reason: Option<String>,
+) -> Result<SelectedDevice, ArgError> {
+    let receive = request.receive.as_ref();
     if receive.is_some_and(|it| it.exactly) {
-        let why = why_not_better.unwrap_or_default();
+        let why = fallback_reason.unwrap_or_default();
         return Err(ArgError::new(format!("QUEUE takes AF_XDP, and that will not do: {why}")));
     }
     if receive.is_some_and(|it| it.for_host.is_some()) {
-        let why = why_not_better.unwrap_or_default();
+        let why = fallback_reason.unwrap_or_default();
         let what = "HOST_IP and HOST_FRAMES take AF_XDP";
         return Err(ArgError::new(format!("{what}, and that will not do: {why}"))
             .help("a packet socket leaves all packets to the host, unless SNIFFER is false"));
     }
     let group = receive.and_then(|it| it.group.as_ref());
     let options = af_packet::Options {
-        method: match (receive, wish.method) {
+        method: match (receive, request.method) {
             (None, _) => af_packet::Method::SendOnly,
             (_, Method::Socket) => af_packet::Method::Socket,
             _ => af_packet::Method::Ring,
@@ -205,19 +217,19 @@ fn open_packet(
         promiscuous: receive.is_some_and(|it| it.promiscuous),
         outbound: receive.is_some_and(|it| it.outbound),
         exclusive: receive.is_some_and(|it| it.leads && it.sniffer == Some(false)),
-        bypass_qdisc: wish.bypass_qdisc,
+        bypass_qdisc: request.bypass_qdisc,
         fanout: group.map(|it| Fanout { group: it.0.clone(), mode: FanoutMode::Hash }),
         ..af_packet::Options::default()
     };
     let device =
         AfPacket::prepare(devname, options).map_err(|error| ArgError::new(error.to_string()))?;
-    let (way, workers) = (Way::Packet(Box::new(device)), wish.workers());
-    Ok(Chosen { way, ethernet, why_not_better, workers })
+    let (way, workers) = (Backend::Packet(Box::new(device)), request.workers());
+    Ok(SelectedDevice { way, ethernet, fallback_reason, workers })
 }
 
-impl Wish {
+impl DeviceRequest {
     /// The same but for which sockets it shares packets with: those that are open share them.
-    pub(super) fn without_group(mut self) -> Wish {
+    pub(super) fn without_group(mut self) -> DeviceRequest {
         self.receive.iter_mut().for_each(|receive| receive.group = None);
         self
     }
@@ -228,48 +240,48 @@ impl Wish {
     }
 }
 
-impl Chosen {
+impl SelectedDevice {
     /// Takes packets, from others if need be, from now on.
     pub(super) fn start(&mut self) -> Result<(), ArgError> {
         let started = match &mut self.way {
-            Way::Xdp(device) => device.start(),
-            Way::Packet(device) => device.start(),
+            Backend::Xdp(device) => device.start(),
+            Backend::Packet(device) => device.start(),
         };
         started.map_err(|error| ArgError::new(error.to_string()))
     }
 
     /// Says whether others may claim its queues, which start when it has ended.
     pub(super) fn leave(&mut self, leaving: bool) {
-        if let Way::Xdp(device) = &mut self.way {
+        if let Backend::Xdp(device) = &mut self.way {
             device.set_retiring(leaving);
         }
     }
 
     fn device(&self) -> &dyn Device {
         match &self.way {
-            Way::Xdp(device) => &**device,
-            Way::Packet(device) => &**device,
+            Backend::Xdp(device) => &**device,
+            Backend::Packet(device) => &**device,
         }
     }
 
     fn device_mut(&mut self) -> &mut dyn Device {
         match &mut self.way {
-            Way::Xdp(device) => &mut **device,
-            Way::Packet(device) => &mut **device,
+            Backend::Xdp(device) => &mut **device,
+            Backend::Packet(device) => &mut **device,
         }
     }
 
     /// Hands up to `max` received packets to `to` without a look at them, where both are by AF_XDP,
     /// and says how many; those that take more wait for [`Device::receive`].
-    pub(super) fn pass(&mut self, to: &mut Chosen, max: usize) -> usize {
+    pub(super) fn pass(&mut self, to: &mut SelectedDevice, max: usize) -> usize {
         match (&mut self.way, &mut to.way) {
-            (Way::Xdp(from), Way::Xdp(to)) => from.forward(to, max),
+            (Backend::Xdp(from), Backend::Xdp(to)) => from.forward(to, max),
             _ => 0,
         }
     }
 }
 
-impl Device for Chosen {
+impl Device for SelectedDevice {
     fn receive(&mut self, pool: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
         self.device_mut().receive(pool, batch, max)
     }
@@ -307,7 +319,7 @@ impl Device for Chosen {
         if self.workers > 1 {
             text += &format!("; {} workers receive", self.workers);
         }
-        match &self.why_not_better {
+        match &self.fallback_reason {
             None => text,
             Some(why) => format!("{text}; not AF_XDP: {why}"),
         }

@@ -1,7 +1,7 @@
 //! What elements that talk by sockets have in common.
 
-use super::opened::Opened;
-use super::sending::Waiting;
+use super::device_slot::DeviceSlot;
+use super::tx_queue::TxQueue;
 use crate::device::Device;
 use crate::socket::{Link, Plan, words};
 use castanet_engine::prelude::*;
@@ -11,7 +11,7 @@ const WAITING: usize = 1024;
 
 /// Where packets that were received go, and why packets to be sent end.
 #[derive(Fate)]
-pub enum Talk {
+pub enum SocketExit {
     /// Packets that were received.
     Packet,
     /// Packets to be sent, while nobody is there to receive them.
@@ -28,13 +28,13 @@ pub enum Talk {
 /// The socket, and what waits for it.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Talking {
-    link: Opened<Link>,
-    waiting: Waiting,
+pub struct SocketState {
+    link: DeviceSlot<Link>,
+    waiting: TxQueue,
 }
 
 #[handlers]
-impl Talking {
+impl SocketState {
     /// Packets received since the last reset.
     #[read]
     fn packets(&self) -> u64 {
@@ -83,7 +83,7 @@ impl Talking {
 }
 
 /// How a socket is talked by.
-pub(super) struct Talker {
+pub(super) struct SocketCore {
     /// The element, as messages show it.
     pub(super) label: String,
     /// Its name.
@@ -95,12 +95,12 @@ pub(super) struct Talker {
     pub(super) fit: fn(&mut Packet) -> bool,
 }
 
-/// Makes an element of a type around a [`Talker`].
-macro_rules! talks {
+/// Makes an element of a type around a [`SocketCore`].
+macro_rules! impl_socket_element {
     ($element:ident) => {
         impl Source for $element {
-            type Local = crate::elements::talking::Talking;
-            type Fate = crate::elements::talking::Talk;
+            type Local = crate::elements::socket_element::SocketState;
+            type Fate = crate::elements::socket_element::SocketExit;
 
             fn continues(&self, _: &$element) -> bool {
                 false // it opens what its arguments name
@@ -121,8 +121,8 @@ macro_rules! talks {
 
         impl PerBatch for $element {
             type On = on::Any;
-            type Local = crate::elements::talking::Talking;
-            type Fate = crate::elements::talking::Talk;
+            type Local = crate::elements::socket_element::SocketState;
+            type Fate = crate::elements::socket_element::SocketExit;
             const SHARED: bool = true;
 
             fn batch(&self, local: &mut Self::Local, _: usize, batch: Batch, cx: &mut Cx) {
@@ -139,10 +139,10 @@ macro_rules! talks {
         }
     };
 }
-pub(super) use talks;
+pub(super) use impl_socket_element;
 
-impl Talker {
-    pub(super) fn open(&self, local: &mut Talking, cx: &mut Cx) -> Result<(), ArgError> {
+impl SocketCore {
+    pub(super) fn open(&self, local: &mut SocketState, cx: &mut Cx) -> Result<(), ArgError> {
         let link = Link::open(self.plan.clone())
             .map_err(|(step, why)| ArgError::new(format!("{step}: {}", words(why))))?;
         local.link.set(link);
@@ -151,7 +151,7 @@ impl Talker {
     }
 
     /// Emits what was received, as far as it may go on.
-    pub(super) fn receive(&self, local: &mut Talking, n: usize, cx: &mut Cx) -> Asked {
+    pub(super) fn receive(&self, local: &mut SocketState, n: usize, cx: &mut Cx) -> Asked {
         let Some(link) = local.link.get_mut() else { return Asked::Done };
         let mut batch = Batch::new();
         if let Err(error) = link.receive(cx.pool(), &mut batch, n) {
@@ -168,23 +168,24 @@ impl Talker {
         self.tell(local, cx);
         cx.received(batch.len());
         for mut packet in batch.drain() {
-            let fate = if (self.fit)(&mut packet) { Talk::Packet } else { Talk::Refused };
+            let fate =
+                if (self.fit)(&mut packet) { SocketExit::Packet } else { SocketExit::Refused };
             cx.emit(fate, packet);
         }
         next
     }
 
     /// Sends packets, and waits for a socket that is slow.
-    pub(super) fn send(&self, local: &mut Talking, mut batch: Batch, cx: &mut Cx) {
+    pub(super) fn send(&self, local: &mut SocketState, mut batch: Batch, cx: &mut Cx) {
         let Some(link) = local.link.get_mut().filter(|link| link.has_peer()) else {
-            cx.emit_batch(Talk::NoPeer, local.waiting.take());
-            cx.emit_batch(Talk::NoPeer, batch);
+            cx.emit_batch(SocketExit::NoPeer, local.waiting.take());
+            cx.emit_batch(SocketExit::NoPeer, batch);
             return;
         };
         let outcome = local.waiting.send(link, &mut batch, WAITING, true, cx);
         cx.consumed(outcome.sent);
-        cx.dropped(Talk::Refused, outcome.refused);
-        cx.emit_batch(Talk::Full, batch);
+        cx.dropped(SocketExit::Refused, outcome.refused);
+        cx.emit_batch(SocketExit::Full, batch);
         if let Some(error) = outcome.error {
             cx.chatter(&format!("{}: {error}", self.label));
         }
@@ -192,7 +193,7 @@ impl Talker {
     }
 
     /// Says what there is to say about connections.
-    fn tell(&self, local: &mut Talking, cx: &mut Cx) {
+    fn tell(&self, local: &mut SocketState, cx: &mut Cx) {
         let Some(link) = local.link.get_mut() else { return };
         for line in link.news() {
             if self.verbose {
@@ -201,13 +202,13 @@ impl Talker {
         }
     }
 
-    pub(super) fn close(&self, local: &mut Talking, cx: &mut Cx) {
-        cx.emit_batch(Talk::Full, local.waiting.take());
+    pub(super) fn close(&self, local: &mut SocketState, cx: &mut Cx) {
+        cx.emit_batch(SocketExit::Full, local.waiting.take());
         local.link.close();
     }
 }
 
-impl Talking {
+impl SocketState {
     /// How many packets wait to be sent.
     pub(super) fn held(&self) -> usize {
         self.waiting.len()
@@ -215,14 +216,14 @@ impl Talking {
 }
 
 /// The arguments of a place that may be said in several ways, one by one.
-pub(super) struct Places<'a> {
+pub(super) struct EndpointArgs<'a> {
     texts: std::slice::Iter<'a, String>,
     names: &'a Names,
 }
 
-impl<'a> Places<'a> {
-    pub(super) fn new(texts: &'a [String], names: &'a Names) -> Places<'a> {
-        Places { texts: texts.iter(), names }
+impl<'a> EndpointArgs<'a> {
+    pub(super) fn new(texts: &'a [String], names: &'a Names) -> EndpointArgs<'a> {
+        EndpointArgs { texts: texts.iter(), names }
     }
 
     /// The next one, which must be there.

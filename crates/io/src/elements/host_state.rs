@@ -1,8 +1,8 @@
 //! What elements that talk to the host's own stack have in common.
 
+use super::device_slot::DeviceSlot;
 use super::ip_mark;
-use super::opened::Opened;
-use super::sending::Waiting;
+use super::tx_queue::TxQueue;
 use crate::device::Device;
 use crate::interface::Ipv4Net;
 use crate::tap::{HostSide, Tap, TunTapMode};
@@ -13,7 +13,7 @@ const WAITING: usize = 1024;
 
 /// Where packets from the host go, and why packets to it end.
 #[derive(Fate)]
-pub enum FromTheHost {
+pub enum HostExit {
     /// Packets that the host sends; IP packets with their header marked.
     Packet,
     /// From TUN devices, packets that are not IP.
@@ -30,14 +30,14 @@ pub enum FromTheHost {
 /// The open device, and what waits for it.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Neighbour {
-    device: Opened<Tap>,
+pub struct HostState {
+    device: DeviceSlot<Tap>,
     kind: Option<TunTapMode>,
-    waiting: Waiting,
+    waiting: TxQueue,
 }
 
 #[handlers]
-impl Neighbour {
+impl HostState {
     /// The device's name.
     #[read]
     fn dev_name(&self) -> String {
@@ -91,7 +91,7 @@ pub(super) fn host_side(
     Ok(HostSide { ipv4, gateway, ether, mtu: mtu.map(|mtu| mtu as usize) })
 }
 
-impl Neighbour {
+impl HostState {
     /// Opens the device, and sets up the host's side of one that was not there before, if it is
     /// said how.
     pub(super) fn open(
@@ -130,13 +130,13 @@ impl Neighbour {
         cx.received(batch.len());
         for mut packet in batch.drain() {
             let exit = match self.kind {
-                Some(TunTapMode::Tun) if !ip_mark::mark_at(&mut packet, 0) => FromTheHost::NotIp,
+                Some(TunTapMode::Tun) if !ip_mark::mark_at(&mut packet, 0) => HostExit::NotIp,
                 Some(TunTapMode::Tap) => {
                     packet.set_mac_header(0);
                     ip_mark::mark_in_ethernet(&mut packet);
-                    FromTheHost::Packet
+                    HostExit::Packet
                 }
-                _ => FromTheHost::Packet,
+                _ => HostExit::Packet,
             };
             if let Some(ip) = packet.ipv4_header() {
                 let dst = ip.dst();

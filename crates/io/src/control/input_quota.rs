@@ -5,19 +5,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The bytes of all commands, those that are not all there yet included.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 /// Those of them whose commands wait for the control thread's answer.
-static AT_WORK: AtomicUsize = AtomicUsize::new(0);
+static IN_PROGRESS: AtomicUsize = AtomicUsize::new(0);
 
 /// The bytes of one client's input, or of one command; they count until this is dropped.
 #[derive(Default)]
-pub(crate) struct Share {
+pub(crate) struct InputShare {
     bytes: usize,
-    is_at_work: bool,
+    is_in_progress: bool,
 }
 
-impl Share {
+impl InputShare {
     /// The bytes of a command that the control thread is to answer.
-    pub(super) fn at_work(bytes: usize) -> Share {
-        let mut share = Share { bytes: 0, is_at_work: true };
+    pub(super) fn in_progress(bytes: usize) -> InputShare {
+        let mut share = InputShare { bytes: 0, is_in_progress: true };
         share.set(bytes);
         share
     }
@@ -28,13 +28,13 @@ impl Share {
         // Wrapping, so that less is a sum too.
         let more = bytes.wrapping_sub(before);
         BYTES.fetch_add(more, Ordering::Relaxed);
-        if self.is_at_work {
-            AT_WORK.fetch_add(more, Ordering::Relaxed);
+        if self.is_in_progress {
+            IN_PROGRESS.fetch_add(more, Ordering::Relaxed);
         }
     }
 }
 
-impl Drop for Share {
+impl Drop for InputShare {
     fn drop(&mut self) {
         self.set(0);
     }
@@ -42,20 +42,20 @@ impl Drop for Share {
 
 /// Whether there is room for more.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) enum Room {
-    Enough,
+pub(super) enum Quota {
+    Available,
     /// There will be, once commands that wait for the control thread are answered.
-    Later,
+    Pending,
     /// There is none before a client says the rest of a command, or goes.
-    None,
+    Exhausted,
 }
 
 /// Whether there is room for more where all commands together may have `most` bytes.
-pub(super) fn room(most: usize) -> Room {
-    let (bytes, at_work) = (BYTES.load(Ordering::Relaxed), AT_WORK.load(Ordering::Relaxed));
+pub(super) fn quota(most: usize) -> Quota {
+    let (bytes, in_progress) = (BYTES.load(Ordering::Relaxed), IN_PROGRESS.load(Ordering::Relaxed));
     match bytes {
-        _ if bytes <= most => Room::Enough,
-        _ if bytes.saturating_sub(at_work) <= most => Room::Later,
-        _ => Room::None,
+        _ if bytes <= most => Quota::Available,
+        _ if bytes.saturating_sub(in_progress) <= most => Quota::Pending,
+        _ => Quota::Exhausted,
     }
 }

@@ -13,14 +13,14 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Packets that a device has no room for yet.
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct TxQueue {
     packets: Batch,
     /// Whether a worker waited in vain, and nothing has gone since.
-    stuck: bool,
+    stalled: bool,
 }
 
 /// What became of packets given to a device.
-pub(super) struct Outcome {
+pub(super) struct TxResult {
     /// How many it took.
     pub(super) sent: usize,
     /// How many it will never take.
@@ -29,7 +29,7 @@ pub(super) struct Outcome {
     pub(super) error: Option<std::io::Error>,
 }
 
-impl Waiting {
+impl TxQueue {
     /// Sends `batch` after what waits already; up to `limit` packets wait on, and the rest, which
     /// found no place to wait, is left in `batch`. With `blocking` the worker waits until there are
     /// no more, but not again and again for a device that takes nothing.
@@ -40,31 +40,31 @@ impl Waiting {
         limit: usize,
         blocking: bool,
         cx: &mut Cx,
-    ) -> Outcome {
-        let outcome = self.hand_over(device, batch, limit, blocking.then_some(PATIENCE));
+    ) -> TxResult {
+        let outcome = self.transmit_all(device, batch, limit, blocking.then_some(PATIENCE));
         if outcome.error.is_none() {
-            self.try_again(device, cx);
+            self.schedule_retry(device, cx);
         }
         outcome
     }
 
     /// Sees to it that what waits, here or in the device, is tried again.
-    pub(super) fn try_again(&self, device: &dyn Device, cx: &mut Cx) {
+    pub(super) fn schedule_retry(&self, device: &dyn Device, cx: &mut Cx) {
         if !self.packets.is_empty() || device.unsent() {
             let retry = cx.now() + RETRY;
             cx.wake_at(retry);
         }
     }
 
-    /// As [`Waiting::send`], without a timer to try again what waits; with `patience` the worker
+    /// As [`TxQueue::send`], without a timer to try again what waits; with `patience` the worker
     /// waits so long for a device that takes nothing.
-    fn hand_over(
+    fn transmit_all(
         &mut self,
         device: &mut dyn Device,
         batch: &mut Batch,
         limit: usize,
         patience: Option<Duration>,
-    ) -> Outcome {
+    ) -> TxResult {
         if !self.packets.is_empty() {
             self.packets.append(batch);
             std::mem::swap(&mut self.packets, batch);
@@ -77,18 +77,18 @@ impl Waiting {
                 Ok(0) => {}
                 Ok(went) => {
                     sent += went;
-                    self.stuck = false;
+                    self.stalled = false;
                     since = None;
                 }
                 Err(why) => error = Some(why),
             }
             error = error.or(device.flush().err());
             let Some(patience) = patience.filter(|_| error.is_none()) else { break };
-            if self.stuck || batch.len() <= limit {
+            if self.stalled || batch.len() <= limit {
                 break;
             }
             if since.get_or_insert_with(Instant::now).elapsed() > patience {
-                self.stuck = true;
+                self.stalled = true;
                 break;
             }
             std::thread::yield_now();
@@ -98,7 +98,7 @@ impl Waiting {
             let surplus = batch.split_off(limit);
             self.packets = std::mem::replace(batch, surplus);
         }
-        Outcome { sent, refused, error }
+        TxResult { sent, refused, error }
     }
 
     /// How many wait.
@@ -164,51 +164,51 @@ mod tests {
     #[test]
     fn waits_for_a_slow_device_but_only_once_for_one_that_takes_nothing() {
         let pool = Pool::new(PoolConfig { frames: 64, ..PoolConfig::default() }).unwrap();
-        let mut waiting = Waiting::default();
+        let mut waiting = TxQueue::default();
         let day = Some(Duration::from_secs(86400));
         // 20 packets, each asked for five times; two may wait on.
         let mut slow = Slow { every: Some(5), asked: 0, until_error: usize::MAX };
         let mut batch = packets(&pool, 20);
-        let done = waiting.hand_over(&mut slow, &mut batch, 2, day);
+        let done = waiting.transmit_all(&mut slow, &mut batch, 2, day);
         assert_eq!((done.sent, done.refused, batch.len(), waiting.len()), (18, 0, 0, 2));
         assert_eq!(slow.asked, 90);
         // Who does not wait asks once.
         let mut batch = packets(&pool, 3);
-        let done = waiting.hand_over(&mut slow, &mut batch, 2, None);
+        let done = waiting.transmit_all(&mut slow, &mut batch, 2, None);
         assert_eq!((done.sent, batch.len(), waiting.len(), slow.asked), (0, 3, 2, 91));
         // Nothing goes: patience ends, and is not spent again.
         let mut dead = Slow { every: None, asked: 0, until_error: usize::MAX };
         let short = Some(Duration::from_millis(1));
         let mut batch = packets(&pool, 4);
-        let done = waiting.hand_over(&mut dead, &mut batch, 2, short);
+        let done = waiting.transmit_all(&mut dead, &mut batch, 2, short);
         assert_eq!((done.sent, batch.len(), waiting.len()), (0, 4, 2));
         let asked = dead.asked;
         assert!(asked > 1);
         let mut batch = packets(&pool, 4);
-        let done = waiting.hand_over(&mut dead, &mut batch, 2, day);
+        let done = waiting.transmit_all(&mut dead, &mut batch, 2, day);
         assert_eq!((done.sent, batch.len(), dead.asked), (0, 4, asked + 1));
         // Something goes again: so does patience.
         let mut batch = packets(&pool, 0);
-        let done = waiting.hand_over(&mut slow, &mut batch, 0, day);
+        let done = waiting.transmit_all(&mut slow, &mut batch, 0, day);
         assert_eq!((done.sent, waiting.len()), (0, 0));
         assert_eq!(batch.len(), 2);
         slow.asked = 4;
         let mut batch = packets(&pool, 9);
-        let done = waiting.hand_over(&mut slow, &mut batch, 0, day);
+        let done = waiting.transmit_all(&mut slow, &mut batch, 0, day);
         assert_eq!((done.sent, batch.len(), waiting.len()), (9, 0, 0));
     }
 
     #[test]
     fn what_went_before_an_error_is_counted_and_no_more_than_the_limit_waits() {
         let pool = Pool::new(PoolConfig { frames: 64, ..PoolConfig::default() }).unwrap();
-        let mut waiting = Waiting::default();
+        let mut waiting = TxQueue::default();
         let mut down = Slow { every: Some(1), asked: 0, until_error: 3 };
         let mut batch = packets(&pool, 20);
-        let done = waiting.hand_over(&mut down, &mut batch, 5, Some(Duration::from_secs(86400)));
+        let done = waiting.transmit_all(&mut down, &mut batch, 5, Some(Duration::from_secs(86400)));
         assert_eq!((done.sent, done.refused, waiting.len(), batch.len()), (3, 0, 5, 12));
         assert!(done.error.is_some());
         let mut batch = packets(&pool, 2);
-        let done = waiting.hand_over(&mut down, &mut batch, 5, None);
+        let done = waiting.transmit_all(&mut down, &mut batch, 5, None);
         assert_eq!((done.sent, done.refused, waiting.len(), batch.len()), (0, 0, 5, 2));
         assert!(done.error.is_some());
     }

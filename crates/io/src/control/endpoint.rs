@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Where to listen.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum Endpoint {
     /// A TCP port, or with `or_next` one of those after it, for this machine
     /// alone or for any.
     Tcp { port: u16, or_next: bool, local: bool },
@@ -18,37 +18,37 @@ pub(crate) enum Place {
 }
 
 /// What `struct sockaddr_un` has room for.
-pub(crate) const LONGEST_PATH: usize = 108;
+pub(crate) const MAX_PATH: usize = 108;
 
-impl Place {
+impl Endpoint {
     /// What TYPE and the argument after it say; a port for this machine alone
     /// if `local`. Whether it may be a connection that is there already.
-    pub(crate) fn of(
+    pub(crate) fn parse(
         kind: &str,
         place: Option<&str>,
         local: bool,
-        may_be_given: bool,
-    ) -> Result<Place, ArgError> {
+        allow_descriptor: bool,
+    ) -> Result<Endpoint, ArgError> {
         let needed =
             |name| place.ok_or_else(|| ArgError::new("required argument missing").at(name));
         match kind.to_ascii_uppercase().as_str() {
             "TCP" => tcp(needed("PORT")?, local),
             "UNIX" => {
                 let file = needed("FILENAME")?;
-                if file.len() >= LONGEST_PATH {
-                    let most = LONGEST_PATH - 1;
+                if file.len() >= MAX_PATH {
+                    let most = MAX_PATH - 1;
                     return Err(ArgError::new("filename too long")
                         .help(format!("a socket's may have {most} bytes")));
                 }
-                Ok(Place::Unix(PathBuf::from(file)))
+                Ok(Endpoint::Unix(PathBuf::from(file)))
             }
-            "SOCKET" if may_be_given => {
+            "SOCKET" if allow_descriptor => {
                 let number = needed("FD")?.parse().ok().filter(|&fd: &RawFd| fd >= 0);
                 let wrong = || ArgError::new("invalid number").at("FD").help("a descriptor's");
-                number.map(Place::Socket).ok_or_else(wrong)
+                number.map(Endpoint::Socket).ok_or_else(wrong)
             }
             _ => {
-                let known = if may_be_given { "TCP, UNIX or SOCKET" } else { "TCP or UNIX" };
+                let known = if allow_descriptor { "TCP, UNIX or SOCKET" } else { "TCP or UNIX" };
                 Err(ArgError::new(format!("unknown socket type '{kind}'"))
                     .help(format!("TYPE is {known}")))
             }
@@ -56,40 +56,40 @@ impl Place {
     }
 }
 
-impl Place {
+impl Endpoint {
     /// What would be right where something is at this place already.
     pub(crate) fn taken(&self) -> String {
         match self {
-            Place::Tcp { port, or_next: false, .. } => {
+            Endpoint::Tcp { port, or_next: false, .. } => {
                 format!("another program listens there; `{port}+` is the next free port")
             }
-            Place::Tcp { port, .. } => {
+            Endpoint::Tcp { port, .. } => {
                 format!("other programs listen there and at the ports after {port}")
             }
-            Place::Unix(path) if crate::socket::is_socket(path) => {
+            Endpoint::Unix(path) if crate::socket::is_socket(path) => {
                 "another program listens there".to_owned()
             }
-            Place::Unix(_) => {
+            Endpoint::Unix(_) => {
                 "a file that is no socket has this name; remove it, or name another".to_owned()
             }
-            Place::Socket(_) => "another element has this descriptor".to_owned(),
+            Endpoint::Socket(_) => "another element has this descriptor".to_owned(),
         }
     }
 }
 
-fn tcp(text: &str, local: bool) -> Result<Place, ArgError> {
+fn tcp(text: &str, local: bool) -> Result<Endpoint, ArgError> {
     let (number, or_next) = text.strip_suffix('+').map_or((text, false), |number| (number, true));
     let port = number.parse().ok().filter(|&port: &u16| port > 0);
     let wrong = || ArgError::new("PORT requires TCP port").help("a number from 1 to 65535");
-    Ok(Place::Tcp { port: port.ok_or_else(wrong)?, or_next, local })
+    Ok(Endpoint::Tcp { port: port.ok_or_else(wrong)?, or_next, local })
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Tcp { port, .. } => write!(f, "TCP port {port}"),
-            Place::Unix(path) => write!(f, "{}", path.display()),
-            Place::Socket(fd) => write!(f, "descriptor {fd}"),
+            Endpoint::Tcp { port, .. } => write!(f, "TCP port {port}"),
+            Endpoint::Unix(path) => write!(f, "{}", path.display()),
+            Endpoint::Socket(fd) => write!(f, "descriptor {fd}"),
         }
     }
 }
