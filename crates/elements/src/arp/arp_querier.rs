@@ -1,23 +1,24 @@
-//! `ARPQuerier`: where on the link an IPv4 packet goes.
+//! `ARPQuerier`: encapsulates IPv4 packets in Ethernet frames to addresses found by ARP.
 
-use super::neighbours::Neighbours;
-use super::settings::Settings;
-use super::station::Station;
+use super::args::ARPQuerierArgs;
+use super::neighbour_state::NeighbourState;
+use super::resolver::ArpResolver;
 use castanet_engine::prelude::*;
 
 /// Encapsulates IPv4 packets in Ethernet frames to addresses found by ARP.
 ///
-/// Packets on input 0 go where their destination annotation says. Where its
-/// Ethernet address is not known they wait, and queries are sent for it, ten a
-/// second at most; ARP replies on input 1 release them. Queries leave by
-/// output 1 if it is connected. An address without news for POLL_TIMEOUT is
-/// asked for again while it is still used. Broadcasts and multicasts need no
-/// query (RFC 1112, 6.4). Of packets that wait for one address no more than
-/// ENTRY_PACKET_CAPACITY are kept, and all of them go after PACKET_TIMEOUT, or
-/// when they are the oldest of more than CAPACITY.
+/// Input 0 takes IPv4 packets; the destination annotation of a packet is its
+/// next hop. While the Ethernet address of the next hop is unknown, the
+/// element queues the packet and sends ARP queries, at most ten per second and
+/// address. ARP replies on input 1 release the queued packets. Queries leave
+/// by output 1 if it is connected, else by output 0. If no reply has confirmed
+/// an address for POLL_TIMEOUT, the next packet to it triggers a new query.
+/// Broadcasts and multicasts need no query (RFC 1112, 6.4). For one address at
+/// most ENTRY_PACKET_CAPACITY packets are queued. Queued packets are dropped
+/// after PACKET_TIMEOUT, or when they are the oldest of more than CAPACITY.
 ///
-/// With TABLE it shares addresses and waiting packets with other queriers, and
-/// the one that hears a reply sends what waited for it.
+/// With TABLE the element shares addresses and queued packets with other
+/// queriers; the querier that receives a reply sends the packets queued for it.
 ///
 /// ```click
 /// in -> a :: ARPQuerier(1.0.0.1, 0:0:0:0:0:1, ENTRY_PACKET_CAPACITY 2) -> out;
@@ -74,7 +75,7 @@ use castanet_engine::prelude::*;
 /// = a.length 0
 /// = a.drops.unanswered 1
 /// ```
-/// The query about an address that is getting old leaves before the packet for it:
+/// The query that polls a stale address leaves before the packet to that address:
 /// ```click
 /// in -> a :: ARPQuerier(1.0.0.1, 0:0:0:0:0:1) -> out;  a[1] -> out;  Idle -> [1] a
 /// ! a.insert 1.0.0.2 0:0:0:0:0:2
@@ -84,116 +85,116 @@ use castanet_engine::prelude::*;
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 9.0.0.9 > 1.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "arp", args = Settings, ports = "2/1-2", processing = "h/h", gives = "ether", methods)]
+#[element(room = "arp", args = ARPQuerierArgs, ports = "2/1-2", processing = "h/h", gives = "ether", methods)]
 pub struct ARPQuerier {
-    station: Station,
+    resolver: ArpResolver,
 }
 
-/// Where packets go.
+/// Exits.
 #[derive(Fate)]
-pub enum Exit {
-    /// Frames: the packets, and queries where those have no output of their own.
+pub enum ARPQuerierExit {
+    /// Ethernet frames with the packets, and queries if output 1 is not connected.
     Frame,
-    /// Queries.
+    /// ARP queries.
     #[optional]
     Query,
-    /// Packets whose neighbour did not answer, or that found no room to wait.
+    /// Packets whose next hop did not answer in time, or for which the queue was full.
     #[drop]
     Unanswered,
     /// Packets without a destination annotation.
     #[drop]
     NoDestination,
-    /// Packets on input 1 that are no ARP replies.
+    /// Packets on input 1 that are not ARP replies.
     #[drop]
     NoReply,
-    /// Packets while `ipaddr` is 0.0.0.0.
+    /// Packets that arrive while `ipaddr` is 0.0.0.0.
     #[drop]
     Unconfigured,
 }
 
 impl Build for ARPQuerier {
-    type Args = Settings;
-    fn build(settings: Settings, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(ARPQuerier { station: settings.station(setup)? })
+    type Args = ARPQuerierArgs;
+    fn build(args: ARPQuerierArgs, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(ARPQuerier { resolver: args.resolver(setup)? })
     }
 }
 
 #[handlers]
 impl ARPQuerier {
-    /// This host's address.
+    /// IPv4 address of this host.
     #[read]
     fn ipaddr(&self) -> Ipv4Addr {
-        self.station.ip
+        self.resolver.ip
     }
 
-    /// Gives this host another address.
+    /// Sets the IPv4 address of this host.
     #[write(ipaddr)]
     fn set_ipaddr(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let ip = Ipv4Addr::from_arg(text, names)?;
-        Ok(ARPQuerier { station: Station { ip, ..self.station.clone() } })
+        Ok(ARPQuerier { resolver: ArpResolver { ip, ..self.resolver.clone() } })
     }
 
-    /// The address of all hosts on the link.
+    /// IPv4 broadcast address of the link.
     #[read]
     fn broadcast(&self) -> Ipv4Addr {
-        self.station.broadcast
+        self.resolver.broadcast
     }
 
-    /// Sets the address of all hosts on the link.
+    /// Sets the IPv4 broadcast address of the link.
     #[write(broadcast)]
     fn set_broadcast(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let broadcast = Ipv4Addr::from_arg(text, names)?;
-        Ok(ARPQuerier { station: Station { broadcast, ..self.station.clone() } })
+        Ok(ARPQuerier { resolver: ArpResolver { broadcast, ..self.resolver.clone() } })
     }
 }
 
-/// How often the table is looked through for what has expired.
+/// Interval at which the element removes expired entries and packets.
 const TICK: Duration = Duration::from_secs(1);
 
 impl PerBatch for ARPQuerier {
     type On = on::Any;
-    type Local = Neighbours;
-    type Fate = Exit;
-    // What one worker learns, all know.
+    type Local = NeighbourState;
+    type Fate = ARPQuerierExit;
+    // An address that one worker learns is known to all workers.
     const SHARED: bool = true;
 
     fn continues(&self, _: &ARPQuerier) -> bool {
         true
     }
 
-    fn resume(&self, known: &mut Neighbours, cx: &mut Cx) {
-        known.own.table.set_limits(self.station.limits);
-        known.share(self.station.table.as_ref(), cx);
+    fn resume(&self, state: &mut NeighbourState, cx: &mut Cx) {
+        state.own.table.set_limits(self.resolver.limits);
+        state.use_table(self.resolver.table.as_ref(), cx);
     }
 
-    fn start(&self, known: &mut Neighbours, cx: &mut Cx) -> Result<(), ArgError> {
-        self.resume(known, cx);
-        self.wake(known, cx);
+    fn start(&self, state: &mut NeighbourState, cx: &mut Cx) -> Result<(), ArgError> {
+        self.resume(state, cx);
+        self.wake(state, cx);
         Ok(())
     }
 
-    fn batch(&self, known: &mut Neighbours, port: usize, batch: Batch, cx: &mut Cx) {
-        let station = &self.station;
-        station.using(known, |cache, tally| {
+    fn batch(&self, state: &mut NeighbourState, port: usize, batch: Batch, cx: &mut Cx) {
+        let resolver = &self.resolver;
+        resolver.with_cache(state, |cache, query_state| {
             cache.tick(cx.now());
             match port {
-                0 => station.send(cache, tally, batch, cx),
-                _ => station.learn(cache, tally, batch, cx),
+                0 => resolver.send(cache, query_state, batch, cx),
+                _ => resolver.learn(cache, query_state, batch, cx),
             }
-            station.settle(cache, tally, cx);
+            resolver.flush(cache, query_state, cx);
         });
     }
 
-    fn wake(&self, known: &mut Neighbours, cx: &mut Cx) {
-        self.station.using(known, |cache, tally| {
+    fn wake(&self, state: &mut NeighbourState, cx: &mut Cx) {
+        self.resolver.with_cache(state, |cache, query_state| {
             let now = cache.tick(cx.now());
             cache.table.expire(now);
-            self.station.settle(cache, tally, cx);
+            self.resolver.flush(cache, query_state, cx);
         });
         cx.wake_at(cx.now() + TICK);
     }
 
-    fn held(&self, known: &Neighbours) -> usize {
-        known.held()
+    fn held(&self, state: &NeighbourState) -> usize {
+        state.held()
     }
 }

@@ -1,17 +1,18 @@
-//! `ARPResponder`: who answers for which addresses.
+//! `ARPResponder`: answers ARP requests for configured addresses.
 
-use super::entry::{Entry, host_or_net};
+use super::responder_entry::{ResponderEntry, host_or_net};
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Arp, Ethernet, arp, ether_type};
 use castanet_kit::prefixes::PrefixList;
 
-/// Turns ARP requests for the addresses given into the replies to them.
+/// Answers ARP requests for the configured IPv4 addresses and prefixes.
 ///
 /// Each argument lists IPv4 addresses or prefixes and the one Ethernet address
-/// to answer with; a name can stand for both. The most specific prefix
-/// decides. Everything that is not answered leaves by output 1. Replies keep
-/// the device and VLAN of their request and no other annotation.
+/// to answer with; a name from `AddressInfo` can stand for both. The most
+/// specific prefix that contains the requested address decides. All other
+/// packets leave by output 1 unchanged. A reply keeps the device and the VLAN
+/// annotation of its request and no other annotation.
 ///
 /// ```click
 /// in -> r :: ARPResponder(1.0.0.1 2.0.0.0/8 0:0:0:0:0:1, 2.0.0.9 0:0:0:0:0:9) -> out;  r[1] -> rest
@@ -31,72 +32,72 @@ use castanet_kit::prefixes::PrefixList;
 /// = r.lookup(4.0.0.1)
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "arp", args = Entries, gives = "ether", methods)]
+#[element(room = "arp", args = ARPResponderArgs, gives = "ether", methods)]
 pub struct ARPResponder {
-    owners: PrefixList<MacAddr>,
+    entries: PrefixList<MacAddr>,
 }
 
 #[derive(Args)]
-pub struct Entries {
-    /// Addresses and prefixes, and the Ethernet address that has them.
+pub struct ARPResponderArgs {
+    /// IPv4 addresses and prefixes, and the Ethernet address to answer with.
     #[arg(rest)]
-    entries: Vec<Entry>,
+    entries: Vec<ResponderEntry>,
 }
 
 impl ARPResponder {
-    fn with(mut self, entry: Entry) -> Self {
+    fn with(mut self, entry: ResponderEntry) -> Self {
         for net in entry.prefixes {
-            self.owners.insert(net.address.to_bits(), net.mask.to_bits(), entry.owner);
+            self.entries.insert(net.address.to_bits(), net.mask.to_bits(), entry.mac);
         }
         self
     }
 }
 
 impl Build for ARPResponder {
-    type Args = Entries;
-    fn build(args: Entries, setup: &Setup) -> Result<Self, ArgError> {
-        let mut owners = PrefixList::default();
-        for Entry { prefixes, owner } in args.entries {
+    type Args = ARPResponderArgs;
+    fn build(args: ARPResponderArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let mut entries = PrefixList::default();
+        for ResponderEntry { prefixes, mac } in args.entries {
             for net in prefixes {
-                if owners.insert(net.address.to_bits(), net.mask.to_bits(), owner).is_some() {
+                if entries.insert(net.address.to_bits(), net.mask.to_bits(), mac).is_some() {
                     let (address, length) =
                         (net.address & net.mask, net.mask.to_bits().count_ones());
                     (setup.warn)(format!("multiple entries for {address}/{length}"));
                 }
             }
         }
-        Ok(ARPResponder { owners })
+        Ok(ARPResponder { entries })
     }
 }
 
 #[handlers]
 impl ARPResponder {
-    /// Prefixes and who has them, the more specific before those that contain them.
+    /// Prefixes and their Ethernet addresses, the more specific before those that contain them.
     #[read]
     fn table(&self) -> String {
-        self.owners.listing()
+        self.entries.listing()
     }
 
-    /// The Ethernet address that is answered for an IPv4 address, if any.
+    /// Ethernet address that the element answers for an IPv4 address; empty if there is none.
     #[read]
     fn lookup(&self, ask: &Ask) -> String {
         let address = ask.param.trim().parse().map(Ipv4Addr::to_bits);
-        let owner = address.ok().and_then(|address| self.owners.get(address));
-        owner.map_or_else(String::new, MacAddr::to_string)
+        let mac = address.ok().and_then(|address| self.entries.get(address));
+        mac.map_or_else(String::new, MacAddr::to_string)
     }
 
-    /// Adds an entry, `IP/MASK… ETH`.
+    /// Adds an entry `IP/MASK… ETH`.
     #[write]
     fn add(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(self.clone().with(Entry::from_arg(text, names)?))
+        Ok(self.clone().with(ResponderEntry::from_arg(text, names)?))
     }
 
-    /// Removes a prefix.
+    /// Removes the entry of a prefix.
     #[write]
     fn remove(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let mut rest = self.clone();
         let net = host_or_net(text.trim(), names).map_err(|e| e.click("expected IP/MASK"))?;
-        match rest.owners.remove(net.address.to_bits(), net.mask.to_bits()) {
+        match rest.entries.remove(net.address.to_bits(), net.mask.to_bits()) {
             Some(_) => Ok(rest),
             None => Err(ArgError::new(format!("{} not found", text.trim()))),
         }
@@ -104,8 +105,8 @@ impl ARPResponder {
 }
 
 #[derive(Fate)]
-pub enum Answer {
-    /// Replies.
+pub enum ARPResponderExit {
+    /// ARP replies.
     Reply,
     /// All other packets.
     #[optional]
@@ -115,36 +116,37 @@ pub enum Answer {
 impl PerPacket for ARPResponder {
     type On = on::Any;
     type Local = ();
-    type Fate = Answer;
+    type Fate = ARPResponderExit;
 
     #[inline]
-    fn packet(&self, _: &mut (), packet: &mut Packet) -> Answer {
-        let Some((owner, reply)) = self.answer(packet) else { return Answer::Unanswered };
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> ARPResponderExit {
+        let Some((mac, reply)) = self.reply_to(packet) else { return ARPResponderExit::Unanswered };
         packet.truncate(Ethernet::LEN + Arp::LEN);
         if let Some((ether, rest)) = Ethernet::from_prefix_mut(packet.bytes_mut()) {
-            *ether = Ethernet::new(reply.target_mac(), owner, ether_type::ARP);
+            *ether = Ethernet::new(reply.target_mac(), mac, ether_type::ARP);
             rest.copy_from_slice(reply.bytes());
         }
-        forget_the_request(packet);
-        Answer::Reply
+        reset_annotations(packet);
+        ARPResponderExit::Reply
     }
 }
 
 impl ARPResponder {
-    /// Who has the address that a packet asks for, and how to say so.
-    fn answer(&self, packet: &Packet) -> Option<(MacAddr, Arp)> {
+    /// The configured Ethernet address and the reply to `packet`, if it is an ARP request for an
+    /// address of `entries`.
+    fn reply_to(&self, packet: &Packet) -> Option<(MacAddr, Arp)> {
         let (ether, rest) = Ethernet::from_prefix(packet.bytes())?;
         let (message, _) = Arp::from_prefix(rest)?;
         let asks = ether.ether_type() == ether_type::ARP
             && message.is_ethernet_ipv4()
             && message.operation() == arp::REQUEST;
-        let owner = *self.owners.get(message.target_ip().to_bits()).filter(|_| asks)?;
-        Some((owner, message.reply(owner)))
+        let mac = *self.entries.get(message.target_ip().to_bits()).filter(|_| asks)?;
+        Some((mac, message.reply(mac)))
     }
 }
 
-/// A reply is a new packet, but for its device and VLAN.
-fn forget_the_request(packet: &mut Packet) {
+/// Resets the annotations of a reply, except the device and the VLAN of the request.
+fn reset_annotations(packet: &mut Packet) {
     let vlan = packet.anno_u16(anno::VLAN_TCI);
     packet.set_annotations([0; anno::SIZE]);
     if vlan != 0 {

@@ -1,15 +1,15 @@
-//! `ARPTable`: what several queriers know together.
+//! `ARPTable`: stores the ARP entries that several queriers share.
 
-use super::cache::Cache;
-use super::settings::Room;
+use super::args::ARPTableArgs;
+use super::neighbour_cache::NeighbourCache;
 use castanet_engine::prelude::*;
 use castanet_kit::arp::Limits;
 
 /// Stores Ethernet addresses by IPv4 address, for all `ARPQuerier`s that name it as their TABLE.
 ///
-/// It has no ports. Packets of any of these queriers wait in it for their
-/// neighbour, and leave by the querier that hears the reply, or by the first
-/// that has something to do after `insert` made it known.
+/// It has no ports. It also holds the packets that these queriers queue for an
+/// unknown address. They leave by the querier that receives the reply, or,
+/// after the handler `insert`, by the first querier that runs.
 ///
 /// ```click
 /// t :: ARPTable(CAPACITY 2, CAPACITY_SLIM_FACTOR 2, ENTRY_PACKET_CAPACITY 2)
@@ -46,58 +46,58 @@ use castanet_kit::arp::Limits;
 /// > xre  9.0.0.9 > 1.0.0.1 udp
 /// ```
 #[derive(Element)]
-#[element(room = "arp", args = Room, ports = "0/0")]
+#[element(room = "arp", args = ARPTableArgs, ports = "0/0")]
 pub struct ARPTable {
-    cache: Link<Cache>,
+    cache: Link<NeighbourCache>,
     limits: Limits,
 }
 
-/// What it stores.
+/// Link to the shared neighbour cache, for the handlers.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Stored {
-    cache: Link<Cache>,
+pub struct ARPTableState {
+    cache: Link<NeighbourCache>,
 }
 
 #[handlers]
-impl Stored {
-    /// Address, 1 if it is known, Ethernet address and age of every entry, the oldest first.
+impl ARPTableState {
+    /// Entries: IPv4 address, 1 if it is resolved, Ethernet address, age in seconds; oldest first.
     #[read]
     fn table(&self, ask: &Ask) -> Value {
         self.cache.with(|cache| cache.listing(ask))
     }
 
-    /// Packets that waited in vain, or found no room.
+    /// Number of packets dropped because no reply came or the queue was full.
     #[read]
     fn drops(&self) -> u64 {
         self.cache.with(|cache| cache.table.drops())
     }
 
-    /// Entries.
+    /// Number of entries.
     #[read]
     fn count(&self) -> usize {
         self.cache.with(|cache| cache.table.count())
     }
 
-    /// Packets that wait for an answer.
+    /// Number of packets queued for a reply.
     #[read]
     fn length(&self) -> usize {
         self.cache.with(|cache| cache.table.queued())
     }
 
-    /// Learns an address, `IP ETH`.
+    /// Adds an entry `IP ETH`.
     #[write]
     fn insert(&mut self, text: &str) -> Result<(), ArgError> {
         self.cache.with(|cache| cache.insert(text))
     }
 
-    /// Forgets the Ethernet address of an IP address.
+    /// Removes the Ethernet address of an IPv4 address.
     #[write]
     fn delete(&mut self, text: &str) -> Result<(), ArgError> {
         self.cache.with(|cache| cache.delete(text))
     }
 
-    /// Forgets all addresses, and drops what waits for them.
+    /// Removes all entries and drops the packets queued for them.
     #[write]
     fn clear(&mut self, _: &str) -> Result<(), ArgError> {
         self.cache.with(|cache| cache.table.clear());
@@ -105,60 +105,61 @@ impl Stored {
     }
 }
 
-/// What becomes of packets that wait.
+/// Reason to drop queued packets.
 #[derive(Fate)]
-pub enum End {
-    /// Packets whose neighbour did not answer, or that found no room to wait.
+pub enum ARPTableExit {
+    /// Packets whose next hop did not answer in time, or for which the queue was full.
     #[drop]
     Unanswered,
 }
 
 impl Build for ARPTable {
-    type Args = Room;
+    type Args = ARPTableArgs;
 
-    fn build(room: Room, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(ARPTable { cache: setup.own(), limits: room.limits()? })
+    fn build(args: ARPTableArgs, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(ARPTable { cache: setup.own(), limits: args.limits()? })
     }
 }
 
-/// How often the table is looked through for what has expired.
+/// Interval at which the element removes expired entries and packets.
 const TICK: Duration = Duration::from_secs(1);
 
 impl PerBatch for ARPTable {
     type On = on::Any;
-    type Local = Stored;
-    type Fate = End;
+    type Local = ARPTableState;
+    type Fate = ARPTableExit;
     const SHARED: bool = true;
 
     fn continues(&self, _: &ARPTable) -> bool {
         true
     }
 
-    fn resume(&self, stored: &mut Stored, _: &mut Cx) {
+    fn resume(&self, state: &mut ARPTableState, _: &mut Cx) {
         self.cache.with(|cache| cache.table.set_limits(self.limits));
-        stored.cache = self.cache.clone();
+        state.cache = self.cache.clone();
     }
 
-    fn start(&self, stored: &mut Stored, cx: &mut Cx) -> Result<(), ArgError> {
-        self.resume(stored, cx);
-        self.wake(stored, cx);
+    fn start(&self, state: &mut ARPTableState, cx: &mut Cx) -> Result<(), ArgError> {
+        self.resume(state, cx);
+        self.wake(state, cx);
         Ok(())
     }
 
-    fn batch(&self, _: &mut Stored, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, _: &mut ARPTableState, _: usize, batch: Batch, cx: &mut Cx) {
         cx.consume(batch);
     }
 
-    fn wake(&self, _: &mut Stored, cx: &mut Cx) {
-        // The queriers have let these packets go; here they come to an end.
+    fn wake(&self, _: &mut ARPTableState, cx: &mut Cx) {
+        // A querier counts a packet as consumed when it queues it here, so packets that the
+        // table drops are received and dropped by this element.
         let dropped = self.cache.with(|cache| {
             let now = cache.tick(cx.now());
             cache.table.expire(now);
-            cache.account()
+            cache.take_unreported_drops()
         });
         if dropped > 0 {
             cx.received(dropped);
-            cx.dropped(End::Unanswered, dropped);
+            cx.dropped(ARPTableExit::Unanswered, dropped);
         }
         cx.wake_at(cx.now() + TICK);
     }

@@ -1,19 +1,19 @@
 //! Elements that answer ARP requests and find Ethernet addresses by ARP, with the neighbour table.
 
+pub mod args;
 pub mod arp_querier;
 pub mod arp_responder;
 pub mod arp_table;
-pub mod cache;
-pub mod entry;
-pub mod neighbours;
-pub mod settings;
-mod station;
+pub mod neighbour_cache;
+pub mod neighbour_state;
+mod resolver;
+pub mod responder_entry;
 
 use castanet_engine::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
-    // A poll leaves before the packet that it is sent for.
+    // The query that polls a stale entry leaves before the packet that uses the entry.
     per_batch::<arp_querier::ARPQuerier>().with_first_output(1),
     per_packet::<arp_responder::ARPResponder>(),
     per_batch::<arp_table::ARPTable>(),

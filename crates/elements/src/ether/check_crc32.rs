@@ -1,9 +1,9 @@
-//! `CheckCRC32`: whether the checksum at the end is right.
+//! `CheckCRC32`: checks and removes the CRC-32 at the end of packets.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::crc32;
 
-/// Takes off the CRC-32 that `SetCRC32` has appended, and drops packets where it is wrong.
+/// Checks and removes the CRC-32 that `SetCRC32` has appended; drops packets where it is wrong.
 ///
 /// ```click
 /// in -> CheckCRC32 -> out;  bad -> c :: CheckCRC32 -> Discard
@@ -22,13 +22,13 @@ use castanet_engine::wire::crc32;
 pub struct CheckCRC32;
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets with the right checksum, without it.
+pub enum CheckCRC32Exit {
+    /// Packets with a correct checksum, which is removed.
     Right,
-    /// Packets with another checksum.
+    /// Packets with a wrong checksum.
     #[drop]
     Wrong,
-    /// Packets that are too short to have one.
+    /// Packets shorter than a checksum (4 bytes).
     #[drop]
     Short,
 }
@@ -36,14 +36,16 @@ pub enum Way {
 impl PerPacket for CheckCRC32 {
     type On = on::Any;
     type Local = ();
-    type Fate = Way;
+    type Fate = CheckCRC32Exit;
 
-    fn packet(&self, _: &mut (), packet: &mut Packet) -> Way {
-        let Some((bytes, sum)) = packet.bytes().split_last_chunk() else { return Way::Short };
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> CheckCRC32Exit {
+        let Some((bytes, sum)) = packet.bytes().split_last_chunk() else {
+            return CheckCRC32Exit::Short;
+        };
         if crc32::of(bytes) != *sum {
-            return Way::Wrong;
+            return CheckCRC32Exit::Wrong;
         }
         packet.take_back(crc32::LEN);
-        Way::Right
+        CheckCRC32Exit::Right
     }
 }

@@ -1,10 +1,11 @@
-//! `DropBroadcasts`: only what the link meant for this host.
+//! `DropBroadcasts`: drops link-level broadcasts and multicasts.
 
 use castanet_engine::prelude::*;
 
-/// Drops packets that the link layer sent to everyone or to a group.
+/// Drops packets that arrived as link-level broadcasts or multicasts.
 ///
-/// A router must not forward such packets (RFC 1812, 5.3.4).
+/// The packet type annotation decides. A router must not forward such packets
+/// (RFC 1812, 5.3.4).
 ///
 /// ```click
 /// in -> d :: DropBroadcasts -> out
@@ -21,8 +22,8 @@ use castanet_engine::prelude::*;
 pub struct DropBroadcasts;
 
 #[derive(Fate)]
-pub enum For {
-    /// Packets for one host.
+pub enum DropBroadcastsExit {
+    /// All other packets.
     One,
     /// Link-level broadcasts and multicasts.
     #[drop]
@@ -32,13 +33,13 @@ pub enum For {
 impl PerPacket for DropBroadcasts {
     type On = on::Any;
     type Local = ();
-    type Fate = For;
+    type Fate = DropBroadcastsExit;
 
     #[inline]
-    fn packet(&self, _: &mut (), packet: &mut Packet) -> For {
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> DropBroadcastsExit {
         match packet.packet_type() {
-            PacketType::Broadcast | PacketType::Multicast => For::Group,
-            _ => For::One,
+            PacketType::Broadcast | PacketType::Multicast => DropBroadcastsExit::Group,
+            _ => DropBroadcastsExit::One,
         }
     }
 }

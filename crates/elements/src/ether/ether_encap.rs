@@ -1,9 +1,9 @@
-//! `EtherEncap`: one Ethernet header for all.
+//! `EtherEncap`: prepends an Ethernet header.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ethernet;
 
-/// Puts an Ethernet header before each packet.
+/// Prepends an Ethernet header to each packet.
 ///
 /// ```click
 /// in -> e :: EtherEncap(0x0800, 1:1:1:1:1:1, 2:2:2:2:2:2) -> out
@@ -18,7 +18,7 @@ use castanet_engine::wire::Ethernet;
 #[derive(Clone, Element)]
 #[element(room = "ether", gives = "ether")]
 pub struct EtherEncap {
-    /// What follows the header.
+    /// Ethernet type of the payload.
     #[arg(live)]
     ethertype: u16,
     /// Source address.
@@ -29,27 +29,27 @@ pub struct EtherEncap {
     dst: MacAddr,
 }
 
-/// The header, put together once a burst.
+/// The header, built once per burst.
 #[derive(Default, Local)]
-pub struct Burst {
+pub struct EtherEncapState {
     header: Ethernet,
 }
 
 impl PerPacket for EtherEncap {
     type On = on::Any;
-    type Local = Burst;
+    type Local = EtherEncapState;
     type Fate = ();
 
     #[inline]
-    fn burst(&self, burst: &mut Burst, _: Time) {
-        burst.header = Ethernet::new(self.dst, self.src, self.ethertype);
+    fn burst(&self, state: &mut EtherEncapState, _: Time) {
+        state.header = Ethernet::new(self.dst, self.src, self.ethertype);
     }
 
     #[inline]
-    fn packet(&self, burst: &mut Burst, packet: &mut Packet) {
+    fn packet(&self, state: &mut EtherEncapState, packet: &mut Packet) {
         let room = packet.push_mac_header(Ethernet::LEN);
         if let Some((header, _)) = Ethernet::from_prefix_mut(room) {
-            *header = burst.header;
+            *header = state.header;
         }
     }
 }

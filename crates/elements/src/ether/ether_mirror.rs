@@ -1,8 +1,8 @@
-//! `EtherMirror`: back where it came from.
+//! `EtherMirror`: swaps the source and destination Ethernet addresses.
 
 use castanet_engine::prelude::*;
 
-/// Exchanges source and destination in the Ethernet header of each packet.
+/// Swaps the source and destination addresses in the Ethernet header of each packet.
 ///
 /// ```click
 /// in -> EtherMirror -> out

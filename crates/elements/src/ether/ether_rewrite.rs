@@ -1,10 +1,11 @@
-//! `EtherRewrite`: one pair of Ethernet addresses for all.
+//! `EtherRewrite`: sets the source and destination Ethernet addresses.
 
 use castanet_engine::prelude::*;
 
-/// Puts new addresses into the Ethernet header of each packet.
+/// Sets the source and destination addresses in the Ethernet header of each packet.
 ///
-/// The type stays as it is. For links with one station at the other end.
+/// The Ethernet type stays as it is. The element suits links with one host at
+/// the other end.
 ///
 /// ```click
 /// in -> e :: EtherRewrite(1:1:1:1:1:1, 2:2:2:2:2:2) -> out

@@ -1,16 +1,18 @@
-//! `EtherSwitch`: a switch that learns who is where.
+//! `EtherSwitch`: forwards Ethernet frames as a learning switch.
 
 use castanet_engine::class::Sums;
 use castanet_engine::prelude::*;
 use castanet_kit::mac_table::{MacTable, listing};
 
-/// Sends Ethernet frames between its ports as a switch does.
+/// Forwards Ethernet frames between its ports as a learning switch does.
 ///
-/// Input and output of one number are a link. A frame's source is learnt to be
-/// on the link that it came from; a frame to somebody known goes to his link
-/// alone, and is dropped if it came from there (`drops.unmatched`); all others go
-/// to every other link. An address is forgotten TIMEOUT after the last frame
-/// from it; with 0 nothing is learnt. No more than 65536 addresses are known.
+/// The input and the output of one number are a port of the switch. The switch
+/// learns the source address of each frame with the port of the frame. A frame
+/// to a learnt address leaves by the port of the address, or is dropped if it
+/// arrived there (`drops.unmatched`). All other frames leave by all other
+/// ports. An address expires TIMEOUT after the last frame from it; with
+/// TIMEOUT 0 the switch learns no address. The table has at most 65536
+/// addresses.
 ///
 /// ```click
 /// a -> s :: EtherSwitch -> x;  b -> [1] s;  s[1] -> y;  c -> [2] s;  s[2] -> z
@@ -32,22 +34,22 @@ use castanet_kit::mac_table::{MacTable, listing};
 /// < z eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "ether", args = Fields, methods, ports = "1-/1-", processing = "h/h")]
+#[element(room = "ether", args = EtherSwitchArgs, methods, ports = "1-/1-", processing = "h/h")]
 pub struct EtherSwitch {
     timeout: Duration,
     outputs: u8,
 }
 
 #[derive(Args)]
-pub struct Fields {
-    /// How long an address is known without a frame from it; 0 to learn none.
+pub struct EtherSwitchArgs {
+    /// Time after the last frame from an address until it expires; 0 to learn no address.
     #[arg(keyword, default = Duration::from_secs(300))]
     timeout: Duration,
 }
 
 impl Build for EtherSwitch {
-    type Args = Fields;
-    fn build(args: Fields, setup: &Setup) -> Result<Self, ArgError> {
+    type Args = EtherSwitchArgs;
+    fn build(args: EtherSwitchArgs, setup: &Setup) -> Result<Self, ArgError> {
         if setup.inputs != setup.outputs {
             let (inputs, outputs) = (setup.inputs, setup.outputs);
             let error = ArgError::new(format!("{inputs} inputs, but {outputs} outputs"));
@@ -61,12 +63,12 @@ impl Build for EtherSwitch {
 
 #[handlers]
 impl EtherSwitch {
-    /// How long an address is known without a frame from it, in seconds.
+    /// Time after the last frame from an address until it expires, in seconds.
     #[read]
     fn timeout(&self) -> u64 {
         self.timeout.as_secs()
     }
-    /// Sets how long an address is known.
+    /// Sets the time until an address expires.
     #[write(timeout)]
     fn set_timeout(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let error = |e: ArgError| e.click("expected timeout (integer)");
@@ -75,16 +77,16 @@ impl EtherSwitch {
     }
 }
 
-/// Who is where.
+/// The table of learnt addresses.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Learnt {
+pub struct EtherSwitchState {
     table: MacTable,
 }
 
 #[handlers]
-impl Learnt {
-    /// Address and link, a line each.
+impl EtherSwitchState {
+    /// Learnt addresses and their ports, a line each.
     #[read]
     fn table(&self) -> Value {
         Value::common(Sums::new(self.table.packed(), listing))
@@ -93,22 +95,22 @@ impl Learnt {
 
 impl PerBatch for EtherSwitch {
     type On = on::Ether;
-    type Local = Learnt;
+    type Local = EtherSwitchState;
     type Fate = Port;
-    // What one worker learns, all know.
+    // An address that one worker learns is known to all workers.
     const SHARED: bool = true;
 
-    fn batch(&self, learnt: &mut Learnt, port: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut EtherSwitchState, port: usize, batch: Batch, cx: &mut Cx) {
         let now = cx.now().nanos();
         let timeout = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
         for packet in batch {
-            let ends = packet.ether_header().map(|ether| (ether.src(), ether.dst()));
-            let Some((src, dst)) = ends else { continue };
+            let addresses = packet.ether_header().map(|ether| (ether.src(), ether.dst()));
+            let Some((src, dst)) = addresses else { continue };
             if timeout > 0 && src.is_unicast() {
-                learnt.table.learn(src.octets(), port as u8, now, timeout);
+                state.table.learn(src.octets(), port as u8, now, timeout);
             }
-            let known = || learnt.table.find(dst.octets(), now, timeout);
-            match Some(()).filter(|()| dst.is_unicast()).and_then(|()| known()) {
+            let find = || state.table.find(dst.octets(), now, timeout);
+            match Some(()).filter(|()| dst.is_unicast()).and_then(|()| find()) {
                 Some(to) if usize::from(to) == port => cx.emit(Port::DROP, packet),
                 Some(to) if to < self.outputs => cx.emit(Port::nth(to), packet),
                 _ => self.flood(port, packet, cx),
@@ -118,7 +120,7 @@ impl PerBatch for EtherSwitch {
 }
 
 impl EtherSwitch {
-    /// Sends a frame to all links but its own.
+    /// Sends a frame to all ports but the one that it arrived at.
     fn flood(&self, from: usize, mut packet: Packet, cx: &mut Cx) {
         let mut others = (0..self.outputs).filter(|&output| usize::from(output) != from);
         let Some(last) = others.next_back() else { return cx.emit(Port::DROP, packet) };

@@ -1,12 +1,13 @@
-//! `HostEtherFilter`: frames that a network card would keep.
+//! `HostEtherFilter`: filters Ethernet frames by destination address, as a network card does.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ethernet;
 
-/// Passes on the Ethernet frames that are for this host, and says which kind each is.
+/// Passes on Ethernet frames for this host and sets their packet type annotation.
 ///
-/// Acts as a card with address ETHER does: sets the packet type annotation to
-/// host, broadcast, multicast or otherhost, and filters frames for others.
+/// The element works as a network card with address ETHER does: it sets the
+/// annotation to host, broadcast, multicast or otherhost, and filters frames
+/// for other hosts.
 ///
 /// ```click
 /// in -> f :: HostEtherFilter(0:0:0:0:0:1, DROP_OWN true) -> out;  f[1] -> filtered
@@ -30,7 +31,7 @@ use castanet_engine::wire::Ethernet;
 #[derive(Clone, Element)]
 #[element(room = "ether")]
 pub struct HostEtherFilter {
-    /// This host's address.
+    /// Ethernet address of this host.
     #[arg(live)]
     ether: MacAddr,
     /// Whether to filter frames from ETHER.
@@ -39,17 +40,17 @@ pub struct HostEtherFilter {
     /// Whether to filter frames for other hosts.
     #[arg(default = true)]
     drop_other: bool,
-    /// Where the Ethernet header begins, in bytes.
+    /// Offset of the Ethernet header, in bytes.
     #[arg(keyword, default = 0)]
     offset: u16,
 }
 
-/// Where frames go.
+/// Exits.
 #[derive(Fate)]
-pub enum Kept {
-    /// Frames for this host, and unless DROP_OTHER all others.
+pub enum HostEtherFilterExit {
+    /// Frames for this host and, if DROP_OTHER is false, for other hosts.
     Kept,
-    /// Frames for others and, with DROP_OWN, from this host.
+    /// Frames for other hosts, if DROP_OTHER is true, and frames from ETHER, if DROP_OWN is true.
     #[optional]
     Filtered,
     /// Packets shorter than an Ethernet header.
@@ -60,15 +61,17 @@ pub enum Kept {
 impl PerPacket for HostEtherFilter {
     type On = on::Any;
     type Local = ();
-    type Fate = Kept;
+    type Fate = HostEtherFilterExit;
 
     #[inline]
-    fn packet(&self, _: &mut (), packet: &mut Packet) -> Kept {
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> HostEtherFilterExit {
         let bytes = packet.bytes().get(self.offset.into()..).unwrap_or_default();
-        let Some((header, _)) = Ethernet::from_prefix(bytes) else { return Kept::Short };
+        let Some((header, _)) = Ethernet::from_prefix(bytes) else {
+            return HostEtherFilterExit::Short;
+        };
         let (src, dst) = (header.src(), header.dst());
         if self.drop_own && src == self.ether {
-            return Kept::Filtered;
+            return HostEtherFilterExit::Filtered;
         }
         let kind = match dst {
             dst if dst == self.ether => PacketType::Host,
@@ -78,6 +81,6 @@ impl PerPacket for HostEtherFilter {
         };
         packet.set_packet_type(kind);
         let filtered = self.drop_other && kind == PacketType::OtherHost;
-        if filtered { Kept::Filtered } else { Kept::Kept }
+        if filtered { HostEtherFilterExit::Filtered } else { HostEtherFilterExit::Kept }
     }
 }

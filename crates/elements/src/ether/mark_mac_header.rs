@@ -1,8 +1,8 @@
-//! `MarkMACHeader`: where the link-layer header is.
+//! `MarkMACHeader`: sets the link-layer header annotation.
 
 use castanet_engine::prelude::*;
 
-/// Says of each packet where its link-layer header starts.
+/// Sets the link-layer header annotation of each packet.
 ///
 /// ```click
 /// in -> MarkMACHeader(2) -> out
@@ -18,10 +18,11 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "ether")]
 pub struct MarkMACHeader {
-    /// Where the header starts.
+    /// Offset of the link-layer header, in bytes.
     #[arg(default = 0)]
     offset: u32,
-    /// How long it is; the network header follows. 0 says nothing about that.
+    /// Length of the link-layer header, in bytes; the network header is set behind it. With 0 the
+    /// network header stays as it is.
     #[arg(default = 0)]
     length: u32,
 }

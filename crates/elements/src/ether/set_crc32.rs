@@ -1,11 +1,11 @@
-//! `SetCRC32`: a checksum at the end.
+//! `SetCRC32`: appends a CRC-32 to packets.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::crc32;
 
-/// Appends a CRC-32 of each packet's bytes, for `CheckCRC32`.
+/// Appends the CRC-32 of each packet's bytes, for `CheckCRC32`.
 ///
-/// It is that of AAL5 and bzip2, most significant byte first, as Click computes it.
+/// The checksum is that of AAL5 and bzip2, most significant byte first, as in Click.
 ///
 /// ```click
 /// in -> SetCRC32 -> out

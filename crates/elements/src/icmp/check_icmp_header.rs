@@ -1,15 +1,19 @@
-//! `CheckICMPHeader`: whether an ICMP header can be believed.
+//! `CheckICMPHeader`: checks the length and checksum of ICMP packets.
 
-use crate::ip::transport::{Checker, Checks, Fault, Faults, Protocol, Verdict};
+use crate::ip::transport::{
+    Fault, TransportCheckArgs, TransportCheckState, TransportChecker, TransportExit,
+    TransportProtocol,
+};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::checksum::Sum;
 use castanet_engine::wire::{Icmp, ip_proto};
 
-/// Checks length and checksum of ICMP packets.
+/// Checks the length and checksum of ICMP packets.
 ///
-/// Errors must quote at least an IPv4 header; timestamps and information
-/// messages have one length. What fails leaves by output 1 or is dropped.
-/// Fragments pass. Each worker reports its first bad packet.
+/// Errors must quote at least an IPv4 header; timestamp and information
+/// messages have a fixed length. Invalid packets leave by output 1, or are
+/// dropped if it is not connected. Fragments pass. Each worker reports its
+/// first invalid packet.
 ///
 /// ```click
 /// in -> c :: CheckICMPHeader -> out
@@ -31,22 +35,22 @@ use castanet_engine::wire::{Icmp, ip_proto};
 /// < bad 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(room = "icmp", args = Checks)]
+#[element(room = "icmp", args = TransportCheckArgs)]
 pub struct CheckICMPHeader {
-    checker: Checker,
+    checker: TransportChecker,
 }
 
 impl Build for CheckICMPHeader {
-    type Args = Checks;
-    fn build(args: Checks, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(CheckICMPHeader { checker: Checker::new(&args, setup) })
+    type Args = TransportCheckArgs;
+    fn build(args: TransportCheckArgs, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(CheckICMPHeader { checker: TransportChecker::new(&args, setup) })
     }
 }
 
-impl Protocol for CheckICMPHeader {
+impl TransportProtocol for CheckICMPHeader {
     const NUMBER: u8 = ip_proto::ICMP;
     const NAME: &'static str = "ICMP";
-    const WORDS: [&'static str; 3] = ["not ICMP", "bad packet length", "bad ICMP checksum"];
+    const FAULT_TEXTS: [&'static str; 3] = ["not ICMP", "bad packet length", "bad ICMP checksum"];
 
     fn check(_: Sum, segment: &[u8]) -> Result<(), Fault> {
         let (icmp, payload) = Icmp::from_prefix(segment).ok_or(Fault::Length)?;
@@ -59,15 +63,15 @@ impl Protocol for CheckICMPHeader {
 
 impl PerPacket for CheckICMPHeader {
     type On = on::Ipv4;
-    type Local = Faults<Self>;
-    type Fate = Verdict;
+    type Local = TransportCheckState<Self>;
+    type Fate = TransportExit;
 
     #[inline]
-    fn packet(&self, bad: &mut Faults<Self>, ip: Ipv4) -> Verdict {
-        self.checker.judge(bad, ip.packet())
+    fn packet(&self, state: &mut TransportCheckState<Self>, ip: Ipv4) -> TransportExit {
+        self.checker.check_packet(state, ip.packet())
     }
 
-    fn after(&self, bad: &mut Faults<Self>, cx: &mut Cx) {
-        bad.report(cx);
+    fn after(&self, state: &mut TransportCheckState<Self>, cx: &mut Cx) {
+        state.report(cx);
     }
 }

@@ -1,17 +1,19 @@
-//! `ICMPError`: tells senders why their packets went no further.
+//! `ICMPError`: sends ICMP errors about IPv4 packets.
 
-use super::error_message::{Message, Reply};
+use super::icmp_error_message::{ErrorMessage, ICMPErrorExit};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::names;
 use castanet_kit::icmp_error;
 
-/// Turns packets into the ICMP errors about them, addressed to their senders.
+/// Turns IPv4 packets into ICMP errors or redirects to their senders.
 ///
-/// No error is sent about an error, a broadcast, a later fragment or a packet
-/// whose source is no host's (RFC 1812, 4.3.2.7). A redirect names the
-/// gateway in the destination annotation, a parameter problem the byte in its
-/// annotation, "fragmentation needed" PMTU. A source route is sent back the
-/// way it came. The `FIX_IP_SRC` annotation is set, for `FixIPSrc`.
+/// The element sends no error about an ICMP error, a broadcast or multicast, a
+/// later fragment, or a packet whose source is not the address of one host (RFC
+/// 1812, 4.3.2.7). A redirect contains the gateway in the destination
+/// annotation, a parameter problem the offset in the parameter problem
+/// annotation, and "fragmentation needed" contains PMTU. The error about a
+/// source-routed packet takes the reversed route. The element sets the Fix IP
+/// Source annotation for `FixIPSrc`.
 ///
 /// ```click
 /// in -> e :: ICMPError(9.9.9.9, timeexceeded, transit, BADADDRS 1.0.0.255) -> out
@@ -37,48 +39,49 @@ use castanet_kit::icmp_error;
 /// = e.drops.routed_redirect 1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "icmp", args = About, methods)]
+#[element(room = "icmp", args = ICMPErrorArgs, methods)]
 pub struct ICMPError {
     src: Ipv4Addr,
     kind: u8,
     code: u8,
-    bad: Vec<u32>,
+    bad_addresses: Vec<u32>,
     mtu: u32,
     pmtu: u16,
-    fix: bool,
+    sets_fix_anno: bool,
 }
 
 #[derive(Args)]
-pub struct About {
+pub struct ICMPErrorArgs {
     /// Source address of the errors.
     #[arg]
     src: Ipv4Addr,
-    /// Type: `unreachable`, `timeexceeded`, `parameterproblem`, `redirect`, `sourcequench` or its number.
+    /// ICMP type: `unreachable`, `timeexceeded`, `parameterproblem`, `redirect`, `sourcequench`, or
+    /// its number.
     #[arg(name = "TYPE")]
     kind: String,
-    /// Code, by name or number.
+    /// ICMP code, by name or number.
     #[arg(default = "0".to_owned())]
     code: String,
-    /// Addresses known not to be single hosts'.
+    /// Addresses that are not those of one host, such as broadcast addresses.
     #[arg(default = Vec::new())]
     badaddrs: Vec<Ipv4Addr>,
-    /// The longest error, in bytes.
+    /// Maximum length of an error, in bytes.
     #[arg(keyword, default = 576)]
     mtu: u32,
-    /// The MTU that "fragmentation needed" tells.
+    /// MTU in "fragmentation needed" errors, in bytes.
     #[arg(keyword, default = 0)]
     pmtu: u16,
-    /// Whether to ask `FixIPSrc` for the outgoing interface's address.
+    /// Whether to set the Fix IP Source annotation, for `FixIPSrc`.
     #[arg(keyword, default = true)]
     set_fix_anno: bool,
-    /// The same, by the name that Click's manual has for it.
+    /// The same as SET_FIX_ANNO, by the name in Click's manual.
     #[arg(keyword)]
     use_fix_anno: Option<bool>,
 }
 
 impl Build for ICMPError {
-    type Args = About;
-    fn build(args: About, _: &Setup) -> Result<Self, ArgError> {
+    type Args = ICMPErrorArgs;
+    fn build(args: ICMPErrorArgs, _: &Setup) -> Result<Self, ArgError> {
         let kind = names::icmp_type_number(&args.kind)
             .ok_or_else(|| ArgError::new("ICMP type must be between 0 and 255").at("TYPE"))?;
         if !icmp_error::is_error(kind) {
@@ -87,10 +90,10 @@ impl Build for ICMPError {
         let code = names::icmp_code_number(kind, &args.code).ok_or_else(|| {
             ArgError::new("argument 2 takes ICMP code (integer between 0 and 255)")
         })?;
-        let bad = args.badaddrs.iter().map(|a| a.to_bits()).collect();
-        let fix = args.use_fix_anno.unwrap_or(args.set_fix_anno);
+        let bad_addresses = args.badaddrs.iter().map(|a| a.to_bits()).collect();
+        let sets_fix_anno = args.use_fix_anno.unwrap_or(args.set_fix_anno);
         let (src, mtu, pmtu) = (args.src, args.mtu, args.pmtu);
-        Ok(ICMPError { src, kind, code, bad, mtu, pmtu, fix })
+        Ok(ICMPError { src, kind, code, bad_addresses, mtu, pmtu, sets_fix_anno })
     }
 }
 
@@ -101,66 +104,68 @@ impl ICMPError {
     fn read_src(&self) -> Ipv4Addr {
         self.src
     }
-    /// Changes the source address.
+    /// Sets the source address of the errors.
     #[write(src)]
     fn set_src(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         Ok(ICMPError { src: Ipv4Addr::from_arg(text, names)?, ..self.clone() })
     }
-    /// The longest error.
+    /// Maximum length of an error, in bytes.
     #[read(mtu)]
     fn read_mtu(&self) -> String {
         self.mtu.to_string()
     }
-    /// Changes the longest error.
+    /// Sets the maximum length of an error.
     #[write(mtu)]
     fn set_mtu(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         Ok(ICMPError { mtu: u32::from_arg(text, names)?, ..self.clone() })
     }
-    /// The MTU that is told.
+    /// MTU in "fragmentation needed" errors, in bytes.
     #[read(pmtu)]
     fn read_pmtu(&self) -> u16 {
         self.pmtu
     }
-    /// Changes the MTU that is told.
+    /// Sets the MTU in "fragmentation needed" errors.
     #[write(pmtu)]
     fn set_pmtu(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         Ok(ICMPError { pmtu: u16::from_arg(text, names)?, ..self.clone() })
     }
 }
 
-/// The identification of the next error, and the burst's time.
+/// The identification of the last error, and the time of the burst.
 #[derive(Default, Local)]
-pub struct Sequence {
+pub struct ICMPErrorState {
     id: u16,
     now: Time,
 }
 
 impl PerPacket for ICMPError {
     type On = on::Ipv4;
-    type Local = Sequence;
-    type Fate = Reply;
+    type Local = ICMPErrorState;
+    type Fate = ICMPErrorExit;
     const SHARED: bool = true;
 
     #[inline]
-    fn burst(&self, sequence: &mut Sequence, now: Time) {
-        sequence.now = now;
+    fn burst(&self, state: &mut ICMPErrorState, now: Time) {
+        state.now = now;
     }
 
     #[inline]
-    fn packet(&self, sequence: &mut Sequence, ip: Ipv4) -> Reply {
+    fn packet(&self, state: &mut ICMPErrorState, ip: Ipv4) -> ICMPErrorExit {
         use PacketType::{Broadcast, Multicast};
-        let group = matches!(ip.packet().packet_type(), Broadcast | Multicast);
+        let is_link_group = matches!(ip.packet().packet_type(), Broadcast | Multicast);
         let bytes = ip.packet().network_bytes();
-        if let Err(silence) = icmp_error::check_allowed(bytes, self.kind, group, &self.bad) {
-            return silence.into();
+        if let Err(suppression) =
+            icmp_error::check_allowed(bytes, self.kind, is_link_group, &self.bad_addresses)
+        {
+            return suppression.into();
         }
-        sequence.id = sequence.id.wrapping_add(1);
+        state.id = state.id.wrapping_add(1);
         let (src, kind, code, pmtu) = (self.src, self.kind, self.code, self.pmtu);
-        let (mtu, id, now) = (self.mtu as usize, sequence.id, sequence.now);
+        let (mtu, id, now) = (self.mtu as usize, state.id, state.now);
         let dst = ip.src();
         let packet = ip.into_packet();
-        Message { src, kind, code, mtu, pmtu, id, now }.wrap(packet, dst);
-        packet.set_fix_ip_src(self.fix);
-        Reply::Error
+        ErrorMessage { src, kind, code, mtu, pmtu, id, now }.apply(packet, dst);
+        packet.set_fix_ip_src(self.sets_fix_anno);
+        ICMPErrorExit::Error
     }
 }

@@ -1,12 +1,13 @@
-//! `ICMPPingEncap`: packets as the payload of pings.
+//! `ICMPPingEncap`: encapsulates packets in ICMP echo requests.
 
-use crate::ip::encap::{Fit, Numbers};
+use crate::ip::encap::{EncapExit, IdCounter};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Icmp, Ipv4Header, icmp, ip_proto};
 
-/// Makes each packet the payload of an ICMP echo request.
+/// Encapsulates each packet as the payload of an ICMP echo request (ping).
 ///
-/// Sequence number and IPv4 identification count from 1; neither is ever 0.
+/// The sequence number and the IPv4 identification count from 1 and are never
+/// 0.
 ///
 /// ```click
 /// in -> e :: ICMPPingEncap(1.0.0.1, 2.0.0.2, IDENTIFIER 7) -> out
@@ -33,35 +34,35 @@ pub struct ICMPPingEncap {
     identifier: u16,
 }
 
-/// Length of both headers.
-const HEADERS: usize = Ipv4Header::LEN + Icmp::LEN;
+/// Length of both headers, in bytes.
+const HEADERS_LEN: usize = Ipv4Header::LEN + Icmp::LEN;
 
 impl PerPacket for ICMPPingEncap {
     type On = on::Any;
-    type Local = Numbers;
-    type Fate = Fit;
-    // The sequence is one for all workers.
+    type Local = IdCounter;
+    type Fate = EncapExit;
+    // All workers share one sequence.
     const SHARED: bool = true;
 
-    fn packet(&self, numbers: &mut Numbers, packet: &mut Packet) -> Fit {
-        let Ok(len) = u16::try_from(HEADERS + packet.len()) else { return Fit::TooLong };
-        let number = numbers.next_but_zero();
-        packet.push_front(HEADERS);
+    fn packet(&self, ids: &mut IdCounter, packet: &mut Packet) -> EncapExit {
+        let Ok(len) = u16::try_from(HEADERS_LEN + packet.len()) else { return EncapExit::TooLong };
+        let id = ids.next_nonzero();
+        packet.push_front(HEADERS_LEN);
         if let Some((ip, rest)) = Ipv4Header::from_prefix_mut(packet.bytes_mut())
             && let Some((echo, payload)) = Icmp::from_prefix_mut(rest)
         {
             *ip = Ipv4Header::new(ip_proto::ICMP, self.src, self.dst, len);
             ip.set_ttl(255);
-            ip.set_id(number);
+            ip.set_id(id);
             ip.update_checksum(&[]);
             echo.set_kind(icmp::ECHO);
             echo.set_code(0);
             echo.set_id(self.identifier);
-            echo.set_seq(number);
+            echo.set_seq(id);
             echo.update_checksum(payload);
         }
         packet.set_network_header(0, Ipv4Header::LEN);
         packet.set_dst(self.dst);
-        Fit::Encapsulated
+        EncapExit::Encapsulated
     }
 }

@@ -1,12 +1,12 @@
-//! `ICMPPingResponder`: answers pings.
+//! `ICMPPingResponder`: answers ICMP echo requests.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::icmp;
 
-/// Turns ICMP echo requests into their replies.
+/// Answers ICMP echo requests (pings) to any address.
 ///
-/// Whatever host a request was for is the one that answers. Other packets
-/// leave by output 1, if that is connected.
+/// The source of a reply is the destination of its request. Other packets leave
+/// by output 1, if it is connected.
 ///
 /// ```click
 /// in -> r :: ICMPPingResponder -> out;  r[1] -> other
@@ -22,38 +22,38 @@ use castanet_engine::wire::icmp;
 pub struct ICMPPingResponder;
 
 #[derive(Fate)]
-pub enum Answer {
-    /// Replies.
+pub enum ICMPPingResponderExit {
+    /// Echo replies.
     Reply,
-    /// Packets that are no echo request.
+    /// Packets that are not echo requests.
     #[optional]
     Other,
 }
 
-/// The burst's time.
+/// The time of the burst.
 #[derive(Default, Local)]
-pub struct Clock {
+pub struct ICMPPingResponderState {
     now: Time,
 }
 
-/// As far as a packet can travel.
+/// TTL of replies, the maximum.
 const TTL: u8 = 255;
 
 impl PerPacket for ICMPPingResponder {
     type On = on::Ipv4;
-    type Local = Clock;
-    type Fate = Answer;
+    type Local = ICMPPingResponderState;
+    type Fate = ICMPPingResponderExit;
 
     #[inline]
-    fn burst(&self, clock: &mut Clock, now: Time) {
-        clock.now = now;
+    fn burst(&self, state: &mut ICMPPingResponderState, now: Time) {
+        state.now = now;
     }
 
     #[inline]
-    fn packet(&self, clock: &mut Clock, mut ip: Ipv4) -> Answer {
-        let request = ip.packet().icmp_header().is_some_and(|icmp| icmp.kind() == icmp::ECHO);
-        if !request {
-            return Answer::Other;
+    fn packet(&self, state: &mut ICMPPingResponderState, mut ip: Ipv4) -> ICMPPingResponderExit {
+        let is_request = ip.packet().icmp_header().is_some_and(|icmp| icmp.kind() == icmp::ECHO);
+        if !is_request {
+            return ICMPPingResponderExit::Other;
         }
         let src = ip.src();
         let dst = ip.dst();
@@ -64,11 +64,11 @@ impl PerPacket for ICMPPingResponder {
         let packet = ip.into_packet();
         packet.set_dst(src);
         packet.set_paint(0);
-        packet.set_timestamp(clock.now.0);
+        packet.set_timestamp(state.now.0);
         if let Some(mut icmp) = packet.icmp() {
             icmp.rewrite_kind(icmp::ECHO_REPLY);
             icmp.normalize_zero_checksum();
         }
-        Answer::Reply
+        ICMPPingResponderExit::Reply
     }
 }

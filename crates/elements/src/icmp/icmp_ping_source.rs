@@ -1,14 +1,15 @@
-//! `ICMPPingSource`: pings, and how they are answered.
+//! `ICMPPingSource`: sends ICMP echo requests and reports the replies.
 
-use super::pings::{Fields, Pinged};
+use super::ping_args::{ICMPPingSourceArgs, ICMPPingSourceState};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Icmp, Ipv4Header};
 
-/// Sends ICMP echo requests every so often, and reports the replies it is given.
+/// Sends ICMP echo requests (pings) at an interval and reports the replies.
 ///
-/// Where its output is pulled, each packet asked for is one. Replies come to
-/// the input, which may stay open; those to this element's pings are counted,
-/// timed, and with VERBOSE reported, at the end in sum.
+/// If its output is pull, the element sends a request for each packet pulled.
+/// The input, which may stay unconnected, takes replies. The element counts the
+/// replies to its own requests and measures their round-trip times. With
+/// VERBOSE it reports each reply, and a summary at the end.
 ///
 /// ```click
 /// p :: ICMPPingSource(1.0.0.1, 2.0.0.2, IDENTIFIER 7, LIMIT 2, DATA "hello") -> out;  in -> p
@@ -39,102 +40,102 @@ use castanet_engine::wire::{Icmp, Ipv4Header};
 /// ! p.active false
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "icmp", args = Fields, methods, ports = "0-1/1", processing = "h/a", gives = "ip")]
+#[element(room = "icmp", args = ICMPPingSourceArgs, methods, ports = "0-1/1", processing = "h/a", gives = "ip")]
 #[element(alias = "ICMPSendPings")]
 pub struct ICMPPingSource {
-    fields: Fields,
-    /// As reports call the element.
+    args: ICMPPingSourceArgs,
+    /// Name of the element in reports.
     name: String,
     has_input: bool,
 }
 
 impl Build for ICMPPingSource {
-    type Args = Fields;
-    fn build(fields: Fields, setup: &Setup) -> Result<Self, ArgError> {
-        const HEADERS: usize = Ipv4Header::LEN + Icmp::LEN;
-        if HEADERS + fields.data.0.len() > usize::from(u16::MAX) {
+    type Args = ICMPPingSourceArgs;
+    fn build(args: ICMPPingSourceArgs, setup: &Setup) -> Result<Self, ArgError> {
+        const HEADERS_LEN: usize = Ipv4Header::LEN + Icmp::LEN;
+        if HEADERS_LEN + args.data.0.len() > usize::from(u16::MAX) {
             return Err(ArgError::new("is longer than IPv4 allows").at("DATA"));
         }
         let name = format!("{} :: ICMPPingSource", setup.name);
-        Ok(ICMPPingSource { fields, name, has_input: setup.inputs > 0 })
+        Ok(ICMPPingSource { args, name, has_input: setup.inputs > 0 })
     }
 }
 
 #[handlers]
 impl ICMPPingSource {
-    /// Who asks.
+    /// Source address.
     #[read]
     fn src(&self) -> Ipv4Addr {
-        self.fields.src
+        self.args.src
     }
-    /// Sets who asks.
+    /// Sets the source address.
     #[write(src)]
     fn set_src(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let src = Ipv4Addr::from_arg(text, names)?;
-        Ok(self.with(|fields| fields.src = src))
+        Ok(self.with(|args| args.src = src))
     }
-    /// Who is asked.
+    /// Destination address.
     #[read]
     fn dst(&self) -> Ipv4Addr {
-        self.fields.dst
+        self.args.dst
     }
-    /// Sets who is asked.
+    /// Sets the destination address.
     #[write(dst)]
     fn set_dst(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let dst = Ipv4Addr::from_arg(text, names)?;
-        Ok(self.with(|fields| fields.dst = dst))
+        Ok(self.with(|args| args.dst = dst))
     }
-    /// Whether any are sent.
+    /// Whether the element sends requests.
     #[read]
     fn active(&self) -> bool {
-        self.fields.active
+        self.args.active
     }
-    /// Says whether to send any.
+    /// Sets whether the element sends requests.
     #[write(active)]
     fn set_active(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let active = bool::from_arg(text, names)?;
-        Ok(self.with(|fields| fields.active = active))
+        Ok(self.with(|args| args.active = active))
     }
-    /// Sets how many to send; no limit if negative.
+    /// Sets the maximum number of requests; a negative number means no limit.
     #[write]
     fn limit(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let limit = i64::from_arg(text, names)?;
-        Ok(self.with(|fields| fields.limit = limit))
+        Ok(self.with(|args| args.limit = limit))
     }
-    /// Sets the time from ping to ping.
+    /// Sets the time between requests.
     #[write]
     fn interval(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let interval = Duration::from_arg(text, names)?;
-        Ok(self.with(|fields| fields.interval = interval))
+        Ok(self.with(|args| args.interval = interval))
     }
 
-    fn with(&self, change: impl Fn(&mut Fields)) -> Self {
+    fn with(&self, change: impl Fn(&mut ICMPPingSourceArgs)) -> Self {
         let mut changed = self.clone();
-        change(&mut changed.fields);
+        change(&mut changed.args);
         changed
     }
 }
 
 impl PerBatch for ICMPPingSource {
     type On = on::Ipv4;
-    type Local = Pinged;
+    type Local = ICMPPingSourceState;
     type Fate = ();
     const SHARED: bool = true;
 
-    fn batch(&self, pings: &mut Pinged, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut ICMPPingSourceState, _: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch.iter() {
-            self.fields.reply(&self.name, pings, packet, cx);
+            self.args.record_reply(&self.name, state, packet, cx);
         }
         cx.consume(batch);
     }
 }
 
 impl Source for ICMPPingSource {
-    type Local = Pinged;
+    type Local = ICMPPingSourceState;
     type Fate = ();
 
-    fn begin(&self, pings: &mut Pinged, cx: &mut Cx) -> Result<(), ArgError> {
-        pings.next = Some(cx.now() + self.fields.interval);
+    fn begin(&self, state: &mut ICMPPingSourceState, cx: &mut Cx) -> Result<(), ArgError> {
+        state.next = Some(cx.now() + self.args.interval);
         Ok(())
     }
 
@@ -142,34 +143,34 @@ impl Source for ICMPPingSource {
         true
     }
 
-    fn ask(&self, pings: &mut Pinged, n: usize, cx: &mut Cx) -> Asked {
-        let left = u64::try_from(self.fields.limit)
-            .map_or(u64::MAX, |limit| limit.saturating_sub(pings.pings.count()));
-        if !self.fields.active || left == 0 {
-            pings.next = None;
+    fn ask(&self, state: &mut ICMPPingSourceState, n: usize, cx: &mut Cx) -> Asked {
+        let left = u64::try_from(self.args.limit)
+            .map_or(u64::MAX, |limit| limit.saturating_sub(state.pings.count()));
+        if !self.args.active || left == 0 {
+            state.next = None;
             return Asked::Done;
         }
         if cx.is_pulled() {
             let n = cx.grant(n.min(usize::try_from(left).unwrap_or(n)));
-            let made = (0..n).take_while(|_| self.fields.ping(pings, cx)).count();
-            return if made > 0 { Asked::Again } else { Asked::Empty };
+            let sent = (0..n).take_while(|_| self.args.send_ping(state, cx)).count();
+            return if sent > 0 { Asked::Again } else { Asked::Empty };
         }
-        // Who was idle sends the next at once.
-        let due = pings.next.unwrap_or(cx.now());
+        // An element that was idle sends the next request immediately.
+        let due = state.next.unwrap_or(cx.now());
         if due > cx.now() {
             return Asked::At(due);
         }
-        if cx.grant(1) == 0 || !self.fields.ping(pings, cx) {
+        if cx.grant(1) == 0 || !self.args.send_ping(state, cx) {
             return Asked::Empty;
         }
-        let next = due + self.fields.interval.max(Duration::from_micros(1));
-        pings.next = Some(next);
+        let next = due + self.args.interval.max(Duration::from_micros(1));
+        state.next = Some(next);
         Asked::At(next)
     }
 
-    fn end(&self, pings: &mut Pinged, cx: &mut Cx) {
-        if self.fields.verbose && self.has_input {
-            for line in pings.pings.summary().lines() {
+    fn end(&self, state: &mut ICMPPingSourceState, cx: &mut Cx) {
+        if self.args.verbose && self.has_input {
+            for line in state.pings.summary().lines() {
                 cx.chatter(&format!("{}: {line}", self.name));
             }
         }

@@ -1,12 +1,12 @@
 //! Elements that make, answer or check ICMP messages over IPv4.
 
 pub mod check_icmp_header;
-mod error_message;
 pub mod icmp_error;
+mod icmp_error_message;
 pub mod icmp_ping_encap;
 pub mod icmp_ping_responder;
 pub mod icmp_ping_source;
-mod pings;
+mod ping_args;
 
 use castanet_engine::class::*;
 

@@ -1,19 +1,22 @@
-//! `CheckIPHeader`: whether an IPv4 header can be believed.
+//! `CheckIPHeader`: checks and marks IPv4 headers.
 
-use super::header_checks::{Checker, Checks, Tally, Verdict};
+use super::header_checks::{
+    CheckIPHeaderArgs, CheckIPHeaderExit, CheckIPHeaderState, HeaderChecker,
+};
 use castanet_engine::prelude::*;
 
-/// Checks IPv4 headers, marks them, and cuts off the padding of the link.
+/// Checks IPv4 headers, marks them, and removes link-layer padding.
 ///
-/// Length, version, header length and checksum must be right, and the source
-/// must not be one of the bad ones unless the destination is a good one
-/// (RFC 1812, 5.3.7). What passes has its network and transport headers
-/// marked and its destination annotation set to where the header says. What
-/// does not leaves by output 1 or, where that is not connected, is dropped by
-/// the name of its fault. Each worker reports the first bad packet.
+/// Length, version, header length and checksum must be valid, and the source
+/// address must not be a bad source unless the destination is a good
+/// destination (RFC 1812, 5.3.7). For a valid packet the element sets the
+/// network and transport header annotations, and the destination annotation to
+/// the destination address. Invalid packets leave by output 1. If it is not
+/// connected, they are dropped, with a counter for each fault. Each worker
+/// reports its first invalid packet.
 ///
-/// Of the older form `CheckIPHeader(BADSRC OFFSET)` with places, the list
-/// stands for itself and 0.0.0.0 and 255.255.255.255.
+/// The older form `CheckIPHeader(BADSRC, OFFSET)` with positional arguments
+/// adds 0.0.0.0 and 255.255.255.255 to the list of bad sources.
 ///
 /// ```click
 /// in -> c :: CheckIPHeader(14, INTERFACES 18.26.4.9/24) -> out;  c[1] -> bad
@@ -44,29 +47,29 @@ use castanet_engine::prelude::*;
 /// = c.drop_details 1\ttiny packet\n1\tbad IP version\n1\tbad IP header length\n1\tbad IP length\n1\tbad IP checksum\n1\tbad source address
 /// ```
 #[derive(Element)]
-#[element(room = "ip", args = Checks, gives = "ip")]
+#[element(room = "ip", args = CheckIPHeaderArgs, gives = "ip")]
 pub struct CheckIPHeader {
-    checker: Checker,
+    checker: HeaderChecker,
 }
 
 impl Build for CheckIPHeader {
-    type Args = Checks;
-    fn build(args: Checks, setup: &Setup) -> Result<Self, ArgError> {
+    type Args = CheckIPHeaderArgs;
+    fn build(args: CheckIPHeaderArgs, setup: &Setup) -> Result<Self, ArgError> {
         Ok(CheckIPHeader { checker: args.checker(true, setup)? })
     }
 }
 
 impl PerPacket for CheckIPHeader {
     type On = on::Any;
-    type Local = Tally;
-    type Fate = Verdict;
+    type Local = CheckIPHeaderState;
+    type Fate = CheckIPHeaderExit;
 
     #[inline(always)]
-    fn packet(&self, tally: &mut Tally, packet: &mut Packet) -> Verdict {
-        self.checker.judge(tally, packet)
+    fn packet(&self, state: &mut CheckIPHeaderState, packet: &mut Packet) -> CheckIPHeaderExit {
+        self.checker.check_packet(state, packet)
     }
 
-    fn after(&self, tally: &mut Tally, cx: &mut Cx) {
-        tally.report(&self.checker.name, cx);
+    fn after(&self, state: &mut CheckIPHeaderState, cx: &mut Cx) {
+        state.report(&self.checker.name, cx);
     }
 }

@@ -1,11 +1,14 @@
-//! `CheckIPHeader2`: whether an IPv4 header can be believed, checksum aside.
+//! `CheckIPHeader2`: checks and marks IPv4 headers without their checksums.
 
-use super::header_checks::{Checker, Checks, Tally, Verdict};
+use super::header_checks::{
+    CheckIPHeaderArgs, CheckIPHeaderExit, CheckIPHeaderState, HeaderChecker,
+};
 use castanet_engine::prelude::*;
 
 /// Checks IPv4 headers as `CheckIPHeader` does, but not their checksums.
 ///
-/// For packets whose checksum is known to be right, or will be set anew.
+/// The element suits packets whose checksum is known to be correct, or is
+/// computed later.
 ///
 /// ```click
 /// in -> c :: CheckIPHeader2(BADSRC 1.0.0.255) -> out;  c[1] -> bad
@@ -31,29 +34,29 @@ use castanet_engine::prelude::*;
 /// = c.drops.bad_source 1
 /// ```
 #[derive(Element)]
-#[element(room = "ip", args = Checks, gives = "ip")]
+#[element(room = "ip", args = CheckIPHeaderArgs, gives = "ip")]
 pub struct CheckIPHeader2 {
-    checker: Checker,
+    checker: HeaderChecker,
 }
 
 impl Build for CheckIPHeader2 {
-    type Args = Checks;
-    fn build(args: Checks, setup: &Setup) -> Result<Self, ArgError> {
+    type Args = CheckIPHeaderArgs;
+    fn build(args: CheckIPHeaderArgs, setup: &Setup) -> Result<Self, ArgError> {
         Ok(CheckIPHeader2 { checker: args.checker(false, setup)? })
     }
 }
 
 impl PerPacket for CheckIPHeader2 {
     type On = on::Any;
-    type Local = Tally;
-    type Fate = Verdict;
+    type Local = CheckIPHeaderState;
+    type Fate = CheckIPHeaderExit;
 
     #[inline]
-    fn packet(&self, tally: &mut Tally, packet: &mut Packet) -> Verdict {
-        self.checker.judge(tally, packet)
+    fn packet(&self, state: &mut CheckIPHeaderState, packet: &mut Packet) -> CheckIPHeaderExit {
+        self.checker.check_packet(state, packet)
     }
 
-    fn after(&self, tally: &mut Tally, cx: &mut Cx) {
-        tally.report(&self.checker.name, cx);
+    fn after(&self, state: &mut CheckIPHeaderState, cx: &mut Cx) {
+        state.report(&self.checker.name, cx);
     }
 }

@@ -1,8 +1,8 @@
-//! `DecIPTTL`: one hop less.
+//! `DecIPTTL`: decrements the IPv4 TTL.
 
 use castanet_engine::prelude::*;
 
-/// Takes one hop off each IPv4 packet and mends its checksum.
+/// Decrements the IPv4 TTL and updates the header checksum.
 ///
 /// ```click
 /// in -> ttl :: DecIPTTL(MULTICAST false) -> out;  ttl[1] -> expired
@@ -17,52 +17,52 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "ip")]
 pub struct DecIPTTL {
-    /// Whether to touch packets at all.
+    /// Whether the element is active; if not, it passes all packets on unchanged.
     #[arg(keyword, live, default = true)]
     active: bool,
-    /// Whether multicast packets lose a hop too.
+    /// Whether to decrement the TTL of multicast packets too.
     #[arg(keyword, default = true)]
     multicast: bool,
 }
 
-/// What one worker has seen.
+/// State of one worker.
 #[derive(Default, Local)]
-pub struct Tally {
-    /// Whether every packet of the burst loses a hop.
-    all: bool,
-    /// Packets at their last hop.
+pub struct DecIPTTLState {
+    /// Whether the element decrements the TTL of every packet of the burst.
+    decrements_all: bool,
+    /// Number of packets whose TTL has expired.
     #[read]
     drops: u64,
 }
 
 #[derive(Fate)]
 pub enum Hop {
-    /// Packets that may travel on.
+    /// Packets whose TTL has not expired.
     Onward,
-    /// Packets at their last hop, for an `ICMPError`.
+    /// Packets whose TTL has expired (0 or 1 on arrival), for an `ICMPError`.
     #[optional]
     Expired,
 }
 
 impl PerPacket for DecIPTTL {
     type On = on::PinnedIpv4;
-    type Local = Tally;
+    type Local = DecIPTTLState;
     type Fate = Hop;
 
     #[inline]
-    fn burst(&self, tally: &mut Tally, _: Time) {
-        tally.all = self.active && self.multicast;
+    fn burst(&self, state: &mut DecIPTTLState, _: Time) {
+        state.decrements_all = self.active && self.multicast;
     }
 
     #[inline]
-    fn packet(&self, tally: &mut Tally, mut ip: PinnedIpv4) -> Hop {
-        if !tally.all && (!self.active || ip.dst().is_multicast()) {
+    fn packet(&self, state: &mut DecIPTTLState, mut ip: PinnedIpv4) -> Hop {
+        if !state.decrements_all && (!self.active || ip.dst().is_multicast()) {
             return Hop::Onward;
         }
         if ip.decrement_ttl().is_some() {
             return Hop::Onward;
         }
-        tally.drops += 1;
+        state.drops += 1;
         Hop::Expired
     }
 }

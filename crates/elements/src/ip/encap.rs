@@ -1,42 +1,42 @@
-//! What the elements that put an IPv4 header before packets share.
+//! Arguments, identification counter and exits of the elements that prepend IP headers.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Ipv4Header, names};
 
-/// Where packets go.
+/// Exits of the elements that prepend headers.
 #[derive(Fate)]
-pub enum Fit {
+pub enum EncapExit {
     /// Encapsulated packets.
     Encapsulated,
-    /// Packets that with their headers would be longer than IPv4 allows.
+    /// Packets that would be longer than 65535 bytes with their headers.
     #[drop]
     TooLong,
 }
 
-/// The numbers that headers get.
+/// Counter of the identifications of IPv4 headers.
 #[derive(Default, Local)]
-pub struct Numbers {
+pub struct IdCounter {
     next: u16,
 }
 
-impl Numbers {
-    /// The next number.
+impl IdCounter {
+    /// Returns the next identification, from 0 on.
     #[inline]
     pub(crate) fn next(&mut self) -> u16 {
-        let number = self.next;
-        self.next = number.wrapping_add(1);
-        number
+        let id = self.next;
+        self.next = id.wrapping_add(1);
+        id
     }
 
-    /// The next number, from 1 on.
+    /// Returns the next identification, from 1 on, never 0.
     #[inline]
-    pub(crate) fn next_but_zero(&mut self) -> u16 {
+    pub(crate) fn next_nonzero(&mut self) -> u16 {
         self.next = self.next.checked_add(1).unwrap_or(1);
         self.next
     }
 }
 
-/// Where packets go: one address, or where their annotation says.
+/// Destination of IPv4 packets: a configured address, or the destination annotation.
 #[derive(Clone, Copy)]
 pub enum Destination {
     Address(Ipv4Addr),
@@ -66,9 +66,9 @@ impl From<Destination> for Value {
 }
 
 impl Destination {
-    /// Where `packet` goes; its annotation says so afterwards.
+    /// Returns the destination of `packet`, after setting its annotation to a configured address.
     #[inline]
-    pub(crate) fn of(self, packet: &mut Packet) -> Ipv4Addr {
+    pub(crate) fn set_and_get(self, packet: &mut Packet) -> Ipv4Addr {
         if let Destination::Address(address) = self {
             packet.set_dst(address);
         }
@@ -76,7 +76,7 @@ impl Destination {
     }
 }
 
-/// Where IPv6 packets go: one address, or where their annotation says.
+/// Destination of IPv6 packets: a configured address, or the IPv6 destination annotation.
 #[derive(Clone, Copy)]
 pub enum Destination6 {
     Address(Ipv6Addr),
@@ -106,9 +106,9 @@ impl From<Destination6> for Value {
 }
 
 impl Destination6 {
-    /// Where `packet` goes; its annotation says so afterwards.
+    /// Returns the destination of `packet`, after setting its annotation to a configured address.
     #[inline]
-    pub(crate) fn of(self, packet: &mut Packet) -> Ipv6Addr {
+    pub(crate) fn set_and_get(self, packet: &mut Packet) -> Ipv6Addr {
         if let Destination6::Address(address) = self {
             packet.set_dst6(address);
         }
@@ -116,26 +116,26 @@ impl Destination6 {
     }
 }
 
-/// A protocol by name or number.
+/// An IP protocol, as an argument by name or number.
 #[derive(Clone, Copy)]
-pub struct Protocol(u8);
+pub struct ProtocolNumber(u8);
 
-impl Protocol {
-    /// Its number.
+impl ProtocolNumber {
+    /// The protocol number.
     pub(crate) fn number(self) -> u8 {
         self.0
     }
 }
 
-impl FromArg for Protocol {
+impl FromArg for ProtocolNumber {
     const SYNTAX: &'static str = "an IP protocol";
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
         let error = || ArgError::new(format!("`{text}` is not {}", Self::SYNTAX));
-        names::protocol_number(text).map(Protocol).ok_or_else(error)
+        names::protocol_number(text).map(ProtocolNumber).ok_or_else(error)
     }
 }
 
-/// `true`, `false` or `2`.
+/// ECN codepoint of the argument ECT: 0 for `false`, 1 (ECT(1)) for `true`, 2 (ECT(0)) for `2`.
 pub struct Ect(u8);
 
 impl FromArg for Ect {
@@ -153,10 +153,10 @@ impl FromArg for Ect {
 }
 
 #[derive(Args)]
-pub struct Fields {
-    /// What follows the header, by name or number.
+pub struct IPEncapArgs {
+    /// Protocol of the payload, by name or number.
     #[arg]
-    proto: Protocol,
+    proto: ProtocolNumber,
     /// Source address.
     #[arg]
     src: Ipv4Addr,
@@ -166,25 +166,25 @@ pub struct Fields {
     /// Time to live.
     #[arg(keyword, default = 250)]
     ttl: u8,
-    /// Type of service whole.
+    /// Type of service, the whole byte.
     #[arg(keyword)]
     tos: Option<u8>,
     /// Differentiated services code point, 0 to 63.
     #[arg(keyword)]
     dscp: Option<u8>,
-    /// Whether transport can take congestion notification: ECT(1) or, with `2`, ECT(0).
+    /// Whether the transport supports ECN: `true` sets ECT(1), `2` sets ECT(0).
     #[arg(keyword, default = Ect(0))]
     ect: Ect,
-    /// Whether congestion was experienced.
+    /// Whether to set the ECN codepoint CE (congestion experienced).
     #[arg(keyword, default = false)]
     ce: bool,
-    /// Whether routers must not fragment.
+    /// Whether to set DF (don't fragment).
     #[arg(keyword, default = false)]
     df: bool,
 }
 
-impl Fields {
-    /// The header, but for destination, length, number and checksum.
+impl IPEncapArgs {
+    /// Builds the header without destination, length, identification and checksum.
     pub(crate) fn header(&self) -> Result<Ipv4Header, ArgError> {
         let mut header = Ipv4Header::new(self.proto.0, self.src, Ipv4Addr::UNSPECIFIED, 0);
         header.set_tos(self.tos()?);

@@ -1,11 +1,12 @@
-//! `FixIPSrc`: the sender's address where others left it open.
+//! `FixIPSrc`: sets the IPv4 source address of packets with the Fix IP Source annotation.
 
 use castanet_engine::prelude::*;
 
-/// Puts this router's address into packets whose annotation asks for it.
+/// Sets the IPv4 source address of packets with the Fix IP Source annotation.
 ///
-/// ICMP errors should come from the interface that they leave by (RFC 1812,
-/// 4.3.2.4); `ICMPError` does not know which that is and sets the annotation.
+/// The source address of an ICMP error should be that of the interface it
+/// leaves by (RFC 1812, 4.3.2.4). `ICMPError` does not know that interface and
+/// sets the annotation. This element clears it and updates the checksum.
 ///
 /// ```click
 /// in -> FixIPSrc(9.9.9.9) -> out
@@ -17,14 +18,14 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "ip")]
 pub struct FixIPSrc {
-    /// The address to put in.
+    /// Source address to set.
     #[arg]
     ipaddr: Ipv4Addr,
 }
 
-/// Puts `address` in if the annotation asks for it.
+/// Sets the source to `address` if the Fix IP Source annotation is set.
 #[inline(always)]
-pub(crate) fn fix(mut ip: PinnedIpv4, address: Ipv4Addr) {
+pub(crate) fn fix_source(mut ip: PinnedIpv4, address: Ipv4Addr) {
     if ip.packet().fix_ip_src() {
         ip.set_fix_ip_src(false);
         ip.rewrite_src(address);
@@ -38,6 +39,6 @@ impl PerPacket for FixIPSrc {
 
     #[inline]
     fn packet(&self, _: &mut (), ip: PinnedIpv4) {
-        fix(ip, self.ipaddr);
+        fix_source(ip, self.ipaddr);
     }
 }

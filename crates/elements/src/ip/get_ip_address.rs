@@ -1,15 +1,16 @@
-//! `GetIPAddress`: where a packet goes, read from its bytes.
+//! `GetIPAddress`: sets the destination annotation from an address in the packet.
 
 use super::set_ip_address::IpAnno;
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ipv4Header;
 
-/// Sets the destination annotation to an address that the packet contains.
+/// Sets the destination annotation to an IPv4 address in the packet.
 ///
-/// The address lies at OFFSET, 16 for the destination where the packet begins
-/// with its IPv4 header; or IP names the source or destination of the marked
-/// header. Packets that end before it keep the annotation they have.
+/// OFFSET is the offset of the address from the start of the packet: 16 for the
+/// destination of a packet that begins with its IPv4 header. Instead, IP
+/// selects the source or destination of the marked header. A packet that ends
+/// before the address keeps its annotation.
 ///
 /// ```click
 /// in -> GetIPAddress(16) -> out
@@ -24,42 +25,43 @@ use castanet_engine::wire::Ipv4Header;
 /// < out 1.0.0.1 > 2.0.0.2 udp ; dst 1.0.0.1
 /// ```
 #[derive(Element)]
-#[element(room = "ip", args = Where)]
+#[element(room = "ip", args = GetIPAddressArgs)]
 pub struct GetIPAddress {
-    from: From,
+    source: AddressSource,
     anno: usize,
 }
 
-enum From {
+/// The location of the address.
+enum AddressSource {
     Offset(usize),
     Src,
     Dst,
 }
 
 #[derive(Args)]
-pub struct Where {
-    /// Where the address begins, in bytes.
+pub struct GetIPAddressArgs {
+    /// Offset of the address, in bytes.
     #[arg]
     offset: Option<u16>,
-    /// Which annotation to set.
+    /// Annotation to set.
     #[arg(default = IpAnno(anno::DST_IP))]
     anno: IpAnno,
-    /// Instead of OFFSET: `src` or `dst` of the IPv4 header.
+    /// Field of the IPv4 header, instead of OFFSET: `src` or `dst`.
     #[arg(keyword)]
     ip: Option<String>,
 }
 
 impl Build for GetIPAddress {
-    type Args = Where;
-    fn build(args: Where, _: &Setup) -> Result<Self, ArgError> {
-        let from = match (args.offset, args.ip.as_deref()) {
-            (Some(offset), None) => From::Offset(offset.into()),
-            (None, Some("src")) => From::Src,
-            (None, Some("dst")) => From::Dst,
+    type Args = GetIPAddressArgs;
+    fn build(args: GetIPAddressArgs, _: &Setup) -> Result<Self, ArgError> {
+        let source = match (args.offset, args.ip.as_deref()) {
+            (Some(offset), None) => AddressSource::Offset(offset.into()),
+            (None, Some("src")) => AddressSource::Src,
+            (None, Some("dst")) => AddressSource::Dst,
             (None, Some(_)) => return Err(ArgError::new("bad IP").help("IP is src or dst")),
             _ => return Err(ArgError::new("set one of OFFSET, IP")),
         };
-        Ok(GetIPAddress { from, anno: args.anno.0 })
+        Ok(GetIPAddress { source, anno: args.anno.0 })
     }
 }
 
@@ -70,13 +72,13 @@ impl PerPacket for GetIPAddress {
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
-        let address = match self.from {
-            From::Offset(offset) => {
+        let address = match self.source {
+            AddressSource::Offset(offset) => {
                 let bytes = packet.bytes().get(offset..).and_then(<[u8]>::first_chunk::<4>);
                 bytes.map(|&octets| Ipv4Addr::from(octets))
             }
-            From::Src => packet.ipv4_header().map(Ipv4Header::src),
-            From::Dst => packet.ipv4_header().map(Ipv4Header::dst),
+            AddressSource::Src => packet.ipv4_header().map(Ipv4Header::src),
+            AddressSource::Dst => packet.ipv4_header().map(Ipv4Header::dst),
         };
         match address {
             Some(address) if self.anno == anno::DST_IP => packet.set_dst(address),

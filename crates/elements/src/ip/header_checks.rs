@@ -1,45 +1,45 @@
-//! What `CheckIPHeader`, `CheckIPHeader2` and `IPInputCombo` share.
+//! The IPv4 header check of `CheckIPHeader`, `CheckIPHeader2` and `IPInputCombo`.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ipv4Header;
 use castanet_kit::ip_header::{Fault, HeaderCheck};
 
-/// Where checked packets go.
+/// Exits of the IPv4 header checks.
 #[derive(Fate)]
-pub enum Verdict {
-    /// Packets whose header is good.
+pub enum CheckIPHeaderExit {
+    /// Packets with a valid header.
     Good,
-    /// All other packets.
+    /// Packets with an invalid header.
     #[optional]
     Bad,
-    /// Packets shorter than a header.
+    /// Packets shorter than an IPv4 header (20 bytes).
     #[drop]
     TinyPacket,
-    /// Packets of another version than 4.
+    /// Packets whose version is not 4.
     #[drop]
     BadVersion,
-    /// Headers shorter than 20 bytes.
+    /// Packets whose header length is below 20 bytes.
     #[drop]
     BadHeaderLength,
-    /// Lengths that do not fit the packet or the header.
+    /// Packets whose total length exceeds the packet or is below the header length.
     #[drop]
     BadLength,
-    /// Headers whose checksum is wrong.
+    /// Packets with a wrong header checksum.
     #[drop]
     BadChecksum,
-    /// Sources that are nobody's address.
+    /// Packets with a bad source address.
     #[drop]
     BadSource,
 }
 
-/// What one worker has checked.
+/// Counters of one worker, and the faults of the current burst to report.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Tally {
-    /// Good packets.
+pub struct CheckIPHeaderState {
+    /// Number of valid packets.
     #[read]
     count: u64,
-    /// Bad packets.
+    /// Number of invalid packets.
     #[read]
     drops: u64,
     faults: [u64; Fault::ALL.len()],
@@ -47,14 +47,14 @@ pub struct Tally {
 }
 
 #[handlers]
-impl Tally {
-    /// Bad packets by fault.
+impl CheckIPHeaderState {
+    /// Number of invalid packets for each fault.
     #[read]
     fn drop_details(&self) -> Value {
         Value::Counts(Fault::ALL.iter().map(|f| (self.faults[*f as usize], f.text())).collect())
     }
 
-    /// Reports the bad packets of a burst.
+    /// Reports the invalid packets of a burst.
     #[inline]
     pub(crate) fn report(&mut self, name: &str, cx: &mut Cx) {
         for fault in self.reports.drain(..) {
@@ -63,17 +63,18 @@ impl Tally {
     }
 }
 
-/// The arguments that say which sources are bad.
+/// The arguments that define bad sources and good destinations.
 #[derive(Default)]
-pub(crate) struct Sources {
+pub(crate) struct SourceFilter {
     pub(crate) interfaces: Vec<Net>,
     pub(crate) bad: Vec<Ipv4Addr>,
     pub(crate) good_destinations: Vec<Ipv4Addr>,
 }
 
-impl Sources {
-    /// Takes Click's older list, which stands for the limited broadcast addresses too.
-    pub(crate) fn older_list(&mut self, text: &str, names: &Names) -> Result<(), ArgError> {
+impl SourceFilter {
+    /// Adds the bad sources of Click's older positional argument, which implies 0.0.0.0 and
+    /// 255.255.255.255.
+    pub(crate) fn add_legacy_list(&mut self, text: &str, names: &Names) -> Result<(), ArgError> {
         self.bad.extend(Vec::<Ipv4Addr>::from_arg(text, names)?);
         self.bad.extend([Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST]);
         Ok(())
@@ -89,16 +90,16 @@ impl Sources {
     }
 }
 
-/// The header of a packet that has all of it.
+/// The header of a packet, if its length is valid and the packet contains all of it.
 #[inline]
-pub(crate) fn whole_header(ip: &Ipv4) -> Option<Ipv4Header> {
+pub(crate) fn complete_header(ip: &Ipv4) -> Option<Ipv4Header> {
     let header = **ip;
     let length = header.header_len();
     (length >= Ipv4Header::LEN && ip.header().len() == length).then_some(header)
 }
 
-/// A check that marks what it finds good.
-pub(crate) struct Checker {
+/// Checks IPv4 headers and marks the valid ones.
+pub(crate) struct HeaderChecker {
     pub(crate) check: HeaderCheck,
     pub(crate) offset: u16,
     pub(crate) two_outputs: bool,
@@ -106,88 +107,98 @@ pub(crate) struct Checker {
     pub(crate) name: String,
 }
 
-impl Checker {
+impl HeaderChecker {
+    /// Checks and marks a packet. This is the fast path of valid headers without options.
     #[inline(always)]
-    pub(crate) fn judge(&self, tally: &mut Tally, packet: &mut Packet) -> Verdict {
+    pub(crate) fn check_packet(
+        &self,
+        state: &mut CheckIPHeaderState,
+        packet: &mut Packet,
+    ) -> CheckIPHeaderExit {
         let header = packet.bytes().get(usize::from(self.offset)..);
         let Some((total_len, dst)) = header.and_then(|header| self.check.check_plain(header))
         else {
-            return self.judge_again(tally, packet);
+            return self.check_packet_slow(state, packet);
         };
         packet.mark_ipv4(self.offset, Ipv4Header::LEN as u16, total_len);
         packet.set_dst(dst);
-        tally.count += 1;
-        Verdict::Good
+        state.count += 1;
+        CheckIPHeaderExit::Good
     }
 
-    /// Judges packets with options and bad ones.
+    /// Checks packets with options and invalid packets.
     #[cold]
     #[inline(never)]
-    fn judge_again(&self, tally: &mut Tally, packet: &mut Packet) -> Verdict {
+    fn check_packet_slow(
+        &self,
+        state: &mut CheckIPHeaderState,
+        packet: &mut Packet,
+    ) -> CheckIPHeaderExit {
         let header = packet.bytes().get(usize::from(self.offset)..).unwrap_or_default();
         match self.check.check(header) {
             Ok(good) => {
                 packet.mark_ipv4(self.offset, good.header_len as u16, good.total_len as u16);
                 packet.set_dst(good.dst);
-                tally.count += 1;
-                Verdict::Good
+                state.count += 1;
+                CheckIPHeaderExit::Good
             }
-            Err(fault) => self.refuse(tally, fault),
+            Err(fault) => self.reject(state, fault),
         }
     }
 
-    fn refuse(&self, tally: &mut Tally, fault: Fault) -> Verdict {
-        if self.verbose || tally.drops == 0 {
-            tally.reports.push(fault);
+    fn reject(&self, state: &mut CheckIPHeaderState, fault: Fault) -> CheckIPHeaderExit {
+        if self.verbose || state.drops == 0 {
+            state.reports.push(fault);
         }
-        tally.drops += 1;
-        tally.faults[fault as usize] += 1;
+        state.drops += 1;
+        state.faults[fault as usize] += 1;
         match fault {
-            _ if self.two_outputs => Verdict::Bad,
-            Fault::Tiny => Verdict::TinyPacket,
-            Fault::Version => Verdict::BadVersion,
-            Fault::HeaderLength => Verdict::BadHeaderLength,
-            Fault::Length => Verdict::BadLength,
-            Fault::Checksum => Verdict::BadChecksum,
-            Fault::Source => Verdict::BadSource,
+            _ if self.two_outputs => CheckIPHeaderExit::Bad,
+            Fault::Tiny => CheckIPHeaderExit::TinyPacket,
+            Fault::Version => CheckIPHeaderExit::BadVersion,
+            Fault::HeaderLength => CheckIPHeaderExit::BadHeaderLength,
+            Fault::Length => CheckIPHeaderExit::BadLength,
+            Fault::Checksum => CheckIPHeaderExit::BadChecksum,
+            Fault::Source => CheckIPHeaderExit::BadSource,
         }
     }
 }
 
-/// The arguments of `CheckIPHeader`.
+/// The arguments of `CheckIPHeader` and `CheckIPHeader2`.
 #[derive(Args)]
-pub struct Checks {
-    /// This router's addresses: their networks' broadcast addresses, 0.0.0.0 and 255.255.255.255 are bad sources, they themselves good destinations.
+pub struct CheckIPHeaderArgs {
+    /// Addresses of this router, with their prefixes. Their broadcast addresses, 0.0.0.0 and
+    /// 255.255.255.255 are bad sources; the addresses themselves are good destinations.
     #[arg(keyword, default = Vec::new())]
     interfaces: Vec<Net>,
-    /// Addresses that no packet may come from.
+    /// Bad source addresses.
     #[arg(keyword, default = Vec::new())]
     badsrc: Vec<Ipv4Addr>,
-    /// Addresses to which packets may come from anywhere.
+    /// Good destinations: packets to them may have any source address.
     #[arg(keyword, default = Vec::new())]
     gooddst: Vec<Ipv4Addr>,
-    /// Where the header begins, in bytes.
+    /// Offset of the IPv4 header, in bytes.
     #[arg(keyword, default = 0)]
     offset: u16,
-    /// Whether to check the checksum; all but CheckIPHeader2 do by default.
+    /// Whether to check the header checksum; true by default, false in `CheckIPHeader2`.
     #[arg(keyword)]
     checksum: Option<bool>,
-    /// Whether to report every bad packet.
+    /// Whether to report every invalid packet, not only the first.
     #[arg(keyword, default = false)]
     verbose: bool,
-    /// Whether to count by fault; this is always done.
+    /// Whether to count by fault; ignored, because the element always does.
     #[arg(keyword, default = false)]
     #[allow(dead_code)]
     details: bool,
-    /// The offset, or the older list of bad sources and then the offset.
+    /// OFFSET, or the list of bad sources, optionally followed by OFFSET.
     #[arg(rest)]
     places: Vec<String>,
 }
 
-impl Checks {
-    pub(crate) fn checker(self, checksum: bool, setup: &Setup) -> Result<Checker, ArgError> {
+impl CheckIPHeaderArgs {
+    pub(crate) fn checker(self, checksum: bool, setup: &Setup) -> Result<HeaderChecker, ArgError> {
         let (bad, good_destinations) = (self.badsrc, self.gooddst);
-        let mut sources = Sources { interfaces: self.interfaces, bad, good_destinations };
+        let mut filter = SourceFilter { interfaces: self.interfaces, bad, good_destinations };
         let (list, offset) = match self.places.as_slice() {
             [] => (None, None),
             [one] if u16::from_arg(one, setup.names).is_ok() => (None, Some(one)),
@@ -196,12 +207,12 @@ impl Checks {
             _ => return Err(ArgError::new("too many arguments")),
         };
         if let Some(list) = list {
-            sources.older_list(list, setup.names).map_err(|e| e.at("BADSRC"))?;
+            filter.add_legacy_list(list, setup.names).map_err(|e| e.at("BADSRC"))?;
         }
-        let placed = offset.map(|text| u16::from_arg(text, setup.names)).transpose();
-        Ok(Checker {
-            check: sources.check(self.checksum.unwrap_or(checksum)),
-            offset: placed.map_err(|e| e.at("OFFSET"))?.unwrap_or(self.offset),
+        let positional_offset = offset.map(|text| u16::from_arg(text, setup.names)).transpose();
+        Ok(HeaderChecker {
+            check: filter.check(self.checksum.unwrap_or(checksum)),
+            offset: positional_offset.map_err(|e| e.at("OFFSET"))?.unwrap_or(self.offset),
             two_outputs: setup.outputs > 1,
             verbose: self.verbose,
             name: setup.name.to_owned(),

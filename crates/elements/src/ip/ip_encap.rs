@@ -1,13 +1,14 @@
-//! `IPEncap`: one IPv4 header for all.
+//! `IPEncap`: prepends an IPv4 header.
 
-use super::encap::{Destination, Fields, Fit, Numbers};
+use super::encap::{Destination, EncapExit, IPEncapArgs, IdCounter};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ipv4Header;
 
-/// Puts an IPv4 header before each packet.
+/// Prepends an IPv4 header to each packet.
 ///
-/// Where DST is `DST_ANNO` packets go where their destination annotation says;
-/// otherwise it is set to DST. Headers are numbered from 0.
+/// With DST `DST_ANNO` the destination address is that of the destination
+/// annotation; otherwise the element sets the annotation to DST. It counts the
+/// identifications of the headers from 0.
 ///
 /// ```click
 /// in -> e :: IPEncap(ipip, 9.0.0.1, 9.0.0.2, TTL 7, DSCP 1, CE true, DF true) -> out
@@ -23,7 +24,7 @@ use castanet_engine::wire::Ipv4Header;
 /// = e.drops.too_long 1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "ip", args = Fields, gives = "ip", methods)]
+#[element(room = "ip", args = IPEncapArgs, gives = "ip", methods)]
 pub struct IPEncap {
     header: Ipv4Header,
     /// Destination address.
@@ -32,8 +33,8 @@ pub struct IPEncap {
 }
 
 impl Build for IPEncap {
-    type Args = Fields;
-    fn build(args: Fields, _: &Setup) -> Result<Self, ArgError> {
+    type Args = IPEncapArgs;
+    fn build(args: IPEncapArgs, _: &Setup) -> Result<Self, ArgError> {
         Ok(IPEncap { header: args.header()?, dst: args.dst })
     }
 }
@@ -63,23 +64,25 @@ impl IPEncap {
 
 impl PerPacket for IPEncap {
     type On = on::Any;
-    type Local = Numbers;
-    type Fate = Fit;
-    // A number twice would mix the fragments of two packets.
+    type Local = IdCounter;
+    type Fate = EncapExit;
+    // If two workers used one identification, a receiver could mix fragments of two packets.
     const SHARED: bool = true;
 
     #[inline]
-    fn packet(&self, numbers: &mut Numbers, packet: &mut Packet) -> Fit {
-        let Ok(len) = u16::try_from(Ipv4Header::LEN + packet.len()) else { return Fit::TooLong };
-        let dst = self.dst.of(packet);
+    fn packet(&self, ids: &mut IdCounter, packet: &mut Packet) -> EncapExit {
+        let Ok(len) = u16::try_from(Ipv4Header::LEN + packet.len()) else {
+            return EncapExit::TooLong;
+        };
+        let dst = self.dst.set_and_get(packet);
         if let Some((header, _)) = Ipv4Header::from_prefix_mut(packet.push_front(Ipv4Header::LEN)) {
             *header = self.header;
             header.set_total_len(len);
-            header.set_id(numbers.next());
+            header.set_id(ids.next());
             header.set_dst(dst);
             header.update_checksum(&[]);
         }
         packet.set_network_header(0, Ipv4Header::LEN);
-        Fit::Encapsulated
+        EncapExit::Encapsulated
     }
 }

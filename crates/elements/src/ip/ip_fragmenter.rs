@@ -1,13 +1,14 @@
-//! `IPFragmenter`: packets in pieces that fit.
+//! `IPFragmenter`: fragments IPv4 packets that are longer than the MTU.
 
 use castanet_engine::prelude::*;
 use castanet_kit::fragment;
 
-/// Divides IPv4 packets that are longer than the MTU into fragments.
+/// Fragments IPv4 packets that are longer than the MTU.
 ///
-/// The first fragment is the packet itself, cut; the others are new packets
-/// with its annotations, without its link header. Packets that may not be
-/// divided (DF, unless HONOR_DF is false), or cannot, leave by output 1.
+/// The first fragment is the truncated packet itself; the others are new
+/// packets with its annotations, but without its link header. Packets with DF
+/// set, unless HONOR_DF is false, and packets that cannot be fragmented leave
+/// by output 1.
 ///
 /// ```click
 /// in -> f :: IPFragmenter(60) -> out;  f[1] -> large
@@ -25,22 +26,22 @@ use castanet_kit::fragment;
 #[derive(Element)]
 #[element(room = "ip", processing = "h/h")]
 pub struct IPFragmenter {
-    /// The longest packet that fits, at least 8.
+    /// Maximum length of a packet with its IPv4 header, in bytes, at least 8.
     #[arg]
     mtu: Mtu,
-    /// Whether to leave packets whole that say so.
+    /// Whether to obey DF; if false, packets with DF are fragmented, with a random identification.
     #[arg(default = true)]
     honor_df: bool,
-    /// Whether to report every packet that was left whole, not just five.
+    /// Whether to report every packet that was not fragmented, not only the first five.
     #[arg(default = false)]
     verbose: bool,
-    /// Room before fragments; any packet makes room by itself, this only stands for Click's.
+    /// Headroom of fragments, in bytes; accepted for Click's sake and ignored.
     #[arg(keyword)]
     #[allow(dead_code)]
     headroom: Option<u32>,
 }
 
-/// A length that has room for something.
+/// A maximum packet length, at least 8.
 pub struct Mtu(usize);
 
 impl FromArg for Mtu {
@@ -52,44 +53,44 @@ impl FromArg for Mtu {
 }
 
 #[derive(Fate)]
-pub enum Size {
-    /// Packets and fragments that fit.
+pub enum IPFragmenterExit {
+    /// Packets and fragments of at most MTU bytes.
     Fits,
-    /// Packets that may not or cannot be divided, for an `ICMPError`.
+    /// Packets that may not or cannot be fragmented, for an `ICMPError`.
     #[optional]
     Large,
 }
 
-/// What one worker has done.
+/// Counters of one worker.
 #[derive(Default, Local)]
-pub struct Tally {
-    /// Fragments made.
+pub struct IPFragmenterState {
+    /// Number of fragments sent.
     #[read]
     fragments: u64,
-    /// Packets left whole.
+    /// Number of packets that were too long but not fragmented.
     #[read]
     drops: u64,
 }
 
 impl PerBatch for IPFragmenter {
     type On = on::PinnedIpv4;
-    type Local = Tally;
-    type Fate = Size;
+    type Local = IPFragmenterState;
+    type Fate = IPFragmenterExit;
 
     #[inline]
-    fn passes(&self, _: &mut Tally, ip: PinnedIpv4) -> bool {
+    fn passes(&self, _: &mut IPFragmenterState, ip: PinnedIpv4) -> bool {
         ip.len() <= self.mtu.0
     }
 
-    fn batch(&self, tally: &mut Tally, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut IPFragmenterState, _: usize, batch: Batch, cx: &mut Cx) {
         if batch.iter().all(|packet| self.fits(packet)) {
-            return cx.emit_batch(Size::Fits, batch);
+            return cx.emit_batch(IPFragmenterExit::Fits, batch);
         }
         for packet in batch {
             if self.fits(&packet) {
-                cx.emit(Size::Fits, packet);
+                cx.emit(IPFragmenterExit::Fits, packet);
             } else {
-                self.divide(tally, packet, cx);
+                self.fragment(state, packet, cx);
             }
         }
     }
@@ -102,55 +103,56 @@ impl IPFragmenter {
     }
 
     #[cold]
-    fn divide(&self, tally: &mut Tally, mut packet: Packet, cx: &mut Cx) {
-        /// The longest header that IPv4 has.
-        const LONGEST: usize = 60;
-        let Some(mut ip) = packet.ipv4() else { return cx.emit(Size::Large, packet) };
-        let forbidden = ip.dont_fragment();
-        if forbidden && !self.honor_df {
-            // Whoever sets DF need not keep the identification unique (RFC 6864).
+    fn fragment(&self, state: &mut IPFragmenterState, mut packet: Packet, cx: &mut Cx) {
+        /// Maximum length of an IPv4 header, in bytes.
+        const MAX_HEADER_LEN: usize = 60;
+        let Some(mut ip) = packet.ipv4() else { return cx.emit(IPFragmenterExit::Large, packet) };
+        let dont_fragment = ip.dont_fragment();
+        if dont_fragment && !self.honor_df {
+            // A sender that sets DF need not keep the identification unique (RFC 6864).
             ip.set_id(cx.random() as u16);
         }
-        let mut header = [0; LONGEST];
+        let mut header = [0; MAX_HEADER_LEN];
         let header_len = ip.header().len();
         header[..header_len].copy_from_slice(ip.header());
-        let parts = fragment::divide(&header[..header_len], ip.payload().len(), self.mtu.0);
-        let Some(mut parts) = parts.filter(|_| !(forbidden && self.honor_df)) else {
-            return self.leave_whole(tally, packet, cx);
+        let fragments = fragment::divide(&header[..header_len], ip.payload().len(), self.mtu.0);
+        let Some(mut fragments) = fragments.filter(|_| !(dont_fragment && self.honor_df)) else {
+            return self.reject(state, packet, cx);
         };
-        let mut out = [0; LONGEST];
-        let first = parts.next();
+        let mut out = [0; MAX_HEADER_LEN];
+        let first = fragments.next();
         let mut rest = Batch::new();
-        for part in parts {
+        for fragment in fragments {
             let Some(mut next) = cx.alloc() else { continue };
-            let len = part.write_header(&header[..header_len], &mut out);
-            let room = next.put_back(part.total());
-            let payload = ip.payload().get(part.start..part.start + part.length);
+            let len = fragment.write_header(&header[..header_len], &mut out);
+            let room = next.put_back(fragment.total());
+            let payload = ip.payload().get(fragment.start..fragment.start + fragment.length);
             room[..len].copy_from_slice(&out[..len]);
             room[len..].copy_from_slice(payload.unwrap_or_default());
             next.set_network_header(0, len);
             next.copy_annotations(ip.packet());
             rest.push(next);
         }
-        tally.fragments += 1 + rest.len() as u64;
+        state.fragments += 1 + rest.len() as u64;
         if let Some(first) = first {
             let len = first.write_header(&header[..header_len], &mut out);
             ip.header_mut().copy_from_slice(&out[..len]);
             let end =
                 ip.packet().network_offset().unwrap_or(0).saturating_add_unsigned(first.total());
             packet.truncate(usize::try_from(end).unwrap_or(0));
-            cx.emit(Size::Fits, packet);
+            cx.emit(IPFragmenterExit::Fits, packet);
         }
-        cx.emit_batch(Size::Fits, rest);
+        cx.emit_batch(IPFragmenterExit::Fits, rest);
     }
 
-    fn leave_whole(&self, tally: &mut Tally, packet: Packet, cx: &mut Cx) {
-        const REPORTS: u64 = 5;
-        if let Some(ip) = packet.ipv4_header().filter(|_| self.verbose || tally.drops < REPORTS) {
+    fn reject(&self, state: &mut IPFragmenterState, packet: Packet, cx: &mut Cx) {
+        const MAX_REPORTS: u64 = 5;
+        if let Some(ip) = packet.ipv4_header().filter(|_| self.verbose || state.drops < MAX_REPORTS)
+        {
             let (mtu, src, dst, len) = (self.mtu.0, ip.src(), ip.dst(), packet.len());
             cx.chatter(&format!("IPFragmenter({mtu}) DF {src} {dst} len={len}"));
         }
-        tally.drops += 1;
-        cx.emit(Size::Large, packet);
+        state.drops += 1;
+        cx.emit(IPFragmenterExit::Large, packet);
     }
 }

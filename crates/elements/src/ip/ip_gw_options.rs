@@ -1,15 +1,16 @@
-//! `IPGWOptions`: what routers write into IP options.
+//! `IPGWOptions`: processes IPv4 options as a router.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use castanet_kit::options::{self, GatewayAddresses};
 
-/// Records this router in the route and timestamp options of packets.
+/// Processes the record route and timestamp options of IPv4 packets.
 ///
-/// MYADDR is the address of the interface that packets leave by (RFC 1812,
-/// 4.2.2.2); with OTHERADDRS it answers to prespecified timestamps. Source
-/// routes are left alone. Packets with a malformed option leave by output 1,
-/// with the byte that is wrong in their annotation for `ICMPError`.
+/// The element records MYADDR, the address of the interface that the packets
+/// leave by (RFC 1812, 4.2.2.2). It fills in prespecified timestamps for MYADDR
+/// and OTHERADDRS. Source routes stay unchanged. Packets with a malformed
+/// option leave by output 1; their parameter problem annotation holds the
+/// offset of the wrong byte, for `ICMPError`.
 ///
 /// ```click
 /// in -> g :: IPGWOptions(1.2.3.4, 5.6.7.8) -> out;  g[1] -> bad
@@ -22,14 +23,14 @@ use castanet_kit::options::{self, GatewayAddresses};
 /// = g.drops 1
 /// ```
 #[derive(Element)]
-#[element(room = "ip", args = Own)]
+#[element(room = "ip", args = IPGWOptionsArgs)]
 pub struct IPGWOptions {
-    own: GatewayAddresses,
+    gateway_addresses: GatewayAddresses,
 }
 
 #[derive(Args)]
-pub struct Own {
-    /// The address to record.
+pub struct IPGWOptionsArgs {
+    /// Address to record.
     #[arg]
     myaddr: Ipv4Addr,
     /// Other addresses of this router.
@@ -38,45 +39,46 @@ pub struct Own {
 }
 
 #[derive(Fate)]
-pub enum Outcome {
-    /// Packets with their options seen to.
+pub enum IPGWOptionsExit {
+    /// Packets without options, or with their options processed.
     Onward,
     /// Packets with a malformed option, for an `ICMPError`.
     #[optional]
     Malformed,
 }
 
-/// The burst's time, and what one worker has refused.
+/// State of one worker: the time of the burst, and a counter.
 #[derive(Default, Local)]
-pub struct Clerk {
+pub struct IPGWOptionsState {
     now: Time,
-    /// Packets with a malformed option.
+    /// Number of packets with a malformed option.
     #[read]
     drops: u64,
 }
 
 impl Build for IPGWOptions {
-    type Args = Own;
-    fn build(args: Own, _: &Setup) -> Result<Self, ArgError> {
-        Ok(IPGWOptions { own: addresses(args.myaddr, &args.otheraddrs) })
+    type Args = IPGWOptionsArgs;
+    fn build(args: IPGWOptionsArgs, _: &Setup) -> Result<Self, ArgError> {
+        Ok(IPGWOptions { gateway_addresses: gateway_addresses(args.myaddr, &args.otheraddrs) })
     }
 }
 
-pub(crate) fn addresses(preferred: Ipv4Addr, others: &[Ipv4Addr]) -> GatewayAddresses {
+/// The addresses of a router; `preferred` is the one to record.
+pub(crate) fn gateway_addresses(preferred: Ipv4Addr, others: &[Ipv4Addr]) -> GatewayAddresses {
     let others = others.iter().map(|a| a.to_bits()).collect();
     GatewayAddresses { preferred: preferred.to_bits(), others }
 }
 
-/// Records `own` addresses in the options of `ip`, if it has any; whether they are well-formed.
+/// Processes the options of `ip`, if it has any. Returns whether they are well-formed.
 #[inline(always)]
-pub(crate) fn record(mut ip: PinnedIpv4, own: &GatewayAddresses, now: Time) -> bool {
-    !ip.has_options() || process(&mut ip, own, now)
+pub(crate) fn process_options(mut ip: PinnedIpv4, gateway_addresses: &GatewayAddresses, now: Time) -> bool {
+    !ip.has_options() || process_present(&mut ip, gateway_addresses, now)
 }
 
 #[cold]
-fn process(ip: &mut PinnedIpv4, own: &GatewayAddresses, now: Time) -> bool {
+fn process_present(ip: &mut PinnedIpv4, gateway_addresses: &GatewayAddresses, now: Time) -> bool {
     let time = options::milliseconds_of_day(now.since(Time::default()));
-    match options::process(ip.header_mut(), own, time) {
+    match options::process(ip.header_mut(), gateway_addresses, time) {
         Ok(_) => true,
         Err(problem) => {
             ip.set_anno_u8(anno::ICMP_PARAMPROB, problem.pointer);
@@ -87,20 +89,20 @@ fn process(ip: &mut PinnedIpv4, own: &GatewayAddresses, now: Time) -> bool {
 
 impl PerPacket for IPGWOptions {
     type On = on::PinnedIpv4;
-    type Local = Clerk;
-    type Fate = Outcome;
+    type Local = IPGWOptionsState;
+    type Fate = IPGWOptionsExit;
 
     #[inline]
-    fn burst(&self, clerk: &mut Clerk, now: Time) {
-        clerk.now = now;
+    fn burst(&self, state: &mut IPGWOptionsState, now: Time) {
+        state.now = now;
     }
 
     #[inline]
-    fn packet(&self, clerk: &mut Clerk, ip: PinnedIpv4) -> Outcome {
-        if record(ip, &self.own, clerk.now) {
-            return Outcome::Onward;
+    fn packet(&self, state: &mut IPGWOptionsState, ip: PinnedIpv4) -> IPGWOptionsExit {
+        if process_options(ip, &self.gateway_addresses, state.now) {
+            return IPGWOptionsExit::Onward;
         }
-        clerk.drops += 1;
-        Outcome::Malformed
+        state.drops += 1;
+        IPGWOptionsExit::Malformed
     }
 }

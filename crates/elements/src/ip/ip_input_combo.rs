@@ -1,13 +1,13 @@
-//! `IPInputCombo`: the first steps of a router in one.
+//! `IPInputCombo`: combines the first elements of a router's input path.
 
-use super::header_checks::{Checker, Sources, Tally, Verdict};
+use super::header_checks::{CheckIPHeaderExit, CheckIPHeaderState, HeaderChecker, SourceFilter};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ethernet;
 
-/// Paints, strips the Ethernet header, checks and marks the IPv4 header.
+/// Paints packets, strips the Ethernet header, checks and marks the IPv4 header.
 ///
-/// It does what `Paint(COLOR) -> Strip(14) -> CheckIPHeader -> GetIPAddress(16)`
-/// do, looking at each packet once.
+/// The element replaces `Paint(COLOR) -> Strip(14) -> CheckIPHeader ->
+/// GetIPAddress(16)` and accesses each packet only once.
 ///
 /// ```click
 /// in -> c :: IPInputCombo(2, INTERFACES 18.26.4.9/24) -> out;  c[1] -> bad
@@ -33,39 +33,39 @@ use castanet_engine::wire::Ethernet;
 /// = c.drops.bad_source 1
 /// ```
 #[derive(Element)]
-#[element(room = "ip", args = Input, gives = "ip")]
+#[element(room = "ip", args = IPInputComboArgs, gives = "ip")]
 pub struct IPInputCombo {
     color: u8,
-    checker: Checker,
+    checker: HeaderChecker,
 }
 
 #[derive(Args)]
-pub struct Input {
-    /// What to paint packets with.
+pub struct IPInputComboArgs {
+    /// Value of the paint annotation.
     #[arg]
     color: u8,
-    /// Bad sources, beside 0.0.0.0 and 255.255.255.255.
+    /// Bad source addresses, in addition to 0.0.0.0 and 255.255.255.255.
     #[arg]
     badsrc: Option<Vec<Ipv4Addr>>,
-    /// This router's addresses, as in `CheckIPHeader`.
+    /// Addresses of this router with their prefixes, as in `CheckIPHeader`.
     #[arg(keyword, default = Vec::new())]
     interfaces: Vec<Net>,
-    /// Addresses to which packets may come from anywhere.
+    /// Good destinations: packets to them may have any source address.
     #[arg(keyword, default = Vec::new())]
     gooddst: Vec<Ipv4Addr>,
 }
 
 impl Build for IPInputCombo {
-    type Args = Input;
-    fn build(args: Input, setup: &Setup) -> Result<Self, ArgError> {
+    type Args = IPInputComboArgs;
+    fn build(args: IPInputComboArgs, setup: &Setup) -> Result<Self, ArgError> {
         let mut bad = args.badsrc.unwrap_or_default();
         if !bad.is_empty() {
             bad.extend([Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST]);
         }
         let good_destinations = args.gooddst;
-        let sources = Sources { interfaces: args.interfaces, bad, good_destinations };
-        let checker = Checker {
-            check: sources.check(true),
+        let filter = SourceFilter { interfaces: args.interfaces, bad, good_destinations };
+        let checker = HeaderChecker {
+            check: filter.check(true),
             offset: 0,
             two_outputs: setup.outputs > 1,
             verbose: false,
@@ -77,19 +77,19 @@ impl Build for IPInputCombo {
 
 impl PerPacket for IPInputCombo {
     type On = on::Any;
-    type Local = Tally;
-    type Fate = Verdict;
+    type Local = CheckIPHeaderState;
+    type Fate = CheckIPHeaderExit;
 
     #[inline]
-    fn packet(&self, tally: &mut Tally, packet: &mut Packet) -> Verdict {
+    fn packet(&self, state: &mut CheckIPHeaderState, packet: &mut Packet) -> CheckIPHeaderExit {
         packet.set_paint(self.color);
-        // What is shorter than the header has no room for IPv4 either.
+        // A packet shorter than an Ethernet header becomes empty and fails the IPv4 check.
         let header = Ethernet::LEN.min(packet.len());
         packet.pull_front(header);
-        self.checker.judge(tally, packet)
+        self.checker.check_packet(state, packet)
     }
 
-    fn after(&self, tally: &mut Tally, cx: &mut Cx) {
-        tally.report(&self.checker.name, cx);
+    fn after(&self, state: &mut CheckIPHeaderState, cx: &mut Cx) {
+        state.report(&self.checker.name, cx);
     }
 }

@@ -1,11 +1,11 @@
-//! `IPMirror`: back to the sender.
+//! `IPMirror`: swaps the source and destination of IPv4 packets.
 
 use castanet_engine::prelude::*;
 
-/// Exchanges source and destination, addresses and ports.
+/// Swaps the source and destination addresses and ports of IPv4 packets.
 ///
-/// TCP's sequence and acknowledgment numbers change places too. Checksums
-/// stay right, because they do not depend on the order.
+/// It also swaps the sequence and acknowledgment numbers of TCP. Checksums stay
+/// valid, because they do not depend on the order.
 ///
 /// ```click
 /// in -> IPMirror -> out

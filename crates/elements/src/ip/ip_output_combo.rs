@@ -1,16 +1,16 @@
-//! `IPOutputCombo`: the last steps of a router in one.
+//! `IPOutputCombo`: combines the elements of a router's output path.
 
-use super::fix_ip_src::fix;
-use super::ip_gw_options::{addresses, record};
+use super::fix_ip_src::fix_source;
+use super::ip_gw_options::{gateway_addresses, process_options};
 use castanet_engine::prelude::*;
 use castanet_kit::options::GatewayAddresses;
 
-/// Does to packets on their way out what a router does to each.
+/// Processes the options, source, TTL and length of IPv4 packets on a router's output path.
 ///
-/// The steps of `DropBroadcasts -> PaintTee(COLOR) -> IPGWOptions(IPADDR) ->
-/// FixIPSrc(IPADDR) -> DecIPTTL -> CheckLength(MTU)`, looking at each packet
-/// once; each step's error output is an output here. Fragmenting is left to
-/// an `IPFragmenter` at the last.
+/// The element replaces `DropBroadcasts -> PaintTee(COLOR) ->
+/// IPGWOptions(IPADDR) -> FixIPSrc(IPADDR) -> DecIPTTL -> CheckLength(MTU)` and
+/// accesses each packet only once. The error output of each of these elements
+/// is an output here. An `IPFragmenter` at the last output fragments packets.
 ///
 /// ```click
 /// in -> c :: IPOutputCombo(2, 9.9.9.9, 100) -> out
@@ -30,90 +30,96 @@ use castanet_kit::options::GatewayAddresses;
 /// = c.drops.group 1
 /// ```
 #[derive(Element)]
-#[element(room = "ip", args = Output, processing = "h/h")]
+#[element(room = "ip", args = IPOutputComboArgs, processing = "h/h")]
 pub struct IPOutputCombo {
     color: u8,
     ipaddr: Ipv4Addr,
-    own: GatewayAddresses,
+    addresses: GatewayAddresses,
     mtu: usize,
 }
 
 #[derive(Args)]
-pub struct Output {
-    /// The paint of packets that go back where they came from.
+pub struct IPOutputComboArgs {
+    /// Paint of packets that arrived on the link that they leave by.
     #[arg]
     color: u8,
-    /// This router's address on the link that packets leave by.
+    /// Address of this router on the link that packets leave by.
     #[arg]
     ipaddr: Ipv4Addr,
-    /// The longest packet that the link takes.
+    /// MTU of the link, in bytes.
     #[arg]
     mtu: u32,
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets that may leave.
+pub enum IPOutputComboExit {
+    /// Packets that are ready to leave.
     Out,
-    /// Copies of packets that go back where they came from, for a redirect.
+    /// Copies of packets with paint COLOR, for an ICMP redirect.
     Redirect,
     /// Packets with a malformed option.
     Malformed,
-    /// Packets at their last hop.
+    /// Packets whose TTL has expired.
     Expired,
-    /// Packets that are too long.
+    /// Packets longer than MTU.
     Long,
     /// Link-level broadcasts and multicasts.
     #[drop]
     Group,
 }
 
-/// The fates of a burst.
+/// Exit of each packet of the burst; kept to reuse its memory.
 #[derive(Default, Local)]
-pub struct Burst {
+pub struct IPOutputComboState {
     fates: Vec<u8>,
 }
 
 impl Build for IPOutputCombo {
-    type Args = Output;
-    fn build(args: Output, _: &Setup) -> Result<Self, ArgError> {
-        let Output { color, ipaddr, mtu } = args;
-        Ok(IPOutputCombo { color, ipaddr, own: addresses(ipaddr, &[]), mtu: mtu as usize })
+    type Args = IPOutputComboArgs;
+    fn build(args: IPOutputComboArgs, _: &Setup) -> Result<Self, ArgError> {
+        let IPOutputComboArgs { color, ipaddr, mtu } = args;
+        Ok(IPOutputCombo {
+            color,
+            ipaddr,
+            addresses: gateway_addresses(ipaddr, &[]),
+            mtu: mtu as usize,
+        })
     }
 }
 
 impl IPOutputCombo {
+    /// Processes a packet and returns its exit.
     #[inline]
-    fn way(&self, packet: &mut Packet, cx: &mut Cx) -> Way {
+    fn process(&self, packet: &mut Packet, cx: &mut Cx) -> IPOutputComboExit {
         use PacketType::{Broadcast, Multicast};
         if matches!(packet.packet_type(), Broadcast | Multicast) {
-            return Way::Group;
+            return IPOutputComboExit::Group;
         }
         if packet.paint() == self.color {
             let copy = cx.share(packet);
-            cx.emit(Way::Redirect, copy);
+            cx.emit(IPOutputComboExit::Redirect, copy);
         }
         let len = packet.len();
-        let Some(mut ip) = packet.ipv4() else { return Way::Malformed };
-        if !record(ip.reborrow(), &self.own, cx.now()) {
-            return Way::Malformed;
+        let Some(mut ip) = packet.ipv4() else { return IPOutputComboExit::Malformed };
+        if !process_options(ip.reborrow(), &self.addresses, cx.now()) {
+            return IPOutputComboExit::Malformed;
         }
-        fix(ip.reborrow(), self.ipaddr);
+        fix_source(ip.reborrow(), self.ipaddr);
         if ip.decrement_ttl().is_none() {
-            return Way::Expired;
+            return IPOutputComboExit::Expired;
         }
-        if len > self.mtu { Way::Long } else { Way::Out }
+        if len > self.mtu { IPOutputComboExit::Long } else { IPOutputComboExit::Out }
     }
 }
 
 impl PerBatch for IPOutputCombo {
     type On = on::Ipv4;
-    type Local = Burst;
-    type Fate = Way;
+    type Local = IPOutputComboState;
+    type Fate = IPOutputComboExit;
 
-    fn batch(&self, burst: &mut Burst, _: usize, mut batch: Batch, cx: &mut Cx) {
-        burst.fates.clear();
-        burst.fates.extend(batch.iter_mut().map(|packet| self.way(packet, cx).index()));
-        cx.route(batch, &burst.fates);
+    fn batch(&self, state: &mut IPOutputComboState, _: usize, mut batch: Batch, cx: &mut Cx) {
+        state.fates.clear();
+        state.fates.extend(batch.iter_mut().map(|packet| self.process(packet, cx).index()));
+        cx.route(batch, &state.fates);
     }
 }

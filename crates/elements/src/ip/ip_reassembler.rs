@@ -1,18 +1,17 @@
-//! `IPReassembler`: fragments as whole packets.
+//! `IPReassembler`: reassembles fragmented IPv4 packets.
 
-use super::transport::show;
+use super::transport::replace_with_ipv4;
 use castanet_engine::prelude::*;
 use castanet_kit::reassembly::{InsertResult, Reassembler};
 
-/// Puts the fragments of IPv4 packets together again.
+/// Reassembles fragmented IPv4 packets.
 ///
-/// Whole packets leave with the annotations of the fragment that came last.
-/// Fragments that disagree about a byte are all dropped, for nobody can tell
-/// who is right; those that only repeat others are taken as repetitions. What
-/// is incomplete 30 seconds after its last fragment, or the oldest of what is
-/// kept when that is more than HIMEM, leaves by output 1, its parts in their
-/// places, for `ICMPError(ADDR, timeexceeded, reassembly)`; or it is dropped
-/// where that output is not connected.
+/// A reassembled packet leaves with the annotations of the fragment that came last. If fragments
+/// overlap with different contents, the element drops all fragments of the packet. It ignores
+/// fragments that only repeat others. A packet that is incomplete 30 seconds after its last
+/// fragment leaves by output 1, with its fragments at their offsets, for
+/// `ICMPError(ADDR, timeexceeded, reassembly)`; so do the oldest incomplete packets when fragments
+/// need more memory than HIMEM. If output 1 is not connected, these packets are dropped.
 ///
 /// ```click
 /// in -> r :: IPReassembler -> out;  r[1] -> late
@@ -48,58 +47,57 @@ use castanet_kit::reassembly::{InsertResult, Reassembler};
 /// < out hex 1c 00
 /// ```
 #[derive(Element)]
-#[element(room = "ip", args = Limits, processing = "a/ah")]
+#[element(room = "ip", args = IPReassemblerArgs, processing = "a/ah")]
 pub struct IPReassembler {
     limit: usize,
-    longest: Option<AnnoAt<2>>,
+    max_fragment_anno: Option<AnnoAt<2>>,
     two_outputs: bool,
 }
 
 #[derive(Args)]
-pub struct Limits {
-    /// The most memory to keep fragments in, in bytes.
+pub struct IPReassemblerArgs {
+    /// Maximum memory for fragments, in bytes.
     #[arg(keyword, default = 256 << 10)]
     himem: u32,
-    /// The annotation that is to say how long the longest fragment of a packet was.
+    /// Annotation to set to the length of the longest fragment of a packet, in bytes.
     #[arg(keyword)]
     max_mtu_anno: Option<AnnoAt<2>>,
 }
 
 impl Build for IPReassembler {
-    type Args = Limits;
-    fn build(args: Limits, setup: &Setup) -> Result<Self, ArgError> {
-        let Limits { himem, max_mtu_anno: longest } = args;
-        Ok(IPReassembler { limit: himem as usize, longest, two_outputs: setup.outputs > 1 })
+    type Args = IPReassemblerArgs;
+    fn build(args: IPReassemblerArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let IPReassemblerArgs { himem, max_mtu_anno: max_fragment_anno } = args;
+        let (limit, two_outputs) = (himem as usize, setup.outputs > 1);
+        Ok(IPReassembler { limit, max_fragment_anno, two_outputs })
     }
 }
 
-/// Where packets go.
 #[derive(Fate)]
-pub enum Exit {
-    /// Whole packets.
+pub enum IPReassemblerExit {
+    /// Reassembled packets, and packets that are not fragments.
     Whole,
-    /// What there is of packets that did not come together.
+    /// Incomplete packets that the element has given up.
     #[optional]
     Late,
-    /// The same, where nobody takes it.
+    /// Incomplete packets that the element has given up, if output 1 is not connected.
     #[drop]
     Incomplete,
-    /// Fragments that disagree with others.
+    /// Fragments that overlap others with different contents.
     #[drop]
     Overlap,
-    /// Fragments of impossible length.
+    /// Fragments with an invalid length or offset.
     #[drop]
     Malformed,
 }
 
-/// What waits.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Waiting(Reassembler);
+pub struct IPReassemblerState(Reassembler);
 
 #[handlers]
-impl Waiting {
-    /// Packets that are incomplete.
+impl IPReassemblerState {
+    /// Number of incomplete packets.
     #[read]
     fn length(&self) -> usize {
         self.0.len()
@@ -108,13 +106,13 @@ impl Waiting {
 
 impl PerBatch for IPReassembler {
     type On = on::Ipv4;
-    type Local = Waiting;
-    type Fate = Exit;
-    // The fragments of a packet may come by several workers.
+    type Local = IPReassemblerState;
+    type Fate = IPReassemblerExit;
+    // The fragments of a packet may arrive on several workers.
     const SHARED: bool = true;
 
-    fn begin(&self, waiting: &mut Waiting, cx: &mut Cx) -> Result<(), ArgError> {
-        self.resume(waiting, cx);
+    fn begin(&self, state: &mut IPReassemblerState, cx: &mut Cx) -> Result<(), ArgError> {
+        self.resume(state, cx);
         Ok(())
     }
 
@@ -122,61 +120,62 @@ impl PerBatch for IPReassembler {
         true
     }
 
-    fn resume(&self, waiting: &mut Waiting, _: &mut Cx) {
-        waiting.0.set_limit(self.limit);
+    fn resume(&self, state: &mut IPReassemblerState, _: &mut Cx) {
+        state.0.set_limit(self.limit);
     }
 
     #[inline]
-    fn passes(&self, _: &mut Waiting, ip: Ipv4) -> bool {
+    fn passes(&self, _: &mut IPReassemblerState, ip: Ipv4) -> bool {
         !ip.is_fragment()
     }
 
-    fn batch(&self, waiting: &mut Waiting, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut IPReassemblerState, _: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch {
             if packet.ipv4_header().is_some_and(|ip| ip.is_fragment()) {
-                self.fragment(waiting, packet, cx);
+                self.add_fragment(state, packet, cx);
             } else {
-                cx.emit(Exit::Whole, packet);
+                cx.emit(IPReassemblerExit::Whole, packet);
             }
         }
-        self.wake(waiting, cx);
+        self.wake(state, cx);
     }
 
-    fn wake(&self, waiting: &mut Waiting, cx: &mut Cx) {
-        while waiting.0.expire(cx.now().nanos()) {
-            self.give_up(waiting, cx);
+    fn wake(&self, state: &mut IPReassemblerState, cx: &mut Cx) {
+        while state.0.expire(cx.now().nanos()) {
+            self.send_incomplete(state, cx);
         }
-        if let Some(at) = waiting.0.next_expiry() {
+        if let Some(at) = state.0.next_expiry() {
             cx.wake_at(Time::from_nanos(at));
         }
     }
 }
 
 impl IPReassembler {
-    fn fragment(&self, waiting: &mut Waiting, mut packet: Packet, cx: &mut Cx) {
-        let Some(ip) = packet.ipv4() else { return cx.emit(Exit::Malformed, packet) };
-        match waiting.0.insert(ip.datagram(), cx.now().nanos()) {
+    fn add_fragment(&self, state: &mut IPReassemblerState, mut packet: Packet, cx: &mut Cx) {
+        let Some(ip) = packet.ipv4() else { return cx.emit(IPReassemblerExit::Malformed, packet) };
+        match state.0.insert(ip.datagram(), cx.now().nanos()) {
             InsertResult::Complete => {
-                show(&mut packet, waiting.0.packet());
-                if let Some(AnnoAt(at)) = self.longest {
-                    packet.set_anno_u16(at, u16::try_from(waiting.0.longest()).unwrap_or(u16::MAX));
+                replace_with_ipv4(&mut packet, state.0.packet());
+                if let Some(AnnoAt(at)) = self.max_fragment_anno {
+                    packet.set_anno_u16(at, u16::try_from(state.0.longest()).unwrap_or(u16::MAX));
                 }
-                cx.emit(Exit::Whole, packet);
+                cx.emit(IPReassemblerExit::Whole, packet);
             }
             InsertResult::Stored | InsertResult::Duplicate => cx.consume(packet.into()),
-            InsertResult::Overlap => cx.emit(Exit::Overlap, packet),
-            InsertResult::Malformed => cx.emit(Exit::Malformed, packet),
+            InsertResult::Overlap => cx.emit(IPReassemblerExit::Overlap, packet),
+            InsertResult::Malformed => cx.emit(IPReassemblerExit::Malformed, packet),
         }
         let mut slimming = false;
-        while waiting.0.evict_surplus(&mut slimming) {
-            self.give_up(waiting, cx);
+        while state.0.evict_surplus(&mut slimming) {
+            self.send_incomplete(state, cx);
         }
     }
 
-    /// What there is of a packet leaves.
-    fn give_up(&self, waiting: &mut Waiting, cx: &mut Cx) {
+    /// Sends the current incomplete packet of the reassembler.
+    fn send_incomplete(&self, state: &mut IPReassemblerState, cx: &mut Cx) {
         let Some(mut packet) = cx.alloc() else { return };
-        show(&mut packet, waiting.0.packet());
-        cx.emit(if self.two_outputs { Exit::Late } else { Exit::Incomplete }, packet);
+        replace_with_ipv4(&mut packet, state.0.packet());
+        use IPReassemblerExit::{Incomplete, Late};
+        cx.emit(if self.two_outputs { Late } else { Incomplete }, packet);
     }
 }

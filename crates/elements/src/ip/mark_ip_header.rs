@@ -1,13 +1,13 @@
-//! `MarkIPHeader`: where the IPv4 header is.
+//! `MarkIPHeader`: sets the IPv4 header annotation.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ipv4Header;
 
-/// Says of each packet where its IPv4 header starts.
+/// Sets the network header annotation of each packet to its IPv4 header.
 ///
-/// Looks at nothing but the header's length; `CheckIPHeader` looks at all of
-/// it and sets the destination annotation too. A packet that ends before its
-/// header does stays unmarked.
+/// The element reads only the header length; `CheckIPHeader` checks the whole
+/// header and sets the destination annotation too. A packet that ends before
+/// the end of its header stays unmarked.
 ///
 /// ```click
 /// in -> MarkIPHeader(14) -> out
@@ -19,7 +19,7 @@ use castanet_engine::wire::Ipv4Header;
 #[derive(Element)]
 #[element(room = "ip", gives = "ip")]
 pub struct MarkIPHeader {
-    /// Where the header starts.
+    /// Offset of the IPv4 header, in bytes.
     #[arg(default = 0)]
     offset: u32,
 }

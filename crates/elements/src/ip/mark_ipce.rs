@@ -1,11 +1,12 @@
-//! `MarkIPCE`: packets that have seen congestion.
+//! `MarkIPCE`: sets the ECN codepoint CE (congestion experienced).
 
 use castanet_engine::prelude::*;
 
-/// Tells receivers of IPv4 packets of congestion, rather than dropping the packets (RFC 3168).
+/// Sets the ECN codepoint CE (congestion experienced) of IPv4 packets.
 ///
-/// Packets whose ends do not understand that are dropped, unless FORCE is set.
-/// The header checksum is mended.
+/// So receivers learn of congestion without packet loss (RFC 3168). The element
+/// drops packets that are not ECN-capable, unless FORCE is true. It updates the
+/// header checksum.
 ///
 /// ```click
 /// in -> m :: MarkIPCE -> out
@@ -25,43 +26,43 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "ip")]
 pub struct MarkIPCE {
-    /// Whether to mark all packets.
+    /// Whether to mark packets that are not ECN-capable, too.
     #[arg(default = false)]
     force: bool,
 }
 
 #[derive(Fate)]
-pub enum Marked {
-    /// Packets that tell of congestion.
+pub enum MarkIPCEExit {
+    /// Marked packets.
     Experienced,
-    /// Packets that cannot.
+    /// Packets that are not ECN-capable.
     #[drop]
     NotCapable,
 }
 
-/// What was dropped.
+/// Counter of one worker.
 #[derive(Default, Local)]
-pub struct Dropped {
-    /// Packets whose ends do not understand.
+pub struct MarkIPCEState {
+    /// Number of packets dropped because they are not ECN-capable.
     #[read]
     drops: u64,
 }
 
-/// The codepoint CE of congestion notification (RFC 3168, 5).
-const EXPERIENCED: u8 = 3;
+/// The ECN codepoint CE (RFC 3168, 5).
+const ECN_CE: u8 = 3;
 
 impl PerPacket for MarkIPCE {
     type On = on::Ipv4;
-    type Local = Dropped;
-    type Fate = Marked;
+    type Local = MarkIPCEState;
+    type Fate = MarkIPCEExit;
 
     #[inline]
-    fn packet(&self, dropped: &mut Dropped, mut ip: Ipv4) -> Marked {
+    fn packet(&self, state: &mut MarkIPCEState, mut ip: Ipv4) -> MarkIPCEExit {
         if ip.ecn() == 0 && !self.force {
-            dropped.drops += 1;
-            return Marked::NotCapable;
+            state.drops += 1;
+            return MarkIPCEExit::NotCapable;
         }
-        ip.rewrite_ecn(EXPERIENCED);
-        Marked::Experienced
+        ip.rewrite_ecn(ECN_CE);
+        MarkIPCEExit::Experienced
     }
 }

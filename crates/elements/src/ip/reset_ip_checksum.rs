@@ -1,22 +1,24 @@
-//! `ResetIPChecksum`: checksums for the port that sends to compute.
+//! `ResetIPChecksum`: requests checksum offload for IPv4, TCP and UDP.
 
-use super::header_checks::whole_header;
+use super::header_checks::complete_header;
 use super::transport::{datagram, segment};
 use castanet_engine::packet::PartialChecksums;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Ipv4Header, Tcp, ip_proto};
 
-/// Leaves the checksums of IPv4 headers to the port that sends the packets.
+/// Requests checksum offload of IPv4 headers by the port that sends the packets.
 ///
-/// With L4, those of TCP and UDP too. A `ToDPDKDevice` has its port compute
-/// them, as far as IPCO, TCO and UCO say so and the port can do it, and computes
-/// the others itself. So what is sent is always right.
+/// With L4 it does so for the checksums of TCP and UDP too. `ToDPDKDevice` has
+/// its port compute the checksums that IPCO, TCO and UCO allow and the port
+/// supports, and computes the others itself. So sent packets always have valid
+/// checksums.
 ///
-/// What elements see is right as well: checksums are left only where every way
-/// behind this element leads to a `ToDPDKDevice`, past elements that neither
-/// look at IP packets nor keep them, such as `EtherEncap`, `EtherRewrite`, `Strip`,
-/// `Counter`, `Paint`, `Switch` or `Tee`. Behind others they are computed here,
-/// as by `SetIPChecksum`; the handler `left` says which.
+/// No element reads an invalid checksum either: the element requests offload
+/// only if every path behind it leads to a `ToDPDKDevice`, through elements that
+/// neither read IP packets nor store them, such as `EtherEncap`,
+/// `EtherRewrite`, `Strip`, `Counter`, `Paint`, `Switch` or `Tee`. Otherwise it
+/// computes the checksums itself, as `SetIPChecksum` does. The handler `left`
+/// tells which of the two it does.
 ///
 /// ```click
 /// in -> r :: ResetIPChecksum -> out
@@ -42,41 +44,40 @@ use castanet_engine::wire::{Ipv4Header, Tcp, ip_proto};
 ///     -> ToDPDKDevice(0, TCO true, UCO true);
 /// ```
 #[derive(Element)]
-#[element(room = "ip", args = What)]
+#[element(room = "ip", args = ResetIPChecksumArgs)]
 pub struct ResetIPChecksum {
     l4: bool,
-    /// Whether checksums are left to ports.
+    /// Whether the element requests offload; if false, it computes the checksums itself.
     #[read]
     left: bool,
 }
 
-/// Which checksums.
 #[derive(Args)]
-pub struct What {
-    /// Whether those of TCP and UDP too.
+pub struct ResetIPChecksumArgs {
+    /// Whether to include the checksums of TCP and UDP.
     #[arg(default = false)]
     l4: bool,
 }
 
 #[derive(Fate)]
-pub enum Outcome {
-    /// Packets with a checksum that is right, or will be.
+pub enum ResetIPChecksumExit {
+    /// Packets with a valid checksum, or with a request for offload.
     Right,
-    /// Packets whose header's length is wrong.
+    /// Packets with an invalid header length.
     #[drop]
     Malformed,
 }
 
 impl Build for ResetIPChecksum {
-    type Args = What;
+    type Args = ResetIPChecksumArgs;
 
-    fn build(what: What, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(ResetIPChecksum { l4: what.l4, left: setup.may_leave_sums })
+    fn build(args: ResetIPChecksumArgs, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(ResetIPChecksum { l4: args.l4, left: setup.may_leave_sums })
     }
 }
 
-/// Sets the checksum of the packet's TCP or UDP segment, if it is a whole one; with `leave`, to
-/// the sum of the pseudo header where a port computes the rest. Whether a port has to.
+/// Sets the checksum of a TCP segment or UDP datagram that is not a fragment. With `leave` it is
+/// the sum of the pseudo header, and the port computes the rest. Returns whether the port has to.
 fn set_transport(packet: &mut Packet, leave: bool) -> bool {
     match packet.ipv4_header().map(Ipv4Header::protocol) {
         Some(ip_proto::TCP) => set_tcp(packet, leave),
@@ -97,11 +98,12 @@ fn set_tcp(packet: &mut Packet, leave: bool) -> Option<bool> {
     Some(leave)
 }
 
-/// A port computes over all that IP's length says: so it cannot where UDP's says less.
+/// A port computes the checksum over the length of the IP header. So it cannot do that for a
+/// datagram whose UDP length is less.
 fn set_udp(packet: &mut Packet, leave: bool) -> Option<bool> {
-    let whole = segment(packet)?.1.len();
+    let ip_len = segment(packet)?.1.len();
     let (mut udp, pseudo, payload) = datagram(packet)?;
-    let leave = leave && usize::from(udp.length()) == whole;
+    let leave = leave && usize::from(udp.length()) == ip_len;
     match leave {
         true => udp.set_checksum(!pseudo.checksum()),
         false => udp.update_checksum(pseudo, payload),
@@ -113,11 +115,11 @@ fn set_udp(packet: &mut Packet, leave: bool) -> Option<bool> {
 impl PerPacket for ResetIPChecksum {
     type On = on::Ipv4;
     type Local = ();
-    type Fate = Outcome;
+    type Fate = ResetIPChecksumExit;
 
     #[inline]
-    fn packet(&self, _: &mut (), mut ip: Ipv4) -> Outcome {
-        let Some(mut header) = whole_header(&ip) else { return Outcome::Malformed };
+    fn packet(&self, _: &mut (), mut ip: Ipv4) -> ResetIPChecksumExit {
+        let Some(mut header) = complete_header(&ip) else { return ResetIPChecksumExit::Malformed };
         match self.left {
             true => header.set_checksum(0),
             false => header.update_checksum(ip.options()),
@@ -128,6 +130,6 @@ impl PerPacket for ResetIPChecksum {
         if self.left {
             packet.set_partial_checksums(PartialChecksums { ip: true, transport });
         }
-        Outcome::Right
+        ResetIPChecksumExit::Right
     }
 }

@@ -1,9 +1,9 @@
-//! `SetIPAddress`: where packets go, said by the configuration.
+//! `SetIPAddress`: sets the destination annotation to a constant address.
 
 use castanet_engine::packet::anno::{self, Anno};
 use castanet_engine::prelude::*;
 
-/// Sets the destination annotation to one address.
+/// Sets the destination annotation to a constant IPv4 address.
 ///
 /// ```click
 /// in -> s :: SetIPAddress(1.2.3.4) -> out
@@ -17,15 +17,15 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "ip")]
 pub struct SetIPAddress {
-    /// The address.
+    /// IPv4 address.
     #[arg(live)]
     addr: Ipv4Addr,
-    /// Which annotation to set.
+    /// Annotation to set.
     #[arg(default = IpAnno(anno::DST_IP))]
     anno: IpAnno,
 }
 
-/// An annotation with room for an IPv4 address.
+/// Offset of an annotation of at least 4 bytes, for an IPv4 address.
 #[derive(Clone, Copy)]
 pub struct IpAnno(pub(crate) usize);
 
@@ -34,7 +34,7 @@ impl FromArg for IpAnno {
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
         const ADDRESS: usize = 4;
         let Anno { offset, size, .. } = Anno::from_arg(text, names)?;
-        // A bare offset stands for as many bytes as are wanted.
+        // An offset without a size stands for an annotation of the required size.
         let fits = size >= ADDRESS || (size == 1 && offset + ADDRESS <= anno::SIZE);
         fits.then_some(IpAnno(offset)).ok_or_else(|| ArgError::new("annotation has wrong size"))
     }

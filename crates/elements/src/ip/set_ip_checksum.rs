@@ -1,12 +1,12 @@
-//! `SetIPChecksum`: the IPv4 header's checksum, afresh.
+//! `SetIPChecksum`: computes the IPv4 header checksum.
 
-use super::header_checks::whole_header;
+use super::header_checks::complete_header;
 use castanet_engine::prelude::*;
 
-/// Computes the checksum of IPv4 headers afresh.
+/// Computes and sets the checksum of IPv4 headers.
 ///
-/// Only for headers that others have left wrong: elements that change a
-/// header mend its checksum themselves.
+/// It is needed only for headers with a wrong checksum: elements that change a
+/// header update its checksum themselves.
 ///
 /// ```click
 /// in -> s :: SetIPChecksum -> out
@@ -20,10 +20,10 @@ use castanet_engine::prelude::*;
 pub struct SetIPChecksum;
 
 #[derive(Fate)]
-pub enum Outcome {
-    /// Packets with a right checksum.
+pub enum SetIPChecksumExit {
+    /// Packets with a valid checksum.
     Right,
-    /// Packets whose header's length is wrong.
+    /// Packets with an invalid header length.
     #[drop]
     Malformed,
 }
@@ -31,13 +31,13 @@ pub enum Outcome {
 impl PerPacket for SetIPChecksum {
     type On = on::Ipv4;
     type Local = ();
-    type Fate = Outcome;
+    type Fate = SetIPChecksumExit;
 
     #[inline]
-    fn packet(&self, _: &mut (), mut ip: Ipv4) -> Outcome {
-        let Some(mut header) = whole_header(&ip) else { return Outcome::Malformed };
+    fn packet(&self, _: &mut (), mut ip: Ipv4) -> SetIPChecksumExit {
+        let Some(mut header) = complete_header(&ip) else { return SetIPChecksumExit::Malformed };
         header.update_checksum(ip.options());
         ip.set_checksum(header.checksum());
-        Outcome::Right
+        SetIPChecksumExit::Right
     }
 }

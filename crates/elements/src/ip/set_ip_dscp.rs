@@ -1,12 +1,12 @@
-//! `SetIPDSCP`: the differentiated services code point.
+//! `SetIPDSCP`: sets the differentiated services code point of IPv4 packets.
 
 use castanet_engine::prelude::*;
 
 /// Sets the differentiated services code point of IPv4 packets.
 ///
 /// The code point is the upper six bits of the type of service (RFC 2474,
-/// section 3); congestion notification in the lower two stays as it is. The
-/// header checksum is mended.
+/// section 3); the ECN codepoint in the lower two bits stays as it is. The
+/// element updates the header checksum.
 ///
 /// ```click
 /// in -> d :: SetIPDSCP(46) -> out
@@ -20,7 +20,7 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "ip")]
 pub struct SetIPDSCP {
-    /// The code point.
+    /// Code point, 0 to 63.
     #[arg(live, range = 0..=63)]
     dscp: u8,
 }

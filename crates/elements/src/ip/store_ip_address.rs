@@ -1,14 +1,15 @@
-//! `StoreIPAddress`: an address into the packet.
+//! `StoreIPAddress`: writes an IPv4 address into packets.
 
 use castanet_engine::prelude::*;
 
 /// Writes an IPv4 address into each packet.
 ///
-/// With one argument the destination annotation is written, if it is not zero;
-/// with two, ADDRESS. OFFSET counts bytes, and no checksum is touched; or it is
-/// `src` or `dst` for the field of the marked IPv4 header, and then the
-/// checksums of IP, TCP and UDP are mended. A packet that ends before OFFSET
-/// stays as it is.
+/// With one argument, OFFSET, the element writes the destination annotation,
+/// unless it is 0.0.0.0; with two it writes ADDRESS. OFFSET is an offset from
+/// the start of the packet in bytes, and then no checksum changes; or it is
+/// `src` or `dst` for that field of the marked IPv4 header, and then the
+/// checksums of IP, TCP and UDP are updated. A packet without room for 4 bytes
+/// at OFFSET stays as it is.
 ///
 /// ```click
 /// in -> StoreIPAddress(2) -> out
@@ -29,40 +30,40 @@ use castanet_engine::prelude::*;
 /// < out 9.9.9.9 > 2.0.0.2 udp frag 8
 /// ```
 #[derive(Element)]
-#[element(room = "ip", args = Where)]
+#[element(room = "ip", args = StoreIPAddressArgs)]
 pub struct StoreIPAddress {
     address: Option<Ipv4Addr>,
-    place: Place,
+    field: AddressField,
 }
 
-/// Where in the packet.
-pub enum Place {
+/// The location to write to.
+pub enum AddressField {
     Offset(usize),
     Src,
     Dst,
 }
 
-impl FromArg for Place {
+impl FromArg for AddressField {
     const SYNTAX: &'static str = "an offset in bytes, src or dst";
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
         match text {
-            "src" => Ok(Place::Src),
-            "dst" => Ok(Place::Dst),
-            _ => Ok(Place::Offset(u32::from_arg(text, names)? as usize)),
+            "src" => Ok(AddressField::Src),
+            "dst" => Ok(AddressField::Dst),
+            _ => Ok(AddressField::Offset(u32::from_arg(text, names)? as usize)),
         }
     }
 }
 
 #[derive(Args)]
-pub struct Where {
+pub struct StoreIPAddressArgs {
     /// OFFSET, or ADDRESS and OFFSET; OFFSET may be `src` or `dst`.
     #[arg(rest)]
     arguments: Vec<String>,
 }
 
 impl Build for StoreIPAddress {
-    type Args = Where;
-    fn build(args: Where, setup: &Setup) -> Result<Self, ArgError> {
+    type Args = StoreIPAddressArgs;
+    fn build(args: StoreIPAddressArgs, setup: &Setup) -> Result<Self, ArgError> {
         let (address, offset) = match args.arguments.as_slice() {
             [offset] => (None, offset),
             [address, offset] => {
@@ -72,8 +73,8 @@ impl Build for StoreIPAddress {
             [] => return Err(ArgError::new("OFFSET: required argument missing")),
             _ => return Err(ArgError::new("too many arguments")),
         };
-        let place = Place::from_arg(offset, setup.names).map_err(|e| e.at("OFFSET"))?;
-        Ok(StoreIPAddress { address, place })
+        let field = AddressField::from_arg(offset, setup.names).map_err(|e| e.at("OFFSET"))?;
+        Ok(StoreIPAddress { address, field })
     }
 }
 
@@ -84,14 +85,14 @@ impl PerPacket for StoreIPAddress {
 
     #[inline]
     fn packet(&self, (): &mut (), packet: &mut Packet) {
-        let annotated = || Some(packet.dst()).filter(|dst| !dst.is_unspecified());
-        let Some(address) = self.address.or_else(annotated) else { return };
-        let offset = match self.place {
-            Place::Offset(offset) => offset,
-            Place::Src | Place::Dst => return self.rewrite(packet, address),
+        let annotation = || Some(packet.dst()).filter(|dst| !dst.is_unspecified());
+        let Some(address) = self.address.or_else(annotation) else { return };
+        let offset = match self.field {
+            AddressField::Offset(offset) => offset,
+            AddressField::Src | AddressField::Dst => return self.rewrite(packet, address),
         };
-        let place = packet.len() >= offset.saturating_add(4);
-        if place && let Some(bytes) = packet.bytes_mut()[offset..].first_chunk_mut::<4>() {
+        let has_room = packet.len() >= offset.saturating_add(4);
+        if has_room && let Some(bytes) = packet.bytes_mut()[offset..].first_chunk_mut::<4>() {
             *bytes = address.octets();
         }
     }
@@ -100,8 +101,8 @@ impl PerPacket for StoreIPAddress {
 impl StoreIPAddress {
     fn rewrite(&self, packet: &mut Packet, address: Ipv4Addr) {
         let Some(mut ip) = packet.ipv4() else { return };
-        let delta = match self.place {
-            Place::Src => ip.rewrite_src(address),
+        let delta = match self.field {
+            AddressField::Src => ip.rewrite_src(address),
             _ => ip.rewrite_dst(address),
         };
         if let Some(mut tcp) = packet.tcp() {

@@ -1,12 +1,12 @@
-//! `StripIPHeader`: the IPv4 header off the front.
+//! `StripIPHeader`: removes the IPv4 header.
 
 use super::transport::strip_to;
 use castanet_engine::prelude::*;
 
-/// Takes the IPv4 header, its options and what stands before it off each packet.
+/// Removes the IPv4 header with its options, and all bytes before it, from each packet.
 ///
-/// The bytes stay where they are, as headroom: `UnstripIPHeader` brings them
-/// back.
+/// The bytes stay in the headroom of the packet; `UnstripIPHeader` restores
+/// the header.
 ///
 /// ```click
 /// in -> StripIPHeader -> out

@@ -1,14 +1,14 @@
-//! `StripTransportHeader`: all headers off the front, up to the payload.
+//! `StripTransportHeader`: removes the headers up to the transport payload.
 
 use super::transport::strip_to;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Icmp, Tcp, Udp, ip_proto};
 
-/// Takes all that stands before the payload of TCP, UDP and ICMP off each packet.
+/// Removes all bytes before the TCP, UDP or ICMP payload from each packet.
 ///
-/// Of other protocols, and of later fragments, it takes all up to the end of the
-/// IPv4 header. The bytes stay where they are, as headroom: `UnstripIPHeader`
-/// brings back those from the IPv4 header on.
+/// For other protocols and for later fragments it removes all bytes up to the
+/// end of the IPv4 header. The bytes stay in the headroom of the packet;
+/// `UnstripIPHeader` restores those from the IPv4 header on.
 ///
 /// ```click
 /// in -> StripTransportHeader -> out

@@ -1,12 +1,12 @@
-//! What the elements that check and set transport checksums share.
+//! Transport segments: their checks, checksums and headers, for several elements.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::checksum::Sum;
 use castanet_engine::wire::{Ipv4Header, Udp};
 use std::marker::PhantomData;
 
-/// The transport segment of a whole IPv4 packet, as far as its lengths say, and the sum of the
-/// pseudo header; `None` for fragments and where the packet is too short.
+/// The sum of the pseudo header and the transport segment of an IPv4 packet, of the length that
+/// the IPv4 header gives. `None` for fragments and for packets shorter than that length.
 pub(crate) fn segment(packet: &Packet) -> Option<(Sum, &[u8])> {
     let ip = packet.ipv4_header()?;
     let len = usize::from(ip.total_len()).checked_sub(ip.header_len())?;
@@ -14,9 +14,9 @@ pub(crate) fn segment(packet: &Packet) -> Option<(Sum, &[u8])> {
     (!ip.is_fragment()).then(|| (ip.pseudo(len), segment))
 }
 
-/// The UDP header of a whole IPv4 packet, what follows it as far as the header's own length
-/// says, which may be less than IP's, and the sum of the pseudo header with that length;
-/// `None` where [`segment`] has none and where the length is wrong.
+/// The UDP header of an IPv4 packet, the sum of the pseudo header with the UDP length, and the
+/// payload of that length, which may be less than the length in the IPv4 header. `None` if
+/// [`segment`] returns `None`, or if the UDP length is wrong.
 pub(crate) fn datagram(packet: &Packet) -> Option<(Udp, Sum, &[u8])> {
     let (_, bytes) = segment(packet)?;
     let udp = *Udp::from_prefix(bytes)?.0;
@@ -24,10 +24,10 @@ pub(crate) fn datagram(packet: &Packet) -> Option<(Udp, Sum, &[u8])> {
     Some((udp, packet.ipv4_header()?.pseudo(len), bytes.get(Udp::LEN..len)?))
 }
 
-/// What is wrong with a segment.
+/// The fault of an invalid segment.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
-    /// It is of another protocol.
+    /// The segment belongs to another protocol.
     Protocol,
     /// A length is wrong.
     Length,
@@ -35,24 +35,24 @@ pub enum Fault {
     Checksum,
 }
 
-/// A transport protocol whose header can be checked.
-pub trait Protocol: Send + 'static {
-    /// Its number in IP headers.
+/// The check of one transport protocol.
+pub trait TransportProtocol: Send + 'static {
+    /// Protocol number in IP headers.
     const NUMBER: u8;
-    /// Its name in reports.
+    /// Name of the protocol in reports.
     const NAME: &'static str;
-    /// Click's words for the faults.
-    const WORDS: [&'static str; 3];
-    /// Whether a whole segment's header can be believed.
+    /// Click's text for each fault.
+    const FAULT_TEXTS: [&'static str; 3];
+    /// Checks the header and the checksum of a segment that is not a fragment.
     fn check(pseudo: Sum, segment: &[u8]) -> Result<(), Fault>;
 }
 
-/// Where checked packets go.
+/// Exits of the transport checks.
 #[derive(Fate)]
-pub enum Verdict {
-    /// Packets whose transport header is good.
+pub enum TransportExit {
+    /// Packets with a valid transport header, and fragments of the protocol.
     Good,
-    /// All other packets.
+    /// All other packets, if output 1 is connected.
     #[optional]
     Bad,
     /// Packets of another protocol.
@@ -68,66 +68,74 @@ pub enum Verdict {
 
 /// The arguments of the checks.
 #[derive(Args)]
-pub struct Checks {
-    /// Whether to report every bad packet, not just the first.
+pub struct TransportCheckArgs {
+    /// Whether to report every invalid packet, not only the first.
     #[arg(keyword, default = false)]
     verbose: bool,
-    /// Whether to count by fault; this is always done.
+    /// Whether to count by fault; ignored, because the element always does.
     #[arg(keyword, default = false)]
     #[allow(dead_code)]
     details: bool,
 }
 
-/// A check of one protocol.
-pub(crate) struct Checker {
+/// Checks packets and chooses their exit.
+pub(crate) struct TransportChecker {
     verbose: bool,
     two_outputs: bool,
 }
 
-impl Checker {
-    pub(crate) fn new(args: &Checks, setup: &Setup) -> Checker {
-        Checker { verbose: args.verbose, two_outputs: setup.outputs > 1 }
+impl TransportChecker {
+    pub(crate) fn new(args: &TransportCheckArgs, setup: &Setup) -> TransportChecker {
+        TransportChecker { verbose: args.verbose, two_outputs: setup.outputs > 1 }
     }
 
     #[inline(always)]
-    pub(crate) fn judge<P: Protocol>(&self, bad: &mut Faults<P>, packet: &Packet) -> Verdict {
+    pub(crate) fn check_packet<P: TransportProtocol>(
+        &self,
+        state: &mut TransportCheckState<P>,
+        packet: &Packet,
+    ) -> TransportExit {
         match check::<P>(packet) {
-            Ok(()) => Verdict::Good,
-            Err(fault) => self.refuse(bad, fault),
+            Ok(()) => TransportExit::Good,
+            Err(fault) => self.reject(state, fault),
         }
     }
 
     #[cold]
-    fn refuse<P: Protocol>(&self, bad: &mut Faults<P>, fault: Fault) -> Verdict {
-        if self.verbose || bad.drops == 0 {
-            bad.reports.push(fault);
+    fn reject<P: TransportProtocol>(
+        &self,
+        state: &mut TransportCheckState<P>,
+        fault: Fault,
+    ) -> TransportExit {
+        if self.verbose || state.drops == 0 {
+            state.reports.push(fault);
         }
-        bad.drops += 1;
-        bad.by_fault[fault as usize] += 1;
+        state.drops += 1;
+        state.by_fault[fault as usize] += 1;
         match fault {
-            _ if self.two_outputs => Verdict::Bad,
-            Fault::Protocol => Verdict::BadProtocol,
-            Fault::Length => Verdict::BadLength,
-            Fault::Checksum => Verdict::BadChecksum,
+            _ if self.two_outputs => TransportExit::Bad,
+            Fault::Protocol => TransportExit::BadProtocol,
+            Fault::Length => TransportExit::BadLength,
+            Fault::Checksum => TransportExit::BadChecksum,
         }
     }
 }
 
 #[inline(always)]
-fn check<P: Protocol>(packet: &Packet) -> Result<(), Fault> {
+fn check<P: TransportProtocol>(packet: &Packet) -> Result<(), Fault> {
     let ip = packet.ipv4_header().filter(|ip| ip.protocol() == P::NUMBER);
     if ip.ok_or(Fault::Protocol)?.is_fragment() {
-        return Ok(()); // the checksum is over what is not here
+        return Ok(()); // the checksum covers all fragments of the packet
     }
     let (pseudo, bytes) = segment(packet).ok_or(Fault::Length)?;
     P::check(pseudo, bytes)
 }
 
-/// What one worker has found wrong.
+/// Counters of one worker, and the faults of the current burst to report.
 #[derive(Local)]
 #[local(methods)]
-pub struct Faults<P: Protocol> {
-    /// Bad packets.
+pub struct TransportCheckState<P: TransportProtocol> {
+    /// Number of invalid packets.
     #[read]
     drops: u64,
     by_fault: [u64; 3],
@@ -135,31 +143,37 @@ pub struct Faults<P: Protocol> {
     protocol: PhantomData<P>,
 }
 
-impl<P: Protocol> Default for Faults<P> {
+impl<P: TransportProtocol> Default for TransportCheckState<P> {
     fn default() -> Self {
-        Faults { drops: 0, by_fault: [0; 3], reports: Vec::new(), protocol: PhantomData }
-    }
-}
-
-#[handlers]
-impl<P: Protocol> Faults<P> {
-    /// Bad packets by fault.
-    #[read]
-    fn drop_details(&self) -> Value {
-        Value::Counts(self.by_fault.into_iter().zip(P::WORDS).collect())
-    }
-
-    /// Reports the bad packets of a burst.
-    #[inline]
-    pub(crate) fn report(&mut self, cx: &mut Cx) {
-        for fault in self.reports.drain(..) {
-            let word = P::WORDS[fault as usize];
-            cx.chatter(&format!("{} header check failed: {word}", P::NAME));
+        TransportCheckState {
+            drops: 0,
+            by_fault: [0; 3],
+            reports: Vec::new(),
+            protocol: PhantomData,
         }
     }
 }
 
-/// Takes all off a packet that stands before `end`, an offset from its first byte.
+#[handlers]
+impl<P: TransportProtocol> TransportCheckState<P> {
+    /// Number of invalid packets for each fault.
+    #[read]
+    fn drop_details(&self) -> Value {
+        Value::Counts(self.by_fault.into_iter().zip(P::FAULT_TEXTS).collect())
+    }
+
+    /// Reports the invalid packets of a burst.
+    #[inline]
+    pub(crate) fn report(&mut self, cx: &mut Cx) {
+        for fault in self.reports.drain(..) {
+            let text = P::FAULT_TEXTS[fault as usize];
+            cx.chatter(&format!("{} header check failed: {text}", P::NAME));
+        }
+    }
+}
+
+/// Removes all bytes before `end`, an offset from the packet's first byte; the whole packet if
+/// `end` is beyond it.
 #[inline]
 pub(crate) fn strip_to(packet: &mut Packet, end: isize) {
     if !packet.pull_front(usize::try_from(end).unwrap_or(0)) {
@@ -168,8 +182,8 @@ pub(crate) fn strip_to(packet: &mut Packet, end: isize) {
     }
 }
 
-/// Makes `bytes` the packet, of IPv4 from its first byte on.
-pub(crate) fn show(packet: &mut Packet, bytes: &[u8]) {
+/// Replaces the contents of `packet` by `bytes`, an IPv4 packet, and marks its header.
+pub(crate) fn replace_with_ipv4(packet: &mut Packet, bytes: &[u8]) {
     packet.replace_contents(bytes);
     if let Some((ip, _)) = Ipv4Header::from_prefix(bytes) {
         packet.set_network_header(0, ip.header_len());

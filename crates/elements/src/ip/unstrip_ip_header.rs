@@ -1,10 +1,10 @@
-//! `UnstripIPHeader`: the IP header back on the front.
+//! `UnstripIPHeader`: restores a stripped IP header.
 
 use castanet_engine::prelude::*;
 
-/// Puts the IP header back that was stripped off each packet.
+/// Restores the stripped IP header of each packet.
 ///
-/// Packets whose header was not stripped, or is not known, stay as they are.
+/// Packets whose IP header was not stripped or not marked stay as they are.
 ///
 /// ```click
 /// in -> StripIPHeader -> UnstripIPHeader -> out

@@ -1,10 +1,11 @@
-//! `UnstripTransportHeader`: the transport header back on the front.
+//! `UnstripTransportHeader`: restores a stripped transport header.
 
 use castanet_engine::prelude::*;
 
-/// Puts the transport header back that was stripped off each packet.
+/// Restores the stripped transport header of each packet.
 ///
-/// Packets whose header was not stripped, or is not known, stay as they are.
+/// Packets whose transport header was not stripped or not marked stay as they
+/// are.
 ///
 /// ```click
 /// in -> StripTCPHeader -> UnstripTransportHeader -> Truncate(4) -> out

@@ -1,15 +1,16 @@
-//! `CheckIP6Header`: whether an IPv6 header can be believed.
+//! `CheckIP6Header`: checks and marks IPv6 headers.
 
 use castanet_engine::prelude::*;
 use castanet_kit::ip6_header::{Fault, HeaderCheck};
 
-/// Checks IPv6 headers, marks them, and cuts off the padding of the link.
+/// Checks IPv6 headers, marks them, and removes link-layer padding.
 ///
-/// Version and length must be right, and the source no group and none of the
-/// bad ones. What passes has its network and transport headers marked, the
-/// latter behind extension headers with PROCESS_EH. What does not leaves by
-/// output 1 or, where that is not connected, is dropped by the name of its
-/// fault. Each worker reports the first bad packet.
+/// Version and length must be valid, and the source address must be neither
+/// multicast nor a bad source. For a valid packet the element sets the network
+/// and transport header annotations; with PROCESS_EH the transport header is
+/// that behind the extension headers. Invalid packets leave by output 1. If it
+/// is not connected, they are dropped, with a counter for each fault. Each
+/// worker reports its first invalid packet.
 ///
 /// ```click
 /// in -> c :: CheckIP6Header(3::1 3::2, 14) -> out;  c[1] -> bad
@@ -37,7 +38,7 @@ use castanet_kit::ip6_header::{Fault, HeaderCheck};
 /// = c.drops.bad_source 1
 /// ```
 #[derive(Element)]
-#[element(room = "ip6", args = Checks, gives = "ip6")]
+#[element(room = "ip6", args = CheckIP6HeaderArgs, gives = "ip6")]
 pub struct CheckIP6Header {
     check: HeaderCheck,
     offset: usize,
@@ -45,55 +46,56 @@ pub struct CheckIP6Header {
 }
 
 #[derive(Args)]
-pub struct Checks {
-    /// Addresses that no packet may come from.
+pub struct CheckIP6HeaderArgs {
+    /// Bad source addresses.
     #[arg(default = Vec::new())]
     badaddrs: Vec<Ipv6Addr>,
-    /// Where the header begins, in bytes.
+    /// Offset of the IPv6 header, in bytes.
     #[arg(default = 0)]
     offset: u16,
-    /// Whether to look for the transport header behind extension headers.
+    /// Whether to search the extension headers for the transport header.
     #[arg(keyword, default = false)]
     process_eh: bool,
 }
 
-/// Where checked packets go.
+/// Exits.
 #[derive(Fate)]
-pub enum Verdict {
-    /// Packets whose header is good.
+pub enum CheckIP6HeaderExit {
+    /// Packets with a valid header.
     Good,
-    /// All other packets.
+    /// Packets with an invalid header.
     #[optional]
     Bad,
-    /// Packets shorter than a header.
+    /// Packets shorter than an IPv6 header (40 bytes).
     #[drop]
     TinyPacket,
-    /// Packets of another version than 6.
+    /// Packets whose version is not 6.
     #[drop]
     BadVersion,
-    /// Payloads longer than the packet.
+    /// Packets shorter than their payload length says.
     #[drop]
     BadLength,
-    /// Sources that are nobody's address.
+    /// Packets with a bad source address.
     #[drop]
     BadSource,
 }
 
-/// What one worker has checked.
+/// Counters of one worker.
 #[derive(Default, Local)]
-pub struct Tally {
-    /// Good packets.
+pub struct CheckIP6HeaderState {
+    /// Number of valid packets.
     #[read]
     count: u64,
-    /// Bad packets.
+    /// Number of invalid packets.
     #[read]
     drops: u64,
+    /// Whether the burst contains the first invalid packet, which is to be reported.
     report: bool,
 }
 
 impl Build for CheckIP6Header {
-    type Args = Checks;
-    fn build(args: Checks, setup: &Setup) -> Result<Self, ArgError> {
+    type Args = CheckIP6HeaderArgs;
+    fn build(args: CheckIP6HeaderArgs, setup: &Setup) -> Result<Self, ArgError> {
         let check = HeaderCheck::new(&args.badaddrs, args.process_eh);
         Ok(CheckIP6Header { check, offset: args.offset.into(), two_outputs: setup.outputs > 1 })
     }
@@ -101,24 +103,24 @@ impl Build for CheckIP6Header {
 
 impl PerPacket for CheckIP6Header {
     type On = on::Any;
-    type Local = Tally;
-    type Fate = Verdict;
+    type Local = CheckIP6HeaderState;
+    type Fate = CheckIP6HeaderExit;
 
     #[inline]
-    fn packet(&self, tally: &mut Tally, packet: &mut Packet) -> Verdict {
+    fn packet(&self, state: &mut CheckIP6HeaderState, packet: &mut Packet) -> CheckIP6HeaderExit {
         let bytes = packet.bytes().get(self.offset..).unwrap_or_default();
         let good = match self.check.check(bytes) {
             Ok(good) => good,
-            Err(fault) => return self.refuse(tally, fault),
+            Err(fault) => return self.reject(state, fault),
         };
         packet.truncate(self.offset + good.total_len);
         packet.set_network_header(self.offset as isize, good.header_len);
-        tally.count += 1;
-        Verdict::Good
+        state.count += 1;
+        CheckIP6HeaderExit::Good
     }
 
-    fn after(&self, tally: &mut Tally, cx: &mut Cx) {
-        if std::mem::take(&mut tally.report) {
+    fn after(&self, state: &mut CheckIP6HeaderState, cx: &mut Cx) {
+        if std::mem::take(&mut state.report) {
             cx.chatter("IP6 header check failed");
         }
     }
@@ -126,15 +128,15 @@ impl PerPacket for CheckIP6Header {
 
 impl CheckIP6Header {
     #[cold]
-    fn refuse(&self, tally: &mut Tally, fault: Fault) -> Verdict {
-        tally.report |= tally.drops == 0;
-        tally.drops += 1;
+    fn reject(&self, state: &mut CheckIP6HeaderState, fault: Fault) -> CheckIP6HeaderExit {
+        state.report |= state.drops == 0;
+        state.drops += 1;
         match fault {
-            _ if self.two_outputs => Verdict::Bad,
-            Fault::Tiny => Verdict::TinyPacket,
-            Fault::Version => Verdict::BadVersion,
-            Fault::Length => Verdict::BadLength,
-            Fault::Source => Verdict::BadSource,
+            _ if self.two_outputs => CheckIP6HeaderExit::Bad,
+            Fault::Tiny => CheckIP6HeaderExit::TinyPacket,
+            Fault::Version => CheckIP6HeaderExit::BadVersion,
+            Fault::Length => CheckIP6HeaderExit::BadLength,
+            Fault::Source => CheckIP6HeaderExit::BadSource,
         }
     }
 }

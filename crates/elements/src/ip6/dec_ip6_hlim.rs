@@ -1,8 +1,8 @@
-//! `DecIP6HLIM`: one hop less.
+//! `DecIP6HLIM`: decrements the IPv6 hop limit.
 
 use castanet_engine::prelude::*;
 
-/// Takes one hop off each IPv6 packet.
+/// Decrements the IPv6 hop limit.
 ///
 /// ```click
 /// in -> h :: DecIP6HLIM -> out;  h[1] -> expired
@@ -18,35 +18,35 @@ use castanet_engine::prelude::*;
 #[element(room = "ip6")]
 pub struct DecIP6HLIM;
 
-/// What one worker has seen.
+/// Counter of one worker.
 #[derive(Default, Local)]
-pub struct Tally {
-    /// Packets at their last hop.
+pub struct DecIP6HLIMState {
+    /// Number of packets whose hop limit has expired.
     #[read]
     drops: u64,
 }
 
 #[derive(Fate)]
 pub enum Hop {
-    /// Packets that may travel on.
+    /// Packets whose hop limit has not expired.
     Onward,
-    /// Packets at their last hop, for an `ICMP6Error`.
+    /// Packets whose hop limit has expired (0 or 1 on arrival), for an `ICMP6Error`.
     #[optional]
     Expired,
 }
 
 impl PerPacket for DecIP6HLIM {
     type On = on::Ipv6;
-    type Local = Tally;
+    type Local = DecIP6HLIMState;
     type Fate = Hop;
 
     #[inline]
-    fn packet(&self, tally: &mut Tally, mut ip: Ipv6) -> Hop {
+    fn packet(&self, state: &mut DecIP6HLIMState, mut ip: Ipv6) -> Hop {
         if ip.hop_limit() > 1 {
             ip.decrement_hop_limit();
             return Hop::Onward;
         }
-        tally.drops += 1;
+        state.drops += 1;
         Hop::Expired
     }
 }

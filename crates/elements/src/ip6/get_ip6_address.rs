@@ -1,12 +1,12 @@
-//! `GetIP6Address`: where an IPv6 packet goes, read from its bytes.
+//! `GetIP6Address`: sets the IPv6 destination annotation from an address in the packet.
 
 use castanet_engine::prelude::*;
 
-/// Sets the IPv6 destination annotation to an address that the packet contains.
+/// Sets the IPv6 destination annotation to an address in the packet.
 ///
-/// The address lies at OFFSET, 24 for the destination where the packet begins
-/// with its IPv6 header. Packets that end before it keep the annotation they
-/// have.
+/// OFFSET is the offset of the address from the start of the packet: 24 for the
+/// destination of a packet that begins with its IPv6 header. A packet that ends
+/// before the end of the address keeps its annotation.
 ///
 /// ```click
 /// in -> GetIP6Address(24) -> out
@@ -18,7 +18,7 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "ip6")]
 pub struct GetIP6Address {
-    /// Where the address begins, in bytes.
+    /// Offset of the address, in bytes.
     #[arg]
     offset: u16,
 }

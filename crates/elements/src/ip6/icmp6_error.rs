@@ -1,16 +1,17 @@
-//! `ICMP6Error`: tells senders why their IPv6 packets went no further.
+//! `ICMP6Error`: sends ICMPv6 errors and redirects about IPv6 packets.
 
-use super::icmp6_error_message::Message;
+use super::icmp6_error_message::ErrorMessage;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::icmp6;
 use castanet_kit::icmp6_error::{self, Suppression};
 
-/// Turns IPv6 packets into the ICMPv6 errors about them, addressed to their senders.
+/// Turns IPv6 packets into ICMPv6 errors or redirects to their senders.
 ///
-/// No error is sent about an error, a redirect, a group's packet, or one whose
-/// source is no host's (RFC 4443, 2.4). As much of the packet is quoted as 1280
-/// bytes have room for. Type 2 tells PMTU, type 4 the byte in the annotation of
-/// parameter problems, a redirect (137) the gateway in the destination
+/// The element sends no error about an ICMPv6 error, a redirect, a packet to a
+/// multicast group, or a packet whose source is not the address of one host
+/// (RFC 4443, 2.4). An error quotes as much of the packet as fits into 1280
+/// bytes. Type 2 contains PMTU, type 4 the offset in the parameter problem
+/// annotation, and type 137 (redirect) the gateway in the destination
 /// annotation.
 ///
 /// ```click
@@ -41,31 +42,31 @@ use castanet_kit::icmp6_error::{self, Suppression};
 /// < out 9::9 > 1::1 icmp6 type 137 hop 255 data fe800000000000000000000000000003000200000000000000000000000000020407000000000000600000000001094000010000000000000000000000000001000200000000000000000000000000020100000000000000
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "ip6", args = About, methods)]
+#[element(room = "ip6", args = ICMP6ErrorArgs, methods)]
 pub struct ICMP6Error {
-    message: Message,
+    message: ErrorMessage,
 }
 
 #[derive(Args)]
-pub struct About {
+pub struct ICMP6ErrorArgs {
     /// Source address of the errors.
     #[arg]
     src: Ipv6Addr,
-    /// Type: 1 unreachable, 2 too big, 3 time exceeded, 4 parameter problem, 137 redirect.
+    /// ICMPv6 type: 1 unreachable, 2 too big, 3 time exceeded, 4 parameter problem, 137 redirect.
     #[arg(name = "TYPE")]
     kind: u8,
-    /// Code.
+    /// ICMPv6 code.
     #[arg]
     code: u8,
-    /// The MTU that "too big" tells.
+    /// MTU in "packet too big" errors, in bytes.
     #[arg(keyword, default = 1500)]
     pmtu: u32,
 }
 
 impl Build for ICMP6Error {
-    type Args = About;
-    fn build(args: About, _: &Setup) -> Result<Self, ArgError> {
-        let About { src, kind, code, pmtu } = args;
+    type Args = ICMP6ErrorArgs;
+    fn build(args: ICMP6ErrorArgs, _: &Setup) -> Result<Self, ArgError> {
+        let ICMP6ErrorArgs { src, kind, code, pmtu } = args;
         if src.is_unspecified() {
             return Err(ArgError::new("is nobody's address").at("SRC").click("not configured -a"));
         }
@@ -73,7 +74,7 @@ impl Build for ICMP6Error {
             let error = format!("ICMP6 type {kind} is not an error or redirect type");
             return Err(ArgError::new(error));
         }
-        Ok(ICMP6Error { message: Message { src, kind, code, pmtu } })
+        Ok(ICMP6Error { message: ErrorMessage { src, kind, code, pmtu } })
     }
 }
 
@@ -84,67 +85,67 @@ impl ICMP6Error {
     fn src(&self) -> Ipv6Addr {
         self.message.src
     }
-    /// Changes the source address.
+    /// Sets the source address of the errors.
     #[write(src)]
     fn set_src(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let src = Ipv6Addr::from_arg(text, names)?;
-        Ok(ICMP6Error { message: Message { src, ..self.message } })
+        Ok(ICMP6Error { message: ErrorMessage { src, ..self.message } })
     }
 }
 
-/// What becomes of a packet.
+/// Exits.
 #[derive(Fate)]
-pub enum Reply {
-    /// Errors.
-    Error,
+pub enum ICMP6ErrorExit {
     /// ICMPv6 errors and redirects.
+    Error,
+    /// Packets that are ICMPv6 errors or redirects themselves.
     #[drop]
     AboutError,
-    /// Packets to groups.
+    /// Packets to a multicast group.
     #[drop]
     GroupDestination,
-    /// Packets that the link sent to a group.
+    /// Packets that arrived as link-level broadcasts or multicasts.
     #[drop]
     LinkGroup,
-    /// Packets from what is no host's address.
+    /// Packets whose source is not the address of one host.
     #[drop]
     BadSource,
-    /// Fragments of ICMPv6 messages other than the first.
+    /// Later fragments of ICMPv6 messages.
     #[drop]
     LaterFragment,
 }
 
-/// The burst's time.
+/// The time of the burst.
 #[derive(Default, Local)]
-pub struct Clock {
+pub struct ICMP6ErrorState {
     now: Time,
 }
 
 impl PerPacket for ICMP6Error {
     type On = on::Ipv6;
-    type Local = Clock;
-    type Fate = Reply;
+    type Local = ICMP6ErrorState;
+    type Fate = ICMP6ErrorExit;
 
     #[inline]
-    fn burst(&self, clock: &mut Clock, now: Time) {
-        clock.now = now;
+    fn burst(&self, state: &mut ICMP6ErrorState, now: Time) {
+        state.now = now;
     }
 
     #[inline]
-    fn packet(&self, clock: &mut Clock, ip: Ipv6) -> Reply {
+    fn packet(&self, state: &mut ICMP6ErrorState, ip: Ipv6) -> ICMP6ErrorExit {
         use PacketType::{Broadcast, Multicast};
-        let group = matches!(ip.packet().packet_type(), Broadcast | Multicast);
-        let Message { kind, code, .. } = self.message;
-        match icmp6_error::check_allowed(ip.packet().network_bytes(), kind, code, group) {
-            Err(Suppression::Malformed | Suppression::AboutError) => return Reply::AboutError,
-            Err(Suppression::GroupDestination) => return Reply::GroupDestination,
-            Err(Suppression::LinkGroup) => return Reply::LinkGroup,
-            Err(Suppression::BadSource) => return Reply::BadSource,
-            Err(Suppression::LaterFragment) => return Reply::LaterFragment,
+        let is_link_group = matches!(ip.packet().packet_type(), Broadcast | Multicast);
+        let ErrorMessage { kind, code, .. } = self.message;
+        match icmp6_error::check_allowed(ip.packet().network_bytes(), kind, code, is_link_group) {
+            Err(Suppression::Malformed | Suppression::AboutError) => return ICMP6ErrorExit::AboutError,
+            Err(Suppression::GroupDestination) => return ICMP6ErrorExit::GroupDestination,
+            Err(Suppression::LinkGroup) => return ICMP6ErrorExit::LinkGroup,
+            Err(Suppression::BadSource) => return ICMP6ErrorExit::BadSource,
+            Err(Suppression::LaterFragment) => return ICMP6ErrorExit::LaterFragment,
             Ok(()) => {}
         }
         let (src, dst) = (ip.src(), ip.dst());
-        self.message.wrap(ip.into_packet(), src, dst, clock.now);
-        Reply::Error
+        self.message.apply(ip.into_packet(), src, dst, state.now);
+        ICMP6ErrorExit::Error
     }
 }

@@ -1,22 +1,29 @@
-//! How `ICMP6Error` puts its message around a packet.
+//! The ICMPv6 message that `ICMP6Error` builds around a packet.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Icmp, Ipv6Header, icmp6, ip_proto};
 use castanet_kit::icmp6_error;
 
-/// What an error says, apart from what it is about.
+/// The fields of an error that do not depend on the packet.
 #[derive(Clone, Copy)]
-pub(crate) struct Message {
+pub(crate) struct ErrorMessage {
     pub(crate) src: Ipv6Addr,
     pub(crate) kind: u8,
     pub(crate) code: u8,
     pub(crate) pmtu: u32,
 }
 
-impl Message {
-    /// Makes `packet`, from `to` to `about`, the error about itself.
-    pub(crate) fn wrap(&self, packet: &mut Packet, to: Ipv6Addr, about: Ipv6Addr, now: Time) {
+impl ErrorMessage {
+    /// Turns `packet`, whose source is `to` and whose destination is `original_dst`, into the
+    /// error about it.
+    pub(crate) fn apply(
+        &self,
+        packet: &mut Packet,
+        to: Ipv6Addr,
+        original_dst: Ipv6Addr,
+        now: Time,
+    ) {
         let (pointer, gateway) = (packet.anno_u8(anno::ICMP_PARAMPROB), packet.dst6());
         match packet.network_offset() {
             Some(at @ 1..) => _ = packet.pull_front(at.unsigned_abs()),
@@ -24,8 +31,8 @@ impl Message {
             None => {}
         }
         if self.kind == icmp6::REDIRECT {
-            quote_in_option(packet);
-            packet.push_front(16).copy_from_slice(&about.octets());
+            convert_to_redirected_header(packet);
+            packet.push_front(16).copy_from_slice(&original_dst.octets());
             packet.push_front(16).copy_from_slice(&gateway.octets());
         } else {
             packet.truncate(icmp6_error::quote_len(packet.len(), Icmp::LEN));
@@ -56,15 +63,15 @@ impl Message {
     }
 }
 
-/// Makes `packet` the option of a redirect that quotes it (RFC 4861, 4.6.3).
-fn quote_in_option(packet: &mut Packet) {
-    /// The header of the option, and the two addresses before it.
-    const OPTION: usize = icmp6::RedirectedHeader::LEN;
-    const ADDRESSES: usize = 32;
-    let room = icmp6_error::quote_len(packet.len(), Icmp::LEN + ADDRESSES + OPTION);
-    packet.truncate(room);
-    let padding = room.next_multiple_of(8) - room;
+/// Turns `packet` into the redirected header option of a redirect (RFC 4861, 4.6.3).
+fn convert_to_redirected_header(packet: &mut Packet) {
+    const OPTION_LEN: usize = icmp6::RedirectedHeader::LEN;
+    /// Length of the two addresses before the option.
+    const ADDRESSES_LEN: usize = 32;
+    let quote_len = icmp6_error::quote_len(packet.len(), Icmp::LEN + ADDRESSES_LEN + OPTION_LEN);
+    packet.truncate(quote_len);
+    let padding = quote_len.next_multiple_of(8) - quote_len;
     packet.put_back(padding);
     let option = icmp6::RedirectedHeader::new(packet.len());
-    packet.push_front(OPTION).copy_from_slice(option.bytes());
+    packet.push_front(OPTION_LEN).copy_from_slice(option.bytes());
 }

@@ -1,13 +1,13 @@
-//! `IP6Encap`: one IPv6 header for all.
+//! `IP6Encap`: prepends an IPv6 header.
 
-use crate::ip::encap::{Destination6, Fit, Protocol};
+use crate::ip::encap::{Destination6, EncapExit, ProtocolNumber};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ipv6Header;
 
-/// Puts an IPv6 header before each packet.
+/// Prepends an IPv6 header to each packet.
 ///
-/// Where DST is `DST_ANNO` packets go where their IPv6 destination annotation
-/// says; otherwise it is set to DST.
+/// With DST `DST_ANNO` the destination address is that of the IPv6 destination
+/// annotation; otherwise the element sets the annotation to DST.
 ///
 /// ```click
 /// in -> e :: IP6Encap(41, 9::1, 9::2, HLIM 7, CLASS 3) -> out
@@ -25,9 +25,9 @@ use castanet_engine::wire::Ipv6Header;
 #[derive(Clone, Element)]
 #[element(room = "ip6", gives = "ip6")]
 pub struct IP6Encap {
-    /// What follows the header, by name or number.
+    /// Protocol of the payload (next header), by name or number.
     #[arg]
-    proto: Protocol,
+    proto: ProtocolNumber,
     /// Source address.
     #[arg(live)]
     src: Ipv6Addr,
@@ -45,17 +45,17 @@ pub struct IP6Encap {
 impl PerPacket for IP6Encap {
     type On = on::Any;
     type Local = ();
-    type Fate = Fit;
+    type Fate = EncapExit;
 
     #[inline]
-    fn packet(&self, (): &mut (), packet: &mut Packet) -> Fit {
-        let Ok(len) = u16::try_from(packet.len()) else { return Fit::TooLong };
-        let dst = self.dst.of(packet);
+    fn packet(&self, (): &mut (), packet: &mut Packet) -> EncapExit {
+        let Ok(len) = u16::try_from(packet.len()) else { return EncapExit::TooLong };
+        let dst = self.dst.set_and_get(packet);
         let mut header = Ipv6Header::new(self.proto.number(), self.src, dst, len);
         header.set_hop_limit(self.hlim);
         header.set_traffic_class(self.class);
         packet.push_front(Ipv6Header::LEN).copy_from_slice(header.bytes());
         packet.set_network_header(0, Ipv6Header::LEN);
-        Fit::Encapsulated
+        EncapExit::Encapsulated
     }
 }

@@ -1,17 +1,17 @@
-//! `IP6Fragmenter`: IPv6 packets in pieces that fit.
+//! `IP6Fragmenter`: rejects or fragments IPv6 packets that are longer than the MTU.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ipv6Header;
 use castanet_kit::fragment6::{self, Fragmentation};
 
-/// Sends IPv6 packets that are longer than the MTU aside, or divides them.
+/// Rejects IPv6 packets that are longer than the MTU, or fragments them.
 ///
-/// Routers do not divide IPv6 packets (RFC 8200, section 5): as if they all
-/// had IPv4's DF flag, longer ones leave by output 1, for an `ICMP6Error` of
-/// type 2. With HONOR_DF false, for who sends packets himself, they become
-/// fragments, without link header and with the packet's annotations; then only
-/// those leave by output 1 that are fragments already or whose headers alone
-/// fill the MTU.
+/// Routers do not fragment IPv6 packets (RFC 8200, section 5): by default,
+/// packets longer than the MTU leave by output 1, for an `ICMP6Error` of type
+/// 2, as if they had the DF flag of IPv4. With HONOR_DF false, for hosts that
+/// send their own packets, the element replaces them by fragments, with the
+/// packet's annotations but without its link header. Then only packets that are
+/// fragments already, or whose headers alone fill the MTU, leave by output 1.
 ///
 /// ```click
 /// in -> f :: IP6Fragmenter(1280) -> out;  f[1] -> large
@@ -38,53 +38,53 @@ use castanet_kit::fragment6::{self, Fragmentation};
 #[derive(Element)]
 #[element(room = "ip6", processing = "h/h")]
 pub struct IP6Fragmenter {
-    /// The longest packet that fits.
+    /// Maximum length of a packet with its IPv6 header, in bytes.
     #[arg]
     mtu: u32,
-    /// Whether to leave packets whole.
+    /// Whether to reject packets longer than MTU; if false, the element fragments them.
     #[arg(keyword, default = true)]
     honor_df: bool,
 }
 
 #[derive(Fate)]
-pub enum Size {
-    /// Packets and fragments that fit.
+pub enum IP6FragmenterExit {
+    /// Packets and fragments of at most MTU bytes.
     Fits,
-    /// Packets that may not or cannot be divided, for an `ICMP6Error`.
+    /// Packets that may not or cannot be fragmented, for an `ICMP6Error`.
     #[optional]
     Large,
 }
 
-/// What one worker has done.
+/// Counters of one worker.
 #[derive(Default, Local)]
-pub struct Tally {
-    /// Fragments made.
+pub struct IP6FragmenterState {
+    /// Number of fragments sent.
     #[read]
     fragments: u64,
-    /// Packets left whole.
+    /// Number of packets that were too long but not fragmented.
     #[read]
     drops: u64,
 }
 
 impl PerBatch for IP6Fragmenter {
     type On = on::Ipv6;
-    type Local = Tally;
-    type Fate = Size;
+    type Local = IP6FragmenterState;
+    type Fate = IP6FragmenterExit;
 
     #[inline]
-    fn passes(&self, _: &mut Tally, ip: Ipv6) -> bool {
+    fn passes(&self, _: &mut IP6FragmenterState, ip: Ipv6) -> bool {
         self.fits(ip.packet())
     }
 
-    fn batch(&self, tally: &mut Tally, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut IP6FragmenterState, _: usize, batch: Batch, cx: &mut Cx) {
         if batch.iter().all(|packet| self.fits(packet)) {
-            return cx.emit_batch(Size::Fits, batch);
+            return cx.emit_batch(IP6FragmenterExit::Fits, batch);
         }
         for packet in batch {
             if self.fits(&packet) {
-                cx.emit(Size::Fits, packet);
+                cx.emit(IP6FragmenterExit::Fits, packet);
             } else {
-                self.divide(tally, packet, cx);
+                self.fragment(state, packet, cx);
             }
         }
     }
@@ -97,32 +97,33 @@ impl IP6Fragmenter {
     }
 
     #[cold]
-    fn divide(&self, tally: &mut Tally, mut packet: Packet, cx: &mut Cx) {
+    fn fragment(&self, state: &mut IP6FragmenterState, mut packet: Packet, cx: &mut Cx) {
         let ip = packet.ipv6().filter(|_| !self.honor_df);
-        let division = ip
+        let fragmentation = ip
             .as_ref()
             .and_then(|ip| fragment6::divide(ip.datagram(), &ip.upper_layer(), self.mtu as usize));
-        let (Some(ip), Some(division)) = (&ip, division) else {
-            tally.drops += 1;
-            return cx.emit(Size::Large, packet);
+        let (Some(ip), Some(fragmentation)) = (&ip, fragmentation) else {
+            state.drops += 1;
+            return cx.emit(IP6FragmenterExit::Large, packet);
         };
-        tally.fragments += emit(&division, ip.packet(), cx);
+        state.fragments += emit_fragments(&fragmentation, ip.packet(), cx);
         cx.consumed(1);
     }
 }
 
-/// Emits all fragments of a packet; how many there were frames for.
-fn emit(division: &Fragmentation, whole: &Packet, cx: &mut Cx) -> u64 {
-    // Numbers that nobody can guess (RFC 7739).
+/// Emits the fragments of a packet. Returns the number of fragments for which the pool had a
+/// buffer.
+fn emit_fragments(fragmentation: &Fragmentation, original: &Packet, cx: &mut Cx) -> u64 {
+    // Identifications must not be predictable (RFC 7739).
     let id = cx.random() as u32;
-    let mut made = 0;
-    for piece in division.fragments() {
-        let Some(mut part) = cx.alloc() else { continue };
-        division.write(piece, id, part.put_back(division.total(piece)));
-        part.set_network_header(0, Ipv6Header::LEN);
-        part.copy_annotations(whole);
-        made += 1;
-        cx.emit(Size::Fits, part);
+    let mut sent = 0;
+    for piece in fragmentation.fragments() {
+        let Some(mut fragment) = cx.alloc() else { continue };
+        fragmentation.write(piece, id, fragment.put_back(fragmentation.total(piece)));
+        fragment.set_network_header(0, Ipv6Header::LEN);
+        fragment.copy_annotations(original);
+        sent += 1;
+        cx.emit(IP6FragmenterExit::Fits, fragment);
     }
-    made
+    sent
 }

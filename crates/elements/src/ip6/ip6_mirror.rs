@@ -1,10 +1,10 @@
-//! `IP6Mirror`: back to the sender.
+//! `IP6Mirror`: swaps the source and destination of IPv6 packets.
 
 use castanet_engine::prelude::*;
 
-/// Exchanges source and destination of IPv6 packets, addresses and ports.
+/// Swaps the source and destination addresses and ports of IPv6 packets.
 ///
-/// Checksums stay right, because they do not depend on the order.
+/// Checksums stay valid, because they do not depend on the order.
 ///
 /// ```click
 /// in -> IP6Mirror -> out

@@ -1,4 +1,4 @@
-//! `IP6NDAdvertiser`: who answers for which IPv6 addresses.
+//! `IP6NDAdvertiser`: answers neighbour solicitations for configured IPv6 addresses.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
@@ -6,15 +6,15 @@ use castanet_engine::wire::icmp6::{self, LinkAddress, Neighbor};
 use castanet_engine::wire::{Ethernet, nd};
 use castanet_kit::lpm::Table;
 
-/// Turns neighbour solicitations for the addresses given into the advertisements to them.
+/// Answers neighbour solicitations for the configured IPv6 addresses and prefixes.
 ///
 /// Each argument lists IPv6 addresses or prefixes and the one Ethernet address
-/// to answer with. The longest prefix decides. Solicitations that cannot be
-/// believed (RFC 4861, 7.1.1), those for other addresses and all other packets
-/// leave by output 1 or, where that is not connected, are dropped.
-/// Advertisements call their sender a router and keep the VLAN of the
-/// solicitation. A host that has no address yet is answered at the group of
-/// all nodes.
+/// to answer with. The longest prefix that contains the target decides. Invalid
+/// solicitations (RFC 4861, 7.1.1), solicitations for other addresses and all
+/// other packets leave by output 1, or are dropped if it is not connected.
+/// Advertisements have the router flag set and keep the VLAN annotation of the
+/// solicitation. The answer to a solicitation without a source address, from a
+/// host that has no address yet, goes to the all-nodes group.
 ///
 /// ```click
 /// in -> a :: IP6NDAdvertiser(1::1 2::/16 0:0:0:0:0:1, 2::9 0:0:0:0:0:9) -> out;  a[1] -> rest
@@ -31,34 +31,34 @@ use castanet_kit::lpm::Table;
 /// = a.drops.unanswered 1
 /// ```
 #[derive(Element)]
-#[element(room = "ip6", args = Entries, gives = "ether")]
+#[element(room = "ip6", args = IP6NDAdvertiserArgs, gives = "ether")]
 pub struct IP6NDAdvertiser {
-    owners: Table<MacAddr, u128>,
+    targets: Table<MacAddr, u128>,
     two_outputs: bool,
 }
 
 #[derive(Args)]
-pub struct Entries {
-    /// Addresses and prefixes, and the Ethernet address that has them.
+pub struct IP6NDAdvertiserArgs {
+    /// IPv6 addresses and prefixes, and the Ethernet address to answer with.
     #[arg(rest)]
-    entries: Vec<Entry>,
+    entries: Vec<AdvertiserEntry>,
 }
 
-/// Prefixes that one station answers for.
-pub struct Entry {
+/// Prefixes that the element answers for with one Ethernet address.
+pub struct AdvertiserEntry {
     prefixes: Vec<Net6>,
-    owner: MacAddr,
+    mac: MacAddr,
 }
 
-impl FromArg for Entry {
+impl FromArg for AdvertiserEntry {
     const SYNTAX: &'static str = "IP6/MASK… ETH";
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
-        let (mut prefixes, mut owner) = (Vec::new(), None);
+        let (mut prefixes, mut eth) = (Vec::new(), None);
         for word in text.split_whitespace() {
             if let Ok(net) = Net6::from_arg(word, names) {
                 prefixes.push(net);
             } else if let Ok(mac) = MacAddr::from_arg(word, names) {
-                if owner.replace(mac).is_some() {
+                if eth.replace(mac).is_some() {
                     return Err(ArgError::new("more than one ETH")
                         .click("argument has more than one Ethernet address"));
                 }
@@ -68,8 +68,8 @@ impl FromArg for Entry {
             }
         }
         let named = || text.split_whitespace().find_map(|w| MacAddr::from_arg(w, names).ok());
-        match owner.or_else(named) {
-            Some(owner) if !prefixes.is_empty() => Ok(Entry { prefixes, owner }),
+        match eth.or_else(named) {
+            Some(mac) if !prefixes.is_empty() => Ok(AdvertiserEntry { prefixes, mac }),
             Some(_) => {
                 Err(ArgError::new("missing IP6/MASK")
                     .click("argument had no IP6 address and masks"))
@@ -80,24 +80,24 @@ impl FromArg for Entry {
 }
 
 impl Build for IP6NDAdvertiser {
-    type Args = Entries;
-    fn build(args: Entries, setup: &Setup) -> Result<Self, ArgError> {
+    type Args = IP6NDAdvertiserArgs;
+    fn build(args: IP6NDAdvertiserArgs, setup: &Setup) -> Result<Self, ArgError> {
         let prefixes = args.entries.iter().flat_map(|entry| {
-            let net = |net: &Net6| (net.address.to_bits(), net.length, entry.owner);
+            let net = |net: &Net6| (net.address.to_bits(), net.length, entry.mac);
             entry.prefixes.iter().map(net)
         });
-        Ok(IP6NDAdvertiser { owners: Table::build(prefixes), two_outputs: setup.outputs > 1 })
+        Ok(IP6NDAdvertiser { targets: Table::build(prefixes), two_outputs: setup.outputs > 1 })
     }
 }
 
 #[derive(Fate)]
-pub enum Answer {
-    /// Advertisements.
+pub enum IP6NDAdvertiserExit {
+    /// Neighbour advertisements.
     Advertisement,
     /// All other packets.
     #[optional]
     Other,
-    /// All other packets, where nobody takes them.
+    /// All other packets, if output 1 is not connected.
     #[drop]
     Unanswered,
 }
@@ -105,15 +105,19 @@ pub enum Answer {
 impl PerPacket for IP6NDAdvertiser {
     type On = on::Any;
     type Local = ();
-    type Fate = Answer;
+    type Fate = IP6NDAdvertiserExit;
 
     #[inline]
-    fn packet(&self, (): &mut (), packet: &mut Packet) -> Answer {
-        let Some(frame) = self.answer(packet.bytes()) else {
-            return if self.two_outputs { Answer::Other } else { Answer::Unanswered };
+    fn packet(&self, (): &mut (), packet: &mut Packet) -> IP6NDAdvertiserExit {
+        let Some(frame) = self.advertisement_for(packet.bytes()) else {
+            return if self.two_outputs {
+                IP6NDAdvertiserExit::Other
+            } else {
+                IP6NDAdvertiserExit::Unanswered
+            };
         };
         packet.replace_contents(&frame);
-        // A new packet, but for its device and VLAN.
+        // The advertisement keeps only the device and the VLAN of the solicitation.
         let vlan = packet.anno_u16(anno::VLAN_TCI);
         packet.set_annotations([0; anno::SIZE]);
         if vlan != 0 {
@@ -125,30 +129,30 @@ impl PerPacket for IP6NDAdvertiser {
         packet.set_packet_type(PacketType::Host);
         packet.set_mac_header(0);
         packet.set_network_header(Ethernet::LEN as isize, nd::HEADER_LEN);
-        Answer::Advertisement
+        IP6NDAdvertiserExit::Advertisement
     }
 }
 
 impl IP6NDAdvertiser {
-    /// The advertisement that a frame asks for, if it is a solicitation for an address of ours.
-    fn answer(&self, frame: &[u8]) -> Option<[u8; nd::FRAME_LEN]> {
-        let heard = nd::parse(frame, icmp6::NEIGHBOR_SOLICITATION)?;
-        let source = heard.link_address(icmp6::SOURCE_LINK_ADDRESS).ok()?;
-        let target = heard.message.target();
-        let owner = *self.owners.lookup(target.to_bits())?;
-        let option = LinkAddress::new(icmp6::TARGET_LINK_ADDRESS, owner);
-        let advertise = |mac, ip, flags| {
+    /// The advertisement for a frame that is a valid solicitation for a configured address.
+    fn advertisement_for(&self, frame: &[u8]) -> Option<[u8; nd::FRAME_LEN]> {
+        let message = nd::parse(frame, icmp6::NEIGHBOR_SOLICITATION)?;
+        let source = message.link_address(icmp6::SOURCE_LINK_ADDRESS).ok()?;
+        let target = message.message.target();
+        let mac = *self.targets.lookup(target.to_bits())?;
+        let option = LinkAddress::new(icmp6::TARGET_LINK_ADDRESS, mac);
+        let advertise = |dst_mac, dst_ip, flags| {
             let message = Neighbor::new(icmp6::NEIGHBOR_ADVERTISEMENT, flags, target);
-            nd::frame((owner, mac), (target, ip), message, option)
+            nd::frame((mac, dst_mac), (target, dst_ip), message, option)
         };
-        if heard.ip.src().is_unspecified() {
-            // Somebody looks whether the address is free (RFC 4861, 7.2.4).
-            let asks = heard.ip.dst() == icmp6::solicited_node(target) && source.is_none();
+        if message.ip.src().is_unspecified() {
+            // Duplicate address detection by another host (RFC 4861, 7.2.4).
+            let is_probe = message.ip.dst() == icmp6::solicited_node(target) && source.is_none();
             let group = icmp6::ALL_NODES;
-            let mac = MacAddr::from_ipv6_group(group);
-            return asks.then(|| advertise(mac, group, Neighbor::ROUTER));
+            let group_mac = MacAddr::from_ipv6_group(group);
+            return is_probe.then(|| advertise(group_mac, group, Neighbor::ROUTER));
         }
         let flags = Neighbor::ROUTER | Neighbor::SOLICITED;
-        Some(advertise(heard.ether.src(), heard.ip.src(), flags))
+        Some(advertise(message.ether.src(), message.ip.src(), flags))
     }
 }

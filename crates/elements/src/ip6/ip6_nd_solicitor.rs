@@ -1,18 +1,20 @@
-//! `IP6NDSolicitor`: where on the link an IPv6 packet goes.
+//! `IP6NDSolicitor`: encapsulates IPv6 packets to addresses found by neighbour discovery.
 
-use super::station6::Station6;
-use crate::arp::neighbours::Neighbours;
+use super::nd_resolver::NdResolver;
+use crate::arp::neighbour_state::NeighbourState;
 use castanet_engine::prelude::*;
 use castanet_kit::arp::Limits;
 
 /// Encapsulates IPv6 packets in Ethernet frames to addresses found by neighbour discovery.
 ///
-/// Packets on input 0 go where their IPv6 destination annotation says. Where
-/// its Ethernet address is not known they wait, and solicitations are sent for
-/// it, ten a second at most; advertisements on input 1, Ethernet header
-/// included, release them (RFC 4861). Solicitations leave by output 1 if it is
-/// connected. An address without news for POLL_TIMEOUT is asked for again
-/// while it is still used. Packets to groups need no question (RFC 2464, 7).
+/// Input 0 takes IPv6 packets; the IPv6 destination annotation of a packet is
+/// its next hop. While the Ethernet address of the next hop is unknown, the
+/// element queues the packet and sends neighbour solicitations, at most ten
+/// per second and address. Neighbour advertisements on input 1, with their
+/// Ethernet header, release the queued packets (RFC 4861). Solicitations leave
+/// by output 1 if it is connected, else by output 0. If no advertisement has
+/// confirmed an address for POLL_TIMEOUT, the next packet to it triggers a new
+/// solicitation. Packets to multicast groups need none (RFC 2464, 7).
 ///
 /// ```click
 /// in -> s :: IP6NDSolicitor(1::1, 0:0:0:0:0:1) -> out;  adv -> [1] s;  s[1] -> queries
@@ -51,7 +53,7 @@ use castanet_kit::arp::Limits;
 /// < out eth 0:0:0:0:0:1 > 33:33:ff:0:0:2 1::1 > ff02::1:ff00:2 icmp6 type 135 hop 255 data 000100000000000000000000000000020101000000000001
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 9::9 > 1::2 udp
 /// ```
-/// Packets for a neighbour that does not answer go after PACKET_TIMEOUT:
+/// Packets to a next hop that does not answer are dropped after PACKET_TIMEOUT:
 /// ```click
 /// in -> s :: IP6NDSolicitor(1::1, 0:0:0:0:0:1, ENTRY_PACKET_CAPACITY 2) -> Discard;  Idle -> [1] s
 /// > in 9::9 > 1::2 udp
@@ -66,64 +68,65 @@ use castanet_kit::arp::Limits;
 /// = s.count 1
 /// ```
 #[derive(Element)]
-#[element(room = "ip6", args = Settings, ports = "2/1-2", processing = "h/h", gives = "ether")]
+#[element(room = "ip6", args = IP6NDSolicitorArgs, ports = "2/1-2", processing = "h/h", gives = "ether")]
 pub struct IP6NDSolicitor {
-    station: Station6,
+    resolver: NdResolver,
 }
 
 #[derive(Args)]
-pub struct Settings {
-    /// This host's address.
+pub struct IP6NDSolicitorArgs {
+    /// IPv6 address of this host.
     #[arg]
     ip: Ipv6Addr,
-    /// This host's Ethernet address.
+    /// Ethernet address of this host.
     #[arg]
     eth: MacAddr,
-    /// How many packets may wait; 0 for a million.
+    /// Maximum number of queued packets; 0 means a million.
     #[arg(keyword, default = 2048)]
     capacity: u32,
-    /// How many addresses to keep, those that were asked for included; 0 for a million. Where
-    /// there are more, the oldest without an answer goes first.
+    /// Maximum number of entries, including unresolved ones; 0 means a million. If there are
+    /// more, the oldest unresolved entry is removed first.
     #[arg(keyword, default = Limits::ENTRIES)]
     entry_capacity: u32,
-    /// How many packets may wait for one address, after which more are dropped; 0 for as many as
-    /// may wait at all.
+    /// Maximum number of packets queued for one address; further packets are dropped. 0 means no
+    /// limit but CAPACITY.
     #[arg(keyword, default = Limits::ENTRY_PACKETS)]
     entry_packet_capacity: u32,
-    /// How long packets may wait for an address, from the first of them on; 0 for as long as
-    /// their entry stays.
+    /// Time after which the packets queued for an address are dropped, counted from the first of
+    /// them; 0 keeps them as long as their entry.
     #[arg(keyword, default = Limits::PACKET_TIMEOUT)]
     packet_timeout: Duration,
-    /// How long an address is known without news; 0 for ever.
+    /// Time after which an unconfirmed entry is removed; 0 for never.
     #[arg(keyword, default = Duration::from_secs(120))]
     timeout: Duration,
-    /// How long an address is used without news before it is asked for again; 0 for ever.
+    /// Time after which an unconfirmed address is solicited again when a packet uses it; 0 for
+    /// never.
     #[arg(keyword, default = Duration::from_secs(60))]
     poll_timeout: Duration,
 }
 
-/// Where packets go.
+/// Exits.
 #[derive(Fate)]
-pub enum Exit {
-    /// Frames: the packets, and solicitations where those have no output of their own.
+pub enum IP6NDSolicitorExit {
+    /// Ethernet frames with the packets, and solicitations if output 1 is not connected.
     Frame,
-    /// Solicitations.
+    /// Neighbour solicitations.
     #[optional]
     Query,
-    /// Packets whose neighbour did not answer, or that found no room to wait.
+    /// Packets whose next hop did not answer in time, or for which the queue was full.
     #[drop]
     Unanswered,
     /// Packets without a destination annotation.
     #[drop]
     NoDestination,
-    /// Packets on input 1 that are no advertisements, or not to be believed.
+    /// Packets on input 1 that are not valid neighbour advertisements (RFC 4861, 7.1.2).
     #[drop]
     NoAdvertisement,
 }
 
 impl Build for IP6NDSolicitor {
-    type Args = Settings;
-    fn build(args: Settings, setup: &Setup) -> Result<Self, ArgError> {
+    type Args = IP6NDSolicitorArgs;
+    fn build(args: IP6NDSolicitorArgs, setup: &Setup) -> Result<Self, ArgError> {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(0);
         let limits = Limits {
             capacity: args.capacity as usize,
@@ -133,31 +136,31 @@ impl Build for IP6NDSolicitor {
             timeout: nanos(args.timeout),
             ..Limits::default()
         };
-        let station = Station6 {
+        let resolver = NdResolver {
             name: setup.name.to_owned(),
             eth: args.eth,
             ip: args.ip,
-            queries_apart: setup.outputs > 1,
+            has_query_output: setup.outputs > 1,
             limits,
             poll: nanos(args.poll_timeout),
         };
-        Ok(IP6NDSolicitor { station })
+        Ok(IP6NDSolicitor { resolver })
     }
 }
 
-/// How often the table is looked through for what has expired.
+/// Interval at which the element removes expired entries and packets.
 const TICK: Duration = Duration::from_secs(1);
 
 impl PerBatch for IP6NDSolicitor {
     type On = on::Any;
-    type Local = Neighbours<u128>;
-    type Fate = Exit;
-    // What one worker learns, all know.
+    type Local = NeighbourState<u128>;
+    type Fate = IP6NDSolicitorExit;
+    // An address that one worker learns is known to all workers.
     const SHARED: bool = true;
 
-    fn begin(&self, known: &mut Neighbours<u128>, cx: &mut Cx) -> Result<(), ArgError> {
-        known.own.table.set_limits(self.station.limits);
-        self.wake(known, cx);
+    fn begin(&self, state: &mut NeighbourState<u128>, cx: &mut Cx) -> Result<(), ArgError> {
+        state.own.table.set_limits(self.resolver.limits);
+        self.wake(state, cx);
         Ok(())
     }
 
@@ -165,26 +168,26 @@ impl PerBatch for IP6NDSolicitor {
         true
     }
 
-    fn resume(&self, known: &mut Neighbours<u128>, _: &mut Cx) {
-        known.own.table.set_limits(self.station.limits);
+    fn resume(&self, state: &mut NeighbourState<u128>, _: &mut Cx) {
+        state.own.table.set_limits(self.resolver.limits);
     }
 
-    fn batch(&self, known: &mut Neighbours<u128>, port: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut NeighbourState<u128>, port: usize, batch: Batch, cx: &mut Cx) {
         match port {
-            0 => self.station.send(known, batch, cx),
-            _ => self.station.learn(known, batch, cx),
+            0 => self.resolver.send(state, batch, cx),
+            _ => self.resolver.learn(state, batch, cx),
         }
-        self.station.settle(known, cx);
+        self.resolver.flush(state, cx);
     }
 
-    fn wake(&self, known: &mut Neighbours<u128>, cx: &mut Cx) {
-        let now = known.own.tick(cx.now());
-        known.own.table.expire(now);
-        self.station.settle(known, cx);
+    fn wake(&self, state: &mut NeighbourState<u128>, cx: &mut Cx) {
+        let now = state.own.tick(cx.now());
+        state.own.table.expire(now);
+        self.resolver.flush(state, cx);
         cx.wake_at(cx.now() + TICK);
     }
 
-    fn held(&self, known: &Neighbours<u128>) -> usize {
-        known.held()
+    fn held(&self, state: &NeighbourState<u128>) -> usize {
+        state.held()
     }
 }

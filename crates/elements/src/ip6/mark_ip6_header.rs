@@ -1,12 +1,13 @@
-//! `MarkIP6Header`: where the IPv6 header is.
+//! `MarkIP6Header`: sets the IPv6 header annotation.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ipv6Header;
 
-/// Says of each packet where its IPv6 header starts.
+/// Sets the network header annotation of each packet to its IPv6 header.
 ///
-/// Looks at nothing but whether the packet is long enough, and stays out of
-/// extension headers; `CheckIP6Header` looks at all.
+/// The element checks only that the packet is long enough, and does not read
+/// extension headers; `CheckIP6Header` checks the whole header. A packet that
+/// is too short stays unmarked.
 ///
 /// ```click
 /// in -> MarkIP6Header(14) -> out
@@ -18,7 +19,7 @@ use castanet_engine::wire::Ipv6Header;
 #[derive(Element)]
 #[element(room = "ip6", gives = "ip6")]
 pub struct MarkIP6Header {
-    /// Where the header starts.
+    /// Offset of the IPv6 header, in bytes.
     #[arg(default = 0)]
     offset: u32,
 }

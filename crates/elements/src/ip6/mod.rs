@@ -11,10 +11,10 @@ pub mod ip6_mirror;
 pub mod ip6_nd_advertiser;
 pub mod ip6_nd_solicitor;
 pub mod mark_ip6_header;
+mod nd_resolver;
 pub mod set_ip6_address;
 pub mod set_ip6_dscp;
 pub mod set_transport_checksum_ip6;
-mod station6;
 
 use castanet_engine::class::*;
 

@@ -1,8 +1,8 @@
-//! `SetIP6Address`: where IPv6 packets go, said by the configuration.
+//! `SetIP6Address`: sets the IPv6 destination annotation to a constant address.
 
 use castanet_engine::prelude::*;
 
-/// Sets the IPv6 destination annotation to one address.
+/// Sets the IPv6 destination annotation to a constant address.
 ///
 /// ```click
 /// in -> s :: SetIP6Address(2::2) -> out
@@ -16,7 +16,7 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "ip6")]
 pub struct SetIP6Address {
-    /// The address.
+    /// IPv6 address.
     #[arg(live)]
     ip6: Ipv6Addr,
 }

@@ -1,11 +1,11 @@
-//! `SetIP6DSCP`: the differentiated services code point of IPv6.
+//! `SetIP6DSCP`: sets the differentiated services code point of IPv6 packets.
 
 use castanet_engine::prelude::*;
 
 /// Sets the differentiated services code point of IPv6 packets.
 ///
 /// The code point is the upper six bits of the traffic class (RFC 2474,
-/// section 3); congestion notification in the lower two stays as it is.
+/// section 3); the ECN codepoint in the lower two bits stays as it is.
 ///
 /// ```click
 /// in -> d :: SetIP6DSCP(46) -> out
@@ -19,7 +19,7 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "ip6")]
 pub struct SetIP6DSCP {
-    /// The code point.
+    /// Code point, 0 to 63.
     #[arg(live, range = 0..=63)]
     dscp: u8,
 }

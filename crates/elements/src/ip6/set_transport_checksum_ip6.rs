@@ -1,12 +1,12 @@
-//! `SetTransportChecksumIP6`: transport checksums over IPv6, afresh.
+//! `SetTransportChecksumIP6`: computes transport checksums over IPv6.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Icmp, Tcp, Udp, ip_proto};
 
-/// Computes the checksums of TCP, UDP and ICMPv6 over IPv6 afresh.
+/// Computes and sets the checksums of TCP, UDP and ICMPv6 over IPv6.
 ///
-/// The transport header is found behind extension headers too. Packets of
-/// other protocols pass as they are.
+/// The element finds the transport header behind extension headers too. Packets
+/// of other protocols pass unchanged.
 ///
 /// ```click
 /// in -> s :: SetTransportChecksumIP6 -> out
@@ -28,10 +28,10 @@ use castanet_engine::wire::{Icmp, Tcp, Udp, ip_proto};
 pub struct SetTransportChecksumIP6;
 
 #[derive(Fate)]
-pub enum Outcome {
-    /// Packets with a right checksum, and those without one.
+pub enum SetTransportChecksumIP6Exit {
+    /// Packets with a valid checksum, and packets of other protocols.
     Right,
-    /// Fragments, and packets that are cut short.
+    /// Fragments, and truncated packets.
     #[drop]
     Malformed,
 }
@@ -39,18 +39,18 @@ pub enum Outcome {
 impl PerPacket for SetTransportChecksumIP6 {
     type On = on::Ipv6;
     type Local = ();
-    type Fate = Outcome;
+    type Fate = SetTransportChecksumIP6Exit;
 
     #[inline]
-    fn packet(&self, (): &mut (), mut ip: Ipv6) -> Outcome {
+    fn packet(&self, (): &mut (), mut ip: Ipv6) -> SetTransportChecksumIP6Exit {
         let upper = ip.upper_layer();
-        let divided = upper.fragment.is_some_and(|fragment| !fragment.is_atomic());
-        if divided || usize::from(ip.payload_len()) > ip.payload().len() {
-            return Outcome::Malformed;
+        let is_fragment = upper.fragment.is_some_and(|fragment| !fragment.is_atomic());
+        if is_fragment || usize::from(ip.payload_len()) > ip.payload().len() {
+            return SetTransportChecksumIP6Exit::Malformed;
         }
         let pseudo = ip.pseudo(upper.protocol, ip.payload().len() - upper.offset);
         let segment = &mut ip.payload_mut()[upper.offset..];
-        let set =
+        let updated =
             match upper.protocol {
                 ip_proto::TCP => Tcp::from_prefix_mut(segment)
                     .map(|(tcp, rest)| tcp.update_checksum(pseudo, rest)),
@@ -60,6 +60,7 @@ impl PerPacket for SetTransportChecksumIP6 {
                     .map(|(icmp, rest)| icmp.update_checksum_v6(pseudo, rest)),
                 _ => Some(()),
             };
-        set.map_or(Outcome::Malformed, |()| Outcome::Right)
+        updated
+            .map_or(SetTransportChecksumIP6Exit::Malformed, |()| SetTransportChecksumIP6Exit::Right)
     }
 }

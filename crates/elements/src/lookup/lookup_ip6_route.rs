@@ -1,14 +1,15 @@
-//! `LookupIP6Route`: where an IPv6 packet goes next, by the longest prefix.
+//! `LookupIP6Route`: looks up IPv6 routes by the longest prefix.
 
-use super::routes::{configured, route_handlers};
+use super::route_handlers::{build_routes, route_handlers};
 use castanet_engine::prelude::*;
 use castanet_kit::lpm::{Route, Routes};
 
-/// Sends each packet where the longest prefix of its IPv6 destination annotation leads.
+/// Looks up the route of each packet by the longest prefix of its IPv6 destination annotation.
 ///
-/// A route is `ADDR/LENGTH [GATEWAY] OUTPUT`; a gateway other than `::` takes
-/// the destination's place in the annotation. Routes change while the router
-/// runs, whole `ctrl` texts at once or not at all.
+/// A route is `ADDR/LENGTH [GATEWAY] OUTPUT`. The element sends the packet to
+/// OUTPUT and sets the annotation to GATEWAY, unless that is `::`. Routes can
+/// change while the router runs; all commands of one `ctrl` write take effect
+/// at once, or none does.
 ///
 /// ```click
 /// in -> r :: LookupIP6Route(1::/16 0, 1:2::/32 9::9 1, ::/0 ::0 1) -> a;  r[1] -> b
@@ -34,20 +35,20 @@ use castanet_kit::lpm::{Route, Routes};
 /// = r.table
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "lookup", args = List, methods)]
+#[element(room = "lookup", args = LookupIP6RouteArgs, methods)]
 pub struct LookupIP6Route {
     routes: Routes<u128>,
     outputs: u32,
 }
 
 #[derive(Args)]
-pub struct List {
-    /// A route: `ADDR/LENGTH [GATEWAY] OUTPUT`.
+pub struct LookupIP6RouteArgs {
+    /// Routes, `ADDR/LENGTH [GATEWAY] OUTPUT` each.
     #[arg(rest)]
     routes: Vec<RouteArg>,
 }
 
-/// A route as a configuration has it.
+/// A route as an argument.
 pub struct RouteArg(Route<u128>);
 
 impl FromArg for RouteArg {
@@ -67,11 +68,11 @@ impl FromArg for RouteArg {
 }
 
 impl Build for LookupIP6Route {
-    type Args = List;
-    fn build(args: List, setup: &Setup) -> Result<Self, ArgError> {
+    type Args = LookupIP6RouteArgs;
+    fn build(args: LookupIP6RouteArgs, setup: &Setup) -> Result<Self, ArgError> {
         let list: Vec<Route<u128>> = args.routes.into_iter().map(|route| route.0).collect();
         let outputs = setup.outputs as u32;
-        Ok(LookupIP6Route { routes: configured(&list, outputs)?, outputs })
+        Ok(LookupIP6Route { routes: build_routes(&list, outputs)?, outputs })
     }
 }
 
@@ -84,12 +85,12 @@ impl PerPacket for LookupIP6Route {
 
     #[inline]
     fn packet(&self, (): &mut (), packet: &mut Packet) -> Port {
-        let Some(hop) = self.routes.table().lookup(packet.dst6().to_bits()) else {
+        let Some(next_hop) = self.routes.table().lookup(packet.dst6().to_bits()) else {
             return Port::DROP;
         };
-        if hop.gateway != 0 {
-            packet.set_dst6(Ipv6Addr::from_bits(hop.gateway));
+        if next_hop.gateway != 0 {
+            packet.set_dst6(Ipv6Addr::from_bits(next_hop.gateway));
         }
-        Port::known(hop.port as u8)
+        Port::known(next_hop.port as u8)
     }
 }

@@ -2,7 +2,7 @@
 
 pub mod lookup_ip6_route;
 pub mod radix_ip_lookup;
-mod routes;
+mod route_handlers;
 
 use castanet_engine::class::*;
 

@@ -1,15 +1,15 @@
-//! `RadixIPLookup`: where a packet goes next, by the longest prefix.
+//! `RadixIPLookup`: looks up IPv4 routes by the longest prefix.
 
-use super::routes::{configured, refused, route_handlers};
+use super::route_handlers::{build_routes, route_error, route_handlers};
 use castanet_engine::prelude::*;
 use castanet_kit::lpm::{Route, RouteError, Routes};
 
-/// Sends each packet where the longest prefix of its destination annotation leads.
+/// Looks up the route of each packet by the longest prefix of its destination annotation.
 ///
-/// A route is `ADDR/MASK [GATEWAY] OUTPUT`; a gateway takes the destination's
-/// place in the annotation. One trie serves all of Click's lookup classes.
-/// Routes change while the router runs, whole `ctrl` texts at once or not at
-/// all.
+/// A route is `ADDR/MASK [GATEWAY] OUTPUT`. The element sends the packet to
+/// OUTPUT and sets the annotation to GATEWAY, if the route has one. One trie
+/// serves all of Click's lookup classes. Routes can change while the router
+/// runs; all commands of one `ctrl` write take effect at once, or none does.
 ///
 /// ```click
 /// in -> r :: RadixIPLookup(1.0.0.0/8 0, 1.2.0.0/16 9.9.9.9 1) -> a;  r[1] -> b
@@ -34,7 +34,7 @@ use castanet_kit::lpm::{Route, RouteError, Routes};
 /// = r.table
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "lookup", args = List, methods)]
+#[element(room = "lookup", args = RadixIPLookupArgs, methods)]
 #[element(alias = "DirectIPLookup", alias = "RangeIPLookup", alias = "StaticIPLookup")]
 #[element(alias = "LinearIPLookup", alias = "SortedIPLookup", alias = "IndexTreesIPLookup")]
 #[element(alias = "LookupIPRoute", alias = "LookupIPRouteMP")]
@@ -44,13 +44,13 @@ pub struct RadixIPLookup {
 }
 
 #[derive(Args)]
-pub struct List {
-    /// A route: `ADDR/MASK [GATEWAY] OUTPUT`.
+pub struct RadixIPLookupArgs {
+    /// Routes, `ADDR/MASK [GATEWAY] OUTPUT` each.
     #[arg(rest)]
     routes: Vec<RouteArg>,
 }
 
-/// A route as a configuration has it.
+/// A route as an argument.
 pub struct RouteArg(Route);
 
 impl FromArg for RouteArg {
@@ -64,16 +64,16 @@ impl FromArg for RouteArg {
         Route::parse(text)
             .or_else(named)
             .map(RouteArg)
-            .ok_or_else(|| refused(RouteError::<u32>::Syntax))
+            .ok_or_else(|| route_error(RouteError::<u32>::Syntax))
     }
 }
 
 impl Build for RadixIPLookup {
-    type Args = List;
-    fn build(args: List, setup: &Setup) -> Result<Self, ArgError> {
+    type Args = RadixIPLookupArgs;
+    fn build(args: RadixIPLookupArgs, setup: &Setup) -> Result<Self, ArgError> {
         let list: Vec<Route> = args.routes.into_iter().map(|route| route.0).collect();
         let outputs = setup.outputs as u32;
-        Ok(RadixIPLookup { routes: configured(&list, outputs)?, outputs })
+        Ok(RadixIPLookup { routes: build_routes(&list, outputs)?, outputs })
     }
 }
 
@@ -84,17 +84,17 @@ impl PerPacket for RadixIPLookup {
     type Local = ();
     type Fate = Port;
 
-    // One lookup after the other: they do not depend on each other, so the
-    // processor overlaps their waits for memory by itself (measured: 3.6 ns
-    // against 4.4 ns for batched lookups in a hot table).
+    // The lookups of a burst are not batched: they do not depend on each other,
+    // so the processor overlaps their memory accesses by itself (measured: 3.6
+    // ns against 4.4 ns for batched lookups in a hot table).
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) -> Port {
-        let Some(hop) = self.routes.table().lookup(packet.dst().to_bits()) else {
+        let Some(next_hop) = self.routes.table().lookup(packet.dst().to_bits()) else {
             return Port::DROP;
         };
-        if hop.gateway != 0 {
-            packet.set_dst(Ipv4Addr::from_bits(hop.gateway));
+        if next_hop.gateway != 0 {
+            packet.set_dst(Ipv4Addr::from_bits(next_hop.gateway));
         }
-        Port::known(hop.port as u8)
+        Port::known(next_hop.port as u8)
     }
 }

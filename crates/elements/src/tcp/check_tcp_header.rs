@@ -1,14 +1,17 @@
-//! `CheckTCPHeader`: whether a TCP header can be believed.
+//! `CheckTCPHeader`: checks the header length and checksum of TCP packets.
 
-use crate::ip::transport::{Checker, Checks, Fault, Faults, Protocol, Verdict};
+use crate::ip::transport::{
+    Fault, TransportCheckArgs, TransportCheckState, TransportChecker, TransportExit,
+    TransportProtocol,
+};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::checksum::Sum;
 use castanet_engine::wire::{Tcp, ip_proto};
 
-/// Checks header length and checksum of TCP packets.
+/// Checks the header length and checksum of TCP packets.
 ///
-/// What fails leaves by output 1 or is dropped. Fragments pass. Each worker
-/// reports its first bad packet.
+/// Invalid packets leave by output 1, or are dropped if it is not connected.
+/// Fragments pass. Each worker reports its first invalid packet.
 ///
 /// ```click
 /// in -> c :: CheckTCPHeader -> out
@@ -30,22 +33,22 @@ use castanet_engine::wire::{Tcp, ip_proto};
 /// < bad 1.0.0.1:1 > 2.0.0.2:2 udp
 /// ```
 #[derive(Element)]
-#[element(room = "tcp", args = Checks)]
+#[element(room = "tcp", args = TransportCheckArgs)]
 pub struct CheckTCPHeader {
-    checker: Checker,
+    checker: TransportChecker,
 }
 
 impl Build for CheckTCPHeader {
-    type Args = Checks;
-    fn build(args: Checks, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(CheckTCPHeader { checker: Checker::new(&args, setup) })
+    type Args = TransportCheckArgs;
+    fn build(args: TransportCheckArgs, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(CheckTCPHeader { checker: TransportChecker::new(&args, setup) })
     }
 }
 
-impl Protocol for CheckTCPHeader {
+impl TransportProtocol for CheckTCPHeader {
     const NUMBER: u8 = ip_proto::TCP;
     const NAME: &'static str = "TCP";
-    const WORDS: [&'static str; 3] = ["not TCP", "bad packet length", "bad TCP checksum"];
+    const FAULT_TEXTS: [&'static str; 3] = ["not TCP", "bad packet length", "bad TCP checksum"];
 
     fn check(pseudo: Sum, segment: &[u8]) -> Result<(), Fault> {
         let (tcp, rest) = Tcp::from_prefix(segment).ok_or(Fault::Length)?;
@@ -56,15 +59,15 @@ impl Protocol for CheckTCPHeader {
 
 impl PerPacket for CheckTCPHeader {
     type On = on::Ipv4;
-    type Local = Faults<Self>;
-    type Fate = Verdict;
+    type Local = TransportCheckState<Self>;
+    type Fate = TransportExit;
 
     #[inline]
-    fn packet(&self, bad: &mut Faults<Self>, ip: Ipv4) -> Verdict {
-        self.checker.judge(bad, ip.packet())
+    fn packet(&self, state: &mut TransportCheckState<Self>, ip: Ipv4) -> TransportExit {
+        self.checker.check_packet(state, ip.packet())
     }
 
-    fn after(&self, bad: &mut Faults<Self>, cx: &mut Cx) {
-        bad.report(cx);
+    fn after(&self, state: &mut TransportCheckState<Self>, cx: &mut Cx) {
+        state.report(cx);
     }
 }

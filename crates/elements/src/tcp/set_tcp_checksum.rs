@@ -1,12 +1,13 @@
-//! `SetTCPChecksum`: the TCP checksum, afresh.
+//! `SetTCPChecksum`: computes the TCP checksum.
 
 use crate::ip::transport::segment;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Tcp;
 
-/// Computes the checksum of TCP packets afresh.
+/// Computes and sets the checksum of TCP packets.
 ///
-/// With FIXOFF, a data offset beyond the packet's end is set to the end.
+/// With FIXOFF the element corrects a data offset beyond the end of the packet
+/// to the end.
 ///
 /// ```click
 /// in -> s :: SetTCPChecksum -> out
@@ -25,23 +26,23 @@ use castanet_engine::wire::Tcp;
 #[derive(Element)]
 #[element(room = "tcp")]
 pub struct SetTCPChecksum {
-    /// Whether to mend a data offset that is too large.
+    /// Whether to correct a data offset that is too large.
     #[arg(default = false)]
     fixoff: bool,
 }
 
 #[derive(Fate)]
-pub enum Outcome {
-    /// Packets with a right checksum.
+pub enum SetTCPChecksumExit {
+    /// Packets with a valid checksum.
     Right,
-    /// Fragments, and packets with a wrong length.
+    /// Fragments, and packets with an invalid length.
     #[drop]
     Malformed,
 }
 
 impl SetTCPChecksum {
-    /// The packet's header with a right checksum, if all it covers is there.
-    fn checked(&self, packet: &Packet) -> Option<Tcp> {
+    /// The packet's header with a valid checksum. `None` for fragments and invalid lengths.
+    fn updated_header(&self, packet: &Packet) -> Option<Tcp> {
         let (pseudo, bytes) = segment(packet)?;
         let (tcp, rest) = Tcp::from_prefix(bytes)?;
         let mut tcp = *tcp;
@@ -57,12 +58,14 @@ impl SetTCPChecksum {
 impl PerPacket for SetTCPChecksum {
     type On = on::Tcp;
     type Local = ();
-    type Fate = Outcome;
+    type Fate = SetTCPChecksumExit;
 
     #[inline]
-    fn packet(&self, _: &mut (), mut tcp: TcpPacket) -> Outcome {
-        let Some(header) = self.checked(tcp.packet()) else { return Outcome::Malformed };
+    fn packet(&self, _: &mut (), mut tcp: TcpPacket) -> SetTCPChecksumExit {
+        let Some(header) = self.updated_header(tcp.packet()) else {
+            return SetTCPChecksumExit::Malformed;
+        };
         *tcp = header;
-        Outcome::Right
+        SetTCPChecksumExit::Right
     }
 }

@@ -1,12 +1,13 @@
-//! `StripTCPHeader`: all headers off the front of TCP segments.
+//! `StripTCPHeader`: removes the headers of TCP segments.
 
 use crate::ip::transport::strip_to;
 use castanet_engine::prelude::*;
 
-/// Takes all that stands before the payload off TCP segments.
+/// Removes all bytes before the payload from TCP segments.
 ///
-/// The bytes stay where they are, as headroom: `UnstripIPHeader` brings back those
-/// from the IP header on, `UnstripTransportHeader` those from the TCP header on.
+/// The bytes stay in the headroom of the packet: `UnstripIPHeader` restores
+/// those from the IP header on, `UnstripTransportHeader` those from the TCP
+/// header on.
 ///
 /// ```click
 /// in -> s :: StripTCPHeader -> out

@@ -1,13 +1,13 @@
-//! `GTPDecap`: packets out of a GTP tunnel.
+//! `GTPDecap`: removes GTP-U headers.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::gtp;
 
-/// Takes the header of a GTP tunnel off each packet.
+/// Removes the GTP-U header from each packet.
 ///
-/// The tunnel's identifier comes to the aggregate annotation. Optional fields
-/// and extension headers go too.
+/// The element sets the aggregate annotation to the tunnel endpoint identifier
+/// (TEID). It removes the optional fields and extension headers too.
 ///
 /// ```click
 /// in -> d :: GTPDecap -> MarkIPHeader -> IPPrint(TIMESTAMP false, AGGREGATE true) -> out
@@ -23,10 +23,10 @@ use castanet_engine::wire::gtp;
 pub struct GTPDecap;
 
 #[derive(Fate)]
-pub enum Inside {
-    /// What was in the tunnel.
+pub enum GTPDecapExit {
+    /// User packets from the tunnel.
     Packet,
-    /// Messages that are no user's packet, or cut short.
+    /// Messages that contain no user packet, and truncated packets.
     #[drop]
     NoPacket,
 }
@@ -34,15 +34,15 @@ pub enum Inside {
 impl PerPacket for GTPDecap {
     type On = on::Any;
     type Local = ();
-    type Fate = Inside;
+    type Fate = GTPDecapExit;
 
     #[inline]
-    fn packet(&self, (): &mut (), packet: &mut Packet) -> Inside {
+    fn packet(&self, (): &mut (), packet: &mut Packet) -> GTPDecapExit {
         let Some((teid, start)) = gtp::user_packet(packet.bytes()) else {
-            return Inside::NoPacket;
+            return GTPDecapExit::NoPacket;
         };
         packet.pull_front(start);
         packet.set_anno_u32(anno::AGGREGATE, teid);
-        Inside::Packet
+        GTPDecapExit::Packet
     }
 }

@@ -1,13 +1,13 @@
-//! `GTPEncap`: packets into a GTP tunnel.
+//! `GTPEncap`: prepends GTP-U headers.
 
-use crate::ip::encap::Fit;
+use crate::ip::encap::EncapExit;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Gtp;
 
-/// Puts the header of a GTP tunnel before each packet.
+/// Prepends a GTP-U header to each packet.
 ///
-/// It is that of version 1 of the user plane, without a sequence number; UDP and
-/// IP around it are for `UDPIPEncap`, with port 2152.
+/// The header is that of GTPv1-U, without a sequence number. `UDPIPEncap` with
+/// port 2152 prepends the UDP and IP headers.
 ///
 /// ```click
 /// in -> e :: GTPEncap(7) -> out
@@ -23,7 +23,7 @@ use castanet_engine::wire::Gtp;
 #[derive(Clone, Element)]
 #[element(room = "tunnel")]
 pub struct GTPEncap {
-    /// Which tunnel.
+    /// Tunnel endpoint identifier (TEID).
     #[arg(live)]
     teid: u32,
 }
@@ -31,12 +31,12 @@ pub struct GTPEncap {
 impl PerPacket for GTPEncap {
     type On = on::Any;
     type Local = ();
-    type Fate = Fit;
+    type Fate = EncapExit;
 
     #[inline]
-    fn packet(&self, (): &mut (), packet: &mut Packet) -> Fit {
-        let Ok(len) = u16::try_from(packet.len()) else { return Fit::TooLong };
+    fn packet(&self, (): &mut (), packet: &mut Packet) -> EncapExit {
+        let Ok(len) = u16::try_from(packet.len()) else { return EncapExit::TooLong };
         packet.push_front(Gtp::LEN).copy_from_slice(Gtp::new(self.teid, len).bytes());
-        Fit::Encapsulated
+        EncapExit::Encapsulated
     }
 }

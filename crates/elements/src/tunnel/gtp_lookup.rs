@@ -1,14 +1,15 @@
-//! `GTPLookup`: packets into the tunnels that lead back.
+//! `GTPLookup`: encapsulates packets to users in their GTP return tunnels.
 
-use crate::ip::encap::Numbers;
+use crate::ip::encap::IdCounter;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ipv4Header;
 use castanet_engine::wire::gtp_tunnel::{Flow, Tunnel};
 use castanet_kit::gtp_tunnels::{ReturnPath, Tunnels};
 
-/// Puts packets that answer users' into the tunnels that a `GTPTable` has found to lead back.
+/// Encapsulates packets to users in the GTP return tunnels of a `GTPTable`.
 ///
-/// They become IPv4 packets with UDP and GTP, as if the other side had sent them.
+/// The element prepends IPv4, UDP and GTP headers, as if the remote tunnel
+/// endpoint had sent the packets.
 ///
 /// ```click
 /// user -> GTPEncap(7) -> UDPIPEncap(9.0.0.1, 2152, 9.0.0.2, 2152) -> t :: GTPTable(8.8.8.8) -> out
@@ -33,38 +34,38 @@ use castanet_kit::gtp_tunnels::{ReturnPath, Tunnels};
 /// = l.drops.unresolved 1
 /// ```
 #[derive(Element)]
-#[element(room = "tunnel", args = Which, gives = "ip")]
+#[element(room = "tunnel", args = GTPLookupArgs, gives = "ip")]
 pub struct GTPLookup {
     tunnels: Link<Tunnels>,
 }
 
 #[derive(Args)]
-pub struct Which {
-    /// The `GTPTable` that knows.
+pub struct GTPLookupArgs {
+    /// Name of the `GTPTable` to look up tunnels in.
     #[arg]
     table: String,
 }
 
-/// Where packets go.
+/// Exits.
 #[derive(Fate)]
-pub enum Exit {
-    /// Packets in tunnels.
+pub enum GTPLookupExit {
+    /// Encapsulated packets.
     Encapsulated,
-    /// Packets that answer none of those that the table has seen.
+    /// Packets of no flow in the table.
     #[drop]
     Unknown,
-    /// Packets for a tunnel of which is not known yet which one leads back.
+    /// Packets of a flow whose return tunnel is not known yet.
     #[drop]
     Unresolved,
-    /// Packets that with their headers would be longer than IPv4 allows.
+    /// Packets that would be longer than 65535 bytes with their headers.
     #[drop]
     TooLong,
 }
 
 impl Build for GTPLookup {
-    type Args = Which;
+    type Args = GTPLookupArgs;
 
-    fn build(args: Which, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: GTPLookupArgs, setup: &Setup) -> Result<Self, ArgError> {
         let tunnels = setup.linked(&args.table, "GTPTable");
         Ok(GTPLookup { tunnels: tunnels.map_err(|e| e.reworded("Unknown GTPTable"))? })
     }
@@ -72,35 +73,39 @@ impl Build for GTPLookup {
 
 impl PerBatch for GTPLookup {
     type On = on::Any;
-    type Local = Numbers;
-    type Fate = Exit;
+    type Local = IdCounter;
+    type Fate = GTPLookupExit;
 
-    fn batch(&self, numbers: &mut Numbers, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, ids: &mut IdCounter, _: usize, batch: Batch, cx: &mut Cx) {
         self.tunnels.with(|tunnels| {
             for mut packet in batch {
-                let exit = back(tunnels, numbers, &mut packet);
+                let exit = encapsulate_return(tunnels, ids, &mut packet);
                 cx.emit(exit, packet);
             }
         });
     }
 }
 
-/// Puts a packet into the tunnel that leads back.
-fn back(tunnels: &Tunnels, numbers: &mut Numbers, packet: &mut Packet) -> Exit {
-    let Some(flow) = Flow::from_packet(packet.bytes()) else { return Exit::Unknown };
+/// Encapsulates a packet in its return tunnel and returns its exit.
+fn encapsulate_return(
+    tunnels: &Tunnels,
+    ids: &mut IdCounter,
+    packet: &mut Packet,
+) -> GTPLookupExit {
+    let Some(flow) = Flow::from_packet(packet.bytes()) else { return GTPLookupExit::Unknown };
     let tunnel = match tunnels.return_path(flow) {
         ReturnPath::Via(tunnel) => tunnel,
-        ReturnPath::Unresolved => return Exit::Unresolved,
-        ReturnPath::Unknown => return Exit::Unknown,
+        ReturnPath::Unresolved => return GTPLookupExit::Unresolved,
+        ReturnPath::Unknown => return GTPLookupExit::Unknown,
     };
     if packet.len() + Tunnel::OVERHEAD > usize::from(u16::MAX) {
-        return Exit::TooLong;
+        return GTPLookupExit::TooLong;
     }
     packet.push_front(Tunnel::OVERHEAD);
-    if tunnel.encapsulate(packet.bytes_mut(), numbers.next()).is_none() {
-        return Exit::TooLong;
+    if tunnel.encapsulate(packet.bytes_mut(), ids.next()).is_none() {
+        return GTPLookupExit::TooLong;
     }
     packet.set_network_header(0, Ipv4Header::LEN);
     packet.set_dst(tunnel.dst.0);
-    Exit::Encapsulated
+    GTPLookupExit::Encapsulated
 }

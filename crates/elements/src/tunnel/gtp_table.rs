@@ -1,19 +1,20 @@
-//! `GTPTable`: packets out of GTP tunnels, and which tunnels lead back.
+//! `GTPTable`: decapsulates GTP tunnels and finds their return tunnels.
 
-use super::known_tunnels::Shown;
+use super::gtp_table_state::GTPTableState;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ipv4Header;
 use castanet_engine::wire::gtp_tunnel::{Flow, Ping, Tunnel};
 use castanet_kit::gtp_tunnels::Tunnels;
 
-/// Takes packets out of GTP tunnels, and finds by pings which tunnels lead back.
+/// Decapsulates packets from GTP tunnels and finds the return tunnels by pings.
 ///
-/// Input 0 takes IPv4 packets with UDP, GTP and a user's packet, which leaves by
-/// output 0. For a tunnel of which that is not known, a ping to PING_DST leaves
-/// by output 1, as if the user had sent it, in that tunnel. Its answer, in the
-/// tunnel that leads back to the user, is for input 1, and ends there. A
-/// `GTPLookup` then sends by that tunnel what answers the user's packets. Until
-/// a ping is answered, there is one a second while packets come.
+/// Input 0 takes IPv4 packets with UDP, GTP and a user packet; the user packet
+/// leaves by output 0. While the return tunnel of a tunnel is unknown, the
+/// element sends pings (ICMP echo requests) to PING_DST by output 1, in that
+/// tunnel and with the user's source address. Input 1 takes the replies; the
+/// tunnel of a reply is the return tunnel. A `GTPLookup` uses it for packets to
+/// the user. Until a reply comes, the element sends one ping per second while
+/// packets arrive.
 ///
 /// ```click
 /// user -> GTPEncap(7) -> UDPIPEncap(9.0.0.1, 2152, 9.0.0.2, 2152) -> t :: GTPTable(8.8.8.8) -> out
@@ -36,103 +37,105 @@ use castanet_kit::gtp_tunnels::Tunnels;
 /// = t.count 0
 /// ```
 #[derive(Element)]
-#[element(room = "tunnel", args = Asking, ports = "2/2", processing = "h/h")]
+#[element(room = "tunnel", args = GTPTableArgs, ports = "2/2", processing = "h/h")]
 pub struct GTPTable {
     ping_dst: Ipv4Addr,
     tunnels: Link<Tunnels>,
 }
 
 #[derive(Args)]
-pub struct Asking {
-    /// Who answers pings on the far side.
+pub struct GTPTableArgs {
+    /// Destination address of the pings: a host behind the tunnels that answers.
     #[arg]
     ping_dst: Ipv4Addr,
 }
 
-/// Where packets go.
+/// Exits.
 #[derive(Fate)]
-pub enum Exit {
-    /// Users' packets.
+pub enum GTPTableExit {
+    /// User packets from tunnels.
     Packet,
     /// Pings in tunnels.
     Ping,
-    /// Packets on input 0 that are in no tunnel, or cut short.
+    /// Packets on input 0 that contain no user packet in a tunnel, and truncated packets.
     #[drop]
     NoTunnel,
-    /// Packets on input 1 that answer no ping of its.
+    /// Packets on input 1 that are not replies to pings of this element.
     #[drop]
     NoAnswer,
 }
 
 impl Build for GTPTable {
-    type Args = Asking;
+    type Args = GTPTableArgs;
 
-    fn build(args: Asking, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: GTPTableArgs, setup: &Setup) -> Result<Self, ArgError> {
         Ok(GTPTable { ping_dst: args.ping_dst, tunnels: setup.own() })
     }
 }
 
 impl GTPTable {
-    fn take_out(&self, mut packet: Packet, tunnels: &mut Tunnels, cx: &mut Cx) {
+    /// Sends the user packet in `packet`, and a ping if one is due.
+    fn decapsulate(&self, mut packet: Packet, tunnels: &mut Tunnels, cx: &mut Cx) {
         let Some((tunnel, start)) = Tunnel::from_packet(packet.bytes()) else {
-            return cx.emit(Exit::NoTunnel, packet);
+            return cx.emit(GTPTableExit::NoTunnel, packet);
         };
         packet.pull_front(start);
         let (flow, now) = (Flow::from_packet(packet.bytes()), cx.now().nanos());
         if tunnels.record_packet(tunnel, flow, now)
             && let Some(flow) = flow
         {
-            self.ask(tunnel, flow.src.0, tunnels, cx);
+            self.send_ping(tunnel, flow.src.0, tunnels, cx);
         }
         if let (Some((ip, _)), Some(_)) = (Ipv4Header::from_prefix(packet.bytes()), flow) {
             let len = ip.header_len();
             packet.set_network_header(0, len);
         }
-        cx.emit(Exit::Packet, packet);
+        cx.emit(GTPTableExit::Packet, packet);
     }
 
-    /// Sends a ping by a tunnel. Nobody who does not see it knows what answers it.
-    fn ask(&self, tunnel: Tunnel, src: Ipv4Addr, tunnels: &mut Tunnels, cx: &mut Cx) {
+    /// Sends a ping in a tunnel. Its identifier and sequence number are random, so that a host
+    /// that has not received the ping cannot forge a reply.
+    fn send_ping(&self, tunnel: Tunnel, src: Ipv4Addr, tunnels: &mut Tunnels, cx: &mut Cx) {
         let random = cx.random();
         let (id, seq) = (random as u16, (random >> u16::BITS) as u16);
         let ping = Ping { src, dst: self.ping_dst, id, seq };
         let mut bytes = [0; Tunnel::OVERHEAD + Ping::LEN];
-        if let Some(inside) = bytes.last_chunk_mut() {
-            ping.write(inside);
+        if let Some(payload) = bytes.last_chunk_mut() {
+            ping.write(payload);
         }
         tunnel.encapsulate(&mut bytes, id);
         let Some(mut packet) = cx.copy_in(&bytes) else { return };
         packet.set_network_header(0, Ipv4Header::LEN);
         packet.set_dst(self.ping_dst);
         tunnels.record_ping(tunnel, ping, cx.now().nanos());
-        cx.emit(Exit::Ping, packet);
+        cx.emit(GTPTableExit::Ping, packet);
     }
 }
 
 impl PerBatch for GTPTable {
     type On = on::Any;
-    type Local = Shown;
-    type Fate = Exit;
+    type Local = GTPTableState;
+    type Fate = GTPTableExit;
     const SHARED: bool = true;
 
     fn continues(&self, _: &GTPTable) -> bool {
         true
     }
 
-    fn resume(&self, shown: &mut Shown, _: &mut Cx) {
-        shown.tunnels = self.tunnels.clone();
+    fn resume(&self, state: &mut GTPTableState, _: &mut Cx) {
+        state.tunnels = self.tunnels.clone();
     }
 
-    fn begin(&self, shown: &mut Shown, cx: &mut Cx) -> Result<(), ArgError> {
-        self.resume(shown, cx);
+    fn begin(&self, state: &mut GTPTableState, cx: &mut Cx) -> Result<(), ArgError> {
+        self.resume(state, cx);
         Ok(())
     }
 
-    fn batch(&self, _: &mut Shown, port: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, _: &mut GTPTableState, port: usize, batch: Batch, cx: &mut Cx) {
         self.tunnels.with(|tunnels| {
             for packet in batch {
                 if port == 0 {
-                    self.take_out(packet, tunnels, cx);
+                    self.decapsulate(packet, tunnels, cx);
                     continue;
                 }
                 let found = Tunnel::from_packet(packet.bytes());
@@ -143,7 +146,7 @@ impl PerBatch for GTPTable {
                     Some((ping, back)) if tunnels.record_reply(ping, back) => {
                         cx.consume(packet.into());
                     }
-                    _ => cx.emit(Exit::NoAnswer, packet),
+                    _ => cx.emit(GTPTableExit::NoAnswer, packet),
                 }
             }
         });

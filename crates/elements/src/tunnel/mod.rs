@@ -4,7 +4,7 @@ pub mod gtp_decap;
 pub mod gtp_encap;
 pub mod gtp_lookup;
 pub mod gtp_table;
-mod known_tunnels;
+mod gtp_table_state;
 
 use castanet_engine::class::*;
 

@@ -1,15 +1,18 @@
-//! `CheckUDPHeader`: whether a UDP header can be believed.
+//! `CheckUDPHeader`: checks the length and checksum of UDP packets.
 
-use crate::ip::transport::{Checker, Checks, Fault, Faults, Protocol, Verdict};
+use crate::ip::transport::{
+    Fault, TransportCheckArgs, TransportCheckState, TransportChecker, TransportExit,
+    TransportProtocol,
+};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::checksum::Sum;
 use castanet_engine::wire::{Udp, ip_proto};
 
-/// Checks length and checksum of UDP packets.
+/// Checks the length and checksum of UDP packets.
 ///
-/// The length must fit the IP packet; a checksum of zero is none. What fails
-/// leaves by output 1 or is dropped. Fragments pass. Each worker reports its
-/// first bad packet.
+/// The UDP length must not exceed the IP packet; a checksum of zero means that
+/// there is none. Invalid packets leave by output 1, or are dropped if it is
+/// not connected. Fragments pass. Each worker reports its first invalid packet.
 ///
 /// ```click
 /// in -> c :: CheckUDPHeader -> out
@@ -33,22 +36,22 @@ use castanet_engine::wire::{Udp, ip_proto};
 /// < bad 1.0.0.1:1 > 2.0.0.2:2 tcp
 /// ```
 #[derive(Element)]
-#[element(room = "udp", args = Checks)]
+#[element(room = "udp", args = TransportCheckArgs)]
 pub struct CheckUDPHeader {
-    checker: Checker,
+    checker: TransportChecker,
 }
 
 impl Build for CheckUDPHeader {
-    type Args = Checks;
-    fn build(args: Checks, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(CheckUDPHeader { checker: Checker::new(&args, setup) })
+    type Args = TransportCheckArgs;
+    fn build(args: TransportCheckArgs, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(CheckUDPHeader { checker: TransportChecker::new(&args, setup) })
     }
 }
 
-impl Protocol for CheckUDPHeader {
+impl TransportProtocol for CheckUDPHeader {
     const NUMBER: u8 = ip_proto::UDP;
     const NAME: &'static str = "UDP";
-    const WORDS: [&'static str; 3] = ["not UDP", "bad packet length", "bad UDP checksum"];
+    const FAULT_TEXTS: [&'static str; 3] = ["not UDP", "bad packet length", "bad UDP checksum"];
 
     fn check(pseudo: Sum, segment: &[u8]) -> Result<(), Fault> {
         let (udp, _) = Udp::from_prefix(segment).ok_or(Fault::Length)?;
@@ -59,15 +62,15 @@ impl Protocol for CheckUDPHeader {
 
 impl PerPacket for CheckUDPHeader {
     type On = on::Ipv4;
-    type Local = Faults<Self>;
-    type Fate = Verdict;
+    type Local = TransportCheckState<Self>;
+    type Fate = TransportExit;
 
     #[inline]
-    fn packet(&self, bad: &mut Faults<Self>, ip: Ipv4) -> Verdict {
-        self.checker.judge(bad, ip.packet())
+    fn packet(&self, state: &mut TransportCheckState<Self>, ip: Ipv4) -> TransportExit {
+        self.checker.check_packet(state, ip.packet())
     }
 
-    fn after(&self, bad: &mut Faults<Self>, cx: &mut Cx) {
-        bad.report(cx);
+    fn after(&self, state: &mut TransportCheckState<Self>, cx: &mut Cx) {
+        state.report(cx);
     }
 }

@@ -1,9 +1,9 @@
-//! `SetUDPChecksum`: the UDP checksum, afresh.
+//! `SetUDPChecksum`: computes the UDP checksum.
 
 use crate::ip::transport::datagram;
 use castanet_engine::prelude::*;
 
-/// Computes the checksum of UDP packets afresh.
+/// Computes and sets the checksum of UDP packets.
 ///
 /// ```click
 /// in -> s :: SetUDPChecksum -> out
@@ -21,10 +21,10 @@ use castanet_engine::prelude::*;
 pub struct SetUDPChecksum;
 
 #[derive(Fate)]
-pub enum Outcome {
-    /// Packets with a right checksum.
+pub enum SetUDPChecksumExit {
+    /// Packets with a valid checksum.
     Right,
-    /// Fragments, and packets with a wrong length.
+    /// Fragments, and packets with an invalid length.
     #[drop]
     Malformed,
 }
@@ -32,15 +32,15 @@ pub enum Outcome {
 impl PerPacket for SetUDPChecksum {
     type On = on::Udp;
     type Local = ();
-    type Fate = Outcome;
+    type Fate = SetUDPChecksumExit;
 
     #[inline]
-    fn packet(&self, _: &mut (), mut udp: UdpPacket) -> Outcome {
+    fn packet(&self, _: &mut (), mut udp: UdpPacket) -> SetUDPChecksumExit {
         let Some((mut header, pseudo, payload)) = datagram(udp.packet()) else {
-            return Outcome::Malformed;
+            return SetUDPChecksumExit::Malformed;
         };
         header.update_checksum(pseudo, payload);
         *udp = header;
-        Outcome::Right
+        SetUDPChecksumExit::Right
     }
 }

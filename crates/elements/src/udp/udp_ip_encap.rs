@@ -1,13 +1,14 @@
-//! `UDPIPEncap`: packets as the payload of UDP datagrams.
+//! `UDPIPEncap`: prepends UDP and IPv4 headers.
 
-use crate::ip::encap::{Destination, Fit, Numbers};
+use crate::ip::encap::{Destination, EncapExit, IdCounter};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Ipv4Header, Udp, ip_proto};
 
-/// Puts a UDP header and an IPv4 header before each packet.
+/// Prepends a UDP header and an IPv4 header to each packet.
 ///
-/// Where DST is `DST_ANNO` packets go where their destination annotation says;
-/// otherwise it is set to DST. Headers are numbered from 0.
+/// With DST `DST_ANNO` the destination address is that of the destination
+/// annotation; otherwise the element sets the annotation to DST. It counts the
+/// identifications of the IPv4 headers from 0.
 ///
 /// ```click
 /// in -> e :: UDPIPEncap(1.0.0.1, 1234, 2.0.0.2, 53) -> out
@@ -48,27 +49,27 @@ pub struct UDPIPEncap {
     checksum: bool,
 }
 
-/// Length of both headers.
-const HEADERS: usize = Ipv4Header::LEN + Udp::LEN;
+/// Length of both headers, in bytes.
+const HEADERS_LEN: usize = Ipv4Header::LEN + Udp::LEN;
 
 impl PerPacket for UDPIPEncap {
     type On = on::Any;
-    type Local = Numbers;
-    type Fate = Fit;
-    // A number twice would mix the fragments of two packets.
+    type Local = IdCounter;
+    type Fate = EncapExit;
+    // If two workers used one identification, a receiver could mix fragments of two packets.
     const SHARED: bool = true;
 
     #[inline]
-    fn packet(&self, numbers: &mut Numbers, packet: &mut Packet) -> Fit {
-        let Ok(len) = u16::try_from(HEADERS + packet.len()) else { return Fit::TooLong };
-        let dst = self.dst.of(packet);
-        packet.push_front(HEADERS);
+    fn packet(&self, ids: &mut IdCounter, packet: &mut Packet) -> EncapExit {
+        let Ok(len) = u16::try_from(HEADERS_LEN + packet.len()) else { return EncapExit::TooLong };
+        let dst = self.dst.set_and_get(packet);
+        packet.push_front(HEADERS_LEN);
         if let Some((ip, rest)) = Ipv4Header::from_prefix_mut(packet.bytes_mut())
             && let Some((udp, payload)) = Udp::from_prefix_mut(rest)
         {
             *ip = Ipv4Header::new(ip_proto::UDP, self.src, dst, len);
             ip.set_ttl(250);
-            ip.set_id(numbers.next());
+            ip.set_id(ids.next());
             ip.update_checksum(&[]);
             udp.set_src_port(self.sport);
             udp.set_dst_port(self.dport);
@@ -79,6 +80,6 @@ impl PerPacket for UDPIPEncap {
             }
         }
         packet.set_network_header(0, Ipv4Header::LEN);
-        Fit::Encapsulated
+        EncapExit::Encapsulated
     }
 }

@@ -1,14 +1,14 @@
-//! `EtherVLANEncap`: one Ethernet header with a VLAN tag for all.
+//! `EtherVLANEncap`: prepends an Ethernet header with a VLAN tag.
 
-use super::tags::{Native, Tag};
+use super::tci::{NativeVlan, TciSource};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Ethernet, Vlan, ether_type, vlan};
 
-/// Puts an Ethernet header with a VLAN tag before each packet.
+/// Prepends an Ethernet header with a VLAN tag to each packet.
 ///
-/// VLAN_TCI has VLAN and priority in one, or is `ANNO` for those of the
-/// annotation; VLAN_ID is the VLAN alone. Packets of NATIVE_VLAN, whatever their
-/// priority, get a header without tag.
+/// VLAN_TCI is the tag control information, that is priority and VLAN ID, or
+/// `ANNO` to take it from the VLAN annotation. VLAN_ID is the VLAN ID alone.
+/// Packets of NATIVE_VLAN get a header without a tag, with any priority.
 ///
 /// ```click
 /// in -> e :: EtherVLANEncap(0x0800, 0:0:0:0:0:1, 0:0:0:0:0:2, VLAN_ID 9, VLAN_PCP 3) -> out
@@ -44,18 +44,18 @@ use castanet_engine::wire::{Ethernet, Vlan, ether_type, vlan};
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 vlan 7 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "vlan", args = Fields, methods, gives = "ether", alias = "EtherVlanEncap")]
+#[element(room = "vlan", args = EtherVLANEncapArgs, methods, gives = "ether", alias = "EtherVlanEncap")]
 pub struct EtherVLANEncap {
     ethertype: u16,
     src: MacAddr,
     dst: MacAddr,
-    tag: Tag,
-    native: Native,
+    tci: TciSource,
+    native: NativeVlan,
 }
 
 #[derive(Args)]
-pub struct Fields {
-    /// What follows the tag.
+pub struct EtherVLANEncapArgs {
+    /// Ethernet type of the payload, behind the tag.
     #[arg]
     ethertype: u16,
     /// Source address.
@@ -64,67 +64,67 @@ pub struct Fields {
     /// Destination address.
     #[arg]
     dst: MacAddr,
-    /// The tag whole, or `ANNO`; 0 if nothing says otherwise.
+    /// Tag control information, or `ANNO` for that of the annotation; 0 by default.
     #[arg]
-    vlan_tci: Option<Tag>,
-    /// The priority, 0 to 7.
+    vlan_tci: Option<TciSource>,
+    /// Priority, 0 to 7.
     #[arg]
     vlan_pcp: Option<u8>,
-    /// The VLAN, instead of VLAN_TCI.
+    /// VLAN ID, 0 to 4095, instead of VLAN_TCI.
     #[arg(keyword)]
     vlan_id: Option<u16>,
-    /// Which VLAN's packets get no tag, -1 for none.
-    #[arg(keyword, default = Native::ZERO)]
-    native_vlan: Native,
+    /// VLAN ID whose packets get no tag; -1 for none.
+    #[arg(keyword, default = NativeVlan::ZERO)]
+    native_vlan: NativeVlan,
 }
 
 impl Build for EtherVLANEncap {
-    type Args = Fields;
-    fn build(args: Fields, _: &Setup) -> Result<Self, ArgError> {
-        let tag = Tag::new(args.vlan_tci, args.vlan_id, args.vlan_pcp)?;
-        let Fields { ethertype, src, dst, native_vlan: native, .. } = args;
-        Ok(EtherVLANEncap { ethertype, src, dst, tag, native })
+    type Args = EtherVLANEncapArgs;
+    fn build(args: EtherVLANEncapArgs, _: &Setup) -> Result<Self, ArgError> {
+        let tci = TciSource::new(args.vlan_tci, args.vlan_id, args.vlan_pcp)?;
+        let EtherVLANEncapArgs { ethertype, src, dst, native_vlan: native, .. } = args;
+        Ok(EtherVLANEncap { ethertype, src, dst, tci, native })
     }
 }
 
 #[handlers]
 impl EtherVLANEncap {
-    /// The tag whole.
+    /// Tag control information, or `ANNO`.
     #[read]
-    fn vlan_tci(&self) -> Tag {
-        self.tag
+    fn vlan_tci(&self) -> TciSource {
+        self.tci
     }
-    /// Sets the tag.
+    /// Sets the tag control information.
     #[write(vlan_tci)]
     fn set_vlan_tci(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(EtherVLANEncap { tag: Tag::from_arg(text, names)?, ..self.clone() })
+        Ok(EtherVLANEncap { tci: TciSource::from_arg(text, names)?, ..self.clone() })
     }
-    /// The VLAN.
+    /// VLAN ID, or `ANNO`.
     #[read]
     fn vlan_id(&self) -> String {
-        self.tag.id()
+        self.tci.id_text()
     }
-    /// Sets the VLAN.
+    /// Sets the VLAN ID.
     #[write(vlan_id)]
     fn set_vlan_id(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(EtherVLANEncap { tag: self.tag.with_id(u16::from_arg(text, names)?)?, ..self.clone() })
+        Ok(EtherVLANEncap { tci: self.tci.with_id(u16::from_arg(text, names)?)?, ..self.clone() })
     }
-    /// The priority.
+    /// Priority, or `ANNO`.
     #[read]
     fn vlan_pcp(&self) -> String {
-        self.tag.pcp()
+        self.tci.pcp_text()
     }
     /// Sets the priority.
     #[write(vlan_pcp)]
     fn set_vlan_pcp(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(EtherVLANEncap { tag: self.tag.with_pcp(u8::from_arg(text, names)?)?, ..self.clone() })
+        Ok(EtherVLANEncap { tci: self.tci.with_pcp(u8::from_arg(text, names)?)?, ..self.clone() })
     }
-    /// What follows the tag.
+    /// Ethernet type of the payload.
     #[read]
     fn ethertype(&self) -> u16 {
         self.ethertype
     }
-    /// Sets what follows the tag.
+    /// Sets the Ethernet type of the payload.
     #[write(ethertype)]
     fn set_ethertype(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         Ok(EtherVLANEncap { ethertype: u16::from_arg(text, names)?, ..self.clone() })
@@ -149,15 +149,15 @@ impl EtherVLANEncap {
     fn set_dst(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         Ok(EtherVLANEncap { dst: MacAddr::from_arg(text, names)?, ..self.clone() })
     }
-    /// The VLAN without tag.
+    /// VLAN ID whose packets get no tag.
     #[read]
-    fn native_vlan(&self) -> Native {
+    fn native_vlan(&self) -> NativeVlan {
         self.native
     }
-    /// Sets the VLAN without tag.
+    /// Sets the VLAN ID whose packets get no tag.
     #[write(native_vlan)]
     fn set_native_vlan(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(EtherVLANEncap { native: Native::from_arg(text, names)?, ..self.clone() })
+        Ok(EtherVLANEncap { native: NativeVlan::from_arg(text, names)?, ..self.clone() })
     }
 }
 
@@ -168,10 +168,10 @@ impl PerPacket for EtherVLANEncap {
 
     #[inline]
     fn packet(&self, (): &mut (), packet: &mut Packet) {
-        let tci = self.tag.of(packet);
+        let tci = self.tci.tci_for(packet);
         let header = Ethernet::new(self.dst, self.src, self.ethertype);
         packet.push_front(Ethernet::LEN).copy_from_slice(header.bytes());
-        if !self.native.is(tci) {
+        if !self.native.matches(tci) {
             packet.push_front(Vlan::LEN);
             vlan::insert(packet.bytes_mut(), ether_type::VLAN, tci);
         }

@@ -3,7 +3,7 @@
 pub mod ether_vlan_encap;
 pub mod set_vlan_anno;
 pub mod strip_ether_vlan_header;
-mod tags;
+mod tci;
 pub mod vlan_decap;
 pub mod vlan_encap;
 

@@ -1,11 +1,11 @@
-//! `SetVLANAnno`: which VLAN a packet belongs to, said by the configuration.
+//! `SetVLANAnno`: sets the VLAN annotation.
 
-use super::tags::{Tag, annotate};
+use super::tci::{TciSource, set_tci_annotation};
 use castanet_engine::prelude::*;
 
-/// Sets the VLAN annotation.
+/// Sets the VLAN annotation of each packet.
 ///
-/// It is VLAN_TCI, or VLAN_ID and VLAN_PCP.
+/// The value is VLAN_TCI, or VLAN_ID and VLAN_PCP.
 ///
 /// ```click
 /// in -> s :: SetVLANAnno(VLAN_ID 9, VLAN_PCP 3) -> VLANEncap(ANNO) -> out
@@ -21,63 +21,63 @@ use castanet_engine::prelude::*;
 /// ! s.vlan_tci 5
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "vlan", args = Fields, methods, alias = "SetVlanAnno")]
+#[element(room = "vlan", args = SetVLANAnnoArgs, methods, alias = "SetVlanAnno")]
 pub struct SetVLANAnno {
-    tag: Tag,
+    tci: TciSource,
 }
 
 #[derive(Args)]
-pub struct Fields {
-    /// The annotation whole.
+pub struct SetVLANAnnoArgs {
+    /// Tag control information: priority and VLAN ID in one number; 0 by default.
     #[arg]
     vlan_tci: Option<u16>,
-    /// The priority, 0 to 7.
+    /// Priority, 0 to 7.
     #[arg]
     vlan_pcp: Option<u8>,
-    /// The VLAN, instead of VLAN_TCI.
+    /// VLAN ID, 0 to 4095, instead of VLAN_TCI.
     #[arg(keyword)]
     vlan_id: Option<u16>,
 }
 
 impl Build for SetVLANAnno {
-    type Args = Fields;
-    fn build(args: Fields, _: &Setup) -> Result<Self, ArgError> {
-        let tci = args.vlan_tci.map(Tag::Is);
-        Ok(SetVLANAnno { tag: Tag::new(tci, args.vlan_id, args.vlan_pcp)? })
+    type Args = SetVLANAnnoArgs;
+    fn build(args: SetVLANAnnoArgs, _: &Setup) -> Result<Self, ArgError> {
+        let tci = args.vlan_tci.map(TciSource::Fixed);
+        Ok(SetVLANAnno { tci: TciSource::new(tci, args.vlan_id, args.vlan_pcp)? })
     }
 }
 
 #[handlers]
 impl SetVLANAnno {
-    /// The tag whole.
+    /// Tag control information.
     #[read]
-    fn vlan_tci(&self) -> Tag {
-        self.tag
+    fn vlan_tci(&self) -> TciSource {
+        self.tci
     }
-    /// Sets the tag.
+    /// Sets the tag control information.
     #[write(vlan_tci)]
     fn set_vlan_tci(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(SetVLANAnno { tag: Tag::Is(u16::from_arg(text, names)?) })
+        Ok(SetVLANAnno { tci: TciSource::Fixed(u16::from_arg(text, names)?) })
     }
-    /// The VLAN.
+    /// VLAN ID.
     #[read]
     fn vlan_id(&self) -> String {
-        self.tag.id()
+        self.tci.id_text()
     }
-    /// Sets the VLAN.
+    /// Sets the VLAN ID.
     #[write(vlan_id)]
     fn set_vlan_id(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(SetVLANAnno { tag: self.tag.with_id(u16::from_arg(text, names)?)? })
+        Ok(SetVLANAnno { tci: self.tci.with_id(u16::from_arg(text, names)?)? })
     }
-    /// The priority.
+    /// Priority.
     #[read]
     fn vlan_pcp(&self) -> String {
-        self.tag.pcp()
+        self.tci.pcp_text()
     }
     /// Sets the priority.
     #[write(vlan_pcp)]
     fn set_vlan_pcp(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(SetVLANAnno { tag: self.tag.with_pcp(u8::from_arg(text, names)?)? })
+        Ok(SetVLANAnno { tci: self.tci.with_pcp(u8::from_arg(text, names)?)? })
     }
 }
 
@@ -88,8 +88,8 @@ impl PerPacket for SetVLANAnno {
 
     #[inline]
     fn packet(&self, (): &mut (), packet: &mut Packet) {
-        if let Tag::Is(tci) = self.tag {
-            annotate(packet, tci);
+        if let TciSource::Fixed(tci) = self.tci {
+            set_tci_annotation(packet, tci);
         }
     }
 }

@@ -1,14 +1,15 @@
-//! `StripEtherVLANHeader`: the Ethernet header off the front, with its VLAN tag.
+//! `StripEtherVLANHeader`: removes the Ethernet header and its VLAN tag.
 
-use super::tags::{Native, annotate};
+use super::tci::{NativeVlan, set_tci_annotation};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Ethernet, Vlan, ether_type, vlan};
 
-/// Takes the Ethernet header, and the VLAN tag in it, off each frame.
+/// Removes the Ethernet header and the VLAN tag in it from each frame.
 ///
-/// The tag comes to the VLAN annotation. Frames without tag get NATIVE_VLAN
-/// there, 0 unless said otherwise; where it is -1 they leave by output 1 as they
-/// are, or are dropped.
+/// The element stores the tag in the VLAN annotation. For a frame without a
+/// tag it stores NATIVE_VLAN there, 0 by default. With NATIVE_VLAN -1, frames
+/// without a tag leave by output 1 unchanged, or are dropped if it is not
+/// connected.
 ///
 /// ```click
 /// in -> s :: StripEtherVLANHeader(-1) -> EtherVLANEncap(0x0800, 0:0:0:0:0:3, 0:0:0:0:0:4, ANNO) -> out
@@ -33,16 +34,16 @@ use castanet_engine::wire::{Ethernet, Vlan, ether_type, vlan};
 #[derive(Element)]
 #[element(room = "vlan", processing = "a/ah", alias = "StripEtherVlanHeader")]
 pub struct StripEtherVLANHeader {
-    /// The VLAN of frames without tag, -1 for none.
-    #[arg(default = Native::ZERO)]
-    native_vlan: Native,
+    /// VLAN ID of frames without a tag; -1 for none.
+    #[arg(default = NativeVlan::ZERO)]
+    native_vlan: NativeVlan,
 }
 
 #[derive(Fate)]
-pub enum Stripped {
-    /// What was in frames.
+pub enum StripEtherVLANHeaderExit {
+    /// Packets without their Ethernet header.
     Packet,
-    /// Frames without tag.
+    /// Frames without a tag, if NATIVE_VLAN is -1.
     #[optional]
     Untagged,
 }
@@ -50,17 +51,19 @@ pub enum Stripped {
 impl PerPacket for StripEtherVLANHeader {
     type On = on::Ether;
     type Local = ();
-    type Fate = Stripped;
+    type Fate = StripEtherVLANHeaderExit;
 
     #[inline]
-    fn packet(&self, (): &mut (), ether: Ether) -> Stripped {
+    fn packet(&self, (): &mut (), ether: Ether) -> StripEtherVLANHeaderExit {
         let packet = ether.into_packet();
         let tag = vlan::tag(packet.bytes(), ether_type::VLAN).map(Vlan::tci);
         let header = Ethernet::LEN + if tag.is_some() { Vlan::LEN } else { 0 };
-        let Some(tci) = tag.or(self.native_vlan.id()) else { return Stripped::Untagged };
+        let Some(tci) = tag.or(self.native_vlan.id()) else {
+            return StripEtherVLANHeaderExit::Untagged;
+        };
         packet.set_mac_header(0);
         packet.pull_front(header);
-        annotate(packet, tci);
-        Stripped::Packet
+        set_tci_annotation(packet, tci);
+        StripEtherVLANHeaderExit::Packet
     }
 }

@@ -1,13 +1,13 @@
-//! `VLANDecap`: frames without their VLAN tag.
+//! `VLANDecap`: removes the VLAN tag from Ethernet frames.
 
-use super::tags::annotate;
+use super::tci::set_tci_annotation;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Vlan, ether_type, vlan};
 
-/// Takes the VLAN tag out of each Ethernet frame that has one.
+/// Removes the VLAN tag from each Ethernet frame that has one.
 ///
-/// The tag comes to the VLAN annotation, 0 where there was none, unless ANNO is
-/// false.
+/// The element stores the tag in the VLAN annotation, and 0 for a frame without
+/// a tag. With ANNO false it leaves the annotation unchanged.
 ///
 /// ```click
 /// in -> VLANDecap -> p :: VLANEncap(ANNO, ETHERTYPE 0x88a8) -> out
@@ -24,10 +24,10 @@ use castanet_engine::wire::{Vlan, ether_type, vlan};
 #[derive(Element)]
 #[element(room = "vlan")]
 pub struct VLANDecap {
-    /// Whether to set the annotation.
+    /// Whether to set the VLAN annotation.
     #[arg(default = true)]
     anno: bool,
-    /// The type that says that a tag follows.
+    /// Ethernet type of the tag (TPID).
     #[arg(keyword, default = ether_type::VLAN)]
     ethertype: u16,
 }
@@ -47,7 +47,7 @@ impl PerPacket for VLANDecap {
             packet.set_mac_header(0);
         }
         if self.anno {
-            annotate(packet, tci.unwrap_or(0));
+            set_tci_annotation(packet, tci.unwrap_or(0));
         }
     }
 }

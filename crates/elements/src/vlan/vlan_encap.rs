@@ -1,13 +1,13 @@
-//! `VLANEncap`: frames with a VLAN tag.
+//! `VLANEncap`: inserts a VLAN tag into Ethernet frames.
 
-use super::tags::{Native, Tag};
+use super::tci::{NativeVlan, TciSource};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Vlan, ether_type, vlan};
 
-/// Puts a VLAN tag into each Ethernet frame.
+/// Inserts a VLAN tag into each Ethernet frame.
 ///
-/// The tag is VLAN_TCI, or VLAN_ID and VLAN_PCP, or with `ANNO` the VLAN
-/// annotation. Frames of NATIVE_VLAN stay without.
+/// The tag is VLAN_TCI, or VLAN_ID and VLAN_PCP, or with VLAN_TCI `ANNO` the
+/// VLAN annotation. Frames of NATIVE_VLAN get no tag.
 ///
 /// ```click
 /// in -> v :: VLANEncap(VLAN_ID 9, VLAN_PCP 3) -> out
@@ -37,81 +37,81 @@ use castanet_engine::wire::{Vlan, ether_type, vlan};
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 qinq 7 vlan 9 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "vlan", args = Fields, methods)]
+#[element(room = "vlan", args = VLANEncapArgs, methods)]
 pub struct VLANEncap {
-    tag: Tag,
-    native: Native,
+    tci: TciSource,
+    native: NativeVlan,
     ethertype: u16,
 }
 
 #[derive(Args)]
-pub struct Fields {
-    /// The tag whole, or `ANNO`; 0 if nothing says otherwise.
+pub struct VLANEncapArgs {
+    /// Tag control information, or `ANNO` for that of the annotation; 0 by default.
     #[arg]
-    vlan_tci: Option<Tag>,
-    /// The priority, 0 to 7.
+    vlan_tci: Option<TciSource>,
+    /// Priority, 0 to 7.
     #[arg]
     vlan_pcp: Option<u8>,
-    /// The VLAN, instead of VLAN_TCI.
+    /// VLAN ID, 0 to 4095, instead of VLAN_TCI.
     #[arg(keyword)]
     vlan_id: Option<u16>,
-    /// Which VLAN's frames have no tag, -1 for none.
-    #[arg(keyword, default = Native::ZERO)]
-    native_vlan: Native,
-    /// The type that says that a tag follows.
+    /// VLAN ID whose frames get no tag; -1 for none.
+    #[arg(keyword, default = NativeVlan::ZERO)]
+    native_vlan: NativeVlan,
+    /// Ethernet type of the tag (TPID).
     #[arg(keyword, default = ether_type::VLAN)]
     ethertype: u16,
 }
 
 impl Build for VLANEncap {
-    type Args = Fields;
-    fn build(args: Fields, _: &Setup) -> Result<Self, ArgError> {
-        let tag = Tag::new(args.vlan_tci, args.vlan_id, args.vlan_pcp)?;
-        Ok(VLANEncap { tag, native: args.native_vlan, ethertype: args.ethertype })
+    type Args = VLANEncapArgs;
+    fn build(args: VLANEncapArgs, _: &Setup) -> Result<Self, ArgError> {
+        let tci = TciSource::new(args.vlan_tci, args.vlan_id, args.vlan_pcp)?;
+        Ok(VLANEncap { tci, native: args.native_vlan, ethertype: args.ethertype })
     }
 }
 
 #[handlers]
 impl VLANEncap {
-    /// The tag whole.
+    /// Tag control information, or `ANNO`.
     #[read]
-    fn vlan_tci(&self) -> Tag {
-        self.tag
+    fn vlan_tci(&self) -> TciSource {
+        self.tci
     }
-    /// Sets the tag.
+    /// Sets the tag control information.
     #[write(vlan_tci)]
     fn set_vlan_tci(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(VLANEncap { tag: Tag::from_arg(text, names)?, ..self.clone() })
+        Ok(VLANEncap { tci: TciSource::from_arg(text, names)?, ..self.clone() })
     }
-    /// The VLAN.
+    /// VLAN ID, or `ANNO`.
     #[read]
     fn vlan_id(&self) -> String {
-        self.tag.id()
+        self.tci.id_text()
     }
-    /// Sets the VLAN.
+    /// Sets the VLAN ID.
     #[write(vlan_id)]
     fn set_vlan_id(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(VLANEncap { tag: self.tag.with_id(u16::from_arg(text, names)?)?, ..self.clone() })
+        Ok(VLANEncap { tci: self.tci.with_id(u16::from_arg(text, names)?)?, ..self.clone() })
     }
-    /// The priority.
+    /// Priority, or `ANNO`.
     #[read]
     fn vlan_pcp(&self) -> String {
-        self.tag.pcp()
+        self.tci.pcp_text()
     }
     /// Sets the priority.
     #[write(vlan_pcp)]
     fn set_vlan_pcp(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(VLANEncap { tag: self.tag.with_pcp(u8::from_arg(text, names)?)?, ..self.clone() })
+        Ok(VLANEncap { tci: self.tci.with_pcp(u8::from_arg(text, names)?)?, ..self.clone() })
     }
-    /// The VLAN without tag.
+    /// VLAN ID whose frames get no tag.
     #[read]
-    fn native_vlan(&self) -> Native {
+    fn native_vlan(&self) -> NativeVlan {
         self.native
     }
-    /// Sets the VLAN without tag.
+    /// Sets the VLAN ID whose frames get no tag.
     #[write(native_vlan)]
     fn set_native_vlan(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(VLANEncap { native: Native::from_arg(text, names)?, ..self.clone() })
+        Ok(VLANEncap { native: NativeVlan::from_arg(text, names)?, ..self.clone() })
     }
 }
 
@@ -123,8 +123,8 @@ impl PerPacket for VLANEncap {
     #[inline]
     fn packet(&self, (): &mut (), ether: Ether) {
         let packet = ether.into_packet();
-        let tci = self.tag.of(packet);
-        if !self.native.is(tci) {
+        let tci = self.tci.tci_for(packet);
+        if !self.native.matches(tci) {
             packet.push_front(Vlan::LEN);
             vlan::insert(packet.bytes_mut(), self.ethertype, tci);
             packet.set_mac_header(0);

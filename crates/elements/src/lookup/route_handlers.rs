@@ -1,32 +1,32 @@
-//! What routing tables have in common, whatever their addresses.
+//! Handlers and errors of the route lookup elements, for IPv4 and IPv6.
 
 use castanet_engine::prelude::*;
 use castanet_kit::address::Address;
 use castanet_kit::lpm::{Route, RouteError, Routes};
 use std::fmt::Display;
 
-/// What is wrong with a route.
-pub(crate) fn refused(error: impl Display) -> ArgError {
+/// Converts the error of a route.
+pub(crate) fn route_error(error: impl Display) -> ArgError {
     ArgError::new(error.to_string())
 }
 
-/// A table of the routes that a configuration has.
-pub(crate) fn configured<A: Address>(
-    list: &[Route<A>],
+/// Builds the table of the configured routes; `outputs` is the number of outputs.
+pub(crate) fn build_routes<A: Address>(
+    routes_arg: &[Route<A>],
     outputs: u32,
 ) -> Result<Routes<A>, ArgError> {
     let mut routes = Routes::new();
-    match routes.configure(list, outputs) {
+    match routes.configure(routes_arg, outputs) {
         Ok(_) => Ok(routes),
         Err(errors) => Err(errors.into_iter().next().map_or_else(
-            || refused(RouteError::<A>::Syntax),
-            |(n, error)| refused(error).at(format_args!("argument {}", n + 1)),
+            || route_error(RouteError::<A>::Syntax),
+            |(n, error)| route_error(error).at(format_args!("argument {}", n + 1)),
         )),
     }
 }
 
-/// The handlers of a class that has routes in a field `routes`, and in `outputs`
-/// how many outputs there are; the class of addresses, and what messages call one.
+/// Defines the route handlers of a class with the fields `routes` and `outputs`, the number of
+/// outputs. `$address` is the type of addresses, and `$wanted` its name in messages.
 macro_rules! route_handlers {
     ($class:ident, $address:ty, $wanted:literal) => {
         #[handlers]
@@ -36,7 +36,7 @@ macro_rules! route_handlers {
             fn table(&self) -> String {
                 self.routes.listing()
             }
-            /// Output and gateway for the address that is the parameter, -1 for none.
+            /// Output and gateway for the address in the parameter; -1 if there is no route.
             #[read]
             fn lookup(&self, ask: &Ask) -> String {
                 match ask.param.parse::<$address>() {
@@ -44,27 +44,27 @@ macro_rules! route_handlers {
                     Err(_) => format!("expected {}", $wanted),
                 }
             }
-            /// Adds a route for a prefix that has none.
+            /// Adds a route; fails if its prefix has one.
             #[write]
             fn add(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-                self.line("add", text)
+                self.run_command("add", text)
             }
-            /// Adds a route or replaces its prefix's.
+            /// Adds a route, or replaces the route of its prefix.
             #[write]
             fn set(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-                self.line("set", text)
+                self.run_command("set", text)
             }
             /// Removes a route.
             #[write]
             fn remove(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-                self.line("remove", text)
+                self.run_command("remove", text)
             }
-            /// Adds, sets and removes routes, a command a line, all or nothing.
+            /// Adds, sets and removes routes, one command per line; all commands or none take effect.
             #[write]
             fn ctrl(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-                let mut changed = self.clone();
-                changed.routes.ctrl(text, self.outputs).map_err(super::routes::refused)?;
-                Ok(changed)
+                let mut new = self.clone();
+                new.routes.ctrl(text, self.outputs).map_err(super::route_handlers::route_error)?;
+                Ok(new)
             }
             /// Removes all routes.
             #[write]
@@ -72,7 +72,8 @@ macro_rules! route_handlers {
                 Ok($class { routes: Routes::new(), outputs: self.outputs })
             }
 
-            fn line(&self, command: &str, route: &str) -> Result<Self, ArgError> {
+            /// Runs one command of `ctrl`.
+            fn run_command(&self, command: &str, route: &str) -> Result<Self, ArgError> {
                 let line = format!("{command} {}", route.trim().replace('\n', " "));
                 self.ctrl(&line, &Names::default())
             }

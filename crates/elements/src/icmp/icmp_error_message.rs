@@ -1,54 +1,54 @@
-//! How `ICMPError` puts its message around a packet.
+//! The ICMP message that `ICMPError` builds around a packet.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Icmp, Ipv4Header, icmp, ip_proto};
 use castanet_kit::icmp_error::{self, Suppression};
 
-/// What becomes of a packet.
+/// Exits of `ICMPError`.
 #[derive(Fate)]
-pub enum Reply {
-    /// Errors.
+pub enum ICMPErrorExit {
+    /// ICMP errors.
     Error,
-    /// Packets whose header is incomplete.
+    /// Packets with an incomplete header.
     #[drop]
     Malformed,
-    /// ICMP errors.
+    /// Packets that are ICMP errors themselves.
     #[drop]
     AboutError,
-    /// Packets to groups.
+    /// Packets to a broadcast or multicast address.
     #[drop]
     GroupDestination,
-    /// Packets that the link sent to a group.
+    /// Packets that arrived as link-level broadcasts or multicasts.
     #[drop]
     LinkGroup,
-    /// Packets from what is no host's address.
+    /// Packets whose source is not the address of one host.
     #[drop]
     BadSource,
-    /// Fragments other than the first.
+    /// Later fragments.
     #[drop]
     LaterFragment,
-    /// Source-routed packets, which are not redirected.
+    /// Source-routed packets, about which no redirect is sent.
     #[drop]
     RoutedRedirect,
 }
 
-impl From<Suppression> for Reply {
-    fn from(silence: Suppression) -> Reply {
-        match silence {
-            Suppression::Malformed => Reply::Malformed,
-            Suppression::AboutError => Reply::AboutError,
-            Suppression::GroupDestination => Reply::GroupDestination,
-            Suppression::LinkGroup => Reply::LinkGroup,
-            Suppression::BadSource => Reply::BadSource,
-            Suppression::LaterFragment => Reply::LaterFragment,
-            Suppression::RoutedRedirect => Reply::RoutedRedirect,
+impl From<Suppression> for ICMPErrorExit {
+    fn from(suppression: Suppression) -> ICMPErrorExit {
+        match suppression {
+            Suppression::Malformed => ICMPErrorExit::Malformed,
+            Suppression::AboutError => ICMPErrorExit::AboutError,
+            Suppression::GroupDestination => ICMPErrorExit::GroupDestination,
+            Suppression::LinkGroup => ICMPErrorExit::LinkGroup,
+            Suppression::BadSource => ICMPErrorExit::BadSource,
+            Suppression::LaterFragment => ICMPErrorExit::LaterFragment,
+            Suppression::RoutedRedirect => ICMPErrorExit::RoutedRedirect,
         }
     }
 }
 
-/// What an error says, apart from what it is about.
-pub(crate) struct Message {
+/// The fields of an error that do not depend on the packet.
+pub(crate) struct ErrorMessage {
     pub(crate) src: Ipv4Addr,
     pub(crate) kind: u8,
     pub(crate) code: u8,
@@ -58,25 +58,25 @@ pub(crate) struct Message {
     pub(crate) now: Time,
 }
 
-/// Unreachable: fragmentation needed and DF set.
-const NEED_FRAGMENT: u8 = 4;
-/// Parameter problem: the pointer says where.
-const AT_POINTER: u8 = 0;
-/// What Click sends errors with.
+/// Code of "unreachable": fragmentation needed and DF set.
+const FRAGMENTATION_NEEDED: u8 = 4;
+/// Code of "parameter problem" whose pointer is valid.
+const POINTER_CODE: u8 = 0;
+/// TTL of errors, as in Click.
 const TTL: u8 = 200;
 
-impl Message {
-    /// Makes `packet` the error about itself; `dst` is where it came from.
-    pub(crate) fn wrap(&self, packet: &mut Packet, dst: Ipv4Addr) {
+impl ErrorMessage {
+    /// Turns `packet` into the error about it; `dst` is its source, which gets the error.
+    pub(crate) fn apply(&self, packet: &mut Packet, dst: Ipv4Addr) {
         let pointer = packet.anno_u8(anno::ICMP_PARAMPROB);
-        let points = (self.kind, self.code) == (icmp::PARAMETER_PROBLEM, AT_POINTER);
+        let has_pointer = (self.kind, self.code) == (icmp::PARAMETER_PROBLEM, POINTER_CODE);
         let gateway = packet.dst();
         match packet.network_offset() {
             Some(at @ 1..) => _ = packet.pull_front(at.unsigned_abs()),
             Some(at) => _ = packet.push_front(at.unsigned_abs()),
             None => {}
         }
-        let problem = points.then_some(usize::from(pointer));
+        let problem = has_pointer.then_some(usize::from(pointer));
         let route = icmp_error::reply_route(packet.bytes(), problem);
         let (options, options_len) = route.unwrap_or(([0; 40], 0));
         let options = options.get(..options_len).unwrap_or_default();
@@ -87,8 +87,8 @@ impl Message {
         header.set_code(self.code);
         match self.kind {
             icmp::REDIRECT => header.set_rest(gateway.to_bits()),
-            icmp::UNREACHABLE if self.code == NEED_FRAGMENT => header.set_seq(self.pmtu),
-            _ if points => header.set_pointer(pointer),
+            icmp::UNREACHABLE if self.code == FRAGMENTATION_NEEDED => header.set_seq(self.pmtu),
+            _ if has_pointer => header.set_pointer(pointer),
             _ => {}
         }
         header.update_checksum(packet.bytes());

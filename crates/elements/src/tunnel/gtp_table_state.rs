@@ -1,30 +1,30 @@
-//! What a `GTPTable` knows, for those who read its handlers.
+//! State and handlers of `GTPTable`.
 
 use castanet_engine::prelude::*;
 use castanet_kit::gtp_tunnels::Tunnels;
 
-/// The tunnels.
+/// Link to the table of tunnels, for the handlers.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Shown {
+pub struct GTPTableState {
     pub(super) tunnels: Link<Tunnels>,
 }
 
 #[handlers]
-impl Shown {
-    /// Tunnels by which packets have come.
+impl GTPTableState {
+    /// Number of tunnels from which packets have arrived.
     #[read]
     fn count(&self) -> usize {
         self.tunnels.with(|tunnels| tunnels.count().0)
     }
 
-    /// Of these, those of which is known which tunnel leads back.
+    /// Number of these tunnels whose return tunnel is known.
     #[read]
     fn resolved(&self) -> usize {
         self.tunnels.with(|tunnels| tunnels.count().1)
     }
 
-    /// Forgets all tunnels.
+    /// Removes all tunnels.
     #[write]
     fn clear(&mut self, _: &str) -> Result<(), ArgError> {
         self.tunnels.with(Tunnels::clear);

@@ -1,0 +1,107 @@
+//! The arguments of `ARPQuerier` and `ARPTable`.
+
+use super::resolver::ArpResolver;
+use super::responder_entry::host_or_net;
+use castanet_engine::prelude::*;
+use castanet_kit::arp::Limits;
+
+/// The address of an interface, and the Ethernet address of the same name if there is one.
+pub struct InterfaceAddress(Net, Option<MacAddr>);
+
+impl FromArg for InterfaceAddress {
+    const SYNTAX: &'static str = "an IPv4 address or prefix";
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(InterfaceAddress(host_or_net(text, names)?, MacAddr::from_arg(text, names).ok()))
+    }
+}
+
+#[derive(Args)]
+pub struct ARPQuerierArgs {
+    /// IPv4 address of this host; a prefix length gives the default of BROADCAST.
+    #[arg]
+    ip: InterfaceAddress,
+    /// Ethernet address of this host; by default that of the same name as IP.
+    #[arg]
+    eth: Option<MacAddr>,
+    /// Name of the `ARPTable` to use; by default the element has a table of its own.
+    #[arg(keyword)]
+    table: Option<String>,
+    /// Time after which an unconfirmed address is queried again when a packet uses it; 0 for never.
+    #[arg(keyword, default = Duration::from_secs(60))]
+    poll_timeout: Duration,
+    /// IPv4 broadcast address of the link; by default that of the prefix of IP.
+    #[arg(keyword)]
+    broadcast: Option<Ipv4Addr>,
+    /// Whether repeated queries are broadcast; by default they go to the known Ethernet address.
+    #[arg(keyword, default = false)]
+    broadcast_poll: bool,
+    #[arg(flatten)]
+    table_args: ARPTableArgs,
+}
+
+/// Limits of a table; an `ARPQuerier` with TABLE ignores them.
+#[derive(Args)]
+pub struct ARPTableArgs {
+    /// Maximum number of queued packets; 0 means a million.
+    #[arg(keyword, default = 2048)]
+    capacity: u32,
+    /// Maximum number of entries, including unresolved ones; 0 means a million. If there are
+    /// more, the oldest unresolved entry is removed first.
+    #[arg(keyword, default = Limits::ENTRIES)]
+    entry_capacity: u32,
+    /// Maximum number of packets queued for one address; further packets are dropped. 0 means no
+    /// limit but CAPACITY.
+    #[arg(keyword, default = Limits::ENTRY_PACKETS)]
+    entry_packet_capacity: u32,
+    /// Time after which the packets queued for an address are dropped, counted from the first of
+    /// them; 0 keeps them as long as their entry.
+    #[arg(keyword, default = Limits::PACKET_TIMEOUT)]
+    packet_timeout: Duration,
+    /// When more than CAPACITY packets are queued, one of this many is dropped; at least 1.
+    #[arg(keyword, default = 2)]
+    capacity_slim_factor: u32,
+    /// Time after which an unconfirmed entry is removed; 0 for never.
+    #[arg(keyword, default = Duration::from_secs(300))]
+    timeout: Duration,
+}
+
+impl ARPTableArgs {
+    pub(crate) fn limits(&self) -> Result<Limits, ArgError> {
+        if self.capacity_slim_factor == 0 {
+            return Err(ArgError::new("CAPACITY_SLIM_FACTOR cannot be zero"));
+        }
+        Ok(Limits {
+            capacity: self.capacity as usize,
+            entry_capacity: self.entry_capacity as usize,
+            entry_packet_capacity: self.entry_packet_capacity as usize,
+            packet_timeout: nanos(self.packet_timeout),
+            slim_factor: self.capacity_slim_factor as usize,
+            timeout: nanos(self.timeout),
+        })
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(0)
+}
+
+impl ARPQuerierArgs {
+    pub(crate) fn resolver(self, setup: &Setup) -> Result<ArpResolver, ArgError> {
+        let InterfaceAddress(net, named) = self.ip;
+        let no_eth = || ArgError::new("is missing, and IP is no name of one").at("ETH");
+        let eth = self.eth.or(named).ok_or_else(|| no_eth().click("invalid Ethernet address"))?;
+        let find_table = |name: &String| setup.linked(name, "ARPTable").map_err(|e| e.at("TABLE"));
+        let broadcast = if net.prefix_len() == 32 { Ipv4Addr::BROADCAST } else { net.broadcast() };
+        Ok(ArpResolver {
+            name: setup.name.to_owned(),
+            eth,
+            ip: net.address,
+            broadcast: self.broadcast.unwrap_or(broadcast),
+            has_query_output: setup.outputs > 1,
+            limits: self.table_args.limits()?,
+            table: self.table.as_ref().map(find_table).transpose()?,
+            poll: nanos(self.poll_timeout),
+            broadcast_poll: self.broadcast_poll,
+        })
+    }
+}
