@@ -1,12 +1,12 @@
-//! `FrontDropQueue`: the oldest make room.
+//! `FrontDropQueue`: drops the oldest packets when it is full.
 
-use super::kept::{Kept, oldest_first};
+use super::queue_state::{QueueState, fifo_methods};
 use castanet_engine::prelude::*;
 
-/// Keeps packets, first in first out; when it is full, the oldest make room.
+/// Stores packets first in, first out, and drops the oldest ones when it is full.
 ///
-/// Sources do not wait. The first packet that makes room is reported; a smaller capacity
-/// drops the oldest packets at once (`drops.reset`).
+/// Sources do not wait for room. The first packet that is dropped is reported. When a handler
+/// lowers the capacity, the oldest packets beyond it are dropped at once (`drops.reset`).
 ///
 /// ```click
 /// in -> q :: FrontDropQueue(2) -> u :: Unqueue(ACTIVE false) -> out
@@ -36,38 +36,41 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "queue", ports = "1/1-2")]
 pub struct FrontDropQueue {
-    /// How many packets find room.
+    /// Maximum number of packets in the queue.
     #[arg(live, default = 1000)]
     capacity: usize,
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets, when they are pulled.
+pub enum FrontDropQueueExit {
+    /// Packets that are pulled.
     Next,
-    /// The oldest packets, when younger ones need their room.
+    /// The oldest packets, which make room for new ones.
     #[optional]
     Old,
 }
 
 impl Store for FrontDropQueue {
-    type Local = Kept;
-    type Fate = Way;
+    type Local = QueueState;
+    type Fate = FrontDropQueueExit;
 
-    fn put(&self, kept: &mut Kept, mut batch: Batch, cx: &mut Cx) {
-        kept.packets.extend(batch.drain());
-        let excess = kept.packets.len().saturating_sub(self.capacity);
+    fn put(&self, state: &mut QueueState, mut batch: Batch, cx: &mut Cx) {
+        state.packets.extend(batch.drain());
+        let excess = state.packets.len().saturating_sub(self.capacity);
         if excess > 0 {
-            kept.overflow(excess, self.capacity, cx);
-            kept.packets.drain(..excess).for_each(|packet| cx.emit(Way::Old, packet));
+            state.overflow(excess, self.capacity, cx);
+            state
+                .packets
+                .drain(..excess)
+                .for_each(|packet| cx.emit(FrontDropQueueExit::Old, packet));
         }
-        kept.settle();
+        state.update_highwater();
     }
 
-    oldest_first!();
+    fifo_methods!();
 
-    fn shrink(&self, kept: &mut Kept) {
-        let excess = kept.packets.len().saturating_sub(self.capacity);
-        kept.packets.drain(..excess);
+    fn shrink(&self, state: &mut QueueState) {
+        let excess = state.packets.len().saturating_sub(self.capacity);
+        state.packets.drain(..excess);
     }
 }

@@ -1,11 +1,11 @@
-//! `MinBatch`: bursts of some length.
+//! `MinBatch`: collects packets into bursts of a minimum length.
 
 use castanet_engine::prelude::*;
 
-/// Keeps short bursts back until they have become one of a certain length.
+/// Collects packets until they make a burst of a minimum length.
 ///
-/// Each worker waits for itself. Without a time to wait at most, packets may
-/// wait for ever.
+/// Each worker collects its own packets. Without TIMER, packets may wait forever for the rest of
+/// their burst.
 ///
 /// ```click
 /// in -> m :: MinBatch(3, 1000) -> out
@@ -18,25 +18,26 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "queue", ports = "1/1", processing = "h/h")]
 pub struct MinBatch {
-    /// How many packets make a burst.
+    /// Minimum number of packets in a burst.
     #[arg(default = 32, range = 1..)]
     burst: usize,
-    /// Microseconds after the last short burst when what there is goes on; negative is never.
+    /// Time in microseconds after which the collected packets go on if no further packets come;
+    /// negative for no limit.
     #[arg(default = -1)]
     timer: i64,
 }
 
-/// What waits.
+/// The packets of one worker that wait for their burst to be complete.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Waiting {
+pub struct MinBatchState {
     packets: Batch,
     due: Time,
 }
 
 #[handlers]
-impl Waiting {
-    /// How many packets wait.
+impl MinBatchState {
+    /// Number of packets that wait.
     #[read]
     fn length(&self) -> usize {
         self.packets.len()
@@ -45,29 +46,29 @@ impl Waiting {
 
 impl PerBatch for MinBatch {
     type On = on::Any;
-    type Local = Waiting;
+    type Local = MinBatchState;
     type Fate = ();
 
-    fn batch(&self, waiting: &mut Waiting, _: usize, mut batch: Batch, cx: &mut Cx) {
-        cx.keep(&mut batch, || waiting.packets.len());
-        waiting.packets.append(&mut batch);
-        if waiting.packets.len() >= self.burst {
-            return cx.emit_batch((), std::mem::take(&mut waiting.packets));
+    fn batch(&self, state: &mut MinBatchState, _: usize, mut batch: Batch, cx: &mut Cx) {
+        cx.keep(&mut batch, || state.packets.len());
+        state.packets.append(&mut batch);
+        if state.packets.len() >= self.burst {
+            return cx.emit_batch((), std::mem::take(&mut state.packets));
         }
         if let Ok(timer) = u64::try_from(self.timer) {
-            waiting.due = cx.now() + Duration::from_micros(timer);
-            cx.wake_at(waiting.due);
+            state.due = cx.now() + Duration::from_micros(timer);
+            cx.wake_at(state.due);
         }
     }
 
-    fn wake(&self, waiting: &mut Waiting, cx: &mut Cx) {
-        // The call may be one that a burst sent on meanwhile had asked for.
-        if cx.now() >= waiting.due {
-            cx.emit_batch((), std::mem::take(&mut waiting.packets));
+    fn wake(&self, state: &mut MinBatchState, cx: &mut Cx) {
+        // A burst that was sent in the meantime may have requested this call.
+        if cx.now() >= state.due {
+            cx.emit_batch((), std::mem::take(&mut state.packets));
         }
     }
 
-    fn held(&self, waiting: &Waiting) -> usize {
-        waiting.packets.len()
+    fn held(&self, state: &MinBatchState) -> usize {
+        state.packets.len()
     }
 }

@@ -1,13 +1,14 @@
-//! `MixedQueue`: first in, first out, and last in, first out.
+//! `MixedQueue`: queues packets first in first out, or last in first out, by input.
 
-use super::kept::{Kept, oldest_first};
+use super::queue_state::{QueueState, fifo_methods};
 use castanet_engine::prelude::*;
 
-/// Keeps packets, of its first input in a line, of its second before all others.
+/// Stores packets in one queue: input 0 appends at the tail, input 1 inserts at the head.
 ///
-/// When it is full, a packet of the first input finds no room; one of the second
-/// takes that of the last in line. The first packet that so finds no room is reported;
-/// sources do not wait. A smaller capacity drops the last in line at once (`drops.reset`).
+/// When the queue is full, a packet of input 0 is dropped, and a packet of input 1 replaces the
+/// packet at the tail. The first packet that is dropped is reported; sources do not wait for room.
+/// When a handler lowers the capacity, the packets at the tail beyond it are dropped at once
+/// (`drops.reset`).
 ///
 /// ```click
 /// in -> q :: MixedQueue(3) -> u :: Unqueue(ACTIVE false) -> out
@@ -41,47 +42,47 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "queue", ports = "2/1-2", processing = "h/lh")]
 pub struct MixedQueue {
-    /// How many packets find room.
+    /// Maximum number of packets in the queue.
     #[arg(live, default = 1000)]
     capacity: usize,
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets, when they are pulled.
+pub enum MixedQueueExit {
+    /// Packets that are pulled.
     Next,
-    /// Packets that found no room, or had to make it.
+    /// Packets of input 0 that find the queue full, and packets that a packet of input 1 replaces.
     #[optional]
     Full,
 }
 
 impl Store for MixedQueue {
-    type Local = Kept;
-    type Fate = Way;
+    type Local = QueueState;
+    type Fate = MixedQueueExit;
 
-    fn put(&self, kept: &mut Kept, batch: Batch, cx: &mut Cx) {
-        kept.put(batch, self.capacity, Way::Full, cx);
+    fn put(&self, state: &mut QueueState, batch: Batch, cx: &mut Cx) {
+        state.put(batch, self.capacity, MixedQueueExit::Full, cx);
     }
 
-    fn put_at(&self, kept: &mut Kept, port: usize, batch: Batch, cx: &mut Cx) {
+    fn put_at(&self, state: &mut QueueState, port: usize, batch: Batch, cx: &mut Cx) {
         if port == 0 {
-            return self.put(kept, batch, cx);
+            return self.put(state, batch, cx);
         }
         for packet in batch {
-            kept.packets.push_front(packet);
-            if kept.packets.len() > self.capacity
-                && let Some(last) = kept.packets.pop_back()
+            state.packets.push_front(packet);
+            if state.packets.len() > self.capacity
+                && let Some(last) = state.packets.pop_back()
             {
-                kept.overflow(1, self.capacity, cx);
-                cx.emit(Way::Full, last);
+                state.overflow(1, self.capacity, cx);
+                cx.emit(MixedQueueExit::Full, last);
             }
-            kept.settle();
+            state.update_highwater();
         }
     }
 
-    oldest_first!();
+    fifo_methods!();
 
-    fn shrink(&self, kept: &mut Kept) {
-        kept.packets.truncate(self.capacity);
+    fn shrink(&self, state: &mut QueueState) {
+        state.packets.truncate(self.capacity);
     }
 }

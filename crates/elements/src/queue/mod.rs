@@ -1,12 +1,12 @@
 //! Queues, elements that empty them at full speed, and early drop (RED).
 
 pub mod front_drop_queue;
-mod kept;
 pub mod min_batch;
 pub mod mixed_queue;
 pub mod notifier_debug;
 #[allow(clippy::module_inception)] // the element is called what the room is
 pub mod queue;
+mod queue_state;
 pub mod red;
 pub mod simple_queue;
 pub mod unqueue;

@@ -1,8 +1,8 @@
-//! `NotifierDebug`: whether there is anything to pull.
+//! `NotifierDebug`: tells whether the last pull returned packets.
 
 use castanet_engine::prelude::*;
 
-/// Passes pulled packets on, and says whether there were any when somebody pulled last.
+/// Passes pulled packets on and tells whether the last pull returned any.
 ///
 /// ```click
 /// in -> q :: Queue -> d :: NotifierDebug -> u :: Unqueue(ACTIVE false) -> out
@@ -17,22 +17,22 @@ use castanet_engine::prelude::*;
 #[element(room = "queue", ports = "1/1", processing = "l/l")]
 pub struct NotifierDebug;
 
-/// What was pulled.
+/// Result of the last pull, and counters of all pulls.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Pulls {
+pub struct NotifierDebugState {
     active: bool,
     /// Packets that were pulled.
     #[read]
     count: u64,
-    /// How often there was nothing.
+    /// Number of pulls that returned no packet.
     #[read]
     empty: u64,
 }
 
 #[handlers]
-impl Pulls {
-    /// Whether there was anything when somebody pulled last.
+impl NotifierDebugState {
+    /// `active` if the last pull returned packets, else `inactive`.
     #[read]
     fn signal(&self) -> &'static str {
         if self.active { "active" } else { "inactive" }
@@ -40,14 +40,14 @@ impl Pulls {
 }
 
 impl Source for NotifierDebug {
-    type Local = Pulls;
+    type Local = NotifierDebugState;
     type Fate = ();
 
-    fn ask(&self, pulls: &mut Pulls, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, state: &mut NotifierDebugState, n: usize, cx: &mut Cx) -> Asked {
         let batch = cx.pull(0, n);
-        pulls.active = !batch.is_empty();
-        pulls.count += batch.len() as u64;
-        pulls.empty += u64::from(batch.is_empty());
+        state.active = !batch.is_empty();
+        state.count += batch.len() as u64;
+        state.empty += u64::from(batch.is_empty());
         cx.emit_batch((), batch);
         Asked::Empty
     }

@@ -1,15 +1,15 @@
-//! `Queue`: first in, first out.
+//! `Queue`: stores packets first in, first out.
 
-use super::kept::{Kept, oldest_first};
+use super::queue_state::{QueueState, fifo_methods};
 use castanet_engine::prelude::*;
 
-/// Keeps packets, first in first out, until somebody pulls them.
+/// Stores packets in a FIFO queue until an element pulls them.
 ///
-/// Any number of workers may push and pull: the engine lets in one at a time,
-/// for a burst. Sources such as `InfiniteSource` wait while it is full; what comes
-/// from elsewhere leaves by the second output or is dropped, and the first such packet
-/// is reported. A smaller capacity drops the youngest packets beyond it at once
-/// (`drops.reset`).
+/// Any number of workers may push and pull; the engine admits one worker at a time, for one burst.
+/// Sources such as `InfiniteSource` wait while the queue is full. Packets from other elements that
+/// find the queue full leave by output 1, or are dropped if it is not connected; the first such
+/// packet is reported. When a handler lowers the capacity, the youngest packets beyond it are
+/// dropped at once (`drops.reset`).
 ///
 /// ```click
 /// in -> q :: Queue(2) -> u :: Unqueue(ACTIVE false) -> out
@@ -61,32 +61,32 @@ use castanet_engine::prelude::*;
     alias = "MSQueue"
 )]
 pub struct Queue {
-    /// How many packets find room.
+    /// Maximum number of packets in the queue.
     #[arg(live, default = 1000)]
     capacity: usize,
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets, when they are pulled.
+pub enum QueueExit {
+    /// Packets that are pulled.
     Next,
-    /// Packets that found the queue full.
+    /// Packets that find the queue full.
     #[optional]
     Full,
 }
 
 impl Store for Queue {
-    type Local = Kept;
-    type Fate = Way;
+    type Local = QueueState;
+    type Fate = QueueExit;
     const NOTIFIES: bool = true;
 
-    fn put(&self, kept: &mut Kept, batch: Batch, cx: &mut Cx) {
-        kept.put(batch, self.capacity, Way::Full, cx);
+    fn put(&self, state: &mut QueueState, batch: Batch, cx: &mut Cx) {
+        state.put(batch, self.capacity, QueueExit::Full, cx);
     }
 
-    oldest_first!();
+    fifo_methods!();
 
-    fn shrink(&self, kept: &mut Kept) {
-        kept.packets.truncate(self.capacity);
+    fn shrink(&self, state: &mut QueueState) {
+        state.packets.truncate(self.capacity);
     }
 }

@@ -1,15 +1,15 @@
-//! `RED`: drops before the queue is full.
+//! `RED`: drops packets at random before the queue is full.
 
 use castanet_engine::prelude::*;
 use castanet_kit::red::{Curve, MAX_THRESH, Red};
 
-/// Drops packets at random, the more often the longer the queues are on average.
+/// Drops packets by random early detection (RED), by the average queue length.
 ///
-/// It watches the nearest queues downstream, or upstream where it is pulled,
-/// unless QUEUES names others. While they keep MIN_THRESH packets on average
-/// nothing is dropped; at MAX_THRESH the probability is MAX_P, and it goes on
-/// rising, to 1 at twice MAX_THRESH (gentle RED). Each packet moves the average
-/// by `2^-STABILITY` of its distance from the length that it finds.
+/// It watches the nearest queues downstream, or upstream if it is pulled, unless QUEUES names
+/// others. While they hold MIN_THRESH packets or fewer on average, no packet is dropped. At
+/// MAX_THRESH the probability of a drop is MAX_P; it rises further, to 1 at twice MAX_THRESH
+/// (gentle RED). Each packet moves the average by `2^-STABILITY` of the difference between the
+/// current length and the average.
 ///
 /// ```click
 /// in -> r :: RED(1, 2, 1, STABILITY 0) -> q :: Queue -> u :: Unqueue(ACTIVE false) -> out
@@ -47,37 +47,37 @@ use castanet_kit::red::{Curve, MAX_THRESH, Red};
 /// = r.drops 1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "queue", args = Wishes, methods)]
+#[element(room = "queue", args = REDArgs, methods)]
 pub struct RED {
-    /// Up to this average length nothing is dropped.
+    /// Average queue length, in packets, up to which no packet is dropped.
     #[arg(live, range = ..=MAX_THRESH)]
     min_thresh: u32,
-    /// At this average length the probability is MAX_P.
+    /// Average queue length, in packets, at which the probability of a drop is MAX_P.
     #[arg(live, range = ..=MAX_THRESH)]
     max_thresh: u32,
-    /// A probability.
+    /// Probability of a drop at MAX_THRESH, from 0 to 1.
     #[arg(live, range = 0.0..=1.0)]
     max_p: f64,
     stability: u32,
-    /// Their names, one a line.
+    /// Names of the watched queues, one per line.
     queues: String,
 }
 
 #[derive(Args)]
-pub struct Wishes {
-    /// Up to this average length nothing is dropped.
+pub struct REDArgs {
+    /// Average queue length, in packets, up to which no packet is dropped.
     #[arg(range = ..=MAX_THRESH)]
     min_thresh: u32,
-    /// At this average length the probability is MAX_P.
+    /// Average queue length, in packets, at which the probability of a drop is MAX_P.
     #[arg(range = ..=MAX_THRESH)]
     max_thresh: u32,
-    /// A probability.
+    /// Probability of a drop at MAX_THRESH, from 0 to 1.
     #[arg(range = 0.0..=1.0)]
     max_p: f64,
-    /// The queues to watch; the nearest ones if there are none.
+    /// The queues to watch; the nearest ones if it is empty.
     #[arg(keyword, default = Vec::new())]
     queues: Vec<String>,
-    /// How slowly the average follows, as the exponent of 1/2.
+    /// The weight of one packet in the average is 2 to the power of minus this number.
     #[arg(keyword, default = 4, range = 0..=16)]
     stability: u32,
 }
@@ -85,15 +85,15 @@ pub struct Wishes {
 impl RED {
     /// The names of the queues to watch.
     pub(super) fn queues(config: &str, names: &Names) -> Option<Vec<String>> {
-        Some(Wishes::parse(config, names).ok()?.queues)
+        Some(REDArgs::parse(config, names).ok()?.queues)
     }
 }
 
 impl Build for RED {
-    type Args = Wishes;
+    type Args = REDArgs;
 
-    fn build(args: Wishes, setup: &Setup) -> Result<Self, ArgError> {
-        let Wishes { min_thresh, max_thresh, max_p, stability, .. } = args;
+    fn build(args: REDArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let REDArgs { min_thresh, max_thresh, max_p, stability, .. } = args;
         if min_thresh > max_thresh {
             return Err(ArgError::new("MIN_THRESH greater than MAX_THRESH"));
         }
@@ -104,19 +104,19 @@ impl Build for RED {
 
 #[handlers]
 impl RED {
-    /// The queues that it watches, one a line.
+    /// Names of the watched queues, one per line.
     #[read(queues)]
-    fn watched(&self) -> String {
+    fn queue_names(&self) -> String {
         self.queues.clone()
     }
 }
 
-/// What it has seen.
+/// The average queue length and the drops. All workers share it.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Seen {
+pub struct REDState {
     red: Red,
-    /// The length that the last packet found.
+    /// Total length of the watched queues when the last packet came.
     length: usize,
     /// Packets dropped.
     #[read]
@@ -124,13 +124,13 @@ pub struct Seen {
 }
 
 #[handlers]
-impl Seen {
-    /// The average length.
+impl REDState {
+    /// The average queue length.
     #[read]
     fn avg_queue_size(&self) -> String {
         self.red.average_text()
     }
-    /// The length that the last packet found, the average, and the drops.
+    /// The current queue length, the average queue length, and the number of drops, one per line.
     #[read]
     fn stats(&self) -> String {
         let (length, average, drops) = (self.length, self.red.average_text(), self.drops);
@@ -139,8 +139,8 @@ impl Seen {
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets that pass.
+pub enum REDExit {
+    /// Packets that are not dropped.
     Passed,
     /// Packets that are dropped early.
     #[optional]
@@ -149,25 +149,25 @@ pub enum Way {
 
 impl PerBatch for RED {
     type On = on::Any;
-    type Local = Seen;
-    type Fate = Way;
+    type Local = REDState;
+    type Fate = REDExit;
     const SHARED: bool = true;
 
-    fn batch(&self, seen: &mut Seen, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut REDState, _: usize, batch: Batch, cx: &mut Cx) {
         let curve = Curve { min: self.min_thresh, max: self.max_thresh, max_p: self.max_p };
         let (now, pulled) = (cx.now().nanos(), cx.pulled().is_some());
-        // As if packets came one by one: those still to be pulled are in the
-        // queue yet, those that have passed are in it already.
-        seen.length = cx.watched() + if pulled { batch.len() } else { 0 };
+        // The lengths are those that packets would find if they came one by one: packets still to
+        // be pulled are in the queue, and so are packets that this burst has already pushed.
+        state.length = cx.watched() + if pulled { batch.len() } else { 0 };
         for packet in batch {
-            seen.length -= usize::from(pulled);
-            seen.red.observe(seen.length, self.stability, now);
-            if seen.red.drops(&curve, || cx.random()) {
-                seen.drops += 1;
-                cx.emit(Way::Early, packet);
+            state.length -= usize::from(pulled);
+            state.red.observe(state.length, self.stability, now);
+            if state.red.drops(&curve, || cx.random()) {
+                state.drops += 1;
+                cx.emit(REDExit::Early, packet);
             } else {
-                seen.length += usize::from(!pulled);
-                cx.emit(Way::Passed, packet);
+                state.length += usize::from(!pulled);
+                cx.emit(REDExit::Passed, packet);
             }
         }
     }

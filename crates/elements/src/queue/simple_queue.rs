@@ -1,13 +1,13 @@
-//! `SimpleQueue`: first in, first out, and nobody waits for room.
+//! `SimpleQueue`: stores packets first in, first out, and lets no source wait.
 
-use super::kept::{Kept, oldest_first};
+use super::queue_state::{QueueState, fifo_methods};
 use castanet_engine::prelude::*;
 
-/// Keeps packets, first in first out; sources do not wait while it is full.
+/// Stores packets in a FIFO queue; sources do not wait while it is full.
 ///
-/// It differs from `Queue` in that alone: what finds no room leaves by the second output
-/// or is dropped, and the first such packet is reported. A smaller capacity drops the
-/// youngest packets beyond it at once (`drops.reset`).
+/// That is its only difference from `Queue`. Packets that find it full leave by output 1, or are
+/// dropped if it is not connected; the first such packet is reported. When a handler lowers the
+/// capacity, the youngest packets beyond it are dropped at once (`drops.reset`).
 ///
 /// ```click
 /// InfiniteSource(LIMIT 30) -> c :: Counter -> q :: NotifierQueue(4) -> Idle
@@ -44,31 +44,31 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "queue", ports = "1/1-2", alias = "NotifierQueue")]
 pub struct SimpleQueue {
-    /// How many packets find room.
+    /// Maximum number of packets in the queue.
     #[arg(live, default = 1000)]
     capacity: usize,
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets, when they are pulled.
+pub enum SimpleQueueExit {
+    /// Packets that are pulled.
     Next,
-    /// Packets that found the queue full.
+    /// Packets that find the queue full.
     #[optional]
     Full,
 }
 
 impl Store for SimpleQueue {
-    type Local = Kept;
-    type Fate = Way;
+    type Local = QueueState;
+    type Fate = SimpleQueueExit;
 
-    fn put(&self, kept: &mut Kept, batch: Batch, cx: &mut Cx) {
-        kept.put(batch, self.capacity, Way::Full, cx);
+    fn put(&self, state: &mut QueueState, batch: Batch, cx: &mut Cx) {
+        state.put(batch, self.capacity, SimpleQueueExit::Full, cx);
     }
 
-    oldest_first!();
+    fifo_methods!();
 
-    fn shrink(&self, kept: &mut Kept) {
-        kept.packets.truncate(self.capacity);
+    fn shrink(&self, state: &mut QueueState) {
+        state.packets.truncate(self.capacity);
     }
 }

@@ -1,10 +1,10 @@
-//! `Unqueue`: from pull to push.
+//! `Unqueue`: pulls packets and pushes them on.
 
 use castanet_engine::prelude::*;
 
-/// Pulls packets as they come and pushes them on.
+/// Pulls packets as fast as they come and pushes them on.
 ///
-/// `BURST` is 1 in Click; here it is a whole burst.
+/// The default of BURST is 1 in Click, and a burst of the engine here.
 ///
 /// ```click
 /// in -> q :: Queue -> u :: Unqueue(BURST 2, LIMIT 3) -> out
@@ -27,32 +27,32 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "queue", ports = "1/1", processing = "l/h")]
 pub struct Unqueue {
-    /// How many packets to pull at a time; as many as there are if negative.
+    /// Maximum number of packets per pull; the burst size of the engine if negative.
     #[arg(live, default = 32)]
     burst: i64,
     /// Whether to pull at all.
     #[arg(keyword, live, default = true)]
     active: bool,
-    /// How many packets to pull in all; no limit if negative.
+    /// Total number of packets to pull; no limit if negative.
     #[arg(keyword, live, default = -1)]
     limit: i64,
 }
 
-/// What has passed so far.
+/// Counter of the pulled packets.
 #[derive(Default, Local)]
 #[write(reset, reset_counts)]
-pub struct Passed {
-    /// Packets.
+pub struct UnqueueState {
+    /// Number of packets pulled since the last reset.
     #[read]
     count: u64,
 }
 
 impl Source for Unqueue {
-    type Local = Passed;
+    type Local = UnqueueState;
     type Fate = ();
 
-    fn ask(&self, passed: &mut Passed, n: usize, cx: &mut Cx) -> Asked {
-        let left = u64::try_from(self.limit).map_or(u64::MAX, |l| l.saturating_sub(passed.count));
+    fn ask(&self, state: &mut UnqueueState, n: usize, cx: &mut Cx) -> Asked {
+        let left = u64::try_from(self.limit).map_or(u64::MAX, |l| l.saturating_sub(state.count));
         let burst =
             usize::try_from(self.burst).map_or(castanet_engine::packet::MAX_BURST, |b| b.min(n));
         let n = burst.min(usize::try_from(left).unwrap_or(burst));
@@ -63,7 +63,7 @@ impl Source for Unqueue {
         if batch.is_empty() {
             return Asked::Empty;
         }
-        passed.count += batch.len() as u64;
+        state.count += batch.len() as u64;
         cx.emit_batch((), batch);
         Asked::Again
     }

@@ -1,11 +1,11 @@
-//! `Unqueue2`: from pull to push, while there is room.
+//! `Unqueue2`: pulls packets while the queues downstream have room.
 
 use castanet_engine::prelude::*;
 
-/// Pulls packets as they come, and pushes them on as far as queues have room.
+/// Pulls packets and pushes them on while the queues downstream have room.
 ///
-/// It watches the queues downstream, or those that QUEUES names, and never
-/// pulls more packets than the fullest of them has room for.
+/// It watches the queues downstream, or those that QUEUES names, and never pulls more packets than
+/// fit into the fullest of them.
 ///
 /// ```click
 /// in -> q :: Queue -> u :: Unqueue2(32) -> r :: Queue(2) -> v :: Unqueue(ACTIVE false) -> out
@@ -35,10 +35,10 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "queue", ports = "1/1", processing = "l/h")]
 pub struct Unqueue2 {
-    /// How many packets to pull at a time; as many as there are if 0.
+    /// Maximum number of packets per pull; the burst size of the engine if 0.
     #[arg(default = 32)]
     burst: u32,
-    /// The queues to watch; those downstream if there are none.
+    /// The queues to watch; those downstream if it is empty.
     #[arg(keyword, default = Vec::new())]
     queues: Vec<String>,
 }
@@ -50,16 +50,16 @@ impl Unqueue2 {
     }
 }
 
-/// What has passed so far.
+/// Counter of the pulled packets.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Passed {
+pub struct Unqueue2State {
     count: u64,
 }
 
 #[handlers]
-impl Passed {
-    /// Packets that have passed.
+impl Unqueue2State {
+    /// Number of packets pulled, as `N packets`.
     #[read]
     fn packets(&self) -> String {
         format!("{} packets", self.count)
@@ -67,10 +67,10 @@ impl Passed {
 }
 
 impl Source for Unqueue2 {
-    type Local = Passed;
+    type Local = Unqueue2State;
     type Fate = ();
 
-    fn ask(&self, passed: &mut Passed, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, state: &mut Unqueue2State, n: usize, cx: &mut Cx) -> Asked {
         let burst = if self.burst == 0 { n } else { n.min(self.burst as usize) };
         let batch = match burst.min(cx.watched_room()) {
             0 => Batch::new(),
@@ -79,7 +79,7 @@ impl Source for Unqueue2 {
         if batch.is_empty() {
             return Asked::Empty;
         }
-        passed.count += batch.len() as u64;
+        state.count += batch.len() as u64;
         cx.emit_batch((), batch);
         Asked::Again
     }
