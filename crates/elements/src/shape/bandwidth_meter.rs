@@ -1,13 +1,13 @@
-//! `BandwidthMeter`: which way, by how many bytes come.
+//! `BandwidthMeter`: chooses an output by the bandwidth of all packets.
 
-use super::meter::{check, way};
+use super::meter::{check_rates, output_for_rate};
 use castanet_engine::prelude::*;
 use castanet_kit::ewma::RateEwma;
 
-/// Sends all packets out of the output that stands for their current bandwidth.
+/// Classifies packets by the current bandwidth in bytes per second.
 ///
-/// With n rates there are n + 1 outputs: below the first rate, below the
-/// second, and so on. The rate is a moving average of bytes a second.
+/// With n rates there are n + 1 outputs: output 0 for bandwidths below the first rate, output 1 for
+/// those below the second, and so on. The bandwidth is a moving average of bytes per second.
 ///
 /// ```click
 /// in -> m :: BandwidthMeter(8bps) -> slow;  m[1] -> fast
@@ -20,29 +20,29 @@ use castanet_kit::ewma::RateEwma;
 /// < fast 1.0.0.2 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Element)]
-#[element(room = "shape", args = Rates, processing = "h/h", ports = "1/2-")]
+#[element(room = "shape", args = BandwidthMeterArgs, processing = "h/h", ports = "1/2-")]
 pub struct BandwidthMeter {
     rates: Vec<u64>,
 }
 
 #[derive(Args)]
-pub struct Rates {
-    /// Bandwidths that separate the outputs, the lowest first.
+pub struct BandwidthMeterArgs {
+    /// Bandwidths that separate the outputs, in increasing order.
     #[arg(rest)]
     rates: Vec<Bandwidth>,
 }
 
-/// How much comes.
+/// Moving average of the bandwidth. All workers share it.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Average {
+pub struct BandwidthMeterState {
     rate: RateEwma,
     now: u64,
 }
 
 #[handlers]
-impl Average {
-    /// Bytes a second.
+impl BandwidthMeterState {
+    /// The average bandwidth in bytes per second.
     #[read]
     fn rate(&self) -> u64 {
         self.rate.rate()
@@ -50,28 +50,28 @@ impl Average {
 }
 
 impl Build for BandwidthMeter {
-    type Args = Rates;
+    type Args = BandwidthMeterArgs;
 
-    fn build(args: Rates, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: BandwidthMeterArgs, setup: &Setup) -> Result<Self, ArgError> {
         let rates: Vec<u64> = args.rates.into_iter().map(|rate| rate.0).collect();
-        check(&rates, setup.outputs)?;
+        check_rates(&rates, setup.outputs)?;
         Ok(BandwidthMeter { rates })
     }
 }
 
 impl PerPacket for BandwidthMeter {
     type On = on::Any;
-    type Local = Average;
+    type Local = BandwidthMeterState;
     type Fate = Port;
     const SHARED: bool = true;
 
-    fn burst(&self, average: &mut Average, now: Time) {
-        average.now = now.nanos();
+    fn burst(&self, state: &mut BandwidthMeterState, now: Time) {
+        state.now = now.nanos();
     }
 
     #[inline]
-    fn packet(&self, average: &mut Average, packet: &mut Packet) -> Port {
-        average.rate.update(packet.len() as u64, average.now);
-        way(&self.rates, average.rate.rate())
+    fn packet(&self, state: &mut BandwidthMeterState, packet: &mut Packet) -> Port {
+        state.rate.update(packet.len() as u64, state.now);
+        output_for_rate(&self.rates, state.rate.rate())
     }
 }

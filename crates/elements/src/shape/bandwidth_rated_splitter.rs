@@ -1,15 +1,16 @@
-//! `BandwidthRatedSplitter`: up to a bandwidth this way, the rest that way.
+//! `BandwidthRatedSplitter`: splits packets at a bandwidth.
 
 use castanet_engine::prelude::*;
 use castanet_kit::rate::{TokenBucket, burst_capacity};
 
-/// More than any packet has: so many tokens are always kept back, so that a
-/// packet goes whole and its bytes are paid for afterwards.
+/// Tokens that a packet needs to be in the bucket before it may go. More than the length of any
+/// packet: the packet goes whole, and its bytes are taken from the bucket afterwards.
 const RESERVE: u64 = 1 << 17;
 
-/// Sends packets up to a bandwidth out of the first output, and others out of the second.
+/// Splits packets: up to a bandwidth to output 0, the others to output 1.
 ///
-/// A token bucket that holds 20 ms worth of bytes keeps the rate.
+/// A token bucket limits the bandwidth. It holds 20 ms worth of bytes unless BURST_DURATION or
+/// BURST_BYTES says otherwise.
 ///
 /// ```click
 /// in -> s :: BandwidthRatedSplitter(800bps, BURST_BYTES 50) -> out;  s[1] -> rest
@@ -28,22 +29,22 @@ pub struct BandwidthRatedSplitter {
     /// Bandwidth; no limit if 0.
     #[arg(live)]
     rate: Bandwidth,
-    /// Time's worth of bytes that may go at once after a pause.
+    /// Capacity of the token bucket, as a time at this bandwidth.
     #[arg(keyword)]
     burst_duration: Option<Duration>,
-    /// Bytes that may go at once after a pause.
+    /// Capacity of the token bucket in bytes.
     #[arg(keyword)]
     burst_bytes: Option<u64>,
 }
 
-/// What may still go.
+/// The token bucket. All workers share it.
 #[derive(Default, Local)]
-pub struct Allowance {
+pub struct BandwidthRatedSplitterState {
     bucket: Option<TokenBucket>,
 }
 
 #[derive(Fate)]
-pub enum Way {
+pub enum BandwidthRatedSplitterExit {
     /// Packets within the bandwidth.
     Within,
     /// Packets beyond the bandwidth.
@@ -71,14 +72,14 @@ impl Build for BandwidthRatedSplitter {
 
 impl PerPacket for BandwidthRatedSplitter {
     type On = on::Any;
-    type Local = Allowance;
-    type Fate = Way;
+    type Local = BandwidthRatedSplitterState;
+    type Fate = BandwidthRatedSplitterExit;
     const SHARED: bool = true;
 
-    fn burst(&self, local: &mut Allowance, now: Time) {
+    fn burst(&self, state: &mut BandwidthRatedSplitterState, now: Time) {
         let (now, capacity) = (now.nanos(), self.capacity().unwrap_or(RESERVE));
         let new = || TokenBucket::new(self.rate.0, capacity, now);
-        let bucket = local.bucket.get_or_insert_with(new);
+        let bucket = state.bucket.get_or_insert_with(new);
         if (bucket.rate(), bucket.capacity()) != (self.rate.0, capacity) {
             bucket.set(self.rate.0, capacity, now);
         }
@@ -86,13 +87,17 @@ impl PerPacket for BandwidthRatedSplitter {
     }
 
     #[inline]
-    fn packet(&self, local: &mut Allowance, packet: &mut Packet) -> Way {
-        match &mut local.bucket {
+    fn packet(
+        &self,
+        state: &mut BandwidthRatedSplitterState,
+        packet: &mut Packet,
+    ) -> BandwidthRatedSplitterExit {
+        match &mut state.bucket {
             Some(bucket) if bucket.contains(RESERVE) => {
                 bucket.remove(packet.len() as u64);
-                Way::Within
+                BandwidthRatedSplitterExit::Within
             }
-            _ => Way::Beyond,
+            _ => BandwidthRatedSplitterExit::Beyond,
         }
     }
 }

@@ -1,18 +1,20 @@
-//! `BandwidthRatedUnqueue`: from pull to push, at a bandwidth.
+//! `BandwidthRatedUnqueue`: pulls packets at a limited bandwidth.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use castanet_kit::rate::{TokenBucket, burst_capacity};
 
-/// More than any packet has: so many tokens are always kept back, so that a
-/// packet goes whole and its bytes are paid for afterwards.
+/// Tokens that a packet needs to be in the bucket before it may go. More than the length of any
+/// packet: the packet goes whole, and its bytes are taken from the bucket afterwards.
 const RESERVE: u64 = 1 << 17;
-/// Preamble, start delimiter, checksum and gap of a frame on an Ethernet link.
+/// Bytes of an Ethernet link per frame in addition to the packet: preamble, start delimiter,
+/// checksum and gap.
 const LINK_OVERHEAD: u64 = 24;
 
-/// Pulls packets at a bandwidth and pushes them on.
+/// Pulls packets at a limited bandwidth and pushes them on.
 ///
-/// A token bucket that holds 20 ms worth of bytes keeps the rate.
+/// A token bucket limits the bandwidth. It holds 20 ms worth of bytes unless BURST_DURATION or
+/// BURST_BYTES says otherwise.
 ///
 /// ```click
 /// in -> q :: Queue -> u :: BandwidthRatedUnqueue(800bps, BURST_BYTES 100) -> out
@@ -42,26 +44,27 @@ pub struct BandwidthRatedUnqueue {
     /// Bandwidth; no limit if 0.
     #[arg(live)]
     rate: Bandwidth,
-    /// Time's worth of bytes that may go at once after a pause.
+    /// Capacity of the token bucket, as a time at this bandwidth.
     #[arg(keyword)]
     burst_duration: Option<Duration>,
-    /// Bytes that may go at once after a pause.
+    /// Capacity of the token bucket in bytes.
     #[arg(keyword)]
     burst_bytes: Option<u64>,
-    /// Whether to count what the `EXTRA_LENGTH` annotation says, too.
+    /// Whether the `EXTRA_LENGTH` annotation counts too.
     #[arg(keyword, default = false)]
     extra_length: bool,
-    /// Whether to count what each packet takes on an Ethernet link beside its bytes.
+    /// Whether the bytes that a frame needs on an Ethernet link in addition to the packet count
+    /// too: 24 per packet.
     #[arg(keyword, default = false)]
     link_rate: bool,
-    /// Whether to pull at all.
+    /// Whether the element pulls packets.
     #[arg(keyword, live, default = true)]
     active: bool,
 }
 
-/// What may still go.
+/// The token bucket.
 #[derive(Default, Local)]
-pub struct Allowance {
+pub struct BandwidthRatedUnqueueState {
     bucket: Option<TokenBucket>,
 }
 
@@ -71,6 +74,7 @@ impl BandwidthRatedUnqueue {
         Some(burst_capacity(self.rate.0, duration, self.burst_bytes)?.saturating_add(RESERVE))
     }
 
+    /// Number of bytes of the bandwidth that a packet uses.
     fn cost(&self, packet: &Packet) -> u64 {
         let extra = if self.extra_length { packet.anno_u32(anno::EXTRA_LENGTH) } else { 0 };
         let link = if self.link_rate { LINK_OVERHEAD } else { 0 };
@@ -90,15 +94,15 @@ impl Build for BandwidthRatedUnqueue {
 }
 
 impl Source for BandwidthRatedUnqueue {
-    type Local = Allowance;
+    type Local = BandwidthRatedUnqueueState;
     type Fate = ();
 
-    fn ask(&self, local: &mut Allowance, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, state: &mut BandwidthRatedUnqueueState, n: usize, cx: &mut Cx) -> Asked {
         if !self.active {
             return Asked::Done;
         }
         let (now, capacity) = (cx.now(), self.capacity().unwrap_or(RESERVE));
-        let bucket = local
+        let bucket = state
             .bucket
             .get_or_insert_with(|| TokenBucket::new(self.rate.0, capacity, now.nanos()));
         if (bucket.rate(), bucket.capacity()) != (self.rate.0, capacity) {

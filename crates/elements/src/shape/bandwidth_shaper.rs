@@ -1,9 +1,9 @@
-//! `BandwidthShaper`: no more than a bandwidth may be pulled.
+//! `BandwidthShaper`: limits the bandwidth at which packets can be pulled.
 
 use castanet_engine::prelude::*;
 use castanet_kit::rate::GapRate;
 
-/// Lets packets be pulled at a bandwidth, evenly spread.
+/// Limits the bandwidth at which packets can be pulled, evenly spread.
 ///
 /// ```click
 /// in -> q :: Queue -> s :: BandwidthShaper(100) -> out
@@ -31,19 +31,19 @@ use castanet_kit::rate::GapRate;
 #[derive(Clone, Element)]
 #[element(room = "shape", ports = "1/1-2", processing = "l/l")]
 pub struct BandwidthShaper {
-    /// Bytes a second, or a bandwidth.
+    /// Bandwidth, in bytes per second or with a unit.
     #[arg(live)]
     rate: Bandwidth,
 }
 
-/// What was let through.
+/// When the next packet may be pulled.
 #[derive(Default, Local)]
-pub struct Pace {
-    pace: Option<GapRate>,
+pub struct BandwidthShaperState {
+    gap_rate: Option<GapRate>,
 }
 
 #[derive(Fate)]
-pub enum Way {
+pub enum BandwidthShaperExit {
     /// Packets within the bandwidth.
     Within,
     /// Packets beyond the bandwidth.
@@ -52,31 +52,31 @@ pub enum Way {
 }
 
 impl Source for BandwidthShaper {
-    type Local = Pace;
-    type Fate = Way;
+    type Local = BandwidthShaperState;
+    type Fate = BandwidthShaperExit;
 
-    fn ask(&self, local: &mut Pace, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, state: &mut BandwidthShaperState, n: usize, cx: &mut Cx) -> Asked {
         let now = cx.now().nanos();
-        let pace = local.pace.get_or_insert_with(|| GapRate::new(self.rate.0));
-        pace.set_rate(self.rate.0, now);
+        let gap_rate = state.gap_rate.get_or_insert_with(|| GapRate::new(self.rate.0));
+        gap_rate.set_rate(self.rate.0, now);
         if cx.asked() > 0 {
-            if !pace.need_update(now) {
+            if !gap_rate.need_update(now) {
                 let batch = cx.pull(0, n);
-                cx.emit_batch(Way::Beyond, batch);
+                cx.emit_batch(BandwidthShaperExit::Beyond, batch);
             }
             return Asked::Empty;
         }
         for _ in 0..n {
-            if !pace.need_update(now) {
-                if let Some(next) = pace.expiry() {
+            if !gap_rate.need_update(now) {
+                if let Some(next) = gap_rate.expiry() {
                     cx.retry_at(Time::from_nanos(next));
                 }
                 break;
             }
             let batch = cx.pull(0, 1);
             let Some(length) = batch.iter().next().map(|packet| packet.len()) else { break };
-            pace.update_with(length as i64);
-            cx.emit_batch(Way::Within, batch);
+            gap_rate.update_with(length as i64);
+            cx.emit_batch(BandwidthShaperExit::Within, batch);
         }
         Asked::Empty
     }

@@ -1,9 +1,9 @@
-//! `Block`: too frequent packets go aside.
+//! `Block`: filters packets by their rate annotation.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
-/// Sends packets whose rate annotation is above a threshold aside.
+/// Filters packets whose rate annotation exceeds a threshold.
 ///
 /// ```click
 /// in -> b :: Block(5) -> out;  b[1] -> blocked
@@ -20,29 +20,29 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "shape", processing = "h/h")]
 pub struct Block {
-    /// The highest rate that passes; all pass if 0.
+    /// Highest rate that passes; all packets pass if 0.
     #[arg(live)]
     thresh: u32,
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets that are rare enough.
+pub enum BlockExit {
+    /// Packets whose rate is at most the threshold.
     Passed,
-    /// Packets that are too frequent.
+    /// Packets whose rate exceeds the threshold.
     Blocked,
 }
 
 impl PerPacket for Block {
     type On = on::Any;
     type Local = ();
-    type Fate = Way;
+    type Fate = BlockExit;
 
     #[inline]
-    fn packet(&self, _: &mut (), packet: &mut Packet) -> Way {
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> BlockExit {
         match self.thresh == 0 || packet.anno_u32(anno::FWD_RATE) <= self.thresh {
-            true => Way::Passed,
-            false => Way::Blocked,
+            true => BlockExit::Passed,
+            false => BlockExit::Blocked,
         }
     }
 }

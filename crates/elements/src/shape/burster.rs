@@ -1,11 +1,11 @@
-//! `Burster`: from pull to push, some every so often.
+//! `Burster`: pulls a burst of packets at regular intervals.
 
 use castanet_engine::prelude::*;
 
-/// Pulls up to so many packets every so often and pushes them on.
+/// Pulls a burst of packets at regular intervals and pushes them on.
 ///
-/// The first time is one interval after the start, and an interval in which
-/// nothing was there is over.
+/// The first pull takes place one interval after the start. An interval in which there is no packet
+/// is not made up for.
 ///
 /// ```click
 /// in -> q :: Queue -> Burster(500ms, 2) -> out
@@ -22,17 +22,17 @@ use castanet_engine::prelude::*;
 #[derive(Element, Args)]
 #[element(room = "shape", args = Burster, ports = "1/1", processing = "l/h")]
 pub struct Burster {
-    /// Time between pulls.
+    /// Time between bursts.
     #[arg]
     interval: Duration,
-    /// How many packets to pull each time.
+    /// Maximum number of packets per interval.
     #[arg(default = 1, range = 1..)]
     burst: u32,
 }
 
-/// When the next pull is due.
+/// The time of the next pull, and the rest of the current burst.
 #[derive(Default, Local)]
-pub struct Next {
+pub struct BursterState {
     due: Time,
     left: u32,
 }
@@ -49,28 +49,28 @@ impl Build for Burster {
 }
 
 impl Source for Burster {
-    type Local = Next;
+    type Local = BursterState;
     type Fate = ();
 
     fn continues(&self, _: &Burster) -> bool {
         true
     }
 
-    fn begin(&self, next: &mut Next, cx: &mut Cx) -> Result<(), ArgError> {
-        next.due = cx.now() + self.interval;
+    fn begin(&self, state: &mut BursterState, cx: &mut Cx) -> Result<(), ArgError> {
+        state.due = cx.now() + self.interval;
         Ok(())
     }
 
-    fn ask(&self, next: &mut Next, n: usize, cx: &mut Cx) -> Asked {
-        if cx.now() >= next.due {
-            (next.left, next.due) = (self.burst, cx.now() + self.interval);
+    fn ask(&self, state: &mut BursterState, n: usize, cx: &mut Cx) -> Asked {
+        if cx.now() >= state.due {
+            (state.left, state.due) = (self.burst, cx.now() + self.interval);
         }
-        if next.left > 0 {
-            let batch = cx.pull(0, n.min(next.left as usize));
-            // A burst that is longer than what is asked for goes in several.
-            next.left = if batch.is_empty() { 0 } else { next.left - batch.len() as u32 };
+        if state.left > 0 {
+            let batch = cx.pull(0, n.min(state.left as usize));
+            // The engine asks for up to `n` packets; a longer BURST takes several calls.
+            state.left = if batch.is_empty() { 0 } else { state.left - batch.len() as u32 };
             cx.emit_batch((), batch);
         }
-        if next.left > 0 { Asked::Again } else { Asked::At(next.due) }
+        if state.left > 0 { Asked::Again } else { Asked::At(state.due) }
     }
 }

@@ -1,11 +1,11 @@
-//! `DelayShaper`: packets can be pulled later.
+//! `DelayShaper`: delays packets on a pull path.
 
 use castanet_engine::prelude::*;
 
-/// Lets packets be pulled when their time stamp is old enough.
+/// Delays packets on a pull path by a time since their timestamp.
 ///
-/// Packets without a time stamp get that of the moment they are pulled; those
-/// that go on carry the time when they do.
+/// A packet without a timestamp gets the time at which it is pulled. A packet that goes on gets the
+/// current time as its timestamp.
 ///
 /// ```click
 /// in -> q :: Queue -> d :: DelayShaper(1s) -> out
@@ -22,32 +22,32 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "shape", ports = "1/1", processing = "l/l")]
 pub struct DelayShaper {
-    /// How old packets must be.
+    /// Time from the timestamp of a packet to the time when it goes on.
     #[arg(live)]
     delay: Duration,
 }
 
-/// The packet that waits.
+/// The packet whose time has not come yet.
 #[derive(Default, Local)]
-pub struct Waiting {
+pub struct DelayShaperState {
     packet: Option<Packet>,
 }
 
 impl Source for DelayShaper {
-    type Local = Waiting;
+    type Local = DelayShaperState;
     type Fate = ();
 
-    fn ask(&self, waiting: &mut Waiting, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, state: &mut DelayShaperState, n: usize, cx: &mut Cx) -> Asked {
         let now = cx.now();
         for _ in 0..n {
-            let next = waiting.packet.take().or_else(|| cx.pull(0, 1).pop());
+            let next = state.packet.take().or_else(|| cx.pull(0, 1).pop());
             let Some(mut packet) = next else { break };
             if packet.timestamp() == 0 {
                 packet.set_timestamp(now.0);
             }
             let due = Time(packet.timestamp()) + self.delay;
             if due > now {
-                waiting.packet = Some(packet);
+                state.packet = Some(packet);
                 cx.retry_at(due);
                 break;
             }
@@ -57,7 +57,7 @@ impl Source for DelayShaper {
         Asked::Empty
     }
 
-    fn held(&self, waiting: &Waiting) -> usize {
-        usize::from(waiting.packet.is_some())
+    fn held(&self, state: &DelayShaperState) -> usize {
+        usize::from(state.packet.is_some())
     }
 }

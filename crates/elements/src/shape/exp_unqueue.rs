@@ -1,12 +1,11 @@
-//! `EXPUnqueue`: from pull to push, at random times.
+//! `EXPUnqueue`: pulls packets at random times.
 
 use castanet_engine::prelude::*;
 use castanet_kit::rng::Rng;
 
-/// Pulls packets at a rate and at random times, and pushes them on.
+/// Pulls packets as a Poisson process of a given rate and pushes them on.
 ///
-/// The times between packets are exponentially distributed, as those of a Poisson
-/// process: the next does not know how long ago the last was.
+/// The times between packets are exponentially distributed: they do not depend on one another.
 ///
 /// ```click
 /// in -> q :: Queue -> u :: EXPUnqueue(1000, SEED 7) -> c :: Counter -> out
@@ -28,32 +27,32 @@ use castanet_kit::rng::Rng;
 #[derive(Clone, Element)]
 #[element(room = "shape", ports = "1/1", processing = "l/h")]
 pub struct EXPUnqueue {
-    /// Packets a second, on average.
+    /// Average rate in packets per second.
     #[arg(live, range = 1..)]
     rate: u64,
-    /// How many packets to pull at most at a time, where several are due.
+    /// Maximum number of packets per pull, and of packets that may become due while none is pulled.
     #[arg(keyword, default = 32, range = 1..)]
     burst: usize,
-    /// Whether to pull at all.
+    /// Whether the element pulls packets.
     #[arg(keyword, live, default = true)]
     active: bool,
-    /// Makes the times the same every time; 0 does not.
+    /// Seed of the random times; a random seed if 0.
     #[arg(keyword, default = 0)]
     seed: u64,
-    /// Accepted for the sake of old configurations; packets that are due are never more than come.
+    /// Accepted for old configurations and ignored.
     #[arg(keyword)]
     #[allow(dead_code)]
     burst_size: Option<u64>,
 }
 
-/// When packets are due.
+/// The random times, and the counters of the handler `calls`.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Due {
-    chance: Option<Rng>,
-    /// When the next is due that has not been counted yet.
+pub struct EXPUnqueueState {
+    rng: Option<Rng>,
+    /// Time of the next packet that is not counted in `due` yet.
     next: Time,
-    /// How many are due.
+    /// Number of packets that are due.
     due: usize,
     runs: u64,
     empty_runs: u64,
@@ -63,8 +62,9 @@ pub struct Due {
 }
 
 #[handlers]
-impl Due {
-    /// How often it ran, how often too early, pushed, found nothing, and how many packets it pushed.
+impl EXPUnqueueState {
+    /// Number of runs, of runs in which no packet was due, of pushes, of pulls that returned no
+    /// packet, and of packets.
     #[read]
     fn calls(&self) -> String {
         format!(
@@ -75,49 +75,49 @@ impl Due {
 }
 
 impl EXPUnqueue {
-    /// Counts what has become due.
-    fn refill(&self, due: &mut Due, cx: &mut Cx) {
+    /// Adds the packets whose time has come since the last call to `due`.
+    fn refill(&self, state: &mut EXPUnqueueState, cx: &mut Cx) {
         let now = cx.now();
         let new = || Rng::new(if self.seed == 0 { cx.random() } else { self.seed });
-        let first = due.chance.is_none();
-        let chance = due.chance.get_or_insert_with(new);
-        let mut gap = || Duration::from_nanos(chance.exponential_gap(self.rate as f64));
+        let first = state.rng.is_none();
+        let rng = state.rng.get_or_insert_with(new);
+        let mut gap = || Duration::from_nanos(rng.exponential_gap(self.rate as f64));
         if first {
-            due.next = now + gap();
+            state.next = now + gap();
         }
-        while due.next <= now && due.due < self.burst {
-            due.due += 1;
-            due.next = due.next + gap();
+        while state.next <= now && state.due < self.burst {
+            state.due += 1;
+            state.next = state.next + gap();
         }
-        if due.due == self.burst && due.next <= now {
-            // Nobody came for so many: what was due before is not made up for.
-            due.next = now + gap();
+        if state.due == self.burst && state.next <= now {
+            // The maximum is due: packets in excess are not made up for.
+            state.next = now + gap();
         }
     }
 }
 
 impl Source for EXPUnqueue {
-    type Local = Due;
+    type Local = EXPUnqueueState;
     type Fate = ();
 
-    fn ask(&self, due: &mut Due, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, state: &mut EXPUnqueueState, n: usize, cx: &mut Cx) -> Asked {
         if !self.active {
             return Asked::Done;
         }
-        due.runs += 1;
-        self.refill(due, cx);
-        if due.due == 0 {
-            due.empty_runs += 1;
-            return Asked::At(due.next);
+        state.runs += 1;
+        self.refill(state, cx);
+        if state.due == 0 {
+            state.empty_runs += 1;
+            return Asked::At(state.next);
         }
-        let batch = cx.pull(0, n.min(due.due));
+        let batch = cx.pull(0, n.min(state.due));
         if batch.is_empty() {
-            due.failed_pulls += 1;
+            state.failed_pulls += 1;
             return Asked::Empty;
         }
-        due.due -= batch.len();
-        due.packets += batch.len() as u64;
-        due.pushes += 1;
+        state.due -= batch.len();
+        state.packets += batch.len() as u64;
+        state.pushes += 1;
         cx.emit_batch((), batch);
         Asked::Again
     }

@@ -1,15 +1,15 @@
-//! `LinkUnqueue`: as if over a line of some length and speed.
+//! `LinkUnqueue`: delays packets like a link with a latency and a bandwidth.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use std::collections::VecDeque;
 
-/// Pulls packets and pushes them on as if a line of some latency and bandwidth had carried them.
+/// Pulls packets and delays them like a link with a given latency and bandwidth.
 ///
-/// A packet enters the line when the one before it is in, which takes the longer
-/// the longer it is (EXTRA_LENGTH annotations count), and comes out a latency after it is in whole.
-/// Packets that wait for the line stay where they are: in a queue, for example. Those
-/// that come out carry the time when they do.
+/// The link transmits one packet at a time. The transmission time follows from the length of the
+/// packet (EXTRA_LENGTH annotations count) and the bandwidth; the packet arrives one latency after
+/// its transmission has ended. Packets that wait for the transmission stay upstream, in a queue for
+/// example. A packet that arrives gets the current time as its timestamp.
 ///
 /// ```click
 /// in -> q :: Queue -> l :: LinkUnqueue(1s, 800bps) -> out
@@ -34,51 +34,51 @@ use std::collections::VecDeque;
 #[derive(Element, Args)]
 #[element(room = "shape", args = LinkUnqueue, methods, ports = "1/1", processing = "l/h")]
 pub struct LinkUnqueue {
-    /// How long it takes from one end of the line to the other.
+    /// Latency of the link: the propagation delay from one end to the other.
     #[arg]
     latency: Duration,
-    /// How much enters the line.
+    /// Bandwidth of the link.
     #[arg]
     bandwidth: Bandwidth,
 }
 
 #[handlers]
 impl LinkUnqueue {
-    /// How long it takes from one end of the line to the other.
+    /// Latency of the link: the propagation delay from one end to the other.
     #[read]
     fn latency(&self) -> Duration {
         self.latency
     }
-    /// How much enters the line.
+    /// Bandwidth of the link.
     #[read]
     fn bandwidth(&self) -> Bandwidth {
         self.bandwidth
     }
 }
 
-/// What is on the line.
+/// The packets on the link.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Line {
-    /// Packets, with the time when they come out.
+pub struct LinkUnqueueState {
+    /// The packets, each with the time of its arrival.
     packets: VecDeque<(Time, Packet)>,
-    /// When the next packet may enter.
+    /// Time at which the transmission of the next packet may begin.
     free: Time,
-    /// Whether the next packet has waited for that.
-    waited: bool,
+    /// Whether the pulls have found a packet ready each time since the last transmission ended.
+    queued: bool,
 }
 
 #[handlers]
-impl Line {
-    /// Packets on the line, or partly on it.
+impl LinkUnqueueState {
+    /// Number of packets on the link, the one that is being transmitted included.
     #[read]
     fn size(&self) -> usize {
         self.packets.len()
     }
-    /// Throws away all packets on the line.
+    /// Drops all packets on the link.
     #[write]
     fn reset(&mut self, _: &str) -> Result<(), ArgError> {
-        *self = Line::default();
+        *self = LinkUnqueueState::default();
         Ok(())
     }
 }
@@ -95,8 +95,8 @@ impl Build for LinkUnqueue {
 }
 
 impl LinkUnqueue {
-    /// How long it takes until a packet is on the line.
-    fn entering(&self, packet: &Packet) -> Duration {
+    /// Time that the link needs to transmit a packet.
+    fn transmission_time(&self, packet: &Packet) -> Duration {
         let bytes = packet.len() as u64 + u64::from(packet.anno_u32(anno::EXTRA_LENGTH));
         let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(self.bandwidth.0);
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -104,41 +104,42 @@ impl LinkUnqueue {
 }
 
 impl Source for LinkUnqueue {
-    type Local = Line;
+    type Local = LinkUnqueueState;
     type Fate = ();
 
-    fn ask(&self, line: &mut Line, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, state: &mut LinkUnqueueState, n: usize, cx: &mut Cx) -> Asked {
         let now = cx.now();
         let mut sent = 0;
         while sent < n
-            && line.packets.front().is_some_and(|(out, _)| *out <= now)
-            && let Some((_, mut packet)) = line.packets.pop_front()
+            && state.packets.front().is_some_and(|(arrival, _)| *arrival <= now)
+            && let Some((_, mut packet)) = state.packets.pop_front()
         {
             packet.set_timestamp(now.0);
             cx.emit((), packet);
             sent += 1;
         }
-        while line.free <= now {
+        while state.free <= now {
             let mut batch = cx.pull(0, 1);
             if batch.is_empty() {
-                line.waited = false;
-                if let Some((out, _)) = line.packets.front() {
-                    cx.retry_at(*out);
+                state.queued = false;
+                if let Some((arrival, _)) = state.packets.front() {
+                    cx.retry_at(*arrival);
                 }
                 return Asked::Empty;
             }
-            cx.keep(&mut batch, || line.packets.len());
+            cx.keep(&mut batch, || state.packets.len());
             let Some(packet) = batch.pop() else { continue };
-            // Right behind the one before it, if it stood there already.
-            let enters = if line.waited { line.free } else { now };
-            (line.free, line.waited) = (enters + self.entering(&packet), true);
-            line.packets.push_back((line.free + self.latency, packet));
+            // Back to back with the packet before, if this one was ready when that one's
+            // transmission ended.
+            let start = if state.queued { state.free } else { now };
+            (state.free, state.queued) = (start + self.transmission_time(&packet), true);
+            state.packets.push_back((state.free + self.latency, packet));
         }
-        let out = line.packets.front().map_or(line.free, |(out, _)| *out);
-        Asked::At(out.min(line.free))
+        let next = state.packets.front().map_or(state.free, |(arrival, _)| *arrival);
+        Asked::At(next.min(state.free))
     }
 
-    fn held(&self, line: &Line) -> usize {
-        line.packets.len()
+    fn held(&self, state: &LinkUnqueueState) -> usize {
+        state.packets.len()
     }
 }

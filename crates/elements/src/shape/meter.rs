@@ -1,12 +1,12 @@
-//! `Meter`: which way, by how many packets come.
+//! `Meter`: chooses an output by the rate of all packets.
 
 use castanet_engine::prelude::*;
 use castanet_kit::ewma::RateEwma;
 
-/// Sends all packets out of the output that stands for their current rate.
+/// Classifies packets by the current rate in packets per second.
 ///
-/// With n rates there are n + 1 outputs: below the first rate, below the
-/// second, and so on. The rate is a moving average of packets a second.
+/// With n rates there are n + 1 outputs: output 0 for rates below the first one, output 1 for those
+/// below the second, and so on. The rate is a moving average of packets per second.
 ///
 /// ```click
 /// in -> m :: Meter(1, 1000000) -> slow;  m[1] -> fast;  m[2] -> faster
@@ -19,37 +19,37 @@ use castanet_kit::ewma::RateEwma;
 /// < fast 1.0.0.2 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Element)]
-#[element(room = "shape", args = Rates, processing = "h/h", ports = "1/2-")]
+#[element(room = "shape", args = MeterArgs, processing = "h/h", ports = "1/2-")]
 pub struct Meter {
     rates: Vec<u64>,
 }
 
 #[derive(Args)]
-pub struct Rates {
-    /// Packets a second that separate the outputs, the lowest first.
+pub struct MeterArgs {
+    /// Rates in packets per second that separate the outputs, in increasing order.
     #[arg(rest)]
     rates: Vec<u64>,
 }
 
-/// How many come.
+/// Moving average of the rate. All workers share it.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Average {
+pub struct MeterState {
     rate: RateEwma,
     now: u64,
 }
 
 #[handlers]
-impl Average {
-    /// Packets a second.
+impl MeterState {
+    /// The average rate in packets per second.
     #[read]
     fn rate(&self) -> u64 {
         self.rate.rate()
     }
 }
 
-/// What is wrong with a list of rates.
-pub(super) fn check(rates: &[u64], outputs: usize) -> Result<(), ArgError> {
+/// Checks that the rates increase, and that there is one output more than rates.
+pub(super) fn check_rates(rates: &[u64], outputs: usize) -> Result<(), ArgError> {
     if rates.is_empty() {
         return Err(ArgError::new("too few arguments").help("it wants one rate or more"));
     }
@@ -64,34 +64,34 @@ pub(super) fn check(rates: &[u64], outputs: usize) -> Result<(), ArgError> {
     }
 }
 
-/// The output that stands for `rate`.
+/// The output for packets at `rate`.
 #[inline]
-pub(super) fn way(rates: &[u64], rate: u64) -> Port {
+pub(super) fn output_for_rate(rates: &[u64], rate: u64) -> Port {
     Port::nth(rates.iter().take_while(|&&limit| rate >= limit).count() as u8)
 }
 
 impl Build for Meter {
-    type Args = Rates;
+    type Args = MeterArgs;
 
-    fn build(args: Rates, setup: &Setup) -> Result<Self, ArgError> {
-        check(&args.rates, setup.outputs)?;
+    fn build(args: MeterArgs, setup: &Setup) -> Result<Self, ArgError> {
+        check_rates(&args.rates, setup.outputs)?;
         Ok(Meter { rates: args.rates })
     }
 }
 
 impl PerPacket for Meter {
     type On = on::Any;
-    type Local = Average;
+    type Local = MeterState;
     type Fate = Port;
     const SHARED: bool = true;
 
-    fn burst(&self, average: &mut Average, now: Time) {
-        average.now = now.nanos();
+    fn burst(&self, state: &mut MeterState, now: Time) {
+        state.now = now.nanos();
     }
 
     #[inline]
-    fn packet(&self, average: &mut Average, _: &mut Packet) -> Port {
-        average.rate.update(1, average.now);
-        way(&self.rates, average.rate.rate())
+    fn packet(&self, state: &mut MeterState, _: &mut Packet) -> Port {
+        state.rate.update(1, state.now);
+        output_for_rate(&self.rates, state.rate.rate())
     }
 }

@@ -1,11 +1,12 @@
-//! `RatedSplitter`: up to a rate this way, the rest that way.
+//! `RatedSplitter`: splits packets at a rate.
 
 use castanet_engine::prelude::*;
 use castanet_kit::rate::{TokenBucket, burst_capacity};
 
-/// Sends packets up to a rate out of the first output, and others out of the second.
+/// Splits packets: up to a rate to output 0, the others to output 1.
 ///
-/// A token bucket that holds 20 ms worth of packets keeps the rate.
+/// A token bucket limits the rate. It holds 20 ms worth of packets unless BURST_DURATION or
+/// BURST_SIZE says otherwise.
 ///
 /// ```click
 /// in -> s :: RatedSplitter(2, BURST_SIZE 1) -> out;  s[1] -> rest
@@ -27,25 +28,25 @@ use castanet_kit::rate::{TokenBucket, burst_capacity};
 #[derive(Clone, Element, Args)]
 #[element(room = "shape", args = RatedSplitter, processing = "h/h")]
 pub struct RatedSplitter {
-    /// Packets a second; no limit if 0.
+    /// Rate in packets per second; no limit if 0.
     #[arg(live)]
     rate: u64,
-    /// Time's worth of packets that may go at once after a pause.
+    /// Capacity of the token bucket, as a time at this rate.
     #[arg(keyword)]
     burst_duration: Option<Duration>,
-    /// Packets that may go at once after a pause.
+    /// Capacity of the token bucket in packets.
     #[arg(keyword)]
     burst_size: Option<u64>,
 }
 
-/// What may still go.
+/// The token bucket. All workers share it.
 #[derive(Default, Local)]
-pub struct Allowance {
+pub struct RatedSplitterState {
     bucket: Option<TokenBucket>,
 }
 
 #[derive(Fate)]
-pub enum Way {
+pub enum RatedSplitterExit {
     /// Packets within the rate.
     Within,
     /// Packets beyond the rate.
@@ -73,14 +74,14 @@ impl Build for RatedSplitter {
 
 impl PerPacket for RatedSplitter {
     type On = on::Any;
-    type Local = Allowance;
-    type Fate = Way;
+    type Local = RatedSplitterState;
+    type Fate = RatedSplitterExit;
     const SHARED: bool = true;
 
-    fn burst(&self, local: &mut Allowance, now: Time) {
+    fn burst(&self, state: &mut RatedSplitterState, now: Time) {
         let (now, capacity) = (now.nanos(), self.capacity().unwrap_or(1));
         let new = || TokenBucket::new(self.rate, capacity, now);
-        let bucket = local.bucket.get_or_insert_with(new);
+        let bucket = state.bucket.get_or_insert_with(new);
         if (bucket.rate(), bucket.capacity()) != (self.rate, capacity) {
             bucket.set(self.rate, capacity, now);
         }
@@ -88,10 +89,10 @@ impl PerPacket for RatedSplitter {
     }
 
     #[inline]
-    fn packet(&self, local: &mut Allowance, _: &mut Packet) -> Way {
-        match local.bucket.as_mut().is_some_and(|bucket| bucket.remove_if(1)) {
-            true => Way::Within,
-            false => Way::Beyond,
+    fn packet(&self, state: &mut RatedSplitterState, _: &mut Packet) -> RatedSplitterExit {
+        match state.bucket.as_mut().is_some_and(|bucket| bucket.remove_if(1)) {
+            true => RatedSplitterExit::Within,
+            false => RatedSplitterExit::Beyond,
         }
     }
 }

@@ -1,11 +1,12 @@
-//! `RatedUnqueue`: from pull to push, at a rate.
+//! `RatedUnqueue`: pulls packets at a limited rate.
 
 use castanet_engine::prelude::*;
 use castanet_kit::rate::{TokenBucket, burst_capacity};
 
-/// Pulls packets at a rate and pushes them on.
+/// Pulls packets at a limited rate and pushes them on.
 ///
-/// A token bucket that holds 20 ms worth of packets keeps the rate.
+/// A token bucket limits the rate. It holds 20 ms worth of packets unless BURST_DURATION or
+/// BURST_SIZE says otherwise.
 ///
 /// ```click
 /// in -> q :: Queue -> u :: RatedUnqueue(4, BURST_SIZE 2) -> out
@@ -29,23 +30,23 @@ use castanet_kit::rate::{TokenBucket, burst_capacity};
 #[derive(Clone, Element, Args)]
 #[element(room = "shape", args = RatedUnqueue, ports = "1/1", processing = "l/h")]
 pub struct RatedUnqueue {
-    /// Packets a second; no limit if 0.
+    /// Rate in packets per second; no limit if 0.
     #[arg(live)]
     rate: u64,
-    /// Time's worth of packets that may go at once after a pause.
+    /// Capacity of the token bucket, as a time at this rate.
     #[arg(keyword)]
     burst_duration: Option<Duration>,
-    /// Packets that may go at once after a pause.
+    /// Capacity of the token bucket in packets.
     #[arg(keyword)]
     burst_size: Option<u64>,
-    /// Whether to pull at all.
+    /// Whether the element pulls packets.
     #[arg(keyword, live, default = true)]
     active: bool,
 }
 
-/// What may still go.
+/// The token bucket.
 #[derive(Default, Local)]
-pub struct Allowance {
+pub struct RatedUnqueueState {
     bucket: Option<TokenBucket>,
 }
 
@@ -68,16 +69,16 @@ impl Build for RatedUnqueue {
 }
 
 impl Source for RatedUnqueue {
-    type Local = Allowance;
+    type Local = RatedUnqueueState;
     type Fate = ();
 
-    fn ask(&self, local: &mut Allowance, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, state: &mut RatedUnqueueState, n: usize, cx: &mut Cx) -> Asked {
         if !self.active {
             return Asked::Done;
         }
         let (now, capacity) = (cx.now(), self.capacity().unwrap_or(1));
         let bucket =
-            local.bucket.get_or_insert_with(|| TokenBucket::new(self.rate, capacity, now.nanos()));
+            state.bucket.get_or_insert_with(|| TokenBucket::new(self.rate, capacity, now.nanos()));
         if (bucket.rate(), bucket.capacity()) != (self.rate, capacity) {
             bucket.set(self.rate, capacity, now.nanos());
         }

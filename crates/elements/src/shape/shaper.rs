@@ -1,9 +1,9 @@
-//! `Shaper`: no more than a rate may be pulled.
+//! `Shaper`: limits the rate at which packets can be pulled.
 
 use castanet_engine::prelude::*;
 use castanet_kit::rate::GapRate;
 
-/// Lets packets be pulled at a rate, evenly spread.
+/// Limits the rate at which packets can be pulled, evenly spread.
 ///
 /// ```click
 /// in -> q :: Queue -> s :: Shaper(2) -> out
@@ -32,19 +32,19 @@ use castanet_kit::rate::GapRate;
 #[derive(Clone, Element)]
 #[element(room = "shape", ports = "1/1-2", processing = "l/l")]
 pub struct Shaper {
-    /// Packets a second.
+    /// Rate in packets per second.
     #[arg(live)]
     rate: u64,
 }
 
-/// What was let through.
+/// When the next packet may be pulled.
 #[derive(Default, Local)]
-pub struct Pace {
-    pace: Option<GapRate>,
+pub struct ShaperState {
+    gap_rate: Option<GapRate>,
 }
 
 #[derive(Fate)]
-pub enum Way {
+pub enum ShaperExit {
     /// Packets within the rate.
     Within,
     /// Packets beyond the rate.
@@ -53,30 +53,30 @@ pub enum Way {
 }
 
 impl Source for Shaper {
-    type Local = Pace;
-    type Fate = Way;
+    type Local = ShaperState;
+    type Fate = ShaperExit;
 
-    fn ask(&self, local: &mut Pace, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, state: &mut ShaperState, n: usize, cx: &mut Cx) -> Asked {
         let now = cx.now().nanos();
-        let pace = local.pace.get_or_insert_with(|| GapRate::new(self.rate));
-        pace.set_rate(self.rate, now);
-        let due = usize::try_from(pace.allowance(now)).unwrap_or(n);
+        let gap_rate = state.gap_rate.get_or_insert_with(|| GapRate::new(self.rate));
+        gap_rate.set_rate(self.rate, now);
+        let due = usize::try_from(gap_rate.allowance(now)).unwrap_or(n);
         if cx.asked() > 0 {
             if due == 0 {
                 let batch = cx.pull(0, n);
-                cx.emit_batch(Way::Beyond, batch);
+                cx.emit_batch(ShaperExit::Beyond, batch);
             }
             return Asked::Empty;
         }
         if due == 0 {
-            if let Some(next) = pace.expiry() {
+            if let Some(next) = gap_rate.expiry() {
                 cx.retry_at(Time::from_nanos(next));
             }
             return Asked::Empty;
         }
         let batch = cx.pull(0, n.min(due));
-        pace.update_with(batch.len() as i64);
-        cx.emit_batch(Way::Within, batch);
+        gap_rate.update_with(batch.len() as i64);
+        cx.emit_batch(ShaperExit::Within, batch);
         Asked::Empty
     }
 }

@@ -1,8 +1,8 @@
-//! `TimedUnqueue`: from pull to push, every so often.
+//! `TimedUnqueue`: pulls packets at regular intervals.
 
 use castanet_engine::prelude::*;
 
-/// Pulls a few packets every so often and pushes them on.
+/// Pulls up to BURST packets per interval and pushes them on.
 ///
 /// ```click
 /// in -> q :: Queue -> u :: TimedUnqueue(INTERVAL 1s, BURST 2) -> out
@@ -21,40 +21,40 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "shape", ports = "1/1", processing = "l/h")]
 pub struct TimedUnqueue {
-    /// Time between pulls.
+    /// Time between bursts.
     #[arg]
     interval: Duration,
-    /// How many packets to pull each time.
+    /// Maximum number of packets per interval.
     #[arg(default = 1)]
     burst: u32,
 }
 
-/// When the next pull is due.
+/// The time of the next pull, and the rest of the current burst.
 #[derive(Default, Local)]
-pub struct Next {
+pub struct TimedUnqueueState {
     due: Time,
     left: u32,
 }
 
 impl Source for TimedUnqueue {
-    type Local = Next;
+    type Local = TimedUnqueueState;
     type Fate = ();
 
-    fn ask(&self, next: &mut Next, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, state: &mut TimedUnqueueState, n: usize, cx: &mut Cx) -> Asked {
         let now = cx.now();
-        if now >= next.due {
-            next.left = self.burst;
+        if now >= state.due {
+            state.left = self.burst;
         }
-        let batch = cx.pull(0, n.min(next.left as usize));
-        if batch.is_empty() && next.left == self.burst {
+        let batch = cx.pull(0, n.min(state.left as usize));
+        if batch.is_empty() && state.left == self.burst {
             return Asked::Empty;
         }
-        if next.left == self.burst {
-            next.due = now + self.interval;
+        if state.left == self.burst {
+            state.due = now + self.interval;
         }
-        // A burst that is longer than what is asked for goes in several.
-        next.left = if batch.is_empty() { 0 } else { next.left - batch.len() as u32 };
+        // The engine asks for up to `n` packets; a longer BURST takes several calls.
+        state.left = if batch.is_empty() { 0 } else { state.left - batch.len() as u32 };
         cx.emit_batch((), batch);
-        if next.left > 0 { Asked::Again } else { Asked::At(next.due) }
+        if state.left > 0 { Asked::Again } else { Asked::At(state.due) }
     }
 }
