@@ -1,12 +1,12 @@
-//! `DRRSched`: from each input the same number of bytes.
+//! `DRRSched`: pulls from its inputs by deficit round robin.
 
 use castanet_engine::prelude::*;
 
-/// Pulls from its inputs in turn, so that each gets its share of the bytes.
+/// Schedules its inputs by deficit round robin, so that each gets the same share of bytes.
 ///
-/// Deficit round robin (Shreedhar and Varghese, SIGCOMM 1995): at its turn an
-/// input may send as many bytes more as the quantum says; what it has left over,
-/// because its next packet is longer, it keeps for its next turn.
+/// Deficit round robin (Shreedhar and Varghese, SIGCOMM 1995): in each round an input may send the
+/// quantum in bytes. If its next packet is longer than what it may still send, the input keeps the
+/// rest for the next round.
 ///
 /// ```click
 /// a -> Queue -> [0] s :: DRRSched -> u :: Unqueue(ACTIVE false) -> out
@@ -32,51 +32,52 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "schedule", ports = "-/1", processing = "l/l")]
 pub struct DRRSched {
-    /// How many bytes an input may send at each turn.
+    /// Number of bytes that an input may send per round.
     #[arg(default = 500, range = 1..)]
     quantum: u32,
 }
 
-/// Whose turn it is.
+/// The input to pull from, and the state of each input.
 #[derive(Default, Local)]
-pub struct Turn {
-    next: usize,
-    inputs: Vec<Input>,
+pub struct DRRSchedState {
+    current: usize,
+    inputs: Vec<InputState>,
 }
 
-/// One input: its next packet, and how many bytes it may send.
+/// An input: the packet at its head if that was too long in the last round, and the number of bytes
+/// that it may send.
 #[derive(Default)]
-struct Input {
+struct InputState {
     head: Option<Packet>,
     deficit: u64,
 }
 
 impl Source for DRRSched {
-    type Local = Turn;
+    type Local = DRRSchedState;
     type Fate = ();
 
-    fn ask(&self, turn: &mut Turn, n: usize, cx: &mut Cx) -> Asked {
-        let (inputs, mut sent, mut dry) = (cx.inputs(), 0, 0);
-        turn.inputs.resize_with(inputs, Input::default);
-        while sent < n && dry < inputs {
-            let it = &mut turn.inputs[turn.next];
-            match it.head.take().or_else(|| cx.pull(turn.next, 1).pop()) {
-                Some(packet) if packet.len() as u64 <= it.deficit => {
-                    it.deficit -= packet.len() as u64;
+    fn ask(&self, state: &mut DRRSchedState, n: usize, cx: &mut Cx) -> Asked {
+        let (inputs, mut sent, mut empty_inputs) = (cx.inputs(), 0, 0);
+        state.inputs.resize_with(inputs, InputState::default);
+        while sent < n && empty_inputs < inputs {
+            let input = &mut state.inputs[state.current];
+            match input.head.take().or_else(|| cx.pull(state.current, 1).pop()) {
+                Some(packet) if packet.len() as u64 <= input.deficit => {
+                    input.deficit -= packet.len() as u64;
                     cx.emit((), packet);
-                    (sent, dry) = (sent + 1, 0);
+                    (sent, empty_inputs) = (sent + 1, 0);
                     continue;
                 }
-                Some(packet) => (it.head, dry) = (Some(packet), 0),
-                None => (it.deficit, dry) = (0, dry + 1),
+                Some(packet) => (input.head, empty_inputs) = (Some(packet), 0),
+                None => (input.deficit, empty_inputs) = (0, empty_inputs + 1),
             }
-            turn.next = (turn.next + 1) % inputs;
-            turn.inputs[turn.next].deficit += u64::from(self.quantum);
+            state.current = (state.current + 1) % inputs;
+            state.inputs[state.current].deficit += u64::from(self.quantum);
         }
         Asked::Empty
     }
 
-    fn held(&self, turn: &Turn) -> usize {
-        turn.inputs.iter().filter(|input| input.head.is_some()).count()
+    fn held(&self, state: &DRRSchedState) -> usize {
+        state.inputs.iter().filter(|input| input.head.is_some()).count()
     }
 }

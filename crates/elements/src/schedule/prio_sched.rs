@@ -1,8 +1,8 @@
-//! `PrioSched`: the first input first.
+//! `PrioSched`: pulls from its inputs by strict priority.
 
 use castanet_engine::prelude::*;
 
-/// Pulls from the first input that has packets.
+/// Schedules its inputs by strict priority: pulls from the first one that has packets.
 ///
 /// ```click
 /// a -> Queue -> [0] s :: PrioSched -> u :: Unqueue(ACTIVE false) -> out

@@ -1,9 +1,9 @@
-//! `PullSwitch`: from one input, which can be chosen.
+//! `PullSwitch`: pulls from one of its inputs.
 
 use castanet_engine::args::Names;
 use castanet_engine::prelude::*;
 
-/// Pulls from one of its inputs, which a handler can change.
+/// Pulls from one input, which a handler can change.
 ///
 /// ```click
 /// a -> Queue -> [0] s :: PullSwitch -> out
@@ -20,15 +20,15 @@ use castanet_engine::prelude::*;
 /// < out 1.0.1.2 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "schedule", args = First, methods, ports = "1-/1", processing = "l/l", alias = "SimplePullSwitch")]
+#[element(room = "schedule", args = PullSwitchArgs, methods, ports = "1-/1", processing = "l/l", alias = "SimplePullSwitch")]
 pub struct PullSwitch {
     input: i64,
     inputs: usize,
 }
 
 #[derive(Args)]
-pub struct First {
-    /// The input to pull from; none if negative.
+pub struct PullSwitchArgs {
+    /// Number of the input to pull from; negative for none.
     #[arg(default = 0)]
     input: i64,
 }
@@ -44,12 +44,12 @@ impl PullSwitch {
 
 #[handlers]
 impl PullSwitch {
-    /// The input that is pulled from.
+    /// Number of the input to pull from; negative for none.
     #[read]
     fn switch(&self) -> i64 {
         self.input
     }
-    /// Chooses the input to pull from; none if negative.
+    /// Sets the input to pull from; negative for none.
     #[write(switch)]
     fn set_switch(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         PullSwitch { input: i64::from_arg(text, names)?, inputs: self.inputs }.checked()
@@ -57,9 +57,9 @@ impl PullSwitch {
 }
 
 impl Build for PullSwitch {
-    type Args = First;
+    type Args = PullSwitchArgs;
 
-    fn build(args: First, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: PullSwitchArgs, setup: &Setup) -> Result<Self, ArgError> {
         PullSwitch { input: args.input, inputs: setup.inputs }.checked()
     }
 }

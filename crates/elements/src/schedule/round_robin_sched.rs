@@ -1,9 +1,11 @@
-//! `RoundRobinSched`: from each input in turn.
+//! `RoundRobinSched`: pulls from its inputs round robin.
 
 use castanet_engine::packet::IntoIter;
 use castanet_engine::prelude::*;
 
-/// Pulls from each input in turn, a packet each; inputs without are passed over.
+/// Schedules its inputs round robin: pulls a packet from each in turn.
+///
+/// Inputs without packets are skipped.
 ///
 /// ```click
 /// a -> Queue -> [0] rr :: RoundRobinSched -> u :: Unqueue(ACTIVE false) -> out
@@ -31,67 +33,71 @@ use castanet_engine::prelude::*;
 )]
 pub struct RoundRobinSched;
 
-/// Whose turn it is.
+/// The input whose turn it is, and the bursts that were pulled, by input (empty between calls).
 #[derive(Default, Local)]
-pub struct Turn {
+pub struct RoundRobinSchedState {
     next: usize,
-    columns: Vec<IntoIter>,
+    bursts: Vec<IntoIter>,
 }
 
-impl Turn {
-    /// Whole rounds at once: pulls `share` packets from every input and deals
-    /// them out in turn. How many there were.
-    fn rounds(&mut self, share: usize, inputs: usize, cx: &mut Cx) -> usize {
+impl RoundRobinSchedState {
+    /// Pulls up to `share` packets from every input with one call per input, and emits them round
+    /// robin. Returns the number of packets.
+    fn pull_rounds(&mut self, share: usize, inputs: usize, cx: &mut Cx) -> usize {
         for i in 0..inputs {
-            self.columns.push(cx.pull((self.next + i) % inputs, share).into_iter());
+            self.bursts.push(cx.pull((self.next + i) % inputs, share).into_iter());
         }
-        let (first, mut got) = (self.next, 0);
+        let (first, mut count) = (self.next, 0);
         loop {
-            let before = got;
-            for (i, column) in self.columns.iter_mut().enumerate() {
-                if let Some(packet) = column.next() {
+            let previous = count;
+            for (i, burst) in self.bursts.iter_mut().enumerate() {
+                if let Some(packet) = burst.next() {
                     cx.emit((), packet);
-                    got += 1;
+                    count += 1;
                     self.next = (first + i + 1) % inputs;
                 }
             }
-            if got == before {
-                self.columns.clear();
-                return got;
+            if count == previous {
+                self.bursts.clear();
+                return count;
             }
         }
     }
 }
 
 impl Source for RoundRobinSched {
-    type Local = Turn;
+    type Local = RoundRobinSchedState;
     type Fate = ();
 
-    fn ask(&self, turn: &mut Turn, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, state: &mut RoundRobinSchedState, n: usize, cx: &mut Cx) -> Asked {
         let inputs = cx.inputs();
         let mut left = n;
         while left > 0 {
             let share = left / inputs.max(1);
-            let got = match share {
-                0 => (0..inputs).map(|_| turn.one(inputs, cx)).find(|&got| got > 0).unwrap_or(0),
-                _ => turn.rounds(share, inputs, cx),
+            let count = match share {
+                0 => (0..inputs)
+                    .map(|_| state.pull_one(inputs, cx))
+                    .find(|&count| count > 0)
+                    .unwrap_or(0),
+                _ => state.pull_rounds(share, inputs, cx),
             };
-            if got == 0 {
+            if count == 0 {
                 break;
             }
-            left -= got;
+            left -= count;
         }
         Asked::Empty
     }
 }
 
-impl Turn {
-    /// One packet from the input whose turn it is, which then passes.
-    fn one(&mut self, inputs: usize, cx: &mut Cx) -> usize {
+impl RoundRobinSchedState {
+    /// Pulls one packet from the input whose turn it is, and advances to the next input. Returns
+    /// the number of packets, 0 or 1.
+    fn pull_one(&mut self, inputs: usize, cx: &mut Cx) -> usize {
         let batch = cx.pull(self.next, 1);
         self.next = (self.next + 1) % inputs;
-        let got = batch.len();
+        let count = batch.len();
         cx.emit_batch((), batch);
-        got
+        count
     }
 }

@@ -1,8 +1,8 @@
-//! `StaticPullSwitch`: from one input, for good.
+//! `StaticPullSwitch`: pulls from one fixed input.
 
 use castanet_engine::prelude::*;
 
-/// Pulls from one of its inputs, always the same.
+/// Pulls from one fixed input.
 ///
 /// ```click
 /// a -> q :: Queue -> [0] s :: StaticPullSwitch(1) -> out
@@ -13,22 +13,22 @@ use castanet_engine::prelude::*;
 /// = q.length 1
 /// ```
 #[derive(Element)]
-#[element(room = "schedule", args = Which, ports = "-/1", processing = "l/l")]
+#[element(room = "schedule", args = StaticPullSwitchArgs, ports = "-/1", processing = "l/l")]
 pub struct StaticPullSwitch {
     input: Option<usize>,
 }
 
 #[derive(Args)]
-pub struct Which {
-    /// The input to pull from; none if negative.
+pub struct StaticPullSwitchArgs {
+    /// Number of the input to pull from; negative for none.
     #[arg]
     input: i64,
 }
 
 impl Build for StaticPullSwitch {
-    type Args = Which;
+    type Args = StaticPullSwitchArgs;
 
-    fn build(args: Which, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: StaticPullSwitchArgs, setup: &Setup) -> Result<Self, ArgError> {
         let input = usize::try_from(args.input).ok();
         match input.is_some_and(|input| input >= setup.inputs) {
             true => Err(ArgError::new(format!("input must be < {}", setup.inputs))),

@@ -1,13 +1,13 @@
-//! `StrideSched`: from each input as often as its tickets say.
+//! `StrideSched`: pulls from its inputs in proportion to their tickets.
 
-use super::tickets::Tickets;
+use super::tickets::TicketArgs;
 use castanet_engine::prelude::*;
 use castanet_kit::stride::Stride;
 
-/// Pulls from its inputs in proportion to their tickets, a packet each.
+/// Schedules its inputs in proportion to their tickets (stride scheduling).
 ///
-/// An input without packets is passed over; one without tickets is not pulled
-/// from. More than 32768 tickets count as so many.
+/// An input without packets is skipped. An input with 0 tickets is never pulled. More than 32768
+/// tickets count as 32768.
 ///
 /// ```click
 /// a -> Queue -> [0] s :: StrideSched(2, 1) -> u :: Unqueue(ACTIVE false) -> out
@@ -31,56 +31,56 @@ use castanet_kit::stride::Stride;
 /// < out 1.0.0.4 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "schedule", args = Tickets, methods, ports = "1-/1", processing = "l/l")]
+#[element(room = "schedule", args = TicketArgs, methods, ports = "1-/1", processing = "l/l")]
 pub struct StrideSched {
     tickets: Vec<u32>,
 }
 
 #[handlers]
 impl StrideSched {
-    /// How many tickets an input has: `tickets0` and so on.
+    /// Number of tickets of an input: `tickets0` and so on.
     #[read(tickets_)]
     fn tickets(&self, ask: &Ask) -> Option<u32> {
         self.tickets.get(ask.param.parse::<usize>().ok()?).copied()
     }
-    /// Gives an input another number of tickets.
+    /// Sets the number of tickets of an input: `tickets0` and so on.
     #[write(tickets_)]
     fn set_tickets(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(StrideSched { tickets: super::tickets::changed(&self.tickets, text, names)? })
+        Ok(StrideSched { tickets: super::tickets::with_tickets(&self.tickets, text, names)? })
     }
 }
 
 impl Build for StrideSched {
-    type Args = Tickets;
+    type Args = TicketArgs;
 
-    fn build(args: Tickets, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: TicketArgs, setup: &Setup) -> Result<Self, ArgError> {
         Ok(StrideSched { tickets: args.checked(setup.inputs, "input")? })
     }
 }
 
-/// Whose turn it is.
+/// The stride scheduler.
 #[derive(Default, Local)]
-pub struct Turns {
+pub struct StrideSchedState {
     stride: Stride,
-    /// By input: whether it had nothing when it was asked last.
-    dry: Vec<bool>,
+    /// By input: whether the last pull of this call returned no packet.
+    empty: Vec<bool>,
 }
 
 impl Source for StrideSched {
-    type Local = Turns;
+    type Local = StrideSchedState;
     type Fate = ();
 
-    fn ask(&self, turns: &mut Turns, n: usize, cx: &mut Cx) -> Asked {
-        super::tickets::follow(&mut turns.stride, &self.tickets);
-        turns.dry.clear();
-        turns.dry.resize(self.tickets.len(), false);
+    fn ask(&self, state: &mut StrideSchedState, n: usize, cx: &mut Cx) -> Asked {
+        super::tickets::set_tickets(&mut state.stride, &self.tickets);
+        state.empty.clear();
+        state.empty.resize(self.tickets.len(), false);
         for _ in 0..n {
-            let dry = &mut turns.dry;
-            let pulled = turns.stride.schedule(|input| {
-                let batch = if dry[input] { Batch::new() } else { cx.pull(input, 1) };
-                dry[input] = batch.is_empty();
+            let empty = &mut state.empty;
+            let pulled = state.stride.schedule(|input| {
+                let batch = if empty[input] { Batch::new() } else { cx.pull(input, 1) };
+                empty[input] = batch.is_empty();
                 cx.emit_batch((), batch);
-                !dry[input]
+                !empty[input]
             });
             if pulled.is_none() {
                 break;

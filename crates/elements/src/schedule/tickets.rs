@@ -1,29 +1,30 @@
-//! The tickets of stride schedulers, by port.
+//! Arguments and handlers of the elements that schedule ports by tickets.
 
 use castanet_engine::prelude::*;
 use castanet_kit::stride::{MAX_TICKETS, Stride};
 
 /// The arguments of `StrideSched` and `StrideSwitch`.
 #[derive(Args)]
-pub struct Tickets {
-    /// How many tickets each port has.
+pub struct TicketArgs {
+    /// Number of tickets of each port.
     #[arg(rest)]
     tickets: Vec<Words>,
 }
 
-impl Tickets {
-    /// The tickets, if there are as many as ports.
+impl TicketArgs {
+    /// The number of tickets of each port. Fails unless there is one argument per port; `side` is
+    /// the word for the ports, `input` or `output`.
     pub(crate) fn checked(&self, ports: usize, side: &str) -> Result<Vec<u32>, ArgError> {
         if self.tickets.len() != ports {
             let message = format!("need {ports} arguments, one per {side} port");
             return Err(ArgError::new(message));
         }
-        let number = |(n, words): (usize, &Words)| number(&words.text, n);
-        self.tickets.iter().enumerate().map(number).collect()
+        let parse_tickets = |(n, words): (usize, &Words)| parse_tickets(&words.text, n);
+        self.tickets.iter().enumerate().map(parse_tickets).collect()
     }
 }
 
-fn number(text: &str, n: usize) -> Result<u32, ArgError> {
+fn parse_tickets(text: &str, n: usize) -> Result<u32, ArgError> {
     let wrong = |what| ArgError::new(format!("argument {n} {what}"));
     let tickets = i64::from_arg(text, &Names::default())
         .map_err(|_| wrong("should be number of tickets (integer)"))?;
@@ -31,8 +32,13 @@ fn number(text: &str, n: usize) -> Result<u32, ArgError> {
     Ok(tickets.min(MAX_TICKETS.into()) as u32)
 }
 
-/// The tickets with those of one port changed: its number and theirs.
-pub(crate) fn changed(tickets: &[u32], text: &str, names: &Names) -> Result<Vec<u32>, ArgError> {
+/// A copy of `tickets` with those of one port changed. `text` is the number of the port and its new
+/// number of tickets.
+pub(crate) fn with_tickets(
+    tickets: &[u32],
+    text: &str,
+    names: &Names,
+) -> Result<Vec<u32>, ArgError> {
     let (port, value) = text.split_once(' ').unwrap_or((text, ""));
     let value = i64::from_arg(value.trim(), names)
         .map_err(|e| e.reworded("tickets value must be integer"))?;
@@ -46,9 +52,8 @@ pub(crate) fn changed(tickets: &[u32], text: &str, names: &Names) -> Result<Vec<
     Ok(tickets)
 }
 
-/// Lets the scheduler have the tickets of the configuration, which a handler
-/// may have changed.
-pub(crate) fn follow(stride: &mut Stride, tickets: &[u32]) {
+/// Sets the tickets of the scheduler to those of the element, which a handler may have changed.
+pub(crate) fn set_tickets(stride: &mut Stride, tickets: &[u32]) {
     if stride.is_empty() {
         *stride = Stride::new(tickets);
     } else {

@@ -1,11 +1,11 @@
-//! `TimeSortedSched`: several streams as one, by time.
+//! `TimeSortedSched`: merges its inputs in the order of timestamps.
 
 use castanet_engine::prelude::*;
 
-/// Pulls from all its inputs and hands packets on in the order of their time stamps.
+/// Merges packets of several inputs in the order of their timestamps.
 ///
-/// Each input must be in order by itself. A packet goes when every input has
-/// either one that is younger or nothing at all.
+/// The packets of each input must be in order. A packet is emitted when each input has either a
+/// younger packet or none at all.
 ///
 /// ```click
 /// a -> Queue -> [0] s :: TimeSortedSched -> u :: Unqueue(ACTIVE false) -> out
@@ -21,7 +21,7 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.4 > 2.0.0.2 udp ; time 1000000004.000000000
 /// ```
 ///
-/// With STOP it stops the router once all inputs have run dry.
+/// With STOP it stops the router when all inputs are empty.
 ///
 /// ```click
 /// in -> Queue -> s :: TimeSortedSched(STOP true) -> out
@@ -31,58 +31,64 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "schedule", ports = "-/1", processing = "l/l")]
 pub struct TimeSortedSched {
-    /// Whether to stop the router when there is nothing left to pull.
+    /// Whether to stop the router when all inputs are empty.
     #[arg(keyword, default = false)]
     stop: bool,
-    /// How many packets of an input FastClick keeps ready; here the puller's burst decides.
+    /// Number of packets per input that FastClick stores; ignored, as the burst of the pulling
+    /// element decides here.
     #[arg(keyword, default = 1)]
     #[allow(dead_code)]
     buffer: u32,
 }
 
-/// What was pulled ahead.
+/// The packets that were pulled and not yet emitted.
 #[derive(Default, Local)]
-pub struct Heads {
+pub struct TimeSortedSchedState {
     /// By input: its packets, the next one last.
-    heads: Vec<Vec<Packet>>,
-    /// How often in a row there was nothing.
-    quiet: u32,
+    packets: Vec<Vec<Packet>>,
+    /// Number of consecutive calls that found no packet.
+    empty_calls: u32,
 }
 
-impl Heads {
-    /// The input whose next packet is the oldest, once each has one or is dry.
-    fn oldest(&mut self, n: usize, cx: &mut Cx) -> Option<usize> {
-        self.heads.resize_with(cx.inputs(), Vec::new);
-        for (input, head) in self.heads.iter_mut().enumerate().filter(|(_, head)| head.is_empty()) {
-            head.extend(cx.pull(input, n).drain().rev());
+impl TimeSortedSchedState {
+    /// The input whose next packet is the oldest. Pulls up to `n` packets from each input of which
+    /// no packet is stored.
+    fn oldest_input(&mut self, n: usize, cx: &mut Cx) -> Option<usize> {
+        self.packets.resize_with(cx.inputs(), Vec::new);
+        for (input, queue) in
+            self.packets.iter_mut().enumerate().filter(|(_, queue)| queue.is_empty())
+        {
+            queue.extend(cx.pull(input, n).drain().rev());
         }
-        let next = |(input, head): (usize, &Vec<Packet>)| Some((head.last()?.timestamp(), input));
-        self.heads.iter().enumerate().filter_map(next).min().map(|(_, input)| input)
+        let next = |(input, queue): (usize, &Vec<Packet>)| Some((queue.last()?.timestamp(), input));
+        self.packets.iter().enumerate().filter_map(next).min().map(|(_, input)| input)
     }
 }
 
 impl Source for TimeSortedSched {
-    type Local = Heads;
+    type Local = TimeSortedSchedState;
     type Fate = ();
 
-    fn ask(&self, local: &mut Heads, n: usize, cx: &mut Cx) -> Asked {
-        /// Others had a turn in between, so that nothing is on its way.
-        const SURE: u32 = 2;
+    fn ask(&self, state: &mut TimeSortedSchedState, n: usize, cx: &mut Cx) -> Asked {
+        /// Number of consecutive calls without a packet after which all inputs count as empty.
+        /// Between two calls the other tasks of the worker have run, so that no packet is still on
+        /// its way.
+        const EMPTY_CALLS: u32 = 2;
         let mut sent = 0;
         while sent < n
-            && let Some(input) = local.oldest(n, cx)
+            && let Some(input) = state.oldest_input(n, cx)
         {
-            local.heads[input].pop().into_iter().for_each(|packet| cx.emit((), packet));
+            state.packets[input].pop().into_iter().for_each(|packet| cx.emit((), packet));
             sent += 1;
         }
-        local.quiet = if sent > 0 || cx.is_later() { 0 } else { local.quiet + 1 };
-        if self.stop && local.quiet == SURE {
+        state.empty_calls = if sent > 0 || cx.is_later() { 0 } else { state.empty_calls + 1 };
+        if self.stop && state.empty_calls == EMPTY_CALLS {
             cx.stop();
         }
         Asked::Empty
     }
 
-    fn held(&self, local: &Heads) -> usize {
-        local.heads.iter().map(Vec::len).sum()
+    fn held(&self, state: &TimeSortedSchedState) -> usize {
+        state.packets.iter().map(Vec::len).sum()
     }
 }

@@ -75,7 +75,7 @@ impl EXPUnqueueState {
 }
 
 impl EXPUnqueue {
-    /// Adds the packets whose time has come since the last call to `due`.
+    /// Adds to `due` the packets whose time has come since the last call.
     fn refill(&self, state: &mut EXPUnqueueState, cx: &mut Cx) {
         let now = cx.now();
         let new = || Rng::new(if self.seed == 0 { cx.random() } else { self.seed });

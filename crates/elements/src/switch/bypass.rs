@@ -1,13 +1,12 @@
-//! `Bypass`: another way round, when it is wanted.
+//! `Bypass`: sends packets through optional elements.
 
 use castanet_engine::prelude::*;
 
-/// Sends packets straight on or, while active, round by a second way.
+/// Sends packets straight on or, while active, through a branch.
 ///
-/// Where it pushes, an active one sends what comes in on its first input out of
-/// its second output; where it is pulled, it pulls its second input instead of
-/// the first. The way round may come back to its second input, and is then the
-/// same in both cases.
+/// On a push path an active Bypass sends packets from input 0 to output 1. On a pull path it pulls
+/// from input 1 instead of input 0. The branch may lead back to input 1; then it is the same in
+/// both cases.
 ///
 /// ```click
 /// in -> b :: Bypass -> out;  b[1] -> Paint(7) -> [1] b
@@ -28,9 +27,9 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.2 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "switch", args = Choice, ports = "1-2/1-2", processing = "a/a")]
+#[element(room = "switch", args = BypassArgs, ports = "1-2/1-2", processing = "a/a")]
 pub struct Bypass {
-    /// Whether packets go round.
+    /// Whether packets take the branch.
     #[arg(live)]
     active: bool,
     inputs: usize,
@@ -38,29 +37,30 @@ pub struct Bypass {
 }
 
 #[derive(Args)]
-pub struct Choice {
-    /// Whether packets go round.
+pub struct BypassArgs {
+    /// Whether packets take the branch.
     #[arg(default = false)]
     active: bool,
-    /// Whether Click leaves the element between its neighbours; here it always stays.
+    /// Whether Click removes the element when the router is initialized; ignored, it always stays
+    /// here.
     #[arg(keyword, default = false)]
     #[allow(dead_code)]
     inline: bool,
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets that go straight on, or come back from the way round.
+pub enum BypassExit {
+    /// Packets that go straight on, or come back from the branch.
     Straight,
-    /// Packets that go round.
+    /// Packets that take the branch.
     #[optional]
     Round,
 }
 
 impl Build for Bypass {
-    type Args = Choice;
+    type Args = BypassArgs;
 
-    fn build(args: Choice, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: BypassArgs, setup: &Setup) -> Result<Self, ArgError> {
         Ok(Bypass { active: args.active, inputs: setup.inputs, outputs: setup.outputs })
     }
 }
@@ -68,15 +68,15 @@ impl Build for Bypass {
 impl PerBatch for Bypass {
     type On = on::Any;
     type Local = ();
-    type Fate = Way;
+    type Fate = BypassExit;
 
     fn batch(&self, _: &mut (), port: usize, batch: Batch, cx: &mut Cx) {
-        // What was pulled leaves by the output that was pulled.
-        let round = match cx.pulled() {
+        // Pulled packets leave by the output that was pulled.
+        let is_bypassed = match cx.pulled() {
             Some(output) => output == 1,
             None => self.active && port == 0 && self.outputs > 1,
         };
-        cx.emit_batch(if round { Way::Round } else { Way::Straight }, batch);
+        cx.emit_batch(if is_bypassed { BypassExit::Round } else { BypassExit::Straight }, batch);
     }
 
     fn behind(&self, output: usize) -> Option<usize> {

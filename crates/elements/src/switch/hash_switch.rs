@@ -1,11 +1,11 @@
-//! `HashSwitch`: an output by the bytes of the packet.
+//! `HashSwitch`: chooses the output by a hash of bytes of the packet.
 
 use castanet_engine::prelude::*;
 
-/// Sends packets with the same bytes at a place out of the same output.
+/// Distributes packets over its outputs by a hash of some of their bytes.
 ///
-/// The hash is Click's: the sum of the bytes, folded for 2, 4 and 8 outputs.
-/// Packets that end before the place go to output 0.
+/// Packets with the same bytes at OFFSET go to the same output. The hash is Click's: the sum of the
+/// bytes, folded for 2, 4 and 8 outputs. Packets that end before OFFSET + LENGTH go to output 0.
 ///
 /// ```click
 /// in -> s :: HashSwitch(OFFSET 16, LENGTH 4) -> a;  s[1] -> b
@@ -20,7 +20,7 @@ use castanet_engine::prelude::*;
 /// = s.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(room = "switch", args = Place)]
+#[element(room = "switch", args = HashSwitchArgs)]
 pub struct HashSwitch {
     start: usize,
     end: usize,
@@ -28,39 +28,39 @@ pub struct HashSwitch {
 }
 
 #[derive(Args)]
-pub struct Place {
-    /// The first byte that counts.
+pub struct HashSwitchArgs {
+    /// Offset of the first byte to hash.
     #[arg]
     offset: u32,
-    /// How many bytes count.
+    /// Number of bytes to hash.
     #[arg]
     length: u32,
-    /// Uses the first that many outputs only.
+    /// Uses only the first MAX outputs; all outputs by default.
     #[arg(keyword)]
     max: Option<u32>,
 }
 
 impl Build for HashSwitch {
-    type Args = Place;
+    type Args = HashSwitchArgs;
 
-    fn build(args: Place, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: HashSwitchArgs, setup: &Setup) -> Result<Self, ArgError> {
         if args.length == 0 {
             return Err(ArgError::new("LENGTH: no bytes to choose by")
                 .click("length must be > 0")
                 .help("LENGTH is at least 1"));
         }
         let (start, length) = (args.offset as usize, args.length as usize);
-        Ok(HashSwitch { start, end: start + length, outputs: width(args.max, setup)? })
+        Ok(HashSwitch { start, end: start + length, outputs: output_count(args.max, setup)? })
     }
 }
 
-/// How many outputs to use, at most `max` if that is given.
-pub(super) fn width(max: Option<u32>, setup: &Setup) -> Result<u8, ArgError> {
+/// The number of outputs to use: `max`, or all if it is `None`. Fails if there are fewer.
+pub(super) fn output_count(max: Option<u32>, setup: &Setup) -> Result<u8, ArgError> {
     let outputs = setup.outputs;
-    let wanted = max.map_or(outputs, |max| max as usize);
-    match u8::try_from(wanted) {
-        Ok(width) if width > 0 && wanted <= outputs => Ok(width),
-        _ => Err(ArgError::new(format!("MAX: {wanted} of {outputs} outputs"))
+    let count = max.map_or(outputs, |max| max as usize);
+    match u8::try_from(count) {
+        Ok(output_count) if output_count > 0 && count <= outputs => Ok(output_count),
+        _ => Err(ArgError::new(format!("MAX: {count} of {outputs} outputs"))
             .help(format!("MAX is from 1 to {outputs}"))),
     }
 }

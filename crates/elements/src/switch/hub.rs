@@ -1,8 +1,8 @@
-//! `Hub`: to all but where it came from.
+//! `Hub`: copies packets to all ports but the one where they come in.
 
 use castanet_engine::prelude::*;
 
-/// Sends a copy of each packet out of every output but that of its input's number.
+/// Copies each packet to every output but the one with its input's number.
 ///
 /// ```click
 /// a -> h :: Hub -> x;  b -> [1] h; h[1] -> y;  c -> [2] h; h[2] -> z
@@ -17,7 +17,7 @@ use castanet_engine::prelude::*;
 /// < y 1.0.0.3 > 2.0.0.2 udp
 /// ```
 ///
-/// A packet for which there is no other output ends as unmatched:
+/// A packet for which there is no other output is dropped as unmatched:
 ///
 /// ```click
 /// a -> h :: Hub -> x

@@ -1,8 +1,8 @@
-//! `InputSwitch`: packets of one input, which can be chosen.
+//! `InputSwitch`: passes on the packets of one input.
 
 use castanet_engine::prelude::*;
 
-/// Passes packets of one of its inputs on, which a handler can change.
+/// Passes on the packets of one input, which a handler can change; drops others.
 ///
 /// ```click
 /// a -> s :: InputSwitch -> out;  b -> [1] s
@@ -19,22 +19,22 @@ use castanet_engine::prelude::*;
 /// = s.drops.other 2
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "switch", args = First, methods, ports = "1-/1", processing = "h/h")]
+#[element(room = "switch", args = InputSwitchArgs, methods, ports = "1-/1", processing = "h/h")]
 pub struct InputSwitch {
     input: i64,
     inputs: usize,
 }
 
 #[derive(Args)]
-pub struct First {
-    /// The input whose packets pass; none if negative.
+pub struct InputSwitchArgs {
+    /// Number of the input whose packets pass; negative for none.
     #[arg(default = 0)]
     input: i64,
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets of the chosen input.
+pub enum InputSwitchExit {
+    /// Packets of the selected input.
     Chosen,
     /// Packets of other inputs.
     #[drop]
@@ -52,12 +52,12 @@ impl InputSwitch {
 
 #[handlers]
 impl InputSwitch {
-    /// The input whose packets pass.
+    /// Number of the input whose packets pass; negative for none.
     #[read]
     fn switch(&self) -> i64 {
         self.input
     }
-    /// Chooses the input whose packets pass; none if negative.
+    /// Sets the input whose packets pass; negative for none.
     #[write(switch)]
     fn set_switch(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         InputSwitch { input: i64::from_arg(text, names)?, inputs: self.inputs }.checked()
@@ -65,9 +65,9 @@ impl InputSwitch {
 }
 
 impl Build for InputSwitch {
-    type Args = First;
+    type Args = InputSwitchArgs;
 
-    fn build(args: First, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: InputSwitchArgs, setup: &Setup) -> Result<Self, ArgError> {
         InputSwitch { input: args.input, inputs: setup.inputs }.checked()
     }
 }
@@ -75,10 +75,10 @@ impl Build for InputSwitch {
 impl PerBatch for InputSwitch {
     type On = on::Any;
     type Local = ();
-    type Fate = Way;
+    type Fate = InputSwitchExit;
 
     fn batch(&self, _: &mut (), port: usize, batch: Batch, cx: &mut Cx) {
         let chosen = usize::try_from(self.input).is_ok_and(|input| input == port);
-        cx.emit_batch(if chosen { Way::Chosen } else { Way::Other }, batch);
+        cx.emit_batch(if chosen { InputSwitchExit::Chosen } else { InputSwitchExit::Other }, batch);
     }
 }

@@ -1,10 +1,11 @@
-//! Elements that choose an output by hand, hash, chance or turn, or copy packets to several.
+//! Elements that choose an output, by handler, hash, random number or rotation, or that copy
+//! packets to several outputs.
 
-mod arms;
 pub mod bypass;
 pub mod hash_switch;
 pub mod hub;
 pub mod input_switch;
+mod output_args;
 pub mod pull_tee;
 pub mod random_sample;
 pub mod random_switch;

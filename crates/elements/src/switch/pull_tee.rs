@@ -1,11 +1,11 @@
-//! `PullTee`: a look at what is pulled.
+//! `PullTee`: copies pulled packets to further outputs.
 
-use super::arms::Arms;
+use super::output_args::TeeArgs;
 use castanet_engine::prelude::*;
 
-/// Sends a copy of every packet that is pulled out of every other output.
+/// Copies every pulled packet to all other outputs.
 ///
-/// The first output is pulled; the others push.
+/// Output 0 is pulled; the others push.
 ///
 /// ```click
 /// in -> Queue -> t :: PullTee(2) -> Unqueue -> out; t[1] -> seen
@@ -15,15 +15,15 @@ use castanet_engine::prelude::*;
 /// = t.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(room = "switch", args = Arms, processing = "l/lh")]
+#[element(room = "switch", args = TeeArgs, processing = "l/lh")]
 pub struct PullTee {
     outputs: u8,
 }
 
 impl Build for PullTee {
-    type Args = Arms;
+    type Args = TeeArgs;
 
-    fn build(args: Arms, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: TeeArgs, setup: &Setup) -> Result<Self, ArgError> {
         Ok(PullTee { outputs: args.check(setup)? })
     }
 }

@@ -1,9 +1,9 @@
-//! `RandomSample`: some of many.
+//! `RandomSample`: samples packets at random.
 
 use castanet_engine::args::Names;
 use castanet_engine::prelude::*;
 
-/// Passes each packet on with some probability.
+/// Samples packets at random, each with the same probability.
 ///
 /// ```click
 /// in -> all :: RandomSample(1) -> none :: RandomSample(DROP 1) -> out;  none[1] -> rest
@@ -21,40 +21,40 @@ use castanet_engine::prelude::*;
 /// = none.drops 1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "switch", args = Chances, methods)]
+#[element(room = "switch", args = RandomSampleArgs, methods)]
 pub struct RandomSample {
     sample: f64,
-    /// Whether to sample at all; all pass otherwise.
+    /// Whether to sample; all packets pass otherwise.
     #[arg(live)]
     active: bool,
 }
 
 #[derive(Args)]
-pub struct Chances {
-    /// The probability that a packet passes.
+pub struct RandomSampleArgs {
+    /// Probability that a packet passes, from 0 to 1.
     #[arg]
     sample: Option<f64>,
-    /// The probability that a packet does not pass.
+    /// Probability that a packet does not pass, from 0 to 1.
     #[arg(keyword)]
     drop: Option<f64>,
-    /// Whether to sample at all; all pass otherwise.
+    /// Whether to sample; all packets pass otherwise.
     #[arg(keyword, default = true)]
     active: bool,
 }
 
-/// A probability, or what is wrong with it.
-fn probability(p: f64) -> Result<f64, ArgError> {
+/// Returns `p`. Fails unless it is a probability.
+fn check_probability(p: f64) -> Result<f64, ArgError> {
     let valid = (0.0..=1.0).contains(&p).then_some(p);
     valid.ok_or_else(|| ArgError::new(format!("{p} is no probability: it wants 0 to 1")))
 }
 
 impl Build for RandomSample {
-    type Args = Chances;
+    type Args = RandomSampleArgs;
 
-    fn build(args: Chances, _: &Setup) -> Result<Self, ArgError> {
+    fn build(args: RandomSampleArgs, _: &Setup) -> Result<Self, ArgError> {
         let sample = match (args.sample, args.drop) {
-            (Some(p), None) => probability(p)?,
-            (None, Some(q)) => 1.0 - probability(q)?,
+            (Some(p), None) => check_probability(p)?,
+            (None, Some(q)) => 1.0 - check_probability(q)?,
             _ => return Err(ArgError::new("it wants one of SAMPLE and DROP")),
         };
         Ok(RandomSample { sample, active: args.active })
@@ -63,39 +63,42 @@ impl Build for RandomSample {
 
 #[handlers]
 impl RandomSample {
-    /// The probability that a packet passes.
+    /// Probability that a packet passes, from 0 to 1.
     #[read]
     fn sampling_prob(&self) -> f64 {
         self.sample
     }
-    /// The probability that a packet does not pass.
+    /// Probability that a packet does not pass, from 0 to 1.
     #[read]
     fn drop_prob(&self) -> f64 {
         1.0 - self.sample
     }
-    /// Changes the probability that a packet passes.
+    /// Sets the probability that a packet passes.
     #[write(sampling_prob)]
     fn set_sampling_prob(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(RandomSample { sample: probability(f64::from_arg(text, names)?)?, ..self.clone() })
+        Ok(RandomSample { sample: check_probability(f64::from_arg(text, names)?)?, ..self.clone() })
     }
-    /// Changes the probability that a packet does not pass.
+    /// Sets the probability that a packet does not pass.
     #[write(drop_prob)]
     fn set_drop_prob(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(RandomSample { sample: 1.0 - probability(f64::from_arg(text, names)?)?, ..self.clone() })
+        Ok(RandomSample {
+            sample: 1.0 - check_probability(f64::from_arg(text, names)?)?,
+            ..self.clone()
+        })
     }
 }
 
-/// What did not pass.
+/// Counter of the packets that did not pass.
 #[derive(Default, Local)]
-pub struct Dropped {
-    /// Packets that did not pass.
+pub struct RandomSampleState {
+    /// Number of packets that did not pass.
     #[read]
     drops: u64,
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets of the sample.
+pub enum RandomSampleExit {
+    /// Packets that are in the sample.
     Sampled,
     /// The other packets.
     #[optional]
@@ -104,18 +107,21 @@ pub enum Way {
 
 impl PerBatch for RandomSample {
     type On = on::Any;
-    type Local = Dropped;
-    type Fate = Way;
+    type Local = RandomSampleState;
+    type Fate = RandomSampleExit;
 
-    fn batch(&self, dropped: &mut Dropped, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut RandomSampleState, _: usize, batch: Batch, cx: &mut Cx) {
         if !self.active || self.sample >= 1.0 {
-            return cx.emit_batch(Way::Sampled, batch);
+            return cx.emit_batch(RandomSampleExit::Sampled, batch);
         }
-        let below = self.sample * u64::MAX as f64;
+        let limit = self.sample * u64::MAX as f64;
         for packet in batch {
-            let passes = (cx.random() as f64) < below;
-            dropped.drops += u64::from(!passes);
-            cx.emit(if passes { Way::Sampled } else { Way::Other }, packet);
+            let passes = (cx.random() as f64) < limit;
+            state.drops += u64::from(!passes);
+            cx.emit(
+                if passes { RandomSampleExit::Sampled } else { RandomSampleExit::Other },
+                packet,
+            );
         }
     }
 }

@@ -1,8 +1,8 @@
-//! `RandomSwitch`: to any output, by chance.
+//! `RandomSwitch`: sends each packet to a random output.
 
 use castanet_engine::prelude::*;
 
-/// Sends each packet to one of its outputs, chosen at random.
+/// Sends each packet to a random output.
 ///
 /// ```click
 /// in -> s :: RandomSwitch -> a :: Counter -> Discard;  s[1] -> b :: Counter -> Discard
@@ -33,7 +33,7 @@ impl PerBatch for RandomSwitch {
 
     fn batch(&self, _: &mut (), _: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch {
-            // The upper bits, as those of a product: every output as likely.
+            // The upper half of the product: all outputs are equally probable.
             let chosen = (u128::from(cx.random()) * u128::from(self.outputs)) >> u64::BITS;
             cx.emit(Port::nth(chosen as u8), packet);
         }

@@ -1,12 +1,11 @@
-//! `RoundRobinSwitch`: one output after the other.
+//! `RoundRobinSwitch`: sends packets to its outputs in rotation.
 
-use super::hash_switch::width;
+use super::hash_switch::output_count;
 use castanet_engine::prelude::*;
 
-/// Sends each packet out of the next output in turn.
+/// Sends packets to its outputs round robin.
 ///
-/// All workers take turns together, so that no output gets more than its
-/// share.
+/// All workers share the rotation, so that all outputs get the same number of packets.
 ///
 /// ```click
 /// in -> s :: RoundRobinSwitch -> a;  s[1] -> b
@@ -19,44 +18,44 @@ use castanet_engine::prelude::*;
 /// = s.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(room = "switch", args = Most, alias = "RoundRobinSwitchMP")]
+#[element(room = "switch", args = RoundRobinSwitchArgs, alias = "RoundRobinSwitchMP")]
 pub struct RoundRobinSwitch {
     outputs: u8,
 }
 
 #[derive(Args)]
-pub struct Most {
-    /// Uses the first that many outputs only.
+pub struct RoundRobinSwitchArgs {
+    /// Uses only the first MAX outputs; all outputs by default.
     #[arg(keyword)]
     max: Option<u32>,
 }
 
 impl Build for RoundRobinSwitch {
-    type Args = Most;
+    type Args = RoundRobinSwitchArgs;
 
-    fn build(args: Most, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(RoundRobinSwitch { outputs: width(args.max, setup)? })
+    fn build(args: RoundRobinSwitchArgs, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(RoundRobinSwitch { outputs: output_count(args.max, setup)? })
     }
 }
 
-/// Whose turn it is.
+/// Number of the next output. All workers share it.
 #[derive(Default, Local)]
-pub struct Turn {
+pub struct RoundRobinSwitchState {
     next: u8,
 }
 
 impl PerPacket for RoundRobinSwitch {
     type On = on::Any;
-    type Local = Turn;
+    type Local = RoundRobinSwitchState;
     type Fate = Port;
     const SHARED: bool = true;
 
     #[inline]
-    fn packet(&self, turn: &mut Turn, _: &mut Packet) -> Port {
-        // The state may be that of a switch with more outputs (hot swap).
-        let now = if turn.next < self.outputs { turn.next } else { 0 };
-        let port = Port::nth(now);
-        turn.next = now + 1;
+    fn packet(&self, state: &mut RoundRobinSwitchState, _: &mut Packet) -> Port {
+        // After a hot swap the state may come from a switch with more outputs.
+        let current = if state.next < self.outputs { state.next } else { 0 };
+        let port = Port::nth(current);
+        state.next = current + 1;
         port
     }
 }

@@ -1,11 +1,11 @@
-//! `StaticSwitch`: one output of several, for good.
+//! `StaticSwitch`: sends all packets to one fixed output.
 
-use super::arms::output;
+use super::output_args::output;
 use castanet_engine::prelude::*;
 
-/// Sends all packets out of one output, or drops them.
+/// Sends all packets to one fixed output, or drops them.
 ///
-/// A `Switch` that cannot be changed while the router runs.
+/// It is a `Switch` that has no write handler.
 ///
 /// ```click
 /// in -> s :: StaticSwitch(1) -> a;  s[1] -> b
@@ -19,22 +19,22 @@ use castanet_engine::prelude::*;
 /// = none.drops.unmatched 1
 /// ```
 #[derive(Element)]
-#[element(room = "switch", args = Fixed, ports = "1/-")]
+#[element(room = "switch", args = StaticSwitchArgs, ports = "1/-")]
 pub struct StaticSwitch {
     port: Port,
 }
 
 #[derive(Args)]
-pub struct Fixed {
-    /// The output to use; -1 drops all packets.
+pub struct StaticSwitchArgs {
+    /// Number of the output; negative to drop all packets.
     #[arg]
     output: i32,
 }
 
 impl Build for StaticSwitch {
-    type Args = Fixed;
+    type Args = StaticSwitchArgs;
 
-    fn build(args: Fixed, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: StaticSwitchArgs, setup: &Setup) -> Result<Self, ArgError> {
         let port = output(args.output, setup.outputs).map_err(|e| e.at("OUTPUT"))?;
         Ok(StaticSwitch { port })
     }

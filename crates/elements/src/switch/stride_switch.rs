@@ -1,12 +1,12 @@
-//! `StrideSwitch`: to each output as often as its tickets say.
+//! `StrideSwitch`: distributes packets to its outputs in proportion to their tickets.
 
-use crate::schedule::tickets::{self, Tickets};
+use crate::schedule::tickets::{self, TicketArgs};
 use castanet_engine::prelude::*;
 use castanet_kit::stride::Stride;
 
-/// Sends packets to its outputs in proportion to their tickets.
+/// Distributes packets to its outputs in proportion to their tickets (stride scheduling).
 ///
-/// All workers take turns together. More than 32768 tickets count as so many.
+/// All workers share the schedule. More than 32768 tickets count as 32768.
 ///
 /// ```click
 /// in -> s :: StrideSwitch(2, 1) -> a;  s[1] -> b
@@ -26,51 +26,51 @@ use castanet_kit::stride::Stride;
 /// = s.drops.unmatched 1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "switch", args = Tickets, methods)]
+#[element(room = "switch", args = TicketArgs, methods)]
 pub struct StrideSwitch {
     tickets: Vec<u32>,
 }
 
 #[handlers]
 impl StrideSwitch {
-    /// How many tickets an output has: `tickets0` and so on.
+    /// Number of tickets of an output: `tickets0` and so on.
     #[read(tickets_)]
     fn tickets(&self, ask: &Ask) -> Option<u32> {
         self.tickets.get(ask.param.parse::<usize>().ok()?).copied()
     }
-    /// Gives an output another number of tickets.
+    /// Sets the number of tickets of an output: `tickets0` and so on.
     #[write(tickets_)]
     fn set_tickets(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(StrideSwitch { tickets: tickets::changed(&self.tickets, text, names)? })
+        Ok(StrideSwitch { tickets: tickets::with_tickets(&self.tickets, text, names)? })
     }
 }
 
 impl Build for StrideSwitch {
-    type Args = Tickets;
+    type Args = TicketArgs;
 
-    fn build(args: Tickets, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: TicketArgs, setup: &Setup) -> Result<Self, ArgError> {
         Ok(StrideSwitch { tickets: args.checked(setup.outputs, "output")? })
     }
 }
 
-/// Whose turn it is.
+/// The stride scheduler.
 #[derive(Default, Local)]
-pub struct Turns {
+pub struct StrideSwitchState {
     stride: Stride,
 }
 
 impl PerPacket for StrideSwitch {
     type On = on::Any;
-    type Local = Turns;
+    type Local = StrideSwitchState;
     type Fate = Port;
     const SHARED: bool = true;
 
-    fn burst(&self, turns: &mut Turns, _: Time) {
-        tickets::follow(&mut turns.stride, &self.tickets);
+    fn burst(&self, state: &mut StrideSwitchState, _: Time) {
+        tickets::set_tickets(&mut state.stride, &self.tickets);
     }
 
     #[inline]
-    fn packet(&self, turns: &mut Turns, _: &mut Packet) -> Port {
-        turns.stride.schedule(|_| true).and_then(Port::new).unwrap_or(Port::DROP)
+    fn packet(&self, state: &mut StrideSwitchState, _: &mut Packet) -> Port {
+        state.stride.schedule(|_| true).and_then(Port::new).unwrap_or(Port::DROP)
     }
 }

@@ -1,11 +1,11 @@
-//! `Suppressor`: ports that can be shut.
+//! `Suppressor`: opens and closes paths between inputs and outputs.
 
 use castanet_engine::prelude::*;
 
-/// Passes packets from each input to the output of the same number, unless it is shut.
+/// Passes packets from each input to the output of the same number while that port is open.
 ///
-/// Every port is open at first. Packets that are pushed at a shut one are
-/// dropped; nothing is pulled through a shut one.
+/// All ports are open at the start. Packets that are pushed to a closed port are dropped; no packet
+/// is pulled through a closed port.
 ///
 /// ```click
 /// a -> s :: Suppressor -> x;  b -> [1] s; s[1] -> y
@@ -21,7 +21,7 @@ use castanet_engine::prelude::*;
 /// < y 1.0.1.2 > 2.0.0.2 udp
 /// ```
 ///
-/// Ports that push and ports that are pulled may stand side by side:
+/// A Suppressor may have ports that push and ports that are pulled:
 ///
 /// ```click
 /// a -> s :: Suppressor -> x;  b -> q :: Queue -> [1] s; s[1] -> Unqueue -> y
@@ -37,7 +37,7 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "switch", args = (), methods, ports = "-/=", processing = "a/a", flow = "#/#")]
 pub struct Suppressor {
-    /// By port: whether it is open.
+    /// By port number: whether the port is open.
     open: Vec<bool>,
 }
 
@@ -56,7 +56,7 @@ impl Suppressor {
     fn active(&self, ask: &Ask) -> Option<bool> {
         self.open.get(ask.param.parse::<usize>().ok()?).copied()
     }
-    /// Opens or shuts a port: `active0` and so on.
+    /// Opens or closes a port: `active0` and so on.
     #[write(active_)]
     fn set_active(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let (port, active) = text.split_once(' ').unwrap_or((text, ""));
@@ -69,7 +69,7 @@ impl Suppressor {
         }
         Ok(Suppressor { open })
     }
-    /// Opens every port.
+    /// Opens all ports.
     #[write]
     fn reset(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
         Ok(Suppressor { open: vec![true; self.open.len()] })

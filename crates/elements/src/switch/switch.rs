@@ -1,9 +1,9 @@
-//! `Switch`: one output of several, for all packets.
+//! `Switch`: sends all packets to one output.
 
-use super::arms::output;
+use super::output_args::output;
 use castanet_engine::prelude::*;
 
-/// Sends all packets out of one output, until told to use another.
+/// Sends all packets to one output, which a handler can change.
 ///
 /// ```click
 /// in -> s :: Switch(1) -> a;  s[1] -> b
@@ -19,23 +19,23 @@ use castanet_engine::prelude::*;
 /// = s.drops.unmatched 1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "switch", args = Choice, methods, ports = "1/-")]
+#[element(room = "switch", args = SwitchArgs, methods, ports = "1/-")]
 pub struct Switch {
     port: Port,
     outputs: usize,
 }
 
 #[derive(Args)]
-pub struct Choice {
-    /// The output to use; -1 drops all packets.
+pub struct SwitchArgs {
+    /// Number of the output; negative to drop all packets.
     #[arg(default = 0)]
     output: i32,
 }
 
 impl Build for Switch {
-    type Args = Choice;
+    type Args = SwitchArgs;
 
-    fn build(args: Choice, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: SwitchArgs, setup: &Setup) -> Result<Self, ArgError> {
         let port = output(args.output, setup.outputs).map_err(|e| e.at("OUTPUT"))?;
         Ok(Switch { port, outputs: setup.outputs })
     }
@@ -43,15 +43,15 @@ impl Build for Switch {
 
 #[handlers]
 impl Switch {
-    /// The output in use; -1 if packets are dropped.
+    /// Number of the output; -1 if packets are dropped.
     #[read(switch)]
-    fn chosen(&self) -> String {
+    fn output_number(&self) -> String {
         self.port.number().map_or("-1".into(), |n| n.to_string())
     }
 
-    /// Uses another output; one that is not connected means -1, as in Click.
+    /// Sets the output; the number of an output that is not connected means -1, as in Click.
     #[write(switch)]
-    fn choose(&self, text: &str, names: &Names) -> Result<Switch, ArgError> {
+    fn set_output(&self, text: &str, names: &Names) -> Result<Switch, ArgError> {
         let number = i32::from_arg(text.trim(), names);
         let number = number.map_err(|e| e.reworded("Switch output must be integer"))?;
         let port = output(number, self.outputs).unwrap_or(Port::DROP);

@@ -1,11 +1,11 @@
-//! `Tee`: the same packet in several places.
+//! `Tee`: copies packets to all outputs.
 
-use super::arms::Arms;
+use super::output_args::TeeArgs;
 use castanet_engine::prelude::*;
 
-/// Sends a copy of every packet out of every output.
+/// Copies every packet to all outputs.
 ///
-/// Copies share the packet's bytes until somebody writes to one of them.
+/// Copies share the bytes of the packet until an element writes to one of them.
 ///
 /// ```click
 /// in -> t :: Tee(2) -> a;  t[1] -> b
@@ -15,15 +15,15 @@ use castanet_engine::prelude::*;
 /// = t.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(room = "switch", args = Arms, processing = "h/h", alias = "Duplicate")]
+#[element(room = "switch", args = TeeArgs, processing = "h/h", alias = "Duplicate")]
 pub struct Tee {
     outputs: u8,
 }
 
 impl Build for Tee {
-    type Args = Arms;
+    type Args = TeeArgs;
 
-    fn build(args: Arms, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: TeeArgs, setup: &Setup) -> Result<Self, ArgError> {
         Ok(Tee { outputs: args.check(setup)? })
     }
 }

@@ -1,20 +1,20 @@
-//! `BalancedThreadSched`: tasks move to workers that have less to do.
+//! `BalancedThreadSched`: moves tasks to workers with less load.
 
 use castanet_engine::prelude::*;
 use castanet_engine::router::Loads;
 use castanet_kit::balance::{Move, Order, Task, plan_moves};
 
-/// Moves tasks between workers, so that all of them have as much to do.
+/// Balances load: moves tasks from busy workers to idle ones.
 ///
-/// Every INTERVAL it looks how much processor time each task has taken since
-/// the last look. While workers differ by more than an eighth, tasks of the one
-/// that had most to do go to the one that had least, as far as that makes the
-/// two more alike. Nobody loses a packet: a task moves between two bursts, and
-/// elements to which only its packets come move with it.
+/// Every INTERVAL it measures the processor time that each task has used since the last
+/// measurement. While the loads of workers differ by more than an eighth, it moves tasks from the
+/// worker with the highest load to the one with the lowest, as far as that makes the two more
+/// equal. No packet is lost: a task moves between two bursts, together with the elements that only
+/// its packets reach.
 ///
-/// Tasks that `StaticThreadSched` gives to a worker stay there, and so do those
-/// of devices, which have queues for each worker. `castanet explain` says which
-/// may move; each task's handler `home_thread` says where it is.
+/// Tasks that `StaticThreadSched` assigns to a worker do not move, and neither do tasks of devices,
+/// which have queues for each worker. `castanet explain` lists the tasks that may move; the handler
+/// `home_thread` of a task is the number of its worker.
 ///
 /// ```click
 /// sched :: BalancedThreadSched(500)
@@ -31,36 +31,36 @@ use castanet_kit::balance::{Move, Order, Task, plan_moves};
 #[derive(Element)]
 #[element(room = "threads")]
 pub struct BalancedThreadSched {
-    /// Milliseconds from one look to the next.
+    /// Time between two measurements in milliseconds.
     #[arg(default = 1000, range = 1..)]
     #[read]
     interval: u32,
-    /// Whether the tasks that cost least move first, rather than those that cost most.
+    /// Whether the tasks with the lowest cost move first, rather than those with the highest.
     #[arg(default = true)]
     #[read]
     increasing: bool,
 }
 
-/// What has been seen and done.
+/// The last measurement, and the number of moves.
 #[derive(Default, Local)]
-pub struct Seen {
+pub struct BalancedThreadSchedState {
     last: Option<Loads>,
-    /// Tasks moved so far.
+    /// Number of tasks moved.
     #[read]
     moves: u64,
 }
 
 impl Control for BalancedThreadSched {
-    type Local = Seen;
+    type Local = BalancedThreadSchedState;
 
-    fn step(&self, seen: &mut Seen, desk: &mut dyn Desk) -> Step {
+    fn step(&self, state: &mut BalancedThreadSchedState, desk: &mut dyn Desk) -> Step {
         let interval = Duration::from_millis(self.interval.into());
         let now = desk.loads();
-        let last = seen.last.replace(now.clone()).filter(|last| goes_on(last, &now));
+        let last = state.last.replace(now.clone()).filter(|last| have_same_tasks(last, &now));
         if let Some(last) = last {
             for Move { task, to } in self.moves(&last, &now, interval) {
                 match desk.move_tasks(now.tasks[task].element, to) {
-                    Ok(()) => seen.moves += 1,
+                    Ok(()) => state.moves += 1,
                     Err(e) => desk.chatter(&format!("{}: {e}\n", desk.name())),
                 }
             }
@@ -69,19 +69,19 @@ impl Control for BalancedThreadSched {
     }
 }
 
-/// Whether both looks saw the same tasks: another configuration has others, and
-/// counts from the start.
-fn goes_on(last: &Loads, now: &Loads) -> bool {
+/// Whether both measurements are of the same tasks. After a change of the configuration they are
+/// not, and the measurement begins anew.
+fn have_same_tasks(last: &Loads, now: &Loads) -> bool {
     let mut tasks = last.tasks.iter().zip(&now.tasks);
     last.tasks.len() == now.tasks.len()
         && tasks.all(|(last, now)| last.element == now.element && last.cost <= now.cost)
 }
 
 impl BalancedThreadSched {
-    /// What to move after what was done between two looks; differences of less
-    /// than a hundredth of the time between them are left alone.
+    /// The moves that the loads between two measurements call for. Differences of less than a
+    /// hundredth of the interval are ignored.
     fn moves(&self, last: &Loads, now: &Loads, interval: Duration) -> Vec<Move> {
-        const LEAST: u32 = 100;
+        const THRESHOLD_DIVISOR: u32 = 100;
         let between = |last: Duration, now: Duration| now.saturating_sub(last).as_nanos() as u64;
         let tasks = last.tasks.iter().zip(&now.tasks);
         let tasks: Vec<Task> = tasks
@@ -89,6 +89,11 @@ impl BalancedThreadSched {
             .collect();
         let stays = last.stays.iter().zip(&now.stays).map(|(last, now)| between(*last, *now));
         let order = if self.increasing { Order::Increasing } else { Order::Decreasing };
-        plan_moves(&tasks, &stays.collect::<Vec<_>>(), order, (interval / LEAST).as_nanos() as u64)
+        plan_moves(
+            &tasks,
+            &stays.collect::<Vec<_>>(),
+            order,
+            (interval / THRESHOLD_DIVISOR).as_nanos() as u64,
+        )
     }
 }

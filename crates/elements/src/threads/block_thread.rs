@@ -1,11 +1,11 @@
-//! `BlockThread`: a worker that does nothing for a while.
+//! `BlockThread`: blocks a worker for some time.
 
 use castanet_engine::prelude::*;
 
-/// Keeps its worker from everything else for a while, to see what that does.
+/// Blocks its worker for some time, for tests of the others.
 ///
-/// The worker is its own, which `StaticThreadSched` can choose; the others go
-/// on. Whoever writes the handler waits as long.
+/// `StaticThreadSched` can assign it to a worker; the other workers go on. A write to the handler
+/// `block` returns when the time is over.
 ///
 /// ```click
 /// in -> c :: Counter -> out;  b :: BlockThread
@@ -22,10 +22,10 @@ pub struct BlockThread;
 
 #[handlers]
 impl BlockThread {
-    /// Does nothing for so many seconds.
+    /// Blocks the worker for this time, in seconds.
     #[write(block)]
     fn block(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        // Of the real time, for a thread knows no other.
+        // In real time: simulated time does not apply to a thread that sleeps.
         std::thread::sleep(Duration::from_arg(text, names)?);
         Ok(self.clone())
     }

@@ -1,13 +1,13 @@
-//! `CPUQueue`: a queue for each worker.
+//! `CPUQueue`: stores the packets of each worker in its own queue.
 
 use castanet_engine::prelude::*;
 use std::collections::VecDeque;
 
-/// Keeps the packets of each worker in a queue of their own, first in, first out.
+/// Stores packets in one FIFO queue per worker that pushes them.
 ///
-/// Whoever pulls is served from the workers' queues in turn, whichever output it
-/// pulls from. A packet that finds its worker's queue full is dropped. A smaller capacity
-/// drops the youngest packets of each worker beyond it at once (`drops.reset`).
+/// A pull takes packets from the queues of the workers in turn, whichever output is pulled. A
+/// packet that finds the queue of its worker full is dropped. When a handler lowers the capacity,
+/// the youngest packets of each worker beyond it are dropped at once (`drops.reset`).
 ///
 /// ```click
 /// in -> Pipeliner -> q :: CPUQueue(2) -> u :: Unqueue(ACTIVE false) -> out
@@ -26,76 +26,76 @@ use std::collections::VecDeque;
 #[derive(Clone, Element)]
 #[element(room = "threads", ports = "1/1-", processing = "h/l")]
 pub struct CPUQueue {
-    /// How many packets of one worker find room.
+    /// Maximum number of packets per worker.
     #[arg(live, default = 128, range = 1..)]
     capacity: usize,
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets, when they are pulled.
+pub enum CPUQueueExit {
+    /// Packets that are pulled.
     Next,
-    /// Packets that found their worker's queue full.
+    /// Packets that find the queue of their worker full.
     #[drop]
     Full,
 }
 
-/// The queues, by worker.
+/// The queues of the workers, and the counter of drops.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Lines {
-    lines: Vec<VecDeque<Packet>>,
-    /// Whose turn it is.
+pub struct CPUQueueState {
+    queues: Vec<VecDeque<Packet>>,
+    /// Number of the worker from whose queue packets were pulled last.
     next: usize,
-    /// Packets that found no room.
+    /// Number of packets that were dropped because the queue of their worker was full.
     #[read]
     drops: u64,
 }
 
 #[handlers]
-impl Lines {
-    /// How many packets are kept.
+impl CPUQueueState {
+    /// Number of packets in all queues.
     #[read]
     fn length(&self) -> usize {
-        self.lines.iter().map(VecDeque::len).sum()
+        self.queues.iter().map(VecDeque::len).sum()
     }
 }
 
 impl Store for CPUQueue {
-    type Local = Lines;
-    type Fate = Way;
+    type Local = CPUQueueState;
+    type Fate = CPUQueueExit;
 
-    fn put(&self, lines: &mut Lines, mut batch: Batch, cx: &mut Cx) {
+    fn put(&self, state: &mut CPUQueueState, mut batch: Batch, cx: &mut Cx) {
         let worker = cx.worker();
-        if lines.lines.len() <= worker {
-            lines.lines.resize_with(worker + 1, VecDeque::new);
+        if state.queues.len() <= worker {
+            state.queues.resize_with(worker + 1, VecDeque::new);
         }
-        let line = &mut lines.lines[worker];
-        let excess = batch.split_off(self.capacity.saturating_sub(line.len()));
-        line.extend(batch.drain());
+        let queue = &mut state.queues[worker];
+        let excess = batch.split_off(self.capacity.saturating_sub(queue.len()));
+        queue.extend(batch.drain());
         if !excess.is_empty() {
-            lines.drops += excess.len() as u64;
-            cx.emit_batch(Way::Full, excess);
+            state.drops += excess.len() as u64;
+            cx.emit_batch(CPUQueueExit::Full, excess);
         }
     }
 
-    fn take(&self, lines: &mut Lines, n: usize, into: &mut Batch, _: &mut Cx) {
-        for _ in 0..lines.lines.len() {
-            lines.next = (lines.next + 1) % lines.lines.len();
-            let line = &mut lines.lines[lines.next];
-            let count = line.len().min(n - into.len());
-            into.extend(line.drain(..count));
+    fn take(&self, state: &mut CPUQueueState, n: usize, into: &mut Batch, _: &mut Cx) {
+        for _ in 0..state.queues.len() {
+            state.next = (state.next + 1) % state.queues.len();
+            let queue = &mut state.queues[state.next];
+            let count = queue.len().min(n - into.len());
+            into.extend(queue.drain(..count));
             if into.len() == n {
                 return;
             }
         }
     }
 
-    fn held(&self, lines: &Lines) -> usize {
-        lines.length()
+    fn held(&self, state: &CPUQueueState) -> usize {
+        state.length()
     }
 
-    fn shrink(&self, lines: &mut Lines) {
-        lines.lines.iter_mut().for_each(|line| line.truncate(self.capacity));
+    fn shrink(&self, state: &mut CPUQueueState) {
+        state.queues.iter_mut().for_each(|queue| queue.truncate(self.capacity));
     }
 }

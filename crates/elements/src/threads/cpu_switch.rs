@@ -1,12 +1,12 @@
-//! `CPUSwitch`: an output by worker.
+//! `CPUSwitch`: chooses the output by worker.
 
 use castanet_engine::prelude::*;
 
-/// Sends packets to the output with the number of the worker they are on.
+/// Distributes packets by worker: worker n sends to output n.
 ///
-/// Where there are more workers than outputs, they begin again at output 0. So
-/// two workers may share an output and others have none; `ExactCPUSwitch`
-/// spreads those that come here evenly.
+/// If there are more workers than outputs, the number of the output is that of the worker modulo
+/// the number of outputs. So two workers may share an output while another output gets no packets;
+/// `ExactCPUSwitch` distributes the workers whose packets reach it evenly.
 ///
 /// ```click
 /// in -> s :: CPUSwitch -> zero;  s[1] -> one

@@ -1,11 +1,12 @@
-//! `ExactCPUSwitch`: an output by worker, evenly.
+//! `ExactCPUSwitch`: distributes workers evenly over its outputs.
 
 use castanet_engine::prelude::*;
 
-/// Spreads the workers whose packets come here evenly over the outputs.
+/// Distributes packets by worker, with the workers spread evenly over the outputs.
 ///
-/// The first of them has output 0, the next output 1, and so on round. Which
-/// workers that are is known from the graph (`castanet explain`).
+/// It numbers only the workers whose packets reach it: the first of them sends to output 0, the
+/// next one to output 1, and so on, modulo the number of outputs. The graph determines these
+/// workers (`castanet explain`).
 ///
 /// ```click
 /// in -> s :: ExactCPUSwitch -> zero;  s[1] -> one
@@ -16,17 +17,17 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "threads", args = ())]
 pub struct ExactCPUSwitch {
-    /// By worker: its output.
+    /// Output of each worker.
     outputs: Vec<Port>,
 }
 
 impl Build for ExactCPUSwitch {
     type Args = ();
     fn build(_: (), setup: &Setup) -> Result<Self, ArgError> {
-        let mut reached = 0;
-        let output = |&comes: &bool| {
-            let output = Port::nth((reached % setup.outputs.max(1)) as u8);
-            reached += usize::from(comes);
+        let mut count = 0;
+        let output = |&reaches: &bool| {
+            let output = Port::nth((count % setup.outputs.max(1)) as u8);
+            count += usize::from(reaches);
             output
         };
         Ok(ExactCPUSwitch { outputs: setup.workers.iter().map(output).collect() })

@@ -1,16 +1,16 @@
-//! `Pipeliner`: from any worker to one.
+//! `Pipeliner`: passes packets from all workers to one.
 
 use castanet_engine::prelude::*;
 use std::collections::VecDeque;
 
-/// Hands packets from the workers that push them to its own, which pushes them on.
+/// Passes packets from the workers that push them to its own worker, which pushes them on.
 ///
-/// So the work of a path can be divided between workers: one does what comes
-/// before, the Pipeliner's own (see `StaticThreadSched`) what comes after. Each worker
-/// that pushes has a ring of its own; the Pipeliner's takes from all of them in rotation.
-/// Bursts change hands whole, and what its own worker pushes goes straight through. A
-/// full ring drops, or if BLOCKING lets sources wait for room; packets that come
-/// from elsewhere all the same are then kept beyond the capacity.
+/// It divides the work of a path between workers: one worker runs the elements before it, and the
+/// Pipeliner's own worker (see `StaticThreadSched`) those behind it. Each worker that pushes has
+/// its own ring; the Pipeliner's worker takes bursts from all rings in rotation. Bursts stay whole.
+/// What the Pipeliner's own worker pushes goes straight through. A burst that finds its ring full
+/// is dropped. With BLOCKING, sources wait for room instead, and bursts of other elements are
+/// stored beyond the capacity.
 ///
 /// ```click
 /// in -> p :: Pipeliner(BLOCKING false) -> out
@@ -36,72 +36,74 @@ use std::collections::VecDeque;
 #[derive(Clone, Element)]
 #[element(room = "threads", ports = "1-/1", processing = "h/h")]
 pub struct Pipeliner {
-    /// How many bursts of each worker find room.
+    /// Maximum number of bursts in the ring of each worker.
     #[arg(default = 1024, range = 4..)]
     capacity: usize,
-    /// How many bursts FastClick takes out at a time; here the engine's burst decides.
+    /// Number of bursts that FastClick takes at a time; ignored, as the burst size of the engine
+    /// decides here.
     #[arg(default = 32)]
     #[allow(dead_code)]
     burst: i64,
-    /// Whether sources wait for room, and nothing is dropped.
+    /// Whether sources wait for room; no packet is dropped then.
     #[arg(default = false)]
     blocking: bool,
-    /// Whether to hand anything on.
+    /// Whether packets are passed on.
     #[arg(keyword, live, default = true)]
     active: bool,
-    /// Whether to keep looking while there is nothing; its worker is woken, so there is no need to.
+    /// Whether FastClick polls while the rings are empty; ignored, as the worker is woken here.
     #[arg(keyword, default = false)]
     #[allow(dead_code)]
     always_up: bool,
-    /// Whether what its own worker pushes goes straight through.
+    /// Whether packets that its own worker pushes go straight through.
     #[arg(keyword, default = true)]
     direct_traversal: bool,
-    /// Whether to be silent where all packets come from its own worker; `castanet explain` says who they come from.
+    /// Whether FastClick omits a warning if all packets come from its own worker; ignored.
+    /// `castanet explain` lists the workers from which packets come.
     #[arg(keyword, default = false)]
     #[allow(dead_code)]
     nouseless: bool,
-    /// Whether to report the first drops.
+    /// Whether the first drops are reported.
     #[arg(keyword, default = true)]
     verbose: bool,
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets, on its own worker.
+pub enum PipelinerExit {
+    /// Packets that are passed on, on its own worker.
     Onward,
-    /// Packets that found their worker's ring full.
+    /// Packets that find the ring of their worker full.
     #[drop]
     Full,
 }
 
-/// The bursts on their way.
+/// The rings, and the counters of packets.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Rings {
-    /// By worker that pushes.
+pub struct PipelinerState {
+    /// By worker: the bursts that it has pushed.
     rings: Vec<VecDeque<Batch>>,
-    /// The ring that is taken from next.
+    /// Number of the ring from which the next burst is taken.
     next: usize,
-    /// Packets taken in.
+    /// Number of packets accepted.
     #[read]
     count: u64,
-    /// Packets dropped.
+    /// Number of packets dropped.
     #[read]
     dropped: u64,
 }
 
 #[handlers]
-impl Rings {
-    /// Packets kept.
+impl PipelinerState {
+    /// Number of packets in the rings.
     #[read]
     fn length(&self) -> usize {
         self.rings.iter().flatten().map(Batch::len).sum()
     }
 }
 
-impl Rings {
-    /// The ring of a worker that pushes.
-    fn of(&mut self, worker: usize) -> &mut VecDeque<Batch> {
+impl PipelinerState {
+    /// The ring of the worker with this number.
+    fn ring_of(&mut self, worker: usize) -> &mut VecDeque<Batch> {
         if self.rings.len() <= worker {
             self.rings.resize_with(worker + 1, VecDeque::new);
         }
@@ -110,58 +112,58 @@ impl Rings {
 }
 
 impl Store for Pipeliner {
-    type Local = Rings;
-    type Fate = Way;
+    type Local = PipelinerState;
+    type Fate = PipelinerExit;
     const NOTIFIES: bool = true;
 
-    fn put(&self, rings: &mut Rings, batch: Batch, cx: &mut Cx) {
+    fn put(&self, state: &mut PipelinerState, batch: Batch, cx: &mut Cx) {
         const REPORTS: u64 = 10;
         let count = batch.len() as u64;
-        let ring = rings.of(cx.worker());
+        let ring = state.ring_of(cx.worker());
         if ring.len() >= self.capacity && !self.blocking {
-            rings.dropped += count;
-            if self.verbose && rings.dropped < REPORTS {
-                cx.chatter(&format!("Pipeliner: dropped {} packets", rings.dropped));
+            state.dropped += count;
+            if self.verbose && state.dropped < REPORTS {
+                cx.chatter(&format!("Pipeliner: dropped {} packets", state.dropped));
             }
-            return cx.emit_batch(Way::Full, batch);
+            return cx.emit_batch(PipelinerExit::Full, batch);
         }
         if self.direct_traversal && self.active && ring.is_empty() && cx.at_home() {
-            cx.emit_batch(Way::Onward, batch);
+            cx.emit_batch(PipelinerExit::Onward, batch);
         } else {
             ring.push_back(batch);
         }
-        rings.count += count;
+        state.count += count;
     }
 
-    fn take(&self, rings: &mut Rings, n: usize, into: &mut Batch, _: &mut Cx) {
+    fn take(&self, state: &mut PipelinerState, n: usize, into: &mut Batch, _: &mut Cx) {
         let mut empty = 0;
-        while empty < rings.rings.len() {
-            let ring = rings.next % rings.rings.len();
-            match rings.rings[ring].front() {
+        while empty < state.rings.len() {
+            let ring = state.next % state.rings.len();
+            match state.rings[ring].front() {
                 None => empty += 1,
                 Some(first) if !into.is_empty() && into.len() + first.len() > n => return,
                 Some(_) => {
-                    rings.rings[ring].pop_front().iter_mut().for_each(|burst| into.append(burst));
+                    state.rings[ring].pop_front().iter_mut().for_each(|burst| into.append(burst));
                     empty = 0;
                 }
             }
-            rings.next = ring + 1;
+            state.next = ring + 1;
         }
     }
 
-    fn held(&self, rings: &Rings) -> usize {
-        rings.length()
+    fn held(&self, state: &PipelinerState) -> usize {
+        state.length()
     }
 
-    /// Sources of all workers wait while one's ring is full.
-    fn room(&self, rings: &Rings) -> usize {
-        match self.blocking && rings.rings.iter().any(|ring| ring.len() >= self.capacity) {
+    /// Room for the sources of all workers: none while any ring is full.
+    fn room(&self, state: &PipelinerState) -> usize {
+        match self.blocking && state.rings.iter().any(|ring| ring.len() >= self.capacity) {
             true => 0,
             false => usize::MAX,
         }
     }
 
-    fn active(&self, _: &Rings) -> bool {
+    fn active(&self, _: &PipelinerState) -> bool {
         self.active
     }
 }

@@ -1,8 +1,8 @@
-//! `StaticThreadSched`: which worker runs what.
+//! `StaticThreadSched`: assigns elements to workers.
 
 use castanet_engine::prelude::*;
 
-/// Says which worker runs an element, or the elements of a compound.
+/// Assigns elements, or all elements of a compound, to workers.
 ///
 /// ```click
 /// StaticThreadSched(d 1, c 0)
@@ -12,7 +12,7 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "threads")]
 pub struct StaticThreadSched {
-    /// An element's name and the number of its worker; -1 leaves it open.
+    /// Name of an element, and the number of its worker; -1 for no assignment.
     #[arg(rest)]
     pairs: Vec<Words>,
 }

@@ -1,17 +1,17 @@
-//! What elements with any number of outputs say about them.
+//! Arguments of elements with any number of outputs.
 
 use castanet_engine::prelude::*;
 
-/// The argument of `Tee` and its kin.
+/// The argument of `Tee` and `PullTee`.
 #[derive(Args)]
-pub struct Arms {
-    /// How many outputs there are to be; what is connected must agree.
+pub struct TeeArgs {
+    /// Number of outputs; it must be that of the connected outputs.
     #[arg]
     n: Option<u32>,
 }
 
-impl Arms {
-    /// The number of outputs, if it is the one that was expected.
+impl TeeArgs {
+    /// The number of outputs. Fails unless it is N, if N is given.
     pub(super) fn check(&self, setup: &Setup) -> Result<u8, ArgError> {
         let outputs = setup.outputs;
         if self.n.is_some_and(|n| n as usize != outputs) {
@@ -24,7 +24,7 @@ impl Arms {
     }
 }
 
-/// The output a switch uses, of those that are connected; negative drops.
+/// The output with this number; a negative number drops. Fails if there is no such output.
 pub(super) fn output(number: i32, outputs: usize) -> Result<Port, ArgError> {
     let Ok(number) = usize::try_from(number) else { return Ok(Port::DROP) };
     Port::new(number).filter(|_| number < outputs).ok_or_else(|| {
