@@ -1,17 +1,19 @@
-//! `FastTCPFlows`: TCP packets of many flows, at a rate.
+//! `FastTCPFlows`: makes TCP packets of many flows.
 
-use super::flows::{self, Ends, Flow, Length, Made, Next, Pacing, pacing_handlers};
+use super::flow_source::{
+    self, Endpoints, Flow, FlowSourceState, FrameLength, NextPacket, Pace, pace_handlers,
+};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::tcp::flag;
 use castanet_engine::wire::{Ethernet, Ipv4Header, Tcp, ip_proto};
 
-/// Makes Ethernet frames with TCP packets of many flows, at an even rate.
+/// Generates Ethernet frames with TCP packets of many flows at an even rate.
 ///
-/// Each packet is of any of FLOWS flows, which have FLOWSIZE packets: a SYN,
-/// data, and a FIN. One that is over begins anew. Ports and first sequence
-/// numbers are random. After LIMIT packets a FIN is sent for each flow that is
-/// not over. A rate of 0 is as fast as packets are taken, a negative LIMIT none.
-/// Frames have 60 bytes at least.
+/// Each packet belongs to a random one of FLOWS flows. A flow has FLOWSIZE packets: a SYN, data,
+/// and a FIN; then another one takes its place. Ports and initial sequence numbers are random.
+/// After LIMIT packets the source sends a FIN for each flow that is not complete. A rate of 0 means
+/// as fast as the elements downstream take packets, a negative LIMIT no limit. Frames have 60 bytes
+/// at least.
 ///
 /// ```click
 /// s :: FastTCPFlows(0, 10, 100, 0:0:0:0:0:1, 1.0.0.1, 0:0:0:0:0:2, 2.0.0.2, 1, 4)
@@ -34,65 +36,66 @@ use castanet_engine::wire::{Ethernet, Ipv4Header, Tcp, ip_proto};
 /// = s.rate 0
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "source", args = Fields, methods)]
+#[element(room = "source", args = FastTCPFlowsArgs, methods)]
 pub struct FastTCPFlows {
-    pacing: Pacing,
+    pace: Pace,
     flows: u32,
     flowsize: u32,
     dst: Ipv4Addr,
-    /// Frames with a SYN, with data and with a FIN.
+    /// Template frames with a SYN, with data and with a FIN.
     frames: [Vec<u8>; 3],
 }
 
 #[derive(Args)]
-pub struct Fields {
-    /// Packets a second; 0 for no limit.
+pub struct FastTCPFlowsArgs {
+    /// Rate in packets per second; no limit if 0.
     #[arg]
     rate: u32,
-    /// How many packets to make in all; no limit if negative.
+    /// Total number of packets to make; no limit if negative.
     #[arg]
     limit: i64,
-    /// Length of the frames.
+    /// Length of the frames in bytes.
     #[arg]
-    length: Length,
-    /// Source's Ethernet address.
+    length: FrameLength,
+    /// Source Ethernet address.
     #[arg]
     srceth: MacAddr,
-    /// Source's address.
+    /// Source IPv4 address.
     #[arg]
     srcip: Ipv4Addr,
-    /// Destination's Ethernet address.
+    /// Destination Ethernet address.
     #[arg]
     dsteth: MacAddr,
-    /// Destination's address.
+    /// Destination IPv4 address.
     #[arg]
     dstip: Ipv4Addr,
-    /// How many flows there are at a time.
+    /// Number of concurrent flows.
     #[arg(range = 1..=16777216)]
     flows: u32,
-    /// How many packets a flow has.
+    /// Number of packets per flow.
     #[arg(range = 3..)]
     flowsize: u32,
-    /// Whether to make packets.
+    /// Whether the source makes packets.
     #[arg(default = true)]
     active: bool,
 }
 
 impl Build for FastTCPFlows {
-    type Args = Fields;
-    fn build(args: Fields, _: &Setup) -> Result<Self, ArgError> {
-        let ends = Ends { ether: (args.srceth, args.dsteth), ip: (args.srcip, args.dstip) };
+    type Args = FastTCPFlowsArgs;
+    fn build(args: FastTCPFlowsArgs, _: &Setup) -> Result<Self, ArgError> {
+        let endpoints =
+            Endpoints { ether: (args.srceth, args.dsteth), ip: (args.srcip, args.dstip) };
         let frames = [flag::SYN, flag::PSH | flag::ACK, flag::FIN]
-            .map(|flags| tcp_frame(&ends, flags, args.length.0));
-        let pacing = Pacing::new(args.rate, args.limit, args.active);
-        let Fields { flows, flowsize, dstip: dst, .. } = args;
-        Ok(FastTCPFlows { pacing, flows, flowsize, dst, frames })
+            .map(|flags| tcp_frame(&endpoints, flags, args.length.0));
+        let pace = Pace::new(args.rate, args.limit, args.active);
+        let FastTCPFlowsArgs { flows, flowsize, dstip: dst, .. } = args;
+        Ok(FastTCPFlows { pace, flows, flowsize, dst, frames })
     }
 }
 
-/// A frame with a TCP packet.
-fn tcp_frame(ends: &Ends, flags: u8, length: usize) -> Vec<u8> {
-    let mut frame = flows::frame(ends, ip_proto::TCP, &[0; Tcp::LEN], length);
+/// A template frame with a TCP segment of these flags.
+fn tcp_frame(endpoints: &Endpoints, flags: u8, length: usize) -> Vec<u8> {
+    let mut frame = flow_source::frame(endpoints, ip_proto::TCP, &[0; Tcp::LEN], length);
     if let Some((ip, segment)) = Ipv4Header::from_prefix_mut(&mut frame[Ethernet::LEN..]) {
         let len = segment.len();
         if let Some((tcp, payload)) = Tcp::from_prefix_mut(segment) {
@@ -105,38 +108,38 @@ fn tcp_frame(ends: &Ends, flags: u8, length: usize) -> Vec<u8> {
     frame
 }
 
-pacing_handlers!(FastTCPFlows);
+pace_handlers!(FastTCPFlows);
 
 impl Source for FastTCPFlows {
-    type Local = Made;
+    type Local = FlowSourceState;
     type Fate = ();
 
-    fn ask(&self, made: &mut Made, n: usize, cx: &mut Cx) -> Asked {
-        self.pacing.ask(made, n, cx, true, |made, left, cx| {
+    fn ask(&self, state: &mut FlowSourceState, n: usize, cx: &mut Cx) -> Asked {
+        self.pace.emit_due(state, n, cx, true, |state, left, cx| {
             let flow = match left {
-                0 => made.flows.unfinished(self.flowsize),
-                _ => Some(*made.flows.any(self.flows, self.flowsize, cx)),
+                0 => state.flows.finish_one(self.flowsize),
+                _ => Some(*state.flows.random_flow(self.flows, self.flowsize, cx)),
             };
-            let Some(flow) = flow else { return Next::Over };
-            self.packet(flow, cx).map_or(Next::Famine, Next::Packet)
+            let Some(flow) = flow else { return NextPacket::End };
+            self.build_packet(flow, cx).map_or(NextPacket::NoFrame, NextPacket::Packet)
         })
     }
 }
 
 impl FastTCPFlows {
-    /// The packet that a flow has just counted.
-    fn packet(&self, flow: Flow, cx: &mut Cx) -> Option<Packet> {
-        let which = match flow.sent {
+    /// Builds the next packet of a flow; the flow has counted it.
+    fn build_packet(&self, flow: Flow, cx: &mut Cx) -> Option<Packet> {
+        let template = match flow.sent {
             1 => 0,
             sent if sent == self.flowsize => 2,
             _ => 1,
         };
-        let mut packet = flows::packet(&self.frames[which], self.dst, cx)?;
+        let mut packet = flow_source::packet(&self.frames[template], self.dst, cx)?;
         if let Some(mut tcp) = packet.tcp() {
             let payload = tcp.payload().len() as u32;
             tcp.rewrite_src_port(flow.ports.0);
             tcp.rewrite_dst_port(flow.ports.1);
-            tcp.rewrite_seq(flow.number.wrapping_add(payload.wrapping_mul(flow.sent - 1)));
+            tcp.rewrite_seq(flow.initial_seq.wrapping_add(payload.wrapping_mul(flow.sent - 1)));
         }
         Some(packet)
     }

@@ -1,14 +1,16 @@
-//! `FastUDPFlows`: UDP packets of many flows, at a rate.
+//! `FastUDPFlows`: makes UDP packets of many flows.
 
 use super::fast_udp_source::{set_ports, udp_frame};
-use super::flows::{self, Ends, Length, Made, Next, Pacing, pacing_handlers};
+use super::flow_source::{
+    self, Endpoints, FlowSourceState, FrameLength, NextPacket, Pace, pace_handlers,
+};
 use castanet_engine::prelude::*;
 
-/// Makes Ethernet frames with UDP packets of many flows, at an even rate.
+/// Generates Ethernet frames with UDP packets of many flows at an even rate.
 ///
-/// Each packet is of any of FLOWS flows; one that has had FLOWSIZE packets
-/// begins anew. Ports are random. A rate of 0 is as fast as packets are taken, a
-/// negative LIMIT none. Frames have 60 bytes at least.
+/// Each packet belongs to a random one of FLOWS flows; after FLOWSIZE packets another flow takes
+/// its place. Ports are random. A rate of 0 means as fast as the elements downstream take packets,
+/// a negative LIMIT no limit. Frames have 60 bytes at least.
 ///
 /// ```click
 /// s :: FastUDPFlows(0, 10, 60, 0:0:0:0:0:1, 1.0.0.1, 0:0:0:0:0:2, 2.0.0.2, 3, 2)
@@ -29,9 +31,9 @@ use castanet_engine::prelude::*;
 /// = s.rate 0
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "source", args = Fields, methods)]
+#[element(room = "source", args = FastUDPFlowsArgs, methods)]
 pub struct FastUDPFlows {
-    pacing: Pacing,
+    pace: Pace,
     flows: u32,
     flowsize: u32,
     dst: Ipv4Addr,
@@ -39,66 +41,67 @@ pub struct FastUDPFlows {
 }
 
 #[derive(Args)]
-pub struct Fields {
-    /// Packets a second; 0 for no limit.
+pub struct FastUDPFlowsArgs {
+    /// Rate in packets per second; no limit if 0.
     #[arg]
     rate: u32,
-    /// How many packets to make in all; no limit if negative.
+    /// Total number of packets to make; no limit if negative.
     #[arg]
     limit: i64,
-    /// Length of the frames.
+    /// Length of the frames in bytes.
     #[arg]
-    length: Length,
-    /// Source's Ethernet address.
+    length: FrameLength,
+    /// Source Ethernet address.
     #[arg]
     srceth: MacAddr,
-    /// Source's address.
+    /// Source IPv4 address.
     #[arg]
     srcip: Ipv4Addr,
-    /// Destination's Ethernet address.
+    /// Destination Ethernet address.
     #[arg]
     dsteth: MacAddr,
-    /// Destination's address.
+    /// Destination IPv4 address.
     #[arg]
     dstip: Ipv4Addr,
-    /// How many flows there are at a time.
+    /// Number of concurrent flows.
     #[arg(range = 1..=16777216)]
     flows: u32,
-    /// How many packets a flow has.
+    /// Number of packets per flow.
     #[arg(range = 1..)]
     flowsize: u32,
     /// Whether packets have a UDP checksum.
     #[arg(default = true)]
     checksum: bool,
-    /// Whether to make packets.
+    /// Whether the source makes packets.
     #[arg(default = true)]
     active: bool,
 }
 
 impl Build for FastUDPFlows {
-    type Args = Fields;
-    fn build(args: Fields, _: &Setup) -> Result<Self, ArgError> {
-        let ends = Ends { ether: (args.srceth, args.dsteth), ip: (args.srcip, args.dstip) };
-        let frame = udp_frame(&ends, (0, 0), args.length.0, args.checksum);
-        let pacing = Pacing::new(args.rate, args.limit, args.active);
-        let Fields { flows, flowsize, dstip: dst, .. } = args;
-        Ok(FastUDPFlows { pacing, flows, flowsize, dst, frame })
+    type Args = FastUDPFlowsArgs;
+    fn build(args: FastUDPFlowsArgs, _: &Setup) -> Result<Self, ArgError> {
+        let endpoints =
+            Endpoints { ether: (args.srceth, args.dsteth), ip: (args.srcip, args.dstip) };
+        let frame = udp_frame(&endpoints, (0, 0), args.length.0, args.checksum);
+        let pace = Pace::new(args.rate, args.limit, args.active);
+        let FastUDPFlowsArgs { flows, flowsize, dstip: dst, .. } = args;
+        Ok(FastUDPFlows { pace, flows, flowsize, dst, frame })
     }
 }
 
-pacing_handlers!(FastUDPFlows);
+pace_handlers!(FastUDPFlows);
 
 impl Source for FastUDPFlows {
-    type Local = Made;
+    type Local = FlowSourceState;
     type Fate = ();
 
-    fn ask(&self, made: &mut Made, n: usize, cx: &mut Cx) -> Asked {
-        self.pacing.ask(made, n, cx, false, |made, _, cx| {
-            let Some(mut packet) = flows::packet(&self.frame, self.dst, cx) else {
-                return Next::Famine;
+    fn ask(&self, state: &mut FlowSourceState, n: usize, cx: &mut Cx) -> Asked {
+        self.pace.emit_due(state, n, cx, false, |state, _, cx| {
+            let Some(mut packet) = flow_source::packet(&self.frame, self.dst, cx) else {
+                return NextPacket::NoFrame;
             };
-            set_ports(&mut packet, made.flows.any(self.flows, self.flowsize, cx).ports);
-            Next::Packet(packet)
+            set_ports(&mut packet, state.flows.random_flow(self.flows, self.flowsize, cx).ports);
+            NextPacket::Packet(packet)
         })
     }
 }

@@ -1,14 +1,15 @@
-//! `FastUDPSource`: UDP packets of one flow, at a rate.
+//! `FastUDPSource`: makes UDP packets of one flow.
 
-use super::flows::{self, Ends, Length, Made, Next, Pacing, pacing_handlers};
+use super::flow_source::{
+    self, Endpoints, FlowSourceState, FrameLength, NextPacket, Pace, pace_handlers,
+};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::{Ethernet, Ipv4Header, Udp, ip_proto};
 
-/// Makes Ethernet frames with UDP packets of one flow, at an even rate.
+/// Generates Ethernet frames with UDP packets of one flow at an even rate.
 ///
-/// A rate of 0 is as fast as they are taken, a negative LIMIT none. With
-/// INTERVAL both ports go up by one after so many packets. Frames have 60 bytes
-/// at least.
+/// A rate of 0 means as fast as the elements downstream take packets, a negative LIMIT no limit.
+/// With INTERVAL both ports increase by one after that many packets. Frames have 60 bytes at least.
 ///
 /// ```click
 /// s :: FastUDPSource(2, 3, 60, 0:0:0:0:0:1, 1.0.0.1, 1234, 0:0:0:0:0:2, 2.0.0.2, 5678, 1, 2) -> out
@@ -26,9 +27,9 @@ use castanet_engine::wire::{Ethernet, Ipv4Header, Udp, ip_proto};
 /// = s.count 1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "source", args = Fields, methods)]
+#[element(room = "source", args = FastUDPSourceArgs, methods)]
 pub struct FastUDPSource {
-    pacing: Pacing,
+    pace: Pace,
     interval: u32,
     ports: (u16, u16),
     dst: Ipv4Addr,
@@ -36,29 +37,29 @@ pub struct FastUDPSource {
 }
 
 #[derive(Args)]
-pub struct Fields {
-    /// Packets a second; 0 for no limit.
+pub struct FastUDPSourceArgs {
+    /// Rate in packets per second; no limit if 0.
     #[arg]
     rate: u32,
-    /// How many packets to make in all; no limit if negative.
+    /// Total number of packets to make; no limit if negative.
     #[arg]
     limit: i64,
-    /// Length of the frames.
+    /// Length of the frames in bytes.
     #[arg]
-    length: Length,
-    /// Source's Ethernet address.
+    length: FrameLength,
+    /// Source Ethernet address.
     #[arg]
     srceth: MacAddr,
-    /// Source's address.
+    /// Source IPv4 address.
     #[arg]
     srcip: Ipv4Addr,
     /// Source port.
     #[arg]
     sport: u16,
-    /// Destination's Ethernet address.
+    /// Destination Ethernet address.
     #[arg]
     dsteth: MacAddr,
-    /// Destination's address.
+    /// Destination IPv4 address.
     #[arg]
     dstip: Ipv4Addr,
     /// Destination port.
@@ -67,28 +68,34 @@ pub struct Fields {
     /// Whether packets have a UDP checksum.
     #[arg(default = true)]
     checksum: bool,
-    /// After how many packets the ports go up; 0 for never.
+    /// Number of packets after which the ports increase by one; never if 0.
     #[arg(default = 0)]
     interval: u32,
-    /// Whether to make packets.
+    /// Whether the source makes packets.
     #[arg(default = true)]
     active: bool,
 }
 
 impl Build for FastUDPSource {
-    type Args = Fields;
-    fn build(args: Fields, _: &Setup) -> Result<Self, ArgError> {
-        let ends = Ends { ether: (args.srceth, args.dsteth), ip: (args.srcip, args.dstip) };
+    type Args = FastUDPSourceArgs;
+    fn build(args: FastUDPSourceArgs, _: &Setup) -> Result<Self, ArgError> {
+        let endpoints =
+            Endpoints { ether: (args.srceth, args.dsteth), ip: (args.srcip, args.dstip) };
         let ports = (args.sport, args.dport);
-        let frame = udp_frame(&ends, ports, args.length.0, args.checksum);
-        let pacing = Pacing::new(args.rate, args.limit, args.active);
-        Ok(FastUDPSource { pacing, interval: args.interval, ports, dst: args.dstip, frame })
+        let frame = udp_frame(&endpoints, ports, args.length.0, args.checksum);
+        let pace = Pace::new(args.rate, args.limit, args.active);
+        Ok(FastUDPSource { pace, interval: args.interval, ports, dst: args.dstip, frame })
     }
 }
 
-/// A frame with a UDP packet.
-pub(super) fn udp_frame(ends: &Ends, ports: (u16, u16), length: usize, checksum: bool) -> Vec<u8> {
-    let mut frame = flows::frame(ends, ip_proto::UDP, &[0; Udp::LEN], length);
+/// A template frame with a UDP datagram.
+pub(super) fn udp_frame(
+    endpoints: &Endpoints,
+    ports: (u16, u16),
+    length: usize,
+    checksum: bool,
+) -> Vec<u8> {
+    let mut frame = flow_source::frame(endpoints, ip_proto::UDP, &[0; Udp::LEN], length);
     if let Some((ip, segment)) = Ipv4Header::from_prefix_mut(&mut frame[Ethernet::LEN..]) {
         let len = segment.len();
         if let Some((udp, payload)) = Udp::from_prefix_mut(segment) {
@@ -103,7 +110,7 @@ pub(super) fn udp_frame(ends: &Ends, ports: (u16, u16), length: usize, checksum:
     frame
 }
 
-/// Gives a packet other ports.
+/// Sets the ports of a packet and updates its checksum.
 #[inline]
 pub(super) fn set_ports(packet: &mut Packet, (src, dst): (u16, u16)) {
     if let Some(mut udp) = packet.udp() {
@@ -112,23 +119,24 @@ pub(super) fn set_ports(packet: &mut Packet, (src, dst): (u16, u16)) {
     }
 }
 
-pacing_handlers!(FastUDPSource);
+pace_handlers!(FastUDPSource);
 
 impl Source for FastUDPSource {
-    type Local = Made;
+    type Local = FlowSourceState;
     type Fate = ();
 
-    fn ask(&self, made: &mut Made, n: usize, cx: &mut Cx) -> Asked {
-        self.pacing.ask(made, n, cx, false, |made, _, cx| {
-            let Some(mut packet) = flows::packet(&self.frame, self.dst, cx) else {
-                return Next::Famine;
+    fn ask(&self, state: &mut FlowSourceState, n: usize, cx: &mut Cx) -> Asked {
+        self.pace.emit_due(state, n, cx, false, |state, _, cx| {
+            let Some(mut packet) = flow_source::packet(&self.frame, self.dst, cx) else {
+                return NextPacket::NoFrame;
             };
-            let steps = made.pace.count.checked_div(self.interval.into()).unwrap_or(0) as u16;
+            let steps =
+                state.pace_state.count.checked_div(self.interval.into()).unwrap_or(0) as u16;
             if steps > 0 {
                 let (src, dst) = self.ports;
                 set_ports(&mut packet, (src.wrapping_add(steps), dst.wrapping_add(steps)));
             }
-            Next::Packet(packet)
+            NextPacket::Packet(packet)
         })
     }
 }

@@ -1,17 +1,17 @@
-//! `InfiniteSource`: equal packets, at full speed.
+//! `InfiniteSource`: makes equal packets at full speed.
 
-use super::copies::{self, Datasize, Ending, Pattern};
+use super::end_action::{self, EndAction};
+use super::pattern::{self, Datasize, Pattern};
 use castanet_engine::prelude::*;
 
-/// Makes equal packets as fast as they are taken.
+/// Generates equal packets as fast as the elements downstream take them.
 ///
-/// Where its output pushes and all its packets come to rest in queues, it
-/// waits while these are full; where its output is pulled, it makes what it is
-/// asked for, whatever BURST says.
+/// If its output pushes and all its packets end in queues, it waits while these are full. If its
+/// output is pulled, it makes as many packets as the pull asks for, whatever BURST is.
 ///
-/// As in Click each turn makes one packet unless BURST says more: several
-/// sources alternate, and a count that stops the router is exact. For speed say
-/// `BURST 32`: a packet then costs a sixth.
+/// As in Click it makes one packet per turn unless BURST is larger: several sources alternate, and
+/// a COUNT_CALL that stops the router is exact. Use `BURST 32` for speed: the cost per packet is
+/// then a sixth.
 ///
 /// ```click
 /// s :: InfiniteSource(DATA "abcdefgh", LIMIT 3, LENGTH 10, BURST 2, TIMESTAMP false) -> out
@@ -58,44 +58,45 @@ pub struct InfiniteSource {
     /// Contents of the packets.
     #[arg(live, default = Data::from("A packet of this source holds this text, of sixty-four bytes or more."))]
     data: Data,
-    /// How many packets to make in all; no limit if negative.
+    /// Total number of packets to make; no limit if negative.
     #[arg(live, default = -1)]
     limit: i64,
-    /// How many packets to make at a time, up to the engine's burst.
+    /// Number of packets per turn, at most the burst size of the engine.
     #[arg(live, default = 1)]
     burst: i64,
-    /// Whether to make packets.
+    /// Whether the source makes packets.
     #[arg(live, default = true)]
     active: bool,
-    /// Length of the packets, the data repeated or cut; that of the data if negative.
+    /// Length of the packets in bytes, to which the data is cut or repeated; the length of the data
+    /// if negative.
     #[arg(keyword, live, default = -1, range = ..=1048576)]
     length: i64,
     /// Whether to stop the router after the last packet.
     #[arg(keyword, default = false)]
     stop: bool,
-    /// Handler to write after the last packet, and the value.
+    /// Write handler to call after the last packet, and its value.
     #[arg(keyword)]
     end_call: Option<String>,
-    /// Bytes free before the contents.
+    /// Headroom of the packets in bytes.
     #[arg(keyword, default = 28, range = ..=65535)]
     headroom: usize,
-    /// Whether packets carry the time when they were made.
+    /// Whether packets carry the time at which they were made as their timestamp.
     #[arg(keyword, default = true)]
     timestamp: bool,
-    /// Length as older configurations spell it.
+    /// The name of LENGTH in older configurations.
     #[arg(keyword)]
     datasize: Option<Datasize>,
 }
 
-/// What has been made so far.
+/// Counter, cached contents, and end of the source.
 #[derive(Default, Local)]
 #[write(reset)]
-pub struct Made {
-    /// Packets.
+pub struct InfiniteSourceState {
+    /// Number of packets made since the last reset.
     #[read]
     count: u64,
     pattern: Pattern,
-    ending: Ending,
+    end_action: EndAction,
 }
 
 impl Build for InfiniteSource {
@@ -114,28 +115,28 @@ impl Build for InfiniteSource {
 }
 
 impl InfiniteSource {
-    /// The handler that it calls at its end.
+    /// The handler of END_CALL, for the check of the configuration.
     pub(super) fn calls(
         config: &str,
         names: &Names,
     ) -> Option<Vec<(Option<&'static str>, String)>> {
-        copies::calls(<InfiniteSource as Args>::parse(config, names).ok()?.end_call)
+        end_action::end_call_handlers(<InfiniteSource as Args>::parse(config, names).ok()?.end_call)
     }
 }
 
 impl Source for InfiniteSource {
-    type Local = Made;
+    type Local = InfiniteSourceState;
     type Fate = ();
 
-    fn ask(&self, made: &mut Made, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, state: &mut InfiniteSourceState, n: usize, cx: &mut Cx) -> Asked {
         if !self.active {
             return Asked::Done;
         }
-        let left = copies::left(self.limit, made.count);
+        let left = end_action::packets_left(self.limit, state.count);
         if left == 0 {
-            return made.ending.now(self.stop, self.end_call.as_ref(), cx);
+            return state.end_action.run(self.stop, self.end_call.as_ref(), cx);
         }
-        made.ending.not_yet();
+        state.end_action.rearm();
         let burst = match cx.is_pulled() {
             true => n,
             false => usize::try_from(self.burst).unwrap_or(1).max(1),
@@ -145,8 +146,8 @@ impl Source for InfiniteSource {
             return Asked::Empty;
         }
         let stamp = self.timestamp.then(|| cx.now());
-        let bytes = made.pattern.of(&self.data, self.length);
-        made.count += copies::emit(bytes, self.headroom, stamp, n, cx) as u64;
+        let bytes = state.pattern.bytes_of(&self.data, self.length);
+        state.count += pattern::emit(bytes, self.headroom, stamp, n, cx) as u64;
         Asked::Again
     }
 }

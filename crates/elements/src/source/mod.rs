@@ -1,11 +1,12 @@
 //! Elements that generate packets.
 
-mod copies;
+mod end_action;
 pub mod fast_tcp_flows;
 pub mod fast_udp_flows;
 pub mod fast_udp_source;
-mod flows;
+mod flow_source;
 pub mod infinite_source;
+mod pattern;
 pub mod random_source;
 pub mod rated_source;
 pub mod timed_source;

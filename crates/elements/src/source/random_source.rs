@@ -1,9 +1,9 @@
-//! `RandomSource`: packets of random bytes.
+//! `RandomSource`: makes packets of random bytes.
 
-use super::copies::{self, Ending};
+use super::end_action::{self, EndAction};
 use castanet_engine::prelude::*;
 
-/// Makes packets of random bytes as fast as they are taken.
+/// Generates packets of random bytes as fast as the elements downstream take them.
 ///
 /// ```click
 /// s :: RandomSource(64, LIMIT 3, ACTIVE false) -> c :: Counter -> t :: TimedSink(1us)
@@ -15,34 +15,34 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element, Args)]
 #[element(room = "source", args = RandomSource)]
 pub struct RandomSource {
-    /// Length of the packets.
+    /// Length of the packets in bytes.
     #[arg(live, range = ..=1048576)]
     length: u32,
-    /// How many packets to make in all; no limit if negative.
+    /// Total number of packets to make; no limit if negative.
     #[arg(live, default = -1)]
     limit: i64,
-    /// How many packets to make at a time.
+    /// Number of packets per turn.
     #[arg(live, default = 32)]
     burst: i64,
-    /// Whether to make packets.
+    /// Whether the source makes packets.
     #[arg(live, default = true)]
     active: bool,
     /// Whether to stop the router after the last packet.
     #[arg(keyword, default = false)]
     stop: bool,
-    /// Handler to write after the last packet, and the value.
+    /// Write handler to call after the last packet, and its value.
     #[arg(keyword)]
     end_call: Option<String>,
 }
 
-/// What has been made so far.
+/// Counter and end of the source.
 #[derive(Default, Local)]
 #[write(reset)]
-pub struct Made {
-    /// Packets.
+pub struct RandomSourceState {
+    /// Number of packets made since the last reset.
     #[read]
     count: u64,
-    ending: Ending,
+    end_action: EndAction,
 }
 
 impl Build for RandomSource {
@@ -60,28 +60,28 @@ impl Build for RandomSource {
 }
 
 impl RandomSource {
-    /// The handler that it calls at its end.
+    /// The handler of END_CALL, for the check of the configuration.
     pub(super) fn calls(
         config: &str,
         names: &Names,
     ) -> Option<Vec<(Option<&'static str>, String)>> {
-        copies::calls(<RandomSource as Args>::parse(config, names).ok()?.end_call)
+        end_action::end_call_handlers(<RandomSource as Args>::parse(config, names).ok()?.end_call)
     }
 }
 
 impl Source for RandomSource {
-    type Local = Made;
+    type Local = RandomSourceState;
     type Fate = ();
 
-    fn ask(&self, made: &mut Made, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, state: &mut RandomSourceState, n: usize, cx: &mut Cx) -> Asked {
         if !self.active {
             return Asked::Done;
         }
-        let left = copies::left(self.limit, made.count);
+        let left = end_action::packets_left(self.limit, state.count);
         if left == 0 {
-            return made.ending.now(self.stop, self.end_call.as_ref(), cx);
+            return state.end_action.run(self.stop, self.end_call.as_ref(), cx);
         }
-        made.ending.not_yet();
+        state.end_action.rearm();
         let burst = usize::try_from(self.burst).unwrap_or(1).max(1);
         let n = cx.grant(n.min(burst).min(left).min(cx.room()));
         if n == 0 {
@@ -93,7 +93,7 @@ impl Source for RandomSource {
                 chunk.copy_from_slice(&cx.random().to_ne_bytes()[..chunk.len()]);
             }
             cx.emit((), packet);
-            made.count += 1;
+            state.count += 1;
         }
         Asked::Again
     }

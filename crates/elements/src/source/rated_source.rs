@@ -1,13 +1,14 @@
-//! `RatedSource`: equal packets, at a rate.
+//! `RatedSource`: makes equal packets at a rate.
 
-use super::copies::{self, Datasize, Ending, Pattern};
+use super::end_action::{self, EndAction};
+use super::pattern::{self, Datasize, Pattern};
 use castanet_engine::prelude::*;
 use castanet_kit::rate::GapRate;
 
-/// Makes equal packets at an even rate, exact over time.
+/// Generates equal packets at an even rate, exact over time.
 ///
-/// At rates of many thousands a second it makes what is due a few hundred
-/// microseconds' worth at a time, so that the machine can sleep in between.
+/// At rates of many thousands per second it makes the packets of a few hundred microseconds at a
+/// time, so that the worker can sleep in between.
 ///
 /// ```click
 /// s :: RatedSource(DATA abcd, RATE 2, LIMIT 5) -> out
@@ -40,45 +41,46 @@ pub struct RatedSource {
     /// Contents of the packets.
     #[arg(live, default = Data::from("A packet of this source holds this text, of sixty-four bytes or more."))]
     data: Data,
-    /// Packets a second.
+    /// Rate in packets per second.
     #[arg(live, default = 10)]
     rate: u64,
-    /// How many packets to make in all; no limit if negative.
+    /// Total number of packets to make; no limit if negative.
     #[arg(live, default = -1)]
     limit: i64,
-    /// Whether to make packets.
+    /// Whether the source makes packets.
     #[arg(live, default = true)]
     active: bool,
-    /// Length of the packets, the data repeated or cut; that of the data if negative.
+    /// Length of the packets in bytes, to which the data is cut or repeated; the length of the data
+    /// if negative.
     #[arg(keyword, live, default = -1, range = ..=1048576)]
     length: i64,
     /// Whether to stop the router after the last packet.
     #[arg(keyword, default = false)]
     stop: bool,
-    /// Bits a second, in place of a rate in packets.
+    /// Bandwidth, instead of a rate in packets.
     #[arg(keyword)]
     bandwidth: Option<Bandwidth>,
-    /// Handler to write after the last packet, and the value.
+    /// Write handler to call after the last packet, and its value.
     #[arg(keyword)]
     end_call: Option<String>,
-    /// Bytes free before the contents.
+    /// Headroom of the packets in bytes.
     #[arg(keyword, default = 28, range = ..=65535)]
     headroom: usize,
-    /// Length as older configurations spell it.
+    /// The name of LENGTH in older configurations.
     #[arg(keyword)]
     datasize: Option<Datasize>,
 }
 
-/// What has been made so far, and the pace.
+/// Counter, cached contents, end and pace of the source.
 #[derive(Default, Local)]
 #[write(reset)]
-pub struct Made {
-    /// Packets.
+pub struct RatedSourceState {
+    /// Number of packets made since the last reset.
     #[read]
     count: u64,
     pattern: Pattern,
-    ending: Ending,
-    pace: Option<GapRate>,
+    end_action: EndAction,
+    gap_rate: Option<GapRate>,
 }
 
 impl Build for RatedSource {
@@ -98,37 +100,37 @@ impl Build for RatedSource {
 }
 
 impl RatedSource {
-    /// The handler that it calls at its end.
+    /// The handler of END_CALL, for the check of the configuration.
     pub(super) fn calls(
         config: &str,
         names: &Names,
     ) -> Option<Vec<(Option<&'static str>, String)>> {
-        copies::calls(<RatedSource as Args>::parse(config, names).ok()?.end_call)
+        end_action::end_call_handlers(<RatedSource as Args>::parse(config, names).ok()?.end_call)
     }
 }
 
 impl Source for RatedSource {
-    type Local = Made;
+    type Local = RatedSourceState;
     type Fate = ();
 
-    fn ask(&self, made: &mut Made, n: usize, cx: &mut Cx) -> Asked {
-        let left = copies::left(self.limit, made.count);
+    fn ask(&self, state: &mut RatedSourceState, n: usize, cx: &mut Cx) -> Asked {
+        let left = end_action::packets_left(self.limit, state.count);
         if !self.active || left == 0 {
-            // What falls due while nothing is made is not made up for.
-            made.pace = None;
+            // Packets that would have been due while the source makes none are not made up for.
+            state.gap_rate = None;
             return match self.active {
-                true => made.ending.now(self.stop, self.end_call.as_ref(), cx),
+                true => state.end_action.run(self.stop, self.end_call.as_ref(), cx),
                 false => Asked::Done,
             };
         }
-        made.ending.not_yet();
+        state.end_action.rearm();
         let now = cx.now();
-        let pace = made.pace.get_or_insert_with(|| GapRate::new(self.rate));
-        pace.set_rate(self.rate, now.nanos());
-        let due = usize::try_from(pace.allowance(now.nanos())).unwrap_or(n);
+        let gap_rate = state.gap_rate.get_or_insert_with(|| GapRate::new(self.rate));
+        gap_rate.set_rate(self.rate, now.nanos());
+        let due = usize::try_from(gap_rate.allowance(now.nanos())).unwrap_or(n);
         let n = n.min(left).min(due);
         if n == 0 {
-            let Some(next) = pace.expiry() else { return Asked::Done };
+            let Some(next) = gap_rate.expiry() else { return Asked::Done };
             let next = Time::from_nanos(next);
             cx.retry_at(next);
             return Asked::At(next);
@@ -137,10 +139,10 @@ impl Source for RatedSource {
         if n == 0 {
             return Asked::Empty;
         }
-        let bytes = made.pattern.of(&self.data, self.length);
-        let emitted = copies::emit(bytes, self.headroom, Some(now), n, cx);
-        pace.update_with(emitted as i64);
-        made.count += emitted as u64;
+        let bytes = state.pattern.bytes_of(&self.data, self.length);
+        let emitted = pattern::emit(bytes, self.headroom, Some(now), n, cx);
+        gap_rate.update_with(emitted as i64);
+        state.count += emitted as u64;
         Asked::Again
     }
 }

@@ -1,9 +1,10 @@
-//! `TimedSource`: a packet every so often.
+//! `TimedSource`: makes a packet at regular intervals.
 
-use super::copies::{self, Ending, Pattern};
+use super::end_action::{self, EndAction};
+use super::pattern::{self, Pattern};
 use castanet_engine::prelude::*;
 
-/// Makes a packet every so often.
+/// Generates a packet at regular intervals.
 ///
 /// ```click
 /// s :: TimedSource(INTERVAL 0.25, DATA abcd, LIMIT 3) -> out
@@ -24,41 +25,41 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element, Args)]
 #[element(room = "source", args = TimedSource, processing = "h/h")]
 pub struct TimedSource {
-    /// Time from packet to packet.
+    /// Time between two packets.
     #[arg(live, default = Duration::from_millis(500))]
     interval: Duration,
     /// Contents of the packets.
     #[arg(live, default = Data::from("A packet of this source holds this text, of sixty-four bytes or more."))]
     data: Data,
-    /// How many packets to make in all; no limit if negative.
+    /// Total number of packets to make; no limit if negative.
     #[arg(keyword, live, default = -1)]
     limit: i64,
-    /// Whether to make packets.
+    /// Whether the source makes packets.
     #[arg(keyword, live, default = true)]
     active: bool,
     /// Whether to stop the router after the last packet.
     #[arg(keyword, default = false)]
     stop: bool,
-    /// Bytes free before the contents.
+    /// Headroom of the packets in bytes.
     #[arg(keyword, live, default = 28, range = ..=65535)]
     headroom: usize,
 }
 
-/// What has been made so far, and when the next is due.
+/// Counter, cached contents and end of the source, and the time of the next packet.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Made {
-    /// Packets.
+pub struct TimedSourceState {
+    /// Number of packets made since the last reset.
     #[read]
     count: u64,
     pattern: Pattern,
-    ending: Ending,
+    end_action: EndAction,
     next: Option<Time>,
 }
 
 #[handlers]
-impl Made {
-    /// Counts from zero again.
+impl TimedSourceState {
+    /// Resets the counter.
     #[write]
     fn reset(&mut self, _: &str) -> Result<(), ArgError> {
         self.count = 0;
@@ -78,41 +79,41 @@ impl Build for TimedSource {
 }
 
 impl Source for TimedSource {
-    type Local = Made;
+    type Local = TimedSourceState;
     type Fate = ();
 
     fn continues(&self, _: &TimedSource) -> bool {
         true
     }
 
-    fn begin(&self, made: &mut Made, cx: &mut Cx) -> Result<(), ArgError> {
-        made.next = Some(cx.now() + self.interval);
+    fn begin(&self, state: &mut TimedSourceState, cx: &mut Cx) -> Result<(), ArgError> {
+        state.next = Some(cx.now() + self.interval);
         Ok(())
     }
 
-    fn ask(&self, made: &mut Made, _: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, state: &mut TimedSourceState, _: usize, cx: &mut Cx) -> Asked {
         let now = cx.now();
         if !self.active {
-            made.next = None;
+            state.next = None;
             return Asked::Done;
         }
-        // Who was idle makes the next packet at once.
-        let due = made.next.unwrap_or(now);
+        // A source that was idle makes its next packet at once.
+        let due = state.next.unwrap_or(now);
         if due > now {
             return Asked::At(due);
         }
-        if copies::left(self.limit, made.count) == 0 {
-            made.next = None;
-            return made.ending.now(self.stop, None, cx);
+        if end_action::packets_left(self.limit, state.count) == 0 {
+            state.next = None;
+            return state.end_action.run(self.stop, None, cx);
         }
-        made.ending.not_yet();
+        state.end_action.rearm();
         if cx.grant(1) == 0 {
             return Asked::Empty;
         }
-        let bytes = made.pattern.of(&self.data, -1);
-        made.count += copies::emit(bytes, self.headroom, Some(now), 1, cx) as u64;
+        let bytes = state.pattern.bytes_of(&self.data, -1);
+        state.count += pattern::emit(bytes, self.headroom, Some(now), 1, cx) as u64;
         let next = due + self.interval.max(Duration::from_nanos(1));
-        made.next = Some(next);
+        state.next = Some(next);
         Asked::At(next)
     }
 }

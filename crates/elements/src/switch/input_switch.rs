@@ -78,7 +78,10 @@ impl PerBatch for InputSwitch {
     type Fate = InputSwitchExit;
 
     fn batch(&self, _: &mut (), port: usize, batch: Batch, cx: &mut Cx) {
-        let chosen = usize::try_from(self.input).is_ok_and(|input| input == port);
-        cx.emit_batch(if chosen { InputSwitchExit::Chosen } else { InputSwitchExit::Other }, batch);
+        let is_selected = usize::try_from(self.input).is_ok_and(|input| input == port);
+        cx.emit_batch(
+            if is_selected { InputSwitchExit::Chosen } else { InputSwitchExit::Other },
+            batch,
+        );
     }
 }

@@ -1,0 +1,291 @@
+//! Common parts of the sources of flows: the pace, the frames, and the table of flows.
+
+use super::end_action;
+use castanet_engine::prelude::*;
+use castanet_engine::wire::{Ethernet, Ipv4Header, ether_type};
+use castanet_kit::rate::GapRate;
+
+/// The minimum length of a frame in bytes, without the checksum.
+const MIN_FRAME_LEN: usize = 60;
+
+/// The number of packets made, the times of the first and the last one, and the time of the next.
+#[derive(Default)]
+pub(super) struct PaceState {
+    pub(super) count: u64,
+    first: Option<Time>,
+    last: Option<Time>,
+    gap: Option<GapRate>,
+}
+
+impl PaceState {
+    /// Number of packets to make now: at most `n`, at most `left`, and only those that are due; or
+    /// the answer to the engine if there is none. A rate of 0 means no limit.
+    pub(super) fn due(
+        &mut self,
+        rate: u32,
+        left: usize,
+        n: usize,
+        cx: &mut Cx,
+    ) -> Result<usize, Asked> {
+        let room = cx.room();
+        if left == 0 {
+            self.gap = None;
+            return Err(Asked::Done);
+        }
+        if room == 0 {
+            return Err(Asked::Empty);
+        }
+        let n = n.min(left).min(room);
+        if rate == 0 {
+            return Ok(n);
+        }
+        let now = cx.now().nanos();
+        let gap = self.gap.get_or_insert_with(|| GapRate::new(rate.into()));
+        gap.set_rate(rate.into(), now);
+        let n = n.min(usize::try_from(gap.allowance(now)).unwrap_or(n));
+        if n > 0 {
+            return Ok(n);
+        }
+        let next = gap.expiry().map(Time::from_nanos);
+        Err(next.map_or(Asked::Done, |next| {
+            cx.retry_at(next);
+            Asked::At(next)
+        }))
+    }
+
+    /// Counts `n` packets; `last` says that they were the last ones.
+    pub(super) fn record(&mut self, n: usize, last: bool, now: Time) {
+        if let Some(gap) = &mut self.gap {
+            gap.update_with(n as i64);
+        }
+        self.count += n as u64;
+        self.first = self.first.or(Some(now).filter(|_| n > 0));
+        if last {
+            self.last = Some(now);
+        }
+    }
+
+    /// Average rate in packets per second from the first packet to the last; 0 before the last.
+    pub(super) fn rate(&self) -> u64 {
+        let (Some(first), Some(last)) = (self.first, self.last) else { return 0 };
+        let milliseconds = (last.since(first) / 1_000_000).max(1);
+        self.count * 1000 / milliseconds
+    }
+}
+
+/// Rate, limit and activity of a source, which handlers change.
+#[derive(Clone)]
+pub(super) struct Pace {
+    pub(super) rate: u32,
+    pub(super) limit: i64,
+    pub(super) active: bool,
+    /// Number of times that `active` was set to true. When it differs from that of the state, the
+    /// source starts anew.
+    pub(super) runs: u64,
+}
+
+/// The answer of a source that is asked for its next packet.
+pub(super) enum NextPacket {
+    /// A packet.
+    Packet(Packet),
+    /// No packet now: the pool has no frame for it.
+    NoFrame,
+    /// No further packets.
+    End,
+}
+
+impl Pace {
+    pub(super) fn new(rate: u32, limit: i64, active: bool) -> Self {
+        Pace { rate, limit, active, runs: 0 }
+    }
+
+    /// Emits the packets that are due. `make_packet` makes a packet; its second argument is the number of
+    /// packets that remain of the limit. With `more` it is also called when none remain, until it
+    /// returns [`NextPacket::End`].
+    pub(super) fn emit_due(
+        &self,
+        state: &mut FlowSourceState,
+        n: usize,
+        cx: &mut Cx,
+        more: bool,
+        mut make_packet: impl FnMut(&mut FlowSourceState, usize, &mut Cx) -> NextPacket,
+    ) -> Asked {
+        if state.runs != self.runs {
+            *state = FlowSourceState { runs: self.runs, ..FlowSourceState::default() };
+        }
+        if !self.active || state.is_over {
+            return Asked::Done;
+        }
+        let left = end_action::packets_left(self.limit, state.pace_state.count);
+        let wanted = if more { left.max(1) } else { left };
+        let n = match state.pace_state.due(self.rate, wanted, n, cx) {
+            Ok(n) => cx.grant(n),
+            Err(asked) => return asked,
+        };
+        if n == 0 {
+            return Asked::Empty;
+        }
+        let now = cx.now();
+        for i in 0..n {
+            match make_packet(state, left.saturating_sub(i), cx) {
+                NextPacket::Packet(packet) => cx.emit((), packet),
+                NextPacket::NoFrame => return Asked::Again,
+                NextPacket::End => {
+                    state.is_over = true;
+                    state.pace_state.record(0, true, now);
+                    return Asked::Done;
+                }
+            }
+            state.pace_state.record(1, !more && left == i + 1, now);
+        }
+        Asked::Again
+    }
+}
+
+/// Pace, flows and counters of a source.
+#[derive(Default, Local)]
+#[local(methods)]
+#[write(reset)]
+pub struct FlowSourceState {
+    pub(super) pace_state: PaceState,
+    pub(super) flows: FlowTable,
+    runs: u64,
+    is_over: bool,
+}
+
+#[handlers]
+impl FlowSourceState {
+    /// Number of packets made since the last reset.
+    #[read]
+    fn count(&self) -> u64 {
+        self.pace_state.count
+    }
+    /// Average rate in packets per second from the first packet to the last; 0 before the last.
+    #[read]
+    fn rate(&self) -> u64 {
+        self.pace_state.rate()
+    }
+}
+
+/// The write handlers of a class that has a field `pace`.
+macro_rules! pace_handlers {
+    ($class:ident) => {
+        #[handlers]
+        impl $class {
+            /// Sets the rate in packets per second; no limit if 0.
+            #[write]
+            fn rate(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+                let pace = Pace { rate: u32::from_arg(text, names)?, ..self.pace.clone() };
+                Ok($class { pace, ..self.clone() })
+            }
+            /// Sets the total number of packets to make; no limit if negative.
+            #[write]
+            fn limit(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+                let pace = Pace { limit: i64::from_arg(text, names)?, ..self.pace.clone() };
+                Ok($class { pace, ..self.clone() })
+            }
+            /// Sets whether the source makes packets; `true` starts it anew.
+            #[write]
+            fn active(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+                let active = bool::from_arg(text, names)?;
+                let runs = self.pace.runs + u64::from(active);
+                let pace = Pace { active, runs, ..self.pace.clone() };
+                Ok($class { pace, ..self.clone() })
+            }
+        }
+    };
+}
+pub(super) use pace_handlers;
+
+/// The addresses of a flow, source first.
+pub(super) struct Endpoints {
+    pub(super) ether: (MacAddr, MacAddr),
+    pub(super) ip: (Ipv4Addr, Ipv4Addr),
+}
+
+/// An Ethernet frame of `length` bytes with an IPv4 header and this transport header, filled up
+/// with zeros. It has 60 bytes at least.
+pub(super) fn frame(
+    endpoints: &Endpoints,
+    protocol: u8,
+    transport: &[u8],
+    length: usize,
+) -> Vec<u8> {
+    let length = length.max(MIN_FRAME_LEN);
+    let ether = Ethernet::new(endpoints.ether.1, endpoints.ether.0, ether_type::IPV4);
+    let total = (length - Ethernet::LEN) as u16;
+    let mut ip = Ipv4Header::new(protocol, endpoints.ip.0, endpoints.ip.1, total);
+    ip.set_ttl(250);
+    ip.update_checksum(&[]);
+    let mut frame = [&ether.bytes()[..], ip.bytes(), transport].concat();
+    frame.resize(length, 0);
+    frame
+}
+
+/// A packet with a copy of `frame`, its headers marked and its destination annotation set to `dst`;
+/// `None` if the pool has no frame.
+pub(super) fn packet(frame: &[u8], dst: Ipv4Addr, cx: &mut Cx) -> Option<Packet> {
+    let mut packet = cx.copy_in(frame)?;
+    packet.set_mac_header(0);
+    packet.set_network_header(Ethernet::LEN as isize, Ipv4Header::LEN);
+    packet.set_dst(dst);
+    Some(packet)
+}
+
+/// Length of an Ethernet frame with an IPv4 packet, in bytes.
+pub(super) struct FrameLength(pub(super) usize);
+
+impl FromArg for FrameLength {
+    const SYNTAX: &'static str = "a number up to 65549";
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        const MAX_LEN: usize = Ethernet::LEN + u16::MAX as usize;
+        let length = u32::from_arg(text, names)? as usize;
+        let error = || ArgError::new(format!("{length} is longer than a frame can be"));
+        (length <= MAX_LEN).then_some(FrameLength(length)).ok_or_else(error)
+    }
+}
+
+/// A flow: its ports and the number of packets sent.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Flow {
+    pub(super) ports: (u16, u16),
+    /// The initial sequence number of TCP.
+    pub(super) initial_seq: u32,
+    pub(super) sent: u32,
+}
+
+/// The flows of a source.
+#[derive(Default)]
+pub(super) struct FlowTable {
+    flows: Vec<Flow>,
+}
+
+impl FlowTable {
+    /// Returns a random one of `count` flows, and counts a packet of it. A flow that has sent
+    /// `size` packets starts anew with other ports.
+    pub(super) fn random_flow(&mut self, count: u32, size: u32, cx: &mut Cx) -> &mut Flow {
+        if self.flows.len() != count as usize {
+            let full = Flow { sent: size, ..Flow::default() };
+            self.flows.resize(count as usize, full);
+        }
+        let at = (cx.random() % u64::from(count.max(1))) as usize;
+        let flow = &mut self.flows[at];
+        if flow.sent >= size {
+            let random = cx.random();
+            // As in Click, any port but 65535.
+            let port = |bits: u64| (bits as u16) % u16::MAX;
+            let ports = (port(random), port(random >> 16));
+            *flow = Flow { ports, initial_seq: (random >> 32) as u32, sent: 0 };
+        }
+        flow.sent += 1;
+        flow
+    }
+
+    /// Returns a flow that has sent between 1 and `size - 1` packets and marks it as complete;
+    /// `None` if there is none.
+    pub(super) fn finish_one(&mut self, size: u32) -> Option<Flow> {
+        let flow = self.flows.iter_mut().find(|flow| flow.sent > 0 && flow.sent < size)?;
+        flow.sent = size;
+        Some(*flow)
+    }
+}
