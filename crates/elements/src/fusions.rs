@@ -1,4 +1,5 @@
-//! Which classes are compiled into one pass: those that routers, firewalls
+//! Sequences of classes that the engine compiles into one node: those that are frequent in routers,
+//! firewalls and taps.
 //! and taps have in a row.
 
 use crate::annotate::{paint::Paint, paint_tee::PaintTee};
@@ -13,7 +14,7 @@ use crate::lookup::radix_ip_lookup::RadixIPLookup;
 use castanet_engine::fuse;
 use castanet_engine::node::fused::Fusion;
 
-/// The passes. Where several make rows of the same length, the first counts.
+/// The fusions. If several match sequences of the same length, the first one applies.
 pub static FUSIONS: &[Fusion] = &[
     // From a device to the routing table.
     fuse!(packet Classifier, packet Strip, packet CheckIPHeader; RadixIPLookup),

@@ -1,9 +1,9 @@
-//! `CheckLength`: short enough or not.
+//! `CheckLength`: filters packets by their length.
 
 use castanet_engine::packet::anno::EXTRA_LENGTH;
 use castanet_engine::prelude::*;
 
-/// Passes packets up to a length on and sends longer ones to output 1, or drops them.
+/// Filters packets by length: longer ones leave by output 1 or are dropped.
 ///
 /// ```click
 /// in -> c :: CheckLength(28) -> out;  c[1] -> long
@@ -19,19 +19,19 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "classify")]
 pub struct CheckLength {
-    /// The longest packet to pass on, in bytes.
+    /// Maximum length of packets that pass, in bytes.
     #[arg(live)]
     length: u32,
-    /// Whether the extra length annotation counts too.
+    /// Whether the `EXTRA_LENGTH` annotation counts too.
     #[arg(keyword, default = false)]
     extra_length: bool,
 }
 
 #[derive(Fate)]
-pub enum Length {
-    /// Packets that are short enough.
+pub enum CheckLengthExit {
+    /// Packets up to the maximum length.
     Fits,
-    /// Packets that are longer.
+    /// Packets longer than the maximum.
     #[optional]
     TooLong,
 }
@@ -39,14 +39,14 @@ pub enum Length {
 impl PerPacket for CheckLength {
     type On = on::Any;
     type Local = ();
-    type Fate = Length;
+    type Fate = CheckLengthExit;
 
     #[inline]
-    fn packet(&self, _: &mut (), packet: &mut Packet) -> Length {
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> CheckLengthExit {
         let extra = if self.extra_length { packet.anno_u32(EXTRA_LENGTH) as usize } else { 0 };
         match packet.len() + extra > self.length as usize {
-            true => Length::TooLong,
-            false => Length::Fits,
+            true => CheckLengthExit::TooLong,
+            false => CheckLengthExit::Fits,
         }
     }
 }

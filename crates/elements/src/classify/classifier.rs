@@ -1,13 +1,13 @@
-//! `Classifier`: an output by the first pattern that matches.
+//! `Classifier`: chooses the output by patterns of bytes.
 
 use castanet_engine::prelude::*;
 use castanet_kit::classify::{Pattern, Program, Rule};
 
-/// Sends each packet where the first pattern that matches its bytes says.
+/// Classifies packets by patterns of their bytes; the first match selects the output.
 ///
-/// A pattern is clauses `OFFSET/VALUE` or `OFFSET/VALUE%MASK`, all of which
-/// must hold; `?` is any hexadecimal digit, `!` in front turns a clause
-/// around, and `-` is every packet. There is one pattern for each output.
+/// A pattern consists of clauses `OFFSET/VALUE` or `OFFSET/VALUE%MASK`, all of which must match.
+/// `?` stands for any hexadecimal digit, `!` in front of a clause negates it, and the pattern `-`
+/// matches every packet. There is one pattern per output.
 ///
 /// ```click
 /// in -> c :: Classifier(12/0806 20/0001, 12/08??, 0/01%01 !12/86dd) -> arp
@@ -30,22 +30,22 @@ use castanet_kit::classify::{Pattern, Program, Rule};
 /// = c.program all->[0]\nsafe length 0\nalignment offset 0
 /// ```
 #[derive(Element)]
-#[element(room = "classify", args = Patterns, methods)]
+#[element(room = "classify", args = ClassifierArgs, methods)]
 pub struct Classifier {
     program: Program,
 }
 
 #[derive(Args)]
-pub struct Patterns {
-    /// A pattern for each output, in order.
+pub struct ClassifierArgs {
+    /// One pattern per output, in order.
     #[arg(rest)]
     patterns: Vec<String>,
 }
 
 impl Build for Classifier {
-    type Args = Patterns;
+    type Args = ClassifierArgs;
 
-    fn build(args: Patterns, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: ClassifierArgs, setup: &Setup) -> Result<Self, ArgError> {
         let (patterns, outputs) = (args.patterns.len(), setup.outputs);
         if patterns != outputs {
             return Err(ArgError::new(format!("patterns: {patterns}, outputs: {outputs}"))
@@ -68,12 +68,12 @@ impl Build for Classifier {
 
 #[handlers]
 impl Classifier {
-    /// The patterns as compiled: tests, one a line, or the table that they are in.
+    /// The compiled patterns: the tests, one per line, or the table.
     #[read]
     fn program(&self) -> String {
         self.program.to_string()
     }
-    /// Whether packets go through tests or are looked up in a table, and why.
+    /// Whether packets are matched by tests or looked up in a table, and why.
     #[read]
     fn matcher(&self) -> String {
         self.program.matcher()

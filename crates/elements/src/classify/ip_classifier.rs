@@ -1,20 +1,19 @@
-//! `IPClassifier`: packets by patterns.
+//! `IPClassifier`: chooses the output by patterns of IPv4 packets.
 
-use super::ip_rules::{Form, Found, IpRules};
+use super::ip_rules::{IpRules, IpRulesState, RuleSyntax};
 use castanet_engine::prelude::*;
 
-/// Sends each IPv4 packet to the output of the first pattern that matches.
+/// Classifies IPv4 packets by tcpdump-like patterns; the first match selects the output.
 ///
-/// Patterns are tcpdump's kind, as Click writes them: `dst tcp port 80 or
-/// 443`, `10.0.0.0/8 and syn`, `icmp type echo`, `ip ttl < 2`, `-` for all.
-/// Packets that none matches are dropped. `pattern0` and so on read and
-/// replace single patterns. A pattern may be long, such as thousands of addresses:
-/// where that would make a packet slow, it is looked up in a table instead, as
-/// `matcher` says.
+/// Patterns have Click's syntax, which resembles tcpdump's: `dst tcp port 80 or 443`, `10.0.0.0/8
+/// and syn`, `icmp type echo`, `ip ttl < 2`, `-` for all packets. Packets that match no pattern are
+/// dropped. The handlers `pattern0` and so on read and replace single patterns. A pattern may be
+/// long, with thousands of addresses for example: if tests would be slow, the packet is looked up
+/// in a table instead; `matcher` tells which.
 ///
-/// Each packet is judged by itself, as in Click: what a pattern says of ports, TCP flags or
-/// ICMP holds for no later fragment, and for no packet that ends before. Where that matters, an
-/// `IPReassembler` comes before, or `ip frag` has an output of its own.
+/// Each packet is classified by its own bytes, as in Click: patterns of ports, TCP flags or ICMP
+/// match neither later fragments nor packets that end before these fields. Where that matters, put
+/// an `IPReassembler` before it, or give `ip frag` its own output.
 ///
 /// ```click
 /// in -> c :: IPClassifier(tcp and syn, dst host 2.0.0.2, icmp type echo) -> syn
@@ -34,50 +33,50 @@ use castanet_engine::prelude::*;
 /// < two  1.0.0.1 > 3.0.0.3 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "classify", args = Patterns, methods)]
+#[element(room = "classify", args = IPClassifierArgs, methods)]
 pub struct IPClassifier {
     rules: IpRules,
 }
 
 #[derive(Args)]
-pub struct Patterns {
-    /// A pattern for each output, in order.
+pub struct IPClassifierArgs {
+    /// One pattern per output, in order.
     #[arg(rest)]
     patterns: Vec<String>,
 }
 
 impl Build for IPClassifier {
-    type Args = Patterns;
-    fn build(args: Patterns, setup: &Setup) -> Result<Self, ArgError> {
+    type Args = IPClassifierArgs;
+    fn build(args: IPClassifierArgs, setup: &Setup) -> Result<Self, ArgError> {
         let (patterns, outputs) = (args.patterns.len(), setup.outputs);
         if patterns != outputs {
             return Err(ArgError::new(format!("patterns: {patterns}, outputs: {outputs}"))
                 .click(format!("need {outputs} arguments, one per output port"))
                 .help("each output has one pattern; `-` is every packet"));
         }
-        let rules = IpRules::new(Form::Classifier, args.patterns, outputs, setup.names)?;
+        let rules = IpRules::new(RuleSyntax::Classifier, args.patterns, outputs, setup.names)?;
         Ok(IPClassifier { rules })
     }
 }
 
 #[handlers]
 impl IPClassifier {
-    /// The patterns as compiled: tests, one a line, or the table that they are in.
+    /// The compiled patterns: the tests, one per line, or the table.
     #[read]
     fn program(&self) -> String {
         self.rules.program.to_string()
     }
-    /// Whether packets go through tests or are looked up in a table, and why.
+    /// Whether packets are matched by tests or looked up in a table, and why.
     #[read]
     fn matcher(&self) -> String {
         self.rules.program.matcher()
     }
-    /// The pattern of that number.
+    /// The pattern of this number.
     #[read(pattern_)]
     fn pattern(&self, ask: &Ask) -> String {
         self.rules.text(ask.param)
     }
-    /// Replaces the pattern of that number.
+    /// Replaces the pattern of this number.
     #[write(pattern_)]
     fn set_pattern(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         Ok(IPClassifier { rules: self.rules.with(text, names)? })
@@ -86,16 +85,16 @@ impl IPClassifier {
 
 impl PerPacket for IPClassifier {
     type On = on::Ipv4;
-    type Local = Found;
+    type Local = IpRulesState;
     type Fate = Port;
 
     #[inline]
-    fn ahead<'p>(&self, found: &mut Found, packets: impl Iterator<Item = Ipv4<'p>>) {
-        self.rules.ahead(found, packets);
+    fn ahead<'p>(&self, state: &mut IpRulesState, packets: impl Iterator<Item = Ipv4<'p>>) {
+        self.rules.ahead(state, packets);
     }
 
     #[inline]
-    fn packet(&self, found: &mut Found, ip: Ipv4) -> Port {
-        self.rules.port(found, &ip)
+    fn packet(&self, state: &mut IpRulesState, ip: Ipv4) -> Port {
+        self.rules.port(state, &ip)
     }
 }

@@ -1,15 +1,15 @@
-//! `IPFilter`: packets by rules.
+//! `IPFilter`: filters IPv4 packets by rules.
 
-use super::ip_rules::{Form, Found, IpRules};
+use super::ip_rules::{IpRules, IpRulesState, RuleSyntax};
 use castanet_engine::prelude::*;
 
-/// Sends each IPv4 packet where the first matching rule says, or drops it.
+/// Filters IPv4 packets by rules, like a firewall: the first rule that matches decides.
 ///
-/// A rule is an action and a pattern: `allow` (output 0), `deny` or `drop`,
-/// or the number of an output; the pattern is as `IPClassifier` has it.
-/// Packets that no rule matches are dropped. `pattern0` and so on read and
-/// replace single rules. There may be any number: where many rules would make a
-/// packet slow, it is looked up in a table instead, as `matcher` says.
+/// A rule is an action and a pattern. The action is `allow` (output 0), `deny` or `drop`, or the
+/// number of an output; the patterns are those of `IPClassifier`. Packets that match no rule are
+/// dropped. The handlers `pattern0` and so on read and replace single rules. The number of rules is
+/// not limited: if tests would be slow, the packet is looked up in a table instead; `matcher` tells
+/// which.
 ///
 /// ```click
 /// in -> f :: IPFilter(deny src net 10.0.0.0/8, 1 tcp, allow dst port 53) -> out;  f[1] -> tcp
@@ -27,11 +27,11 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1:99 > 2.0.0.2:54 udp
 /// ```
 ///
-/// Each packet is judged by itself, as in Click: what a pattern says of ports, TCP flags or
-/// ICMP holds for no later fragment, and for no packet that ends before. So a rule that denies
-/// a port lets later fragments pass, and a first fragment that is cut within the header. Where
-/// that matters, an `IPReassembler` comes before, or `ip frag` is denied; a `Middlebox` judges
-/// fragments by the first of their packet.
+/// Each packet is filtered by its own bytes, as in Click: patterns of ports, TCP flags or ICMP
+/// match neither later fragments nor packets that end before these fields. So a rule that denies a
+/// port lets later fragments pass, and also a first fragment that ends within the transport header.
+/// Where that matters, put an `IPReassembler` before it, or deny `ip frag`; a `Middlebox` treats
+/// fragments like the first fragment of their packet.
 ///
 /// ```click
 /// a -> IPFilter(deny dst port 5000, allow all) -> out
@@ -46,44 +46,44 @@ use castanet_engine::prelude::*;
 /// > c   1.0.0.1 > 2.0.0.2 udp id 7 frag 16 "late"
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "classify", args = Rules, methods)]
+#[element(room = "classify", args = IPFilterArgs, methods)]
 pub struct IPFilter {
     rules: IpRules,
 }
 
 #[derive(Args)]
-pub struct Rules {
+pub struct IPFilterArgs {
     /// `allow`, `deny`, `drop` or an output number, then a pattern.
     #[arg(rest)]
     rules: Vec<String>,
 }
 
 impl Build for IPFilter {
-    type Args = Rules;
-    fn build(args: Rules, setup: &Setup) -> Result<Self, ArgError> {
-        let rules = IpRules::new(Form::Filter, args.rules, setup.outputs, setup.names)?;
+    type Args = IPFilterArgs;
+    fn build(args: IPFilterArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let rules = IpRules::new(RuleSyntax::Filter, args.rules, setup.outputs, setup.names)?;
         Ok(IPFilter { rules })
     }
 }
 
 #[handlers]
 impl IPFilter {
-    /// The rules as compiled: tests, one a line, or the table that they are in.
+    /// The compiled rules: the tests, one per line, or the table.
     #[read]
     fn program(&self) -> String {
         self.rules.program.to_string()
     }
-    /// Whether packets go through tests or are looked up in a table, and why.
+    /// Whether packets are matched by tests or looked up in a table, and why.
     #[read]
     fn matcher(&self) -> String {
         self.rules.program.matcher()
     }
-    /// The rule of that number.
+    /// The rule of this number.
     #[read(pattern_)]
     fn pattern(&self, ask: &Ask) -> String {
         self.rules.text(ask.param)
     }
-    /// Replaces the rule of that number.
+    /// Replaces the rule of this number.
     #[write(pattern_)]
     fn set_pattern(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         Ok(IPFilter { rules: self.rules.with(text, names)? })
@@ -92,16 +92,16 @@ impl IPFilter {
 
 impl PerPacket for IPFilter {
     type On = on::Ipv4;
-    type Local = Found;
+    type Local = IpRulesState;
     type Fate = Port;
 
     #[inline]
-    fn ahead<'p>(&self, found: &mut Found, packets: impl Iterator<Item = Ipv4<'p>>) {
-        self.rules.ahead(found, packets);
+    fn ahead<'p>(&self, state: &mut IpRulesState, packets: impl Iterator<Item = Ipv4<'p>>) {
+        self.rules.ahead(state, packets);
     }
 
     #[inline]
-    fn packet(&self, found: &mut Found, ip: Ipv4) -> Port {
-        self.rules.port(found, &ip)
+    fn packet(&self, state: &mut IpRulesState, ip: Ipv4) -> Port {
+        self.rules.port(state, &ip)
     }
 }

@@ -1,21 +1,21 @@
-//! What `IPFilter` and `IPClassifier` share: rules by their text, and the program of them.
+//! Rules of `IPFilter` and `IPClassifier`: their texts, and the program compiled from them.
 
 use castanet_engine::prelude::*;
 use castanet_kit::classify::{Lookups, Pattern, Program, Rule};
 
-/// How a rule is written.
+/// Syntax of the rules.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// `allow tcp`, `3 dst port 53`.
+pub(crate) enum RuleSyntax {
+    /// An action and a pattern: `allow tcp`, `3 dst port 53`.
     Filter,
-    /// `tcp`, for the output of the same number.
+    /// A pattern, for the output of the same number: `tcp`.
     Classifier,
 }
 
-/// Rules, and the program of them.
+/// Rules, and the program compiled from them.
 #[derive(Clone)]
 pub(crate) struct IpRules {
-    form: Form,
+    syntax: RuleSyntax,
     outputs: usize,
     texts: Vec<String>,
     rules: Vec<Rule>,
@@ -24,60 +24,67 @@ pub(crate) struct IpRules {
 
 impl IpRules {
     pub(crate) fn new(
-        form: Form,
+        syntax: RuleSyntax,
         texts: Vec<String>,
         outputs: usize,
         names: &Names,
     ) -> Result<IpRules, ArgError> {
         let numbered = texts.iter().enumerate();
         let rules: Result<Vec<Rule>, _> =
-            numbered.map(|(n, text)| rule(form, n, text, outputs, names)).collect();
+            numbered.map(|(n, text)| rule(syntax, n, text, outputs, names)).collect();
         let rules = rules?;
         let program = Program::compile(&rules);
-        Ok(IpRules { form, outputs, texts, rules, program })
+        Ok(IpRules { syntax, outputs, texts, rules, program })
     }
 
-    /// The text of rule `n`.
+    /// The text of the rule of number `n`; empty if there is none.
     pub(crate) fn text(&self, n: &str) -> String {
         n.parse().ok().and_then(|n: usize| self.texts.get(n)).cloned().unwrap_or_default()
     }
 
-    /// The same rules but for one: `N RULE`.
+    /// A copy of the rules with one replaced. `change` is the number of the rule and its new text.
     pub(crate) fn with(&self, change: &str, names: &Names) -> Result<IpRules, ArgError> {
         let (n, text) = change.split_once(' ').unwrap_or((change, ""));
-        let mut changed = self.clone();
+        let mut new_rules = self.clone();
         let n: usize = n.parse().map_err(|_| ArgError::new("no such pattern"))?;
-        let new = rule(self.form, n, text, self.outputs, names)?;
-        match (changed.rules.get_mut(n), changed.texts.get_mut(n)) {
-            (Some(rule), Some(place)) => (*rule, *place) = (new, text.trim().to_owned()),
+        let new = rule(self.syntax, n, text, self.outputs, names)?;
+        match (new_rules.rules.get_mut(n), new_rules.texts.get_mut(n)) {
+            (Some(rule), Some(text_slot)) => (*rule, *text_slot) = (new, text.trim().to_owned()),
             _ => return Err(ArgError::new("no such pattern")),
         }
-        changed.program = Program::compile(&changed.rules);
-        Ok(changed)
+        new_rules.program = Program::compile(&new_rules.rules);
+        Ok(new_rules)
     }
 
-    /// Looks the packets of a burst up, where rules are so many that this is worth it.
+    /// Looks up all packets of a burst, if the program has a table.
     #[inline]
-    pub(crate) fn ahead<'p>(&self, found: &mut Found, packets: impl Iterator<Item = Ipv4<'p>>) {
+    pub(crate) fn ahead<'p>(
+        &self,
+        state: &mut IpRulesState,
+        packets: impl Iterator<Item = Ipv4<'p>>,
+    ) {
         if self.program.has_table() {
-            self.program.look_up(packets.map(|ip| self.parts(ip.into_packet())), &mut found.0);
+            self.program
+                .look_up(packets.map(|ip| self.match_input(ip.into_packet())), &mut state.0);
         }
     }
 
-    /// The output of a packet, the next of those that were looked up.
+    /// The output of a packet. Packets come in the order in which [`IpRules::ahead`] has looked
+    /// them up.
     #[inline]
-    pub(crate) fn port(&self, found: &mut Found, ip: &Ipv4) -> Port {
-        let (link, network) = self.parts(ip.packet());
+    pub(crate) fn port(&self, state: &mut IpRulesState, ip: &Ipv4) -> Port {
+        let (link, network) = self.match_input(ip.packet());
         let port = match self.program.has_table() {
-            true => self.program.next_frame(&mut found.0, link, network),
+            true => self.program.next_frame(&mut state.0, link, network),
             false => self.program.run_frame(link, network),
         };
         port.map_or(Port::DROP, Port::nth)
     }
 
-    /// What rules look at: the link header, if they do, and what begins with the network header.
+    /// The bytes that rules match: the link header, if rules refer to it and there is one, and the
+    /// bytes from the network header on.
     #[inline]
-    fn parts<'p>(&self, packet: &'p Packet) -> (&'p [u8], &'p [u8]) {
+    fn match_input<'p>(&self, packet: &'p Packet) -> (&'p [u8], &'p [u8]) {
         let link = match packet.mac_offset() {
             Some(mac) if self.program.needs_link() => {
                 usize::try_from(mac).ok().and_then(|at| packet.bytes().get(at..))
@@ -88,14 +95,20 @@ impl IpRules {
     }
 }
 
-/// What a worker found out about the packets of a burst.
+/// Results of the table lookups of the current burst, by worker.
 #[derive(Default, Local)]
-pub struct Found(Lookups);
+pub struct IpRulesState(Lookups);
 
-fn rule(form: Form, n: usize, text: &str, outputs: usize, names: &Names) -> Result<Rule, ArgError> {
-    let rule = match form {
-        Form::Filter => Rule::filter_with(text, outputs, names),
-        Form::Classifier => {
+fn rule(
+    syntax: RuleSyntax,
+    n: usize,
+    text: &str,
+    outputs: usize,
+    names: &Names,
+) -> Result<Rule, ArgError> {
+    let rule = match syntax {
+        RuleSyntax::Filter => Rule::filter_with(text, outputs, names),
+        RuleSyntax::Classifier => {
             Pattern::ip_with(text, names).map(|p| Rule::new(p, u8::try_from(n).ok()))
         }
     };

@@ -1,15 +1,14 @@
-//! `DriverManager`: a program that decides when to stop.
+//! `DriverManager`: decides by a program when the router stops.
 
-use super::scripting::{Instructions, Kind, Scripted, State};
+use super::script_runner::{ScriptArgs, ScriptRunner, ScriptState, ScriptType};
 use castanet_engine::prelude::*;
 use castanet_kit::script::PRIVATE;
 
-/// Decides by a program what happens when elements ask the router to stop.
+/// Decides by a program what happens when an element requests the router to stop.
 ///
-/// Without one the first request ends the router. With one each request makes
-/// a step past a `pause` (also called `wait_stop`) or a `wait`, and the router
-/// ends when the program does. The instructions are those of `Script`, of
-/// which it is the `TYPE DRIVER`.
+/// Without a DriverManager the first request stops the router. With one each request ends a `pause`
+/// (also called `wait_stop`) or a `wait` of the program, and the router stops when the program
+/// ends. The instructions are those of `Script`; a DriverManager is a `Script` with `TYPE DRIVER`.
 ///
 /// ```click
 /// in -> c :: Counter(COUNT_CALL 2 stop) -> out
@@ -25,28 +24,28 @@ use castanet_kit::script::PRIVATE;
 /// = d.abs(-3) 3
 /// ```
 #[derive(Element)]
-#[element(room = "script", args = Instructions)]
-pub struct DriverManager(Scripted);
+#[element(room = "script", args = ScriptArgs)]
+pub struct DriverManager(ScriptRunner);
 
 impl Build for DriverManager {
-    type Args = Instructions;
+    type Args = ScriptArgs;
 
-    fn build(args: Instructions, setup: &Setup) -> Result<Self, ArgError> {
-        Scripted::new(args, Kind::Driver, setup).map(DriverManager)
+    fn build(args: ScriptArgs, setup: &Setup) -> Result<Self, ArgError> {
+        ScriptRunner::new(args, ScriptType::Driver, setup).map(DriverManager)
     }
 }
 
 impl Control for DriverManager {
-    type Local = State;
+    type Local = ScriptState;
     const PRIVATE: &'static [&'static str] = PRIVATE;
 
-    fn step(&self, state: &mut State, desk: &mut dyn Desk) -> Step {
+    fn step(&self, state: &mut ScriptState, desk: &mut dyn Desk) -> Step {
         self.0.step(state, desk)
     }
 
     fn call(
         &self,
-        state: &mut State,
+        state: &mut ScriptState,
         handler: &str,
         text: &str,
         write: bool,

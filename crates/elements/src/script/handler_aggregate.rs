@@ -1,10 +1,10 @@
-//! `HandlerAggregate`: a handler of several elements.
+//! `HandlerAggregate`: aggregates a handler of several elements.
 
 use castanet_engine::prelude::*;
 
-/// Reads a handler of several elements and adds the answers up.
+/// Aggregates a read handler of several elements: sum, mean, minimum, maximum or list.
 ///
-/// The handler is the parameter, as in `h.add(count)`.
+/// The parameter names the handler, as in `h.add(count)`.
 ///
 /// ```click
 /// a -> c :: Counter -> x;  b -> d :: Counter -> y;  h :: HandlerAggregate(ELEMENT c, ELEMENT d)
@@ -21,22 +21,22 @@ use castanet_engine::prelude::*;
 /// = h.list(count) 1 2
 /// ```
 #[derive(Element)]
-#[element(room = "script", args = Elements)]
+#[element(room = "script", args = HandlerAggregateArgs)]
 pub struct HandlerAggregate {
     elements: Vec<String>,
 }
 
 #[derive(Args)]
-pub struct Elements {
-    /// An element each, after the word `ELEMENT` or without it.
+pub struct HandlerAggregateArgs {
+    /// One element per argument, with or without the word `ELEMENT`.
     #[arg(rest)]
     elements: Vec<Words>,
 }
 
 impl Build for HandlerAggregate {
-    type Args = Elements;
+    type Args = HandlerAggregateArgs;
 
-    fn build(args: Elements, _: &Setup) -> Result<Self, ArgError> {
+    fn build(args: HandlerAggregateArgs, _: &Setup) -> Result<Self, ArgError> {
         let name = |words: &Words| match words.words.as_slice() {
             [name] => Ok(name.clone()),
             [word, name] if word == "ELEMENT" => Ok(name.clone()),
@@ -50,29 +50,29 @@ impl Build for HandlerAggregate {
     }
 }
 
-/// The handlers' pages; the element answers itself.
+/// Documentation of the handlers. The element itself answers them in `call`.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Answers;
+pub struct HandlerAggregateState;
 
 #[handlers]
-impl Answers {
-    /// The sum of a handler's values.
+impl HandlerAggregateState {
+    /// Sum of the values of a handler.
     #[read]
     fn add(&self) -> String {
         String::new()
     }
-    /// The mean of a handler's values.
+    /// Mean of the values of a handler.
     #[read]
     fn avg(&self) -> String {
         String::new()
     }
-    /// The least of a handler's values.
+    /// Minimum of the values of a handler.
     #[read]
     fn min(&self) -> String {
         String::new()
     }
-    /// The greatest of a handler's values.
+    /// Maximum of the values of a handler.
     #[read]
     fn max(&self) -> String {
         String::new()
@@ -85,15 +85,15 @@ impl Answers {
 }
 
 impl Control for HandlerAggregate {
-    type Local = Answers;
+    type Local = HandlerAggregateState;
 
-    fn step(&self, _: &mut Answers, _: &mut dyn Desk) -> Step {
+    fn step(&self, _: &mut HandlerAggregateState, _: &mut dyn Desk) -> Step {
         Step::Ended
     }
 
     fn call(
         &self,
-        _: &mut Answers,
+        _: &mut HandlerAggregateState,
         handler: &str,
         text: &str,
         write: bool,

@@ -5,7 +5,7 @@ pub mod handler_aggregate;
 #[allow(clippy::module_inception)] // the element is called what the room is
 pub mod script;
 mod script_ports;
-mod scripting;
+mod script_runner;
 
 use castanet_engine::class::*;
 

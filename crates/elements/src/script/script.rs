@@ -1,23 +1,23 @@
-//! `Script`: a program that reads and writes handlers.
+//! `Script`: runs a program that reads and writes handlers.
 
-use super::scripting::{Instructions, Kind, Scripted, State};
+use super::script_runner::{ScriptArgs, ScriptRunner, ScriptState, ScriptType};
 use castanet_engine::prelude::*;
 use castanet_kit::script::PRIVATE;
 
 /// Runs a program that waits, reads and writes handlers, and stops the router.
 ///
-/// Each argument is an instruction: `set`, `init`, `export`, `print`,
-/// `printn`, `save`, `append`, `read`, `write`, `pause`, `wait`, `label`,
-/// `goto`, `loop`, `return`, `end`, `exit`, `stop`, `error`; a `q` after most
-/// of them takes a layer of quotes off. `$x` and `$(handler)` are replaced in
-/// their texts; functions such as `$(add 1 2)` are handlers of the script.
+/// Each argument is an instruction: `set`, `init`, `export`, `print`, `printn`, `save`, `append`,
+/// `read`, `write`, `pause`, `wait`, `label`, `goto`, `loop`, `return`, `end`, `exit`, `stop`,
+/// `error`. Most of them have a variant with a `q` at the end that removes one level of quotes.
+/// `$x` and `$(handler)` are replaced in their arguments; functions such as `$(add 1 2)` are
+/// handlers of the script.
 ///
-/// TYPE says what starts the program. Without ports it is `ACTIVE`, and runs
-/// when the router starts. With ports it is `PACKET`: it runs for each packet,
-/// `$input` is where that came in, and it goes to the output whose number the
-/// program returns, to output 0 at its `end`, and nowhere else. The packet waits meanwhile, and
-/// what the program writes holds for its way further down and for the next packet. The program
-/// runs on the control thread: this is for rare packets.
+/// TYPE determines when the program runs. Without ports the default is `ACTIVE`: it runs when the
+/// router starts. With ports it is `PACKET`: it runs for each packet. `$input` is the number of the
+/// input, and the packet goes to the output whose number the program returns, or to output 0 if the
+/// program reaches its `end`; otherwise it is dropped. The packet waits for the program, so
+/// handlers that the program writes take effect for this packet further downstream and for the next
+/// packet. The program runs on the control thread: use it for rare packets only.
 ///
 /// ```click
 /// in -> c :: Counter -> out
@@ -77,30 +77,30 @@ use castanet_kit::script::PRIVATE;
 /// < second 1.0.0.1 > 2.0.0.5 udp
 /// ```
 #[derive(Element)]
-#[element(room = "script", args = Instructions)]
-pub struct Script(Scripted);
+#[element(room = "script", args = ScriptArgs)]
+pub struct Script(ScriptRunner);
 
 impl Build for Script {
-    type Args = Instructions;
+    type Args = ScriptArgs;
 
-    fn build(args: Instructions, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: ScriptArgs, setup: &Setup) -> Result<Self, ArgError> {
         let has_ports = setup.inputs + setup.outputs > 0;
-        let usual = if has_ports { Kind::Packet } else { Kind::Active };
-        Scripted::new(args, usual, setup).map(Script)
+        let default_type = if has_ports { ScriptType::Packet } else { ScriptType::Active };
+        ScriptRunner::new(args, default_type, setup).map(Script)
     }
 }
 
 impl Control for Script {
-    type Local = State;
+    type Local = ScriptState;
     const PRIVATE: &'static [&'static str] = PRIVATE;
 
-    fn step(&self, state: &mut State, desk: &mut dyn Desk) -> Step {
+    fn step(&self, state: &mut ScriptState, desk: &mut dyn Desk) -> Step {
         self.0.step(state, desk)
     }
 
     fn call(
         &self,
-        state: &mut State,
+        state: &mut ScriptState,
         handler: &str,
         text: &str,
         write: bool,

@@ -1,23 +1,24 @@
-//! The ports of a `Script` that decides about packets.
+//! Ports of a `Script` of type PACKET.
 
 use super::script::Script;
-use super::scripting::Instructions;
+use super::script_runner::ScriptArgs;
 use castanet_engine::class::{Class, per_batch_with_program};
 use castanet_engine::prelude::*;
 
-/// Asks the script about each packet, before it goes on and before the next one comes.
+/// Lets the script choose the output of each packet. The packet goes on before the script decides
+/// about the next one.
 #[derive(Element)]
-#[element(args = Instructions, ports = "1-/-", processing = "a/h")]
+#[element(args = ScriptArgs, ports = "1-/-", processing = "a/h")]
 pub(super) struct ScriptPorts;
 
-/// The class of scripts with ports. What handlers they write, they know when they run.
+/// The class of scripts with ports. The handlers that they write are known only at run time.
 pub(super) static SCRIPT_PORTS: Class =
     per_batch_with_program::<ScriptPorts, Script>().with_calls(|_, _| Some(Vec::new()));
 
 impl Build for ScriptPorts {
-    type Args = Instructions;
+    type Args = ScriptArgs;
 
-    fn build(_: Instructions, _: &Setup) -> Result<Self, ArgError> {
+    fn build(_: ScriptArgs, _: &Setup) -> Result<Self, ArgError> {
         Ok(ScriptPorts)
     }
 }

@@ -99,9 +99,9 @@ impl Pace {
         Pace { rate, limit, active, runs: 0 }
     }
 
-    /// Emits the packets that are due. `make_packet` makes a packet; its second argument is the number of
-    /// packets that remain of the limit. With `more` it is also called when none remain, until it
-    /// returns [`NextPacket::End`].
+    /// Emits the packets that are due. `make_packet` makes one packet; its second argument is the
+    /// number of packets that remain of the limit. With `more` it is also called when none remain,
+    /// until it returns [`NextPacket::End`].
     pub(super) fn emit_due(
         &self,
         state: &mut FlowSourceState,

@@ -1,12 +1,12 @@
-//! `Batcher`: a name that configurations of other engines have.
+//! `Batcher`: passes batches on unchanged.
 
 use castanet_engine::prelude::*;
 
-/// Passes packets on in the batches in which they come.
+/// Passes batches on unchanged, for configurations of other engines.
 ///
-/// Packets always travel in batches here, so what makes batches of packets
-/// elsewhere, and packets of batches, has nothing to do: whatever its arguments
-/// are. `MinBatch` makes batches longer.
+/// Packets always travel in batches here, so elements that build batches from packets, or split
+/// batches into packets, have no effect. All arguments are accepted and ignored. `MinBatch` makes
+/// batches longer.
 ///
 /// ```click
 /// in -> Batcher(32, TIMEOUT 10) -> Unbatch -> out
@@ -17,9 +17,9 @@ use castanet_engine::prelude::*;
 #[element(room = "util")]
 #[element(alias = "BatchFixed", alias = "Debatcher", alias = "Unbatch", alias = "Unbatcher")]
 pub struct Batcher {
-    /// Sizes and times, elsewhere.
+    /// Sizes and times of batches in other engines; ignored.
     #[arg(rest)]
-    #[expect(dead_code, reason = "for configurations that say so")]
+    #[expect(dead_code, reason = "accepted for configurations of other engines")]
     ignored: Vec<String>,
 }
 

@@ -1,11 +1,11 @@
-//! `Discard`: the end of the road.
+//! `Discard`: discards all packets.
 
 use castanet_engine::prelude::*;
 
-/// Ends every packet, as somewhere a packet's way has to end.
+/// Discards all packets.
 ///
-/// Where its input is pulled, it pulls whenever packets are there. What ends
-/// here counts as arrived, not as dropped.
+/// If its input is pulled, it pulls whenever there are packets. Discarded packets count as
+/// delivered, not as dropped.
 ///
 /// ```click
 /// in -> d :: Discard
@@ -22,35 +22,36 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "util", alias = "DiscardNoFree")]
 pub struct Discard {
-    /// Whether to pull packets; one that is pushed to takes them always.
+    /// Whether the element pulls packets; packets that are pushed to it are always discarded.
     #[arg(keyword, live, default = true)]
     active: bool,
-    /// How many packets Click pulls at a time; here the engine's burst decides.
+    /// Number of packets that Click pulls at a time; ignored, as the burst size of the engine
+    /// decides here.
     #[arg(keyword, default = 1)]
     #[allow(dead_code)]
     burst: u32,
 }
 
-/// What has ended on one worker.
+/// Counter of the packets that one worker has discarded.
 #[derive(Default, Local)]
 #[write(reset_counts)]
-pub struct Ended {
-    /// Packets that ended here.
+pub struct DiscardState {
+    /// Number of discarded packets.
     #[read]
     count: u64,
 }
 
 impl PerBatch for Discard {
     type On = on::Any;
-    type Local = Ended;
+    type Local = DiscardState;
     type Fate = Never;
 
-    fn batch(&self, ended: &mut Ended, _: usize, batch: Batch, cx: &mut Cx) {
-        ended.count += batch.len() as u64;
+    fn batch(&self, state: &mut DiscardState, _: usize, batch: Batch, cx: &mut Cx) {
+        state.count += batch.len() as u64;
         cx.consume(batch);
     }
 
-    fn pulls(&self, _: &Ended) -> bool {
+    fn pulls(&self, _: &DiscardState) -> bool {
         self.active
     }
 }

@@ -1,10 +1,10 @@
-//! `Idle`: nothing ever happens.
+//! `Idle`: neither sends nor pulls packets.
 
 use castanet_engine::prelude::*;
 
-/// Fills ports that must be connected: sends nothing and pulls nothing.
+/// Connects ports that must be connected: sends no packets and pulls none.
 ///
-/// Packets that are pushed to it end there.
+/// It discards packets that are pushed to it.
 ///
 /// ```click
 /// in -> Idle -> out

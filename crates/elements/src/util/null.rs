@@ -1,11 +1,11 @@
-//! `Null`: nothing at all.
+//! `Null`: passes packets on unchanged.
 
 use castanet_engine::prelude::*;
 
 /// Passes every packet on unchanged.
 ///
-/// A name for a place in the graph, where several ways meet; or, for
-/// measurements, what an element costs that does nothing.
+/// It gives a name to a point of the graph at which several paths meet, and it shows the cost of an
+/// element in measurements.
 ///
 /// ```click
 /// in -> Null -> out

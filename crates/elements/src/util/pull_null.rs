@@ -1,11 +1,11 @@
-//! `PullNull`: nothing at all.
+//! `PullNull`: passes packets on unchanged on a pull path.
 
 use castanet_engine::prelude::*;
 
-/// Passes every packet on unchanged, in a place where packets are pulled.
+/// Passes every packet on unchanged on a pull path.
 ///
-/// Decides for elements that could do either, such as a `Counter` between two
-/// others of that kind.
+/// Its ports are pull ports, so agnostic elements next to it, such as a `Counter`, become pull
+/// elements.
 ///
 /// ```click
 /// in -> Queue -> PullNull -> c :: Counter -> Unqueue -> out

@@ -1,11 +1,11 @@
-//! `PushNull`: nothing at all.
+//! `PushNull`: passes packets on unchanged on a push path.
 
 use castanet_engine::prelude::*;
 
-/// Passes every packet on unchanged, in a place where packets are pushed.
+/// Passes every packet on unchanged on a push path.
 ///
-/// Decides for elements that could do either, such as a `Counter` between two
-/// others of that kind.
+/// Its ports are push ports, so agnostic elements next to it, such as a `Counter`, become push
+/// elements.
 ///
 /// ```click
 /// in -> PushNull -> out

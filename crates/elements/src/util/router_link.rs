@@ -1,16 +1,15 @@
-//! `RouterLink`: the wire between two routers of one configuration.
+//! `RouterLink`: connects the routers of a combined configuration.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
-/// Sends each packet from routers that send to a link to the routers that receive from it.
+/// Connects the routers of a combined configuration: copies packets to all receivers.
 ///
-/// `click-combine` writes it in place of the devices at a link's ends. Each has
-/// two arguments, those at inputs before those at outputs: its router, name and
-/// class in one, its own arguments in the other. Here they name who is
-/// connected, and `click-uncombine` makes devices of them again. Where several
-/// routers receive, each has a copy. Packets are no longer marked: a link
-/// carries bytes.
+/// `click-combine` writes it instead of the devices at the ends of a link. Each device has two
+/// arguments, those at inputs before those at outputs: the first holds its router, name and class,
+/// the second its own arguments. Here they only name the ends of the link; `click-uncombine`
+/// restores the devices from them. If several routers receive, each gets a copy. Annotations are
+/// cleared, since a link carries bytes.
 ///
 /// ```click
 /// one -> l :: RouterLink(r1 out ToDevice, eth0, r2 out ToDevice, eth0, r3 in FromDevice, "eth1, SNIFFER false") -> to
@@ -22,25 +21,25 @@ use castanet_engine::prelude::*;
 /// = l.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(room = "util", args = Ends, ports = "-/-", processing = "a/h", flow = "x/y")]
+#[element(room = "util", args = RouterLinkArgs, ports = "-/-", processing = "a/h", flow = "x/y")]
 pub struct RouterLink {
     outputs: u8,
 }
 
 #[derive(Args)]
-pub struct Ends {
-    /// For each port `ROUTER ELEMENT CLASS`, then that element's arguments.
+pub struct RouterLinkArgs {
+    /// For each port `ROUTER ELEMENT CLASS`, then the arguments of that element.
     #[arg(rest)]
     ends: Vec<Words>,
 }
 
 impl Build for RouterLink {
-    type Args = Ends;
+    type Args = RouterLinkArgs;
 
-    fn build(args: Ends, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: RouterLinkArgs, setup: &Setup) -> Result<Self, ArgError> {
         let (ends, ports) = (args.ends.len() / 2, setup.inputs + setup.outputs);
-        let named = args.ends.iter().step_by(2).all(|end| end.words.len() == 3);
-        if args.ends.len() % 2 == 1 || !named {
+        let are_named = args.ends.iter().step_by(2).all(|end| end.words.len() == 3);
+        if args.ends.len() % 2 == 1 || !are_named {
             return Err(ArgError::new("wants `ROUTER ELEMENT CLASS` and a configuration in turn"));
         }
         if ends != ports {

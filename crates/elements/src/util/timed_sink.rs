@@ -1,8 +1,8 @@
-//! `TimedSink`: ends a packet every so often.
+//! `TimedSink`: discards a packet at regular intervals.
 
 use castanet_engine::prelude::*;
 
-/// Pulls a packet every so often and ends it.
+/// Pulls and discards a packet at regular intervals.
 ///
 /// ```click
 /// in -> q :: Queue -> s :: TimedSink(INTERVAL 0.25)
@@ -18,14 +18,14 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element, Args)]
 #[element(room = "util", args = TimedSink, ports = "1/0", processing = "l/l")]
 pub struct TimedSink {
-    /// Time from packet to packet.
+    /// Time between two packets.
     #[arg(live, default = Duration::from_millis(500))]
     interval: Duration,
 }
 
-/// When the next is due.
+/// The time of the next pull.
 #[derive(Default, Local)]
-pub struct Next {
+pub struct TimedSinkState {
     due: Time,
 }
 
@@ -41,24 +41,24 @@ impl Build for TimedSink {
 }
 
 impl Source for TimedSink {
-    type Local = Next;
+    type Local = TimedSinkState;
     type Fate = Never;
 
     fn continues(&self, _: &TimedSink) -> bool {
         true
     }
 
-    fn begin(&self, next: &mut Next, cx: &mut Cx) -> Result<(), ArgError> {
-        next.due = cx.now() + self.interval;
+    fn begin(&self, state: &mut TimedSinkState, cx: &mut Cx) -> Result<(), ArgError> {
+        state.due = cx.now() + self.interval;
         Ok(())
     }
 
-    fn ask(&self, next: &mut Next, _: usize, cx: &mut Cx) -> Asked {
-        if next.due <= cx.now() {
+    fn ask(&self, state: &mut TimedSinkState, _: usize, cx: &mut Cx) -> Asked {
+        if state.due <= cx.now() {
             let batch = cx.pull(0, 1);
             cx.consume(batch);
-            next.due = cx.now() + self.interval.max(Duration::from_nanos(1));
+            state.due = cx.now() + self.interval.max(Duration::from_nanos(1));
         }
-        Asked::At(next.due)
+        Asked::At(state.due)
     }
 }
