@@ -1,4 +1,5 @@
-//! In the steady state bursts allocate nothing: frames come from the pool,
+//! In the steady state bursts allocate no memory: frames come from the pool, and arrays of
+//! descriptors from the free list of the thread.
 //! arrays of descriptors from the thread's list.
 #![allow(clippy::unwrap_used)] // a test
 
@@ -12,7 +13,7 @@ const FRAME: &str = "DATA \\<020000000001 020000000002 0800
     4500002e 00000000 401166bb 0a000002 0a010002 00350035 001a0000
     0000000000000000 0000000000000000 0000>";
 
-/// Every element that a packet meets on its way through a router.
+/// A router with all elements between two devices.
 fn router_path() -> String {
     format!(
         "InfiniteSource({FRAME}, BURST 32) -> types :: Classifier(12/0806, 12/0800, -);
@@ -28,16 +29,17 @@ fn router_path() -> String {
     )
 }
 
-/// Runs until lists have their lengths, then counts the allocations of as
-/// many turns; `seen` must have seen packets all the while.
-fn allocates_nothing(text: &str) {
-    let mut router = allocates(text);
+/// Runs until all lists have reached their lengths, then asserts that as many steps again allocate
+/// no memory while packets reach the counter `seen`; then takes the router apart. No packet may be
+/// dropped.
+fn assert_no_allocation(text: &str) {
+    let mut router = run_without_allocation(text);
     assert_eq!(router.read("drops").unwrap(), "");
     assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
 }
 
-/// The same for packets of which some are dropped.
-fn allocates(text: &str) -> Router {
+/// Like [`assert_no_allocation`], but packets may be dropped and the router is returned.
+fn run_without_allocation(text: &str) -> Router {
     let mut router = build(text, 1);
     let seen = |router: &mut Router| router.read("seen.count").unwrap().parse::<u64>().unwrap();
     router.settle(500);
@@ -50,13 +52,13 @@ fn allocates(text: &str) -> Router {
 }
 
 #[test]
-fn the_router_path_allocates_nothing() {
-    allocates_nothing(&router_path());
+fn router_path_allocates_nothing() {
+    assert_no_allocation(&router_path());
 }
 
-/// Frames of all kinds in one burst: good, ARP, with a bad checksum, at their last hop.
+/// One burst has frames of all kinds: valid ones, ARP, a bad checksum, TTL 1.
 #[test]
-fn what_leaves_a_pass_on_the_way_allocates_nothing() {
+fn early_exits_of_a_fused_node_allocate_nothing() {
     let bad = FRAME.replace("66bb", "66bc");
     let last = FRAME.replace("401166bb", "0111a5bb");
     let arp = FRAME.replace("0800\n", "0806\n");
@@ -66,7 +68,7 @@ fn what_leaves_a_pass_on_the_way_allocates_nothing() {
     let whole = router_path();
     let (_, path) = whole.split_once("-> types").unwrap();
     let text = format!("all :: Queue(1000); {sources} all -> Unqueue -> types {path}");
-    let mut router = allocates(&text);
+    let mut router = run_without_allocation(&text);
     assert!(router.read("ttl.drops").unwrap().parse::<u64>().unwrap() > 1000);
     assert!(router.read("drops").unwrap().contains("bad_checksum"));
     assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
@@ -74,21 +76,21 @@ fn what_leaves_a_pass_on_the_way_allocates_nothing() {
 
 #[test]
 fn queues_allocate_nothing() {
-    allocates_nothing(
+    assert_no_allocation(
         "InfiniteSource(BURST 32) -> Queue(1000) -> Unqueue -> seen :: Counter -> Discard",
     );
 }
 
 #[test]
-fn parting_and_meeting_allocates_nothing() {
-    allocates_nothing(
+fn branches_and_merges_allocate_nothing() {
+    assert_no_allocation(
         "InfiniteSource(BURST 32) -> s :: RoundRobinSwitch; seen :: Counter;
          s[0] -> seen; s[1] -> seen; s[2] -> seen; seen -> t :: Tee(2); t[0] -> Paint(1) -> Discard; t[1] -> Discard",
     );
 }
 
 #[test]
-fn the_count_would_see_an_allocation() {
+fn the_counter_detects_an_allocation() {
     let counted = allocation_counter::measure(|| drop(std::hint::black_box(Box::new(1))));
     assert_eq!(counted.count_total, 1);
 }

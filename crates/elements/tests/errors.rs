@@ -1,4 +1,4 @@
-//! What is said about wrong arguments, in Castanet's words and in Click's.
+//! Error messages for wrong arguments, in Castanet's wording and in Click's.
 
 use castanet_elements::library;
 use castanet_engine::router::{Options, Router, Wording};
@@ -6,40 +6,41 @@ use castanet_engine::worker::Console;
 use castanet_lang::{SourceMap, expand, parse};
 use std::sync::Arc;
 
-struct Silence;
+struct SilentConsole;
 
-impl Console for Silence {
+impl Console for SilentConsole {
     fn chatter(&self, _: &str) {}
     fn print(&self, _: &str) {}
 }
 
-/// What is wrong with a configuration, in those words.
-fn said(config: &str, wording: Wording) -> String {
+/// The diagnostics of a configuration in this wording.
+fn error_text(config: &str, wording: Wording) -> String {
     let library = library();
     let mut sources = SourceMap::new();
     let file = sources.add("config", config);
-    let (tree, mut found) = parse(&mut sources, file);
+    let (tree, mut diagnostics) = parse(&mut sources, file);
     let known = |class: &str| library.get(class).is_some();
     let (flat, more) = expand(&tree, &known, &[]);
-    found.append(more);
-    let options = Options { wording, ..Options::new(Arc::new(Silence)) };
-    let router = Router::build(&flat, &library, &options, &mut found);
+    diagnostics.append(more);
+    let options = Options { wording, ..Options::new(Arc::new(SilentConsole)) };
+    let router = Router::build(&flat, &library, &options, &mut diagnostics);
     assert!(router.is_none(), "{config} is refused");
     match wording {
-        Wording::Castanet => found.render_rich(&sources, false),
-        Wording::Click => found.render_click(&sources),
+        Wording::Castanet => diagnostics.render_rich(&sources, false),
+        Wording::Click => diagnostics.render_click(&sources),
     }
 }
 
-/// Castanet's message and hint, and Click's line of detail.
+/// Asserts parts of Castanet's message (separated by ` | `), and the beginning of Click's detail
+/// line.
 fn golden(config: &str, castanet: &str, click: &str) {
-    let rich = said(config, Wording::Castanet);
+    let rich = error_text(config, Wording::Castanet);
     for line in castanet.split(" | ") {
         assert!(rich.contains(line), "{config}\n  lacks: {line}\n  in: {rich}");
     }
-    let plain = said(config, Wording::Click);
-    let wanted = format!("\n  {click}");
-    assert!(plain.contains(&wanted), "{config}\n  lacks: {click}\n  in: {plain}");
+    let plain = error_text(config, Wording::Click);
+    let expected = format!("\n  {click}");
+    assert!(plain.contains(&expected), "{config}\n  lacks: {click}\n  in: {plain}");
 }
 
 #[test]
@@ -290,15 +291,22 @@ fn counters_by_aggregate_and_number() {
 }
 
 #[test]
-fn what_configurations_say_themselves() {
+fn messages_of_configurations() {
     golden("Message(\"use another\", ERROR)", "use another", "use another");
     golden("Message(hello, LOUD)", "TYPE: `LOUD` is not MESSAGE", "TYPE: unrecognized TYPE");
     golden("Error(x)", "this element stands for one that there is not", "this element stands for");
-    let both =
-        said("Message(\"mind the gap\", WARNING); Message(hello); Nonsense", Wording::Castanet);
-    assert!(both.contains("warning: mind the gap") && both.contains("note: hello"), "{both}");
-    let click =
-        said("Message(\"mind the gap\", WARNING); Message(hello); Idle -> Paint", Wording::Click);
+    let castanet = error_text(
+        "Message(\"mind the gap\", WARNING); Message(hello); Nonsense",
+        Wording::Castanet,
+    );
+    assert!(
+        castanet.contains("warning: mind the gap") && castanet.contains("note: hello"),
+        "{castanet}"
+    );
+    let click = error_text(
+        "Message(\"mind the gap\", WARNING); Message(hello); Idle -> Paint",
+        Wording::Click,
+    );
     for line in ["While configuring 'Message@1 :: Message':\n  warning: mind the gap", "  hello"] {
         assert!(click.contains(line), "{click}");
     }
@@ -461,16 +469,16 @@ fn rewriters() {
         golden(&rewriter(arguments), castanet, click);
     }
     let addresses = "Idle -> IPAddrRewriter(pattern 1.0.0.1 5 - - 0 0) -> Discard";
-    let words = "input spec 0: IPAddrRewriter cannot accept IPRewriter patterns";
-    golden(addresses, words, words);
+    let error = "input spec 0: IPAddrRewriter cannot accept IPRewriter patterns";
+    golden(addresses, error, error);
     let mapper =
         "m :: RoundRobinIPMapper(- - - - 0 0, - - - - 0 1); Idle -> IPRewriter(m) -> Discard";
-    let words = "input spec 0: output port out of range in m :: RoundRobinIPMapper pattern 1";
-    golden(mapper, words, words);
+    let error = "input spec 0: output port out of range in m :: RoundRobinIPMapper pattern 1";
+    golden(mapper, error, error);
 }
 
 #[test]
-fn what_rewriters_are_named_by() {
+fn patterns_and_mappers() {
     golden(
         "IPRewriterPatterns(a - -, a - -)",
         "pattern 'a' already defined",

@@ -1,20 +1,20 @@
-//! What is said about examples that are wrong, or find an element so.
+//! Error messages for examples that are wrong, or that fail.
 
 use castanet_elements::library;
 use castanet_engine::example;
 
-/// What the first failing way of running an example says.
-fn said(text: &str) -> String {
+/// The error message of the example on one worker in bursts of 1.
+fn failure(text: &str) -> String {
     example::run(text, &library(), 1, 1).expect_err("fails")
 }
 
 #[test]
-fn the_wrong_packet_stands_under_the_right_one() {
+fn an_unequal_packet_is_shown_below_the_expected_one() {
     let text = "in -> Paint(2) -> DecIPTTL -> out
 > in  1.0.0.1 > 2.0.0.2 udp ttl 9
 < out 1.0.0.1 > 2.0.0.2 udp ttl 9 ; paint 3";
     assert_eq!(
-        said(text),
+        failure(text),
         "line 3: < out 1.0.0.1 > 2.0.0.2 udp ttl 9 ; paint 3
   expected 1.0.0.1 > 2.0.0.2 udp ttl 9 len 28 ; paint 3
   got      1.0.0.1 > 2.0.0.2 udp ttl 8 len 28 ; paint 2
@@ -23,42 +23,42 @@ fn the_wrong_packet_stands_under_the_right_one() {
 }
 
 #[test]
-fn a_missing_packet_is_looked_for_elsewhere() {
+fn a_missing_packet_is_searched_at_other_outputs() {
     let text = "in -> ttl :: DecIPTTL -> out; ttl[1] -> expired
 > in  1.0.0.1 > 2.0.0.2 udp ttl 1
 > in  hex 00
 < out 1.0.0.1 > 2.0.0.2 udp ttl 1";
-    let said = said(text);
-    let shown =
+    let failure = failure(text);
+    let expected =
         "\n  got      nothing\n  but at expired 1.0.0.1 > 2.0.0.2 udp ttl 1 len 28 ; paint 0";
-    assert!(said.contains(shown), "{said}");
-    assert!(said.contains("\n  dropped: ttl not_ip 1"), "{said}");
+    assert!(failure.contains(expected), "{failure}");
+    assert!(failure.contains("\n  dropped: ttl not_ip 1"), "{failure}");
 }
 
 #[test]
-fn a_packet_at_an_open_exit_is_said_to_be_dropped() {
+fn a_packet_at_an_unconnected_exit_is_reported_as_dropped() {
     let text = "in -> ttl :: DecIPTTL -> out
 > in  1.0.0.1 > 2.0.0.2 udp ttl 1
 < out 1.0.0.1 > 2.0.0.2 udp ttl 1";
     let end = "\n  got      nothing\n  dropped: ttl expired 1";
-    assert!(said(text).ends_with(end), "{}", said(text));
+    assert!(failure(text).ends_with(end), "{}", failure(text));
 }
 
 #[test]
-fn a_packet_too_many_is_named_with_its_port() {
+fn an_unexpected_packet_is_reported_with_its_port() {
     let text = "in -> Null -> out\n> in 1.0.0.1 > 2.0.0.2 udp";
     let start = "after the last line\n  unexpected at out: 1.0.0.1 > 2.0.0.2 udp ttl 64 len 28";
-    assert!(said(text).starts_with(start), "{}", said(text));
+    assert!(failure(text).starts_with(start), "{}", failure(text));
 }
 
 #[test]
-fn answers_and_lines_stand_under_the_right_ones() {
+fn unequal_values_and_lines_are_shown_below_the_expected_ones() {
     let text = "in -> c :: Counter -> Print(x, 2) -> Discard\n> in 1.0.0.1 > 2.0.0.2 udp";
     let count = format!("{text}\n= c.count 2");
-    assert_eq!(said(&count), "line 3: = c.count 2\n  expected 2\n  got      1\n           ^");
+    assert_eq!(failure(&count), "line 3: = c.count 2\n  expected 2\n  got      1\n           ^");
     let line = format!("{text}\n~ x:   28 | 4600");
     assert_eq!(
-        said(&line),
+        failure(&line),
         "line 3: ~ x:   28 | 4600
   expected x:   28 | 4600
   got      x:   28 | 4500
@@ -66,15 +66,15 @@ fn answers_and_lines_stand_under_the_right_ones() {
     );
     let handler = format!("{text}\n= c.cuont 1");
     assert_eq!(
-        said(&handler),
+        failure(&handler),
         "line 3: = c.cuont 1\n  'c :: Counter' has no read handler 'cuont'; did you mean 'count'?"
     );
 }
 
 #[test]
-fn sketches_say_what_they_could_have_said() {
-    let said_of = |line: &str| said(&format!("in -> Null -> out\n{line}\n> in hex 00"));
-    let packet = said_of("> in 1.0.0.1 > 2.0.0.2 udp tll 5");
+fn errors_in_sketches_list_the_valid_words() {
+    let failure_of = |line: &str| failure(&format!("in -> Null -> out\n{line}\n> in hex 00"));
+    let packet = failure_of("> in 1.0.0.1 > 2.0.0.2 udp tll 5");
     for part in [
         "line 2: > in 1.0.0.1 > 2.0.0.2 udp tll 5\n  unknown word `tll`; protocols: udp, tcp,",
         "words of IP: ttl N, tos N,",
@@ -97,24 +97,24 @@ fn sketches_say_what_they_could_have_said() {
         ("> inn 1.0.0.1 > 2.0.0.2 udp", "the configuration has no open end `inn ->`"),
         ("< ouy 1.0.0.1 > 2.0.0.2 udp", "no output is called `ouy`, only out; did you mean `out`?"),
     ] {
-        assert_eq!(said_of(line), format!("line 2: {line}\n  {message}"));
+        assert_eq!(failure_of(line), format!("line 2: {line}\n  {message}"));
     }
 }
 
 #[test]
-fn configurations_are_wrong_at_a_line_of_the_example() {
+fn errors_of_configurations_point_to_a_line_of_the_example() {
     let text = "> in 1.0.0.1 > 2.0.0.2 udp\nin -> Cuonter -> out";
-    let said = said(text);
+    let failure = failure(text);
     for part in ["unknown element class 'Cuonter'", "example:2:7", "did you mean 'Counter'?"] {
-        assert!(said.contains(part), "{said}");
+        assert!(failure.contains(part), "{failure}");
     }
 }
 
-/// Examples that fuzzers have made, and that hung, panicked or lost packets.
+/// Examples found by fuzzers that once hung, panicked or lost packets.
 #[test]
-fn what_fuzzers_found_is_survived() {
+fn findings_of_fuzzers_are_survived() {
     for text in [
-        // A router that has ended and whose program would still go on.
+        // A router that has stopped while its program could continue.
         "e :: DriverManager()\n! e.step 1\n+ 100ms",
         "e :: Script(stop)\n! e.goto 1\n! e.run 1\n+ 100ms",
     ] {

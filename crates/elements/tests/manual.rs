@@ -1,4 +1,4 @@
-//! What must hold for every element, so that no element has to say it.
+//! Properties of all elements.
 
 use castanet_elements::{ROOMS, library};
 use castanet_engine::class::Class;
@@ -26,9 +26,9 @@ fn every_example_runs_and_every_element_has_one() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-/// Elements that begin change nothing that the configuration before them has.
+/// The initialization of a configuration that is rejected changes nothing in the running one.
 #[test]
-fn a_refused_configuration_changes_nothing() {
+fn a_rejected_configuration_changes_nothing() {
     let library = library();
     let mut failures = Vec::new();
     for class in classes() {
@@ -41,7 +41,8 @@ fn a_refused_configuration_changes_nothing() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-/// Other configurations in the middle, refused ones too, and fragments: packets balance.
+/// Packets balance when an example is replaced by other configurations, rejected ones too, and when
+/// it gets fragments.
 #[test]
 fn examples_survive_other_configurations() {
     let library = library();
@@ -58,10 +59,10 @@ fn examples_survive_other_configurations() {
 }
 
 #[test]
-fn every_exit_is_shown_in_an_example() {
+fn every_exit_occurs_in_an_example() {
     let mut missing = Vec::new();
     for class in classes() {
-        let shown: String = example::blocks(class.spec.doc).collect();
+        let examples: String = example::blocks(class.spec.doc).collect();
         for (n, fate) in class.fates.iter().enumerate() {
             let (exit, file) = (fate.name, class.spec.file);
             let (word, remedy) = match fate.kind {
@@ -73,7 +74,7 @@ fn every_exit_is_shown_in_an_example() {
                 }
                 FateKind::Output => continue,
             };
-            if !shown.contains(&word) {
+            if !examples.contains(&word) {
                 missing.push(format!("{file}: no example shows the exit `{exit}`: {remedy}"));
             }
         }
@@ -91,9 +92,9 @@ fn every_doc_is_a_sentence() {
             assert!(doc.ends_with('.'), "{name}: `{doc}` has no full stop");
         }
         let first = class.spec.doc.lines().next().unwrap_or_default();
-        let good = first.ends_with('.') && first.len() <= 100;
+        let is_valid = first.ends_with('.') && first.len() <= 100;
         assert!(
-            good,
+            is_valid,
             "{name}: the first line is one sentence of at most 100 letters, not `{first}`"
         );
     }
@@ -111,10 +112,10 @@ fn every_file_is_named_after_its_class() {
 
 #[test]
 fn names_are_unique_and_handlers_too() {
-    let mut seen = std::collections::BTreeSet::new();
+    let mut names_so_far = std::collections::BTreeSet::new();
     for class in classes() {
         for name in [class.spec.class].iter().chain(class.spec.aliases) {
-            assert!(seen.insert(*name), "{name} twice");
+            assert!(names_so_far.insert(*name), "{name} twice");
         }
         for handlers in [(class.reads)(), (class.writes)()] {
             let mut names = std::collections::BTreeSet::new();
@@ -126,7 +127,7 @@ fn names_are_unique_and_handlers_too() {
 }
 
 #[test]
-fn hostile_packets_make_no_element_panic_and_none_is_lost_unseen() {
+fn hostile_packets_cause_no_panic_and_are_all_accounted_for() {
     let library = library();
     let mut failures = Vec::new();
     for class in classes() {

@@ -1,4 +1,4 @@
-//! Numbers that nobody should write, to the elements of every room.
+//! Absurd numbers as arguments of all elements.
 
 use castanet_elements::{ROOMS, library};
 use castanet_engine::example::{Numbers, without_waits};
@@ -7,16 +7,16 @@ use std::path::Path;
 #[test]
 fn numbers_end_nothing() {
     let classes = ROOMS.iter().flat_map(|(_, classes)| classes.iter());
-    // It keeps a worker from its work for as long as it is told.
-    let tried = classes.filter(|class| class.spec.class != "BlockThread");
-    // Of each class the one that feeds the most packets.
+    // BlockThread blocks a worker for as long as its argument says.
+    let tested = classes.filter(|class| class.spec.class != "BlockThread");
+    // The example of a class with the most packets.
     let longest = |class| without_waits(class).max_by_key(|text| text.matches("\n>").count());
     let numbers = Numbers {
         test: "numbers_end_nothing",
         under: &[],
         folder: &Path::new(env!("CARGO_TARGET_TMPDIR")).join("numbers"),
         library: &library(),
-        examples: tried.filter_map(|class| Some((class, longest(class)?))).collect(),
+        examples: tested.filter_map(|class| Some((class, longest(class)?))).collect(),
     };
     numbers.end_nothing().unwrap_or_else(|error| panic!("{error}"));
 }

@@ -1,4 +1,4 @@
-//! The pull side on several workers: it rests without work, and no wake-up is lost.
+//! Pull paths on several workers: they rest when there are no packets, and no wake-up is lost.
 #![allow(clippy::unwrap_used)] // a test
 
 mod common;
@@ -8,11 +8,10 @@ use castanet_engine::worker::Console;
 use common::{build, build_with_console, clean, number, run_until, run_until_count};
 use std::sync::{Arc, Mutex};
 
-/// Three sources on two workers feed queues that a third empties through
-/// switches and schedulers. The rates leave the puller resting most of the
-/// time, so that almost every burst has to wake it. Where a wake-up is lost
-/// nothing else wakes it: reading a count does not.
-fn schedule(scheduler: &str, mut meanwhile: impl FnMut(&mut Router, u64)) {
+/// Three sources on two workers push to queues, and a third worker pulls from these through
+/// switches and schedulers. The rates let the puller rest most of the time, so almost every burst
+/// has to wake it. If a wake-up is lost, nothing else wakes it: reading a count does not.
+fn run_scheduler(scheduler: &str, mut on_call: impl FnMut(&mut Router, u64)) {
     const EACH: u64 = 3000;
     let text = format!(
         "a :: RatedSource(RATE 20000, LIMIT {EACH}) -> qa :: Queue(10000) -> [0] s :: Suppressor;
@@ -26,10 +25,10 @@ fn schedule(scheduler: &str, mut meanwhile: impl FnMut(&mut Router, u64)) {
          StaticThreadSched(a 0, b 1, c 0, u 2)"
     );
     let mut router = build(&text, 3);
-    let mut looks = 0;
+    let mut calls = 0;
     run_until(&mut router, |router| {
-        looks += 1;
-        meanwhile(router, looks);
+        calls += 1;
+        on_call(router, calls);
         number(router, "n.count") >= 3 * EACH
     });
     for queue in ["qa.length", "qb.length", "qc.length"] {
@@ -42,21 +41,21 @@ const SCHEDULERS: [&str; 4] = ["RoundRobinSched", "PrioSched", "DRRSched", "Stri
 
 #[test]
 fn no_wake_up_is_lost_through_switches_and_schedulers() {
-    SCHEDULERS.iter().for_each(|scheduler| schedule(scheduler, |_, _| {}));
+    SCHEDULERS.iter().for_each(|scheduler| run_scheduler(scheduler, |_, _| {}));
 }
 
-/// Whoever found nothing because a port was shut has to look again when it is
-/// opened, also after the last packet has come.
+/// An element that found no packet because a port was closed pulls again when the port opens, also
+/// after the last packet has come.
 #[test]
-fn ports_that_open_wake_whoever_pulls() {
-    const LAST: u64 = 400;
-    let shut = |router: &mut Router, look: u64| {
-        let open = look.is_multiple_of(2);
-        match look {
-            ..LAST => {
-                router.write(&format!("s.active{}", look / 2 % 3), &open.to_string()).unwrap()
+fn a_port_that_opens_wakes_the_pulling_element() {
+    const LAST_CALL: u64 = 400;
+    let toggle_ports = |router: &mut Router, call: u64| {
+        let open = call.is_multiple_of(2);
+        match call {
+            ..LAST_CALL => {
+                router.write(&format!("s.active{}", call / 2 % 3), &open.to_string()).unwrap()
             }
-            LAST => {
+            LAST_CALL => {
                 router.write("w.switch", "-1").unwrap();
                 router.write("s.reset", "").unwrap();
                 router.write("w.switch", "0").unwrap();
@@ -64,11 +63,11 @@ fn ports_that_open_wake_whoever_pulls() {
             _ => {}
         }
     };
-    SCHEDULERS.iter().for_each(|scheduler| schedule(scheduler, shut));
+    SCHEDULERS.iter().for_each(|scheduler| run_scheduler(scheduler, toggle_ports));
 }
 
-/// A source waits while all its queues are full, and goes on when there is room:
-/// neither side polls, and each has to wake the other again and again.
+/// A source waits while all its queues are full, and continues when there is room. Neither side
+/// polls, so each has to wake the other many times.
 #[test]
 fn no_wake_up_is_lost_where_queues_are_full() {
     const ALL: u64 = 60_000;
@@ -83,8 +82,8 @@ fn no_wake_up_is_lost_where_queues_are_full() {
     clean(router);
 }
 
-/// Packets that the scheduler has pulled ahead of their turn are sent also when no packet comes
-/// on the other input any more.
+/// Packets that the scheduler has pulled in advance are emitted even if the other input stays
+/// empty.
 #[test]
 fn time_sorted_streams_come_out_whole_while_packets_arrive() {
     let text = "a :: RatedSource(RATE 9000, LIMIT 2000) -> SetTimestamp -> qa :: Queue -> [0] t :: TimeSortedSched;
@@ -132,7 +131,7 @@ fn time_sorted_streams_come_out_in_order_and_whole() {
 }
 
 #[test]
-fn a_time_sorted_merge_stops_the_router_when_all_is_there() {
+fn a_time_sorted_merge_stops_the_router_when_its_inputs_are_empty() {
     let text = "a :: InfiniteSource(LIMIT 500) -> [0] t :: TimeSortedSched(STOP true);
                 b :: InfiniteSource(LIMIT 300) -> [1] t; t -> Unqueue -> n :: Counter -> Discard";
     let mut router = build(text, 1);

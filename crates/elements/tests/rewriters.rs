@@ -1,4 +1,4 @@
-//! Rewriters that several workers share, and that another configuration goes on with.
+//! Rewriters that several workers share, and whose mappings survive a change of the configuration.
 #![allow(clippy::unwrap_used)] // a test
 
 mod common;
@@ -6,8 +6,8 @@ mod common;
 use castanet_engine::router::Router;
 use common::{build, build_simulated, clean, number, replaceable, run_until};
 
-/// Packets of many flows that two workers make at once; replies to those of one come back by the
-/// other. No two flows get the same port, and each reply goes to who asked.
+/// Two workers send packets of many flows at the same time, and a third one sends the replies back.
+/// No two flows get the same port, and each reply reaches the host that sent the request.
 #[test]
 fn workers_share_mappings() {
     let text = "
@@ -19,8 +19,8 @@ fn workers_share_mappings() {
         rw[0] -> sent :: IPClassifier(src host 9.9.9.9, -)
             -> IPMirror -> q :: Queue(100000) -> u :: Unqueue -> [1] rw;
         sent[1] -> wrong :: Counter -> Discard;
-        rw[1] -> CheckUDPHeader -> home :: IPClassifier(dst host 1.0.0.1, dst host 1.0.0.2, -);
-        home[0] -> one :: Counter -> Discard; home[1] -> two :: Counter -> Discard; home[2] -> wrong;
+        rw[1] -> CheckUDPHeader -> replies :: IPClassifier(dst host 1.0.0.1, dst host 1.0.0.2, -);
+        replies[0] -> one :: Counter -> Discard; replies[1] -> two :: Counter -> Discard; replies[2] -> wrong;
         StaticThreadSched(a 0, b 1, u 2)";
     let mut router = build(text, 3);
     run_until(&mut router, |router| {
@@ -35,7 +35,7 @@ fn workers_share_mappings() {
     assert_eq!(number(&mut router, "rw.table_size"), flows as u64);
     ports.sort_unstable();
     ports.dedup();
-    // All went to one port of one host: whatever is told apart, is by these ports.
+    // All flows go to one port of one host, so the outer ports alone tell them apart.
     let servers: Vec<&str> =
         table.lines().map(|line| line.split(['(', ')']).nth(1).unwrap()).collect();
     let mut distinct = servers.clone();
@@ -57,7 +57,7 @@ fn mappings_survive_another_configuration() {
         )
     };
     let mut router = replaceable(&text("UDP_TIMEOUT 100", ""));
-    let shown = |router: &mut Router| {
+    let mappings = |router: &mut Router| {
         let table = router.read("rw.udp_table").unwrap();
         let line = |line: &str| line.rsplit_once(" exp").unwrap().0.to_owned();
         let mut lines: Vec<String> = table.lines().map(line).collect();
@@ -66,24 +66,25 @@ fn mappings_survive_another_configuration() {
     };
     let (mut before, mut stage) = (Vec::new(), 0);
     let texts = [
-        // Other arguments, another element that shares the capacity, and one that refers to both.
+        // Other arguments, an additional element that shares the capacity, and one that refers to
+        // both.
         text(
             "UDP_TIMEOUT 900",
             "t :: TCPRewriter(drop, CAPACITY rw) -> Discard; Idle -> t;
              Idle -> ICMPRewriter(rw t) -> Discard;",
         ),
-        // The same arguments, and something else that changes.
+        // The same arguments, and an unrelated change.
         text("UDP_TIMEOUT 900", "Idle -> Discard;"),
     ];
     run_until(&mut router, |router| match stage {
         0 if number(router, "c.count") == 2000 => {
-            before = shown(router);
+            before = mappings(router);
             router.write("hotconfig", &texts[0]).unwrap();
             stage = 1;
             false
         }
         1 if router.read("rw.config").unwrap().ends_with("900") => {
-            assert_eq!(shown(router), before);
+            assert_eq!(mappings(router), before);
             assert_eq!(number(router, "t.size"), before.len() as u64 / 2);
             router.write("hotconfig", &texts[1]).unwrap();
             stage = 2;
@@ -93,17 +94,17 @@ fn mappings_survive_another_configuration() {
         _ => false,
     });
     assert_eq!(before.len(), 40);
-    assert_eq!(shown(&mut router), before);
+    assert_eq!(mappings(&mut router), before);
     assert_eq!(number(&mut router, "rw.table_size"), 20);
-    // Its rules are the new ones.
+    // The rules are the new ones.
     router.write("rw.pattern0", "drop").unwrap();
     assert_eq!(number(&mut router, "rw.table_size"), 0);
     clean(router);
 }
 
-/// A configuration that cannot begin has touched no table of a name that it has too.
+/// A configuration whose initialization fails changes no table of the running one.
 #[test]
-fn a_refused_configuration_leaves_mappings_alone() {
+fn a_rejected_configuration_keeps_mappings() {
     let text = |class: &str, arguments: &str, more: &str| {
         format!(
             "rw :: {class}(pattern 9.9.9.9 1024-65535# - - 0 0, drop{arguments});
@@ -122,18 +123,18 @@ fn a_refused_configuration_leaves_mappings_alone() {
         ("TCPRewriter", ", CAPACITY 1"),
         ("IPRewriter", ", MAPPING_CAPACITY 1"),
     ] {
-        let refused = router.write("hotconfig", &text(class, arguments, wrong)).unwrap_err();
-        assert!(refused.message().contains("No such file"), "{}", refused.message());
+        let error = router.write("hotconfig", &text(class, arguments, wrong)).unwrap_err();
+        assert!(error.message().contains("No such file"), "{}", error.message());
         assert_eq!(number(&mut router, "rw.size"), size, "{class}");
         assert_eq!(number(&mut router, "rw.table_size"), size, "{class}");
     }
     clean(router);
 }
 
-/// A rewriter whose arguments are the same sends new flows where the mapper says now, and those
-/// that it has where they went.
+/// A rewriter with unchanged arguments sends new flows to the addresses of the new mapper, and
+/// keeps the mappings of existing flows.
 #[test]
-fn a_mapper_that_changes_is_heard() {
+fn new_flows_use_a_changed_mapper() {
     let text = |servers: &str, limit: u32| {
         format!(
             "m :: RoundRobinIPMapper({servers});
@@ -158,8 +159,8 @@ fn a_mapper_that_changes_is_heard() {
     clean(router);
 }
 
-/// Another rewriter's arguments say where a rewriter of unchanged arguments has its mappings, and
-/// the first packet then comes to a worker that handlers do not know.
+/// The table of a rewriter with unchanged arguments moves because another rewriter changes. The
+/// next packet comes to a worker other than the one that answers handlers.
 #[test]
 fn a_table_that_moves_is_found_by_every_worker() {
     let source = |n: u32| {
@@ -201,8 +202,8 @@ fn a_table_that_moves_is_found_by_every_worker() {
     clean(router);
 }
 
-/// A router in which nothing can happen any more ends, under simulated time, and so it does once
-/// there are no mappings: these are looked for, whether or not packets come.
+/// Under simulated time a router stops when no event is left, so it stops once all mappings have
+/// expired: expiry does not depend on packets.
 #[test]
 fn mappings_end_while_no_packets_come() {
     let mut router = build_simulated(

@@ -1,22 +1,24 @@
-//! The rooms: each element's file stands in the folder of its room, and rooms have a size that a
+//! The rooms: the file of each element is in the folder of its room, and rooms are neither small
+//! nor large.
 //! reader can take in.
 
 use castanet_elements::ROOMS;
 use std::path::{Path, PathBuf};
 
-/// The fewest and the most source files of a room, its `mod.rs` included.
-const FEWEST: usize = 3;
-const MOST: usize = 30;
+/// Minimum and maximum number of source files of a room, `mod.rs` included.
+const MIN_FILES: usize = 3;
+const MAX_FILES: usize = 30;
 
-fn source() -> PathBuf {
+fn source_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-fn names(folder: &Path) -> Vec<String> {
+fn file_names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("is a folder").map(|e| e.expect("is an entry"));
-    let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
+    let mut file_names: Vec<_> =
+        entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    file_names.sort();
+    file_names
 }
 
 #[test]
@@ -43,19 +45,22 @@ fn every_element_stands_in_the_room_that_it_declares() {
 #[test]
 fn rooms_are_neither_too_small_nor_too_large() {
     for (room, _) in ROOMS {
-        let files = names(&source().join(room)).iter().filter(|name| name.ends_with(".rs")).count();
+        let files = file_names(&source_folder().join(room))
+            .iter()
+            .filter(|name| name.ends_with(".rs"))
+            .count();
         assert!(
-            (FEWEST..=MOST).contains(&files),
-            "{room}/ has {files} files, but a room has {FEWEST} to {MOST}: merge or divide it"
+            (MIN_FILES..=MAX_FILES).contains(&files),
+            "{room}/ has {files} files, but a room has {MIN_FILES} to {MAX_FILES}: merge or divide it"
         );
     }
 }
 
-/// Folders that are no rooms, and files beside them, would escape the tests above.
+/// Folders that are no rooms, and files outside rooms, would not be covered by the tests above.
 #[test]
 fn every_file_is_in_a_room() {
     let mut expected: Vec<_> = ROOMS.iter().map(|(room, _)| (*room).to_owned()).collect();
     expected.extend(["fusions.rs", "lib.rs"].map(str::to_owned));
     expected.sort();
-    assert_eq!(names(&source()), expected, "rooms, lib.rs and fusions.rs");
+    assert_eq!(file_names(&source_folder()), expected, "rooms, lib.rs and fusions.rs");
 }

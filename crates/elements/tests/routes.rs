@@ -36,18 +36,18 @@ fn ten_thousand_prefixes_are_looked_up_as_in_a_naive_table() {
     (0..OUTPUTS).for_each(|n| _ = writeln!(text, "r[{n}] -> Discard;"));
     let mut router = build(&text, 1);
     for _ in 0..10_000 {
-        // Half of the addresses lie in some prefix for certain.
+        // At least half of the addresses have a matching prefix.
         let mut address = next(&mut seed);
         if seed & 1 == 0 {
             let (base, length, ..) = routes[address as usize % routes.len()];
             address = base | (address & !(u32::MAX << (32 - length)));
         }
-        let covers = |r: &&(u32, u32, u32, u32)| (r.0 ^ address) >> (32 - r.1) == 0;
-        let want = match routes.iter().filter(covers).max_by_key(|r| r.1) {
+        let matches = |r: &&(u32, u32, u32, u32)| (r.0 ^ address) >> (32 - r.1) == 0;
+        let expected = match routes.iter().filter(matches).max_by_key(|r| r.1) {
             Some((_, _, gateway, output)) => format!("{output} {}", Ipv4Addr::from(*gateway)),
             None => "-1".to_owned(),
         };
-        let asked = format!("r.lookup {}", Ipv4Addr::from(address));
-        assert_eq!(router.read(&asked).expect("is a handler").trim(), want, "{asked}");
+        let handler = format!("r.lookup {}", Ipv4Addr::from(address));
+        assert_eq!(router.read(&handler).expect("is a handler").trim(), expected, "{handler}");
     }
 }

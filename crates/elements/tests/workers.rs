@@ -1,4 +1,4 @@
-//! Several workers: packets change hands and are all there.
+//! Several workers: packets move between workers and none is lost.
 #![allow(clippy::unwrap_used)] // a test
 
 mod common;
@@ -8,7 +8,7 @@ use common::{build, clean, number, run_until_count};
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_pipeliner_hands_everything_to_its_own_worker() {
+fn a_pipeliner_passes_all_packets_to_its_own_worker() {
     let text = "a :: InfiniteSource(LIMIT 100000, BURST 32) -> p :: Pipeliner(BLOCKING true)
                     -> s :: CPUSwitch; s[0] -> zero :: Counter -> Discard;
                 s[1] -> one :: Counter -> Discard; s[2] -> two :: Counter -> Discard;
@@ -86,7 +86,7 @@ fn a_larger_capacity_wakes_the_source() {
 }
 
 #[test]
-fn workers_that_call_handlers_of_each_other_all_go_on() {
+fn workers_that_call_handlers_of_each_other_do_not_deadlock() {
     let path = |n: usize| {
         let other = (n + 1) % 3;
         format!(
@@ -118,7 +118,7 @@ fn workers_are_spread_evenly_over_outputs() {
 }
 
 #[test]
-fn each_worker_has_a_queue_of_its_own() {
+fn each_worker_has_its_own_queue() {
     let text = "a :: InfiniteSource(LIMIT 100, BURST 10) -> b :: BatchStats -> q :: CPUQueue(70);
                 c :: InfiniteSource(LIMIT 60, BURST 10) -> b;
                 q -> u :: Unqueue(ACTIVE false) -> x :: Counter -> Discard;
@@ -137,7 +137,7 @@ fn each_worker_has_a_queue_of_its_own() {
 }
 
 #[test]
-fn elements_say_who_comes_to_them_and_whether_past_a_queue() {
+fn handlers_list_the_workers_of_an_element_and_full_push_paths() {
     let text = "a :: InfiniteSource -> n :: Null -> q :: Queue -> u :: Unqueue -> d :: Discard;
                 b :: InfiniteSource -> n; StaticThreadSched(a 0, b 2, u 1)";
     let mut router = build(text, 3);
@@ -148,7 +148,7 @@ fn elements_say_who_comes_to_them_and_whether_past_a_queue() {
     clean(router);
 }
 
-/// An Ethernet frame with a UDP packet, its checksum and TTL as given.
+/// An Ethernet frame with a UDP packet; the argument is its TTL, protocol and header checksum.
 fn frame(ttl_protocol_checksum: &str) -> String {
     format!(
         "DATA \\<020000000001 020000000002 0800 4500002e 00000000 {ttl_protocol_checksum}
@@ -156,8 +156,8 @@ fn frame(ttl_protocol_checksum: &str) -> String {
     )
 }
 
-/// What every element counted, once both sources of a router have sent all.
-fn routed(workers: usize) -> Vec<String> {
+/// The counters of all elements of a router after its sources have sent all packets.
+fn counters_of_router(workers: usize) -> Vec<String> {
     let (good, last, bad) = (frame("401166bb"), frame("0111a5bb"), frame("401166bc"));
     let mut router = build(
         &format!(
@@ -181,9 +181,9 @@ fn routed(workers: usize) -> Vec<String> {
     assert_eq!(number(&mut router, "ttl.drops"), 30_000);
     assert_eq!(number(&mut router, "check.drops"), 20_000);
     let mut counts = Vec::new();
-    for it in 0..router.graph().elements.len() {
-        let ledger = router.ledger(it);
-        counts.push(format!("{} {ledger:?}", router.graph().elements[it].name));
+    for element in 0..router.graph().elements.len() {
+        let counters = router.ledger(element);
+        counts.push(format!("{} {counters:?}", router.graph().elements[element].name));
     }
     clean(router);
     counts
@@ -191,15 +191,15 @@ fn routed(workers: usize) -> Vec<String> {
 
 #[test]
 fn a_router_counts_the_same_on_any_number_of_workers() {
-    let alone = routed(1);
+    let expected = counters_of_router(1);
     for workers in [2, 3] {
-        assert_eq!(routed(workers), alone, "{workers} workers");
+        assert_eq!(counters_of_router(workers), expected, "{workers} workers");
     }
 }
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "it is a thread that waits")]
-fn a_blocked_worker_leaves_the_others_alone() {
+fn a_blocked_worker_does_not_block_the_others() {
     const TIME: Duration = Duration::from_millis(200);
     let text = "a :: InfiniteSource(BURST 32) -> zero :: Counter -> Discard;
                 b :: InfiniteSource(BURST 32) -> one :: Counter -> Discard;
@@ -207,17 +207,17 @@ fn a_blocked_worker_leaves_the_others_alone() {
     let mut router = build(text, 2);
     let blocked = router.graph().find("t").unwrap();
     assert_eq!(router.assigned().homes[blocked], 1);
-    let (line, mut seen) = (router.line(), None);
+    let (line, mut result) = (router.line(), None);
     let mut block = |router: &mut Router| {
-        if seen.is_none() {
-            let (began, before) = (Instant::now(), number(router, "zero.count"));
+        if result.is_none() {
+            let (start, before) = (Instant::now(), number(router, "zero.count"));
             router.write("t.block", &format!("{}ms", TIME.as_millis())).unwrap();
-            seen = Some((began.elapsed(), number(router, "zero.count") - before));
+            result = Some((start.elapsed(), number(router, "zero.count") - before));
             line.send(Notice::Interrupted).unwrap();
         }
     };
     router.run(Some((Duration::from_millis(5), &mut block)));
-    let (took, passed) = seen.unwrap();
+    let (took, passed) = result.unwrap();
     assert!(took >= TIME && passed > 0, "{passed} packets in {took:?}");
     clean(router);
 }

@@ -3,7 +3,7 @@
 use castanet_engine::prelude::*;
 use castanet_kit::red::{Curve, MAX_THRESH, Red};
 
-/// Drops packets by random early detection (RED), by the average queue length.
+/// Drops packets at random by the average queue length: random early detection (RED).
 ///
 /// It watches the nearest queues downstream, or upstream if it is pulled, unless QUEUES names
 /// others. While they hold MIN_THRESH packets or fewer on average, no packet is dropped. At

@@ -1,10 +1,10 @@
-//! `DriverManager`: decides by a program when the router stops.
+//! `DriverManager`: runs a program that decides when the router stops.
 
 use super::script_runner::{ScriptArgs, ScriptRunner, ScriptState, ScriptType};
 use castanet_engine::prelude::*;
 use castanet_kit::script::PRIVATE;
 
-/// Decides by a program what happens when an element requests the router to stop.
+/// Runs a program that decides when the router stops.
 ///
 /// Without a DriverManager the first request stops the router. With one each request ends a `pause`
 /// (also called `wait_stop`) or a `wait` of the program, and the router stops when the program

@@ -273,7 +273,8 @@ impl ScriptRunner {
         state.interpreter.exported(handler).map(|value| Ok(value.to_owned()))
     }
 
-    /// Skips as many blocking instructions as `text` says, 1 if it is empty.
+    /// Ends as many waits of the program as `text` names, 1 if it is empty, and continues the
+    /// program.
     fn make_steps(
         &self,
         state: &mut ScriptState,

@@ -3,7 +3,7 @@
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
-/// Filters packets whose rate annotation exceeds a threshold.
+/// Filters packets by their rate annotation: rates above a threshold go to output 1.
 ///
 /// ```click
 /// in -> b :: Block(5) -> out;  b[1] -> blocked

@@ -3,7 +3,7 @@
 use castanet_engine::prelude::*;
 use castanet_kit::rng::Rng;
 
-/// Pulls packets as a Poisson process of a given rate and pushes them on.
+/// Pulls packets at random times with a given average rate and pushes them on.
 ///
 /// The times between packets are exponentially distributed: they do not depend on one another.
 ///

@@ -117,8 +117,8 @@ impl Pace {
             return Asked::Done;
         }
         let left = end_action::packets_left(self.limit, state.pace_state.count);
-        let wanted = if more { left.max(1) } else { left };
-        let n = match state.pace_state.due(self.rate, wanted, n, cx) {
+        let remaining = if more { left.max(1) } else { left };
+        let n = match state.pace_state.due(self.rate, remaining, n, cx) {
             Ok(n) => cx.grant(n),
             Err(asked) => return asked,
         };

@@ -7,7 +7,7 @@ use castanet_engine::prelude::*;
 /// Generates equal packets as fast as the elements downstream take them.
 ///
 /// If its output pushes and all its packets end in queues, it waits while these are full. If its
-/// output is pulled, it makes as many packets as the pull asks for, whatever BURST is.
+/// output is pulled, it makes as many packets as the pull asks for, regardless of BURST.
 ///
 /// As in Click it makes one packet per turn unless BURST is larger: several sources alternate, and
 /// a COUNT_CALL that stops the router is exact. Use `BURST 32` for speed: the cost per packet is

@@ -4,7 +4,7 @@ use castanet_engine::prelude::*;
 use castanet_engine::router::Loads;
 use castanet_kit::balance::{Move, Order, Task, plan_moves};
 
-/// Balances load: moves tasks from busy workers to idle ones.
+/// Balances the load of workers: moves tasks from busy workers to others.
 ///
 /// Every INTERVAL it measures the processor time that each task has used since the last
 /// measurement. While the loads of workers differ by more than an eighth, it moves tasks from the

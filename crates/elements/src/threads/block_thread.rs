@@ -2,7 +2,7 @@
 
 use castanet_engine::prelude::*;
 
-/// Blocks its worker for some time, for tests of the others.
+/// Blocks its worker for some time, to test the other workers.
 ///
 /// `StaticThreadSched` can assign it to a worker; the other workers go on. A write to the handler
 /// `block` returns when the time is over.

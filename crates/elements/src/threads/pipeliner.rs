@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 /// It divides the work of a path between workers: one worker runs the elements before it, and the
 /// Pipeliner's own worker (see `StaticThreadSched`) those behind it. Each worker that pushes has
 /// its own ring; the Pipeliner's worker takes bursts from all rings in rotation. Bursts stay whole.
-/// What the Pipeliner's own worker pushes goes straight through. A burst that finds its ring full
-/// is dropped. With BLOCKING, sources wait for room instead, and bursts of other elements are
+/// Bursts that the Pipeliner's own worker pushes go straight through. A burst that finds its ring
+/// full is dropped. With BLOCKING, sources wait for room instead, and bursts of other elements are
 /// stored beyond the capacity.
 ///
 /// ```click

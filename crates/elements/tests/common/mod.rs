@@ -1,6 +1,6 @@
-//! What tests of whole configurations have in common.
+//! Helpers for tests of whole configurations.
 
-#![allow(dead_code, clippy::unwrap_used)] // no test has all of it
+#![allow(dead_code, clippy::unwrap_used)] // each test uses a part of it
 
 use castanet_elements::library;
 use castanet_engine::router::{Notice, Options, Replacements, Report, Router};
@@ -9,19 +9,19 @@ use castanet_lang::{Diagnostics, FlatGraph, SourceMap, expand, parse};
 use std::sync::Arc;
 use std::time::Duration;
 
-struct Silent;
+struct SilentConsole;
 
-impl Console for Silent {
+impl Console for SilentConsole {
     fn chatter(&self, _: &str) {}
     fn print(&self, _: &str) {}
 }
 
-/// A router of that many workers, or a panic with all that is wrong.
+/// A router with this number of workers. Panics with the diagnostics if the configuration is wrong.
 pub(crate) fn build(text: &str, workers: usize) -> Router {
     build_with(text, workers, false)
 }
 
-/// The same, under simulated time.
+/// Like [`build`], under simulated time.
 pub(crate) fn build_simulated(text: &str, workers: usize) -> Router {
     build_with(text, workers, true)
 }
@@ -43,38 +43,38 @@ fn build_with(text: &str, workers: usize, simulated: bool) -> Router {
 
 fn build_with_options(text: &str, options: &Options) -> Router {
     let mut router = None;
-    read(text, &mut |graph, found| {
-        router = Router::build(graph, &library(), options, found);
+    read(text, &mut |graph, diagnostics| {
+        router = Router::build(graph, &library(), options, diagnostics);
     })
     .unwrap_or_else(|wrong| panic!("{wrong}"));
     router.expect("was built without a fault")
 }
 
 fn options(workers: usize, simulated: bool) -> Options {
-    let mut options = Options::new(Arc::new(Silent));
+    let mut options = Options::new(Arc::new(SilentConsole));
     (options.workers, options.simulated) = (workers, simulated);
     options
 }
 
-/// Does something with the graph of a text; what is wrong with it, if anything is.
+/// Calls `build` with the graph of a configuration. Returns the diagnostics if there are errors.
 fn read(text: &str, build: &mut dyn FnMut(&FlatGraph, &mut Diagnostics)) -> Result<(), String> {
     let library = library();
     let known = |class: &str| library.get(class).is_some();
     let mut sources = SourceMap::new();
     let file = sources.add("test", text);
-    let (tree, mut found) = parse(&mut sources, file);
+    let (tree, mut diagnostics) = parse(&mut sources, file);
     let (flat, more) = expand(&tree, &known, &[]);
-    found.append(more);
-    if !found.has_errors() {
-        build(&flat, &mut found);
+    diagnostics.append(more);
+    if !diagnostics.has_errors() {
+        build(&flat, &mut diagnostics);
     }
-    match found.has_errors() {
-        true => Err(found.render_rich(&sources, false)),
+    match diagnostics.has_errors() {
+        true => Err(diagnostics.render_rich(&sources, false)),
         false => Ok(()),
     }
 }
 
-/// A router of two workers whose configuration can be replaced.
+/// A router with two workers whose configuration can be replaced.
 pub(crate) fn replaceable(text: &str) -> Router {
     let mut router = build(text, 2);
     router.allow_replacements(Replacements {
@@ -85,33 +85,33 @@ pub(crate) fn replaceable(text: &str) -> Router {
     router
 }
 
-/// What a handler says, which is a number.
+/// The value of a read handler, which must be a number.
 pub(crate) fn number(router: &mut Router, handler: &str) -> u64 {
     router.read(handler).unwrap().parse().unwrap()
 }
 
-/// Runs on threads until `done`, which must be soon.
-pub(crate) fn run_until(router: &mut Router, mut done: impl FnMut(&mut Router) -> bool) {
-    const LOOKS: u32 = 4000;
-    let (line, mut looks, mut told) = (router.line(), 0, false);
-    let mut look = |router: &mut Router| {
-        looks += 1;
-        // Once: a word too many would end the next run before its time.
-        if !told && (done(router) || looks == LOOKS) {
-            told = true;
+/// Runs the router on threads until `is_done` returns true. Panics after 20 s.
+pub(crate) fn run_until(router: &mut Router, mut is_done: impl FnMut(&mut Router) -> bool) {
+    const MAX_CALLS: u32 = 4000;
+    let (line, mut calls, mut is_interrupted) = (router.line(), 0, false);
+    let mut check = |router: &mut Router| {
+        calls += 1;
+        // Only once: a second notice would stop the next run.
+        if !is_interrupted && (is_done(router) || calls == MAX_CALLS) {
+            is_interrupted = true;
             line.send(Notice::Interrupted).unwrap();
         }
     };
-    router.run(Some((Duration::from_millis(5), &mut look)));
-    assert!(looks < LOOKS, "it does not come to an end");
+    router.run(Some((Duration::from_millis(5), &mut check)));
+    assert!(calls < MAX_CALLS, "it does not come to an end");
 }
 
-/// Runs on threads until a handler has reached `count`.
+/// Runs the router on threads until the value of a read handler is at least `count`.
 pub(crate) fn run_until_count(router: &mut Router, handler: &str, count: u64) {
     run_until(router, |router| number(router, handler) >= count);
 }
 
-/// Takes a router apart; nothing may be left over.
+/// Takes a router apart and asserts that no frame leaked, nothing panicked and no worker was lost.
 pub(crate) fn clean(router: Router) {
     assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
 }
