@@ -1,15 +1,15 @@
 //! Claims of elements on the queues of DPDK ports: a port is set up for all of its claims together.
 
 use super::interrupts;
-use super::options::{Options, Sums};
+use super::options::{Checksums, Options};
 use crate::error::IoError;
-use crate::sys::dpdk::{self as sys, Info, Mbufs, Plan, Port};
+use crate::sys::dpdk::{self as sys, Mbufs, Port, PortConfig, PortInfo};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Mempool settings of all ports, as `DPDKInfo` gives them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Settings {
+pub struct MempoolConfig {
     /// How many mbufs each NUMA node has.
     pub mbufs: u32,
     /// How many bytes an mbuf has, headroom included.
@@ -18,33 +18,38 @@ pub struct Settings {
     pub cache: u32,
 }
 
-impl Default for Settings {
+impl Default for MempoolConfig {
     fn default() -> Self {
-        Settings::DEFAULT
+        MempoolConfig::DEFAULT
     }
 }
 
-impl Settings {
-    const DEFAULT: Settings = Settings { mbufs: 65536, mbuf_size: 2048 + 128, cache: 256 };
+impl MempoolConfig {
+    const DEFAULT: MempoolConfig =
+        MempoolConfig { mbufs: 65536, mbuf_size: 2048 + 128, cache: 256 };
 }
 
 /// All that is claimed in this process.
-static STATE: Mutex<State> =
-    Mutex::new(State { settings: Settings::DEFAULT, pools: Vec::new(), held: Vec::new(), next: 0 });
+static STATE: Mutex<State> = Mutex::new(State {
+    mempool_config: MempoolConfig::DEFAULT,
+    pools: Vec::new(),
+    claims: Vec::new(),
+    next: 0,
+});
 
 struct State {
-    settings: Settings,
+    mempool_config: MempoolConfig,
     /// By NUMA node.
     pools: Vec<(i32, Mbufs)>,
-    held: Vec<Held>,
+    claims: Vec<QueueClaim>,
     /// The next claim's number.
     next: u64,
 }
 
 /// Queues of one claim.
 #[derive(Clone, Debug)]
-struct Held {
-    claim: u64,
+struct QueueClaim {
+    id: u64,
     port: u16,
     rx: Range<u16>,
     tx: Range<u16>,
@@ -52,7 +57,7 @@ struct Held {
     /// Whether the claim stands, rather than may be given up.
     started: bool,
     /// Whether it ends before others start.
-    leaving: bool,
+    retiring: bool,
 }
 
 fn state() -> MutexGuard<'static, State> {
@@ -60,8 +65,8 @@ fn state() -> MutexGuard<'static, State> {
 }
 
 /// Says what mbufs are to be like, for ports that are opened from now on.
-pub fn configure(settings: Settings) {
-    state().settings = settings;
+pub fn configure(mempool_config: MempoolConfig) {
+    state().mempool_config = mempool_config;
 }
 
 /// The pools of mbufs there are: name, and how many mbufs are free.
@@ -74,7 +79,7 @@ pub fn pools() -> Vec<(String, usize)> {
 pub(super) struct Claim {
     number: u64,
     pub(super) port: Arc<Port>,
-    pub(super) info: Info,
+    pub(super) info: PortInfo,
     pub(super) mbufs: Mbufs,
     pub(super) rx: Range<u16>,
     pub(super) tx: Range<u16>,
@@ -91,17 +96,17 @@ impl Claim {
         let number = port.number();
         let rx = state.rx(number, &info, options).map_err(failed)?;
         let tx = tx(&info, options).map_err(failed)?;
-        state.agrees(number, options).map_err(failed)?;
+        state.check_conflicts(number, options).map_err(failed)?;
         let claim = state.next;
         state.next += 1;
-        state.held.push(Held {
-            claim,
+        state.claims.push(QueueClaim {
+            id: claim,
             port: number,
             rx: rx.clone(),
             tx: tx.clone(),
             options: *options,
             started: false,
-            leaving: false,
+            retiring: false,
         });
         let claim = Claim { number: claim, port, info, mbufs, rx, tx };
         // What a driver does not do shows only when it is told to; where the claim is given up
@@ -115,7 +120,7 @@ impl Claim {
     /// The claim stands: what ended before is no longer to be considered.
     pub(super) fn start(&self, name: &str, options: &Options) -> Result<(), IoError> {
         let mut state = state();
-        state.held(self.number, |held| held.started = true);
+        state.update(self.number, |entry| entry.started = true);
         let failed = |why| IoError::Unfit { doing: format!("open DPDK port {name}"), why };
         self.set_up(&mut state, options).map_err(failed)
     }
@@ -123,21 +128,27 @@ impl Claim {
     /// Sets the port up for all who have claimed some of it; if that fails, as it was.
     fn set_up(&self, state: &mut State, options: &Options) -> Result<(), String> {
         let (port, number) = (&self.port, self.port.number());
-        let before = port.plan();
-        let set_up = match state.plan(number, &self.info) {
-            Some(plan) if before != Some(plan) => port.start(&plan, &self.mbufs),
+        let before = port.config();
+        let set_up = match state.config(number, &self.info) {
+            Some(config) if before != Some(config) => port.start(&config, &self.mbufs),
             _ => Ok(()),
         };
-        let hears = || match options.interrupts {
-            true => interrupts::check(port, &self.rx, state.hearing(number, self.number)),
+        let check_interrupts = || match options.interrupts {
+            true => interrupts::check(
+                port,
+                &self.rx,
+                state.interrupt_queues_of_others(number, self.number),
+            ),
             false => Ok(()),
         };
-        set_up.and_then(|()| hears()).map_err(|why| put_back(port, before, &self.mbufs, why))
+        set_up
+            .and_then(|()| check_interrupts())
+            .map_err(|why| restore(port, before, &self.mbufs, why))
     }
 
     /// Says whether others may claim the same queues, for this ends before they start.
-    pub(super) fn leave(&self, leaving: bool) {
-        state().held(self.number, |held| held.leaving = leaving);
+    pub(super) fn set_retiring(&self, retiring: bool) {
+        state().update(self.number, |entry| entry.retiring = retiring);
     }
 
     /// The queue that a claim for sending uses.
@@ -172,26 +183,26 @@ impl Claim {
 impl Claim {
     /// Longest packet that can be sent, its Ethernet header included.
     pub(super) fn longest(&self) -> u32 {
-        self.port.terms().map_or(0, |terms| terms.longest)
+        self.port.tx_caps().map_or(0, |caps| caps.longest)
     }
 
     /// What can be sent, and what the port then does by itself.
     fn offer(&self) -> String {
-        let Some(terms) = self.port.terms() else { return "nothing yet".to_owned() };
-        let chains = match terms.in_mbufs as usize > self.mbufs.pool().data_capacity() {
+        let Some(caps) = self.port.tx_caps() else { return "nothing yet".to_owned() };
+        let chains = match caps.in_mbufs as usize > self.mbufs.pool().data_capacity() {
             true => ", in several mbufs if need be",
             false => "",
         };
-        let sums = match terms.finishes.names().as_slice() {
+        let sums = match caps.tx_checksums.names().as_slice() {
             [] => String::new(),
             names => format!("; the port completes checksums of {}", names.join(", ")),
         };
-        let cuts = match (terms.cut, terms.segment) {
+        let tso = match (caps.cut, caps.segment) {
             (None, _) => "",
             (Some(_), Some(_)) => "; the port cuts longer TCP packets",
             (Some(_), None) => "; longer TCP packets are cut in software",
         };
-        format!("packets of up to {} bytes{chains}{sums}{cuts}", terms.longest)
+        format!("packets of up to {} bytes{chains}{sums}{tso}", caps.longest)
     }
 }
 
@@ -199,13 +210,13 @@ impl Drop for Claim {
     fn drop(&mut self) {
         let mut state = state();
         let number = self.port.number();
-        let stood = state.held.iter().any(|held| held.claim == self.number && held.started);
-        state.held.retain(|held| held.claim != self.number);
+        let was_started = state.claims.iter().any(|entry| entry.id == self.number && entry.started);
+        state.claims.retain(|entry| entry.id != self.number);
         // It stops, was never running, or ran like this before; there is nobody to be told.
-        match state.plan(number, &self.info) {
+        match state.config(number, &self.info) {
             None => drop(self.port.stop()),
-            Some(plan) if !stood && self.port.plan() != Some(plan) => {
-                drop(self.port.start(&plan, &self.mbufs));
+            Some(config) if !was_started && self.port.config() != Some(config) => {
+                drop(self.port.start(&config, &self.mbufs));
             }
             Some(_) => {}
         }
@@ -254,10 +265,10 @@ pub(super) fn find(name: &str) -> Result<Arc<Port>, IoError> {
 
 /// Sets a port up as it was, for those who had it, after something that failed: why it did, and
 /// whether this does.
-fn put_back(port: &Port, before: Option<Plan>, mbufs: &Mbufs, why: String) -> String {
+fn restore(port: &Port, before: Option<PortConfig>, mbufs: &Mbufs, why: String) -> String {
     let again = match before {
-        _ if port.plan() == before => Ok(()),
-        Some(plan) => port.start(&plan, mbufs),
+        _ if port.config() == before => Ok(()),
+        Some(config) => port.start(&config, mbufs),
         None => port.stop(),
     };
     match again {
@@ -268,16 +279,16 @@ fn put_back(port: &Port, before: Option<Plan>, mbufs: &Mbufs, why: String) -> St
 
 impl State {
     /// Changes what is noted of a claim.
-    fn held(&mut self, claim: u64, change: impl FnOnce(&mut Held)) {
-        if let Some(held) = self.held.iter_mut().find(|held| held.claim == claim) {
-            change(held);
+    fn update(&mut self, claim: u64, change: impl FnOnce(&mut QueueClaim)) {
+        if let Some(entry) = self.claims.iter_mut().find(|entry| entry.id == claim) {
+            change(entry);
         }
     }
 
     /// Whether nobody wants a port otherwise in what is the same for all.
-    fn agrees(&self, port: u16, options: &Options) -> Result<(), String> {
-        let stays = |it: &&Held| it.port == port && !it.leaving;
-        let others = || self.held.iter().filter(stays).map(|it| it.options);
+    fn check_conflicts(&self, port: u16, options: &Options) -> Result<(), String> {
+        let stays = |it: &&QueueClaim| it.port == port && !it.retiring;
+        let others = || self.claims.iter().filter(stays).map(|it| it.options);
         fn differ<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
             one.zip(other).is_some_and(|(one, other)| one != other)
         }
@@ -291,8 +302,8 @@ impl State {
     }
 
     /// Queues of a port whose interrupts others wait for than this claim.
-    fn hearing(&self, port: u16, claim: u64) -> impl Iterator<Item = u16> {
-        let others = self.held.iter().filter(move |it| it.port == port && it.claim != claim);
+    fn interrupt_queues_of_others(&self, port: u16, claim: u64) -> impl Iterator<Item = u16> {
+        let others = self.claims.iter().filter(move |it| it.port == port && it.id != claim);
         others.filter(|it| it.options.interrupts).flat_map(|it| it.rx.clone())
     }
 
@@ -303,72 +314,74 @@ impl State {
         if let Some((_, mbufs)) = self.pools.iter().find(|(node, _)| *node == key) {
             return Ok(mbufs.clone());
         }
-        let Settings { mbufs, mbuf_size, cache } = self.settings;
+        let MempoolConfig { mbufs, mbuf_size, cache } = self.mempool_config;
         let name = format!("castanet_mbufs_{}", self.pools.len());
-        let made = Mbufs::new(&name, mbufs, cache, mbuf_size, numa_node).map_err(|why| {
+        let mbufs = Mbufs::new(&name, mbufs, cache, mbuf_size, numa_node).map_err(|why| {
             format!("no memory for {mbufs} mbufs of {mbuf_size} bytes ({why}); give DPDK more with -m, or say DPDKInfo(NB_MBUF ...)")
         })?;
-        self.pools.push((key, made.clone()));
-        Ok(made)
+        self.pools.push((key, mbufs.clone()));
+        Ok(mbufs)
     }
 
     /// Queues to receive from that nobody has.
-    fn rx(&self, port: u16, info: &Info, options: &Options) -> Result<Range<u16>, String> {
+    fn rx(&self, port: u16, info: &PortInfo, options: &Options) -> Result<Range<u16>, String> {
         let Some(wanted) = options.receive else { return Ok(0..0) };
-        let stays = |held: &&Held| held.port == port && !held.rx.is_empty() && !held.leaving;
-        let others = || self.held.iter().filter(stays);
+        let stays =
+            |entry: &&QueueClaim| entry.port == port && !entry.rx.is_empty() && !entry.retiring;
+        let others = || self.claims.iter().filter(stays);
         let first = match wanted.first {
             Some(first) => first,
-            None => others().map(|held| held.rx.end).max().unwrap_or(0),
+            None => others().map(|entry| entry.rx.end).max().unwrap_or(0),
         };
         let queues = first..first.saturating_add(wanted.queues.max(1));
         if queues.end > info.max_rx_queues {
             let most = info.max_rx_queues;
             return Err(format!("its driver {} has {most} queues to receive from", info.driver()));
         }
-        match others().find(|held| held.rx.start < queues.end && queues.start < held.rx.end) {
+        match others().find(|entry| entry.rx.start < queues.end && queues.start < entry.rx.end) {
             Some(_) => Err(format!("queue {first} is in use by another element")),
             None => Ok(queues),
         }
     }
 
     /// What a port is to be like for all who use it; `None` if nobody does.
-    fn plan(&self, port: u16, info: &Info) -> Option<Plan> {
-        let users = || self.held.iter().filter(|held| held.port == port);
-        let most = |of: fn(&Held) -> u16| users().map(of).max().unwrap_or(0);
+    fn config(&self, port: u16, info: &PortInfo) -> Option<PortConfig> {
+        let users = || self.claims.iter().filter(|entry| entry.port == port);
+        let most = |of: fn(&QueueClaim) -> u16| users().map(of).max().unwrap_or(0);
         users().next()?;
         let descriptors = |n: u16| if n == 0 { DESCRIPTORS } else { n };
         let rx_queues =
-            most(|held| held.rx.end.max(held.options.reserved.0)).max(1).min(info.max_rx_queues);
-        let refused = users().any(|held| held.options.rss == Some(false));
-        let wanted = users().any(|held| held.options.rss == Some(true) || held.options.aggregate);
-        let spread = most(|held| held.options.spread).min(rx_queues);
+            most(|entry| entry.rx.end.max(entry.options.reserved.0)).max(1).min(info.max_rx_queues);
+        let refused = users().any(|entry| entry.options.rss == Some(false));
+        let wanted =
+            users().any(|entry| entry.options.rss == Some(true) || entry.options.aggregate);
+        let spread = most(|entry| entry.options.spread).min(rx_queues);
         let rss = !refused && (wanted || rx_queues > 1 || spread > 0);
-        let sums = |of: fn(&Options) -> Sums| {
-            users().map(|held| of(&held.options)).fold(Sums::default(), Sums::or)
+        let sums = |of: fn(&Options) -> Checksums| {
+            users().map(|entry| of(&entry.options)).fold(Checksums::default(), Checksums::or)
         };
-        Some(Plan {
+        Some(PortConfig {
             // Drivers may want a queue each way, used or not.
             rx_queues,
-            tx_queues: most(|held| held.tx.end.max(held.options.reserved.1))
+            tx_queues: most(|entry| entry.tx.end.max(entry.options.reserved.1))
                 .max(1)
                 .min(info.max_tx_queues),
-            rx_descriptors: descriptors(most(|held| {
-                if held.rx.is_empty() { 0 } else { held.options.descriptors }
+            rx_descriptors: descriptors(most(|entry| {
+                if entry.rx.is_empty() { 0 } else { entry.options.descriptors }
             })),
-            tx_descriptors: descriptors(most(|held| {
-                if held.tx.is_empty() { 0 } else { held.options.descriptors }
+            tx_descriptors: descriptors(most(|entry| {
+                if entry.tx.is_empty() { 0 } else { entry.options.descriptors }
             })),
-            mtu: most(|held| held.options.mtu),
-            promiscuous: users().any(|held| held.options.promiscuous),
+            mtu: most(|entry| entry.options.mtu),
+            promiscuous: users().any(|entry| entry.options.promiscuous),
             rss,
-            checks: sums(|it| it.checks),
-            finishes: sums(|it| it.finishes),
-            cuts: users().any(|held| held.options.cuts),
-            mac: users().find_map(|held| held.options.mac),
-            pause: users().find_map(|held| held.options.pause),
+            rx_checksums: sums(|it| it.rx_checksums),
+            tx_checksums: sums(|it| it.tx_checksums),
+            tso: users().any(|entry| entry.options.tso),
+            mac: users().find_map(|entry| entry.options.mac),
+            pause: users().find_map(|entry| entry.options.pause),
             spread: if rss { spread } else { 0 },
-            interrupts: users().any(|held| held.options.interrupts),
+            interrupts: users().any(|entry| entry.options.interrupts),
         })
     }
 }
@@ -378,7 +391,7 @@ impl State {
 const DESCRIPTORS: u16 = 1024;
 
 /// Queues to send to.
-fn tx(info: &Info, options: &Options) -> Result<Range<u16>, String> {
+fn tx(info: &PortInfo, options: &Options) -> Result<Range<u16>, String> {
     let Some(wanted) = options.transmit else { return Ok(0..0) };
     let most = info.max_tx_queues;
     if wanted.first >= most {

@@ -1,6 +1,6 @@
 //! Receive interrupts: a worker sleeps until a port's interrupt instead of polling.
 
-use crate::sys::dpdk::{Ear, Port, heard};
+use crate::sys::dpdk::{InterruptListener, Port, drain_interrupts};
 use crate::sys::{EpollSet, is_readable};
 use std::io;
 use std::ops::Range;
@@ -13,15 +13,15 @@ pub(super) struct Interrupts {
     port: Arc<Port>,
     queues: Range<u16>,
     /// What drivers tell.
-    calls: EpollSet,
+    driver_events: EpollSet,
     /// What the port tells when it was set up anew.
-    rings: UnixDatagram,
+    restarts: UnixDatagram,
     /// Readable when there is something of either.
-    any: EpollSet,
+    events: EpollSet,
     /// The listener registered with the port.
-    ear: Ear,
+    listener: InterruptListener,
     /// The start of the port after which the queues were told whom to call.
-    told: Option<u64>,
+    registered_start: Option<u64>,
     armed: bool,
 }
 
@@ -49,31 +49,43 @@ pub(super) fn check(
 
 impl Interrupts {
     pub(super) fn new(port: &Arc<Port>, queues: &Range<u16>) -> io::Result<Interrupts> {
-        let (rings, bell) = UnixDatagram::pair()?;
-        rings.set_nonblocking(true)?;
-        bell.set_nonblocking(true)?;
-        let calls = EpollSet::new(std::iter::empty())?;
-        let any = EpollSet::new([calls.raw_fd(), rings.as_raw_fd()].into_iter())?;
-        let ear = Ear { epoll: calls.raw_fd(), bell: Arc::new(bell) };
+        let (restarts, restart_notifier) = UnixDatagram::pair()?;
+        restarts.set_nonblocking(true)?;
+        restart_notifier.set_nonblocking(true)?;
+        let driver_events = EpollSet::new(std::iter::empty())?;
+        let events = EpollSet::new([driver_events.raw_fd(), restarts.as_raw_fd()].into_iter())?;
+        let listener = InterruptListener {
+            epoll: driver_events.raw_fd(),
+            restart_notifier: Arc::new(restart_notifier),
+        };
         let (port, queues) = (port.clone(), queues.clone());
-        Ok(Interrupts { port, queues, calls, rings, any, ear, told: None, armed: false })
+        Ok(Interrupts {
+            port,
+            queues,
+            driver_events,
+            restarts,
+            events,
+            listener,
+            registered_start: None,
+            armed: false,
+        })
     }
 
     /// Has the queues call when a packet comes; the descriptor that is readable then. None where
     /// the port does not run now.
     pub(super) fn arm(&mut self) -> Result<Option<RawFd>, String> {
         let starts = Some(self.port.starts());
-        if self.told != starts {
+        if self.registered_start != starts {
             for queue in self.queues.clone() {
-                if !self.port.watch(queue, &self.ear)? {
+                if !self.port.listen(queue, &self.listener)? {
                     return Ok(None);
                 }
             }
-            self.told = starts;
+            self.registered_start = starts;
         }
         self.armed = true;
         self.queues.clone().try_for_each(|queue| self.port.arm(queue, true))?;
-        Ok(Some(self.any.raw_fd()))
+        Ok(Some(self.events.raw_fd()))
     }
 
     /// Whether something lies at a queue that its driver does not hand out yet. It has called for
@@ -86,8 +98,8 @@ impl Interrupts {
     pub(super) fn disarm(&mut self) -> bool {
         let was_armed = std::mem::take(&mut self.armed);
         if was_armed {
-            heard(self.calls.raw_fd());
-            while self.rings.recv(&mut [0]).is_ok() {}
+            drain_interrupts(self.driver_events.raw_fd());
+            while self.restarts.recv(&mut [0]).is_ok() {}
             // A queue that calls once too often does no harm.
             self.queues.clone().for_each(|queue| _ = self.port.arm(queue, false));
         }
@@ -98,6 +110,6 @@ impl Interrupts {
 impl Drop for Interrupts {
     fn drop(&mut self) {
         self.disarm();
-        self.queues.clone().for_each(|queue| self.port.unwatch(queue, &self.ear));
+        self.queues.clone().for_each(|queue| self.port.unlisten(queue, &self.listener));
     }
 }

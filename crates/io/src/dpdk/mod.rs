@@ -7,26 +7,29 @@
 
 mod advice;
 mod claims;
-mod handing;
 mod interrupts;
 mod options;
 mod ring;
+mod transmitter;
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
-use crate::sys::dpdk::{self as sys, Copied, Counts, Cut, Handed, Link, Mbufs, Port, Terms, Wants};
+use crate::sys::dpdk::{
+    self as sys, CopyResult, LinkStatus, Mbufs, Port, PortStats, RxMetadata, TsoRequest, TxCaps,
+    TxResult,
+};
 use castanet_packet::{Batch, Pool};
 use claims::Claim;
-use handing::{Handing, Taker};
 use interrupts::Interrupts;
 use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
+use transmitter::{MbufSink, Transmitter};
 
-pub use claims::{Settings, configure, pools};
-pub use handing::Buffers;
-pub use options::{Options, Pause, Receive, Sums, Transmit};
+pub use claims::{MempoolConfig, configure, pools};
+pub use options::{Checksums, Options, Pause, RxQueues, TxQueues};
 pub use ring::{Ring, RingOptions};
+pub use transmitter::Buffers;
 
 /// Whether DPDK was there when this program was built.
 pub fn is_built_in() -> bool {
@@ -37,7 +40,7 @@ pub fn is_built_in() -> bool {
 /// until the process ends, and does not start twice.
 pub fn start(words: &[String]) -> Result<(), IoError> {
     let failed = |why: String| IoError::Unfit { doing: "start DPDK".into(), why };
-    sys::start(&options::completed(words)).map_err(|why| failed(advice::advice(why, words)))
+    sys::start(&options::with_cores(words)).map_err(|why| failed(advice::advice(why, words)))
 }
 
 /// Whether there is such a port.
@@ -47,7 +50,7 @@ pub fn exists(port: &str) -> bool {
 
 /// A port as it can be seen without opening it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Foreseen {
+pub(crate) struct PortSummary {
     /// The same for each name of the port.
     pub(crate) name: String,
     /// In words.
@@ -59,8 +62,8 @@ pub(crate) struct Foreseen {
 }
 
 /// What can be said of a port without opening it.
-pub(crate) fn foresee(port: &str) -> Foreseen {
-    let unknown = |how| Foreseen { name: port.to_owned(), how, queues: None, numa_node: None };
+pub(crate) fn summarize(port: &str) -> PortSummary {
+    let unknown = |how| PortSummary { name: port.to_owned(), how, queues: None, numa_node: None };
     if sys::BUILT_IN && !sys::is_started() {
         let why = "which is not started; give its options with --dpdk to know more";
         return unknown(format!("port {port} of DPDK, {why}"));
@@ -72,7 +75,7 @@ pub(crate) fn foresee(port: &str) -> Foreseen {
     };
     let (number, info) = info;
     let (name, driver) = (info.name(), info.driver());
-    Foreseen {
+    PortSummary {
         name: format!("DPDK port {number}"),
         how: format!("{name}: DPDK port {number}, driver {driver}"),
         queues: Some((info.max_rx_queues.into(), info.max_tx_queues.into())),
@@ -102,20 +105,20 @@ pub struct Dpdk {
     tx_queue: Option<u16>,
     stats: DeviceStats,
     /// Packets with wrong checksums, as the port says: of IP, and of what that carries.
-    bad_sums: (u64, u64),
+    bad_checksums: (u64, u64),
     /// Pieces of a packet that was cut, which are still to go.
-    pieces: Batch,
+    segments: Batch,
     /// When to look after the port again, if it needs that.
-    care: Option<Instant>,
+    revive_at: Option<Instant>,
     /// How often packets are still asked for until the next look at how many mbufs are left.
-    until_look: u8,
+    polls_until_check: u8,
 }
 
 /// How often packets are asked for from one look at how many mbufs are left to the next.
-const LOOK: u8 = 64;
+const LOW_CHECK_INTERVAL: u8 = 64;
 
 /// How often a port is looked after whose link is down.
-const CARE: Duration = Duration::from_secs(1);
+const REVIVE_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Dpdk {
     /// Opens queues of a port: `port` is its number, its PCI address, or the
@@ -130,9 +133,9 @@ impl Dpdk {
     pub fn prepare(port: &str, options: Options) -> Result<Dpdk, IoError> {
         let claim = Claim::new(port, &options)?;
         let tx_queue = claim.tx_queue(&options);
-        let (stats, pieces) = (DeviceStats::default(), Batch::new());
-        let (next, until_look, bad_sums) = (0, LOOK, (0, 0));
-        let (interrupts, care) = (None, None);
+        let (stats, segments) = (DeviceStats::default(), Batch::new());
+        let (next, polls_until_check, bad_checksums) = (0, LOW_CHECK_INTERVAL, (0, 0));
+        let (interrupts, revive_at) = (None, None);
         Ok(Dpdk {
             interrupts,
             claim,
@@ -140,10 +143,10 @@ impl Dpdk {
             next,
             tx_queue,
             stats,
-            bad_sums,
-            pieces,
-            care,
-            until_look,
+            bad_checksums,
+            segments,
+            revive_at,
+            polls_until_check,
         })
     }
 
@@ -151,7 +154,7 @@ impl Dpdk {
     pub fn start(&mut self, port: &str) -> Result<(), IoError> {
         let claim = &self.claim;
         claim.start(port, &self.options)?;
-        self.care = claim.port.is_memif.then(|| Instant::now() + CARE);
+        self.revive_at = claim.port.is_memif.then(|| Instant::now() + REVIVE_INTERVAL);
         let interrupts = self.options.interrupts.then(|| Interrupts::new(&claim.port, &claim.rx));
         let interrupts = interrupts.transpose();
         let failed = |error| IoError::new("wait for a port of DPDK", error);
@@ -160,8 +163,8 @@ impl Dpdk {
     }
 
     /// Says whether its queues may be claimed by others, which start when it has ended.
-    pub fn leave(&self, leaving: bool) {
-        self.claim.leave(leaving);
+    pub fn set_retiring(&self, retiring: bool) {
+        self.claim.set_retiring(retiring);
     }
 
     /// Has the port call when a packet comes: the descriptor that is readable then, until
@@ -190,7 +193,7 @@ impl Dpdk {
     /// Has packets come to the port's first queues only, chosen by their hash.
     pub fn spread(&self, queues: u16) -> Result<(), IoError> {
         let port = &self.claim.port;
-        let spread = match port.plan().is_some_and(|plan| plan.rss) {
+        let spread = match port.config().is_some_and(|config| config.rss) {
             true => port.spread(queues),
             false => Err("they come by no hash; say MODE rss".into()),
         };
@@ -214,19 +217,19 @@ impl Dpdk {
     }
 
     /// What the hardware has counted.
-    pub(crate) fn counts(&self) -> Counts {
-        self.claim.port.counts()
+    pub(crate) fn hardware_stats(&self) -> PortStats {
+        self.claim.port.hardware_stats()
     }
 
     /// The state of the link.
-    pub(crate) fn link(&self) -> Link {
+    pub(crate) fn link(&self) -> LinkStatus {
         self.claim.port.link()
     }
 
     /// Received packets with a wrong checksum, as the port says: of IP, and of
     /// what that carries.
-    pub fn bad_sums(&self) -> (u64, u64) {
-        self.bad_sums
+    pub fn bad_checksums(&self) -> (u64, u64) {
+        self.bad_checksums
     }
 
     /// The port's driver.
@@ -275,41 +278,45 @@ impl Dpdk {
 
     /// Has packets handed to the queue to send to, if there is one.
     #[inline]
-    fn hand<A>(&mut self, what: impl FnOnce(&mut Handing<'_, Queue<'_>>) -> A) -> Option<A> {
+    fn with_transmitter<A>(
+        &mut self,
+        action: impl FnOnce(&mut Transmitter<'_, PortTxQueue<'_>>) -> A,
+    ) -> Option<A> {
         let number = u32::from(self.tx_queue?);
         let Claim { port, mbufs, .. } = &self.claim;
-        let (stats, pieces) = (&mut self.stats, &mut self.pieces);
-        let taker = Queue { port, number };
-        Some(what(&mut Handing { taker, mbufs, stats, pieces }))
+        let (stats, segments) = (&mut self.stats, &mut self.segments);
+        let sink = PortTxQueue { port, number };
+        Some(action(&mut Transmitter { sink, mbufs, stats, segments }))
     }
 
     /// Whether what this port receives can be sent on without anybody looking at it.
-    pub fn is_plain(&self) -> bool {
-        let Options { aggregate, paint_queue, checks, .. } = self.options;
-        !aggregate && !paint_queue && checks == Sums::default()
+    pub fn can_forward(&self) -> bool {
+        let Options { aggregate, paint_queue, rx_checksums, .. } = self.options;
+        !aggregate && !paint_queue && rx_checksums == Checksums::default()
     }
 
     /// Receives up to `max` packets and sends them by another port as they are, which
     /// [`Dpdk::is_plain`] allows; how many. What needs a second look, or finds no room, is
     /// added to `batch`, and is to go behind these. Who finds nothing has still to ask
     /// [`Device::receive`], which looks after ports that need it.
-    pub fn pass(&mut self, to: &mut Dpdk, pool: &Pool, batch: &mut Batch, max: usize) -> usize {
-        let Some(to_queue) = to.tx_queue.filter(|_| to.pieces.is_empty()) else {
+    pub fn forward(&mut self, to: &mut Dpdk, pool: &Pool, batch: &mut Batch, max: usize) -> usize {
+        let Some(to_queue) = to.tx_queue.filter(|_| to.segments.is_empty()) else {
             return 0;
         };
         let Claim { port, rx, mbufs, .. } = &self.claim;
         let queues = rx.end - rx.start;
         let mut count = 0;
         for _ in 0..queues {
-            let queue = rx.start + in_turn(&mut self.next, queues);
+            let queue = rx.start + next_round_robin(&mut self.next, queues);
             let onto = (&*to.claim.port, to_queue);
-            let (handed, found) = port.pass(queue, onto, (mbufs, pool), batch, max - count);
-            count += handed.packets;
-            to.stats.sent_bytes += handed.bytes;
-            self.stats.received_bytes += handed.bytes + found.bytes;
-            self.stats.received += found.packets as u64;
-            self.stats.no_frame += found.lost as u64;
-            self.stats.malformed += found.malformed as u64;
+            let (tx_result, rx_result) =
+                port.forward(queue, onto, (mbufs, pool), batch, max - count);
+            count += tx_result.packets;
+            to.stats.sent_bytes += tx_result.bytes;
+            self.stats.received_bytes += tx_result.bytes + rx_result.bytes;
+            self.stats.received += rx_result.packets as u64;
+            self.stats.no_frame += rx_result.lost as u64;
+            self.stats.malformed += rx_result.malformed as u64;
             if count == max || !batch.is_empty() {
                 break;
             }
@@ -321,10 +328,10 @@ impl Dpdk {
 
     /// Looks after a port over which nothing goes.
     #[cold]
-    fn look_after(&mut self) {
+    fn revive_port(&mut self) {
         let now = Instant::now();
-        if self.care.is_some_and(|time| time <= now) {
-            self.care = Some(now + CARE);
+        if self.revive_at.is_some_and(|time| time <= now) {
+            self.revive_at = Some(now + REVIVE_INTERVAL);
             self.claim.port.revive();
         }
     }
@@ -332,30 +339,30 @@ impl Dpdk {
 
 /// Which of so many is next; and the one behind it from then on.
 #[inline]
-fn in_turn(next: &mut u16, count: u16) -> u16 {
+fn next_round_robin(next: &mut u16, count: u16) -> u16 {
     let behind = if *next + 1 < count { *next + 1 } else { 0 };
     std::mem::replace(next, behind)
 }
 
 /// A queue to send to.
-struct Queue<'a> {
+struct PortTxQueue<'a> {
     port: &'a Port,
     /// Below 65536. Of 32 bits, for the compiler reads as many to pass it on: a processor does not
     /// forward a store of 16 bits to a load of 32.
     number: u32,
 }
 
-impl Taker for Queue<'_> {
+impl MbufSink for PortTxQueue<'_> {
     #[inline]
-    fn take(&mut self, batch: &mut Batch, known: bool) -> Handed {
-        self.port.transmit(self.number as u16, batch, known)
+    fn transmit(&mut self, batch: &mut Batch, length_checked: bool) -> TxResult {
+        self.port.transmit(self.number as u16, batch, length_checked)
     }
 
-    fn terms(&self, _: &Mbufs) -> Option<Terms> {
-        self.port.terms()
+    fn tx_caps(&self, _: &Mbufs) -> Option<TxCaps> {
+        self.port.tx_caps()
     }
 
-    fn take_copy(&mut self, mbufs: &Mbufs, bytes: &[u8], cut: &Cut) -> Copied {
+    fn transmit_copy(&mut self, mbufs: &Mbufs, bytes: &[u8], cut: &TsoRequest) -> CopyResult {
         self.port.transmit_long(self.number as u16, mbufs, bytes, cut)
     }
 }
@@ -364,56 +371,56 @@ impl Device for Dpdk {
     fn receive(&mut self, pool: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
         let Claim { port, rx, mbufs, .. } = &self.claim;
         let queues = rx.end - rx.start;
-        let Options { aggregate, paint_queue, checks, .. } = self.options;
-        let wants = Wants { hash: aggregate, checks: checks != Sums::default() };
+        let Options { aggregate, paint_queue, rx_checksums, .. } = self.options;
+        let metadata = RxMetadata { hash: aggregate, checks: rx_checksums != Checksums::default() };
         let mut count = 0;
         for _ in 0..queues {
-            let queue = rx.start + in_turn(&mut self.next, queues);
+            let queue = rx.start + next_round_robin(&mut self.next, queues);
             let before = batch.len();
-            let found = port.receive(queue, mbufs, pool, batch, max - count, wants);
+            let rx_result = port.receive(queue, mbufs, pool, batch, max - count, metadata);
             if paint_queue {
                 let fresh = &mut batch.as_mut_slice()[before..];
                 fresh.iter_mut().for_each(|packet| packet.set_paint(queue as u8));
             }
-            count += found.packets;
-            self.stats.received_bytes += found.bytes;
-            self.stats.no_frame += found.lost as u64;
-            self.stats.malformed += found.malformed as u64;
-            self.bad_sums.0 += found.bad_ip;
-            self.bad_sums.1 += found.bad_transport;
+            count += rx_result.packets;
+            self.stats.received_bytes += rx_result.bytes;
+            self.stats.no_frame += rx_result.lost as u64;
+            self.stats.malformed += rx_result.malformed as u64;
+            self.bad_checksums.0 += rx_result.bad_ip;
+            self.bad_checksums.1 += rx_result.bad_transport;
             if count == max {
                 break;
             }
         }
         self.stats.received += count as u64;
-        self.until_look -= 1;
-        if self.until_look == 0 {
-            self.until_look = LOOK;
-            mbufs.note_scarcity();
+        self.polls_until_check -= 1;
+        if self.polls_until_check == 0 {
+            self.polls_until_check = LOW_CHECK_INTERVAL;
+            mbufs.update_low_flag();
         }
-        if count == 0 && self.care.is_some() {
-            self.look_after();
+        if count == 0 && self.revive_at.is_some() {
+            self.revive_port();
         }
         Ok(count)
     }
 
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
-        let sent = self.hand(|handing| handing.transmit(batch)).unwrap_or(0);
-        if sent == 0 && self.care.is_some() {
-            self.look_after();
+        let sent = self.with_transmitter(|transmitter| transmitter.transmit(batch)).unwrap_or(0);
+        if sent == 0 && self.revive_at.is_some() {
+            self.revive_port();
         }
         Ok(sent)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         if self.unsent() {
-            self.hand(|handing| handing.flush());
+            self.with_transmitter(|transmitter| transmitter.flush());
         }
         Ok(())
     }
 
     fn unsent(&self) -> bool {
-        !self.pieces.is_empty()
+        !self.segments.is_empty()
     }
 
     fn fd(&self) -> Option<RawFd> {
@@ -425,7 +432,7 @@ impl Device for Dpdk {
     }
 
     fn stats(&self) -> DeviceStats {
-        let counts = self.claim.port.counts();
+        let counts = self.claim.port.hardware_stats();
         let kernel_drops = match self.claim.rx.is_empty() {
             true => 0,
             false => counts.rx_missed + counts.rx_no_mbuf,

@@ -1,14 +1,14 @@
 //! What is wanted of a port, and of DPDK's environment.
 
-pub use crate::sys::dpdk::{Pause, Sums};
+pub use crate::sys::dpdk::{Checksums, Pause};
 
 /// What is wanted of a port.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Which queues to receive from.
-    pub receive: Option<Receive>,
+    pub receive: Option<RxQueues>,
     /// Which queues to send to.
-    pub transmit: Option<Transmit>,
+    pub transmit: Option<TxQueues>,
     /// How many queues the port is to have at least, to receive from and to
     /// send to, for all who will use it: it need not be set up anew for each,
     /// and some drivers cannot have more later.
@@ -27,11 +27,11 @@ pub struct Options {
     /// Whether they get the number of their queue as their paint.
     pub paint_queue: bool,
     /// Which checksums the port is to check, if it can.
-    pub checks: Sums,
+    pub rx_checksums: Checksums,
     /// Which checksums it is to complete, if it can, where packets leave that.
-    pub finishes: Sums,
+    pub tx_checksums: Checksums,
     /// Whether TCP packets longer than the MTU are cut: by the port, if it can.
-    pub cuts: bool,
+    pub tso: bool,
     /// The port's Ethernet address, if it is to have another.
     pub mac: Option<[u8; 6]>,
     /// Which pause frames it sends and obeys, if not as it is by itself.
@@ -52,7 +52,7 @@ impl Options {
 
 /// Which queues to receive from; nobody else may have them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Receive {
+pub struct RxQueues {
     /// The first; the first that nobody has if not given.
     pub first: Option<u16>,
     /// How many.
@@ -61,7 +61,7 @@ pub struct Receive {
 
 /// Which queues to send to; several may share one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Transmit {
+pub struct TxQueues {
     /// The first.
     pub first: u16,
     /// How many; fewer if the port has no more.
@@ -76,7 +76,7 @@ const CORES: &[&str] = &["-l", "-c", "-S", "--lcores"];
 /// The options with what makes DPDK leave the cores to the engine: one core of
 /// its own, which may be anywhere, unless the user says which. The engine's
 /// workers then enter as they come.
-pub(super) fn completed(words: &[String]) -> Vec<String> {
+pub(super) fn with_cores(words: &[String]) -> Vec<String> {
     let names = |word: &String| {
         // `-l0-3` is as good as `-l 0-3`.
         CORES.iter().any(|option| match option.starts_with("--") {
@@ -147,12 +147,12 @@ mod tests {
 
     #[test]
     fn cores_are_left_to_the_engine_unless_named() {
-        let count = |line: &str| completed(&words(line)).len();
+        let count = |line: &str| with_cores(&words(line)).len();
         assert_eq!(count("-l 0-1 --no-pci"), 3);
         assert_eq!(count("-c3"), 1);
         assert_eq!(count("--lcores=0-1"), 1);
         assert_eq!(count("--lcores 0-1"), 2);
         assert_eq!(count("--no-pci --log-level=3"), 3);
-        assert!(completed(&[])[0].starts_with("--lcores=0@(0-"));
+        assert!(with_cores(&[])[0].starts_with("--lcores=0@(0-"));
     }
 }

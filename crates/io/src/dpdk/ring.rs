@@ -1,10 +1,10 @@
 //! A ring of mbufs as a device.
 
 use super::claims;
-use super::handing::{Handing, Taker};
+use super::transmitter::{MbufSink, Transmitter};
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
-use crate::sys::dpdk::{self as sys, Copied, Cut, Handed, Mbufs, RingPlan, Terms};
+use crate::sys::dpdk::{self as sys, CopyResult, Mbufs, RingConfig, TsoRequest, TxCaps, TxResult};
 use castanet_packet::{Batch, Pool};
 use std::io;
 use std::os::fd::RawFd;
@@ -42,13 +42,13 @@ impl Ring {
         let (from, to) = if create { (us, them) } else { (them, us) };
         let name = format!("{from}_2_{to}");
         let mbufs = claims::mbufs(&doing(&name), options.numa_node)?;
-        let plan = RingPlan {
+        let config = RingConfig {
             descriptors: options.descriptors,
             numa_node: options.numa_node,
             one_sender: options.one_sender,
             one_receiver: options.one_receiver,
         };
-        let ring = sys::Ring::open(&name, create.then_some(&plan))
+        let ring = sys::Ring::open(&name, create.then_some(&config))
             .map_err(|why| IoError::Unfit { doing: doing(&name), why })?;
         Ok(Ring { ring, mbufs, stats: DeviceStats::default() })
     }
@@ -60,38 +60,38 @@ impl Ring {
 }
 
 /// The end that takes packets.
-struct End<'a>(&'a sys::Ring);
+struct RingSink<'a>(&'a sys::Ring);
 
-impl Taker for End<'_> {
+impl MbufSink for RingSink<'_> {
     #[inline]
-    fn take(&mut self, batch: &mut Batch, _: bool) -> Handed {
+    fn transmit(&mut self, batch: &mut Batch, _: bool) -> TxResult {
         self.0.transmit(batch)
     }
 
-    fn terms(&self, mbufs: &Mbufs) -> Option<Terms> {
-        Some(self.0.terms(mbufs))
+    fn tx_caps(&self, mbufs: &Mbufs) -> Option<TxCaps> {
+        Some(self.0.tx_caps(mbufs))
     }
 
-    fn take_copy(&mut self, mbufs: &Mbufs, bytes: &[u8], _: &Cut) -> Copied {
+    fn transmit_copy(&mut self, mbufs: &Mbufs, bytes: &[u8], _: &TsoRequest) -> CopyResult {
         self.0.transmit_long(mbufs, bytes)
     }
 }
 
 impl Device for Ring {
     fn receive(&mut self, pool: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
-        let found = self.ring.receive(&self.mbufs, pool, batch, max);
-        self.stats.received += found.packets as u64;
-        self.stats.received_bytes += found.bytes;
-        self.stats.no_frame += found.lost as u64;
-        self.stats.malformed += found.malformed as u64;
-        Ok(found.packets)
+        let rx_result = self.ring.receive(&self.mbufs, pool, batch, max);
+        self.stats.received += rx_result.packets as u64;
+        self.stats.received_bytes += rx_result.bytes;
+        self.stats.no_frame += rx_result.lost as u64;
+        self.stats.malformed += rx_result.malformed as u64;
+        Ok(rx_result.packets)
     }
 
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
         let Ring { ring, mbufs, stats } = self;
         // Nothing is ever cut for a ring.
-        let pieces = &mut Batch::new();
-        Ok(Handing { taker: End(ring), mbufs, stats, pieces }.transmit(batch))
+        let segments = &mut Batch::new();
+        Ok(Transmitter { sink: RingSink(ring), mbufs, stats, segments }.transmit(batch))
     }
 
     fn fd(&self) -> Option<RawFd> {

@@ -15,7 +15,7 @@ static __rte_always_inline uint64_t shape_of(const struct rte_mbuf *mbuf) {
 /* The shape of an mbuf, and what a port has said of it: neighbours, too. */
 typedef uint64_t castanet_words __attribute__((vector_size(16), may_alias));
 
-static __rte_always_inline castanet_words words_of(const struct rte_mbuf *mbuf) {
+static __rte_always_inline castanet_words header_words(const struct rte_mbuf *mbuf) {
     return *(const castanet_words *)&mbuf->data_off;
 }
 
@@ -40,10 +40,10 @@ static __rte_always_inline uint64_t offsets_of(uint64_t shape) {
 
 /* Makes packets of mbufs in place, up to the first that is in another mempool, or not whole: a peer may
  * have said that there are more bytes than its buffer has. */
-static __rte_always_inline struct castanet_received place_all(struct rte_mbuf **mbufs, uint64_t all,
-                                                              const struct castanet_kind *kind,
-                                                              struct castanet_packet *packets) {
-    const struct castanet_kind same = *kind;
+static __rte_always_inline struct castanet_rx_burst
+make_packets(struct rte_mbuf **mbufs, uint64_t all, const struct castanet_template *template,
+             struct castanet_packet *packets) {
+    const struct castanet_template same = *template;
     uint64_t bytes = 0, i = 0, before;
     do {
         before = i;
@@ -64,33 +64,35 @@ static __rte_always_inline struct castanet_received place_all(struct rte_mbuf **
             bytes += len;
         }
     } while (unlikely(i < all) && i > before);
-    return (struct castanet_received){.all = all, .placed = i, .bytes = bytes};
+    return (struct castanet_rx_burst){.all = all, .placed = i, .bytes = bytes};
 }
 
 /* Receives up to n packets, at most BURST. Mbufs from the first that is no packet in place are left
  * as they are. */
-struct castanet_received castanet_dpdk_receive(uint16_t port, uint16_t queue,
-                                               const struct castanet_kind *kind,
+struct castanet_rx_burst castanet_dpdk_receive(uint16_t port, uint16_t queue,
+                                               const struct castanet_template *template,
                                                struct castanet_packet *packets,
                                                struct rte_mbuf **mbufs, unsigned n) {
     uint64_t all = rte_eth_rx_burst(port, queue, mbufs, RTE_MIN(n, (unsigned)BURST));
-    return place_all(mbufs, all, kind, packets);
+    return make_packets(mbufs, all, template, packets);
 }
 
 /* The same from a ring. */
-struct castanet_received castanet_dpdk_dequeue(struct rte_ring *ring,
-                                               const struct castanet_kind *kind,
+struct castanet_rx_burst castanet_dpdk_dequeue(struct rte_ring *ring,
+                                               const struct castanet_template *template,
                                                struct castanet_packet *packets,
                                                struct rte_mbuf **mbufs, unsigned n) {
     n = RTE_MIN(n, (unsigned)BURST);
-    return place_all(mbufs, rte_ring_dequeue_burst(ring, (void **)mbufs, n, NULL), kind, packets);
+    uint64_t all = rte_ring_dequeue_burst(ring, (void **)mbufs, n, NULL);
+    return make_packets(mbufs, all, template, packets);
 }
 
 /* How many mbufs from the first on can be sent as they are: each whole, of a length that needs no
  * second look, and with the same for the packet as for itself: drivers send by either. Adds up their
  * bytes. What one port has said of them is not for another to read. */
-__rte_noinline uint64_t castanet_dpdk_plain(struct rte_mbuf **mbufs, uint64_t all,
-                                            const struct castanet_watch *watch, uint64_t *bytes) {
+__rte_noinline uint64_t castanet_dpdk_forwardable(struct rte_mbuf **mbufs, uint64_t all,
+                                                  const struct castanet_tx_limits *limits,
+                                                  uint64_t *bytes) {
     uint64_t sum = 0, i = 0;
     for (; i < all; i++) {
         struct rte_mbuf *mbuf = mbufs[i];
@@ -99,7 +101,7 @@ __rte_noinline uint64_t castanet_dpdk_plain(struct rte_mbuf **mbufs, uint64_t al
         const uint32_t len = *(const volatile uint32_t *)&mbuf->pkt_len;
         if (!is_one(shape, room) || !is_direct(mbuf) ||
             len != *(const volatile uint16_t *)&mbuf->data_len || len > room - start_of(shape) ||
-            len < watch->shortest || len > watch->longest)
+            len < limits->shortest || len > limits->longest)
             break;
         mbuf->ol_flags = 0;
         sum += len;
@@ -111,28 +113,29 @@ __rte_noinline uint64_t castanet_dpdk_plain(struct rte_mbuf **mbufs, uint64_t al
 /* The same for mbufs of a driver that alone writes to them, of which each has one length then. It is
  * faster where all are like the first: they have as much room, too, for a driver fills a queue from
  * one mempool. Whether they are is asked once, at the end: a branch for each costs more. */
-static __rte_always_inline uint64_t plain_alike(struct rte_mbuf **mbufs, uint64_t all,
-                                                const struct castanet_watch *watch, uint64_t *bytes) {
+static __rte_always_inline uint64_t forwardable_alike(struct rte_mbuf **mbufs, uint64_t all,
+                                                      const struct castanet_tx_limits *limits,
+                                                      uint64_t *bytes) {
     if (unlikely(all == 0))
         return 0;
-    const castanet_words first = words_of(mbufs[0]);
+    const castanet_words first = header_words(mbufs[0]);
     const uint32_t buffer = mbufs[0]->buf_len;
     if (!is_one(first[0], buffer) || first[1] != 0)
-        return castanet_dpdk_plain(mbufs, all, watch, bytes);
+        return castanet_dpdk_forwardable(mbufs, all, limits, bytes);
     const uint32_t room = buffer - start_of(first[0]);
-    const uint32_t shortest = watch->shortest, longest = RTE_MIN(room, watch->longest);
+    const uint32_t shortest = limits->shortest, longest = RTE_MIN(room, limits->longest);
     castanet_words odd = first ^ first;
     uint64_t sum = 0, i = 0;
 #pragma GCC unroll 4
     for (; i < all; i++) {
         uint32_t len = mbufs[i]->pkt_len;
-        odd |= words_of(mbufs[i]) ^ first;
+        odd |= header_words(mbufs[i]) ^ first;
         if (unlikely(len - shortest > longest - shortest))
             break;
         sum += len;
     }
     if (unlikely(i < all) || unlikely((odd[0] | odd[1]) != 0) || unlikely(longest < shortest))
-        return castanet_dpdk_plain(mbufs, all, watch, bytes);
+        return castanet_dpdk_forwardable(mbufs, all, limits, bytes);
     *bytes = sum;
     return i;
 }
@@ -140,34 +143,34 @@ static __rte_always_inline uint64_t plain_alike(struct rte_mbuf **mbufs, uint64_
 /* Receives up to n packets, at most BURST, and sends them on as they are, up to the first that needs
  * a second look or finds no room. Mbufs from that on are left. Others may write to mbufs that are
  * shared. */
-struct castanet_passed castanet_dpdk_pass(uint16_t from, uint16_t from_queue, bool shared,
-                                          uint16_t to, uint16_t to_queue,
-                                          const struct castanet_watch *watch,
-                                          struct rte_mbuf **mbufs, unsigned n) {
+struct castanet_forwarded_burst
+castanet_dpdk_forward(uint16_t from, uint16_t from_queue, bool shared, uint16_t to,
+                      uint16_t to_queue, const struct castanet_tx_limits *limits,
+                      struct rte_mbuf **mbufs, unsigned n) {
     uint64_t all = rte_eth_rx_burst(from, from_queue, mbufs, RTE_MIN(n, (unsigned)BURST));
     uint64_t bytes = 0, ready, sent = 0;
     if (unlikely(shared))
-        ready = castanet_dpdk_plain(mbufs, all, watch, &bytes);
+        ready = castanet_dpdk_forwardable(mbufs, all, limits, &bytes);
     else
-        ready = plain_alike(mbufs, all, watch, &bytes);
+        ready = forwardable_alike(mbufs, all, limits, &bytes);
     if (likely(ready > 0))
         sent = rte_eth_tx_burst(to, to_queue, mbufs, ready);
     for (uint64_t i = sent; unlikely(i < ready); i++)
         bytes -= mbufs[i]->pkt_len;
-    return (struct castanet_passed){.all = all, .sent = sent, .bytes = bytes};
+    return (struct castanet_forwarded_burst){.all = all, .sent = sent, .bytes = bytes};
 }
 
 /* Makes a packet of one mbuf in place, if it can be one. */
-bool castanet_dpdk_place(struct rte_mbuf *mbuf, const struct castanet_kind *kind,
+bool castanet_dpdk_place(struct rte_mbuf *mbuf, const struct castanet_template *template,
                          struct castanet_packet *packet, uint64_t *bytes) {
-    struct castanet_received one = place_all(&mbuf, 1, kind, packet);
+    struct castanet_rx_burst one = make_packets(&mbuf, 1, template, packet);
     *bytes += one.bytes;
     return one.placed == 1;
 }
 
 /* What a port has said of a received mbuf: its RSS hash in the lower half; above, bit 0 for a wrong
  * checksum of IP, bit 1 for one of what IP carries. */
-uint64_t castanet_dpdk_remarks(const struct rte_mbuf *mbuf) {
+uint64_t castanet_dpdk_rx_metadata(const struct rte_mbuf *mbuf) {
     uint64_t flags = mbuf->ol_flags;
     uint64_t hash = (flags & RTE_MBUF_F_RX_RSS_HASH) != 0 ? mbuf->hash.rss : 0;
     uint64_t ip = (flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_BAD;
@@ -179,7 +182,7 @@ uint64_t castanet_dpdk_remarks(const struct rte_mbuf *mbuf) {
 const struct rte_mbuf *castanet_dpdk_mbuf(void *frame) { return mbuf_of(frame); }
 
 /* Which bytes an mbuf says it has. Read once: a peer that shares memory may write in between. */
-struct part {
+struct segment {
     const char *bytes;
     uint32_t len;
     /* Whether they lie in its buffer. */
@@ -187,16 +190,16 @@ struct part {
     const struct rte_mbuf *next;
 };
 
-static struct part part_of(const struct rte_mbuf *mbuf) {
+static struct segment segment_of(const struct rte_mbuf *mbuf) {
     const volatile struct rte_mbuf *now = mbuf;
     uint32_t start = now->data_off, len = now->data_len, room = now->buf_len;
-    return (struct part){.bytes = (const char *)now->buf_addr + start,
+    return (struct segment){.bytes = (const char *)now->buf_addr + start,
                          .len = len,
                          .fits = start <= room && len <= room - start,
                          .next = now->next};
 }
 
-static uint32_t parts_of(const struct rte_mbuf *mbuf) {
+static uint32_t segment_count(const struct rte_mbuf *mbuf) {
     return ((const volatile struct rte_mbuf *)mbuf)->nb_segs;
 }
 
@@ -206,11 +209,11 @@ static uint32_t parts_of(const struct rte_mbuf *mbuf) {
 int64_t castanet_dpdk_length(const struct rte_mbuf *mbuf) {
     int64_t len = 0;
     bool fits = true;
-    for (uint32_t left = parts_of(mbuf); left > 0 && mbuf != NULL; left--) {
-        struct part part = part_of(mbuf);
-        fits &= part.fits;
-        len += part.len;
-        mbuf = part.next;
+    for (uint32_t left = segment_count(mbuf); left > 0 && mbuf != NULL; left--) {
+        struct segment segment = segment_of(mbuf);
+        fits &= segment.fits;
+        len += segment.len;
+        mbuf = segment.next;
         if (left == 1 && mbuf == NULL)
             return fits && len <= LONGEST ? len : MALFORMED;
     }
@@ -219,20 +222,20 @@ int64_t castanet_dpdk_length(const struct rte_mbuf *mbuf) {
 
 /* Copies the bytes of a packet out whose length was found; false if it has changed since. */
 bool castanet_dpdk_copy_out(const struct rte_mbuf *mbuf, char *to, uint32_t len) {
-    for (uint32_t left = parts_of(mbuf); left > 0 && mbuf != NULL; left--) {
-        struct part part = part_of(mbuf);
-        if (!part.fits || part.len > len)
+    for (uint32_t left = segment_count(mbuf); left > 0 && mbuf != NULL; left--) {
+        struct segment segment = segment_of(mbuf);
+        if (!segment.fits || segment.len > len)
             return false;
-        memcpy(to, part.bytes, part.len);
-        to += part.len;
-        len -= part.len;
-        mbuf = part.next;
+        memcpy(to, segment.bytes, segment.len);
+        to += segment.len;
+        len -= segment.len;
+        mbuf = segment.next;
     }
     return len == 0;
 }
 
 /* How many different mbufs the first ones of a chain are (Brent's algorithm finds one that is a ring). */
-uint32_t castanet_dpdk_different(const struct rte_mbuf *mbuf, uint32_t most) {
+uint32_t castanet_dpdk_distinct(const struct rte_mbuf *mbuf, uint32_t most) {
     const struct rte_mbuf *slow = mbuf, *fast = mbuf->next;
     uint64_t steps = 1, power = 1, ring = 1;
     /* By then a ring of no more mbufs has been found. */
@@ -257,7 +260,8 @@ uint32_t castanet_dpdk_different(const struct rte_mbuf *mbuf, uint32_t most) {
 /* Frees the mbufs that a received packet says it has, each once; what it leads to behind them is not
  * its own. */
 void castanet_dpdk_discard(struct rte_mbuf *mbuf) {
-    for (uint32_t left = castanet_dpdk_different(mbuf, RTE_MAX(parts_of(mbuf), 1u)); left > 0; left--) {
+    uint32_t left = castanet_dpdk_distinct(mbuf, RTE_MAX(segment_count(mbuf), 1u));
+    for (; left > 0; left--) {
         struct rte_mbuf *next = mbuf->next;
         rte_pktmbuf_free_seg(mbuf);
         mbuf = next;
@@ -265,15 +269,16 @@ void castanet_dpdk_discard(struct rte_mbuf *mbuf) {
 }
 
 /* Whether packets with these marks are mbufs of pools whose bits are set, and not shared. */
-static __rte_noinline bool are_ours(uint32_t marks, const uint64_t *ours) {
+static __rte_noinline bool are_own_mbufs(uint32_t marks, const uint64_t *mbuf_pools) {
     unsigned pool = (marks & MARK_POOL) >> MARK_POOL_SHIFT;
-    return (marks & MARK_SHARED) == 0 && (ours[pool / 64] >> pool % 64 & 1) != 0;
+    return (marks & MARK_SHARED) == 0 && (mbuf_pools[pool / 64] >> pool % 64 & 1) != 0;
 }
 
 /* Has the port complete checksums of a packet that is an mbuf in place; false if it cannot: where the
  * headers are not where it could find them, or it does not know how. */
-static __rte_noinline bool ask(struct rte_mbuf *mbuf, const struct castanet_packet *packet,
-                               uint32_t finishes) {
+static __rte_noinline bool request_checksums(struct rte_mbuf *mbuf,
+                                             const struct castanet_packet *packet,
+                                             uint32_t tx_checksums) {
     uint64_t at = packet->offsets;
     uint16_t data = at, network = at >> 32, transport = at >> 48;
     uint64_t l2 = (uint64_t)network - data, l3 = (uint64_t)transport - network;
@@ -283,17 +288,17 @@ static __rte_noinline bool ask(struct rte_mbuf *mbuf, const struct castanet_pack
         l2 + l3 + sizeof(struct rte_udp_hdr) > (uint32_t)packet->span)
         return false;
     if ((packet->marks & MARK_IP_SUM) != 0) {
-        if ((finishes & FINISHES_IP) == 0)
+        if ((tx_checksums & CHECKSUM_IP) == 0)
             return false;
         flags |= RTE_MBUF_F_TX_IP_CKSUM;
     }
     if ((packet->marks & MARK_L4_SUM) != 0) {
         const struct rte_tcp_hdr *tcp = (void *)((char *)ip + l3);
-        if (ip->next_proto_id == IPPROTO_TCP && (finishes & FINISHES_TCP) != 0 &&
+        if (ip->next_proto_id == IPPROTO_TCP && (tx_checksums & CHECKSUM_TCP) != 0 &&
             l2 + l3 + sizeof *tcp <= (uint32_t)packet->span) {
             flags |= RTE_MBUF_F_TX_TCP_CKSUM;
             l4 = (tcp->data_off >> 4) * 4;
-        } else if (ip->next_proto_id == IPPROTO_UDP && (finishes & FINISHES_UDP) != 0) {
+        } else if (ip->next_proto_id == IPPROTO_UDP && (tx_checksums & CHECKSUM_UDP) != 0) {
             flags |= RTE_MBUF_F_TX_UDP_CKSUM;
             l4 = sizeof(struct rte_udp_hdr);
         } else {
@@ -313,17 +318,17 @@ static __rte_always_inline uint32_t marks_of(const struct castanet_packet *packe
 /* Makes mbufs of up to n packets, at most BURST, up to the first that is shared, in none of the
  * pools whose bits are set in ours, too short, too long, or to be completed by others. Says whether
  * the port is to complete any. */
-static __rte_always_inline struct castanet_sent unplace_all(const struct castanet_packet *packets,
-                                                            unsigned n, const uint64_t *ours,
-                                                            const struct castanet_watch *watch,
-                                                            struct rte_mbuf **mbufs, bool *asks) {
-    const uint32_t shortest = watch->shortest, span = watch->longest - shortest;
+static __rte_always_inline struct castanet_tx_burst
+collect_mbufs(const struct castanet_packet *packets, unsigned n, const uint64_t *mbuf_pools,
+              const struct castanet_tx_limits *limits, struct rte_mbuf **mbufs,
+              bool *needs_prepare) {
+    const uint32_t shortest = limits->shortest, span = limits->longest - shortest;
     uint64_t bytes = 0, i = 0, before;
-    *asks = false;
+    *needs_prepare = false;
     n = RTE_MIN(n, (unsigned)BURST);
     do {
         before = i;
-        if (unlikely(i == n) || !are_ours(marks_of(&packets[i]), ours))
+        if (unlikely(i == n) || !are_own_mbufs(marks_of(&packets[i]), mbuf_pools))
             break;
         /* What follows holds for all with these marks. */
         const uint32_t marks = marks_of(&packets[i]);
@@ -335,21 +340,21 @@ static __rte_always_inline struct castanet_sent unplace_all(const struct castane
             if (unlikely(marks_of(packet) != marks) || unlikely(len - shortest > span))
                 break;
             mbuf->ol_flags = 0;
-            if (unlikely(sums) && !ask(mbuf, packet, watch->finishes))
+            if (unlikely(sums) && !request_checksums(mbuf, packet, limits->tx_checksums))
                 break;
             mbuf->data_off = (uint16_t)packet->offsets - HEADER;
             mbuf->data_len = mbuf->pkt_len = len;
             mbufs[i] = mbuf;
             bytes += len;
         }
-        *asks |= sums && i > before;
+        *needs_prepare |= sums && i > before;
     } while (unlikely(i < n) && i > before);
-    return (struct castanet_sent){.ready = i, .bytes = bytes};
+    return (struct castanet_tx_burst){.ready = i, .bytes = bytes};
 }
 
 /* Takes note of how many packets went. */
-static inline struct castanet_sent went(struct castanet_sent sent, uint32_t n,
-                                        const struct castanet_packet *packets) {
+static inline struct castanet_tx_burst with_sent(struct castanet_tx_burst sent, uint32_t n,
+                                                 const struct castanet_packet *packets) {
     sent.sent = n;
     for (; unlikely(n < sent.ready); n++)
         sent.bytes -= (uint32_t)packets[n].span;
@@ -357,7 +362,7 @@ static inline struct castanet_sent went(struct castanet_sent sent, uint32_t n,
 }
 
 /* Leaves out packets from the first on that the driver says it cannot send as they are. */
-static __rte_noinline void prepare(uint16_t port, uint16_t queue, struct castanet_sent *sent,
+static __rte_noinline void prepare(uint16_t port, uint16_t queue, struct castanet_tx_burst *sent,
                                    const struct castanet_packet *packets, struct rte_mbuf **mbufs) {
     uint32_t able = rte_eth_tx_prepare(port, queue, mbufs, sent->ready);
     while (sent->ready > able)
@@ -365,28 +370,30 @@ static __rte_noinline void prepare(uint16_t port, uint16_t queue, struct castane
 }
 
 /* Sends packets, as many as can be and there is room for; those that went are the driver's. */
-struct castanet_sent castanet_dpdk_transmit(uint16_t port, uint16_t queue,
-                                            const struct castanet_packet *packets, unsigned n,
-                                            const uint64_t *ours,
-                                            const struct castanet_watch *watch) {
+struct castanet_tx_burst castanet_dpdk_transmit(uint16_t port, uint16_t queue,
+                                                const struct castanet_packet *packets, unsigned n,
+                                                const uint64_t *mbuf_pools,
+                                                const struct castanet_tx_limits *limits) {
     struct rte_mbuf *mbufs[BURST];
-    bool asks;
-    struct castanet_sent sent = unplace_all(packets, n, ours, watch, mbufs, &asks);
-    if (unlikely(asks))
+    bool needs_prepare;
+    struct castanet_tx_burst sent =
+        collect_mbufs(packets, n, mbuf_pools, limits, mbufs, &needs_prepare);
+    if (unlikely(needs_prepare))
         prepare(port, queue, &sent, packets, mbufs);
-    return went(sent, rte_eth_tx_burst(port, queue, mbufs, sent.ready), packets);
+    return with_sent(sent, rte_eth_tx_burst(port, queue, mbufs, sent.ready), packets);
 }
 
 /* The same into a ring; whoever takes them out has them. */
-struct castanet_sent castanet_dpdk_enqueue(struct rte_ring *ring,
-                                           const struct castanet_packet *packets, unsigned n,
-                                           const uint64_t *ours,
-                                           const struct castanet_watch *watch) {
+struct castanet_tx_burst castanet_dpdk_enqueue(struct rte_ring *ring,
+                                               const struct castanet_packet *packets, unsigned n,
+                                               const uint64_t *mbuf_pools,
+                                               const struct castanet_tx_limits *limits) {
     struct rte_mbuf *mbufs[BURST];
-    bool asks;
-    struct castanet_sent sent = unplace_all(packets, n, ours, watch, mbufs, &asks);
+    bool needs_prepare;
+    struct castanet_tx_burst sent =
+        collect_mbufs(packets, n, mbuf_pools, limits, mbufs, &needs_prepare);
     uint32_t n_sent = rte_ring_enqueue_burst(ring, (void *const *)mbufs, sent.ready, NULL);
-    return went(sent, n_sent, packets);
+    return with_sent(sent, n_sent, packets);
 }
 
 /* A copy of bytes in mbufs of the mempool, one behind the other; none if there are not enough. */
@@ -410,7 +417,7 @@ static struct rte_mbuf *chain(struct rte_mempool *pool, const char *bytes, uint3
 }
 
 /* Has the port cut a TCP packet, the headers of which are in its first mbuf. */
-static void cut(struct rte_mbuf *mbuf, const struct castanet_segments *how) {
+static void request_tso(struct rte_mbuf *mbuf, const struct castanet_tso *how) {
     char *ip = rte_pktmbuf_mtod_offset(mbuf, char *, how->l2_len);
     struct rte_tcp_hdr *tcp = (void *)(ip + how->l3_len);
     uint64_t flags = RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_TCP_CKSUM;
@@ -431,13 +438,13 @@ static void cut(struct rte_mbuf *mbuf, const struct castanet_segments *how) {
  * no room for it, -ENOMEM if there are no mbufs for it, else the driver's reason. */
 int castanet_dpdk_transmit_long(uint16_t port, uint16_t queue, struct rte_mempool *pool,
                                 const char *bytes, uint32_t len,
-                                const struct castanet_segments *how) {
+                                const struct castanet_tso *how) {
     struct rte_mbuf *mbuf = chain(pool, bytes, len);
     int answer = 0;
     if (mbuf == NULL)
         return -ENOMEM;
     if (how->size != 0) {
-        cut(mbuf, how);
+        request_tso(mbuf, how);
         if (rte_eth_tx_prepare(port, queue, &mbuf, 1) != 1)
             answer = rte_errno != 0 ? -rte_errno : -EINVAL;
     }

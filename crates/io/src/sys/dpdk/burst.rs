@@ -1,9 +1,9 @@
 //! Converts bursts of mbufs into batches of packets, and back.
 
 use super::eal::enter_thread;
-use super::pool::{Mbufs, are_mbufs};
-use super::shim::{self, BURST, Kind, Mbuf, Passed, Received, Sent};
-use super::types::{Found, Handed, Wants};
+use super::pool::{Mbufs, mbuf_pool_bits};
+use super::shim::{self, BURST, ForwardedBurst, Mbuf, PacketTemplate, RxBurst, TxBurst};
+use super::types::{RxMetadata, RxResult, TxResult};
 use castanet_packet::{Batch, Packet, Pool, RawPacket, anno};
 use std::mem::MaybeUninit;
 
@@ -19,41 +19,43 @@ pub(super) unsafe fn receive(
     pool: &Pool,
     batch: &mut Batch,
     max: usize,
-    wants: Wants,
-    mut call: impl FnMut(*const Kind, *mut RawPacket, *mut *mut Mbuf, u32) -> Received,
-) -> Found {
-    let mut found = Found::default();
+    metadata: RxMetadata,
+    mut call: impl FnMut(*const PacketTemplate, *mut RawPacket, *mut *mut Mbuf, u32) -> RxBurst,
+) -> RxResult {
+    let mut rx_result = RxResult::default();
     enter_thread();
-    while found.taken() < max {
-        let wanted = (max - found.taken()).min(BURST);
+    while rx_result.taken() < max {
+        let wanted = (max - rx_result.taken()).min(BURST);
         let mut burst = [const { MaybeUninit::<*mut Mbuf>::uninit() }; BURST];
         let first = burst.as_mut_ptr().cast();
-        let (mut got, before) = (Received::default(), batch.len());
+        let (mut got, before) = (RxBurst::default(), batch.len());
         // SAFETY: there is room for `wanted` packets and mbufs. Those that
         // become packets are of this pool, and nobody else has them. As many
         // mbufs as it says are written.
         let rest = unsafe {
             mbufs.pool().adopt_raw(batch, wanted, |packets| {
-                got = call(mbufs.kind(), packets, first, wanted as u32);
+                got = call(mbufs.template(), packets, first, wanted as u32);
                 got.placed as usize
             });
             let rest = (got.all - got.placed) as usize;
             std::slice::from_raw_parts(first.add(got.placed as usize), rest)
         };
-        found.packets += got.placed as usize;
-        found.bytes += got.bytes;
-        if wants != Wants::default() {
+        rx_result.packets += got.placed as usize;
+        rx_result.bytes += got.bytes;
+        if metadata != RxMetadata::default() {
             let fresh = &mut batch.as_mut_slice()[before..];
-            fresh.iter_mut().for_each(|packet| remark_in_place(packet, wants, &mut found));
+            fresh
+                .iter_mut()
+                .for_each(|packet| apply_metadata_in_place(packet, metadata, &mut rx_result));
         }
         if !rest.is_empty() {
-            receive_slowly(rest, mbufs, pool, batch, wants, &mut found);
+            receive_slow_path(rest, mbufs, pool, batch, metadata, &mut rx_result);
         }
         if (got.all as usize) < wanted {
             break;
         }
     }
-    found
+    rx_result
 }
 
 /// Hands packets from the front of `batch` to `call`, which is to take them as
@@ -64,25 +66,25 @@ pub(super) unsafe fn receive(
 #[inline]
 pub(super) unsafe fn transmit(
     batch: &mut Batch,
-    mut call: impl FnMut(*const RawPacket, u32, *const u64) -> Sent,
-) -> Handed {
+    mut call: impl FnMut(*const RawPacket, u32, *const u64) -> TxBurst,
+) -> TxResult {
     enter_thread();
-    let ours = are_mbufs();
-    let mut handed = Handed::default();
-    while !handed.full && handed.packets < batch.len() {
-        let packets = &batch.as_raw()[handed.packets..];
+    let mbuf_pools = mbuf_pool_bits();
+    let mut tx_result = TxResult::default();
+    while !tx_result.full && tx_result.packets < batch.len() {
+        let packets = &batch.as_raw()[tx_result.packets..];
         let n = packets.len().min(BURST) as u32;
-        let went = call(packets.as_ptr(), n, ours.as_ptr());
-        handed.packets += went.sent as usize;
-        handed.bytes += went.bytes;
-        handed.full = went.sent < went.ready;
+        let went = call(packets.as_ptr(), n, mbuf_pools.as_ptr());
+        tx_result.packets += went.sent as usize;
+        tx_result.bytes += went.bytes;
+        tx_result.full = went.sent < went.ready;
         if (went.ready as usize) < BURST {
             break;
         }
     }
     // SAFETY: these have another owner; none is shared.
-    unsafe { batch.release(handed.packets) };
-    handed
+    unsafe { batch.release(tx_result.packets) };
+    tx_result
 }
 
 /// Receives up to `max` packets and sends them on by `call`, which is to do both as
@@ -92,88 +94,95 @@ pub(super) unsafe fn transmit(
 /// # Safety
 /// `call` must do as said, and give up the mbufs that it leaves.
 #[inline]
-pub(super) unsafe fn pass(
+pub(super) unsafe fn forward(
     (mbufs, pool): (&Mbufs, &Pool),
     batch: &mut Batch,
     max: usize,
-    mut call: impl FnMut(*mut *mut Mbuf, u32) -> Passed,
-) -> (Handed, Found) {
-    let (mut handed, mut found) = (Handed::default(), Found::default());
+    mut call: impl FnMut(*mut *mut Mbuf, u32) -> ForwardedBurst,
+) -> (TxResult, RxResult) {
+    let (mut tx_result, mut rx_result) = (TxResult::default(), RxResult::default());
     enter_thread();
     let mut burst = [const { MaybeUninit::<*mut Mbuf>::uninit() }; BURST];
     let first: *mut *mut Mbuf = burst.as_mut_ptr().cast();
-    while handed.packets < max {
-        let wanted = (max - handed.packets).min(BURST);
-        let Passed { all, sent, bytes } = call(first, wanted as u32);
-        handed.packets += sent as usize;
-        handed.bytes += bytes;
+    while tx_result.packets < max {
+        let wanted = (max - tx_result.packets).min(BURST);
+        let ForwardedBurst { all, sent, bytes } = call(first, wanted as u32);
+        tx_result.packets += sent as usize;
+        tx_result.bytes += bytes;
         if all > sent {
             // SAFETY: it says that it has written so many, and those behind `sent` are left.
             let rest = unsafe {
                 std::slice::from_raw_parts(first.add(sent as usize), (all - sent) as usize)
             };
-            receive_slowly(rest, mbufs, pool, batch, Wants::default(), &mut found);
+            receive_slow_path(rest, mbufs, pool, batch, RxMetadata::default(), &mut rx_result);
         }
         if (sent as usize) < wanted {
             break;
         }
     }
-    (handed, found)
+    (tx_result, rx_result)
 }
 
 /// Takes note of what the port said about a packet.
-fn remark(packet: &mut Packet, remarks: u64, wants: Wants, found: &mut Found) {
-    if wants.hash {
-        packet.set_anno_u32(anno::AGGREGATE, remarks as u32);
+fn apply_metadata(packet: &mut Packet, flags: u64, metadata: RxMetadata, rx_result: &mut RxResult) {
+    if metadata.hash {
+        packet.set_anno_u32(anno::AGGREGATE, flags as u32);
     }
-    found.bad_ip += remarks >> 32 & 1;
-    found.bad_transport += remarks >> 33 & 1;
+    rx_result.bad_ip += flags >> 32 & 1;
+    rx_result.bad_transport += flags >> 33 & 1;
 }
 
 /// The same for one that was just received in place.
-fn remark_in_place(packet: &mut Packet, wants: Wants, found: &mut Found) {
+fn apply_metadata_in_place(packet: &mut Packet, metadata: RxMetadata, rx_result: &mut RxResult) {
     // SAFETY: the frame is an mbuf's, and ours; nobody has written to the mbuf
     // itself since it was received.
-    let remarks = unsafe { shim::castanet_dpdk_remarks(shim::castanet_dpdk_mbuf(packet.frame())) };
-    remark(packet, remarks, wants, found);
+    let flags =
+        unsafe { shim::castanet_dpdk_rx_metadata(shim::castanet_dpdk_mbuf(packet.frame())) };
+    apply_metadata(packet, flags, metadata, rx_result);
 }
 
 /// Makes packets of mbufs some of which cannot travel in place: those are copied.
 #[cold]
-fn receive_slowly(
+fn receive_slow_path(
     rest: &[*mut Mbuf],
     mbufs: &Mbufs,
     pool: &Pool,
     batch: &mut Batch,
-    wants: Wants,
-    found: &mut Found,
+    metadata: RxMetadata,
+    rx_result: &mut RxResult,
 ) {
     for &mbuf in rest {
         // SAFETY: the driver gave us the mbuf; if it becomes a packet, it is
         // one of this pool and nobody else has it.
         let placed = unsafe {
             mbufs.pool().adopt_raw(batch, 1, |packet| {
-                shim::castanet_dpdk_place(mbuf, mbufs.kind(), packet, &raw mut found.bytes).into()
+                shim::castanet_dpdk_place(mbuf, mbufs.template(), packet, &raw mut rx_result.bytes)
+                    .into()
             })
         };
         // SAFETY: the mbuf is still there: in place, or not yet copied.
-        let remarks = unsafe { shim::castanet_dpdk_remarks(mbuf) };
-        if placed != 1 && !copied(mbuf, pool, batch, found) {
+        let flags = unsafe { shim::castanet_dpdk_rx_metadata(mbuf) };
+        if placed != 1 && !copy_and_free(mbuf, pool, batch, rx_result) {
             continue;
         }
-        found.packets += 1;
-        if wants != Wants::default()
+        rx_result.packets += 1;
+        if metadata != RxMetadata::default()
             && let Some(packet) = batch.as_mut_slice().last_mut()
         {
-            remark(packet, remarks, wants, found);
+            apply_metadata(packet, flags, metadata, rx_result);
         }
     }
 }
 
 /// Copies what cannot travel in place, and frees it; `false`, and counted, if it is no packet or
 /// there is no frame for it.
-fn copied(mbuf: *mut Mbuf, pool: &Pool, batch: &mut Batch, found: &mut Found) -> bool {
-    let packet = copy(mbuf, pool, found);
+fn copy_and_free(
+    mbuf: *mut Mbuf,
+    pool: &Pool,
+    batch: &mut Batch,
+    rx_result: &mut RxResult,
+) -> bool {
+    let packet = copy(mbuf, pool, rx_result);
     // SAFETY: the driver gave us the mbuf, and it is not used again.
     unsafe { shim::castanet_dpdk_discard(mbuf) };
     let got = packet.is_some();
@@ -182,31 +191,31 @@ fn copied(mbuf: *mut Mbuf, pool: &Pool, batch: &mut Batch, found: &mut Found) ->
 }
 
 /// A copy of a packet in several mbufs, or in those of others.
-fn copy(mbuf: *mut Mbuf, pool: &Pool, found: &mut Found) -> Option<Packet> {
+fn copy(mbuf: *mut Mbuf, pool: &Pool, rx_result: &mut RxResult) -> Option<Packet> {
     // SAFETY: the driver gave us the mbuf.
     let Ok(len) = u32::try_from(unsafe { shim::castanet_dpdk_length(mbuf) }) else {
-        found.malformed += 1;
+        rx_result.malformed += 1;
         return None;
     };
     let Some(mut packet) = pool.alloc() else {
-        found.lost += 1;
+        rx_result.lost += 1;
         return None;
     };
     packet.put_back(len as usize);
     packet.set_mac_header(0);
     // SAFETY: as above, and there is room for `len` bytes.
     if !unsafe { shim::castanet_dpdk_copy_out(mbuf, packet.bytes_mut().as_mut_ptr(), len) } {
-        found.malformed += 1;
+        rx_result.malformed += 1;
         return None;
     }
-    found.bytes += u64::from(len);
+    rx_result.bytes += u64::from(len);
     Some(packet)
 }
 
 #[cfg(all(test, dpdk))]
 mod tests {
     use super::*;
-    use crate::sys::dpdk::types::Watch;
+    use crate::sys::dpdk::types::TxLimits;
 
     /// Bytes of a buffer, and what lies behind it.
     const ROOM: usize = 2000;
@@ -222,7 +231,7 @@ mod tests {
         parts: u16,
         port: u16,
         flags: u64,
-        kind: u32,
+        template: u32,
         packet: u32,
         len: u16,
         others: [u16; 6],
@@ -244,7 +253,7 @@ mod tests {
             parts,
             port: 0,
             flags: 0,
-            kind: 0,
+            template: 0,
             packet: len.into(),
             len,
             others: [0; 6],
@@ -293,7 +302,7 @@ mod tests {
         }
         let different = |all: &[Box<Fake>], most| {
             // SAFETY: all mbufs that are led to are live.
-            unsafe { shim::castanet_dpdk_different(mbuf(&all[0]), most) }
+            unsafe { shim::castanet_dpdk_distinct(mbuf(&all[0]), most) }
         };
         for most in 1..9 {
             assert_eq!(different(&all, most), most.min(7));
@@ -312,16 +321,16 @@ mod tests {
 
     #[test]
     fn both_lengths_of_what_is_sent_as_it_came_are_looked_at() {
-        let watch = Watch { shortest: 14, longest: 1514, finishes: 0, reserved: 0 };
+        let limits = TxLimits { shortest: 14, longest: 1514, tx_checksums: 0, reserved: 0 };
         let plain = |all: &[Box<Fake>]| {
             let mut mbufs: Vec<_> = all.iter().map(|it| mbuf(it).cast_mut()).collect();
             let mut bytes = 0;
             // SAFETY: as many mbufs are live as it says.
             let n = unsafe {
-                shim::castanet_dpdk_plain(
+                shim::castanet_dpdk_forwardable(
                     mbufs.as_mut_ptr(),
                     mbufs.len() as u64,
-                    &watch,
+                    &limits,
                     &mut bytes,
                 )
             };

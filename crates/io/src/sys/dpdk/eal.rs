@@ -104,9 +104,9 @@ pub(super) fn check(result: c_int) -> Result<c_int, String> {
 
 /// This thread's number in DPDK, with which it has caches of its own; `false`
 /// if it had one anyway, or if there was none left.
-struct Entered(bool);
+struct ThreadRegistration(bool);
 
-impl Drop for Entered {
+impl Drop for ThreadRegistration {
     fn drop(&mut self) {
         if self.0 {
             // SAFETY: the thread was registered; its number is not used again.
@@ -116,7 +116,7 @@ impl Drop for Entered {
 }
 
 thread_local! {
-    static ENTERED: OnceCell<Entered> = const { OnceCell::new() };
+    static REGISTRATION: OnceCell<ThreadRegistration> = const { OnceCell::new() };
 }
 
 /// Gives this thread a number, if it has none and there is one left. The
@@ -124,11 +124,11 @@ thread_local! {
 #[inline]
 pub(super) fn enter_thread() {
     // A thread that is ending has no use for one.
-    let _ = ENTERED.try_with(|entered| {
-        entered.get_or_init(|| {
+    let _ = REGISTRATION.try_with(|registration| {
+        registration.get_or_init(|| {
             let alone = !SHARED.load(Ordering::Relaxed);
             // SAFETY: the environment runs.
-            Entered(alone && unsafe { shim::castanet_dpdk_enter_thread() } == 0)
+            ThreadRegistration(alone && unsafe { shim::castanet_dpdk_enter_thread() } == 0)
         });
     });
 }

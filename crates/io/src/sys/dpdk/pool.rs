@@ -1,7 +1,7 @@
 //! A mempool of mbufs as a pool of frames.
 
 use super::eal::last_error;
-use super::shim::{self, Kind, Mempool};
+use super::shim::{self, Mempool, PacketTemplate};
 use castanet_packet::{DEFAULT_HEADROOM, FrameHeader, FrameStore, Packet, Pool, PoolConfig};
 use std::ffi::CString;
 use std::ptr::NonNull;
@@ -17,25 +17,25 @@ pub(crate) struct Mbufs {
     pub(super) pool: Pool,
     mempool: Handle,
     /// What its packets have in common.
-    kind: Kinds,
+    template: SharedTemplate,
     /// What DPDK calls it.
     pub(crate) name: String,
 }
 
 /// The pools whose frames are mbufs, by number. Such a pool never ends, so its
 /// number never becomes another's.
-static ARE_MBUFS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+static MBUF_POOL_BITS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
 /// Their bits, 64 to a word.
-pub(super) fn are_mbufs() -> [u64; 4] {
-    [0, 1, 2, 3].map(|word| ARE_MBUFS[word].load(Ordering::Relaxed))
+pub(super) fn mbuf_pool_bits() -> [u64; 4] {
+    [0, 1, 2, 3].map(|word| MBUF_POOL_BITS[word].load(Ordering::Relaxed))
 }
 
 /// Whether the packet is an mbuf in place that nobody else holds.
 #[inline]
 pub(crate) fn is_own_mbuf(packet: &Packet) -> bool {
     let pool = usize::from(packet.pool_id());
-    let bits = ARE_MBUFS[pool / 64].load(Ordering::Relaxed);
+    let bits = MBUF_POOL_BITS[pool / 64].load(Ordering::Relaxed);
     bits >> (pool % 64) & 1 != 0 && !packet.is_shared()
 }
 
@@ -54,12 +54,12 @@ unsafe impl Sync for Handle {}
 
 /// A mempool that lasts, and what its packets have in common.
 #[derive(Clone, Copy)]
-struct Kinds(Kind);
+struct SharedTemplate(PacketTemplate);
 
 // SAFETY: as for `Handle`; only the mempool's address is used.
-unsafe impl Send for Kinds {}
+unsafe impl Send for SharedTemplate {}
 // SAFETY: as above.
-unsafe impl Sync for Kinds {}
+unsafe impl Sync for SharedTemplate {}
 
 impl Mbufs {
     /// `count` mbufs with room for `size` bytes each, the headroom included.
@@ -97,10 +97,10 @@ impl Mbufs {
         let pool = unsafe { Pool::foreign(&config, Box::new(Store { mempool, count })) };
         let pool = pool.map_err(|error| error.to_string())?;
         let id = usize::from(pool.id());
-        ARE_MBUFS[id / 64].fetch_or(1 << (id % 64), Ordering::Relaxed);
+        MBUF_POOL_BITS[id / 64].fetch_or(1 << (id % 64), Ordering::Relaxed);
         let marks = pool.marks();
-        let kind = Kind { pool: made, marks, room: u64::from(room) };
-        Ok(Mbufs { pool, mempool, kind: Kinds(kind), name: name.to_owned() })
+        let template = PacketTemplate { pool: made, marks, room: u64::from(room) };
+        Ok(Mbufs { pool, mempool, template: SharedTemplate(template), name: name.to_owned() })
     }
 
     /// The mempool.
@@ -110,8 +110,8 @@ impl Mbufs {
 
     /// What its packets have in common.
     #[inline]
-    pub(super) fn kind(&self) -> &Kind {
-        &self.kind.0
+    pub(super) fn template(&self) -> &PacketTemplate {
+        &self.template.0
     }
 
     /// The pool of frames that the mbufs are.
@@ -120,7 +120,7 @@ impl Mbufs {
     }
 
     /// Takes note whether few mbufs are left, so that elements that keep some move them elsewhere.
-    pub(crate) fn note_scarcity(&self) {
+    pub(crate) fn update_low_flag(&self) {
         let reserve = self.pool.reserve() as u32;
         // SAFETY: the mempool is live.
         let is_ample = unsafe { shim::castanet_dpdk_pool_has(self.mempool.0.as_ptr(), reserve) };

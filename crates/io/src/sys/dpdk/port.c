@@ -7,11 +7,11 @@
 _Static_assert(RTE_ETH_TX_OFFLOAD_IPV4_CKSUM == 1 << 1 && RTE_ETH_TX_OFFLOAD_UDP_CKSUM == 1 << 2 &&
                    RTE_ETH_TX_OFFLOAD_TCP_CKSUM == 1 << 3 && RTE_ETH_TX_OFFLOAD_TCP_TSO == 1 << 5 &&
                    RTE_ETH_TX_OFFLOAD_MULTI_SEGS == 1 << 15,
-               "as in terms.rs");
+               "as in offloads.rs");
 _Static_assert(RTE_ETH_RX_OFFLOAD_IPV4_CKSUM == 1 << 1 && RTE_ETH_RX_OFFLOAD_UDP_CKSUM == 1 << 2 &&
                    RTE_ETH_RX_OFFLOAD_TCP_CKSUM == 1 << 3 && RTE_ETH_RX_OFFLOAD_SCATTER == 1 << 13 &&
                    RTE_ETH_RX_OFFLOAD_RSS_HASH == 1 << 19,
-               "as in terms.rs");
+               "as in offloads.rs");
 
 _Static_assert(RTE_ETH_FC_NONE == 0 && RTE_ETH_FC_RX_PAUSE == 1 && RTE_ETH_FC_TX_PAUSE == 2 &&
                    RTE_ETH_FC_FULL == 3,
@@ -29,7 +29,7 @@ uint64_t castanet_dpdk_next_port(uint16_t from) {
     return next < RTE_MAX_ETHPORTS ? next : UINT64_MAX;
 }
 
-int castanet_dpdk_info(uint16_t port, struct castanet_info *info) {
+int castanet_dpdk_info(uint16_t port, struct castanet_port_info *info) {
     struct rte_eth_dev_info dev;
     struct rte_ether_addr mac = {0};
     int failed = rte_eth_dev_info_get(port, &dev);
@@ -80,7 +80,7 @@ int castanet_dpdk_revive(uint16_t port) {
 }
 
 /* Sets a stopped port up and starts it; 1 if it waits for its other end. */
-int castanet_dpdk_start(uint16_t port, const struct castanet_setup *setup) {
+int castanet_dpdk_start(uint16_t port, const struct castanet_port_setup *setup) {
     struct rte_eth_conf conf = {0};
     struct rte_eth_dev_info dev;
     uint16_t rx = setup->rx_descriptors, tx = setup->tx_descriptors;
@@ -122,7 +122,7 @@ int castanet_dpdk_start(uint16_t port, const struct castanet_setup *setup) {
 
 int castanet_dpdk_stop(uint16_t port) { return rte_eth_dev_stop(port); }
 
-void castanet_dpdk_link(uint16_t port, struct castanet_link *link) {
+void castanet_dpdk_link(uint16_t port, struct castanet_link_status *link) {
     struct rte_eth_link now = {0};
     rte_eth_link_get_nowait(port, &now);
     link->speed = now.link_speed;
@@ -131,7 +131,7 @@ void castanet_dpdk_link(uint16_t port, struct castanet_link *link) {
     link->autoneg = now.link_autoneg;
 }
 
-int castanet_dpdk_counts(uint16_t port, struct castanet_counts *counts) {
+int castanet_dpdk_counts(uint16_t port, struct castanet_port_stats *counts) {
     struct rte_eth_stats stats;
     int failed = rte_eth_stats_get(port, &stats);
     if (failed != 0)
@@ -171,7 +171,7 @@ int castanet_dpdk_waiting(uint16_t port, uint16_t queue) {
 }
 
 /* Has a port receive what is for another address too, or no longer. */
-int castanet_dpdk_address(uint16_t port, const uint8_t *mac, bool add) {
+int castanet_dpdk_accept_mac(uint16_t port, const uint8_t *mac, bool add) {
     struct rte_ether_addr address;
     memcpy(&address, mac, sizeof address);
     return add ? rte_eth_dev_mac_addr_add(port, &address, 0)
@@ -179,7 +179,7 @@ int castanet_dpdk_address(uint16_t port, const uint8_t *mac, bool add) {
 }
 
 /* Gives a port another Ethernet address. */
-int castanet_dpdk_rename(uint16_t port, const uint8_t *mac) {
+int castanet_dpdk_set_mac(uint16_t port, const uint8_t *mac) {
     struct rte_ether_addr address;
     memcpy(&address, mac, sizeof address);
     return rte_eth_dev_default_mac_addr_set(port, &address);
@@ -216,7 +216,7 @@ int castanet_dpdk_spread(uint16_t port, uint16_t queues) {
 }
 
 /* Has an epoll descriptor, and no other, tell when a queue's interrupt comes; or no longer. */
-int castanet_dpdk_watch(uint16_t port, uint16_t queue, int epoll, bool on) {
+int castanet_dpdk_listen(uint16_t port, uint16_t queue, int epoll, bool on) {
     int op = on ? RTE_INTR_EVENT_ADD : RTE_INTR_EVENT_DEL;
     int failed = rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, op, NULL);
     if (!on || failed != -EEXIST)
@@ -240,7 +240,7 @@ int castanet_dpdk_arm(uint16_t port, uint16_t queue, bool on) {
 }
 
 /* Takes note of interrupts that have come, as their kinds want it. */
-void castanet_dpdk_heard(int epoll) {
+void castanet_dpdk_drain_interrupts(int epoll) {
     struct rte_epoll_event events[16];
     while (rte_epoll_wait(epoll, events, RTE_DIM(events), 0) == RTE_DIM(events))
         ;

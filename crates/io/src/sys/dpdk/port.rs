@@ -3,8 +3,11 @@
 use super::burst;
 use super::eal::{check, is_started};
 use super::pool::Mbufs;
-use super::shim::{self, Setup};
-use super::types::{Copied, Counts, Cut, Ear, Found, Handed, Info, Link, Plan, Terms, Wants, text};
+use super::shim::{self, PortSetup};
+use super::types::{
+    CopyResult, InterruptListener, LinkStatus, PortConfig, PortInfo, PortStats, RxMetadata,
+    RxResult, TsoRequest, TxCaps, TxResult, text,
+};
 use castanet_packet::{Batch, Pool};
 use std::ffi::CString;
 use std::mem::MaybeUninit;
@@ -25,38 +28,38 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Port {
     number: u16,
     /// How it was set up, if it was.
-    plan: Mutex<Option<Planned>>,
+    config: Mutex<Option<RunningConfig>>,
     /// Whether a peer shares memory with it: the port goes on receiving and sending only if
     /// somebody looks after it ([`Port::revive`]), and without copies the peer may write to its mbufs.
     pub(crate) is_memif: bool,
-    own: Mutex<Own>,
+    original: Mutex<OriginalSettings>,
     /// How often it has been started.
     starts: AtomicU64,
-    rx: Vec<Mutex<Rx>>,
+    rx: Vec<Mutex<RxQueue>>,
     /// If there is such a queue now, what can be sent.
-    tx: Vec<Mutex<Option<Terms>>>,
+    tx: Vec<Mutex<Option<TxCaps>>>,
 }
 
 /// A queue to receive from.
 #[derive(Default)]
-struct Rx {
+struct RxQueue {
     /// Whether there is such a queue now.
     running: bool,
     /// Who hears of its interrupts.
-    heard_by: Option<Ear>,
+    listener: Option<InterruptListener>,
 }
 
 /// What a port had before it was told otherwise.
 #[derive(Default)]
-struct Own {
+struct OriginalSettings {
     mac: Option<[u8; 6]>,
     pause: Option<u32>,
 }
 
 /// How a port was set up.
-struct Planned {
-    plan: Plan,
-    terms: Terms,
+struct RunningConfig {
+    config: PortConfig,
+    caps: TxCaps,
     /// When the link was first and last seen to be down, while it is.
     down: Option<(Instant, Instant)>,
 }
@@ -64,17 +67,17 @@ struct Planned {
 /// How long a link must be down before the port is started once more: in that
 /// time the driver's own thread, which must not be disturbed at it, has taken
 /// leave of the other end, or found it.
-const PAUSE: Duration = Duration::from_millis(500);
+const REVIVE_DELAY: Duration = Duration::from_millis(500);
 
-impl Planned {
+impl RunningConfig {
     /// Takes note that the link is down; whether it has been for a while, and
     /// nobody has started the port anew in that time.
     fn is_long_down(&mut self) -> bool {
         let now = Instant::now();
         // Nobody looks while packets come and go.
-        let before = self.down.filter(|(_, last)| now - *last < 4 * PAUSE);
+        let before = self.down.filter(|(_, last)| now - *last < 4 * REVIVE_DELAY);
         let first = before.map_or(now, |(first, _)| first);
-        let long = now - first >= PAUSE;
+        let long = now - first >= REVIVE_DELAY;
         self.down = Some((if long { now } else { first }, now));
         long
     }
@@ -84,20 +87,20 @@ impl Planned {
 type Queues<'a, T> = Vec<MutexGuard<'a, T>>;
 
 /// All queues, locked.
-struct Closed<'a> {
-    rx: Queues<'a, Rx>,
-    tx: Queues<'a, Option<Terms>>,
+struct LockedQueues<'a> {
+    rx: Queues<'a, RxQueue>,
+    tx: Queues<'a, Option<TxCaps>>,
 }
 
-impl Closed<'_> {
+impl LockedQueues<'_> {
     /// Lets those queues be used that there are, and wakes who sleeps until their interrupts.
-    fn open(&mut self, planned: &Planned) {
-        let Planned { plan, terms, .. } = planned;
-        self.rx.iter_mut().take(plan.rx_queues.into()).for_each(|queue| queue.running = true);
-        let ears = self.rx.iter().filter_map(|queue| queue.heard_by.as_ref());
+    fn reopen(&mut self, running_config: &RunningConfig) {
+        let RunningConfig { config, caps, .. } = running_config;
+        self.rx.iter_mut().take(config.rx_queues.into()).for_each(|queue| queue.running = true);
+        let listeners = self.rx.iter().filter_map(|queue| queue.listener.as_ref());
         // A bell that rings already does.
-        ears.for_each(|ear| _ = ear.bell.send(&[0]));
-        self.tx.iter_mut().take(plan.tx_queues.into()).for_each(|queue| **queue = Some(*terms));
+        listeners.for_each(|listener| _ = listener.restart_notifier.send(&[0]));
+        self.tx.iter_mut().take(config.tx_queues.into()).for_each(|queue| **queue = Some(*caps));
     }
 }
 
@@ -115,18 +118,18 @@ pub(crate) fn port(number: u16) -> Option<Arc<Port>> {
     let rx = (0..info.max_rx_queues).map(|_| Mutex::default()).collect();
     let tx = (0..info.max_tx_queues).map(|_| Mutex::new(None)).collect();
     let is_memif = info.driver() == "net_memif";
-    let (plan, starts) = (Mutex::new(None), AtomicU64::new(0));
-    let own = Mutex::default();
-    let port = Arc::new(Port { number, plan, is_memif, own, starts, rx, tx });
+    let (config, starts) = (Mutex::new(None), AtomicU64::new(0));
+    let original = Mutex::default();
+    let port = Arc::new(Port { number, config, is_memif, original, starts, rx, tx });
     ports.push(port.clone());
     Some(port)
 }
 
 /// Takes note of interrupts that an epoll descriptor has heard of.
-pub(crate) fn heard(epoll: RawFd) {
+pub(crate) fn drain_interrupts(epoll: RawFd) {
     // SAFETY: the events are the callee's own; what they lead to lies with the driver, and DPDK
     // passes over what has been taken out of it meanwhile.
-    unsafe { shim::castanet_dpdk_heard(epoll) }
+    unsafe { shim::castanet_dpdk_drain_interrupts(epoll) }
 }
 
 /// The number of the port that DPDK calls `name`: a PCI address or the name of
@@ -153,8 +156,8 @@ pub(crate) fn ports() -> Vec<(u16, String)> {
     std::iter::successors(from(0), |(last, _)| from(last + 1)).collect()
 }
 
-fn info(number: u16) -> Result<Info, String> {
-    let mut info = MaybeUninit::<Info>::uninit();
+fn info(number: u16) -> Result<PortInfo, String> {
+    let mut info = MaybeUninit::<PortInfo>::uninit();
     // SAFETY: all of `info` is written, whatever the answer.
     unsafe {
         check(shim::castanet_dpdk_info(number, info.as_mut_ptr()))?;
@@ -167,33 +170,33 @@ impl Port {
         self.number
     }
 
-    pub(crate) fn info(&self) -> Result<Info, String> {
+    pub(crate) fn info(&self) -> Result<PortInfo, String> {
         info(self.number)
     }
 
     /// Sets the port up, anew if it is running, and starts it.
-    pub(crate) fn start(&self, plan: &Plan, mbufs: &Mbufs) -> Result<(), String> {
-        let mut planned = lock(&self.plan);
-        let mut closed = self.halt(&mut planned)?;
+    pub(crate) fn start(&self, config: &PortConfig, mbufs: &Mbufs) -> Result<(), String> {
+        let mut running_config = lock(&self.config);
+        let mut locked = self.stop_and_lock(&mut running_config)?;
         let (info, room) = (self.info()?, mbufs.pool().data_capacity() as u32);
-        let setup = Setup {
+        let setup = PortSetup {
             mbufs: mbufs.mempool(),
-            rx_queues: plan.rx_queues,
-            tx_queues: plan.tx_queues,
-            rx_descriptors: plan.rx_descriptors,
-            tx_descriptors: plan.tx_descriptors,
-            mtu: plan.mtu,
-            promiscuous: plan.promiscuous.into(),
-            rss: plan.rss.into(),
-            interrupts: plan.interrupts.into(),
+            rx_queues: config.rx_queues,
+            tx_queues: config.tx_queues,
+            rx_descriptors: config.rx_descriptors,
+            tx_descriptors: config.tx_descriptors,
+            mtu: config.mtu,
+            promiscuous: config.promiscuous.into(),
+            rss: config.rss.into(),
+            interrupts: config.interrupts.into(),
             reserved: [0; 3],
-            rx_offloads: plan.rx_offloads(&info, room),
-            tx_offloads: plan.tx_offloads(&info, room),
+            rx_offloads: config.rx_offloads(&info, room),
+            tx_offloads: config.tx_offloads(&info, room),
         };
         // SAFETY: the port is stopped and nobody uses its queues, whose locks
         // we hold; the mempool lasts.
         let started = check(unsafe { shim::castanet_dpdk_start(self.number, &raw const setup) })?;
-        if let Err(why) = self.fit_out(plan, &info) {
+        if let Err(why) = self.apply_optional(config, &info) {
             // What it is stopped for is said; there is nothing to add.
             // SAFETY: nobody uses its queues, whose locks we hold.
             unsafe { shim::castanet_dpdk_stop(self.number) };
@@ -201,34 +204,35 @@ impl Port {
         }
         self.starts.fetch_add(1, Ordering::Relaxed);
         // Its MTU may be another now.
-        let terms = Terms::of_port(plan, &self.info()?, room);
-        let planned = planned.insert(Planned { plan: *plan, terms, down: None });
+        let caps = TxCaps::of_port(config, &self.info()?, room);
+        let running_config =
+            running_config.insert(RunningConfig { config: *config, caps, down: None });
         if started == 0 {
-            closed.open(planned);
+            locked.reopen(running_config);
         }
         Ok(())
     }
 
     /// Gives the port what not every driver has, and back what others gave it.
-    fn fit_out(&self, plan: &Plan, info: &Info) -> Result<(), String> {
+    fn apply_optional(&self, config: &PortConfig, info: &PortInfo) -> Result<(), String> {
         let lacks = |what: &str| {
             let said = format!("its driver {} {what}", info.driver());
             move |why: String| format!("{said}: {why}")
         };
-        let mut own = lock(&self.own);
-        if let Some(mac) = plan.mac.or(own.mac) {
+        let mut original = lock(&self.original);
+        if let Some(mac) = config.mac.or(original.mac) {
             // SAFETY: the address is live.
-            check(unsafe { shim::castanet_dpdk_rename(self.number, &raw const mac) })
+            check(unsafe { shim::castanet_dpdk_set_mac(self.number, &raw const mac) })
                 .map_err(lacks("takes no other Ethernet address"))?;
-            own.mac.get_or_insert(info.mac);
+            original.mac.get_or_insert(info.mac);
         }
-        if let Some(pause) = plan.pause.map(|pause| pause as u32).or(own.pause) {
+        if let Some(pause) = config.pause.map(|pause| pause as u32).or(original.pause) {
             // SAFETY: no pointers are passed.
             let before = check(unsafe { shim::castanet_dpdk_pause(self.number, pause) })
                 .map_err(lacks("does not do that with pause frames"))?;
-            own.pause.get_or_insert(before as u32);
+            original.pause.get_or_insert(before as u32);
         }
-        if plan.spread > 0 { self.spread(plan.spread) } else { Ok(()) }
+        if config.spread > 0 { self.spread(config.spread) } else { Ok(()) }
     }
 
     /// Has the running port spread packets over its first queues only, by their hash.
@@ -245,8 +249,8 @@ impl Port {
     }
 
     /// How it was set up, if it was.
-    pub(crate) fn plan(&self) -> Option<Plan> {
-        lock(&self.plan).as_ref().map(|planned| planned.plan)
+    pub(crate) fn config(&self) -> Option<PortConfig> {
+        lock(&self.config).as_ref().map(|running_config| running_config.config)
     }
 
     /// The descriptor of a queue's interrupt, which several queues may have in common.
@@ -259,22 +263,22 @@ impl Port {
 
     /// Has somebody, and nobody else, hear of a queue's interrupts; `false` if there is no such
     /// queue now.
-    pub(crate) fn watch(&self, queue: u16, ear: &Ear) -> Result<bool, String> {
+    pub(crate) fn listen(&self, queue: u16, listener: &InterruptListener) -> Result<bool, String> {
         let mut rx = lock(&self.rx[usize::from(queue)]);
         if rx.running {
             // SAFETY: the queue was set up, and stays so while its lock is ours.
-            check(unsafe { shim::castanet_dpdk_watch(self.number, queue, ear.epoll, true) })?;
-            rx.heard_by = Some(ear.clone());
+            check(unsafe { shim::castanet_dpdk_listen(self.number, queue, listener.epoll, true) })?;
+            rx.listener = Some(listener.clone());
         }
         Ok(rx.running)
     }
 
     /// Has somebody hear of a queue's interrupts no longer, if it is still he.
-    pub(crate) fn unwatch(&self, queue: u16, ear: &Ear) {
+    pub(crate) fn unlisten(&self, queue: u16, listener: &InterruptListener) {
         let mut rx = lock(&self.rx[usize::from(queue)]);
-        if rx.heard_by.take_if(|heard_by| heard_by.epoll == ear.epoll).is_some() {
+        if rx.listener.take_if(|listener| listener.epoll == listener.epoll).is_some() {
             // SAFETY: only numbers are passed, which DPDK compares with what was set up.
-            unsafe { shim::castanet_dpdk_watch(self.number, queue, ear.epoll, false) };
+            unsafe { shim::castanet_dpdk_listen(self.number, queue, listener.epoll, false) };
         }
     }
 
@@ -290,48 +294,51 @@ impl Port {
 
     /// Stops the port; drivers that write files finish them.
     pub(crate) fn stop(&self) -> Result<(), String> {
-        self.halt(&mut lock(&self.plan)).map(|_| ())
+        self.stop_and_lock(&mut lock(&self.config)).map(|_| ())
     }
 
     /// Stops the port when nobody uses its queues any more, and keeps them locked.
-    fn halt(&self, planned: &mut Option<Planned>) -> Result<Closed<'_>, String> {
-        let closed = self.closed();
-        if planned.take().is_some() {
+    fn stop_and_lock(
+        &self,
+        running_config: &mut Option<RunningConfig>,
+    ) -> Result<LockedQueues<'_>, String> {
+        let locked = self.locked();
+        if running_config.take().is_some() {
             // SAFETY: no queue is in use: each has been marked under its lock.
             check(unsafe { shim::castanet_dpdk_stop(self.number) })?;
         }
-        Ok(closed)
+        Ok(locked)
     }
 
     /// All queues, which nobody uses until they are marked again.
-    fn closed(&self) -> Closed<'_> {
-        let mut closed = Closed {
+    fn locked(&self) -> LockedQueues<'_> {
+        let mut locked = LockedQueues {
             rx: self.rx.iter().map(lock).collect(),
             tx: self.tx.iter().map(lock).collect(),
         };
-        closed.rx.iter_mut().for_each(|queue| queue.running = false);
-        closed.tx.iter_mut().for_each(|queue| **queue = None);
-        closed
+        locked.rx.iter_mut().for_each(|queue| queue.running = false);
+        locked.tx.iter_mut().for_each(|queue| **queue = None);
+        locked
     }
 
     /// Starts the port once more if its link is down and that may help: an end
     /// of shared memory whose other end was not there, or has come back.
     pub(crate) fn revive(&self) {
         // Somebody else who is at it does as well.
-        let Ok(mut planned) = self.plan.try_lock() else { return };
-        let Some(planned) = &mut *planned else { return };
+        let Ok(mut running_config) = self.config.try_lock() else { return };
+        let Some(running_config) = &mut *running_config else { return };
         if self.link().is_up() {
-            planned.down = None;
+            running_config.down = None;
             return;
         }
-        if !planned.is_long_down() {
+        if !running_config.is_long_down() {
             return;
         }
-        let mut closed = self.closed();
+        let mut locked = self.locked();
         // SAFETY: the port was set up, and nobody uses its queues, whose locks
         // we hold.
         if unsafe { shim::castanet_dpdk_revive(self.number) } == 0 {
-            closed.open(planned);
+            locked.reopen(running_config);
         }
     }
 
@@ -345,17 +352,17 @@ impl Port {
         pool: &Pool,
         batch: &mut Batch,
         max: usize,
-        wants: Wants,
-    ) -> Found {
+        metadata: RxMetadata,
+    ) -> RxResult {
         let rx = lock(&self.rx[usize::from(queue)]);
         if !rx.running {
-            return Found::default();
+            return RxResult::default();
         }
         // SAFETY: the queue is running and its lock is ours; there is room for
         // what is received, which the driver gives up.
         unsafe {
-            burst::receive(mbufs, pool, batch, max, wants, |kind, packets, first, n| {
-                shim::castanet_dpdk_receive(self.number, queue, kind, packets, first, n)
+            burst::receive(mbufs, pool, batch, max, metadata, |template, packets, first, n| {
+                shim::castanet_dpdk_receive(self.number, queue, template, packets, first, n)
             })
         }
     }
@@ -363,52 +370,52 @@ impl Port {
     /// Receives up to `max` packets from a queue and sends them to one of `to` as they are, a
     /// burst after the other, for as long as whole bursts go. What of the last one did not go,
     /// for want of room or because it needs a second look, is added to `batch`.
-    pub(crate) fn pass(
+    pub(crate) fn forward(
         &self,
         queue: u16,
         (to, to_queue): (&Port, u16),
         pools: (&Mbufs, &Pool),
         batch: &mut Batch,
         max: usize,
-    ) -> (Handed, Found) {
+    ) -> (TxResult, RxResult) {
         // Everybody locks queues to receive from before those to send to.
         let rx = lock(&self.rx[usize::from(queue)]);
         let sending = lock(&to.tx[usize::from(to_queue)]);
-        let (true, Some(terms)) = (rx.running, &*sending) else {
+        let (true, Some(caps)) = (rx.running, &*sending) else {
             return Default::default();
         };
         // SAFETY: both queues are running and their locks are ours; who has what was sent
         // is the driver, and what was not is ours.
         unsafe {
-            burst::pass(pools, batch, max, |first, n| {
-                let (watch, to) = (&raw const terms.watch, to.number);
+            burst::forward(pools, batch, max, |first, n| {
+                let (limits, to) = (&raw const caps.limits, to.number);
                 let (from, shared) = (self.number, self.is_memif);
-                shim::castanet_dpdk_pass(from, queue, shared, to, to_queue, watch, first, n)
+                shim::castanet_dpdk_forward(from, queue, shared, to, to_queue, limits, first, n)
             })
         }
     }
 
     /// What can be sent, once the port is set up.
-    pub(crate) fn terms(&self) -> Option<Terms> {
-        lock(&self.plan).as_ref().map(|planned| planned.terms)
+    pub(crate) fn tx_caps(&self) -> Option<TxCaps> {
+        lock(&self.config).as_ref().map(|running_config| running_config.caps)
     }
 
     /// Hands packets from the front of `batch` to a queue, up to the first
     /// that is no mbuf of its own or needs a second look, but not for its
     /// length if that is `known` to be right. Those that went are gone from
     /// the batch.
-    pub(crate) fn transmit(&self, queue: u16, batch: &mut Batch, known: bool) -> Handed {
+    pub(crate) fn transmit(&self, queue: u16, batch: &mut Batch, known: bool) -> TxResult {
         let running = lock(&self.tx[usize::from(queue)]);
-        let Some(terms) = &*running else {
-            return Handed { full: true, ..Handed::default() };
+        let Some(caps) = &*running else {
+            return TxResult { full: true, ..TxResult::default() };
         };
-        let watch = if known { terms.watch.unlimited() } else { terms.watch };
+        let limits = if known { caps.limits.unlimited() } else { caps.limits };
         // SAFETY: the queue is running and its lock is ours; the packets are
         // live, and the driver has those that it takes.
         unsafe {
-            burst::transmit(batch, |packets, n, ours| {
-                let watch = &raw const watch;
-                shim::castanet_dpdk_transmit(self.number, queue, packets, n, ours, watch)
+            burst::transmit(batch, |packets, n, mbuf_pools| {
+                let limits = &raw const limits;
+                shim::castanet_dpdk_transmit(self.number, queue, packets, n, mbuf_pools, limits)
             })
         }
     }
@@ -420,17 +427,17 @@ impl Port {
         queue: u16,
         mbufs: &Mbufs,
         bytes: &[u8],
-        cut: &Cut,
-    ) -> Copied {
+        cut: &TsoRequest,
+    ) -> CopyResult {
         let running = lock(&self.tx[usize::from(queue)]);
         if running.is_none() {
-            return Copied::Full;
+            return CopyResult::Full;
         }
         let (first, len) = (bytes.as_ptr(), bytes.len() as u32);
         // SAFETY: the queue is running and its lock is ours; the bytes are
         // only copied, and the mempool lasts. Whose headers a cut names lie
         // within the bytes, as who names them has seen.
-        Copied::from_answer(unsafe {
+        CopyResult::from_answer(unsafe {
             shim::castanet_dpdk_transmit_long(
                 self.number,
                 queue,
@@ -442,16 +449,16 @@ impl Port {
         })
     }
 
-    pub(crate) fn link(&self) -> Link {
-        let mut link = Link::default();
+    pub(crate) fn link(&self) -> LinkStatus {
+        let mut link = LinkStatus::default();
         // SAFETY: `link` is live.
         unsafe { shim::castanet_dpdk_link(self.number, &raw mut link) };
         link
     }
 
     /// What the hardware has counted since the port was started.
-    pub(crate) fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
+    pub(crate) fn hardware_stats(&self) -> PortStats {
+        let mut counts = PortStats::default();
         // SAFETY: `counts` is live. Without an answer it stays zero.
         unsafe { shim::castanet_dpdk_counts(self.number, &raw mut counts) };
         counts
@@ -460,10 +467,10 @@ impl Port {
     /// How many queues it was set up with, to receive from and to send to, and
     /// how many descriptors those to receive from have.
     pub(crate) fn queues(&self) -> (u16, u16, u16) {
-        let planned = lock(&self.plan);
-        planned
-            .as_ref()
-            .map_or((0, 0, 0), |it| (it.plan.rx_queues, it.plan.tx_queues, it.plan.rx_descriptors))
+        let running_config = lock(&self.config);
+        running_config.as_ref().map_or((0, 0, 0), |it| {
+            (it.config.rx_queues, it.config.tx_queues, it.config.rx_descriptors)
+        })
     }
 
     /// All that the port counts, in its driver's words.
@@ -496,6 +503,6 @@ impl Port {
     /// Receives packets for another address, too, or no longer.
     pub(crate) fn receive_for(&self, mac: [u8; 6], add: bool) -> Result<(), String> {
         // SAFETY: the address is live.
-        check(unsafe { shim::castanet_dpdk_address(self.number, &raw const mac, add) }).map(drop)
+        check(unsafe { shim::castanet_dpdk_accept_mac(self.number, &raw const mac, add) }).map(drop)
     }
 }

@@ -4,7 +4,7 @@ use super::burst;
 use super::eal::{expect_others, last_error};
 use super::pool::Mbufs;
 use super::shim::{self, RteRing};
-use super::types::{Copied, Found, Handed, RingPlan, Terms, Wants, Watch};
+use super::types::{CopyResult, RingConfig, RxMetadata, RxResult, TxCaps, TxLimits, TxResult};
 use castanet_packet::{Batch, Pool};
 use std::ffi::CString;
 use std::ptr::NonNull;
@@ -35,22 +35,22 @@ unsafe impl Sync for Ring {}
 
 impl Ring {
     /// The ring of this name, made as the plan says if there is none and it may be.
-    pub(crate) fn open(name: &str, plan: Option<&RingPlan>) -> Result<Arc<Ring>, String> {
+    pub(crate) fn open(name: &str, config: Option<&RingConfig>) -> Result<Arc<Ring>, String> {
         let mut rings = lock(&RINGS);
         if let Some(ring) = rings.iter().find(|ring| ring.name == name) {
             return Ok(ring.clone());
         }
         let text = CString::new(name).map_err(|_| "a zero byte in its name".to_owned())?;
         expect_others();
-        let RingPlan { descriptors, numa_node, one_sender, one_receiver } =
-            plan.copied().unwrap_or_default();
+        let RingConfig { descriptors, numa_node, one_sender, one_receiver } =
+            config.copied().unwrap_or_default();
         // SAFETY: the environment runs, as who asks has seen to; the name is live.
         let ring = unsafe {
             let name = text.as_ptr();
             shim::castanet_dpdk_ring(name, descriptors, numa_node, one_sender, one_receiver)
         };
         let Some(ring) = NonNull::new(ring) else {
-            return Err(match plan {
+            return Err(match config {
                 Some(_) => last_error(),
                 None => "no other process has made it".to_owned(),
             });
@@ -79,42 +79,49 @@ impl Ring {
         pool: &Pool,
         batch: &mut Batch,
         max: usize,
-    ) -> Found {
+    ) -> RxResult {
         let _alone = lock(&self.rx);
         // SAFETY: the ring is live and this end's lock is ours; there is room
         // for what comes out, and who put it in gave it up.
         unsafe {
-            burst::receive(mbufs, pool, batch, max, Wants::default(), |kind, packets, first, n| {
-                shim::castanet_dpdk_dequeue(self.ring.as_ptr(), kind, packets, first, n)
-            })
+            burst::receive(
+                mbufs,
+                pool,
+                batch,
+                max,
+                RxMetadata::default(),
+                |template, packets, first, n| {
+                    shim::castanet_dpdk_dequeue(self.ring.as_ptr(), template, packets, first, n)
+                },
+            )
         }
     }
 
     /// What can be put in: anything.
-    pub(crate) fn terms(&self, mbufs: &Mbufs) -> Terms {
-        Terms::of_ring(mbufs.pool().data_capacity() as u32)
+    pub(crate) fn tx_caps(&self, mbufs: &Mbufs) -> TxCaps {
+        TxCaps::of_ring(mbufs.pool().data_capacity() as u32)
     }
 
     /// Puts packets from the front of `batch` in: see [`super::Port::transmit`].
-    pub(crate) fn transmit(&self, batch: &mut Batch) -> Handed {
+    pub(crate) fn transmit(&self, batch: &mut Batch) -> TxResult {
         let _alone = lock(&self.tx);
         // SAFETY: the ring is live and this end's lock is ours; the packets
         // are live, and who takes them out has those that went.
         unsafe {
-            burst::transmit(batch, |packets, n, ours| {
-                let watch = &Watch::ANY;
-                shim::castanet_dpdk_enqueue(self.ring.as_ptr(), packets, n, ours, watch)
+            burst::transmit(batch, |packets, n, mbuf_pools| {
+                let limits = &TxLimits::ANY;
+                shim::castanet_dpdk_enqueue(self.ring.as_ptr(), packets, n, mbuf_pools, limits)
             })
         }
     }
 
     /// Puts a copy of these bytes in as one packet in several mbufs.
-    pub(crate) fn transmit_long(&self, mbufs: &Mbufs, bytes: &[u8]) -> Copied {
+    pub(crate) fn transmit_long(&self, mbufs: &Mbufs, bytes: &[u8]) -> CopyResult {
         let _alone = lock(&self.tx);
         let (first, len) = (bytes.as_ptr(), bytes.len() as u32);
         // SAFETY: the ring is live and this end's lock is ours; the bytes are
         // only copied, and the mempool lasts.
-        Copied::from_answer(unsafe {
+        CopyResult::from_answer(unsafe {
             let mempool = mbufs.mempool();
             shim::castanet_dpdk_enqueue_long(self.ring.as_ptr(), mempool, first, len)
         })

@@ -27,7 +27,7 @@ void castanet_dpdk_leave_thread(void) { rte_thread_unregister(); }
  * memory: devices, if any, are told virtual ones. */
 struct rte_mempool *castanet_dpdk_pool(const char *name, unsigned mbufs, unsigned cache,
                                        uint16_t room, int numa_node) {
-    struct rte_pktmbuf_pool_private kind = {.mbuf_data_room_size = room, .mbuf_priv_size = HEADER};
+    struct rte_pktmbuf_pool_private layout = {.mbuf_data_room_size = room, .mbuf_priv_size = HEADER};
     bool across_pages = !rte_eal_has_hugepages() && rte_eal_iova_mode() == RTE_IOVA_VA;
     unsigned flags = across_pages ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0;
     unsigned size = sizeof(struct rte_mbuf) + HEADER + room;
@@ -40,12 +40,12 @@ struct rte_mempool *castanet_dpdk_pool(const char *name, unsigned mbufs, unsigne
         rte_errno = EEXIST;
         return NULL;
     }
-    pool = rte_mempool_create_empty(name, mbufs, size, cache, sizeof kind, numa_node, flags);
+    pool = rte_mempool_create_empty(name, mbufs, size, cache, sizeof layout, numa_node, flags);
     if (pool == NULL)
         return NULL;
     failed = rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), NULL);
     if (failed == 0) {
-        rte_pktmbuf_pool_init(pool, &kind);
+        rte_pktmbuf_pool_init(pool, &layout);
         failed = rte_mempool_populate_default(pool);
     }
     if (failed < 0) {

@@ -58,7 +58,7 @@ struct castanet_packet {
 #define MARK_SUMS (MARK_IP_SUM | MARK_L4_SUM)
 
 /* What the mbufs of a mempool have in common as packets. */
-struct castanet_kind {
+struct castanet_template {
     const struct rte_mempool *pool;
     uint64_t marks;
     /* Bytes of a frame. */
@@ -66,7 +66,7 @@ struct castanet_kind {
 };
 
 /* What was received. */
-struct castanet_received {
+struct castanet_rx_burst {
     uint32_t all;
     /* How many of these, from the first on, became packets in place, and their bytes. */
     uint32_t placed;
@@ -74,7 +74,7 @@ struct castanet_received {
 };
 
 /* What was sent. */
-struct castanet_sent {
+struct castanet_tx_burst {
     /* How many could be. */
     uint32_t ready;
     /* How many of these were, and their bytes. */
@@ -83,7 +83,7 @@ struct castanet_sent {
 };
 
 /* What was received and sent on at once. */
-struct castanet_passed {
+struct castanet_forwarded_burst {
     uint32_t all;
     /* How many of these, from the first on, went on, and their bytes. */
     uint32_t sent;
@@ -91,7 +91,7 @@ struct castanet_passed {
 };
 
 /* What a port can do. */
-struct castanet_info {
+struct castanet_port_info {
     char name[RTE_ETH_NAME_MAX_LEN];
     char driver[64];
     uint8_t mac[6];
@@ -108,7 +108,7 @@ struct castanet_info {
 };
 
 /* How a port is to be set up. */
-struct castanet_setup {
+struct castanet_port_setup {
     struct rte_mempool *mbufs;
     uint16_t rx_queues;
     uint16_t tx_queues;
@@ -126,21 +126,21 @@ struct castanet_setup {
 };
 
 /* What is to be seen to when sending. */
-struct castanet_watch {
+struct castanet_tx_limits {
     /* Shorter and longer packets need a second look. */
     uint32_t shortest;
     uint32_t longest;
     /* What the port completes by itself. */
-    uint32_t finishes;
+    uint32_t tx_checksums;
     uint32_t reserved;
 };
 
-#define FINISHES_IP 1u
-#define FINISHES_TCP 2u
-#define FINISHES_UDP 4u
+#define CHECKSUM_IP 1u
+#define CHECKSUM_TCP 2u
+#define CHECKSUM_UDP 4u
 
 /* How a port is to cut a TCP packet into segments. */
-struct castanet_segments {
+struct castanet_tso {
     uint16_t l2_len;
     uint16_t l3_len;
     uint16_t l4_len;
@@ -149,7 +149,7 @@ struct castanet_segments {
     uint32_t ipv6;
 };
 
-struct castanet_link {
+struct castanet_link_status {
     uint32_t speed;
     uint8_t up;
     uint8_t full_duplex;
@@ -158,7 +158,7 @@ struct castanet_link {
 };
 
 /* Counts of the hardware. */
-struct castanet_counts {
+struct castanet_port_stats {
     uint64_t rx_packets, rx_bytes, rx_missed, rx_errors, rx_no_mbuf;
     uint64_t tx_packets, tx_bytes, tx_errors;
 };

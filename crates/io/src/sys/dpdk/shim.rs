@@ -1,6 +1,6 @@
 //! What the C files offer; structures are laid out as in `shim.h`.
 
-use super::types::{Counts, Cut, Info, Link, Watch};
+use super::types::{LinkStatus, PortInfo, PortStats, TsoRequest, TxLimits};
 use castanet_packet::{FrameHeader, RawPacket};
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -28,7 +28,7 @@ pub(super) struct Mbuf {
 /// What the mbufs of a mempool have in common as packets.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(super) struct Kind {
+pub(super) struct PacketTemplate {
     pub(super) pool: *const Mempool,
     /// Of packets that were just received.
     pub(super) marks: u64,
@@ -39,7 +39,7 @@ pub(super) struct Kind {
 /// What was received.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
-pub(super) struct Received {
+pub(super) struct RxBurst {
     pub(super) all: u32,
     /// How many of these, from the first on, became packets in place.
     pub(super) placed: u32,
@@ -50,7 +50,7 @@ pub(super) struct Received {
 /// What was sent.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
-pub(super) struct Sent {
+pub(super) struct TxBurst {
     /// How many could be.
     pub(super) ready: u32,
     /// How many of these were.
@@ -62,7 +62,7 @@ pub(super) struct Sent {
 /// What was received and sent on at once.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
-pub(super) struct Passed {
+pub(super) struct ForwardedBurst {
     pub(super) all: u32,
     /// How many of these, from the first on, went on.
     pub(super) sent: u32,
@@ -72,7 +72,7 @@ pub(super) struct Passed {
 
 /// How a port is to be set up.
 #[repr(C)]
-pub(super) struct Setup {
+pub(super) struct PortSetup {
     pub(super) mbufs: *mut Mempool,
     pub(super) rx_queues: u16,
     pub(super) tx_queues: u16,
@@ -116,37 +116,37 @@ unsafe extern "C" {
     pub(super) fn castanet_dpdk_port_exists(port: u16) -> c_int;
     pub(super) fn castanet_dpdk_port_named(name: *const c_char, port: *mut u16) -> c_int;
     pub(super) fn castanet_dpdk_next_port(from: u16) -> u64;
-    pub(super) fn castanet_dpdk_info(port: u16, info: *mut Info) -> c_int;
-    pub(super) fn castanet_dpdk_start(port: u16, setup: *const Setup) -> c_int;
+    pub(super) fn castanet_dpdk_info(port: u16, info: *mut PortInfo) -> c_int;
+    pub(super) fn castanet_dpdk_start(port: u16, setup: *const PortSetup) -> c_int;
     pub(super) fn castanet_dpdk_revive(port: u16) -> c_int;
     pub(super) fn castanet_dpdk_stop(port: u16) -> c_int;
-    pub(super) fn castanet_dpdk_link(port: u16, link: *mut Link);
-    pub(super) fn castanet_dpdk_counts(port: u16, counts: *mut Counts) -> c_int;
+    pub(super) fn castanet_dpdk_link(port: u16, link: *mut LinkStatus);
+    pub(super) fn castanet_dpdk_counts(port: u16, counts: *mut PortStats) -> c_int;
     pub(super) fn castanet_dpdk_receive(
         port: u16,
         queue: u16,
-        kind: *const Kind,
+        template: *const PacketTemplate,
         packets: *mut RawPacket,
         mbufs: *mut *mut Mbuf,
         n: c_uint,
-    ) -> Received;
-    pub(super) fn castanet_dpdk_pass(
+    ) -> RxBurst;
+    pub(super) fn castanet_dpdk_forward(
         from: u16,
         from_queue: u16,
         shared: bool,
         to: u16,
         to_queue: u16,
-        watch: *const Watch,
+        limits: *const TxLimits,
         mbufs: *mut *mut Mbuf,
         n: c_uint,
-    ) -> Passed;
+    ) -> ForwardedBurst;
     pub(super) fn castanet_dpdk_place(
         mbuf: *mut Mbuf,
-        kind: *const Kind,
+        template: *const PacketTemplate,
         packet: *mut RawPacket,
         bytes: *mut u64,
     ) -> bool;
-    pub(super) fn castanet_dpdk_remarks(mbuf: *const Mbuf) -> u64;
+    pub(super) fn castanet_dpdk_rx_metadata(mbuf: *const Mbuf) -> u64;
     pub(super) fn castanet_dpdk_mbuf(frame: std::ptr::NonNull<FrameHeader>) -> *const Mbuf;
     pub(super) fn castanet_dpdk_xstats(
         port: u16,
@@ -155,24 +155,24 @@ unsafe extern "C" {
         room: c_uint,
     ) -> c_int;
     pub(super) fn castanet_dpdk_waiting(port: u16, queue: u16) -> c_int;
-    pub(super) fn castanet_dpdk_address(port: u16, mac: *const [u8; 6], add: bool) -> c_int;
-    pub(super) fn castanet_dpdk_rename(port: u16, mac: *const [u8; 6]) -> c_int;
+    pub(super) fn castanet_dpdk_accept_mac(port: u16, mac: *const [u8; 6], add: bool) -> c_int;
+    pub(super) fn castanet_dpdk_set_mac(port: u16, mac: *const [u8; 6]) -> c_int;
     pub(super) fn castanet_dpdk_pause(port: u16, mode: u32) -> c_int;
     pub(super) fn castanet_dpdk_spread(port: u16, queues: u16) -> c_int;
-    pub(super) fn castanet_dpdk_watch(port: u16, queue: u16, epoll: c_int, on: bool) -> c_int;
+    pub(super) fn castanet_dpdk_listen(port: u16, queue: u16, epoll: c_int, on: bool) -> c_int;
     pub(super) fn castanet_dpdk_interrupt(port: u16, queue: u16) -> c_int;
     pub(super) fn castanet_dpdk_arm(port: u16, queue: u16, on: bool) -> c_int;
-    pub(super) fn castanet_dpdk_heard(epoll: c_int);
+    pub(super) fn castanet_dpdk_drain_interrupts(epoll: c_int);
     pub(super) fn castanet_dpdk_length(mbuf: *const Mbuf) -> i64;
     pub(super) fn castanet_dpdk_copy_out(mbuf: *const Mbuf, to: *mut u8, len: u32) -> bool;
     pub(super) fn castanet_dpdk_discard(mbuf: *mut Mbuf);
     #[cfg(test)]
-    pub(super) fn castanet_dpdk_different(mbuf: *const Mbuf, most: u32) -> u32;
+    pub(super) fn castanet_dpdk_distinct(mbuf: *const Mbuf, most: u32) -> u32;
     #[cfg(test)]
-    pub(super) fn castanet_dpdk_plain(
+    pub(super) fn castanet_dpdk_forwardable(
         mbufs: *mut *mut Mbuf,
         all: u64,
-        watch: *const Watch,
+        limits: *const TxLimits,
         bytes: *mut u64,
     ) -> u64;
     pub(super) fn castanet_dpdk_transmit(
@@ -180,31 +180,31 @@ unsafe extern "C" {
         queue: u16,
         packets: *const RawPacket,
         n: c_uint,
-        ours: *const u64,
-        watch: *const Watch,
-    ) -> Sent;
+        mbuf_pools: *const u64,
+        limits: *const TxLimits,
+    ) -> TxBurst;
     pub(super) fn castanet_dpdk_transmit_long(
         port: u16,
         queue: u16,
         mbufs: *mut Mempool,
         bytes: *const u8,
         len: u32,
-        how: *const Cut,
+        how: *const TsoRequest,
     ) -> c_int;
     pub(super) fn castanet_dpdk_dequeue(
         ring: *mut RteRing,
-        kind: *const Kind,
+        template: *const PacketTemplate,
         packets: *mut RawPacket,
         mbufs: *mut *mut Mbuf,
         n: c_uint,
-    ) -> Received;
+    ) -> RxBurst;
     pub(super) fn castanet_dpdk_enqueue(
         ring: *mut RteRing,
         packets: *const RawPacket,
         n: c_uint,
-        ours: *const u64,
-        watch: *const Watch,
-    ) -> Sent;
+        mbuf_pools: *const u64,
+        limits: *const TxLimits,
+    ) -> TxBurst;
     pub(super) fn castanet_dpdk_enqueue_long(
         ring: *mut RteRing,
         mbufs: *mut Mempool,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// How a port is to be set up.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct PortConfig {
     pub(crate) rx_queues: u16,
     pub(crate) tx_queues: u16,
     pub(crate) rx_descriptors: u16,
@@ -18,11 +18,11 @@ pub(crate) struct Plan {
     /// Whether packets are spread over queues by a hash.
     pub(crate) rss: bool,
     /// What the port is to look at when it receives, if it can.
-    pub(crate) checks: Sums,
+    pub(crate) rx_checksums: Checksums,
     /// What it is to complete when it sends, if it can.
-    pub(crate) finishes: Sums,
+    pub(crate) tx_checksums: Checksums,
     /// Whether TCP packets longer than the MTU are to be cut.
-    pub(crate) cuts: bool,
+    pub(crate) tso: bool,
     /// Its Ethernet address, if it is to have another.
     pub(crate) mac: Option<[u8; 6]>,
     /// Which pause frames it sends and obeys, if not as it is by itself.
@@ -49,16 +49,16 @@ pub enum Pause {
 /// Descriptors to notify when packets come.
 #[derive(Clone)]
 #[cfg_attr(not(dpdk), expect(dead_code, reason = "nobody calls without DPDK"))]
-pub(crate) struct Ear {
+pub(crate) struct InterruptListener {
     /// Hears of interrupts.
     pub(crate) epoll: RawFd,
     /// Is rung when the port was set up anew, which forgets who hears of interrupts.
-    pub(crate) bell: Arc<UnixDatagram>,
+    pub(crate) restart_notifier: Arc<UnixDatagram>,
 }
 
 /// Which checksums.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Sums {
+pub struct Checksums {
     /// IPv4 headers'.
     pub ip: bool,
     /// TCP's.
@@ -67,10 +67,10 @@ pub struct Sums {
     pub udp: bool,
 }
 
-impl Sums {
+impl Checksums {
     /// Those of both.
-    pub(crate) fn or(self, other: Sums) -> Sums {
-        Sums { ip: self.ip | other.ip, tcp: self.tcp | other.tcp, udp: self.udp | other.udp }
+    pub(crate) fn or(self, other: Checksums) -> Checksums {
+        Checksums { ip: self.ip | other.ip, tcp: self.tcp | other.tcp, udp: self.udp | other.udp }
     }
 
     /// Whose checksums these are.
@@ -83,20 +83,20 @@ impl Sums {
 /// What is to be seen to when sending; laid out as in `shim.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
-pub(crate) struct Watch {
+pub(crate) struct TxLimits {
     /// Shorter packets need a second look.
     pub(super) shortest: u32,
     /// So do longer ones.
     pub(super) longest: u32,
     /// Which checksums the port completes.
-    pub(super) finishes: u32,
+    pub(super) tx_checksums: u32,
     pub(super) reserved: u32,
 }
 
 /// What can be sent, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Terms {
-    pub(super) watch: Watch,
+pub(crate) struct TxCaps {
+    pub(super) limits: TxLimits,
     /// Longest packet.
     pub(crate) longest: u32,
     /// How many bytes a packet may have that is cut later: in all its mbufs.
@@ -106,25 +106,25 @@ pub(crate) struct Terms {
     /// How many bytes of such a packet the port cuts by itself, in one go.
     pub(crate) segment: Option<u16>,
     /// What the port completes.
-    pub(crate) finishes: Sums,
+    pub(crate) tx_checksums: Checksums,
 }
 
-impl Terms {
+impl TxCaps {
     /// Shortest packet.
     pub(crate) fn shortest(&self) -> usize {
-        self.watch.shortest as usize
+        self.limits.shortest as usize
     }
 
     /// Longest packet that goes without a second look.
-    pub(crate) fn unseen(&self) -> usize {
-        self.watch.longest as usize
+    pub(crate) fn direct_limit(&self) -> usize {
+        self.limits.longest as usize
     }
 }
 
 /// How a port is to cut a TCP packet; laid out as in `shim.h`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[repr(C)]
-pub(crate) struct Cut {
+pub(crate) struct TsoRequest {
     pub(crate) l2_len: u16,
     pub(crate) l3_len: u16,
     pub(crate) l4_len: u16,
@@ -136,7 +136,7 @@ pub(crate) struct Cut {
 /// What became of a packet that was sent as a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(not(dpdk), expect(dead_code, reason = "nothing is sent without DPDK"))]
-pub(crate) enum Copied {
+pub(crate) enum CopyResult {
     /// It went.
     Sent,
     /// There is no room for it now.
@@ -149,7 +149,7 @@ pub(crate) enum Copied {
 
 /// How a ring is to be made.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct RingPlan {
+pub(crate) struct RingConfig {
     /// How many packets it has room for.
     pub(crate) descriptors: u32,
     /// Where its memory is; negative for anywhere.
@@ -162,7 +162,7 @@ pub(crate) struct RingPlan {
 
 /// What to look for in received packets, of what the port says about them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Wants {
+pub(crate) struct RxMetadata {
     /// The RSS hash, for the annotation `AGGREGATE`.
     pub(crate) hash: bool,
     /// Wrong checksums, to count.
@@ -171,7 +171,7 @@ pub(crate) struct Wants {
 
 /// What a call of `receive` found.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Found {
+pub(crate) struct RxResult {
     /// Packets that were added to the batch.
     pub(crate) packets: usize,
     /// Their bytes.
@@ -186,7 +186,7 @@ pub(crate) struct Found {
     pub(crate) bad_transport: u64,
 }
 
-impl Found {
+impl RxResult {
     /// How many packets were taken from the device, whatever became of them.
     #[cfg_attr(not(dpdk), expect(dead_code, reason = "nothing is received without DPDK"))]
     pub(crate) fn taken(&self) -> usize {
@@ -196,7 +196,7 @@ impl Found {
 
 /// What a call of `transmit` did.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Handed {
+pub(crate) struct TxResult {
     /// Packets that went.
     pub(crate) packets: usize,
     /// Their bytes.
@@ -208,7 +208,7 @@ pub(crate) struct Handed {
 /// What a port is and can do.
 #[derive(Clone)]
 #[repr(C)]
-pub(crate) struct Info {
+pub(crate) struct PortInfo {
     pub(super) name: [c_char; 64],
     pub(super) driver: [c_char; 64],
     /// Its Ethernet address.
@@ -229,7 +229,7 @@ pub(crate) struct Info {
     pub(super) reserved: [u16; 3],
 }
 
-impl Info {
+impl PortInfo {
     /// What DPDK calls the port.
     pub(crate) fn name(&self) -> String {
         text(&self.name)
@@ -249,7 +249,7 @@ pub(super) fn text(chars: &[c_char]) -> String {
 /// The state of a port's link.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
-pub(crate) struct Link {
+pub(crate) struct LinkStatus {
     /// Megabits a second.
     pub(crate) speed: u32,
     up: u8,
@@ -258,7 +258,7 @@ pub(crate) struct Link {
     reserved: u8,
 }
 
-impl Link {
+impl LinkStatus {
     pub(crate) fn is_up(&self) -> bool {
         self.up != 0
     }
@@ -273,7 +273,7 @@ impl Link {
 /// What the hardware has counted.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
-pub(crate) struct Counts {
+pub(crate) struct PortStats {
     pub(crate) rx_packets: u64,
     pub(crate) rx_bytes: u64,
     pub(crate) rx_missed: u64,

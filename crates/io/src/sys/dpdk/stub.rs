@@ -1,7 +1,8 @@
 //! Stub of DPDK for programs built without it.
 
 use super::types::{
-    Copied, Counts, Cut, Ear, Found, Handed, Info, Link, Plan, RingPlan, Terms, Wants,
+    CopyResult, InterruptListener, LinkStatus, PortConfig, PortInfo, PortStats, RingConfig,
+    RxMetadata, RxResult, TsoRequest, TxCaps, TxResult,
 };
 use castanet_packet::{Batch, Packet, Pool};
 use std::convert::Infallible;
@@ -12,11 +13,11 @@ use std::sync::Arc;
 pub(crate) const BUILT_IN: bool = false;
 
 /// What to do about it.
-const ABSENT: &str =
+const NOT_BUILT_IN: &str =
     "DPDK was not there when this program was built; install libdpdk-dev and build again";
 
 pub(crate) fn start(_: &[String]) -> Result<(), String> {
-    Err(ABSENT.to_owned())
+    Err(NOT_BUILT_IN.to_owned())
 }
 
 pub(crate) fn is_started() -> bool {
@@ -39,7 +40,7 @@ pub(crate) fn ports() -> Vec<(u16, String)> {
     Vec::new()
 }
 
-pub(crate) fn heard(_: RawFd) {}
+pub(crate) fn drain_interrupts(_: RawFd) {}
 
 pub(crate) fn is_own_mbuf(_: &Packet) -> bool {
     false
@@ -54,9 +55,9 @@ pub(crate) struct Mbufs {
 
 impl Mbufs {
     pub(crate) fn new(_: &str, _: u32, _: u32, _: u16, _: i32) -> Result<Mbufs, String> {
-        Err(ABSENT.to_owned())
+        Err(NOT_BUILT_IN.to_owned())
     }
-    pub(crate) fn note_scarcity(&self) {
+    pub(crate) fn update_low_flag(&self) {
         match self.never {}
     }
     pub(crate) fn pool(&self) -> &Pool {
@@ -80,10 +81,10 @@ impl Port {
     pub(crate) fn number(&self) -> u16 {
         match self.never {}
     }
-    pub(crate) fn info(&self) -> Result<Info, String> {
+    pub(crate) fn info(&self) -> Result<PortInfo, String> {
         match self.never {}
     }
-    pub(crate) fn start(&self, _: &Plan, _: &Mbufs) -> Result<(), String> {
+    pub(crate) fn start(&self, _: &PortConfig, _: &Mbufs) -> Result<(), String> {
         match self.never {}
     }
     pub(crate) fn stop(&self) -> Result<(), String> {
@@ -96,27 +97,27 @@ impl Port {
         _: &Pool,
         _: &mut Batch,
         _: usize,
-        _: Wants,
-    ) -> Found {
+        _: RxMetadata,
+    ) -> RxResult {
         match self.never {}
     }
-    pub(crate) fn pass(
+    pub(crate) fn forward(
         &self,
         _: u16,
         _: (&Port, u16),
         _: (&Mbufs, &Pool),
         _: &mut Batch,
         _: usize,
-    ) -> (Handed, Found) {
+    ) -> (TxResult, RxResult) {
         match self.never {}
     }
-    pub(crate) fn terms(&self) -> Option<Terms> {
+    pub(crate) fn tx_caps(&self) -> Option<TxCaps> {
         match self.never {}
     }
-    pub(crate) fn transmit(&self, _: u16, _: &mut Batch, _: bool) -> Handed {
+    pub(crate) fn transmit(&self, _: u16, _: &mut Batch, _: bool) -> TxResult {
         match self.never {}
     }
-    pub(crate) fn transmit_long(&self, _: u16, _: &Mbufs, _: &[u8], _: &Cut) -> Copied {
+    pub(crate) fn transmit_long(&self, _: u16, _: &Mbufs, _: &[u8], _: &TsoRequest) -> CopyResult {
         match self.never {}
     }
     pub(crate) fn queues(&self) -> (u16, u16, u16) {
@@ -137,25 +138,25 @@ impl Port {
     pub(crate) fn starts(&self) -> u64 {
         match self.never {}
     }
-    pub(crate) fn plan(&self) -> Option<Plan> {
+    pub(crate) fn config(&self) -> Option<PortConfig> {
         match self.never {}
     }
     pub(crate) fn interrupt(&self, _: u16) -> Option<RawFd> {
         match self.never {}
     }
-    pub(crate) fn watch(&self, _: u16, _: &Ear) -> Result<bool, String> {
+    pub(crate) fn listen(&self, _: u16, _: &InterruptListener) -> Result<bool, String> {
         match self.never {}
     }
-    pub(crate) fn unwatch(&self, _: u16, _: &Ear) {
+    pub(crate) fn unlisten(&self, _: u16, _: &InterruptListener) {
         match self.never {}
     }
     pub(crate) fn arm(&self, _: u16, _: bool) -> Result<(), String> {
         match self.never {}
     }
-    pub(crate) fn link(&self) -> Link {
+    pub(crate) fn link(&self) -> LinkStatus {
         match self.never {}
     }
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn hardware_stats(&self) -> PortStats {
         match self.never {}
     }
 }
@@ -168,8 +169,8 @@ pub(crate) fn is_primary() -> bool {
 pub(crate) struct Ring(Infallible);
 
 impl Ring {
-    pub(crate) fn open(_: &str, _: Option<&RingPlan>) -> Result<Arc<Ring>, String> {
-        Err(ABSENT.to_owned())
+    pub(crate) fn open(_: &str, _: Option<&RingConfig>) -> Result<Arc<Ring>, String> {
+        Err(NOT_BUILT_IN.to_owned())
     }
     pub(crate) fn name(&self) -> &str {
         match self.0 {}
@@ -177,16 +178,16 @@ impl Ring {
     pub(crate) fn len(&self) -> usize {
         match self.0 {}
     }
-    pub(crate) fn receive(&self, _: &Mbufs, _: &Pool, _: &mut Batch, _: usize) -> Found {
+    pub(crate) fn receive(&self, _: &Mbufs, _: &Pool, _: &mut Batch, _: usize) -> RxResult {
         match self.0 {}
     }
-    pub(crate) fn terms(&self, _: &Mbufs) -> Terms {
+    pub(crate) fn tx_caps(&self, _: &Mbufs) -> TxCaps {
         match self.0 {}
     }
-    pub(crate) fn transmit(&self, _: &mut Batch) -> Handed {
+    pub(crate) fn transmit(&self, _: &mut Batch) -> TxResult {
         match self.0 {}
     }
-    pub(crate) fn transmit_long(&self, _: &Mbufs, _: &[u8]) -> Copied {
+    pub(crate) fn transmit_long(&self, _: &Mbufs, _: &[u8]) -> CopyResult {
         match self.0 {}
     }
 }

@@ -1,6 +1,6 @@
 //! Offloads and packet limits of a port, from the requested configuration and its capabilities.
 
-use super::types::{Copied, Info, Plan, Sums, Terms, Watch};
+use super::types::{Checksums, CopyResult, PortConfig, PortInfo, TxCaps, TxLimits};
 
 /// `RTE_ETH_TX_OFFLOAD_TCP_TSO`
 const TX_TCP_SEGMENTS: u64 = 1 << 5;
@@ -17,52 +17,52 @@ const CHAIN: u32 = 64;
 /// Bytes of a link-layer header at most: Ethernet's, with two tags.
 const LINK_HEADER: u32 = 14 + 2 * 4;
 
-impl Terms {
+impl TxCaps {
     /// Of a ring: anything goes.
-    pub(super) fn of_ring(room: u32) -> Terms {
-        let watch = Watch::ANY;
-        let (cut, segment, finishes) = (None, None, Sums::default());
+    pub(super) fn of_ring(room: u32) -> TxCaps {
+        let limits = TxLimits::ANY;
+        let (cut, segment, tx_checksums) = (None, None, Checksums::default());
         let longest = room * CHAIN;
-        Terms { watch, longest, in_mbufs: longest, cut, segment, finishes }
+        TxCaps { limits, longest, in_mbufs: longest, cut, segment, tx_checksums }
     }
 
     /// Of a port that was set up as planned, for mbufs with that much room.
-    pub(super) fn of_port(plan: &Plan, info: &Info, room: u32) -> Terms {
+    pub(super) fn of_port(config: &PortConfig, info: &PortInfo, room: u32) -> TxCaps {
         let mtu = u32::from(info.mtu);
-        let chain = match plan.has_chains(info, room) {
+        let chain = match config.has_chains(info, room) {
             true => u32::from(info.max_chain),
             false => 1,
         };
-        let cut = plan.cuts.then_some(mtu);
-        let finishes = plan.finishes.among(info.tx_offloads);
+        let cut = config.tso.then_some(mtu);
+        let tx_checksums = config.tx_checksums.among(info.tx_offloads);
         // net_tap counts the link-layer header as part of what a segment may have.
         let spare = if info.driver() == "net_tap" { 14 } else { 0 };
         let segment = (mtu.saturating_sub(spare)) as u16;
-        let watch = Watch {
+        let limits = TxLimits {
             shortest: SHORTEST,
             longest: cut.map_or(u32::MAX, |mtu| mtu + ETHERNET),
-            finishes: finishes.bits(),
+            tx_checksums: tx_checksums.bits(),
             reserved: 0,
         };
-        Terms {
-            watch,
+        TxCaps {
+            limits,
             longest: (room * chain).min(room.max(mtu + LINK_HEADER)),
             in_mbufs: room * chain,
             cut,
-            segment: Some(segment).filter(|_| plan.segments(info)),
-            finishes,
+            segment: Some(segment).filter(|_| config.segments(info)),
+            tx_checksums,
         }
     }
 }
 
-impl Watch {
+impl TxLimits {
     /// For what takes packets of any length.
-    pub(super) const ANY: Watch =
-        Watch { shortest: 0, longest: u32::MAX, finishes: 0, reserved: 0 };
+    pub(super) const ANY: TxLimits =
+        TxLimits { shortest: 0, longest: u32::MAX, tx_checksums: 0, reserved: 0 };
 
     /// The same, for packets that are known not to be too long.
-    pub(super) fn unlimited(self) -> Watch {
-        Watch { longest: u32::MAX, ..self }
+    pub(super) fn unlimited(self) -> TxLimits {
+        TxLimits { longest: u32::MAX, ..self }
     }
 }
 
@@ -71,38 +71,38 @@ const ETHERNET: u32 = 14;
 /// Shortest packet that is given to a port: whether the wire takes it, is the driver's to say.
 const SHORTEST: u32 = 1;
 
-impl Plan {
+impl PortConfig {
     /// Whether a packet may take several mbufs with that much room, if the port
     /// can do so. Where it need not, drivers are faster without.
-    fn has_chains(&self, info: &Info, room: u32) -> bool {
+    fn has_chains(&self, info: &PortInfo, room: u32) -> bool {
         let longest = u32::from(if self.mtu > 0 { self.mtu } else { info.mtu }) + LINK_HEADER;
-        info.tx_offloads & TX_CHAINS != 0 && (longest > room || self.cuts)
+        info.tx_offloads & TX_CHAINS != 0 && (longest > room || self.tso)
     }
 
     /// Whether the port itself cuts TCP packets.
-    fn segments(&self, info: &Info) -> bool {
+    fn segments(&self, info: &PortInfo) -> bool {
         let both = TX_TCP_SEGMENTS | TX_CHAINS;
-        self.cuts && info.tx_offloads & both == both
+        self.tso && info.tx_offloads & both == both
     }
 
     /// What to switch on for sending.
-    pub(super) fn tx_offloads(&self, info: &Info, room: u32) -> u64 {
+    pub(super) fn tx_offloads(&self, info: &PortInfo, room: u32) -> u64 {
         let chains = if self.has_chains(info, room) { TX_CHAINS } else { 0 };
-        let all = Sums { ip: true, tcp: true, udp: false };
+        let all = Checksums { ip: true, tcp: true, udp: false };
         let segments = if self.segments(info) { TX_TCP_SEGMENTS | all.offloads() } else { 0 };
-        chains | segments | self.finishes.offloads()
+        chains | segments | self.tx_checksums.offloads()
     }
 
     /// What to switch on for receiving.
-    pub(super) fn rx_offloads(&self, info: &Info, room: u32) -> u64 {
+    pub(super) fn rx_offloads(&self, info: &PortInfo, room: u32) -> u64 {
         let mtu = u32::from(if self.mtu > 0 { self.mtu } else { info.mtu });
         let chains = if mtu + LINK_HEADER > room { RX_CHAINS } else { 0 };
         let hash = if self.rss { RX_HASH } else { 0 };
-        chains | hash | self.checks.offloads()
+        chains | hash | self.rx_checksums.offloads()
     }
 }
 
-impl Sums {
+impl Checksums {
     /// As DPDK's bits, which are the same for both directions.
     pub(super) fn offloads(self) -> u64 {
         let bit = |wanted: bool, bit: u32| u64::from(wanted) << bit;
@@ -110,9 +110,9 @@ impl Sums {
     }
 
     /// Those of these bits.
-    pub(super) fn among(self, offloads: u64) -> Sums {
+    pub(super) fn among(self, offloads: u64) -> Checksums {
         let has = |bit: u32| offloads >> bit & 1 != 0;
-        Sums { ip: self.ip && has(1), udp: self.udp && has(2), tcp: self.tcp && has(3) }
+        Checksums { ip: self.ip && has(1), udp: self.udp && has(2), tcp: self.tcp && has(3) }
     }
 
     /// As `FINISHES_IP` and others.
@@ -121,14 +121,14 @@ impl Sums {
     }
 }
 
-impl Copied {
+impl CopyResult {
     /// What `castanet_dpdk_transmit_long` answered.
-    pub(super) fn from_answer(answer: i32) -> Copied {
+    pub(super) fn from_answer(answer: i32) -> CopyResult {
         match answer {
-            1 => Copied::Sent,
-            0 => Copied::Full,
-            _ if answer == -libc::ENOMEM => Copied::NoMbuf,
-            _ => Copied::Refused,
+            1 => CopyResult::Sent,
+            0 => CopyResult::Full,
+            _ if answer == -libc::ENOMEM => CopyResult::NoMbuf,
+            _ => CopyResult::Refused,
         }
     }
 }
