@@ -1,9 +1,9 @@
 //! What the elements of DPDK ports have in common.
 
 use super::device_slot::DeviceSlot;
-use crate::dpdk::{Dpdk, Options, Sums, is_built_in};
+use crate::dpdk::{Checksums, Dpdk, Options, is_built_in};
 use crate::error::IoError;
-use crate::sys::dpdk::{Counts, Link};
+use crate::sys::dpdk::{LinkStatus, PortStats};
 use castanet_engine::prelude::*;
 
 /// Opens a port for an element, to be started; `None` if it may be missing, and is.
@@ -54,9 +54,9 @@ pub(super) struct Offloads {
 }
 
 impl Offloads {
-    pub(super) fn sums(self) -> Sums {
+    pub(super) fn sums(self) -> Checksums {
         let Offloads { ipco, tco, uco } = self;
-        Sums { ip: ipco | tco | uco, tcp: tco, udp: uco }
+        Checksums { ip: ipco | tco | uco, tcp: tco, udp: uco }
     }
 }
 
@@ -70,20 +70,20 @@ const INSTALL: &str = "on Debian: apt-get install dpdk-dev";
 
 /// What there is to know of a port; zeros if it is not open.
 pub(super) trait Hardware {
-    fn counts(&self) -> Counts;
-    fn link(&self) -> Link;
+    fn counts(&self) -> PortStats;
+    fn link(&self) -> LinkStatus;
     fn mac(&self) -> String;
     /// The port's number, as FastClick's `device` handlers say it.
     fn port(&self) -> String;
 }
 
 impl Hardware for DeviceSlot<Dpdk> {
-    fn counts(&self) -> Counts {
-        self.get().map_or_else(Counts::default, Dpdk::counts)
+    fn counts(&self) -> PortStats {
+        self.get().map_or_else(PortStats::default, Dpdk::hardware_stats)
     }
 
-    fn link(&self) -> Link {
-        self.get().map_or_else(Link::default, Dpdk::link)
+    fn link(&self) -> LinkStatus {
+        self.get().map_or_else(LinkStatus::default, Dpdk::link)
     }
 
     fn mac(&self) -> String {

@@ -1,6 +1,6 @@
 //! `DPDKInfo`: what all DPDK ports have in common.
 
-use crate::dpdk::{self, Settings};
+use crate::dpdk::{self, MempoolConfig};
 use castanet_engine::prelude::*;
 
 /// Sets what the DPDK ports of a configuration have in common.
@@ -83,7 +83,7 @@ impl Build for DPDKInfo {
 
     fn build(args: DPDKInfoArgs, _: &Setup) -> Result<Self, ArgError> {
         // Before any element opens a port.
-        dpdk::configure(Settings {
+        dpdk::configure(MempoolConfig {
             mbufs: args.nb_mbuf,
             mbuf_size: args.mbuf_size,
             cache: args.mbuf_cache_size,

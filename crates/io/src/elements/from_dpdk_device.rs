@@ -7,8 +7,8 @@ use super::poll_backoff::PollBackoff;
 use super::rx_placement::{AvailableQueues, RxPlacementArgs, given, same_shares};
 use super::to_dpdk_device::ToDPDKDevice;
 use crate::device::Device;
-use crate::dpdk::{Dpdk, Options, Receive};
-use crate::sys::dpdk::Counts;
+use crate::dpdk::{Dpdk, Options, RxQueues};
+use crate::sys::dpdk::PortStats;
 use castanet_engine::graph::devices;
 use castanet_engine::prelude::*;
 
@@ -171,8 +171,8 @@ impl FromDPDKDevice {
 
 impl FromDPDKDeviceState {
     /// What the port has counted, for one of the workers to say.
-    fn counts(&self) -> Counts {
-        if self.leads { self.device.counts() } else { Counts::default() }
+    fn counts(&self) -> PortStats {
+        if self.leads { self.device.counts() } else { PortStats::default() }
     }
 
     fn receive_for(&self, text: &str, add: bool) -> Result<(), ArgError> {
@@ -294,13 +294,13 @@ impl FromDPDKDeviceState {
     /// Packets that had a wrong checksum of IP, as the port says.
     #[read]
     fn bad_ip_checksums(&self) -> u64 {
-        self.device.get().map_or(0, |it| it.bad_sums().0)
+        self.device.get().map_or(0, |it| it.bad_checksums().0)
     }
 
     /// Packets that had a wrong checksum of TCP or UDP, as the port says.
     #[read]
     fn bad_transport_checksums(&self) -> u64 {
-        self.device.get().map_or(0, |it| it.bad_sums().1)
+        self.device.get().map_or(0, |it| it.bad_checksums().1)
     }
 
     /// All that the port counts, in its driver's words; with the name of a
@@ -434,7 +434,7 @@ impl Build for FromDPDKDevice {
 /// The port, and what is wanted of it.
 pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
     let it = <FromDPDKDeviceArgs as Args>::parse(config, names).ok()?;
-    let found = crate::dpdk::foresee(&it.port);
+    let found = crate::dpdk::summarize(&it.port);
     let most = found.queues.map_or(usize::MAX, |(receive, _)| receive);
     Some(devices::Device {
         name: found.name,
@@ -450,7 +450,7 @@ impl FromDPDKDevice {
     fn options(&self, worker: usize) -> Options {
         let settings = &self.settings;
         let mine = self.shares.iter().find(|share| share.worker == worker);
-        let receive = Receive {
+        let receive = RxQueues {
             first: mine.map(|share| count(share.queues.start)),
             queues: mine.map_or(1, |share| count(share.queues.len())),
         };
@@ -463,7 +463,7 @@ impl FromDPDKDevice {
             rss: settings.mode.map(|mode| mode == Mode::rss),
             aggregate: settings.rss_aggregate,
             paint_queue: settings.paint_queue,
-            checks: settings.offloads.sums(),
+            rx_checksums: settings.offloads.sums(),
             mac: settings.mac.map(|mac| mac.0),
             pause: settings.pause.and_then(|frames| frames.0),
             spread: settings.max_rss,
@@ -501,7 +501,7 @@ impl Source for FromDPDKDevice {
     }
 
     fn leave(&self, local: &mut FromDPDKDeviceState, leaving: bool) {
-        local.device.get().into_iter().for_each(|device| device.leave(leaving));
+        local.device.get().into_iter().for_each(|device| device.set_retiring(leaving));
     }
 
     fn ask(&self, local: &mut FromDPDKDeviceState, n: usize, cx: &mut Cx) -> Asked {
@@ -513,7 +513,7 @@ impl Source for FromDPDKDevice {
             // Drivers may need a moment after the interrupt.
             local.wait.over();
         }
-        if device.is_plain() {
+        if device.can_forward() {
             let went = cx.straight(|to: &ToDPDKDevice, sending, cx| {
                 to.pass(sending, device, STRAIGHT * n, cx)
             });

@@ -4,8 +4,8 @@ use super::device_slot::DeviceSlot;
 use super::dpdk::{Hardware, Offloads, count, open, start};
 use super::rx_placement::{given, same_shares};
 use super::tx_queue::TxQueue;
-use crate::dpdk::{Dpdk, Options, Transmit};
-use crate::sys::dpdk::Counts;
+use crate::dpdk::{Dpdk, Options, TxQueues};
+use crate::sys::dpdk::PortStats;
 use castanet_engine::graph::devices::{self, Crew, Queues};
 use castanet_engine::prelude::*;
 
@@ -123,8 +123,8 @@ pub struct ToDPDKDeviceState {
 
 impl ToDPDKDeviceState {
     /// What the port has counted, for one of the workers to say.
-    fn counts(&self) -> Counts {
-        if self.leads { self.device.counts() } else { Counts::default() }
+    fn counts(&self) -> PortStats {
+        if self.leads { self.device.counts() } else { PortStats::default() }
     }
 }
 
@@ -225,7 +225,7 @@ impl Build for ToDPDKDevice {
 /// The port, and what is wanted of it.
 pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
     let it = <ToDPDKDeviceArgs as Args>::parse(config, names).ok()?;
-    let found = crate::dpdk::foresee(&it.port);
+    let found = crate::dpdk::summarize(&it.port);
     let first = given(it.queue);
     let left = found
         .queues
@@ -265,7 +265,7 @@ impl PerBatch for ToDPDKDevice {
     }
 
     fn leave(&self, local: &mut ToDPDKDeviceState, leaving: bool) {
-        local.device.get().into_iter().for_each(|device| device.leave(leaving));
+        local.device.get().into_iter().for_each(|device| device.set_retiring(leaving));
     }
 
     fn batch(&self, local: &mut ToDPDKDeviceState, _: usize, batch: Batch, cx: &mut Cx) {
@@ -295,15 +295,15 @@ impl ToDPDKDevice {
         let settings = &self.settings;
         let mine = self.shares.iter().find(|share| share.worker == worker);
         let first = mine.map_or(0, |share| count(share.queues.start));
-        let transmit = Transmit { first, queues: 1, mine: 0 };
+        let transmit = TxQueues { first, queues: 1, mine: 0 };
         let reserved = self.reserved;
         Options {
             transmit: Some(transmit),
             reserved,
             descriptors: settings.ndesc,
             mtu: settings.mtu,
-            finishes: settings.offloads.sums(),
-            cuts: settings.tso,
+            tx_checksums: settings.offloads.sums(),
+            tso: settings.tso,
             ..Options::default()
         }
     }
@@ -338,7 +338,7 @@ impl ToDPDKDevice {
     ) -> usize {
         let mut batch = Batch::new();
         let device = local.device.get_mut().filter(|_| local.waiting.len() == 0);
-        let passed = device.map_or(0, |to| from.pass(to, cx.pool(), &mut batch, max));
+        let passed = device.map_or(0, |to| from.forward(to, cx.pool(), &mut batch, max));
         cx.consumed(passed);
         let rest = batch.len();
         if rest > 0 {
