@@ -1,12 +1,12 @@
-//! Explains why DPDK did not start, and what to do about it.
+//! Explains why DPDK did not start, and names a remedy.
 
 use super::options::value;
 use crate::sys::dpdk as sys;
 use rustix::process::{FlockType, fcntl_getlk, geteuid};
 use std::path::{Path, PathBuf};
 
-/// What may help, behind DPDK's own reason; its reason alone where that is not
-/// about what is looked at here.
+/// The likely cause and its remedy; DPDK's own reason `why` where neither other processes nor huge
+/// pages explain the failure.
 pub(super) fn advice(why: String, words: &[String]) -> String {
     let has = |option: &str| words.iter().any(|word| word == option);
     if !sys::BUILT_IN {
@@ -14,7 +14,7 @@ pub(super) fn advice(why: String, words: &[String]) -> String {
     }
     let alone = has("--no-shconf") || has("--in-memory");
     let others = if alone { None } else { others(words) };
-    // DPDK's reason is of what it did last, often something else.
+    // DPDK reports its last step, which often is not the one that failed first.
     if let Some(reason) = others {
         return reason;
     }
@@ -26,7 +26,7 @@ pub(super) fn advice(why: String, words: &[String]) -> String {
     huge.unwrap_or(why)
 }
 
-/// Where processes that share a prefix find each other.
+/// The file by which processes of one `--file-prefix` find each other.
 fn config_file(prefix: &str) -> PathBuf {
     let base = match std::env::var_os("RUNTIME_DIRECTORY") {
         Some(folder) => PathBuf::from(folder),
@@ -36,7 +36,7 @@ fn config_file(prefix: &str) -> PathBuf {
     base.join("dpdk").join(prefix).join("config")
 }
 
-/// What is wrong with the other processes of the same prefix, if anything.
+/// The problem with other processes of the same prefix, if there is one.
 fn others(words: &[String]) -> Option<String> {
     let prefix = value(words, "--file-prefix").unwrap_or("rte");
     let file = config_file(prefix);
@@ -57,7 +57,7 @@ fn others(words: &[String]) -> Option<String> {
     }
 }
 
-/// The process that has locked a file, in words.
+/// The process that has locked a file, as text for a message.
 fn holder(file: &Path) -> Option<String> {
     let file = std::fs::File::options().read(true).write(true).open(file).ok()?;
     let lock = fcntl_getlk(file, &FlockType::WriteLock.into()).ok()??;
@@ -67,7 +67,7 @@ fn holder(file: &Path) -> Option<String> {
     })
 }
 
-/// What is wrong with the machine's huge pages, if anything.
+/// The problem with the machine's huge pages, if there is one.
 fn huge_pages(memory: &str, mounts: &str, in_memory: bool) -> Option<String> {
     let count = |name: &str| {
         let line = memory.lines().find_map(|line| line.strip_prefix(name));

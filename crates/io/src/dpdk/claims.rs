@@ -7,14 +7,14 @@ use crate::sys::dpdk::{self as sys, Mbufs, Port, PortConfig, PortInfo};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Mempool settings of all ports, as `DPDKInfo` gives them.
+/// Configuration of the mempools of all ports, as `DPDKInfo` sets it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MempoolConfig {
-    /// How many mbufs each NUMA node has.
+    /// Number of mbufs of each NUMA node.
     pub mbufs: u32,
-    /// How many bytes an mbuf has, headroom included.
+    /// Bytes of an mbuf's buffer, headroom included.
     pub mbuf_size: u16,
-    /// How many mbufs a thread keeps.
+    /// Mbufs in each thread's cache.
     pub cache: u32,
 }
 
@@ -29,7 +29,7 @@ impl MempoolConfig {
         MempoolConfig { mbufs: 65536, mbuf_size: 2048 + 128, cache: 256 };
 }
 
-/// All that is claimed in this process.
+/// All claims of this process.
 static STATE: Mutex<State> = Mutex::new(State {
     mempool_config: MempoolConfig::DEFAULT,
     pools: Vec::new(),
@@ -39,7 +39,7 @@ static STATE: Mutex<State> = Mutex::new(State {
 
 struct State {
     mempool_config: MempoolConfig,
-    /// By NUMA node.
+    /// Mempools by NUMA node.
     pools: Vec<(i32, Mbufs)>,
     claims: Vec<QueueClaim>,
     /// The next claim's number.
@@ -54,9 +54,9 @@ struct QueueClaim {
     rx: Range<u16>,
     tx: Range<u16>,
     options: Options,
-    /// Whether the claim stands, rather than may be given up.
+    /// Whether the device was started; until then the claim may be given up.
     started: bool,
-    /// Whether it ends before others start.
+    /// Whether the claim ends before later claims start.
     retiring: bool,
 }
 
@@ -64,18 +64,18 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Says what mbufs are to be like, for ports that are opened from now on.
+/// Sets the configuration of mempools for ports that are opened from now on.
 pub fn configure(mempool_config: MempoolConfig) {
     state().mempool_config = mempool_config;
 }
 
-/// The pools of mbufs there are: name, and how many mbufs are free.
+/// Name and number of free mbufs of each mempool.
 pub fn pools() -> Vec<(String, usize)> {
     let state = state();
     state.pools.iter().map(|(_, mbufs)| (mbufs.name.clone(), mbufs.available())).collect()
 }
 
-/// Queues of a port, until dropped. The port stops with the last claim.
+/// A claim on queues of a port, until dropped. The port stops with its last claim.
 pub(super) struct Claim {
     number: u64,
     pub(super) port: Arc<Port>,
@@ -86,7 +86,8 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// Claims queues of a port, and sets it up for them beside those of others, if it is not yet.
+    /// Claims queues of a port. The port is configured for all of its claims together, if its
+    /// configuration changes.
     pub(super) fn new(name: &str, options: &Options) -> Result<Claim, IoError> {
         let failed = |why: String| IoError::Unfit { doing: format!("open DPDK port {name}"), why };
         let port = find(name)?;
@@ -109,15 +110,15 @@ impl Claim {
             retiring: false,
         });
         let claim = Claim { number: claim, port, info, mbufs, rx, tx };
-        // What a driver does not do shows only when it is told to; where the claim is given up
-        // the port is set up as it was.
+        // A driver rejects an unsupported configuration only when it is applied; if the claim is
+        // dropped, the port gets its earlier configuration back.
         let set_up = claim.set_up(&mut state, options);
-        // To drop it takes the state.
+        // Dropping the claim locks the state.
         drop(state);
         set_up.map(|()| claim).map_err(failed)
     }
 
-    /// The claim stands: what ended before is no longer to be considered.
+    /// Marks the claim as started, and configures the port without the claims that have ended.
     pub(super) fn start(&self, name: &str, options: &Options) -> Result<(), IoError> {
         let mut state = state();
         state.update(self.number, |entry| entry.started = true);
@@ -125,7 +126,7 @@ impl Claim {
         self.set_up(&mut state, options).map_err(failed)
     }
 
-    /// Sets the port up for all who have claimed some of it; if that fails, as it was.
+    /// Configures the port for all of its claims; on failure, restores the earlier configuration.
     fn set_up(&self, state: &mut State, options: &Options) -> Result<(), String> {
         let (port, number) = (&self.port, self.port.number());
         let before = port.config();
@@ -146,19 +147,19 @@ impl Claim {
             .map_err(|why| restore(port, before, &self.mbufs, why))
     }
 
-    /// Says whether others may claim the same queues, for this ends before they start.
+    /// Marks whether other claims may take the same queues, since this claim ends before they start.
     pub(super) fn set_retiring(&self, retiring: bool) {
         state().update(self.number, |entry| entry.retiring = retiring);
     }
 
-    /// The queue that a claim for sending uses.
+    /// The transmit queue that this claim's device uses.
     pub(super) fn tx_queue(&self, options: &Options) -> Option<u16> {
         let queues = self.tx.end - self.tx.start;
         let transmit = options.transmit.filter(|_| queues > 0)?;
         Some(self.tx.start + transmit.mine % queues)
     }
 
-    /// How packets come and go.
+    /// Describes how packets are received and sent, for the user.
     pub(super) fn describe(&self) -> String {
         let mtu = self.port.info().map_or(self.info.mtu, |info| info.mtu);
         let (port, name, driver) = (self.port.number(), self.info.name(), self.info.driver());
@@ -186,7 +187,7 @@ impl Claim {
         self.port.tx_caps().map_or(0, |caps| caps.longest)
     }
 
-    /// What can be sent, and what the port then does by itself.
+    /// Describes which packets can be sent, and which offloads the port does.
     fn offer(&self) -> String {
         let Some(caps) = self.port.tx_caps() else { return "nothing yet".to_owned() };
         let chains = match caps.in_mbufs as usize > self.mbufs.pool().data_capacity() {
@@ -212,7 +213,8 @@ impl Drop for Claim {
         let number = self.port.number();
         let was_started = state.claims.iter().any(|entry| entry.id == self.number && entry.started);
         state.claims.retain(|entry| entry.id != self.number);
-        // It stops, was never running, or ran like this before; there is nobody to be told.
+        // An error has no receiver: the port stops, never ran, or ran with this configuration
+        // before.
         match state.config(number, &self.info) {
             None => drop(self.port.stop()),
             Some(config) if !was_started && self.port.config() != Some(config) => {
@@ -223,7 +225,7 @@ impl Drop for Claim {
     }
 }
 
-/// Insists that DPDK is there and runs.
+/// Returns an error unless DPDK is built in and has been started.
 fn require_started(doing: &str) -> Result<(), IoError> {
     let doing = || doing.to_owned();
     if !sys::BUILT_IN {
@@ -250,7 +252,7 @@ pub(super) fn find(name: &str) -> Result<Arc<Port>, IoError> {
     let doing = || format!("open DPDK port {name}");
     require_started(&doing())?;
     let number = name.parse().ok().or_else(|| sys::port_named(name));
-    // A PCI address without its domain.
+    // `name` may be a PCI address without its domain.
     let number = number.or_else(|| sys::port_named(&format!("0000:{name}")));
     number.and_then(sys::port).ok_or_else(|| {
         let known: Vec<String> =
@@ -263,8 +265,8 @@ pub(super) fn find(name: &str) -> Result<Arc<Port>, IoError> {
     })
 }
 
-/// Sets a port up as it was, for those who had it, after something that failed: why it did, and
-/// whether this does.
+/// Restores a port's configuration for its earlier claims after a failure; returns the reason `why`,
+/// with the error of the restore if that fails too.
 fn restore(port: &Port, before: Option<PortConfig>, mbufs: &Mbufs, why: String) -> String {
     let again = match before {
         _ if port.config() == before => Ok(()),
@@ -278,14 +280,15 @@ fn restore(port: &Port, before: Option<PortConfig>, mbufs: &Mbufs, why: String) 
 }
 
 impl State {
-    /// Changes what is noted of a claim.
+    /// Changes the entry of a claim.
     fn update(&mut self, claim: u64, change: impl FnOnce(&mut QueueClaim)) {
         if let Some(entry) = self.claims.iter_mut().find(|entry| entry.id == claim) {
             change(entry);
         }
     }
 
-    /// Whether nobody wants a port otherwise in what is the same for all.
+    /// Returns an error if another claim wants another value of a setting that all claims of a
+    /// port share.
     fn check_conflicts(&self, port: u16, options: &Options) -> Result<(), String> {
         let stays = |it: &&QueueClaim| it.port == port && !it.retiring;
         let others = || self.claims.iter().filter(stays).map(|it| it.options);
@@ -301,7 +304,7 @@ impl State {
         }
     }
 
-    /// Queues of a port whose interrupts others wait for than this claim.
+    /// Queues of a port whose interrupts other claims wait for.
     fn interrupt_queues_of_others(&self, port: u16, claim: u64) -> impl Iterator<Item = u16> {
         let others = self.claims.iter().filter(move |it| it.port == port && it.id != claim);
         others.filter(|it| it.options.interrupts).flat_map(|it| it.rx.clone())
@@ -309,7 +312,7 @@ impl State {
 
     /// The mbufs of a NUMA node.
     fn mbufs(&mut self, numa_node: i32) -> Result<Mbufs, String> {
-        // What is at none can do with the first's.
+        // A port without a NUMA node uses the mempool of the first.
         let key = numa_node.max(0);
         if let Some((_, mbufs)) = self.pools.iter().find(|(node, _)| *node == key) {
             return Ok(mbufs.clone());
@@ -323,7 +326,7 @@ impl State {
         Ok(mbufs)
     }
 
-    /// Queues to receive from that nobody has.
+    /// Receive queues that no other claim has.
     fn rx(&self, port: u16, info: &PortInfo, options: &Options) -> Result<Range<u16>, String> {
         let Some(wanted) = options.receive else { return Ok(0..0) };
         let stays =
@@ -344,7 +347,7 @@ impl State {
         }
     }
 
-    /// What a port is to be like for all who use it; `None` if nobody does.
+    /// The configuration of a port for all of its claims; `None` without claims.
     fn config(&self, port: u16, info: &PortInfo) -> Option<PortConfig> {
         let users = || self.claims.iter().filter(|entry| entry.port == port);
         let most = |of: fn(&QueueClaim) -> u16| users().map(of).max().unwrap_or(0);
@@ -361,7 +364,7 @@ impl State {
             users().map(|entry| of(&entry.options)).fold(Checksums::default(), Checksums::or)
         };
         Some(PortConfig {
-            // Drivers may want a queue each way, used or not.
+            // Some drivers need a queue in each direction, used or not.
             rx_queues,
             tx_queues: most(|entry| entry.tx.end.max(entry.options.reserved.1))
                 .max(1)
@@ -386,11 +389,11 @@ impl State {
     }
 }
 
-/// Descriptors of a queue where nobody says: 69 µs of the shortest packets at
-/// ten gigabits a second, so that a worker may sleep for some of it.
+/// Default number of descriptors of a queue: 69 µs of the shortest packets at 10 Gbit/s, so that a
+/// worker may sleep for some of it.
 const DESCRIPTORS: u16 = 1024;
 
-/// Queues to send to.
+/// Transmit queues of a claim.
 fn tx(info: &PortInfo, options: &Options) -> Result<Range<u16>, String> {
     let Some(wanted) = options.transmit else { return Ok(0..0) };
     let most = info.max_tx_queues;

@@ -8,31 +8,31 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 
-/// The interrupts of those queues that a worker receives from.
+/// The interrupts of the queues that a worker receives from.
 pub(super) struct Interrupts {
     port: Arc<Port>,
     queues: Range<u16>,
-    /// What drivers tell.
+    /// Becomes readable on interrupts of the drivers.
     driver_events: EpollSet,
-    /// What the port tells when it was set up anew.
+    /// Receives a datagram when the port was restarted.
     restarts: UnixDatagram,
-    /// Readable when there is something of either.
+    /// Readable when either of the two is.
     events: EpollSet,
     /// The listener registered with the port.
     listener: InterruptListener,
-    /// The start of the port after which the queues were told whom to call.
+    /// The start of the port (see [`Port::starts`]) after which the listener was registered.
     registered_start: Option<u64>,
     armed: bool,
 }
 
-/// Whether queues interrupt, and none of them together with one of `others`.
+/// Returns an error unless all queues have interrupts, none of them shared with one of `others`.
 pub(super) fn check(
     port: &Arc<Port>,
     queues: &Range<u16>,
     mut others: impl Iterator<Item = u16>,
 ) -> Result<(), String> {
     let lacks = |why: &str| format!("its driver cannot wake who sleeps (RX_INTR): {why}");
-    // Its link may come and go, and nobody would look after it.
+    // The link of a memif may come and go; a sleeping worker would not revive the port.
     if port.is_memif {
         return Err(lacks("it has to be looked after"));
     }
@@ -71,7 +71,7 @@ impl Interrupts {
         })
     }
 
-    /// Has the queues call when a packet comes; the descriptor that is readable then. None where
+    /// Enables the queues' interrupts; returns the descriptor that is readable after one. `None` if
     /// the port does not run now.
     pub(super) fn arm(&mut self) -> Result<Option<RawFd>, String> {
         let starts = Some(self.port.starts());
@@ -88,19 +88,19 @@ impl Interrupts {
         Ok(Some(self.events.raw_fd()))
     }
 
-    /// Whether something lies at a queue that its driver does not hand out yet. It has called for
-    /// that and does so no more: DPDK is told of edges.
+    /// Whether a queue holds a packet that its driver has not delivered yet. The driver has raised
+    /// the interrupt for it and does not raise it again: DPDK's interrupts are edge-triggered.
     pub(super) fn is_behind(&self) -> bool {
         self.queues.clone().filter_map(|queue| self.port.interrupt(queue)).any(is_readable)
     }
 
-    /// Has them call no longer; whether they were to.
+    /// Disables the queues' interrupts; returns whether they were enabled.
     pub(super) fn disarm(&mut self) -> bool {
         let was_armed = std::mem::take(&mut self.armed);
         if was_armed {
             drain_interrupts(self.driver_events.raw_fd());
             while self.restarts.recv(&mut [0]).is_ok() {}
-            // A queue that calls once too often does no harm.
+            // A superfluous interrupt does no harm, so errors are ignored.
             self.queues.clone().for_each(|queue| _ = self.port.arm(queue, false));
         }
         was_armed

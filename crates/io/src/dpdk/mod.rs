@@ -31,13 +31,13 @@ pub use options::{Checksums, Options, Pause, RxQueues, TxQueues};
 pub use ring::{Ring, RingOptions};
 pub use transmitter::Buffers;
 
-/// Whether DPDK was there when this program was built.
+/// Whether this program was built with DPDK.
 pub fn is_built_in() -> bool {
     sys::BUILT_IN
 }
 
-/// Starts DPDK with the options of its environment abstraction layer. It runs
-/// until the process ends, and does not start twice.
+/// Starts DPDK with options of its environment abstraction layer (EAL). DPDK runs until the process
+/// ends; a second call returns the result of the first.
 pub fn start(words: &[String]) -> Result<(), IoError> {
     let failed = |why: String| IoError::Unfit { doing: "start DPDK".into(), why };
     sys::start(&options::with_cores(words)).map_err(|why| failed(advice::advice(why, words)))
@@ -48,20 +48,19 @@ pub fn exists(port: &str) -> bool {
     claims::find(port).is_ok()
 }
 
-/// A port as it can be seen without opening it.
+/// Properties of a port that are known without opening it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PortSummary {
-    /// The same for each name of the port.
+    /// Identifies the port: the same for each of its names.
     pub(crate) name: String,
-    /// In words.
+    /// Description for the user.
     pub(crate) how: String,
-    /// Most queues to receive from and to send to; no number where only the
-    /// driver knows.
+    /// Most receive and transmit queues; `None` where the driver cannot be asked.
     pub(crate) queues: Option<(usize, usize)>,
     pub(crate) numa_node: Option<usize>,
 }
 
-/// What can be said of a port without opening it.
+/// Properties of a port, without opening it.
 pub(crate) fn summarize(port: &str) -> PortSummary {
     let unknown = |how| PortSummary { name: port.to_owned(), how, queues: None, numa_node: None };
     if sys::BUILT_IN && !sys::is_started() {
@@ -83,7 +82,7 @@ pub(crate) fn summarize(port: &str) -> PortSummary {
     }
 }
 
-/// How many cores DPDK was told to use; 0 if it has not been started.
+/// Number of DPDK's lcores; 0 if DPDK has not been started.
 pub fn cores() -> usize {
     sys::cores()
 }
@@ -93,31 +92,31 @@ pub fn words(line: &str) -> Vec<String> {
     options::words(line)
 }
 
-/// Queues of a port.
+/// Queues of a port as a device.
 pub struct Dpdk {
-    /// If they are wanted.
+    /// Receive interrupts, if the options ask for them.
     interrupts: Option<Interrupts>,
     claim: Claim,
     options: Options,
     /// The queue to receive from first.
     next: u16,
-    /// The queue to send to, if it is to send.
+    /// The queue to send to, if the device sends.
     tx_queue: Option<u16>,
     stats: DeviceStats,
-    /// Packets with wrong checksums, as the port says: of IP, and of what that carries.
+    /// Received packets with a wrong checksum according to the port: of IPv4, and of TCP or UDP.
     bad_checksums: (u64, u64),
-    /// Pieces of a packet that was cut, which are still to go.
+    /// Segments of a packet that was cut in software, which are still to be sent.
     segments: Batch,
-    /// When to look after the port again, if it needs that.
+    /// Time of the next attempt to revive the port, if its driver needs that.
     revive_at: Option<Instant>,
-    /// How often packets are still asked for until the next look at how many mbufs are left.
+    /// Calls of `receive` until the next check of the number of free mbufs.
     polls_until_check: u8,
 }
 
-/// How often packets are asked for from one look at how many mbufs are left to the next.
+/// Calls of `receive` from one check of the number of free mbufs to the next.
 const LOW_CHECK_INTERVAL: u8 = 64;
 
-/// How often a port is looked after whose link is down.
+/// Time between attempts to revive a port whose link is down.
 const REVIVE_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Dpdk {
@@ -129,7 +128,8 @@ impl Dpdk {
         Ok(it)
     }
 
-    /// As [`Dpdk::open`]; if it is dropped before it starts, the port is set up as it was.
+    /// Claims the queues without using them yet. If the device is dropped before [`Dpdk::start`], the
+    /// port gets its earlier configuration back.
     pub fn prepare(port: &str, options: Options) -> Result<Dpdk, IoError> {
         let claim = Claim::new(port, &options)?;
         let tx_queue = claim.tx_queue(&options);
@@ -150,7 +150,7 @@ impl Dpdk {
         })
     }
 
-    /// Uses the queues from now on; `port` is what messages call it.
+    /// Uses the queues from now on; `port` is the port's name in error messages.
     pub fn start(&mut self, port: &str) -> Result<(), IoError> {
         let claim = &self.claim;
         claim.start(port, &self.options)?;
@@ -162,14 +162,14 @@ impl Dpdk {
         Ok(())
     }
 
-    /// Says whether its queues may be claimed by others, which start when it has ended.
+    /// Marks whether other devices may claim its queues; they start after this device has ended.
     pub fn set_retiring(&self, retiring: bool) {
         self.claim.set_retiring(retiring);
     }
 
-    /// Has the port call when a packet comes: the descriptor that is readable then, until
-    /// [`Dpdk::disarm`]. Who waits for it looks once more before, for what came meanwhile. None
-    /// where interrupts were not wanted, or the port does not run now.
+    /// Enables receive interrupts until [`Dpdk::disarm`]; returns the descriptor that is readable
+    /// after one. The caller must poll the queues once more before it sleeps, for packets that came
+    /// meanwhile. `None` without the option `interrupts`, or if the port does not run now.
     pub fn arm(&mut self) -> Result<Option<RawFd>, IoError> {
         let Some(interrupts) = &mut self.interrupts else { return Ok(None) };
         interrupts.arm().map_err(|why| {
@@ -178,19 +178,19 @@ impl Dpdk {
         })
     }
 
-    /// Whether a packet lies at the port that its driver does not hand out yet, nor calls for it
-    /// again: whoever waited would sleep beside it.
+    /// Whether the port holds a packet that its driver has not delivered yet and for which it raises
+    /// no other interrupt: a worker must not sleep then.
     pub fn is_behind(&self) -> bool {
         self.interrupts.as_ref().is_some_and(Interrupts::is_behind)
     }
 
-    /// Has it call no longer; whether it was to.
+    /// Disables receive interrupts; returns whether they were enabled.
     #[inline]
     pub fn disarm(&mut self) -> bool {
         self.interrupts.as_mut().is_some_and(Interrupts::disarm)
     }
 
-    /// Has packets come to the port's first queues only, chosen by their hash.
+    /// Makes RSS spread packets over the port's first `queues` queues only.
     pub fn spread(&self, queues: u16) -> Result<(), IoError> {
         let port = &self.claim.port;
         let spread = match port.config().is_some_and(|config| config.rss) {
@@ -216,7 +216,7 @@ impl Dpdk {
         self.claim.port.info().map_or(self.claim.info.mac, |info| info.mac)
     }
 
-    /// What the hardware has counted.
+    /// Statistics of the hardware.
     pub(crate) fn hardware_stats(&self) -> PortStats {
         self.claim.port.hardware_stats()
     }
@@ -226,8 +226,7 @@ impl Dpdk {
         self.claim.port.link()
     }
 
-    /// Received packets with a wrong checksum, as the port says: of IP, and of
-    /// what that carries.
+    /// Received packets with a wrong checksum according to the port: of IPv4, and of TCP or UDP.
     pub fn bad_checksums(&self) -> (u64, u64) {
         self.bad_checksums
     }
@@ -242,24 +241,24 @@ impl Dpdk {
         self.claim.port.info().map_or(0, |info| info.mtu)
     }
 
-    /// All that the port counts, in its driver's words.
+    /// Extended statistics of the port, with the driver's names.
     pub fn xstats(&self) -> Vec<(String, u64)> {
         self.claim.port.xstats()
     }
 
-    /// How many packets wait in each queue of the port, if the driver knows.
+    /// Each receive queue of the port with its number of waiting packets, if the driver knows it.
     pub fn waiting(&self) -> Vec<(u16, Option<u32>)> {
         let port = &self.claim.port;
         (0..port.queues().0).map(|queue| (queue, port.waiting(queue))).collect()
     }
 
-    /// How many queues the port has for all, to receive from and to send to, and
-    /// how many descriptors each to receive from.
+    /// Numbers of the port's receive queues, its transmit queues, and descriptors of each receive
+    /// queue, of all claims.
     pub fn port_queues(&self) -> (u16, u16, u16) {
         self.claim.port.queues()
     }
 
-    /// Receives packets for another address, too, or no longer.
+    /// Adds (`add`) or removes a further Ethernet address whose packets the port receives.
     pub fn receive_for(&self, mac: [u8; 6], add: bool) -> Result<(), IoError> {
         let doing = || {
             format!(
@@ -271,12 +270,12 @@ impl Dpdk {
         self.claim.port.receive_for(mac, add).map_err(|why| IoError::Unfit { doing: doing(), why })
     }
 
-    /// How many queues of the port this is, to receive from and to send to.
+    /// Numbers of receive and of transmit queues of this device.
     pub fn queues(&self) -> (u16, u16) {
         (self.claim.rx.len() as u16, self.claim.tx.len() as u16)
     }
 
-    /// Has packets handed to the queue to send to, if there is one.
+    /// Calls `action` with a transmitter for the transmit queue; `None` if there is no such queue.
     #[inline]
     fn with_transmitter<A>(
         &mut self,
@@ -289,16 +288,17 @@ impl Dpdk {
         Some(action(&mut Transmitter { sink, mbufs, stats, segments }))
     }
 
-    /// Whether what this port receives can be sent on without anybody looking at it.
+    /// Whether received packets can be forwarded without being made packets: no option needs their
+    /// annotations or checksums.
     pub fn can_forward(&self) -> bool {
         let Options { aggregate, paint_queue, rx_checksums, .. } = self.options;
         !aggregate && !paint_queue && rx_checksums == Checksums::default()
     }
 
-    /// Receives up to `max` packets and sends them by another port as they are, which
-    /// [`Dpdk::is_plain`] allows; how many. What needs a second look, or finds no room, is
-    /// added to `batch`, and is to go behind these. Who finds nothing has still to ask
-    /// [`Device::receive`], which looks after ports that need it.
+    /// Receives up to `max` packets and sends them unchanged by another port, where
+    /// [`Dpdk::can_forward`] allows it; returns their number. Packets that need the slow path or find
+    /// no room in the transmit ring are added to `batch`, and are to be sent after these. If nothing
+    /// was received, the caller must still call [`Device::receive`], which revives ports.
     pub fn forward(&mut self, to: &mut Dpdk, pool: &Pool, batch: &mut Batch, max: usize) -> usize {
         let Some(to_queue) = to.tx_queue.filter(|_| to.segments.is_empty()) else {
             return 0;
@@ -326,7 +326,7 @@ impl Dpdk {
         count
     }
 
-    /// Looks after a port over which nothing goes.
+    /// Revives a port without traffic, if its next attempt is due.
     #[cold]
     fn revive_port(&mut self) {
         let now = Instant::now();
@@ -337,18 +337,18 @@ impl Dpdk {
     }
 }
 
-/// Which of so many is next; and the one behind it from then on.
+/// The current index of a round robin over `count` queues; advances `next`.
 #[inline]
 fn next_round_robin(next: &mut u16, count: u16) -> u16 {
     let behind = if *next + 1 < count { *next + 1 } else { 0 };
     std::mem::replace(next, behind)
 }
 
-/// A queue to send to.
+/// A port's transmit queue.
 struct PortTxQueue<'a> {
     port: &'a Port,
-    /// Below 65536. Of 32 bits, for the compiler reads as many to pass it on: a processor does not
-    /// forward a store of 16 bits to a load of 32.
+    /// Below 65536. It has 32 bits since the compiler loads 32 bits to pass the number on: a CPU
+    /// cannot forward a 16-bit store to a 32-bit load.
     number: u32,
 }
 

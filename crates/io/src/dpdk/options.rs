@@ -1,81 +1,79 @@
-//! What is wanted of a port, and of DPDK's environment.
+//! Options of a port, and of DPDK's environment abstraction layer (EAL).
 
 pub use crate::sys::dpdk::{Checksums, Pause};
 
-/// What is wanted of a port.
+/// Options with which an element opens a port.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Which queues to receive from.
+    /// Queues to receive from.
     pub receive: Option<RxQueues>,
-    /// Which queues to send to.
+    /// Queues to send to.
     pub transmit: Option<TxQueues>,
-    /// How many queues the port is to have at least, to receive from and to
-    /// send to, for all who will use it: it need not be set up anew for each,
-    /// and some drivers cannot have more later.
+    /// Least number of receive and transmit queues of the port, for all elements that will use it:
+    /// then the port is not configured again for each, and some drivers cannot add queues later.
     pub reserved: (u16, u16),
     /// Descriptors of each queue; zero for the driver's own choice.
     pub descriptors: u16,
     /// Whether to receive packets for other hosts too.
     pub promiscuous: bool,
-    /// Longest packet without its Ethernet header; zero for what it is.
+    /// Longest packet without its Ethernet header; zero to leave the MTU unchanged.
     pub mtu: u16,
-    /// Whether packets are spread over the queues by a hash of their
-    /// addresses; by itself, where there are several.
+    /// Whether packets are spread over the queues by a hash of their addresses (RSS); `None` for RSS
+    /// where there are several queues.
     pub rss: Option<bool>,
     /// Whether received packets get the hash as their annotation `AGGREGATE`.
     pub aggregate: bool,
-    /// Whether they get the number of their queue as their paint.
+    /// Whether received packets get the number of their queue as their paint.
     pub paint_queue: bool,
-    /// Which checksums the port is to check, if it can.
+    /// Checksums of received packets that the port is to check, if it can.
     pub rx_checksums: Checksums,
-    /// Which checksums it is to complete, if it can, where packets leave that.
+    /// Checksums of sent packets that the port is to complete, if it can, where packets have partial
+    /// checksums.
     pub tx_checksums: Checksums,
-    /// Whether TCP packets longer than the MTU are cut: by the port, if it can.
+    /// Whether TCP packets longer than the MTU are cut into segments: by the port, if it can.
     pub tso: bool,
-    /// The port's Ethernet address, if it is to have another.
+    /// A new Ethernet address of the port.
     pub mac: Option<[u8; 6]>,
-    /// Which pause frames it sends and obeys, if not as it is by itself.
+    /// Pause frames that the port sends and obeys; `None` for the driver's default.
     pub pause: Option<Pause>,
-    /// Over how many queues packets are spread by their hash; zero for all.
+    /// Number of queues over which RSS spreads packets; zero for all.
     pub spread: u16,
-    /// Whether queues interrupt when packets come: see [`Dpdk::arm`](super::Dpdk::arm).
+    /// Whether receive queues raise interrupts: see [`Dpdk::arm`](super::Dpdk::arm).
     pub interrupts: bool,
 }
 
 impl Options {
-    /// Whether who has opened a port so has what `other` wants; others see to what is reserved
-    /// for them.
+    /// Whether a port opened with these options also serves `other`; `reserved` is not compared.
     pub fn serve(&self, other: &Options) -> bool {
         Options { reserved: self.reserved, ..*other } == *self
     }
 }
 
-/// Which queues to receive from; nobody else may have them.
+/// Queues to receive from; no other element may have them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RxQueues {
-    /// The first; the first that nobody has if not given.
+    /// The first; `None` for the first that no element has.
     pub first: Option<u16>,
     /// How many.
     pub queues: u16,
 }
 
-/// Which queues to send to; several may share one.
+/// Queues to send to; several elements may share one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TxQueues {
     /// The first.
     pub first: u16,
-    /// How many; fewer if the port has no more.
+    /// How many; fewer if the port has fewer.
     pub queues: u16,
-    /// Which of them this one uses, counted around.
+    /// Index of the queue that this device uses, modulo `queues`.
     pub mine: u16,
 }
 
-/// Options that say which cores to use.
+/// EAL options that select cores.
 const CORES: &[&str] = &["-l", "-c", "-S", "--lcores"];
 
-/// The options with what makes DPDK leave the cores to the engine: one core of
-/// its own, which may be anywhere, unless the user says which. The engine's
-/// workers then enter as they come.
+/// The EAL options, with one lcore that may run on any CPU unless the user selects cores: so DPDK
+/// leaves the cores to the engine, and the engine's workers register themselves as threads.
 pub(super) fn with_cores(words: &[String]) -> Vec<String> {
     let names = |word: &String| {
         // `-l0-3` is as good as `-l 0-3`.
@@ -92,7 +90,7 @@ pub(super) fn with_cores(words: &[String]) -> Vec<String> {
     words
 }
 
-/// The value of an option, said in one word or two.
+/// The value of an option, given as `option=value` or as `option value`.
 pub(super) fn value<'a>(words: &'a [String], option: &str) -> Option<&'a str> {
     words.iter().enumerate().find_map(|(n, word)| {
         let rest = word.strip_prefix(option)?;

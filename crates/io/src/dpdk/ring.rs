@@ -1,4 +1,4 @@
-//! A ring of mbufs as a device.
+//! A DPDK ring of mbufs as a device.
 
 use super::claims;
 use super::transmitter::{MbufSink, Transmitter};
@@ -10,19 +10,18 @@ use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-/// What is wanted of a ring.
+/// Options of a ring.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RingOptions {
-    /// How many packets it has room for, if this process makes it.
+    /// Capacity in packets, if this process creates the ring.
     pub descriptors: u32,
     /// The NUMA node that its memory and its mbufs are at; negative for any.
     pub numa_node: i32,
-    /// Whether only one at a time puts packets in, of all processes.
+    /// Whether the ring has a single producer among all processes.
     pub one_sender: bool,
-    /// Whether only one at a time takes packets out.
+    /// Whether the ring has a single consumer.
     pub one_receiver: bool,
-    /// Whether to make it if there is none; by itself, the process does that
-    /// makes what others find.
+    /// Whether to create the ring if there is none; `None` if only the primary process creates it.
     pub create: Option<bool>,
 }
 
@@ -34,8 +33,8 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Opens the ring from `us` to `them`: who makes it says so; who finds it
-    /// was told the two the other way around.
+    /// Opens the ring between `us` and `them`. The creator names it `us_2_them`; a process that
+    /// attaches to it passes the two names in its own order, so they are swapped.
     pub fn open(us: &str, them: &str, options: RingOptions) -> Result<Ring, IoError> {
         let doing = |name: &str| format!("open DPDK ring {name}");
         let create = options.create.unwrap_or_else(sys::is_primary);
@@ -53,13 +52,13 @@ impl Ring {
         Ok(Ring { ring, mbufs, stats: DeviceStats::default() })
     }
 
-    /// How many packets are in it.
+    /// Number of packets in the ring.
     pub fn waiting(&self) -> usize {
         self.ring.len()
     }
 }
 
-/// The end that takes packets.
+/// The producer's end of a ring.
 struct RingSink<'a>(&'a sys::Ring);
 
 impl MbufSink for RingSink<'_> {
@@ -89,7 +88,7 @@ impl Device for Ring {
 
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
         let Ring { ring, mbufs, stats } = self;
-        // Nothing is ever cut for a ring.
+        // Packets for a ring are never cut into segments.
         let segments = &mut Batch::new();
         Ok(Transmitter { sink: RingSink(ring), mbufs, stats, segments }.transmit(batch))
     }

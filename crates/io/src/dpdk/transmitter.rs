@@ -1,5 +1,5 @@
-//! Transmits packets as mbufs: moves them into mbufs where needed, and hands the mbufs to a port or
-//! ring.
+//! Transmits packets as mbufs: copies packets into mbufs where needed, and passes the mbufs to a
+//! port or ring.
 
 use super::claims;
 use crate::device::DeviceStats;
@@ -10,42 +10,43 @@ use castanet_packet::{Batch, Packet, PartialChecksums};
 
 /// A port's queue or a ring that takes mbufs.
 pub(super) trait MbufSink {
-    /// Takes mbufs of their own from the front of a batch, up to the first
-    /// that needs a second look, but not for its length if that is `known` to
-    /// be right.
+    /// Transmits packets from the front of a batch that are unshared mbufs, up to the first that
+    /// needs the slow path. `length_checked` skips the check for longer packets. Packets that were
+    /// sent are removed from the batch.
     fn transmit(&mut self, batch: &mut Batch, length_checked: bool) -> TxResult;
 
-    /// What can be sent, if anything.
+    /// Limits and offloads of the sink; `None` if it can send nothing now.
     fn tx_caps(&self, mbufs: &Mbufs) -> Option<TxCaps>;
 
-    /// Takes a copy of bytes as one packet in several mbufs, or cuts it.
+    /// Transmits a copy of `bytes` as one packet in several mbufs, or as TCP segments if `cut` asks
+    /// for it.
     fn transmit_copy(&mut self, mbufs: &Mbufs, bytes: &[u8], cut: &TsoRequest) -> CopyResult;
 }
 
 /// Result of the slow path for the first packet of a batch.
 enum SlowPathResult {
-    /// It can go now.
+    /// It can be sent on the fast path now.
     Ready,
-    /// A copy of it went.
+    /// A copy of it was sent.
     Sent,
-    /// It never can go.
+    /// It can never be sent.
     Refused,
-    /// There is no mbuf or no room for it now.
+    /// There is no mbuf, or no room in the ring, for it now.
     Retry,
 }
 
-/// Hands packets over to a taker.
+/// Transmits batches to a sink.
 pub(super) struct Transmitter<'a, T> {
     pub(super) sink: T,
     pub(super) mbufs: &'a Mbufs,
     pub(super) stats: &'a mut DeviceStats,
-    /// Pieces of a packet that was cut, which are still to go.
+    /// Segments of a packet that was cut in software, which are still to be sent.
     pub(super) segments: &'a mut Batch,
 }
 
 impl<T: MbufSink> Transmitter<'_, T> {
-    /// Hands packets from the front of `batch` over: those in mbufs of their
-    /// own as they are, others as a copy, or not at all. Answers how many went.
+    /// Transmits packets from the front of `batch`: unshared mbufs in place, other packets as copies.
+    /// Packets that can never be sent are dropped and counted. Returns the number of packets sent.
     #[inline]
     pub(super) fn transmit(&mut self, batch: &mut Batch) -> usize {
         let mut sent = 0;
@@ -80,10 +81,10 @@ impl<T: MbufSink> Transmitter<'_, T> {
         sent
     }
 
-    /// Hands over what is left of a packet that was cut; whether all of it went.
+    /// Transmits the segments that are left of a packet that was cut; `true` if none is left.
     #[cold]
     pub(super) fn flush(&mut self) -> bool {
-        // They may be longer than what goes without a second look, by a tag.
+        // With a VLAN tag, segments may be longer than the limit of the fast path.
         let tx_result = self.sink.transmit(self.segments, true);
         if !self.segments.is_empty() && !tx_result.full {
             self.stats.tx_errors += self.segments.len() as u64;
@@ -92,7 +93,8 @@ impl<T: MbufSink> Transmitter<'_, T> {
         self.segments.is_empty()
     }
 
-    /// Sees to the first packet of the batch, and to others of its kind.
+    /// Slow path: prepares the first packet of the batch for the fast path, or sends a copy. Also
+    /// copies packets behind it into mbufs, as far as that suffices.
     #[cold]
     fn prepare_first(&mut self, batch: &mut Batch) -> SlowPathResult {
         let Some(caps) = self.sink.tx_caps(self.mbufs) else { return SlowPathResult::Retry };
@@ -106,7 +108,7 @@ impl<T: MbufSink> Transmitter<'_, T> {
             return self.send_long(first, &caps);
         }
         if own && first.partial_checksums() != PartialChecksums::default() {
-            // The port cannot do it.
+            // The port cannot complete the checksums.
             offload::complete_checksums(first);
             return SlowPathResult::Ready;
         }
@@ -156,8 +158,8 @@ impl<T: MbufSink> Transmitter<'_, T> {
         }
     }
 
-    /// Sends a TCP packet as several that are no longer than the MTU: the port
-    /// cuts it, if it can.
+    /// Sends a TCP packet as segments that are no longer than the MTU: by TSO of the port if it can,
+    /// else in software.
     fn send_tso(
         &mut self,
         packet: &Packet,
@@ -177,7 +179,7 @@ impl<T: MbufSink> Transmitter<'_, T> {
                 ipv6: ipv6.into(),
             };
             return match self.send_copy(packet, &cut) {
-                // Such as one whose header is longer than the driver takes.
+                // Some drivers refuse long headers.
                 SlowPathResult::Refused => self.cut_in_software(packet, size, ipv6),
                 other => other,
             };
@@ -188,7 +190,7 @@ impl<T: MbufSink> Transmitter<'_, T> {
         }
     }
 
-    /// Cuts a TCP packet into segments of `size` bytes, which then wait to be sent.
+    /// Cuts a TCP packet into segments of `size` bytes of payload, and queues them in `segments`.
     fn cut_in_software(&mut self, packet: &Packet, size: usize, ipv6: bool) -> SlowPathResult {
         let gso_type = if ipv6 { VnetHeader::GSO_TCPV6 } else { VnetHeader::GSO_TCPV4 };
         let how = VnetHeader { gso_type, gso_size: size as u16, ..VnetHeader::default() };
@@ -209,8 +211,8 @@ impl<T: MbufSink> Transmitter<'_, T> {
     }
 }
 
-/// Copies the packet into an mbuf, with all that is known about it; `false` if
-/// there is none.
+/// Replaces the packet by a copy in an mbuf, with annotations and header offsets; `false` if no mbuf
+/// is free.
 fn ensure(packet: &mut Packet, mbufs: &Mbufs) -> bool {
     let Some(mut copy) = mbufs.pool().copy_in(packet.bytes()) else { return false };
     copy.copy_annotations(packet);
@@ -219,7 +221,7 @@ fn ensure(packet: &mut Packet, mbufs: &Mbufs) -> bool {
     true
 }
 
-/// Mbufs for packets that are in none.
+/// Mbufs for packets whose bytes lie elsewhere.
 pub struct Buffers(Mbufs);
 
 impl Buffers {
@@ -228,8 +230,8 @@ impl Buffers {
         claims::mbufs("have mbufs", 0).map(Buffers)
     }
 
-    /// Sees to it that the packet is an mbuf in place that nobody else holds,
-    /// with all that is known about it; `false` if there is none for it.
+    /// Makes the packet an unshared mbuf, by a copy with annotations and header offsets if needed;
+    /// `false` if no mbuf is free or the packet is longer than an mbuf.
     pub fn ensure(&self, packet: &mut Packet) -> bool {
         sys::is_own_mbuf(packet)
             || packet.len() <= self.0.pool().data_capacity() && ensure(packet, &self.0)
