@@ -7,12 +7,12 @@ use super::types::{RxMetadata, RxResult, TxResult};
 use castanet_packet::{Batch, Packet, Pool, RawPacket, anno};
 use std::mem::MaybeUninit;
 
-/// Receives up to `max` packets from `call`, which is to fill packets and
-/// mbufs as `castanet_dpdk_receive` does. Mbufs of `mbufs` become packets in
-/// place; what comes in other ways is copied into packets of `pool`.
+/// Receives up to `max` packets by `call`, which must fill packets and mbufs as
+/// `castanet_dpdk_receive` does. Mbufs of `mbufs` become packets in place; chains and mbufs of other
+/// mempools are copied into packets of `pool`.
 ///
 /// # Safety
-/// `call` must do as said, and give up the mbufs.
+/// `call` must keep this contract, and give up the mbufs that it returns.
 #[inline]
 pub(super) unsafe fn receive(
     mbufs: &Mbufs,
@@ -30,8 +30,8 @@ pub(super) unsafe fn receive(
         let first = burst.as_mut_ptr().cast();
         let (mut got, before) = (RxBurst::default(), batch.len());
         // SAFETY: there is room for `wanted` packets and mbufs. Those that
-        // become packets are of this pool, and nobody else has them. As many
-        // mbufs as it says are written.
+        // become packets are of this pool and have no other owner. `call` has
+        // written as many mbufs as `got.all` says.
         let rest = unsafe {
             mbufs.pool().adopt_raw(batch, wanted, |packets| {
                 got = call(mbufs.template(), packets, first, wanted as u32);
@@ -58,11 +58,11 @@ pub(super) unsafe fn receive(
     rx_result
 }
 
-/// Hands packets from the front of `batch` to `call`, which is to take them as
-/// `castanet_dpdk_transmit` does. Those that went are gone from the batch.
+/// Sends packets from the front of `batch` by `call`, which must take them as
+/// `castanet_dpdk_transmit` does. Packets that were sent are removed from the batch.
 ///
 /// # Safety
-/// `call` must do as said, and be the owner of the frames that it says went.
+/// `call` must keep this contract, and own the frames that it reports as sent.
 #[inline]
 pub(super) unsafe fn transmit(
     batch: &mut Batch,
@@ -82,17 +82,17 @@ pub(super) unsafe fn transmit(
             break;
         }
     }
-    // SAFETY: these have another owner; none is shared.
+    // SAFETY: `call` owns these frames now; none is shared.
     unsafe { batch.release(tx_result.packets) };
     tx_result
 }
 
-/// Receives up to `max` packets and sends them on by `call`, which is to do both as
-/// `castanet_dpdk_pass` does, for as long as whole bursts go. Answers which went, and which of
-/// the last burst did not and were added to `batch`.
+/// Receives up to `max` packets and forwards them by `call`, which must do both as
+/// `castanet_dpdk_forward` does, until a burst is not forwarded whole. Returns counts of packets
+/// forwarded, and of those of the last burst that were added to `batch` instead.
 ///
 /// # Safety
-/// `call` must do as said, and give up the mbufs that it leaves.
+/// `call` must keep this contract, and give up the mbufs that it did not send.
 #[inline]
 pub(super) unsafe fn forward(
     (mbufs, pool): (&Mbufs, &Pool),
@@ -110,7 +110,7 @@ pub(super) unsafe fn forward(
         tx_result.packets += sent as usize;
         tx_result.bytes += bytes;
         if all > sent {
-            // SAFETY: it says that it has written so many, and those behind `sent` are left.
+            // SAFETY: `call` has written `all` mbufs, and has given up those behind `sent`.
             let rest = unsafe {
                 std::slice::from_raw_parts(first.add(sent as usize), (all - sent) as usize)
             };
@@ -123,7 +123,7 @@ pub(super) unsafe fn forward(
     (tx_result, rx_result)
 }
 
-/// Takes note of what the port said about a packet.
+/// Applies the port's metadata of a received packet: its RSS hash, and the checksum errors.
 fn apply_metadata(packet: &mut Packet, flags: u64, metadata: RxMetadata, rx_result: &mut RxResult) {
     if metadata.hash {
         packet.set_anno_u32(anno::AGGREGATE, flags as u32);
@@ -132,16 +132,16 @@ fn apply_metadata(packet: &mut Packet, flags: u64, metadata: RxMetadata, rx_resu
     rx_result.bad_transport += flags >> 33 & 1;
 }
 
-/// The same for one that was just received in place.
+/// Applies the port's metadata of a packet that was just received in place.
 fn apply_metadata_in_place(packet: &mut Packet, metadata: RxMetadata, rx_result: &mut RxResult) {
-    // SAFETY: the frame is an mbuf's, and ours; nobody has written to the mbuf
-    // itself since it was received.
+    // SAFETY: the frame lies in an mbuf that this packet owns; the mbuf's header is unchanged
+    // since it was received.
     let flags =
         unsafe { shim::castanet_dpdk_rx_metadata(shim::castanet_dpdk_mbuf(packet.frame())) };
     apply_metadata(packet, flags, metadata, rx_result);
 }
 
-/// Makes packets of mbufs some of which cannot travel in place: those are copied.
+/// Slow path of reception: mbufs that cannot become packets in place are copied.
 #[cold]
 fn receive_slow_path(
     rest: &[*mut Mbuf],
@@ -152,8 +152,8 @@ fn receive_slow_path(
     rx_result: &mut RxResult,
 ) {
     for &mbuf in rest {
-        // SAFETY: the driver gave us the mbuf; if it becomes a packet, it is
-        // one of this pool and nobody else has it.
+        // SAFETY: the driver has given up the mbuf; if it becomes a packet, it is
+        // of this pool and has no other owner.
         let placed = unsafe {
             mbufs.pool().adopt_raw(batch, 1, |packet| {
                 shim::castanet_dpdk_place(mbuf, mbufs.template(), packet, &raw mut rx_result.bytes)
@@ -174,8 +174,8 @@ fn receive_slow_path(
     }
 }
 
-/// Copies what cannot travel in place, and frees it; `false`, and counted, if it is no packet or
-/// there is no frame for it.
+/// Copies a packet that cannot stay in place, and frees its mbufs. `false` if it is malformed or no
+/// frame is free; the loss is counted in `rx_result`.
 fn copy_and_free(
     mbuf: *mut Mbuf,
     pool: &Pool,
@@ -183,16 +183,16 @@ fn copy_and_free(
     rx_result: &mut RxResult,
 ) -> bool {
     let packet = copy(mbuf, pool, rx_result);
-    // SAFETY: the driver gave us the mbuf, and it is not used again.
+    // SAFETY: the driver has given up the mbuf, and it is not used again.
     unsafe { shim::castanet_dpdk_discard(mbuf) };
     let got = packet.is_some();
     batch.extend(packet);
     got
 }
 
-/// A copy of a packet in several mbufs, or in those of others.
+/// Copies a packet that lies in several mbufs, or in mbufs of another mempool.
 fn copy(mbuf: *mut Mbuf, pool: &Pool, rx_result: &mut RxResult) -> Option<Packet> {
-    // SAFETY: the driver gave us the mbuf.
+    // SAFETY: the driver has given up the mbuf.
     let Ok(len) = u32::try_from(unsafe { shim::castanet_dpdk_length(mbuf) }) else {
         rx_result.malformed += 1;
         return None;
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
     use crate::sys::dpdk::types::TxLimits;
 
-    /// Bytes of a buffer, and what lies behind it.
+    /// Bytes of a buffer, and of the memory behind it.
     const ROOM: usize = 2000;
     const BEHIND: usize = 70_000;
 
@@ -241,7 +241,7 @@ mod tests {
         rest: [u64; 7],
     }
 
-    /// One of so many bytes, in a buffer of the letter `a` behind which there are others.
+    /// An mbuf of `len` bytes, in a buffer of letters `a` with other bytes behind it.
     fn fake(len: u16, parts: u16) -> Box<Fake> {
         let mut memory = vec![b'a'; ROOM];
         memory.resize(ROOM + BEHIND, b'!');
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_change_between_two_looks_are_seen() {
+    fn lengths_that_change_between_two_reads_are_noticed() {
         let (mut one, mut two) = (fake(1000, 2), fake(2000, 1));
         one.next = &raw const *two;
         let mut to = vec![0; 3000];
@@ -279,7 +279,7 @@ mod tests {
             (len, shim::castanet_dpdk_copy_out(mbuf(one), to.as_mut_ptr(), 3000))
         };
         assert_eq!(copy(&one), (3000, true));
-        // What a peer may write once the length was found.
+        // Lengths that a peer may write after the packet's length was computed.
         for (first, second) in [(0, 3000), (3000, 0), (65_000, 60), (1000, 1999), (1001, 2000)] {
             (one.len, two.len) = (first, second);
             assert!(!copy(&one).1, "{first} {second}");
@@ -294,14 +294,14 @@ mod tests {
     }
 
     #[test]
-    fn chains_are_freed_up_to_where_they_return() {
+    fn mbufs_of_circular_chains_are_counted_once() {
         let mut all: Vec<_> = (0..7).map(|_| fake(60, 7)).collect();
         let places: Vec<*const Fake> = all.iter().map(|it| &raw const **it).collect();
         for (mbuf, next) in all.iter_mut().zip(&places[1..]) {
             mbuf.next = *next;
         }
         let different = |all: &[Box<Fake>], most| {
-            // SAFETY: all mbufs that are led to are live.
+            // SAFETY: all mbufs that the chain leads to are live.
             unsafe { shim::castanet_dpdk_distinct(mbuf(&all[0]), most) }
         };
         for most in 1..9 {
@@ -320,12 +320,12 @@ mod tests {
     }
 
     #[test]
-    fn both_lengths_of_what_is_sent_as_it_came_are_looked_at() {
+    fn both_lengths_of_forwarded_mbufs_are_checked() {
         let limits = TxLimits { shortest: 14, longest: 1514, tx_checksums: 0, reserved: 0 };
         let plain = |all: &[Box<Fake>]| {
             let mut mbufs: Vec<_> = all.iter().map(|it| mbuf(it).cast_mut()).collect();
             let mut bytes = 0;
-            // SAFETY: as many mbufs are live as it says.
+            // SAFETY: all mbufs of the array are live.
             let n = unsafe {
                 shim::castanet_dpdk_forwardable(
                     mbufs.as_mut_ptr(),

@@ -1,4 +1,4 @@
-//! DPDK's environment, which a process starts once, and threads' places in it.
+//! DPDK's environment abstraction layer (EAL): a process starts it once, threads register with it.
 
 use super::shim;
 use std::cell::OnceCell;
@@ -6,13 +6,13 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Whether DPDK was there when this program was built.
+/// Whether this program was built with DPDK.
 pub(crate) const BUILT_IN: bool = true;
 
-/// Whether, and how, the environment was started. It starts once a process.
+/// Result of the start of the environment, if it was tried. It starts once per process.
 static STARTED: Mutex<Option<Result<(), String>>> = Mutex::new(None);
 
-/// Starts DPDK's environment with these options; what it says if it will not.
+/// Starts DPDK's environment with these options; the error is DPDK's reason.
 pub(crate) fn start(options: &[String]) -> Result<(), String> {
     let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(before) = &*started {
@@ -27,8 +27,8 @@ pub(crate) fn start(options: &[String]) -> Result<(), String> {
     let words: &[*mut c_char] =
         Vec::leak(words.into_iter().map(CString::into_raw).chain([std::ptr::null_mut()]).collect());
     let affinity = affinity();
-    // SAFETY: as many strings as it says, followed by a null pointer; they
-    // last until the process ends. The lock sees to it that nobody else is at it.
+    // SAFETY: `words` holds the number of strings passed, then a null pointer; they
+    // last until the process ends. The lock excludes a concurrent start.
     let failed = unsafe { shim::castanet_dpdk_init(words.len() as c_int - 1, words.as_ptr()) } < 0;
     restore(&affinity);
     let answer = if failed { Err(last_error()) } else { Ok(()) };
@@ -40,18 +40,17 @@ pub(crate) fn start(options: &[String]) -> Result<(), String> {
     answer
 }
 
-/// Whether other processes share this one's memory, or may come to: DPDK gives
-/// threads numbers only where there is no other process, and takes no other
-/// process once it has given one.
+/// Whether other processes share this one's memory, or may attach later. DPDK registers threads only
+/// while there is no other process, and refuses other processes once a thread is registered.
 static SHARED: AtomicBool = AtomicBool::new(false);
 
-/// Other processes are to share this one's memory: threads go without numbers,
-/// and so without caches of mempools. Comes too late for threads that have one.
+/// Allows other processes to share this one's memory: threads are no longer registered, and so have
+/// no mempool caches. It has no effect on threads that are registered already.
 pub(super) fn expect_others() {
     SHARED.store(true, Ordering::Relaxed);
 }
 
-/// Whether this process is the one that makes what others find.
+/// Whether this is the primary process, which creates shared objects.
 pub(crate) fn is_primary() -> bool {
     // SAFETY: only reads what `start` has set.
     is_started() && unsafe { shim::castanet_dpdk_is_primary() }
@@ -62,14 +61,14 @@ pub(crate) fn is_started() -> bool {
     matches!(&*STARTED.lock().unwrap_or_else(PoisonError::into_inner), Some(Ok(())))
 }
 
-/// How many cores the environment was told to use.
+/// Number of lcores of the environment; 0 before it starts.
 pub(crate) fn cores() -> usize {
     // SAFETY: only reads what `start` has set, or zero.
     if is_started() { unsafe { shim::castanet_dpdk_lcores() as usize } } else { 0 }
 }
 
-/// The processors that this thread may use. DPDK ties the thread that starts
-/// it, and so all that come of it, to one core; the engine does that itself.
+/// The CPUs that this thread may use. DPDK pins the thread that starts it, and so all threads spawned
+/// from it, to one core; the engine pins its workers itself.
 fn affinity() -> libc::cpu_set_t {
     // SAFETY: all zeros is an empty set, which the call fills.
     unsafe {
@@ -84,26 +83,26 @@ fn restore(set: &libc::cpu_set_t) {
     unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), set) };
 }
 
-/// DPDK's words for an error number.
+/// DPDK's text for an error number.
 fn words(error: c_int) -> String {
-    // SAFETY: gives a string that lasts until the thread's next call.
+    // SAFETY: DPDK returns a string that lasts until the thread's next call.
     let text = unsafe { CStr::from_ptr(shim::castanet_dpdk_strerror(error)) };
     text.to_string_lossy().into_owned()
 }
 
-/// The last error that DPDK noted in this thread, in its words.
+/// DPDK's text for this thread's last error (`rte_errno`).
 pub(super) fn last_error() -> String {
     // SAFETY: only reads a number of this thread.
     words(unsafe { shim::castanet_dpdk_errno() })
 }
 
-/// Turns a negative error number into its words.
+/// Turns a negative error number into DPDK's text for it.
 pub(super) fn check(result: c_int) -> Result<c_int, String> {
     if result < 0 { Err(words(-result)) } else { Ok(result) }
 }
 
-/// This thread's number in DPDK, with which it has caches of its own; `false`
-/// if it had one anyway, or if there was none left.
+/// This thread's registration with DPDK, which gives it an lcore number and mempool caches; `false`
+/// if the thread had a number already, or if no number was left.
 struct ThreadRegistration(bool);
 
 impl Drop for ThreadRegistration {
@@ -119,11 +118,11 @@ thread_local! {
     static REGISTRATION: OnceCell<ThreadRegistration> = const { OnceCell::new() };
 }
 
-/// Gives this thread a number, if it has none and there is one left. The
-/// environment must run.
+/// Registers this thread with DPDK, if it has no lcore number yet and one is left. The environment
+/// must run.
 #[inline]
 pub(super) fn enter_thread() {
-    // A thread that is ending has no use for one.
+    // A thread that is ending needs no registration.
     let _ = REGISTRATION.try_with(|registration| {
         registration.get_or_init(|| {
             let alone = !SHARED.load(Ordering::Relaxed);

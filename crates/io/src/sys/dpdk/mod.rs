@@ -1,4 +1,4 @@
-//! DPDK as safe calls, or what stands in for it where this program was built without.
+//! DPDK as safe calls, or a stub where this program was built without DPDK.
 
 #[cfg(dpdk)]
 mod burst;

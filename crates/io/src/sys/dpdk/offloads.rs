@@ -18,7 +18,7 @@ const CHAIN: u32 = 64;
 const LINK_HEADER: u32 = 14 + 2 * 4;
 
 impl TxCaps {
-    /// Of a ring: anything goes.
+    /// Capabilities of a ring: no checks, no offloads.
     pub(super) fn of_ring(room: u32) -> TxCaps {
         let limits = TxLimits::ANY;
         let (cut, segment, tx_checksums) = (None, None, Checksums::default());
@@ -26,7 +26,7 @@ impl TxCaps {
         TxCaps { limits, longest, in_mbufs: longest, cut, segment, tx_checksums }
     }
 
-    /// Of a port that was set up as planned, for mbufs with that much room.
+    /// Capabilities of a port with this configuration, for mbufs of `room` bytes of data.
     pub(super) fn of_port(config: &PortConfig, info: &PortInfo, room: u32) -> TxCaps {
         let mtu = u32::from(info.mtu);
         let chain = match config.has_chains(info, room) {
@@ -35,7 +35,7 @@ impl TxCaps {
         };
         let cut = config.tso.then_some(mtu);
         let tx_checksums = config.tx_checksums.among(info.tx_offloads);
-        // net_tap counts the link-layer header as part of what a segment may have.
+        // net_tap counts the link-layer header as part of a segment's size.
         let spare = if info.driver() == "net_tap" { 14 } else { 0 };
         let segment = (mtu.saturating_sub(spare)) as u16;
         let limits = TxLimits {
@@ -56,11 +56,11 @@ impl TxCaps {
 }
 
 impl TxLimits {
-    /// For what takes packets of any length.
+    /// Limits of a sink that takes packets of any length.
     pub(super) const ANY: TxLimits =
         TxLimits { shortest: 0, longest: u32::MAX, tx_checksums: 0, reserved: 0 };
 
-    /// The same, for packets that are known not to be too long.
+    /// These limits without an upper one, for packets whose length was checked.
     pub(super) fn unlimited(self) -> TxLimits {
         TxLimits { longest: u32::MAX, ..self }
     }
@@ -68,24 +68,24 @@ impl TxLimits {
 
 /// Bytes of an Ethernet header.
 const ETHERNET: u32 = 14;
-/// Shortest packet that is given to a port: whether the wire takes it, is the driver's to say.
+/// Shortest packet that is passed to a port; drivers pad or refuse packets too short for the wire.
 const SHORTEST: u32 = 1;
 
 impl PortConfig {
-    /// Whether a packet may take several mbufs with that much room, if the port
-    /// can do so. Where it need not, drivers are faster without.
+    /// Whether to enable chains of mbufs for sending: if the port can send them, and packets may be
+    /// longer than `room`. Drivers are faster without.
     fn has_chains(&self, info: &PortInfo, room: u32) -> bool {
         let longest = u32::from(if self.mtu > 0 { self.mtu } else { info.mtu }) + LINK_HEADER;
         info.tx_offloads & TX_CHAINS != 0 && (longest > room || self.tso)
     }
 
-    /// Whether the port itself cuts TCP packets.
+    /// Whether the port does TSO.
     fn segments(&self, info: &PortInfo) -> bool {
         let both = TX_TCP_SEGMENTS | TX_CHAINS;
         self.tso && info.tx_offloads & both == both
     }
 
-    /// What to switch on for sending.
+    /// Transmit offloads to enable (`RTE_ETH_TX_OFFLOAD_*`).
     pub(super) fn tx_offloads(&self, info: &PortInfo, room: u32) -> u64 {
         let chains = if self.has_chains(info, room) { TX_CHAINS } else { 0 };
         let all = Checksums { ip: true, tcp: true, udp: false };
@@ -93,7 +93,7 @@ impl PortConfig {
         chains | segments | self.tx_checksums.offloads()
     }
 
-    /// What to switch on for receiving.
+    /// Receive offloads to enable (`RTE_ETH_RX_OFFLOAD_*`).
     pub(super) fn rx_offloads(&self, info: &PortInfo, room: u32) -> u64 {
         let mtu = u32::from(if self.mtu > 0 { self.mtu } else { info.mtu });
         let chains = if mtu + LINK_HEADER > room { RX_CHAINS } else { 0 };
@@ -103,26 +103,26 @@ impl PortConfig {
 }
 
 impl Checksums {
-    /// As DPDK's bits, which are the same for both directions.
+    /// DPDK's offload bits for these checksums, which are the same for both directions.
     pub(super) fn offloads(self) -> u64 {
         let bit = |wanted: bool, bit: u32| u64::from(wanted) << bit;
         bit(self.ip, 1) | bit(self.udp, 2) | bit(self.tcp, 3)
     }
 
-    /// Those of these bits.
+    /// Those of these checksums whose offload bits are set.
     pub(super) fn among(self, offloads: u64) -> Checksums {
         let has = |bit: u32| offloads >> bit & 1 != 0;
         Checksums { ip: self.ip && has(1), udp: self.udp && has(2), tcp: self.tcp && has(3) }
     }
 
-    /// As `FINISHES_IP` and others.
+    /// The bits `CHECKSUM_*` of `shim.h`.
     fn bits(self) -> u32 {
         u32::from(self.ip) | u32::from(self.tcp) << 1 | u32::from(self.udp) << 2
     }
 }
 
 impl CopyResult {
-    /// What `castanet_dpdk_transmit_long` answered.
+    /// From the return value of `castanet_dpdk_transmit_long`.
     pub(super) fn from_answer(answer: i32) -> CopyResult {
         match answer {
             1 => CopyResult::Sent,

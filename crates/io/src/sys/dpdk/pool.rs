@@ -16,22 +16,22 @@ const LINE: u16 = 64;
 pub(crate) struct Mbufs {
     pub(super) pool: Pool,
     mempool: Handle,
-    /// What its packets have in common.
+    /// The common fields of its packets.
     template: SharedTemplate,
-    /// What DPDK calls it.
+    /// DPDK's name of the mempool.
     pub(crate) name: String,
 }
 
-/// The pools whose frames are mbufs, by number. Such a pool never ends, so its
-/// number never becomes another's.
+/// One bit for each pool number: set if the pool's frames are mbufs. Such a pool is never dropped, so
+/// its number is never reused.
 static MBUF_POOL_BITS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
-/// Their bits, 64 to a word.
+/// The bits of all pools, 64 to a word.
 pub(super) fn mbuf_pool_bits() -> [u64; 4] {
     [0, 1, 2, 3].map(|word| MBUF_POOL_BITS[word].load(Ordering::Relaxed))
 }
 
-/// Whether the packet is an mbuf in place that nobody else holds.
+/// Whether the packet's frame is an mbuf without other owners.
 #[inline]
 pub(crate) fn is_own_mbuf(packet: &Packet) -> bool {
     let pool = usize::from(packet.pool_id());
@@ -39,7 +39,7 @@ pub(crate) fn is_own_mbuf(packet: &Packet) -> bool {
     bits >> (pool % 64) & 1 != 0 && !packet.is_shared()
 }
 
-/// The share of the mbufs that is meant for ports, one of so many: their rings have others already.
+/// One of so many mbufs is reserved for ports, in addition to those in their rings.
 const RESERVE: usize = 8;
 
 /// A mempool that lasts until the process ends.
@@ -52,7 +52,7 @@ unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
-/// A mempool that lasts, and what its packets have in common.
+/// The common fields of a mempool's packets, shared between threads.
 #[derive(Clone, Copy)]
 struct SharedTemplate(PacketTemplate);
 
@@ -70,12 +70,11 @@ impl Mbufs {
         size: u16,
         numa_node: i32,
     ) -> Result<Mbufs, String> {
-        // DPDK has three more lines for an mbuf, and there is one for the frame's
-        // header: an odd number of lines in all, so that mbufs do not meet in
-        // the same sets of the CPU's cache.
+        // DPDK adds three cache lines to an mbuf, and the frame's header takes one: an odd
+        // number of lines in all spreads mbufs over the sets of the CPU's cache.
         let room = (size.div_ceil(LINE) | 1) * LINE;
         let text = CString::new(name).map_err(|_| "a zero byte in a name".to_owned())?;
-        // SAFETY: the environment runs, as nobody knows of a port before; the
+        // SAFETY: the environment runs, since callers check `is_started` first; the
         // name is live.
         let made =
             unsafe { shim::castanet_dpdk_pool(text.as_ptr(), count, cache, room, numa_node) };
@@ -92,8 +91,8 @@ impl Mbufs {
         // SAFETY: `castanet_dpdk_pool` makes the header the private area of
         // each mbuf, at a multiple of 64, and puts `room` bytes right behind
         // it. The memory is mapped, and so initialised, for good: mempools are
-        // never freed here. An mbuf that is not in the mempool belongs to who
-        // took it, or to the driver until it is received.
+        // never freed here. An mbuf that is not in the mempool belongs to the
+        // caller that took it, or to the driver until it is received.
         let pool = unsafe { Pool::foreign(&config, Box::new(Store { mempool, count })) };
         let pool = pool.map_err(|error| error.to_string())?;
         let id = usize::from(pool.id());
@@ -108,7 +107,7 @@ impl Mbufs {
         self.mempool.0.as_ptr()
     }
 
-    /// What its packets have in common.
+    /// The common fields of its packets.
     #[inline]
     pub(super) fn template(&self) -> &PacketTemplate {
         &self.template.0
@@ -119,7 +118,8 @@ impl Mbufs {
         &self.pool
     }
 
-    /// Takes note whether few mbufs are left, so that elements that keep some move them elsewhere.
+    /// Sets the pool's low flag if few mbufs are left, so that elements that store packets copy them
+    /// out of mbufs.
     pub(crate) fn update_low_flag(&self) {
         let reserve = self.pool.reserve() as u32;
         // SAFETY: the mempool is live.
@@ -127,14 +127,14 @@ impl Mbufs {
         self.pool.set_low(!is_ample);
     }
 
-    /// How many mbufs are in the mempool.
+    /// Number of free mbufs in the mempool.
     pub(crate) fn available(&self) -> usize {
         // SAFETY: the mempool is live.
         unsafe { shim::castanet_dpdk_pool_available(self.mempool.0.as_ptr()) as usize }
     }
 }
 
-/// Where the free frames are.
+/// The pool's store of free frames: the mempool.
 struct Store {
     mempool: Handle,
     count: u32,
@@ -152,9 +152,9 @@ impl FrameStore for Store {
 
     unsafe fn put(&self, frames: &[NonNull<FrameHeader>]) {
         let n = frames.len() as u32;
-        // SAFETY: frames of this mempool, which the caller gives up. Each is
-        // whole and has one owner, as DPDK wants of free mbufs: only such are
-        // made packets of, and nothing here changes that.
+        // SAFETY: the frames are of this mempool, and the caller gives them up. Each is one
+        // unchained mbuf with one owner, as DPDK requires of free mbufs: only such mbufs
+        // become packets, and no code here changes that.
         unsafe { shim::castanet_dpdk_put(self.mempool.0.as_ptr(), frames.as_ptr(), n) }
     }
 

@@ -1,4 +1,4 @@
-//! Rings: mbufs on their way to another process, or to another element of this one.
+//! DPDK rings: pass mbufs to another process, or to another element of this one.
 
 use super::burst;
 use super::eal::{expect_others, last_error};
@@ -10,16 +10,15 @@ use std::ffi::CString;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The rings that were asked for, once each.
+/// The rings that were opened, each once.
 static RINGS: Mutex<Vec<Arc<Ring>>> = Mutex::new(Vec::new());
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A ring of DPDK's. It lasts until the process ends, or longer, for other
-/// processes may have it. A worker holds the lock of its end for a burst, as
-/// the ring may have been made for one sender or one receiver.
+/// A DPDK ring. It is never freed, since other processes may use it. A worker holds the lock of its
+/// end for a burst, since the ring may have a single producer or a single consumer.
 pub(crate) struct Ring {
     name: String,
     ring: NonNull<RteRing>,
@@ -34,7 +33,7 @@ unsafe impl Send for Ring {}
 unsafe impl Sync for Ring {}
 
 impl Ring {
-    /// The ring of this name, made as the plan says if there is none and it may be.
+    /// The ring of this name; if there is none, a new one of the given configuration, if any.
     pub(crate) fn open(name: &str, config: Option<&RingConfig>) -> Result<Arc<Ring>, String> {
         let mut rings = lock(&RINGS);
         if let Some(ring) = rings.iter().find(|ring| ring.name == name) {
@@ -44,7 +43,7 @@ impl Ring {
         expect_others();
         let RingConfig { descriptors, numa_node, one_sender, one_receiver } =
             config.copied().unwrap_or_default();
-        // SAFETY: the environment runs, as who asks has seen to; the name is live.
+        // SAFETY: the environment runs, as the caller has checked; the name is live.
         let ring = unsafe {
             let name = text.as_ptr();
             shim::castanet_dpdk_ring(name, descriptors, numa_node, one_sender, one_receiver)
@@ -61,18 +60,18 @@ impl Ring {
         Ok(ring)
     }
 
-    /// What DPDK calls it.
+    /// DPDK's name of the ring.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many packets are in it.
+    /// Number of packets in the ring.
     pub(crate) fn len(&self) -> usize {
         // SAFETY: the ring is live.
         unsafe { shim::castanet_dpdk_ring_count(self.ring.as_ptr()) as usize }
     }
 
-    /// Takes up to `max` packets out: see [`super::Port::receive`].
+    /// Dequeues up to `max` packets: see [`super::Port::receive`].
     pub(crate) fn receive(
         &self,
         mbufs: &Mbufs,
@@ -82,7 +81,7 @@ impl Ring {
     ) -> RxResult {
         let _alone = lock(&self.rx);
         // SAFETY: the ring is live and this end's lock is ours; there is room
-        // for what comes out, and who put it in gave it up.
+        // for the mbufs that come out, and the producer has given them up.
         unsafe {
             burst::receive(
                 mbufs,
@@ -97,16 +96,16 @@ impl Ring {
         }
     }
 
-    /// What can be put in: anything.
+    /// The limits of the ring: any packet up to the longest chain of mbufs.
     pub(crate) fn tx_caps(&self, mbufs: &Mbufs) -> TxCaps {
         TxCaps::of_ring(mbufs.pool().data_capacity() as u32)
     }
 
-    /// Puts packets from the front of `batch` in: see [`super::Port::transmit`].
+    /// Enqueues packets from the front of `batch`: see [`super::Port::transmit`].
     pub(crate) fn transmit(&self, batch: &mut Batch) -> TxResult {
         let _alone = lock(&self.tx);
         // SAFETY: the ring is live and this end's lock is ours; the packets
-        // are live, and who takes them out has those that went.
+        // are live, and the consumer owns those that were enqueued.
         unsafe {
             burst::transmit(batch, |packets, n, mbuf_pools| {
                 let limits = &TxLimits::ANY;
@@ -115,7 +114,7 @@ impl Ring {
         }
     }
 
-    /// Puts a copy of these bytes in as one packet in several mbufs.
+    /// Enqueues a copy of these bytes as one packet in several mbufs.
     pub(crate) fn transmit_long(&self, mbufs: &Mbufs, bytes: &[u8]) -> CopyResult {
         let _alone = lock(&self.tx);
         let (first, len) = (bytes.as_ptr(), bytes.len() as u32);

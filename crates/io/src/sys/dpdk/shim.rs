@@ -1,4 +1,4 @@
-//! What the C files offer; structures are laid out as in `shim.h`.
+//! Declarations of the functions in the C files; structures are laid out as in `shim.h`.
 
 use super::types::{LinkStatus, PortInfo, PortStats, TsoRequest, TxLimits};
 use castanet_packet::{FrameHeader, RawPacket};
@@ -7,36 +7,36 @@ use std::ffi::{c_char, c_int, c_uint};
 /// Most packets of one call.
 pub(super) const BURST: usize = 64;
 
-/// A mempool; only DPDK knows what is in it.
+/// A mempool, opaque here.
 #[repr(C)]
 pub(super) struct Mempool {
     opaque: [u8; 0],
 }
 
-/// A ring; only DPDK knows what is in it.
+/// A ring, opaque here.
 #[repr(C)]
 pub(super) struct RteRing {
     opaque: [u8; 0],
 }
 
-/// An mbuf; only DPDK knows what is in it.
+/// An mbuf, opaque here.
 #[repr(C)]
 pub(super) struct Mbuf {
     opaque: [u8; 0],
 }
 
-/// What the mbufs of a mempool have in common as packets.
+/// Common fields of packets in the mbufs of a mempool.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct PacketTemplate {
     pub(super) pool: *const Mempool,
-    /// Of packets that were just received.
+    /// Marks of packets that were just received.
     pub(super) marks: u64,
-    /// Bytes of a frame.
+    /// Bytes of an mbuf's buffer.
     pub(super) room: u64,
 }
 
-/// What was received.
+/// Result of receiving a burst.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct RxBurst {
@@ -47,30 +47,30 @@ pub(super) struct RxBurst {
     pub(super) bytes: u64,
 }
 
-/// What was sent.
+/// Result of sending a burst.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct TxBurst {
-    /// How many could be.
+    /// Number of packets that needed no slow path.
     pub(super) ready: u32,
-    /// How many of these were.
+    /// Number of these that were sent.
     pub(super) sent: u32,
     /// Their bytes.
     pub(super) bytes: u64,
 }
 
-/// What was received and sent on at once.
+/// Result of receiving a burst and sending it unchanged.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct ForwardedBurst {
     pub(super) all: u32,
-    /// How many of these, from the first on, went on.
+    /// How many of these, from the first on, were sent.
     pub(super) sent: u32,
     /// Their bytes.
     pub(super) bytes: u64,
 }
 
-/// How a port is to be set up.
+/// Configuration with which C sets a port up.
 #[repr(C)]
 pub(super) struct PortSetup {
     pub(super) mbufs: *mut Mempool,

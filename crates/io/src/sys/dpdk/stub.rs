@@ -9,10 +9,10 @@ use std::convert::Infallible;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-/// Whether DPDK was there when this program was built.
+/// Whether this program was built with DPDK.
 pub(crate) const BUILT_IN: bool = false;
 
-/// What to do about it.
+/// The reason why DPDK does not start, and the remedy.
 const NOT_BUILT_IN: &str =
     "DPDK was not there when this program was built; install libdpdk-dev and build again";
 
@@ -46,7 +46,7 @@ pub(crate) fn is_own_mbuf(_: &Packet) -> bool {
     false
 }
 
-/// There is none.
+/// Cannot exist without DPDK.
 #[derive(Clone)]
 pub(crate) struct Mbufs {
     pub(crate) name: String,
@@ -68,7 +68,7 @@ impl Mbufs {
     }
 }
 
-/// There is none.
+/// Cannot exist without DPDK.
 pub(crate) struct Port {
     pub(crate) is_memif: bool,
     never: Infallible,
@@ -165,7 +165,7 @@ pub(crate) fn is_primary() -> bool {
     false
 }
 
-/// There is none.
+/// Cannot exist without DPDK.
 pub(crate) struct Ring(Infallible);
 
 impl Ring {
