@@ -1,4 +1,4 @@
-//! Ports: each queue behind a lock of its own, so that a port can be set up anew at any time.
+//! DPDK ports: each queue has its own lock, so that a port can be reconfigured at any time.
 
 use super::burst;
 use super::eal::{check, is_started};
@@ -16,65 +16,64 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The ports that were asked for, once each.
+/// The ports that were looked up, each once.
 static PORTS: Mutex<Vec<Arc<Port>>> = Mutex::new(Vec::new());
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A port of DPDK's. A worker holds the lock of a queue for a burst; nobody
-/// else wants it but who sets the port up, so it costs next to nothing.
+/// A DPDK port. A worker holds the lock of a queue for a burst; only a thread that configures the
+/// port contends for it, so it costs next to nothing.
 pub(crate) struct Port {
     number: u16,
-    /// How it was set up, if it was.
+    /// The configuration with which it runs; `None` while it is stopped.
     config: Mutex<Option<RunningConfig>>,
-    /// Whether a peer shares memory with it: the port goes on receiving and sending only if
-    /// somebody looks after it ([`Port::revive`]), and without copies the peer may write to its mbufs.
+    /// Whether its driver is memif, which shares memory with a peer: its link recovers only if a
+    /// worker calls [`Port::revive`], and in zero-copy mode the peer may write to its mbufs.
     pub(crate) is_memif: bool,
     original: Mutex<OriginalSettings>,
-    /// How often it has been started.
+    /// Number of starts.
     starts: AtomicU64,
     rx: Vec<Mutex<RxQueue>>,
-    /// If there is such a queue now, what can be sent.
+    /// Capabilities of each transmit queue; `None` for a queue that is not set up now.
     tx: Vec<Mutex<Option<TxCaps>>>,
 }
 
-/// A queue to receive from.
+/// A receive queue.
 #[derive(Default)]
 struct RxQueue {
-    /// Whether there is such a queue now.
+    /// Whether the queue is set up now.
     running: bool,
-    /// Who hears of its interrupts.
+    /// The listener of its interrupts.
     listener: Option<InterruptListener>,
 }
 
-/// What a port had before it was told otherwise.
+/// Settings of a port before the first change, to be restored later.
 #[derive(Default)]
 struct OriginalSettings {
     mac: Option<[u8; 6]>,
     pause: Option<u32>,
 }
 
-/// How a port was set up.
+/// The configuration of a running port, and state that depends on it.
 struct RunningConfig {
     config: PortConfig,
     caps: TxCaps,
-    /// When the link was first and last seen to be down, while it is.
+    /// Times of the first and the last check that found the link down, while it is down.
     down: Option<(Instant, Instant)>,
 }
 
-/// How long a link must be down before the port is started once more: in that
-/// time the driver's own thread, which must not be disturbed at it, has taken
-/// leave of the other end, or found it.
+/// Time that a link must be down before the port is restarted: by then the driver's own thread, which
+/// must not be disturbed, has disconnected from the peer or connected to it.
 const REVIVE_DELAY: Duration = Duration::from_millis(500);
 
 impl RunningConfig {
-    /// Takes note that the link is down; whether it has been for a while, and
-    /// nobody has started the port anew in that time.
+    /// Records that the link is down; `true` if it has been down for [`REVIVE_DELAY`] without a
+    /// restart of the port.
     fn is_long_down(&mut self) -> bool {
         let now = Instant::now();
-        // Nobody looks while packets come and go.
+        // Workers do not check the link while packets flow, so an old record does not count.
         let before = self.down.filter(|(_, last)| now - *last < 4 * REVIVE_DELAY);
         let first = before.map_or(now, |(first, _)| first);
         let long = now - first >= REVIVE_DELAY;
@@ -86,19 +85,19 @@ impl RunningConfig {
 /// The locks of all queues of one direction.
 type Queues<'a, T> = Vec<MutexGuard<'a, T>>;
 
-/// All queues, locked.
+/// All queues of a port, locked.
 struct LockedQueues<'a> {
     rx: Queues<'a, RxQueue>,
     tx: Queues<'a, Option<TxCaps>>,
 }
 
 impl LockedQueues<'_> {
-    /// Lets those queues be used that there are, and wakes who sleeps until their interrupts.
+    /// Reopens the queues that are set up, and notifies the listeners of their interrupts.
     fn reopen(&mut self, running_config: &RunningConfig) {
         let RunningConfig { config, caps, .. } = running_config;
         self.rx.iter_mut().take(config.rx_queues.into()).for_each(|queue| queue.running = true);
         let listeners = self.rx.iter().filter_map(|queue| queue.listener.as_ref());
-        // A bell that rings already does.
+        // If a notifier's buffer is full, a notification is pending already.
         listeners.for_each(|listener| _ = listener.restart_notifier.send(&[0]));
         self.tx.iter_mut().take(config.tx_queues.into()).for_each(|queue| **queue = Some(*caps));
     }
@@ -125,15 +124,14 @@ pub(crate) fn port(number: u16) -> Option<Arc<Port>> {
     Some(port)
 }
 
-/// Takes note of interrupts that an epoll descriptor has heard of.
+/// Acknowledges the interrupts that are pending at an epoll descriptor.
 pub(crate) fn drain_interrupts(epoll: RawFd) {
-    // SAFETY: the events are the callee's own; what they lead to lies with the driver, and DPDK
-    // passes over what has been taken out of it meanwhile.
+    // SAFETY: the callee owns the events; they point to data of the driver, and DPDK skips events
+    // that have been removed meanwhile.
     unsafe { shim::castanet_dpdk_drain_interrupts(epoll) }
 }
 
-/// The number of the port that DPDK calls `name`: a PCI address or the name of
-/// a virtual device.
+/// The number of the port with DPDK's name `name`: a PCI address or the name of a virtual device.
 pub(crate) fn port_named(name: &str) -> Option<u16> {
     let name = CString::new(name).ok()?;
     let mut number = 0;
@@ -158,7 +156,7 @@ pub(crate) fn ports() -> Vec<(u16, String)> {
 
 fn info(number: u16) -> Result<PortInfo, String> {
     let mut info = MaybeUninit::<PortInfo>::uninit();
-    // SAFETY: all of `info` is written, whatever the answer.
+    // SAFETY: the callee writes all of `info`, on failure too.
     unsafe {
         check(shim::castanet_dpdk_info(number, info.as_mut_ptr()))?;
         Ok(info.assume_init())
@@ -174,7 +172,7 @@ impl Port {
         info(self.number)
     }
 
-    /// Sets the port up, anew if it is running, and starts it.
+    /// Configures and starts the port; a running port is stopped first.
     pub(crate) fn start(&self, config: &PortConfig, mbufs: &Mbufs) -> Result<(), String> {
         let mut running_config = lock(&self.config);
         let mut locked = self.stop_and_lock(&mut running_config)?;
@@ -193,17 +191,17 @@ impl Port {
             rx_offloads: config.rx_offloads(&info, room),
             tx_offloads: config.tx_offloads(&info, room),
         };
-        // SAFETY: the port is stopped and nobody uses its queues, whose locks
-        // we hold; the mempool lasts.
+        // SAFETY: the port is stopped and no worker uses its queues, whose locks
+        // are held here; the mempool is never freed.
         let started = check(unsafe { shim::castanet_dpdk_start(self.number, &raw const setup) })?;
         if let Err(why) = self.apply_optional(config, &info) {
-            // What it is stopped for is said; there is nothing to add.
-            // SAFETY: nobody uses its queues, whose locks we hold.
+            // The first error is returned; one of the stop would add nothing.
+            // SAFETY: no worker uses its queues, whose locks are held here.
             unsafe { shim::castanet_dpdk_stop(self.number) };
             return Err(why);
         }
         self.starts.fetch_add(1, Ordering::Relaxed);
-        // Its MTU may be another now.
+        // The start may have changed its MTU.
         let caps = TxCaps::of_port(config, &self.info()?, room);
         let running_config =
             running_config.insert(RunningConfig { config: *config, caps, down: None });
@@ -213,7 +211,8 @@ impl Port {
         Ok(())
     }
 
-    /// Gives the port what not every driver has, and back what others gave it.
+    /// Applies settings that not every driver supports, and restores original values of those that
+    /// are no longer asked for.
     fn apply_optional(&self, config: &PortConfig, info: &PortInfo) -> Result<(), String> {
         let lacks = |what: &str| {
             let said = format!("its driver {} {what}", info.driver());
@@ -235,7 +234,7 @@ impl Port {
         if config.spread > 0 { self.spread(config.spread) } else { Ok(()) }
     }
 
-    /// Has the running port spread packets over its first queues only, by their hash.
+    /// Makes RSS of the running port spread packets over its first `queues` queues only.
     pub(crate) fn spread(&self, queues: u16) -> Result<(), String> {
         // SAFETY: no pointers are passed.
         check(unsafe { shim::castanet_dpdk_spread(self.number, queues) })
@@ -243,17 +242,17 @@ impl Port {
             .map_err(|why| format!("its driver does not choose among queues by hash: {why}"))
     }
 
-    /// How often the port has been started; each time it forgets who hears of interrupts.
+    /// Number of starts of the port; each start forgets the interrupt listeners.
     pub(crate) fn starts(&self) -> u64 {
         self.starts.load(Ordering::Relaxed)
     }
 
-    /// How it was set up, if it was.
+    /// The configuration with which the port runs, if it does.
     pub(crate) fn config(&self) -> Option<PortConfig> {
         lock(&self.config).as_ref().map(|running_config| running_config.config)
     }
 
-    /// The descriptor of a queue's interrupt, which several queues may have in common.
+    /// The descriptor of a queue's interrupt, which several queues may share.
     pub(crate) fn interrupt(&self, queue: u16) -> Option<RawFd> {
         let rx = lock(&self.rx[usize::from(queue)]);
         // SAFETY: the queue was set up, and stays so while its lock is ours.
@@ -261,8 +260,8 @@ impl Port {
         fd.filter(|fd| *fd >= 0)
     }
 
-    /// Has somebody, and nobody else, hear of a queue's interrupts; `false` if there is no such
-    /// queue now.
+    /// Makes `listener` the only listener of a queue's interrupts; `false` if the queue is not set up
+    /// now.
     pub(crate) fn listen(&self, queue: u16, listener: &InterruptListener) -> Result<bool, String> {
         let mut rx = lock(&self.rx[usize::from(queue)]);
         if rx.running {
@@ -273,7 +272,7 @@ impl Port {
         Ok(rx.running)
     }
 
-    /// Has somebody hear of a queue's interrupts no longer, if it is still he.
+    /// Removes a queue's interrupt listener, if it still is `listener`.
     pub(crate) fn unlisten(&self, queue: u16, listener: &InterruptListener) {
         let mut rx = lock(&self.rx[usize::from(queue)]);
         if rx.listener.take_if(|listener| listener.epoll == listener.epoll).is_some() {
@@ -282,7 +281,7 @@ impl Port {
         }
     }
 
-    /// Has a queue interrupt when a packet comes, or no longer.
+    /// Enables or disables a queue's interrupt.
     pub(crate) fn arm(&self, queue: u16, on: bool) -> Result<(), String> {
         let rx = lock(&self.rx[usize::from(queue)]);
         if rx.running {
@@ -297,20 +296,20 @@ impl Port {
         self.stop_and_lock(&mut lock(&self.config)).map(|_| ())
     }
 
-    /// Stops the port when nobody uses its queues any more, and keeps them locked.
+    /// Locks all queues, so that no worker uses them, and stops the port; returns the locks.
     fn stop_and_lock(
         &self,
         running_config: &mut Option<RunningConfig>,
     ) -> Result<LockedQueues<'_>, String> {
         let locked = self.locked();
         if running_config.take().is_some() {
-            // SAFETY: no queue is in use: each has been marked under its lock.
+            // SAFETY: no queue is in use: all locks are held, and each queue is marked as closed.
             check(unsafe { shim::castanet_dpdk_stop(self.number) })?;
         }
         Ok(locked)
     }
 
-    /// All queues, which nobody uses until they are marked again.
+    /// Locks all queues and marks them as closed until [`LockedQueues::reopen`].
     fn locked(&self) -> LockedQueues<'_> {
         let mut locked = LockedQueues {
             rx: self.rx.iter().map(lock).collect(),
@@ -321,10 +320,10 @@ impl Port {
         locked
     }
 
-    /// Starts the port once more if its link is down and that may help: an end
-    /// of shared memory whose other end was not there, or has come back.
+    /// Restarts the port if its link is down and a restart may help: for a memif whose peer was
+    /// absent, or has come back.
     pub(crate) fn revive(&self) {
-        // Somebody else who is at it does as well.
+        // If another thread holds the lock, it configures or revives the port already.
         let Ok(mut running_config) = self.config.try_lock() else { return };
         let Some(running_config) = &mut *running_config else { return };
         if self.link().is_up() {
@@ -335,16 +334,15 @@ impl Port {
             return;
         }
         let mut locked = self.locked();
-        // SAFETY: the port was set up, and nobody uses its queues, whose locks
-        // we hold.
+        // SAFETY: the port was set up, and no worker uses its queues, whose locks
+        // are held here.
         if unsafe { shim::castanet_dpdk_revive(self.number) } == 0 {
             locked.reopen(running_config);
         }
     }
 
-    /// Receives up to `max` packets from a queue. Mbufs of `mbufs` become
-    /// packets in place; what comes in other ways (chains, other mempools) is
-    /// copied into packets of `pool`.
+    /// Receives up to `max` packets from a queue. Mbufs of `mbufs` become packets in place; chains and
+    /// mbufs of other mempools are copied into packets of `pool`.
     pub(crate) fn receive(
         &self,
         queue: u16,
@@ -359,7 +357,7 @@ impl Port {
             return RxResult::default();
         }
         // SAFETY: the queue is running and its lock is ours; there is room for
-        // what is received, which the driver gives up.
+        // the mbufs received, which the driver gives up.
         unsafe {
             burst::receive(mbufs, pool, batch, max, metadata, |template, packets, first, n| {
                 shim::castanet_dpdk_receive(self.number, queue, template, packets, first, n)
@@ -367,9 +365,9 @@ impl Port {
         }
     }
 
-    /// Receives up to `max` packets from a queue and sends them to one of `to` as they are, a
-    /// burst after the other, for as long as whole bursts go. What of the last one did not go,
-    /// for want of room or because it needs a second look, is added to `batch`.
+    /// Receives up to `max` packets from a queue and sends them unchanged to a queue of `to`, burst by
+    /// burst, until one is not sent whole. Packets of that burst that found no room or need the slow
+    /// path are added to `batch`.
     pub(crate) fn forward(
         &self,
         queue: u16,
@@ -378,14 +376,14 @@ impl Port {
         batch: &mut Batch,
         max: usize,
     ) -> (TxResult, RxResult) {
-        // Everybody locks queues to receive from before those to send to.
+        // Lock order: receive queues before transmit queues.
         let rx = lock(&self.rx[usize::from(queue)]);
         let sending = lock(&to.tx[usize::from(to_queue)]);
         let (true, Some(caps)) = (rx.running, &*sending) else {
             return Default::default();
         };
-        // SAFETY: both queues are running and their locks are ours; who has what was sent
-        // is the driver, and what was not is ours.
+        // SAFETY: both queues are running and their locks are ours; the driver owns the mbufs that
+        // were sent, and gives up the others.
         unsafe {
             burst::forward(pools, batch, max, |first, n| {
                 let (limits, to) = (&raw const caps.limits, to.number);
@@ -395,15 +393,14 @@ impl Port {
         }
     }
 
-    /// What can be sent, once the port is set up.
+    /// Transmit capabilities, once the port is set up.
     pub(crate) fn tx_caps(&self) -> Option<TxCaps> {
         lock(&self.config).as_ref().map(|running_config| running_config.caps)
     }
 
-    /// Hands packets from the front of `batch` to a queue, up to the first
-    /// that is no mbuf of its own or needs a second look, but not for its
-    /// length if that is `known` to be right. Those that went are gone from
-    /// the batch.
+    /// Sends packets from the front of `batch` to a queue, up to the first that is no unshared mbuf or
+    /// needs the slow path; `length_checked` skips the check for longer packets. Packets that were
+    /// sent are removed from the batch.
     pub(crate) fn transmit(&self, queue: u16, batch: &mut Batch, known: bool) -> TxResult {
         let running = lock(&self.tx[usize::from(queue)]);
         let Some(caps) = &*running else {
@@ -411,7 +408,7 @@ impl Port {
         };
         let limits = if known { caps.limits.unlimited() } else { caps.limits };
         // SAFETY: the queue is running and its lock is ours; the packets are
-        // live, and the driver has those that it takes.
+        // live, and the driver owns those that it takes.
         unsafe {
             burst::transmit(batch, |packets, n, mbuf_pools| {
                 let limits = &raw const limits;
@@ -420,8 +417,7 @@ impl Port {
         }
     }
 
-    /// Sends a copy of these bytes as one packet in several mbufs, or has the
-    /// port cut it.
+    /// Sends a copy of these bytes as one packet in several mbufs, with TSO if `cut` asks for it.
     pub(crate) fn transmit_long(
         &self,
         queue: u16,
@@ -435,8 +431,8 @@ impl Port {
         }
         let (first, len) = (bytes.as_ptr(), bytes.len() as u32);
         // SAFETY: the queue is running and its lock is ours; the bytes are
-        // only copied, and the mempool lasts. Whose headers a cut names lie
-        // within the bytes, as who names them has seen.
+        // only copied, and the mempool is never freed. The headers that a TSO request
+        // describes lie within the bytes, as its maker has checked.
         CopyResult::from_answer(unsafe {
             shim::castanet_dpdk_transmit_long(
                 self.number,
@@ -456,7 +452,7 @@ impl Port {
         link
     }
 
-    /// What the hardware has counted since the port was started.
+    /// Statistics of the hardware since the port was started.
     pub(crate) fn hardware_stats(&self) -> PortStats {
         let mut counts = PortStats::default();
         // SAFETY: `counts` is live. Without an answer it stays zero.
@@ -464,8 +460,8 @@ impl Port {
         counts
     }
 
-    /// How many queues it was set up with, to receive from and to send to, and
-    /// how many descriptors those to receive from have.
+    /// Numbers of the port's receive queues, its transmit queues, and descriptors of each receive
+    /// queue; zeros while it is stopped.
     pub(crate) fn queues(&self) -> (u16, u16, u16) {
         let running_config = lock(&self.config);
         running_config.as_ref().map_or((0, 0, 0), |it| {
@@ -473,12 +469,12 @@ impl Port {
         })
     }
 
-    /// All that the port counts, in its driver's words.
+    /// Extended statistics of the port, with the driver's names.
     pub(crate) fn xstats(&self) -> Vec<(String, u64)> {
         let mut room = 0;
         loop {
             let (mut names, mut values) = (vec![[0; 64]; room], vec![0; room]);
-            // SAFETY: there is room for as many as it says.
+            // SAFETY: both arrays have room for `room` entries.
             let n = unsafe {
                 let (names, values) = (names.as_mut_ptr(), values.as_mut_ptr());
                 shim::castanet_dpdk_xstats(self.number, names, values, room as u32)
@@ -492,7 +488,7 @@ impl Port {
         }
     }
 
-    /// How many packets wait in a queue, if the driver knows.
+    /// Number of packets that wait in a queue, if the driver knows it.
     pub(crate) fn waiting(&self, queue: u16) -> Option<u32> {
         let rx = lock(self.rx.get(usize::from(queue))?);
         // SAFETY: the queue was set up, and stays so while its lock is ours.
@@ -500,7 +496,7 @@ impl Port {
         u32::try_from(n).ok()
     }
 
-    /// Receives packets for another address, too, or no longer.
+    /// Adds (`add`) or removes a further Ethernet address whose packets the port receives.
     pub(crate) fn receive_for(&self, mac: [u8; 6], add: bool) -> Result<(), String> {
         // SAFETY: the address is live.
         check(unsafe { shim::castanet_dpdk_accept_mac(self.number, &raw const mac, add) }).map(drop)

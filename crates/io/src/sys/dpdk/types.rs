@@ -5,35 +5,35 @@ use std::os::fd::RawFd;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 
-/// How a port is to be set up.
+/// Configuration of a port.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct PortConfig {
     pub(crate) rx_queues: u16,
     pub(crate) tx_queues: u16,
     pub(crate) rx_descriptors: u16,
     pub(crate) tx_descriptors: u16,
-    /// Zero for what it is by itself.
+    /// Longest packet without its Ethernet header; zero to leave the MTU unchanged.
     pub(crate) mtu: u16,
     pub(crate) promiscuous: bool,
     /// Whether packets are spread over queues by a hash.
     pub(crate) rss: bool,
-    /// What the port is to look at when it receives, if it can.
+    /// Checksums of received packets that the port is to check, if it can.
     pub(crate) rx_checksums: Checksums,
-    /// What it is to complete when it sends, if it can.
+    /// Checksums of sent packets that the port is to complete, if it can.
     pub(crate) tx_checksums: Checksums,
     /// Whether TCP packets longer than the MTU are to be cut.
     pub(crate) tso: bool,
-    /// Its Ethernet address, if it is to have another.
+    /// A new Ethernet address of the port.
     pub(crate) mac: Option<[u8; 6]>,
-    /// Which pause frames it sends and obeys, if not as it is by itself.
+    /// Pause frames that the port sends and obeys; `None` for the driver's default.
     pub(crate) pause: Option<Pause>,
-    /// Over how many queues packets are spread by their hash; zero for all.
+    /// Number of queues over which RSS spreads packets; zero for all.
     pub(crate) spread: u16,
-    /// Whether queues interrupt when packets come.
+    /// Whether receive queues raise interrupts.
     pub(crate) interrupts: bool,
 }
 
-/// Which pause frames (IEEE 802.3, annex 31B) a port sends and obeys; as DPDK numbers them.
+/// Pause frames (IEEE 802.3, annex 31B) that a port sends and obeys, numbered as by DPDK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pause {
     /// None.
@@ -48,15 +48,15 @@ pub enum Pause {
 
 /// Descriptors to notify when packets come.
 #[derive(Clone)]
-#[cfg_attr(not(dpdk), expect(dead_code, reason = "nobody calls without DPDK"))]
+#[cfg_attr(not(dpdk), expect(dead_code, reason = "ports exist only with DPDK"))]
 pub(crate) struct InterruptListener {
-    /// Hears of interrupts.
+    /// Epoll descriptor to which DPDK adds the queues' interrupts.
     pub(crate) epoll: RawFd,
-    /// Is rung when the port was set up anew, which forgets who hears of interrupts.
+    /// Receives a datagram when the port was restarted, which forgets its interrupt listeners.
     pub(crate) restart_notifier: Arc<UnixDatagram>,
 }
 
-/// Which checksums.
+/// A set of checksums.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Checksums {
     /// IPv4 headers'.
@@ -68,44 +68,45 @@ pub struct Checksums {
 }
 
 impl Checksums {
-    /// Those of both.
+    /// The union of both sets.
     pub(crate) fn or(self, other: Checksums) -> Checksums {
         Checksums { ip: self.ip | other.ip, tcp: self.tcp | other.tcp, udp: self.udp | other.udp }
     }
 
-    /// Whose checksums these are.
+    /// Names of the protocols in the set.
     pub(crate) fn names(self) -> Vec<&'static str> {
         let all = [(self.ip, "IPv4"), (self.tcp, "TCP"), (self.udp, "UDP")];
         all.into_iter().filter_map(|(is, name)| is.then_some(name)).collect()
     }
 }
 
-/// What is to be seen to when sending; laid out as in `shim.h`.
+/// Limits of the fast path of transmission; laid out as in `shim.h`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(crate) struct TxLimits {
-    /// Shorter packets need a second look.
+    /// Shorter packets need the slow path.
     pub(super) shortest: u32,
-    /// So do longer ones.
+    /// Longer packets need the slow path.
     pub(super) longest: u32,
-    /// Which checksums the port completes.
+    /// Checksums that the port completes, as bits `CHECKSUM_*` of `shim.h`.
     pub(super) tx_checksums: u32,
     pub(super) reserved: u32,
 }
 
-/// What can be sent, and how.
+/// Capabilities of a port or ring for transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TxCaps {
     pub(super) limits: TxLimits,
     /// Longest packet.
     pub(crate) longest: u32,
-    /// How many bytes a packet may have that is cut later: in all its mbufs.
+    /// Most bytes of a chain of mbufs, and so of a packet for TSO.
     pub(crate) in_mbufs: u32,
     /// TCP packets longer than this, without their link-layer header, are cut.
     pub(crate) cut: Option<u32>,
-    /// How many bytes of such a packet the port cuts by itself, in one go.
+    /// Longest segment, without its link-layer header, that TSO of the port makes; `None` without
+    /// TSO.
     pub(crate) segment: Option<u16>,
-    /// What the port completes.
+    /// Checksums that the port completes.
     pub(crate) tx_checksums: Checksums,
 }
 
@@ -115,13 +116,13 @@ impl TxCaps {
         self.limits.shortest as usize
     }
 
-    /// Longest packet that goes without a second look.
+    /// Longest packet that needs no slow path.
     pub(crate) fn direct_limit(&self) -> usize {
         self.limits.longest as usize
     }
 }
 
-/// How a port is to cut a TCP packet; laid out as in `shim.h`.
+/// TSO parameters of a TCP packet; laid out as in `shim.h`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(crate) struct TsoRequest {
@@ -133,34 +134,34 @@ pub(crate) struct TsoRequest {
     pub(crate) ipv6: u32,
 }
 
-/// What became of a packet that was sent as a copy.
+/// Result of sending a copy of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(not(dpdk), expect(dead_code, reason = "nothing is sent without DPDK"))]
 pub(crate) enum CopyResult {
-    /// It went.
+    /// It was sent.
     Sent,
-    /// There is no room for it now.
+    /// There is no room for it in the transmit ring now.
     Full,
     /// There are no mbufs for it now.
     NoMbuf,
-    /// The driver does not want it.
+    /// The driver refused it.
     Refused,
 }
 
-/// How a ring is to be made.
+/// Configuration of a new ring.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct RingConfig {
-    /// How many packets it has room for.
+    /// Capacity in packets.
     pub(crate) descriptors: u32,
-    /// Where its memory is; negative for anywhere.
+    /// NUMA node of its memory; negative for any.
     pub(crate) numa_node: i32,
-    /// Whether only one at a time will put packets in, of all processes.
+    /// Whether the ring has a single producer among all processes.
     pub(crate) one_sender: bool,
-    /// Whether only one at a time will take packets out.
+    /// Whether the ring has a single consumer.
     pub(crate) one_receiver: bool,
 }
 
-/// What to look for in received packets, of what the port says about them.
+/// Metadata of received packets that the caller wants from the port.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct RxMetadata {
     /// The RSS hash, for the annotation `AGGREGATE`.
@@ -169,7 +170,7 @@ pub(crate) struct RxMetadata {
     pub(crate) checks: bool,
 }
 
-/// What a call of `receive` found.
+/// Result of a call of `receive`.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RxResult {
     /// Packets that were added to the batch.
@@ -178,26 +179,26 @@ pub(crate) struct RxResult {
     pub(crate) bytes: u64,
     /// Packets that were lost because there was no frame to copy them to.
     pub(crate) lost: usize,
-    /// Those that were dropped because what was said of their lengths is not so.
+    /// Packets that were dropped because their mbufs' lengths contradict each other.
     pub(crate) malformed: usize,
-    /// Packets with a wrong checksum of IP, as the port says.
+    /// Packets with a wrong IPv4 checksum, according to the port.
     pub(crate) bad_ip: u64,
-    /// Those with one of what IP carries.
+    /// Packets with a wrong TCP or UDP checksum, according to the port.
     pub(crate) bad_transport: u64,
 }
 
 impl RxResult {
-    /// How many packets were taken from the device, whatever became of them.
+    /// Number of packets taken from the device, lost and malformed ones included.
     #[cfg_attr(not(dpdk), expect(dead_code, reason = "nothing is received without DPDK"))]
     pub(crate) fn taken(&self) -> usize {
         self.packets + self.lost + self.malformed
     }
 }
 
-/// What a call of `transmit` did.
+/// Result of a call of `transmit`.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct TxResult {
-    /// Packets that went.
+    /// Packets that were sent.
     pub(crate) packets: usize,
     /// Their bytes.
     pub(crate) bytes: u64,
@@ -205,7 +206,7 @@ pub(crate) struct TxResult {
     pub(crate) full: bool,
 }
 
-/// What a port is and can do.
+/// Identity and capabilities of a port.
 #[derive(Clone)]
 #[repr(C)]
 pub(crate) struct PortInfo {
@@ -213,15 +214,15 @@ pub(crate) struct PortInfo {
     pub(super) driver: [c_char; 64],
     /// Its Ethernet address.
     pub(crate) mac: [u8; 6],
-    /// Most queues to receive from.
+    /// Most receive queues.
     pub(crate) max_rx_queues: u16,
-    /// Most queues to send to.
+    /// Most transmit queues.
     pub(crate) max_tx_queues: u16,
     /// Longest packet without its Ethernet header.
     pub(crate) mtu: u16,
     /// The NUMA node that it is at; negative for none.
     pub(crate) numa_node: i32,
-    /// What it can do by itself, by DPDK's bits.
+    /// Offloads of the port, as DPDK's bits.
     pub(super) rx_offloads: u64,
     pub(super) tx_offloads: u64,
     /// Most mbufs of a packet to send.
@@ -230,12 +231,12 @@ pub(crate) struct PortInfo {
 }
 
 impl PortInfo {
-    /// What DPDK calls the port.
+    /// DPDK's name of the port.
     pub(crate) fn name(&self) -> String {
         text(&self.name)
     }
 
-    /// Its driver.
+    /// Name of the port's driver.
     pub(crate) fn driver(&self) -> String {
         text(&self.driver)
     }
@@ -250,7 +251,7 @@ pub(super) fn text(chars: &[c_char]) -> String {
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct LinkStatus {
-    /// Megabits a second.
+    /// Megabits per second.
     pub(crate) speed: u32,
     up: u8,
     full_duplex: u8,
@@ -270,7 +271,7 @@ impl LinkStatus {
     }
 }
 
-/// What the hardware has counted.
+/// Statistics of the hardware since the port was started.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct PortStats {
