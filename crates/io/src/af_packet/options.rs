@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What can be chosen about a packet socket.
+/// Options of a packet socket.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How to receive.

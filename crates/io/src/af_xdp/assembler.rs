@@ -186,7 +186,7 @@ mod tests {
         asm.place(end);
         asm.return_constant(2);
         asm.place(behind);
-        // What nobody reaches is not there: neither `return_constant(1)` nor the end.
+        // `return_constant(1)` and the end of the program are unreachable.
         assert!(asm.assemble().is_none());
         let mut asm = Assembler::default();
         let [end, other] = [asm.label(), asm.label()];

@@ -52,7 +52,7 @@ impl HostFilter {
     }
 }
 
-// What registers hold all the time.
+// Registers with a fixed purpose in the whole program.
 const CONTEXT: Register = 6;
 const END: Register = 7;
 const DATA: Register = 8;

@@ -31,7 +31,7 @@ pub struct Options {
     /// The queues to receive from, if any. The kernel's own stack no longer
     /// sees what arrives there, but for what is chosen for it.
     pub receive: Option<Queues>,
-    /// What the host goes on receiving from those queues.
+    /// Packets of those queues that the host continues to receive.
     pub host_filter: Option<Arc<HostFilter>>,
     /// How many packets the driver is asked for at once, rather than it
     /// interrupting; 0 to leave it to interrupts.

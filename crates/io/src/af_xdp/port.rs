@@ -75,7 +75,7 @@ impl Port {
 /// A network namespace (its inode), an interface's number, a pool's.
 type Key = (u64, u32, u8);
 
-/// The ports that are open, as long as somebody has them.
+/// The open ports, each as long as it has owners.
 static OPEN_PORTS: LazyLock<Mutex<HashMap<Key, Weak<Port>>>> = LazyLock::new(Mutex::default);
 
 /// The port of an interface, opened if this process has not done so; `queues`
@@ -99,8 +99,8 @@ pub(super) fn open(
     Ok(port)
 }
 
-/// Takes back all frames that were sent, on every port: for when there are
-/// none left and those who sent them have nothing more to send.
+/// Reclaims the frames of completed transmissions of every port, for a worker that has no free frames
+/// while the senders of those frames are idle.
 #[cold]
 pub(super) fn reclaim_all() {
     let open = OPEN_PORTS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -45,7 +45,7 @@ struct ClaimedQueue {
     retiring: bool,
 }
 
-/// The program on an interface, as long as anybody receives.
+/// The program attached to an interface, as long as a receiver exists.
 struct AttachedProgram {
     program: Program,
     /// Reason why the program is not in the driver, if it is not.
@@ -84,8 +84,8 @@ pub(super) struct Receiver {
     starved: bool,
     /// Readable when any of the queues is, or the interface changes.
     epoll: EpollSet,
-    /// An AF_XDP socket whose interface goes has an error, but wakes nobody
-    /// who waits for it.
+    /// Monitors the interface's removal: an AF_XDP socket then has an error, but does not wake a
+    /// worker that waits for it.
     monitor: LinkMonitor,
     _promiscuous: Option<PacketSocket>,
     /// The interface is gone for good.
@@ -304,8 +304,8 @@ fn select_queues(wanted: Queues, port: &Port) -> Result<Range<usize>, IoError> {
 }
 
 impl QueueClaim {
-    /// Claims queues that nobody has, or only who leaves, and puts the program on the interface
-    /// for the first who does: without queues it leaves all packets to the host.
+    /// Claims queues that no other receiver has, except retiring ones. The first claim attaches the
+    /// program to the interface; without queues the program leaves all packets to the host.
     pub(super) fn new(
         port: &Arc<Port>,
         wanted: Queues,

@@ -28,7 +28,7 @@ pub(super) struct ProgramSpec {
     pub(super) attach_type: u32,
     /// Its name in the kernel's lists, at most 15 bytes.
     pub(super) name: &'static str,
-    /// What is to be known of it (`BPF_F_…`).
+    /// Flags of its creation (`BPF_F_…`).
     pub(super) flags: u32,
 }
 
@@ -295,21 +295,21 @@ fn object_name(name: &str) -> [u8; 16] {
     array
 }
 
-/// Calls `bpf(2)` with a command that answers with a new descriptor.
+/// Calls `bpf(2)` with a command that returns a new descriptor.
 ///
 /// # Safety
-/// What `attributes` points to must be as the command expects, and alive.
+/// `attributes` and the memory it points to must be as the command expects, and live.
 unsafe fn bpf_fd<T>(command: libc::c_long, attributes: &T) -> io::Result<OwnedFd> {
     // SAFETY: as the caller says.
     let fd = unsafe { bpf(command, attributes) }?;
-    // SAFETY: the descriptor is fresh and owned by nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// Calls `bpf(2)`.
 ///
 /// # Safety
-/// What `attributes` points to must be as the command expects, and alive.
+/// `attributes` and the memory it points to must be as the command expects, and live.
 unsafe fn bpf<T>(command: libc::c_long, attributes: *const T) -> io::Result<libc::c_int> {
     // SAFETY: the structure is live and as long as stated; the rest is the
     // caller's promise.

@@ -69,7 +69,7 @@ pub(crate) fn numa_node(socket: &IoctlSocket) -> Option<usize> {
         return None;
     }
     let path = format!("/sys/bus/pci/devices/{address}/numa_node");
-    // -1 where nobody knows.
+    // The file holds -1 if the node is unknown.
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 

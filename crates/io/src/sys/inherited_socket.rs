@@ -23,8 +23,8 @@ pub(crate) fn stream_socket(fd: RawFd) -> io::Result<OwnedFd> {
     if kind != libc::SOCK_STREAM {
         return Err(io::Error::from_raw_os_error(libc::EPROTOTYPE));
     }
-    // SAFETY: the number is open, as was just seen, and whoever started the process with it has
-    // left it to the user who names it here, so that nothing else of the process closes it.
+    // SAFETY: the number is open, as was just checked, and it was inherited for the user
+    // who names it here, so that no other code of the process closes it.
     let inherited = unsafe { BorrowedFd::borrow_raw(fd) };
     inherited.try_clone_to_owned()
 }

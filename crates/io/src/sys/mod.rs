@@ -82,7 +82,7 @@ impl EpollSet {
     pub(crate) fn new(fds: impl Iterator<Item = RawFd>) -> io::Result<EpollSet> {
         // SAFETY: no pointers are passed.
         let epoll = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        // SAFETY: the descriptor is fresh and owned by nobody else.
+        // SAFETY: the descriptor is new and has no other owner.
         let set = EpollSet(unsafe { OwnedFd::from_raw_fd(epoll) });
         for fd in fds {
             set.add(fd)?;

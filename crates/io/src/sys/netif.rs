@@ -105,7 +105,7 @@ impl IoctlSocket {
         let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
         // SAFETY: no pointers are passed.
         let fd = check(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
-        // SAFETY: the descriptor is fresh and owned by nobody else.
+        // SAFETY: the descriptor is new and has no other owner.
         Ok(IoctlSocket { socket: unsafe { OwnedFd::from_raw_fd(fd) }, name })
     }
 

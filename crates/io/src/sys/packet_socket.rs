@@ -22,7 +22,7 @@ impl PacketSocket {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: no pointers are passed.
         let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-        // SAFETY: the descriptor is fresh and owned by nobody else.
+        // SAFETY: the descriptor is new and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(PacketSocket { fd, index })
     }
@@ -224,8 +224,8 @@ impl AsFd for PacketSocket {
 #[derive(Clone, Copy)]
 struct ControlBuffer([u8; 128]);
 
-/// Receives a frame into `buffer`, and what does not fit there into `rest`.
-/// What fits in neither is cut off.
+/// Receives a frame into `buffer`, and bytes that do not fit there into `rest`; bytes that fit into
+/// neither are cut off.
 pub(crate) fn receive_one(
     socket: &PacketSocket,
     buffer: &mut [u8],

@@ -39,7 +39,7 @@ impl TunQueue {
         let flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_CLOEXEC;
         // SAFETY: the path is a C string.
         let fd = check(unsafe { libc::open(c"/dev/net/tun".as_ptr(), flags) })?;
-        // SAFETY: the descriptor is fresh and owned by nobody else.
+        // SAFETY: the descriptor is new and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         // SAFETY: all bytes zero is a valid value of every member.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };

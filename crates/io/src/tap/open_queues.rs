@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 /// A network namespace (its inode) and a name in it.
 type Key = (u64, String);
 
-/// The queues that are open, as long as somebody has them.
+/// The open queues, each as long as it has an owner.
 type OpenQueues = HashMap<Key, (TunTapMode, Weak<TunQueue>)>;
 
 static OPEN_QUEUES: LazyLock<Mutex<OpenQueues>> = LazyLock::new(Mutex::default);

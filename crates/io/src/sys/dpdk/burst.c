@@ -1,45 +1,45 @@
-/* Bursts of mbufs as packets, and back. */
+/* Converts bursts of mbufs into packets, and back. */
 #include "shim.h"
 
 #include <rte_ip.h>
 #include <rte_tcp.h>
 
-/* Where an mbuf's bytes start, how many owners and parts it has, and its port: neighbours, and alike in
- * most mbufs of a burst, so that one comparison stands for several. */
+/* An mbuf's data_off, refcnt, nb_segs and port: adjacent, and equal in most mbufs of a burst, so
+ * that one comparison does for all four. */
 static __rte_always_inline uint64_t shape_of(const struct rte_mbuf *mbuf) {
     uint64_t shape;
     memcpy(&shape, &mbuf->data_off, sizeof shape);
     return shape;
 }
 
-/* The shape of an mbuf, and what a port has said of it: neighbours, too. */
+/* The shape of an mbuf and its ol_flags, which are adjacent, too. */
 typedef uint64_t castanet_words __attribute__((vector_size(16), may_alias));
 
 static __rte_always_inline castanet_words header_words(const struct rte_mbuf *mbuf) {
     return *(const castanet_words *)&mbuf->data_off;
 }
 
-/* Where the bytes of mbufs of this shape start in their buffers. */
+/* Offset of the data of mbufs of this shape in their buffers. */
 static __rte_always_inline uint64_t start_of(uint64_t shape) { return shape & 0xffff; }
 
-/* Whether an mbuf of this shape can be a packet by itself: no chain, nobody else's too, with bytes that
- * start within its buffer. */
+/* Whether an mbuf of this shape is one whole packet: unchained, with one owner, and with data that
+ * starts within its buffer. */
 static __rte_always_inline bool is_one(uint64_t shape, uint64_t room) {
     return (shape >> 16 & 0xffffffff) == 0x10001 && start_of(shape) <= room;
 }
 
-/* Whether an mbuf's bytes are in its own buffer. */
+/* Whether an mbuf's data lies in its own buffer. */
 static __rte_always_inline bool is_direct(const struct rte_mbuf *mbuf) {
     return likely(mbuf->ol_flags == 0) || RTE_MBUF_DIRECT(mbuf);
 }
 
-/* Where the bytes and the link-layer header of mbufs of this shape start, as a packet has it. */
+/* A packet's offsets word for mbufs of this shape: data and link-layer header start together. */
 static __rte_always_inline uint64_t offsets_of(uint64_t shape) {
     return (start_of(shape) + HEADER) * 0x10001;
 }
 
-/* Makes packets of mbufs in place, up to the first that is in another mempool, or not whole: a peer may
- * have said that there are more bytes than its buffer has. */
+/* Makes packets of mbufs in place, up to the first that is in another mempool, or not whole: a peer
+ * may have written a length beyond the buffer's end. */
 static __rte_always_inline struct castanet_rx_burst
 make_packets(struct rte_mbuf **mbufs, uint64_t all, const struct castanet_template *template,
              struct castanet_packet *packets) {
@@ -47,11 +47,11 @@ make_packets(struct rte_mbuf **mbufs, uint64_t all, const struct castanet_templa
     uint64_t bytes = 0, i = 0, before;
     do {
         before = i;
-        /* Read once: who shares the memory may write another in between. */
+        /* Read once: a peer that shares the memory may write it at any time. */
         const uint64_t shape = likely(i < all) ? shape_of(mbufs[i]) : 0;
         if (unlikely(i == all) || !is_one(shape, same.room))
             break;
-        /* What follows holds for all of this one's shape. */
+        /* These hold for all mbufs of this shape. */
         const uint64_t offsets = offsets_of(shape), longest = same.room - start_of(shape);
         for (; i < all; i++) {
             const struct rte_mbuf *mbuf = mbufs[i];
@@ -77,7 +77,7 @@ struct castanet_rx_burst castanet_dpdk_receive(uint16_t port, uint16_t queue,
     return make_packets(mbufs, all, template, packets);
 }
 
-/* The same from a ring. */
+/* As castanet_dpdk_receive, from a ring. */
 struct castanet_rx_burst castanet_dpdk_dequeue(struct rte_ring *ring,
                                                const struct castanet_template *template,
                                                struct castanet_packet *packets,
@@ -87,9 +87,9 @@ struct castanet_rx_burst castanet_dpdk_dequeue(struct rte_ring *ring,
     return make_packets(mbufs, all, template, packets);
 }
 
-/* How many mbufs from the first on can be sent as they are: each whole, of a length that needs no
- * second look, and with the same for the packet as for itself: drivers send by either. Adds up their
- * bytes. What one port has said of them is not for another to read. */
+/* Number of mbufs from the first on that can be sent unchanged: each whole, of a length that needs
+ * no slow path, and with equal pkt_len and data_len, since drivers use either. Adds up their
+ * bytes, and clears ol_flags: flags of reception would mean other things to the sending port. */
 __rte_noinline uint64_t castanet_dpdk_forwardable(struct rte_mbuf **mbufs, uint64_t all,
                                                   const struct castanet_tx_limits *limits,
                                                   uint64_t *bytes) {
@@ -110,9 +110,10 @@ __rte_noinline uint64_t castanet_dpdk_forwardable(struct rte_mbuf **mbufs, uint6
     return i;
 }
 
-/* The same for mbufs of a driver that alone writes to them, of which each has one length then. It is
- * faster where all are like the first: they have as much room, too, for a driver fills a queue from
- * one mempool. Whether they are is asked once, at the end: a branch for each costs more. */
+/* As castanet_dpdk_forwardable, for mbufs that only their driver writes to: each has equal lengths
+ * then. It is faster where all have the first one's shape; they have as much room, too, since a
+ * driver fills a queue from one mempool. The shapes are checked once, at the end: a branch for each
+ * mbuf costs more. */
 static __rte_always_inline uint64_t forwardable_alike(struct rte_mbuf **mbufs, uint64_t all,
                                                       const struct castanet_tx_limits *limits,
                                                       uint64_t *bytes) {
@@ -140,9 +141,9 @@ static __rte_always_inline uint64_t forwardable_alike(struct rte_mbuf **mbufs, u
     return i;
 }
 
-/* Receives up to n packets, at most BURST, and sends them on as they are, up to the first that needs
- * a second look or finds no room. Mbufs from that on are left. Others may write to mbufs that are
- * shared. */
+/* Receives up to n packets, at most BURST, and sends them unchanged, up to the first that needs
+ * the slow path or finds no room; the caller owns the mbufs from that on. If shared, a peer may
+ * write to the mbufs at any time. */
 struct castanet_forwarded_burst
 castanet_dpdk_forward(uint16_t from, uint16_t from_queue, bool shared, uint16_t to,
                       uint16_t to_queue, const struct castanet_tx_limits *limits,
@@ -160,7 +161,7 @@ castanet_dpdk_forward(uint16_t from, uint16_t from_queue, bool shared, uint16_t 
     return (struct castanet_forwarded_burst){.all = all, .sent = sent, .bytes = bytes};
 }
 
-/* Makes a packet of one mbuf in place, if it can be one. */
+/* Makes a packet of one mbuf in place; false if it cannot be one. */
 bool castanet_dpdk_place(struct rte_mbuf *mbuf, const struct castanet_template *template,
                          struct castanet_packet *packet, uint64_t *bytes) {
     struct castanet_rx_burst one = make_packets(&mbuf, 1, template, packet);
@@ -168,8 +169,8 @@ bool castanet_dpdk_place(struct rte_mbuf *mbuf, const struct castanet_template *
     return one.placed == 1;
 }
 
-/* What a port has said of a received mbuf: its RSS hash in the lower half; above, bit 0 for a wrong
- * checksum of IP, bit 1 for one of what IP carries. */
+/* The port's metadata of a received mbuf: the RSS hash in the lower 32 bits; bit 32 for a wrong
+ * IPv4 checksum, bit 33 for a wrong TCP or UDP checksum. */
 uint64_t castanet_dpdk_rx_metadata(const struct rte_mbuf *mbuf) {
     uint64_t flags = mbuf->ol_flags;
     uint64_t hash = (flags & RTE_MBUF_F_RX_RSS_HASH) != 0 ? mbuf->hash.rss : 0;
@@ -181,11 +182,12 @@ uint64_t castanet_dpdk_rx_metadata(const struct rte_mbuf *mbuf) {
 /* The mbuf that a frame lies in. */
 const struct rte_mbuf *castanet_dpdk_mbuf(void *frame) { return mbuf_of(frame); }
 
-/* Which bytes an mbuf says it has. Read once: a peer that shares memory may write in between. */
+/* One mbuf's data, as its header describes it. Read once: a peer that shares the memory may write
+ * to the header at any time. */
 struct segment {
     const char *bytes;
     uint32_t len;
-    /* Whether they lie in its buffer. */
+    /* Whether the data lies in the mbuf's buffer. */
     bool fits;
     const struct rte_mbuf *next;
 };
@@ -203,9 +205,9 @@ static uint32_t segment_count(const struct rte_mbuf *mbuf) {
     return ((const volatile struct rte_mbuf *)mbuf)->nb_segs;
 }
 
-/* How many bytes a received packet has in all its mbufs, of which each must lie in its buffer: a peer
- * that shares memory may have written any length, so that of the whole packet is not looked at.
- * MALFORMED if one does not, or if the chain does not end with the last mbuf that it says it has. */
+/* Bytes of a received packet, added up over its mbufs: pkt_len is ignored, since a peer that
+ * shares the memory may have written any number. MALFORMED if the data of an mbuf exceeds its
+ * buffer, or if the chain does not end after nb_segs mbufs. */
 int64_t castanet_dpdk_length(const struct rte_mbuf *mbuf) {
     int64_t len = 0;
     bool fits = true;
@@ -220,7 +222,8 @@ int64_t castanet_dpdk_length(const struct rte_mbuf *mbuf) {
     return MALFORMED;
 }
 
-/* Copies the bytes of a packet out whose length was found; false if it has changed since. */
+/* Copies len bytes of a packet, its castanet_dpdk_length, to `to`; false if the length has changed
+ * since. */
 bool castanet_dpdk_copy_out(const struct rte_mbuf *mbuf, char *to, uint32_t len) {
     for (uint32_t left = segment_count(mbuf); left > 0 && mbuf != NULL; left--) {
         struct segment segment = segment_of(mbuf);
@@ -234,11 +237,12 @@ bool castanet_dpdk_copy_out(const struct rte_mbuf *mbuf, char *to, uint32_t len)
     return len == 0;
 }
 
-/* How many different mbufs the first ones of a chain are (Brent's algorithm finds one that is a ring). */
+/* Number of distinct mbufs among the first `most` of a chain, which may be circular: Brent's
+ * algorithm finds the cycle. */
 uint32_t castanet_dpdk_distinct(const struct rte_mbuf *mbuf, uint32_t most) {
     const struct rte_mbuf *slow = mbuf, *fast = mbuf->next;
     uint64_t steps = 1, power = 1, ring = 1;
-    /* By then a ring of no more mbufs has been found. */
+    /* Within these steps a cycle among that many mbufs has been found. */
     for (; fast != NULL && fast != slow && steps < 4 * (uint64_t)most + 4; steps++, ring++) {
         if (ring == power) {
             slow = fast;
@@ -257,8 +261,8 @@ uint32_t castanet_dpdk_distinct(const struct rte_mbuf *mbuf, uint32_t most) {
     return RTE_MIN(before, most);
 }
 
-/* Frees the mbufs that a received packet says it has, each once; what it leads to behind them is not
- * its own. */
+/* Frees the first nb_segs mbufs of a received packet's chain, each once; mbufs behind them are not
+ * the packet's. */
 void castanet_dpdk_discard(struct rte_mbuf *mbuf) {
     uint32_t left = castanet_dpdk_distinct(mbuf, RTE_MAX(segment_count(mbuf), 1u));
     for (; left > 0; left--) {
@@ -268,14 +272,14 @@ void castanet_dpdk_discard(struct rte_mbuf *mbuf) {
     }
 }
 
-/* Whether packets with these marks are mbufs of pools whose bits are set, and not shared. */
+/* Whether packets with these marks are unshared mbufs, of pools whose bits are set. */
 static __rte_noinline bool are_own_mbufs(uint32_t marks, const uint64_t *mbuf_pools) {
     unsigned pool = (marks & MARK_POOL) >> MARK_POOL_SHIFT;
     return (marks & MARK_SHARED) == 0 && (mbuf_pools[pool / 64] >> pool % 64 & 1) != 0;
 }
 
-/* Has the port complete checksums of a packet that is an mbuf in place; false if it cannot: where the
- * headers are not where it could find them, or it does not know how. */
+/* Requests the port to complete checksums of a packet that is an mbuf in place; false if the header
+ * offsets are unsuitable, or if the port lacks the offload. */
 static __rte_noinline bool request_checksums(struct rte_mbuf *mbuf,
                                              const struct castanet_packet *packet,
                                              uint32_t tx_checksums) {
@@ -310,14 +314,14 @@ static __rte_noinline bool request_checksums(struct rte_mbuf *mbuf,
     return true;
 }
 
-/* Those of a packet's marks that say whether it can be sent as it is. */
+/* The marks of a packet that decide whether it can be sent in place. */
 static __rte_always_inline uint32_t marks_of(const struct castanet_packet *packet) {
     return (uint32_t)packet->marks & (MARK_SHARED | MARK_POOL | MARK_SUMS);
 }
 
 /* Makes mbufs of up to n packets, at most BURST, up to the first that is shared, in none of the
- * pools whose bits are set in ours, too short, too long, or to be completed by others. Says whether
- * the port is to complete any. */
+ * pools whose bits are set in mbuf_pools, too short, too long, or has checksums that the port
+ * cannot complete. Sets needs_prepare if the port is to complete any. */
 static __rte_always_inline struct castanet_tx_burst
 collect_mbufs(const struct castanet_packet *packets, unsigned n, const uint64_t *mbuf_pools,
               const struct castanet_tx_limits *limits, struct rte_mbuf **mbufs,
@@ -330,7 +334,7 @@ collect_mbufs(const struct castanet_packet *packets, unsigned n, const uint64_t 
         before = i;
         if (unlikely(i == n) || !are_own_mbufs(marks_of(&packets[i]), mbuf_pools))
             break;
-        /* What follows holds for all with these marks. */
+        /* These hold for all packets with these marks. */
         const uint32_t marks = marks_of(&packets[i]);
         const bool sums = (marks & MARK_SUMS) != 0;
         for (; i < n; i++) {
@@ -352,7 +356,7 @@ collect_mbufs(const struct castanet_packet *packets, unsigned n, const uint64_t 
     return (struct castanet_tx_burst){.ready = i, .bytes = bytes};
 }
 
-/* Takes note of how many packets went. */
+/* Records that n packets were sent, and subtracts the bytes of the others. */
 static inline struct castanet_tx_burst with_sent(struct castanet_tx_burst sent, uint32_t n,
                                                  const struct castanet_packet *packets) {
     sent.sent = n;
@@ -361,7 +365,8 @@ static inline struct castanet_tx_burst with_sent(struct castanet_tx_burst sent, 
     return sent;
 }
 
-/* Leaves out packets from the first on that the driver says it cannot send as they are. */
+/* Removes packets from the burst from the first on that the driver cannot send
+ * (rte_eth_tx_prepare). */
 static __rte_noinline void prepare(uint16_t port, uint16_t queue, struct castanet_tx_burst *sent,
                                    const struct castanet_packet *packets, struct rte_mbuf **mbufs) {
     uint32_t able = rte_eth_tx_prepare(port, queue, mbufs, sent->ready);
@@ -369,7 +374,8 @@ static __rte_noinline void prepare(uint16_t port, uint16_t queue, struct castane
         sent->bytes -= (uint32_t)packets[--sent->ready].span;
 }
 
-/* Sends packets, as many as can be and there is room for; those that went are the driver's. */
+/* Sends packets up to the first that needs the slow path or finds no room; the driver owns those
+ * that were sent. */
 struct castanet_tx_burst castanet_dpdk_transmit(uint16_t port, uint16_t queue,
                                                 const struct castanet_packet *packets, unsigned n,
                                                 const uint64_t *mbuf_pools,
@@ -383,7 +389,7 @@ struct castanet_tx_burst castanet_dpdk_transmit(uint16_t port, uint16_t queue,
     return with_sent(sent, rte_eth_tx_burst(port, queue, mbufs, sent.ready), packets);
 }
 
-/* The same into a ring; whoever takes them out has them. */
+/* As castanet_dpdk_transmit, into a ring; the consumer owns the packets that were enqueued. */
 struct castanet_tx_burst castanet_dpdk_enqueue(struct rte_ring *ring,
                                                const struct castanet_packet *packets, unsigned n,
                                                const uint64_t *mbuf_pools,
@@ -396,7 +402,7 @@ struct castanet_tx_burst castanet_dpdk_enqueue(struct rte_ring *ring,
     return with_sent(sent, n_sent, packets);
 }
 
-/* A copy of bytes in mbufs of the mempool, one behind the other; none if there are not enough. */
+/* A copy of bytes in a chain of mbufs of the mempool; NULL if too few mbufs are free. */
 static struct rte_mbuf *chain(struct rte_mempool *pool, const char *bytes, uint32_t len) {
     struct rte_mbuf *mbufs[CHAIN];
     uint32_t room = rte_pktmbuf_data_room_size(pool) - RTE_PKTMBUF_HEADROOM;
@@ -416,14 +422,15 @@ static struct rte_mbuf *chain(struct rte_mempool *pool, const char *bytes, uint3
     return mbufs[0];
 }
 
-/* Has the port cut a TCP packet, the headers of which are in its first mbuf. */
+/* Requests TSO for a TCP packet, the headers of which are in its first mbuf. */
 static void request_tso(struct rte_mbuf *mbuf, const struct castanet_tso *how) {
     char *ip = rte_pktmbuf_mtod_offset(mbuf, char *, how->l2_len);
     struct rte_tcp_hdr *tcp = (void *)(ip + how->l3_len);
     uint64_t flags = RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_TCP_CKSUM;
     mbuf->tx_offload =
         rte_mbuf_tx_offload(how->l2_len, how->l3_len, how->l4_len, how->size, 0, 0, 0);
-    /* Ports begin with the sum of a pseudo header without its length, which differs by segment. */
+    /* For TSO, the checksum field holds the sum of the pseudo-header without its length, which
+     * differs by segment. */
     if (how->ipv6) {
         mbuf->ol_flags = flags | RTE_MBUF_F_TX_IPV6;
         tcp->cksum = rte_ipv6_phdr_cksum((void *)ip, mbuf->ol_flags);
@@ -434,8 +441,9 @@ static void request_tso(struct rte_mbuf *mbuf, const struct castanet_tso *how) {
     }
 }
 
-/* Sends bytes as one packet in as many mbufs as it takes, cut as is said: 1 if it went, 0 if there is
- * no room for it, -ENOMEM if there are no mbufs for it, else the driver's reason. */
+/* Sends bytes as one packet in as many mbufs as it takes, with TSO if how->size is not 0: 1 if it
+ * was sent, 0 if there is no room for it, -ENOMEM if too few mbufs are free, else the driver's
+ * error. */
 int castanet_dpdk_transmit_long(uint16_t port, uint16_t queue, struct rte_mempool *pool,
                                 const char *bytes, uint32_t len,
                                 const struct castanet_tso *how) {
@@ -454,7 +462,7 @@ int castanet_dpdk_transmit_long(uint16_t port, uint16_t queue, struct rte_mempoo
     return answer;
 }
 
-/* The same into a ring, whole. */
+/* As castanet_dpdk_transmit_long, into a ring and without TSO. */
 int castanet_dpdk_enqueue_long(struct rte_ring *ring, struct rte_mempool *pool, const char *bytes,
                                uint32_t len) {
     struct rte_mbuf *mbuf = chain(pool, bytes, len);

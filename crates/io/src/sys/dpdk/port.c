@@ -1,4 +1,4 @@
-/* Ports: what they are and can do, setting them up, what they have counted. */
+/* Ports: capabilities, configuration, statistics and interrupts. */
 #include "shim.h"
 
 #include <rte_interrupts.h>
@@ -46,25 +46,26 @@ int castanet_dpdk_info(uint16_t port, struct castanet_port_info *info) {
     info->numa_node = rte_eth_dev_socket_id(port);
     info->rx_offloads = dev.rx_offload_capa;
     info->tx_offloads = dev.tx_offload_capa;
-    /* Zero is no answer. */
-    info->max_chain = dev.tx_desc_lim.nb_seg_max != 0 ? RTE_MIN(dev.tx_desc_lim.nb_seg_max, CHAIN) : CHAIN;
+    /* Zero means unknown. */
+    info->max_chain =
+        dev.tx_desc_lim.nb_seg_max != 0 ? RTE_MIN(dev.tx_desc_lim.nb_seg_max, CHAIN) : CHAIN;
     return 0;
 }
 
-/* Whether a port's link comes up only by starting the port while the other end is there: a client of
- * shared memory, which does not try again by itself. */
+/* Whether a port's link comes up only if the port is started while its peer is there: memif, a
+ * client of which does not retry by itself. */
 static bool needs_peer(const struct rte_eth_dev_info *dev) {
     return strcmp(dev->driver_name, "net_memif") == 0;
 }
 
-/* Starts a port that is set up; 1 if its other end is not there yet. */
+/* Starts a configured port; 1 if its peer is not there yet. */
 static int start(uint16_t port, const struct rte_eth_dev_info *dev) {
     int failed = rte_eth_dev_start(port);
     return failed != 0 && needs_peer(dev) ? 1 : failed;
 }
 
-/* Starts a port that is set up, and maybe running, once more if that may bring its link up; 0 if it
- * was down and the port now runs. */
+/* Restarts a configured port, running or not, if that may bring its link up; 0 if the link was down
+ * and the port now runs. */
 int castanet_dpdk_revive(uint16_t port) {
     struct rte_eth_dev_info dev;
     struct rte_eth_link link = {0};
@@ -74,12 +75,12 @@ int castanet_dpdk_revive(uint16_t port) {
     rte_eth_link_get_nowait(port, &link);
     if (!needs_peer(&dev) || link.link_status == RTE_ETH_LINK_UP)
         return 1;
-    /* It may not be running, and then says so. */
+    /* The error of a port that is not running is ignored. */
     rte_eth_dev_stop(port);
     return start(port, &dev);
 }
 
-/* Sets a stopped port up and starts it; 1 if it waits for its other end. */
+/* Configures and starts a stopped port; 1 if it waits for its peer. */
 int castanet_dpdk_start(uint16_t port, const struct castanet_port_setup *setup) {
     struct rte_eth_conf conf = {0};
     struct rte_eth_dev_info dev;
@@ -111,7 +112,7 @@ int castanet_dpdk_start(uint16_t port, const struct castanet_port_setup *setup) 
             return failed;
     if ((failed = start(port, &dev)) != 0)
         return failed;
-    /* Virtual devices that hand over everything anyway may not know the word. */
+    /* Virtual devices that receive everything anyway may not support the mode. */
     failed = setup->promiscuous ? rte_eth_promiscuous_enable(port)
                                 : rte_eth_promiscuous_disable(port);
     if (failed == 0 || failed == -ENOTSUP)
@@ -147,8 +148,8 @@ int castanet_dpdk_counts(uint16_t port, struct castanet_port_stats *counts) {
     return 0;
 }
 
-/* All that a port counts, in its own words: names of RTE_ETH_XSTATS_NAME_SIZE bytes each. How many
- * there are; none are written if there is no room for all. */
+/* Extended statistics of a port, names of RTE_ETH_XSTATS_NAME_SIZE bytes each. Returns their
+ * number; none are written if there is no room for all. */
 int castanet_dpdk_xstats(uint16_t port, char *names, uint64_t *values, unsigned room) {
     struct rte_eth_xstat *xstats;
     int n = rte_eth_xstats_get_names(port, NULL, 0);
@@ -165,12 +166,12 @@ int castanet_dpdk_xstats(uint16_t port, char *names, uint64_t *values, unsigned 
     return n;
 }
 
-/* How many packets wait in a queue that was set up; negative if the driver does not know. */
+/* Number of packets that wait in a queue that was set up; negative if the driver does not know. */
 int castanet_dpdk_waiting(uint16_t port, uint16_t queue) {
     return rte_eth_rx_queue_count(port, queue);
 }
 
-/* Has a port receive what is for another address too, or no longer. */
+/* Adds or removes a further Ethernet address whose packets a port receives. */
 int castanet_dpdk_accept_mac(uint16_t port, const uint8_t *mac, bool add) {
     struct rte_ether_addr address;
     memcpy(&address, mac, sizeof address);
@@ -178,14 +179,14 @@ int castanet_dpdk_accept_mac(uint16_t port, const uint8_t *mac, bool add) {
                : rte_eth_dev_mac_addr_remove(port, &address);
 }
 
-/* Gives a port another Ethernet address. */
+/* Sets a port's Ethernet address. */
 int castanet_dpdk_set_mac(uint16_t port, const uint8_t *mac) {
     struct rte_ether_addr address;
     memcpy(&address, mac, sizeof address);
     return rte_eth_dev_default_mac_addr_set(port, &address);
 }
 
-/* Says which pause frames a port is to send and to obey; which those were before. */
+/* Sets a port's mode of pause frames (RTE_ETH_FC_*); returns the mode before. */
 int castanet_dpdk_pause(uint16_t port, uint32_t mode) {
     struct rte_eth_fc_conf conf = {0};
     int failed = rte_eth_dev_flow_ctrl_get(port, &conf);
@@ -197,7 +198,7 @@ int castanet_dpdk_pause(uint16_t port, uint32_t mode) {
     return failed != 0 ? failed : before;
 }
 
-/* Has a running port spread packets by their hash over its first queues only. */
+/* Sets the RSS redirection table of a running port to its first queues only. */
 int castanet_dpdk_spread(uint16_t port, uint16_t queues) {
     enum { MOST = 4096 };
     struct rte_eth_rss_reta_entry64 table[MOST / RTE_ETH_RETA_GROUP_SIZE] = {0};
@@ -215,31 +216,31 @@ int castanet_dpdk_spread(uint16_t port, uint16_t queues) {
     return rte_eth_dev_rss_reta_update(port, table, dev.reta_size);
 }
 
-/* Has an epoll descriptor, and no other, tell when a queue's interrupt comes; or no longer. */
+/* Makes an epoll descriptor the only listener of a queue's interrupt, or removes it. */
 int castanet_dpdk_listen(uint16_t port, uint16_t queue, int epoll, bool on) {
     int op = on ? RTE_INTR_EVENT_ADD : RTE_INTR_EVENT_DEL;
     int failed = rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, op, NULL);
     if (!on || failed != -EEXIST)
         return failed;
-    /* Somebody else was told until now. */
+    /* Another descriptor was the listener until now. */
     rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, RTE_INTR_EVENT_DEL, NULL);
     return rte_eth_dev_rx_intr_ctl_q(port, queue, epoll, RTE_INTR_EVENT_ADD, NULL);
 }
 
-/* The descriptor of a queue's interrupt, which several may have in common; negative if none. */
+/* The descriptor of a queue's interrupt, which several queues may share; negative if none. */
 int castanet_dpdk_interrupt(uint16_t port, uint16_t queue) {
     return rte_eth_dev_rx_intr_ctl_q_get_fd(port, queue);
 }
 
-/* Has a queue interrupt when a packet comes, or no longer. Drivers whose queues always do, as
- * net_tap's, have nothing to switch. */
+/* Enables or disables a queue's interrupt. Drivers whose interrupts are always enabled, such as
+ * net_tap, return -ENOTSUP. */
 int castanet_dpdk_arm(uint16_t port, uint16_t queue, bool on) {
     int failed =
         on ? rte_eth_dev_rx_intr_enable(port, queue) : rte_eth_dev_rx_intr_disable(port, queue);
     return failed == -ENOTSUP ? 0 : failed;
 }
 
-/* Takes note of interrupts that have come, as their kinds want it. */
+/* Acknowledges pending interrupts as their drivers require. */
 void castanet_dpdk_drain_interrupts(int epoll) {
     struct rte_epoll_event events[16];
     while (rte_epoll_wait(epoll, events, RTE_DIM(events), 0) == RTE_DIM(events))

@@ -1,4 +1,4 @@
-/* What DPDK declares inline or as structures, as plain functions: its environment, mempools, rings. */
+/* Plain functions around DPDK's inline functions and structures: environment, mempools, rings. */
 #include "shim.h"
 
 #include <rte_lcore.h>
@@ -12,28 +12,29 @@ int castanet_dpdk_init(int argc, char **argv) { return rte_eal_init(argc, argv);
 
 unsigned castanet_dpdk_lcores(void) { return rte_lcore_count(); }
 
-/* Gives the calling thread a number, and with it caches of its own; 0 if that was done. */
+/* Registers the calling thread, which gives it mempool caches; 0 if it was registered now. */
 int castanet_dpdk_enter_thread(void) {
     return rte_lcore_id() == LCORE_ID_ANY ? rte_thread_register() : 1;
 }
 
 void castanet_dpdk_leave_thread(void) { rte_thread_unregister(); }
 
-/* A mempool of mbufs with frames in them.
+/* Creates a mempool of mbufs that contain frames, or finds the one of the primary process.
  *
- * Without huge pages DPDK would begin a page with each mbuf, so that no mbuf is in two: then all
- * mbufs' first lines are in the same sets of the CPU's first cache and drive each other out, at half
- * the speed. Only a device that is told physical addresses needs that, and there are none for such
- * memory: devices, if any, are told virtual ones. */
+ * Without huge pages DPDK would start each mbuf on a page of its own, so that no mbuf crosses a
+ * page boundary: then all mbufs' first lines are in the same sets of the CPU's first cache and
+ * evict each other, at half the speed. Only devices that use physical addresses need that, and
+ * they cannot use such memory: devices, if any, use virtual addresses here. */
 struct rte_mempool *castanet_dpdk_pool(const char *name, unsigned mbufs, unsigned cache,
                                        uint16_t room, int numa_node) {
-    struct rte_pktmbuf_pool_private layout = {.mbuf_data_room_size = room, .mbuf_priv_size = HEADER};
+    struct rte_pktmbuf_pool_private layout = {
+        .mbuf_data_room_size = room, .mbuf_priv_size = HEADER};
     bool across_pages = !rte_eal_has_hugepages() && rte_eal_iova_mode() == RTE_IOVA_VA;
     unsigned flags = across_pages ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0;
     unsigned size = sizeof(struct rte_mbuf) + HEADER + room;
     int failed;
     struct rte_mempool *pool = NULL;
-    /* Another process may have made it for all, this one with it. */
+    /* The primary process may have created it for all processes. */
     if (rte_eal_process_type() == RTE_PROC_SECONDARY && (pool = rte_mempool_lookup(name)) != NULL) {
         if (pool->elt_size == size && rte_pktmbuf_priv_size(pool) == HEADER && pool->size == mbufs)
             return pool;
@@ -61,18 +62,18 @@ unsigned castanet_dpdk_pool_available(const struct rte_mempool *pool) {
     return rte_mempool_avail_count(pool);
 }
 
-/* Whether at least n mbufs are free. The caches of cores, a cache line for each core that there could
- * be, are counted only where the mempool's common ring has fewer. */
+/* Whether at least n mbufs are free. The caches, a cache line for each possible lcore, are counted
+ * only if the mempool's common ring has fewer. */
 bool castanet_dpdk_pool_has(const struct rte_mempool *pool, unsigned n) {
     return rte_mempool_get_ops(pool->ops_index)->get_count(pool) >= n ||
            rte_mempool_avail_count(pool) >= n;
 }
 
-/* As many free frames as there are, up to n. */
+/* Takes up to n free frames, at most BURST; returns their number. */
 unsigned castanet_dpdk_take(struct rte_mempool *pool, void **frames, unsigned n) {
     struct rte_mbuf *mbufs[BURST];
     n = RTE_MIN(n, (unsigned)BURST);
-    /* All or nothing; near the end of the pool, one by one. */
+    /* rte_mempool_get_bulk takes all or none; the last mbufs of the pool are taken one by one. */
     if (rte_mempool_get_bulk(pool, (void **)mbufs, n) != 0) {
         unsigned got = 0;
         while (got < n && rte_mempool_get(pool, (void **)&mbufs[got]) == 0)
@@ -98,7 +99,7 @@ void castanet_dpdk_put(struct rte_mempool *pool, void *const *frames, unsigned n
 
 bool castanet_dpdk_is_primary(void) { return rte_eal_process_type() == RTE_PROC_PRIMARY; }
 
-/* The ring of this name; if there is none and descriptors are given, a new one. */
+/* The ring of this name; if there is none and descriptors is not 0, a new one. */
 struct rte_ring *castanet_dpdk_ring(const char *name, unsigned descriptors, int numa_node,
                                     bool one_sender, bool one_receiver) {
     struct rte_ring *ring = rte_ring_lookup(name);

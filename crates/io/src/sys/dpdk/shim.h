@@ -1,7 +1,8 @@
-/* What the C files of this folder and Rust have in common: structures, laid out as in `shim.rs`.
+/* Structures shared by the C files of this folder and Rust, laid out as in `shim.rs` and
+ * `types.rs`.
  *
  * A packet's bytes lie in an mbuf's buffer and its cold header in the mbuf's private area, which
- * ends where the buffer starts: what Rust calls a frame. */
+ * ends where the buffer starts: both together are a frame in Rust. */
 #ifndef CASTANET_DPDK_SHIM_H
 #define CASTANET_DPDK_SHIM_H
 
@@ -24,7 +25,7 @@
 #define BURST 64
 /* Most mbufs of one packet. */
 #define CHAIN 64
-/* Most bytes of a packet that is received in several mbufs, and what is said of one that is none. */
+/* Most bytes of a packet that is received in several mbufs, and the length of a malformed one. */
 #define LONGEST (1 << 20)
 #define MALFORMED (-1)
 
@@ -36,14 +37,14 @@ _Static_assert(offsetof(struct rte_mbuf, refcnt) == offsetof(struct rte_mbuf, da
                    offsetof(struct rte_mbuf, port) == offsetof(struct rte_mbuf, data_off) + 6 &&
                    offsetof(struct rte_mbuf, ol_flags) == offsetof(struct rte_mbuf, data_off) + 8 &&
                    offsetof(struct rte_mbuf, data_off) % 16 == 0,
-               "neighbours are read together");
+               "adjacent fields are read together");
 
-/* A packet as Rust has it: `RawPacket`. */
+/* A packet, laid out as Rust's `RawPacket`. */
 struct castanet_packet {
     void *frame;
-    /* Where its bytes and headers start, counted from the frame's header. */
+    /* Offsets of its data and headers from the frame's header, 16 bits each. */
     uint64_t offsets;
-    /* How many bytes; above, a destination. */
+    /* Its length in the lower 32 bits; above, a destination. */
     uint64_t span;
     uint64_t marks;
 };
@@ -52,20 +53,21 @@ struct castanet_packet {
 #define MARK_SHARED (1u << 8)
 #define MARK_POOL_SHIFT 16
 #define MARK_POOL (0xffu << MARK_POOL_SHIFT)
-/* That the IPv4 header's checksum, and that of TCP or UDP behind it, are left to who sends. */
+/* In a packet's marks: that the IPv4 header's checksum, or that of TCP or UDP, is partial: the
+ * sender completes it. */
 #define MARK_IP_SUM (1u << 12)
 #define MARK_L4_SUM (1u << 13)
 #define MARK_SUMS (MARK_IP_SUM | MARK_L4_SUM)
 
-/* What the mbufs of a mempool have in common as packets. */
+/* Common fields of packets in the mbufs of a mempool. */
 struct castanet_template {
     const struct rte_mempool *pool;
     uint64_t marks;
-    /* Bytes of a frame. */
+    /* Bytes of an mbuf's buffer. */
     uint64_t room;
 };
 
-/* What was received. */
+/* Result of receiving a burst. */
 struct castanet_rx_burst {
     uint32_t all;
     /* How many of these, from the first on, became packets in place, and their bytes. */
@@ -73,24 +75,24 @@ struct castanet_rx_burst {
     uint64_t bytes;
 };
 
-/* What was sent. */
+/* Result of sending a burst. */
 struct castanet_tx_burst {
-    /* How many could be. */
+    /* Number of packets that needed no slow path. */
     uint32_t ready;
-    /* How many of these were, and their bytes. */
+    /* Number of these that were sent, and their bytes. */
     uint32_t sent;
     uint64_t bytes;
 };
 
-/* What was received and sent on at once. */
+/* Result of receiving a burst and sending it unchanged. */
 struct castanet_forwarded_burst {
     uint32_t all;
-    /* How many of these, from the first on, went on, and their bytes. */
+    /* How many of these, from the first on, were sent, and their bytes. */
     uint32_t sent;
     uint64_t bytes;
 };
 
-/* What a port can do. */
+/* Identity and capabilities of a port. */
 struct castanet_port_info {
     char name[RTE_ETH_NAME_MAX_LEN];
     char driver[64];
@@ -107,7 +109,7 @@ struct castanet_port_info {
     uint16_t reserved[3];
 };
 
-/* How a port is to be set up. */
+/* Configuration of a port. */
 struct castanet_port_setup {
     struct rte_mempool *mbufs;
     uint16_t rx_queues;
@@ -118,19 +120,19 @@ struct castanet_port_setup {
     uint8_t promiscuous;
     /* Whether to spread packets over queues by a hash of their addresses, however few queues. */
     uint8_t rss;
-    /* Whether queues to receive from are to have interrupts. */
+    /* Whether receive queues raise interrupts. */
     uint8_t interrupts;
     uint8_t reserved[3];
     uint64_t rx_offloads;
     uint64_t tx_offloads;
 };
 
-/* What is to be seen to when sending. */
+/* Limits of the fast path of transmission. */
 struct castanet_tx_limits {
-    /* Shorter and longer packets need a second look. */
+    /* Shorter and longer packets need the slow path. */
     uint32_t shortest;
     uint32_t longest;
-    /* What the port completes by itself. */
+    /* Checksums that the port completes: CHECKSUM_*. */
     uint32_t tx_checksums;
     uint32_t reserved;
 };
@@ -139,7 +141,7 @@ struct castanet_tx_limits {
 #define CHECKSUM_TCP 2u
 #define CHECKSUM_UDP 4u
 
-/* How a port is to cut a TCP packet into segments. */
+/* TSO parameters of a TCP packet. */
 struct castanet_tso {
     uint16_t l2_len;
     uint16_t l3_len;
@@ -157,7 +159,7 @@ struct castanet_link_status {
     uint8_t reserved;
 };
 
-/* Counts of the hardware. */
+/* Statistics of the hardware. */
 struct castanet_port_stats {
     uint64_t rx_packets, rx_bytes, rx_missed, rx_errors, rx_no_mbuf;
     uint64_t tx_packets, tx_bytes, tx_errors;

@@ -26,7 +26,7 @@ impl RxRings {
             return (0, 0);
         }
         let count = available.min(to.room(available as usize) as u32);
-        // Nobody looks at the frames' headers.
+        // Forwarding does not read the frames' headers, so only packets are prefetched.
         self.prefetch_packets(count, Umem::prefetch);
         let (mut forwarded, mut bytes) = (0, 0);
         while forwarded < count

@@ -147,7 +147,7 @@ impl Socket {
         self.fd.as_raw_fd()
     }
 
-    /// What the kernel counted.
+    /// The kernel's statistics of the socket.
     pub(crate) fn stats(&self) -> io::Result<SocketStats> {
         let mut all = libc::xdp_statistics {
             rx_dropped: 0,
@@ -288,7 +288,7 @@ fn open_unbound() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
     // SAFETY: no pointers are passed.
     let fd = check(unsafe { libc::socket(libc::AF_XDP, kind, 0) })?;
-    // SAFETY: the descriptor is fresh and owned by nobody else.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -409,7 +409,7 @@ impl RxRings {
         let mut batch = Batch::new();
         self.umem.pool().alloc_batch(count, &mut batch);
         batch.iter().for_each(|packet| self.push_fill(self.umem.frame_of(packet)));
-        // SAFETY: new packets, which nobody shares; the kernel has their frames.
+        // SAFETY: new packets, which are not shared; the kernel has their frames.
         unsafe { batch.release(batch.len()) };
         self.publish_fill()
     }
@@ -532,7 +532,7 @@ impl TxRings {
         for frame in &copies {
             self.push(frame, libc::XDP_PKT_CONTD);
         }
-        // SAFETY: new packets, which nobody shares; the kernel has their frames.
+        // SAFETY: new packets, which are not shared; the kernel has their frames.
         unsafe { copies.release(copies.len()) };
         *packet = last;
         *room -= count - 1;

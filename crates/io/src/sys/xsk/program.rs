@@ -31,9 +31,9 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Puts the program on the interface of number `index`, with places for
-    /// sockets of `queues` queues. What `filter` does not answer for goes
-    /// there; with `multi_buffer` a packet may lie in several pieces.
+    /// Attaches the program to the interface of number `index`, with room for the sockets of
+    /// `queues` queues. Packets that `filter` does not match go to the sockets; with
+    /// `multi_buffer` a packet may lie in several frames.
     pub(crate) fn new(
         index: u32,
         queues: u32,

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 /// Offset of the kernel's part of a frame: behind the frame header.
 const HEADER: usize = size_of::<FrameHeader>();
 
-/// What the kernel keeps free before a received packet (`XDP_PACKET_HEADROOM`).
+/// Bytes that the kernel keeps free before a received packet (`XDP_PACKET_HEADROOM`).
 const KERNEL_HEADROOM: usize = 256;
 
 /// In unaligned mode, an address has the offset from the frame's start in its
@@ -211,7 +211,8 @@ impl Umem {
     /// The bytes of a packet in a frame that stays given up; nothing if they do not lie in it.
     ///
     /// # Safety
-    /// As with [`Umem::adopt_frame`], and nobody must have the frame as long as its bytes are in use.
+    /// As for [`Umem::adopt_frame`], and the frame must have no other owner while its bytes are in
+    /// use.
     #[inline]
     pub(super) unsafe fn bytes_mut(
         &mut self,
@@ -219,8 +220,8 @@ impl Umem {
         start: usize,
         len: usize,
     ) -> Option<&mut [u8]> {
-        // SAFETY: they lie in the memory, whose bytes are all valid, behind the frame's header; by
-        // the caller's word nobody else has them.
+        // SAFETY: they lie in the memory, whose bytes are all valid, behind the frame's header; the
+        // caller promises that the frame has no other owner.
         self.contains(frame, start, len).then(|| unsafe {
             std::slice::from_raw_parts_mut(self.base.add(frame * self.stride + start).as_ptr(), len)
         })
@@ -418,7 +419,7 @@ mod tests {
             (0, 64, stride),
         ] {
             assert!(adopt_frame(&umem, frame, start, len).is_none());
-            // SAFETY: nobody has any of the frames.
+            // SAFETY: none of the frames has an owner.
             assert!(unsafe { umem.bytes_mut(frame, start, len) }.is_none());
         }
         // SAFETY: as above.
