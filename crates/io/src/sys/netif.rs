@@ -1,4 +1,4 @@
-//! Network interfaces by name: what they are, what they have, and setting them up.
+//! Network interfaces by name: properties, addresses and configuration.
 
 use super::check;
 use std::ffi::CStr;
@@ -224,7 +224,7 @@ impl IoctlSocket {
     }
 }
 
-/// An interface's name as the kernel takes it.
+/// An interface's name in the kernel's form.
 pub(super) fn c_name(name: &str) -> io::Result<[libc::c_char; libc::IFNAMSIZ]> {
     let mut array = [0; libc::IFNAMSIZ];
     if name.len() >= array.len() || name.bytes().any(|b| b == 0 || b == b'/') {

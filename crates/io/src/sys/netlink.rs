@@ -128,7 +128,7 @@ fn list() -> io::Result<Vec<LinkInfo>> {
     }
 }
 
-/// Reads the messages of one answer; says whether the list is at its end.
+/// Reads the messages of one answer; returns whether the list is complete.
 fn parse_messages(mut bytes: &[u8], links: &mut Vec<LinkInfo>) -> io::Result<bool> {
     while let (Some(len), Some(message_type)) = (u32_at(bytes, 0), u16_at(bytes, 4)) {
         let Some(body) = bytes.get(NLMSGHDR_LEN..len as usize) else { break };

@@ -13,7 +13,7 @@ pub(crate) struct TunQueue {
     fd: OwnedFd,
 }
 
-/// The offloads that the kernel may leave to us: partial checksums and TCP
+/// The offloads that the kernel may leave to the program: partial checksums and TCP
 /// and UDP super-frames.
 const OFFLOADS: [libc::c_uint; 3] = [
     libc::TUN_F_CSUM
@@ -30,7 +30,7 @@ const OFFLOADS: [libc::c_uint; 3] = [
 impl TunQueue {
     /// Opens a queue of the device `name`, which the kernel makes if it is not
     /// there; an empty name, or one with `%d`, lets the kernel number it.
-    /// Answers the queue and the device's name.
+    /// Returns the queue and the device's name.
     pub(crate) fn open(
         name: &str,
         kind: libc::c_int,
@@ -65,7 +65,7 @@ impl TunQueue {
     }
 
     /// Receives a packet into `buffer`, and what does not fit there into
-    /// `rest`. Answers its virtio header and its length.
+    /// `rest`. Returns its virtio header and its length.
     pub(crate) fn receive(
         &self,
         buffer: &mut [u8],

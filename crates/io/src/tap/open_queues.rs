@@ -16,7 +16,7 @@ type OpenQueues = HashMap<Key, (TunTapMode, Weak<TunQueue>)>;
 static OPEN_QUEUES: LazyLock<Mutex<OpenQueues>> = LazyLock::new(Mutex::default);
 
 /// The queue of the device `name`, opened if this process has not done so.
-/// With `multi_queue`, always a queue of its own. Answers the device's name too.
+/// With `multi_queue`, always a queue of its own. Also returns the device's name.
 pub(super) fn open(
     name: &str,
     mode: TunTapMode,

@@ -15,7 +15,7 @@ const LINE: u16 = 64;
 #[derive(Clone)]
 pub(crate) struct Mbufs {
     pub(super) pool: Pool,
-    mempool: Handle,
+    mempool: MempoolPtr,
     /// The common fields of its packets.
     template: SharedTemplate,
     /// DPDK's name of the mempool.
@@ -44,19 +44,19 @@ const RESERVE: usize = 8;
 
 /// A mempool that lasts until the process ends.
 #[derive(Clone, Copy)]
-pub(super) struct Handle(pub(super) NonNull<Mempool>);
+pub(super) struct MempoolPtr(pub(super) NonNull<Mempool>);
 
 // SAFETY: mempools may be used from any thread: each has its own cache, by its
 // number, and those without a number have none.
-unsafe impl Send for Handle {}
+unsafe impl Send for MempoolPtr {}
 // SAFETY: as above.
-unsafe impl Sync for Handle {}
+unsafe impl Sync for MempoolPtr {}
 
 /// The common fields of a mempool's packets, shared between threads.
 #[derive(Clone, Copy)]
 struct SharedTemplate(PacketTemplate);
 
-// SAFETY: as for `Handle`; only the mempool's address is used.
+// SAFETY: as for `MempoolPtr`; only the mempool's address is used.
 unsafe impl Send for SharedTemplate {}
 // SAFETY: as above.
 unsafe impl Sync for SharedTemplate {}
@@ -78,7 +78,7 @@ impl Mbufs {
         // name is live.
         let made =
             unsafe { shim::castanet_dpdk_pool(text.as_ptr(), count, cache, room, numa_node) };
-        let Some(mempool) = NonNull::new(made).map(Handle) else { return Err(last_error()) };
+        let Some(mempool) = NonNull::new(made).map(MempoolPtr) else { return Err(last_error()) };
         let header = size_of::<FrameHeader>();
         let config = PoolConfig {
             frames: count as usize,
@@ -136,7 +136,7 @@ impl Mbufs {
 
 /// The pool's store of free frames: the mempool.
 struct Store {
-    mempool: Handle,
+    mempool: MempoolPtr,
     count: u32,
 }
 
